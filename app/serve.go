@@ -8,6 +8,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/endpoint"
+	"tandem/app/home"
 	"tandem/app/server"
 )
 
@@ -45,6 +46,10 @@ type ServeOptions struct {
 	// Hold, if set, keeps the system awake during requests, loads, downloads, benches and
 	// verifications.
 	Hold Hold
+
+	// Pressure, if set, tells how short of memory the machine is. Idle models and checkpoints make
+	// room then.
+	Pressure home.PressureSource
 
 	// Draining, if set, is called when the drain begins with requests in flight. Ending them may
 	// take some seconds.
@@ -118,6 +123,9 @@ func (a *App) startWork(ctx context.Context, o ServeOptions, srv *server.Server,
 	}
 	running.Go(func() { a.pool.UnloadIdle(a.life) })
 	running.Go(func() { a.history.Sweep(a.life) })
+	if o.Pressure != nil {
+		running.Go(func() { a.pool.FollowPressure(a.life, o.Pressure) })
+	}
 	if o.Hold != nil {
 		busy := func() string { return cmp.Or(work(srv.State()), a.computing()) }
 		running.Go(func() { keepAwake(a.life, busy, o.Hold) })

@@ -8,6 +8,7 @@ func (a *App) services() server.Services {
 		Pool:      a.pool,
 		Runs:      a.history,
 		Texts:     a.history,
+		Thoughts:  a.history,
 		Responses: a.history,
 
 		Status:      a,

@@ -93,6 +93,9 @@ func (a *App) follow(ctx context.Context, before, now control.Settings) {
 	if now.KeepRequests != before.KeepRequests {
 		a.history.SweepOnce(ctx)
 	}
+	if before.PutBackThoughts && !now.PutBackThoughts {
+		a.history.DropThoughts(ctx)
+	}
 	if now.HubEndpoint != before.HubEndpoint || now.HubProxy != before.HubProxy {
 		a.library.Refetch()
 	}

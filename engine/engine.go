@@ -210,11 +210,11 @@ func (e *Engine) consume(ctx context.Context, t *task, yield func(Token, error) 
 			t.req.Done(t.stats)
 		}
 	}()
-	drained = t.mail.each(ctx, func(tok Token) bool {
+	drained = t.mail.each(ctx, &t.req, func(tok Token) bool {
 		more = false
 		more = yield(tok, nil)
 		return more
-	}, t.req.Progress)
+	})
 	return more
 }
 

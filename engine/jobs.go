@@ -56,18 +56,47 @@ func (e *Engine) Forget(remove func() error) error {
 
 // SetCheckpoints changes Options.Checkpoints, in bytes, between two rounds. What is beyond
 // the new bound leaves the memory.
-func (e *Engine) SetCheckpoints(bytes int64) {
-	e.addJob(func() {
-		same := e.opts.Checkpoints == bytes
-		e.opts.Checkpoints = bytes
-		if same || e.trie == nil {
-			return
-		}
-		err := e.thread.Do(context.Background(),
-			func(s *mlx.Scope) error { return e.trie.Resize(s, bytes) })
+func (e *Engine) SetCheckpoints(bytes int64) { e.addJob(func() { e.resizeCheckpoints(bytes) }) }
+
+// FreeCheckpoints is SetCheckpoints, and returns the bytes that left the memory, because the
+// machine is short of it. It waits for the round in progress. What MLX holds for reuse goes back to
+// the system too. An engine that is closed frees nothing.
+func (e *Engine) FreeCheckpoints(bytes int64) (freed int64) {
+	done := make(chan int64, 1)
+	added := e.addJob(func() {
+		freed := e.resizeCheckpoints(bytes)
+		err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
+			s.ClearCache()
+			return nil
+		})
 		if err != nil {
-			e.opts.Logger.Error("giving checkpoints another budget", "error", err)
-			e.dropCheckpoints() // what was moved may be in two places, or in none
+			e.opts.Logger.Error("giving memory back to the system", "error", err)
 		}
+		done <- freed
 	})
+	if !added {
+		return 0
+	}
+	return <-done
+}
+
+// resizeCheckpoints gives checkpoints another budget, and returns the bytes that left the memory for
+// it. The scheduler calls it between two rounds.
+func (e *Engine) resizeCheckpoints(bytes int64) (freed int64) {
+	same := e.opts.Checkpoints == bytes
+	e.opts.Checkpoints = bytes
+	if same || e.trie == nil {
+		return 0
+	}
+	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
+		before := e.trie.Bytes()
+		err := e.trie.Resize(s, bytes)
+		freed = max(0, before-e.trie.Bytes())
+		return err
+	})
+	if err != nil {
+		e.opts.Logger.Error("giving checkpoints another budget", "error", err)
+		e.dropCheckpoints() // what was moved may be in two places, or in none
+	}
+	return freed
 }

@@ -12,8 +12,10 @@ type mailbox struct {
 	tokens []Token
 	done   int // prompt tokens evaluated
 	total  int
-	closed bool
-	wake   chan struct{} // capacity 1
+
+	restored int // prompt tokens that need not be evaluated
+	closed   bool
+	wake     chan struct{} // capacity 1
 }
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
@@ -32,20 +34,26 @@ func (m *mailbox) post(t Token) { m.update(func() { m.tokens = append(m.tokens, 
 
 func (m *mailbox) progress(done, total int) { m.update(func() { m.done, m.total = done, total }) }
 
+func (m *mailbox) restore(tokens int) { m.update(func() { m.restored = tokens }) }
+
 func (m *mailbox) close() { m.update(func() { m.closed = true }) }
 
 // each hands over tokens in order until the box is closed and empty, visit returns false, or ctx
-// ends. It reports whether everything was handed over.
-func (m *mailbox) each(ctx context.Context, visit func(Token) bool,
-	progress func(done, total int)) (drained bool) {
-	told := 0
+// ends. It reports whether everything was handed over. It tells the request how far its prompt is.
+func (m *mailbox) each(ctx context.Context, r *Request, visit func(Token) bool) (drained bool) {
+	told, restored := 0, 0
 	for {
 		m.mu.Lock()
 		tokens, done, total, closed := m.tokens, m.done, m.total, m.closed
+		ready := m.restored
 		m.tokens = nil
 		m.mu.Unlock()
-		if progress != nil && done > told {
-			progress(done, total)
+		if r.Restored != nil && ready > restored {
+			r.Restored(ready)
+			restored = ready
+		}
+		if r.Progress != nil && done > told {
+			r.Progress(done, total)
 			told = done
 		}
 		for _, t := range tokens {

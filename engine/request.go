@@ -100,6 +100,10 @@ type Request struct {
 	// far, on the goroutine that ranges over the result.
 	Progress func(done, total int)
 
+	// Restored, if set, is called once if tokens of the prompt were restored, with their number. It
+	// runs where Progress does, and before it.
+	Restored func(tokens int)
+
 	// Done, if set, is called exactly once when the request has left the engine, however
 	// it ended: refused, failed or left early too. It runs on the goroutine that ranges
 	// over the result, before the range ends.

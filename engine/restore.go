@@ -34,6 +34,7 @@ func (e *Engine) restore(s *mlx.Scope, t *task) {
 	t.caches.Expect(t.maxPositions()) // they may come from a request of another length
 	t.fed = t.path.Restored
 	t.stats.CachedTokens, t.stats.Restore = min(t.fed, len(t.req.Prompt)), time.Since(start)
+	t.mail.restore(t.stats.CachedTokens)
 	if t.stats.Miss == "" {
 		t.stats.Miss = missed(t.path, len(text))
 	}
@@ -85,7 +86,7 @@ func (e *Engine) restorePath(s *mlx.Scope, t *task, text []int32) {
 	t.path = e.trie.Begin(text, label)
 	t.stats.Matched = min(t.path.Matched, len(t.req.Prompt))
 	if p := t.path.Parted; p != nil {
-		t.stats.Parted = &Parting{p.Kept, p.Given, p.Kind == checkpoint.KindAnswer}
+		t.stats.Parted = &Parting{p.Kept, p.Given, p.Kind == checkpoint.KindAnswer, p.Run}
 	}
 	for range maxRestores {
 		var err error

@@ -175,6 +175,7 @@ func sums(a, b []int) []int {
 type Parting struct {
 	Kept, Given int32 // the next token of the kept text, and of the prompt
 	Answer      bool  // the kept one was generated
+	Run         int64 // Request.Run of the request that the kept text comes from; 0 = unknown
 }
 
 // firstBlocks are timed apart: they also pay for what is set up on the way.

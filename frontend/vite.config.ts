@@ -47,7 +47,7 @@ const constants: Plugin = {
 }
 
 export default defineConfig({
-  plugins: [svelte(), inShort, constants],
+  plugins: [svelte({ compilerOptions: { runes: true } }), inShort, constants],
   base: './',
   build: {
     target: 'safari17',

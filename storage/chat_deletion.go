@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -23,8 +24,61 @@ type DeletedChats struct {
 
 // WouldDeleteChats returns what [DB.DeleteChats] would remove. Error: [NotFound].
 func (db *DB) WouldDeleteChats(ctx context.Context, id int64) (out DeletedChats, err error) {
-	out, _, err = findChats(ctx, db.r, id)
+	out, _, err = findChats(ctx, db.r, id, 0)
 	return out, db.chatError("look at", id, err)
+}
+
+// WouldDeleteMessage returns what [DB.DeleteMessage] would remove. Error: [NotFound].
+func (db *DB) WouldDeleteMessage(ctx context.Context, chat, id int64) (out DeletedChats, err error) {
+	out, _, err = findChats(ctx, db.r, chat, id)
+	return out, db.messageError("look at", chat, id, err)
+}
+
+// messageError is chatError for a message.
+func (db *DB) messageError(verb string, chat, id int64, err error) error {
+	op := fmt.Sprintf("%s message %d", verb, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return &Error{Code: NotFound, Op: op,
+			Message: fmt.Sprintf("chat %d has no message %d", chat, id), Err: err}
+	}
+	return db.wrap(op, err)
+}
+
+// DeleteMessage deletes a message of a chat with all that follow it. With them go the same things as
+// with a chat; see [DB.DeleteChats]. If the shown branch held the message, it ends before it then.
+//
+// Errors: [NotFound]; [ReadOnly] if a copy cannot be removed; the error of remove. After an error
+// nothing is deleted.
+func (db *DB) DeleteMessage(ctx context.Context, chat, id int64,
+	remove func(checkpoints []string, runs []int64) error) (DeletedChats, error) {
+	op := fmt.Sprintf("delete message %d", id)
+	var out DeletedChats
+	err := db.update(ctx, func(tx *sql.Tx) error {
+		found, runs, err := findChats(ctx, tx, chat, id)
+		if err != nil {
+			return err
+		}
+		if err := db.dropChatRuns(ctx, tx, op, found, runs, remove); err != nil {
+			return err
+		}
+		var parent int64
+		if err := tx.QueryRowContext(ctx, "SELECT parent FROM chat_messages WHERE id = ?",
+			id).Scan(&parent); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, goes+"DELETE FROM chat_messages WHERE id IN goes",
+			chat, chat, id, id); err != nil {
+			return err
+		}
+		out = found
+		_, err = tx.ExecContext(ctx, `UPDATE chats SET leaf = ? WHERE id = ? AND leaf <> 0
+			AND leaf NOT IN (SELECT id FROM chat_messages WHERE chat = ?)`, parent, chat, chat)
+		return err
+	})
+	if err == nil {
+		db.purge()
+	}
+	return out, db.messageError("delete", chat, id, err)
 }
 
 // DeleteChats deletes a chat, or all chats if id is 0. With it go its messages, the checkpoints
@@ -42,39 +96,12 @@ func (db *DB) DeleteChats(ctx context.Context, id int64,
 	}
 	var out DeletedChats
 	err := db.update(ctx, func(tx *sql.Tx) error {
-		found, runs, err := findChats(ctx, tx, id)
+		found, runs, err := findChats(ctx, tx, id, 0)
 		if err != nil {
 			return err
 		}
-		if err := db.removeCopies(op); err != nil {
+		if err := db.dropChatRuns(ctx, tx, op, found, runs, remove); err != nil {
 			return err
-		}
-		var ids []int64
-		if err := json.Unmarshal([]byte(runs), &ids); err != nil {
-			return err
-		}
-		if err := remove(found.Checkpoints, ids); err != nil {
-			return err
-		}
-		for _, gone := range found.Checkpoints {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM checkpoints WHERE id = ?",
-				gone); err != nil {
-				return err
-			}
-		}
-		const mine = " IN (SELECT value FROM json_each(?))"
-		for _, statement := range []string{
-			// they have a digest of the text
-			"DELETE FROM checkpoints WHERE gone <> '' AND run" + mine,
-			"DELETE FROM run_texts WHERE run" + mine,
-			"UPDATE runs SET forgotten = " + ownForgotten + " WHERE ended_at IS NULL AND id" + mine,
-			"UPDATE runs SET parted = '' WHERE parted <> '' AND id" + mine,
-			"UPDATE runs SET verdict = " + verdictWithoutText + " WHERE " + verdictHasText +
-				" AND id" + mine,
-		} {
-			if _, err := tx.ExecContext(ctx, statement, runs); err != nil {
-				return err
-			}
 		}
 		if _, err := tx.ExecContext(ctx, "DELETE FROM chats WHERE id = ? OR ? = 0", id,
 			id); err != nil {
@@ -92,30 +119,83 @@ func (db *DB) DeleteChats(ctx context.Context, id int64,
 	return out, db.chatError("delete", id, err)
 }
 
+// dropChatRuns deletes what is kept of the runs that answered in chats or messages which go.
+func (db *DB) dropChatRuns(ctx context.Context, tx *sql.Tx, op string, found DeletedChats,
+	runs string, remove func(checkpoints []string, runs []int64) error) error {
+	if err := db.removeCopies(op); err != nil {
+		return err
+	}
+	var ids []int64
+	if err := json.Unmarshal([]byte(runs), &ids); err != nil {
+		return err
+	}
+	if err := remove(found.Checkpoints, ids); err != nil {
+		return err
+	}
+	for _, gone := range found.Checkpoints {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM checkpoints WHERE id = ?",
+			gone); err != nil {
+			return err
+		}
+	}
+	const mine = " IN (SELECT value FROM json_each(?))"
+	for _, statement := range []string{
+		// they have a digest of the text
+		"DELETE FROM checkpoints WHERE gone <> '' AND run" + mine,
+		"DELETE FROM run_texts WHERE run" + mine,
+		"DELETE FROM thoughts WHERE run" + mine,
+		"UPDATE runs SET forgotten = " + ownForgotten + " WHERE ended_at IS NULL AND id" + mine,
+		"UPDATE runs SET parted = '' WHERE parted <> '' AND id" + mine,
+		"UPDATE runs SET verdict = " + verdictWithoutText + " WHERE " + verdictHasText +
+			" AND id" + mine,
+	} {
+		if _, err := tx.ExecContext(ctx, statement, runs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// goes selects the messages that go: those of a chat, or of all chats for 0. With a message it is
+// that one and all that follow it. Its arguments are the chat twice and the message twice.
+const goes = `WITH RECURSIVE
+	goes (id) AS (
+		SELECT id FROM chat_messages WHERE (chat = ? OR ? = 0) AND (id = ? OR ? = 0)
+		UNION SELECT m.id FROM goes JOIN chat_messages m ON m.parent = goes.id)
+	`
+
 // A querier is the database, or a transaction.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// findChats returns what goes with a chat, or with all chats if id is 0. runs is a JSON list of the
-// runs that answered in it, completed such an answer, or began one. A run that another chat names
-// too is not in the list. Error: sql.ErrNoRows if there is no such chat.
-func findChats(ctx context.Context, q querier, id int64) (
+// findChats returns what goes with a chat, or with all chats if id is 0, or with a message of a chat
+// if that is not 0. runs is a JSON list of the runs that answered in it, completed such an answer, or
+// began one. A run that a message names which stays is not in the list. Error: sql.ErrNoRows if there
+// is no such chat or message.
+func findChats(ctx context.Context, q querier, id, message int64) (
 	out DeletedChats, runs string, err error) {
-	if err := q.QueryRowContext(ctx, "SELECT count(*) FROM chats WHERE id = ? OR ? = 0", id,
-		id).Scan(&out.Chats); err != nil {
+	count, args := "SELECT count(*) FROM chats WHERE id = ? OR ? = 0", []any{id, id}
+	if message != 0 {
+		count, args = "SELECT count(*) FROM chat_messages WHERE chat = ? AND id = ?",
+			[]any{id, message}
+	}
+	if err := q.QueryRowContext(ctx, count, args...).Scan(&out.Chats); err != nil {
 		return out, "", err
 	}
 	if out.Chats == 0 && id != 0 {
 		return out, "", sql.ErrNoRows
 	}
-	err = q.QueryRowContext(ctx, `WITH RECURSIVE
+	if message != 0 {
+		out.Chats = 0
+	}
+	err = q.QueryRowContext(ctx, goes+`,
 		resumed (id, resumes) AS MATERIALIZED (SELECT id, resumes FROM runs WHERE resumes <> 0),
 		mine (run) AS (
-			SELECT run FROM (SELECT run FROM chat_messages WHERE run > 0 AND (chat = ? OR ? = 0) EXCEPT SELECT run FROM chat_messages WHERE chat <> ? AND ? <> 0)
+			SELECT run FROM (SELECT run FROM chat_messages WHERE run > 0 AND id IN goes EXCEPT SELECT run FROM chat_messages WHERE id NOT IN goes)
 			UNION SELECT iif(resumed.id = mine.run, resumed.resumes, resumed.id) FROM resumed JOIN mine ON mine.run IN (resumed.id, resumed.resumes))
-		SELECT count(*), json_group_array(run) FROM mine`, id, id, id, id).Scan(&out.Runs, &runs)
+		SELECT count(*), json_group_array(run) FROM mine`, id, id, message, message).Scan(&out.Runs, &runs)
 	if err != nil || out.Runs == 0 {
 		return out, runs, err
 	}

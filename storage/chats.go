@@ -26,6 +26,7 @@ type Chat struct {
 	Used      int64           `json:"used"`    // grows with each write: higher = written later
 	CreatedAt time.Time       `json:"created_at"`
 	UpdatedAt time.Time       `json:"updated_at"`
+	Pinned    bool            `json:"pinned"` // it stands before all others
 }
 
 // The kinds of a chat.
@@ -58,12 +59,12 @@ const (
 	MaxChatsLimit     = 200
 )
 
-const chatColumns = "id, kind, title, system, options, leaf, used, created_at, updated_at"
+const chatColumns = "id, kind, title, system, options, leaf, used, created_at, updated_at, pinned"
 
 // fields are the columns in the order of chatColumns, for reading and writing.
 func (c *Chat) fields() []any {
 	return []any{&c.ID, &c.Kind, &c.Title, &c.System, (*text)(&c.Options), &c.Leaf, &c.Used,
-		(*stamp)(&c.CreatedAt), (*stamp)(&c.UpdatedAt)}
+		(*stamp)(&c.CreatedAt), (*stamp)(&c.UpdatedAt), &c.Pinned}
 }
 
 // AddChat begins a chat with the kind, title, system prompt and options of c, and returns its row.
@@ -73,7 +74,7 @@ func (db *DB) AddChat(ctx context.Context, c Chat) (Chat, error) {
 	if err := c.check(op); err != nil {
 		return Chat{}, err
 	}
-	c.Leaf, c.CreatedAt = 0, db.clock()
+	c.Leaf, c.Pinned, c.CreatedAt = 0, false, db.clock()
 	c.UpdatedAt = c.CreatedAt
 	err := db.update(ctx, func(tx *sql.Tx) error {
 		var n int
@@ -87,7 +88,7 @@ func (db *DB) AddChat(ctx context.Context, c Chat) (Chat, error) {
 				Message: fmt.Sprintf("there are %d chats, and no more are kept: delete some", n)}
 		}
 		res, err := tx.ExecContext(ctx,
-			"INSERT INTO chats ("+chatColumns+") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)",
+			"INSERT INTO chats ("+chatColumns+") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			c.fields()[1:]...)
 		if err != nil {
 			return err
@@ -159,12 +160,12 @@ func (db *DB) chatError(verb string, id int64, err error) error {
 type ChatFilter struct {
 	// in titles, system prompts and messages, without regard to the case of ASCII letters
 	Search string
-	Before int64 // cursor: only chats with a smaller Used, if not 0
+	Before int64 // cursor: only chats that are not pinned and have a smaller Used, if not 0
 	Limit  int   // DefaultChatsLimit if 0, at most MaxChatsLimit
 }
 
 // Chats returns the selected chats, the last written to first, and the cursor to pass as Before for
-// the next page, 0 at the end. A search reads all messages: for ten megabytes it takes about 10 ms.
+// the next page, 0 at the end. The first page begins with all pinned chats, beyond its limit. A search reads all messages: for ten megabytes it takes about 10 ms.
 // Error: [Invalid] for a negative limit or cursor, or a search longer than MaxSearchBytes.
 func (db *DB) Chats(ctx context.Context, f ChatFilter) (list []Chat, next int64, err error) {
 	const op = "list chats"
@@ -179,37 +180,72 @@ func (db *DB) Chats(ctx context.Context, f ChatFilter) (list []Chat, next int64,
 	limit := min(cmp.Or(f.Limit, DefaultChatsLimit), MaxChatsLimit)
 	where, args := []string{"1"}, []any{}
 	if f.Search != "" {
-		like := "%" + strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(f.Search) + "%"
+		like := having(f.Search)
 		where = append(where, `(title LIKE ? ESCAPE '\' OR system LIKE ? ESCAPE '\' OR
 			EXISTS (SELECT 1 FROM chat_messages m WHERE m.chat = chats.id AND m.content LIKE ? ESCAPE '\'))`)
 		args = append(args, like, like, like)
 	}
-	if f.Before != 0 {
+	var pinned []Chat
+	if f.Before == 0 {
+		pinned, err = db.selectChats(ctx, append(where, "pinned"), append(args, MaxChats))
+	} else {
 		where, args = append(where, "used < ?"), append(args, f.Before)
 	}
-	// The query asks for one row more, to know whether there is a next page.
-	rows, err := db.r.QueryContext(ctx,
-		"SELECT "+chatColumns+" FROM chats WHERE "+strings.Join(where,
-			" AND ")+" ORDER BY used DESC LIMIT ?", append(args, limit+1)...)
+	if err == nil {
+		// The query asks for one row more, to know whether there is a next page.
+		list, err = db.selectChats(ctx, append(where, "NOT pinned"), append(args, limit+1))
+	}
 	if err != nil {
-		return nil, 0, db.wrap(op, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var c Chat
-		if err := rows.Scan(c.fields()...); err != nil {
-			return nil, 0, db.wrap(op, err)
-		}
-		list = append(list, c)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, 0, db.wrap(op, err)
 	}
 	if len(list) > limit {
 		list = list[:limit]
 		next = list[limit-1].Used
 	}
-	return list, next, nil
+	return append(pinned, list...), next, nil
+}
+
+// selectChats returns the chats for which all conditions hold, the last written to first. The last
+// argument is the most rows.
+func (db *DB) selectChats(ctx context.Context, where []string, args []any) (list []Chat,
+	err error) {
+	rows, err := db.r.QueryContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE "+
+		strings.Join(where, " AND ")+" ORDER BY used DESC LIMIT ?", args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c Chat
+		if err := rows.Scan(c.fields()...); err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, rows.Err()
+}
+
+// having returns the LIKE pattern of texts that have a search in them.
+func having(search string) string {
+	return "%" + strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(search) + "%"
+}
+
+// The characters that ChatWords returns before a match, and in all.
+const (
+	wordsBefore = 40
+	wordsInAll  = 160
+)
+
+// ChatWords returns the words around a search in the last message of a chat that has it, without
+// regard to the case of ASCII letters. It returns "" if no message has it.
+func (db *DB) ChatWords(ctx context.Context, chat int64, search string) (words string, err error) {
+	err = db.r.QueryRowContext(ctx, `SELECT substr(content, max(1, instr(lower(content), lower(?)) - ?), ?)
+		FROM chat_messages WHERE chat = ? AND content LIKE ? ESCAPE '\' ORDER BY id DESC LIMIT 1`,
+		search, wordsBefore, wordsInAll, chat, having(search)).Scan(&words)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return words, db.wrap("find words in a chat", err)
 }
 
 // ChatSize returns the number of chats and the bytes of their messages.
@@ -226,6 +262,7 @@ type ChatChange struct {
 	System  *string
 	Options json.RawMessage
 	Leaf    *int64
+	Pinned  *bool
 }
 
 // ChangeChat changes a chat and returns it. Errors: [NotFound]; [Invalid] beyond the limits, or for
@@ -243,6 +280,9 @@ func (db *DB) ChangeChat(ctx context.Context, id int64, change ChatChange) (Chat
 		}
 		if change.Options != nil {
 			c.Options = change.Options
+		}
+		if change.Pinned != nil {
+			c.Pinned = *change.Pinned
 		}
 		if change.Leaf != nil {
 			c.Leaf = *change.Leaf
@@ -266,7 +306,7 @@ func (db *DB) ChangeChat(ctx context.Context, id int64, change ChatChange) (Chat
 			return err
 		}
 		_, err := tx.ExecContext(ctx,
-			"UPDATE chats SET ("+chatColumns+") = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",
+			"UPDATE chats SET ("+chatColumns+") = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",
 			append(c.fields(), id)...)
 		return err
 	})

@@ -213,6 +213,18 @@ func TestChatsAreListedBySearchAndPage(t *testing.T) {
 			t.Errorf("%q finds %v, %v, want %v", search, found, err, want)
 		}
 	}
+	for search, want := range map[string]string{"WORLD": "Hello World", "itle": "title", "system 0": "", "% sure": ""} {
+		if words, err := db.ChatWords(ctx, ids[0], search); err != nil || words != want {
+			t.Errorf("the words around %q are %q, %v, want %q", search, words, err, want)
+		}
+	}
+	other := mustOpen(t, "")
+	long := mustChat(t, other, Chat{})
+	mustSay(t, other, Message{Chat: long.ID, Role: RoleUser, Content: strings.Repeat("ä", 300) + "needle" + strings.Repeat("ö", 300)})
+	if words, err := other.ChatWords(ctx, long.ID, "needle"); err != nil ||
+		words != strings.Repeat("ä", 40)+"needle"+strings.Repeat("ö", 114) {
+		t.Errorf("of a long message the words are %q, %v", words, err)
+	}
 	if n, bytes, err := db.ChatSize(ctx); err != nil || n != 4 ||
 		bytes != int64(4*len("title")+len("Hello World100% sure")+len(`a_b\chello again`)+len("answer")) {
 		t.Errorf("%d chats, %d bytes, %v; want 4 and the bytes of their texts", n, bytes, err)

@@ -33,6 +33,9 @@
 //   - the window's own conversations ([Chat]) and the responses that a program may ask for again
 //     ([Response]).
 //
+// Thoughts of earlier answers ([Thought]) are sealed. Their key comes from the conversation, so only
+// a request that repeats the conversation can open them.
+//
 // Deleted rows are overwritten. [DB.Forget] and [DB.DeleteChats] remove them from the log and from
 // the copies too.
 //

@@ -32,7 +32,7 @@ func (s Scope) forgetInFlight(ctx context.Context, tx *sql.Tx) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, table := range []string{"run_texts", "responses"} {
+	for _, table := range []string{"run_texts", "responses", "thoughts"} {
 		if _, err := tx.ExecContext(ctx,
 			"DELETE FROM "+table+" WHERE run IN (SELECT id FROM runs WHERE ended_at IS NULL AND forgotten = "+ownForgotten+")"); err != nil {
 			return 0, err

@@ -62,8 +62,8 @@ func (db *DB) UseKey(ctx context.Context, id int64) error {
 	return db.wrap(fmt.Sprintf("note the use of key %d", id), err)
 }
 
-// DeleteKey removes a key, the responses that it owns, and the copies of the database. The
-// responses go so that a later key of this name does not get them. Errors: [NotFound]; [ReadOnly]
+// DeleteKey removes a key, the responses and thoughts that it owns, and the copies of the database.
+// The responses go so that a later key of this name does not get them. Errors: [NotFound]; [ReadOnly]
 // if a copy cannot be removed, and then nothing is deleted.
 func (db *DB) DeleteKey(ctx context.Context, id int64) error {
 	op := fmt.Sprintf("delete key %d", id)
@@ -71,6 +71,9 @@ func (db *DB) DeleteKey(ctx context.Context, id int64) error {
 		if _, err := tx.ExecContext(ctx,
 			"DELETE FROM responses WHERE owner = (SELECT name FROM keys WHERE id = ?)",
 			id); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "DELETE FROM thoughts WHERE owner = ?", id); err != nil {
 			return err
 		}
 		res, err := tx.ExecContext(ctx, "DELETE FROM keys WHERE id = ?", id)

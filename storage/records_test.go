@@ -136,6 +136,9 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 			r.FinishReason, r.Error = []string{"error", "length"}[i%2],
 				[]string{"queue_full", ""}[i%2]
 			r.Message = []string{"Try again in a second.", ""}[i%2]
+			if r.TotalMS = float64(100 * (i + 1)); i == 6 {
+				r.TotalMS = 5000
+			}
 			if err := db.FinishRun(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
@@ -167,6 +170,8 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 		{"search in an error", RunFilter{Search: "queue"}, []int64{7, 5, 3, 1}, 0},
 		{"search in a message", RunFilter{Search: "a SECOND"}, []int64{7, 5, 3, 1}, 0},
 		{"failed", RunFilter{Failed: true}, []int64{7, 5, 3, 1}, 0},
+		{"slow for their client", RunFilter{Slow: true}, []int64{7}, 0},
+		{"slow, of another client", RunFilter{Slow: true, Client: "curl"}, nil, 0},
 		{"failed since a moment", RunFilter{Failed: true,
 			Since: time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)}, []int64{7, 5, 3}, 0},
 		{"since a moment of another zone", RunFilter{
@@ -175,6 +180,11 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 		{"search in the time", RunFilter{Search: "22t01"}, []int64{8}, 0},
 		{"search across columns", RunFilter{Search: "zed/v1"}, nil, 0},
 		{"search for a pattern mark", RunFilter{Search: "%"}, nil, 0},
+		{"the longest first", RunFilter{Sort: "time", Limit: 3}, []int64{7, 8, 6}, 3},
+		{"the next page of the longest", RunFilter{Sort: "time", Limit: 3, Before: 3}, []int64{5, 4, 3}, 6},
+		{"the shortest first", RunFilter{Sort: "time", Up: true, Finish: "length"}, []int64{2, 4, 6, 8}, 0},
+		{"by client, then the newest", RunFilter{Sort: "client", Up: true, Limit: 4}, []int64{8, 5, 2, 9}, 4},
+		{"the oldest first", RunFilter{Sort: "when", Up: true, Limit: 2}, []int64{1, 2}, 2},
 		{"page of a search", RunFilter{Search: "zed", Limit: 2}, []int64{10, 7}, 7},
 	}
 	for _, test := range tests {
@@ -199,6 +209,14 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 	}
 	if err != nil || !reflect.DeepEqual(values, want) {
 		t.Errorf("values %+v, %v, want %+v", values, err, want)
+	}
+	seen, err := db.SeenClients(t.Context())
+	var names []string
+	for _, c := range seen {
+		names = append(names, c.Client)
+	}
+	if err != nil || !slices.Equal(names, want.Clients) || seen[0].At.IsZero() {
+		t.Errorf("seen %+v, %v, want %v", seen, err, want.Clients)
 	}
 	for _, f := range []RunFilter{{Limit: -1}, {Before: -1}} {
 		_, _, err := db.Runs(t.Context(), f)

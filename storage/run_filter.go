@@ -34,7 +34,45 @@ type RunFilter struct {
 
 	Since  time.Time // earliest start; zero = any
 	Failed bool      // only runs that failed or were interrupted
+	Slow   bool      // only runs that took more than twice the median of their client
+
+	// Sort is a key of RunOrders; empty = the newest first. The largest value comes first, or the
+	// smallest with Up. Before counts runs to leave out then, because ids are in another order.
+	Sort string
+	Up   bool
 }
+
+// RunOrders are what runs can be sorted by: the expression of each order.
+var RunOrders = map[string]string{
+	"when":   "id",
+	"client": "client COLLATE NOCASE",
+	"prompt": "prompt_tokens",
+	"ready":  "iif(prompt_tokens > 0, 1.0 * cached_tokens / prompt_tokens, -1)",
+	"answer": "completion_tokens",
+	"speed":  "iif(first_token_ms > 0 AND completion_tokens > 1 AND total_ms > first_token_ms, (completion_tokens - 1) / (total_ms - first_token_ms), -1)",
+	"time":   "iif(ended_at IS NULL, -1, total_ms)",
+}
+
+// order returns the ORDER BY of runs.
+func (f RunFilter) order() string {
+	by, ok := RunOrders[f.Sort]
+	if !ok {
+		return "id DESC"
+	}
+	if f.Up {
+		return by + ", id DESC"
+	}
+	return by + " DESC, id DESC"
+}
+
+// slow is the condition on runs that are slow for their client.
+const slow = `id IN (
+	SELECT r.id FROM runs r JOIN (
+		SELECT client, total_ms, row_number() OVER (PARTITION BY client ORDER BY total_ms) AS place,
+			count(*) OVER (PARTITION BY client) AS count
+		FROM runs WHERE ended_at IS NOT NULL
+	) m ON m.client = r.client AND m.place = (m.count + 1) / 2
+	WHERE r.ended_at IS NOT NULL AND r.total_ms > 2 * m.total_ms)`
 
 // where is the condition on runs.
 func (f RunFilter) where() (string, []any) {
@@ -51,20 +89,26 @@ func (f RunFilter) where() (string, []any) {
 	and(day("started_at")+" = ?", f.Day)
 	and("instr(lower(concat_ws(char(10), client, endpoint, model, drafter, finish_reason, error, message, started_at)), lower(?)) > 0",
 		f.Search)
-	if f.Before != 0 {
+	if f.Before != 0 && f.Sort == "" {
 		list, args = append(list, "id < ?"), append(args, f.Before)
 	}
 	if !f.Since.IsZero() {
-		list, args = append(list, "started_at >= ?"), append(args, stamp(f.Since))
+		// An id bounds the walk: runs are read by their ids.
+		list, args = append(list, "id >= (SELECT min(id) FROM runs WHERE started_at >= ?) AND started_at >= ?"),
+			append(args, stamp(f.Since), stamp(f.Since))
 	}
 	if f.Failed {
 		list = append(list, "finish_reason IN ('"+FinishError+"', '"+FinishInterrupted+"')")
 	}
+	if f.Slow {
+		list = append(list, slow)
+	}
 	return strings.Join(list, " AND "), args
 }
 
-// Runs returns the selected runs, the newest first and without Speculation. next is the cursor to
-// pass as Before for the next page, 0 at the end. Error: [Invalid] for a negative limit or cursor.
+// Runs returns the selected runs in their order, without Speculation. next is what to pass as Before
+// for the next page, 0 at the end. Error: [Invalid] for a negative limit or cursor, or an unknown
+// order.
 func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, err error) {
 	const op = "list runs"
 	if f.Limit < 0 || f.Before < 0 {
@@ -75,11 +119,18 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, er
 	if limit == 0 {
 		limit = DefaultRunsLimit
 	}
+	if _, ok := RunOrders[f.Sort]; f.Sort != "" && !ok {
+		return nil, 0, &Error{Code: Invalid, Op: op, Message: "runs have no such order"}
+	}
 	where, args := f.where()
+	skip := int64(0)
+	if f.Sort != "" {
+		skip = f.Before
+	}
 	// The query asks for one row more, to know whether there is a next page.
 	rows, err := db.r.QueryContext(ctx,
-		"SELECT id, started_at, "+runFigures+", '', "+runTexts+" FROM runs WHERE "+where+" ORDER BY id DESC LIMIT ?",
-		append(args, limit+1)...)
+		"SELECT id, started_at, "+runFigures+", '', "+runTexts+" FROM runs WHERE "+where+" ORDER BY "+f.order()+" LIMIT ? OFFSET ?",
+		append(args, limit+1, skip)...)
 	if err != nil {
 		return nil, 0, db.wrap(op, err)
 	}
@@ -96,7 +147,9 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, er
 	}
 	if len(runs) > limit {
 		runs = runs[:limit]
-		next = runs[limit-1].ID
+		if next = runs[limit-1].ID; f.Sort != "" {
+			next = skip + int64(limit)
+		}
 	}
 	return runs, next, nil
 }

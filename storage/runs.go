@@ -73,6 +73,9 @@ type Run struct {
 	KVExactBytes    int64 `json:"kv_exact_bytes,omitempty"`
 	KVOwnBytes      int64 `json:"kv_own_bytes,omitempty"`
 	KVRestoredBytes int64 `json:"kv_restored_bytes,omitempty"`
+	// thoughts that the client had left out of its prompt, which were put back, and their tokens
+	PutBackThoughts int `json:"put_back_thoughts,omitempty"`
+	PutBackTokens   int `json:"put_back_tokens,omitempty"`
 }
 
 // FinishInterrupted is the finish reason of a run whose process ended before it did, or whose
@@ -97,7 +100,8 @@ const (
 
 	// runTexts are the columns about texts that the prompt and the answer were compared with.
 	runTexts = "matched_tokens, parted, resumes, verdict, message, held, kv_bits, " +
-		"kv_layout, kv_exact_bytes, kv_own_bytes, kv_restored_bytes"
+		"kv_layout, kv_exact_bytes, kv_own_bytes, kv_restored_bytes, " +
+		"put_back_thoughts, put_back_tokens"
 )
 
 // fields are the columns in the order of runColumns, for reading and writing.
@@ -112,7 +116,8 @@ func (r *Run) fields() []any {
 		&r.QueueMS, &r.NoDrafter, &r.Verifies, &r.PredictionAccepted, &r.PredictionRejected,
 		&r.Repeats, (*text)(&r.Speculation),
 		&r.MatchedTokens, (*text)(&r.Parted), &r.Resumes, (*text)(&r.Verdict), &r.Message,
-		&r.Held, &r.KVBits, &r.KVLayout, &r.KVExactBytes, &r.KVOwnBytes, &r.KVRestoredBytes}
+		&r.Held, &r.KVBits, &r.KVLayout, &r.KVExactBytes, &r.KVOwnBytes, &r.KVRestoredBytes,
+		&r.PutBackThoughts, &r.PutBackTokens}
 }
 
 // BeginRun records that a request arrived and returns its row with ID. It sets StartedAt if that is

@@ -21,11 +21,12 @@ type API struct {
 
 // Services are what an API calls to produce answers.
 type Services struct {
-	Pool   Pool
-	Runs   Runs
-	Texts  Texts
-	Models Models
-	Status Status
+	Pool     Pool
+	Runs     Runs
+	Texts    Texts
+	Thoughts Thoughts
+	Models   Models
+	Status   Status
 }
 
 // Runs keep the history. An API logs their errors. They never fail a request.
@@ -69,6 +70,15 @@ func New(x *wire.Exchange, to Services, readers map[string]ReadBody) *API {
 		return len(a.inFlight.runs)
 	})
 	return a
+}
+
+// thoughtsOf returns the memory of a client, or nil if its thoughts are not kept. A nil owner is an
+// unknown client.
+func (a *API) thoughtsOf(owner *int64) *thoughtMemory {
+	if owner == nil || a.To.Thoughts == nil || !a.To.Thoughts.KeepsThoughts() {
+		return nil
+	}
+	return &thoughtMemory{Thoughts: a.To.Thoughts, owner: *owner, log: a.Log}
 }
 
 // Scrape answers GET /metrics.

@@ -24,6 +24,8 @@ type Prompt struct {
 
 	Parsing *dialect.Options // how an answer is read; nil if all of it is text
 
+	conversation *Conversation // that it was rendered from; nil for a text
+
 	mu   sync.Mutex
 	done int // tokens that the furthest of its choices has evaluated
 }
@@ -113,8 +115,11 @@ func (c *Choice) flush(out Events) {
 func (c *Choice) take(parts []dialect.Part) {
 	for _, p := range parts {
 		switch {
-		case p.Kind == dialect.Reasoning && c.thought.hidden:
-			continue
+		case p.Kind == dialect.Reasoning:
+			c.thought.text = append(c.thought.text, p.Text...)
+			if c.thought.hidden {
+				continue
+			}
 		case c.single && (p.Kind == dialect.Call || p.Kind == dialect.Arguments) && p.Index > 0:
 			continue
 		}

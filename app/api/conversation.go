@@ -33,6 +33,9 @@ type Conversation struct {
 	begun     string   // the text of the answer that is continued; empty for none
 	variables []member // of Kwargs and of Thinking
 	prompted  bool     // Kwargs say whether the template begins the answer
+
+	past    *past   // before the answer to come; nil if no thought is kept
+	putBack putBack // into Messages
 }
 
 // Of returns the last message if it has that role, otherwise a new one after it. The message stays
@@ -127,23 +130,6 @@ func (c *Conversation) Vars(messages []Message, generate bool, form dialect.Hist
 
 // Common implements Question.
 func (c *Conversation) Common() *Params { return &c.Params }
-
-// Prompts implements Question.
-func (c *Conversation) Prompts(ctx context.Context, m model.Model) ([]*Prompt, error) {
-	text, err := c.Rendered(ctx, m)
-	if err != nil {
-		return nil, err
-	}
-	ids, err := EncodeChat(m, c.PromptParam, text)
-	if err != nil {
-		return nil, err
-	}
-	p := &Prompt{IDs: ids, boundaries: c.boundaries(ctx, m, ids)}
-	if p.Parsing, err = c.parsing(m, text); err != nil {
-		return nil, err
-	}
-	return []*Prompt{p}, nil
-}
 
 // Rendered returns the text of the prompt. Some templates have no place for the messages as they
 // are. Agents speak as the system at any time, and as the user several times in a row. If the

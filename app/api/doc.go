@@ -31,6 +31,17 @@
 // gives the engine what was said and the closing tag as tokens. The engine itself puts nothing into
 // an answer.
 //
+// # Thoughts that clients leave out
+//
+// Many clients send an earlier answer back without its thought. A template that keeps the thought
+// then prints another prompt than the one that the model has read, and the prefix is lost. So the
+// thought of each answer is kept, and put back before the template prints the prompt (put_back.go).
+//
+// It is found by the whole conversation up to its answer ([past]), of the same key and model. It is
+// sealed with a key from that conversation, so that only a client that repeats the conversation can
+// open it. A message that comes with a thought stays as it is. Where the template prints no thought,
+// none is put back, and none where it would take the room of the answer.
+//
 // # A run
 //
 // Every request to a generating route leaves a row in the history, a refused one too. A client that

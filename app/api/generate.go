@@ -161,6 +161,7 @@ func (a *API) acquireChoices(rep *Reply) error {
 	if err := Generates(m); err != nil {
 		return err
 	}
+	p.thoughts = a.thoughtsOf(run.owner)
 	rep.made, err = a.choices(run.Ctx, m, rep.question)
 	rep.held.Release()
 	if err != nil {
@@ -277,6 +278,7 @@ func (a *API) runChoice(ctx context.Context, rep *Reply, c *Choice, out Events) 
 		return err
 	}
 	c.flush(out)
+	a.keepThought(rep, c) // before the client can ask again
 	out.End(c)
 	return nil
 }
@@ -296,9 +298,11 @@ func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice,
 		if p := c.Stats.Parted; p != nil && c.parted == nil {
 			c.parted = &control.Parted{At: c.Stats.Matched,
 				Kept:  tokenText(rep.Model.Tokenizer(), p.Kept),
-				Given: tokenText(rep.Model.Tokenizer(), p.Given), Answer: p.Answer}
+				Given: tokenText(rep.Model.Tokenizer(), p.Given), Answer: p.Answer,
+				Run: p.Run}
 		}
 	}
+	c.Req.Restored = func(tokens int) { run.promptRestored.Store(int64(tokens)) }
 	c.Req.Progress = func(done, _ int) {
 		run.promptDone.Add(c.Prompt.advance(done))
 		out.Begin(c)

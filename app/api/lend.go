@@ -29,11 +29,8 @@ func (a *API) CountPrompt(r *http.Request, c *Conversation) (n int, err error) {
 		if err := Generates(m); err != nil {
 			return err
 		}
-		text, err := c.Rendered(ctx, m)
-		if err != nil {
-			return err
-		}
-		ids, err := EncodeChat(m, c.PromptParam, text)
+		c.thoughts = a.thoughtsOf(new(wire.CallerID(r.Context())))
+		_, ids, err := c.encoded(ctx, m)
 		n = len(ids)
 		return err
 	})

@@ -74,6 +74,12 @@ func (m *Message) Think(text string) {
 	m.more = append(m.more, member{thoughtName, wire.AppendString(nil, text)})
 }
 
+// thought returns the thought of a message, if that is a text.
+func (m *Message) thought() (text string) {
+	_ = json.Unmarshal([]byte(m.text(thoughtName)), &text) // else it is empty
+	return text
+}
+
 // Call adds a call of a tool. Arguments that are a string with a JSON object become that object. Nil
 // stands for none.
 func (m *Message) Call(id, name string, arguments json.RawMessage) {

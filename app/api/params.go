@@ -47,7 +47,8 @@ type Params struct {
 	KeepPrompt               bool   // echo
 	PromptParam              string // the route's name for it, for errors
 
-	Resumes *resumption // nil for a new request
+	Resumes  *resumption    // nil for a new request
+	thoughts *thoughtMemory // of the client; nil if none are kept or put back
 }
 
 // Continuations returns how many continuations are computed.

@@ -52,6 +52,7 @@ type Run struct {
 	// These are for GET /app/state and the histograms.
 	model            atomic.Pointer[string]
 	promptDone       atomic.Int64
+	promptRestored   atomic.Int64 // of its last choice
 	promptTokens     atomic.Int64
 	completionTokens atomic.Int64
 	lastToken        atomic.Int64 // nanoseconds since Start; 0 before the first
@@ -323,6 +324,7 @@ func (a *API) Active() []control.Active {
 			RunID: u.Key, Endpoint: u.Row.Endpoint, Model: *u.model.Load(), Client: u.Row.Client,
 			StartedAt:  u.Row.StartedAt,
 			PromptDone: int(u.promptDone.Load()), PromptTokens: int(u.promptTokens.Load()),
+			PromptRestored:   int(u.promptRestored.Load()),
 			CompletionTokens: int(u.completionTokens.Load()),
 			PerSecond:        u.pace.perSecond(), Verifies: int(u.verifies.Load()),
 			Accepted: int(u.accepted.Load()),

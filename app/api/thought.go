@@ -1,8 +1,12 @@
 package api
 
 import (
+	"context"
 	"slices"
+	"strings"
 
+	"tandem/app/control"
+	"tandem/app/dialect"
 	"tandem/app/model"
 	"tandem/app/wire"
 	"tandem/engine"
@@ -67,8 +71,9 @@ func (t Thinking) variables() (list []member) {
 
 // A thought has what counts against a choice's token limit of thinking.
 type thought struct {
-	tokens int  // in all thoughts; tags do not count if they are tokens of their own
-	limit  *int // of tokens; nil for no limit
+	text   []byte // of all thoughts
+	tokens int    // in all thoughts; tags do not count if they are tokens of their own
+	limit  *int   // of tokens; nil for no limit
 	hidden bool
 	closed []Span // ends that the server wrote at the limit
 }
@@ -144,4 +149,41 @@ func (c *Choice) closeThought(rep *Reply) error {
 	}
 	c.Req.Grammar = c.matcher
 	return nil
+}
+
+// keepThought keeps the thought of a choice that has ended, for a client that leaves it out of the
+// next request. An answer that says nothing is not sent again, so its thought is not kept.
+func (a *API) keepThought(rep *Reply, c *Choice) {
+	talk, run := c.Prompt.conversation, rep.Run
+	if talk == nil || talk.past == nil || run.Key <= 0 {
+		return
+	}
+	said, thought, tokens := NewMessage("assistant", c.Answer.Joined(dialect.Text)),
+		string(c.thought.text), c.thought.tokens
+	if talk.begun != "" { // the answer goes on in the last message
+		last := &talk.Messages[len(talk.Messages)-1]
+		said.Texts[0] = talk.begun + said.Texts[0]
+		if before := last.thought(); before != "" {
+			ids, _ := rep.Model.Tokenizer().EncodePlain(before) // it was in the prompt
+			thought, tokens = before+thought, len(ids)+tokens
+		}
+	}
+	for _, b := range c.Answer.Calls() {
+		said.Call(b.ID, b.Name, wire.AppendString(nil, string(b.Text)))
+	}
+	if thought == "" || strings.TrimSpace(said.Text()) == "" && said.Calls == nil {
+		return
+	}
+	p := talk.past.clone()
+	p.add(&said)
+	sealed, err := p.seal(thought)
+	if err == nil {
+		err = talk.thoughts.KeepThought(context.WithoutCancel(run.Ctx), control.KeptThought{
+			Owner: talk.thoughts.owner, Model: rep.Model.ID(), History: p.name(), Run: run.Key,
+			Tokens: tokens, Sealed: sealed,
+		}, run.Start)
+	}
+	if err != nil {
+		a.Log.Warn("a thought is not kept", "run", run.Key, "error", err)
+	}
 }

@@ -13,6 +13,7 @@ type total struct {
 	engine.Stats
 	verifies int // rounds with drafts
 	Thoughts int // tokens of reasoning, out of CompletionTokens
+	putBack  putBack
 }
 
 // Total adds the choices up as control.Run says. Counts are sums, and a shared prompt counts once.
@@ -30,6 +31,10 @@ func (r *Reply) Total() total {
 			t.CachedTokens += st.CachedTokens
 			t.Matched += st.Matched
 			t.Miss = cmp.Or(t.Miss, st.Miss)
+			if talk := c.Prompt.conversation; talk != nil {
+				t.putBack.thoughts += talk.putBack.thoughts
+				t.putBack.tokens += talk.putBack.tokens
+			}
 			last = c.Prompt
 		}
 		t.CompletionTokens += st.CompletionTokens
@@ -76,5 +81,6 @@ func (t *total) keep(row *control.Run) {
 	row.MissReason, row.MatchedTokens = t.Miss, t.Matched
 	row.DraftMS, row.VerifyMS = ms(t.Draft), ms(t.Verify)
 	row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
+	row.PutBackThoughts, row.PutBackTokens = t.putBack.thoughts, t.putBack.tokens
 	row.KVExactBytes, row.KVOwnBytes, row.KVRestoredBytes = t.KVExact, t.KVOwn, t.KVRestored
 }

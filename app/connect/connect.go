@@ -46,7 +46,7 @@ func New(db *storage.DB, dir *home.Home, store *settings.Store, keys *settings.K
 	return &Connections{db: db, home: dir, settings: store, keys: keys, state: state}
 }
 
-// Connect lists the clients, each with its text and the state of its file.
+// Connect lists the clients, each with its text and the state of its file, and tells who asked.
 func (n *Connections) Connect(ctx context.Context) (control.Connect, error) {
 	c, o, err := n.offer(ctx)
 	if err != nil {
@@ -55,7 +55,11 @@ func (n *Connections) Connect(ctx context.Context) (control.Connect, error) {
 	for _, x := range clients() {
 		c.Connections = append(c.Connections, n.connection(x, o))
 	}
-	return c, nil
+	seen, err := n.db.SeenClients(ctx)
+	for _, x := range seen {
+		c.Seen = append(c.Seen, control.SeenClient(x))
+	}
+	return c, err
 }
 
 // offer returns what every client needs.
@@ -69,6 +73,7 @@ func (n *Connections) offer(ctx context.Context) (control.Connect, offer, error)
 		BaseURL: cmp.Or(st.Address, fmt.Sprintf("http://127.0.0.1:%d",
 			cmp.Or(set.Port, control.DefaultPort))) + "/v1",
 		Model: st.Choice, NeedsKey: set.RequireKey, Longer: []control.LongerModel{},
+		Seen: []control.SeenClient{},
 	}
 	c.ContainerURL = strings.Replace(c.BaseURL, "127.0.0.1", hostOfContainers, 1)
 	limited := func(n int) int {

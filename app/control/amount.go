@@ -50,6 +50,14 @@ func (u Unit) write(n int64, parts float64) string {
 		u.String()
 }
 
+// MemorySize formats an amount of memory in powers of two: "90 MiB", "6.1 GiB".
+func MemorySize(n int64) string {
+	if n < int64(GiB) {
+		return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))
+	}
+	return GiB.Of(n)
+}
+
 // ByteSize formats a number of bytes in the largest unit that fits, in powers of ten: "512 B",
 // "24.4 MB".
 func ByteSize(n int64) string {

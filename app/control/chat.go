@@ -22,6 +22,7 @@ type Chat struct {
 	Used      int64           `json:"used"`    // counts up with each write: the greater, the later
 	CreatedAt time.Time       `json:"created_at"`
 	UpdatedAt time.Time       `json:"updated_at"`
+	Pinned    bool            `json:"pinned"` // it stands before all others
 }
 
 // ChatRequest is the body of POST /app/chats: a chat to begin.
@@ -72,11 +73,16 @@ type ChatQuery struct {
 
 // ChatList is the answer of GET /app/chats.
 type ChatList struct {
-	Chats []Chat `json:"chats"` // the last written to first
-	Next  int64  `json:"next"`  // Before of the next page; 0 at the end
-	Keep  bool   `json:"keep"`  // chats are kept
-	Count int    `json:"count"` // of all chats, whatever was searched for
-	Bytes int64  `json:"bytes"` // of all their messages
+	Chats []Chat `json:"chats"` // the last written to first; the first page begins with all pinned ones
+
+	// Words are those around what was searched for, in the last message of each chat that has it.
+	// They are empty for a chat where only the title or the system prompt has it.
+	Words []string `json:"words,omitempty"`
+
+	Next  int64 `json:"next"`  // Before of the next page; 0 at the end
+	Keep  bool  `json:"keep"`  // chats are kept
+	Count int   `json:"count"` // of all chats, whatever was searched for
+	Bytes int64 `json:"bytes"` // of all their messages
 }
 
 // ChatChange is the body of POST /app/chats/{id}. A nil field stays.
@@ -85,6 +91,7 @@ type ChatChange struct {
 	System  *string         `json:"system,omitempty"`
 	Options json.RawMessage `json:"options,omitempty"`
 	Leaf    *int64          `json:"leaf,omitempty"`
+	Pinned  *bool           `json:"pinned,omitempty"`
 }
 
 // MessageChange is the body of POST /app/chats/{id}/messages/{message}. A nil field stays.
@@ -103,7 +110,8 @@ type KeepChats struct {
 
 // DeletedChats is the answer of DELETE /app/chats and /app/chats/{id}: what was deleted. GET
 // /app/chats/deletion and /app/chats/{id}/deletion answer the same: what would be deleted. They
-// delete nothing.
+// delete nothing. The routes of a message, /app/chats/{id}/messages/{message}, answer it too. Their
+// Chats is 0: the message goes with all that follow it.
 type DeletedChats struct {
 	Chats int `json:"chats"`
 
@@ -154,8 +162,7 @@ func (c *Client) AddMessage(ctx context.Context, m Message) (Message, error) {
 // ChangeMessage updates an answer while it grows.
 func (c *Client) ChangeMessage(ctx context.Context, chat, id int64,
 	change MessageChange) (Message, error) {
-	return call[Message](ctx, c, http.MethodPost, fmt.Sprintf("%s/messages/%d", chatPath(chat), id),
-		change)
+	return call[Message](ctx, c, http.MethodPost, messagePath(chat, id), change)
 }
 
 // DeleteChat deletes one chat.
@@ -168,6 +175,16 @@ func (c *Client) DeleteChats(ctx context.Context) (DeletedChats, error) {
 	return call[DeletedChats](ctx, c, http.MethodDelete, "/app/chats", nil)
 }
 
+// DeleteMessage deletes a message with all that follow it.
+func (c *Client) DeleteMessage(ctx context.Context, chat, id int64) (DeletedChats, error) {
+	return call[DeletedChats](ctx, c, http.MethodDelete, messagePath(chat, id), nil)
+}
+
+// WouldDeleteMessage says what DeleteMessage would delete.
+func (c *Client) WouldDeleteMessage(ctx context.Context, chat, id int64) (DeletedChats, error) {
+	return call[DeletedChats](ctx, c, http.MethodGet, messagePath(chat, id)+"/deletion", nil)
+}
+
 // KeepChats sets whether chats are kept from now on. Chats that are there stay.
 func (c *Client) KeepChats(ctx context.Context, keep bool) error {
 	_, err := call[KeepChats](ctx, c, http.MethodPost, "/app/chats/keep", KeepChats{keep})
@@ -175,3 +192,7 @@ func (c *Client) KeepChats(ctx context.Context, keep bool) error {
 }
 
 func chatPath(id int64) string { return fmt.Sprintf("/app/chats/%d", id) }
+
+func messagePath(chat, id int64) string {
+	return fmt.Sprintf("%s/messages/%d", chatPath(chat), id)
+}

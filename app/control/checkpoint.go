@@ -89,10 +89,19 @@ type Forgotten struct {
 
 // A Parted is the place where a prompt stops being the same as a kept text.
 type Parted struct {
-	At     int    `json:"at"`     // tokens that both begin with
-	Kept   string `json:"kept"`   // the next token of the kept text
-	Given  string `json:"given"`  // the next token of the prompt
-	Answer bool   `json:"answer"` // the kept text is an answer there
+	At     int    `json:"at"`            // tokens that both begin with
+	Kept   string `json:"kept"`          // the next token of the kept text
+	Given  string `json:"given"`         // the next token of the prompt
+	Answer bool   `json:"answer"`        // the kept text is an answer there
+	Run    int64  `json:"run,omitempty"` // whose text was kept; 0 = unknown
+}
+
+// A Parting is a Parted with the words around it, as far as the texts are still kept.
+type Parting struct {
+	Parted
+	Before    string `json:"before,omitempty"`     // the last words that both have
+	KeptText  string `json:"kept_text,omitempty"`  // how the kept text goes on, from Kept on
+	GivenText string `json:"given_text,omitempty"` // how the prompt goes on, from Given on
 }
 
 // A RunText is what it takes to complete the answer of a run, or to compute it again. It is field

@@ -140,6 +140,11 @@ func (c *Client) Run(ctx context.Context, id int64) (Run, error) {
 	return call[Run](ctx, c, http.MethodGet, fmt.Sprintf("/app/runs/%d", id), nil)
 }
 
+// Insights returns the figures of today.
+func (c *Client) Insights(ctx context.Context) (Insights, error) {
+	return call[Insights](ctx, c, http.MethodGet, "/app/insights", nil)
+}
+
 // CancelRun ends a run in flight. Its client gets what was generated so far.
 func (c *Client) CancelRun(ctx context.Context, id int64) error {
 	_, err := call[struct{}](ctx, c, http.MethodPost, fmt.Sprintf("/app/runs/%d/cancel", id),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // Connect is the answer of GET /app/connect: what clients need to use the endpoint.
@@ -15,6 +16,13 @@ type Connect struct {
 	NeedsKey     bool          `json:"needs_key"`     // any key will do otherwise
 	Longer       []LongerModel `json:"longer"`        // registered models with a longer context, the longest first
 	Connections  []Connection  `json:"connections"`
+	Seen         []SeenClient  `json:"seen"` // who asked, the latest first
+}
+
+// A SeenClient is a client of the history, as it calls itself, with the time of its last request.
+type SeenClient struct {
+	Client string    `json:"client"`
+	At     time.Time `json:"at"`
 }
 
 // A LongerModel is a model that has a longer context than the chosen one.

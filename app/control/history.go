@@ -21,7 +21,16 @@ type RunQuery struct {
 
 	Since  time.Time // only runs that began then or later; zero = all
 	Failed bool      // only runs that failed or were interrupted
+	Slow   bool      // only runs that took more than twice the median of their client
+
+	// Sort is one of RunOrders; empty = the newest first. The largest value comes first, or the
+	// smallest with Up. Before counts runs to leave out then.
+	Sort string
+	Up   bool
 }
+
+// RunOrders are what runs can be sorted by.
+var RunOrders = []string{"when", "client", "prompt", "ready", "answer", "speed", "time"}
 
 // FinishRunning stands for runs in flight in a RunQuery.
 const FinishRunning = "running"
@@ -64,6 +73,15 @@ func (c *Client) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
 	}
 	if q.Failed {
 		v.Set("failed", "true")
+	}
+	if q.Slow {
+		v.Set("slow", "true")
+	}
+	if q.Sort != "" {
+		v.Set("sort", q.Sort)
+	}
+	if q.Up {
+		v.Set("up", "true")
 	}
 	list, err := call[struct{ Runs []Run }](ctx, c, http.MethodGet, "/app/runs?"+v.Encode(), nil)
 	return list.Runs, err

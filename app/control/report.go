@@ -18,6 +18,9 @@ type Report struct {
 	// ResumedBy is the run that completed the answer of this one after it was cut off; 0 if none
 	// did.
 	ResumedBy int64 `json:"resumed_by,omitempty"`
+
+	// Parting says where the prompt parts from an earlier text; nil if it does not.
+	Parting *Parting `json:"parting,omitempty"`
 }
 
 // A Fact is a name and a sentence.
@@ -91,6 +94,13 @@ func (r *Report) prompt(parted *Parted) {
 	r.fact("prompt", "matched %d, restored %d, %s", run.MatchedTokens, run.CachedTokens, computed)
 	if run.MissReason != "" {
 		r.fact("cache", "%s", run.MissReason)
+	}
+	if n := run.PutBackThoughts; n == 1 {
+		r.fact("thoughts", "a thought of %s was put back, which the client had left out",
+			Plural(run.PutBackTokens, "token"))
+	} else if n > 1 {
+		r.fact("thoughts", "%d thoughts of %s together were put back, which the client had left out",
+			n, Plural(run.PutBackTokens, "token"))
 	}
 	if parted != nil {
 		where := "a kept text"

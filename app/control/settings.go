@@ -33,6 +33,7 @@ type Settings struct {
 
 	IdleUnloadMinutes int           `json:"idle_unload_minutes"` // after which an idle model leaves the memory; 0 = never
 	KeepRequests      KeepRequests  `json:"keep_requests"`       // see KeepRequests
+	PutBackThoughts   bool          `json:"put_back_thoughts"`   // thoughts of earlier answers that clients leave out
 	LoadOnRequest     LoadOnRequest `json:"load_on_request"`     // see LoadOnRequest
 	Dtype             Dtype         `json:"dtype"`               // see Dtype
 	KVBits            int           `json:"kv_bits"`             // of an element in keys and values that are kept: 8 or 4; 0 = as computed
@@ -152,7 +153,7 @@ type Automatic struct {
 func DefaultSettings() Settings {
 	return Settings{
 		Port: DefaultPort, AllowedHosts: []string{}, AllowedOrigins: []string{}, ModelFolders: []string{},
-		KeepRequests: KeepWeek, LoadOnRequest: LoadBeside, Dtype: DtypeAuto,
+		KeepRequests: KeepWeek, PutBackThoughts: true, LoadOnRequest: LoadBeside, Dtype: DtypeAuto,
 	}
 }
 

@@ -64,6 +64,10 @@ type State struct {
 	PeakBytes   int64 `json:"peak_bytes"`            // MLX, since start
 	MemoryRoom  int64 `json:"memory_room,omitempty"` // bytes that models may take; 0 = not known
 
+	// Pressure says that the whole machine is short of memory, and what Tandem freed; nil while it is
+	// not.
+	Pressure *Pressure `json:"pressure,omitempty"`
+
 	Active []Active `json:"active"` // requests in flight, oldest first; the server fills it in
 
 	Measuring *BenchProgress `json:"measuring,omitempty"` // how far a bench is; nil if none runs
@@ -170,8 +174,9 @@ type Active struct {
 	Client    string    `json:"client"`
 	StartedAt time.Time `json:"started_at"`
 
-	PromptDone       int `json:"prompt_done"` // prompt tokens evaluated
+	PromptDone       int `json:"prompt_done"` // prompt tokens evaluated, or restored
 	PromptTokens     int `json:"prompt_tokens"`
+	PromptRestored   int `json:"prompt_restored,omitzero"` // of PromptDone, from checkpoints
 	CompletionTokens int `json:"completion_tokens"`
 
 	PerSecond float64 `json:"per_second"` // tokens, over the last seconds; 0 before the second token
@@ -281,6 +286,11 @@ type Run struct {
 	KVExactBytes    int64 `json:"kv_exact_bytes,omitempty"`
 	KVOwnBytes      int64 `json:"kv_own_bytes,omitempty"`
 	KVRestoredBytes int64 `json:"kv_restored_bytes,omitempty"`
+
+	// Thoughts of earlier answers that the client had left out of its prompt. They were put back
+	// before the prompt was read.
+	PutBackThoughts int `json:"put_back_thoughts,omitempty"`
+	PutBackTokens   int `json:"put_back_tokens,omitempty"`
 }
 
 // TokensPerVerify returns how many tokens a round with drafts gave: the drafts that stood, and the

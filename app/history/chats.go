@@ -53,6 +53,14 @@ func (h *History) Chats(ctx context.Context, q control.ChatQuery) (control.ChatL
 	list = control.ChatList{Next: next, Keep: keep}
 	for _, c := range rows {
 		list.Chats = append(list.Chats, control.Chat(c))
+		if q.Search == "" {
+			continue
+		}
+		words, err := h.db.ChatWords(ctx, c.ID, q.Search)
+		if err != nil {
+			return list, err
+		}
+		list.Words = append(list.Words, words)
 	}
 	list.Count, list.Bytes, err = h.db.ChatSize(ctx)
 	return list, err

@@ -209,8 +209,12 @@ func (h *History) Forget(ctx context.Context,
 }
 
 // ForgetTexts deletes what is remembered of the client with a key, or of all clients without one for
-// 0. It implements server.Checkpoints.
-func (h *History) ForgetTexts(_ context.Context, key int64) (control.Forgotten, error) {
+// 0: its texts and its thoughts. It implements server.Checkpoints.
+func (h *History) ForgetTexts(ctx context.Context, key int64) (control.Forgotten, error) {
+	h.thoughts.note()
+	if err := h.db.DropThoughtsOf(context.WithoutCancel(ctx), key); err != nil {
+		return control.Forgotten{}, readOnlyError(err)
+	}
 	tokens, bytes, err := h.pool.ForgetTextsOfKey(key)
 	return control.Forgotten{Tokens: tokens, Bytes: bytes}, folderError(err)
 }

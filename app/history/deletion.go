@@ -56,11 +56,40 @@ func (h *History) WouldDeleteChats(ctx context.Context, id int64) (control.Delet
 func (h *History) DeleteChats(ctx context.Context, id int64) (control.DeletedChats, error) {
 	ctx = context.WithoutCancel(ctx)
 	gone, err := h.db.WouldDeleteChats(ctx, id)
+	return h.deleteWithRuns(ctx, gone, err,
+		func(rest func([]string, []int64) error) (storage.DeletedChats, error) {
+			return h.db.DeleteChats(ctx, id, rest)
+		})
+}
+
+// WouldDeleteMessage returns what DeleteMessage would delete. It implements server.Chats.
+func (h *History) WouldDeleteMessage(ctx context.Context, chat, id int64) (control.DeletedChats,
+	error) {
+	gone, err := h.db.WouldDeleteMessage(ctx, chat, id)
+	return describeDeletion(gone), chatError(err)
+}
+
+// DeleteMessage deletes a message of a chat with all that follow it, and with the checkpoints of
+// their runs. It implements server.Chats.
+func (h *History) DeleteMessage(ctx context.Context, chat, id int64) (control.DeletedChats, error) {
+	ctx = context.WithoutCancel(ctx)
+	gone, err := h.db.WouldDeleteMessage(ctx, chat, id)
+	return h.deleteWithRuns(ctx, gone, err,
+		func(rest func([]string, []int64) error) (storage.DeletedChats, error) {
+			return h.db.DeleteMessage(ctx, chat, id, rest)
+		})
+}
+
+// deleteWithRuns calls drop, which deletes what gone names. Its argument deletes what else is kept
+// of the runs.
+func (h *History) deleteWithRuns(ctx context.Context, gone storage.DeletedChats, err error,
+	drop func(rest func([]string, []int64) error) (storage.DeletedChats, error),
+) (control.DeletedChats, error) {
 	if err != nil {
 		return control.DeletedChats{}, chatError(err)
 	}
 	remove := func() (err error) {
-		gone, err = h.db.DeleteChats(ctx, id, func(checkpoints []string, runs []int64) error {
+		gone, err = drop(func(checkpoints []string, runs []int64) error {
 			if len(runs) == 0 {
 				return nil
 			}

@@ -1,6 +1,9 @@
 // Package history shows people what their requests left: runs and their texts, chats, stored
 // responses, and the checkpoints on disk with their titles.
 //
+// It also keeps the thoughts of earlier answers for package api, until they are 30 days unused
+// (thoughts.go). With the setting put_back_thoughts off, or without checkpoints, it keeps none.
+//
 // Records of package storage and types of package control have the same fields. So a conversion
 // between them no longer compiles when they differ.
 //

@@ -2,6 +2,7 @@ package history
 
 import (
 	"log/slog"
+	"sync"
 
 	"tandem/app/home"
 	"tandem/app/pool"
@@ -19,13 +20,16 @@ type History struct {
 	pool     *pool.Pool
 	opts     Options
 
-	titles titles
-	late   lateRuns
+	titles   titles
+	late     lateRuns
+	thoughts thoughtDeletion
+
+	presets sync.Mutex // held while they change
 }
 
 // Options of a History.
 type Options struct {
-	NoCheckpoints bool // the texts of runs are not kept
+	NoCheckpoints bool // the texts of runs are not kept, nor thoughts
 }
 
 // New returns the history in a database.

@@ -25,14 +25,15 @@ func keptSince(k control.KeepRequests, now time.Time) (ended, cutOff time.Time) 
 	return ended, ended
 }
 
-// Sweep removes, until ctx ends, texts of runs and responses that are older than the settings
-// allow. It looks every hour.
+// Sweep removes, until ctx ends, texts of runs, responses and thoughts that are older than the
+// settings allow. It looks every hour.
 func (h *History) Sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		h.SweepOnce(ctx)
 		h.sweepResponses(ctx)
+		h.sweepThoughts(ctx)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

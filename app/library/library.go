@@ -47,7 +47,7 @@ func Open(ctx, life context.Context, db *storage.DB, dir *home.Home, set *settin
 	if l.offers, err = suggested(); err != nil {
 		return nil, err
 	}
-	if err := l.openDownloads(ctx); err != nil {
+	if err := errors.Join(l.openDownloads(ctx), l.openSizes(ctx)); err != nil {
 		return nil, err
 	}
 	return l, errors.Join(l.registerPocket(ctx), l.registerStarter(ctx))

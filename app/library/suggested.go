@@ -40,6 +40,41 @@ type sizes struct {
 	tried time.Time        // when it last did not answer
 	why   string           // why it did not: one sentence, logged before
 	hub   int              // counts the changes of the hub, and of the way to it
+	fresh bool             // some are not stored
+}
+
+// settingSizes has the sizes that the hub told, so that they show without a network. A size is that of
+// a commit, so it does not change.
+const settingSizes = "hub_sizes"
+
+// openSizes reads the sizes that the hub told an earlier process.
+func (l *Library) openSizes(ctx context.Context) error {
+	text, err := l.db.Setting(ctx, settingSizes)
+	if storage.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	l.sizes.mu.Lock()
+	defer l.sizes.mu.Unlock()
+	if json.Unmarshal([]byte(text), &l.sizes.bytes) != nil {
+		l.sizes.bytes = nil // the hub is asked again
+	}
+	return nil
+}
+
+// keepSizes stores the sizes if some are new.
+func (l *Library) keepSizes(ctx context.Context) error {
+	l.sizes.mu.Lock()
+	fresh := l.sizes.fresh
+	text, err := json.Marshal(l.sizes.bytes)
+	l.sizes.fresh = false
+	l.sizes.mu.Unlock()
+	if !fresh || err != nil {
+		return err
+	}
+	return l.db.SetSetting(ctx, settingSizes, string(text))
 }
 
 // Catalogue returns the suggested models, and which of them are there. ask says whether the hub is
@@ -70,6 +105,9 @@ func (l *Library) Catalogue(ctx context.Context, ask bool) (control.Catalogue, e
 	}
 	if ask {
 		out.Why = l.sizes.ask(ctx, o, names)
+		if err := l.keepSizes(ctx); err != nil {
+			return out, err
+		}
 	}
 	for i := range out.Models {
 		m := &out.Models[i]
@@ -152,7 +190,7 @@ func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why str
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				if s.hub == asks {
-					s.bytes[name] = n
+					s.bytes[name], s.fresh = n, true
 				}
 				return
 			}

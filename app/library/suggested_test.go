@@ -86,3 +86,25 @@ func TestCatalogueAsksTheHubForEachSizeOnce(t *testing.T) {
 		t.Errorf("%v; asked again %d times, the log has\n%s", err, asked.Load(), lines.String())
 	}
 }
+
+// The sizes that the hub told show after a restart without a network.
+func TestSizesStayForALaterProcess(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		json.NewEncoder(w).Encode(map[string]any{"sha": strings.Repeat("a", 40),
+			"siblings": []map[string]any{{"rfilename": "config.json", "size": 100},
+				{"rfilename": "model.safetensors", "size": 2_000}}})
+	}))
+	s := setup{Home: t.TempDir(), Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: server.URL}}
+	a := open(t, s)
+	if c, err := a.library.Catalogue(t.Context(), true); err != nil || c.Models[0].Bytes != 2_100 {
+		t.Fatalf("%+v, %v", c.Models[0], err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+	c, err := open(t, s).library.Catalogue(t.Context(), false)
+	if err != nil || c.Models[0].Bytes != 2_100 {
+		t.Errorf("after a restart %+v, %v", c.Models[0], err)
+	}
+}

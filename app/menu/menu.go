@@ -18,7 +18,7 @@ type Row struct {
 	Checked bool
 	Enabled bool
 
-	// Do is the action of a click. About is its object: a model's id, or an address.
+	// Do is the action of a click. About is its object: a model's id, an address, or ids of runs.
 	Do    Action
 	About string
 }
@@ -26,17 +26,18 @@ type Row struct {
 // An Action is what a click does.
 type Action int
 
-// The actions. A row without one cannot be clicked.
+// The actions. A row without one cannot be clicked, unless it has a submenu.
 const (
 	Nothing     Action = iota
 	Copy               // About
 	Load               // About
 	UnloadModel        // About
 	SetDrafting        // About; turns it on or off
-	OpenWindow
-	SetLogin // turns it on or off
-	SetPort  // About; empty = the port that was taken
-	Restart  // the server
+	StopRuns           // About: ids with spaces between them
+	OpenWindow         // About: what it shows, see control.ToShow
+	SetLogin           // turns it on or off
+	SetPort            // About; empty = the port that was taken
+	Restart            // the server
 	Leave
 )
 

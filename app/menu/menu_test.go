@@ -6,8 +6,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tandem/app/control"
 )
@@ -89,8 +91,19 @@ func random(r *rand.Rand) View {
 					InUse: r.IntN(2) == 0})
 		}
 	}
-	for range r.IntN(3) {
-		st.Active = append(st.Active, control.Active{PerSecond: float64(r.IntN(100))})
+	if r.IntN(4) == 0 {
+		st.Pressure = &control.Pressure{Unloaded: make([]string, r.IntN(3)),
+			CheckpointBytes: r.Int64N(2) << 30}
+	}
+	for i := range r.IntN(6) {
+		a := control.Active{RunID: int64(i + r.IntN(3)), Client: []string{"zed", "curl/8"}[r.IntN(2)],
+			PerSecond: float64(r.IntN(100)), CompletionTokens: r.IntN(2), PromptTokens: r.IntN(2) * 100}
+		a.PromptDone = r.IntN(a.PromptTokens + 1)
+		st.Active = append(st.Active, a)
+	}
+	v.Left = map[int64]time.Duration{int64(r.IntN(3)): time.Duration(r.IntN(9)) * time.Second}
+	if r.IntN(2) == 0 {
+		v.Today = &control.Today{Requests: r.IntN(3), Failed: r.IntN(2), DraftsMS: r.Float64() * 1e4}
 	}
 	for i := range r.IntN(30) {
 		st.Models = append(st.Models, control.Choosable{ID: fmt.Sprintf("m%d", i),
@@ -122,14 +135,27 @@ func TestDrawTouchesOnlyWhatDiffers(t *testing.T) {
 		if Draw(p, after, after); p.calls != calls {
 			t.Fatal("a row that did not change is drawn again")
 		}
-		between := false
-		for s := line1 + 1; s < line2; s++ {
-			between = between || after.Rows[s].Shown
-		}
-		if !between || !after.Rows[Status].Shown || !after.Rows[Quit].Shown {
+		if !anyShown(after, 0, line1) || !anyShown(after, line1+1, line2) ||
+			!anyShown(after, line2+1, Slots) {
 			t.Fatalf("two lines have no row between them: %s", fresh.visible())
 		}
+		for s, row := range after.Rows {
+			parent, inside := Slot(s).Parent()
+			opens := after.Rows[parent]
+			if row.Shown && inside && (!opens.Shown || !opens.Enabled || opens.Do != Nothing) {
+				t.Fatalf("the row %d cannot be reached: %s", s, fresh.visible())
+			}
+			if row.Enabled && row.Do == Nothing &&
+				!anyShown(after, Slot(s)+1, Slot(s)+requestRows) {
+				t.Fatalf("the row %d does nothing: %s", s, fresh.visible())
+			}
+		}
 	}
+}
+
+// anyShown reports whether a row from one slot up to another is shown.
+func anyShown(m *Menu, from, to Slot) bool {
+	return slices.ContainsFunc(m.Rows[from:to], func(r Row) bool { return r.Shown })
 }
 
 // Each example of a state is shown in plain words.
@@ -147,6 +173,7 @@ func TestStatesAreSaidInPlainWords(t *testing.T) {
 		{"port_taken", "Ready", "port 8263 is taken by python3", Failed},
 		{"endpoint_closed", "Ready", "too many open files", Failed},
 		{"load_failed", "No model", "The model org/coder-8b is no longer", Failed},
+		{"memory_pressure", "Ready", "", Idle},
 		{"disk_full", "Ready", "no space left on device", Idle},
 		{"download_failed", "Ready", "", Idle},
 		{"download_stalled", "Ready", "", Idle},
@@ -160,8 +187,11 @@ func TestStatesAreSaidInPlainWords(t *testing.T) {
 			t.Fatalf("%s: %v", c.file, err)
 		}
 		m := Of(View{State: st})
-		if got := m.Rows[Status].Title; got != c.status {
+		if got := m.Rows[Status].Title; got != c.status && c.file != "generating" {
 			t.Errorf("%s: %q, want %q", c.file, got, c.status)
+		}
+		if m.Tooltip != "Tandem: "+c.status {
+			t.Errorf("%s: the tooltip is %q", c.file, m.Tooltip)
 		}
 		if got := m.Rows[Problem].Title; !strings.Contains(got, c.problem) ||
 			(got == "") != (c.problem == "") {
@@ -188,7 +218,7 @@ func TestStatesAreSaidInPlainWords(t *testing.T) {
 	}
 	if m := Of(View{Crashed: "it was killed"}); !m.Rows[StartAgain].Enabled ||
 		m.Rows[Problem].Title != "it was killed" || m.Icon != Failed {
-		t.Errorf("crashed: %+v", m.Rows[:Endpoint])
+		t.Errorf("crashed: %+v", m.Rows[:line1])
 	}
 }
 
@@ -196,7 +226,7 @@ func TestStatesAreSaidInPlainWords(t *testing.T) {
 func TestSpeedFollowsTheSetting(t *testing.T) {
 	for on, want := range map[bool]string{false: "", true: "40 t/s"} {
 		st := &control.State{Phase: control.PhaseReady, Address: "http://127.0.0.1:8263",
-			MenuSpeed: on, Active: []control.Active{{PerSecond: 40}}}
+			MenuSpeed: on, Active: []control.Active{{PerSecond: 40, CompletionTokens: 9}}}
 		if got := Of(View{State: st}).Title; got != want {
 			t.Errorf("with the setting %t the title is %q", on, got)
 		}
@@ -214,7 +244,7 @@ func TestDownloadRowsSayHowFar(t *testing.T) {
 		m := Of(View{State: st})
 		for i, title := range want {
 			if r := m.Rows[Downloads+Slot(i)]; r != (Row{Shown: true, Title: title, Enabled: true,
-				Do: OpenWindow}) {
+				Do: OpenWindow, About: "#/models"}) {
 				t.Errorf("row %d: %+v, want %q", i, r, title)
 			}
 		}
@@ -234,52 +264,12 @@ func TestDownloadRowsSayHowFar(t *testing.T) {
 func TestLoginRowIsHiddenIfUnknown(t *testing.T) {
 	for login, want := range map[Login]Row{
 		LoginUnknown: {},
-		LoginOff:     {Shown: true, Title: "Start at login", Enabled: true, Do: SetLogin},
-		LoginOn: {Shown: true, Title: "Start at login", Enabled: true, Do: SetLogin,
+		LoginOff:     {Shown: true, Title: "Start at Login", Enabled: true, Do: SetLogin},
+		LoginOn: {Shown: true, Title: "Start at Login", Enabled: true, Do: SetLogin,
 			Checked: true},
 	} {
 		if got := Of(View{Login: login}).Rows[AtLogin]; got != want {
 			t.Errorf("%q: %+v, want %+v", login, got, want)
 		}
-	}
-}
-
-// The row of the chosen model has the mark. Other rows say how long a load takes. The window also
-// has the models without a row.
-func TestModelRowsMarkTheChosenModel(t *testing.T) {
-	st := &control.State{Phase: control.PhaseReady, Choice: "m1", Address: "http://127.0.0.1:8263",
-		Loaded: &control.Loaded{ID: "m1", Drafter: "dflash"}}
-	st.InMemory = []control.Loaded{{ID: "m2", Bytes: 3 << 29}, {ID: "m1", InUse: true}}
-	for i := range 22 {
-		st.Models = append(st.Models, control.Choosable{ID: fmt.Sprintf("m%d", i), LoadMS: 12_300})
-	}
-	m := Of(View{State: st})
-	if r := m.Rows[Models]; r.Title != "m0, ready in 13 s" || r.Checked || r.Do != Load ||
-		r.About != "m0" {
-		t.Errorf("another model: %+v", r)
-	}
-	if r := m.Rows[Models+1]; r.Title != "m1" || !r.Checked {
-		t.Errorf("the chosen model: %+v", r)
-	}
-	if r := m.Rows[Models+2]; r.Title != "m2" || r.Checked {
-		t.Errorf("a model that is not chosen: %+v", r)
-	}
-	if r := m.Rows[Unload]; r.Title != "Unload m2, 1.5 GiB" || r.Do != UnloadModel ||
-		r.About != "m2" || !r.Enabled {
-		t.Errorf("unloading an idle model: %+v", r)
-	}
-	if r := m.Rows[Unload+1]; r.Title != "Unload m1" || r.About != "m1" || r.Enabled ||
-		m.Rows[Unload+2].Shown {
-		t.Errorf("unloading a model in use: %+v, %+v", r, m.Rows[Unload+2])
-	}
-	if r := m.Rows[MoreModels]; r.Title != "2 more in the window…" || r.Do != OpenWindow {
-		t.Errorf("the models without a row: %+v", r)
-	}
-	if r := m.Rows[Drafting]; !r.Checked || r.Do != SetDrafting || r.About != "m1" {
-		t.Errorf("drafts: %+v", r)
-	}
-	if r := m.Rows[Endpoint]; r.Title != "Copy address 127.0.0.1:8263" ||
-		r.About != "http://127.0.0.1:8263/v1" {
-		t.Errorf("the address: %+v", r)
 	}
 }

@@ -19,6 +19,9 @@ type View struct {
 	// server is starting.
 	Crashed string
 
+	Left  map[int64]time.Duration // how long prompts are still read, by run id, see [Reading]
+	Today *control.Today          // nil while it is not known
+
 	Login   Login
 	Failure string // of the last click, or of the start if there was none; in plain words
 }
@@ -50,6 +53,11 @@ func (m *Menu) show(s Slot, title string) {
 	m.Rows[s] = Row{Shown: true, Title: clip(title)}
 }
 
+// open shows a row that has a submenu.
+func (m *Menu) open(s Slot, title string) {
+	m.Rows[s] = Row{Shown: true, Title: clip(title), Enabled: true}
+}
+
 func (m *Menu) offer(s Slot, title string, do Action, about string) {
 	m.Rows[s] = Row{Shown: true, Title: clip(title), Enabled: true, Do: do, About: about}
 }
@@ -67,154 +75,120 @@ func clip(text string) string {
 
 // status fills the rows above the first line, the icon and the title.
 func (m *Menu) status(v View) {
-	problem := v.Failure
+	problem, says := v.Failure, ""
 	switch st := v.State; {
 	case v.Crashed != "":
-		m.Icon = Failed
-		m.show(Status, "Tandem has stopped")
+		m.Icon, says = Failed, "Tandem has stopped"
 		m.offer(StartAgain, "Start again", Restart, "")
 		problem = v.Crashed
 	case st == nil:
-		m.Icon = Loading
-		m.show(Status, "Starting…")
+		m.Icon, says = Loading, "Starting…"
 	default:
-		m.phase(st, st.MenuSpeed)
+		says = m.phase(st)
+		m.requests(v)
 		if st.Error != "" {
 			problem = st.Error
 		} else if problem == "" {
 			problem = st.Warning
 		}
-		if p := st.PortTaken; p != nil {
-			m.offer(TryPort, fmt.Sprintf("Try port %d again", p.Port), SetPort, "")
-			if p.Next != 0 {
-				m.offer(UsePort, fmt.Sprintf("Use port %d", p.Next), SetPort, strconv.Itoa(p.Next))
-			}
-		} else if st.EndpointClosed {
-			m.offer(TryPort, "Try to open the endpoint again", SetPort, "")
+		m.remedies(st)
+		if p := st.Pressure; p != nil {
+			m.offer(Pressure, p.Line(), OpenWindow, "#/now")
 		}
-		if st.Address != "" {
-			m.offer(Endpoint, "Copy address "+strings.TrimPrefix(st.Address, "http://"), Copy,
-				st.Address+"/v1")
-		}
+	}
+	if m.Icon != Generating || len(v.State.Active) > maxRequests {
+		m.show(Status, says)
 	}
 	if problem != "" {
 		m.show(Problem, problem)
 	}
-	m.Tooltip = "Tandem: " + m.Rows[Status].Title
+	m.Tooltip = "Tandem: " + says
 }
 
-// phase shows what the process is doing.
-func (m *Menu) phase(st *control.State, speed bool) {
+// remedies offers what helps against an endpoint that is closed.
+func (m *Menu) remedies(st *control.State) {
+	if p := st.PortTaken; p != nil {
+		m.offer(TryPort, fmt.Sprintf("Try port %d again", p.Port), SetPort, "")
+		if p.Next != 0 {
+			m.offer(UsePort, fmt.Sprintf("Use port %d", p.Next), SetPort, strconv.Itoa(p.Next))
+		}
+	} else if st.EndpointClosed {
+		m.offer(TryPort, "Try to open the endpoint again", SetPort, "")
+	}
+}
+
+// phase returns what the process is doing, and sets the icon and the text beside it.
+func (m *Menu) phase(st *control.State) (says string) {
 	switch {
 	case st.Phase == control.PhaseLoading && st.Loading != nil:
 		m.Icon = Loading
-		title := "Loading " + st.Loading.ID
+		says = "Loading " + st.Loading.ID
 		if l := st.Loading; l.Total > 0 {
-			title = fmt.Sprintf("%s, %d %%", title, l.Done*100/l.Total)
+			says = fmt.Sprintf("%s, %d %%", says, l.Done*100/l.Total)
 		}
-		m.show(Status, title)
 	case st.Phase == control.PhaseStarting:
-		m.Icon = Loading
-		m.show(Status, "Starting…")
+		m.Icon, says = Loading, "Starting…"
 	case st.Phase == control.PhaseDraining:
-		m.show(Status, "Stopping…")
+		says = "Stopping…"
 	case len(st.Active) > 0:
 		m.Icon = Generating
 		per := 0.0
 		for _, a := range st.Active {
 			per += a.PerSecond
 		}
-		title := "Answering " + control.Plural(len(st.Active), "request")
+		says = "Answering " + control.Plural(len(st.Active), "request")
 		if per > 0 {
-			title = fmt.Sprintf("%s, %.0f tokens/s", title, per)
-			if speed {
-				m.Title = fmt.Sprintf("%.0f t/s", per)
-			}
+			says = fmt.Sprintf("%s, %.0f tokens/s", says, per)
 		}
-		m.show(Status, title)
+		if st.MenuSpeed {
+			m.Title = beside(st.Active)
+		}
 	case st.Phase == control.PhaseFailed:
-		m.Icon = Failed
-		m.show(Status, "No model")
+		m.Icon, says = Failed, "No model"
 	case st.Loaded != nil:
-		m.show(Status, "Ready")
+		says = "Ready"
 	default:
-		m.show(Status, "Ready; the model is loaded by the first request")
+		says = "Ready; the model is loaded by the first request"
 	}
 	if st.Address == "" || st.Error != "" {
 		m.Icon = Failed
 	}
-}
-
-// models fills the rows of models and of their actions.
-func (m *Menu) models(v View) {
-	st := v.State
-	if st == nil || len(st.Models) == 0 {
-		m.show(Models, "No models known yet")
-		return
-	}
-	for i, x := range st.Models {
-		if i == maxModels {
-			m.offer(MoreModels, fmt.Sprintf("%d more in the window…", len(st.Models)-maxModels),
-				OpenWindow, "")
-			break
-		}
-		slot, title := Models+Slot(i), x.ID
-		if st.Resident(x.ID) == nil && x.LoadMS > 0 {
-			title = fmt.Sprintf("%s, ready in %s",
-				title, roughly(time.Duration(x.LoadMS)*time.Millisecond))
-		}
-		m.offer(slot, title, Load, x.ID)
-		m.Rows[slot].Checked = x.ID == st.Choice
-	}
-	for i, l := range st.InMemory {
-		if i == maxUnloads {
-			break // the window has all of them
-		}
-		title := "Unload " + l.ID
-		if l.Bytes > 0 {
-			title += ", " + control.GiB.Of(l.Bytes)
-		}
-		m.offer(Unload+Slot(i), title, UnloadModel, l.ID)
-		m.Rows[Unload+Slot(i)].Enabled = !l.InUse
-	}
-	if l := st.Loaded; l != nil {
-		m.offer(Drafting, "Guess ahead", SetDrafting, l.ID)
-		m.Rows[Drafting].Checked = l.Drafter != ""
-	}
-}
-
-func (m *Menu) downloads(v View) {
-	if v.State == nil {
-		return
-	}
-	for i, d := range v.State.Downloads {
-		if i == maxDownloads {
-			break
-		}
-		title := "Downloading " + d.ID
-		switch {
-		case d.Error != "":
-			title = d.ID + ": " + d.Error
-		case d.Paused:
-			title = "Paused: " + d.ID
-		case d.Waiting != "":
-			title = d.ID + ": " + d.Waiting
-		}
-		if d.Total > 0 && d.Error == "" {
-			title = fmt.Sprintf("%s, %d %%", title, d.Done*100/d.Total)
-		}
-		m.offer(Downloads+Slot(i), title, OpenWindow, "")
-	}
+	return says
 }
 
 // rest fills the rows below the last line.
 func (m *Menu) rest(v View) {
+	if t := v.Today; t != nil && t.Requests > 0 {
+		m.offer(Today, today(t), OpenWindow, "#/now")
+	}
+	if v.State != nil {
+		m.offer(NewChat, "New Chat…", OpenWindow, "chat")
+	}
 	m.offer(Window, "Open Tandem…", OpenWindow, "")
+	if v.State != nil && v.State.Address != "" {
+		m.offer(Endpoint, "Copy Address "+strings.TrimPrefix(v.State.Address, "http://"), Copy,
+			v.State.Address+"/v1")
+	}
+	m.offer(Preferences, "Settings…", OpenWindow, "#/settings")
 	if v.Login != LoginUnknown {
-		m.offer(AtLogin, "Start at login", SetLogin, "")
+		m.offer(AtLogin, "Start at Login", SetLogin, "")
 		m.Rows[AtLogin].Checked = v.Login == LoginOn
 	}
 	m.offer(Quit, "Quit Tandem", Leave, "")
+}
+
+// today says how many requests there were and how many failed, and how much time checkpoints and
+// drafts saved.
+func today(t *control.Today) string {
+	text := "Today: " + control.Plural(t.Requests, "request")
+	if t.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", t.Failed)
+	}
+	saved := time.Duration((t.CheckpointsMS + t.DraftsMS) * float64(time.Millisecond))
+	if saved >= time.Second {
+		text += ", " + roughly(saved) + " saved"
+	}
+	return text
 }
 
 // roughly formats a time as a person would say it.
@@ -223,5 +197,9 @@ func roughly(d time.Duration) string {
 	if s < 90 {
 		return fmt.Sprintf("%.0f s", s)
 	}
-	return fmt.Sprintf("%.0f min", math.Round(s/60))
+	minutes := int(math.Round(s / 60))
+	if minutes < 60 {
+		return fmt.Sprintf("%d min", minutes)
+	}
+	return fmt.Sprintf("%d h %d min", minutes/60, minutes%60)
 }

@@ -30,21 +30,31 @@ func (p *Pool) divideMemory() {
 	if p.loading != nil {
 		next = p.loading.needs
 	}
-	keepers, left := int64(0), p.besideTexts()-next.bytes()
-	for _, m := range p.resident {
-		left -= m.needs.bytes()
-		if m.keepsCheckpoints() {
-			keepers++
-		}
-	}
-	checkpoints := min(p.CheckpointBytes(), max(0, left))
+	checkpoints, keepers := p.checkpointBudget(next)
 	for i, room := range p.textShares(p.resident, next) {
 		m := p.resident[i]
 		m.engine.SetRoom(room)
 		if m.keepsCheckpoints() {
-			m.engine.SetCheckpoints(checkpoints / keepers)
+			m.engine.SetCheckpoints(checkpoints / int64(len(keepers)))
 		}
 	}
+}
+
+// checkpointBudget returns how much memory checkpoints may take now, in bytes, beside a model that is
+// coming, and the models that share it. The caller holds p.mu.
+func (p *Pool) checkpointBudget(coming demand) (bytes int64, keepers []*Model) {
+	left := p.besideTexts() - coming.bytes()
+	for _, m := range p.resident {
+		left -= m.needs.bytes()
+		if m.keepsCheckpoints() {
+			keepers = append(keepers, m)
+		}
+	}
+	bytes = min(p.CheckpointBytes(), max(0, left))
+	if p.checkpointLimit > 0 {
+		bytes = min(bytes, p.checkpointLimit)
+	}
+	return bytes, keepers
 }
 
 // keepsCheckpoints reports whether requests leave checkpoints of this model.

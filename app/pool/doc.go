@@ -30,6 +30,14 @@
 // model still does not fit, it is refused and nothing changes in memory. If a load fails, the
 // models that left for it come back. Their memory stays reserved until then.
 //
+// # When the machine is short of memory
+//
+// Room says what models may take, and other programs may want it all the same. The system then says
+// so (pressure.go; home.PressureSource). Models that no request holds leave, the least worth first
+// and the choice last. Then checkpoints leave the memory; on disk they stay. Kept models and models
+// that answer stay. A model comes back by a request alone, and then stays for some minutes. So levels
+// that come and go do not load and unload it in turns.
+//
 // # One change at a time
 //
 // One change at a time decides which models are in memory (change.go). All other models answer

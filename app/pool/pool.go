@@ -60,6 +60,7 @@ type Pool struct {
 	files    checkpoint.Folder // the files of checkpoints, of all models
 	texts    *texts.Store      // what clients said, for the drafter memory
 	patience time.Duration     // how long a load waits for texts, see waitForMemory
+	least    int64             // bytes that checkpoints keep in a shortage of memory
 	lane     *native.Lane      // of templates and grammars that take long, of all models
 
 	mu         sync.Mutex
@@ -71,6 +72,9 @@ type Pool struct {
 	changing   *change  // nil if no change of what is in memory is in progress
 	draining   bool
 	failure    string // why the choice could not be loaded
+
+	pressure        *control.Pressure // what was done about the shortage of memory; nil if there is none
+	checkpointLimit int64             // bytes of memory that checkpoints may take during it; 0 = no limit
 
 	// What was read from folders, for the next time.
 	tokenizer lastTokenizer
@@ -85,7 +89,7 @@ type Pool struct {
 func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Home,
 	set *settings.Store, log *slog.Logger, o Options) *Pool {
 	return &Pool{opts: o, log: log, home: dir, db: db, thread: thread, settings: set, life: life,
-		patience: memoryPatience, lane: native.NewLane(),
+		patience: memoryPatience, least: control.LeastBudget, lane: native.NewLane(),
 		texts: texts.NewStore(texts.Options{Dir: dir.Path(TextFolder), Idle: textsIdle, Logger: log,
 			Make: home.WithoutBackup})}
 }

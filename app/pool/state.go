@@ -28,6 +28,10 @@ func (p *Pool) State(st *control.State) {
 			st.Warning = cmp.Or(st.Warning, m.store.Failure())
 		}
 	}
+	if p.pressure != nil {
+		shown := p.pressure.Told()
+		st.Pressure = &shown
+	}
 	if p.loading != nil {
 		st.Loading = p.loading.describe()
 	}

@@ -28,6 +28,17 @@ type Chats interface {
 	DeleteChats(ctx context.Context, id int64) (control.DeletedChats, error)
 	// WouldDeleteChats returns what DeleteChats would delete.
 	WouldDeleteChats(ctx context.Context, id int64) (control.DeletedChats, error)
+	// DeleteMessage deletes a message with all that follow it, and with the checkpoints that nothing
+	// else continues. The shown branch ends before it then, unless it did not hold it.
+	DeleteMessage(ctx context.Context, chat, id int64) (control.DeletedChats, error)
+	// WouldDeleteMessage returns what DeleteMessage would delete.
+	WouldDeleteMessage(ctx context.Context, chat, id int64) (control.DeletedChats, error)
+	// Presets are the instructions that a person has named.
+	Presets(context.Context) (control.Presets, error)
+	SetPreset(context.Context, control.Preset) error
+	// DeletePreset returns the presets that stay. The error is CodeInvalid if there is none of that
+	// name.
+	DeletePreset(ctx context.Context, name string) (control.Presets, error)
 	// KeepChats sets whether chats are kept from now on.
 	KeepChats(ctx context.Context, keep bool) error
 }
@@ -48,7 +59,18 @@ func (s *Server) chatRoutes(route wire.AddRoute) {
 	})
 	route.Get("/app/chats/{id}/deletion", call(s, s.wouldDeleteChat))
 	route.Post("/app/chats/{id}/messages", call(s, s.addMessage))
-	route.Post("/app/chats/{id}/messages/{message}", call(s, s.changeMessage))
+	route("/app/chats/{id}/messages/{message}", map[string]wire.Handler{
+		http.MethodPost:   call(s, s.changeMessage),
+		http.MethodDelete: call(s, s.deleteMessage),
+	})
+	route.Get("/app/chats/{id}/messages/{message}/deletion", call(s, s.wouldDeleteMessage))
+	route("/app/presets", map[string]wire.Handler{
+		http.MethodGet:  ask(s, s.presets),
+		http.MethodPost: call(s, s.setPreset),
+	})
+	route("/app/presets/{name...}", map[string]wire.Handler{
+		http.MethodDelete: call(s, s.deletePreset),
+	})
 }
 
 // A chatQuery has the filters of GET /app/chats.
@@ -131,6 +153,41 @@ func (s *Server) wouldDeleteChat(ctx context.Context, c chatID) (control.Deleted
 
 func (s *Server) wouldDeleteChats(ctx context.Context, _ nothing) (control.DeletedChats, error) {
 	return s.services.Chats.WouldDeleteChats(ctx, 0)
+}
+
+func (s *Server) deleteMessage(ctx context.Context, m messageID) (control.DeletedChats, error) {
+	return s.services.Chats.DeleteMessage(ctx, m.id, m.message)
+}
+
+func (s *Server) wouldDeleteMessage(ctx context.Context,
+	m messageID) (control.DeletedChats, error) {
+	return s.services.Chats.WouldDeleteMessage(ctx, m.id, m.message)
+}
+
+func (s *Server) presets(ctx context.Context) (control.Presets, error) {
+	p, err := s.services.Chats.Presets(ctx)
+	p.Presets = listOf(p.Presets)
+	return p, err
+}
+
+func (s *Server) setPreset(ctx context.Context, p control.Preset) (control.Preset, error) {
+	return p, s.services.Chats.SetPreset(ctx, p)
+}
+
+// A presetName is the name of a preset in a path.
+type presetName struct {
+	name string
+}
+
+func (p *presetName) readAddress(r *http.Request) error {
+	p.name = r.PathValue("name")
+	return nil
+}
+
+func (s *Server) deletePreset(ctx context.Context, n presetName) (control.Presets, error) {
+	p, err := s.services.Chats.DeletePreset(ctx, n.name)
+	p.Presets = listOf(p.Presets)
+	return p, err
 }
 
 func (s *Server) keepChats(ctx context.Context, q control.KeepChats) (control.KeepChats, error) {

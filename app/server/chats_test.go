@@ -119,6 +119,21 @@ func TestChatRoutesKeepAConversation(t *testing.T) {
 		would != (control.DeletedChats{Chats: 2, Checkpoints: 2, Bytes: 200}) {
 		t.Errorf("all chats would delete %+v, %v", would, err)
 	}
+	message := control.DeletedChats{Checkpoints: 1, Bytes: 100}
+	if would, err := c.WouldDeleteMessage(ctx, chat.ID, a.ID); err != nil || would != message {
+		t.Errorf("a message would delete %+v, %v", would, err)
+	}
+	if gone, err := c.DeleteMessage(ctx, chat.ID, a.ID); err != nil || gone != message {
+		t.Errorf("%+v, %v", gone, err)
+	}
+	if _, err := c.DeleteMessage(ctx, chat.ID, a.ID); codeOf(err) != control.CodeNoChat {
+		t.Errorf("delete a deleted message: %v", err)
+	}
+	pinned := true
+	if got, err := c.ChangeChat(ctx, other.ID,
+		control.ChatChange{Pinned: &pinned}); err != nil || !got.Pinned {
+		t.Errorf("pin a chat: %+v, %v", got, err)
+	}
 	if gone, err := c.DeleteChat(ctx, other.ID); err != nil || gone != one {
 		t.Errorf("%+v, %v", gone, err)
 	}
@@ -133,6 +148,24 @@ func TestChatRoutesKeepAConversation(t *testing.T) {
 	}
 	if _, err := c.Chat(ctx, chat.ID); codeOf(err) != control.CodeNoChat {
 		t.Errorf("read a deleted chat: %v", err)
+	}
+}
+
+// TestPresetRoutes keeps a preset, reads it and deletes it.
+func TestPresetRoutes(t *testing.T) {
+	c, ctx := dialFake(t, newFake()), t.Context()
+	if p, err := c.Presets(ctx); err != nil || p.Presets == nil || len(p.Presets) != 0 {
+		t.Errorf("at first there are %+v, %v; want an empty list", p, err)
+	}
+	want := control.Preset{Name: "Reviewer / Go", System: "Be brief."}
+	if err := c.SetPreset(ctx, want); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := c.Presets(ctx); err != nil || len(p.Presets) != 1 || p.Presets[0] != want {
+		t.Errorf("%+v, %v; want %+v", p, err, want)
+	}
+	if p, err := c.DeletePreset(ctx, want.Name); err != nil || len(p.Presets) != 0 {
+		t.Errorf("%+v, %v; want none", p, err)
 	}
 }
 
@@ -163,6 +196,7 @@ func TestBadChatBodyIsRefused(t *testing.T) {
 		{"/app/chats/1/messages/1", `{"run":-1}`, 400, control.CodeInvalid},
 		{"/app/chats/1/messages/1", `{"finish":1}`, 400, control.CodeInvalid},
 		{"/app/chats/1/messages/1", `{"facts":[]}`, 400, control.CodeInvalid},
+		{"/app/presets", `{"system":"x"}`, 400, control.CodeInvalid},
 		{"/app/chats/keep", `{}`, 400, control.CodeInvalid},
 		{"/app/chats/keep", `{"keep":"yes"}`, 400, control.CodeInvalid},
 	} {

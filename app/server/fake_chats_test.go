@@ -17,6 +17,7 @@ type fakeChats struct {
 	chats    []control.Chat // the last one written comes last
 	ids      int64
 	messages []control.Message
+	presets  []control.Preset
 }
 
 // find returns the index of a chat. The caller holds mu.
@@ -91,6 +92,9 @@ func (f *fakeChats) ChangeChat(_ context.Context, id int64,
 	if change.Leaf != nil {
 		c.Leaf = *change.Leaf
 	}
+	if change.Pinned != nil {
+		c.Pinned = *change.Pinned
+	}
 	return *c, nil
 }
 
@@ -160,6 +164,62 @@ func (f *fakeChats) DeleteChats(ctx context.Context, id int64) (control.DeletedC
 	defer f.mu.Unlock()
 	f.chats = slices.DeleteFunc(f.chats, func(c control.Chat) bool { return id == 0 || c.ID == id })
 	return gone, nil
+}
+
+func (f *fakeChats) findMessage(chat, id int64) (int, error) {
+	i := slices.IndexFunc(f.messages, func(m control.Message) bool {
+		return m.ID == id && m.Chat == chat
+	})
+	if i < 0 {
+		return 0, control.Errorf(control.CodeNoChat, "Chat %d has no message %d.", chat, id)
+	}
+	return i, nil
+}
+
+// WouldDeleteMessage counts a checkpoint of 100 bytes.
+func (f *fakeChats) WouldDeleteMessage(_ context.Context, chat, id int64) (control.DeletedChats,
+	error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, err := f.findMessage(chat, id)
+	return control.DeletedChats{Checkpoints: 1, Bytes: 100}, err
+}
+
+// DeleteMessage deletes one message alone.
+func (f *fakeChats) DeleteMessage(_ context.Context, chat, id int64) (control.DeletedChats, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i, err := f.findMessage(chat, id)
+	if err != nil {
+		return control.DeletedChats{}, err
+	}
+	f.messages = slices.Delete(f.messages, i, i+1)
+	return control.DeletedChats{Checkpoints: 1, Bytes: 100}, nil
+}
+
+func (f *fakeChats) Presets(context.Context) (control.Presets, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return control.Presets{Presets: f.presets}, nil
+}
+
+func (f *fakeChats) SetPreset(_ context.Context, p control.Preset) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.presets = append(f.presets, p)
+	return nil
+}
+
+func (f *fakeChats) DeletePreset(_ context.Context, name string) (control.Presets, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := len(f.presets)
+	f.presets = slices.DeleteFunc(f.presets,
+		func(p control.Preset) bool { return p.Name == name })
+	if len(f.presets) == before {
+		return control.Presets{}, control.Errorf(control.CodeInvalid, "There is no such preset.")
+	}
+	return control.Presets{Presets: f.presets}, nil
 }
 
 func (f *fakeChats) KeepChats(_ context.Context, keep bool) error {

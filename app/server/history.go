@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"tandem/app/api"
@@ -67,6 +68,12 @@ func (q *runQuery) readAddress(r *http.Request) error {
 		}
 	}
 	q.Failed = query.Get("failed") == "true"
+	q.Slow = query.Get("slow") == "true"
+	q.Sort, q.Up = query.Get("sort"), query.Get("up") == "true"
+	if q.Sort != "" && !slices.Contains(control.RunOrders, q.Sort) {
+		return wire.Invalid("sort", "sort must be one of %s, not %q.",
+			strings.Join(control.RunOrders, ", "), wire.Clip(q.Sort))
+	}
 	return nil
 }
 
@@ -75,6 +82,29 @@ func (s *Server) runValues(ctx context.Context) (control.RunValues, error) {
 	for _, list := range []*[]string{&v.Models, &v.Clients, &v.Endpoints, &v.Finishes, &v.Days} {
 		*list = listOf(*list)
 	}
+	return v, err
+}
+
+// activityMinutes is the length of time that an activity is asked for.
+type activityMinutes int
+
+func (m *activityMinutes) readAddress(r *http.Request) error {
+	n, err := strconv.Atoi(r.URL.Query().Get("minutes"))
+	if err != nil || n < control.MinActivity || n > control.MaxActivity {
+		return wire.Invalid("minutes", "minutes must be a whole number between %d and %d.",
+			control.MinActivity, control.MaxActivity)
+	}
+	*m = activityMinutes(n)
+	return nil
+}
+
+func (s *Server) activity(ctx context.Context, minutes activityMinutes) (control.Activity, error) {
+	return s.services.Runs.Activity(ctx, int(minutes))
+}
+
+func (s *Server) insights(ctx context.Context) (control.Insights, error) {
+	v, err := s.services.Runs.Insights(ctx)
+	v.Slow = listOf(v.Slow)
 	return v, err
 }
 
@@ -101,6 +131,9 @@ func (s *Server) report(ctx context.Context, id runID) (report control.Report, e
 	}
 	if run.FinishReason == control.FinishInterrupted {
 		report.ResumedBy, err = s.services.Runs.ResumedBy(ctx, run.ID)
+	}
+	if !run.EndedAt.IsZero() {
+		report.Parting = s.services.Runs.Parting(ctx, run)
 	}
 	return report, err
 }

@@ -29,9 +29,10 @@ func TestHistoryIsNarrowed(t *testing.T) {
 		Endpoint: "/v1/completions", Finish: control.FinishRunning,
 		Day: "2026-11-22", Search: `50%_"quoted"`,
 		Since: time.Date(2026, 11, 22, 9, 30, 0, 5e6, time.UTC), Failed: true,
+		Slow: true, Sort: "time", Up: true,
 	}
 	query := url.Values{"limit": {"7"}, "before": {"9"}, "since": {"2026-11-22T09:30:00.005Z"},
-		"failed": {"true"}}
+		"failed": {"true"}, "slow": {"true"}, "sort": {"time"}, "up": {"true"}}
 	for name, text := range all.Texts() {
 		query.Set(name, *text)
 	}
@@ -56,7 +57,7 @@ func TestHistoryIsNarrowed(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"day=yesterday", "day=2026-13-01", "limit=1001", "limit=x",
-		"before=-1", "since=1h"} {
+		"before=-1", "since=1h", "sort=colour"} {
 		if w := getOf(s, "/app/runs?"+bad); w.Code != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", bad, w.Code, w.Body)
 		}

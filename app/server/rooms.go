@@ -16,6 +16,13 @@ type Runs interface {
 	Runs(ctx context.Context, q control.RunQuery) ([]control.Run, error)
 	// RunValues lists the values by which Runs can be narrowed.
 	RunValues(ctx context.Context) (control.RunValues, error)
+	// Parting returns the words around the place where the prompt of a run parts from an earlier
+	// text, nil if it does not part.
+	Parting(ctx context.Context, r control.Run) *control.Parting
+	// Activity tells how many tokens were read and written in so many minutes up to now.
+	Activity(ctx context.Context, minutes int) (control.Activity, error)
+	// Insights tells what the requests of today took, and why some were slow.
+	Insights(ctx context.Context) (control.Insights, error)
 }
 
 // Checkpoints are the states of texts on disk. A checkpoint is found by its id or its name. The

@@ -116,6 +116,8 @@ func (s *Server) controlRoutes(session wire.Handler, route wire.AddRoute) {
 		http.MethodPost: call(s, s.setModelSettings)})
 	get("/app/runs", call(s, s.history))
 	get("/app/runs/values", ask(s, s.runValues))
+	get("/app/activity", call(s, s.activity))
+	get("/app/insights", ask(s, s.insights))
 	get("/app/runs/{id}", call(s, s.oneRun))
 	get("/app/runs/{id}/report", call(s, s.report))
 	post("/app/runs/{id}/cancel", call(s, s.cancel))

@@ -67,7 +67,8 @@ func New(to Services, o Options) *Server {
 	}
 	readers := map[string]api.ReadBody{}
 	s.api = api.New(wire.NewExchange(log, draining), api.Services{
-		Pool: to.Pool, Runs: to.Runs, Texts: to.Texts, Models: to.Library, Status: to.Status,
+		Pool: to.Pool, Runs: to.Runs, Texts: to.Texts, Thoughts: to.Thoughts,
+		Models: to.Library, Status: to.Status,
 	}, readers)
 	s.llamaCPP = llamacpp.Routes{API: s.api}
 	s.openAI = openai.Routes{API: s.api}

@@ -16,6 +16,7 @@ type Services struct {
 	Pool      api.Pool
 	Runs      Runs
 	Texts     api.Texts
+	Thoughts  api.Thoughts
 	Responses responses.Store
 
 	// For the control routes, and for lists of models.

@@ -16,6 +16,8 @@ const (
 	AgainPath  = deskPath + "again"  // POST: calls Again
 	showPath   = deskPath + "window" // POST: shows the window
 	loginPath  = deskPath + "login"  // GET: a control.AtLogin; POST: sets it
+
+	toShowPath = deskPath + "to-show" // POST: takes a control.ToShow
 )
 
 // A Desk answers for a supervisor: the page of a window that has its own, and the callers at the
@@ -23,6 +25,9 @@ const (
 type Desk struct {
 	Supervisor *Supervisor
 	Show       func() // shows the window; nil where the window is the supervisor
+
+	// ToShow takes what the window is to show, see [control.ToShow]; nil without a menu.
+	ToShow func() string
 
 	// Login and SetLogin read and set whether Tandem starts at login. They are nil without a menu,
 	// because the menu is what login would start.
@@ -43,6 +48,11 @@ func (d Desk) Handler() http.Handler {
 		mux.HandleFunc("POST "+showPath, func(w http.ResponseWriter, _ *http.Request) {
 			d.Show()
 			reply(w, struct{}{})
+		})
+	}
+	if d.ToShow != nil {
+		mux.HandleFunc("POST "+toShowPath, func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, control.ToShow{Show: d.ToShow()})
 		})
 	}
 	if d.Login != nil {
@@ -120,6 +130,23 @@ func page(server, desk http.Handler) http.Handler {
 		}
 		server.ServeHTTP(w, r)
 	})
+}
+
+// ToShow asks the menu bar what the window is to show, see [control.ToShow]. It is empty if the menu
+// bar does not answer.
+func ToShow(ctx context.Context, menu *control.Client) string {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	resp, err := menu.Do(ctx, http.MethodPost, toShowPath, struct{}{})
+	if err != nil {
+		return ""
+	}
+	defer resp.Body.Close()
+	var to control.ToShow
+	if json.NewDecoder(resp.Body).Decode(&to) != nil {
+		return ""
+	}
+	return to.Show
 }
 
 // status asks the desk at the menu's door.

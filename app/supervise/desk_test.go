@@ -174,3 +174,33 @@ func TestPageSetsLogin(t *testing.T) {
 		t.Errorf("without a menu: %d %s", rec.Code, rec.Body)
 	}
 }
+
+// The window learns once what a row of the menu wants it to show. A window without a menu learns
+// nothing.
+func TestWindowLearnsOnceWhatToShow(t *testing.T) {
+	home, wanted := t.TempDir(), "#/runs/12"
+	d, err := OpenDoor(home, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- d.Serve(Desk{ToShow: func() (show string) {
+			show, wanted = wanted, ""
+			return show
+		}})
+	}()
+	menu := control.DialMenu(home)
+	defer menu.Close()
+	for _, want := range []string{"#/runs/12", ""} {
+		if got := ToShow(t.Context(), menu); got != want {
+			t.Errorf("the window shows %q, want %q", got, want)
+		}
+	}
+	if err := errors.Join(d.Close(), <-ended); err != nil {
+		t.Error(err)
+	}
+	if got := ToShow(t.Context(), menu); got != "" {
+		t.Errorf("without a menu the window shows %q", got)
+	}
+}

@@ -53,12 +53,11 @@ trap 'kill $face $server $desktop 2>/dev/null || true; rm -rf "$files"' EXIT
 wait_for 60 'window' window
 wait_for 60 'text in the window' painted
 
-# With the keyboard alone. After the link that skips to the page come the pages, the
-# Playground second. Then its code has the focus.
-shown 'Playground' keys Tab Tab Tab Return
-# The demo's answers are too short to stop. After the button comes the field for their
+# With the keyboard alone. A new completion has the focus in its code. The demo's answers are too
+# short to stop. After the code and its button come the fields of the panel: the third one limits the
 # length.
-shown 'limit' keys Tab Tab Return Tab Tab 3 0 0 0 0 shift+Tab shift+Tab shift+Tab shift+Tab
+keys ctrl+shift+n
+shown 'limit' keys ctrl+alt+i Tab Tab Tab Tab 3 0 0 0 0 shift+Tab shift+Tab shift+Tab shift+Tab
 
 # ask FILE replaces the code with a file and continues it.
 ask() {

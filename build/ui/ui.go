@@ -78,8 +78,8 @@ func Test(ctx context.Context, b *setup.Builder) error {
 	vet := b.Command(ctx, "go", "vet", "-tags", program.DesktopTags(), "./app/cmd/menubar",
 		"./app/cmd/desktop")
 	tests := b.Command(ctx, "go", "test", "-timeout", "5m", "-tags", program.DesktopTags(),
-		"./app/cmd/menubar")
-	err = errors.Join(b.Step("menu bar and window: vet", vet), b.Step("menu bar: test", tests),
+		"./app/cmd/menubar", "./app/cmd/desktop")
+	err = errors.Join(b.Step("menu bar and window: vet", vet), b.Step("menu bar and window: test", tests),
 		frontendChecks(ctx, b), browserTests(ctx, b, p))
 	if runtime.GOOS == "linux" {
 		err = errors.Join(err, stockWindow(ctx, b), desktopTests(ctx, b, p))
@@ -192,6 +192,7 @@ func desktopTests(ctx context.Context, b *setup.Builder, p program.Programs) err
 	}
 	return errors.Join(
 		b.Step("menu bar and window on a display", onDisplay(ctx, b, p, home, "desktop.sh")),
+		b.Step("menu on the bus", onDisplay(ctx, b, p, filepath.Join(home, "menu"), "menu.sh")),
 		b.Step("stop in the window", onDisplay(ctx, b, p, filepath.Join(home, "stop"), "stop.sh")),
 	)
 }

@@ -26,7 +26,7 @@ func (t *Trie) Load(s *mlx.Scope, store *Store) error {
 			}
 			continue // the text before the edge is lost
 		}
-		p := &Path{trie: t}
+		p := &Path{trie: t, label: Label{Run: h.Run}}
 		p.stand(n)
 		err = p.Extend(s, h.Tokens[h.From:], captures)
 		if p.node.file == "" && err == nil {

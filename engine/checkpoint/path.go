@@ -41,6 +41,7 @@ type Parting struct {
 	Kept  int32 // the next token in the text of the trie
 	Given int32 // the next token in this text
 	Kind  Kind  // of the text of the trie
+	Run   int64 // Label.Run of the text of the trie
 }
 
 // Begin looks for a text of at least one token and returns its path, which stands at the node that
@@ -54,7 +55,7 @@ func (t *Trie) Begin(tokens []int32, label Label) *Path {
 		if child == nil {
 			for _, other := range n.children {
 				if p.Parted == nil || other.used > n.children[p.Parted.Kept].used {
-					p.Parted = &Parting{other.tokens[0], tokens[p.Matched], other.kind}
+					p.Parted = &Parting{other.tokens[0], tokens[p.Matched], other.kind, other.run}
 				}
 			}
 			break
@@ -64,7 +65,7 @@ func (t *Trie) Begin(tokens []int32, label Label) *Path {
 		n = child
 		if count < len(child.tokens) {
 			if p.Matched < len(tokens) {
-				p.Parted = &Parting{child.tokens[count], tokens[p.Matched], child.kind}
+				p.Parted = &Parting{child.tokens[count], tokens[p.Matched], child.kind, child.run}
 			}
 			break
 		}
@@ -245,7 +246,7 @@ func (p *Path) Extend(s *mlx.Scope, tokens []int32, captures []*cache.Snapshot) 
 		child := n.children[tokens[0]]
 		if child == nil {
 			n = t.attach(n, tokens, captures)
-			n.kind = KindPrompt
+			n.kind, n.run = KindPrompt, p.label.Run
 			if n.end > p.label.Prompt {
 				n.kind = KindAnswer
 			}

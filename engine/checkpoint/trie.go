@@ -31,6 +31,7 @@ type node struct {
 	children map[int32]*node
 	captures []*cache.Snapshot // by cache; nil where there is none; empty at the root
 	kind     Kind              // of the tokens when they were added
+	run      int64             // Label.Run of the sequence that added them
 	// id of the file of the edge, written or queued; empty if there is none
 	file   string
 	stands int   // sequences that stand here, in flight and parked
@@ -122,7 +123,7 @@ func (t *Trie) cut(s *mlx.Scope, n *node, count int) (*node, error) {
 	tokens := n.tokens
 	release(t.take(n))
 	upper := t.attach(n.parent, tokens[:count], heads)
-	upper.used, upper.kind, upper.file = n.used, n.kind, n.file
+	upper.used, upper.kind, upper.run, upper.file = n.used, n.kind, n.run, n.file
 	n.parent, n.tokens = upper, slices.Clone(tokens[count:])
 	t.put(n, tails)
 	upper.children[n.tokens[0]] = n

@@ -88,10 +88,13 @@ try {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
   await page.goto(`http://127.0.0.1:${server.address().port}/${code}`)
   if ((await page.locator('nav').count()) === 0) throw new Error('this tandem has no interface; run `go run ./build test ui`')
-  await page.getByRole('link', { name: 'Playground' }).click()
-  await page.getByLabel('Chat', { exact: true }).check()
+  await page.getByRole('button', { name: 'Skip the first steps' }).click()
+  await page.getByRole('button', { name: 'Chat', exact: true }).click()
   await page.getByRole('button', { name: 'Chat with the demo model anyway' }).click()
-  if (values.tinted) await page.getByLabel('Show which words were drafted').check()
+  if (values.tinted) {
+    await page.getByRole('button', { name: 'How to answer' }).click()
+    await page.getByLabel('Show which words were drafted').check()
+  }
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('Performance.enable', { timeDomain: values.thread ? 'threadTicks' : 'timeTicks' })
   const metrics = async () => Object.fromEntries((await cdp.send('Performance.getMetrics')).metrics.map((m) => [m.name, m.value]))
@@ -100,10 +103,13 @@ try {
   const before = await metrics()
   const began = performance.now()
   await page.getByLabel('Message', { exact: true }).press('Enter')
-  await page.getByText(/tokens, \d+ a second/).waitFor({ timeout: 600_000 })
+  await page.locator('.timings[title*=" a second"]').waitFor({ timeout: 600_000 })
   const wall = (performance.now() - began) / 1000
   const after = await metrics()
-  const end = await page.evaluate(() => document.documentElement.scrollHeight - innerHeight - scrollY)
+  const end = await page.evaluate(() => {
+    const pane = document.getElementById('pane')
+    return pane.scrollHeight - pane.scrollTop - pane.clientHeight
+  })
   if (end > 100) throw new Error(`the page does not follow the answer: its end is ${end} px away`)
   const percent = (name) => (100 * (after[name] - before[name])) / wall
   const share = (name) => `${percent(name).toFixed(1)} %`

@@ -11,11 +11,3 @@ function broken(reason: unknown): void {
 }
 addEventListener('error', (e) => broken(e.error ?? e.message))
 addEventListener('unhandledrejection', (e) => broken(e.reason))
-
-// WebKit without a locale calls its language C, and Intl refuses this name. uPlot asks Intl when it
-// is loaded.
-try {
-  new Intl.NumberFormat(navigator.language)
-} catch {
-  Object.defineProperty(navigator, 'language', { value: 'en-US' })
-}

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
 import { launch, shot } from './browser.mjs'
-import { asking, chat, healthy, long, playground, short, talk, until } from './playground.mjs'
+import { asking, back, chat, healthy, long, options, playground, short, stopped, talk, until } from './playground.mjs'
 
 let browser
 
@@ -23,7 +23,7 @@ test('an answer can be stopped, and continues after a reload', async () => {
   await long(page)
   await page.keyboard.press('Escape')
   await page.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 20_000 })
-  await page.getByText('· stopped').waitFor()
+  await stopped(page).waitFor()
   assert.equal((await lastRun()).finish_reason, 'cancel')
 
   // The model answers again. The page is reloaded twice while the answer grows. Each time the
@@ -51,8 +51,8 @@ test('an answer can be stopped, and continues after a reload', async () => {
     kept = next
   }
   await page.keyboard.press('Escape')
-  await page.getByText('· stopped').waitFor({ timeout: 20_000 })
-  await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor()
+  await stopped(page).waitFor({ timeout: 20_000 })
+  await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 of 2').waitFor()
   assert.equal((await lastRun()).finish_reason, 'cancel')
   const [, last, ...more] = await answers()
   assert.deepEqual(more, [])
@@ -63,13 +63,14 @@ test('an answer can be stopped, and continues after a reload', async () => {
   const asked = []
   page.on('request', (r) => r.url().includes('/resume') && asked.push(r.url()))
   await page.reload()
-  await page.getByText('· stopped').waitFor()
+  await stopped(page).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Continue' }).count(), 0)
   assert.deepEqual(asked, [])
   // The list of runs uses the same word.
   await page.goto(`${page.url().split('#')[0]}#/runs/${runs[0]}`)
   await page.getByText('The program that asked for this left before it was done.').waitFor()
-  await page.getByText('interrupted', { exact: true }).waitFor()
+  await page.goto(`${page.url().split('#')[0]}#/runs`)
+  await page.getByRole('row').filter({ has: page.locator(`a[href="#/runs/${runs[0]}"]`) }).getByText('interrupted').waitFor()
   assert.deepEqual(problems, [])
   await context.close()
 })
@@ -101,8 +102,8 @@ test('an answer in one tab shows in another', async () => {
   await shot(other, 'another-tab')
   await page.bringToFront()
   await page.keyboard.press('Escape')
-  await page.getByText('· stopped').waitFor({ timeout: 20_000 })
-  await other.getByText('· stopped').waitFor({ timeout: 20_000 })
+  await stopped(page).waitFor({ timeout: 20_000 })
+  await stopped(other).waitFor({ timeout: 20_000 })
   assert.equal(await other.getByRole('button', { name: 'Continue' }).count(), 0)
   assert.deepEqual(problems, [])
   await context.close()
@@ -170,6 +171,7 @@ test('a crashed page loses at most a moment of an answer', async () => {
   })
   assert.equal(cut.finish_reason, 'interrupted')
   // The tint does not change the text.
+  await options(other.page)
   await other.page.getByLabel('Show which words were drafted').check()
   const { messages } = await other.ask(`/app/chats/${kept.chat}`)
   assert.equal(await other.page.locator('.chat .answer').textContent(), messages.at(-1).content)
@@ -185,7 +187,7 @@ test('a crashed page loses at most a moment of an answer', async () => {
   assert.ok(more.content.startsWith(messages.at(-1).content))
   assert.equal(more.id, kept.id)
   await other.page.keyboard.press('Escape')
-  await other.page.getByText('stopped ·').or(other.page.getByText('· stopped')).waitFor({ timeout: 20_000 })
+  await stopped(other.page).waitFor({ timeout: 20_000 })
   assert.equal(await other.page.getByRole('button', { name: 'Continue' }).count(), 0)
   assert.deepEqual(other.problems, [])
   await context.close()
@@ -204,6 +206,7 @@ test('text that came before Tandem stopped is stored after its return', async ()
   await asking(page, { ignore_eos: true, max_tokens: 30_000 })
   await page.reload()
   await chat(page)
+  await options(page)
   await page.getByLabel('Show which words were drafted').check()
   await page.getByLabel('Message', { exact: true }).fill('Say this before you go.')
   await page.getByLabel('Message', { exact: true }).press('Enter')
@@ -231,27 +234,30 @@ test('a return to a growing answer shows its end', async () => {
   await chat(page)
   await page.getByLabel('Message', { exact: true }).fill('Write a Go function named Reverse, and a long explanation.')
   await page.getByLabel('Message', { exact: true }).press('Enter')
-  const down = () => page.evaluate(() => scrollY)
+  const down = () => page.evaluate(() => document.getElementById('pane').scrollTop)
   await until('long answer', async () => (await down()) > 400)
-  await page.getByRole('link', { name: 'Now', exact: true }).click()
-  await page.getByText('Answering 1 request').waitFor()
-  await page.getByRole('navigation').getByRole('link', { name: 'Playground' }).click()
-  const stop = page.getByRole('button', { name: 'Stop' })
-  await until('end in sight', async () => (await stop.boundingBox())?.y < 500)
+  await page.getByRole('link', { name: /^Now/ }).click()
+  await page.locator('.job').waitFor()
+  await back(page)
+  const below = () => page.evaluate(() => {
+    const { scrollHeight, scrollTop, clientHeight } = document.getElementById('pane')
+    return scrollHeight - scrollTop - clientHeight
+  })
+  await until('end in sight', async () => (await below()) < 60)
   // A page that was scrolled up stays there, also after a return to it.
   await page.mouse.move(600, 200)
   await page.mouse.wheel(0, -300)
-  await until('place further up', async () => (await stop.boundingBox()).y > 600)
+  await until('place further up', async () => (await below()) > 200)
   const up = await until('page at rest', async () => {
     const at = await down()
     await page.waitForTimeout(300) // a turn of the wheel takes time
     return at === (await down()) && at
   })
-  await page.getByRole('link', { name: 'Now', exact: true }).click()
-  await page.getByText('Answering 1 request').waitFor()
+  await page.getByRole('link', { name: /^Now/ }).click()
+  await page.locator('.job').waitFor()
   await page.goBack()
   await until('place that was left', async () => (await down()) === up)
-  await stop.waitFor()
+  await page.getByRole('button', { name: 'Stop' }).waitFor()
   assert.equal(await down(), up)
   await page.keyboard.press('Escape')
   await page.getByRole('button', { name: 'Send' }).waitFor()
@@ -325,7 +331,7 @@ test('thoughts stand folded above their answer', async () => {
   await shot(page, 'thought')
   // The thought is stored with the answer, and the next request of the chat has it.
   await page.reload()
-  await page.getByRole('link', { name: 'Playground' }).click()
+  await back(page)
   await page.getByText('What it thought').waitFor()
   await talk(page, 'And eight?')
   assert.deepEqual(sent[1].messages.slice(0, 2), [

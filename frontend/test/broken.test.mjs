@@ -49,7 +49,7 @@ test('a page without its script is not blank', async () => {
   await page.unroute('**/*.js')
   await page.goto(link())
   await page.reload()
-  await page.getByRole('navigation').waitFor()
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor()
   assert.equal(await told.count(), 0)
   await context.close()
 })

@@ -31,12 +31,11 @@ export async function open(browser, { link: from = link, welcome = false, ...opt
   page.on('pageerror', (e) => problems.push(String(e)))
   page.on('console', (m) => (m.type() === 'error' || m.text().includes('svelte.dev/e/')) && problems.push(m.text()))
   await page.goto(from())
-  const now = page.getByRole('heading', { name: 'Now', exact: true })
-  const first = page.getByRole('heading', { name: 'Welcome to Tandem' })
-  await now.or(first).waitFor()
+  await page.locator('.foot').waitFor()
+  const first = page.getByRole('dialog', { name: 'Welcome to Tandem' })
   if (!welcome && (await first.isVisible())) {
     await page.getByRole('button', { name: 'Skip the first steps' }).click()
-    await now.waitFor()
+    await first.waitFor({ state: 'hidden' })
   }
   return { context, page, problems }
 }
@@ -55,7 +54,7 @@ export async function violations(page) {
 
 // overflow returns how many pixels a page or an open dialog on it is wider than the window.
 export const overflow = (page) =>
-  page.evaluate(() => Math.max(...[document.documentElement, ...document.querySelectorAll('dialog[open]')].map((e) => e.scrollWidth - e.clientWidth)))
+  page.evaluate(() => Math.max(...[document.documentElement, ...document.querySelectorAll('main, .pane, .sidebar, dialog[open]')].map((e) => e.scrollWidth - e.clientWidth)))
 
 // look takes a screenshot at each width. It expects at each that nothing is too wide, dialogs
 // included, and that axe finds no violations.

@@ -1,4 +1,4 @@
-// A person looks at checkpoints, names, pins and deletes them, and continues them in both ways.
+// A person looks at checkpoints, names, pins and deletes them, and continues them in all ways.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -27,7 +27,7 @@ test('a checkpoint can be named, pinned, continued and deleted', async () => {
   const again = await complete(prompt)
   assert.ok(again.cache_n > 0, 'nothing was restored')
   const { context, page, problems } = await open(browser)
-  await page.getByRole('link', { name: 'Conversations' }).click()
+  await page.getByRole('link', { name: 'Checkpoints' }).click()
   await page.getByText(/they saved \d/).waitFor()
   // Two checkpoints of the first run: the one that the second run restored, and an answer.
   const found = await page.waitForFunction(async (run) => {
@@ -39,7 +39,7 @@ test('a checkpoint can be named, pinned, continued and deleted', async () => {
   const [given, answer] = await found.jsonValue()
   const button = (name) => page.getByRole('button', { name, exact: true })
   const row = (id) => page.locator(`#of-${id}`)
-  for (const fold of await page.getByRole('button', { name: / earlier( above)? of / }).all()) await fold.click()
+  for (const fold of await page.getByRole('button', { name: / earlier of / }).all()) await fold.click()
   await row(given).click()
   await page.locator('pre.so-far').getByText(mark).first().waitFor()
   // The text of this checkpoint ends in a prompt.
@@ -54,7 +54,7 @@ test('a checkpoint can be named, pinned, continued and deleted', async () => {
   await named.waitFor()
   await page.getByRole('button', { name: 'Pin', exact: true }).click()
   await named.getByText('pinned').waitFor()
-  assert.match(await named.textContent(), /(ms|s)$/, 'it does not say what it saved')
+  assert.match(await named.getByRole('cell').nth(1).textContent(), /(ms|s)$/, 'it does not say what it saved')
 
   // An answer of a word or two may leave only the checkpoint of its prompt.
   await page.route('**/branch', (route) => route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), temperature: 0, ignore_eos: true, max_tokens: 200 }) }))
@@ -114,8 +114,8 @@ test('the list reads its next page on request', async () => {
   await page.route('**/app/checkpoints', (route) => route.fulfill({ json: pageOf(list.slice(0, 40), { next: 'a,1,b', ...all }) }))
   // One checkpoint of the first page was used in between.
   await page.route('**/app/checkpoints?before=a%2C1%2Cb', (route) => route.fulfill({ json: pageOf(list.slice(39), { next: '', ...all }) }))
-  await page.getByRole('link', { name: 'Conversations' }).click()
-  await page.getByText('70 checkpoints, 70.0 kB on disk').waitFor()
+  await page.getByRole('link', { name: 'Checkpoints' }).click()
+  await page.getByText(/^70 checkpoints, 70\.0 kB of [\d.]+ GB on disk$/).waitFor()
   const rows = page.locator('[id^="of-fake"]')
   assert.equal(await rows.count(), 40)
   await page.getByRole('button', { name: 'Show more', exact: true }).click()
@@ -135,7 +135,7 @@ test('the next message stays in sight while the answer grows', async () => {
     const chunk = { model: 'pocket', choices: [{ text: 'a line\n'.repeat(60), finish_reason: 'stop' }] }
     void route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n` })
   })
-  await page.getByRole('link', { name: 'Conversations' }).click()
+  await page.getByRole('link', { name: 'Checkpoints' }).click()
   await page.getByRole('button', { name: own.id, exact: true }).click()
   await page.getByRole('button', { name: 'Continue from here', exact: true }).click()
   await page.getByLabel('Next message').fill('Go on.')
@@ -160,8 +160,7 @@ test('where no message can follow, the typed text continues the branch', async (
     const chunk = { model: 'pocket', choices: [{ text: '', finish_reason: 'stop' }], timings: { predicted_n: 1, predicted_per_second: 5, prompt_n: 3, prompt_ms: 1, cache_n: 3, run_id: 1 } }
     return route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n` })
   })
-  await page.getByRole('link', { name: 'Conversations' }).click()
-  await page.getByRole('cell', { name: /never$/ }).waitFor()
+  await page.getByRole('link', { name: 'Checkpoints' }).click()
   await page.getByRole('button', { name: own.id, exact: true }).click()
   assert.equal(await page.locator('pre.so-far').textContent(), 'package main\n')
   await page.getByRole('button', { name: 'Continue from here', exact: true }).click()
@@ -187,17 +186,17 @@ test('rows of one chat differ, and folded rows are summed', async () => {
   await page.route('**/app/checkpoints', (route) => route.fulfill({ json: pageOf(line) }))
   await page.route('**/app/checkpoint-titles?*', (route) => route.fulfill({ json: { titles: [{ id: prompt.id, title: '', ends: 'You write Go.' }, { id: answer.id, title: '', ends: '…return x }' }] } }))
   await page.route(`**/app/checkpoints/${prompt.id}**`, (route) => route.fulfill({ json: { ...line[0], text: '<|im_start|>system\nYou write Go.<|im_end|>\n' } }))
-  await page.getByRole('link', { name: 'Conversations' }).click()
+  await page.getByRole('link', { name: 'Checkpoints' }).click()
   const last = page.getByRole('row').filter({ hasText: 'ends “…return x }”' })
-  const cells = async () => (await last.getByRole('cell').allTextContents()).slice(2)
+  const cells = () => last.getByRole('cell').allTextContents()
   await last.waitFor()
-  assert.match((await cells()).join(' '), /^2\.0 kBof all 2 3\d+ days ago 4\.0 s$/)
+  assert.deepEqual(await cells(), ['109', '4.0 s', '2.0 kB'])
   const columns = () => page.locator('thead th').evaluateAll((all) => all.map((th) => Math.round(th.getBoundingClientRect().left)))
   const before = await columns()
-  await page.getByRole('button', { name: 'show 1 earlier above of One chat' }).click()
+  await page.getByRole('button', { name: '+1 earlier of One chat' }).click()
   const first = page.getByRole('row').filter({ hasText: 'ends “You write Go.”' })
   await first.waitFor()
-  assert.match((await cells()).join(' '), /^1\.0 kB 0never –$/)
+  assert.deepEqual(await cells(), ['109', '–', '1.0 kB'])
   await shot(page, 'conversations-line')
   // A message may follow the system's message. The page hides a model's own marks.
   await first.getByRole('button', { name: 'One chat', exact: true }).click()
@@ -218,8 +217,8 @@ test('a pressed button stays in sight', async () => {
   const list = [...others.slice(0, 15), ...line, ...others.slice(15)]
   await page.route('**/app/checkpoints', (route) => route.fulfill({ json: pageOf(list) }))
   await page.route('**/app/checkpoints/other-fake-29**', (route) => route.fulfill({ json: { ...others[29], text: 'package main\n'.repeat(40) } }))
-  await page.getByRole('link', { name: 'Conversations' }).click()
-  const fold = page.getByRole('button', { name: /7 earlier( above)? of fake-7/ })
+  await page.getByRole('link', { name: 'Checkpoints' }).click()
+  const fold = page.getByRole('button', { name: /7 earlier of fake-7/ })
   await fold.scrollIntoViewIfNeeded()
   const frames = () => page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))))
   const top = async () => {
@@ -231,7 +230,7 @@ test('a pressed button stays in sight', async () => {
   await page.getByText(/^hide 7 earlier/).waitFor()
   assert.equal(await top(), before)
   await fold.click()
-  assert.match(await fold.textContent(), /^show 7 earlier above/)
+  assert.match(await fold.textContent(), /^\+7 earlier/)
   assert.equal(await top(), before)
 
   await page.getByRole('button', { name: 'other-fake-29', exact: true }).click()
@@ -266,7 +265,7 @@ test('the rows stay in place while a person types', async () => {
   })
   await page.route('**/app/checkpoints/fake-0**', (route) => route.fulfill({ json: { ...list.find((c) => c.id === 'fake-0'), text: 'package main\n' } }))
   await page.clock.install()
-  await page.getByRole('link', { name: 'Conversations' }).click()
+  await page.getByRole('link', { name: 'Checkpoints' }).click()
   const rows = () => page.locator('[id^="of-fake"]').allTextContents()
   await page.getByRole('button', { name: 'fake-0', exact: true }).click()
   await page.getByRole('textbox', { name: 'Name', exact: true }).fill('na')
@@ -298,31 +297,35 @@ test('a conversation shows its subject', async () => {
   assert.equal(answer.status, 200)
   const { context, page, problems } = await open(browser)
   // A checkpoint of the window itself, whose chat has a title.
-  await page.route('**/v1/chat/completions', (route) => route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), max_tokens: 80, ignore_eos: true }) }))
-  await page.getByRole('link', { name: 'Playground' }).click()
-  await page.getByLabel('Chat', { exact: true }).check()
-  await page.getByRole('button', { name: 'Chat with the demo model anyway' }).click()
-  await page.getByLabel('Message', { exact: true }).fill(`Write ${mark}. ${'It is long. '.repeat(20)}`)
-  await page.getByLabel('Message', { exact: true }).press('Enter')
-  await page.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 60_000 })
-  await page.getByRole('button', { name: 'Rename', exact: true }).click()
-  await page.getByLabel('Title').fill(`All of ${mark}`)
-  await page.getByLabel('Title').press('Enter')
-  await page.locator('.chats').getByText(`All of ${mark}`).waitFor()
+  await page.evaluate(async (mark) => {
+    const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${sessionStorage.getItem('tandem-session')}`, 'X-Tandem-Client': 'Tandem' }
+    const post = (path, body) => fetch(path, { method: 'POST', headers, body: JSON.stringify(body) })
+    const content = `Write ${mark}. ${'It is long. '.repeat(20)}`
+    const answer = await post('/v1/chat/completions', { model: 'tandem', messages: [{ role: 'user', content }], max_tokens: 80, ignore_eos: true })
+    const run = Number(answer.headers.get('X-Tandem-Run'))
+    const said = (await answer.json()).choices[0].message.content
+    const chat = await (await post('/app/chats', { kind: 'chat', title: `All of ${mark}`, system: '', options: null })).json()
+    const message = { parent: 0, role: 'user', content, model: '', finish: 'said', run: 0, facts: null }
+    const first = await (await post(`/app/chats/${chat.id}/messages`, message)).json()
+    await post(`/app/chats/${chat.id}/messages`, { ...message, parent: first.id, role: 'assistant', content: said, finish: 'length', run })
+  }, mark)
 
-  await page.getByRole('link', { name: 'Conversations' }).click()
+  await page.getByRole('link', { name: 'Checkpoints' }).click()
   const said = page.getByRole('row').filter({ has: page.getByRole('button', { name: `What does ${mark} do?`, exact: true }) })
-  await said.first().getByText(', for editor/1.0').waitFor()
+  await said.first().waitFor()
+  await page.locator('.group').getByText('editor', { exact: true }).waitFor()
+  await page.locator('.group').getByText('Playground', { exact: true }).waitFor()
   await page.getByRole('button', { name: `All of ${mark}`, exact: true }).first().waitFor()
   await shot(page, 'conversations-titles')
-  // A checkpoint without a title shows its client and time.
+  // A checkpoint without a title shows its time, below its client.
   const [bare] = fakes(1)
   await page.route(/\/app\/checkpoints(\?.*)?$/, async (route) => {
     const found = await (await route.fetch()).json()
     return route.fulfill({ json: { ...found, checkpoints: [{ ...bare, title: '', client: 'zed/1.2' }, ...found.checkpoints] } })
   })
   await page.reload()
-  await page.getByRole('button', { name: /^zed\/1\.2, 20 Nov 2025, / }).waitFor()
+  await page.getByRole('button', { name: /^20 Nov 2025, / }).waitFor()
+  await page.locator('.group').getByText('Zed', { exact: true }).waitFor()
   await said.first().waitFor()
   await healthy(page, problems)
   await context.close()
@@ -343,7 +346,7 @@ test('a text without its model says so, and what to do', async () => {
   await page.route(/\/app\/checkpoints(\?.*)?$/, (route) => route.fulfill({ json: pageOf([own, { ...gone, model: 'org/gone' }]) }))
   await page.route('**/app/checkpoints/fake-0**', (route) => route.fulfill({ json: { ...own, text } }))
   await page.route('**/app/checkpoints/fake-1**', (route) => route.fulfill({ json: { ...gone, model: 'org/gone', text: '' } }))
-  await page.getByRole('link', { name: 'Conversations' }).click()
+  await page.getByRole('link', { name: 'Checkpoints' }).click()
   await page.getByRole('button', { name: 'fake-1', exact: true }).click()
   await page.getByText('org/gone, which wrote it, is no longer on the list of models').waitFor()
   await page.getByRole('button', { name: 'fake-0', exact: true }).click()
@@ -368,7 +371,7 @@ test('a text without its model says so, and what to do', async () => {
 test('an abandoned answer links to its run, and a cut one names its limit', async () => {
   const { run_id: run } = await complete(`package left\n\n// ${'It is long. '.repeat(20)}\nfunc left() {\n`)
   const { context, page, problems } = await open(browser)
-  await page.getByRole('link', { name: 'Conversations' }).click()
+  await page.getByRole('link', { name: 'Checkpoints' }).click()
   const found = await page.waitForFunction(async (run) => {
     const headers = { Authorization: `Bearer ${sessionStorage.getItem('tandem-session')}` }
     return (await (await fetch('/app/checkpoints', { headers })).json()).checkpoints.find((c) => c.run === run && c.kind === 'answer')?.id
@@ -386,7 +389,7 @@ test('an abandoned answer links to its run, and a cut one names its limit', asyn
   await page.getByText('The answer that you left here').waitFor()
   await shot(page, 'conversations-left')
   await page.getByRole('link', { name: /^run \d+$/ }).first().click()
-  await page.getByText('stopped', { exact: true }).waitFor({ timeout: 60_000 })
+  await page.locator('main').getByText(/stopped/i).first().waitFor({ timeout: 60_000 })
   assert.deepEqual(problems, [])
   await context.close()
 })
@@ -399,23 +402,62 @@ test('Back leads to the old place in the list', async () => {
     await new Promise((wait) => setTimeout(wait, 100))
     await route.fulfill({ json: pageOf(list) })
   })
-  await page.getByRole('link', { name: 'Conversations' }).click()
+  await page.getByRole('link', { name: 'Checkpoints' }).click()
   await page.getByRole('button', { name: 'Show 40 more of 90' }).click()
   await page.getByRole('button', { name: 'fake-80', exact: true }).scrollIntoViewIfNeeded()
-  const place = () => page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(() => next(Math.round(scrollY))))))
+  const place = () => page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(() => next(Math.round(document.getElementById('pane').scrollTop))))))
   const before = await place()
   assert.ok(before > 1000, `it is scrolled by ${before}`)
-  await page.getByRole('link', { name: 'Help' }).click()
-  await page.getByRole('heading', { name: 'Where to find what' }).waitFor()
+  await page.getByRole('link', { name: 'Connect' }).click()
+  await page.getByText('OpenCode').waitFor()
   assert.equal(await place(), 0)
   await page.goBack()
-  await page.waitForFunction((before) => Math.abs(scrollY - before) < 2, before)
+  await page.waitForFunction((before) => Math.abs(document.getElementById('pane').scrollTop - before) < 2, before)
   assert.equal(await page.getByRole('button', { name: /^fake-/ }).count(), 90)
   // A link opens the list at its top. Forward leads back to the place where the person was.
   await page.goForward()
-  await page.getByRole('link', { name: 'Conversations' }).first().click()
+  await page.getByRole('link', { name: 'Checkpoints' }).first().click()
   await page.getByRole('button', { name: 'fake-80', exact: true }).waitFor()
   assert.equal(await place(), 0)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('18 texts are in view, and only panes scroll', async () => {
+  const { context, page, problems } = await open(browser)
+  const list = fakes(60).map((c, i) => ({ ...c, client: i % 2 ? 'claude-cli/1.0' : 'Zed/1.2', parent: i > 0 && i < 4 ? 'fake-0' : '', from_token: i > 0 && i < 4 ? 100 : 0 }))
+  await page.route('**/app/checkpoints', (route) => route.fulfill({ json: pageOf(list) }))
+  await page.route('**/app/checkpoints/fake-2**', (route) => route.fulfill({ json: { ...list[2], text: 'package main\n'.repeat(60) } }))
+  await page.getByRole('link', { name: 'Checkpoints' }).click()
+  await page.locator('.group').getByText('Claude Code', { exact: true }).waitFor()
+  const inView = await page.locator('.texts .text').evaluateAll((all) => all.filter((r) => { const { top, bottom } = r.getBoundingClientRect(); return top >= 0 && bottom <= innerHeight }).length)
+  assert.ok(inView >= 18, `${inView} texts are in view`)
+  assert.equal(await page.evaluate(() => document.scrollingElement.scrollHeight), 800)
+  // The family hangs on lines, and leads from text to text.
+  assert.ok((await page.locator('.guide.branch').count()) >= 1)
+  await page.getByRole('button', { name: 'fake-2', exact: true }).click()
+  await page.getByRole('heading', { name: 'Family' }).waitFor()
+  assert.equal(await page.locator('.family li').count(), 4)
+  await page.keyboard.press('ArrowDown')
+  await page.waitForFunction(() => document.activeElement.id === 'of-fake-3')
+  await sound(page, 'checkpoints-family', [760, 1000, 1280])
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('a text goes on in the Playground', async () => {
+  const mark = `Onward${Date.now()}`
+  const { run_id: run } = await complete(`package ${mark}\n\n// ${'It is long. '.repeat(20)}\nfunc left() {\n`)
+  const { context, page, problems } = await open(browser)
+  await page.getByRole('link', { name: 'Checkpoints' }).click()
+  const found = await page.waitForFunction(async (run) => {
+    const headers = { Authorization: `Bearer ${sessionStorage.getItem('tandem-session')}` }
+    return (await (await fetch('/app/checkpoints', { headers })).json()).checkpoints.find((c) => c.run === run && c.kind === 'answer')?.id
+  }, run)
+  await page.locator(`#of-${await found.jsonValue()}`).click()
+  await page.getByRole('button', { name: 'Continue in Playground' }).click()
+  await page.waitForURL(/#\/playground\/\d+$/)
+  await page.waitForFunction((mark) => document.querySelector('#code')?.value.includes(mark), mark)
   assert.deepEqual(problems, [])
   await context.close()
 })

@@ -11,13 +11,13 @@ const kinds = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/cs
 
 export const example = (kind, name) => JSON.parse(readFileSync(join(examples, kind, `${name}.json`), 'utf8'))
 
-// serve answers GET /app/state by answer(response), which may leave the response open. It answers
-// the paths in others by the functions there.
+// serve answers GET /app/state by answer(response), which may leave the response open. Without one
+// the real Tandem answers. It answers the paths in others by the functions there.
 export async function serve(tandem, answer, others = {}) {
   const server = createServer((req, res) => {
     const { pathname } = new URL(req.url, 'http://x')
     if (pathname in others) return others[pathname](req, res)
-    if (pathname === '/app/state') return answer(res)
+    if (pathname === '/app/state' && answer) return answer(res)
     if (pathname.startsWith('/app/') || pathname.startsWith('/v1/')) {
       const { hostname, port, host } = new URL(tandem)
       const headers = { ...req.headers, host }
@@ -27,6 +27,7 @@ export async function serve(tandem, answer, others = {}) {
         from.pipe(res)
       })
       passed.on('error', () => res.destroy())
+      res.on('close', () => passed.destroy()) // a stream ends with its reader
       return req.pipe(passed)
     }
     const file = pathname === '/' ? 'index.html' : join('assets', basename(pathname))

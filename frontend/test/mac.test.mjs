@@ -13,9 +13,15 @@ before(async () => {
 })
 after(() => browser.close())
 
+// speed opens the tab of the page Models that measures this computer.
+async function speed(page) {
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: /^Models/ }).click()
+  await page.getByRole('link', { name: 'Speed', exact: true }).click()
+}
+
 test('a measurement can be cancelled', async () => {
   const { context, page, problems } = await open(browser)
-  await page.getByRole('link', { name: /^This (Mac|machine)$/ }).click()
+  await speed(page)
   await page.getByRole('button', { name: 'Measure' }).click()
   await page.getByRole('status').getByText('Part 1 of 3: Writing code, with and without drafts. 1 of 2: the built-in drafter.', { exact: true }).waitFor({ timeout: 60_000 })
   await page.getByText(/^At most \d+ measurements? left/).waitFor({ timeout: 60_000 })
@@ -31,9 +37,9 @@ test('a measurement can be cancelled', async () => {
   // A measurement continues while another page is open, and after a reload.
   await page.getByRole('button', { name: 'Measure' }).click()
   await page.getByText(/^At most \d+ measurements? left/).waitFor({ timeout: 60_000 })
-  await page.getByRole('link', { name: 'Runs' }).click()
-  await page.getByRole('heading', { name: 'Runs' }).waitFor()
-  await page.getByRole('link', { name: /^This (Mac|machine)$/ }).click()
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Runs' }).click()
+  await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor()
+  await speed(page)
   await page.getByText(/^At most \d+ measurements? left/).waitFor({ timeout: 60_000 })
   await page.reload()
   await page.getByRole('status').getByText(/^Part \d of 3/).waitFor({ timeout: 60_000 })
@@ -50,7 +56,7 @@ test('a measurement that another page began is followed to its end', async () =>
   let running = true
   let progress
   await page.route('**/app/benches', (route) => route.fulfill({ json: { benches: [], running, progress } }))
-  await page.getByRole('link', { name: /^This (Mac|machine)$/ }).click()
+  await speed(page)
   await page.getByText('A measurement is running.').waitFor()
   progress = { part: 'restore', done: 3, total: 15 }
   await page.getByText('Part 2 of 3').waitFor()
@@ -85,7 +91,7 @@ test('several measurements stand beside each other', async () => {
       list = list.filter((b) => !route.request().url().endsWith(`/${b.id}`))
       void route.fulfill({ json: {} })
     })
-    await page.getByRole('link', { name: /^This (Mac|machine)$/ }).click()
+    await speed(page)
     await page.getByRole('heading', { name: /org\/coder-8b, 23 Nov 2025/ }).waitFor()
     await page.getByText('2 measurements were made again').waitFor()
     await page.getByText('24 prompts not counted, because the answers repeat themselves or are too short').waitFor()
@@ -139,7 +145,7 @@ test('the drafters of a model stand side by side, and one can be taken', async (
       if (r.drafter) source = r.drafter === 'none' ? '' : r.drafter
       return route.fulfill({ json: { model: r.model, choice: source || 'none', source, loaded: true } })
     })
-    await page.getByRole('link', { name: /^This (Mac|machine)$/ }).click()
+    await speed(page)
     await page.getByText('It has 4 drafters to choose from, and each is measured: z-lab/coder-8b-DFlash, lab/coder-8b-DSpark,').waitFor()
     await page.getByText('It takes about five minutes.').waitFor()
     await page.getByText('The fastest here is lab/coder-8b-DSpark, 2.40 times as fast as without drafts.').waitFor()
@@ -167,7 +173,7 @@ test('the page describes this computer, and why a measurement failed', async () 
   for (const colorScheme of ['light', 'dark']) {
     const { context, page, problems } = await open(browser, { colorScheme, viewport: { width: 800, height: 800 } })
     await page.route('**/app/benches', (route) => route.fulfill({ json: { benches: [], running: false, failure: 'The model left the memory.' } }))
-    await page.getByRole('link', { name: /^This (Mac|machine)$/ }).click()
+    await speed(page)
     await page.getByText(/[\d.]+ Gi?B; a model may take [\d.]+ [GM]i?B of it/).waitFor()
     for (const fact of ['Chip', 'Cores', 'System']) assert.match(await page.locator('dl div').filter({ hasText: fact }).locator('dd').textContent(), /\w/)
     await page.getByText(/^MLX \d.* on the [CG]PU$/).waitFor()

@@ -29,10 +29,24 @@ after(async () => {
   theHub.stop()
 })
 
-const models = async () => {
+const models = async (tab = 'Installed') => {
   const all = await open(browser, { link: tandem.link })
-  await all.page.getByRole('link', { name: 'Models' }).click()
+  await all.page.getByRole('link', { name: /^Models/ }).click()
+  await to(all.page, tab)
   return all
+}
+
+// to opens a tab of the page.
+const to = async (page, tab) => {
+  const link = page.getByRole('navigation', { name: 'Parts of the page' }).getByRole('link', { name: tab, exact: true })
+  await link.click()
+  await page.locator('.segments [aria-current="page"]').getByText(tab, { exact: true }).waitFor()
+}
+
+// choose takes an action of a row's menu.
+const choose = async (page, id, action) => {
+  await page.getByRole('button', { name: `Actions for ${id}`, exact: true }).click()
+  await page.getByRole('group', { name: `Actions for ${id}`, exact: true }).getByRole('button', { name: action }).click()
 }
 
 test('a model of another program is taken over', async () => {
@@ -45,7 +59,15 @@ test('a model of another program is taken over', async () => {
   await page.getByRole('button', { name: 'Use maker/mine' }).click()
   const row = page.getByRole('row').filter({ hasText: 'maker/mine' })
   await row.getByText('chosen').waitFor({ timeout: 30_000 })
-  await row.getByRole('button', { name: 'Unload maker/mine' }).waitFor()
+  await row.getByText('in memory').waitFor()
+  // A row has one button at most beside its menu.
+  for (const of of await page.locator('.models tbody tr').all()) assert.ok((await of.locator('.step button').count()) <= 1)
+  await row.getByRole('button', { name: 'Actions for maker/mine' }).click()
+  await row.getByRole('button', { name: 'Unload' }).waitFor()
+  await sound(page, 'models-menu')
+  // Escape closes the menu, and leads the focus back.
+  await page.keyboard.press('Escape')
+  await page.waitForFunction(() => document.activeElement?.getAttribute('aria-label') === 'Actions for maker/mine')
   assert.match(await row.innerText(), /\d\d MiB/)
   await shot(page, 'models-found')
   await page.setViewportSize({ width: 800, height: 800 })
@@ -57,7 +79,7 @@ test('a model of another program is taken over', async () => {
 
 test('the settings of a model are set and put back', async () => {
   const { context, page, problems } = await models()
-  await page.getByRole('button', { name: 'Settings of maker/mine' }).click()
+  await choose(page, 'maker/mine', 'Settings…')
   const dialog = page.getByRole('dialog', { name: 'Settings of maker/mine' })
   const right = (of) => of.evaluate((e) => e.getBoundingClientRect().right)
   assert.ok((await right(dialog.getByRole('combobox', { name: /^Drafter/ }))) <= (await right(dialog.locator('.fields'))), 'the drafters reach out of the dialog')
@@ -79,17 +101,18 @@ test('the settings of a model are set and put back', async () => {
   await sound(page, 'model-settings-refused')
   await dialog.getByRole('button', { name: 'Close' }).click()
   await page.getByRole('row').filter({ hasText: 'maker/mine' }).getByText('1,024', { exact: true }).waitFor()
-  await page.getByRole('button', { name: 'Settings of maker/mine' }).click()
+  await choose(page, 'maker/mine', 'Settings…')
   await page.waitForFunction(() => [...document.querySelectorAll('dialog[open] select')].some((e) => e.selectedOptions[0]?.text === 'as they are stored'))
   await dialog.getByRole('button', { name: 'Close' }).click()
   await page.getByRole('link', { name: 'Now' }).click()
+  await page.getByText('maker/mine in memory').click()
   await page.getByText(/of 1,024 tokens/).waitFor()
   assert.deepEqual(problems.filter((p) => !p.includes('400')), [])
   await context.close()
 })
 
 test('a download can be paused, cancelled and completed', async () => {
-  const { context, page, problems } = await models()
+  const { context, page, problems } = await models('Get more')
   const wanted = page.getByLabel('Name of the model')
   const begin = async (id) => {
     await wanted.fill(id)
@@ -102,7 +125,7 @@ test('a download can be paused, cancelled and completed', async () => {
   await link.waitFor()
   await page.getByText('accept its terms').waitFor()
   await shot(page, 'download-403')
-  await page.getByRole('button', { name: 'Cancel lab/closed' }).click()
+  await choose(page, 'lab/closed', /^Cancel/)
   await link.waitFor({ state: 'detached' })
 
   await begin('lab/tiny')
@@ -114,34 +137,37 @@ test('a download can be paused, cancelled and completed', async () => {
   await page.getByText(/stalled: nothing has arrived/).waitFor({ timeout: 30_000 })
   await shot(page, 'download-stalled')
   assert.ok(existsSync(blobs))
-  await page.getByRole('button', { name: 'Cancel lab/tiny' }).click()
+  await choose(page, 'lab/tiny', /^Cancel/)
   await page.getByRole('dialog').getByText(/ MB are downloaded/).waitFor()
   await sound(page, 'download-cancel')
   await page.getByRole('button', { name: 'Cancel and delete them' }).click()
-  await page.getByRole('button', { name: 'Cancel lab/tiny' }).waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Actions for lab/tiny' }).waitFor({ state: 'detached' })
   assert.ok(!existsSync(blobs), 'the fetched files are still there')
 
   theHub.state.held = false
   await begin(`${theHub.url}/lab/tiny/tree/main`)
-  await page.getByRole('button', { name: 'Load lab/tiny' }).waitFor({ timeout: 30_000 })
+  await page.getByRole('progressbar', { name: 'Download of lab/tiny' }).waitFor({ state: 'detached', timeout: 30_000 })
   assert.equal(await page.getByText('how large these downloads are').count(), 0)
   await page.getByRole('button', { name: /^Download mlx-community/ }).first().waitFor()
   assert.match(await page.getByRole('button', { name: /^Download mlx-community/ }).first().innerText(), /\(\d.* MB\)/)
+  assert.match(await page.locator('.fit').first().textContent(), /^(fits|too large by \d+ GiB)/)
+  await to(page, 'Installed')
+  await page.getByRole('button', { name: 'Choose lab/tiny' }).waitFor()
   assert.deepEqual(problems, [])
   await context.close()
 })
 
 test('a cancelled download can keep its files', async () => {
-  const { context, page, problems } = await models()
+  const { context, page, problems } = await models('Get more')
   theHub.state.held = true
   const begin = async () => {
     await page.locator('#wanted').fill('lab/kept')
     await page.getByRole('button', { name: 'Download', exact: true }).click()
     await page.getByText(/ MB of .*, [1-9]\d? %/).waitFor()
   }
-  const cancel = page.getByRole('button', { name: 'Cancel lab/kept' })
+  const cancel = page.getByRole('button', { name: 'Actions for lab/kept' })
   const ask = async (answer) => {
-    await cancel.click()
+    await choose(page, 'lab/kept', /^Cancel/)
     await page.getByRole('dialog').getByRole('button', { name: answer }).click()
   }
   await begin()
@@ -170,21 +196,28 @@ test('the page shows the usage of the disk, and what a removal frees', async () 
     const body = JSON.stringify({ model: 'tandem', prompt: 'package main\n', max_tokens: 8 })
     await (await fetch('/v1/completions', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })).json()
   })
-  await page.getByRole('link', { name: 'Storage' }).click()
+  await to(page, 'Disk')
+  await page.getByText(/ MB taken by Tandem, /).waitFor()
+  assert.match(await page.locator('.bar.high').getAttribute('aria-label'), /^models 2\d\.\d MB, checkpoints /)
+  await sound(page, 'models-disk-full')
+  await to(page, 'Installed')
   const row = page.getByRole('row').filter({ hasText: 'lab/tiny' })
-  await row.getByText('Tandem', { exact: true }).waitFor()
+  await row.getByRole('button', { name: 'Actions for lab/tiny' }).click()
+  await row.getByText('Downloaded by Tandem').waitFor()
   assert.match(await row.innerText(), new RegExp(commit))
-  await shot(page, 'storage-full')
-  await page.getByRole('button', { name: 'Remove maker/mine' }).click()
+  await page.keyboard.press('Escape')
+  await choose(page, 'maker/mine', 'Remove…')
   await page.getByRole('dialog').getByText('Its files stay').waitFor()
   await sound(page, 'storage-remove')
   await page.getByRole('button', { name: 'Keep it' }).click()
-  await page.getByRole('button', { name: 'Remove lab/tiny' }).click()
+  await page.waitForFunction(() => document.activeElement?.getAttribute('aria-label') === 'Actions for maker/mine') // the focus is led back
+  await choose(page, 'lab/tiny', 'Remove…')
   await page.getByRole('dialog').getByText(/frees 2\d\.\d MB on the disk/).waitFor()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   await page.getByText(/lab\/tiny is deleted, which freed 2\d\.\d MB/).waitFor()
   assert.ok(!existsSync(blobs), 'its files are still there')
 
+  await page.goto(`${page.url().split('#')[0]}#/settings/history`)
   await page.getByLabel('By day').check()
   const day = new Date().toLocaleDateString('sv') // in ISO's form, by this machine's clock
   await page.getByRole('button', { name: `Forget all requests on ${day}` }).click()
@@ -199,7 +232,7 @@ test('the page shows the usage of the disk, and what a removal frees', async () 
 })
 
 test('sizes are missing while the hub does not answer', async () => {
-  const { context, page, problems } = await models()
+  const { context, page, problems } = await models('Get more')
   let why = 'the hub at huggingface.co cannot be reached: check the internet connection, or the hub in Settings'
   let answers = Promise.resolve() // the hub answers after this
   await page.route('**/app/catalogue?*', async (route) => {
@@ -216,7 +249,7 @@ test('sizes are missing while the hub does not answer', async () => {
   // After a download the page asks the hub again. Until it answers, the earlier size stays.
   let answer
   answers = new Promise((done) => (answer = done))
-  await page.getByLabel('Name of the model').fill('lab/none')
+  await page.locator('#wanted').fill('lab/none')
   await page.getByRole('button', { name: 'Download', exact: true }).click()
   await page.getByText('asking how large the download is…').first().waitFor()
   assert.ok(await page.getByText(why).isVisible(), 'what the hub said went away')
@@ -231,7 +264,7 @@ test('sizes are missing while the hub does not answer', async () => {
 })
 
 test('a suggested model comes with its drafter, unless a person leaves it out', async () => {
-  const { context, page, problems } = await models()
+  const { context, page, problems } = await models('Get more')
   const drafter = (id, kind, bytes, here) => ({ id, revision: commit, kind, bytes, here })
   const suggested = [
     { id: 'lab/coder-8b', revision: commit, what: 'Code.', from: 8, bytes: 5e9, drafters: [drafter('lab/coder-8b-DFlash2', 'dflash', 1e9), drafter('lab/coder-8b-MTP', 'mtp', 2e8)] },

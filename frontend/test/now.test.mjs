@@ -14,25 +14,33 @@ before(async () => {
 })
 after(() => browser.close())
 
-test('Now keeps its scroll position while its chart is drawn again', async () => {
-  const { context, page, problems } = await open(browser)
-  await page.setViewportSize({ width: 1120, height: 600 })
-  const canvas = page.locator('.chart canvas')
-  await canvas.waitFor()
-  await canvas.evaluate((c) => c.setAttribute('data-first', ''))
-  const down = () => page.evaluate(() => scrollY)
-  await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
+// now opens the page.
+async function now(options) {
+  const all = await open(browser, options)
+  await all.page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: /^Now/ }).click()
+  await all.page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
+  return all
+}
+
+test('Now keeps its scroll position while its chart is read again', async () => {
+  const { context, page, problems } = await now({ viewport: { width: 1120, height: 400 } })
+  const chart = page.locator('.areas svg')
+  await chart.waitFor()
+  await chart.evaluate((c) => c.setAttribute('data-first', ''))
+  const down = () => page.evaluate(() => document.getElementById('pane').scrollTop)
+  await page.evaluate(() => document.getElementById('pane').scrollTo(0, 1e6))
   const end = await down()
   assert.ok(end > 0)
-  await page.waitForTimeout(2500) // the chart is drawn again each second
+  await page.waitForResponse(/\/app\/activity/) // it is read every five seconds
+  await page.waitForTimeout(300)
   assert.equal(await down(), end)
-  assert.equal(await page.locator('.chart canvas[data-first]').count(), 1, 'the chart was made again')
+  assert.equal(await page.locator('.areas svg[data-first]').count(), 1, 'the chart was made again')
   assert.deepEqual(problems, [])
   await context.close()
 })
 
 test('the model is unloaded and loaded again', async () => {
-  const { context, page, problems } = await open(browser)
+  const { context, page, problems } = await now()
   const start = page.getByRole('button', { name: 'Start pocket' })
   const unload = page.getByRole('button', { name: 'Unload pocket' })
   // The test before this one may have left no model loaded.
@@ -57,20 +65,118 @@ test('the model is unloaded and loaded again', async () => {
   await context.close()
 })
 
-test('a request can be stopped', async () => {
-  const { context, page, problems } = await open(browser)
-  const client = `now${Date.now()}/1.0`
-  const asked = fetch(`${address}/v1/completions`, {
+// long sends a request with an answer that does not end.
+const long = (client, prompt = 'package main\n') =>
+  fetch(`${address}/v1/completions`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', 'User-Agent': client },
-    body: JSON.stringify({ model: 'tandem', prompt: 'package main\n', max_tokens: 30_000, ignore_eos: true, stream: true, stream_options: { include_usage: true } }),
+    body: JSON.stringify({ model: 'tandem', prompt, max_tokens: 30_000, ignore_eos: true, stream: true, stream_options: { include_usage: true } }),
   })
-  const row = page.getByRole('row').filter({ hasText: client })
-  await row.waitFor()
+
+test('a request can be stopped', async () => {
+  const { context, page, problems } = await now()
+  const client = `now${Date.now()}/1.0`
+  const asked = long(client)
+  const card = page.getByRole('article', { name: `Request of ${client}` })
+  await card.getByText(/writing, [\d,]+ tokens so far/).waitFor()
+  await card.getByText(/tokens\/s/).waitFor()
+  await sound(page, 'now-answering')
   await page.getByRole('button', { name: `Stop the request of ${client}` }).click()
-  await row.waitFor({ state: 'detached' })
+  await card.waitFor({ state: 'detached' })
   const { usage } = JSON.parse((await (await asked).text()).split('\n\n').findLast((event) => event.includes('"usage":{')).slice('data: '.length))
   assert.ok(usage.completion_tokens < 30_000, `it has ${usage.completion_tokens} tokens`)
+  // The idle line says who came last, and the tiles stay.
+  await page.locator('.idle').filter({ hasText: 'Last:' }).getByText(client.split('/')[0]).waitFor()
+  await page.getByRole('region', { name: 'Speed' }).getByText(/median of today \d+/).waitFor()
+  await page.getByRole('region', { name: 'Latest runs' }).getByText('stopped').first().waitFor()
   assert.deepEqual(problems, [])
   await context.close()
+})
+
+test('a prompt that is read shows how far it is', async () => {
+  const { context, page, problems } = await now()
+  const client = `reads${Date.now()}`
+  const stop = new AbortController()
+  const lines = Array.from({ length: 900 }, (_, i) => `func f${i}(a int) int { return a*${(i * 7919) % 1009} + ${Date.now() % 1000} }`).join('\n')
+  const asked = fetch(`${address}/v1/completions`, { method: 'POST', signal: stop.signal, headers: { 'Content-Type': 'application/json', 'User-Agent': client }, body: JSON.stringify({ model: 'tandem', prompt: lines, max_tokens: 5 }) }).catch(() => {})
+  const card = page.getByRole('article', { name: `Request of ${client}` })
+  await card.getByText(/[\d,]+ of [\d,]+ read$/).waitFor()
+  await card.getByText(/^\d+ %$/).waitFor()
+  await card.getByText(/first word in about/).waitFor()
+  stop.abort()
+  await asked
+  await card.waitFor({ state: 'detached' })
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('the chart shows five minutes, an hour and a day, also after a reload', async () => {
+  const { context, page, problems } = await now()
+  const asked = []
+  page.on('request', (r) => r.url().includes('/app/activity') && asked.push(new URL(r.url()).searchParams.get('minutes')))
+  const choose = page.getByRole('group', { name: 'Time of the chart' })
+  for (const [name, title, minutes] of [['1 h', 'The last hour', '60'], ['24 h', 'The last day', '1440'], ['5 min', 'The last five minutes', '5']]) {
+    await choose.getByRole('button', { name }).click()
+    await page.getByRole('heading', { name: title }).waitFor()
+    assert.equal(await choose.getByRole('button', { name }).getAttribute('aria-pressed'), 'true')
+    assert.equal(asked.at(-1), minutes)
+  }
+  await page.reload()
+  await page.getByRole('img', { name: /^Tokens a second: at most [\d,]+ written and [\d,]+ read$/ }).waitFor()
+  await page.route('**/app/activity?*', (route) => route.fulfill({ json: { from: '2026-11-27T10:00:00Z', seconds: 5, read: [0, 0, 0], written: [0, 0, 0] } }))
+  await choose.getByRole('button', { name: '1 h' }).click()
+  await page.getByRole('img', { name: 'Nothing was read or written in this time' }).waitFor()
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('each reason why requests were slow has its cost, its evidence and one button', async () => {
+  const { context: tab, page, problems } = await open(browser)
+  const today = { requests: 214, failed: 3, stopped: 11, per_second: 39, prompt_tokens: 2.2e6, restored_tokens: 1.9e6, checkpoints_ms: 72 * 60_000, drafts_ms: 36 * 60_000 }
+  const parted = { at: 6144, kept: '13:31', given: '13:42', answer: false, run: 7 }
+  let slow = [
+    { kind: 'changed', cost_ms: 360_000, runs: 14, latest: 9, client: 'claude-cli/2.0', models: ['m'], parted, tokens: 18_166 },
+    { kind: 'swapped', cost_ms: 130_000, runs: 9, latest: 8, models: ['a', 'b'] },
+    { kind: 'queued', cost_ms: 9000, runs: 2, latest: 7, client: 'zed', behind: 'claude-cli/2.0' },
+  ]
+  await page.route('**/app/insights', (route) => route.fulfill({ json: { today, slow } }))
+  const kept = []
+  const context = []
+  await page.route('**/app/model-settings*', (route) => {
+    if (route.request().method() === 'POST') context.push(route.request().postDataJSON())
+    return route.fulfill({ json: { settings: { model: 'm', depth: 3 }, defaults: {}, context_length: 32_768, serving: 8192, drafter: 'auto' } })
+  })
+  await page.route('**/app/settings', (route) => {
+    if (route.request().method() !== 'POST') return route.fulfill({ json: { settings: { load_on_request: 'replace' } } })
+    kept.push(route.request().postDataJSON())
+    return route.fulfill({ json: {} })
+  })
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: /^Now/ }).click()
+  const why = page.getByRole('region', { name: 'Why it was slow' })
+  await why.getByText('Claude Code changes its prompt at token 6,144, so 18,166 tokens after it are read again each time.').waitFor()
+  await why.getByText('Where “13:42” is now, there was “13:31”. It cost 6 min in 14 runs of today.').waitFor()
+  await why.getByText('Zed waited in 2 runs while Claude Code was answered.').waitFor()
+  assert.equal(await why.locator('.slow').count(), 3)
+  for (const reason of await why.locator('.slow').all()) assert.equal(await reason.locator('button, a.button').count(), 1)
+  await page.getByText('1 h 48 min').waitFor()
+  await page.getByText('86 %').waitFor()
+  await sound(page, 'now-slow')
+  await why.getByRole('button', { name: 'Keep both in memory' }).click()
+  await why.getByRole('button', { name: 'Both are kept' }).waitFor()
+  assert.deepEqual(kept, [{ load_on_request: 'beside' }])
+  slow = [
+    { kind: 'plain', cost_ms: 5000, runs: 3, latest: 6, models: ['m'], why: 'the drafter failed' },
+    { kind: 'long', cost_ms: 0, runs: 1, latest: 5, client: 'zed', models: ['m'], tokens: 9031 },
+  ]
+  await why.getByText('3 answers of m came without drafts.').waitFor({ timeout: 10_000 })
+  await why.getByText('1 prompt of Zed did not fit into the context of m.').waitFor()
+  await why.getByRole('button', { name: 'Use a context of 12,288' }).click()
+  await why.getByRole('button', { name: 'From its next load on' }).waitFor()
+  assert.deepEqual(context, [{ model: 'm', depth: 3, context: 12_288 }])
+  // The button of a client leads to its runs.
+  slow = [{ kind: 'queued', cost_ms: 9000, runs: 2, latest: 7, client: 'nobody/1', behind: 'nobody/1' }]
+  await why.getByRole('link', { name: 'Show the runs' }).click({ timeout: 10_000 })
+  await page.getByText('No run matches.').waitFor()
+  assert.deepEqual(problems, [])
+  await tab.close()
 })

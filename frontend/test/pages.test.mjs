@@ -7,16 +7,20 @@ import { launch, link, open, sound } from './browser.mjs'
 
 // The text that each page shows once it has read its data.
 const pages = {
-  now: 'The last five minutes',
+  now: 'Requests today',
   playground: 'Demo model: completes code only.',
+  runs: 'Where the time went',
+  checkpoints: 'Change the limit',
   models: /This machine has .* GiB of memory/,
-  conversations: /, for /,
-  storage: 'Free on the disk',
-  runs: 'How it ended, verified',
-  mac: 'Nothing was measured yet.',
-  connect: 'Connect an editor',
+  'models/more': 'Suggested models',
+  'models/speed': 'Nothing was measured yet.',
+  'models/disk': /taken by Tandem/,
+  connect: 'OpenCode',
   settings: 'Export settings',
-  help: 'model loaded',
+  'settings/endpoint': 'Host names it answers to',
+  'settings/history': 'Keep chats',
+  'settings/disk': 'Folder for downloads',
+  'settings/diagnostics': 'model loaded',
 }
 let browser
 
@@ -37,26 +41,63 @@ before(async () => {
 })
 after(() => browser.close())
 
+// help opens the sheet.
+async function help(page) {
+  await page.getByRole('link', { name: 'Help', exact: true }).click()
+  const sheet = page.getByRole('dialog', { name: 'Help', exact: true })
+  await sheet.getByRole('heading', { name: 'Where to find what' }).waitFor()
+  return sheet
+}
+
 test('Help names every page, and shows the guide in short', async () => {
-  const { context, page } = await open(browser)
-  const links = (place) => page.locator(place).evaluateAll((all) => all.map((a) => `${a.getAttribute('href')} ${a.textContent}`))
-  await page.getByRole('link', { name: 'Help' }).click()
-  await page.getByRole('heading', { name: 'Help', exact: true }).waitFor()
-  assert.deepEqual(await links('#help ~ ul a'), ['#/welcome First steps', ...(await links('nav a'))])
-  const parts = await page.locator('section[aria-labelledby="short"] h3').allTextContents()
+  const { context, page, problems } = await open(browser)
+  const sheet = await help(page)
+  const links = (place) => place.evaluateAll((all) => all.map((a) => `${a.getAttribute('href')} ${a.textContent.trim()}`))
+  const named = await links(sheet.locator('section[aria-labelledby="where"] a'))
+  assert.deepEqual(named, [...(await links(page.locator('nav[aria-label="Pages"] a'))), '#/settings Settings', '#/welcome First steps'])
+  const parts = await sheet.locator('section[aria-labelledby="short"] h3').allTextContents()
   assert.ok(parts.length > 5 && parts.includes('Memory'), `the guide in short has the parts ${parts}`)
+  assert.ok((await sheet.locator('.keys kbd').count()) > 10, 'the keys are not listed')
+  await sound(page, 'help', [760, 1000, 1280])
+  // Escape leads the focus back. A link closes the sheet and leads to its page.
+  await page.keyboard.press('Escape')
+  await sheet.waitFor({ state: 'detached' })
+  await page.waitForFunction(() => document.activeElement?.getAttribute('aria-label') === 'Help')
+  for (const [i, to] of named.entries()) {
+    await (await help(page)).locator('section[aria-labelledby="where"] a').nth(i).click()
+    const [address, ...name] = to.split(' ')
+    if (address === '#/welcome') await page.getByRole('dialog', { name: 'Welcome to Tandem' }).waitFor()
+    else await page.getByRole('heading', { level: 1, name: address === '#/playground' ? /./ : name.join(' ') }).waitFor()
+    await sheet.waitFor({ state: 'detached' })
+  }
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('old addresses lead to the pages of today', async () => {
+  const { context, page, problems } = await open(browser)
+  const base = page.url().split('#')[0]
+  for (const [old, now, shows] of [['conversations', 'checkpoints', 'Change the limit'], ['storage', 'models/disk', /taken by Tandem/], ['mac', 'models/speed', 'Nothing was measured yet.']]) {
+    await page.goto(`${base}#/${old}`)
+    await page.waitForURL(`${base}#/${now}`)
+    await page.locator('main').getByText(shows).first().waitFor()
+  }
+  await page.goto(`${base}#/help`)
+  await page.getByRole('dialog', { name: 'Help', exact: true }).waitFor()
+  assert.equal(new URL(page.url()).hash, '#/models/speed', 'the page below changed')
+  assert.deepEqual(problems, [])
   await context.close()
 })
 
 test('the memory of texts is forgotten client by client', async () => {
   const { context, page, problems } = await open(browser)
-  await page.getByRole('link', { name: 'Storage' }).click()
+  await page.goto(`${page.url().split('#')[0]}#/settings/history`)
   await page.getByText(/^programs without a key: [\d,]+ tokens/).waitFor()
   await page.getByRole('button', { name: 'Forget the texts of programs without a key' }).click()
   const dialog = page.getByRole('dialog', { name: 'Forget the texts of programs without a key?' })
   await dialog.getByRole('button', { name: 'Forget', exact: true }).click()
   await page.getByText(/^[\d,]+ tokens of programs without a key are forgotten, which freed /).waitFor()
-  await page.locator('dd').getByText('nothing', { exact: true }).waitFor()
+  await page.getByText('Nothing is remembered.', { exact: true }).waitFor()
   assert.deepEqual(problems, [])
   await context.close()
 })
@@ -69,22 +110,22 @@ test('a tab without a session takes a link', async () => {
   await page.goto(to.split('#')[0])
   await page.getByRole('heading', { name: 'This page needs a link' }).waitFor()
   await follow()
-  await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
+  await page.locator('.foot').waitFor()
   // A used link does not end the session.
   const refused = page.waitForResponse('**/app/session')
   await follow()
   assert.equal((await refused).status(), 401)
-  await page.waitForFunction(() => location.hash === '')
+  await page.waitForFunction(() => !/[A-Z2-7]{20}/.test(location.hash))
   assert.ok(await page.evaluate(() => sessionStorage.getItem('tandem-session')), 'the session is gone')
   await page.reload()
-  await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
+  await page.locator('.foot').waitFor()
   await context.close()
 })
 
 test('a second tab of the same browser needs no link, another browser does', async () => {
   const { context, page, problems } = await open(browser)
   const address = page.url().split('#')[0]
-  const now = (tab) => tab.getByRole('heading', { name: 'Now', exact: true })
+  const now = (tab) => tab.locator('.foot')
   const locked = (tab) => tab.getByRole('heading', { name: 'This page needs a link' })
   const visit = async (in_, to) => {
     const tab = await in_.newPage()
@@ -95,7 +136,7 @@ test('a second tab of the same browser needs no link, another browser does', asy
   await now(second).waitFor()
   // The browser's keys open a menu entry in a tab of its own.
   const opened = context.waitForEvent('page')
-  await second.getByRole('navigation').getByRole('link', { name: 'Runs' }).click({ modifiers: ['ControlOrMeta'] })
+  await second.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Runs' }).click({ modifiers: ['ControlOrMeta'] })
   const third = await opened
   await third.getByRole('heading', { name: 'Runs', exact: true }).waitFor()
 
@@ -131,20 +172,23 @@ test('a second tab of the same browser needs no link, another browser does', asy
 })
 
 test('the next page begins at its top, and the menu stays', async () => {
-  const { context, page } = await open(browser, { viewport: { width: 800, height: 500 } })
-  await page.getByRole('link', { name: 'Settings' }).click()
+  const { context, page, problems } = await open(browser, { viewport: { width: 800, height: 500 } })
+  const down = () => page.evaluate(() => document.getElementById('pane').scrollTop)
+  await page.getByRole('link', { name: 'Settings', exact: true }).click()
   await page.getByRole('heading', { name: 'Export' }).scrollIntoViewIfNeeded()
-  assert.ok((await page.evaluate(() => scrollY)) > 300)
-  assert.ok((await page.getByRole('heading', { name: 'Tandem', exact: true }).boundingBox()).y >= 0, 'the menu went away')
-  // Help is long from the start.
-  await page.getByRole('link', { name: 'Help' }).click()
-  await page.getByRole('heading', { name: 'Where to find what' }).waitFor()
-  assert.ok((await page.evaluate(() => document.documentElement.scrollHeight - innerHeight)) > 300, 'Help is short')
-  assert.equal(await page.evaluate(() => scrollY), 0)
-  // A link that disappears with its page leaves the focus to the next link.
-  await page.locator('#help ~ ul').getByRole('link', { name: 'Connect' }).click()
-  await page.getByRole('heading', { name: 'Connect an editor' }).waitFor()
-  await page.waitForFunction(() => document.activeElement.id === 'main')
+  assert.ok((await down()) > 300)
+  assert.equal(await page.evaluate(() => document.scrollingElement.scrollTop), 0, 'the page scrolls, not its pane')
+  assert.ok((await page.getByRole('navigation', { name: 'Pages' }).boundingBox()).y >= 0, 'the menu went away')
+  // Another tab begins at its top too.
+  await page.getByRole('link', { name: 'Diagnostics' }).click()
+  await page.getByRole('heading', { name: 'Report' }).waitFor()
+  await page.waitForFunction(() => document.getElementById('pane').scrollTop === 0)
+  assert.ok((await page.evaluate(() => { const p = document.getElementById('pane'); return p.scrollHeight - p.clientHeight })) > 100, 'the tab is short')
+  // A link that disappears with its sheet leaves the focus to the next page.
+  await (await help(page)).locator('section[aria-labelledby="where"]').getByRole('link', { name: 'Connect' }).click()
+  await page.getByRole('heading', { name: 'Connect', exact: true }).waitFor()
+  await page.waitForFunction(() => ['main', ''].includes(document.activeElement.id) && document.activeElement !== document.body)
+  assert.deepEqual(problems, [])
   await context.close()
 })
 
@@ -152,42 +196,33 @@ test('each page fits in both themes and at each width', async () => {
   const { context, page, problems } = await open(browser)
   for (const [name, shows] of Object.entries(pages)) {
     await page.goto(`${page.url().split('#')[0]}#/${name}`)
-    await page.locator(`nav a[aria-current="page"][href="#/${name}"]`).waitFor()
     await page.locator('main').getByText(shows).first().waitFor()
-    await sound(page, name, [500, 800, 1280])
+    await sound(page, name.replace('/', '-'), [760, 1000, 1280])
   }
   assert.deepEqual(problems, [])
   await context.close()
 })
 
-test('the scroll bar of a long page moves nothing', async () => {
-  // Playwright hides the scroll bar by default; this browser shows it.
-  const own = await launch({ ignoreDefaultArgs: ['--hide-scrollbars'] })
-  const { context, page, problems } = await open(own)
-  const width = () => page.evaluate(() => document.querySelector('main').getBoundingClientRect().width)
-  const long = () => page.evaluate(() => document.documentElement.scrollHeight > innerHeight)
-  await page.setViewportSize({ width: 1000, height: 4000 })
-  await page.getByRole('heading', { name: 'The last five minutes' }).waitFor()
-  const before = await width()
-  assert.ok(before < 810, `there is no scroll bar: the page has ${before} px`)
-  assert.equal(await long(), false)
-  await page.setViewportSize({ width: 1000, height: 300 })
-  assert.equal(await long(), true)
-  assert.equal(await width(), before)
+test('only panes scroll', async () => {
+  const { context, page, problems } = await open(browser, { viewport: { width: 1000, height: 500 } })
+  for (const [name, shows] of Object.entries(pages)) {
+    await page.goto(`${page.url().split('#')[0]}#/${name}`)
+    await page.locator('main').getByText(shows).first().waitFor()
+    assert.equal(await page.evaluate(() => Math.max(0, document.scrollingElement.scrollHeight - innerHeight)), 0, `${name} is longer than the window`)
+  }
   assert.deepEqual(problems, [])
   await context.close()
-  await own.close()
 })
 
 test('Help explains every word that has a meaning', async () => {
   const { context, page, problems } = await open(browser)
-  await page.getByRole('link', { name: 'Help' }).click()
-  await page.getByRole('heading', { name: 'Words' }).waitFor()
-  const words = await page.locator('section[aria-labelledby="words"] dd').allTextContents()
+  const sheet = await help(page)
+  const words = await sheet.locator('section[aria-labelledby="words"] dd').allTextContents()
   assert.ok(words.length > 30)
   assert.equal(new Set(words).size, words.length, 'one is explained twice')
+  await page.keyboard.press('Escape')
   const explained = async (name) => {
-    const titles = await page.locator('abbr[title], .badge[title]').evaluateAll((all) => all.map((e) => e.title))
+    const titles = await page.locator('abbr[title]:not(.setting .badge *), .badge[title]').evaluateAll((all) => all.map((e) => e.title))
     assert.deepEqual(titles.filter((t) => !words.includes(t)), [], name)
     return titles.length
   }
@@ -198,12 +233,15 @@ test('Help explains every word that has a meaning', async () => {
     found += await explained(name)
   }
   await page.goto(`${page.url().split('#')[0]}#/models`)
-  await page.getByRole('button', { name: 'Settings of pocket' }).click()
+  await page.getByRole('button', { name: 'Actions for pocket' }).click()
+  await page.getByRole('button', { name: 'Settings…' }).click()
   await page.getByRole('dialog').getByLabel('Temperature').waitFor()
   found += await explained('settings of a model')
+  await page.keyboard.press('Escape')
   await page.goto(`${page.url().split('#')[0]}#/runs`)
-  await page.locator('tbody a').first().click()
-  await page.getByRole('heading', { name: 'What happened' }).waitFor()
+  await page.locator('.runs tbody a').first().click()
+  await page.waitForURL(/#\/runs\/\d+$/)
+  await page.locator('main dt, main summary').first().waitFor()
   found += await explained('a run')
   assert.ok(found > 30, `${found} words are explained`)
   assert.deepEqual(problems, [])

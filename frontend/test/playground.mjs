@@ -8,7 +8,7 @@ import { open, overflow, violations } from './browser.mjs'
 export async function playground(browser, options) {
   const all = await open(browser, options)
   const { page } = all
-  await page.getByRole('link', { name: 'Playground' }).click()
+  await page.getByRole('navigation').getByRole('link', { name: 'Playground' }).click()
   await page.getByText('Demo model: completes code only.').waitFor()
   const ask = (path, init) =>
     page.evaluate(
@@ -23,9 +23,34 @@ export async function playground(browser, options) {
 
 // chat opens an empty chat, with the demo model.
 export async function chat(page) {
-  await page.getByLabel('Chat', { exact: true }).check()
+  await page.getByRole('button', { name: 'Chat', exact: true }).click()
   await page.getByRole('button', { name: 'Chat with the demo model anyway' }).click()
 }
+
+// options opens the panel of options, unless it is open.
+export async function options(page) {
+  const button = page.getByRole('button', { name: 'How to answer' })
+  if ((await button.getAttribute('aria-pressed')) !== 'true') await button.click()
+}
+
+// act chooses an action of a kept chat, by its title.
+export async function act(page, title, name) {
+  await page.getByRole('button', { name: `Actions for ${title}` }).first().click()
+  await page.getByRole('button', { name, exact: true }).click()
+}
+
+// settings shows the settings of the history, and back comes back from them.
+export async function settings(page) {
+  await page.getByRole('link', { name: 'Settings', exact: true }).click()
+  await page.getByRole('link', { name: 'History', exact: true }).click()
+}
+export const back = (page) => page.getByRole('navigation').getByRole('link', { name: 'Playground' }).click()
+
+// figures is the line of figures below an answer that has ended.
+export const figures = (page) => page.locator('.timings[title*=" a second"]')
+
+// stopped is the word below an answer that was stopped.
+export const stopped = (page) => page.locator('.timings').getByText('stopped', { exact: true })
 
 // talk sends a message of a chat and waits for the end of its short answer.
 export async function talk(page, text) {
@@ -48,7 +73,7 @@ export const short = (page, tokens) => asking(page, { max_tokens: tokens, temper
 export async function long(page) {
   await asking(page, { ignore_eos: true }) // otherwise the model may end the answer before the stop
   await chat(page)
-  await page.getByText('System prompt and sampling', { exact: true }).click()
+  await options(page)
   await page.getByLabel('Tokens at most').fill('30000')
   await page.getByLabel('Message', { exact: true }).fill('Write a Go function named Reverse, and a long explanation.')
   await page.getByLabel('Message', { exact: true }).press('Control+Enter')

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
 import { launch, open, shot, sound } from './browser.mjs'
-import { focused, given, healthy, playground, talk } from './playground.mjs'
+import { act, back, figures, focused, given, healthy, options, playground, settings, stopped, talk } from './playground.mjs'
 
 let browser
 
@@ -19,11 +19,12 @@ test('a completion streams, and can be taken over and continued', async () => {
   await page.route('**/v1/completions', (route) => {
     route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), max_tokens: 100, speculation: { drafter: 'dflash', depth: 4 } }) })
   })
-  await page.getByRole('button', { name: 'Complete' }).click()
-  await page.getByText(/tokens, \d+ a second/).waitFor({ timeout: 60_000 })
+  await page.locator('form').getByRole('button', { name: 'Complete' }).click()
+  await figures(page).waitFor({ timeout: 60_000 })
   const completion = page.getByLabel('Completion', { exact: true })
   const text = await completion.textContent()
   assert.ok(text.trim().length > 20, `the completion is ${JSON.stringify(text)}`)
+  await options(page)
   await page.getByLabel('Show which words were drafted').check()
   assert.ok((await page.locator('.answer .drafted').count()) > 0, 'no token was drafted')
   assert.equal(await completion.textContent(), text)
@@ -33,9 +34,9 @@ test('a completion streams, and can be taken over and continued', async () => {
 
   // A second completion of the same code. Both can be shown.
   await page.getByRole('button', { name: 'Complete again' }).click()
-  await page.getByText('2 / 2').waitFor({ timeout: 60_000 })
+  await page.getByText('2 of 2').waitFor({ timeout: 60_000 })
   await page.getByRole('button', { name: 'The one before' }).click()
-  await page.getByText('1 / 2').waitFor()
+  await page.getByText('1 of 2').waitFor()
   assert.equal(await completion.textContent(), text)
 
   // The answer becomes part of the code, and the model continues. A reload shows all of it again.
@@ -53,6 +54,7 @@ test('a completion streams, and can be taken over and continued', async () => {
   await page.getByRole('button', { name: 'Complete again' }).waitFor()
   assert.equal(await completion.textContent(), next)
   assert.equal(await page.getByLabel('Your code').inputValue(), whole)
+  await options(page)
   assert.ok(await page.getByLabel('Show which words were drafted').isChecked())
   assert.deepEqual(await page.locator('.answer .drafted').allTextContents(), drafted)
   await sound(page, 'completion-drafted')
@@ -65,10 +67,10 @@ test('the example of the demo completes a function', async () => {
   const code = page.getByLabel('Your code')
   const example = await code.inputValue()
   const asked = page.waitForRequest('**/v1/completions')
-  await page.getByRole('button', { name: 'Complete' }).click()
+  await page.locator('form').getByRole('button', { name: 'Complete' }).click()
   const { temperature, max_tokens, stop } = (await asked).postDataJSON()
   assert.deepEqual([temperature, max_tokens, stop.length > 0], [0, 160, true])
-  await page.getByText(/tokens, \d+ a second/).waitFor({ timeout: 60_000 })
+  await figures(page).waitFor({ timeout: 60_000 })
   const text = await page.getByLabel('Completion', { exact: true }).textContent()
   assert.match(text, /\n}$/, 'it does not end as a function does')
   assert.equal(await page.getByText(/cut a/).count(), 0)
@@ -76,11 +78,11 @@ test('the example of the demo completes a function', async () => {
 
   // After a whole function the page asks for the next one. It says that the answer was cut.
   await page.getByRole('button', { name: 'Add it to the code' }).click()
-  await page.getByText('Sampling', { exact: true }).click()
+  await options(page)
   await page.getByLabel('Tokens at most').fill('3')
   await code.press('Control+Enter')
   await page.getByRole('button', { name: 'Complete again' }).waitFor({ timeout: 60_000 })
-  await page.getByText('cut at its limit of 3 tokens: “Tokens at most” under “Sampling”').waitFor()
+  await page.getByText('cut at its limit of 3 tokens: “Tokens at most” under “How to answer”').waitFor()
   assert.ok((await page.getByLabel('Completion', { exact: true }).textContent()).length > 0)
 
   // Typed text belongs to its chat alone.
@@ -88,16 +90,18 @@ test('the example of the demo completes a function', async () => {
   await page.getByRole('button', { name: 'New completion' }).click()
   assert.equal(await code.inputValue(), example)
   await code.fill('func mine() {')
-  await page.getByRole('button', { name: 'Complete' }).click()
+  await page.locator('form').getByRole('button', { name: 'Complete' }).click()
   await page.getByRole('button', { name: 'Complete again' }).waitFor({ timeout: 60_000 })
-  await page.getByRole('button', { name: 'Delete…', exact: true }).click()
+  await act(page, 'func mine', 'Delete…')
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('link', { name: /func mine/ }).waitFor({ state: 'detached' })
   // There is always a text to complete.
   assert.equal(await code.inputValue(), example)
-  await page.getByRole('button', { name: 'Delete all…' }).click()
+  await settings(page)
+  await page.getByRole('button', { name: /^Delete all .*…$/ }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete all' }).click()
   await page.getByText('No chat yet.').waitFor()
+  await back(page)
   assert.equal(await code.inputValue(), example)
   assert.deepEqual(problems, [])
   await context.close()
@@ -111,23 +115,22 @@ test('each version of the code can be shown again', async () => {
   const code = page.getByLabel('Your code')
   for (const name of ['First', 'Second', 'Third']) {
     await code.fill(`func ${name}() int {\n`)
-    await page.getByRole('button', { name: 'Complete', exact: true }).click()
+    await page.locator('form').getByRole('button', { name: 'Complete', exact: true }).click()
     await page.getByRole('button', { name: 'Complete again' }).waitFor({ timeout: 60_000 })
   }
   const versions = page.getByRole('group', { name: 'Versions of this message' })
   const [{ id: run }] = (await ask('/app/runs?limit=1')).runs
   await versions.getByRole('button', { name: 'The one before' }).click()
-  await versions.getByText('2 / 3').waitFor()
+  await versions.getByText('2 of 3').waitFor()
   await versions.getByRole('button', { name: 'The one before' }).click()
-  await versions.getByText('1 / 3').waitFor()
+  await versions.getByText('1 of 3').waitFor()
   assert.equal(await code.inputValue(), 'func First() int {\n')
   assert.equal((await ask('/app/runs?limit=1')).runs[0].id, run, 'to turn to another version computes')
 
-  // A field with a wrong value says so, even if it is folded away. A temperature above OpenAI's 2
-  // is not wrong, because the endpoint takes it too.
-  await page.getByText('Sampling', { exact: true }).click()
+  // A field with a wrong value says so. A temperature above OpenAI's 2 is not wrong, because the
+  // endpoint takes it too.
+  await options(page)
   await page.getByLabel('Temperature').fill('-1')
-  await page.getByText('Sampling', { exact: true }).click()
   await page.getByRole('button', { name: 'Complete again' }).click()
   await page.getByRole('alert').getByText(/^Temperature: /).waitFor()
   assert.ok(await page.getByLabel('Temperature').isVisible())
@@ -136,7 +139,7 @@ test('each version of the code can be shown again', async () => {
   // The focus of the keyboard stays on the button when it turns into another one and back.
   await page.getByRole('button', { name: 'Complete again' }).press('Enter')
   assert.equal((await asked).postDataJSON().temperature, 2.25)
-  await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor({ timeout: 60_000 })
+  await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 of 2').waitFor({ timeout: 60_000 })
   assert.equal(await focused(page), 'Complete again')
   await healthy(page, problems)
   await context.close()
@@ -149,13 +152,13 @@ test('text typed during an answer stays', async () => {
   const code = page.getByLabel('Your code')
   await code.fill('func one() int {\n')
   // The second of two quick clicks does not stop the request of the first.
-  await page.getByRole('button', { name: 'Complete', exact: true }).dblclick()
+  await page.locator('form').getByRole('button', { name: 'Complete', exact: true }).dblclick()
   await page.getByRole('button', { name: 'Stop' }).waitFor()
   await code.fill('// one is 1.\nfunc one() int {\n')
   go()
-  await page.getByRole('button', { name: 'Complete', exact: true }).waitFor()
+  await page.locator('form').getByRole('button', { name: 'Complete', exact: true }).waitFor()
   await page.getByLabel('Completion', { exact: true }).getByText('return 1').waitFor()
-  assert.equal(await page.getByText('· stopped').count(), 0)
+  assert.equal(await stopped(page).count(), 0)
   await page.getByRole('button', { name: 'Copy the completion' }).click()
   await page.getByText('Copied').waitFor()
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), '\treturn 1\n}')
@@ -163,13 +166,13 @@ test('text typed during an answer stays', async () => {
   await code.fill('func one() int {\n')
   await page.getByRole('button', { name: 'Complete again' }).click()
   const answers = page.getByRole('group', { name: 'Answers to this message' })
-  await answers.getByText('2 / 2').waitFor()
+  await answers.getByText('2 of 2').waitFor()
   await page.getByRole('button', { name: 'Add it to the code' }).click()
   assert.equal(await code.inputValue(), 'func one() int {\n\treturn 1\n}\n\n')
   // The other answer is still there.
   await answers.getByRole('button', { name: 'The one before' }).press('Enter')
-  await answers.getByText('1 / 2').waitFor()
-  assert.equal(await focused(page), '‹')
+  await answers.getByText('1 of 2').waitFor()
+  assert.equal(await page.evaluate(() => document.activeElement?.ariaLabel), 'The one before')
   assert.equal(await code.inputValue(), 'func one() int {\n\treturn 1\n}\n\n')
   await healthy(page, problems)
   await context.close()
@@ -178,6 +181,7 @@ test('text typed during an answer stays', async () => {
 test('a refused request shows its error', async () => {
   const { context, page, problems } = await playground(browser)
   await page.route('**/app/chats/keep', (route) => route.fulfill({ status: 507, json: { error: { message: 'The disk is full.', code: 'folder' } } }))
+  await settings(page)
   const keep = page.getByLabel('Keep chats')
   await keep.click()
   await page.getByRole('alert').getByText('The disk is full.').waitFor()
@@ -199,19 +203,22 @@ test('a page without a session asks for a link', async () => {
 
 test('a reload finds the kind, the tint and the chat again', async () => {
   const { context, page, problems } = await playground(browser)
-  const kind = page.getByLabel('Chat', { exact: true })
+  const kind = page.getByRole('button', { name: 'Chat', exact: true })
+  const chats = async () => (await kind.getAttribute('aria-pressed')) === 'true'
   const tint = page.getByLabel('Show which words were drafted')
   const again = async () => {
     // The menu links to the page's address without a chat.
     await page.getByRole('link', { name: 'Now', exact: true }).click()
-    await page.getByRole('link', { name: 'Playground' }).click()
+    await back(page)
     await page.reload()
     await page.getByText('Demo model: completes code only.').waitFor()
+    await options(page)
   }
-  await kind.check()
+  await kind.click()
+  await options(page)
   await tint.check()
   await again()
-  assert.ok((await kind.isChecked()) && (await tint.isChecked()))
+  assert.ok((await chats()) && (await tint.isChecked()))
   // The label of the checkbox has the word "drafted", which shows its meaning. A press on the word
   // does not check the box.
   await page.getByRole('button', { name: 'drafted', exact: true }).click()
@@ -226,9 +233,7 @@ test('a reload finds the kind, the tint and the chat again', async () => {
   await page.getByText('Yes.').waitFor()
   await page.getByLabel('Search chats').fill('nothing has this')
   await page.getByText('No chat has that.').waitFor()
-  await page.getByText(/^Chats \(0 of \d+\)$/).waitFor()
-  await page.getByRole('link', { name: 'Now', exact: true }).click()
-  await page.getByRole('link', { name: 'Playground' }).click()
+  await page.getByLabel('Search chats').fill('')
   await page.locator('.chats').getByText(title).waitFor()
   await again()
   await page.locator('.said').getByText(title).waitFor()
@@ -247,7 +252,7 @@ test('the page does not move when parts come and go', async () => {
     assert.ok(await fresh.isDisabled())
     const before = await top()
     await code.fill('func one() int {\n')
-    await page.getByRole('button', { name: 'Complete', exact: true }).click()
+    await page.locator('form').getByRole('button', { name: 'Complete', exact: true }).click()
     await page.getByRole('button', { name: 'Complete again' }).waitFor()
     assert.ok(await fresh.isEnabled())
     assert.equal(await top(), before, `at ${width}`)

@@ -1,4 +1,4 @@
-// The pages Settings and Help: settings, keys, the link of the command line tool, the log, the
+// The page Settings: its tabs and search, keys, the link of the command line tool, the log, the
 // report and an endpoint that moves. The test has a server of its own, whose user has a folder of
 // their own.
 
@@ -45,15 +45,31 @@ after(async () => {
   rmSync(user, { recursive: true })
 })
 
+// skip closes the first steps, where they are shown.
+async function skip(page) {
+  await page.locator('.foot').waitFor()
+  const first = page.getByRole('dialog', { name: 'Welcome to Tandem' })
+  if (!(await first.isVisible())) return
+  await page.getByRole('button', { name: 'Skip the first steps' }).click()
+  await first.waitFor({ state: 'detached' })
+}
+
+// go opens another tab of the settings.
+async function go(page, name) {
+  await page.getByRole('navigation', { name: 'Parts of the settings' }).getByRole('link', { name, exact: true }).click()
+  await page.locator(`.segments [aria-current="page"]`).getByText(name, { exact: true }).waitFor()
+}
+
 // visit opens a page with a session, at a width of its own.
-async function visit(name, options = {}) {
+async function visit(path, options = {}) {
   const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'], ...options })
   const page = await context.newPage()
   const problems = []
   page.on('pageerror', (e) => problems.push(String(e)))
   page.on('console', (m) => m.type() === 'error' && problems.push(m.text()))
-  await page.goto(`${tandem('open', '--print')}/${name.toLowerCase()}`)
-  await page.locator(`nav a[aria-current="page"][href="#/${name.toLowerCase()}"]`).waitFor()
+  await page.goto(`${tandem('open', '--print')}/${path}`)
+  await page.locator('main .toolbar').waitFor()
+  await skip(page)
   return { context, page, problems }
 }
 
@@ -63,7 +79,7 @@ const saved = (page, name) => page.locator('.setting').filter({ has: page.locato
 const settings = () => JSON.parse(tandem('settings', '--json'))
 
 test('each setting is saved by itself, and a wrong value is explained', async () => {
-  const { context, page, problems } = await visit('Settings')
+  const { context, page, problems } = await visit('settings')
   const minutes = page.getByLabel('Unload an idle model after', { exact: true })
   await minutes.fill('30')
   await minutes.press('Tab')
@@ -85,12 +101,19 @@ test('each setting is saved by itself, and a wrong value is explained', async ()
   await page.waitForFunction(() => document.activeElement.id === 'set-idle_unload_minutes')
   assert.equal(settings().settings.idle_unload_minutes, 0)
 
+  await go(page, 'Endpoint')
   await page.getByLabel('Host names it answers to', { exact: true }).fill('mac.example\nother.example')
   await page.getByLabel('Host names it answers to', { exact: true }).press('Tab')
   await saved(page, 'allowed_hosts')
   assert.deepEqual(settings().settings.allowed_hosts, ['mac.example', 'other.example'])
+  await go(page, 'History')
   await page.getByLabel('Keep requests', { exact: true }).selectOption('30d')
+  await saved(page, 'keep_requests')
+  await go(page, 'Disk')
   await page.getByLabel('Checkpoints on disk', { exact: true }).fill('2')
+  await page.getByLabel('Checkpoints on disk', { exact: true }).press('Tab')
+  await saved(page, 'checkpoint_disk')
+  await go(page, 'General')
   await page.getByRole('checkbox', { name: 'Show tokens per second' }).check()
   await saved(page, 'menu_speed')
   const { settings: s } = settings()
@@ -117,9 +140,12 @@ test('each setting is saved by itself, and a wrong value is explained', async ()
   await page.reload()
   await page.waitForFunction(() => document.querySelector('#set-checkpoint_memory')?.value === '1.15')
 
-  // The environment sets the hub's address.
+  // The environment sets the hub's address. A lock says so.
+  await go(page, 'Disk')
   assert.ok(await page.getByLabel('Hub', { exact: true }).isDisabled())
-  await page.getByText(/Decided by HF_ENDPOINT/).waitFor()
+  await page.locator('.setting', { has: page.locator('#set-hub_endpoint') }).getByRole('button', { name: 'locked' }).click()
+  await page.locator('.meaning').getByText(/Decided by HF_ENDPOINT, in the environment; remove that to set it here/).waitFor()
+  assert.match(await page.locator('#set-hub_endpoint-more').textContent(), /Decided by HF_ENDPOINT/)
   assert.equal(await page.getByLabel('Hub', { exact: true }).inputValue(), 'https://mirror.example.org')
 
   // A path that is no folder is refused, and the typed text stays.
@@ -132,18 +158,46 @@ test('each setting is saved by itself, and a wrong value is explained', async ()
   await context.close()
 })
 
+test('a search finds settings of all tabs', async () => {
+  const { context, page, problems } = await visit('settings')
+  await page.getByLabel('Unload an idle model after', { exact: true }).waitFor()
+  await page.keyboard.press('Control+f')
+  const field = page.getByRole('searchbox', { name: 'Find a setting' })
+  await page.waitForFunction(() => document.activeElement?.getAttribute('aria-label') === 'Find a setting')
+  await page.keyboard.type('proxy')
+  await page.getByLabel('Proxy', { exact: true }).waitFor()
+  await page.getByLabel('Host names it answers to', { exact: true }).waitFor() // its meaning has the word
+  await page.getByLabel('Unload an idle model after', { exact: true }).waitFor({ state: 'hidden' })
+  assert.ok(await page.getByRole('log').isHidden())
+  await sound(page, 'settings-found')
+  await field.fill('no such thing')
+  await page.getByText('No setting has that.').waitFor()
+  // Escape shows the tab again, and a tab ends the search.
+  await field.press('Escape')
+  await page.getByLabel('Unload an idle model after', { exact: true }).waitFor()
+  await field.fill('proxy')
+  await go(page, 'History')
+  assert.equal(await field.inputValue(), '')
+  await page.getByLabel('Keep chats', { exact: true }).waitFor()
+  await page.getByLabel('Proxy', { exact: true }).waitFor({ state: 'detached' })
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
 test('the token can be set and is never shown', async () => {
-  const { context, page, problems } = await visit('Settings')
+  const { context, page, problems } = await visit('settings/disk')
   await page.getByLabel('Token', { exact: true }).fill('hf_secret')
   await page.getByRole('button', { name: 'Save the token' }).click()
   await page.getByText('One is set here.').waitFor()
   assert.equal(await page.getByLabel('Token', { exact: true }).inputValue(), '')
   assert.ok(!(await page.content()).includes('hf_secret'))
   assert.equal(statSync(join(env.TANDEM_HOME, 'hub-token')).mode & 0o777, 0o600)
+  await go(page, 'General')
   await page.getByRole('button', { name: 'Export settings' }).click()
   const path = join(user, 'Downloads', 'tandem-settings.json')
   await page.getByText(path).waitFor()
   assert.ok(!readFileSync(path, 'utf8').includes('hf_secret'))
+  await go(page, 'Disk')
   await page.getByRole('button', { name: 'Remove it' }).click()
   await page.getByText('One is set here.').waitFor({ state: 'detached' })
   assert.ok(!existsSync(join(env.TANDEM_HOME, 'hub-token')))
@@ -152,7 +206,7 @@ test('the token can be set and is never shown', async () => {
 })
 
 test('a key can be made and deleted, and is shown once', async () => {
-  const { context, page, problems } = await visit('Settings')
+  const { context, page, problems } = await visit('settings/endpoint')
   // Without a key no request needs one.
   await page.getByRole('checkbox', { name: /^Ask programs on this/ }).click()
   await page.getByText(/This needs a key first/).waitFor()
@@ -176,10 +230,12 @@ test('a key can be made and deleted, and is shown once', async () => {
   assert.deepEqual([await ask({}), await ask({ Authorization: `Bearer ${secret}` })], [401, 200])
   // The page needs no key.
   await page.getByRole('link', { name: 'Playground' }).click()
-  await page.getByRole('button', { name: 'Complete' }).click()
-  await page.getByText(/tokens, \d+ a second/).waitFor({ timeout: 60_000 })
+  await page.locator('form').getByRole('button', { name: 'Complete', exact: true }).click()
+  await page.getByRole('region', { name: 'Completion' }).getByText(/\w/).waitFor({ timeout: 60_000 })
+  await page.getByRole('button', { name: 'Complete again' }).waitFor({ timeout: 60_000 })
 
-  await page.getByRole('link', { name: 'Settings' }).click()
+  await page.getByRole('link', { name: 'Settings', exact: true }).click()
+  await go(page, 'Endpoint')
   await page.getByRole('button', { name: 'Delete the key of Zed' }).click()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   await page.getByText(/is the last key/).waitFor()
@@ -194,7 +250,7 @@ test('a key can be made and deleted, and is shown once', async () => {
 })
 
 test('the command line tool is linked on request', async () => {
-  const { context, page } = await visit('Settings')
+  const { context, page } = await visit('settings')
   const link = join(user, '.local', 'bin', 'tandem')
   assert.ok(!existsSync(link))
   await page.getByRole('button', { name: 'Make the link' }).click()
@@ -205,7 +261,7 @@ test('the command line tool is linked on request', async () => {
 })
 
 test('the log is live, and the report is saved', async () => {
-  const { context, page, problems } = await visit('Help')
+  const { context, page, problems } = await visit('settings/diagnostics')
   const log = page.getByRole('log')
   await log.getByText('model loaded').first().waitFor()
   const before = await log.getByText('endpoint=/v1/completions').count()
@@ -221,20 +277,13 @@ test('the log is live, and the report is saved', async () => {
   await status.waitFor()
   const report = JSON.parse(readFileSync(/Saved as (\S+)/.exec(await status.textContent())[1], 'utf8'))
   assert.ok(report.runs.length > 0 && report.log.length > 0 && !JSON.stringify(report).includes('sesame'))
-  await shot(page, 'help')
-  for (const [i, name] of (await page.locator('main ul a').allTextContents()).entries()) {
-    if (name === 'Help') continue // the page is Help already
-    await page.locator('main ul a').nth(i).click()
-    await page.locator('nav a[aria-current="page"]').filter({ hasText: name }).waitFor()
-    await page.goBack()
-    await page.getByRole('heading', { name: 'Where to find what' }).waitFor()
-  }
+  await sound(page, 'settings-diagnostics')
   assert.deepEqual(problems, [])
   await context.close()
 })
 
 test('a newer version is offered, and its page opens outside of the window', async () => {
-  const { context, page, problems } = await visit('Settings')
+  const { context, page, problems } = await visit('settings')
   await page.getByText('It was built without an address').waitFor()
   const known = { offered: true, newer: false }
   await page.route('**/app/updates', (route) => {
@@ -254,7 +303,7 @@ test('a newer version is offered, and its page opens outside of the window', asy
 })
 
 test('a page with a taken port offers the ways out', async () => {
-  const { context, page } = await visit('Now')
+  const { context, page } = await visit('now')
   const state = JSON.parse(readFileSync(new URL('../../app/control/testdata/states/port_taken.json', import.meta.url), 'utf8'))
   await page.route('**/app/state', (route) => route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify({ ...state, rev: 1 })}\n\n` }))
   const asked = []
@@ -274,7 +323,7 @@ test('a page with a taken port offers the ways out', async () => {
 })
 
 test('the page follows an endpoint that moves', async (t) => {
-  const { context, page } = await visit('Settings')
+  const { context, page } = await visit('settings/endpoint')
   const field = page.getByLabel('Port', { exact: true })
   const before = new URL(page.url()).port
 
@@ -289,7 +338,7 @@ test('the page follows an endpoint that moves', async (t) => {
   const next = await freePort()
   await field.fill(`${next}`)
   await field.press('Tab')
-  await page.waitForURL(`http://127.0.0.1:${next}/#/settings`)
+  await page.waitForURL(`http://127.0.0.1:${next}/#/settings/endpoint`)
   await page.getByText(`http://127.0.0.1:${next}/v1`).waitFor()
   await assert.rejects(fetch(`http://127.0.0.1:${before}/health`))
   await context.close()

@@ -19,12 +19,13 @@ const examples = [
   { name: 'starting', says: [/Starting/] },
   { name: 'no_model', says: [/Start org\/coder-8b/, /Nothing is loaded/] },
   { name: 'loading', says: [/Loading/] },
-  { name: 'ready', says: [/Ready/, /0 of 32,768 tokens/, /4\.7 GiB of 24 GiB; at most 5\.5 GiB since Tandem started/] },
+  { name: 'ready', says: [/Ready/, /at most 5\.5 GiB since Tandem started/], pictures: [/^4\.7 GiB of 24 GiB are in use/], more: [/0 of 32,768 tokens/] },
   { name: 'measuring', says: [/Measuring, part 2 of 3/] },
-  { name: 'two_models', says: [/Ready/, /In memory/, /org\/embed-0\.6b/, /^9 GiB$/] },
-  { name: 'generating', says: [/Answering 2 requests/, /61 tokens\/s/, /3\.22/, /4,096 of 32,768 tokens, in the fullest request/] },
-  { name: 'bounded', answer: () => bounded('generating', 10), says: [/2, with 4 and 64 rows of their own; requests in flight hold 20 MiB of exact layers, 10 MiB of own rows, 30 MiB of restored rows: 60 MiB in the memory of the cpu/] },
-  { name: 'bounded_idle', answer: () => bounded('ready', 0), says: [/2, with 4 and 64 rows of their own; no request is in flight/] },
+  { name: 'two_models', says: [/Ready/, /org\/embed-0\.6b/], more: [/^9 GiB$/] },
+  { name: 'memory_pressure', says: [/short of memory since 14:03/, /unloaded org\/chat-4b \(2\.4 GiB\)/, /What is on disk stays/] },
+  { name: 'generating', says: [/Answering 2 requests/, /^61 tokens\/s/, /\d\.\d a step/], more: [/4,096 of 32,768 tokens, in the fullest request/] },
+  { name: 'bounded', answer: () => bounded('generating', 10), says: [], more: [/2, with 4 and 64 rows of their own; requests in flight hold 20 MiB of exact layers, 10 MiB of own rows, 30 MiB of restored rows: 60 MiB in the memory of the cpu/] },
+  { name: 'bounded_idle', answer: () => bounded('ready', 0), says: [], more: [/2, with 4 and 64 rows of their own; no request is in flight/] },
   { name: 'load_failed', says: [/is no longer at \/Volumes\/Models\/coder-8b; put it back/, /Start org\/coder-8b/] },
   { name: 'port_taken', says: [/8263/, /8264/, /closed/] },
   { name: 'endpoint_closed', says: [/too many open files/, /Try again/] },
@@ -133,7 +134,7 @@ test('after a lost event the page asks for the whole state again', async (t) => 
   assert.deepEqual(problems, [])
 })
 
-for (const { name, page: path = 'now', answer, says } of examples) {
+for (const { name, page: path = 'now', answer, says, pictures = [], more = [] } of examples) {
   test(name, async (t) => {
     const server = await serve(tandem, answer ? answer() : state(example('states', name)))
     t.after(() => server.close())
@@ -145,6 +146,9 @@ for (const { name, page: path = 'now', answer, says } of examples) {
     page.on('pageerror', (e) => problems.push(String(e)))
     await page.goto(`${server.url}#/${path}`)
     for (const text of says) await page.locator('main').getByText(text).first().waitFor()
+    for (const name of pictures) await page.locator('main').getByRole('img', { name }).waitFor()
+    if (more.length > 0) await page.locator('main summary').filter({ hasText: 'in memory' }).click()
+    for (const text of more) await page.locator('main').getByText(text).first().waitFor()
     await sound(page, `state-${name}`, [500, 800, 1280])
     assert.deepEqual(problems, [])
   })

@@ -122,6 +122,43 @@ func TestFormsArePublished(t *testing.T) {
 	}
 }
 
+// TestQwen3WritesEarlierAnswersAsPublished compares earlier answers with those of the published
+// template. Calls after a thought, with and without a text between, are among them.
+func TestQwen3WritesEarlierAnswersAsPublished(t *testing.T) {
+	source, err := os.ReadFile("../../build/fixtures/templates/qwen3.jinja")
+	if err != nil {
+		t.Fatal(err)
+	}
+	published, err := native.NewTemplate(string(source), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer published.Close()
+	form := formTemplate(t, "qwen3")
+	const call = `{"type":"function","function":{"name":"look","arguments":{"a":1}}}`
+	for _, thought := range []string{"", `,"reasoning_content":"\nhm\n"`} {
+		for _, text := range []string{"", "I look.", "\\nI look."} {
+			for _, calls := range []string{"", call, call + "," + call} {
+				answer := `{"role":"assistant","content":"` + text + `"` + thought
+				if calls != "" {
+					answer += `,"tool_calls":[` + calls + `]`
+				}
+				for _, after := range []string{"", `,{"role":"tool","content":"1"}`, `,{"role":"user","content":"y"}`} {
+					vars := []byte(`{"messages":[{"role":"user","content":"x"},` + answer + `}` + after +
+						`],"add_generation_prompt":true}`)
+					want, err := published.Render(t.Context(), vars)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got, err := form.Render(t.Context(), vars); err != nil || got != want {
+						t.Errorf("%s renders\n%q, %v, want\n%q", vars, got, err, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 // unpublished are forms without a recorded template. TestOtherForms has their texts.
 var unpublished = []string{"glm", "granite", "mistral", "mistral7"}
 

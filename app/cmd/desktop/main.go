@@ -56,7 +56,9 @@ func run(program string, follow bool, args []string) error {
 	var running sync.WaitGroup
 	var crash error
 	handler := supervise.PageOf(menu, server)
+	toShow := func() string { return supervise.ToShow(ctx, menu) }
 	if !follow {
+		toShow = func() string { return "" }
 		s := supervise.New(supervise.Options{
 			Home: home, Program: program, Args: args, Stderr: os.Stderr,
 			Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
@@ -64,7 +66,7 @@ func run(program string, follow bool, args []string) error {
 		handler = s.Page(server)
 		running.Go(func() { crash = s.Run(ctx) })
 	}
-	err := show(handler)
+	err := show(handler, placeFile(home), toShow)
 	end()
 	running.Wait()
 	return errors.Join(err, crash)
@@ -74,23 +76,34 @@ func run(program string, follow bool, args []string) error {
 const pageLimit = 5 * time.Second
 
 // show runs the window until it is closed. A request for anything but a file of the interface goes
-// to the handler.
+// to the handler. The window opens where the last one was, by the file. It shows what toShow says, each
+// time when it is asked to.
 //
 // A signal ends the window, once: Wails may not be told to quit a second time while it quits. The
 // quit waits for the page, because Wails does not hear it before its loop runs. Wails listens for
 // the same signals; both may do so.
-func show(handler http.Handler) error {
+func show(handler http.Handler, file string, toShow func() string) error {
 	asked, ended, ready := make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(asked, syscall.SIGUSR2)
 	signal.Notify(ended, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(asked)
 	defer signal.Stop(ended)
 	var once sync.Once
-	return wails.Run(&options.App{
-		Title: "Tandem", Width: 1120, Height: 760, MinWidth: 640, MinHeight: 480,
+	at := readPlace(file)
+	w := &window{file: file, at: at}
+	app := &options.App{
+		Title: "Tandem", Width: at.Width, Height: at.Height, MinWidth: leastWidth,
+		MinHeight:   leastHeight,
 		AssetServer: &assetserver.Options{Assets: frontend.Files(), Handler: handler},
-		OnDomReady:  func(context.Context) { once.Do(func() { close(ready) }) },
+		DragAndDrop: &options.DragAndDrop{EnableFileDrop: true},
+		OnDomReady: func(context.Context) {
+			once.Do(func() {
+				close(ready)
+				go w.show(toShow())
+			})
+		},
 		OnStartup: func(ctx context.Context) {
+			w.open(ctx)
 			signal.Reset(os.Interrupt, syscall.SIGTERM) // those of Wails
 			signal.Notify(ended, os.Interrupt, syscall.SIGTERM)
 			if err := letSystemQuit(); err != nil {
@@ -102,6 +115,11 @@ func show(handler http.Handler) error {
 					case <-asked:
 						runtime.WindowUnminimise(ctx)
 						runtime.WindowShow(ctx)
+						select {
+						case <-ready:
+							w.show(toShow())
+						default: // OnDomReady does
+						}
 					case <-ended:
 						select {
 						case <-ready:
@@ -113,5 +131,10 @@ func show(handler http.Handler) error {
 				}
 			}()
 		},
-	})
+		OnBeforeClose: w.close,
+	}
+	if err := asOnMac(app, w); err != nil {
+		return err
+	}
+	return wails.Run(app)
 }

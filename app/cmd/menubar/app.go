@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +40,7 @@ type app struct {
 	view  menu.View
 	shown *menu.Menu
 	title menu.Title
+	reads menu.Reading
 	later *time.Timer // draws the title that is held back; nil before the first
 }
 
@@ -93,17 +96,19 @@ func (a *app) run(ctx context.Context, d *supervise.Door) error {
 	defer a.client.Close()
 	var running sync.WaitGroup
 	show := func() {
-		if err := a.window.open(); err != nil {
+		if err := a.window.open(""); err != nil {
 			a.change(func(v *menu.View) { v.Failure = err.Error() })
 		}
 	}
 	running.Go(func() {
-		if err := d.Serve(supervise.Desk{Supervisor: a.supervisor, Show: show, Login: a.atLogin,
-			SetLogin: a.setAtLogin}); err != nil {
+		if err := d.Serve(supervise.Desk{Supervisor: a.supervisor, Show: show, ToShow: a.window.toShow,
+			Login: a.atLogin, SetLogin: a.setAtLogin}); err != nil {
 			a.o.log.Error("neither a second start nor the window reaches the menu", "error", err)
 		}
 	})
-	running.Go(func() { a.follow(ctx) })
+	news := make(chan struct{}, 1)
+	running.Go(func() { a.follow(ctx, news) })
+	running.Go(func() { a.followToday(ctx, news) })
 	context.AfterFunc(ctx, func() { d.Close() })
 	if err := onReopen(show); err != nil {
 		a.o.log.Warn("a second start from the Finder shows no window", "error", err)
@@ -119,20 +124,60 @@ func (a *app) run(ctx context.Context, d *supervise.Door) error {
 	return err
 }
 
-// follow shows the state of the serving process until ctx ends.
-func (a *app) follow(ctx context.Context) {
+// follow shows the state of the serving process until ctx ends. It sends news when the requests in
+// flight have become other ones.
+func (a *app) follow(ctx context.Context, news chan<- struct{}) {
 	const again = 200 * time.Millisecond // after a call without an answer
+	var before []control.Active
 	for ctx.Err() == nil {
 		for st, err := range a.client.Watch(ctx) {
 			if err != nil {
 				break
 			}
-			a.change(func(v *menu.View) { v.State = &st })
+			a.change(func(v *menu.View) {
+				v.State, v.Left = &st, a.reads.Left(time.Now(), st.Active)
+			})
+			if before == nil || !slices.EqualFunc(before, st.Active,
+				func(x, y control.Active) bool { return x.RunID == y.RunID }) {
+				select {
+				case news <- struct{}{}:
+				default: // some wait already
+				}
+			}
+			before = st.Active
 		}
+		before = nil
 		a.change(func(v *menu.View) { v.State = nil })
 		select {
 		case <-time.After(again):
 		case <-ctx.Done():
+		}
+	}
+}
+
+// The figures of today are asked for after each request that has ended, but not more often than
+// todayPause, and once in todayEvery, since a day ends too.
+const (
+	todayPause = 5 * time.Second
+	todayEvery = 10 * time.Minute
+)
+
+// followToday shows the figures of today until ctx ends.
+func (a *app) followToday(ctx context.Context, news <-chan struct{}) {
+	for {
+		select {
+		case <-news:
+		case <-time.After(todayEvery):
+		case <-ctx.Done():
+			return
+		}
+		if of, err := a.client.Insights(ctx); err == nil { // otherwise nothing answers
+			a.change(func(v *menu.View) { v.Today = &of.Today })
+		}
+		select {
+		case <-time.After(todayPause):
+		case <-ctx.Done():
+			return
 		}
 	}
 }
@@ -161,8 +206,10 @@ func (a *app) clicked(s menu.Slot) {
 	case menu.SetPort:
 		port, _ := strconv.Atoi(row.About) // empty is 0
 		_, err = a.client.SetPort(ctx, port)
+	case menu.StopRuns:
+		err = a.stop(ctx, row.About)
 	case menu.OpenWindow:
-		err = a.window.open()
+		err = a.window.open(row.About)
 	case menu.SetLogin:
 		err = a.setLogin(!row.Checked)
 	case menu.Restart:
@@ -178,7 +225,24 @@ func (a *app) clicked(s menu.Slot) {
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.tray.mark(s, a.shown.Rows[s])
+	if row := a.shown.Rows[s]; row.Shown { // on Linux a mark would show a hidden row
+		a.tray.mark(s, row)
+	}
+}
+
+// stop ends requests in flight, by their runs' ids. One that has ended meanwhile is no failure.
+func (a *app) stop(ctx context.Context, ids string) (failure error) {
+	for _, text := range strings.Fields(ids) {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err == nil {
+			err = a.client.CancelRun(ctx, id)
+		}
+		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeRunNotFound {
+			err = nil
+		}
+		failure = errors.Join(failure, err)
+	}
+	return failure
 }
 
 // loginState reports whether Tandem starts at login. Where the bundle does not stay, a person

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -91,7 +92,8 @@ func example() *control.State {
 		Phase: control.PhaseReady, Choice: "org/a", Address: "http://127.0.0.1:8263",
 		Models:    []control.Choosable{{ID: "org/a"}, {ID: "org/b"}},
 		Loaded:    &control.Loaded{ID: "org/a", Drafter: "dflash"},
-		InMemory:  []control.Loaded{{ID: "org/a"}},
+		InMemory:  []control.Loaded{{ID: "org/a", Drafter: "dflash"}},
+		Active:    []control.Active{{RunID: 7}, {RunID: 9}},
 		PortTaken: &control.PortTaken{Port: 8263, Owner: "another", Next: 8264},
 	}
 }
@@ -116,17 +118,18 @@ func TestClickSendsItsRequest(t *testing.T) {
 		fmt.Fprint(w, "{}")
 	})
 	without := example()
-	without.Loaded = &control.Loaded{ID: "org/a"}
+	without.InMemory = []control.Loaded{{ID: "org/a"}}
 	for _, c := range []struct {
 		name  string
 		slot  menu.Slot
 		state *control.State
 		want  asked
 	}{
-		{"load", menu.Models + 1, example(), asked{"POST /app/load", `{"model":"org/b"}`}},
-		{"unload", menu.Unload, example(), asked{"POST /app/unload", `{"model":"org/a"}`}},
-		{"drafts off", menu.Drafting, example(), asked{"POST /app/drafter", `{"model":"org/a","drafter":"none"}`}},
-		{"drafts on", menu.Drafting, without, asked{"POST /app/drafter", `{"model":"org/a","drafter":"auto"}`}},
+		{"load", menu.Models, example(), asked{"POST /app/load", `{"model":"org/b"}`}},
+		{"unload", menu.Residents + menu.Unload, example(), asked{"POST /app/unload", `{"model":"org/a"}`}},
+		{"drafts off", menu.Residents + menu.DraftAhead, example(), asked{"POST /app/drafter", `{"model":"org/a","drafter":"none"}`}},
+		{"drafts on", menu.Residents + menu.DraftAhead, without, asked{"POST /app/drafter", `{"model":"org/a","drafter":"auto"}`}},
+		{"stop one", menu.Requests + menu.StopRun, example(), asked{"POST /app/runs/7/cancel", "{}"}},
 		{"the port again", menu.TryPort, example(), asked{"POST /app/port", `{}`}},
 		{"another port", menu.UsePort, example(), asked{"POST /app/port", `{"port":8264}`}},
 	} {
@@ -149,6 +152,51 @@ func TestClickSendsItsRequest(t *testing.T) {
 	}
 }
 
+// Stop All stops each request. One that has ended meanwhile is no failure, and a row that went away
+// with its request gets no mark, which would show it.
+func TestStopAllStopsEachRequest(t *testing.T) {
+	var stopped []string
+	a, r := newTestApp(t, options{})
+	serve(t, a.o.home, func(w http.ResponseWriter, req *http.Request) {
+		stopped = append(stopped, req.URL.Path)
+		if len(stopped) == 1 {
+			control.WriteError(w, control.Errorf(control.CodeRunNotFound, "It has ended."))
+			return
+		}
+		a.change(func(v *menu.View) { v.State.Active = nil })
+		fmt.Fprint(w, "{}")
+	})
+	a.change(func(v *menu.View) { v.State = example() })
+	a.clicked(menu.StopAll)
+	if want := []string{"/app/runs/7/cancel", "/app/runs/9/cancel"}; !slices.Equal(stopped, want) {
+		t.Errorf("stopped %q, want %q", stopped, want)
+	}
+	if got, ok := r.marked[menu.StopAll]; ok || r.row(menu.Problem).Shown {
+		t.Errorf("the row is marked %t, the problem %+v", got, r.row(menu.Problem))
+	}
+}
+
+// The figures of today are asked for when a server answers, and again after a request.
+func TestTodayFollowsTheRequests(t *testing.T) {
+	a, r := newTestApp(t, options{})
+	serve(t, a.o.home, func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path != "/app/insights" {
+			t.Errorf("asked for %s", req.URL.Path)
+		}
+		fmt.Fprint(w, `{"today":{"requests":2,"drafts_ms":61000}}`)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	news, ended := make(chan struct{}), make(chan bool)
+	go func() {
+		a.followToday(ctx, news)
+		close(ended)
+	}()
+	news <- struct{}{}
+	r.until(t, menu.Today, "Today: 2 requests, 61 s saved")
+	cancel()
+	<-ended
+}
+
 // A speed stays for its second, even if another follows within it. Then the last one is drawn,
 // without a further event.
 func TestTitleKeepsASpeedForASecond(t *testing.T) {
@@ -157,7 +205,7 @@ func TestTitleKeepsASpeedForASecond(t *testing.T) {
 		speed := func(perSecond float64) {
 			a.change(func(v *menu.View) {
 				v.State = &control.State{Phase: control.PhaseReady, MenuSpeed: true,
-					Active: []control.Active{{PerSecond: perSecond}}}
+					Active: []control.Active{{PerSecond: perSecond, CompletionTokens: 9}}}
 			})
 		}
 		speed(40)
@@ -269,6 +317,12 @@ func TestWindowRowsStartTheWindow(t *testing.T) {
 			t.Fatal("no window was started")
 		}
 	}
+	for slot, want := range map[menu.Slot]string{menu.Window: "", menu.Preferences: "#/settings"} {
+		a.clicked(slot)
+		if first, second := a.window.toShow(), a.window.toShow(); first != want || second != "" {
+			t.Errorf("row %d: the window shows %q, then %q", slot, first, second)
+		}
+	}
 	a, r = newTestApp(t, options{window: filepath.Join(dir, "none")})
 	a.change(func(*menu.View) {})
 	a.clicked(menu.Window)
@@ -330,7 +384,7 @@ func TestMenuFollowsTheState(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan bool)
 	go func() {
-		a.follow(ctx)
+		a.follow(ctx, make(chan struct{}, 1))
 		close(ended)
 	}()
 	say := func(text string) {

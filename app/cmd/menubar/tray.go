@@ -26,7 +26,11 @@ func newTray(clicked func(menu.Slot)) *tray {
 			systray.AddSeparator()
 			continue
 		}
-		item := systray.AddMenuItemCheckbox("", "", false)
+		add := systray.AddMenuItemCheckbox
+		if parent, inside := slot.Parent(); inside {
+			add = t.items[parent].AddSubMenuItemCheckbox
+		}
+		item := add("", "", false)
 		item.Hide()
 		t.items[i] = item
 		go func() {

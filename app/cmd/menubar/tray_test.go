@@ -16,7 +16,7 @@ func TestRowShowsItsNewestContent(t *testing.T) {
 	tr := newTray(func(s menu.Slot) { clicks <- s })
 	a := menu.Row{Shown: true, Title: "one", Checked: true, Enabled: true}
 	b := menu.Row{Shown: true, Title: "two"}
-	for _, slot := range []menu.Slot{menu.Status, menu.Drafting, menu.Quit} {
+	for _, slot := range []menu.Slot{menu.Status, menu.Requests, menu.Requests + 1, menu.Quit} {
 		item, before := tr.items[slot], menu.Row{}
 		for _, after := range []menu.Row{a, b, a, {}, b, {}, a} {
 			tr.SetRow(slot, before, after)

@@ -20,16 +20,26 @@ type window struct {
 	mu     sync.Mutex
 	cmd    *exec.Cmd // nil while there is none
 	closed bool      // with the menu
+	show   string    // what it is to show, until it asks; see control.ToShow
 }
 
-// open starts the program, or asks the running one to bring its window to the front. After the end
-// of the menu it starts none.
-func (w *window) open() error {
+// toShow takes what the window is to show.
+func (w *window) toShow() (show string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	show, w.show = w.show, ""
+	return show
+}
+
+// open starts the program, or asks the running one to bring its window to the front. The program then
+// asks what it is to show. After the end of the menu open starts none.
+func (w *window) open(show string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return nil
 	}
+	w.show = show
 	if w.cmd != nil {
 		_ = w.cmd.Process.Signal(showSignal) // it may just have ended
 		return nil

@@ -169,7 +169,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	err = a.Serve(ctx, app.ServeOptions{
 		Endpoint: true, Addr: s.addr, Preload: true, Pages: frontend.Files(),
 		AllowedHosts: s.hosts, AllowedOrigins: s.origins,
-		Hold:  hold,
+		Hold: hold, Pressure: pressure,
 		Ready: func(address, link string) { m.sayReady(a, address, link) },
 		Loaded: func(err error) {
 			stop()

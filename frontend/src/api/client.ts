@@ -24,9 +24,9 @@ export const session = new Session()
 // takeCode exchanges the code of a link that `tandem open` made, and removes it from the address.
 // The code stands after the #. The name of a page may follow it.
 export async function takeCode(): Promise<void> {
-  const [code, page] = location.hash.slice(1).split('/')
+  const [code, ...page] = location.hash.slice(1).split('/')
   if (code === undefined || !/^[A-Z2-7]{20,}$/.test(code)) return
-  history.replaceState(null, '', location.pathname + (page ? `#/${page}` : ''))
+  history.replaceState(null, '', location.pathname + (page.length > 0 ? `#/${page.join('/')}` : ''))
   session.set((await post<{ session: string }>('/app/session', { code })).session)
 }
 

@@ -34,7 +34,7 @@ for (const accepts of [true, false])
       const g = new Generation()
       let grew: () => void
       const text = new Promise<void>((done) => (grew = done))
-      const over = g.run({ prompt: 'x', max_tokens: 9 }, () => grew())
+      const over = g.run({ prompt: 'x', max_tokens: 9 }, () => g.answer.text && grew())
       await begun
       await text
       const stopped = g.stop()
@@ -70,7 +70,7 @@ test('an answer that ended by itself before its stop keeps its own end', async (
   const g = new Generation()
   let grew: () => void
   const text = new Promise<void>((done) => (grew = done))
-  const over = g.run({ prompt: 'x', max_tokens: 9 }, () => grew())
+  const over = g.run({ prompt: 'x', max_tokens: 9 }, () => g.answer.text && grew())
   await text
   await g.stop()
   await over

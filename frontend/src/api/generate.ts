@@ -15,7 +15,7 @@ interface Chunk {
 }
 
 // Ask is a request: messages to answer, or a text to continue.
-export type Ask = ({ messages: Said[] } | { prompt: string }) & { max_tokens: number; temperature?: number; stop?: string[] }
+export type Ask = ({ messages: Said[] } | { prompt: string }) & { model?: string; max_tokens: number; temperature?: number; top_p?: number; stop?: string[]; speculation?: { drafter: string }; reasoning_effort?: string }
 
 const endsWithin = 10_000 // milliseconds that a stopped answer may take to end: more than a round of a slow model
 
@@ -30,7 +30,7 @@ export class Generation {
   #abort = new AbortController()
   #late: ReturnType<typeof setTimeout> | undefined // runs from the stop on
 
-  // run generates to the end. It calls changed whenever the answer grows.
+  // run generates to the end. It calls changed when its run begins, and whenever the answer grows.
   run(ask: Ask, changed: () => void): Promise<void> {
     return this.follow('messages' in ask ? '/v1/chat/completions' : '/v1/completions', { model: 'tandem', return_draft_info: true, ...ask }, changed)
   }
@@ -47,7 +47,10 @@ export class Generation {
     const init = { method: 'POST', body: JSON.stringify(body), headers, signal: this.#abort.signal }
     const a = this.answer
     try {
-      for await (const data of stream(path, init, ({ headers }) => a.begin(Number(headers.get('X-Tandem-Run') ?? 0)))) {
+      for await (const data of stream(path, init, ({ headers }) => {
+        a.begin(Number(headers.get('X-Tandem-Run') ?? 0))
+        changed() // the page shows how far the run has read its prompt
+      })) {
         const chunk = JSON.parse(data) as Chunk
         a.model = chunk.model
         if (chunk.timings) a.timings = chunk.timings

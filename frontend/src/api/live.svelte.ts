@@ -1,21 +1,8 @@
-import type { Sample } from '../parts/speeds.ts'
 import { Failure, hasSession, stream, why } from './client.ts'
 import { merge, type Json } from './patch.ts'
 import type { State } from './types.ts'
 
-const minutesKept = 5
-const samplesKey = 'tandem-samples' // in the tab's storage
 const longestWait = 10_000 // milliseconds between two attempts
-
-// before returns the state that the page had before a reload.
-function before(): Sample[] {
-  try {
-    const kept = JSON.parse(sessionStorage.getItem(samplesKey) ?? '[]') as [number, [number, number][]][]
-    return kept.map(([at, speeds]) => ({ at, speeds: new Map(speeds) }))
-  } catch {
-    return [] // data in another form is dropped
-  }
-}
 
 // A Live follows the state of the serving process. It connects again after a break.
 export class Live {
@@ -23,16 +10,9 @@ export class Live {
   problem = $state('') // why the state is not known now
   locked = $state(false) // the page needs a session
   crashed = $state(false) // no process serves until a person starts one
-  samples = $state.raw<Sample[]>(before())
 
   #end = new AbortController()
   #following = false
-
-  constructor() {
-    // A page that is loaded again does not get the past samples again. Until the state arrives,
-    // nothing is known.
-    addEventListener('pagehide', () => sessionStorage.setItem(samplesKey, JSON.stringify([...this.samples.map((s) => [s.at, [...s.speeds]]), [Date.now() / 1000, []]])))
-  }
 
   // follow runs until the page ends or a session is needed. Only one runs at a time.
   async follow(): Promise<void> {
@@ -79,15 +59,8 @@ export class Live {
       this.state = state
       this.problem = ''
       this.crashed = false
-      this.#sample(state)
       began()
     }
-  }
-
-  #sample(state: State): void {
-    const at = Date.now() / 1000
-    const kept = this.samples.filter((s) => s.at > at - 60 * minutesKept)
-    this.samples = [...kept, { at, speeds: new Map(state.active.map((run) => [run.run_id, run.per_second])) }]
   }
 
   stop(): void {

@@ -1,9 +1,11 @@
-// The clipboard, and links to other sites. The window's web view can do neither by itself. Wails
-// provides functions for both.
+// What the window's web view cannot do by itself, and Wails provides: the clipboard, links to other
+// sites, the menu of a Mac and the paths of files that are dropped.
+import type { Action } from '../parts/shortcuts.ts'
 
 interface Wails {
   BrowserOpenURL(url: string): void
   ClipboardSetText(text: string): Promise<boolean>
+  EventsOn(name: string, heard: (data: never) => void): () => void
 }
 
 const wails = (): Wails | undefined => (window as { runtime?: Wails }).runtime
@@ -15,6 +17,18 @@ export async function copy(text: string): Promise<void> {
   if (!(await w.ClipboardSetText(text))) throw new Error('The clipboard takes nothing.')
 }
 
+// saves says whether the page can save a file. The window's web view cannot.
+export const saves = (): boolean => wails() === undefined
+
+// save puts a file into the browser's downloads.
+export function save(name: string, text: string): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([text]))
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+}
+
 document.addEventListener('click', (e) => {
   const w = wails()
   const link = e.target instanceof Element ? e.target.closest<HTMLAnchorElement>('a[target="_blank"][href]') : null
@@ -22,3 +36,9 @@ document.addEventListener('click', (e) => {
   e.preventDefault()
   w.BrowserOpenURL(link.href)
 })
+
+// onMenu calls act for each entry of the menu that is chosen, until the returned function is called.
+export const onMenu = (act: (id: Action) => void): (() => void) | undefined => wails()?.EventsOn('action', act)
+
+// onDroppedModels calls add with the paths of folders and GGUF files that are dropped.
+export const onDroppedModels = (add: (paths: string[]) => void): (() => void) | undefined => wails()?.EventsOn('models-dropped', add)

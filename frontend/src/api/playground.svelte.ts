@@ -1,7 +1,7 @@
 import { get, post, remove } from './client.ts'
 import { Failures } from './failures.svelte.ts'
 import { Talk, type Left } from './talk.svelte.ts'
-import type { Chat, ChatList } from './types.ts'
+import type { Chat, ChatList, Message, Preset, Presets } from './types.ts'
 
 // draftKey returns the key for the text that a person types in a chat, or in a new chat of a kind.
 // The text outlives the page.
@@ -33,9 +33,8 @@ export class Playground {
   reading = $state(false) // the next part of the list is being read
   anyway = $state(false) // a person chats with the demo model, although it cannot chat
   tinted = $state(false) // drafted tokens have a colour
-
-  // found is the number of chats that a search shows.
-  found = $derived(this.search.trim() === '' ? '' : `${this.list.length}${this.next ? ' or more' : ''} of `)
+  panel = $state(false) // the options of an answer are shown
+  presets = $state.raw<Preset[]>([]) // instructions with a name
 
   #talks = new Set<Talk>() // talks in which answers may be growing
   #turn = 0 // counts the shown talks: an answer for an earlier one comes too late
@@ -106,6 +105,8 @@ export class Playground {
         if (search !== this.search) return // the person typed more meanwhile
         this.list = before ? [...this.list, ...page.chats] : page.chats
         this.next = page.next
+        const shown = page.chats.find((c) => c.id === this.talk?.chat?.id)
+        if (shown && this.talk) this.talk.chat = shown // the first message gave it a title
         this.keep = page.keep
         this.count = page.count
       },
@@ -173,6 +174,15 @@ export class Playground {
     if (!there && turn === this.#turn) this.#address()
   }
 
+  // branch begins a chat with a copy of the shown one up to a message.
+  async branch(m: Message): Promise<void> {
+    const from = this.talk
+    if (!from) return
+    const t = from.copy(m.id, () => this.#changed(t))
+    this.#show(t)
+    await t.keepCopy(from.chat?.title ?? '')
+  }
+
   // keepAgain keeps the messages that could not be kept while Tandem was away.
   keepAgain(): void {
     for (const t of this.#talks) void t.keepAgain()
@@ -184,8 +194,29 @@ export class Playground {
   }
 
   async rename(c: Chat, title: string): Promise<void> {
-    await this.failures.act(() => post(`/app/chats/${c.id}`, { title }))
+    await this.failures.act(async () => {
+      const now = await post<Chat>(`/app/chats/${c.id}`, { title })
+      if (this.talk?.chat?.id === c.id) this.talk.chat = now
+    })
     await this.read()
+  }
+
+  async pin(c: Chat): Promise<void> {
+    await this.failures.act(() => post(`/app/chats/${c.id}`, { pinned: !c.pinned }))
+    await this.read()
+  }
+
+  async readPresets(): Promise<void> {
+    await this.failures.act(async () => (this.presets = (await get<Presets>('/app/presets')).presets))
+  }
+
+  // keepPreset keeps instructions under a name, in place of those that had it.
+  async keepPreset(name: string, system: string): Promise<void> {
+    if (await this.failures.act(() => post('/app/presets', { name, system }))) await this.readPresets()
+  }
+
+  async dropPreset(name: string): Promise<void> {
+    await this.failures.act(async () => (this.presets = (await remove<Presets>(`/app/presets/${encodeURIComponent(name)}`)).presets))
   }
 
   // remove deletes a chat.

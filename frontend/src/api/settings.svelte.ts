@@ -43,7 +43,7 @@ export class Form {
     delete this.errors[name]
     this.saved = name
     // This page is at the old port, which is closed now.
-    if (this.state.link && !inWindow) location.assign(`${this.state.link}/settings`)
+    if (this.state.link && !inWindow) location.assign(`${this.state.link}/settings/endpoint`)
     return true
   }
 

@@ -1,13 +1,18 @@
+import { attach, type Attached, type TextFile } from '../parts/attachments.ts'
 import { branch, latest, siblings } from '../parts/thread.ts'
 import type { Timings } from './answer.ts'
-import { Failure, get, post, request, why } from './client.ts'
-import { Generation, type Ask, type Said } from './generate.ts'
+import { askOf } from './ask.ts'
+import { Failure, get, post, remove, request, why } from './client.ts'
+import { Generation, type Ask } from './generate.ts'
 import type { Chat, Message, WholeChat } from './types.ts'
 
 // Options say how to sample. If an option is missing, the model's own value counts.
 export interface Options {
   temperature?: number
+  top_p?: number
   max_tokens?: number
+  effort?: string // of thinking
+  draft?: boolean // false = without drafts
 }
 
 // Usual holds the values that count where the options have none.
@@ -16,15 +21,16 @@ export interface Usual extends Options {
   again?: number // temperature of another answer to the same message; absent = the model's own
 }
 
-// Facts are the data kept with an answer's text.
+// Facts are the data kept with a message's text.
 export interface Facts {
+  files?: Attached[] // of a person's message, which begins with their texts
+  said?: number // where the person's own words begin after them
   timings?: Timings
   limit?: number // tokens that the request allowed
   spans?: number[] // see Answer
   thought?: string
 }
 
-export const usualTokens = 1024 // the limit of an answer, if nothing else sets one
 const shownEvery = 100 // milliseconds between two looks at a growing answer
 const savedEvery = 2000 // milliseconds between two saves of a growing answer
 const lastWords = 60 << 10 // bytes of a request that outlives the page, at most
@@ -55,12 +61,14 @@ export class Talk {
   options = $state<Options>({})
   usual = $state.raw<Usual>({})
   input = $state('') // the typed text
+  files = $state.raw<TextFile[]>([]) // that go with the next message
+  whole = $state(false) // the page shows all messages of the branch, not only the latest
   failure = $state('')
   busy = $state(false) // an answer is coming
   answered = $state(false) // the last answer that was asked for here came to its end or limit
   left = $state.raw<Message[]>([]) // answers that ended before they began
   flying = $state.raw<number[]>([]) // ids of the runs in flight, of all tabs
-  growing = $state.raw<{ id: number; text: string; thought: string; spans: number[] } | null>(null) // the growing answer at the last look
+  growing = $state.raw<{ id: number; run: number; text: string; thought: string; spans: number[] } | null>(null) // the growing answer at the last look
 
   #generation: Generation | null = null
   #over = Promise.resolve() // resolves after the growing answer has ended and is kept
@@ -154,26 +162,66 @@ export class Talk {
     }
   }
 
-  // say adds a person's message after another, and generates an answer to it.
-  async say(content: string, parent: number): Promise<void> {
-    if (!this.busy) await this.#begin(() => this.#say(content, parent))
+  // copy begins a talk with the branch up to a message. keepCopy keeps it.
+  copy(leaf: number, changed: () => void): Talk {
+    const t = new Talk(this.kind, this.#keep, changed)
+    t.system = this.system
+    t.options = this.#setup()
+    t.usual = this.usual
+    for (const m of branch(this.messages, leaf)) t.#put({ ...m, parent: t.leaf, finish: m.finish || 'interrupted' })
+    return t
   }
 
-  async #say(content: string, parent: number): Promise<void> {
+  async keepCopy(title: string): Promise<void> {
+    if (!this.#keep) return
+    this.chat = await this.#tell<Chat>('/app/chats', { kind: this.kind, title, system: this.system, options: this.#setup() })
+    // Each message that is kept changes the parent of the next one.
+    for (let i = 0; i < this.messages.length; i++) await this.#add(this.messages[i]!)
+    this.#changed()
+  }
+
+  // remove deletes a message with all that follow it.
+  async remove(m: Message): Promise<void> {
+    const chat = this.chat
+    if (m.id > 0 && chat) await remove(`/app/chats/${chat.id}/messages/${m.id}`)
+    const gone = new Set([m.id])
+    for (const x of this.messages) if (gone.has(x.parent)) gone.add(x.id)
+    const other = this.siblings(m).findLast((x) => x.id !== m.id)
+    const shown = this.shown.some((x) => gone.has(x.id))
+    this.messages = this.messages.filter((x) => !gone.has(x.id))
+    if (!shown) return
+    this.leaf = other ? latest(this.messages, other.id) : m.parent
+    if (chat && this.leaf > 0) void this.#tell(`/app/chats/${chat.id}`, { leaf: this.leaf })
+  }
+
+  // send adds a person's message with its files after another, and generates an answer to it.
+  async send(words: string, files: TextFile[], parent: number): Promise<void> {
+    const before = attach(files, '')
+    const facts: Facts = { files: files.map(({ name, tokens }) => ({ name, tokens })), said: before.length }
+    await (files.length > 0 ? this.say(before + words, parent, facts, words || files[0]!.name) : this.say(words, parent))
+  }
+
+  // say adds a person's message after another, and generates an answer to it. Without a title, the
+  // chat takes one from the message.
+  async say(content: string, parent: number, facts: Facts | null = null, title = ''): Promise<void> {
+    if (!this.busy) await this.#begin(() => this.#say(content, parent, facts, title))
+  }
+
+  async #say(content: string, parent: number, facts: Facts | null, title: string): Promise<void> {
     // A message waits until the rewritten answer before it is kept.
     if (parent === this.#rewritten?.id) parent = (await this.#rewritten.kept).id
     if (!this.chat && this.#keep) {
-      this.chat = await this.#tell<Chat>('/app/chats', { kind: this.kind, system: this.system, options: this.#setup() })
+      this.chat = await this.#tell<Chat>('/app/chats', { kind: this.kind, title, system: this.system, options: this.#setup() })
       if (!this.chat) this.#keep = false // the talk lives in the page alone from now on
     }
-    await this.#add(this.#put({ parent, role: 'user', content, finish: 'said' }))
+    await this.#add(this.#put({ parent, role: 'user', content, finish: 'said', facts }))
     this.#changed()
     await this.#answer(this.leaf)
   }
 
   // #put shows a message after its parent.
-  #put(of: Pick<Message, 'parent' | 'role' | 'content' | 'finish'>): Message {
-    const m: Message = { id: --this.#ids, chat: 0, model: '', run: 0, facts: null, created_at: new Date().toISOString(), ...of }
+  #put(of: Pick<Message, 'parent' | 'role' | 'content' | 'finish'> & Partial<Message>): Message {
+    const m: Message = { model: '', run: 0, facts: null, created_at: new Date().toISOString(), ...of, id: --this.#ids, chat: 0 }
     this.messages = [...this.messages, m]
     this.leaf = m.id
     return m
@@ -190,9 +238,10 @@ export class Talk {
     this.#changed()
   }
 
-  // answer generates another answer to a message, and keeps the earlier ones.
-  async answer(parent: number): Promise<void> {
-    if (!this.busy) await this.#begin(() => this.#answer(parent))
+  // answer generates another answer to a message, and keeps the earlier ones. Without a model, the
+  // chosen one answers.
+  async answer(parent: number, model = ''): Promise<void> {
+    if (!this.busy) await this.#begin(() => this.#answer(parent, model))
   }
 
   // goOn continues an interrupted answer from its last token, unless another tab has continued it.
@@ -210,7 +259,7 @@ export class Talk {
   async #goOn(m: Message): Promise<void> {
     const { limit = 0, spans = [], thought = '' } = (m.facts ?? {}) as Facts
     this.#generation?.answer.again(m.content, thought, spans, m.run)
-    this.growing = { id: m.id, text: m.content, thought, spans }
+    this.growing = { id: m.id, run: m.run, text: m.content, thought, spans }
     await this.#grow(m, limit, (g, changed) => g.follow(`/app/runs/${m.run}/resume`, {}, changed))
   }
 
@@ -243,31 +292,16 @@ export class Talk {
     return kept
   }
 
-  // #ask returns the request for an answer to a message.
-  #ask(after: number): Ask {
-    const path = branch(this.messages, after)
-    // Another answer has another temperature: at 0 the same answer would come again.
+  // ask returns the request for an answer to a message.
+  ask(after: number): Ask {
     const again = this.messages.some((m) => m.parent === after && m.role === 'assistant')
-    const temperature = this.options.temperature ?? (again ? this.usual.again : this.usual.temperature)
-    const how = { max_tokens: this.options.max_tokens ?? this.usual.max_tokens ?? usualTokens, ...(temperature === undefined ? {} : { temperature }) }
-    if (this.kind === 'code') {
-      const prompt = path.at(-1)?.content ?? ''
-      const { stop } = this.usual
-      // Right after a whole function, a stop text would come first and end the answer.
-      return { prompt, ...how, ...(stop && !/\n[)}]$/.test(prompt) ? { stop } : {}) }
-    }
-    const messages: Said[] = path.map(({ role, content, facts }) => {
-      const { thought } = (facts ?? {}) as Facts
-      return { role, content, ...(thought ? { reasoning: thought } : {}) }
-    })
-    if (this.system.trim() !== '') messages.unshift({ role: 'system', content: this.system })
-    return { messages, ...how }
+    return askOf({ kind: this.kind, system: this.system, options: this.#setup(), usual: this.usual }, branch(this.messages, after), again)
   }
 
-  async #answer(parent: number): Promise<void> {
-    const ask = this.#ask(parent)
+  async #answer(parent: number, model = ''): Promise<void> {
+    const ask = { ...this.ask(parent), ...(model ? { model } : {}) }
     const m = this.#put({ parent, role: 'assistant', content: '', finish: '' })
-    this.growing = { id: m.id, text: '', thought: '', spans: [] }
+    this.growing = { id: m.id, run: 0, text: '', thought: '', spans: [] }
     // The answer gets its id before it grows. So every later save changes the same message, also
     // the save at the page's end.
     await this.#grow(await this.#add(m), ask.max_tokens, (g, changed) => g.run(ask, changed))
@@ -294,12 +328,13 @@ export class Talk {
     let look: ReturnType<typeof setTimeout> | undefined
     const show = (): void => {
       look = undefined
-      if (this.growing) this.growing = { id: m.id, text: g.answer.text, thought: g.answer.thought, spans: g.answer.spans.slice() }
+      if (this.growing) this.growing = { id: m.id, run: g.answer.run, text: g.answer.text, thought: g.answer.thought, spans: g.answer.spans.slice() }
     }
     const saver = setInterval(save, savedEvery)
     try {
       await come(g, () => {
         look ??= setTimeout(show, shownEvery)
+        if (this.growing && g.answer.run !== this.growing.run) this.growing = { ...this.growing, run: g.answer.run }
         if (g.answer.run !== m.run) save() // other tabs find the growing answer by its run
       })
     } catch (e) {

@@ -1,5 +1,47 @@
 // Made of the structs of app/control by `go run ./build setup`. Edit those.
 
+// Activity is the answer of GET /app/activity?minutes=N: what the requests of the last minutes took
+// in and gave. A request that has not ended is not in it.
+export interface Activity {
+  from: string // the first interval begins
+  seconds: number // length of an interval
+  read: number[] // prompt tokens that were read, a second, by interval
+  written: number[] // tokens of answers, likewise
+}
+
+// Insights is the answer of GET /app/insights: what the requests of today took and why some were
+// slow, the dearest reason first.
+export interface Insights {
+  today: Today
+  slow: Insight[]
+}
+
+// Today are the figures of the requests that began today, in local time.
+export interface Today {
+  requests: number
+  failed: number
+  stopped: number
+  per_second: number // tokens of an answer, median of the requests; 0 = unknown
+  prompt_tokens: number // of all requests
+  restored_tokens: number // of them, from checkpoints
+  checkpoints_ms: number
+  drafts_ms: number
+}
+
+// An Insight is one reason why requests of today were slow, with what it cost.
+export interface Insight {
+  kind: string
+  cost_ms: number // of all its runs together; 0 where nothing was computed
+  runs: number
+  latest: number // id of the newest of them
+  client?: string
+  models?: string[] // in the order of their names
+  parted?: Parted | null // of the newest run, where its client changes its prompts
+  tokens?: number // of the longest prompt that did not fit, or that the newest run read again
+  behind?: string // the client whose requests were waited for most
+  why?: string // why there were no drafts
+}
+
 // A Bench is the result of measuring a model on this machine for some minutes.
 export interface Bench {
   id: number
@@ -128,6 +170,7 @@ export interface Chat {
   used: number // counts up with each write: the greater, the later
   created_at: string
   updated_at: string
+  pinned: boolean // it stands before all others
 }
 
 // ChatRequest is the body of POST /app/chats: a chat to begin.
@@ -171,7 +214,8 @@ export interface WholeChat {
 
 // ChatList is the answer of GET /app/chats.
 export interface ChatList {
-  chats: Chat[] // the last written to first
+  chats: Chat[] // the last written to first; the first page begins with all pinned ones
+  words?: string[]
   next: number // Before of the next page; 0 at the end
   keep: boolean // chats are kept
   count: number // of all chats, whatever was searched for
@@ -184,6 +228,7 @@ export interface ChatChange {
   system?: string | null
   options?: unknown
   leaf?: number | null
+  pinned?: boolean | null
 }
 
 // MessageChange is the body of POST /app/chats/{id}/messages/{message}. A nil field stays.
@@ -202,7 +247,8 @@ export interface KeepChats {
 
 // DeletedChats is the answer of DELETE /app/chats and /app/chats/{id}: what was deleted. GET
 // /app/chats/deletion and /app/chats/{id}/deletion answer the same: what would be deleted. They
-// delete nothing.
+// delete nothing. The routes of a message, /app/chats/{id}/messages/{message}, answer it too. Their
+// Chats is 0: the message goes with all that follow it.
 export interface DeletedChats {
   chats: number
   checkpoints: number
@@ -279,6 +325,14 @@ export interface Parted {
   kept: string // the next token of the kept text
   given: string // the next token of the prompt
   answer: boolean // the kept text is an answer there
+  run?: number // whose text was kept; 0 = unknown
+}
+
+// A Parting is a Parted with the words around it, as far as the texts are still kept.
+export interface Parting extends Parted {
+  before?: string // the last words that both have
+  kept_text?: string // how the kept text goes on, from Kept on
+  given_text?: string // how the prompt goes on, from Given on
 }
 
 // CheckpointList is the answer of GET /app/checkpoints: one page. A checkpoint that is used between
@@ -314,6 +368,13 @@ export interface Connect {
   needs_key: boolean // any key will do otherwise
   longer: LongerModel[] // registered models with a longer context, the longest first
   connections: Connection[]
+  seen: SeenClient[] // who asked, the latest first
+}
+
+// A SeenClient is a client of the history, as it calls itself, with the time of its last request.
+export interface SeenClient {
+  client: string
+  at: string
 }
 
 // A LongerModel is a model that has a longer context than the chosen one.
@@ -665,6 +726,29 @@ export interface ModelSettingsState {
   drafters?: DrafterChoice[] // that could be chosen: the model's own first
 }
 
+// A Preset is a system prompt with a name, for chats to come. It is the body of POST /app/presets,
+// which replaces the preset of that name, and the answer.
+export interface Preset {
+  name: string
+  system: string
+}
+
+// Presets is the answer of GET /app/presets, and of DELETE /app/presets/{name}: all that there are.
+export interface Presets {
+  presets: Preset[] // by their names
+}
+
+// Pressure tells of a shortage of memory of the whole machine, and what Tandem freed because of it.
+// Models come back with the next request that names them. Checkpoints stay on disk.
+export interface Pressure {
+  level: string // PressureWarning or PressureCritical
+  since: string
+  unloaded: string[] // models that left the memory, the first one first
+  freed_bytes: number // of memory, by these models
+  checkpoint_bytes: number // of memory, by checkpoints
+  text: string // all of this in plain words
+}
+
 // Replayed is the answer of POST /app/runs/{id}/verify. It compares the answer of a run with what
 // the model says when nothing is restored and nothing is drafted. The run keeps the latest.
 export interface Replayed {
@@ -699,6 +783,7 @@ export interface Report {
   phases: PhaseTime[] // in order; together they are the whole run
   speculation: Speculation | null // nil where its rounds are not kept
   resumed_by?: number
+  parting?: Parting | null
 }
 
 // A Fact is a name and a sentence.
@@ -729,6 +814,7 @@ export interface Settings {
   checkpoint_disk: number // bytes at most; 0 = by the machine
   idle_unload_minutes: number // after which an idle model leaves the memory; 0 = never
   keep_requests: KeepRequests // see KeepRequests
+  put_back_thoughts: boolean // thoughts of earlier answers that clients leave out
   load_on_request: LoadOnRequest // see LoadOnRequest
   dtype: Dtype // see Dtype
   kv_bits: number // of an element in keys and values that are kept: 8 or 4; 0 = as computed
@@ -833,6 +919,7 @@ export interface State {
   active_bytes: number // MLX, now
   peak_bytes: number // MLX, since start
   memory_room?: number // bytes that models may take; 0 = not known
+  pressure?: Pressure | null
   active: Active[] // requests in flight, oldest first; the server fills it in
   measuring?: BenchProgress | null // how far a bench is; nil if none runs
 }
@@ -907,8 +994,9 @@ export interface Active {
   model: string
   client: string
   started_at: string
-  prompt_done: number // prompt tokens evaluated
+  prompt_done: number // prompt tokens evaluated, or restored
   prompt_tokens: number
+  prompt_restored?: number // of PromptDone, from checkpoints
   completion_tokens: number
   per_second: number // tokens, over the last seconds; 0 before the second token
   verifies: number // rounds with drafts
@@ -983,6 +1071,8 @@ export interface Run {
   kv_exact_bytes?: number
   kv_own_bytes?: number
   kv_restored_bytes?: number
+  put_back_thoughts?: number
+  put_back_tokens?: number
 }
 
 // LoadRequest is the body of POST /app/load.
@@ -1042,6 +1132,13 @@ export interface SessionRequest {
 // Bearer.
 export interface Session {
   session: string
+}
+
+// ToShow is the answer of POST /supervisor/to-show, which the window asks at the menu bar's door. It
+// says what a row of the menu wants the window to show, once: an address such as #/now, or the id of
+// an action in the interface's table of keys. It is empty if a row wants the window alone.
+export interface ToShow {
+  show: string
 }
 
 export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "chat_not_found" | "bench_not_found" | "not_kept" | "key_not_found" | "port_taken" | "model_busy" | "model_not_loaded" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "memory_short" | "database_busy" | "folder_unusable" | "server_unavailable" | "server_crashed" | "cancelled" | "internal"

@@ -7,6 +7,7 @@ const marked = new Marked({ breaks: true })
 export interface Block {
   html: string
   code: string | null // null unless it is code
+  language: string // of the code, as the fence names it; may be empty
 }
 
 const opens = /^(?:[^\s].*[{([]|(?:async )?def .*:|class .*:)[ \t]*$/

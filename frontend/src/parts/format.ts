@@ -22,7 +22,8 @@ export const number = (n: number): string => Math.round(n).toLocaleString('en-US
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`
   if (ms < 90_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`
-  return `${Math.round(ms / 60_000)} min`
+  const minutes = Math.round(ms / 60_000)
+  return minutes < 90 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
 // ago says how long ago a time was.
@@ -39,6 +40,13 @@ export function moment(time: string, now = new Date()): string {
   const at = new Date(time)
   const clock = at.toLocaleTimeString('en-GB')
   return at.toDateString() === now.toDateString() ? clock : `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })}, ${clock}`
+}
+
+// clock writes the time of a day, with its date unless that is today.
+export function clock(time: string, now = new Date()): string {
+  const at = new Date(time)
+  const text = at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+  return at.toDateString() === now.toDateString() ? text : `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })} ${text}`
 }
 
 // saved writes milliseconds that were saved. A number below zero was lost.
@@ -78,3 +86,8 @@ export const demo = 'pocket'
 // starter is the id of the model that lies beside the program. It chats before a person has chosen a
 // model; terms.ts says how well.
 export const starter = 'starter'
+
+const names: Record<string, string> = { [demo]: 'Demo model', [starter]: 'Starter model' }
+
+// nameOf names a model without its publisher.
+export const nameOf = (id: string): string => names[id] ?? id.split('/').at(-1) ?? id

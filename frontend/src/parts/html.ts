@@ -4,14 +4,23 @@ import { Marked, type Token, type Tokens } from 'marked'
 import type { Block } from './blocks.ts'
 
 // allowed lists the HTML that the text of a model may become. It has no images: a remote image
-// would tell its server that a person reads the answer.
+// would tell its server that a person reads the answer. It has no data attributes: keys and the menu
+// find the page's own parts by these.
 const allowed = {
-  ALLOWED_TAGS: ['p', 'br', 'hr', 'strong', 'em', 'del', 'code', 'pre', 'blockquote', 'ul', 'ol', 'li', 'h3', 'h4', 'h5', 'h6', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'input', 'button', 'div', 'sub', 'sup', 'kbd'],
+  ALLOW_DATA_ATTR: false,
+  ALLOW_ARIA_ATTR: false,
+  ALLOWED_TAGS: ['p', 'br', 'hr', 'strong', 'em', 'del', 'code', 'pre', 'blockquote', 'ul', 'ol', 'li', 'h3', 'h4', 'h5', 'h6', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'input', 'button', 'div', 'span', 'sub', 'sup', 'kbd'],
   ALLOWED_ATTR: ['href', 'start', 'type', 'checked', 'disabled', 'class', 'tabindex'],
   ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
 }
 
 const escape = (text: string): string => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
+
+// languageOf returns the first word after a fence.
+const languageOf = (lang = ''): string => /^[^\s{,:]*/.exec(lang)?.[0] ?? ''
+
+// classes lists what the page's own code head needs. A text may use no other.
+const classes = ['copy', 'wrap', 'coded', 'code-head', 'grow']
 
 // The headings of an answer are below the page's own. Code within a block has the same button as a
 // block of code.
@@ -21,7 +30,8 @@ const marked = new Marked({
       const level = Math.min(6, depth + 2)
       return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`
     },
-    code: ({ text }: Tokens.Code): string => `<div class="coded"><button type="button" class="copy">Copy</button><pre tabindex="0"><code>${escape(text)}</code></pre></div>`,
+    code: ({ text, lang }: Tokens.Code): string =>
+      `<div class="coded"><div class="code-head"><span class="grow">${escape(languageOf(lang))}</span><button type="button" class="wrap">Wrap</button><button type="button" class="copy">Copy</button></div><pre tabindex="0"><code>${escape(text)}</code></pre></div>`,
   },
 })
 
@@ -29,7 +39,7 @@ const marked = new Marked({
 // looks like the page's own, or fields that take a person's text.
 const purify = DOMPurify()
 purify.addHook('uponSanitizeAttribute', (_, data) => {
-  if (data.attrName === 'class' && data.attrValue !== 'copy' && data.attrValue !== 'coded') data.keepAttr = false
+  if (data.attrName === 'class' && !classes.includes(data.attrValue)) data.keepAttr = false
   if (data.attrName === 'tabindex' && data.attrValue !== '0') data.keepAttr = false
 })
 purify.addHook('afterSanitizeAttributes', (node) => {
@@ -40,7 +50,7 @@ purify.addHook('afterSanitizeAttributes', (node) => {
     node.setAttribute('type', 'checkbox')
     node.setAttribute('disabled', '')
     node.setAttribute('aria-label', node.hasAttribute('checked') ? 'done' : 'to do')
-  } else if (node.nodeName === 'BUTTON' && node.getAttribute('class') !== 'copy') {
+  } else if (node.nodeName === 'BUTTON' && !['copy', 'wrap'].includes(node.getAttribute('class') ?? '')) {
     node.remove()
   }
 })
@@ -48,4 +58,4 @@ purify.addHook('afterSanitizeAttributes', (node) => {
 const html = (tokens: Token[]): string => purify.sanitize(marked.parser(tokens), allowed)
 
 // block renders a block of Markdown. Code stays as it is; everything else becomes clean HTML.
-export const block = (token: Token): Block => (token.type === 'code' ? { html: '', code: (token as Tokens.Code).text } : { html: html([token]), code: null })
+export const block = (token: Token): Block => (token.type === 'code' ? { html: '', code: (token as Tokens.Code).text, language: languageOf((token as Tokens.Code).lang) } : { html: html([token]), code: null, language: '' })

@@ -46,6 +46,7 @@ export const facts: Record<string, string> = {
   tokens: terms.token.text,
   prompt: 'Tokens of the prompt. Matched: an earlier text begins with them too. Restored: they came back from a checkpoint. Computed: the model read them now.',
   cache: 'Why fewer tokens came back from checkpoints than an earlier text begins with.',
+  thoughts: 'The program sent an earlier answer without the model’s thought before it. The chat template keeps such thoughts. So Tandem put it back, and what the model had read need not be read again.',
   parts: 'Where the prompt stops being the same as an earlier text.',
   loops: 'From there on the answer repeats itself.',
   seed: terms.seed.text,
@@ -59,7 +60,7 @@ export const facts: Record<string, string> = {
   'block ms': 'A block is the guesses of one round, which are checked together.',
 }
 
-const factNames: Record<string, string> = { ms: 'Milliseconds', 'block ms': 'Milliseconds of a round with drafts', cache: 'Not restored', parts: 'Differs from a kept text', reason: 'Why a drafter did not draft', asked: 'Asked for', told: 'What the client was told' }
+const factNames: Record<string, string> = { ms: 'Milliseconds', 'block ms': 'Milliseconds of a round with drafts', cache: 'Not restored', parts: 'Differs from a kept text', thoughts: 'Thoughts put back', reason: 'Why a drafter did not draft', asked: 'Asked for', told: 'What the client was told' }
 
 // factName returns the name of a fact on a page.
 export const factName = (fact: string): string => factNames[fact] ?? fact.charAt(0).toUpperCase() + fact.slice(1)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { continued, texts, tree } from './tree.ts'
+import { continued, guides, texts, tree } from './tree.ts'
 
 const nodes = (...pairs: string[]): { id: string; parent: string }[] => pairs.map((p) => ({ id: p[0]!, parent: p.slice(1) }))
 
@@ -42,4 +42,10 @@ test('texts that only begin alike are two texts', () => {
   assert.equal(parents(part('x', 'a', 'answer', 40, 99)), ' p a p') // another answer
   assert.equal(parents(part('x', 'q', 'prompt', 95, 130), part('z', 'x', 'prompt', 92, 99)), ' p a a a')
   assert.equal(parents(part('x', 'gone', 'prompt', 40, 130)), ' p a ')
+})
+
+test('a line is drawn as far as its last branch', () => {
+  const said = guides([0, 1, 2, 2, 1, 0, 1].map((depth) => ({ depth }))).map((g) => g.map((x) => x[0]).join(''))
+  assert.deepEqual(said, ['', 'b', 'pb', 'pl', 'l', '', 'l'])
+  assert.deepEqual(guides([]), [])
 })

@@ -70,3 +70,24 @@ export function texts<T extends { id: string }>(rows: Row<T>[], alone: (of: T) =
   })
   return list
 }
+
+// A Guide is what is drawn before a row at one level of its depth: a line that passes by, a branch
+// from a line that goes on, the line's last branch, or nothing.
+export type Guide = 'pass' | 'branch' | 'last' | 'none'
+
+// guides returns what is drawn before each row of a tree, from the first level to the row's own.
+export function guides(rows: { depth: number }[]): Guide[][] {
+  const on: boolean[] = [] // by depth: a row further down hangs on the same line
+  return rows
+    .toReversed()
+    .map(({ depth }) => {
+      const drawn = Array.from({ length: depth }, (_, i): Guide => {
+        const more = on[i + 1] === true
+        return i + 1 === depth ? (more ? 'branch' : 'last') : more ? 'pass' : 'none'
+      })
+      on.length = depth
+      on[depth] = true
+      return drawn
+    })
+    .reverse()
+}

@@ -1,0 +1,104 @@
+package history
+
+import (
+	"context"
+	"time"
+
+	"tandem/app/control"
+	"tandem/storage"
+)
+
+// mostRuns is how many runs activity and insights look at, the newest ones.
+const mostRuns = 5000
+
+// Activity tells what was read and written in the last minutes. It implements server.Runs.
+func (h *History) Activity(ctx context.Context, minutes int) (control.Activity, error) {
+	now := time.Now()
+	a := newActivity(now, time.Duration(minutes)*time.Minute)
+	// A request that began before may have ended in that time.
+	runs, err := h.runsSince(ctx, a.From.Add(-time.Hour))
+	for _, r := range runs {
+		addActivity(&a, r)
+	}
+	return a, err
+}
+
+// newActivity returns intervals up to now without any tokens. There are 150 to 300 of them.
+func newActivity(now time.Time, length time.Duration) control.Activity {
+	step := 2 * time.Second
+	switch {
+	case length > 2*time.Hour:
+		step = 5 * time.Minute
+	case length > 10*time.Minute:
+		step = 15 * time.Second
+	}
+	// Intervals begin at whole multiples of their length, so that a bar does not change as time goes
+	// on.
+	end := now.Truncate(step).Add(step)
+	n := int(length / step)
+	return control.Activity{From: end.Add(-time.Duration(n) * step), Seconds: int(step / time.Second),
+		Read: make([]float64, n), Written: make([]float64, n)}
+}
+
+// addActivity adds the tokens of a run that has ended, spread over the time in which they were read
+// and written.
+func addActivity(a *control.Activity, r control.Run) {
+	if r.EndedAt.IsZero() || r.FirstTokenMS <= 0 {
+		return
+	}
+	first := r.StartedAt.Add(milliseconds(r.FirstTokenMS))
+	spread(a, a.Read, float64(r.PromptTokens-r.CachedTokens), first.Add(-milliseconds(r.PrefillMS)), first)
+	spread(a, a.Written, float64(r.CompletionTokens), first, r.StartedAt.Add(milliseconds(r.TotalMS)))
+}
+
+// spread adds tokens evenly from begin to end, in tokens a second.
+func spread(a *control.Activity, to []float64, tokens float64, begin, end time.Time) {
+	step := time.Duration(a.Seconds) * time.Second
+	length := max(end.Sub(begin), time.Millisecond)
+	for i := max(0, int(begin.Sub(a.From)/step)); i < len(to); i++ {
+		from := a.From.Add(time.Duration(i) * step)
+		if !from.Before(begin.Add(length)) {
+			return
+		}
+		part := later(from, begin)
+		share := earlier(from.Add(step), begin.Add(length)).Sub(part)
+		if share > 0 {
+			to[i] += tokens * float64(share) / float64(length) / float64(a.Seconds)
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+// runsSince returns the runs that began since a time, the newest first, mostRuns at most.
+func (h *History) runsSince(ctx context.Context, since time.Time) (list []control.Run, err error) {
+	f := storage.RunFilter{Since: since, Limit: storage.MaxRunsLimit}
+	for len(list) < mostRuns {
+		runs, next, err := h.db.Runs(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range runs {
+			list = append(list, control.Run(r))
+		}
+		if next == 0 {
+			return list, nil
+		}
+		f.Before = next
+	}
+	return list[:mostRuns], nil
+}

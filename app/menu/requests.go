@@ -1,0 +1,103 @@
+package menu
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"tandem/app/control"
+)
+
+// requests fills the rows of the requests in flight, the oldest first, and the text beside the icon.
+// If all of them have a row, no other row says what Tandem is doing.
+func (m *Menu) requests(v View) {
+	st := v.State
+	ids := make([]string, len(st.Active))
+	for i, a := range st.Active {
+		ids[i] = strconv.FormatInt(a.RunID, 10)
+		if i >= maxRequests {
+			continue
+		}
+		row := Requests + Slot(i)*requestRows
+		m.open(row, control.ClientName(a.Client)+": "+doing(a, v.Left[a.RunID]))
+		m.offer(row+ShowRun, "Show the Run", OpenWindow, "#/runs/"+ids[i])
+		m.offer(row+StopRun, "Stop", StopRuns, ids[i])
+	}
+	switch n := len(ids); {
+	case n == 1:
+		m.offer(StopAll, "Stop", StopRuns, ids[0])
+	case n > 1:
+		m.offer(StopAll, "Stop All", StopRuns, strings.Join(ids, " "))
+	}
+}
+
+// doing says what a request does, how far it is and how long it takes.
+func doing(a control.Active, left time.Duration) string {
+	switch {
+	case a.CompletionTokens > 0 && a.PerSecond > 0:
+		return fmt.Sprintf("writing, %.0f tokens/s", a.PerSecond)
+	case a.CompletionTokens > 0:
+		return "writing"
+	case a.PromptTokens == 0:
+		return "waiting"
+	case left > 0:
+		return fmt.Sprintf("reading %d %%, %s left", percent(a), roughly(left))
+	}
+	return fmt.Sprintf("reading %d %%", percent(a))
+}
+
+// percent returns how much of a prompt is read.
+func percent(a control.Active) int { return 100 * a.PromptDone / a.PromptTokens }
+
+// beside returns the text beside the icon: the speed of all requests, or how far the oldest one is
+// read while none writes.
+func beside(active []control.Active) string {
+	per := 0.0
+	for _, a := range active {
+		per += a.PerSecond
+	}
+	if per > 0 {
+		return fmt.Sprintf("%.0f t/s", per)
+	}
+	for _, a := range active {
+		if a.CompletionTokens == 0 && a.PromptTokens > 0 {
+			return fmt.Sprintf("%d %%", percent(a))
+		}
+	}
+	return ""
+}
+
+// leastReading is how long a prompt has to be read until its speed tells something.
+const leastReading = 500 * time.Millisecond
+
+// A Reading remembers by run id what was read of prompts when they were first seen. The zero Reading
+// is empty.
+type Reading map[int64]firstLook
+
+type firstLook struct {
+	at   time.Time
+	done int // tokens
+}
+
+// Left returns by run id how long the reading of each prompt goes on, by its speed so far. Requests
+// whose speed is not known yet are left out. It forgets the requests that have ended.
+func (r *Reading) Left(now time.Time, active []control.Active) map[int64]time.Duration {
+	next, left := Reading{}, map[int64]time.Duration{}
+	for _, a := range active {
+		if a.CompletionTokens > 0 || a.PromptTokens == 0 {
+			continue
+		}
+		first, seen := (*r)[a.RunID]
+		if !seen {
+			first = firstLook{now, a.PromptDone}
+		}
+		next[a.RunID] = first
+		took, read := now.Sub(first.at), a.PromptDone-first.done
+		if took >= leastReading && read > 0 {
+			left[a.RunID] = took * time.Duration(a.PromptTokens-a.PromptDone) / time.Duration(read)
+		}
+	}
+	*r = next
+	return left
+}

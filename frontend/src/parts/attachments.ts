@@ -1,0 +1,42 @@
+// A TextFile is a file whose text goes with a message.
+export interface TextFile {
+  name: string
+  text: string
+  tokens: number // of the model that answers; 0 = not known
+}
+
+// An Attached is what a message keeps of its files. Their texts stand in the message itself.
+export type Attached = Pick<TextFile, 'name' | 'tokens'>
+
+export const mostAttached = 900_000 // bytes of all files of a message; a message holds 1 MiB
+
+// sizeOf returns the bytes of a text.
+export const sizeOf = (text: string): number => new Blob([text]).size
+
+// textOf returns the text of a file. It throws why it is none.
+export function textOf(name: string, bytes: Uint8Array): string {
+  if (bytes.length > mostAttached) throw new Error(`${name} is too large: a message holds 900 kB of files.`)
+  let text = '\0'
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    // it is no text
+  }
+  if (text.includes('\0')) throw new Error(`${name} is not a text.`)
+  return text
+}
+
+// fence returns a fence that the text does not have.
+function fence(text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/^`{3,}/gm)].map(([ticks]) => ticks.length))
+  return '`'.repeat(longest + 1)
+}
+
+// attach puts files before the words of a message. Each stands below its name, as a block of code.
+export function attach(files: TextFile[], words: string): string {
+  const parts = files.map(({ name, text }) => {
+    const ticks = fence(text)
+    return `${name}:\n${ticks}\n${text}${text.endsWith('\n') ? '' : '\n'}${ticks}\n\n`
+  })
+  return parts.join('') + words
+}

@@ -1,0 +1,67 @@
+import type { Parted, Run } from '../api/types.ts'
+import { count, duration, number } from './format.ts'
+import { phasesOf, type Part } from './phases.ts'
+
+// partedOf returns where the prompt of a run parts from an earlier text, null if it does not or if
+// that is not kept.
+export function partedOf(r: Run): Parted | null {
+  return (r.parted as Parted | undefined) ?? null
+}
+
+// cause says in one sentence what a run took its time for.
+export function cause(r: Run): string {
+  const parts = phasesOf(r)
+  const most = parts.reduce<Part | null>((a, b) => (a && a.ms >= b.ms ? a : b), null)
+  if (!most) return `It took ${duration(r.total_ms)}.`
+  const took = `${duration(r.total_ms)}: ${duration(most.ms)} of it`
+  const read = r.prompt_tokens - r.cached_tokens
+  switch (most.phase) {
+    case 'queue':
+      return `${took} waiting for other requests.`
+    case 'load':
+      return `${took} to load the model.`
+    case 'restored':
+      return `${took} to load ${count(r.cached_tokens, 'token')} from checkpoints.`
+    case 'read':
+      return `${took} to read ${count(read, 'token')}${partedOf(r) && read > r.prompt_tokens / 2 ? ' again' : ''}.`
+    case 'written':
+      return `${took} to write ${count(r.completion_tokens, 'token')}.`
+  }
+}
+
+// compared says how a run differs from the one that its prompt parted from, phase by phase.
+export function compared(r: Run, other: Run): string {
+  const ms = (of: Run, phase: Part['phase']): number => phasesOf(of).find((p) => p.phase === phase)?.ms ?? 0
+  const names = [
+    ['queue', 'waiting'],
+    ['load', 'loading'],
+    ['restored', 'restoring'],
+    ['read', 'reading'],
+    ['written', 'writing'],
+  ] as const
+  const differs = names.map(([phase, name]) => ({ name, ms: ms(r, phase) - ms(other, phase) })).filter((p) => Math.abs(p.ms) >= 50)
+  const list = differs.map((p) => `${p.name} ${p.ms < 0 ? '−' : '+'}${duration(Math.abs(p.ms))}`).join(', ')
+  return `Run ${number(other.id)} took ${duration(other.total_ms)}${other.client === r.client ? ', from the same client' : ''}${list ? `. Here: ${list}` : ', as long in each phase'}.`
+}
+
+// An Advice is what would make runs like one faster, with the page where it is done.
+export interface Advice {
+  text: string
+  button?: string
+  href?: string
+}
+
+// adviceOf returns what to do about the time that a run took, null where nothing would help.
+export function adviceOf(r: Run): Advice | null {
+  const parts = phasesOf(r)
+  const most = parts.reduce<Part | null>((a, b) => (a && a.ms >= b.ms ? a : b), null)
+  const parted = partedOf(r)
+  if (most?.phase === 'load' && r.load_ms > 1000) return { text: 'Keep the model in memory: let it stay beside others, and for longer when it is idle.', button: 'Open Settings', href: '#/settings' }
+  if (most?.phase === 'queue') return { text: 'Other requests were answered first. Fewer at the same time, or a smaller model for one of the programs, would end the wait.' }
+  if (parted && r.prefill_ms > 1000) {
+    return parted.answer
+      ? { text: 'Have the program send earlier answers as they came. It, its chat template or a person changed one, so what follows was read again.' }
+      : { text: 'Have the program put what changes, such as the time, at the end of the prompt, or leave it out. All before that place comes from a checkpoint then.' }
+  }
+  return null
+}

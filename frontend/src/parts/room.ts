@@ -1,0 +1,28 @@
+// How much of the model's context a chat takes.
+import type { Timings } from '../api/answer.ts'
+import type { Active } from '../api/types.ts'
+import { number } from './format.ts'
+
+// A Room is the context of a model with what a chat takes of it, in tokens.
+export interface Room {
+  used: number
+  ready: number // of these, came from a checkpoint
+  length: number // of the context; 0 = not known
+}
+
+// roomOf returns the room by the last finished answer, or by the one that grows.
+export function roomOf(last: Timings | undefined, growing: Active | undefined, length: number): Room {
+  const ready = last?.cache_n ?? 0
+  const used = last ? last.cache_n + last.prompt_n + last.predicted_n : 0
+  if (!growing || growing.prompt_tokens === 0) return { used, ready, length }
+  return { used: growing.prompt_tokens + growing.completion_tokens, ready: Math.min(ready, growing.prompt_tokens), length }
+}
+
+// short writes a number of tokens in three or four letters.
+export const short = (n: number): string => (n < 1000 ? String(n) : n < 9950 ? `${(n / 1000).toFixed(1)}k` : `${Math.round(n / 1000)}k`)
+
+// sentence says a room in words.
+export function sentence({ used, ready, length }: Room): string {
+  const parts = [`${number(ready)} tokens came from a checkpoint`, `${number(used - ready)} are new`, ...(length > 0 ? [`${number(Math.max(0, length - used))} are left`] : [])]
+  return parts.join(', ')
+}

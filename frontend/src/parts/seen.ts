@@ -1,0 +1,16 @@
+import type { Connection, SeenClient } from '../api/types.ts'
+import { clientOf, type Client } from './clients.ts'
+
+// The agents of programs whose id says something else.
+const agents: Record<string, string> = { claude: 'claude-code', javascript: 'node' }
+
+// programOf returns a program of the page as the history has it.
+export const programOf = (id: string): Client => clientOf(agents[id] ?? id)
+
+// seenAt returns when a program asked last, or nothing where it never did. A key may have the
+// program's name at its beginning.
+export function seenAt(of: Pick<Connection, 'id' | 'name'>, seen: SeenClient[]): string {
+  const name = programOf(of.id).name.toLowerCase()
+  const own = seen.filter(({ client }) => clientOf(client).name.toLowerCase() === name || client.toLowerCase().startsWith(`${of.name.toLowerCase()} `))
+  return own.map((s) => s.at).sort().at(-1) ?? ''
+}

@@ -1,0 +1,243 @@
+// Files, presets, exports, branches and pins: what a person does with a chat beside talking.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { after, before, test } from 'node:test'
+
+import { launch, shot, sound } from './browser.mjs'
+import { act, asking, chat, given, healthy, options, playground, short, talk, until } from './playground.mjs'
+
+let browser
+
+before(async () => {
+  browser = await launch()
+})
+after(() => browser.close())
+
+// more chooses an action of the last answer.
+async function more(page, name) {
+  await page.getByRole('button', { name: 'More for this answer' }).last().click()
+  await page.getByRole('button', { name, exact: true }).click()
+}
+
+test('a text file goes with a message, and stands there as a chip', async () => {
+  const { context, page, problems } = await playground(browser)
+  await short(page, 4)
+  await chat(page)
+  const files = page.locator('input[type=file]')
+  await files.setInputFiles({ name: 'photo.png', mimeType: 'image/png', buffer: Buffer.from([0x89, 0x50, 0xff, 0]) })
+  await page.getByRole('alert').getByText('photo.png is not a text.').waitFor()
+  await files.setInputFiles([
+    { name: 'worker.go', mimeType: 'text/plain', buffer: Buffer.from('package worker\n') },
+    { name: 'notes.md', mimeType: 'text/plain', buffer: Buffer.from('# Notes\n') },
+  ])
+  assert.equal(await page.getByRole('alert').count(), 0)
+  const chips = page.locator('.composer').getByRole('list', { name: 'Files' }).getByRole('listitem')
+  await chips.filter({ hasText: /worker\.go\d+ tokens/ }).waitFor()
+  await page.getByRole('button', { name: 'Take notes.md away' }).click()
+  assert.equal(await chips.count(), 1)
+  await sound(page, 'attached', [760, 1280])
+  const asked = page.waitForRequest('**/v1/chat/completions')
+  await talk(page, 'What is in it?')
+  const [{ content }] = (await asked).postDataJSON().messages
+  assert.equal(content, 'worker.go:\n```\npackage worker\n```\n\nWhat is in it?')
+  assert.equal(await chips.count(), 0)
+  await page.locator('.chats').getByText('What is in it?').waitFor()
+
+  // After a reload the chip is still there. The words can be edited, and the file goes again.
+  await page.reload()
+  const message = page.locator('.chat > li.user')
+  await message.getByRole('list', { name: 'Files' }).getByText('worker.go').waitFor()
+  assert.equal(await message.locator('.said').textContent(), 'What is in it?')
+  await page.getByRole('button', { name: 'Edit the message' }).click()
+  assert.equal(await page.getByRole('textbox', { name: 'Edit the message' }).inputValue(), 'What is in it?')
+  await page.getByRole('textbox', { name: 'Edit the message' }).fill('And why?')
+  await short(page, 4)
+  const again = page.waitForRequest('**/v1/chat/completions')
+  await page.getByRole('textbox', { name: 'Edit the message' }).press('Enter')
+  assert.equal((await again).postDataJSON().messages[0].content, 'worker.go:\n```\npackage worker\n```\n\nAnd why?')
+  await page.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 60_000 })
+  await healthy(page, problems)
+  await context.close()
+})
+
+test('instructions are kept as a preset, for other chats too', async () => {
+  const { context, page, problems } = await playground(browser)
+  await chat(page)
+  await options(page)
+  await page.getByLabel('System prompt').fill('You review Go. Be brief.')
+  const pill = page.locator('.composer .presets > button')
+  await pill.getByText('Own instructions').waitFor()
+  await pill.click()
+  await page.getByLabel('Name of the preset').fill('Go reviewer')
+  await page.getByLabel('Name of the preset').press('Enter')
+  await pill.getByText('Go reviewer').waitFor()
+  await sound(page, 'options', [760, 1000, 1280])
+
+  await page.reload()
+  await page.getByText('Demo model: completes code only.').waitFor()
+  await chat(page).catch(() => {})
+  await page.getByRole('button', { name: 'New chat' }).click()
+  await pill.getByText('No instructions').waitFor()
+  await pill.click()
+  await page.getByRole('button', { name: 'Go reviewer', exact: true }).click()
+  await short(page, 4)
+  const asked = page.waitForRequest('**/v1/chat/completions')
+  await talk(page, 'Hello.')
+  assert.deepEqual((await asked).postDataJSON().messages[0], { role: 'system', content: 'You review Go. Be brief.' })
+  await pill.click()
+  await page.getByRole('button', { name: 'Delete the preset Go reviewer' }).click()
+  await page.getByRole('group', { name: 'Presets of instructions' }).getByRole('button', { name: 'Go reviewer', exact: true }).waitFor({ state: 'detached' })
+  await page.keyboard.press('Escape')
+  await pill.getByText('Own instructions').waitFor()
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('options go with a request, and stay with the chat', async () => {
+  const { context, page, problems } = await playground(browser)
+  await chat(page)
+  await options(page)
+  await page.getByLabel('Top-p').fill('0.5')
+  await page.getByLabel('Tokens at most').fill('4')
+  await page.getByLabel('Thinking').selectOption('off')
+  await page.getByLabel('Draft ahead').uncheck()
+  const asked = page.waitForRequest('**/v1/chat/completions')
+  await talk(page, 'Hello.')
+  const { top_p, max_tokens, reasoning_effort, speculation } = (await asked).postDataJSON()
+  assert.deepEqual({ top_p, max_tokens, reasoning_effort, speculation }, { top_p: 0.5, max_tokens: 4, reasoning_effort: 'none', speculation: { drafter: 'none' } })
+  // The ring and the panel tell how much of the context is taken.
+  await page.getByRole('button', { name: /^\d+ of [\d.]+k tokens of the context are used$/ }).waitFor()
+  await page.locator('.panel').getByText(/came from a checkpoint, \d+ are new, [\d,]+ are left/).waitFor()
+  await page.reload()
+  await options(page)
+  assert.equal(await page.getByLabel('Top-p').inputValue(), '0.5')
+  assert.equal(await page.getByLabel('Thinking').inputValue(), 'none')
+  assert.equal(await page.getByLabel('Draft ahead').isChecked(), false)
+  await healthy(page, problems)
+  await context.close()
+})
+
+test('a chat leaves the window as Markdown, JSON and curl', async () => {
+  const { context, page, problems } = await playground(browser)
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await (await given(page, '/v1/chat/completions', 'It is **so**.'))()
+  await chat(page)
+  await talk(page, "Why isn't it?")
+  const clip = async (name) => {
+    await page.getByRole('button', { name: 'Export the chat' }).click()
+    await page.getByRole('button', { name, exact: true }).click()
+    await page.getByText('Copied').first().waitFor()
+    return page.evaluate(() => navigator.clipboard.readText())
+  }
+  assert.equal(await clip('Copy as Markdown'), "# Why isn't it?\n\n**You**\n\nWhy isn't it?\n\n**pocket**\n\nIt is **so**.\n")
+  const { messages } = JSON.parse(await clip('Copy as JSON'))
+  assert.deepEqual(messages.map((m) => [m.role, m.content]), [['user', "Why isn't it?"], ['assistant', 'It is **so**.']])
+  assert.match(await clip('Copy as curl'), /^curl http:\/\/127\.0\.0\.1:\d+\/v1\/chat\/completions .*Why isn'\\''t it\?/s)
+  const saved = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Export the chat' }).click()
+  await page.getByRole('button', { name: 'Save as Markdown' }).click()
+  const file = await saved
+  assert.equal(file.suggestedFilename(), 'Why-isn-t-it.md')
+  assert.match(readFileSync(await file.path(), 'utf8'), /It is \*\*so\*\*\./)
+  await more(page, 'Copy as curl')
+  await until('command', async () => (await page.evaluate(() => navigator.clipboard.readText())).startsWith('curl '))
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('an answer branches into a new chat, and is deleted with what follows', async () => {
+  const { context, page, problems, ask } = await playground(browser)
+  await (await given(page, '/v1/chat/completions', 'Yes.'))()
+  await chat(page)
+  const title = `Branch of ${Date.now()}?`
+  await talk(page, title)
+  await talk(page, 'And two?')
+  const first = page.url()
+  await page.getByRole('button', { name: 'More for this answer' }).first().click()
+  await page.getByRole('button', { name: 'Branch into a new chat' }).click()
+  await until('other chat', () => /\/\d+$/.test(page.url()) && page.url() !== first)
+  assert.deepEqual(await page.locator('.said').allTextContents(), [title])
+  await talk(page, 'And three?')
+  const id = page.url().split('/').at(-1)
+  assert.deepEqual((await ask(`/app/chats/${id}`)).messages.map((m) => m.content), [title, 'Yes.', 'And three?', 'Yes.'])
+
+  await page.getByRole('button', { name: 'More for this answer' }).first().click()
+  await page.getByRole('button', { name: 'Delete from here on…' }).click()
+  await page.getByRole('dialog').getByText('The answer is deleted with all that follows it').waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await until('shorter chat', async () => (await page.locator('.chat > li').count()) === 1)
+  assert.deepEqual((await ask(`/app/chats/${id}`)).messages.map((m) => m.content), [title])
+  await page.getByRole('button', { name: 'Answer', exact: true }).waitFor()
+  // The first chat still has all.
+  assert.equal((await ask(`/app/chats/${first.split('/').at(-1)}`)).messages.length, 4)
+  await healthy(page, problems)
+  await context.close()
+})
+
+test('a pinned chat stands before all others', async () => {
+  const { context, page, problems } = await playground(browser)
+  await (await given(page, '/v1/chat/completions', 'Yes.'))()
+  await chat(page)
+  const titles = ['Older', 'Newer'].map((name) => `${name} ${Date.now()}`)
+  for (const title of titles) {
+    await talk(page, title)
+    await page.getByRole('button', { name: 'New chat' }).click()
+  }
+  const list = page.locator('.chats .list')
+  await act(page, titles[0], 'Pin')
+  await list.getByRole('heading', { name: 'Pinned' }).waitFor()
+  await until('pin', async () => (await list.locator('li a').first().textContent())?.includes(titles[0]))
+  await shot(page, 'pinned')
+  await page.reload()
+  await list.getByRole('heading', { name: 'Pinned' }).waitFor()
+  await act(page, titles[0], 'Unpin')
+  await list.getByRole('heading', { name: 'Pinned' }).waitFor({ state: 'detached' })
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('a chat opens at its end, with the composer in view, and does not move under a reader', async () => {
+  const { context, page, problems } = await playground(browser)
+  const long = Array.from({ length: 60 }, (_, i) => `Line ${i} of the answer.`).join('\n\n')
+  const lift = await given(page, '/v1/chat/completions', long)
+  lift()
+  await chat(page)
+  for (const text of ['One?', 'Two?', 'Three?', 'Four?', 'Five?', 'Six?', 'Seven?', 'Eight?']) await talk(page, text)
+  const url = page.url()
+  const down = () => page.evaluate(() => {
+    const { scrollHeight, scrollTop, clientHeight } = document.getElementById('pane')
+    return { from: scrollTop, left: scrollHeight - scrollTop - clientHeight }
+  })
+  for (const [width, height] of [[1280, 800], [1440, 900], [1000, 700]]) {
+    await page.setViewportSize({ width, height })
+    await page.getByRole('button', { name: 'New chat' }).click()
+    await page.goto(url)
+    await until('all messages', async () => (await page.locator('.chat > li').count()) === 16)
+    assert.ok((await down()).left < 2, `at ${width} the end is ${(await down()).left} px below`)
+    const composer = await page.locator('.composer').boundingBox()
+    assert.ok(composer.y > 0 && composer.y + composer.height <= height, `at ${width} the composer is out of view`)
+  }
+  // Who reads above stays there, while an answer grows. A button leads to the end.
+  await page.unroute('**/v1/chat/completions')
+  await asking(page, { ignore_eos: true, max_tokens: 2000 })
+  await page.getByLabel('Message', { exact: true }).fill('Nine?')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  await page.getByText(/\d tokens\/s/).waitFor({ timeout: 60_000 })
+  await page.mouse.move(600, 300)
+  await page.mouse.wheel(0, -2000)
+  const up = await until('page at rest', async () => {
+    const { from } = await down()
+    await page.waitForTimeout(500)
+    return from === (await down()).from && from
+  })
+  const before = (await down()).left
+  await until('more of the answer', async () => (await down()).left > before)
+  assert.equal((await down()).from, up)
+  await page.getByRole('button', { name: 'Latest' }).click()
+  await until('end', async () => (await down()).left < 60)
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Send' }).waitFor()
+  assert.deepEqual(problems, [])
+  await context.close()
+})

@@ -1,0 +1,151 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// A Thought is what a model thought before an answer. It is sealed, and its key is made of the
+// conversation. So it adds nothing for a reader who does not have that.
+type Thought struct {
+	Owner   int64  // id of the key of the request; 0 = none
+	Model   string // that thought it
+	History string // hash of the conversation up to the answer, with it
+	Run     int64  // that generated it; the thought is deleted with it
+	Tokens  int    // of the thought
+	Sealed  []byte // only who knows the conversation can open it
+}
+
+// Limits of thoughts.
+const (
+	ThoughtsKept     = 30 * 24 * time.Hour // after the last use
+	MaxThoughts      = 32 << 20            // bytes of all; those unused for longest are deleted
+	MaxThought       = 1 << 20             // bytes of one; a longer one is not stored
+	thoughtUsedEvery = time.Hour           // between two notes of a use
+
+	// trimmedThoughts are the bytes that are left when there were too many. A trim looks at all
+	// thoughts, and an answer waits for it, so it comes seldom.
+	trimmedThoughts = MaxThoughts / 8 * 7
+)
+
+// trimThoughts deletes the thoughts unused for longest, beyond so many bytes. It reads no thought.
+const trimThoughts = `DELETE FROM thoughts WHERE rowid IN (SELECT rowid FROM
+	(SELECT rowid, sum(bytes) OVER (ORDER BY used_at DESC, rowid DESC) AS newer FROM thoughts) WHERE newer > ?)`
+
+// AddThought stores a thought in place of an earlier one of the same history. The ones unused for
+// longest are deleted beyond MaxThoughts. Errors: [NotFound] if the key of its owner was deleted, or
+// if its run was forgotten; [Invalid] beyond MaxThought.
+func (db *DB) AddThought(ctx context.Context, t Thought) error {
+	const op = "keep a thought"
+	if len(t.Sealed) > MaxThought {
+		return &Error{Code: Invalid, Op: op,
+			Message: fmt.Sprintf("it has %d bytes; %d are kept", len(t.Sealed), MaxThought)}
+	}
+	err := db.update(ctx, func(tx *sql.Tx) error {
+		if err := refuseForgotten(ctx, tx, op, t.Run); err != nil {
+			return err
+		}
+		var owned bool
+		if err := tx.QueryRowContext(ctx,
+			"SELECT ? = 0 OR EXISTS (SELECT 1 FROM keys WHERE id = ?)", t.Owner,
+			t.Owner).Scan(&owned); err != nil {
+			return err
+		}
+		if !owned {
+			return &Error{Code: NotFound, Op: op, Message: "its key was deleted"}
+		}
+		if _, err := tx.ExecContext(ctx,
+			"INSERT OR REPLACE INTO thoughts (owner, model, history, run, tokens, sealed, bytes, used_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			t.Owner, t.Model, t.History, t.Run, t.Tokens, t.Sealed, len(t.Sealed),
+			stamp(db.clock())); err != nil {
+			return err
+		}
+		var all int64
+		if err := tx.QueryRowContext(ctx, "SELECT sum(bytes) FROM thoughts").Scan(&all); err != nil ||
+			all <= MaxThoughts {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, trimThoughts, trimmedThoughts)
+		return err
+	})
+	return db.wrap(op, err)
+}
+
+// Thoughts returns the owner's thoughts of a model before the answers that end these histories, in
+// no particular order. Histories without one are left out. It notes that they are used.
+func (db *DB) Thoughts(ctx context.Context, owner int64, model string,
+	histories []string) ([]Thought, error) {
+	const op = "find thoughts"
+	names, err := json.Marshal(histories)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.r.QueryContext(ctx,
+		`SELECT owner, model, history, run, tokens, sealed, used_at FROM thoughts
+		WHERE owner = ? AND model = ? AND used_at >= ? AND history IN (SELECT value FROM json_each(?))`,
+		owner, model, stamp(db.clock().Add(-ThoughtsKept)), string(names))
+	if err != nil {
+		return nil, db.wrap(op, err)
+	}
+	defer rows.Close()
+	var list []Thought
+	first := db.clock()
+	for rows.Next() {
+		var t Thought
+		var used time.Time
+		if err := rows.Scan(&t.Owner, &t.Model, &t.History, &t.Run, &t.Tokens, &t.Sealed,
+			(*stamp)(&used)); err != nil {
+			return nil, db.wrap(op, err)
+		}
+		if list = append(list, t); used.Before(first) {
+			first = used
+		}
+	}
+	if err := rows.Err(); err != nil || db.clock().Sub(first) < thoughtUsedEvery {
+		return list, db.wrap(op, err)
+	}
+	_, err = db.exec(ctx,
+		"UPDATE thoughts SET used_at = ? WHERE owner = ? AND model = ? AND history IN (SELECT value FROM json_each(?))",
+		stamp(db.clock()), owner, model, string(names))
+	return list, db.wrap(op, err)
+}
+
+// DropThoughts deletes all thoughts, and the copies of the database. Error: [ReadOnly] if a copy
+// cannot be removed, and then nothing is deleted.
+func (db *DB) DropThoughts(ctx context.Context) error {
+	return db.dropThoughts(ctx, "DELETE FROM thoughts")
+}
+
+// DropThoughtsOf is DropThoughts for one owner.
+func (db *DB) DropThoughtsOf(ctx context.Context, owner int64) error {
+	return db.dropThoughts(ctx, "DELETE FROM thoughts WHERE owner = ?", owner)
+}
+
+func (db *DB) dropThoughts(ctx context.Context, statement string, args ...any) error {
+	const op = "delete thoughts"
+	err := db.update(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, statement, args...); err != nil {
+			return err
+		}
+		return db.removeCopies(op)
+	})
+	if err == nil {
+		db.purge()
+	}
+	return db.wrap(op, err)
+}
+
+// SweepThoughts deletes the thoughts that were not used for ThoughtsKept, and returns how many.
+func (db *DB) SweepThoughts(ctx context.Context) (int64, error) {
+	const op = "sweep thoughts"
+	res, err := db.exec(ctx, "DELETE FROM thoughts WHERE used_at < ?",
+		stamp(db.clock().Add(-ThoughtsKept)))
+	if err != nil {
+		return 0, db.wrap(op, err)
+	}
+	n, err := res.RowsAffected()
+	return n, db.wrap(op, err)
+}
