@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tandem/app/api"
+	"tandem/app/control"
 	"tandem/app/dialect"
 	"tandem/app/wire"
 )
@@ -54,7 +55,7 @@ func readMessageTools(f *wire.Fields) (b api.Toolbox) {
 	b.Forced = mode == "any" || mode == useTool
 	switch mode {
 	case "":
-		o.Fail("type", "is missing; it is one of %q.", toolUses)
+		o.Fail("type", "is missing; it must be %s.", control.Words(toolUses))
 	case "none":
 		return api.Toolbox{}
 	case useTool:

@@ -35,7 +35,7 @@ func ReadFormat(o *wire.Fields, schema func(*wire.Fields) *model.Grammar) *model
 	case "grammar":
 		return readGrammar(o)
 	default:
-		o.Fail("type", "is one of %q, not %q.", o.Choices("type"), wire.Clip(t))
+		o.Fail("type", "must be %s, not %q.", control.Words(o.Choices("type")), wire.Clip(t))
 	}
 	return nil
 }
@@ -222,7 +222,8 @@ func readGrammar(f *wire.Fields) *model.Grammar {
 	case "regex":
 		return &model.Grammar{Regex: text}
 	default:
-		o.Fail("syntax", "is one of %q, not %q.", o.Choices("syntax"), wire.Clip(syntax))
+		o.Fail("syntax", "must be %s, not %q.", control.Words(o.Choices("syntax")),
+			wire.Clip(syntax))
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
-	"strings"
 
 	"tandem/app/control"
 	"tandem/app/wire"
@@ -28,8 +27,7 @@ func ReadMessage(m *wire.Fields) Message {
 	m.As(ChatMessageShape)
 	role := m.String("role")
 	if roles := m.Choices("role"); m.Err == nil && !slices.Contains(roles, role) {
-		words := control.Word(strings.Join(roles, ", "))
-		m.Fail("role", "is one of %s, not %q.", words, wire.Clip(role))
+		m.Fail("role", "must be %s, not %q.", control.Words(roles), wire.Clip(role))
 	}
 	switch role {
 	case "developer":

@@ -67,8 +67,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // is never text of a request.
 type Word string
 
-// Words are several operands of Errorf that the history may keep.
+// Words are the choices that a message lists: "a, b or c". The history may keep them.
 type Words []string
+
+func (w Words) String() string { return enumerate(w, "or") }
 
 // Plain builds an Error whose whole message the history may keep.
 func Plain(code Code, message string) *Error {

@@ -35,7 +35,7 @@ func (p Pressure) Told() Pressure {
 	list := []string{"This machine has been short of memory since " + p.clock() + "."}
 	if len(p.Unloaded) > 0 {
 		list = append(list, fmt.Sprintf("Tandem unloaded %s%s. The next request loads %s again.",
-			enumerate(p.Unloaded), amount(p.FreedBytes), it(len(p.Unloaded))))
+			enumerate(p.Unloaded, "and"), amount(p.FreedBytes), it(len(p.Unloaded))))
 	}
 	if p.CheckpointBytes > 0 {
 		list = append(list, fmt.Sprintf("Tandem took %s of checkpoints out of memory. What is on disk stays.",
@@ -70,15 +70,6 @@ func amount(bytes int64) string {
 		return ""
 	}
 	return " (" + MemorySize(bytes) + ")"
-}
-
-// enumerate lists names as a sentence does: "a, b and c".
-func enumerate(names []string) string {
-	last := len(names) - 1
-	if last == 0 {
-		return names[0]
-	}
-	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 func it(n int) string {

@@ -14,6 +14,15 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
+// enumerate lists names as a sentence does, with a word before the last one: "a, b and c".
+func enumerate(names []string, word string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " " + word + " " + names[last]
+}
+
 // Printable replaces the runes that would move a terminal's cursor or turn a line around, because
 // clients and models may be named by anyone.
 func Printable(text string) string {

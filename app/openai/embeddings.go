@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"tandem/app/api"
+	"tandem/app/control"
 	"tandem/app/model"
 	"tandem/app/wire"
 )
@@ -25,8 +26,8 @@ func readEmbeddings(f *wire.Fields) (api.ReadRequest, error) {
 	case "base64":
 		e.base64 = true
 	default:
-		f.Fail("encoding_format", "is one of %q, not %q.", f.Choices("encoding_format"),
-			wire.Clip(format))
+		f.Fail("encoding_format", "must be %s, not %q.",
+			control.Words(f.Choices("encoding_format")), wire.Clip(format))
 	}
 	if n := f.Whole("dimensions"); n != nil {
 		e.Dimensions = *n

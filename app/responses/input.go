@@ -50,8 +50,7 @@ func itemType(f *wire.Fields) string {
 func (c *responseRequest) addMessage(f *wire.Fields) {
 	role := f.String("role")
 	if roles := f.Choices("role"); f.Err == nil && !slices.Contains(roles, role) {
-		words := control.Word(strings.Join(roles, ", "))
-		f.Fail("role", "is one of %s, not %q.", words, wire.Clip(role))
+		f.Fail("role", "must be %s, not %q.", control.Words(roles), wire.Clip(role))
 	}
 	if role == "assistant" {
 		think := func(text string) {

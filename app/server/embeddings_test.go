@@ -153,7 +153,7 @@ func TestBadEmbeddingOrRerankIsRefused(t *testing.T) {
 		{control.KindEmbedding, embed(`"input":"` + strings.Repeat(long, 10) + `"`), "input", "64 tokens. However, you requested at least 128 tokens"},
 		{control.KindEmbedding, embed(`"input":[` + strings.Repeat("1,", 64) + `1]`), "input", "64 tokens. However, you requested 65 tokens"},
 		{control.KindEmbedding, embed(`"input":"slow!"`), "", "too long"},
-		{control.KindEmbedding, embed(`"input":"x","encoding_format":"int8"`), "encoding_format", "one of"},
+		{control.KindEmbedding, embed(`"input":"x","encoding_format":"int8"`), "encoding_format", "must be float or base64"},
 		{control.KindEmbedding, embed(`"input":"x","encoding_format":7`), "encoding_format", "string"},
 		{control.KindEmbedding, embed(`"input":"x","dimensions":0`), "dimensions", "at least 1"},
 		{control.KindEmbedding, embed(`"input":"x","dimensions":5`), "dimensions", "embeddings of acme/coder have 4"},

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"tandem/app/api"
@@ -71,8 +70,8 @@ func (q *runQuery) readAddress(r *http.Request) error {
 	q.Slow = query.Get("slow") == "true"
 	q.Sort, q.Up = query.Get("sort"), query.Get("up") == "true"
 	if q.Sort != "" && !slices.Contains(control.RunOrders, q.Sort) {
-		return wire.Invalid("sort", "sort must be one of %s, not %q.",
-			strings.Join(control.RunOrders, ", "), wire.Clip(q.Sort))
+		return wire.Invalid("sort", "sort must be %s, not %q.", control.Words(control.RunOrders),
+			wire.Clip(q.Sort))
 	}
 	return nil
 }

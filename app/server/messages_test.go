@@ -150,7 +150,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 		`"max_tokens":1,"messages":[]`:    "messages must be a list of at least one message",
 		`"max_tokens":1,"messages":["x"]`: "messages[0] is not a valid JSON object",
 		`"max_tokens":1,"messages":[{"content":"x"}]`:                                                                                   "messages[0].role is missing",
-		`"max_tokens":1,"messages":[{"role":"tool","content":"x"}]`:                                                                     "messages[0].role is one of",
+		`"max_tokens":1,"messages":[{"role":"tool","content":"x"}]`:                                                                     "messages[0].role must be user",
 		`"max_tokens":1,"messages":[{"role":"user"}]`:                                                                                   "messages[0].content is missing",
 		`"max_tokens":1,"messages":[{"role":"user","content":7}]`:                                                                       "messages[0].content must be a string or a list of parts",
 		`"max_tokens":1,"messages":[{"role":"user","content":[{"title":"x"}]}]`:                                                         "messages[0].content[0].type is missing",
@@ -183,7 +183,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 		`"max_tokens":1,"tool_choice":{},` +
 			deep: "tool_choice.type is missing",
 		`"max_tokens":1,"tool_choice":{"type":"all"},` +
-			deep: "tool_choice.type is one of",
+			deep: "tool_choice.type must be auto",
 		`"max_tokens":1,` + looks + `,"tool_choice":{"type":"tool","name":"web_search"},` +
 			deep: `tool_choice names "web_search", which is not in tools`,
 		`"max_tokens":1,"output_config":{"format":{"type":"xml"}},` +

@@ -31,7 +31,7 @@ func TestOllamaMistakeNamesItsField(t *testing.T) {
 		{gen, `{"model":"tandem","prompt":"x","raw":true,"system":"s"}`, "system cannot"},
 		{gen, `{"model":"tandem","prompt":"x","format":"yaml"}`, "format must be"},
 		{gen, `{"model":"tandem","prompt":"x","format":{"required":["impossible"]}}`, "refuses"},
-		{gen, `{"model":"tandem","prompt":"x","think":"deeply"}`, "think is one of"},
+		{gen, `{"model":"tandem","prompt":"x","think":"deeply"}`, "think must be "},
 		{gen, `{"model":"tandem","prompt":"x","think":3}`, "think must be"},
 		{gen, `{"model":"tandem","prompt":"x","keep_alive":"soon"}`, "keep_alive must be"},
 		{gen, `{"model":"tandem","prompt":"x","keep_alive":[]}`, "keep_alive must be"},

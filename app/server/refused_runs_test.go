@@ -111,15 +111,15 @@ func TestRefusalKeepsItsSentence(t *testing.T) {
 		{"/v1/completions", `{"model":"tandem","prompt":"secret secret secret secret secret secret secret secret secret secret"}`,
 			"This model's maximum context length is 64 tokens. However, you requested 70 tokens in the prompt. Please shorten it."},
 		{"/v1/completions", `{"model":"tandem","prompt":"secret","speculation":{"drafter":"secret"}}`,
-			`speculation.drafter is one of ["auto" "none" "dflash" "dspark" "ngram" "memory" "prediction" "model" "mtp"], not ….`},
+			`speculation.drafter must be auto, none, dflash, dspark, ngram, memory, prediction, model or mtp, not ….`},
 		{"/v1/completions", `{"model":"tandem","prompt":"secret","logit_bias":{"secret":1}}`, "logit_bias must map token ids to numbers; … is no token id."},
 		{"/v1/chat/completions",
 			`{"model":"tandem","messages":[{"role":"secret","content":"secret"}]}`,
-			"messages[0].role is one of system, developer, user, assistant, tool, function, not …."},
+			"messages[0].role must be system, developer, user, assistant, tool or function, not …."},
 		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":[{"type":"secret"}]}]}`, "messages[0].content[0].type cannot be … here: such a part has no text."},
 		{"/v1/chat/completions",
 			`{"model":"tandem","messages":[{"role":"user","content":"secret"}],"reasoning_effort":"secret"}`,
-			`reasoning_effort is one of ["none" "minimal" "low" "medium" "high" "xhigh" "max"], not ….`},
+			`reasoning_effort must be none, minimal, low, medium, high, xhigh or max, not ….`},
 		{"/v1/embeddings", `{"model":"tandem","input":"secret"}`, ""},
 	} {
 		fake := newFake()

@@ -72,7 +72,7 @@ func TestChoiceWithoutNameIsRefused(t *testing.T) {
 			`{"type":"function","name":"stay"}`:              `tool_choice names \"stay\"`,
 			`{"type":"allowed_tools","tools":"go"}`:          "tool_choice.tools must be a list",
 			`{"type":"function","function":"go"}`:            "tool_choice.function is not a valid JSON object",
-			`{"type":"allowed_tools","mode":"x","tools":[]}`: "tool_choice.mode is one of",
+			`{"type":"allowed_tools","mode":"x","tools":[]}`: "tool_choice.mode must be ",
 		} {
 			w := postTo(t, New(speaking("ok").services(), Options{}), path, "application/json",
 				fmt.Sprintf(formBodies[path], tools+choice))

@@ -53,7 +53,7 @@ func TestDecodeNamesTheFieldThatIsWrong(t *testing.T) {
 		`{"name":7,"keep":true}`:                   "name must be a string.",
 		`{"name":"m","keep":1}`:                    "keep must be true or false.",
 		`{"name":"m","keep":true,"kind":"x"}`:      `kind must be "chat" or "code", not "x".`,
-		`{"name":"m","keep":true,"rule":"x"}`:      `rule is one of ["coupled" "rejection"], not "x".`,
+		`{"name":"m","keep":true,"rule":"x"}`:      `rule must be coupled or rejection, not "x".`,
 		`{"name":"m","keep":true,"port":0}`:        "port must lie between 1 and 65535, not 0.",
 		`{"name":"m","keep":true,"heat":2}`:        "heat must lie between 0 and 1, not 2.",
 		`{"name":"m","keep":true,"depth":32}`:      "depth must lie between 0 and 31, not 32.",

@@ -251,7 +251,7 @@ func (f *Fields) Take(o *Fields) {
 func (f *Fields) OneOf(key string, known []string) string {
 	v := f.String(key)
 	if f.Err == nil && v != "" && !slices.Contains(known, v) {
-		f.Fail(key, "is one of %q, not %q.", control.Words(known), Clip(v))
+		f.Fail(key, "must be %s, not %q.", control.Words(known), Clip(v))
 	}
 	return v
 }

@@ -20,7 +20,7 @@ func TestReadersTakeBoundsAndWordsFromTheShape(t *testing.T) {
 		`{"milk":{"fat":1}}`:        "",
 		`{"size":4}`:                "size must lie between 1 and 3, not 4.",
 		`{"heat":-1}`:               "heat must lie between 0 and 100, not -1.",
-		`{"milk":"soy"}`:            `milk is one of ["oat" "cow"], not "soy".`,
+		`{"milk":"soy"}`:            `milk must be oat or cow, not "soy".`,
 		`{"milk":{"fat":10}}`:       "milk.fat must lie between 0 and 9, not 10.",
 		`{"extras":[{"grams":51}]}`: "extras[0].grams must lie between 0 and 50, not 51.",
 	} {
@@ -100,7 +100,7 @@ func TestWordsOfAllAlternativesCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `list[0].kind is one of ["a" "b" "c" "d"], not "e".`
+	const want = `list[0].kind must be a, b, c or d, not "e".`
 	if one.Word("kind"); one.Err == nil || one.Err.Error() != want {
 		t.Errorf("%v, want %s", one.Err, want)
 	}

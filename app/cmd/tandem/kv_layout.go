@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"tandem/app"
 	"tandem/app/control"
@@ -26,8 +25,8 @@ func (k *kvLayoutFlag) add(f *flag.FlagSet) {
 func (k *kvLayoutFlag) check(given map[string]bool) string {
 	switch {
 	case given["kv-layout"] && !slices.Contains(control.KVLayouts, k.layout):
-		return fmt.Sprintf("--kv-layout must be one of %s, not %q",
-			strings.Join(control.KVLayouts, ", "), k.layout)
+		return fmt.Sprintf("--kv-layout must be %s, not %q", control.Words(control.KVLayouts),
+			k.layout)
 	case given["f-theta"] && k.fTheta == "":
 		return "--f-theta is empty; give it a folder, or leave it out for the one beside the drafter"
 	case given["f-theta"] && k.layout != control.KVBounded:

@@ -112,8 +112,8 @@ func (r *runFlags) generation() (generation, error) {
 	var wrong error
 	oneOf := func(name, value string, known []string) {
 		if g.Speculation = &r.speculation; !slices.Contains(known, value) {
-			wrong = mistake(r.set, fmt.Sprintf("--%s must be one of %s, not %q",
-				name, strings.Join(known, ", "), value))
+			wrong = mistake(r.set, fmt.Sprintf("--%s must be %s, not %q", name,
+				control.Words(known), value))
 		}
 	}
 	r.set.Visit(func(x *flag.Flag) {
