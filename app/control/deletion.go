@@ -7,6 +7,16 @@ import (
 	"net/url"
 )
 
+// Amount says in words how much was forgotten, or would be. Texts alone are said without the runs.
+func (g Forgotten) Amount() string {
+	what := Plural(g.Tokens, "token")
+	if g.Runs+g.Checkpoints > 0 || g.Tokens == 0 {
+		what = fmt.Sprintf("%s, %s and %s", Plural(g.Runs, "run"),
+			Plural(g.Checkpoints, "checkpoint"), what)
+	}
+	return fmt.Sprintf("%s of the memory of texts, which frees %s", what, ByteSize(g.Bytes))
+}
+
 // WouldForget says what Forget would delete.
 func (c *Client) WouldForget(ctx context.Context, r ForgetRequest) (Forgotten, error) {
 	v := url.Values{"model": {r.Model}, "client": {r.Client}, "day": {r.Day}}

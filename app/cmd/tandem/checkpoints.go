@@ -145,16 +145,13 @@ func (m *Main) forgetTexts(ctx context.Context, f *flag.FlagSet, c *control.Clie
 	if i < 0 {
 		return fmt.Errorf("no texts of %q are remembered; `tandem checkpoints texts` lists the keys", of)
 	}
-	amount := func(tokens int, bytes int64) string {
-		return fmt.Sprintf("%s of the memory of texts, which frees %s", control.Plural(tokens, "token"),
-			control.ByteSize(bytes))
-	}
-	if err := m.confirm(ctx, f, yes, "forget "+amount(list[i].Tokens, list[i].Bytes)); err != nil {
+	would := control.Forgotten{Tokens: list[i].Tokens, Bytes: list[i].Bytes}
+	if err := m.confirm(ctx, f, yes, "forget "+would.Amount()); err != nil {
 		return err
 	}
 	gone, err := c.ForgetTexts(ctx, list[i].KeyID)
 	if err == nil {
-		fmt.Fprintf(m.Stderr, "tandem: forgot %s\n", amount(gone.Tokens, gone.Bytes))
+		fmt.Fprintf(m.Stderr, "tandem: forgot %s\n", gone.Amount())
 	}
 	return err
 }

@@ -54,11 +54,6 @@ func forget(ctx context.Context, m *Main, args []string) error {
 	if r == (control.ForgetRequest{}) {
 		return mistake(f, "say what to forget: --model, --client, --day, or several, which narrow each other")
 	}
-	amount := func(g control.Forgotten) string {
-		return fmt.Sprintf("%s, %s and %s of the memory of texts, which frees %s",
-			control.Plural(g.Runs, "run"), control.Plural(g.Checkpoints, "checkpoint"),
-			control.Plural(g.Tokens, "token"), control.ByteSize(g.Bytes))
-	}
 	return m.withServer(ctx, func(c *control.Client) error {
 		would, err := c.WouldForget(ctx, r)
 		if err != nil {
@@ -70,7 +65,7 @@ func forget(ctx context.Context, m *Main, args []string) error {
 			return nil
 		}
 		if kept > 0 { // otherwise nothing is lost
-			if err := m.confirm(ctx, f, *yes, "forget "+amount(would)); err != nil {
+			if err := m.confirm(ctx, f, *yes, "forget "+would.Amount()); err != nil {
 				return err
 			}
 		}
@@ -78,7 +73,7 @@ func forget(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(m.Stderr, "tandem: forgot %s\n", amount(gone))
+		fmt.Fprintf(m.Stderr, "tandem: forgot %s\n", gone.Amount())
 		if gone.InFlight > 0 {
 			fmt.Fprintf(m.Stderr,
 				"tandem: %s in flight; nothing of their texts is kept, and `tandem forget` forgets the rest once they have ended\n",
