@@ -68,6 +68,9 @@ type Options struct {
 	// is missing.
 	NoDrafter string
 
+	// Without says why drafters of these names are not among Drafters, for requests that name one.
+	Without map[string]string
+
 	// Policies keeps what is learned of drafters from launch to launch, under the model's Name. Nil
 	// keeps it as long as the engine lives.
 	Policies draft.Store

@@ -73,9 +73,9 @@ func (e *Engine) checkSpeculation(r Speculation) error {
 	}
 	switch {
 	case !known:
-		why := ""
-		if e.opts.NoDrafter != "" {
-			why = "; " + e.opts.NoDrafter
+		why := cmp.Or(e.opts.Without[name], e.opts.NoDrafter)
+		if why != "" {
+			why = "; " + why
 		}
 		return invalid("speculation.drafter %q is not there for this model; it has %s%s", name,
 			strings.Join(names, ", "), why)

@@ -25,8 +25,10 @@ func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 		learned.sources = map[string]string{d.Name(): p.drafterKey(d.source, m.formSetting)}
 	}
 	o.Policies = learned
-	if !p.opts.NoCheckpoints {
-		o.Drafters = append(o.Drafters, draft.Memory{})
+	if memory := (draft.Memory{}); p.opts.NoCheckpoints {
+		o.Without = map[string]string{memory.Name(): "nothing is remembered while checkpoints are off"}
+	} else {
+		o.Drafters = append(o.Drafters, memory)
 	}
 	o.Drafters = append(o.Drafters, draft.Ngram{})
 	if d != nil && draft.CanContinue(d.Drafter) {

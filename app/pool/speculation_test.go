@@ -2,6 +2,7 @@ package pool
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -79,5 +80,16 @@ func TestAnswerGoesOnPlainlyWhenItsDrafterFails(t *testing.T) {
 			run.FinishReason != "length" || run.Error != "" {
 			t.Errorf("stream %v: the run is %+v", stream, run)
 		}
+	}
+}
+
+// A request that names the memory of texts is told why there is none.
+func TestMemoryIsRefusedWithTheReason(t *testing.T) {
+	r := start(t, setup{NoCheckpoints: true})
+	status, body := r.post(t, "/v1/completions",
+		`{"model":"tandem","prompt":"abc","speculation":{"drafter":"memory"}}`)
+	if status != http.StatusBadRequest ||
+		!strings.Contains(body, "ngram; nothing is remembered while checkpoints are off") {
+		t.Errorf("%d %s", status, body)
 	}
 }
