@@ -92,7 +92,7 @@ func (p *Pool) relieve(ctx context.Context, s *shortage, now time.Time) {
 	p.beginShortage(s.level, s.acted == home.PressureNormal, now)
 	s.acted, s.next = max(s.acted, s.level), now.Add(pressureStep)
 	if left := p.unloadForPressure(ctx, s, now); !left || s.level == home.PressureCritical {
-		p.shrinkCheckpoints(ctx, s.level)
+		p.shrinkCheckpoints(ctx, s.level, p.waitForWrites)
 	}
 }
 
@@ -149,7 +149,7 @@ func (p *Pool) unloadForPressure(ctx context.Context, s *shortage, now time.Time
 		return false
 	}
 	for _, m := range gone {
-		p.log.Info("an idle model leaves the memory, of which the machine is short",
+		p.log.Info("an idle model is unloaded, because the machine is short of memory",
 			"model", m.row.ID)
 		s.left[m.row.ID] = now
 		if !slices.Contains(p.pressure.Unloaded, m.row.ID) { // it may leave again
@@ -201,34 +201,53 @@ func (p *Pool) mayLeave(s *shortage, m *Model, now time.Time) bool {
 
 // shrinkCheckpoints takes checkpoints out of memory: half of what they may take at a warning, and all
 // but the least budget at a critical level. The next requests still leave some, so that these reach
-// the disk.
-func (p *Pool) shrinkCheckpoints(ctx context.Context, level home.Pressure) {
+// the disk. It calls wait before the change, because loads would wait for that too.
+func (p *Pool) shrinkCheckpoints(ctx context.Context, level home.Pressure,
+	wait func(context.Context)) {
 	if err := p.lock(ctx); err != nil {
 		return // the engines will end
 	}
-	defer p.mu.Unlock()
-	was, keepers := p.checkpointBudget(demand{})
-	limit := max(was/2, p.least)
-	if level == home.PressureCritical {
-		limit = p.least
+	_, keepers := p.smallerBudget(level)
+	p.mu.Unlock()
+	if len(keepers) == 0 {
+		return
 	}
-	if limit >= was || len(keepers) == 0 {
+	wait(ctx)
+	if err := p.lock(ctx); err != nil {
+		return
+	}
+	defer p.mu.Unlock()
+	limit, keepers := p.smallerBudget(level)
+	if len(keepers) == 0 {
 		return
 	}
 	p.checkpointLimit = limit
 	var freed int64
 	_ = p.change(func() error {
-		p.waitForWrites(ctx)
 		for _, m := range keepers {
 			freed += m.engine.FreeCheckpoints(limit / int64(len(keepers)))
 		}
 		return nil
 	})
-	p.log.Info("checkpoints leave the memory, of which the machine is short", "bytes", freed,
+	p.log.Info("checkpoints leave the memory, because the machine is short of it", "bytes", freed,
 		"limit", limit)
 	if p.pressure != nil {
 		p.pressure.CheckpointBytes += freed
 	}
+}
+
+// smallerBudget returns what checkpoints may take at a level, and the models that share it. There are
+// none if that is not less than now. The caller holds p.mu.
+func (p *Pool) smallerBudget(level home.Pressure) (limit int64, keepers []*Model) {
+	was, keepers := p.checkpointBudget(demand{})
+	limit = max(was/2, p.least)
+	if level == home.PressureCritical {
+		limit = p.least
+	}
+	if limit >= was {
+		return was, nil
+	}
+	return limit, keepers
 }
 
 // waitForWrites waits for a while until checkpoints are on disk, so that none is lost with its place

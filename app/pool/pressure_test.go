@@ -199,3 +199,24 @@ func TestShortageLeavesWhatIsKeptOrUsed(t *testing.T) {
 	at(time.Minute, home.PressureCritical)
 	r.wantInMemory(t, "in the end", "two")
 }
+
+// While checkpoints are on their way to the disk, a shortage takes none from the memory, and no other
+// change waits for that.
+func TestShortageWaitsForTheDiskWithoutAChange(t *testing.T) {
+	r := startShort(t)
+	waited := 0
+	r.pool.shrinkCheckpoints(t.Context(), home.PressureCritical, func(context.Context) {
+		waited++
+		r.pool.mu.Lock()
+		defer r.pool.mu.Unlock()
+		if r.pool.changing != nil || r.pool.checkpointLimit != 0 {
+			t.Errorf("a change waits for the disk: %+v, the limit is %d", r.pool.changing,
+				r.pool.checkpointLimit)
+		}
+	})
+	r.pool.mu.Lock()
+	defer r.pool.mu.Unlock()
+	if waited != 1 || r.pool.checkpointLimit != 1 {
+		t.Errorf("it waited %d times, and the limit is %d", waited, r.pool.checkpointLimit)
+	}
+}

@@ -13,7 +13,8 @@ struct pressure_watch {
 	int to; // end of a pipe
 };
 
-// pressure_changed writes the level into the pipe. Levels change seldom, so the pipe is never full.
+// pressure_changed writes the level into the pipe. Levels change seldom, so the pipe is hardly ever
+// full. If it is, the level is lost, since the write does not wait.
 static void pressure_changed(void *context) {
 	struct pressure_watch *w = context;
 	unsigned char level = (unsigned char)dispatch_source_get_data(w->source);
@@ -30,10 +31,14 @@ static void pressure_ended(void *context) {
 }
 
 static void *pressure_begin(int to) {
-	dispatch_source_t source = dispatch_source_create(DISPATCH_SOURCE_TYPE_MEMORYPRESSURE, 0, all_levels, dispatch_get_global_queue(0, 0));
-	if (source == NULL)
-		return NULL;
 	struct pressure_watch *w = malloc(sizeof *w);
+	if (w == NULL)
+		return NULL;
+	dispatch_source_t source = dispatch_source_create(DISPATCH_SOURCE_TYPE_MEMORYPRESSURE, 0, all_levels, dispatch_get_global_queue(0, 0));
+	if (source == NULL) {
+		free(w);
+		return NULL;
+	}
 	w->source = source;
 	w->to = to;
 	dispatch_set_context(source, w);
@@ -98,7 +103,8 @@ var pressure home.PressureSource = func(ctx context.Context, say func(home.Press
 	}
 }
 
-// pipe makes a pipe that no child inherits, because a child would keep it open.
+// pipe makes a pipe whose writes do not wait. No child inherits it, because a child would keep it
+// open.
 func pipe() (from, to int, err error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -108,5 +114,8 @@ func pipe() (from, to int, err error) {
 	}
 	syscall.CloseOnExec(ends[0])
 	syscall.CloseOnExec(ends[1])
+	if err := syscall.SetNonblock(ends[1], true); err != nil {
+		return 0, 0, errors.Join(err, syscall.Close(ends[0]), syscall.Close(ends[1]))
+	}
 	return ends[0], ends[1], nil
 }
