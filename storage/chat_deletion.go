@@ -67,7 +67,7 @@ func (db *DB) DeleteMessage(ctx context.Context, chat, id int64,
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, goes+"DELETE FROM chat_messages WHERE id IN goes",
-			chat, chat, id, id); err != nil {
+			chat, id); err != nil {
 			return err
 		}
 		out = found
@@ -146,6 +146,8 @@ func (db *DB) dropChatRuns(ctx context.Context, tx *sql.Tx, op string, found Del
 		"DELETE FROM thoughts WHERE run" + mine,
 		"UPDATE runs SET forgotten = " + ownForgotten + " WHERE ended_at IS NULL AND id" + mine,
 		"UPDATE runs SET parted = '' WHERE parted <> '' AND id" + mine,
+		// it has a token of the text that the prompt parted from
+		"UPDATE runs SET parted = '' WHERE parted <> '' AND iif(json_valid(parted), parted ->> '$.run', 0)" + mine,
 		"UPDATE runs SET verdict = " + verdictWithoutText + " WHERE " + verdictHasText +
 			" AND id" + mine,
 	} {
@@ -157,11 +159,12 @@ func (db *DB) dropChatRuns(ctx context.Context, tx *sql.Tx, op string, found Del
 }
 
 // goes selects the messages that go: those of a chat, or of all chats for 0. With a message it is
-// that one and all that follow it. Its arguments are the chat twice and the message twice.
+// that one and all that follow it. Its arguments are the chat and the message. The cross join and the
+// chat in it have the index find what follows each message.
 const goes = `WITH RECURSIVE
 	goes (id) AS (
-		SELECT id FROM chat_messages WHERE (chat = ? OR ? = 0) AND (id = ? OR ? = 0)
-		UNION SELECT m.id FROM goes JOIN chat_messages m ON m.parent = goes.id)
+		SELECT id FROM chat_messages WHERE (chat = ?1 OR ?1 = 0) AND (id = ?2 OR ?2 = 0)
+		UNION SELECT m.id FROM goes CROSS JOIN chat_messages m ON m.chat = ?1 AND m.parent = goes.id WHERE ?2 <> 0)
 	`
 
 // A querier is the database, or a transaction.
@@ -195,7 +198,7 @@ func findChats(ctx context.Context, q querier, id, message int64) (
 		mine (run) AS (
 			SELECT run FROM (SELECT run FROM chat_messages WHERE run > 0 AND id IN goes EXCEPT SELECT run FROM chat_messages WHERE id NOT IN goes)
 			UNION SELECT iif(resumed.id = mine.run, resumed.resumes, resumed.id) FROM resumed JOIN mine ON mine.run IN (resumed.id, resumed.resumes))
-		SELECT count(*), json_group_array(run) FROM mine`, id, id, message, message).Scan(&out.Runs, &runs)
+		SELECT count(*), json_group_array(run) FROM mine`, id, message).Scan(&out.Runs, &runs)
 	if err != nil || out.Runs == 0 {
 		return out, runs, err
 	}

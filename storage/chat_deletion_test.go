@@ -40,8 +40,12 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 		{name: "in which another's text begins", files: []file{{"a", "", 1, nil}, {"b", "a", 1, nil}, {"c", "b", 1, nil}}, texts: map[int64]string{4: "b", 1: "c"}, gone: "c"},
 	} {
 		db, ctx := mustOpen(t, ""), t.Context()
-		for range 6 {
-			r, err := db.BeginRun(ctx, Run{Model: "m", Parted: json.RawMessage(`{}`)})
+		for i := range 6 {
+			parted := json.RawMessage(`{}`)
+			if i == 3 { // run 4 parted from a text of run 1
+				parted = json.RawMessage(`{"run":1}`)
+			}
+			r, err := db.BeginRun(ctx, Run{Model: "m", Parted: parted})
 			if err == nil && r.ID == 5 {
 				r.Resumes = 2
 			}
@@ -125,7 +129,7 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 			_, err := db.RunText(ctx, id+1)
 			r, runErr := db.Run(ctx, id+1)
 			if mine := slices.Contains([]int64{1, 2, 5}, id+1); runErr != nil ||
-				(err == nil) == mine || (r.Parted == nil) != mine {
+				(err == nil) == mine || (r.Parted == nil) != (mine || id+1 == 4) {
 				t.Errorf("%s: run %d: text %v, parting %s, %v; want them gone: %t",
 					c.name, id+1, err, r.Parted, runErr, mine)
 			}
@@ -245,5 +249,45 @@ func TestRunOfDeletedChatStoresNoMore(t *testing.T) {
 			t.Errorf("run %d: text %v, checkpoints %v, %v, parting %s, %v; want them kept: %t",
 				r.ID, err, before, after, row.Parted, failed, stays)
 		}
+	}
+}
+
+// TestWhatFollowsAMessageIsFoundByAnIndex expects that a chain of messages takes no look at all
+// messages for each of them, and that all of it goes.
+func TestWhatFollowsAMessageIsFoundByAnIndex(t *testing.T) {
+	db, ctx := mustOpen(t, ""), t.Context()
+	chat := mustChat(t, db, Chat{})
+	var first, parent int64
+	for i := range 200 {
+		m := mustSay(t, db, Message{Chat: chat.ID, Parent: parent, Role: RoleAssistant})
+		if parent = m.ID; i == 0 {
+			first = m.ID
+		}
+	}
+	rows, err := db.r.QueryContext(ctx, "EXPLAIN QUERY PLAN "+goes+"SELECT id FROM goes", chat.ID,
+		first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := ""
+	for rows.Next() {
+		var id, above, unused int
+		var detail string
+		if err := rows.Scan(&id, &above, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		plan += detail + "\n"
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil ||
+		!strings.Contains(plan, "chat_messages_parent (chat=? AND parent=?)") {
+		t.Errorf("%s%v", plan, err)
+	}
+	if _, err := db.DeleteMessage(ctx, chat.ID, first, keepRuns); err != nil {
+		t.Fatal(err)
+	}
+	var left int
+	if err := db.r.QueryRowContext(ctx, "SELECT count(*) FROM chat_messages").Scan(&left); err != nil ||
+		left != 0 {
+		t.Errorf("%d messages are left, %v", left, err)
 	}
 }

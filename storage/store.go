@@ -41,7 +41,7 @@ type DB struct {
 	life     context.Context // ends with Close
 	end      context.CancelFunc
 	unpurged chan struct{}  // told that deleted rows are still in the log; see purge
-	working  sync.WaitGroup // purges
+	working  sync.WaitGroup // what goes on until then
 }
 
 // Open opens the database at path. It creates a missing file with mode 0600, in a folder that must

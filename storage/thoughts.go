@@ -75,7 +75,8 @@ func (db *DB) AddThought(ctx context.Context, t Thought) error {
 }
 
 // Thoughts returns the owner's thoughts of a model before the answers that end these histories, in
-// no particular order. Histories without one are left out. It notes that they are used.
+// no particular order. Histories without one are left out. They are used from now on. That is noted
+// later, since the request need not wait for it.
 func (db *DB) Thoughts(ctx context.Context, owner int64, model string,
 	histories []string) ([]Thought, error) {
 	const op = "find thoughts"
@@ -83,16 +84,17 @@ func (db *DB) Thoughts(ctx context.Context, owner int64, model string,
 	if err != nil {
 		return nil, err
 	}
+	now := db.clock()
 	rows, err := db.r.QueryContext(ctx,
 		`SELECT owner, model, history, run, tokens, sealed, used_at FROM thoughts
 		WHERE owner = ? AND model = ? AND used_at >= ? AND history IN (SELECT value FROM json_each(?))`,
-		owner, model, stamp(db.clock().Add(-ThoughtsKept)), string(names))
+		owner, model, stamp(now.Add(-ThoughtsKept)), string(names))
 	if err != nil {
 		return nil, db.wrap(op, err)
 	}
 	defer rows.Close()
 	var list []Thought
-	first := db.clock()
+	first := now
 	for rows.Next() {
 		var t Thought
 		var used time.Time
@@ -104,13 +106,24 @@ func (db *DB) Thoughts(ctx context.Context, owner int64, model string,
 			first = used
 		}
 	}
-	if err := rows.Err(); err != nil || db.clock().Sub(first) < thoughtUsedEvery {
-		return list, db.wrap(op, err)
+	if err := rows.Err(); err != nil {
+		return nil, db.wrap(op, err)
 	}
-	_, err = db.exec(ctx,
+	if now.Sub(first) >= thoughtUsedEvery {
+		db.working.Go(func() { db.useThoughts(owner, model, string(names), now) })
+	}
+	return list, nil
+}
+
+// useThoughts notes that thoughts were used. names are their histories, as JSON.
+func (db *DB) useThoughts(owner int64, model, names string, at time.Time) {
+	_, err := db.exec(db.life,
 		"UPDATE thoughts SET used_at = ? WHERE owner = ? AND model = ? AND history IN (SELECT value FROM json_each(?))",
-		stamp(db.clock()), owner, model, string(names))
-	return list, db.wrap(op, err)
+		stamp(at), owner, model, names)
+	if err != nil && db.life.Err() == nil {
+		db.log.Warn("the use of thoughts is not noted, so they may be deleted too early",
+			"error", err)
+	}
 }
 
 // DropThoughts deletes all thoughts, and the copies of the database. Error: [ReadOnly] if a copy

@@ -3,7 +3,10 @@ package storage
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -117,6 +120,60 @@ func TestForgottenThoughtIsGone(t *testing.T) {
 	}
 }
 
+// awaitUse waits until the use of a thought at a time is noted.
+func awaitUse(t *testing.T, db *DB, history string, at time.Time) {
+	t.Helper()
+	for range 500 {
+		var used time.Time
+		if err := db.r.QueryRowContext(t.Context(), "SELECT used_at FROM thoughts WHERE history = ?",
+			history).Scan((*stamp)(&used)); err != nil {
+			t.Fatal(err)
+		}
+		if used.Equal(at) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("the use of %s at %s is not noted", history, at)
+}
+
+// TestThoughtsAreFoundInAHeldDatabase expects that thoughts are read at once while another process
+// holds the file, and that the log says what is missed then.
+func TestThoughtsAreFoundInAHeldDatabase(t *testing.T) {
+	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	lines := make(lineWriter, 9)
+	db, err := Open(filepath.Join(t.TempDir(), "tandem.db"), Options{
+		Now: func() time.Time { return now }, Logger: slog.New(slog.NewTextHandler(lines, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	mustThink(t, db, "", Thought{Model: "m", History: "a"})
+	now = now.Add(thoughtUsedEvery)
+	db.writer.held.Store(&heldError{"another program has it"})
+	defer db.writer.held.Store(nil)
+	if got := thoughts(t, db, 0, "m", "a"); got != "[a]" {
+		t.Errorf("there are %s", got)
+	}
+	for line := range lines { // the first one is of the new database
+		if strings.Contains(line, "the use of thoughts is not noted") &&
+			strings.Contains(line, "another program has it") {
+			return
+		}
+		if strings.Contains(line, "WARN") {
+			t.Fatalf("the log has %q", line)
+		}
+	}
+}
+
+// A lineWriter sends what is written.
+type lineWriter chan string
+
+func (w lineWriter) Write(b []byte) (int, error) {
+	w <- string(b)
+	return len(b), nil
+}
+
 // TestUnusedThoughtsAreDeleted expects that thoughts go after their time, or for their size, those
 // unused for longest first. A thought that is put back counts as used.
 func TestUnusedThoughtsAreDeleted(t *testing.T) {
@@ -132,6 +189,7 @@ func TestUnusedThoughtsAreDeleted(t *testing.T) {
 	if got := thoughts(t, db, 0, "m", "used"); got != "[used]" {
 		t.Fatalf("there are %s", got)
 	}
+	awaitUse(t, db, "used", now)
 	now = now.Add(2 * time.Hour)
 	if got := thoughts(t, db, 0, "m", "old"); got != "[]" {
 		t.Errorf("%s are found after their time", got)
