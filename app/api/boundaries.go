@@ -2,7 +2,9 @@ package api
 
 import (
 	"context"
+	"crypto/rand"
 	"slices"
+	"strings"
 	"time"
 
 	"tandem/app/model"
@@ -43,15 +45,53 @@ func (c *Conversation) boundaries(ctx context.Context, m model.Model, ids []int3
 		if err != nil {
 			continue
 		}
-		at := 0
-		for at < min(len(part), len(ids)) && part[at] == ids[at] {
-			at++
-		}
+		at := sharedTokens(part, ids)
 		if at > 0 && (list == nil || at > list[len(list)-1]) {
 			list = append(list, at)
 		}
 	}
 	return list
+}
+
+// newFrom returns the position of the prompt after which it has what was said since the last answer:
+// in a new chat, the first question. It returns -1 if the template does not tell.
+func (c *Conversation) newFrom(ctx context.Context, m model.Model, ids []int32) int {
+	ctx, cancel := context.WithTimeout(ctx, boundaryTime)
+	defer cancel()
+	list := slices.Clone(c.Messages)
+	end := len(list)
+	if c.begun != "" { // the last message is the answer, which goes on
+		end--
+	}
+	at := end
+	for at > c.system() && list[at-1].Role != "assistant" {
+		at--
+	}
+	if at == end {
+		return -1
+	}
+	mark := rand.Text()
+	list[at].Texts = []string{mark + list[at].Text()}
+	chat := c.chat(m)
+	text, err := chat.Render(ctx, c.Vars(list, c.begun == "", chat.History()))
+	before, _, found := strings.Cut(text, mark)
+	if err != nil || !found {
+		return -1
+	}
+	part, err := m.Tokenizer().Encode(before, false)
+	if err != nil {
+		return -1
+	}
+	return sharedTokens(part, ids)
+}
+
+// sharedTokens returns how many tokens two texts begin with.
+func sharedTokens(a, b []int32) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // system returns how many messages at the start are the system's.

@@ -27,7 +27,7 @@ type Prompt struct {
 	conversation *Conversation // that it was rendered from; nil for a text
 
 	mu   sync.Mutex
-	done int // tokens that the furthest of its choices has evaluated
+	done int // tokens that the furthest of its choices has evaluated, or restored
 }
 
 // advance notes how far a choice has come with the shared prompt. It returns by how much the
@@ -38,6 +38,18 @@ func (p *Prompt) advance(done int) (more int64) {
 	more = int64(max(0, done-p.done))
 	p.done += int(more)
 	return more
+}
+
+// restore notes how many tokens of the shared prompt a choice has restored, and returns how many of
+// them count. All do for the first choice. Later ones may restore what others have evaluated.
+func (p *Prompt) restore(tokens int) (counted int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done > 0 {
+		return 0
+	}
+	p.done = tokens
+	return int64(tokens)
 }
 
 // A Choice is one continuation in the making. One goroutine at a time owns it.
@@ -139,6 +151,18 @@ func (c *Choice) NewlyScored() []engine.Token {
 // is the mark that ends a call.
 func (c *Choice) Calls() bool {
 	return c.Finish == engine.FinishStop && c.Stopped == c.stops.marks.Found && c.Answer.called()
+}
+
+// partedFrom returns where the prompt parts from the kept text that Stats tell of.
+func (c *Choice) partedFrom(ctx context.Context, m model.Model) *control.Parted {
+	p := c.Stats.Parted
+	out := &control.Parted{At: c.Stats.Matched, Kept: tokenText(m.Tokenizer(), p.Kept),
+		Given: tokenText(m.Tokenizer(), p.Given), Answer: p.Answer, Run: p.Run}
+	if talk := c.Prompt.conversation; talk != nil && !p.Answer {
+		from := talk.newFrom(ctx, m, c.Prompt.IDs)
+		out.New = from >= 0 && out.At >= from
+	}
+	return out
 }
 
 // tokenText is the text of a token, for people to read.

@@ -295,14 +295,15 @@ func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice,
 			c.Stats.Add(st)
 		}
 		// the model may be gone when the row is written
-		if p := c.Stats.Parted; p != nil && c.parted == nil {
-			c.parted = &control.Parted{At: c.Stats.Matched,
-				Kept:  tokenText(rep.Model.Tokenizer(), p.Kept),
-				Given: tokenText(rep.Model.Tokenizer(), p.Given), Answer: p.Answer,
-				Run: p.Run}
+		if c.Stats.Parted != nil && c.parted == nil {
+			c.parted = c.partedFrom(context.WithoutCancel(ctx), rep.Model)
 		}
 	}
-	c.Req.Restored = func(tokens int) { run.promptRestored.Store(int64(tokens)) }
+	c.Req.Restored = func(tokens int) {
+		n := c.Prompt.restore(tokens)
+		run.promptDone.Add(n)
+		run.promptRestored.Add(n)
+	}
 	c.Req.Progress = func(done, _ int) {
 		run.promptDone.Add(c.Prompt.advance(done))
 		out.Begin(c)

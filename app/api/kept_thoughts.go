@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -31,7 +32,10 @@ type thoughtMemory struct {
 }
 
 // A putBack counts the thoughts that were put back into a prompt, and their tokens.
-type putBack struct{ thoughts, tokens int }
+type putBack struct {
+	Thoughts int `json:"thoughts"`
+	Tokens   int `json:"tokens"`
+}
 
 // A droppedThought is a thought that the client left out of an earlier answer.
 type droppedThought struct {
@@ -63,4 +67,22 @@ func (t *thoughtMemory) find(ctx context.Context, modelID string, pasts map[int]
 	}
 	slices.SortFunc(list, func(a, b droppedThought) int { return a.at - b.at })
 	return list
+}
+
+// keepTime bounds how long the end of an answer waits until its thought is kept.
+const keepTime = time.Second
+
+// keep is KeepThought within keepTime. A database that another program holds answers later.
+func (t *thoughtMemory) keep(ctx context.Context, thought control.KeptThought,
+	arrived time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, keepTime)
+	defer cancel()
+	kept := make(chan error, 1)
+	go func() { kept <- t.KeepThought(ctx, thought, arrived) }()
+	select {
+	case err := <-kept:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("the database takes longer than %v", keepTime)
+	}
 }

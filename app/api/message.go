@@ -74,9 +74,9 @@ func (m *Message) Think(text string) {
 	m.more = append(m.more, member{thoughtName, wire.AppendString(nil, text)})
 }
 
-// thought returns the thought of a message, if that is a text.
-func (m *Message) thought() (text string) {
-	_ = json.Unmarshal([]byte(m.text(thoughtName)), &text) // else it is empty
+// unquoted returns the text of a member that is a string, otherwise an empty one.
+func (m *Message) unquoted(key string) (text string) {
+	_ = json.Unmarshal([]byte(m.text(key)), &text) // else it is empty
 	return text
 }
 

@@ -118,3 +118,19 @@ func TestToolsAreToldInTheSystemMessage(t *testing.T) {
 		t.Errorf("the message became %q", system.Text())
 	}
 }
+
+// Numbers that are equal have one form, whatever their size. Others never have the same.
+func TestEqualNumbersHaveOneForm(t *testing.T) {
+	for want, list := range map[string][]string{
+		"0": {"0", "-0", "0.0", "0e5", "-0.00E+3"}, "2e0": {"2", "2.0", "20e-1", "0.2E1"},
+		"-25e-1": {"-2.5", "-25e-1", "-0.25e1"}, "2e1": {"20", "2e1", "2E+1", "20.0"},
+		"9007199254740993e0": {"9007199254740993"}, "9007199254740992e0": {"9007199254740992"},
+		"1e-400": {"1e-400"}, "1e99999999999": {"1e99999999999", "1E99999999999"},
+	} {
+		for _, text := range list {
+			if got := string(plainNumber(text)); got != want {
+				t.Errorf("%s is %s, want %s", text, got, want)
+			}
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/sha256"
@@ -9,6 +11,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tandem/app/wire"
@@ -19,7 +22,8 @@ import (
 // count, so a conversation has one past whether its client sends them or not.
 //
 // Neither does what clients write in their own way: white space around a text, the order of a
-// call's arguments, and the ids of calls. A result counts as that of a call by its place.
+// call's arguments and the form of numbers there, the ids of calls, and the names of answers and of
+// results. A result counts as that of a call by its place.
 type past struct {
 	hash  [sha256.Size]byte
 	calls map[string]int // the place of each call from 1, by its id
@@ -29,6 +33,7 @@ type past struct {
 // A pastMessage is what counts of a message.
 type pastMessage struct {
 	Role  string
+	Name  string `json:",omitempty"` // that the client gave who speaks
 	Text  string
 	Calls []pastMessageCall
 	Of    int // place of the call whose result it is; 0 = none
@@ -62,16 +67,20 @@ func (p *past) add(m *Message) {
 				Arguments any    `json:"arguments"`
 			} `json:"function"`
 		}
-		_ = json.Unmarshal(raw, &call) // it was read before
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		_ = d.Decode(&call) // it was read before
 		p.n++
 		p.calls[call.ID] = p.n
 		said.Calls = append(said.Calls,
-			pastMessageCall{call.Function.Name, call.Function.Arguments})
+			pastMessageCall{call.Function.Name, plainNumbers(call.Function.Arguments)})
 	}
-	if m.Role == "tool" {
-		var id string
-		_ = json.Unmarshal([]byte(m.text(resultIDName)), &id) // without an id it has no call
-		said.Of = p.calls[id]
+	switch m.Role {
+	case "tool":
+		said.Of = p.calls[m.unquoted(resultIDName)] // without an id it has no call
+	case "assistant":
+	default:
+		said.Name = m.unquoted("name")
 	}
 	p.hash = sha256.Sum256(slices.Concat(p.hash[:], wire.MustJSON(said)))
 }
@@ -116,3 +125,45 @@ func (p *past) aead() (cipher.AEAD, error) {
 	}
 	return cipher.NewGCMWithRandomNonce(block)
 }
+
+// plainNumbers returns a value of JSON whose numbers have one form each, with all their digits.
+func plainNumbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		return plainNumber(string(v))
+	case []any:
+		for i := range v {
+			v[i] = plainNumbers(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = plainNumbers(v[key])
+		}
+	}
+	return v
+}
+
+// plainNumber returns a number of JSON as its digits, from the first to the last that is not 0, and
+// their exponent: 20, 20.0 and 2e1 are 2e1.
+func plainNumber(text string) json.Number {
+	text, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	shift, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	if err != nil || shift > maxShift || shift < -maxShift {
+		return json.Number(text + "e" + exponent) // no program writes such a number in two ways
+	}
+	text, negative := strings.CutPrefix(text, "-")
+	whole, part, _ := strings.Cut(text, ".")
+	digits := strings.TrimLeft(whole+part, "0")
+	shift -= len(part)
+	short := strings.TrimRight(digits, "0")
+	if short == "" {
+		return "0"
+	}
+	if shift += len(digits) - len(short); negative {
+		short = "-" + short
+	}
+	return json.Number(short + "e" + strconv.Itoa(shift))
+}
+
+// maxShift bounds an exponent, so that sums with it are numbers too.
+const maxShift = 1 << 30

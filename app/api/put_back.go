@@ -29,7 +29,7 @@ func (c *Conversation) encoded(ctx context.Context, m model.Model) (string, []in
 	given := c.Messages
 	c.putBackThoughts(ctx, m)
 	text, ids, err := c.encodedOnce(ctx, m)
-	if c.putBack.thoughts > 0 && (err != nil || !c.leavesRoom(m, len(ids))) {
+	if c.putBack.Thoughts > 0 && (err != nil || !c.leavesRoom(m, len(ids))) {
 		c.Messages, c.putBack = given, putBack{}
 		return c.encodedOnce(ctx, m)
 	}
@@ -77,8 +77,8 @@ func (c *Conversation) putBackThoughts(ctx context.Context, m model.Model) {
 	list := slices.Clone(c.Messages)
 	for _, d := range c.printed(ctx, m, found) {
 		list[d.at].set(thoughtName, string(wire.AppendString(nil, d.text)))
-		c.putBack.thoughts++
-		c.putBack.tokens += d.tokens
+		c.putBack.Thoughts++
+		c.putBack.Tokens += d.tokens
 	}
 	c.Messages = list
 }

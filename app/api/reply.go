@@ -98,7 +98,7 @@ type Timings struct {
 	RestoreMS       float64 `json:"restore_ms"`
 	MatchedN        int     `json:"matched_n"`
 	MissReason      string  `json:"miss_reason"`
-	PutBackN        int     `json:"put_back_n,omitempty" doc:"Tokens of thoughts that the client had left out of the prompt, and that were put back."`
+	PutBackN        int     `json:"put_back_n,omitempty" doc:"Tokens of thoughts that were put back into the prompt. The client had left them out."`
 	RunID           int64   `json:"run_id"`
 	Stopped         bool    `json:"stopped,omitempty"` // by POST /app/runs/{id}/cancel; unended choices have the finish_reason length
 }
@@ -114,7 +114,8 @@ func (r *Reply) timings(t total) Timings {
 		Rounds: t.Rounds, Verifies: t.verifies, Syncs: t.Syncs, Repeats: t.Repeats,
 		QueueMS: ms(t.Queue), FirstTokenMS: ms(t.FirstToken),
 		DraftMS: ms(t.Draft), VerifyMS: ms(t.Verify),
-		RestoreMS: ms(t.Restore), MatchedN: t.Matched, MissReason: t.Miss, PutBackN: t.putBack.tokens, RunID: r.Run.Row.ID,
+		RestoreMS: ms(t.Restore), MatchedN: t.Matched, MissReason: t.Miss,
+		PutBackN: t.putBack.Tokens, RunID: r.Run.Row.ID,
 		Stopped: context.Cause(r.Run.Ctx) == wire.ErrRunCancelled,
 	}
 	if t.verifies > 0 {

@@ -33,8 +33,9 @@ func (r *resumption) apply(m model.Model, c *Choice) error {
 	if err := r.how.apply(&c.Req); err != nil {
 		return err
 	}
+	r.setPrompt(c)
 	if len(r.text) <= r.prompt || c.Req.Logprobs || c.Req.PromptLogprobs {
-		return nil // start from the beginning; the ids are the same
+		return nil // start from the beginning
 	}
 	if !slices.Equal(r.text[:r.prompt], c.Prompt.IDs) {
 		return control.Errorf(control.CodeNotKept,
@@ -43,6 +44,21 @@ func (r *resumption) apply(m model.Model, c *Choice) error {
 	}
 	c.Req.Generated = r.text[r.prompt:]
 	return nil
+}
+
+// setPrompt gives a chat the prompt that the run had, if that is kept. The template may write
+// another one today: thoughts that are put back come and go, and some templates print the date.
+func (r *resumption) setPrompt(c *Choice) {
+	talk := c.Prompt.conversation
+	if talk == nil || len(r.text) < r.prompt {
+		return
+	}
+	ids := slices.Clip(r.text[:r.prompt])
+	same := sharedTokens(ids, c.Prompt.IDs)
+	c.Req.Boundaries = slices.DeleteFunc(slices.Clone(c.Req.Boundaries),
+		func(at int) bool { return at > same })
+	c.Prompt.IDs, c.Req.Prompt = ids, ids
+	talk.putBack = r.how.PutBack
 }
 
 // RunID reads the id of a run in the path.

@@ -52,7 +52,7 @@ type Run struct {
 	// These are for GET /app/state and the histograms.
 	model            atomic.Pointer[string]
 	promptDone       atomic.Int64
-	promptRestored   atomic.Int64 // of its last choice
+	promptRestored   atomic.Int64 // of promptDone
 	promptTokens     atomic.Int64
 	completionTokens atomic.Int64
 	lastToken        atomic.Int64 // nanoseconds since Start; 0 before the first
@@ -322,9 +322,9 @@ func (a *API) Active() []control.Active {
 	for _, u := range a.inFlight.runs {
 		list = append(list, control.Active{
 			RunID: u.Key, Endpoint: u.Row.Endpoint, Model: *u.model.Load(), Client: u.Row.Client,
-			StartedAt:  u.Row.StartedAt,
-			PromptDone: int(u.promptDone.Load()), PromptTokens: int(u.promptTokens.Load()),
-			PromptRestored:   int(u.promptRestored.Load()),
+			StartedAt:      u.Row.StartedAt,
+			PromptRestored: int(u.promptRestored.Load()), // first, for it counts in PromptDone too
+			PromptDone:     int(u.promptDone.Load()), PromptTokens: int(u.promptTokens.Load()),
 			CompletionTokens: int(u.completionTokens.Load()),
 			PerSecond:        u.pace.perSecond(), Verifies: int(u.verifies.Load()),
 			Accepted: int(u.accepted.Load()),

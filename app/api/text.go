@@ -20,7 +20,7 @@ const (
 )
 
 // A Replay has everything about a run that decides its ids. Stop texts decide only how long an
-// answer is, so they are not in it. It also has the run's owner, for a run that resumes it.
+// answer is, so they are not in it. The owner and what was put back are for a run that resumes it.
 type Replay struct {
 	Owner     *int64          `json:"owner,omitempty"`  // see Run.owner
 	Drafts    bool            `json:"drafts,omitempty"` // the ids depend on drafts, so they cannot come again
@@ -29,18 +29,24 @@ type Replay struct {
 	Seed      uint64          `json:"seed"`
 	IgnoreEOS bool            `json:"ignore_eos,omitempty"`
 	Grammar   *model.Grammar  `json:"grammar,omitempty"`
-	Closed    []Span          `json:"closed,omitempty"` // tokens that the server put into the answer
+	Closed    []Span          `json:"closed,omitempty"`  // tokens that the server put into the answer
+	PutBack   putBack         `json:"put_back,omitzero"` // into the prompt
 }
 
 // newReplay returns the Replay of a run's choice.
 func newReplay(u *Run, c *Choice, g *model.Grammar) json.RawMessage {
 	how := c.Req.Speculation
+	var back putBack
+	if talk := c.Prompt.conversation; talk != nil {
+		back = talk.putBack
+	}
 	return wire.MustJSON(Replay{
 		Owner:  u.owner,
 		Drafts: how.Rule == engine.Rejection && c.Req.Sampling.Temperature > 0, Exact: how.Exact,
 		Sampling: wire.MustJSON(c.Req.Sampling), Seed: *c.Req.Seed, IgnoreEOS: c.Req.IgnoreEOS,
 		Grammar: g,
 		Closed:  c.thought.closed,
+		PutBack: back,
 	})
 }
 

@@ -163,7 +163,7 @@ func (a *API) keepThought(rep *Reply, c *Choice) {
 	if talk.begun != "" { // the answer goes on in the last message
 		last := &talk.Messages[len(talk.Messages)-1]
 		said.Texts[0] = talk.begun + said.Texts[0]
-		if before := last.thought(); before != "" {
+		if before := last.unquoted(thoughtName); before != "" {
 			ids, _ := rep.Model.Tokenizer().EncodePlain(before) // it was in the prompt
 			thought, tokens = before+thought, len(ids)+tokens
 		}
@@ -178,7 +178,7 @@ func (a *API) keepThought(rep *Reply, c *Choice) {
 	p.add(&said)
 	sealed, err := p.seal(thought)
 	if err == nil {
-		err = talk.thoughts.KeepThought(context.WithoutCancel(run.Ctx), control.KeptThought{
+		err = talk.thoughts.keep(context.WithoutCancel(run.Ctx), control.KeptThought{
 			Owner: talk.thoughts.owner, Model: rep.Model.ID(), History: p.name(), Run: run.Key,
 			Tokens: tokens, Sealed: sealed,
 		}, run.Start)

@@ -32,8 +32,8 @@ func (r *Reply) Total() total {
 			t.Matched += st.Matched
 			t.Miss = cmp.Or(t.Miss, st.Miss)
 			if talk := c.Prompt.conversation; talk != nil {
-				t.putBack.thoughts += talk.putBack.thoughts
-				t.putBack.tokens += talk.putBack.tokens
+				t.putBack.Thoughts += talk.putBack.Thoughts
+				t.putBack.Tokens += talk.putBack.Tokens
 			}
 			last = c.Prompt
 		}
@@ -81,6 +81,6 @@ func (t *total) keep(row *control.Run) {
 	row.MissReason, row.MatchedTokens = t.Miss, t.Matched
 	row.DraftMS, row.VerifyMS = ms(t.Draft), ms(t.Verify)
 	row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
-	row.PutBackThoughts, row.PutBackTokens = t.putBack.thoughts, t.putBack.tokens
+	row.PutBackThoughts, row.PutBackTokens = t.putBack.Thoughts, t.putBack.Tokens
 	row.KVExactBytes, row.KVOwnBytes, row.KVRestoredBytes = t.KVExact, t.KVOwn, t.KVRestored
 }

@@ -81,14 +81,14 @@ func TestTotalHasARuleForEachFigure(t *testing.T) {
 
 func TestPromptOfSeveralChoicesCountsOnce(t *testing.T) {
 	prompt := &Prompt{IDs: make([]int32, 3),
-		conversation: &Conversation{putBack: putBack{thoughts: 1, tokens: 2}}}
+		conversation: &Conversation{putBack: putBack{Thoughts: 1, Tokens: 2}}}
 	another := &Prompt{IDs: make([]int32, 4)}
 	r := Reply{Choices: []*Choice{{Prompt: prompt}, {Prompt: prompt}, {Prompt: another}}}
 	for _, c := range r.Choices {
 		c.Stats.CachedTokens, c.Stats.Matched = 1, 2
 	}
 	if all := r.Total(); all.PromptTokens != 7 || all.CachedTokens != 2 || all.Matched != 4 ||
-		all.putBack != (putBack{thoughts: 1, tokens: 2}) {
+		all.putBack != (putBack{Thoughts: 1, Tokens: 2}) {
 		t.Errorf("%d tokens, %d cached, %d matched, %+v put back",
 			all.PromptTokens, all.CachedTokens, all.Matched, all.putBack)
 	}
@@ -152,7 +152,7 @@ func TestEachFigureReachesHistoryAndClient(t *testing.T) {
 	}
 	check("verifies", total{verifies: 3})
 	check("Thoughts", total{Thoughts: 3})
-	check("putBack", total{putBack: putBack{thoughts: 3, tokens: 4}})
+	check("putBack", total{putBack: putBack{Thoughts: 3, Tokens: 4}})
 
 	for i := range reflect.TypeFor[control.Run]().NumField() {
 		if name := reflect.TypeFor[control.Run]().Field(i).Name; !columns[name] {

@@ -93,6 +93,7 @@ type Parted struct {
 	Kept   string `json:"kept"`          // the next token of the kept text
 	Given  string `json:"given"`         // the next token of the prompt
 	Answer bool   `json:"answer"`        // the kept text is an answer there
+	New    bool   `json:"new,omitempty"` // all before what was said since the last answer is the same
 	Run    int64  `json:"run,omitempty"` // whose text was kept; 0 = unknown
 }
 

@@ -109,6 +109,9 @@ func (r *Report) prompt(parted *Parted) {
 		}
 		r.fact("parts", "at token %d from %s: that goes on with %q, this prompt with %q", parted.At,
 			where, parted.Kept, parted.Given)
+		if parted.New {
+			r.Facts[len(r.Facts)-1].Text += "; nothing before the new messages differs"
+		}
 	}
 	if run.Held != "" {
 		r.fact("weights", "%s", heldWords[run.Held])

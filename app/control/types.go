@@ -184,6 +184,16 @@ type Active struct {
 	Accepted  int     `json:"accepted"`   // tokens that were drafted and stood
 }
 
+// Waits reports whether nothing of the prompt is there yet: the request is in a queue, or its model
+// is being loaded.
+func (a Active) Waits() bool { return a.CompletionTokens == 0 && a.PromptDone == 0 }
+
+// Reading returns how many tokens of the prompt were read, and how many have to be in all. Restored
+// tokens do not count.
+func (a Active) Reading() (done, all int) {
+	return a.PromptDone - a.PromptRestored, a.PromptTokens - a.PromptRestored
+}
+
 // Model is one row of the registry, field for field that of package storage.
 type Model struct {
 	ID             string    `json:"id"`   // org/name, or the folder's name

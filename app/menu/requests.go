@@ -39,7 +39,7 @@ func doing(a control.Active, left time.Duration) string {
 		return fmt.Sprintf("writing, %.0f tokens/s", a.PerSecond)
 	case a.CompletionTokens > 0:
 		return "writing"
-	case a.PromptTokens == 0:
+	case a.Waits() || a.PromptTokens == 0:
 		return "waiting"
 	case left > 0:
 		return fmt.Sprintf("reading %d %%, %s left", percent(a), roughly(left))
@@ -47,11 +47,14 @@ func doing(a control.Active, left time.Duration) string {
 	return fmt.Sprintf("reading %d %%", percent(a))
 }
 
-// percent returns how much of a prompt is read.
-func percent(a control.Active) int { return 100 * a.PromptDone / a.PromptTokens }
+// percent returns how much of a prompt is read, without what was restored.
+func percent(a control.Active) int {
+	done, all := a.Reading()
+	return 100 * done / max(1, all)
+}
 
-// beside returns the text beside the icon: the speed of all requests, or how far the oldest one is
-// read while none writes.
+// beside returns the text beside the icon: the speed of all requests, or how far the oldest one that
+// does not wait is read, while none writes.
 func beside(active []control.Active) string {
 	per := 0.0
 	for _, a := range active {
@@ -61,7 +64,7 @@ func beside(active []control.Active) string {
 		return fmt.Sprintf("%.0f t/s", per)
 	}
 	for _, a := range active {
-		if a.CompletionTokens == 0 && a.PromptTokens > 0 {
+		if a.CompletionTokens == 0 && !a.Waits() && a.PromptTokens > 0 {
 			return fmt.Sprintf("%d %%", percent(a))
 		}
 	}
@@ -71,8 +74,8 @@ func beside(active []control.Active) string {
 // leastReading is how long a prompt has to be read until its speed tells something.
 const leastReading = 500 * time.Millisecond
 
-// A Reading remembers by run id what was read of prompts when they were first seen. The zero Reading
-// is empty.
+// A Reading remembers by run id what was read of prompts when that was first seen. A request that
+// waits is not in it. The zero Reading is empty.
 type Reading map[int64]firstLook
 
 type firstLook struct {
@@ -85,7 +88,7 @@ type firstLook struct {
 func (r *Reading) Left(now time.Time, active []control.Active) map[int64]time.Duration {
 	next, left := Reading{}, map[int64]time.Duration{}
 	for _, a := range active {
-		if a.CompletionTokens > 0 || a.PromptTokens == 0 {
+		if a.CompletionTokens > 0 || a.Waits() || a.PromptTokens == 0 {
 			continue
 		}
 		first, seen := (*r)[a.RunID]

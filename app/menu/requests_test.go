@@ -14,7 +14,7 @@ func TestRequestsSayWhatIsAnswered(t *testing.T) {
 		MenuSpeed: true, Active: []control.Active{
 			{RunID: 12, Client: "claude-cli/2.1", PromptDone: 750, PromptTokens: 1000},
 			{RunID: 14, Client: "zed/1", PromptDone: 9, PromptTokens: 9, CompletionTokens: 5, PerSecond: 41.4},
-			{RunID: 15, Client: "phone"},
+			{RunID: 15, Client: "phone", PromptTokens: 900},
 		}}
 	left := map[int64]time.Duration{12: 4300 * time.Millisecond}
 	m := Of(View{State: st, Left: left})
@@ -49,10 +49,35 @@ func TestRequestsSayWhatIsAnswered(t *testing.T) {
 	}
 }
 
+// A request waits until something of its prompt is there. Restored tokens do not count as read.
+func TestReadingBeginsAfterTheWait(t *testing.T) {
+	for _, c := range []struct {
+		a             control.Active
+		doing, beside string
+	}{
+		{control.Active{}, "waiting", ""},
+		{control.Active{PromptTokens: 1000}, "waiting", ""},
+		{control.Active{PromptTokens: 1000, PromptDone: 600, PromptRestored: 600}, "reading 0 %", "0 %"},
+		{control.Active{PromptTokens: 1000, PromptDone: 900, PromptRestored: 600}, "reading 75 %", "75 %"},
+		{control.Active{PromptTokens: 1000, PromptDone: 1000, PromptRestored: 1000}, "reading 0 %", "0 %"},
+		{control.Active{PromptTokens: 9, PromptDone: 9, CompletionTokens: 1}, "writing", ""},
+	} {
+		if got, title := doing(c.a, 0), beside([]control.Active{c.a}); got != c.doing ||
+			title != c.beside {
+			t.Errorf("%+v: %q and %q, want %q and %q", c.a, got, title, c.doing, c.beside)
+		}
+	}
+	waits, reads := control.Active{PromptTokens: 9}, control.Active{PromptTokens: 4, PromptDone: 1}
+	if got := beside([]control.Active{waits, reads}); got != "25 %" {
+		t.Errorf("beside one that waits stands %q", got)
+	}
+}
+
 // The time that is left follows from the speed since the first look, and not before half a second.
 func TestTimeLeftFollowsFromTheSpeed(t *testing.T) {
 	start := time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)
 	var reading Reading
+	reading.Left(start.Add(-time.Minute), []control.Active{{RunID: 7, PromptTokens: 5000}}) // it waits
 	for _, c := range []struct {
 		at   time.Duration
 		done int

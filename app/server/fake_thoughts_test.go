@@ -14,11 +14,15 @@ type fakeThoughts struct {
 	mu   sync.Mutex
 	off  bool
 	kept []control.KeptThought
+	held chan struct{} // if set, a thought is kept after it is closed
 }
 
 func (f *fakeThoughts) KeepsThoughts() bool { return !f.off }
 
 func (f *fakeThoughts) KeepThought(_ context.Context, t control.KeptThought, _ time.Time) error {
+	if f.held != nil {
+		<-f.held
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.kept = slices.DeleteFunc(f.kept, func(k control.KeptThought) bool {

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"tandem/app/api"
 	"tandem/app/control"
 )
 
@@ -117,6 +120,8 @@ func TestDroppedThoughtIsPutBack(t *testing.T) {
 		calls  = `{"role":"assistant","content":"I look.","tool_calls":[{"id":"one","type":"function","function":{"name":"look","arguments":"{\"a\":[2.0],\"z\":1}"}},{"id":"two","type":"function","function":{"name":"go","arguments":""}}]}`
 		first  = `{"role":"tool","tool_call_id":"one","content":"1"}`
 		second = `{"role":"tool","tool_call_id":"two","content":"2"}`
+		ann    = `{"role":"user","content":"x","name":"ann"}`
+		bob    = `{"role":"user","content":"x","name":"bob"}`
 	)
 	asked := putBackTurn{path: chats, body: chatOf(ask), says: thinks + "yes"}
 	called := putBackTurn{path: chats, body: chatOf(ask, twoTools), says: putCalls}
@@ -143,6 +148,10 @@ func TestDroppedThoughtIsPutBack(t *testing.T) {
 		{"no thought", []putBackTurn{{path: chats, body: chatOf(ask), says: "yes"}, again(chatOf(ask + "," + answer + "," + more))}, "u:x a:yes u:y"},
 		{"calls, written otherwise", []putBackTurn{called, again(chatOf(ask+","+calls+","+first+","+second, twoTools))}, "u:x a:(pondering)I look.[look][go] t:1 t:2"},
 		{"another call", []putBackTurn{called, again(chatOf(ask+","+strings.ReplaceAll(calls, `\"z\":1`, `\"z\":2`)+","+first+","+second, twoTools))}, "u:x a:I look.[look][go] t:1 t:2"},
+		{"the same large number", []putBackTurn{{path: chats, body: chatOf(ask, twoTools), says: strings.Replace(putCalls, `"z": 1`, `"z": 9007199254740993`, 1)}, again(chatOf(ask+","+strings.ReplaceAll(calls, `\"z\":1`, `\"z\":9007199254740993`)+","+first+","+second, twoTools))}, "u:x a:(pondering)I look.[look][go] t:1 t:2"},
+		{"another large number", []putBackTurn{{path: chats, body: chatOf(ask, twoTools), says: strings.Replace(putCalls, `"z": 1`, `"z": 9007199254740993`, 1)}, again(chatOf(ask+","+strings.ReplaceAll(calls, `\"z\":1`, `\"z\":9007199254740992`)+","+first+","+second, twoTools))}, "u:x a:I look.[look][go] t:1 t:2"},
+		{"the same name", []putBackTurn{{path: chats, body: chatOf(ann), says: thinks + "yes"}, again(chatOf(ann + "," + answer + "," + more))}, "u:x a:(pondering)yes u:y"},
+		{"another name", []putBackTurn{{path: chats, body: chatOf(ann), says: thinks + "yes"}, again(chatOf(bob + "," + answer + "," + more))}, "u:x a:yes u:y"},
 		{"results in the order of the calls, then otherwise", []putBackTurn{
 			{path: chats, body: chatOf(ask+","+calls+","+first+","+second, twoTools), says: thinks + "yes"},
 			again(chatOf(ask+","+calls+`,{"role":"tool","tool_call_id":"two","content":"1"},{"role":"tool","tool_call_id":"one","content":"2"},`+answer+","+more, twoTools)),
@@ -237,5 +246,80 @@ func TestRunSaysWhatWasPutBack(t *testing.T) {
 				t.Errorf("the report says %s", said)
 			}
 		})
+	}
+}
+
+// A run that was cut off goes on after its own prompt, whichever thoughts are kept today.
+func TestResumedRunKeepsItsPrompt(t *testing.T) {
+	const (
+		first  = `{"role":"user","content":"x"}`
+		both   = first + `,{"role":"assistant","content":"yes"},{"role":"user","content":"y"}`
+		plain  = "u:x a:yes u:y "
+		filled = "u:x a:(pondering)yes u:y "
+	)
+	for _, c := range []struct {
+		name    string
+		kept    bool   // a thought, today
+		prompt  string // of the run
+		left    string // of its answer
+		putBack int    // into the run's prompt
+	}{
+		{"the thought is gone", false, filled, "so", 1},
+		{"the thought came later", true, plain, "so", 0},
+		{"nothing changed", true, filled, "so", 1},
+		{"its answer had not begun", false, filled, "", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := newTalker(keepingThoughts)
+			if k.prompt(t, putBackTurn{path: chats, body: chatOf(first), says: thinks + "yes"}); !c.kept {
+				k.thoughts.kept = nil
+			}
+			replay := fmt.Sprintf(`{"seed":7,"owner":0,"put_back":{"thoughts":%d,"tokens":%d}}`,
+				c.putBack, 9*c.putBack)
+			k.runs = append(k.runs, control.Run{ID: 2, Endpoint: chats, EndedAt: fakeEnd,
+				FinishReason: control.FinishInterrupted})
+			k.texts[2] = control.RunText{Run: 2, Model: k.model.Name, Request: []byte(chatOf(both)),
+				Replay: []byte(replay), Prompt: len(c.prompt),
+				Tail: api.TokenBytes([]int32(c.prompt + c.left))}
+			k.model.Output = "so be it"
+			w := socketPost(k.server, "/app/runs/2/resume", `{}`)
+			if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"so be it"`) {
+				t.Fatalf("%d %s", w.Code, w.Body)
+			}
+			got := k.model.Requests[len(k.model.Requests)-1]
+			if prompt, left := string(got.Prompt), k.model.Decode(got.Generated); prompt != c.prompt ||
+				left != c.left {
+				t.Errorf("%q goes on after %q, want %q after %q", left, prompt, c.left, c.prompt)
+			}
+			for i, at := range got.Boundaries {
+				if at > len(c.prompt) || i > 0 && at <= got.Boundaries[i-1] {
+					t.Errorf("the boundaries are %v in a prompt of %d", got.Boundaries, len(c.prompt))
+				}
+			}
+			if run := k.lastRun(); run.PutBackThoughts != c.putBack || run.PutBackTokens != 9*c.putBack ||
+				run.PromptTokens != len(c.prompt) {
+				t.Errorf("the run says %+v", run)
+			}
+		})
+	}
+}
+
+// An answer ends although its thought cannot be kept in time. The log says so.
+func TestAnswerDoesNotWaitForItsThought(t *testing.T) {
+	fake, thoughts := speaking(thinks+"yes"), fakeThoughts{held: make(chan struct{})}
+	defer close(thoughts.held)
+	fake.model.Template = keepingThoughts
+	to := fake.services()
+	to.Thoughts = &thoughts
+	var log strings.Builder
+	s := New(to, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	start := time.Now()
+	w := postTo(t, s, chats, "application/json", chatOf(`{"role":"user","content":"x"}`))
+	if took := time.Since(start); w.Code != http.StatusOK || took > 10*time.Second {
+		t.Errorf("%d %s after %v", w.Code, w.Body, took)
+	}
+	if !strings.Contains(log.String(), "a thought is not kept") ||
+		!strings.Contains(log.String(), "takes longer than 1s") {
+		t.Errorf("the log has %s", log.String())
 	}
 }

@@ -170,12 +170,18 @@ func awaited(s control.State) func(*progressBar) {
 	}
 	for _, a := range s.Active {
 		// Of several in flight the oldest is shown, because it is served first.
-		if a.CompletionTokens == 0 && a.PromptTokens > 0 {
+		if a.CompletionTokens > 0 || a.PromptTokens == 0 {
+			continue
+		}
+		if a.Waits() {
 			return func(b *progressBar) {
-				b.draw(fmt.Sprintf("reading the prompt %s %d of %d tokens",
-					gauge(int64(a.PromptDone), int64(a.PromptTokens)), a.PromptDone,
-					a.PromptTokens))
+				b.draw("waiting to read " + control.Plural(a.PromptTokens, "token"))
 			}
+		}
+		return func(b *progressBar) {
+			done, all := a.Reading()
+			b.draw(fmt.Sprintf("reading the prompt %s %d of %d tokens",
+				gauge(int64(done), int64(all)), done, all))
 		}
 	}
 	return nil

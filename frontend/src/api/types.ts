@@ -325,6 +325,7 @@ export interface Parted {
   kept: string // the next token of the kept text
   given: string // the next token of the prompt
   answer: boolean // the kept text is an answer there
+  new?: boolean // all before what was said since the last answer is the same
   run?: number // whose text was kept; 0 = unknown
 }
 
