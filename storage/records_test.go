@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -221,6 +222,30 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 	for _, f := range []RunFilter{{Limit: -1}, {Before: -1}} {
 		_, _, err := db.Runs(t.Context(), f)
 		wantCode(t, err, Invalid)
+	}
+}
+
+// TestRunsSinceHaveNoLimit expects all runs since a moment, however many there are, the newest first.
+func TestRunsSinceHaveNoLimit(t *testing.T) {
+	db := mustOpen(t, "")
+	start := time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
+	for i := range MaxRunsLimit + 5 {
+		if _, err := db.BeginRun(t.Context(),
+			Run{StartedAt: start.Add(time.Duration(i) * time.Second)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for since, want := range map[time.Time]int{
+		start: MaxRunsLimit + 5, start.Add(time.Second): MaxRunsLimit + 4, start.Add(time.Hour): 0,
+	} {
+		var ids []int64
+		if err := db.RunsSince(t.Context(), since,
+			func(r Run) { ids = append(ids, r.ID) }); err != nil {
+			t.Fatal(err)
+		}
+		if len(ids) != want || !slices.IsSortedFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) }) {
+			t.Errorf("%d runs since %s, want %d: %v", len(ids), since, want, ids)
+		}
 	}
 }
 

@@ -128,21 +128,9 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, er
 		skip = f.Before
 	}
 	// The query asks for one row more, to know whether there is a next page.
-	rows, err := db.r.QueryContext(ctx,
-		"SELECT id, started_at, "+runFigures+", '', "+runTexts+" FROM runs WHERE "+where+" ORDER BY "+f.order()+" LIMIT ? OFFSET ?",
-		append(args, limit+1, skip)...)
+	err = db.eachRun(ctx, where+" ORDER BY "+f.order()+" LIMIT ? OFFSET ?",
+		append(args, limit+1, skip), func(r Run) { runs = append(runs, r) })
 	if err != nil {
-		return nil, 0, db.wrap(op, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		r, err := scanRun(rows)
-		if err != nil {
-			return nil, 0, db.wrap(op, err)
-		}
-		runs = append(runs, r)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, 0, db.wrap(op, err)
 	}
 	if len(runs) > limit {
@@ -152,6 +140,32 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, er
 		}
 	}
 	return runs, next, nil
+}
+
+// RunsSince calls visit with each run that began at a time or later, the newest first, without
+// Speculation. There may be any number of them.
+func (db *DB) RunsSince(ctx context.Context, since time.Time, visit func(Run)) error {
+	f := RunFilter{Since: since}
+	where, args := f.where()
+	return db.wrap("read runs", db.eachRun(ctx, where+" ORDER BY "+f.order(), args, visit))
+}
+
+// eachRun calls visit with each run of a condition and an order, without Speculation.
+func (db *DB) eachRun(ctx context.Context, where string, args []any, visit func(Run)) error {
+	rows, err := db.r.QueryContext(ctx,
+		"SELECT id, started_at, "+runFigures+", '', "+runTexts+" FROM runs WHERE "+where, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		r, err := scanRun(rows)
+		if err != nil {
+			return err
+		}
+		visit(r)
+	}
+	return rows.Err()
 }
 
 // RunValues are the values to select runs by: all values of each column, the latest first, at most

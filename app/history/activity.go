@@ -8,18 +8,13 @@ import (
 	"tandem/storage"
 )
 
-// mostRuns is how many runs activity and insights look at, the newest ones.
-const mostRuns = 5000
-
 // Activity tells what was read and written in the last minutes. It implements server.Runs.
 func (h *History) Activity(ctx context.Context, minutes int) (control.Activity, error) {
 	now := time.Now()
 	a := newActivity(now, time.Duration(minutes)*time.Minute)
 	// A request that began before may have ended in that time.
-	runs, err := h.runsSince(ctx, a.From.Add(-time.Hour))
-	for _, r := range runs {
-		addActivity(&a, r)
-	}
+	err := h.db.RunsSince(ctx, a.From.Add(-longestRun),
+		func(r storage.Run) { addActivity(&a, control.Run(r)) })
 	return a, err
 }
 
@@ -83,22 +78,3 @@ func earlier(a, b time.Time) time.Time {
 }
 
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
-
-// runsSince returns the runs that began since a time, the newest first, mostRuns at most.
-func (h *History) runsSince(ctx context.Context, since time.Time) (list []control.Run, err error) {
-	f := storage.RunFilter{Since: since, Limit: storage.MaxRunsLimit}
-	for len(list) < mostRuns {
-		runs, next, err := h.db.Runs(ctx, f)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range runs {
-			list = append(list, control.Run(r))
-		}
-		if next == 0 {
-			return list, nil
-		}
-		f.Before = next
-	}
-	return list[:mostRuns], nil
-}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/storage"
 )
 
 const (
@@ -23,14 +24,17 @@ const (
 	leastWaitMS  = 100  // every request waits a little until the engine takes it
 )
 
-// longestRun is how long before a request another one may have begun for which it waited.
+// longestRun is how long a run takes at most, as far as it counts here. It bounds how far back others
+// are looked at.
 const longestRun = time.Hour
 
 // Insights tells what today's requests took, and why some were slow. It implements server.Runs.
 func (h *History) Insights(ctx context.Context) (control.Insights, error) {
 	now := time.Now()
 	y, m, d := now.Date()
-	runs, err := h.runsSince(ctx, time.Date(y, m, d, 0, 0, 0, 0, now.Location()))
+	var runs []control.Run // the newest first
+	err := h.db.RunsSince(ctx, time.Date(y, m, d, 0, 0, 0, 0, now.Location()),
+		func(r storage.Run) { runs = append(runs, control.Run(r)) })
 	if err != nil {
 		return control.Insights{}, err
 	}
@@ -121,7 +125,8 @@ func insights(runs []control.Run) []control.Insight {
 	return slices.Clip(found[:min(len(found), mostInsights)])
 }
 
-// changed finds clients whose prompts part at one token from an earlier one, again and again.
+// changed finds clients whose prompts part at one token from an earlier one, again and again. Prompts
+// that part in what was said since the last answer have nothing changed: those are new chats.
 func changed(runs []control.Run) []control.Insight {
 	type place struct {
 		client, model string
@@ -130,7 +135,7 @@ func changed(runs []control.Run) []control.Insight {
 	found := map[place]*control.Insight{}
 	for _, r := range runs {
 		var p control.Parted
-		if r.Parted == nil || json.Unmarshal(r.Parted, &p) != nil || p.Answer {
+		if r.Parted == nil || json.Unmarshal(r.Parted, &p) != nil || p.Answer || p.New {
 			continue
 		}
 		key := place{r.Client, r.Model, p.At}

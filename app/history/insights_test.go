@@ -38,6 +38,10 @@ func TestInsightsNameWhatCostMost(t *testing.T) {
 			{ID: 2, Client: "a", PrefillMS: 9_000, Parted: parted(20, true)},
 			{ID: 1, Client: "a", PrefillMS: 9_000, Parted: parted(20, true)},
 		}, nil},
+		{"two new chats", []control.Run{
+			{ID: 2, Client: "a", PrefillMS: 9_000, Parted: json.RawMessage(`{"at":20,"new":true}`)},
+			{ID: 1, Client: "a", PrefillMS: 9_000, Parted: json.RawMessage(`{"at":20,"new":true}`)},
+		}, nil},
 		{"other places", []control.Run{
 			{ID: 2, Client: "a", PrefillMS: 9_000, Parted: parted(20, false)},
 			{ID: 1, Client: "a", PrefillMS: 9_000, Parted: parted(21, false)},
