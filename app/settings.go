@@ -97,7 +97,7 @@ func (a *App) follow(ctx context.Context, before, now control.Settings) {
 		a.history.DropThoughts(ctx)
 	}
 	if now.HubEndpoint != before.HubEndpoint || now.HubProxy != before.HubProxy {
-		a.library.Refetch()
+		a.library.Refetch(ctx)
 	}
 }
 

@@ -57,8 +57,9 @@ const (
 func (l *Library) Close() { l.downloads.running.Wait() }
 
 // Refetch asks for downloads and sizes again, from where the settings now say.
-func (l *Library) Refetch() {
+func (l *Library) Refetch(ctx context.Context) {
 	l.sizes.forget()
+	l.keepSizes(context.WithoutCancel(ctx))
 	l.refetchDownloads()
 }
 

@@ -40,7 +40,9 @@ type sizes struct {
 	tried time.Time        // when it last did not answer
 	why   string           // why it did not: one sentence, logged before
 	hub   int              // counts the changes of the hub, and of the way to it
-	fresh bool             // some are not stored
+
+	changes int // counts the changes of bytes
+	stored  int // changes that are stored
 }
 
 // settingSizes has the sizes that the hub told, so that they show without a network. A size is that of
@@ -64,17 +66,26 @@ func (l *Library) openSizes(ctx context.Context) error {
 	return nil
 }
 
-// keepSizes stores the sizes if some are new.
-func (l *Library) keepSizes(ctx context.Context) error {
-	l.sizes.mu.Lock()
-	fresh := l.sizes.fresh
-	text, err := json.Marshal(l.sizes.bytes)
-	l.sizes.fresh = false
-	l.sizes.mu.Unlock()
-	if !fresh || err != nil {
-		return err
+// keepSizes stores the sizes if some changed. If that fails, the next call tries again.
+func (l *Library) keepSizes(ctx context.Context) {
+	s := &l.sizes
+	s.mu.Lock()
+	text, err := json.Marshal(s.bytes)
+	changes, stored := s.changes, s.stored
+	s.mu.Unlock()
+	if changes == stored {
+		return
 	}
-	return l.db.SetSetting(ctx, settingSizes, string(text))
+	if err == nil {
+		err = l.db.SetSetting(ctx, settingSizes, string(text))
+	}
+	if err != nil {
+		l.log.Warn("the sizes of downloads are not kept", "error", err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stored = max(s.stored, changes)
 }
 
 // Catalogue returns the suggested models, and which of them are there. ask says whether the hub is
@@ -105,9 +116,7 @@ func (l *Library) Catalogue(ctx context.Context, ask bool) (control.Catalogue, e
 	}
 	if ask {
 		out.Why = l.sizes.ask(ctx, o, names)
-		if err := l.keepSizes(ctx); err != nil {
-			return out, err
-		}
+		l.keepSizes(ctx)
 	}
 	for i := range out.Models {
 		m := &out.Models[i]
@@ -157,6 +166,7 @@ func (s *sizes) forget() {
 	defer s.mu.Unlock()
 	s.bytes, s.tried, s.why = nil, time.Time{}, ""
 	s.hub++
+	s.changes++
 }
 
 // ask asks the hub for the sizes that are not known yet. It returns why some are still unknown.
@@ -190,7 +200,8 @@ func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why str
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				if s.hub == asks {
-					s.bytes[name], s.fresh = n, true
+					s.bytes[name] = n
+					s.changes++
 				}
 				return
 			}

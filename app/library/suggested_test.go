@@ -1,16 +1,19 @@
 package library
 
 import (
+	"database/sql"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"tandem/app/home"
 	"tandem/models/hub"
 )
 
@@ -89,11 +92,7 @@ func TestCatalogueAsksTheHubForEachSizeOnce(t *testing.T) {
 
 // The sizes that the hub told show after a restart without a network.
 func TestSizesStayForALaterProcess(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		json.NewEncoder(w).Encode(map[string]any{"sha": strings.Repeat("a", 40),
-			"siblings": []map[string]any{{"rfilename": "config.json", "size": 100},
-				{"rfilename": "model.safetensors", "size": 2_000}}})
-	}))
+	server := tellingSizes(t)
 	s := setup{Home: t.TempDir(), Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: server.URL}}
 	a := open(t, s)
 	if c, err := a.library.Catalogue(t.Context(), true); err != nil || c.Models[0].Bytes != 2_100 {
@@ -107,4 +106,66 @@ func TestSizesStayForALaterProcess(t *testing.T) {
 	if err != nil || c.Models[0].Bytes != 2_100 {
 		t.Errorf("after a restart %+v, %v", c.Models[0], err)
 	}
+}
+
+// While another program holds the database, the catalogue has the sizes that the hub tells. They are
+// stored later.
+func TestCatalogueNeedsNoFreeDatabase(t *testing.T) {
+	server := tellingSizes(t)
+	s := setup{Home: t.TempDir(), Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: server.URL}}
+	a := open(t, s)
+	other, err := sql.Open("sqlite", "file:"+filepath.Join(s.Home, home.DatabaseFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	other.SetMaxOpenConns(1)
+	if _, err := other.Exec("BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := a.library.Catalogue(t.Context(), true); err != nil || c.Models[0].Bytes != 2_100 {
+		t.Errorf("%+v, %v", c.Models[0], err)
+	}
+	if _, err := other.Exec("ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	for tries := 0; ; tries++ { // the database is looked at four times a second
+		_, err := a.library.Catalogue(t.Context(), true)
+		text, missing := a.db.Setting(t.Context(), settingSizes)
+		if err == nil && strings.Contains(text, "2100") {
+			break
+		}
+		if tries == 100 {
+			t.Fatalf("the sizes that are stored are %q, %v, %v", text, missing, err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// The sizes of another hub are gone after a restart too.
+func TestSizesOfAnotherHubAreForgotten(t *testing.T) {
+	server := tellingSizes(t)
+	s := setup{Home: t.TempDir(), Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: server.URL}}
+	a := open(t, s)
+	if c, err := a.library.Catalogue(t.Context(), true); err != nil || c.Models[0].Bytes != 2_100 {
+		t.Fatalf("%+v, %v", c.Models[0], err)
+	}
+	a.library.Refetch(t.Context())
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := open(t, s).library.Catalogue(t.Context(), false); err != nil || c.Models[0].Bytes != 0 {
+		t.Errorf("after a restart %+v, %v", c.Models[0], err)
+	}
+}
+
+// tellingSizes is a hub where each model has 2,100 bytes.
+func tellingSizes(t *testing.T) *httptest.Server {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		json.NewEncoder(w).Encode(map[string]any{"sha": strings.Repeat("a", 40),
+			"siblings": []map[string]any{{"rfilename": "config.json", "size": 100},
+				{"rfilename": "model.safetensors", "size": 2_000}}})
+	}))
+	t.Cleanup(server.Close)
+	return server
 }
