@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// droppedModels returns those of the dropped paths that may be models: folders and GGUF files. Text
-// files are for the chat, and the page reads them itself.
+// droppedModels returns the dropped paths that may be models: folders and GGUF files. Text files are
+// for the chat, and the page reads them itself.
 func droppedModels(paths []string) []string {
 	list := []string{}
 	for _, path := range paths {

@@ -60,7 +60,7 @@ type screen struct{ width, height int }
 // grip is how much of a title bar has to be on a screen so that a person can move the window.
 const grip = 80
 
-// on returns whether a person could reach a window at this place on one of the screens. Screens may
+// on reports whether a person could reach a window at this place on one of the screens. Screens may
 // have changed since it was kept.
 func (p place) on(screens []screen) bool {
 	for _, s := range screens {
