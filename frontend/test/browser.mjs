@@ -78,3 +78,15 @@ export async function sound(page, name, widths = [800, 1280]) {
   }
   await page.setViewportSize(before)
 }
+
+// ask calls a control route from a page with a session: with a body by POST.
+export const ask = (page, path, body) =>
+  page.evaluate(
+    async ([path, body]) => {
+      const headers = { Authorization: `Bearer ${sessionStorage.getItem('tandem-session')}`, 'Content-Type': 'application/json' }
+      const answer = await fetch(path, { headers, method: body ? 'POST' : 'GET', body: body && JSON.stringify(body) })
+      if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`)
+      return answer.json()
+    },
+    [path, body],
+  )
