@@ -5,8 +5,9 @@
 //   go run ./build test ui    # once, because it builds the page and the program
 //   cd frontend && TANDEM=../build/out/linux-amd64/cli/tandem node bench/stream.mjs [--tokens 8000] [--rate 200] [--tinted] [--thread]
 //
-// The page is the real one, from a server with a home of its own. Only requests to
-// /v1/chat/completions are answered here. The program prints the rate and the load of the machine
+// The page is the real one, from a server with a home of its own. Two things are answered here: the
+// requests to /v1/chat/completions, and the state, which tells of such a request as Tandem would. So the
+// page shows the ribbon and the speed of the growing answer. The program prints the rate and the load of the machine
 // beside the figure. A busy machine makes the figure worse, because a task lasts while its thread
 // waits for a core. --thread counts only the time on the core.
 
@@ -41,9 +42,29 @@ function answer(count) {
   return list.slice(0, count)
 }
 
+// active is the request that is being answered, as the state tells of it.
+const active = []
+
+// follow streams the state of the server, and then what changes in active, twice a second as Tandem does.
+async function follow(req, res, target) {
+  const whole = await (await fetch(`${target}/app/state`, { headers: { Authorization: req.headers.authorization } })).json()
+  res.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' })
+  res.write(`data: ${JSON.stringify({ ...whole, rev: 1 })}\n\n`)
+  let rev = 1
+  let told = '[]'
+  const timer = setInterval(() => {
+    if (JSON.stringify(active) === told) return
+    told = JSON.stringify(active)
+    res.write(`data: ${JSON.stringify({ rev: ++rev, active })}\n\n`)
+  }, 500)
+  res.on('close', () => clearInterval(timer))
+}
+
 // stream answers a chat at the rate, with one token an event, as Tandem does.
 async function stream(res) {
-  res.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' })
+  res.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache', 'X-Tandem-Run': '1' })
+  const run = { run_id: 1, endpoint: '/v1/chat/completions', model: 'pocket', client: 'Tandem', started_at: new Date().toISOString(), prompt_done: 9, prompt_tokens: 9, completion_tokens: 0, per_second: rate, verifies: 0, accepted: 0 }
+  active.push(run)
   const send = (delta, finish, extra = {}) =>
     res.write(`data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'pocket', choices: [{ index: 0, delta, logprobs: null, finish_reason: finish, draft: { proposed: 1, accepted: Number(Math.random() < 0.6) } }], usage: null, ...extra })}\n\n`)
   const began = performance.now()
@@ -52,7 +73,9 @@ async function stream(res) {
     const wait = began + (1000 * i) / rate - performance.now()
     if (wait > 0) await new Promise((done) => setTimeout(done, wait))
     send({ content }, null)
+    Object.assign(run, { completion_tokens: i + 1, verifies: (i >> 1) + 1, accepted: i >> 1 })
   }
+  active.pop()
   const took = performance.now() - began
   const timings = { cache_n: 0, prompt_n: 9, prompt_ms: 9, predicted_n: tokens, predicted_ms: took, predicted_per_second: (1000 * tokens) / took, draft_n: 0, draft_n_accepted: 0, tokens_per_verify: 0, restore_ms: 0, run_id: 1 }
   send({}, 'stop', { timings })
@@ -63,6 +86,7 @@ async function stream(res) {
 function front(target) {
   return createServer((req, res) => {
     if (req.url === '/v1/chat/completions') return void req.resume().on('end', () => void stream(res))
+    if (req.url === '/app/state') return void follow(req, res, target)
     const headers = { ...req.headers, host: new URL(target).host }
     delete headers.origin
     const on = request(target + req.url, { method: req.method, headers }, (answer) => {
@@ -103,6 +127,8 @@ try {
   const before = await metrics()
   const began = performance.now()
   await page.getByLabel('Message', { exact: true }).press('Enter')
+  await page.locator('.timings .ribbon').waitFor() // while it is written
+  if (await page.locator('.timings[title*=" a second"]').count()) throw new Error('the answer ended before its ribbon was there')
   await page.locator('.timings[title*=" a second"]').waitFor({ timeout: 600_000 })
   const wall = (performance.now() - began) / 1000
   const after = await metrics()
@@ -110,6 +136,7 @@ try {
     const pane = document.getElementById('pane')
     return pane.scrollHeight - pane.scrollTop - pane.clientHeight
   })
+  if (!values.tinted && (await page.locator('.markdown .keyword').count()) === 0) throw new Error('the code has no colours')
   if (end > 100) throw new Error(`the page does not follow the answer: its end is ${end} px away`)
   const percent = (name) => (100 * (after[name] - before[name])) / wall
   const share = (name) => `${percent(name).toFixed(1)} %`
