@@ -143,7 +143,7 @@ for (const [name, { at: to, shows, choose }] of Object.entries(pages)) {
         const png = await picture(page)
         writeFileSync(join(out, `looks-${name}-${scheme}-${width}.png`), png)
         const over = await overflow(page)
-        assert.ok(over <= 0, `${name} at ${width}: ${over} px too wide`)
+        if (over > 0) told.push(`${scheme}, ${width} x ${height}: ${over} px too wide`)
         const part = { colours: await shrink(png, side), ...at(scheme, i) }
         parts.push(part)
         const wrong = was ? differing(part.colours, was, part) : []

@@ -44,18 +44,18 @@ const whole = {
 const plain = { endpoint: '/v1/chat/completions', model: qwen, drafter: 'dflash', drafted: 0, accepted: 0, rounds: 0, syncs: 0, load_ms: 0, restore_ms: 0, draft_ms: 0, verify_ms: 0, peak_bytes: 9.4 * GiB, finish_reason: 'stop', miss_reason: '', error: '', seed: 1, queue_ms: 0, no_drafter: '', verifies: 0, prediction_accepted: 0, prediction_rejected: 0, repeats: 0, matched_tokens: 0, resumes: 0 }
 const parted = { at: 6144, kept: '13:31', given: '13:42', answer: false, run: 195 }
 const kinds = [
-  { client: claude, endpoint: '/v1/messages', prompt_tokens: 24_102, cached_tokens: 6144, completion_tokens: 188, restore_ms: 210, prefill_ms: 26_000, first_token_ms: 26_400, total_ms: 31_000, parted },
   { client: zed, prompt_tokens: 1204, cached_tokens: 1180, completion_tokens: 96, restore_ms: 40, prefill_ms: 60, first_token_ms: 320, total_ms: 2600 },
-  { client: 'Tandem', prompt_tokens: 3412, cached_tokens: 3180, completion_tokens: 312, restore_ms: 80, prefill_ms: 220, first_token_ms: 320, total_ms: 7900 },
   { client: codex, prompt_tokens: 9870, cached_tokens: 9000, completion_tokens: 64, load_ms: 9200, restore_ms: 300, prefill_ms: 2600, first_token_ms: 12_300, total_ms: 14_000 },
   { client: next, prompt_tokens: 812, cached_tokens: 0, completion_tokens: 0, prefill_ms: 400, first_token_ms: 0, total_ms: 400, finish_reason: 'cancel' },
   { client: codex, endpoint: '/v1/responses', model: 'qwen3-coder', prompt_tokens: 0, cached_tokens: 0, completion_tokens: 0, prefill_ms: 0, first_token_ms: 0, total_ms: 2, finish_reason: 'error', error: 'model_not_found', message: 'The model qwen3-coder is not here.' },
+  { client: 'Tandem', prompt_tokens: 3412, cached_tokens: 3180, completion_tokens: 312, restore_ms: 80, prefill_ms: 220, first_token_ms: 320, total_ms: 7900 },
+  { client: claude, endpoint: '/v1/messages', prompt_tokens: 24_102, cached_tokens: 6144, completion_tokens: 188, restore_ms: 210, prefill_ms: 26_000, first_token_ms: 26_400, total_ms: 31_000, parted },
 ]
 const run = (id, minutes, of) => ({ ...plain, ...of, id, started_at: ago(minutes), ended_at: ago(minutes - of.total_ms / 60_000) })
 // Run 203 reads again what run 202 had read, because the date had changed.
-const before = run(202, 5, { ...kinds[0], prompt_tokens: 2741, cached_tokens: 2700, completion_tokens: 44, restore_ms: 90, prefill_ms: 110, first_token_ms: 300, total_ms: 5900, parted: null })
+const before = run(202, 5, { ...kinds[5], prompt_tokens: 2741, cached_tokens: 2700, completion_tokens: 44, restore_ms: 90, prefill_ms: 110, first_token_ms: 300, total_ms: 5900, parted: null })
 const date = { at: 20, kept: '4', given: '5', answer: false, run: 202 }
-const slow = run(203, 2, { ...kinds[0], prompt_tokens: 2741, cached_tokens: 20, completion_tokens: 60, restore_ms: 12, prefill_ms: 46_700, first_token_ms: 46_800, total_ms: 53_300, peak_bytes: 1.2 * GiB, finish_reason: 'length', parted: date })
+const slow = run(203, 2, { ...kinds[5], prompt_tokens: 2741, cached_tokens: 20, completion_tokens: 60, restore_ms: 12, prefill_ms: 46_700, first_token_ms: 46_800, total_ms: 53_300, peak_bytes: 1.2 * GiB, finish_reason: 'length', parted: date })
 const runs = [slow, before, ...Array.from({ length: 58 }, (_, i) => run(201 - i, 8 + 3 * i, kinds[i % kinds.length]))]
 const report = {
   run: slow,
