@@ -59,11 +59,12 @@ function font() {
   return Buffer.concat([words([4, 0x10000], [2, names.length, 128, 3, 16 * names.length - 128]), ...list, ...parts])
 }
 
-// boxes has all pages of a context show their letters as boxes.
+// boxes has all pages of a context show their letters as boxes. Systems draw check boxes and lists in
+// their own ways, so they are left plain.
 export const boxes = (context) =>
   context.addInitScript((bytes) => {
     document.fonts.add(new FontFace('Boxes', Uint8Array.from(bytes).buffer, { weight: '100 900' }))
     const sheet = new CSSStyleSheet()
-    sheet.replaceSync('*, ::before, ::after, ::placeholder { font-family: Boxes !important; font-synthesis: none !important }')
+    sheet.replaceSync('*, ::before, ::after, ::placeholder { font-family: Boxes !important; font-synthesis: none !important } select, input, progress { appearance: none !important }')
     document.adoptedStyleSheets = [sheet]
   }, [...font()])

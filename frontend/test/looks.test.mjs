@@ -20,7 +20,7 @@ import { scene, visit } from './scene.mjs'
 
 const side = 10 // pixels of a square
 const near = 6 // levels of a colour, of 255, that are the same
-const few = 24 // squares of a picture that may differ, as where a system draws a check box
+const few = 6 // squares of a picture that may differ
 
 const sizes = [[1280, 800], [1000, 700], [760, 700]]
 const schemes = ['light', 'dark']
