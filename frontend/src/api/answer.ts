@@ -10,6 +10,7 @@ export interface Timings {
   draft_n_accepted: number
   tokens_per_verify: number
   restore_ms: number
+  queue_ms: number
   run_id: number
   stopped?: boolean // by another program or page, such as the menu
 }
@@ -36,6 +37,8 @@ export class Answer {
   run = 0 // id of its run; 0 before the run begins
   finish = '' // why it ended; empty before its end
   timings: Timings | null = null
+  sent = 0 // when it was asked for, by performance.now
+  waited = 0 // milliseconds from there to its first new word
   #next = 0 // the run that continues the answer; it becomes run with its first new text
   #text = news('')
   #thought = news('')
@@ -60,7 +63,7 @@ export class Answer {
   add(text: string, drafted: boolean): void {
     text = this.#text(text)
     if (text === '') return
-    this.run = this.#next
+    this.#came()
     this.text += text
     this.#span(text.length, drafted)
   }
@@ -68,8 +71,13 @@ export class Answer {
   think(thought: string): void {
     thought = this.#thought(thought)
     if (thought === '') return
-    this.run = this.#next
+    this.#came()
     this.thought += thought
+  }
+
+  #came(): void {
+    this.run = this.#next
+    this.waited ||= performance.now() - this.sent
   }
 
   #span(length: number, drafted: boolean): void {

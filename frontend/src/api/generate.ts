@@ -46,6 +46,7 @@ export class Generation {
     const headers = { 'X-Tandem-Request': this.name, 'X-Tandem-Client': 'Tandem', 'X-Tandem-Resumable': String(this.resumable) }
     const init = { method: 'POST', body: JSON.stringify(body), headers, signal: this.#abort.signal }
     const a = this.answer
+    a.sent = performance.now()
     try {
       for await (const data of stream(path, init, ({ headers }) => {
         a.begin(Number(headers.get('X-Tandem-Run') ?? 0))

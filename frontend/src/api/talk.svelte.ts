@@ -27,15 +27,17 @@ export interface Facts {
   said?: number // where the person's own words begin after them
   timings?: Timings
   limit?: number // tokens that the request allowed
+  waited?: number // milliseconds until the first word
   spans?: number[] // see Answer
   thought?: string
 }
 
 const shownEvery = 100 // milliseconds between two looks at a growing answer
 const savedEvery = 2000 // milliseconds between two saves of a growing answer
+const leavesWithin = 10_000 // milliseconds from the break of an answer to the end of its page, if the page's end broke it
 const lastWords = 60 << 10 // bytes of a request that outlives the page, at most
 
-// A Left is an answer that was growing when the page was left.
+// A Left is an answer that was growing when the page was left, or that the leaving broke.
 export interface Left {
   chat: number
   message: number
@@ -76,6 +78,7 @@ export class Talk {
   #rewritten: { id: number; kept: Promise<Message> } | null = null // the last answer that a person wrote
   #limit = 0 // tokens that the growing answer may have
   #left = false // the page ended, so the failures of its requests mean nothing
+  #due: { left: Left; until: number } | null = null // an answer that continues if the page is loaded again by then
   #keep: boolean
   #ids = 0 // counts down
   #changed: () => void
@@ -244,16 +247,18 @@ export class Talk {
     if (!this.busy) await this.#begin(() => this.#answer(parent, model))
   }
 
-  // goOn continues an interrupted answer from its last token, unless another tab has continued it.
-  async goOn(id: number): Promise<void> {
+  // goOn continues an interrupted answer from its last token, unless another tab has continued it. It
+  // returns false if nothing is known of the answer now.
+  async goOn(id: number): Promise<boolean> {
     try {
       await this.refresh()
     } catch (e) {
       this.failure = why(e)
-      return
+      return false
     }
     const m = this.messages.find((x) => x.id === id)
     if (m && this.interrupted(m) && id === this.leaf && !this.busy) await this.#begin(() => this.#goOn(m))
+    return true
   }
 
   async #goOn(m: Message): Promise<void> {
@@ -264,13 +269,21 @@ export class Talk {
   }
 
   // comeBack continues an answer that was growing when the page was left.
-  async comeBack({ message, name }: Left): Promise<void> {
-    // The page was left, and its last request may not have arrived.
-    await post(`/app/runs/${name}/cancel`, { left: true }).catch(() => {})
-    await this.goOn(message)
-    // If no text had arrived, asking again loses nothing.
-    const begun = this.left.find((x) => x.id === message)
-    if (begun?.finish === '' && begun.parent === this.leaf) await this.answer(begun.parent)
+  async comeBack(left: Left): Promise<void> {
+    this.#due = { left, until: Infinity } // the page may be left again before the answer grows
+    try {
+      // The page was left, and its last request may not have arrived.
+      await post(`/app/runs/${left.name}/cancel`, { left: true })
+    } catch (e) {
+      this.failure = why(e)
+      if (broke(e)) return // the page is left again, or Tandem is away
+    }
+    if (!(await this.goOn(left.message))) return
+    // If no text had arrived, asking again loses nothing. A browser may end the requests of a page
+    // before the page hears that it goes away. That page has kept an error then.
+    const begun = this.left.find((x) => x.id === left.message)
+    if (begun && begun.finish !== 'stopped' && begun.parent === this.leaf) await this.answer(begun.parent)
+    if (this.#due?.left === left) this.#due = null
   }
 
   #begin(come: () => Promise<void>): Promise<void> {
@@ -310,6 +323,7 @@ export class Talk {
   // #grow shows an answer while it arrives, and keeps it.
   async #grow(m: Message, limit: number, come: (g: Generation, changed: () => void) => Promise<void>): Promise<void> {
     this.#limit = limit
+    if (m.id > 0) this.#due = null // leave names this answer from now on
     const g = this.#generation ?? new Generation()
     g.resumable = m.id > 0
     const before = m.run // the run that the answer continues; 0 = the answer is new
@@ -340,6 +354,8 @@ export class Talk {
     } catch (e) {
       this.failure = why(e)
       g.answer.finish = before > 0 || broke(e) ? '' : 'error'
+      // A page that goes away may lose its requests before it hears so.
+      if (broke(e) && this.chat && m.id > 0) this.#due = { left: { chat: this.chat.id, message: m.id, name: g.name }, until: performance.now() + leavesWithin }
     }
     clearInterval(saver)
     clearTimeout(look)
@@ -353,7 +369,7 @@ export class Talk {
       this.messages = this.messages.filter((x) => x.id !== m.id)
       this.leaf = m.parent
     } else if (a.finish !== '' || before === 0 || a.run !== before) {
-      const facts: Facts = { limit, ...(a.timings ? { timings: a.timings } : {}), ...(a.thought ? { thought: a.thought } : {}), spans: a.spans }
+      const facts: Facts = { limit, ...(a.waited ? { waited: Math.round(a.waited) } : {}), ...(a.timings ? { timings: a.timings } : {}), ...(a.thought ? { thought: a.thought } : {}), spans: a.spans }
       await this.#save({ ...m, content: a.text, model: a.model || m.model, finish: a.finish, run: a.run, facts })
     }
     this.growing = this.#generation = null
@@ -402,7 +418,7 @@ export class Talk {
     const m = this.messages.find((x) => x.id === this.growing?.id)
     const g = this.#generation
     g?.leave(send)
-    if (!this.chat || !m || m.id < 0 || !g) return null
+    if (!this.chat || !m || m.id < 0 || !g) return this.#due && performance.now() < this.#due.until ? this.#due.left : null
     const a = g.answer
     if ((a.text !== '' || a.run > 0) && a.text.length * 3 <= lastWords) {
       const brief = { content: a.text, model: a.model || m.model, run: a.run, ...(g.stopped ? { finish: 'stopped' } : {}) }
