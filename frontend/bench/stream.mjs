@@ -116,8 +116,9 @@ try {
   await page.getByRole('button', { name: 'Chat', exact: true }).click()
   await page.getByRole('button', { name: 'Chat with the demo model anyway' }).click()
   if (values.tinted) {
-    await page.getByRole('button', { name: 'How to answer' }).click()
-    await page.getByLabel('Show which words were drafted').check()
+    const tint = page.getByLabel('Tint words that were drafted')
+    if (!(await tint.isVisible())) await page.locator('.toolbar').getByRole('button', { name: 'Options' }).click()
+    await tint.check()
   }
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('Performance.enable', { timeDomain: values.thread ? 'threadTicks' : 'timeTicks' })

@@ -119,12 +119,12 @@ test('a page that was left before the first word asks again', async () => {
   await page.getByLabel('Message', { exact: true }).fill('Nothing comes of this.')
   await page.getByLabel('Message', { exact: true }).press('Enter')
   await held
-  await page.getByText('Reading…').waitFor()
+  await page.getByText('Waiting…').waitFor()
   held = page.waitForRequest('**/v1/chat/completions')
   await page.reload()
   // The page sends the same request again, because no text had come.
   assert.deepEqual((await held).postDataJSON().messages, [{ role: 'user', content: 'Nothing comes of this.' }])
-  await page.getByText('Reading…').waitFor()
+  await page.getByText('Waiting…').waitFor()
   assert.equal(await page.locator('.chat > li').count(), 2)
   const id = page.url().split('/').at(-1)
   assert.deepEqual((await ask(`/app/chats/${id}`)).messages.map((m) => m.role), ['user', 'assistant', 'assistant'])
@@ -145,6 +145,63 @@ test('a page that was left before the first word asks again', async () => {
   await other.getByRole('button', { name: 'Answer', exact: true }).click()
   await other.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 60_000 })
   assert.equal(asked, 1)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('an answer that the end of its page broke is asked for again', async () => {
+  const { context, page, problems, ask } = await playground(browser)
+  // Some browsers end the requests of a page before the page hears that it goes away.
+  await page.addInitScript(() => {
+    const { fetch } = window
+    window.asked = 0
+    window.fetch = (path, init) => {
+      if (path !== '/v1/chat/completions') return fetch(path, init)
+      window.asked++
+      return new Promise((_, broke) => addEventListener('beforeunload', () => broke(new TypeError('gone'))))
+    }
+  })
+  await page.reload()
+  await page.getByText('Demo model: completes code only.').waitFor()
+  await chat(page)
+  await page.getByLabel('Message', { exact: true }).fill('Is this broken?')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  await page.waitForFunction(() => window.asked === 1)
+  const id = page.url().split('/').at(-1)
+  // The page is left a second time before it has asked again.
+  let cancels = 0
+  await page.route('**/app/runs/*/cancel', (route) => (++cancels > 1 ? route.continue() : undefined))
+  const held = page.waitForRequest('**/app/runs/*/cancel')
+  await page.reload()
+  await held
+  assert.equal(await page.evaluate(() => window.asked), 0)
+  await page.reload()
+  await page.waitForFunction(() => window.asked === 1)
+  await page.getByText('Waiting…').waitFor()
+  assert.deepEqual((await ask(`/app/chats/${id}`)).messages.map((m) => m.role), ['user', 'assistant', 'assistant'])
+  assert.deepEqual(problems.filter((p) => !p.includes('Failed to load')), [])
+  await context.close()
+})
+
+test('a key stops the answer from another page', async () => {
+  const { context, page, problems } = await playground(browser)
+  await long(page)
+  await page.keyboard.press('Control+2')
+  await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Control+1')
+  await stopped(page).waitFor({ timeout: 20_000 })
+  // The palette stops it as well.
+  await page.getByRole('button', { name: 'Answer again' }).click()
+  await page.getByText(/\d tokens\/s/).waitFor({ timeout: 60_000 })
+  await page.keyboard.press('Control+3')
+  await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor()
+  await page.keyboard.press('Control+k')
+  await page.getByRole('dialog', { name: 'Search or do' }).getByRole('combobox').fill('stop')
+  await page.getByRole('option', { name: 'Stop the answer' }).click()
+  await page.keyboard.press('Control+1')
+  await page.getByText('2 of 2').waitFor({ timeout: 20_000 })
+  await stopped(page).waitFor()
   assert.deepEqual(problems, [])
   await context.close()
 })
@@ -172,7 +229,7 @@ test('a crashed page loses at most a moment of an answer', async () => {
   assert.equal(cut.finish_reason, 'interrupted')
   // The tint does not change the text.
   await options(other.page)
-  await other.page.getByLabel('Show which words were drafted').check()
+  await other.page.getByLabel('Tint words that were drafted').check()
   const { messages } = await other.ask(`/app/chats/${kept.chat}`)
   assert.equal(await other.page.locator('.chat .answer').textContent(), messages.at(-1).content)
   assert.ok(messages.at(-1).content.startsWith(kept.content))
@@ -207,7 +264,7 @@ test('text that came before Tandem stopped is stored after its return', async ()
   await page.reload()
   await chat(page)
   await options(page)
-  await page.getByLabel('Show which words were drafted').check()
+  await page.getByLabel('Tint words that were drafted').check()
   await page.getByLabel('Message', { exact: true }).fill('Say this before you go.')
   await page.getByLabel('Message', { exact: true }).press('Enter')
   const answer = page.locator('.chat .answer')

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
 import { launch, shot } from './browser.mjs'
-import { act, back, chat, focused, given, healthy, long, options, playground, settings, short, talk, until } from './playground.mjs'
+import { act, back, chat, focused, given, healthy, long, options, playground, settings, short, stopped, talk, until } from './playground.mjs'
 
 let browser
 
@@ -59,11 +59,16 @@ test('the list shows more on request', async () => {
   const { context, page, problems } = await playground(browser)
   const chat = (id) => ({ id, kind: 'chat', title: `Chat ${id}`, system: '', options: null, leaf: 0, created_at: '2026-01-01T00:00:00Z', updated_at: '2026-01-01T00:00:00Z' })
   let asked = 0
+  const whole = []
   await page.route(/\/app\/chats\?/, async (route) => {
-    const before = new URL(route.request().url()).searchParams.get('before')
+    const query = new URL(route.request().url()).searchParams
+    const before = query.get('before')
     if (before) asked++
-    await route.fulfill({ json: { chats: [chat(before ? 1 : 2)], next: before ? 0 : 2, keep: true, count: 2, bytes: 0 } })
+    if (query.has('limit')) whole.push(query.get('limit'))
+    const chats = query.has('limit') ? [chat(2), chat(1)] : [chat(before ? 1 : 2)]
+    await route.fulfill({ json: { chats, next: chats.at(-1).id === 1 ? 0 : 2, keep: true, count: 2, bytes: 0 } })
   })
+  await page.route('**/app/chats/2', (route) => route.fulfill({ json: chat(2) }))
   const found = page.waitForResponse(/search=x/)
   await page.getByRole('searchbox').fill('x')
   await found
@@ -72,6 +77,14 @@ test('the list shows more on request', async () => {
   await page.getByText('Chat 1').waitFor()
   assert.equal(asked, 1)
   assert.equal(await page.locator('.chats li').count(), 2)
+  // A later reading, as after an answer, leaves the list as long as it is.
+  await act(page, 'Chat 2', 'Pin')
+  await until('reading', () => whole.length > 0)
+  assert.deepEqual(whole, ['2'])
+  assert.equal(await page.locator('.chats li').count(), 2)
+  // A new chat empties the search, which may not match it.
+  await page.getByRole('button', { name: 'New chat' }).click()
+  assert.equal(await page.getByRole('searchbox').inputValue(), '')
   assert.deepEqual(problems, [])
   await context.close()
 })
@@ -221,7 +234,7 @@ test('an edited message waits for the growing answer', async () => {
   const go = await given(page, '/v1/chat/completions', 'No.')
   await page.getByLabel('Message', { exact: true }).fill('And now?')
   await page.getByLabel('Message', { exact: true }).press('Enter')
-  await page.getByText('Reading…').waitFor()
+  await page.getByText('Waiting…').waitFor()
   assert.ok(await page.getByRole('button', { name: 'Send it again' }).isDisabled())
   await page.getByRole('textbox', { name: 'Edit the message' }).evaluate((box) => box.form.requestSubmit())
   assert.equal(await page.getByRole('textbox', { name: 'Edit the message' }).inputValue(), 'Two?')
@@ -287,6 +300,38 @@ test('Escape leaves an unchanged message', async () => {
   await page.getByRole('textbox', { name: 'Edit the message' }).fill('Write Index.')
   await page.getByRole('textbox', { name: 'Edit the message' }).press('Escape')
   assert.equal(await page.getByRole('textbox', { name: 'Edit the message' }).inputValue(), 'Write Index.')
+  // The key that edits the last message leads back to it.
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await talk(page, 'And more?')
+  await edit.first().click()
+  await page.getByRole('textbox', { name: 'Edit the message' }).fill('Write Last.')
+  await page.getByLabel('Message', { exact: true }).press('ArrowUp')
+  assert.equal(await focused(page), 'edit')
+  assert.equal(await page.getByRole('textbox', { name: 'Edit the message' }).inputValue(), 'Write Last.')
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('Escape in the title and in the presets gives the focus back, and stops nothing', async () => {
+  const { context, page, problems } = await playground(browser)
+  await chat(page)
+  const go = await given(page, '/v1/chat/completions', 'Yes.')
+  await page.getByLabel('Message', { exact: true }).fill('A title?')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  await page.getByRole('heading', { name: 'A title?' }).dblclick()
+  await page.getByLabel('Title', { exact: true }).press('Escape')
+  assert.equal(await focused(page), 'input')
+  const pill = page.locator('.composer .presets .pill')
+  await pill.click()
+  await page.keyboard.press('Escape')
+  await pill.and(page.locator(':focus')).waitFor()
+  await pill.click()
+  await page.getByRole('group', { name: 'Presets of instructions' }).getByRole('button', { name: 'No instructions' }).click()
+  await pill.and(page.locator(':focus')).waitFor()
+  assert.equal(await stopped(page).count(), 0)
+  go()
+  await page.getByText('Yes.').waitFor()
+  assert.equal(await stopped(page).count(), 0)
   assert.deepEqual(problems, [])
   await context.close()
 })

@@ -47,7 +47,9 @@ test('the palette finds a chat by a word that was said in it, and shows the word
   await page.keyboard.press('Control+k')
   await palette.waitFor()
   await palette.getByText('Latest chats').waitFor()
-  // With nothing typed it shows what can be done, with keys.
+  // With nothing typed it shows the latest chats, then what can be done, with keys.
+  assert.deepEqual(await palette.locator('.caption').allTextContents(), ['Latest chats', 'Actions'])
+  assert.equal(await rows.filter({ hasText: 'New chat' }).last().locator('kbd').count(), 0, 'a tab cannot have this key')
   assert.match(await rows.filter({ hasText: 'Settings…' }).textContent(), /Ctrl\+,$/)
   await sound(page, 'palette-empty', [760, 1280])
   await page.keyboard.type(word)
@@ -79,10 +81,13 @@ test('the palette finds runs and models, and leads with arrow keys', async () =>
   await run.getByRole('img').waitFor()
   await run.click()
   await page.getByRole('heading', { name: `Run ${timings.run_id}` }).waitFor()
-  // A model is chosen in place.
+  // The palette does not wait for the load of a model. A failure stands on the page.
   const loads = []
-  await page.route('**/app/load', (route) => {
+  let load
+  const loaded = new Promise((done) => (load = done))
+  await page.route('**/app/load', async (route) => {
     loads.push(route.request().postDataJSON())
+    await loaded
     return loads.length === 1 ? route.fulfill({ status: 507, json: { error: { message: 'There is no room for it.', code: 'no_room' } } }) : route.fulfill({ json: {} })
   })
   await page.keyboard.press('Control+k')
@@ -92,10 +97,12 @@ test('the palette finds runs and models, and leads with arrow keys', async () =>
   for (let i = 0; i < 20 && !/chosen/.test(await chosen.textContent()); i++) await page.keyboard.press('ArrowDown')
   assert.equal(await field.getAttribute('aria-activedescendant'), await model.getAttribute('id'))
   await page.keyboard.press('Enter')
-  await palette.getByRole('alert').getByText('There is no room for it.').waitFor()
-  await page.keyboard.press('Enter')
   await palette.waitFor({ state: 'detached' })
-  assert.deepEqual(loads, [{ model: 'pocket' }, { model: 'pocket' }])
+  load()
+  const refused = page.getByRole('alert').filter({ hasText: 'There is no room for it.' })
+  await refused.getByRole('button', { name: 'Close' }).click()
+  await refused.waitFor({ state: 'detached' })
+  assert.deepEqual(loads, [{ model: 'pocket' }])
   // Escape closes it, and the focus goes back.
   const back = page.getByRole('link', { name: 'All runs' })
   await back.focus()
@@ -146,9 +153,7 @@ const does = {
     await page.getByRole('group', { name: 'Models' }).waitFor()
     await page.keyboard.press('Escape')
   },
-  panel: async (page) => {
-    await page.locator('aside.panel').waitFor()
-  },
+  panel: (page) => page.locator('aside.panel').waitFor({ state: 'detached' }), // it is open at first
   sidebar: async (page) => {
     await page.getByRole('button', { name: 'Show the sidebar' }).waitFor()
     assert.equal(await page.locator('.sidebar').count(), 0)
@@ -317,7 +322,16 @@ test('Ctrl+F goes to the page’s own search, or finds words in the page', async
   await says.getByText('1 of 1').waitFor()
   await field.fill('dog')
   await says.getByText('not there').waitFor()
-  await page.keyboard.press('Escape')
+  // The bar and its text stay on the next page, and the page has the focus.
+  await page.getByRole('navigation').getByRole('link', { name: 'Now' }).click()
+  await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
+  assert.equal(await field.inputValue(), 'dog')
+  assert.equal(await focused(page), 'A')
+  await field.fill('Tandem')
+  await says.getByText(/^1 of/).waitFor()
+  await page.keyboard.press('Control+1')
+  await says.getByText('not there').waitFor()
+  await field.press('Escape')
   await field.waitFor({ state: 'detached' })
   assert.equal(await page.evaluate(() => CSS.highlights.size), 0)
   await page.keyboard.press('Control+3')

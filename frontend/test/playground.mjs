@@ -29,7 +29,7 @@ export async function chat(page) {
 
 // options opens the panel of options, unless it is open.
 export async function options(page) {
-  const button = page.getByRole('button', { name: 'How to answer' })
+  const button = page.locator('.toolbar').getByRole('button', { name: 'Options' })
   if ((await button.getAttribute('aria-pressed')) !== 'true') await button.click()
 }
 

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
-import { launch, open, shot, sound } from './browser.mjs'
+import { launch, link, open, shot, sound } from './browser.mjs'
+import { example, serve, state } from './fixtures.mjs'
 import { act, back, figures, focused, given, healthy, options, playground, settings, stopped, talk } from './playground.mjs'
 
 let browser
@@ -25,7 +26,7 @@ test('a completion streams, and can be taken over and continued', async () => {
   const text = await completion.textContent()
   assert.ok(text.trim().length > 20, `the completion is ${JSON.stringify(text)}`)
   await options(page)
-  await page.getByLabel('Show which words were drafted').check()
+  await page.getByLabel('Tint words that were drafted').check()
   assert.ok((await page.locator('.answer .drafted').count()) > 0, 'no token was drafted')
   assert.equal(await completion.textContent(), text)
   await shot(page, 'completion')
@@ -55,7 +56,7 @@ test('a completion streams, and can be taken over and continued', async () => {
   assert.equal(await completion.textContent(), next)
   assert.equal(await page.getByLabel('Your code').inputValue(), whole)
   await options(page)
-  assert.ok(await page.getByLabel('Show which words were drafted').isChecked())
+  assert.ok(await page.getByLabel('Tint words that were drafted').isChecked())
   assert.deepEqual(await page.locator('.answer .drafted').allTextContents(), drafted)
   await sound(page, 'completion-drafted')
   assert.deepEqual(problems, [])
@@ -82,7 +83,7 @@ test('the example of the demo completes a function', async () => {
   await page.getByLabel('Tokens at most').fill('3')
   await code.press('Control+Enter')
   await page.getByRole('button', { name: 'Complete again' }).waitFor({ timeout: 60_000 })
-  await page.getByText('cut at its limit of 3 tokens: “Tokens at most” under “How to answer”').waitFor()
+  await page.getByText('cut at its limit of 3 tokens: “Tokens at most” under “Options”').waitFor()
   assert.ok((await page.getByLabel('Completion', { exact: true }).textContent()).length > 0)
 
   // Typed text belongs to its chat alone.
@@ -205,7 +206,7 @@ test('a reload finds the kind, the tint and the chat again', async () => {
   const { context, page, problems } = await playground(browser)
   const kind = page.getByRole('button', { name: 'Chat', exact: true })
   const chats = async () => (await kind.getAttribute('aria-pressed')) === 'true'
-  const tint = page.getByLabel('Show which words were drafted')
+  const tint = page.getByLabel('Tint words that were drafted')
   const again = async () => {
     // The menu links to the page's address without a chat.
     await page.getByRole('link', { name: 'Now', exact: true }).click()
@@ -259,4 +260,58 @@ test('the page does not move when parts come and go', async () => {
     assert.deepEqual(problems, [])
     await context.close()
   }
+})
+
+test('the pill and the chat say what an answer waits for', async (t) => {
+  const { context: first, page: tab } = await open(browser)
+  const session = await tab.evaluate(() => sessionStorage.getItem('tandem-session'))
+  await first.close()
+  let streaming
+  let rev = 1
+  const server = await serve(new URL(link()).origin, (res) => state(example('states', 'loading'))((streaming = res)))
+  t.after(() => server.close())
+  const tell = (news) => streaming.write(`data: ${JSON.stringify({ rev: ++rev, ...news })}\n\n`)
+  const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 800 } })
+  t.after(() => context.close())
+  await context.addInitScript((s) => sessionStorage.setItem('tandem-session', s), session)
+  const page = await context.newPage()
+  const problems = []
+  page.on('pageerror', (e) => problems.push(String(e)))
+  await page.goto(`${server.url}#/playground`)
+  await page.getByRole('button', { name: /^coder-8b.*loading, 40 %$/ }).waitFor()
+  await page.route('**/v1/chat/completions', () => {})
+  await page.getByLabel('Message', { exact: true }).fill('How long?')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  await page.locator('.chat').getByText('Loading coder-8b, 40 %').waitFor()
+  const own = { run_id: 18, endpoint: '/v1/chat/completions', model: 'org/coder-8b', client: 'Tandem', started_at: new Date().toISOString(), prompt_done: 0, prompt_tokens: 4096, completion_tokens: 0, per_second: 0, verifies: 0, accepted: 0 }
+  const other = { ...own, run_id: 17, client: 'Zed', prompt_done: 100, completion_tokens: 12 }
+  tell({ phase: 'ready', loading: null, active: [other, own] })
+  await page.locator('.chat').getByText('Waiting for run 17').waitFor()
+  await page.getByRole('button', { name: 'coder-8b', exact: true }).waitFor()
+  tell({ active: [{ ...own, prompt_done: 1024, prompt_restored: 512 }] })
+  await page.locator('.chat').getByText('Reading 1,024 of 4,096').waitFor()
+  await page.waitForTimeout(600)
+  tell({ active: [{ ...own, prompt_done: 2048, prompt_restored: 512 }] })
+  await page.locator('.chat').getByText(/^Reading 2,048 of 4,096, about .+ left$/).waitFor()
+  const parts = await page.locator('.reading .ribbon > span').evaluateAll((all) => all.map((e) => [e.className, Math.round(parseFloat(e.style.width))]))
+  assert.deepEqual(parts.map(([name, share]) => [name.split(' ')[0], share]), [['phase-restored', 25], ['phase-read', 75]])
+  await sound(page, 'reading', [760, 1280])
+  assert.deepEqual(problems, [])
+})
+
+test('a closed endpoint gives no curl command', async (t) => {
+  const { context: first, page: tab } = await open(browser)
+  const session = await tab.evaluate(() => sessionStorage.getItem('tandem-session'))
+  await first.close()
+  const server = await serve(new URL(link()).origin, state(example('states', 'endpoint_closed')))
+  t.after(() => server.close())
+  const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 800 } })
+  t.after(() => context.close())
+  await context.addInitScript((s) => sessionStorage.setItem('tandem-session', s), session)
+  const page = await context.newPage()
+  await page.goto(`${server.url}#/playground`)
+  await (await given(page, '/v1/chat/completions', 'Yes.'))()
+  await talk(page, 'Is it open?')
+  await page.keyboard.press('Control+Shift+c')
+  await page.getByText('Not copied: the endpoint is closed').waitFor()
 })

@@ -17,6 +17,13 @@ export async function copy(text: string): Promise<void> {
   if (!(await w.ClipboardSetText(text))) throw new Error('The clipboard takes nothing.')
 }
 
+// copied copies a text, and returns the outcome in words.
+export const copied = (text: string, done = 'Copied'): Promise<string> =>
+  copy(text).then(
+    () => done,
+    () => 'Not copied',
+  )
+
 // saves says whether the page can save a file. The window's web view cannot.
 export const saves = (): boolean => wails() === undefined
 

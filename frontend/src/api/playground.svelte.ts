@@ -18,7 +18,11 @@ interface Shown {
   kind: Talk['kind']
   chat: number // id; 0 = the chat is not kept
   tinted: boolean
+  panel: boolean | null // see Playground.panel
 }
+
+const mostListed = 200 // chats of one answer
+const roomy = '(min-width: 1081px)' // the panel stands beside the chat, not over it
 
 // A Playground is the list of the kept chats and the shown chat. It outlives its page, so that an
 // answer continues while a person looks at another page.
@@ -33,18 +37,33 @@ export class Playground {
   reading = $state(false) // the next part of the list is being read
   anyway = $state(false) // a person chats with the demo model, although it cannot chat
   tinted = $state(false) // drafted tokens have a colour
-  panel = $state(false) // the options of an answer are shown
   presets = $state.raw<Preset[]>([]) // instructions with a name
 
   #talks = new Set<Talk>() // talks in which answers may be growing
   #turn = 0 // counts the shown talks: an answer for an earlier one comes too late
   #listed = Promise.resolve() // resolves after the list was read again
+  #long: string | null = null // the search of which the list has more than the first part
+  #panel = $state<boolean | null>(null) // null = a person has neither opened nor closed it
+  #roomy = $state(true)
 
   constructor() {
+    const width = matchMedia(roomy)
+    const look = (): void => void (this.#roomy = width.matches)
+    look()
+    width.addEventListener('change', look)
     addEventListener('pagehide', () => {
       const left = [...this.#talks].flatMap((t) => t.leave() ?? [])
       if (left.length > 0) sessionStorage.setItem(leftKey, JSON.stringify([...this.#left(), ...left]))
     })
+  }
+
+  // panel is whether the options of an answer are shown: as a person chose, or else where there is room
+  // beside the chat.
+  get panel(): boolean {
+    return this.#panel ?? this.#roomy
+  }
+  set panel(shown: boolean) {
+    this.#panel = shown
   }
 
   // #left returns the answers that were growing when the page was left. An answer leaves the list
@@ -76,6 +95,7 @@ export class Playground {
       // data in another form is dropped
     }
     this.tinted = before.tinted === true
+    this.#panel = before.panel ?? null
     this.begin(before.kind === 'chat' || before.kind === 'code' ? before.kind : usual)
     return before.chat ?? 0
   }
@@ -84,10 +104,10 @@ export class Playground {
   stay(): void {
     if (!this.talk) return
     const { kind, chat } = this.talk
-    sessionStorage.setItem(shownKey, JSON.stringify({ kind, chat: chat?.id ?? 0, tinted: this.tinted } satisfies Shown))
+    sessionStorage.setItem(shownKey, JSON.stringify({ kind, chat: chat?.id ?? 0, tinted: this.tinted, panel: this.#panel } satisfies Shown))
   }
 
-  // read reads the list again, from its beginning.
+  // read reads the list again from its beginning, as far as it is shown.
   read = (): Promise<void> => (this.#listed = this.#page(0))
   more = async (): Promise<void> => {
     if (this.reading) return
@@ -99,10 +119,12 @@ export class Playground {
 
   #page(before: number): Promise<void> {
     const search = this.search
+    const part = before ? `&before=${before}` : this.#long === search ? `&limit=${Math.min(mostListed, this.list.length)}` : ''
     return this.failures.read(
-      () => get<ChatList>(`/app/chats?search=${encodeURIComponent(search)}${before ? `&before=${before}` : ''}`),
+      () => get<ChatList>(`/app/chats?search=${encodeURIComponent(search)}${part}`),
       (page) => {
         if (search !== this.search) return // the person typed more meanwhile
+        this.#long = part ? search : null
         this.list = before ? [...this.list, ...page.chats] : page.chats
         this.next = page.next
         const shown = page.chats.find((c) => c.id === this.talk?.chat?.id)
@@ -111,6 +133,17 @@ export class Playground {
         this.count = page.count
       },
     )
+  }
+
+  // fresh shows an empty chat of a kind on its page. Its list is shown too, since a search may not
+  // match the new chat.
+  fresh(kind: 'chat' | 'code'): void {
+    this.begin(kind)
+    if (this.search !== '') {
+      this.search = ''
+      void this.read()
+    }
+    location.hash = '#/playground'
   }
 
   // begin shows an empty chat of a kind.
@@ -157,11 +190,12 @@ export class Playground {
     history.replaceState(history.state, '', `#/playground${this.talk?.chat ? `/${this.talk.chat.id}` : ''}`)
   }
 
-  // open shows a kept chat. With 0 it changes nothing.
+  // open shows a kept chat. With 0 it changes nothing: a chat that is on its way still comes.
   async open(id: number): Promise<void> {
-    const turn = ++this.#turn
     this.failures.doing = ''
-    if (id === 0 || this.talk?.chat?.id === id) return
+    if (id === 0) return
+    const turn = ++this.#turn
+    if (this.talk?.chat?.id === id) return
     const known = [...this.#talks].find((t) => t.busy && t.chat?.id === id)
     if (known) return this.#show(known)
     const there = await this.failures.act(async () => {
@@ -186,6 +220,11 @@ export class Playground {
   // keepAgain keeps the messages that could not be kept while Tandem was away.
   keepAgain(): void {
     for (const t of this.#talks) void t.keepAgain()
+  }
+
+  // growing is the talk in which an answer grows: the shown one before others.
+  get growing(): Talk | undefined {
+    return this.talk?.busy ? this.talk : [...this.#talks].find((t) => t.busy)
   }
 
   // answering reports whether an answer grows in a chat.
