@@ -122,6 +122,21 @@ func TestRunRoundTrip(t *testing.T) {
 	}
 }
 
+func TestRunsOfAClientAreThoseOfAllItsVersions(t *testing.T) {
+	db := mustOpen(t, "")
+	for _, client := range []string{"zed/1.2", "zed/1.3 (macos/26)", "zed", "zedra/1", "z"} {
+		if _, err := db.BeginRun(t.Context(), Run{Client: client}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for client, want := range map[string]int{"zed": 3, "zed/1.2": 1, "zed/1": 0, "": 5} {
+		runs, _, err := db.Runs(t.Context(), RunFilter{Client: client})
+		if err != nil || len(runs) != want {
+			t.Errorf("%q has %d runs, %v; want %d", client, len(runs), err, want)
+		}
+	}
+}
+
 func TestRunsAreListedByFilterAndPage(t *testing.T) {
 	db := mustOpen(t, "")
 	for i := range 10 {

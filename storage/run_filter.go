@@ -26,7 +26,7 @@ type RunFilter struct {
 	Limit  int   // DefaultRunsLimit if 0, at most MaxRunsLimit
 	Before int64 // cursor: only runs with a smaller id
 
-	Model, Client, Endpoint string // exact
+	Model, Client, Endpoint string // exact; a client without its version stands for all versions
 	Finish                  string // finish reason, or FinishRunning
 	Day                     string // of the start, as YYYY-MM-DD, in local time
 	// in any text column, or in the time of the start, without regard to case
@@ -74,6 +74,9 @@ const slow = `id IN (
 	) m ON m.client = r.client AND m.place = (m.count + 1) / 2
 	WHERE r.ended_at IS NOT NULL AND r.total_ms > 2 * m.total_ms)`
 
+// program is the name of a client without its version.
+const program = "substr(client, 1, instr(client, '/') - 1)"
+
 // where is the condition on runs.
 func (f RunFilter) where() (string, []any) {
 	list, args := []string{"1"}, []any{}
@@ -83,7 +86,7 @@ func (f RunFilter) where() (string, []any) {
 		}
 	}
 	and("model = ?", f.Model)
-	and("client = ?", f.Client)
+	and("? IN (client, "+program+")", f.Client)
 	and("endpoint = ?", f.Endpoint)
 	and("iif(ended_at IS NULL, '"+FinishRunning+"', finish_reason) = ?", f.Finish)
 	and(day("started_at")+" = ?", f.Day)

@@ -77,6 +77,25 @@ test('a model of another program is taken over', async () => {
   await context.close()
 })
 
+test('a model is found by its name, and says how fast it wrote', async () => {
+  const { context, page, problems } = await models()
+  const run = { model: 'pocket', ended_at: '2025-11-20T10:01:00Z', first_token_ms: 100, total_ms: 1100, completion_tokens: 42 }
+  await page.route('**/app/runs?limit=200', (route) => route.fulfill({ json: { runs: [run] } }))
+  await page.reload()
+  const row = page.getByRole('row').filter({ hasText: 'the demo model' })
+  await row.getByRole('cell', { name: '41', exact: true }).waitFor()
+  const find = page.getByLabel('Find a model')
+  await find.fill('POCK')
+  await page.getByRole('row').filter({ hasText: 'maker/mine' }).waitFor({ state: 'detached' })
+  await row.waitFor()
+  await find.fill('no such model')
+  await row.waitFor({ state: 'detached' })
+  await find.fill('')
+  await row.waitFor()
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
 test('the settings of a model are set and put back', async () => {
   const { context, page, problems } = await models()
   await choose(page, 'maker/mine', 'Settings…')

@@ -39,6 +39,28 @@ test('Now keeps its scroll position while its chart is read again', async () => 
   await context.close()
 })
 
+test('a tab that nobody sees asks for nothing', async () => {
+  const { context, page, problems } = await now()
+  const asked = []
+  page.on('request', (r) => /\/app\/(activity|insights)/.test(r.url()) && asked.push(r.url()))
+  const hide = (value) =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, 'hidden', { configurable: true, value })
+      document.dispatchEvent(new Event('visibilitychange'))
+    }, value)
+  await hide(true)
+  await page.waitForTimeout(300)
+  asked.length = 0
+  await page.waitForTimeout(5500) // longer than the pause between two readings
+  assert.deepEqual(asked, [])
+  // It has the latest figures when a person looks again.
+  const again = page.waitForRequest('**/app/insights')
+  await hide(false)
+  await again
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
 test('the model is unloaded and loaded again', async () => {
   const { context, page, problems } = await now()
   const start = page.getByRole('button', { name: 'Start pocket' })
@@ -142,12 +164,17 @@ test('each reason why requests were slow has its cost, its evidence and one butt
   await page.route('**/app/insights', (route) => route.fulfill({ json: { today, slow } }))
   const kept = []
   const context = []
+  const asked = { settings: 0, model: 0 } // how often the page asks what would help
   await page.route('**/app/model-settings*', (route) => {
     if (route.request().method() === 'POST') context.push(route.request().postDataJSON())
+    else asked.model++
     return route.fulfill({ json: { settings: { model: 'm', depth: 3 }, defaults: {}, context_length: 32_768, serving: 8192, drafter: 'auto' } })
   })
   await page.route('**/app/settings', (route) => {
-    if (route.request().method() !== 'POST') return route.fulfill({ json: { settings: { load_on_request: 'replace' } } })
+    if (route.request().method() !== 'POST') {
+      asked.settings++
+      return route.fulfill({ json: { settings: { load_on_request: 'replace' } } })
+    }
     kept.push(route.request().postDataJSON())
     return route.fulfill({ json: {} })
   })
@@ -161,6 +188,8 @@ test('each reason why requests were slow has its cost, its evidence and one butt
   await page.getByText('1 h 48 min').waitFor()
   await page.getByText('86 %').waitFor()
   await sound(page, 'now-slow')
+  for (let i = 0; i < 2; i++) await page.waitForResponse('**/app/insights')
+  assert.equal(asked.settings, 1, 'the same reason asked again')
   await why.getByRole('button', { name: 'Keep both in memory' }).click()
   await why.getByRole('button', { name: 'Both are kept' }).waitFor()
   assert.deepEqual(kept, [{ load_on_request: 'beside' }])
@@ -173,6 +202,8 @@ test('each reason why requests were slow has its cost, its evidence and one butt
   await why.getByRole('button', { name: 'Use a context of 12,288' }).click()
   await why.getByRole('button', { name: 'From its next load on' }).waitFor()
   assert.deepEqual(context, [{ model: 'm', depth: 3, context: 12_288 }])
+  await page.waitForResponse('**/app/insights')
+  assert.equal(asked.model, 1, 'the same reason asked again')
   // The button of a client leads to its runs.
   slow = [{ kind: 'queued', cost_ms: 9000, runs: 2, latest: 7, client: 'nobody/1', behind: 'nobody/1' }]
   await why.getByRole('link', { name: 'Show the runs' }).click({ timeout: 10_000 })

@@ -294,7 +294,7 @@ test('the pill and the chat say what an answer waits for', async (t) => {
   tell({ active: [{ ...own, prompt_done: 2048, prompt_restored: 512 }] })
   await page.locator('.chat').getByText(/^Reading 2,048 of 4,096, about .+ left$/).waitFor()
   const parts = await page.locator('.reading .ribbon > span').evaluateAll((all) => all.map((e) => [e.className, Math.round(parseFloat(e.style.width))]))
-  assert.deepEqual(parts.map(([name, share]) => [name.split(' ')[0], share]), [['phase-restored', 25], ['phase-read', 75]])
+  assert.deepEqual(parts.map(([name, share]) => [name.split(' ')[0], share]), [['phase-restored', 13], ['phase-read', 38]])
   await sound(page, 'reading', [760, 1280])
   assert.deepEqual(problems, [])
 })

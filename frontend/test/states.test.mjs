@@ -15,6 +15,14 @@ const bounded = (name, own) => {
   return state(st)
 }
 
+// waiting is a state with a request that has not begun beside two that have.
+const waiting = () => {
+  const st = example('states', 'generating')
+  const late = { ...st.active[1], run_id: 19, client: 'late', prompt_done: 0 }
+  st.in_memory[0].queued = 1
+  return state({ ...st, active: [...st.active, late] })
+}
+
 const examples = [
   { name: 'starting', says: [/Starting/] },
   { name: 'no_model', says: [/Start org\/coder-8b/, /Nothing is loaded/] },
@@ -24,6 +32,7 @@ const examples = [
   { name: 'two_models', says: [/Ready/, /org\/embed-0\.6b/], more: [/^9 GiB$/] },
   { name: 'memory_pressure', says: [/short of memory since 14:03/, /unloaded org\/chat-4b \(2\.4 GiB\)/, /What is on disk stays/] },
   { name: 'generating', says: [/Answering 2 requests/, /^61 tokens\/s/, /\d\.\d a step/], more: [/4,096 of 32,768 tokens, in the fullest request/] },
+  { name: 'waiting', answer: waiting, says: [/Answering 3 requests, 1 waiting/, /waiting for its turn/, /reading 4,096 tokens/, /^12 %/] },
   { name: 'bounded', answer: () => bounded('generating', 10), says: [], more: [/2, with 4 and 64 rows of their own; requests in flight hold 20 MiB of exact layers, 10 MiB of own rows, 30 MiB of restored rows: 60 MiB in the memory of the cpu/] },
   { name: 'bounded_idle', answer: () => bounded('ready', 0), says: [], more: [/2, with 4 and 64 rows of their own; no request is in flight/] },
   { name: 'load_failed', says: [/is no longer at \/Volumes\/Models\/coder-8b; put it back/, /Start org\/coder-8b/] },

@@ -1,7 +1,7 @@
-import { Marked, type Token, type Tokens } from 'marked'
+import { Lexer, type Token, type Tokens } from 'marked'
 
 // A line break in the text is a line break on the page, because code often comes without a fence.
-const marked = new Marked({ breaks: true })
+const lexed = (text: string): Token[] => Lexer.lex(text, { gfm: true, breaks: true })
 
 // A Block is a block of Markdown: HTML, or code as it is.
 export interface Block {
@@ -49,7 +49,7 @@ function parts(t: Token): Token[] {
   const to = ends(lines, from)
   const raw = lines.slice(from, to).join('')
   const code = { type: 'code', raw, text: raw.trimEnd() } satisfies Tokens.Code
-  return [...marked.lexer(lines.slice(0, from).join('')), code, ...marked.lexer(lines.slice(to).join('')).flatMap(parts)]
+  return [...lexed(lines.slice(0, from).join('')), code, ...lexed(lines.slice(to).join('')).flatMap(parts)]
 }
 
 // whole joins code that came without a fence. Markdown takes only the indented lines after an empty
@@ -69,7 +69,7 @@ function whole(tokens: Token[]): Token[] {
     const tail = next?.type === 'paragraph' ? closing(next.raw) : ''
     if (head !== '') {
       out.pop()
-      out.push(...marked.lexer(before!.raw.slice(0, -head.length)))
+      out.push(...lexed(before!.raw.slice(0, -head.length)))
     } else if (space) out.push(space)
     if (head === '' && tail === '') {
       out.push(t)
@@ -79,7 +79,7 @@ function whole(tokens: Token[]): Token[] {
     out.push({ type: 'code', raw, text: raw.trimEnd() } satisfies Tokens.Code)
     if (tail !== '') {
       i++
-      out.push(...marked.lexer(next!.raw.slice(tail.length)))
+      out.push(...lexed(next!.raw.slice(tail.length)))
     }
   }
   return out
@@ -112,7 +112,7 @@ export class Blocks<T = Block> {
       this.#from = 0
     }
     this.#text = text
-    const tokens = whole(marked.lexer(text.slice(this.#from)))
+    const tokens = whole(lexed(text.slice(this.#from)))
     // The last block and the space after it may yet change.
     let keep = tokens.length - 1
     while (keep > 0 && tokens[keep]?.type === 'space') keep--

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import type { Run } from '../api/types.ts'
-import { adviceOf, cause, compared } from './cause.ts'
+import { adviceOf, cause, compared, reread } from './cause.ts'
 import { lengthOf, phasesOf } from './phases.ts'
 
 const run = (of: Partial<Run>): Run => ({ id: 203, client: 'claude', prompt_tokens: 2741, cached_tokens: 20, completion_tokens: 60, queue_ms: 0, load_ms: 0, restore_ms: 0, prefill_ms: 47_000, first_token_ms: 47_000, total_ms: 53_000, ...of }) as Run
@@ -16,6 +16,10 @@ test('a run says first what took longest', () => {
   assert.equal(cause(run({ load_ms: 50_000, prefill_ms: 2000 })), '53 s: 50 s of it to load the model.')
   assert.equal(cause(run({ restore_ms: 50_000, prefill_ms: 0, first_token_ms: 53_000 })), '53 s: 50 s of it to load 20 tokens from checkpoints.')
   assert.equal(cause(run({ prefill_ms: 0, first_token_ms: 0, total_ms: 12 })), 'It took 12 ms.')
+})
+
+test('a run that parts from an earlier one has read again what was not ready', () => {
+  assert.deepEqual([run({ parted }), run({}), run({ parted, cached_tokens: 2000 })].map(reread), [2721, 0, 0])
 })
 
 test('a run is compared with the one that it parted from', () => {

@@ -8,13 +8,19 @@ export function partedOf(r: Run): Parted | null {
   return (r.parted as Parted | undefined) ?? null
 }
 
+// reread returns how many tokens of its prompt a run read again, 0 if it did not part from an earlier
+// text or had most of it ready.
+export function reread(r: Run): number {
+  const read = r.prompt_tokens - r.cached_tokens
+  return partedOf(r) && read > r.prompt_tokens / 2 ? read : 0
+}
+
 // cause says in one sentence what a run took its time for.
 export function cause(r: Run): string {
   const parts = phasesOf(r)
   const most = parts.reduce<Part | null>((a, b) => (a && a.ms >= b.ms ? a : b), null)
   if (!most) return `It took ${duration(r.total_ms)}.`
   const took = `${duration(r.total_ms)}: ${duration(most.ms)} of it`
-  const read = r.prompt_tokens - r.cached_tokens
   switch (most.phase) {
     case 'queue':
       return `${took} waiting for other requests.`
@@ -23,8 +29,8 @@ export function cause(r: Run): string {
     case 'restored':
       return `${took} to load ${count(r.cached_tokens, 'token')} from checkpoints.`
     case 'read':
-      return `${took} to read ${count(read, 'token')}${partedOf(r) && read > r.prompt_tokens / 2 ? ' again' : ''}.`
-    case 'written':
+      return `${took} to read ${count(r.prompt_tokens - r.cached_tokens, 'token')}${reread(r) > 0 ? ' again' : ''}.`
+    default:
       return `${took} to write ${count(r.completion_tokens, 'token')}.`
   }
 }

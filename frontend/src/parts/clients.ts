@@ -23,10 +23,13 @@ const known: [begins: RegExp, Client][] = [
   [/^tandem$/i, { name: 'Playground', colour: '#4a4bd4' }],
 ]
 
+// programOf returns what calls itself agent, without its version.
+export const programOf = (agent: string): string => agent.replace(/(.)\/.*$/, '$1')
+
 // clientOf returns the name and the colour of what calls itself agent. What is not known keeps its own
 // name, up to its version.
 export function clientOf(agent: string): Client {
   const found = known.find(([begins]) => begins.test(agent))
   if (found) return found[1]
-  return { name: agent.replace(/\/.*$/, '') || 'without a name', colour: '#5b5b66' }
+  return { name: programOf(agent) || 'without a name', colour: '#5b5b66' }
 }

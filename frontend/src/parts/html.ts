@@ -1,5 +1,5 @@
 import DOMPurify from 'dompurify'
-import { Marked, type Token, type Tokens } from 'marked'
+import { Parser, Renderer, type Token, type Tokens } from 'marked'
 
 import type { Block } from './blocks.ts'
 
@@ -24,16 +24,16 @@ const classes = ['copy', 'wrap', 'coded', 'code-head', 'grow']
 
 // The headings of an answer are below the page's own. Code within a block has the same button as a
 // block of code.
-const marked = new Marked({
-  renderer: {
-    heading({ tokens, depth }: Tokens.Heading): string {
-      const level = Math.min(6, depth + 2)
-      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`
-    },
-    code: ({ text, lang }: Tokens.Code): string =>
-      `<div class="coded"><div class="code-head"><span class="grow">${escape(languageOf(lang))}</span><button type="button" class="wrap">Wrap</button><button type="button" class="copy">Copy</button></div><pre tabindex="0"><code>${escape(text)}</code></pre></div>`,
-  },
-})
+class Page extends Renderer {
+  override heading({ tokens, depth }: Tokens.Heading): string {
+    const level = Math.min(6, depth + 2)
+    return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`
+  }
+  override code({ text, lang }: Tokens.Code): string {
+    return `<div class="coded"><div class="code-head"><span class="grow">${escape(languageOf(lang))}</span><button type="button" class="wrap">Wrap</button><button type="button" class="copy">Copy</button></div><pre tabindex="0"><code>${escape(text)}</code></pre></div>`
+  }
+}
+const renderer = new Page()
 
 // purify is DOMPurify with rules that its options cannot express. A model must not write text that
 // looks like the page's own, or fields that take a person's text.
@@ -55,7 +55,7 @@ purify.addHook('afterSanitizeAttributes', (node) => {
   }
 })
 
-const html = (tokens: Token[]): string => purify.sanitize(marked.parser(tokens), allowed)
+const html = (tokens: Token[]): string => purify.sanitize(Parser.parse(tokens, { renderer }), allowed)
 
 // block renders a block of Markdown. Code stays as it is; everything else becomes clean HTML.
 export const block = (token: Token): Block => (token.type === 'code' ? { html: '', code: (token as Tokens.Code).text, language: languageOf((token as Tokens.Code).lang) } : { html: html([token]), code: null, language: '' })
