@@ -88,7 +88,7 @@ test('another model within a chat', async () => {
   assert.equal(page.url(), chat)
   await page.getByLabel('Message', { exact: true }).fill('And now?')
   await page.getByLabel('Message', { exact: true }).press('Enter')
-  await page.locator('.speaker').filter({ hasText: 'maker/other' }).waitFor({ timeout: 60_000 })
+  await page.locator('.speaker').filter({ hasText: 'other' }).waitFor({ timeout: 60_000 })
   assert.deepEqual(problems, [])
   await context.close()
 })
