@@ -125,13 +125,13 @@ test('many rows are in view, and only panes scroll', async () => {
 const afterKey = {
   palette: 'dialog.palette[open]',
   edit: '.chat textarea:focus',
-  curl: '.acts [role="status"]:not(:empty)',
+  curl: '.toolbar [role="status"]:not(:empty)',
   settings: '.foot a[aria-current]',
   find: '.find-bar input:focus',
   ...Object.fromEntries(['playground', 'now', 'runs', 'checkpoints', 'models', 'connect'].map((id) => [id, `nav a[href="#/${id}"][aria-current]`])),
   composer: '#input:focus',
   model: '.popover[aria-label="Models"]',
-  panel: 'aside.panel',
+  panel: 'body:not(:has(aside.panel))', // it is open where there is room
   sidebar: 'body:not(:has(.sidebar))',
   stop: 'body:not(:has(dialog[open]))',
   help: 'dialog.sheet[open]',
