@@ -66,7 +66,7 @@ test('the first steps set up a model and an editor, and end', async () => {
   // The server remembers the end of the first steps, not the browser.
   const again = await open(browser, { link: tandem.link, welcome: true })
   await again.page.getByRole('heading', { level: 1 }).waitFor()
-  await again.page.getByText('maker/mine').first().waitFor()
+  await again.page.getByText('mine', { exact: true }).first().waitFor()
   assert.equal(await again.page.getByRole('dialog').count(), 0)
   assert.deepEqual([...problems, ...again.problems], [])
   await again.context.close()
