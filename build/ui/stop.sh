@@ -54,9 +54,10 @@ wait_for 60 'window' window
 wait_for 60 'text in the window' painted
 
 # With the keyboard alone. A new completion has the focus in its code. The demo's answers are too
-# short to stop. After the code and its button come the fields of the panel: the third one limits the
-# length.
+# short to stop. The panel is open, and its key closes and opens it. After the code and its button
+# come the panel's fields: the third one limits the length.
 keys ctrl+shift+n
+shown 'closed panel' keys ctrl+alt+i
 shown 'limit' keys ctrl+alt+i Tab Tab Tab Tab 3 0 0 0 0 shift+Tab shift+Tab shift+Tab shift+Tab
 
 # ask FILE replaces the code with a file and continues it.
