@@ -131,9 +131,12 @@ const does = {
     await page.getByRole('heading', { name: 'New completion' }).waitFor()
     assert.equal(await focused(page), 'code')
   },
-  again: (page) => page.waitForFunction(() => window.asked > 0),
+  again: async (page) => {
+    await page.waitForFunction(() => window.asked > 0)
+    await page.locator('.chat [data-action="edit"]').first().waitFor() // the answer is kept, and the next key counts
+  },
   edit: async (page) => {
-    await page.getByLabel(/^Edit the message/).waitFor()
+    await page.getByRole('textbox', { name: /^Edit the message/ }).waitFor()
     await page.getByRole('button', { name: 'Cancel' }).click()
   },
   curl: (page) => page.getByText('Copied as curl').first().waitFor(),
