@@ -3,8 +3,6 @@ package app
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -78,24 +76,10 @@ func (r *running) reason(t *testing.T, key string, messages []any, call bool) re
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
-		r.url+"/v1/chat/completions", bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if key != "" {
-		req.Header.Set("Authorization", "Bearer "+key)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
 	var out reasonedAnswer
-	text, err := io.ReadAll(resp.Body)
-	if err = errors.Join(err, json.Unmarshal(text, &out)); err != nil || len(out.Choices) != 1 {
-		t.Fatalf("%s: %d %s, %v", b, resp.StatusCode, text, err)
+	text := r.askAs(t, key, "/v1/chat/completions", string(b))
+	if err := json.Unmarshal(text, &out); err != nil || len(out.Choices) != 1 {
+		t.Fatalf("%s: %s, %v", b, text, err)
 	}
 	return out
 }

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -35,24 +33,7 @@ func (r *running) askMemory(t *testing.T, key, prompt string, n int) (accepted i
 	t.Helper()
 	body := fmt.Sprintf(`{"model":"tandem","prompt":"%s","max_tokens":%d,"temperature":0,"ignore_eos":true,"speculation":{"drafter":"memory","depth":7}}`,
 		prompt, n)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/v1/completions",
-		strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if key != "" {
-		req.Header.Set("Authorization", "Bearer "+key)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%d %s %v", resp.StatusCode, answer, err)
-	}
+	answer := r.askAs(t, key, "/v1/completions", body)
 	var reply struct {
 		Choices []struct{ Text string }
 		Timings struct {

@@ -17,6 +17,31 @@ import (
 	"tandem/engine/texts"
 )
 
+// askAs posts a body with a key, or without one, and returns the answer. It fails unless the answer
+// is well.
+func (r *running) askAs(t *testing.T, key, path, body string) []byte {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+path,
+		strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d %s %v", body, resp.StatusCode, answer, err)
+	}
+	return answer
+}
+
 // asClient begins a streamed completion with a key, as a page that may come back. The caller closes
 // the body.
 func (r *running) asClient(ctx context.Context, t *testing.T, key string,

@@ -2,7 +2,6 @@ package app
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -169,11 +168,7 @@ func TestThoughtIsClosedAtItsBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Release()
-	open, err := m.Tokenizer().Encode("<", false)
-	if err != nil || len(open) != 1 {
-		t.Fatal(open, err)
-	}
-	bias := map[string]any{fmt.Sprint(open[0]): -100}
+	bias := r.noTags(t)
 	for what, sampling := range map[string]map[string]any{
 		"greedy":  {"temperature": 0, "logit_bias": bias},
 		"sampled": {"temperature": 0.8, "seed": 5, "frequency_penalty": 0.5, "logit_bias": bias},

@@ -2,7 +2,7 @@ package control
 
 import "testing"
 
-// What is forgotten is said in whole, and of texts alone only what they are.
+// The amount names everything that was forgotten. For texts alone it names their tokens.
 func TestForgottenAmountIsSaid(t *testing.T) {
 	for want, g := range map[string]Forgotten{
 		"1 run, 0 checkpoints and 2 tokens of the memory of texts, which frees 3 B":  {Runs: 1, Tokens: 2, Bytes: 3},

@@ -9,7 +9,7 @@ import (
 	"tandem/storage"
 )
 
-// The orders that a client may ask for are those that the database knows.
+// A client may ask for each order of the database, and for no other.
 func TestRunsHaveTheOrdersOfTheDatabase(t *testing.T) {
 	known := slices.Sorted(maps.Keys(storage.RunOrders))
 	if asked := slices.Sorted(slices.Values(control.RunOrders)); !slices.Equal(asked, known) {

@@ -53,7 +53,7 @@ func (p *Pool) FollowPressure(ctx context.Context, source home.PressureSource) {
 	telling.Go(func() {
 		err := source(ctx, func(level home.Pressure) {
 			select {
-			case <-levels: // an older one that nobody has read
+			case <-levels: // drops an older level, which was not read
 			default:
 			}
 			levels <- level

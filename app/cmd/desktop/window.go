@@ -105,8 +105,8 @@ func screensOf(ctx context.Context) (list []screen) {
 	return list
 }
 
-// asOnMac gives the window what windows of a Mac have: a title bar that is not drawn, a sidebar that
-// lets through what is behind the window, and the menu. Other systems keep their own title bar.
+// asOnMac gives the window what windows of a Mac have: a title bar that is not drawn, a sidebar
+// that is translucent, and the menu. Other systems keep their own title bar.
 func asOnMac(app *options.App, w *window) error {
 	if goruntime.GOOS != "darwin" {
 		return nil

@@ -42,7 +42,7 @@ export class Playground {
   #talks = new Set<Talk>() // talks in which answers may be growing
   #turn = 0 // counts the shown talks: an answer for an earlier one comes too late
   #listed = Promise.resolve() // resolves after the list was read again
-  #long: string | null = null // the search of which the list has more than the first part
+  #long: string | null = null // the search whose list has more than its first part
   #panel = $state<boolean | null>(null) // null = a person has neither opened nor closed it
   #roomy = $state(true)
 
@@ -249,7 +249,7 @@ export class Playground {
     await this.failures.act(async () => (this.presets = (await get<Presets>('/app/presets')).presets))
   }
 
-  // keepPreset keeps instructions under a name, in place of those that had it.
+  // keepPreset keeps instructions under a name. It replaces earlier ones of that name.
   async keepPreset(name: string, system: string): Promise<void> {
     if (await this.failures.act(() => post('/app/presets', { name, system }))) await this.readPresets()
   }

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 
 // The contrast of two colours is (lighter + 0.05) / (darker + 0.05) of their luminances, as WCAG 2.1
-// defines it. The pairs are those that stand together in the window.
+// defines it. The pairs stand together in the window.
 
 type Colour = [r: number, g: number, b: number, alpha: number]
 type Scheme = Map<string, Colour>
