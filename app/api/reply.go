@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"tandem/app/model"
@@ -92,6 +93,7 @@ type Timings struct {
 	Syncs           int     `json:"syncs"`
 	Repeats         int     `json:"repeats"` // tokens before the text looped, 0 if it did not
 	QueueMS         float64 `json:"queue_ms"`
+	LoadMS          float64 `json:"load_ms,omitempty" doc:"Milliseconds until the model was in memory, left out below 1."`
 	FirstTokenMS    float64 `json:"first_token_ms"` // from arrival in the engine until the first token
 	DraftMS         float64 `json:"draft_ms"`       // of predicted_ms: until proposals were dispatched
 	VerifyMS        float64 `json:"verify_ms"`      // of predicted_ms: from there until their rounds were read
@@ -112,7 +114,7 @@ func (r *Reply) timings(t total) Timings {
 		PredictedN: t.CompletionTokens, PredictedMS: ms(t.Decode),
 		DraftN: t.Drafted, DraftNAccepted: t.Accepted, Drafter: t.Drafter, NoDrafter: t.NoDrafter,
 		Rounds: t.Rounds, Verifies: t.verifies, Syncs: t.Syncs, Repeats: t.Repeats,
-		QueueMS: ms(t.Queue), FirstTokenMS: ms(t.FirstToken),
+		QueueMS: ms(t.Queue), LoadMS: math.Round(r.Run.Row.LoadMS), FirstTokenMS: ms(t.FirstToken),
 		DraftMS: ms(t.Draft), VerifyMS: ms(t.Verify),
 		RestoreMS: ms(t.Restore), MatchedN: t.Matched, MissReason: t.Miss,
 		PutBackN: t.putBack.Tokens, RunID: r.Run.Row.ID,

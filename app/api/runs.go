@@ -58,6 +58,7 @@ type Run struct {
 	lastToken        atomic.Int64 // nanoseconds since Start; 0 before the first
 	pace             pace
 	verifies         atomic.Int64
+	drafted          atomic.Int64
 	accepted         atomic.Int64
 }
 
@@ -154,6 +155,7 @@ func (u *Run) token(t engine.Token) {
 	u.completionTokens.Add(1)
 	if t.Drafted > 0 {
 		u.verifies.Add(1)
+		u.drafted.Add(int64(t.Drafted))
 	}
 	if t.Draft {
 		u.accepted.Add(1)
@@ -327,7 +329,7 @@ func (a *API) Active() []control.Active {
 			PromptDone:     int(u.promptDone.Load()), PromptTokens: int(u.promptTokens.Load()),
 			CompletionTokens: int(u.completionTokens.Load()),
 			PerSecond:        u.pace.perSecond(), Verifies: int(u.verifies.Load()),
-			Accepted: int(u.accepted.Load()),
+			Drafted: int(u.drafted.Load()), Accepted: int(u.accepted.Load()),
 		})
 	}
 	slices.SortFunc(list, func(a, b control.Active) int {

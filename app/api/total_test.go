@@ -130,7 +130,7 @@ func TestEachFigureReachesHistoryAndClient(t *testing.T) {
 		"Speculation": true, "Parted": true, "Verdict": true,
 	}
 	timings := map[string]bool{ // that the run has, and quotients
-		"RunID": true, "Stopped": true, "PromptPerTokenMS": true, "PromptPerSecond": true,
+		"RunID": true, "LoadMS": true, "Stopped": true, "PromptPerTokenMS": true, "PromptPerSecond": true,
 		"PredictedPerTokenMS": true, "PredictedPerSecond": true,
 	}
 	r := Reply{Run: &Run{Ctx: t.Context()}, Choices: []*Choice{{}}}

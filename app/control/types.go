@@ -181,7 +181,8 @@ type Active struct {
 
 	PerSecond float64 `json:"per_second"` // tokens, over the last seconds; 0 before the second token
 	Verifies  int     `json:"verifies"`   // rounds with drafts
-	Accepted  int     `json:"accepted"`   // tokens that were drafted and stood
+	Drafted   int     `json:"drafted"`    // tokens of the drafts in these rounds
+	Accepted  int     `json:"accepted"`   // of Drafted, those that stood
 }
 
 // Waits reports whether nothing of the prompt is there yet: the request is in a queue, or its model

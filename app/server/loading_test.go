@@ -102,6 +102,9 @@ func TestLoadKeepsStreamAlive(t *testing.T) {
 				row.CompletionTokens == 0 || fake.held != 0 {
 				t.Errorf("%s: %d models held, the history has %+v", r.path, fake.held, row)
 			}
+			if all := strings.Join(w.events, ""); strings.Contains(all, `"queue_ms"`) && !strings.Contains(all, `"load_ms":8000`) {
+				t.Errorf("%s: the timings have no time of the load: %s", r.path, all)
+			}
 		})
 	}
 }

@@ -35,8 +35,8 @@ const whole = {
   peak_bytes: 11.2 * GiB,
   memory_room: 24 * GiB,
   active: [
-    { run_id: 214, endpoint: '/v1/messages', model: qwen, client: claude, started_at: ago(0.25), prompt_done: 18_210, prompt_tokens: 24_310, prompt_restored: 6144, completion_tokens: 0, per_second: 0, verifies: 0, accepted: 0 },
-    { run_id: 215, endpoint: '/v1/chat/completions', model: qwen, client: zed, started_at: ago(0.1), prompt_done: 1204, prompt_tokens: 1204, prompt_restored: 1180, completion_tokens: 212, per_second: 41, verifies: 73, accepted: 139 },
+    { run_id: 214, endpoint: '/v1/messages', model: qwen, client: claude, started_at: ago(0.25), prompt_done: 18_210, prompt_tokens: 24_310, prompt_restored: 6144, completion_tokens: 0, per_second: 0, verifies: 0, drafted: 0, accepted: 0 },
+    { run_id: 215, endpoint: '/v1/chat/completions', model: qwen, client: zed, started_at: ago(0.1), prompt_done: 1204, prompt_tokens: 1204, prompt_restored: 1180, completion_tokens: 212, per_second: 41, verifies: 73, drafted: 196, accepted: 139 },
   ],
 }
 

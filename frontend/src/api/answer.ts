@@ -11,6 +11,7 @@ export interface Timings {
   tokens_per_verify: number
   restore_ms: number
   queue_ms: number
+  load_ms?: number
   run_id: number
   stopped?: boolean // by another program or page, such as the menu
 }

@@ -1001,7 +1001,8 @@ export interface Active {
   completion_tokens: number
   per_second: number // tokens, over the last seconds; 0 before the second token
   verifies: number // rounds with drafts
-  accepted: number // tokens that were drafted and stood
+  drafted: number // tokens of the drafts in these rounds
+  accepted: number // of Drafted, those that stood
 }
 
 // Model is one row of the registry, field for field that of package storage.

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { Active } from '../api/types.ts'
 import { before, Course, phaseOf, runOf } from './course.ts'
 
-const request = (more: Partial<Active>): Active => ({ run_id: 7, endpoint: '', model: 'm', client: 'Tandem', started_at: '', prompt_done: 0, prompt_tokens: 100, completion_tokens: 0, per_second: 0, verifies: 0, accepted: 0, ...more })
+const request = (more: Partial<Active>): Active => ({ run_id: 7, endpoint: '', model: 'm', client: 'Tandem', started_at: '', prompt_done: 0, prompt_tokens: 100, completion_tokens: 0, per_second: 0, verifies: 0, drafted: 0, accepted: 0, ...more })
 const loading = { id: 'm', done: 1, total: 4 }
 
 test('a request waits, loads, reads or restores', () => {
