@@ -41,7 +41,7 @@ const focused = (page) => page.evaluate(() => document.activeElement?.id || docu
 test('the palette finds a chat by a word that was said in it, and shows the words', async () => {
   const { context, page, problems } = await open(browser)
   const word = `needle${Date.now()}`
-  const id = await chat(page, 'How does a loop retry?', `It waits a little longer each time.\n\nThe ${word.toUpperCase()} is the longest wait, and then it gives up.`)
+  const id = await chat(page, 'How does a loop retry?', `It waits a little longer each time.\n\nThe ${word.toUpperCase()} is the longest wait, and then it gives up.${'\n\nIt waits again.'.repeat(100)}`)
   const palette = page.getByRole('dialog', { name: 'Search or do' })
   const rows = palette.getByRole('option')
   await page.keyboard.press('Control+k')
@@ -61,6 +61,15 @@ test('the palette finds a chat by a word that was said in it, and shows the word
   await page.getByText('How does a loop retry?').first().waitFor()
   assert.equal(new URL(page.url()).hash, `#/playground/${id}`)
   assert.equal(await palette.count(), 0)
+  // The chat is shown at the word, far above its end.
+  await page.getByRole('search', { name: 'In the page' }).getByText('1 of 1').waitFor()
+  const seen = await page.evaluate(() => {
+    const { top } = [...CSS.highlights.get('here')][0].getBoundingClientRect()
+    return top > 0 && top < innerHeight
+  })
+  assert.ok(seen, 'the word is not in view')
+  await page.keyboard.press('Escape')
+  await page.locator('.find-bar').waitFor({ state: 'detached' })
   assert.deepEqual(problems, [])
   await context.close()
 })
@@ -292,7 +301,10 @@ test('a browser does not say where a dropped model lies, so the page asks', asyn
       dataTransfer.items.add(new File(['GGUF'], name))
       document.body.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }))
     }, name)
+  await page.getByRole('navigation').getByRole('link', { name: 'Now' }).click()
+  await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
   await drop('notes.txt')
+  await page.getByRole('alert').getByText('A text file goes into a chat').waitFor()
   await drop('small.gguf')
   const path = page.getByLabel('A browser does not say where “small.gguf” lies. Write its path:')
   await path.fill('/models/small.gguf')

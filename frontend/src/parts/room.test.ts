@@ -21,5 +21,5 @@ test('a growing answer tells it as it grows, once its prompt is known', () => {
 })
 
 test('numbers of tokens are short', () => {
-  assert.deepEqual([0, 999, 1000, 3412, 9960, 32_768].map(short), ['0', '999', '1.0k', '3.4k', '10k', '33k'])
+  assert.deepEqual([0, 999, 1000, 3412, 9960, 32_768, 1_900_000].map(short), ['0', '999', '1.0k', '3.4k', '10k', '33k', '1.9M'])
 })

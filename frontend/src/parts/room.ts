@@ -19,7 +19,10 @@ export function roomOf(last: Timings | undefined, growing: Active | undefined, l
 }
 
 // short writes a number of tokens in three or four letters.
-export const short = (n: number): string => (n < 1000 ? String(n) : n < 9950 ? `${(n / 1000).toFixed(1)}k` : `${Math.round(n / 1000)}k`)
+export function short(n: number): string {
+  const [unit, name] = n < 999.5 ? [1, ''] : n < 999_500 ? [1e3, 'k'] : [1e6, 'M']
+  return `${unit > 1 && n < 9.95 * unit ? (n / unit).toFixed(1) : Math.round(n / unit)}${name}`
+}
 
 // sentence says a room in words.
 export function sentence({ used, ready, length }: Room): string {
