@@ -162,6 +162,7 @@ test('each reason why requests were slow has its cost, its evidence and one butt
     { kind: 'queued', cost_ms: 9000, runs: 2, latest: 7, client: 'zed', behind: 'claude-cli/2.0' },
   ]
   await page.route('**/app/insights', (route) => route.fulfill({ json: { today, slow } }))
+  await page.route('**/app/runs/9/report', (route) => route.fulfill({ json: { run: {}, facts: [], phases: [], parting: { ...parted, before: 'Be brief. Today is 2026-11-27, ', kept_text: '13:31. Rules', given_text: '13:42. Rules' } } }))
   const kept = []
   const context = []
   const asked = { settings: 0, model: 0 } // how often the page asks what would help
@@ -181,7 +182,7 @@ test('each reason why requests were slow has its cost, its evidence and one butt
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: /^Now/ }).click()
   const why = page.getByRole('region', { name: 'Why it was slow' })
   await why.getByText('Claude Code changes its prompt at token 6,144, so 18,166 tokens after it are read again each time.').waitFor()
-  await why.getByText('Where “13:42” is now, there was “13:31”. It cost 6 min in 14 runs of today.').waitFor()
+  await why.getByText('Where “…Today is 2026-11-27, 13:42. Rules” is now, there was “…Today is 2026-11-27, 13:31. Rules”. It cost 6 min in 14 runs of today.').waitFor()
   await why.getByText('Zed waited in 2 runs while Claude Code was answered.').waitFor()
   assert.equal(await why.locator('.slow').count(), 3)
   for (const reason of await why.locator('.slow').all()) assert.equal(await reason.locator('button, a.button').count(), 1)
