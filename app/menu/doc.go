@@ -3,7 +3,8 @@
 //
 // The library that draws the menu, getlantern/systray, can neither remove a row nor insert one. So
 // the rows are a fixed pool of slots, made once in the order in which they are shown. Most of them
-// are hidden most of the time. Models beyond the pool are in the window.
+// are hidden most of the time. Models beyond the pool are in the window. A click tells its slot alone, so
+// a request or a model in memory keeps its slots while it lasts.
 //
 // The package knows neither the library nor the system; app/cmd/menubar brings them together.
 package menu

@@ -123,7 +123,7 @@ func TestDrawTouchesOnlyWhatDiffers(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	shown, p := new(Menu), new(paper)
 	for i := range 1000 {
-		after := Of(random(r))
+		after := Of(shown, random(r))
 		Draw(p, shown, after)
 		shown = after
 		var fresh paper
@@ -186,7 +186,7 @@ func TestStatesAreSaidInPlainWords(t *testing.T) {
 		if err := json.Unmarshal(b, st); err != nil {
 			t.Fatalf("%s: %v", c.file, err)
 		}
-		m := Of(View{State: st})
+		m := Of(new(Menu), View{State: st})
 		if got := m.Rows[Status].Title; got != c.status && c.file != "generating" {
 			t.Errorf("%s: %q, want %q", c.file, got, c.status)
 		}
@@ -216,7 +216,7 @@ func TestStatesAreSaidInPlainWords(t *testing.T) {
 			t.Errorf("%s: %q", c.file, m.Rows[Downloads].Title)
 		}
 	}
-	if m := Of(View{Crashed: "it was killed"}); !m.Rows[StartAgain].Enabled ||
+	if m := Of(new(Menu), View{Crashed: "it was killed"}); !m.Rows[StartAgain].Enabled ||
 		m.Rows[Problem].Title != "it was killed" || m.Icon != Failed {
 		t.Errorf("crashed: %+v", m.Rows[:line1])
 	}
@@ -227,7 +227,7 @@ func TestSpeedFollowsTheSetting(t *testing.T) {
 	for on, want := range map[bool]string{false: "", true: "40 t/s"} {
 		st := &control.State{Phase: control.PhaseReady, Address: "http://127.0.0.1:8263",
 			MenuSpeed: on, Active: []control.Active{{PerSecond: 40, CompletionTokens: 9}}}
-		if got := Of(View{State: st}).Title; got != want {
+		if got := Of(new(Menu), View{State: st}).Title; got != want {
 			t.Errorf("with the setting %t the title is %q", on, got)
 		}
 	}
@@ -241,7 +241,7 @@ func TestDownloadRowsSayHowFar(t *testing.T) {
 	}}
 	check := func(want ...string) {
 		t.Helper()
-		m := Of(View{State: st})
+		m := Of(new(Menu), View{State: st})
 		for i, title := range want {
 			if r := m.Rows[Downloads+Slot(i)]; r != (Row{Shown: true, Title: title, Enabled: true,
 				Do: OpenWindow, About: "#/models"}) {
@@ -268,7 +268,7 @@ func TestLoginRowIsHiddenIfUnknown(t *testing.T) {
 		LoginOn: {Shown: true, Title: "Start at Login", Enabled: true, Do: SetLogin,
 			Checked: true},
 	} {
-		if got := Of(View{Login: login}).Rows[AtLogin]; got != want {
+		if got := Of(new(Menu), View{Login: login}).Rows[AtLogin]; got != want {
 			t.Errorf("%q: %+v, want %+v", login, got, want)
 		}
 	}

@@ -8,21 +8,25 @@ import (
 	"tandem/app/control"
 )
 
-// models fills the rows of the models: first those in memory, each with a submenu, then the others,
-// which a click loads and chooses.
-func (m *Menu) models(v View) {
+// models fills the rows of the models: first those in memory, each with a submenu and rows that it
+// keeps, then the others, which a click loads and chooses.
+func (m *Menu) models(before *Menu, v View) {
 	st := v.State
 	if st == nil || len(st.Models) == 0 && len(st.InMemory) == 0 {
 		m.show(ModelHead, "No models known yet")
 		return
 	}
 	m.show(ModelHead, "Model")
-	var shown []string
+	var ids, shown []string
+	for _, l := range st.InMemory {
+		ids = append(ids, l.ID)
+	}
+	places := seats(before.abouts(Residents+Unload, maxResidents, residentRows), ids)
 	for i, l := range st.InMemory {
-		if i == maxResidents {
-			break
+		if places[i] < 0 {
+			continue
 		}
-		m.resident(Residents+Slot(i)*residentRows, l, l.ID == st.Choice)
+		m.resident(Residents+Slot(places[i])*residentRows, l, l.ID == st.Choice)
 		shown = append(shown, l.ID)
 	}
 	n, more := Slot(0), 0

@@ -16,7 +16,7 @@ func TestModelsInMemoryComeFirst(t *testing.T) {
 	for i := range 24 {
 		st.Models = append(st.Models, control.Choosable{ID: fmt.Sprintf("m%d", i), LoadMS: 12_300})
 	}
-	m := Of(View{State: st})
+	m := Of(new(Menu), View{State: st})
 	want := func(s Slot, row Row) {
 		t.Helper()
 		row.Shown = row.Title != ""
@@ -41,7 +41,7 @@ func TestModelsInMemoryComeFirst(t *testing.T) {
 	want(MoreModels, Row{Title: "2 more in the Window…", Enabled: true, Do: OpenWindow,
 		About: "#/models"})
 	st.Choice, st.InMemory = "m0", nil
-	m = Of(View{State: st})
+	m = Of(new(Menu), View{State: st})
 	want(Residents, Row{})
 	want(Models, Row{Title: "m0, ready in 13 s", Checked: true, Enabled: true, Do: Load, About: "m0"})
 }
@@ -54,7 +54,7 @@ func TestFifthModelInMemoryHasAPlainRow(t *testing.T) {
 		st.InMemory = append(st.InMemory, control.Loaded{ID: id, Bytes: 2 << 30})
 		st.Models = append(st.Models, control.Choosable{ID: id, LoadMS: 9})
 	}
-	m := Of(View{State: st})
+	m := Of(new(Menu), View{State: st})
 	if r := m.Rows[Models]; r.Title != "m4, 2 GiB" || r.Do != Load || m.Rows[Models+1].Shown {
 		t.Errorf("%+v, %+v", r, m.Rows[Models+1])
 	}

@@ -9,17 +9,20 @@ import (
 	"tandem/app/control"
 )
 
-// requests fills the rows of the requests in flight, the oldest first, and the text beside the icon.
-// If all of them have a row, no other row says what Tandem is doing.
-func (m *Menu) requests(v View) {
+// requests fills the rows of the requests in flight, and offers to stop them. A request keeps its
+// rows; new ones take free rows, the oldest first.
+func (m *Menu) requests(before *Menu, v View) {
 	st := v.State
 	ids := make([]string, len(st.Active))
 	for i, a := range st.Active {
 		ids[i] = strconv.FormatInt(a.RunID, 10)
-		if i >= maxRequests {
+	}
+	places := seats(before.abouts(Requests+StopRun, maxRequests, requestRows), ids)
+	for i, a := range st.Active {
+		if places[i] < 0 {
 			continue
 		}
-		row := Requests + Slot(i)*requestRows
+		row := Requests + Slot(places[i])*requestRows
 		m.open(row, control.ClientName(a.Client)+": "+doing(a, v.Left[a.RunID]))
 		m.offer(row+ShowRun, "Show the Run", OpenWindow, "#/runs/"+ids[i])
 		m.offer(row+StopRun, "Stop", StopRuns, ids[i])

@@ -17,7 +17,7 @@ func TestRequestsSayWhatIsAnswered(t *testing.T) {
 			{RunID: 15, Client: "phone", PromptTokens: 900},
 		}}
 	left := map[int64]time.Duration{12: 4300 * time.Millisecond}
-	m := Of(View{State: st, Left: left})
+	m := Of(new(Menu), View{State: st, Left: left})
 	for i, want := range []string{"Claude Code: reading 75 %, 5 s left", "Zed: writing, 41 tokens/s",
 		"phone: waiting"} {
 		if r := m.Rows[Requests+Slot(i)*requestRows]; r != (Row{Shown: true, Title: want, Enabled: true}) {
@@ -38,12 +38,12 @@ func TestRequestsSayWhatIsAnswered(t *testing.T) {
 		t.Errorf("%+v, %q, %q", m.Rows[Status], m.Title, m.Tooltip)
 	}
 	st.Active = append(st.Active, control.Active{RunID: 16})
-	if m = Of(View{State: st}); m.Rows[Status].Title != "Answering 4 requests, 41 tokens/s" ||
+	if m = Of(new(Menu), View{State: st}); m.Rows[Status].Title != "Answering 4 requests, 41 tokens/s" ||
 		m.Rows[StopAll].About != "12 14 15 16" {
 		t.Errorf("four requests: %+v, %+v", m.Rows[Status], m.Rows[StopAll])
 	}
 	st.Active = st.Active[:1]
-	if m = Of(View{State: st}); m.Title != "75 %" || m.Rows[StopAll].Title != "Stop" ||
+	if m = Of(new(Menu), View{State: st}); m.Title != "75 %" || m.Rows[StopAll].Title != "Stop" ||
 		m.Rows[Requests].Title != "Claude Code: reading 75 %" {
 		t.Errorf("one that is read: %q, %+v", m.Title, m.Rows[:StopAll+1])
 	}
@@ -102,7 +102,7 @@ func TestTimeLeftFollowsFromTheSpeed(t *testing.T) {
 
 // Today's line and a shortage of memory are told while there is something to tell.
 func TestTodayAndAShortageAreTold(t *testing.T) {
-	today := func(of *control.Today) string { return Of(View{Today: of}).Rows[Today].Title }
+	today := func(of *control.Today) string { return Of(new(Menu), View{Today: of}).Rows[Today].Title }
 	for want, of := range map[string]*control.Today{
 		"": {}, "Today: 1 request": {Requests: 1, DraftsMS: 900},
 		"Today: 214 requests, 1 h 48 min saved":   {Requests: 214, DraftsMS: 6e6, CheckpointsMS: 48e4},
@@ -114,19 +114,19 @@ func TestTodayAndAShortageAreTold(t *testing.T) {
 	}
 	st := &control.State{Pressure: &control.Pressure{Unloaded: []string{"org/a"},
 		Since: time.Date(2026, 11, 27, 14, 3, 0, 0, time.Local)}}
-	if r := Of(View{State: st}).Rows[Pressure]; r.Title !=
+	if r := Of(new(Menu), View{State: st}).Rows[Pressure]; r.Title !=
 		"Short of memory since 14:03: unloaded org/a" || r.Do != OpenWindow || r.About != "#/now" {
 		t.Errorf("a shortage: %+v", r)
 	}
 	st.Pressure = nil
-	if r := Of(View{State: st}).Rows[Pressure]; r.Shown {
+	if r := Of(new(Menu), View{State: st}).Rows[Pressure]; r.Shown {
 		t.Errorf("after a shortage: %+v", r)
 	}
 }
 
 // The last rows lead into the window, or copy the address.
 func TestLastRowsLeadIntoTheWindow(t *testing.T) {
-	m := Of(View{State: &control.State{Address: "http://127.0.0.1:8263"}, Login: LoginOn})
+	m := Of(new(Menu), View{State: &control.State{Address: "http://127.0.0.1:8263"}, Login: LoginOn})
 	for s, want := range map[Slot]Row{
 		NewChat:     {Title: "New Chat…", Do: OpenWindow, About: "chat"},
 		Window:      {Title: "Open Tandem…", Do: OpenWindow},

@@ -39,11 +39,12 @@ const (
 // maxTitle limits a text from elsewhere in a row, in runes.
 const maxTitle = 96
 
-// Of returns the menu of a view.
-func Of(v View) *Menu {
+// Of returns the menu of a view. before is shown now: requests and models in memory keep the rows that
+// they have there, because the library redraws a menu while it is open.
+func Of(before *Menu, v View) *Menu {
 	m := &Menu{Icon: Idle, Tooltip: "Tandem"}
-	m.status(v)
-	m.models(v)
+	m.status(before, v)
+	m.models(before, v)
 	m.downloads(v)
 	m.rest(v)
 	return m
@@ -73,8 +74,17 @@ func clip(text string) string {
 	return string(r)
 }
 
+// abouts returns the objects of n rows. The next one is always step slots further.
+func (m *Menu) abouts(first Slot, n int, step Slot) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = m.Rows[first+Slot(i)*step].About
+	}
+	return list
+}
+
 // status fills the rows above the first line, the icon and the title.
-func (m *Menu) status(v View) {
+func (m *Menu) status(before *Menu, v View) {
 	problem, says := v.Failure, ""
 	switch st := v.State; {
 	case v.Crashed != "":
@@ -85,7 +95,7 @@ func (m *Menu) status(v View) {
 		m.Icon, says = Loading, "Starting…"
 	default:
 		says = m.phase(st)
-		m.requests(v)
+		m.requests(before, v)
 		if st.Error != "" {
 			problem = st.Error
 		} else if problem == "" {

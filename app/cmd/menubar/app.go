@@ -65,7 +65,7 @@ func (a *app) change(f func(*menu.View)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f(&a.view)
-	next := menu.Of(a.view)
+	next := menu.Of(a.shown, a.view)
 	var wait time.Duration
 	a.title, wait = a.title.Next(time.Now(), next.Title)
 	next.Title = a.title.Text

@@ -176,6 +176,30 @@ func TestStopAllStopsEachRequest(t *testing.T) {
 	}
 }
 
+// A request ends while its submenu is open. A click there stops no other one.
+func TestClickAfterItsRequestStopsNoOther(t *testing.T) {
+	var stopped []string
+	a, _ := newTestApp(t, options{})
+	serve(t, a.o.home, func(w http.ResponseWriter, req *http.Request) {
+		stopped = append(stopped, req.URL.Path)
+		fmt.Fprint(w, "{}")
+	})
+	a.change(func(v *menu.View) { v.State = example() })
+	a.change(func(v *menu.View) {
+		next := example()
+		next.Active = next.Active[1:]
+		v.State = next
+	})
+	a.clicked(menu.Requests + menu.StopRun)
+	if len(stopped) > 0 {
+		t.Errorf("stopped %q", stopped)
+	}
+	a.clicked(menu.Requests + 3 + menu.StopRun) // the second request's
+	if !slices.Equal(stopped, []string{"/app/runs/9/cancel"}) {
+		t.Errorf("stopped %q", stopped)
+	}
+}
+
 // The figures of today are asked for when a server answers, and again after a request.
 func TestTodayFollowsTheRequests(t *testing.T) {
 	a, r := newTestApp(t, options{})
