@@ -13,12 +13,12 @@ type mailbox struct {
 	done   int // prompt tokens evaluated
 	total  int
 
-	restored int // prompt tokens that need not be evaluated
+	restored int // prompt tokens that need not be evaluated; -1 until the reading begins
 	closed   bool
 	wake     chan struct{} // capacity 1
 }
 
-func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
+func newMailbox() *mailbox { return &mailbox{restored: -1, wake: make(chan struct{}, 1)} }
 
 func (m *mailbox) update(change func()) {
 	m.mu.Lock()
@@ -41,7 +41,7 @@ func (m *mailbox) close() { m.update(func() { m.closed = true }) }
 // each hands over tokens in order until the box is closed and empty, visit returns false, or ctx
 // ends. It reports whether everything was handed over. It tells the request how far its prompt is.
 func (m *mailbox) each(ctx context.Context, r *Request, visit func(Token) bool) (drained bool) {
-	told, restored := 0, 0
+	told, restored := 0, -1
 	for {
 		m.mu.Lock()
 		tokens, done, total, closed := m.tokens, m.done, m.total, m.closed

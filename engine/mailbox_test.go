@@ -6,25 +6,29 @@ import (
 	"testing"
 )
 
+// The beginning of the reading is told once and first, with the tokens that were restored, even none.
 func TestRestoredTokensAreToldOnceAndFirst(t *testing.T) {
-	m := newMailbox()
-	m.restore(3)
-	m.progress(5, 10)
-	m.close()
 	var told []string
 	r := Request{
 		Restored: func(n int) { told = append(told, fmt.Sprint("restored ", n)) },
 		Progress: func(done, total int) { told = append(told, fmt.Sprint(done, " of ", total)) },
 	}
-	if !m.each(t.Context(), &r, func(Token) bool { return true }) ||
-		!slices.Equal(told, []string{"restored 3", "5 of 10"}) {
-		t.Errorf("told %q", told)
+	for _, n := range []int{3, 0} {
+		m := newMailbox()
+		m.restore(n)
+		m.progress(5, 10)
+		m.close()
+		told = nil
+		if !m.each(t.Context(), &r, func(Token) bool { return true }) ||
+			!slices.Equal(told, []string{fmt.Sprint("restored ", n), "5 of 10"}) {
+			t.Errorf("told %q", told)
+		}
 	}
-	m = newMailbox()
+	m := newMailbox()
 	m.close()
 	told = nil
 	m.each(t.Context(), &r, func(Token) bool { return true })
 	if told != nil {
-		t.Errorf("without a restored token it told %q", told)
+		t.Errorf("before the reading it told %q", told)
 	}
 }

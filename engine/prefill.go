@@ -31,6 +31,7 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) (err error) {
 		if t.caches == nil {
 			e.restore(s, t)
+			t.mail.restore(t.stats.CachedTokens)
 			t.sampler = sample.New(s, t.req.Sampling, t.seed, e.config.VocabSize, t.req.Prompt)
 			if g := t.req.Generated; len(g) > 0 {
 				t.sampler.Observe(s, mlx.New(s, g, len(g)))

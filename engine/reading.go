@@ -34,8 +34,8 @@ type Reading struct {
 	// Client is as in a Request.
 	Client string
 
-	// Progress, if set, is called after each round with the tokens read so far. It runs on the
-	// scheduler's goroutine and must not wait.
+	// Progress, if set, is called as the reading begins and after each round, with the tokens read so
+	// far. It runs on the scheduler's goroutine and must not wait.
 	Progress func(done int)
 }
 
@@ -221,6 +221,7 @@ func (e *Engine) readPieces(t *reader) error {
 	if t.begun.IsZero() {
 		t.begun = time.Now()
 		t.stats.Queue = t.begun.Sub(t.arrived)
+		t.tell()
 	}
 	list := t.pieces(e.opts.Chunk)
 	t.caches = nil // list has them until they are free or handed on
@@ -256,10 +257,15 @@ func (e *Engine) readPieces(t *reader) error {
 		t.addPiece(p, rows[:n], width)
 		rows = rows[n:]
 	}
+	t.tell()
+	return nil
+}
+
+// tell says how far the reading is.
+func (t *reader) tell() {
 	if t.Progress != nil {
 		t.Progress(t.done)
 	}
-	return nil
 }
 
 // evaluate runs the forward of a round and returns the wanted rows in order, width numbers each. It

@@ -85,7 +85,7 @@ func TestReadingsDoNotDependOnCompany(t *testing.T) {
 			}
 		}
 		if stats.PromptTokens != tokens || stats.Finish != FinishStop || stats.Prefill <= 0 ||
-			stats.Total < stats.Prefill || told[len(told)-1] != tokens || !slices.IsSorted(told) {
+			stats.Total < stats.Prefill || told[0] != 0 || told[len(told)-1] != tokens || !slices.IsSorted(told) {
 			t.Errorf("%d tokens, stats %+v, told %v", tokens, stats, told)
 		}
 		alone := 0

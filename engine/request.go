@@ -100,8 +100,8 @@ type Request struct {
 	// far, on the goroutine that ranges over the result.
 	Progress func(done, total int)
 
-	// Restored, if set, is called once if tokens of the prompt were restored, with their number. It
-	// runs where Progress does, and before it.
+	// Restored, if set, is called once as the reading of the prompt begins, with the number of its
+	// tokens that were restored. It runs where Progress does, and before it.
 	Restored func(tokens int)
 
 	// Done, if set, is called exactly once when the request has left the engine, however

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tandem/engine/enginetest"
 	"tandem/engine/sample"
@@ -202,6 +203,27 @@ func TestLogprobsAreTheModelsOwn(t *testing.T) {
 			t.Errorf("token %d: %+v, processed %+v", i, plain[i].Logprobs, bent[i].Logprobs)
 		}
 	}
+}
+
+// A request tells that its reading begins before the first chunk is read, which may take seconds.
+func TestReadingIsToldBeforeItsFirstChunk(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(8), Options{Chunk: 4})
+	begun := make(chan int, 1)
+	f.chain.OnForward = func(n int) {
+		if n > 0 {
+			return
+		}
+		select {
+		case n := <-begun:
+			if n != 0 {
+				t.Errorf("%d tokens were restored", n)
+			}
+		case <-time.After(20 * time.Second):
+			t.Error("the first chunk is read, and nothing was told")
+		}
+	}
+	f.run(t, Request{Prompt: make([]int32, 3), MaxTokens: new(1),
+		Restored: func(tokens int) { begun <- tokens }})
 }
 
 func TestProgressRisesToTheWholePrompt(t *testing.T) {

@@ -34,7 +34,6 @@ func (e *Engine) restore(s *mlx.Scope, t *task) {
 	t.caches.Expect(t.maxPositions()) // they may come from a request of another length
 	t.fed = t.path.Restored
 	t.stats.CachedTokens, t.stats.Restore = min(t.fed, len(t.req.Prompt)), time.Since(start)
-	t.mail.restore(t.stats.CachedTokens)
 	if t.stats.Miss == "" {
 		t.stats.Miss = missed(t.path, len(text))
 	}

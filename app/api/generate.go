@@ -303,6 +303,7 @@ func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice,
 		n := c.Prompt.restore(tokens)
 		run.promptDone.Add(n)
 		run.promptRestored.Add(n)
+		run.reads.Store(true)
 	}
 	c.Req.Progress = func(done, _ int) {
 		run.promptDone.Add(c.Prompt.advance(done))

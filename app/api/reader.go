@@ -99,8 +99,10 @@ func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run,
 
 // Reading returns the work of reading texts for a run, without the model's part.
 func (u *Run) Reading(texts [][]int32) engine.Reading {
-	return engine.Reading{Texts: texts, Client: u.client,
-		Progress: func(done int) { u.promptDone.Store(int64(done)) }}
+	return engine.Reading{Texts: texts, Client: u.client, Progress: func(done int) {
+		u.promptDone.Store(int64(done))
+		u.reads.Store(true)
+	}}
 }
 
 // Took notes in the run what a reader computed.

@@ -54,6 +54,7 @@ type Run struct {
 	promptDone       atomic.Int64
 	promptRestored   atomic.Int64 // of promptDone
 	promptTokens     atomic.Int64
+	reads            atomic.Bool // the reading of the prompt has begun; set after what was restored
 	completionTokens atomic.Int64
 	lastToken        atomic.Int64 // nanoseconds since Start; 0 before the first
 	pace             pace
@@ -322,9 +323,10 @@ func (a *API) Active() []control.Active {
 	defer a.inFlight.mu.Unlock()
 	list := []control.Active{}
 	for _, u := range a.inFlight.runs {
+		begun := u.reads.Load() // first, for all that was restored counts from the beginning on
 		list = append(list, control.Active{
 			RunID: u.Key, Endpoint: u.Row.Endpoint, Model: *u.model.Load(), Client: u.Row.Client,
-			StartedAt:      u.Row.StartedAt,
+			StartedAt: u.Row.StartedAt, Begun: begun,
 			PromptRestored: int(u.promptRestored.Load()), // first, for it counts in PromptDone too
 			PromptDone:     int(u.promptDone.Load()), PromptTokens: int(u.promptTokens.Load()),
 			CompletionTokens: int(u.completionTokens.Load()),

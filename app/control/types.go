@@ -174,10 +174,11 @@ type Active struct {
 	Client    string    `json:"client"`
 	StartedAt time.Time `json:"started_at"`
 
-	PromptDone       int `json:"prompt_done"` // prompt tokens evaluated, or restored
-	PromptTokens     int `json:"prompt_tokens"`
-	PromptRestored   int `json:"prompt_restored,omitzero"` // of PromptDone, from checkpoints
-	CompletionTokens int `json:"completion_tokens"`
+	Begun            bool `json:"begun,omitzero"` // the reading of its prompt has begun; the first part may take seconds
+	PromptDone       int  `json:"prompt_done"`    // prompt tokens evaluated, or restored
+	PromptTokens     int  `json:"prompt_tokens"`
+	PromptRestored   int  `json:"prompt_restored,omitzero"` // of PromptDone, from checkpoints
+	CompletionTokens int  `json:"completion_tokens"`
 
 	PerSecond float64 `json:"per_second"` // tokens, over the last seconds; 0 before the second token
 	Verifies  int     `json:"verifies"`   // rounds with drafts
@@ -185,9 +186,9 @@ type Active struct {
 	Accepted  int     `json:"accepted"`   // of Drafted, those that stood
 }
 
-// Waits reports whether nothing of the prompt is there yet: the request is in a queue, or its model
-// is being loaded.
-func (a Active) Waits() bool { return a.CompletionTokens == 0 && a.PromptDone == 0 }
+// Waits reports whether the reading of the prompt has not begun: the request is in a queue, or its
+// model is being loaded.
+func (a Active) Waits() bool { return !a.Begun && a.PromptDone == 0 && a.CompletionTokens == 0 }
 
 // Reading returns how many tokens of the prompt were read, and how many have to be in all. Restored
 // tokens do not count.

@@ -49,7 +49,7 @@ func TestRequestsSayWhatIsAnswered(t *testing.T) {
 	}
 }
 
-// A request waits until something of its prompt is there. Restored tokens do not count as read.
+// A request waits until the reading of its prompt begins. Restored tokens do not count as read.
 func TestReadingBeginsAfterTheWait(t *testing.T) {
 	for _, c := range []struct {
 		a             control.Active
@@ -57,6 +57,7 @@ func TestReadingBeginsAfterTheWait(t *testing.T) {
 	}{
 		{control.Active{}, "waiting", ""},
 		{control.Active{PromptTokens: 1000}, "waiting", ""},
+		{control.Active{PromptTokens: 1000, Begun: true}, "reading 0 %", "0 %"},
 		{control.Active{PromptTokens: 1000, PromptDone: 600, PromptRestored: 600}, "reading 0 %", "0 %"},
 		{control.Active{PromptTokens: 1000, PromptDone: 900, PromptRestored: 600}, "reading 75 %", "75 %"},
 		{control.Active{PromptTokens: 1000, PromptDone: 1000, PromptRestored: 1000}, "reading 0 %", "0 %"},

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -343,6 +344,30 @@ func TestPromptProgressCountsSharedPromptOnce(t *testing.T) {
 			t.Errorf("%d of 7 prompt tokens are done, %d of them restored", a.PromptDone,
 				a.PromptRestored)
 		}
+	}
+}
+
+// TestReadingBeginsBeforeItsFirstTokens: a request waits until the reading of its prompt begins, and no
+// longer, even if nothing was restored.
+func TestReadingBeginsBeforeItsFirstTokens(t *testing.T) {
+	fake := newFake()
+	var s *Server
+	var waits []bool
+	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+		return func(yield func(engine.Token, error) bool) {
+			waits = append(waits, s.api.Active()[0].Waits())
+			r.Restored(0)
+			waits = append(waits, s.api.Active()[0].Waits())
+			yield(engine.Token{ID: 'a', Text: "a", Finish: engine.FinishStop}, nil)
+		}
+	}
+	s = New(fake.services(), Options{})
+	if w := postTo(t, s, "/v1/completions", "application/json",
+		`{"model":"tandem","prompt":"abc"}`); w.Code != 200 {
+		t.Fatal(w.Code, w.Body)
+	}
+	if !slices.Equal(waits, []bool{true, false}) {
+		t.Errorf("it waits: %t", waits)
 	}
 }
 

@@ -995,6 +995,7 @@ export interface Active {
   model: string
   client: string
   started_at: string
+  begun?: boolean // the reading of its prompt has begun; the first part may take seconds
   prompt_done: number // prompt tokens evaluated, or restored
   prompt_tokens: number
   prompt_restored?: number // of PromptDone, from checkpoints

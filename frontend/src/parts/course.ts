@@ -6,14 +6,17 @@ import type { Part } from './phases.ts'
 export const runOf = (active: Active[], run: number): Active | undefined =>
   run > 0 ? active.find((r) => r.run_id === run) : active.findLast((r) => r.client === 'Tandem' && r.completion_tokens === 0)
 
+// reads tells whether the reading of a request's prompt has begun.
+const reads = (of: Active): boolean => of.begun === true || of.prompt_done > 0
+
 // before returns the request that another one waits for, if one does: the one that came just before it.
 export const before = (of: Active, active: Active[]): Active | undefined =>
-  of.prompt_done > 0 ? undefined : active.findLast((r) => r.run_id < of.run_id && r.model === of.model)
+  reads(of) ? undefined : active.findLast((r) => r.run_id < of.run_id && r.model === of.model)
 
 // phaseOf returns what a request does now, before its first word.
-export function phaseOf(of: Active | undefined, { active, loading }: Pick<State, 'active' | 'loading'>): Part['phase'] {
+export function phaseOf(of: Active | undefined, { loading }: Pick<State, 'loading'>): Part['phase'] {
   if (!of || of.prompt_tokens === 0) return loading ? 'load' : 'queue'
-  if (before(of, active)) return 'queue'
+  if (!reads(of)) return 'queue'
   return (of.prompt_restored ?? 0) > 0 && of.prompt_done <= (of.prompt_restored ?? 0) ? 'restored' : 'read'
 }
 
