@@ -23,11 +23,16 @@ func (a *API) Lend(r *http.Request, name string,
 	return use(ctx, m)
 }
 
-// CountPrompt returns the number of tokens of a complete conversation's prompt.
+// CountPrompt returns the number of tokens of a complete conversation's prompt. Where thoughts are put
+// back for a short answer alone, it counts them, so that a client never learns too late how long its
+// text is.
 func (a *API) CountPrompt(r *http.Request, c *Conversation) (n int, err error) {
 	err = a.Lend(r, c.Model, func(ctx context.Context, m model.Model) error {
 		if err := Generates(m); err != nil {
 			return err
+		}
+		if c.MaxTokens == nil {
+			c.MaxTokens = new(1)
 		}
 		c.thoughts = a.thoughtsOf(new(wire.CallerID(r.Context())))
 		_, ids, err := c.encoded(ctx, m)

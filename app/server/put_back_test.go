@@ -195,8 +195,8 @@ func TestDroppedThoughtIsPutBack(t *testing.T) {
 }
 
 // TestRunSaysWhatWasPutBack: a run says how many thoughts are in its prompt that the client had left
-// out. The count of a prompt has them too. Where the template drops thoughts, or the setting is off,
-// there are none.
+// out. The count of a prompt has them too, also where only a short answer leaves room for them. Where
+// the template drops thoughts, or the setting is off, there are none.
 func TestRunSaysWhatWasPutBack(t *testing.T) {
 	const (
 		first = `{"role":"user","content":"x"}`
@@ -209,12 +209,18 @@ func TestRunSaysWhatWasPutBack(t *testing.T) {
 		template func([]byte) (string, error)
 		off      bool
 		context  int
-		want     int // thoughts
+		fields   string // of the request, more
+		want     int    // thoughts
+		more     int    // tokens that the count has and the prompt has not
 	}{
-		{"a template that keeps them", keepingThoughts, false, 4096, 1},
-		{"one that drops them", droppingThoughts, false, 4096, 0},
-		{"the setting is off", keepingThoughts, true, 4096, 0},
-		{"no room for the answer", keepingThoughts, false, 40, 0},
+		{"a template that keeps them", keepingThoughts, false, 4096, "", 1, 0},
+		{"one that drops them", droppingThoughts, false, 4096, "", 0, 0},
+		{"the setting is off", keepingThoughts, true, 4096, "", 0, 0},
+		{"no room for the answer", keepingThoughts, false, 40, "", 0, len("(well, let me see)")},
+		{"room for a long answer is missing", keepingThoughts, false, 40, `"max_tokens":900`, 0,
+			len("(well, let me see)")},
+		{"room for a short answer", keepingThoughts, false, 40, `"max_tokens":2`, 1, 0},
+		{"no room for the thoughts", keepingThoughts, false, 30, `"max_tokens":2`, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := newTalker(c.template)
@@ -222,7 +228,11 @@ func TestRunSaysWhatWasPutBack(t *testing.T) {
 			k.prompt(t, putBackTurn{path: chats, body: chatOf(first),
 				says: "<think>\nwell, let me see\n</think>\n\nyes"})
 			k.model.Context = c.context
-			prompt := k.prompt(t, putBackTurn{path: chats, body: chatOf(both), says: "."})
+			body := chatOf(both)
+			if c.fields != "" {
+				body = chatOf(both, c.fields)
+			}
+			prompt := k.prompt(t, putBackTurn{path: chats, body: body, says: "."})
 			run := k.lastRun()
 			if got := strings.Contains(prompt, "(well, let me see)"); got != (c.want > 0) ||
 				run.PutBackThoughts != c.want || (run.PutBackTokens == tokens) != got {
@@ -235,8 +245,9 @@ func TestRunSaysWhatWasPutBack(t *testing.T) {
 				N int `json:"input_tokens"`
 			}
 			if err := json.Unmarshal(w.Body.Bytes(), &counted); err != nil ||
-				counted.N != run.PromptTokens {
-				t.Errorf("%s: %v, the prompt has %d tokens", w.Body, err, run.PromptTokens)
+				counted.N != run.PromptTokens+c.more {
+				t.Errorf("%s: %v, the prompt has %d tokens, want %d more", w.Body, err,
+					run.PromptTokens, c.more)
 			}
 			r, err := control.NewReport(run)
 			if err != nil {
