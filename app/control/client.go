@@ -109,6 +109,20 @@ func (c *Client) ModelSettings(ctx context.Context, id string) (ModelSettingsSta
 		"/app/model-settings?model="+url.QueryEscape(id), nil)
 }
 
+// SetDrafting turns all drafts of a model on or off, for requests that do not say. On adapts their
+// depth. Other settings of the model stay.
+func (c *Client) SetDrafting(ctx context.Context, id string, on bool) error {
+	now, err := c.ModelSettings(ctx, id)
+	if err != nil {
+		return err
+	}
+	if now.Settings.Depth = nil; !on {
+		now.Settings.Depth = new(0)
+	}
+	_, err = call[ModelSettingsState](ctx, c, http.MethodPost, "/app/model-settings", now.Settings)
+	return err
+}
+
 // Found returns the models that lie in the folders that are searched, registered or not.
 func (c *Client) Found(ctx context.Context) (Found, error) {
 	return call[Found](ctx, c, http.MethodGet, "/app/found", nil)

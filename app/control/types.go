@@ -114,6 +114,7 @@ type Loaded struct {
 	Queued        int    `json:"queued"`                  // requests waiting for their first chunk
 	Drafter       string `json:"drafter,omitempty"`       // kind of the drafter in memory; empty if there is none
 	NoDrafter     string `json:"no_drafter,omitempty"`    // why there is none, where there should be
+	Drafting      string `json:"drafting,omitempty"`      // on or off, for requests that do not say; empty if that cannot be set
 	ShortContext  string `json:"short_context,omitempty"` // why the context is shorter than the one asked for
 
 	// Held says how quantized weights are held, HeldFloat32 or HeldQuantized. It is empty if the
@@ -130,6 +131,13 @@ type Loaded struct {
 	Needs int64 `json:"needs"`            // of memory, with a whole context; 0 = not known
 	InUse bool  `json:"in_use,omitempty"` // a request uses it, so it cannot be unloaded now
 }
+
+// The values of Loaded.Drafting. It is off if the depth that is set for the model is 0: then nothing
+// drafts, with a drafter or without one.
+const (
+	DraftingOn  = "on"
+	DraftingOff = "off"
+)
 
 // KVLayouts are the values of --kv-layout. With ring, a layer that looks back over a window keeps a
 // ring of rows. With full, it keeps every row. With bounded, every layer keeps a sink and a window of

@@ -32,7 +32,7 @@ const (
 	Copy               // About
 	Load               // About
 	UnloadModel        // About
-	SetDrafting        // About; turns it on or off
+	SetDrafting        // About; turns all its drafts on or off
 	StopRuns           // About: ids with spaces between them
 	OpenWindow         // About: what it shows, see control.ToShow
 	SetLogin           // turns it on or off

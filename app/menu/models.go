@@ -2,6 +2,7 @@ package menu
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 
@@ -62,9 +63,11 @@ func (m *Menu) resident(row Slot, l control.Loaded, isChoice bool) {
 	}
 	m.offer(row+Unload, "Unload", UnloadModel, l.ID)
 	m.Rows[row+Unload].Enabled = !l.InUse
-	m.offer(row+DraftAhead, "Draft Ahead", SetDrafting, l.ID)
-	m.Rows[row+DraftAhead].Checked = l.Drafter != ""
-	m.offer(row+SetModel, "Settings…", OpenWindow, "#/models")
+	if l.Drafting != "" {
+		m.offer(row+DraftAhead, "Draft Ahead", SetDrafting, l.ID)
+		m.Rows[row+DraftAhead].Checked = l.Drafting == control.DraftingOn
+	}
+	m.offer(row+SetModel, "Settings…", OpenWindow, "#/models/?settings="+url.QueryEscape(l.ID))
 }
 
 // weight returns what a model takes of the memory, empty if it is not known.

@@ -11,8 +11,8 @@ import (
 // others say how long a load takes, and a click chooses them. The window has those without a row.
 func TestModelsInMemoryComeFirst(t *testing.T) {
 	st := &control.State{Phase: control.PhaseReady, Choice: "m1"}
-	st.InMemory = []control.Loaded{{ID: "m2", Bytes: 3 << 29},
-		{ID: "m1", InUse: true, Drafter: "dflash"}}
+	st.InMemory = []control.Loaded{{ID: "m2", Bytes: 3 << 29, Drafting: control.DraftingOff},
+		{ID: "m1", InUse: true, Drafting: control.DraftingOn}, {ID: "org/e&5"}}
 	for i := range 24 {
 		st.Models = append(st.Models, control.Choosable{ID: fmt.Sprintf("m%d", i), LoadMS: 12_300})
 	}
@@ -24,18 +24,23 @@ func TestModelsInMemoryComeFirst(t *testing.T) {
 			t.Errorf("slot %d: %+v, want %+v", s, got, row)
 		}
 	}
-	two, one := Residents, Residents+residentRows
+	two, one, three := Residents, Residents+residentRows, Residents+2*residentRows
 	want(two, Row{Title: "m2, 1.5 GiB", Enabled: true})
 	want(two+Choose, Row{Title: "Choose", Enabled: true, Do: Load, About: "m2"})
 	want(two+Unload, Row{Title: "Unload", Enabled: true, Do: UnloadModel, About: "m2"})
 	want(two+DraftAhead, Row{Title: "Draft Ahead", Enabled: true, Do: SetDrafting, About: "m2"})
-	want(two+SetModel, Row{Title: "Settings…", Enabled: true, Do: OpenWindow, About: "#/models"})
+	want(two+SetModel, Row{Title: "Settings…", Enabled: true, Do: OpenWindow,
+		About: "#/models/?settings=m2"})
 	want(one, Row{Title: "m1", Checked: true, Enabled: true})
 	want(one+Choose, Row{})
 	want(one+Unload, Row{Title: "Unload", Do: UnloadModel, About: "m1"})
 	want(one+DraftAhead, Row{Title: "Draft Ahead", Checked: true, Enabled: true, Do: SetDrafting,
 		About: "m1"})
-	want(one+residentRows, Row{})
+	want(three, Row{Title: "org/e&5", Enabled: true})
+	want(three+DraftAhead, Row{}) // it drafts nothing
+	want(three+SetModel, Row{Title: "Settings…", Enabled: true, Do: OpenWindow,
+		About: "#/models/?settings=org%2Fe%265"})
+	want(three+residentRows, Row{})
 	want(Models, Row{Title: "m0, ready in 13 s", Enabled: true, Do: Load, About: "m0"})
 	want(Models+1, Row{Title: "m3, ready in 13 s", Enabled: true, Do: Load, About: "m3"})
 	want(MoreModels, Row{Title: "2 more in the Window…", Enabled: true, Do: OpenWindow,

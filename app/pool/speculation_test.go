@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/control"
 	"tandem/engine"
 	"tandem/engine/draft"
 	"tandem/engine/enginetest"
@@ -91,5 +92,40 @@ func TestMemoryIsRefusedWithTheReason(t *testing.T) {
 	if status != http.StatusBadRequest ||
 		!strings.Contains(body, "ngram; nothing is remembered while checkpoints are off") {
 		t.Errorf("%d %s", status, body)
+	}
+}
+
+// A model whose depth is set to 0 drafts nothing for requests that do not say, and its state says so.
+// Where the program drafts for none of them, a model has no say in it.
+func TestDepthOfZeroTurnsAllDraftsOff(t *testing.T) {
+	r := start(t, setup{Model: writeModel(t, "tiny")})
+	request := map[string]any{"prompt": strings.Repeat("abcdefgh", 8), "max_tokens": 24,
+		"temperature": 0, "ignore_eos": true}
+	r.ask(t, request, false) // its answer is what the next one's drafts come from
+	drafting := func() string {
+		var st control.State
+		r.pool.State(&st)
+		return st.Loaded.Drafting
+	}
+	for _, c := range []struct {
+		depth *int
+		want  string
+	}{{new(0), control.DraftingOff}, {new(4), control.DraftingOn}, {nil, control.DraftingOn}} {
+		if _, err := r.pool.SetModelSettings(t.Context(),
+			control.ModelSettings{Model: "tiny", Depth: c.depth}); err != nil {
+			t.Fatal(err)
+		}
+		if got := drafting(); got != c.want {
+			t.Errorf("with this depth drafting is %q, want %q", got, c.want)
+		}
+		a := r.ask(t, request, false)
+		if off := strings.Contains(a.Timings.NoDrafter, "off"); off != (c.want == control.DraftingOff) ||
+			off && a.Timings.DraftN > 0 {
+			t.Errorf("drafting is %q, and timings are %+v", c.want, a.Timings)
+		}
+	}
+	r.pool.opts.Speculation = engine.None
+	if got := drafting(); got != "" {
+		t.Errorf("drafting is %q where the program drafts for no request", got)
 	}
 }

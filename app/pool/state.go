@@ -5,6 +5,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/model"
+	"tandem/engine"
 	"tandem/models"
 )
 
@@ -19,7 +20,7 @@ func (p *Pool) State(st *control.State) {
 	st.InMemory = []control.Loaded{}
 	for _, m := range p.resident {
 		shown := *m.Describe()
-		shown.InUse = m.users > 0
+		shown.InUse, shown.Drafting = m.users > 0, m.drafting()
 		st.InMemory = append(st.InMemory, shown)
 		if m == current {
 			st.Loaded = &shown
@@ -51,6 +52,17 @@ func (p *Pool) State(st *control.State) {
 	default:
 		st.Phase = control.PhaseNoModel
 	}
+}
+
+// drafting says whether anything drafts for the model, see [control.Loaded]. The caller holds p.mu.
+func (m *Model) drafting() string {
+	switch depth := m.own.Depth; {
+	case m.Kind() != "" || m.pool.opts.Speculation == engine.None:
+		return ""
+	case depth != nil && *depth == 0:
+		return control.DraftingOff
+	}
+	return control.DraftingOn
 }
 
 func (c *loading) describe() *control.Loading {

@@ -198,11 +198,7 @@ func (a *app) clicked(s menu.Slot) {
 	case menu.UnloadModel:
 		_, err = a.client.Unload(ctx, row.About)
 	case menu.SetDrafting:
-		choice := control.DrafterAuto
-		if row.Checked {
-			choice = control.DrafterNone
-		}
-		_, err = a.client.Drafter(ctx, control.DrafterRequest{Model: row.About, Drafter: choice})
+		err = a.client.SetDrafting(ctx, row.About, !row.Checked)
 	case menu.SetPort:
 		port, _ := strconv.Atoi(row.About) // empty is 0
 		_, err = a.client.SetPort(ctx, port)

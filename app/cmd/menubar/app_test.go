@@ -92,7 +92,7 @@ func example() *control.State {
 		Phase: control.PhaseReady, Choice: "org/a", Address: "http://127.0.0.1:8263",
 		Models:    []control.Choosable{{ID: "org/a"}, {ID: "org/b"}},
 		Loaded:    &control.Loaded{ID: "org/a", Drafter: "dflash"},
-		InMemory:  []control.Loaded{{ID: "org/a", Drafter: "dflash"}},
+		InMemory:  []control.Loaded{{ID: "org/a", Drafting: control.DraftingOn}},
 		Active:    []control.Active{{RunID: 7}, {RunID: 9}},
 		PortTaken: &control.PortTaken{Port: 8263, Owner: "another", Next: 8264},
 	}
@@ -110,6 +110,11 @@ func TestClickSendsItsRequest(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+		if req.Method == http.MethodGet { // what is set so far
+			fmt.Fprintf(w, `{"settings":{"model":%q,"depth":4,"keep_loaded":true}}`,
+				req.URL.Query().Get("model"))
+			return
+		}
 		requests = append(requests, asked{req.Method + " " + req.URL.Path, string(body)})
 		if refuse {
 			control.WriteError(w, control.Errorf(control.CodeModelBusy, "It is in use."))
@@ -118,7 +123,7 @@ func TestClickSendsItsRequest(t *testing.T) {
 		fmt.Fprint(w, "{}")
 	})
 	without := example()
-	without.InMemory = []control.Loaded{{ID: "org/a"}}
+	without.InMemory[0].Drafting = control.DraftingOff
 	for _, c := range []struct {
 		name  string
 		slot  menu.Slot
@@ -127,8 +132,8 @@ func TestClickSendsItsRequest(t *testing.T) {
 	}{
 		{"load", menu.Models, example(), asked{"POST /app/load", `{"model":"org/b"}`}},
 		{"unload", menu.Residents + menu.Unload, example(), asked{"POST /app/unload", `{"model":"org/a"}`}},
-		{"drafts off", menu.Residents + menu.DraftAhead, example(), asked{"POST /app/drafter", `{"model":"org/a","drafter":"none"}`}},
-		{"drafts on", menu.Residents + menu.DraftAhead, without, asked{"POST /app/drafter", `{"model":"org/a","drafter":"auto"}`}},
+		{"drafts off", menu.Residents + menu.DraftAhead, example(), asked{"POST /app/model-settings", `{"model":"org/a","depth":0,"keep_loaded":true}`}},
+		{"drafts on", menu.Residents + menu.DraftAhead, without, asked{"POST /app/model-settings", `{"model":"org/a","keep_loaded":true}`}},
 		{"stop one", menu.Requests + menu.StopRun, example(), asked{"POST /app/runs/7/cancel", "{}"}},
 		{"the port again", menu.TryPort, example(), asked{"POST /app/port", `{}`}},
 		{"another port", menu.UsePort, example(), asked{"POST /app/port", `{"port":8264}`}},

@@ -963,6 +963,7 @@ export interface Loaded {
   queued: number // requests waiting for their first chunk
   drafter?: string // kind of the drafter in memory; empty if there is none
   no_drafter?: string // why there is none, where there should be
+  drafting?: string // on or off, for requests that do not say; empty if that cannot be set
   short_context?: string // why the context is shorter than the one asked for
   held?: string
   held_why?: string // why they are not held in float32, which would be faster
