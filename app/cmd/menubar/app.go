@@ -42,6 +42,8 @@ type app struct {
 	title menu.Title
 	reads menu.Reading
 	later *time.Timer // draws the title that is held back; nil before the first
+
+	todayPause time.Duration // between two looks at the figures of today
 }
 
 // newApp returns an app. Its menu shows the failure first, unless it is nil.
@@ -49,6 +51,7 @@ func newApp(o options, failure error) *app {
 	a := &app{
 		o: o, client: control.Dial(o.home), login: login, setLogin: setLogin,
 		window: window{program: o.window, home: o.home, log: o.log}, shown: new(menu.Menu),
+		todayPause: todayPause,
 	}
 	if failure != nil {
 		a.view.Failure = failure.Error()
@@ -175,7 +178,7 @@ func (a *app) followToday(ctx context.Context, news <-chan struct{}) {
 			a.change(func(v *menu.View) { v.Today = &of.Today })
 		}
 		select {
-		case <-time.After(todayPause):
+		case <-time.After(a.todayPause):
 		case <-ctx.Done():
 			return
 		}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -205,25 +206,49 @@ func TestClickAfterItsRequestStopsNoOther(t *testing.T) {
 	}
 }
 
-// The figures of today are asked for when a server answers, and again after a request.
+// The figures of today are asked for when a server answers, and again after a request. News of other
+// kinds asks for none.
 func TestTodayFollowsTheRequests(t *testing.T) {
 	a, r := newTestApp(t, options{})
+	a.todayPause = 0
+	var asked atomic.Int32
+	says := make(chan string)
 	serve(t, a.o.home, func(w http.ResponseWriter, req *http.Request) {
-		if req.URL.Path != "/app/insights" {
-			t.Errorf("asked for %s", req.URL.Path)
+		if req.URL.Path == "/app/insights" {
+			fmt.Fprintf(w, `{"today":{"requests":%d,"drafts_ms":61000}}`, asked.Add(1))
+			return
 		}
-		fmt.Fprint(w, `{"today":{"requests":2,"drafts_ms":61000}}`)
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			select {
+			case text := <-says:
+				fmt.Fprintf(w, "data: %s\n\n", text)
+				if err := http.NewResponseController(w).Flush(); err != nil {
+					t.Error(err)
+				}
+			case <-req.Context().Done():
+				return
+			}
+		}
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	news, ended := make(chan struct{}), make(chan bool)
-	go func() {
-		a.followToday(ctx, news)
-		close(ended)
-	}()
-	news <- struct{}{}
+	news := make(chan struct{}, 1)
+	var running sync.WaitGroup
+	running.Go(func() { a.follow(ctx, news) })
+	running.Go(func() { a.followToday(ctx, news) })
+	says <- `{"rev":1,"phase":"ready","address":"http://127.0.0.1:8263","active":[{"run_id":7,"client":"zed/1"}]}`
+	r.until(t, menu.Today, "Today: 1 request, 61 s saved")
+	says <- `{"rev":2,"active":[{"run_id":7,"client":"zed/1","completion_tokens":3}]}`
+	r.until(t, menu.Requests, "Zed: writing")
+	says <- `{"rev":3,"active":[{"run_id":7,"client":"zed/1","completion_tokens":3,"per_second":9}]}`
+	r.until(t, menu.Requests, "Zed: writing, 9 tokens/s")
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times during a request", n)
+	}
+	says <- `{"rev":4,"active":[]}`
 	r.until(t, menu.Today, "Today: 2 requests, 61 s saved")
 	cancel()
-	<-ended
+	running.Wait()
 }
 
 // A speed stays for its second, even if another follows within it. Then the last one is drawn,
