@@ -23,7 +23,7 @@ func (o offer) root() string { return strings.TrimSuffix(o.base, "/v1") }
 // own pages, late 2026. Its context is the advice of these pages, or of other local servers' pages.
 type client struct {
 	id, name string
-	where    string // a sentence that says where the text goes
+	where    string // where the text goes and what to do then: two short sentences at most
 	text     func(offer) string
 	context  int // tokens that it needs; 0 = any
 
@@ -45,11 +45,13 @@ func clients() []client {
 			// zed.dev/docs/ai/use-api-access, openai-compatible. The key comes from the
 			// environment, in a variable named after the provider.
 			id: "zed", name: "Zed", text: zedText, context: 0,
-			where: "These lines go into settings.json (“zed: open settings file”); Zed asks for the key once.",
+			where: "Put “language_models” into the braces of settings.json (command “zed: open settings file”); an empty file takes all lines. " +
+				"Under “agent: open settings”, LLM Providers, type any key, or one of Tandem's if it asks for keys; then choose Tandem in the agent panel.",
 		},
 		{
 			// docs.cline.bot. The context is from docs.ollama.com/integrations/cline.
-			id: "cline", name: "Cline", where: "In its settings choose the provider “OpenAI Compatible”, and fill in:", context: 32_000,
+			id: "cline", name: "Cline", where: "In its settings choose the provider “OpenAI Compatible”. " +
+				"Copy each value into the field of its name; the last one is under “Model Configuration”.", context: 32_000,
 			text: func(o offer) string {
 				return fmt.Sprintf(
 					"Base URL: %s\nAPI Key: %s\nModel ID: %s\nContext Window Size: %s\n",
@@ -59,13 +61,15 @@ func clients() []client {
 		{
 			// opencode.ai/v1/docs/providers. The context is from ollama.com/blog/launch, also for
 			// Codex and Claude Code.
-			id: "opencode", name: "OpenCode", where: "These lines go into opencode.json of your project, or into ~/.config/opencode/opencode.json.", text: openCodeText, context: 64_000,
+			id: "opencode", name: "OpenCode", where: "These lines go into opencode.json of your project, or into ~/.config/opencode/opencode.json. " +
+				"Where that file has lines already, put all but the outer braces into its own.", text: openCodeText, context: 64_000,
 			file: "opencode.json", use: func(path, _ string) string { return "OPENCODE_CONFIG=" + path + " opencode" },
 		},
 		{
 			// aider.chat/docs/config/aider_conf.html and docs/llms/openai-compat.html. The context
 			// is from docs/llms/ollama.html.
-			id: "aider", name: "Aider", where: "These lines go into .aider.conf.yml of your project, or of your home folder.", context: 8192,
+			id: "aider", name: "Aider", where: "These lines go into .aider.conf.yml of your project, or of your home folder. " +
+				"Then start aider as usual.", context: 8192,
 			text: func(o offer) string {
 				return fmt.Sprintf(
 					"model: openai/%s\nopenai-api-base: %s\nopenai-api-key: "+
@@ -76,18 +80,20 @@ func clients() []client {
 		{
 			// developers.openai.com/codex/config-reference. responses is the only wire_api that is
 			// left. Codex takes a long prompt for a dead connection unless it is told to wait.
-			id: "codex", name: "Codex CLI", where: "These lines go into ~/.codex/config.toml, above its first [table].", text: codexText, context: 64_000,
+			id: "codex", name: "Codex CLI", where: "These lines go into ~/.codex/config.toml, above its first [table]. Then start codex as usual.", text: codexText, context: 64_000,
 			file: "config.toml", use: func(_, dir string) string { return "CODEX_HOME=" + dir + " codex" },
 		},
 		{
 			// code.claude.com/docs/en/llm-gateway and docs/en/env-vars. All of its names for models
 			// name the same model here.
-			id: "claude", name: "Claude Code", where: "In a terminal, in your project.", text: claudeText, context: 64_000,
+			id: "claude", name: "Claude Code", where: "Open a terminal in the folder of your project, and paste all lines. " +
+				"Claude Code starts, and asks Tandem in this terminal alone.", text: claudeText, context: 64_000,
 			file: "claude.sh", use: func(path, _ string) string { return "sh " + path },
 		},
 		{
 			// llm.datasette.io/en/stable/other-models.html
-			id: "llm", name: "llm", where: "These lines go into extra-openai-models.yaml in the folder that `llm logs path` names.",
+			id: "llm", name: "llm", where: "These lines go into extra-openai-models.yaml, beside the file that `llm logs path` names. " +
+				"Then `llm -m tandem` asks Tandem.",
 			text: func(o offer) string {
 				text := fmt.Sprintf(
 					"- model_id: %s\n  model_name: %[1]s\n  api_base: %s\n", control.Alias, o.base)
@@ -99,15 +105,15 @@ func clients() []client {
 			file: "extra-openai-models.yaml", use: func(_, dir string) string { return "LLM_USER_PATH=" + dir + " llm -m tandem 'Hello'" },
 		},
 		{
-			id: "curl", name: "curl", where: "In a terminal.", text: curlText,
+			id: "curl", name: "curl", where: "Paste these lines into a terminal.", text: curlText,
 			file: "chat.sh", use: func(path, _ string) string { return "sh " + path },
 		},
 		{
-			id: "python", name: "OpenAI for Python", where: "With the package openai.", text: pythonText,
+			id: "python", name: "OpenAI for Python", where: "Save these lines as chat.py, and run it after `pip install openai`.", text: pythonText,
 			file: "chat.py", use: func(path, _ string) string { return "python3 " + path },
 		},
 		{
-			id: "javascript", name: "OpenAI for JavaScript", where: "With the package openai.", text: javascriptText,
+			id: "javascript", name: "OpenAI for JavaScript", where: "Save these lines as chat.mjs, and run it after `npm install openai`.", text: javascriptText,
 			file: "chat.mjs", use: func(path, _ string) string { return "node " + path },
 		},
 	}

@@ -89,6 +89,28 @@ func at(v any, path ...string) any {
 	return v
 }
 
+// What a person does with a text is said in two short sentences at most. Zed's names the
+// key, the choice and the braces.
+func TestEachClientSaysWhatToDoInShort(t *testing.T) {
+	for _, c := range clients() {
+		list := strings.Split(strings.TrimSuffix(c.where, "."), ". ")
+		if c.where == "" || len(list) > 2 {
+			t.Errorf("%s: %q has %d sentences", c.id, c.where, len(list))
+		}
+		for _, sentence := range list {
+			if n := len(strings.Fields(sentence)); n > 25 {
+				t.Errorf("%s: %q has %d words", c.id, sentence, n)
+			}
+		}
+		for _, word := range map[string][]string{"zed": {"any key", "agent panel", "the braces"},
+			"cline": {"each value"}, "claude": {"terminal", "paste"}}[c.id] {
+			if !strings.Contains(c.where, word) {
+				t.Errorf("%s: %q does not name %s", c.id, c.where, word)
+			}
+		}
+	}
+}
+
 // Each client's text has the form that the client reads, and names the endpoint, the model and the
 // key.
 func TestEachClientCanReadItsText(t *testing.T) {

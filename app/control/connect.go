@@ -35,7 +35,7 @@ type LongerModel struct {
 type Connection struct {
 	ID       string  `json:"id"`
 	Name     string  `json:"name"`
-	Where    string  `json:"where"`          // where the text goes, a sentence
+	Where    string  `json:"where"`          // where the text goes, and what to do then
 	Text     string  `json:"text"`           // to copy
 	Context  int     `json:"context"`        // tokens that the client needs; 0 = it takes what there is
 	File     string  `json:"file,omitempty"` // the text is written there on request; empty if the client reads no file

@@ -388,7 +388,7 @@ export interface LongerModel {
 export interface Connection {
   id: string
   name: string
-  where: string // where the text goes, a sentence
+  where: string // where the text goes, and what to do then
   text: string // to copy
   context: number // tokens that the client needs; 0 = it takes what there is
   file?: string // the text is written there on request; empty if the client reads no file
