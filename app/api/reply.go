@@ -114,7 +114,7 @@ func (r *Reply) timings(t total) Timings {
 		PredictedN: t.CompletionTokens, PredictedMS: ms(t.Decode),
 		DraftN: t.Drafted, DraftNAccepted: t.Accepted, Drafter: t.Drafter, NoDrafter: t.NoDrafter,
 		Rounds: t.Rounds, Verifies: t.verifies, Syncs: t.Syncs, Repeats: t.Repeats,
-		QueueMS: ms(t.Queue), LoadMS: math.Round(r.Run.Row.LoadMS), FirstTokenMS: ms(t.FirstToken),
+		QueueMS: ms(t.Queue), LoadMS: math.Floor(r.Run.Row.LoadMS), FirstTokenMS: ms(t.FirstToken),
 		DraftMS: ms(t.Draft), VerifyMS: ms(t.Verify),
 		RestoreMS: ms(t.Restore), MatchedN: t.Matched, MissReason: t.Miss,
 		PutBackN: t.putBack.Tokens, RunID: r.Run.Row.ID,
