@@ -89,7 +89,7 @@ func (h *History) AddChat(ctx context.Context, c control.Chat) (control.Chat, er
 	}
 	if !keep {
 		return c, control.Errorf(control.CodeNotKept,
-			"Chats are not kept; switch that on in the Playground first.")
+			"Chats are not kept. Settings, History has the switch.")
 	}
 	row, err := h.db.AddChat(context.WithoutCancel(ctx), storage.Chat(c))
 	return control.Chat(row), chatError(err)

@@ -56,7 +56,7 @@ func TestChatsSurviveRestart(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	_, err = a.history.AddChat(ctx, control.Chat{Kind: "chat"})
-	wantCode(err, control.CodeNotKept, "not kept")
+	wantCode(err, control.CodeNotKept, "Settings, History has the switch")
 	_, err = a.history.Chats(ctx, control.ChatQuery{Search: strings.Repeat("x", 2000)})
 	wantCode(err, control.CodeInvalid, "longer than")
 	so := "So"
