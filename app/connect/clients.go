@@ -3,6 +3,7 @@ package connect
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,8 +32,10 @@ type client struct {
 	use  func(path, dir string) string // returns the command for the file; arguments are quoted
 }
 
-// clients returns the clients in the order of the page: editors, agents, a person's own programs.
-func clients() []client {
+// clients returns the clients in the order of the page.
+func clients() []client { return slices.Concat(editors(), agents(), ownPrograms()) }
+
+func editors() []client {
 	return []client{
 		{
 			// docs.continue.dev/reference
@@ -58,6 +61,11 @@ func clients() []client {
 					o.base, o.key, control.Alias, o.tokens())
 			},
 		},
+	}
+}
+
+func agents() []client {
+	return []client{
 		{
 			// opencode.ai/v1/docs/providers. The context is from ollama.com/blog/launch, also for
 			// Codex and Claude Code.
@@ -90,6 +98,12 @@ func clients() []client {
 				"Claude Code starts, and asks Tandem in this terminal alone.", text: claudeText, context: 64_000,
 			file: "claude.sh", use: func(path, _ string) string { return "sh " + path },
 		},
+	}
+}
+
+// ownPrograms returns what a person runs or writes.
+func ownPrograms() []client {
+	return []client{
 		{
 			// llm.datasette.io/en/stable/other-models.html
 			id: "llm", name: "llm", where: "These lines go into extra-openai-models.yaml, beside the file that `llm logs path` names. " +
