@@ -213,6 +213,9 @@ func TestVectorsAndScoresHaveWholeKeysAndValues(t *testing.T) {
 			if bits := m.Describe().KVBits; bits != 0 || m.Form().KVBits != 0 {
 				t.Errorf("%s has %d bits", id, bits)
 			}
+			if got := m.drafting(); got != "" {
+				t.Errorf("%s: drafting is %q", id, got)
+			}
 			st, err := r.pool.ModelSettings(t.Context(), id)
 			if err != nil || st.Later || r.pool.SettingsLater()["kv_bits"] != "" || st.Needs == nil {
 				t.Errorf("%s: %+v, %v, %v", id, st, r.pool.SettingsLater(), err)
