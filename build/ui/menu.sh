@@ -36,6 +36,16 @@ wait_for 20 'row that says what is done' shown Ready
 shown 'Copy Address 127.0.0.1:' && shown 'Draft Ahead' && shown 'New Chat' || fail 'rows are missing'
 hidden Stop || fail 'something can be stopped while nothing runs'
 
+# ticked: the row whose text begins so has the state of its tick, 0 or 1.
+ticked() { rows | grep "<'$1" | grep "'toggle-state': <$2>"; }
+drafting() { app state | grep "\"drafting\":\"$1\""; }
+drafting on >/dev/null || fail 'the model drafts nothing at first'
+click 'Draft Ahead'
+wait_for 10 'end of the drafts' drafting off
+# drafts_again clicks once more, because a click means what the row showed then.
+drafts_again() { ticked 'Draft Ahead' 0 && click 'Draft Ahead'; sleep 0.2; drafting on; }
+wait_for 10 'drafts' drafts_again
+
 curl -sN --unix-socket "$TANDEM_HOME/run/control.sock" http://tandem/v1/completions -A zed/1 \
   -H 'Content-Type: application/json' \
   -d '{"model":"tandem","prompt":"func main() {","max_tokens":3000,"ignore_eos":true,"stream":true}' >/dev/null &
