@@ -46,7 +46,8 @@ var arrows = []struct {
 	{"app/bench", []string{"app/pool", "app/model", "app/home", "app/evidence", "app/control", "engine", "engine/*", "models"}},
 	{"app/bridge", nil}, // git and processes, without knowing what they measure
 	{"app/library", []string{"app/pool", "app/settings", "app/home", "app/control", "models", "models/hub", "models/ollama", "storage", "storage/disk"}},
-	{"app/history", []string{"app/pool", "app/settings", "app/home", "app/control", "storage", "engine/checkpoint", "engine/tokenizer"}},
+	// engine's codes and reasons only
+	{"app/history", []string{"app/pool", "app/settings", "app/home", "app/control", "storage", "engine", "engine/checkpoint", "engine/tokenizer"}},
 	{"app/pool", []string{"app/model", "app/settings", "app/home", "app/control", "app/dialect", "engine", "engine/*", "models", "models/hub", "storage", "storage/disk"}},
 	{"app/settings", []string{"app/home", "app/control", "storage", "storage/disk", "models/hub"}},
 	{"app/home", []string{"app/control", "storage/disk"}},

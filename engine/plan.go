@@ -155,6 +155,13 @@ func (e *Engine) selectorFor(t *task) *draft.Selector {
 	return e.otherSelectors[m]
 }
 
+// Reasons for an answer without drafts that nobody can change: drafts would not have made it faster,
+// or there were none.
+const (
+	PlainFaster  = "plain decoding was chosen: it was the faster one, by what rounds cost and how many guesses were accepted"
+	PlainNoGuess = "no drafter had anything to propose"
+)
+
 // whyPlain says why no round of a task that ends had drafts.
 func (e *Engine) whyPlain(t *task) string {
 	r := t.req.Speculation
@@ -166,7 +173,7 @@ func (e *Engine) whyPlain(t *task) string {
 	case t.generated() < 2:
 		return "" // the first token is the prompt's
 	case slices.ContainsFunc(t.stats.Drafters, func(d DrafterStats) bool { return d.Slower > 0 }):
-		return "plain decoding was chosen: it was the faster one, by what rounds cost and how many guesses were accepted"
+		return PlainFaster
 	}
-	return "no drafter had anything to propose"
+	return PlainNoGuess
 }

@@ -2,7 +2,7 @@ package control
 
 import "time"
 
-// The longest and the shortest stretch that GET /app/activity tells of, in minutes.
+// The shortest and the longest stretch that GET /app/activity tells of, in minutes.
 const (
 	MinActivity = 5
 	MaxActivity = 24 * 60
@@ -27,7 +27,7 @@ type Insights struct {
 // Today are the figures of the requests that began today, in local time.
 type Today struct {
 	Requests       int     `json:"requests"`
-	Failed         int     `json:"failed"`
+	Failed         int     `json:"failed"` // or interrupted, as in RunQuery
 	Stopped        int     `json:"stopped"`
 	PerSecond      float64 `json:"per_second"`      // tokens of an answer, median of the requests; 0 = unknown
 	PromptTokens   int     `json:"prompt_tokens"`   // of all requests

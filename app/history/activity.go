@@ -8,13 +8,20 @@ import (
 	"tandem/storage"
 )
 
+// longestRun is how long a run takes at most, as far as it counts here. It bounds how far back runs
+// are looked at that ended in the time.
+const longestRun = time.Hour
+
 // Activity tells what was read and written in the last minutes. It implements server.Runs.
 func (h *History) Activity(ctx context.Context, minutes int) (control.Activity, error) {
-	now := time.Now()
-	a := newActivity(now, time.Duration(minutes)*time.Minute)
-	// A request that began before may have ended in that time.
+	a := newActivity(h.now(), time.Duration(minutes)*time.Minute)
+	var runs []control.Run
 	err := h.db.RunsSince(ctx, a.From.Add(-longestRun),
-		func(r storage.Run) { addActivity(&a, control.Run(r)) })
+		func(r storage.Run) { runs = append(runs, control.Run(r)) })
+	reading := readingMS(runs)
+	for _, r := range runs {
+		addActivity(&a, r, reading[r.Model])
+	}
 	return a, err
 }
 
@@ -36,14 +43,26 @@ func newActivity(now time.Time, length time.Duration) control.Activity {
 }
 
 // addActivity adds the tokens of a run that has ended, spread over the time in which they were read
-// and written.
-func addActivity(a *control.Activity, r control.Run) {
-	if r.EndedAt.IsZero() || r.FirstTokenMS <= 0 {
+// and written. reading is what its model takes to read a token, 0 if that is not known.
+func addActivity(a *control.Activity, r control.Run, reading float64) {
+	if r.EndedAt.IsZero() {
+		return
+	}
+	read := max(0, float64(r.PromptTokens-r.CachedTokens))
+	if r.FirstTokenMS <= 0 { // it was stopped, and its row has the whole prompt
+		if reading > 0 {
+			begin := taken(&r).Add(milliseconds(r.RestoreMS))
+			spread(a, a.Read, min(read, readMS(r)/reading), begin, begin.Add(milliseconds(readMS(r))))
+		}
 		return
 	}
 	first := r.StartedAt.Add(milliseconds(r.FirstTokenMS))
-	spread(a, a.Read, float64(r.PromptTokens-r.CachedTokens), first.Add(-milliseconds(r.PrefillMS)), first)
-	spread(a, a.Written, float64(r.CompletionTokens), first, r.StartedAt.Add(milliseconds(r.TotalMS)))
+	spread(a, a.Read, read, first.Add(-milliseconds(readMS(r))), first)
+	written := r.CompletionTokens
+	if r.Resumes > 0 { // an earlier run wrote the beginning
+		written = min(written, 1+r.Rounds+r.Accepted)
+	}
+	spread(a, a.Written, float64(written), first, r.StartedAt.Add(milliseconds(r.TotalMS)))
 }
 
 // spread adds tokens evenly from begin to end, in tokens a second.

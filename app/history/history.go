@@ -3,6 +3,7 @@ package history
 import (
 	"log/slog"
 	"sync"
+	"time"
 
 	"tandem/app/home"
 	"tandem/app/pool"
@@ -19,6 +20,7 @@ type History struct {
 	settings *settings.Store
 	pool     *pool.Pool
 	opts     Options
+	now      func() time.Time // of today and of the last minutes
 
 	titles   titles
 	late     lateRuns
@@ -35,5 +37,6 @@ type Options struct {
 // New returns the history in a database.
 func New(db *storage.DB, dir *home.Home, set *settings.Store, pool *pool.Pool, log *slog.Logger,
 	o Options) *History {
-	return &History{log: log, home: dir, db: db, settings: set, pool: pool, opts: o}
+	return &History{log: log, home: dir, db: db, settings: set, pool: pool, opts: o,
+		now: time.Now}
 }

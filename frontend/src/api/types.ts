@@ -19,7 +19,7 @@ export interface Insights {
 // Today are the figures of the requests that began today, in local time.
 export interface Today {
   requests: number
-  failed: number
+  failed: number // or interrupted, as in RunQuery
   stopped: number
   per_second: number // tokens of an answer, median of the requests; 0 = unknown
   prompt_tokens: number // of all requests

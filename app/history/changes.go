@@ -1,0 +1,97 @@
+package history
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"tandem/app/control"
+)
+
+const (
+	leastRuns = 2 // a change of the prompt in one run alone is no habit of its client
+
+	// onePlace is how many tokens the places of one change are apart at most. A time of day changes
+	// at its minutes, or at its tens of minutes.
+	onePlace = 8
+)
+
+// A change is a run whose prompt parts from an earlier one.
+type change struct {
+	run    *control.Run
+	parted control.Parted
+	tokens int // that were read again
+}
+
+// cost returns the share of the reading that was done again.
+func (c change) cost() float64 {
+	all := c.run.PromptTokens - c.run.CachedTokens
+	if all <= 0 {
+		return readMS(*c.run)
+	}
+	return readMS(*c.run) * float64(c.tokens) / float64(all)
+}
+
+// changed finds clients whose prompts part at one place from an earlier one, again and again.
+func changed(runs []control.Run) []control.Insight {
+	type asker struct{ client, model string }
+	all := map[asker][]change{}
+	for _, c := range changes(runs) {
+		key := asker{c.run.Client, c.run.Model}
+		all[key] = append(all[key], c)
+	}
+	type place struct {
+		asker
+		at int // of the first of its runs in the prompt
+	}
+	found := map[place]*control.Insight{}
+	for key, list := range all {
+		slices.SortFunc(list, func(a, b change) int { return cmp.Compare(a.parted.At, b.parted.At) })
+		at := place{key, list[0].parted.At}
+		for _, c := range list {
+			if c.parted.At > at.at+onePlace {
+				at.at = c.parted.At
+			}
+			x := found[at]
+			if x == nil {
+				x = &control.Insight{Kind: control.SlowChanged, Client: key.client, Models: []string{key.model}}
+				found[at] = x
+			}
+			if c.run.ID > x.Latest {
+				x.Latest, x.Parted, x.Tokens = c.run.ID, &c.parted, c.tokens
+			}
+			x.Runs++
+			x.CostMS += c.cost()
+		}
+	}
+	return listed(found, leastRuns)
+}
+
+// changes returns the runs whose prompts part from an earlier one of the same client. Prompts that
+// part in what was said since the last answer have nothing changed: those are new chats.
+func changes(runs []control.Run) (list []change) {
+	byID := make(map[int64]*control.Run, len(runs))
+	for i := range runs {
+		byID[runs[i].ID] = &runs[i]
+	}
+	for i := range runs {
+		c := change{run: &runs[i]}
+		p := &c.parted
+		if c.run.Parted == nil || json.Unmarshal(c.run.Parted, p) != nil || p.Answer || p.New {
+			continue
+		}
+		c.tokens = max(0, c.run.PromptTokens-c.run.CachedTokens)
+		if kept := byID[p.Run]; p.Run != 0 && kept != nil {
+			if kept.Client != c.run.Client {
+				continue
+			}
+			// No more than the kept text had after the place was read before. Without its figures,
+			// that is not known.
+			if rest := kept.PromptTokens + kept.CompletionTokens - p.At; rest > 0 {
+				c.tokens = min(c.tokens, rest)
+			}
+		}
+		list = append(list, c)
+	}
+	return list
+}
