@@ -34,7 +34,7 @@ type RunFilter struct {
 
 	Since  time.Time // earliest start; zero = any
 	Failed bool      // only runs that failed or were interrupted
-	Slow   bool      // only runs that took more than twice the median of their client
+	Slow   bool      // only runs that took more than twice the median of their client, or that read again
 
 	// Sort is a key of RunOrders; empty = the newest first. The largest value comes first, or the
 	// smallest with Up. Before counts runs to leave out then, because ids are in another order.
@@ -65,14 +65,34 @@ func (f RunFilter) order() string {
 	return by + " DESC, id DESC"
 }
 
-// slow is the condition on runs that are slow for their client.
-const slow = `id IN (
-	SELECT r.id FROM runs r JOIN (
-		SELECT client, total_ms, row_number() OVER (PARTITION BY client ORDER BY total_ms) AS place,
-			count(*) OVER (PARTITION BY client) AS count
-		FROM runs WHERE ended_at IS NOT NULL
-	) m ON m.client = r.client AND m.place = (m.count + 1) / 2
-	WHERE r.ended_at IS NOT NULL AND r.total_ms > 2 * m.total_ms)`
+// slow is the condition on runs that are slow: they took more than twice the median of their client,
+// or read again what their client had sent before. An agent whose prompts always part early has no
+// run that is slower than the others.
+const slow = "(" + slowForClient + " OR " + readAgain + ")"
+
+// medianRuns is how many runs of each client, the newest, its median is of. It bounds how many runs
+// the condition looks at.
+const medianRuns = "1000"
+
+// slowForClient finds the slow runs of each client by the index of its times. In-flight runs have
+// none.
+const slowForClient = `id IN (
+	WITH RECURSIVE clients(client) AS (
+		SELECT min(client) FROM runs
+		UNION ALL SELECT (SELECT min(client) FROM runs r WHERE r.client > c.client) FROM clients c WHERE c.client IS NOT NULL),
+	medians AS MATERIALIZED (SELECT client, (
+		SELECT total_ms FROM (
+			SELECT total_ms, row_number() OVER (ORDER BY total_ms) AS place, count(*) OVER () AS count FROM (
+				SELECT total_ms FROM runs r WHERE r.client = c.client AND r.ended_at IS NOT NULL ORDER BY r.id DESC LIMIT ` + medianRuns + `))
+		WHERE place = (count + 1) / 2) AS ms FROM clients c WHERE client IS NOT NULL)
+	SELECT r.id FROM medians m CROSS JOIN runs r WHERE r.client = m.client AND r.total_ms > 2 * m.ms)`
+
+// readAgain is true for a run whose prompt parts from an earlier one of its client, and that read
+// most of the prompt for at least a second. A run is not slow for what a person said newly.
+const readAgain = `(parted <> '' AND prefill_ms - restore_ms >= 1000
+	AND prompt_tokens - cached_tokens >= 256 AND 2 * (prompt_tokens - cached_tokens) > prompt_tokens
+	AND coalesce(nullif(parted, '') ->> '$.new', 0) = 0
+	AND NOT EXISTS (SELECT 1 FROM runs k WHERE k.id = nullif(runs.parted, '') ->> '$.run' AND k.client <> runs.client))`
 
 // program is the name of a client without its version.
 const program = "substr(client, 1, instr(client, '/') - 1)"
@@ -96,8 +116,9 @@ func (f RunFilter) where() (string, []any) {
 		list, args = append(list, "id < ?"), append(args, f.Before)
 	}
 	if !f.Since.IsZero() {
-		// An id bounds the walk: runs are read by their ids.
-		list, args = append(list, "id >= (SELECT min(id) FROM runs WHERE started_at >= ?) AND started_at >= ?"),
+		// Runs are read by their ids, so the smallest id bounds how many are read. The index of times
+		// has it: +id keeps the database from looking for it in the table.
+		list, args = append(list, "id >= (SELECT min(+id) FROM runs WHERE started_at >= ?) AND started_at >= ?"),
 			append(args, stamp(f.Since), stamp(f.Since))
 	}
 	if f.Failed {

@@ -162,7 +162,7 @@ func TestHeldDatabaseIsClosedAtOnce(t *testing.T) {
 
 // A full disk is told for what it is: at the start, where SQLite cannot make its files, and later.
 func TestDiskWithoutRoomIsTold(t *testing.T) {
-	dir := enginetest.SmallDisk(t, 1<<20)
+	dir := enginetest.SmallDisk(t, 2<<20) // the migrations and their log fit into it
 	path, filler := filepath.Join(dir, "tandem.db"), filepath.Join(dir, "filler")
 	if err := mustOpen(t, path).Close(); err != nil {
 		t.Fatal(err)

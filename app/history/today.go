@@ -39,9 +39,9 @@ func today(runs []control.Run) (t control.Today) {
 }
 
 // single reports whether the rounds of a run wrote all of one answer after its first token. An
-// earlier run wrote the beginning of a resumed answer. Several choices are written at once.
+// earlier run wrote the beginning of a resumed answer, and several choices are written at once.
 func single(r control.Run) bool {
-	return r.Resumes == 0 && r.CompletionTokens-1 <= r.Rounds+r.Accepted
+	return r.CompletionTokens-1 <= r.Rounds+r.Accepted
 }
 
 // writingMS returns the time from a run's first token to its end, 0 if there is none.
