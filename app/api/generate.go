@@ -301,12 +301,12 @@ func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice,
 	}
 	c.Req.Restored = func(tokens int) {
 		n := c.Prompt.restore(tokens)
-		run.promptDone.Add(n)
+		run.read(n)
 		run.promptRestored.Add(n)
 		run.reads.Store(true)
 	}
 	c.Req.Progress = func(done, _ int) {
-		run.promptDone.Add(c.Prompt.advance(done))
+		run.read(c.Prompt.advance(done))
 		out.Begin(c)
 	}
 	seen := 0

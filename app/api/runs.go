@@ -54,7 +54,9 @@ type Run struct {
 	promptDone       atomic.Int64
 	promptRestored   atomic.Int64 // of promptDone
 	promptTokens     atomic.Int64
-	reads            atomic.Bool // the reading of the prompt has begun; set after what was restored
+	reads            atomic.Bool  // the reading of the prompt has begun; set after what was restored
+	readingSince     atomic.Int64 // nanoseconds since Start; 0 before a part of the prompt is there
+	writingSince     atomic.Int64 // likewise, before the first token
 	completionTokens atomic.Int64
 	lastToken        atomic.Int64 // nanoseconds since Start; 0 before the first
 	pace             pace
@@ -163,12 +165,27 @@ func (u *Run) token(t engine.Token) {
 	}
 	now := int64(time.Since(u.Start))
 	if last := u.lastToken.Swap(now); last == 0 {
+		u.writingSince.Store(now)
 		u.Row.FirstTokenMS = ms(time.Duration(now))
 		u.api.metrics.firstToken.Observe(time.Duration(now).Seconds())
 	} else {
 		u.api.metrics.betweenTokens.Observe(time.Duration(now - last).Seconds())
 		u.pace.add(time.Duration(now - last))
 	}
+}
+
+// read notes that so many tokens more of the prompt are there.
+func (u *Run) read(tokens int64) {
+	u.readingSince.CompareAndSwap(0, int64(time.Since(u.Start)))
+	u.promptDone.Add(tokens)
+}
+
+// since returns a moment of the run, the zero time for 0.
+func (u *Run) since(nanoseconds int64) time.Time {
+	if nanoseconds == 0 {
+		return time.Time{}
+	}
+	return u.Row.StartedAt.Add(time.Duration(nanoseconds))
 }
 
 // finish completes the row. err is the error that ended the request, or nil.
@@ -330,6 +347,8 @@ func (a *API) Active() []control.Active {
 			PromptRestored: int(u.promptRestored.Load()), // first, for it counts in PromptDone too
 			PromptDone:     int(u.promptDone.Load()), PromptTokens: int(u.promptTokens.Load()),
 			CompletionTokens: int(u.completionTokens.Load()),
+			ReadingSince:     u.since(u.readingSince.Load()),
+			WritingSince:     u.since(u.writingSince.Load()),
 			PerSecond:        u.pace.perSecond(), Verifies: int(u.verifies.Load()),
 			Drafted: int(u.drafted.Load()), Accepted: int(u.accepted.Load()),
 		})

@@ -9,7 +9,7 @@ const (
 )
 
 // Activity is the answer of GET /app/activity?minutes=N: what the requests of the last minutes took
-// in and gave. A request that has not ended is not in it.
+// in and gave. A request in flight has what it took and gave so far.
 type Activity struct {
 	From    time.Time `json:"from"`    // the first interval begins
 	Seconds int       `json:"seconds"` // length of an interval

@@ -188,6 +188,9 @@ type Active struct {
 	PromptRestored   int  `json:"prompt_restored,omitzero"` // of PromptDone, from checkpoints
 	CompletionTokens int  `json:"completion_tokens"`
 
+	ReadingSince time.Time `json:"reading_since,omitzero"` // zero before a part of the prompt is there
+	WritingSince time.Time `json:"writing_since,omitzero"` // zero before the first token
+
 	PerSecond float64 `json:"per_second"` // tokens, over the last seconds; 0 before the second token
 	Verifies  int     `json:"verifies"`   // rounds with drafts
 	Drafted   int     `json:"drafted"`    // tokens of the drafts in these rounds

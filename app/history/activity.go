@@ -13,14 +13,21 @@ import (
 const longestRun = time.Hour
 
 // Activity tells what was read and written in the last minutes. It implements server.Runs.
-func (h *History) Activity(ctx context.Context, minutes int) (control.Activity, error) {
-	a := newActivity(h.now(), time.Duration(minutes)*time.Minute)
+func (h *History) Activity(ctx context.Context, minutes int, active []control.Active) (control.Activity, error) {
+	now := h.now()
+	a := newActivity(now, time.Duration(minutes)*time.Minute)
 	var runs []control.Run
 	err := h.db.RunsSince(ctx, a.From.Add(-longestRun),
 		func(r storage.Run) { runs = append(runs, control.Run(r)) })
-	reading := readingMS(runs)
+	reading, ended := readingMS(runs), map[int64]bool{}
 	for _, r := range runs {
 		addActivity(&a, r, reading[r.Model])
+		ended[r.ID] = !r.EndedAt.IsZero()
+	}
+	for _, r := range active {
+		if !ended[r.RunID] {
+			addActive(&a, r, now)
+		}
 	}
 	return a, err
 }
@@ -63,6 +70,20 @@ func addActivity(a *control.Activity, r control.Run, reading float64) {
 		written = min(written, 1+r.Rounds+r.Accepted)
 	}
 	spread(a, a.Written, float64(written), first, r.StartedAt.Add(milliseconds(r.TotalMS)))
+}
+
+// addActive adds what a run in flight has read and written so far.
+func addActive(a *control.Activity, r control.Active, now time.Time) {
+	if r.ReadingSince.IsZero() {
+		return
+	}
+	end := now
+	if !r.WritingSince.IsZero() {
+		end = r.WritingSince
+		spread(a, a.Written, float64(r.CompletionTokens), end, now)
+	}
+	done, _ := r.Reading()
+	spread(a, a.Read, float64(done), r.ReadingSince, end)
 }
 
 // spread adds tokens evenly from begin to end, in tokens a second.

@@ -81,7 +81,7 @@ func TestActivityHasRunsThatBeganBefore(t *testing.T) {
 		PrefillMS: 10_000, FirstTokenMS: 60_000, TotalMS: 9 * 60_000, CompletionTokens: 800, Rounds: 799})
 	o.ended(t, control.Run{Model: "m", StartedAt: now.Add(-30 * time.Second), EndedAt: now.Add(-10 * time.Second),
 		PromptTokens: 9000, PrefillMS: 20_000, TotalMS: 20_000, FinishReason: control.FinishCancel})
-	a, err := o.history.Activity(t.Context(), 5)
+	a, err := o.history.Activity(t.Context(), 5, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,5 +93,46 @@ func TestActivityHasRunsThatBeganBefore(t *testing.T) {
 	// writing are in it, less those two seconds.
 	if math.Abs(read-2000) > 1e-6 || math.Abs(written-800.*(4*60-2)/(8*60)) > 1e-6 {
 		t.Errorf("%v tokens were read, %v written", read, written)
+	}
+}
+
+// A run in flight has what it took so far. One that has ended since counts by its row alone.
+func TestActivityHasRunsInFlight(t *testing.T) {
+	o := open(t, t.TempDir())
+	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	o.history.now = func() time.Time { return now }
+	ago := func(s int) time.Time { return now.Add(-time.Duration(s) * time.Second) }
+	o.ended(t, control.Run{Model: "m", StartedAt: ago(100), EndedAt: ago(90), PromptTokens: 10, PrefillMS: 1000, FirstTokenMS: 1000, TotalMS: 10_000})
+	a, err := o.history.Activity(t.Context(), 5, []control.Active{
+		{RunID: 1, StartedAt: ago(100), ReadingSince: ago(100), PromptDone: 999, PromptTokens: 999},
+		{RunID: 2, StartedAt: ago(80), ReadingSince: ago(70), PromptDone: 700, PromptRestored: 100, PromptTokens: 9000},
+		{RunID: 3, StartedAt: ago(80), ReadingSince: ago(20), WritingSince: ago(10), PromptDone: 50, PromptTokens: 50, CompletionTokens: 40},
+		{RunID: 4, StartedAt: ago(80), PromptTokens: 9000},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := func(list []float64, from, to int) (tokens float64) {
+		for i := range list {
+			if at := a.From.Add(time.Duration(2*i) * time.Second); !at.Before(ago(from)) && at.Before(ago(to)) {
+				tokens += 2 * list[i]
+			}
+		}
+		return math.Round(tokens)
+	}
+	for _, x := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"all that was read", sum(a.Read, 300, 0), 10 + 600 + 50},
+		{"what the first one read", sum(a.Read, 110, 90), 10},
+		{"nothing while they waited", sum(a.Read, 80, 70), 0},
+		{"the long prompt alone", sum(a.Read, 70, 20), 600 * 50 / 70},
+		{"all that was written", sum(a.Written, 300, 0), 40},
+		{"what was written last", sum(a.Written, 10, 0), 40},
+	} {
+		if math.Abs(x.got-x.want) > 1 {
+			t.Errorf("%s: %v tokens, want %v", x.name, x.got, x.want)
+		}
 	}
 }

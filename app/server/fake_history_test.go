@@ -27,8 +27,8 @@ func (f *fakeBackend) Runs(_ context.Context, q control.RunQuery) ([]control.Run
 
 func (f *fakeBackend) Parting(context.Context, control.Run) *control.Parting { return nil }
 
-func (f *fakeBackend) Activity(_ context.Context, minutes int) (a control.Activity, err error) {
-	return control.Activity{Seconds: minutes, Read: []float64{1}, Written: []float64{2}}, nil
+func (f *fakeBackend) Activity(_ context.Context, minutes int, active []control.Active) (a control.Activity, err error) {
+	return control.Activity{Seconds: minutes, Read: []float64{1}, Written: []float64{float64(len(active))}}, nil
 }
 
 func (f *fakeBackend) Insights(context.Context) (i control.Insights, err error) { return i, nil }

@@ -98,7 +98,7 @@ func (m *activityMinutes) readAddress(r *http.Request) error {
 }
 
 func (s *Server) activity(ctx context.Context, minutes activityMinutes) (control.Activity, error) {
-	return s.services.Runs.Activity(ctx, int(minutes))
+	return s.services.Runs.Activity(ctx, int(minutes), s.api.Active())
 }
 
 func (s *Server) insights(ctx context.Context) (control.Insights, error) {

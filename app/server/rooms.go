@@ -19,8 +19,9 @@ type Runs interface {
 	// Parting returns the words around the place where the prompt of a run parts from an earlier
 	// text, nil if it does not part.
 	Parting(ctx context.Context, r control.Run) *control.Parting
-	// Activity tells how many tokens were read and written in so many minutes up to now.
-	Activity(ctx context.Context, minutes int) (control.Activity, error)
+	// Activity tells how many tokens were read and written in so many minutes up to now. active are
+	// the runs that were in flight just before.
+	Activity(ctx context.Context, minutes int, active []control.Active) (control.Activity, error)
 	// Insights tells what the requests of today took, and why some were slow.
 	Insights(ctx context.Context) (control.Insights, error)
 }

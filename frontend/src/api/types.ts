@@ -1,7 +1,7 @@
 // Made of the structs of app/control by `go run ./build setup`. Edit those.
 
 // Activity is the answer of GET /app/activity?minutes=N: what the requests of the last minutes took
-// in and gave. A request that has not ended is not in it.
+// in and gave. A request in flight has what it took and gave so far.
 export interface Activity {
   from: string // the first interval begins
   seconds: number // length of an interval
@@ -1001,6 +1001,8 @@ export interface Active {
   prompt_tokens: number
   prompt_restored?: number // of PromptDone, from checkpoints
   completion_tokens: number
+  reading_since?: string // zero before a part of the prompt is there
+  writing_since?: string // zero before the first token
   per_second: number // tokens, over the last seconds; 0 before the second token
   verifies: number // rounds with drafts
   drafted: number // tokens of the drafts in these rounds

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// A run in flight says since when it reads and writes, and the activity counts it.
+func TestRunInFlightSaysSinceWhenItReadsAndWrites(t *testing.T) {
+	fake := newFake()
+	var s *Server
+	var at []control.Active // when it waits, reads and writes
+	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+		return func(yield func(engine.Token, error) bool) {
+			at = append(at, s.api.Active()[0])
+			r.Progress(1, len(r.Prompt))
+			at = append(at, s.api.Active()[0])
+			yield(engine.Token{ID: 'a', Text: "a"}, nil)
+			at = append(at, s.api.Active()[0])
+			var told control.Activity
+			if w := getOf(s, "/app/activity?minutes=5"); json.Unmarshal(w.Body.Bytes(), &told) != nil || told.Written[0] != 1 {
+				t.Errorf("%d runs in flight count: %s", len(s.api.Active()), w.Body)
+			}
+			yield(engine.Token{ID: 'b', Text: "b", Finish: engine.FinishStop}, nil)
+		}
+	}
+	s = New(fake.services(), Options{})
+	if w := postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"abc"}`); w.Code != 200 {
+		t.Fatal(w.Code, w.Body)
+	}
+	waits, reads, writes := at[0], at[1], at[2]
+	if !waits.ReadingSince.IsZero() || !waits.WritingSince.IsZero() || !reads.WritingSince.IsZero() {
+		t.Errorf("it waits: %+v\nit reads: %+v", waits, reads)
+	}
+	if reads.ReadingSince.Before(reads.StartedAt) || writes.WritingSince.Before(reads.ReadingSince) ||
+		!writes.ReadingSince.Equal(reads.ReadingSince) {
+		t.Errorf("it reads: %+v\nit writes: %+v", reads, writes)
+	}
+}
