@@ -402,6 +402,15 @@ test('the list goes by the keyboard, and shows a run beside it', async () => {
   await context.close()
 })
 
+test('a list without slow runs says what would make a run slow', async () => {
+  const { context, page, problems } = await open(browser)
+  await page.route(/\/app\/runs\?/, (route) => route.fulfill({ json: { runs: [] } }))
+  await page.goto(`${page.url().split('#')[0]}#/runs/?only=slow`)
+  await page.getByText('No run was slow: none took more than twice the median of its client, or read most of its prompt again.').waitFor()
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
 test('the address has the filter, and Back leads to the same list', async () => {
   const { context, page, problems } = await open(browser)
   const base = page.url().split('#')[0]
