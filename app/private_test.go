@@ -290,6 +290,7 @@ func TestNameOfAClientReachesNoForeignFile(t *testing.T) {
 			{"POST", "/app/models", quoted(`{"path":"/nowhere","id":%s}`)},
 			{"DELETE", "/app/models/{}", ""},
 			{"GET", "/app/removal?model={}", ""},
+			{"POST", "/app/reveal", quoted(`{"model":%s}`)},
 			{"GET", "/app/checkpoints?model={}", ""},
 			{"GET", "/app/checkpoints?before={}", ""},
 			{"GET", "/app/checkpoints/{}/deletion?all=true", ""},

@@ -352,6 +352,11 @@ type UnloadRequest struct {
 	Model string `json:"model"` // empty = all in memory
 }
 
+// RevealRequest is the body of POST /app/reveal.
+type RevealRequest struct {
+	Model string `json:"model" need:"give the model's id"`
+}
+
 // AddRequest registers a folder: the body of POST /app/models.
 type AddRequest struct {
 	Path string `json:"path" need:"give the model's folder"` // absolute

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	tokensBefore = 12 // shown of what both texts begin with
+	tokensBefore = 20 // shown of what both texts begin with
 	tokensAfter  = 8  // shown of each text from where they part
 )
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +63,13 @@ func TestDiskRoutesListAndForget(t *testing.T) {
 	}
 	wantError(t, socketGet(s, "/app/removal?model=none"), http.StatusNotFound,
 		control.CodeModelNotFound)
+	if w := socketPost(s, "/app/reveal", `{"model":"acme/coder"}`); w.Code != http.StatusOK ||
+		!slices.Equal(fake.revealed, []string{"acme/coder"}) {
+		t.Errorf("reveal: %d %s, shown: %q", w.Code, w.Body, fake.revealed)
+	}
+	wantError(t, socketPost(s, "/app/reveal", `{"model":"none"}`), http.StatusNotFound,
+		control.CodeModelNotFound)
+	wantError(t, socketPost(s, "/app/reveal", `{}`), http.StatusBadRequest, control.CodeInvalid)
 	wantError(t, socketGet(s, "/app/checkpoints/none/deletion"), http.StatusNotFound,
 		control.CodeNoCheckpoint)
 	for _, query := range []string{"", "?model=", "?day=yesterday", "?model=x&day=2026-13-01"} {

@@ -29,6 +29,7 @@ type fakeBackend struct {
 	model    modeltest.Fake
 	held     int // models acquired and not released
 	unload   int
+	revealed []string
 	unloaded []string // the ids that Unload got
 	texts    map[int64]control.RunText
 	asked    map[int64]json.RawMessage // the request of an interrupted run
@@ -352,6 +353,14 @@ func (f *fakeBackend) AddModel(_ context.Context, r control.AddRequest) (control
 			"%s has no config.json; give the folder of a model.", r.Path)
 	}
 	return control.Model{ID: "new", Path: r.Path, Source: "folder"}, nil
+}
+
+func (f *fakeBackend) Reveal(_ context.Context, id string) error {
+	if id != f.model.Name {
+		return control.Errorf(control.CodeModelNotFound, "The model %q is not registered.", id)
+	}
+	f.revealed = append(f.revealed, id)
+	return nil
 }
 
 func (f *fakeBackend) RemoveModel(_ context.Context, id string) (control.Removal, error) {

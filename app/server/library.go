@@ -19,6 +19,8 @@ type Library interface {
 	RemoveModel(ctx context.Context, id string) (control.Removal, error)
 	// Removal says what RemoveModel would do.
 	Removal(ctx context.Context, id string) (control.Removal, error)
+	// Reveal shows the files of a model in the program that shows folders here.
+	Reveal(ctx context.Context, id string) error
 	// Found looks for models on this machine.
 	Found(ctx context.Context) (control.Found, error)
 	// Catalogue lists models worth downloading, with their sizes where these are known. ask allows
@@ -55,6 +57,11 @@ func (s *Server) removeModel(ctx context.Context, m pathID) (control.Removal, er
 
 func (s *Server) removal(ctx context.Context, id modelQuery) (control.Removal, error) {
 	return s.services.Library.Removal(ctx, string(id))
+}
+
+func (s *Server) reveal(ctx context.Context, q control.RevealRequest) (control.State, error) {
+	err := s.services.Library.Reveal(ctx, q.Model)
+	return s.State(), err
 }
 
 // A catalogueQuery decides whether the hub may be asked for sizes.

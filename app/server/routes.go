@@ -138,6 +138,7 @@ func (s *Server) controlRoutes(session wire.Handler, route wire.AddRoute) {
 	post("/app/welcome", call(s, s.welcome))
 	get("/app/storage", ask(s, s.storage))
 	get("/app/removal", call(s, s.removal))
+	post("/app/reveal", call(s, s.reveal))
 	route("/app/benches", map[string]wire.Handler{http.MethodGet: ask(s, s.benches),
 		http.MethodPost: s.runBench})
 	post("/app/benches/cancel", call(s, s.cancelBench))

@@ -1091,6 +1091,11 @@ export interface UnloadRequest {
   model: string // empty = all in memory
 }
 
+// RevealRequest is the body of POST /app/reveal.
+export interface RevealRequest {
+  model: string
+}
+
 // AddRequest registers a folder: the body of POST /app/models.
 export interface AddRequest {
   path: string // absolute
