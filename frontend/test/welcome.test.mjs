@@ -32,7 +32,7 @@ test('a newcomer gets an answer without reading anything', async () => {
   assert.match(await page.getByRole('region', { name: 'Completion' }).textContent(), /\w/)
   // The first steps can still be opened.
   await page.getByRole('link', { name: 'Help', exact: true }).click()
-  await page.getByRole('link', { name: 'First steps' }).click()
+  await page.getByRole('link', { name: 'first steps' }).click()
   await steps.waitFor()
   await page.keyboard.press('Escape')
   await steps.waitFor({ state: 'detached' })
