@@ -1,13 +1,16 @@
 // machine is the name of the computer that shows the page.
 export const machine = navigator.platform.startsWith('Mac') ? 'Mac' : 'machine'
 
+// sendKey sends a text in which Enter begins a new line.
+export const sendKey = machine === 'Mac' ? '⌘+Enter' : 'Ctrl+Enter'
+
 // menuBar is the place of Tandem's icon on this computer.
 export const menuBar = machine === 'Mac' ? 'menu bar' : 'tray'
 
 // topics are the pages in the order of the sidebar, each with its subject.
 export const topics = [
   { path: 'playground', name: 'Playground', icon: 'chat', text: 'chat with the model, or let it complete code' },
-  { path: 'now', name: 'Now', icon: 'now', text: 'what is being answered, how fast, and how much memory is in use' },
+  { path: 'now', name: 'Now', icon: 'now', text: 'what is being answered, how fast, what was slow and why, and how much memory is in use' },
   { path: 'runs', name: 'Runs', icon: 'runs', text: 'what each request took and why, and a way to check its answer' },
   { path: 'checkpoints', name: 'Checkpoints', icon: 'mark', text: 'texts that are ready to be continued: continue, name, pin or delete them' },
   { path: 'models', name: 'Models', icon: 'cube', text: 'download, choose, set up, measure and remove models' },

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
-import { launch, shot } from './browser.mjs'
+import { launch, shot, sound } from './browser.mjs'
 import { act, back, chat, focused, given, healthy, long, options, playground, settings, short, stopped, talk, until } from './playground.mjs'
 
 let browser
@@ -268,7 +268,7 @@ test('an edited message waits for the growing answer', async () => {
 
 test('a missing chat is reported until another one is opened', async () => {
   const { context, page, problems } = await playground(browser)
-  const refused = page.getByRole('alert').getByText('There is no such chat.')
+  const refused = page.locator('main').getByRole('alert').getByText('There is no such chat.')
   const look = async () => {
     await page.evaluate(() => (location.hash = '#/playground/999999'))
     await refused.waitFor()
@@ -332,6 +332,111 @@ test('Escape in the title and in the presets gives the focus back, and stops not
   go()
   await page.getByText('Yes.').waitFor()
   assert.equal(await stopped(page).count(), 0)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('a typed title is kept when the person goes on elsewhere', async () => {
+  const { context, page, problems, ask } = await playground(browser)
+  await (await given(page, '/v1/chat/completions', 'Yes.'))()
+  await chat(page)
+  await talk(page, 'A first title?')
+  const id = page.url().split('/').at(-1)
+  const title = page.getByLabel('Title', { exact: true })
+  const rename = async (from, to) => {
+    await page.locator('main').getByRole('heading', { name: from }).dblclick()
+    await title.fill(to)
+  }
+  await rename('A first title?', 'Not this')
+  await title.press('Escape')
+  await rename('A first title?', 'By a click')
+  await page.locator('.chat .said').click()
+  await page.locator('main').getByRole('heading', { name: 'By a click' }).waitFor()
+  await rename('By a click', 'By Enter')
+  await title.press('Enter')
+  await page.locator('main').getByRole('heading', { name: 'By Enter' }).waitFor()
+  await rename('By Enter', 'Elsewhere')
+  await page.getByRole('button', { name: 'New chat' }).click()
+  await until('the title', async () => (await ask(`/app/chats/${id}`)).chat.title === 'Elsewhere')
+
+  // A refusal shows on the page, also while the sidebar is hidden.
+  await page.locator('.chats').getByText('Elsewhere').click()
+  await page.route(`**/app/chats/${id}`, (route) => (route.request().method() === 'POST' ? route.fulfill({ status: 507, json: { error: { message: 'The disk is full.', code: 'folder' } } }) : route.fallback()))
+  await page.getByRole('button', { name: 'Hide the sidebar' }).click()
+  await rename('Elsewhere', 'Refused')
+  await title.press('Enter')
+  await page.getByRole('alert').getByText('The disk is full.').waitFor()
+  await sound(page, 'chats-refused', [760, 1280])
+  assert.deepEqual(problems.filter((p) => !p.includes('507')), [])
+  await context.close()
+})
+
+test('a search shows the words, and opens the chat at them', async () => {
+  const { context, page, problems, ask } = await playground(browser)
+  const word = `needle${Date.now()}`
+  const body = (of) => ({ method: 'POST', body: JSON.stringify(of) })
+  const message = { finish: 'stop', run: 0, facts: null, model: 'pocket' }
+  const { id } = await ask('/app/chats', body({ kind: 'chat', title: 'A long one', system: '', options: null }))
+  const first = await ask(`/app/chats/${id}/messages`, body({ ...message, parent: 0, role: 'user', content: 'Where is it?' }))
+  await ask(`/app/chats/${id}/messages`, body({ ...message, parent: first.id, role: 'assistant', content: `The ${word} is here.${'\n\nAnd more.'.repeat(100)}` }))
+  const field = page.getByRole('searchbox', { name: 'Search chats' })
+  await field.fill(word)
+  const row = page.locator('.chats li').filter({ hasText: 'A long one' })
+  await row.locator('mark').getByText(word).waitFor()
+  await sound(page, 'chats-searched', [760, 1280])
+  await row.getByRole('link').click()
+  await page.getByRole('search', { name: 'In the page' }).getByText('1 of 1').waitFor()
+  assert.ok(await page.locator('.said').getByText('Where is it?').isVisible())
+  const box = await page.evaluate(() => {
+    const { top, bottom } = [...CSS.highlights.get('here')][0].getBoundingClientRect()
+    return [top > 52, bottom < innerHeight]
+  })
+  assert.deepEqual(box, [true, true], 'the word is in view')
+  // The search belongs to this chat.
+  await field.fill('')
+  await page.getByRole('button', { name: 'New chat' }).click()
+  await page.locator('.find-bar').waitFor({ state: 'detached' })
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('Chat and Complete lead back to what was shown there', async () => {
+  const { context, page, problems } = await playground(browser)
+  await short(page, 4)
+  await chat(page)
+  await talk(page, 'Stay here.')
+  const at = page.url()
+  await page.getByRole('button', { name: 'Complete', exact: true }).click()
+  await page.getByRole('heading', { name: 'New completion' }).waitFor()
+  await page.getByRole('button', { name: 'Chat', exact: true }).click()
+  await page.locator('.said').getByText('Stay here.').waitFor()
+  assert.equal(page.url(), at)
+  // A chosen button changes nothing.
+  await page.getByRole('button', { name: 'Chat', exact: true }).click()
+  assert.equal(page.url(), at)
+  // A chat that is deleted meanwhile does not come back.
+  await page.getByRole('button', { name: 'Complete', exact: true }).click()
+  await act(page, 'Stay here.', 'Delete…')
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.locator('.chats').getByText('Stay here.').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Chat', exact: true }).click()
+  await page.getByRole('heading', { name: 'New chat' }).waitFor()
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('Escape closes the options where they lie over the chat', async () => {
+  const { context, page, problems } = await playground(browser, { viewport: { width: 1000, height: 700 } })
+  await chat(page)
+  const panel = page.getByRole('complementary', { name: 'Options' })
+  await options(page)
+  await panel.waitFor()
+  await page.keyboard.press('Escape')
+  await panel.waitFor({ state: 'detached' })
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await options(page)
+  await page.keyboard.press('Escape')
+  assert.ok(await panel.isVisible(), 'options beside the chat stay')
   assert.deepEqual(problems, [])
   await context.close()
 })

@@ -40,13 +40,13 @@ test('settings of an editor are copied, written and checked', async () => {
     await page.waitForFunction((name) => document.activeElement?.textContent.includes(name), name) // the focus is led back
   }
   // The sheet names the context that the client needs.
-  const needs = { 'Claude Code': /Needs 64,000 tokens of context; pocket has 32,768, which is too little\. No model here has as much/, Cline: 'Needs 32,000 tokens of context; pocket has 32,768.' }
-  for (const name of ['Continue', 'Zed', 'llm', 'curl', 'OpenAI for Python', 'OpenAI for JavaScript']) needs[name] = 'Takes whatever context there is; pocket has 32,768 tokens.'
+  const needs = { 'Claude Code': /Needs 64,000 tokens of context; Demo model has 32,768, which is too little\. No model here has as much/, Cline: 'Needs 32,000 tokens of context; Demo model has 32,768.' }
+  for (const name of ['Continue', 'Zed', 'llm', 'curl', 'OpenAI for Python', 'OpenAI for JavaScript']) needs[name] = 'Takes whatever context there is; Demo model has 32,768 tokens.'
   for (const name of names) {
     await opened(name)
     const text = await sheet.locator('pre').textContent()
     assert.ok(text.includes(origin) && text.includes('tandem'), `${name}: ${text}`)
-    await sheet.getByText(needs[name] ?? /(Needs|Takes) .* pocket has 32,768/).waitFor()
+    await sheet.getByText(needs[name] ?? /(Needs|Takes) .* Demo model has 32,768/).waitFor()
     if (name === 'Cline') assert.equal(await sheet.getByRole('button', { name: /Write/ }).count(), 0)
     const over = await overflow(page)
     assert.ok(over <= 0, `${name} is ${over} px too wide`)
@@ -97,7 +97,7 @@ test('a tile says when its program asked, and a test sends one request', async (
   const sheet = page.getByRole('dialog', { name: 'OpenCode' })
   await sheet.getByText('Connected: seen just now.').waitFor()
   await sheet.getByRole('button', { name: 'Test', exact: true }).click()
-  await sheet.getByText('Tandem answers a request of this kind.').waitFor({ timeout: 60_000 })
+  await sheet.getByText('Tandem answers requests of this kind.').waitFor({ timeout: 60_000 })
   assert.match(await sheet.getByRole('img').getAttribute('aria-label'), /(read|wrote) /)
   await sound(page, 'connect-tested')
   await sheet.getByRole('link', { name: /^run \d+$/ }).click()

@@ -461,3 +461,53 @@ test('a text goes on in the Playground', async () => {
   assert.deepEqual(problems, [])
   await context.close()
 })
+
+test('a text goes on once, and a failure leaves no chat and stands beside the text', async () => {
+  const { context, page, problems } = await open(browser)
+  const [own] = fakes(1)
+  await page.route('**/app/checkpoints', (route) => route.fulfill({ json: pageOf([{ ...own, hits: 1 }]) }))
+  await page.route(`**/app/checkpoints/${own.id}**`, (route) => route.fulfill({ json: { ...own, hits: 1, text: 'package main\n' } }))
+  const asked = []
+  await page.route('**/app/chats{,/*}', (route) => {
+    const { method, url } = { method: route.request().method(), url: new URL(route.request().url()).pathname }
+    if (method !== 'GET') asked.push(`${method} ${url}`)
+    return method === 'POST' ? route.fulfill({ json: { id: 999_999 } }) : method === 'DELETE' ? route.fulfill({ json: {} }) : route.continue()
+  })
+  const held = new Promise((hold) => page.route('**/app/chats/999999/messages', hold))
+  await page.getByRole('link', { name: 'Checkpoints' }).click()
+  await page.getByRole('button', { name: own.id, exact: true }).click()
+  const chosen = page.getByRole('region', { name: 'The chosen text' })
+  await chosen.getByText(/^1 time,/).waitFor()
+  const onward = chosen.getByRole('button', { name: 'Continue in Playground' })
+  await onward.dblclick({ force: true })
+  const route = await held
+  assert.ok(await onward.isDisabled())
+  await route.fulfill({ status: 507, json: { error: { message: 'The disk is full.', code: 'folder' } } })
+  await chosen.getByRole('alert').getByText('The disk is full.').waitFor()
+  assert.equal(await page.getByRole('alert').count(), 1)
+  assert.ok(await onward.isEnabled())
+  assert.deepEqual(asked, ['POST /app/chats', 'DELETE /app/chats/999999'])
+  assert.deepEqual(problems.filter((p) => !p.includes('507')), [])
+  await context.close()
+})
+
+test('an answer to a text shows how far it is', async () => {
+  const { context, page, problems } = await open(browser)
+  const [own] = fakes(1)
+  await page.route('**/app/checkpoints', (route) => route.fulfill({ json: pageOf([own]) }))
+  await page.route(`**/app/checkpoints/${own.id}**`, (route) => route.fulfill({ json: { ...own, text: 'package main\n' } }))
+  const held = new Promise((hold) => page.route(`**/app/checkpoints/${own.id}/branch`, hold))
+  await page.getByRole('link', { name: 'Checkpoints' }).click()
+  await page.getByRole('button', { name: own.id, exact: true }).click()
+  await page.getByRole('button', { name: 'Branch the text', exact: true }).click()
+  await page.getByRole('button', { name: 'Go on', exact: true }).click()
+  const ribbon = page.locator('.chosen .ribbon')
+  await ribbon.waitFor()
+  assert.equal(await ribbon.getAttribute('aria-label'), 'Waiting…')
+  const chunk = { model: 'pocket', choices: [{ text: 'func f() {}', finish_reason: 'stop' }], timings: { predicted_n: 4, predicted_per_second: 5, prompt_n: 3, prompt_ms: 1, cache_n: 3, run_id: 1 } }
+  await (await held).fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n` })
+  await page.getByText(/^4 tokens, 5 a second/).waitFor()
+  assert.equal(await ribbon.count(), 0)
+  assert.deepEqual(problems, [])
+  await context.close()
+})

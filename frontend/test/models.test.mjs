@@ -130,6 +130,30 @@ test('the settings of a model are set and put back', async () => {
   await context.close()
 })
 
+test('the folder of a model is shown', async () => {
+  const { context, page, problems } = await models()
+  const asked = []
+  await page.route('**/app/reveal', (route) => {
+    asked.push(route.request().postDataJSON())
+    return asked.length === 1 ? route.fulfill({ json: {} }) : route.fulfill({ status: 400, json: { error: { message: 'No program shows folders here.', code: 'invalid_request' } } })
+  })
+  await choose(page, 'maker/mine', 'Show the folder')
+  await choose(page, 'maker/mine', 'Show the folder')
+  await page.getByRole('alert').getByText('No program shows folders here.').waitFor()
+  assert.deepEqual(asked, [{ model: 'maker/mine' }, { model: 'maker/mine' }])
+  assert.deepEqual(problems.filter((p) => !p.includes('400')), [])
+  await context.close()
+})
+
+test('an address opens the settings of a model', async () => {
+  const { context, page, problems } = await models()
+  await page.evaluate(() => (location.hash = '#/models/?settings=maker%2Fmine'))
+  await page.getByRole('dialog', { name: 'Settings of maker/mine' }).waitFor()
+  assert.equal(new URL(page.url()).hash, '#/models', 'a reload does not open them again')
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
 test('a download can be paused, cancelled and completed', async () => {
   const { context, page, problems } = await models('Get more')
   const wanted = page.getByLabel('Name of the model')

@@ -31,7 +31,7 @@ const examples = [
   { name: 'measuring', says: [/Measuring, part 2 of 3/] },
   { name: 'two_models', says: [/Ready/, /embed-0\.6b/], more: [/^9 GiB$/] },
   { name: 'memory_pressure', says: [/short of memory since 14:03/, /unloaded org\/chat-4b \(2\.4 GiB\)/, /What is on disk stays/] },
-  { name: 'generating', says: [/Answering 2 requests/, /^61 tokens\/s/, /\d\.\d a step/], more: [/4,096 of 32,768 tokens, in the fullest request/] },
+  { name: 'generating', says: [/Answering 2 requests/, /^61 tokens\/s/, /\d\.\d tokens a step/], more: [/4,096 of 32,768 tokens, in the fullest request/] },
   { name: 'waiting', answer: waiting, says: [/Answering 3 requests, 1 waiting/, /waiting for its turn/, /reading 4,096 tokens/, /^12 %/] },
   { name: 'bounded', answer: () => bounded('generating', 10), says: [], more: [/2, with 4 and 64 rows of their own; requests in flight hold 20 MiB of exact layers, 10 MiB of own rows, 30 MiB of restored rows: 60 MiB in the memory of the cpu/] },
   { name: 'bounded_idle', answer: () => bounded('ready', 0), says: [], more: [/2, with 4 and 64 rows of their own; no request is in flight/] },

@@ -29,6 +29,7 @@ const roomy = '(min-width: 1081px)' // the panel stands beside the chat, not ove
 export class Playground {
   talk = $state.raw<Talk | null>(null) // null until a kind is chosen
   list = $state.raw<Chat[]>([])
+  words = $state.raw<Record<number, string>>({}) // what a search found in the chats of the list, by their ids
   next = $state(0) // see ChatList
   keep = $state(true)
   count = $state(0)
@@ -38,8 +39,10 @@ export class Playground {
   anyway = $state(false) // a person chats with the demo model, although it cannot chat
   tinted = $state(false) // drafted tokens have a colour
   presets = $state.raw<Preset[]>([]) // instructions with a name
+  shown = $state(0) // counts the talks that were shown
 
-  #talks = new Set<Talk>() // talks in which answers may be growing
+  #talks = new Set<Talk>() // the shown talk, and those in which answers grow or something typed waits
+  #latest: Partial<Record<Talk['kind'], Talk>> = {} // the talk of a kind that was shown last
   #turn = 0 // counts the shown talks: an answer for an earlier one comes too late
   #listed = Promise.resolve() // resolves after the list was read again
   #long: string | null = null // the search whose list has more than its first part
@@ -61,6 +64,10 @@ export class Playground {
   // beside the chat.
   get panel(): boolean {
     return this.#panel ?? this.#roomy
+  }
+  // over is whether the options lie over the chat.
+  get over(): boolean {
+    return this.panel && !this.#roomy
   }
   set panel(shown: boolean) {
     this.#panel = shown
@@ -126,10 +133,12 @@ export class Playground {
         if (search !== this.search) return // the person typed more meanwhile
         this.#long = part ? search : null
         this.list = before ? [...this.list, ...page.chats] : page.chats
+        this.words = { ...(before ? this.words : {}), ...Object.fromEntries(page.chats.map((c, i) => [c.id, page.words?.[i] ?? ''])) }
         this.next = page.next
         const shown = page.chats.find((c) => c.id === this.talk?.chat?.id)
         if (shown && this.talk) this.talk.chat = shown // the first message gave it a title
         this.keep = page.keep
+        if (this.talk?.empty) this.talk.keep = page.keep
         this.count = page.count
       },
     )
@@ -146,12 +155,29 @@ export class Playground {
     location.hash = '#/playground'
   }
 
-  // begin shows an empty chat of a kind.
-  begin(kind: 'chat' | 'code', input = kind === 'code' ? example : ''): Talk {
+  // turn shows the latest talk of a kind, or an empty one.
+  turn(kind: Talk['kind']): void {
+    const before = this.#latest[kind]
+    if (this.talk?.kind === kind) return
+    if (!before) return this.fresh(kind)
+    if (!before.chat) this.#show(before)
+    location.hash = `#/playground${before.chat ? `/${before.chat.id}` : ''}`
+  }
+
+  // begin shows an empty chat of a kind: the one that a person left before its first message, or else a
+  // new one.
+  begin(kind: 'chat' | 'code'): void {
     this.failures.doing = ''
     const from = this.talk
     // The text typed in a talk that is not kept goes away with it.
     if (from?.kind === kind && !from.chat && from.messages.length > 0) sessionStorage.removeItem(draftKey(kind))
+    const t = [...this.#talks].find((x) => x.kind === kind && x.empty) ?? this.#newTalk(kind)
+    t.keep = this.keep
+    t.input ||= sessionStorage.getItem(draftKey(kind)) ?? (kind === 'code' ? example : '')
+    this.#show(t)
+  }
+
+  #newTalk(kind: Talk['kind']): Talk {
     let kept = false
     const t = new Talk(kind, this.keep, () => {
       // Another talk that is not kept may have begun meanwhile, with text of its own.
@@ -160,16 +186,15 @@ export class Playground {
       kept = t.chat !== null
       this.#changed(t)
     })
-    t.input = sessionStorage.getItem(draftKey(kind)) ?? input
-    this.#show(t)
     return t
   }
 
   #show(t: Talk): void {
     this.#turn++
-    for (const x of this.#talks) if (!x.busy) this.#talks.delete(x)
+    this.shown++
+    for (const x of this.#talks) if (!x.busy && !x.holds) this.#talks.delete(x)
     this.#talks.add(t)
-    this.talk = t
+    this.talk = this.#latest[t.kind] = t
   }
 
   // remember keeps the text that a person types.
@@ -193,11 +218,14 @@ export class Playground {
   // open shows a kept chat. With 0 it changes nothing: a chat that is on its way still comes.
   async open(id: number): Promise<void> {
     this.failures.doing = ''
-    if (id === 0) return
+    if (id === 0) return this.#address()
     const turn = ++this.#turn
     if (this.talk?.chat?.id === id) return
-    const known = [...this.#talks].find((t) => t.busy && t.chat?.id === id)
-    if (known) return this.#show(known)
+    const known = [...this.#talks].find((t) => t.chat?.id === id)
+    if (known) {
+      void known.refresh().catch(() => {}) // it shows what it has
+      return this.#show(known)
+    }
     const there = await this.failures.act(async () => {
       const t: Talk = await Talk.open(id, () => this.#changed(t))
       if (turn !== this.#turn) return
@@ -250,8 +278,11 @@ export class Playground {
   }
 
   // keepPreset keeps instructions under a name. It replaces earlier ones of that name.
-  async keepPreset(name: string, system: string): Promise<void> {
-    if (await this.failures.act(() => post('/app/presets', { name, system }))) await this.readPresets()
+  // It returns whether that succeeded.
+  async keepPreset(name: string, system: string): Promise<boolean> {
+    const kept = await this.failures.act(() => post('/app/presets', { name, system }))
+    if (kept) await this.readPresets()
+    return kept
   }
 
   async dropPreset(name: string): Promise<void> {
@@ -280,7 +311,10 @@ export class Playground {
   // #drop stops the answers in chats that are to be deleted, and shows none of these chats. It
   // returns after the answers are kept: deleting a chat also deletes what its runs stored.
   async #drop(goes: (t: Talk) => boolean): Promise<void> {
-    const ends = [...this.#talks].filter(goes).map((t) => t.stop())
+    const gone = [...this.#talks].filter(goes)
+    const ends = gone.map((t) => t.stop())
+    for (const t of gone) this.#talks.delete(t)
+    for (const t of Object.values(this.#latest)) if (goes(t)) delete this.#latest[t.kind]
     if (this.talk && goes(this.talk)) {
       this.begin(this.talk.kind)
       this.#address()
@@ -292,7 +326,6 @@ export class Playground {
   async setKeep(keep: boolean): Promise<boolean> {
     if (!(await this.failures.act(() => post('/app/chats/keep', { keep })))) return false
     await this.read()
-    if (this.talk && !this.talk.chat && this.talk.messages.length === 0) this.begin(this.talk.kind, this.talk.input)
     return true
   }
 }

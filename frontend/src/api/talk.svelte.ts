@@ -57,6 +57,7 @@ const none = (m: Message, all: Message[]): boolean =>
 export class Talk {
   readonly kind: 'chat' | 'code'
   chat = $state.raw<Chat | null>(null) // null while the talk is not kept
+  keep = $state(true) // it is kept from its first message on
   messages = $state.raw<Message[]>([]) // ids below 0 are not kept, or not yet
   leaf = $state(0)
   system = $state('')
@@ -64,6 +65,10 @@ export class Talk {
   usual = $state.raw<Usual>({})
   input = $state('') // the typed text
   files = $state.raw<TextFile[]>([]) // that go with the next message
+  coming = $state(0) // files that are being read, and copies that are being kept
+  editing = $state(0) // id of the message that a person edits
+  edited = $state('') // its typed text
+  own = $state('') // the instructions that a preset took the place of
   whole = $state(false) // the page shows all messages of the branch, not only the latest
   failure = $state('')
   busy = $state(false) // an answer is coming
@@ -75,18 +80,18 @@ export class Talk {
   #generation: Generation | null = null
   #over = Promise.resolve() // resolves after the growing answer has ended and is kept
   #unkept: Message | null = null // an answer whose end could not be kept
-  #rewritten: { id: number; kept: Promise<Message> } | null = null // the last answer that a person wrote
+  #keeping: Promise<unknown> = Promise.resolve() // resolves after a copy or a person's own text is kept
+  #became = new Map<number, number>() // ids of messages before they were kept, and after
   #limit = 0 // tokens that the growing answer may have
   #left = false // the page ended, so the failures of its requests mean nothing
   #due: { left: Left; until: number } | null = null // an answer that continues if the page is loaded again by then
-  #keep: boolean
   #ids = 0 // counts down
   #changed: () => void
 
   // changed is called after a change of the kept data.
   constructor(kind: 'chat' | 'code', keep: boolean, changed: () => void) {
     this.kind = kind
-    this.#keep = keep
+    this.keep = keep
     this.#changed = changed
   }
 
@@ -110,15 +115,22 @@ export class Talk {
 
   // refresh reads the messages that another tab, or the page before a reload, has kept meanwhile.
   async refresh(): Promise<void> {
+    await this.#keeping
     if (!this.chat || this.busy) return
     const { chat, messages } = await get<WholeChat>(`/app/chats/${this.chat.id}`)
     if (this.busy) return
+    this.chat = chat
     const own = this.messages.filter((m) => m.id < 0)
     this.#take(messages)
     this.messages = [...this.messages, ...own]
     const last = this.messages.find((m) => m.id === chat.leaf)
     if (last?.parent === this.leaf) this.leaf = last.id // the answer has its first words now
   }
+
+  // empty says that the talk has not begun. holds says that it has what a person began and the server
+  // does not know.
+  empty = $derived(!this.chat && !this.busy && this.messages.length === 0)
+  holds = $derived(this.empty || this.files.length > 0 || this.coming > 0 || this.editing !== 0)
 
   // interrupted returns whether a kept answer lacks its end. grows says whether another tab
   // receives it.
@@ -137,6 +149,9 @@ export class Talk {
 
   // sent is the last message of a person. For code it is the text that the answer continues.
   sent = $derived(this.shown.findLast((m) => m.role === 'user'))
+
+  // edits says that the field of a message is open.
+  edits = $derived(this.shown.some((m) => m.id === this.editing))
 
   siblings = (m: Message): Message[] => siblings(this.messages, m)
 
@@ -165,9 +180,9 @@ export class Talk {
     }
   }
 
-  // copy begins a talk with the branch up to a message. keepCopy keeps it.
+  // copy begins a talk with the branch up to a message. Nothing of it is kept yet.
   copy(leaf: number, changed: () => void): Talk {
-    const t = new Talk(this.kind, this.#keep, changed)
+    const t = new Talk(this.kind, this.keep, changed)
     t.system = this.system
     t.options = this.#setup()
     t.usual = this.usual
@@ -175,12 +190,37 @@ export class Talk {
     return t
   }
 
+  // keepCopy keeps the copied messages. What is said meanwhile waits for its end, because it follows a
+  // message that is kept last.
   async keepCopy(title: string): Promise<void> {
-    if (!this.#keep) return
-    this.chat = await this.#tell<Chat>('/app/chats', { kind: this.kind, title, system: this.system, options: this.#setup() })
-    // Each message that is kept changes the parent of the next one.
-    for (let i = 0; i < this.messages.length; i++) await this.#add(this.messages[i]!)
+    if (!this.keep) return
+    this.coming++
+    await (this.#keeping = this.#keepAll(title))
+    this.coming--
     this.#changed()
+  }
+
+  async #keepAll(title: string): Promise<void> {
+    await this.#keepChat(title)
+    // Each message that is kept changes the parent of the next one.
+    for (let i = 0; this.chat && i < this.messages.length; i++) {
+      if ((await this.#add(this.messages[i]!)).id > 0) continue
+      void remove(`/app/chats/${this.chat.id}`).catch(() => {}) // the message says why its copy is not kept
+      this.chat = null
+      this.keep = false
+    }
+  }
+
+  // #keepChat keeps the talk. If that fails, it lives in the page alone from now on.
+  async #keepChat(title: string): Promise<void> {
+    this.chat = await this.#tell<Chat>('/app/chats', { kind: this.kind, title, system: this.system, options: this.#setup() })
+    this.keep = this.chat !== null
+  }
+
+  // #keptID returns the id of a message after it is kept.
+  async #keptID(id: number): Promise<number> {
+    await this.#keeping
+    return this.#became.get(id) ?? id
   }
 
   // remove deletes a message with all that follow it.
@@ -211,12 +251,8 @@ export class Talk {
   }
 
   async #say(content: string, parent: number, facts: Facts | null, title: string): Promise<void> {
-    // A message waits until the rewritten answer before it is kept.
-    if (parent === this.#rewritten?.id) parent = (await this.#rewritten.kept).id
-    if (!this.chat && this.#keep) {
-      this.chat = await this.#tell<Chat>('/app/chats', { kind: this.kind, title, system: this.system, options: this.#setup() })
-      if (!this.chat) this.#keep = false // the talk lives in the page alone from now on
-    }
+    parent = await this.#keptID(parent)
+    if (!this.chat && this.keep) await this.#keepChat(title)
     await this.#add(this.#put({ parent, role: 'user', content, finish: 'said', facts }))
     this.#changed()
     await this.#answer(this.leaf)
@@ -235,9 +271,9 @@ export class Talk {
   async rewrite(of: Message, content: string): Promise<void> {
     if (this.busy) return
     this.failure = ''
-    const m = this.#put({ parent: of.parent, role: 'assistant', content, finish: 'edited' })
-    this.#rewritten = { id: m.id, kept: this.#add(m) }
-    await this.#rewritten.kept
+    const parent = await this.#keptID(of.parent)
+    const m = this.#put({ parent, role: 'assistant', content, finish: 'edited' })
+    await (this.#keeping = this.#add(m))
     this.#changed()
   }
 
@@ -299,19 +335,23 @@ export class Talk {
     if (!this.chat || m.parent < 0) return m
     const kept = await this.#tell<Message>(`/app/chats/${this.chat.id}/messages`, { parent: m.parent, role: m.role, content: m.content, model: m.model, finish: m.finish, run: m.run, facts: m.facts })
     if (!kept) return m
+    this.#became.set(m.id, kept.id)
     this.messages = this.messages.map((x) => (x.id === m.id ? kept : x.parent === m.id ? { ...x, parent: kept.id } : x))
     if (this.leaf === m.id) this.leaf = kept.id
     if (this.growing?.id === m.id) this.growing = { ...this.growing, id: kept.id }
     return kept
   }
 
-  // ask returns the request for an answer to a message.
-  ask(after: number): Ask {
-    const again = this.messages.some((m) => m.parent === after && m.role === 'assistant')
+  // ask returns the request for an answer to a message. of is an answer that is there: the request is
+  // the one that it answers.
+  ask(after: number, of?: Message): Ask {
+    const first = of ? this.siblings(of)[0] : this.messages.find((m) => m.parent === after && m.role === 'assistant')
+    const again = first !== undefined && first.id !== of?.id
     return askOf({ kind: this.kind, system: this.system, options: this.#setup(), usual: this.usual }, branch(this.messages, after), again)
   }
 
   async #answer(parent: number, model = ''): Promise<void> {
+    parent = await this.#keptID(parent)
     const ask = { ...this.ask(parent), ...(model ? { model } : {}) }
     const m = this.#put({ parent, role: 'assistant', content: '', finish: '' })
     this.growing = { id: m.id, run: 0, text: '', thought: '', spans: [] }

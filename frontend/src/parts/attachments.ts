@@ -13,9 +13,11 @@ export const mostAttached = 900_000 // bytes of all files of a message; a messag
 // sizeOf returns the bytes of a text.
 export const sizeOf = (text: string): number => new Blob([text]).size
 
-// textOf returns the text of a file. It throws why it is none.
-export function textOf(name: string, bytes: Uint8Array): string {
-  if (bytes.length > mostAttached) throw new Error(`${name} is too large: a message holds 900 kB of files.`)
+// textOf returns the text of a file. It throws why it is none. It reads no file that is too large.
+export async function textOf(file: File): Promise<string> {
+  const { name } = file
+  if (file.size > mostAttached) throw new Error(`${name} is too large: a message holds 900 kB of files.`)
+  const bytes = await file.arrayBuffer()
   let text = '\0'
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import type { Run } from '../api/types.ts'
-import { adviceOf, cause, compared, reread } from './cause.ts'
+import { adviceOf, cause, changeOf, compared, reread } from './cause.ts'
 import { lengthOf, phasesOf } from './phases.ts'
 
 const run = (of: Partial<Run>): Run => ({ id: 203, client: 'claude', prompt_tokens: 2741, cached_tokens: 20, completion_tokens: 60, queue_ms: 0, load_ms: 0, restore_ms: 0, prefill_ms: 47_000, first_token_ms: 47_000, total_ms: 53_000, ...of }) as Run
@@ -42,4 +42,14 @@ test('advice is given for what a person can change', () => {
   assert.equal(adviceOf(run({ load_ms: 90_000 }))?.href, '#/settings')
   assert.match(adviceOf(run({ queue_ms: 90_000 }))?.text ?? '', /answered first/)
   assert.equal(adviceOf(run({})), null)
+})
+
+test('what changed in a prompt is told in whole words', () => {
+  const tokens = { at: 20, kept: '4', given: '5', answer: false, run: 1 }
+  assert.deepEqual(changeOf({ ...tokens, before: 'Today is 2026-11-2', kept_text: '4. You have', given_text: '5. You have' }), { before: '…Today is ', kept: '2026-11-24.', given: '2026-11-25.', after: ' You have' })
+  assert.deepEqual(changeOf({ ...tokens, before: 'at 13:', kept_text: '31', given_text: '42' }), { before: '…at ', kept: '13:31', given: '13:42', after: '' })
+  // Without the texts the tokens stand alone.
+  assert.deepEqual(changeOf(tokens), { before: '', kept: '4', given: '5', after: '' })
+  // One is the beginning of the other.
+  assert.deepEqual(changeOf({ ...tokens, before: 'a ', kept_text: 'b c', given_text: 'c' }), { before: '…a ', kept: 'b c', given: 'c', after: '' })
 })

@@ -1,4 +1,4 @@
-import type { Parted, Run } from '../api/types.ts'
+import type { Parted, Parting, Run } from '../api/types.ts'
 import { count, duration, number } from './format.ts'
 import { phasesOf, type Part } from './phases.ts'
 
@@ -8,11 +8,34 @@ export function partedOf(r: Run): Parted | null {
   return (r.parted as Parted | undefined) ?? null
 }
 
+const few = 256 // tokens that are read at once
+
 // reread returns how many tokens of its prompt a run read again, 0 if it did not part from an earlier
-// text or had most of it ready.
+// text, began a new chat, or had most of it ready.
 export function reread(r: Run): number {
   const read = r.prompt_tokens - r.cached_tokens
-  return partedOf(r) && read > r.prompt_tokens / 2 ? read : 0
+  const parted = partedOf(r)
+  return parted && !parted.new && read > Math.max(few, r.prompt_tokens / 2) ? read : 0
+}
+
+// A Change is the place where a prompt parts from an earlier text, in whole words.
+export interface Change {
+  before: string
+  kept: string
+  given: string
+  after: string // is the same again
+}
+
+// changeOf returns what changed in a prompt. Tokens may end within a word, as in the time of a day.
+export function changeOf({ before = '', kept_text = '', given_text = '', ...tokens }: Parting): Change {
+  const word = /\S*$/.exec(before)![0]
+  const old = word + (kept_text || tokens.kept)
+  const now = word + (given_text || tokens.given)
+  let same = 0
+  while (same < Math.min(old.length, now.length) && old.at(-1 - same) === now.at(-1 - same)) same++
+  const after = /\s.*$/s.exec(now.slice(now.length - same))?.[0] ?? ''
+  const cut = (text: string): string => text.slice(0, text.length - after.length)
+  return { before: before && `…${before.slice(0, before.length - word.length)}`, kept: cut(old), given: cut(now), after }
 }
 
 // cause says in one sentence what a run took its time for.

@@ -1,12 +1,21 @@
 // Forms in which a chat leaves the window.
 import type { Ask } from '../api/generate.ts'
 import type { Chat, Message } from '../api/types.ts'
+import { ended } from './format.ts'
 
 // markdownOf writes the shown branch of a chat as Markdown.
 export function markdownOf(title: string, system: string, shown: Message[]): string {
   const part = (who: string, text: string): string => `**${who}**\n\n${text.trim()}\n`
-  const parts = shown.map((m) => part(m.role === 'user' ? 'You' : m.model || 'The model', m.content))
+  const parts = shown.map((m) => part(m.role === 'user' ? 'You' : m.model || 'The model', whole(m)))
   return [`# ${title}\n`, ...(system.trim() ? [part('Instructions', system)] : []), ...parts].join('\n')
+}
+
+// whole returns the text of a message. If the answer was stopped, its last code is closed, and a line
+// says so.
+function whole({ content, finish, role }: Message): string {
+  if (role === 'user' || finish === 'stop' || finish === 'edited') return content
+  const open = (content.match(/^```/gm) ?? []).length % 2 > 0
+  return `${content}${open ? '\n```' : ''}\n\n*(${ended(finish)})*`
 }
 
 // jsonOf writes a chat with all its branches.

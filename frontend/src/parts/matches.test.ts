@@ -21,3 +21,9 @@ test('what begins with a search comes before what has it inside', () => {
   assert.deepEqual(best(['unmodel', 'a model', 'Models', 'runs'], (s) => s, 'model', 2), ['Models', 'a model'])
   assert.deepEqual(best(['a', 'b', 'c'], (s) => s, '', 2), ['a', 'b'])
 })
+
+test('signs do not part the words of a name', () => {
+  assert.equal(fits('org/coder-8b-4bit', '4-bit'), 1)
+  assert.equal(fits('org/coder-8b-4bit', 'coder8b'), 1)
+  assert.equal(fits('org/coder', '-'), 0)
+})

@@ -31,8 +31,11 @@ export function fits(name: string, search: string): number {
   if (wanted === '') return 1
   if (text.startsWith(wanted)) return 3
   if (text.split(/[\s/_.-]+/).some((word) => word.startsWith(wanted))) return 2
-  return wanted.split(/\s+/).every((word) => text.includes(word)) ? 1 : 0
+  return wanted.split(/\s+/).every((word) => text.includes(word) || (bare(word) !== '' && bare(text).includes(bare(word)))) ? 1 : 0
 }
+
+// bare leaves out signs, so that 4bit and 4-bit are one.
+const bare = (text: string): string => text.replace(/[^\p{L}\p{N}]/gu, '')
 
 // best returns what fits a search, the best first, and at most so many.
 export function best<T>(list: readonly T[], name: (of: T) => string, search: string, most: number): T[] {

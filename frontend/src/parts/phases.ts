@@ -8,14 +8,14 @@ export interface Part {
 
 const took = (parts: Part[]): Part[] => parts.filter((p) => p.ms > 0)
 
-// phasesOf returns the phases of a run that took time.
+// phasesOf returns the phases of a run that took time. The prefill has the restoring in it.
 export function phasesOf(r: Run): Part[] {
   const written = r.first_token_ms > 0 ? Math.max(0, r.total_ms - r.first_token_ms) : 0
   return took([
     { phase: 'queue', ms: r.queue_ms },
     { phase: 'load', ms: r.load_ms },
     { phase: 'restored', ms: r.restore_ms },
-    { phase: 'read', ms: r.prefill_ms },
+    { phase: 'read', ms: r.prefill_ms - r.restore_ms },
     { phase: 'written', ms: written },
   ])
 }

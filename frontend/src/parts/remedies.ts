@@ -21,9 +21,19 @@ const remedies: Record<string, Remedy> = {
   internal: { text: 'This is a defect of Tandem. Its report helps to mend it.', button: 'Look at the report', href: '#/settings' },
 }
 
-const longer: Remedy = { text: 'Prompt and answer have to fit into the model’s context. Set a longer one, or have the program send less.', button: 'Set a longer context', href: '#/models' }
+const longer: Remedy = { text: 'Prompt and answer have to fit into the model’s context. Set a longer one, or have the program send less.', button: 'Set a longer context' }
+
+// settingsOf is where the settings of a model are.
+export const settingsOf = (model = ''): string => (model ? `#/models/?${new URLSearchParams({ settings: model })}` : '#/models')
 
 // remedyOf returns what helps against the failure of a run, null if nothing is known.
-export function remedyOf(r: Pick<Run, 'error' | 'message'>): Remedy | null {
-  return (r.message ?? '').includes('maximum context length') ? longer : (remedies[r.error] ?? null)
+export function remedyOf(r: Pick<Run, 'error' | 'message'> & { model?: string }): Remedy | null {
+  return (r.message ?? '').includes('maximum context length') ? { ...longer, href: settingsOf(r.model) } : (remedies[codeOf(r)] ?? null)
 }
+
+// codeOf returns the code of a failure. After it a run names the field of the request that was wrong.
+const codeOf = (r: Pick<Run, 'error'>): string => r.error.split(':')[0]!
+
+// told returns what the program was told. The history keeps no text of a request, but it has the
+// model's name in a field of its own.
+export const told = (r: Pick<Run, 'error' | 'message' | 'model'>): string => (codeOf(r) === 'model_not_found' ? (r.message ?? '').replace('…', `“${r.model}”`) : r.message) || r.error

@@ -6,7 +6,7 @@ import type { Active } from '../api/types.ts'
 import { roomOf, sentence, short } from './room.ts'
 
 const last = { cache_n: 3180, prompt_n: 12, predicted_n: 220 } as Timings
-const active = (prompt_tokens: number, completion_tokens: number): Active => ({ prompt_tokens, completion_tokens }) as Active
+const active = (prompt_tokens: number, completion_tokens: number, prompt_restored = 0): Active => ({ prompt_tokens, completion_tokens, prompt_restored }) as Active
 
 test('the last answer tells how much of the context is used', () => {
   assert.deepEqual(roomOf(undefined, undefined, 0), { used: 0, ready: 0, length: 0 })
@@ -16,8 +16,8 @@ test('the last answer tells how much of the context is used', () => {
 
 test('a growing answer tells it as it grows, once its prompt is known', () => {
   assert.equal(roomOf(last, active(0, 0), 9).used, 3412)
-  assert.deepEqual(roomOf(last, active(3500, 20), 32_768), { used: 3520, ready: 3180, length: 32_768 })
-  assert.deepEqual(roomOf(last, active(100, 0), 32_768), { used: 100, ready: 100, length: 32_768 })
+  assert.deepEqual(roomOf(last, active(3500, 20, 3400), 32_768), { used: 3520, ready: 3400, length: 32_768 })
+  assert.deepEqual(roomOf(last, active(100, 0), 32_768), { used: 100, ready: 0, length: 32_768 })
 })
 
 test('numbers of tokens are short', () => {

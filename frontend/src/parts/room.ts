@@ -15,7 +15,7 @@ export function roomOf(last: Timings | undefined, growing: Active | undefined, l
   const ready = last?.cache_n ?? 0
   const used = last ? last.cache_n + last.prompt_n + last.predicted_n : 0
   if (!growing || growing.prompt_tokens === 0) return { used, ready, length }
-  return { used: growing.prompt_tokens + growing.completion_tokens, ready: Math.min(ready, growing.prompt_tokens), length }
+  return { used: growing.prompt_tokens + growing.completion_tokens, ready: growing.prompt_restored ?? 0, length }
 }
 
 // short writes a number of tokens in three or four letters.
