@@ -142,7 +142,7 @@ const does = {
   },
   again: async (page) => {
     await page.waitForFunction(() => window.asked > 0)
-    await page.locator('.chat [data-action="edit"]').first().waitFor() // the answer is kept, and the next key counts
+    await page.locator('.chat [data-action="edit"]:enabled').first().waitFor() // the answer is kept, and the next key counts
   },
   edit: async (page) => {
     await page.getByRole('textbox', { name: /^Edit the message/ }).waitFor()
@@ -173,8 +173,10 @@ const does = {
     await page.locator('.sidebar').waitFor()
   },
   help: async (page) => {
-    await page.getByRole('dialog', { name: 'Help' }).waitFor()
+    const sheet = page.getByRole('dialog', { name: 'Help' })
+    await sheet.waitFor()
     await page.keyboard.press('Escape')
+    await sheet.waitFor({ state: 'detached' }) // and the next key counts
   },
 }
 
