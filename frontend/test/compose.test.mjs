@@ -279,6 +279,16 @@ test('a file that comes late goes to the chat for which it was chosen', async ()
   await context.close()
 })
 
+test('a list keeps the number that it begins with', async () => {
+  const { context, page, problems } = await playground(browser)
+  ;(await given(page, '/v1/chat/completions', 'Text:\n\n2. Two\n3. Three\n'))()
+  await chat(page)
+  await talk(page, 'Count.')
+  assert.equal(await page.locator('.markdown ol').getAttribute('start'), '2')
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
 test('earlier messages stay where they are when one is sent', async () => {
   const { context, page, problems } = await playground(browser)
   await short(page, 4)

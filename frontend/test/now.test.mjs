@@ -192,7 +192,7 @@ test('each reason why requests were slow has its cost, its evidence and one butt
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: /^Now/ }).click()
   const why = page.getByRole('region', { name: 'Why it was slow' })
   await why.getByText('Claude Code changes its prompt at token 6,144, so 18,166 tokens after it are read again each time.').waitFor()
-  await why.getByText('Where “…Be brief. Today is 2026-11-27, 13:42. Rules” is now, there was “13:31.”. It cost 6 min in 14 runs of today.').waitFor()
+  await why.getByText('Where “…Be brief. Today is 2026-11-27, 13:42” is now, there was “13:31”. It cost 6 min in 14 runs of today.').waitFor()
   await why.getByText('Zed waited in 2 runs while Claude Code was answered.').waitFor()
   assert.equal(await why.locator('.slow').count(), 3)
   for (const reason of await why.locator('.slow').all()) assert.equal(await reason.locator('button, a.button').count(), 1)

@@ -321,7 +321,7 @@ test('a run says first why it was slow, what to do, and what was different in th
   await page.route('**/app/runs/202', (route) => route.fulfill({ json: { ...done, id: 202, cached_tokens: 2700, prefill_ms: 100, first_token_ms: 100, total_ms: 5900 } }))
   await page.goto(`${page.url().split('#')[0]}#/runs/203`)
   await page.getByText('53 s: 47 s of it to read 2,721 tokens again.').waitFor()
-  await page.getByText('The prompt is the same as run 202’s up to token 20. There “…Today is 2026-11-24. You are” became “2026-11-25.”.').waitFor()
+  await page.getByText('The prompt is the same as run 202’s up to token 20. There “…Today is 2026-11-24” became “2026-11-25”.').waitFor()
   await page.getByText('What to do:').waitFor()
   await page.getByText('Run 202 took 5.9 s, from the same client. Here: reading +47 s').waitFor()
   const order = await page.locator('.cause, .advice, .ribbon.tall, .compared, .facts').evaluateAll((all) => all.map((e) => e.className.split(' ')[0]))

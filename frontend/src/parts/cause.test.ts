@@ -19,7 +19,10 @@ test('a run says first what took longest', () => {
 })
 
 test('a run that parts from an earlier one has read again what was not ready', () => {
-  assert.deepEqual([run({ parted }), run({}), run({ parted, cached_tokens: 2000 })].map(reread), [2721, 0, 0])
+  assert.deepEqual([run({ parted }), run({}), run({ parted, cached_tokens: 2000 })].map((r) => reread(r)), [2721, 0, 0])
+  // The text of another program says nothing of this one.
+  const of = { ...parted, run: 1 }
+  assert.deepEqual(['claude', 'zed/1'].map((client) => reread(run({ parted: of }), [run({ id: 1, client })])), [2721, 0])
 })
 
 test('a run is compared with the one that it parted from', () => {
@@ -46,10 +49,10 @@ test('advice is given for what a person can change', () => {
 
 test('what changed in a prompt is told in whole words', () => {
   const tokens = { at: 20, kept: '4', given: '5', answer: false, run: 1 }
-  assert.deepEqual(changeOf({ ...tokens, before: 'Today is 2026-11-2', kept_text: '4. You have', given_text: '5. You have' }), { before: '…Today is ', kept: '2026-11-24.', given: '2026-11-25.', after: ' You have' })
-  assert.deepEqual(changeOf({ ...tokens, before: 'at 13:', kept_text: '31', given_text: '42' }), { before: '…at ', kept: '13:31', given: '13:42', after: '' })
+  assert.deepEqual(changeOf({ ...tokens, before: 'Today is 2026-11-2', kept_text: '4. You have', given_text: '5. You have' }), { before: '…Today is ', kept: '2026-11-24', given: '2026-11-25' })
+  assert.deepEqual(changeOf({ ...tokens, before: 'at 13:', kept_text: '31', given_text: '42' }), { before: '…at ', kept: '13:31', given: '13:42' })
   // Without the texts the tokens stand alone.
-  assert.deepEqual(changeOf(tokens), { before: '', kept: '4', given: '5', after: '' })
+  assert.deepEqual(changeOf(tokens), { before: '', kept: '4', given: '5' })
   // One is the beginning of the other.
-  assert.deepEqual(changeOf({ ...tokens, before: 'a ', kept_text: 'b c', given_text: 'c' }), { before: '…a ', kept: 'b c', given: 'c', after: '' })
+  assert.deepEqual(changeOf({ ...tokens, before: 'a ', kept_text: 'b c', given_text: 'c' }), { before: '…a ', kept: 'b c', given: 'c' })
 })

@@ -1,20 +1,23 @@
 import type { Parted, Parting, Run } from '../api/types.ts'
+import { programOf } from './clients.ts'
 import { count, duration, number } from './format.ts'
 import { phasesOf, type Part } from './phases.ts'
 
-// partedOf returns where the prompt of a run parts from an earlier text, null if it does not or if
-// that is not kept.
-export function partedOf(r: Run): Parted | null {
-  return (r.parted as Parted | undefined) ?? null
+// partedOf returns where the prompt of a run parts from an earlier text, null if it does not or if that
+// is not kept. The text of another program says nothing of this one; others are runs that are known.
+export function partedOf(r: Run, others: (Run | null)[] = []): Parted | null {
+  const parted = (r.parted as Parted | undefined) ?? null
+  const from = others.find((o) => o?.id === parted?.run)
+  return from && programOf(from.client) !== programOf(r.client) ? null : parted
 }
 
 const few = 256 // tokens that are read at once
 
 // reread returns how many tokens of its prompt a run read again, 0 if it did not part from an earlier
 // text, began a new chat, or had most of it ready.
-export function reread(r: Run): number {
+export function reread(r: Run, others: (Run | null)[] = []): number {
   const read = r.prompt_tokens - r.cached_tokens
-  const parted = partedOf(r)
+  const parted = partedOf(r, others)
   return parted && !parted.new && read > Math.max(few, r.prompt_tokens / 2) ? read : 0
 }
 
@@ -23,7 +26,6 @@ export interface Change {
   before: string
   kept: string
   given: string
-  after: string // is the same again
 }
 
 // changeOf returns what changed in a prompt. Tokens may end within a word, as in the time of a day.
@@ -33,13 +35,14 @@ export function changeOf({ before = '', kept_text = '', given_text = '', ...toke
   const now = word + (given_text || tokens.given)
   let same = 0
   while (same < Math.min(old.length, now.length) && old.at(-1 - same) === now.at(-1 - same)) same++
-  const after = /\s.*$/s.exec(now.slice(now.length - same))?.[0] ?? ''
+  // What is the same again goes, and so does a mark at the end of both.
+  const after = /(?:^[.,;:!?]+|[.,;:!?]*\s).*$/s.exec(now.slice(now.length - same))?.[0] ?? ''
   const cut = (text: string): string => text.slice(0, text.length - after.length)
-  return { before: before && `…${before.slice(0, before.length - word.length)}`, kept: cut(old), given: cut(now), after }
+  return { before: before && `…${before.slice(0, before.length - word.length)}`, kept: cut(old), given: cut(now) }
 }
 
 // cause says in one sentence what a run took its time for.
-export function cause(r: Run): string {
+export function cause(r: Run, others: (Run | null)[] = []): string {
   const parts = phasesOf(r)
   const most = parts.reduce<Part | null>((a, b) => (a && a.ms >= b.ms ? a : b), null)
   if (!most) return `It took ${duration(r.total_ms)}.`
@@ -52,7 +55,7 @@ export function cause(r: Run): string {
     case 'restored':
       return `${took} to load ${count(r.cached_tokens, 'token')} from checkpoints.`
     case 'read':
-      return `${took} to read ${count(r.prompt_tokens - r.cached_tokens, 'token')}${reread(r) > 0 ? ' again' : ''}.`
+      return `${took} to read ${count(r.prompt_tokens - r.cached_tokens, 'token')}${reread(r, others) > 0 ? ' again' : ''}.`
     default:
       return `${took} to write ${count(r.completion_tokens, 'token')}.`
   }
@@ -81,10 +84,10 @@ export interface Advice {
 }
 
 // adviceOf returns what to do about the time that a run took, null where nothing would help.
-export function adviceOf(r: Run): Advice | null {
+export function adviceOf(r: Run, others: (Run | null)[] = []): Advice | null {
   const parts = phasesOf(r)
   const most = parts.reduce<Part | null>((a, b) => (a && a.ms >= b.ms ? a : b), null)
-  const parted = partedOf(r)
+  const parted = partedOf(r, others)
   if (most?.phase === 'load' && r.load_ms > 1000) return { text: 'Keep the model in memory: let it stay beside others, and for longer when it is idle.', button: 'Open Settings', href: '#/settings' }
   if (most?.phase === 'queue') return { text: 'Other requests were answered first. Fewer at the same time, or a smaller model for one of the programs, would end the wait.' }
   if (parted && r.prefill_ms > 1000) {

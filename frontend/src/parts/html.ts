@@ -11,6 +11,7 @@ const allowed = {
   ALLOW_ARIA_ATTR: false,
   ALLOWED_TAGS: ['p', 'br', 'hr', 'strong', 'em', 'del', 'code', 'pre', 'blockquote', 'ul', 'ol', 'li', 'h3', 'h4', 'h5', 'h6', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'input', 'button', 'div', 'span', 'sub', 'sup', 'kbd'],
   ALLOWED_ATTR: ['href', 'start', 'type', 'checked', 'disabled', 'class', 'tabindex'],
+  ADD_URI_SAFE_ATTR: ['start', 'type', 'tabindex'], // these are no addresses
   ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
 }
 

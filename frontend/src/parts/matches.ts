@@ -5,10 +5,10 @@ export interface Snippet {
   after: string
 }
 
-const room = 36 // characters on each side of a match
+const roomy = 36 // characters on each side of a match
 
 // snippet cuts a text to what stands around a search, at the borders of words.
-export function snippet(text: string, search: string): Snippet {
+export function snippet(text: string, search: string, room = roomy): Snippet {
   const line = text.replace(/\s+/g, ' ').trim()
   const wanted = search.trim().replace(/\s+/g, ' ')
   const at = wanted === '' ? -1 : line.toLowerCase().indexOf(wanted.toLowerCase())

@@ -6,11 +6,12 @@ import { readingOf, speedsOf, writingOf } from './phases.ts'
 
 const flies = (run_id: number, of: Partial<Active> = {}): Active => ({ run_id, model: 'm', prompt_tokens: 1000, prompt_done: 0, completion_tokens: 0, ...of }) as Active
 
-test('what no page saw is not drawn as reading', () => {
-  assert.deepEqual(writingOf(flies(1, { completion_tokens: 30, per_second: 10 }), 8000), [
-    { phase: 'unknown', ms: 5000 },
-    { phase: 'written', ms: 3000 },
-  ])
+test('an answer that is written has the times that the server tells', () => {
+  const at = (ms: number): string => new Date(ms).toISOString()
+  const written = flies(1, { started_at: at(1000), reading_since: at(3000), writing_since: at(4500) })
+  const [read, wrote] = [{ phase: 'read', ms: 1500 }, { phase: 'written', ms: 500 }]
+  assert.deepEqual(writingOf(written, 5000), [{ phase: 'queue', ms: 2000 }, read, wrote])
+  assert.deepEqual(writingOf(written, 5000, 1800), [{ phase: 'queue', ms: 200 }, { phase: 'load', ms: 1800 }, read, wrote])
 })
 
 test('a prompt that is read has what was restored apart', () => {

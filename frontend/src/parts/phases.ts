@@ -43,8 +43,12 @@ export function readingOf(r: Active): Part[] {
   return took([{ phase: 'restored', ms: restored }, { phase: 'read', ms: r.prompt_done - restored }])
 }
 
-// writingOf returns the ribbon of an answer that is written, where no page saw what was before.
-export function writingOf(r: Active, elapsed: number): Part[] {
-  const written = r.per_second > 0 ? Math.min(elapsed, (1000 * r.completion_tokens) / r.per_second) : 0
-  return took([{ phase: 'unknown', ms: elapsed - written }, { phase: 'written', ms: written }])
+// writingOf returns the ribbon of an answer that is written. The server tells when it began to read and
+// to write; load is how long the page saw the model being loaded, in milliseconds.
+export function writingOf(r: Active, now: number, load = 0): Part[] {
+  const began = Date.parse(r.started_at)
+  const writes = r.writing_since ? Date.parse(r.writing_since) : now
+  const reads = r.reading_since ? Date.parse(r.reading_since) : writes
+  const loaded = Math.min(load, reads - began)
+  return took([{ phase: 'queue', ms: reads - began - loaded }, { phase: 'load', ms: loaded }, { phase: 'read', ms: writes - reads }, { phase: 'written', ms: now - writes }])
 }
