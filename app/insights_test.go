@@ -37,7 +37,7 @@ func TestReportHasTheWordsAroundAParting(t *testing.T) {
 	}
 	got := parting()
 	want := control.Parting{Parted: control.Parted{At: got.At, Kept: "3", Given: "4", Run: kept},
-		Before: " []string, s string) bool {\n// at 1", KeptText: "3:31 o'clock", GivenText: "4:52 o'clock"}
+		Before: " string) bool {\nfunc Contains(list []string, s string) bool {\n// at 1", KeptText: "3:31 o'clock", GivenText: "4:52 o'clock"}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
