@@ -115,7 +115,7 @@ test('the list reads its next page on request', async () => {
   // One checkpoint of the first page was used in between.
   await page.route('**/app/checkpoints?before=a%2C1%2Cb', (route) => route.fulfill({ json: pageOf(list.slice(39), { next: '', ...all }) }))
   await page.getByRole('link', { name: 'Checkpoints' }).click()
-  await page.getByText(/^70 checkpoints, 70\.0 kB of [\d.]+ GB on disk$/).waitFor()
+  await page.getByText(/^70 checkpoints, 70\.0 kB of [\d.]+ [MG]B on disk$/).waitFor()
   const rows = page.locator('[id^="of-fake"]')
   assert.equal(await rows.count(), 40)
   await page.getByRole('button', { name: 'Show more', exact: true }).click()
