@@ -70,8 +70,7 @@ func (f RunFilter) order() string {
 // run that is slower than the others.
 const slow = "(" + slowForClient + " OR " + readAgain + ")"
 
-// medianRuns is how many runs of each client, the newest, its median is of. It bounds how many runs
-// the condition looks at.
+// medianRuns is how many runs of each client, the newest, its median is of.
 const medianRuns = "1000"
 
 // slowForClient finds the slow runs of each client by the index of its times. In-flight runs have

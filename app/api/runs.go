@@ -55,7 +55,7 @@ type Run struct {
 	promptRestored   atomic.Int64 // of promptDone
 	promptTokens     atomic.Int64
 	reads            atomic.Bool  // the reading of the prompt has begun; set after what was restored
-	readingSince     atomic.Int64 // nanoseconds since Start; 0 before a part of the prompt is there
+	readingSince     atomic.Int64 // nanoseconds since Start; 0 before the reading begins
 	writingSince     atomic.Int64 // likewise, before the first token
 	completionTokens atomic.Int64
 	lastToken        atomic.Int64 // nanoseconds since Start; 0 before the first

@@ -188,7 +188,7 @@ type Active struct {
 	PromptRestored   int  `json:"prompt_restored,omitzero"` // of PromptDone, from checkpoints
 	CompletionTokens int  `json:"completion_tokens"`
 
-	ReadingSince time.Time `json:"reading_since,omitzero"` // zero before a part of the prompt is there
+	ReadingSince time.Time `json:"reading_since,omitzero"` // zero before the reading begins
 	WritingSince time.Time `json:"writing_since,omitzero"` // zero before the first token
 
 	PerSecond float64 `json:"per_second"` // tokens, over the last seconds; 0 before the second token

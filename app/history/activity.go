@@ -18,7 +18,10 @@ func (h *History) Activity(ctx context.Context, minutes int, active []control.Ac
 	a := newActivity(now, time.Duration(minutes)*time.Minute)
 	var runs []control.Run
 	err := h.db.RunsSince(ctx, a.From.Add(-longestRun),
-		func(r storage.Run) { runs = append(runs, control.Run(r)) })
+		func(r storage.Run) {
+			r.Message, r.Parted = "", nil // a day may have many runs
+			runs = append(runs, control.Run(r))
+		})
 	reading, ended := readingMS(runs), map[int64]bool{}
 	for _, r := range runs {
 		addActivity(&a, r, reading[r.Model])

@@ -59,8 +59,12 @@ func TestChangedPromptsCostWhatIsReadAgain(t *testing.T) {
 		{"a run without figures", []control.Run{
 			ran(3, "a", parted(100, 1)), ran(2, "a", parted(100, 1)), {ID: 1, Client: "a"},
 		}, []control.Insight{found(18_000, 2, 3, 100, 900, 1)}},
-		{"a run of another day", []control.Run{ran(30, "a", parted(100, 9)), ran(20, "a", parted(100, 9))},
-			[]control.Insight{found(18_000, 2, 30, 100, 900, 9)}},
+		{"the text of a day before, whose client is not known", []control.Run{ran(30, "a", parted(100, 9)), ran(20, "a", parted(100, 9))}, nil},
+		{"another version of the same client", []control.Run{
+			ran(30, "a/2", parted(100, 9)), ran(20, "a/2", parted(100, 9)), ran(9, "a/1", nil),
+		}, []control.Insight{{Kind: control.SlowChanged, CostMS: 18_000, Runs: 2, Latest: 30, Client: "a/2",
+			Models: []string{"m"}, Tokens: 900,
+			Parted: &control.Parted{At: 100, Kept: "4", Given: "5", Run: 9}}}},
 	} {
 		wantInsights(t, x.name, insights(x.runs, time.Time{}), x.want)
 	}

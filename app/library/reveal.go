@@ -2,6 +2,7 @@ package library
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -33,13 +34,18 @@ func (l *Library) Reveal(ctx context.Context, id string) error {
 }
 
 func reveal(ctx context.Context, path string) error {
-	ctx, cancel := context.WithTimeout(ctx, revealWithin)
+	if _, err := os.Stat(path); err != nil {
+		return control.Errorf(control.CodeInvalid, "The files are not there any more: %w.", err)
+	}
+	// The folder stays open when the page that asked goes.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), revealWithin)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "xdg-open", filepath.Dir(path))
 	if runtime.GOOS == "darwin" {
 		cmd = exec.CommandContext(ctx, "/usr/bin/open", "-R", path)
 	}
-	if err := cmd.Run(); err != nil {
+	// Some programs run as long as they show the folder.
+	if err := cmd.Run(); err != nil && ctx.Err() == nil {
 		return control.Errorf(control.CodeInvalid, "No program shows folders here (%w). The files are in %s.", err, path)
 	}
 	return nil

@@ -233,6 +233,7 @@ export class Playground {
       this.#show(t)
       this.#comeBack(t, id)
     })
+    if (!there) for (const t of Object.values(this.#latest)) if (t.chat?.id === id && t !== this.talk) delete this.#latest[t.kind]
     if (!there && turn === this.#turn) this.#address()
   }
 

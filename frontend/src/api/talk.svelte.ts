@@ -338,6 +338,7 @@ export class Talk {
     this.#became.set(m.id, kept.id)
     this.messages = this.messages.map((x) => (x.id === m.id ? kept : x.parent === m.id ? { ...x, parent: kept.id } : x))
     if (this.leaf === m.id) this.leaf = kept.id
+    if (this.editing === m.id) this.editing = kept.id
     if (this.growing?.id === m.id) this.growing = { ...this.growing, id: kept.id }
     return kept
   }
