@@ -36,6 +36,11 @@ func ClientName(agent string) string {
 			return c.name
 		}
 	}
+	return cmp.Or(Program(agent), "Without a name")
+}
+
+// Program returns what calls itself agent, without its version.
+func Program(agent string) string {
 	name, _, _ := strings.Cut(agent, "/")
-	return cmp.Or(name, "Without a name")
+	return name
 }

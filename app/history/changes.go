@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"tandem/app/control"
 )
@@ -68,12 +67,6 @@ func changed(runs []control.Run) []control.Insight {
 	return listed(found, leastRuns)
 }
 
-// program returns the name of a client without its version.
-func program(client string) string {
-	name, _, _ := strings.Cut(client, "/")
-	return name
-}
-
 // changes returns the runs whose prompts part from an earlier one of the same client. Prompts that
 // part in what was said since the last answer have nothing changed: those are new chats.
 func changes(runs []control.Run) (list []change) {
@@ -90,7 +83,7 @@ func changes(runs []control.Run) (list []change) {
 		c.tokens = max(0, c.run.PromptTokens-c.run.CachedTokens)
 		if p.Run != 0 {
 			kept := byID[p.Run]
-			if kept == nil || program(kept.Client) != program(c.run.Client) {
+			if kept == nil || control.Program(kept.Client) != control.Program(c.run.Client) {
 				continue // it is not known whose text that was, or it is another program's
 			}
 			// No more than the kept text had after the place was read before. Without its figures,

@@ -164,6 +164,11 @@ export class Playground {
     location.hash = `#/playground${before.chat ? `/${before.chat.id}` : ''}`
   }
 
+  // #forget takes talks from what turn leads back to.
+  #forget(goes: (t: Talk) => boolean): void {
+    for (const t of Object.values(this.#latest)) if (goes(t)) delete this.#latest[t.kind]
+  }
+
   // begin shows an empty chat of a kind: the one that a person left before its first message, or else a
   // new one.
   begin(kind: 'chat' | 'code'): void {
@@ -233,7 +238,7 @@ export class Playground {
       this.#show(t)
       this.#comeBack(t, id)
     })
-    if (!there) for (const t of Object.values(this.#latest)) if (t.chat?.id === id && t !== this.talk) delete this.#latest[t.kind]
+    if (!there) this.#forget((t) => t.chat?.id === id && t !== this.talk)
     if (!there && turn === this.#turn) this.#address()
   }
 
@@ -315,7 +320,7 @@ export class Playground {
     const gone = [...this.#talks].filter(goes)
     const ends = gone.map((t) => t.stop())
     for (const t of gone) this.#talks.delete(t)
-    for (const t of Object.values(this.#latest)) if (goes(t)) delete this.#latest[t.kind]
+    this.#forget(goes)
     if (this.talk && goes(this.talk)) {
       this.begin(this.talk.kind)
       this.#address()

@@ -44,11 +44,11 @@ export function readingOf(r: Active): Part[] {
 }
 
 // writingOf returns the ribbon of an answer that is written. The server tells when it began to read and
-// to write; load is how long the page saw the model being loaded, in milliseconds.
-export function writingOf(r: Active, now: number, load = 0): Part[] {
+// to write. The page alone saw that the model was being loaded: seen is what it saw.
+export function writingOf(r: Active, now: number, seen: Part[]): Part[] {
   const began = Date.parse(r.started_at)
   const writes = r.writing_since ? Date.parse(r.writing_since) : now
   const reads = r.reading_since ? Date.parse(r.reading_since) : writes
-  const loaded = Math.min(load, reads - began)
+  const loaded = Math.min(seen.find((p) => p.phase === 'load')?.ms ?? 0, reads - began)
   return took([{ phase: 'queue', ms: reads - began - loaded }, { phase: 'load', ms: loaded }, { phase: 'read', ms: writes - reads }, { phase: 'written', ms: now - writes }])
 }
