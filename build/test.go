@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -191,11 +193,24 @@ func (r *testReport) finish(e testEvent, key string) {
 		mark, note := "ok", ""
 		if e.Action == "fail" {
 			mark = "FAIL"
+			r.printUnfinished(e.Package)
 		}
 		if strings.Contains(text, "(cached)") {
 			note = " (cached)"
 		}
 		fmt.Fprintf(r.out, "%-4s  %7.1f s  %s%s\n", mark, e.Elapsed, e.Package, note)
+	}
+}
+
+// printUnfinished prints what the tests of a package wrote that never ended. A crash or a signal ends
+// the process, and then no test has a last event.
+func (r *testReport) printUnfinished(pkg string) {
+	for _, key := range slices.Sorted(maps.Keys(r.output)) {
+		if strings.HasPrefix(key, pkg+" ") {
+			r.failed = append(r.failed, key+" (did not end)")
+			io.WriteString(r.out, r.output[key].String())
+			delete(r.output, key)
+		}
 	}
 }
 

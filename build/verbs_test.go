@@ -47,6 +47,24 @@ func TestReportShowsFailures(t *testing.T) {
 	}
 }
 
+// TestReportShowsCrashes has the events of a process that a signal ended: its test has no last one.
+func TestReportShowsCrashes(t *testing.T) {
+	const events = `{"Action":"run","Package":"tandem/a","Test":"TestBad"}
+{"Action":"output","Package":"tandem/a","Test":"TestBad","Output":"signal: killed\n"}
+{"Action":"output","Package":"tandem/a","Output":"FAIL\ttandem/a\t0.003s\n"}
+{"Action":"fail","Package":"tandem/a","Elapsed":1}
+`
+	var out strings.Builder
+	r := newTestReport(&out)
+	if err := r.read(strings.NewReader(events)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.err(); err == nil || !strings.Contains(err.Error(), "tandem/a TestBad") ||
+		!strings.Contains(out.String(), "signal: killed") {
+		t.Errorf("error %v, printed %q", err, out.String())
+	}
+}
+
 // TestRunAddsNoFlags expects only the user's flags. serve would keep a --model of ours as the
 // user's choice.
 func TestRunAddsNoFlags(t *testing.T) {
