@@ -3,9 +3,11 @@ package engine
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"tandem/engine/cache"
 	"tandem/engine/enginetest"
 	"tandem/engine/sample"
 )
@@ -224,6 +226,24 @@ func TestReadingIsToldBeforeItsFirstChunk(t *testing.T) {
 	}
 	f.run(t, Request{Prompt: make([]int32, 3), MaxTokens: new(1),
 		Restored: func(tokens int) { begun <- tokens }})
+}
+
+// A request tells that it has begun before its checkpoint is restored, which may take seconds.
+func TestBeginningIsToldBeforeTheRestoring(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(8), Options{})
+	begun := make(chan bool, 1)
+	restores := sync.OnceFunc(func() {
+		select {
+		case <-begun:
+		case <-time.After(20 * time.Second):
+			t.Error("the caches are made, and nothing was told")
+		}
+	})
+	f.chain.Wrap = func(_ int, c cache.Attention) cache.Attention {
+		restores()
+		return c
+	}
+	f.run(t, Request{Prompt: make([]int32, 3), MaxTokens: new(1), Begun: func() { begun <- true }})
 }
 
 func TestProgressRisesToTheWholePrompt(t *testing.T) {

@@ -55,7 +55,8 @@ type Run struct {
 	promptRestored   atomic.Int64 // of promptDone
 	promptTokens     atomic.Int64
 	reads            atomic.Bool  // the reading of the prompt has begun; set after what was restored
-	readingSince     atomic.Int64 // nanoseconds since Start; 0 before the reading begins
+	restoringSince   atomic.Int64 // nanoseconds since Start; 0 before the engine begins
+	readingSince     atomic.Int64 // likewise, before the reading begins
 	writingSince     atomic.Int64 // likewise, before the first token
 	completionTokens atomic.Int64
 	lastToken        atomic.Int64 // nanoseconds since Start; 0 before the first
@@ -173,6 +174,9 @@ func (u *Run) token(t engine.Token) {
 		u.pace.add(time.Duration(now - last))
 	}
 }
+
+// begin notes that the engine restores the prompt, or its first part.
+func (u *Run) begin() { u.restoringSince.CompareAndSwap(0, int64(time.Since(u.Start))) }
 
 // read notes that so many tokens more of the prompt are there.
 func (u *Run) read(tokens int64) {
@@ -347,6 +351,7 @@ func (a *API) Active() []control.Active {
 			PromptRestored: int(u.promptRestored.Load()), // first, for it counts in PromptDone too
 			PromptDone:     int(u.promptDone.Load()), PromptTokens: int(u.promptTokens.Load()),
 			CompletionTokens: int(u.completionTokens.Load()),
+			RestoringSince:   u.since(u.restoringSince.Load()),
 			ReadingSince:     u.since(u.readingSince.Load()),
 			WritingSince:     u.since(u.writingSince.Load()),
 			PerSecond:        u.pace.perSecond(), Verifies: int(u.verifies.Load()),

@@ -188,8 +188,9 @@ type Active struct {
 	PromptRestored   int  `json:"prompt_restored,omitzero"` // of PromptDone, from checkpoints
 	CompletionTokens int  `json:"completion_tokens"`
 
-	ReadingSince time.Time `json:"reading_since,omitzero"` // zero before the reading begins
-	WritingSince time.Time `json:"writing_since,omitzero"` // zero before the first token
+	RestoringSince time.Time `json:"restoring_since,omitzero"` // zero while the request is in a queue
+	ReadingSince   time.Time `json:"reading_since,omitzero"`   // zero before the reading begins
+	WritingSince   time.Time `json:"writing_since,omitzero"`   // zero before the first token
 
 	PerSecond float64 `json:"per_second"` // tokens, over the last seconds; 0 before the second token
 	Verifies  int     `json:"verifies"`   // rounds with drafts
@@ -197,9 +198,16 @@ type Active struct {
 	Accepted  int     `json:"accepted"`   // of Drafted, those that stood
 }
 
-// Waits reports whether the reading of the prompt has not begun: the request is in a queue, or its
-// model is being loaded.
-func (a Active) Waits() bool { return !a.Begun && a.PromptDone == 0 && a.CompletionTokens == 0 }
+// Waits reports whether the engine has not begun: the request is in a queue, or its model is being
+// loaded.
+func (a Active) Waits() bool {
+	return a.RestoringSince.IsZero() && !a.Begun && a.PromptDone == 0 && a.CompletionTokens == 0
+}
+
+// Restores reports whether what is kept of the prompt is being restored.
+func (a Active) Restores() bool {
+	return !a.RestoringSince.IsZero() && !a.Begun && a.PromptDone == 0 && a.CompletionTokens == 0
+}
 
 // Reading returns how many tokens of the prompt were read, and how many have to be in all. Restored
 // tokens do not count.

@@ -44,6 +44,8 @@ func doing(a control.Active, left time.Duration) string {
 		return "writing"
 	case a.Waits() || a.PromptTokens == 0:
 		return "waiting"
+	case a.Restores():
+		return "restoring"
 	case left > 0:
 		return fmt.Sprintf("reading %d %%, %s left", percent(a), roughly(left))
 	}

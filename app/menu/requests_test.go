@@ -57,7 +57,8 @@ func TestReadingBeginsAfterTheWait(t *testing.T) {
 	}{
 		{control.Active{}, "waiting", ""},
 		{control.Active{PromptTokens: 1000}, "waiting", ""},
-		{control.Active{PromptTokens: 1000, Begun: true}, "reading 0 %", "0 %"},
+		{control.Active{PromptTokens: 1000, RestoringSince: time.Now()}, "restoring", "0 %"},
+		{control.Active{PromptTokens: 1000, RestoringSince: time.Now(), Begun: true}, "reading 0 %", "0 %"},
 		{control.Active{PromptTokens: 1000, PromptDone: 600, PromptRestored: 600}, "reading 0 %", "0 %"},
 		{control.Active{PromptTokens: 1000, PromptDone: 900, PromptRestored: 600}, "reading 75 %", "75 %"},
 		{control.Active{PromptTokens: 1000, PromptDone: 1000, PromptRestored: 1000}, "reading 0 %", "0 %"},

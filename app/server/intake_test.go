@@ -347,8 +347,8 @@ func TestPromptProgressCountsSharedPromptOnce(t *testing.T) {
 	}
 }
 
-// TestReadingBeginsBeforeItsFirstTokens: a request waits until the reading of its prompt begins, and no
-// longer, even if nothing was restored.
+// TestReadingBeginsBeforeItsFirstTokens: a request waits until the engine begins to restore, and reads
+// after that, even if nothing was restored.
 func TestReadingBeginsBeforeItsFirstTokens(t *testing.T) {
 	fake := newFake()
 	var s *Server
@@ -356,8 +356,10 @@ func TestReadingBeginsBeforeItsFirstTokens(t *testing.T) {
 	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			waits = append(waits, s.api.Active()[0].Waits())
+			r.Begun()
+			waits = append(waits, s.api.Active()[0].Waits(), !s.api.Active()[0].Restores())
 			r.Restored(0)
-			waits = append(waits, s.api.Active()[0].Waits())
+			waits = append(waits, s.api.Active()[0].Waits(), s.api.Active()[0].Restores())
 			yield(engine.Token{ID: 'a', Text: "a", Finish: engine.FinishStop}, nil)
 		}
 	}
@@ -366,7 +368,7 @@ func TestReadingBeginsBeforeItsFirstTokens(t *testing.T) {
 		`{"model":"tandem","prompt":"abc"}`); w.Code != 200 {
 		t.Fatal(w.Code, w.Body)
 	}
-	if !slices.Equal(waits, []bool{true, false}) {
+	if !slices.Equal(waits, []bool{true, false, false, false, false}) {
 		t.Errorf("it waits: %t", waits)
 	}
 }

@@ -178,6 +178,9 @@ func awaited(s control.State) func(*progressBar) {
 				b.draw("waiting to read " + control.Plural(a.PromptTokens, "token"))
 			}
 		}
+		if a.Restores() {
+			return func(b *progressBar) { b.draw("restoring the prompt") }
+		}
 		return func(b *progressBar) {
 			done, all := a.Reading()
 			b.draw(fmt.Sprintf("reading the prompt %s %d of %d tokens",

@@ -33,6 +33,7 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 		{"prompt", true, control.State{Active: reading}, 5 * time.Second, "reading the prompt [=======                       ]  25% 2048 of 8192 tokens"},
 		{"prompt that is restored in part", true, control.State{Active: []control.Active{{PromptTokens: 8192, PromptDone: 6144, PromptRestored: 4096}}}, 5 * time.Second, "reading the prompt [===============               ]  50% 2048 of 4096 tokens"},
 		{"prompt that waits", true, control.State{Active: []control.Active{{PromptTokens: 8192}}}, 5 * time.Second, "waiting to read 8192 tokens"},
+		{"prompt that is restored", true, control.State{Active: []control.Active{{PromptTokens: 300, RestoringSince: time.Now()}}}, 5 * time.Second, "restoring the prompt"},
 		{"prompt whose first part is read", true, control.State{Active: []control.Active{{PromptTokens: 300, Begun: true}}}, 5 * time.Second, "0 of 300 tokens"},
 		{"answer", true, control.State{Active: reading[:1]}, 5 * time.Second, ""},
 		{"no terminal", false, control.State{Loading: loading}, 5 * time.Second, ""},

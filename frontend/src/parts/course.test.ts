@@ -15,11 +15,14 @@ test('a request waits, loads, reads or restores', () => {
   assert.equal(phase(request({ prompt_tokens: 0 }), loading), 'load')
   assert.equal(phase(own), 'queue', 'its reading has not begun')
   assert.equal(phase(request({ begun: true })), 'read', 'the first part of a long prompt takes a while')
-  assert.equal(phase(request({ begun: true, prompt_done: 60, prompt_restored: 60 })), 'restored')
+  assert.equal(phase(request({ begun: true, prompt_done: 60, prompt_restored: 60 })), 'read')
+  assert.equal(phase(request({ restoring_since: 'then' })), 'restored')
+  assert.equal(phase(request({ restoring_since: 'then', begun: true })), 'read')
   assert.equal(phase(request({ begun: true, prompt_done: 70, prompt_restored: 60 })), 'read')
   assert.equal(before(own, [other, own]), other)
   assert.equal(before(own, [request({ run_id: 6, model: 'other' }), own]), undefined, 'another model waits for nobody')
   assert.equal(before(request({ prompt_done: 1 }), [other]), undefined)
+  assert.equal(before(request({ restoring_since: 'then' }), [other]), undefined, 'its own checkpoint is read')
   assert.equal(before(request({ begun: true }), [other]), undefined, 'both are read')
 })
 
@@ -36,11 +39,12 @@ test('time counts for what a look sees', () => {
   course.look('load', 3500)
   course.look('restored', 3600)
   course.look('restored', 4600)
+  course.look('read', 4700)
   assert.deepEqual(course.look('written', 5600), [
     { phase: 'queue', ms: 500 },
     { phase: 'load', ms: 2000 },
-    { phase: 'restored', ms: 100 },
-    { phase: 'read', ms: 1000 },
-    { phase: 'written', ms: 1000 },
+    { phase: 'restored', ms: 1100 },
+    { phase: 'read', ms: 100 },
+    { phase: 'written', ms: 900 },
   ])
 })

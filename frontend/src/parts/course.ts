@@ -9,15 +9,18 @@ export const runOf = (active: Active[], run: number): Active | undefined =>
 // reads tells whether the reading of a request's prompt has begun.
 const reads = (of: Active): boolean => of.begun === true || of.prompt_done > 0
 
+// restores tells whether what is kept of a request's prompt is being restored.
+export const restores = (of: Active): boolean => of.restoring_since !== undefined && !reads(of)
+
 // before returns the request that another one waits for, if one does: the one that came just before it.
 export const before = (of: Active, active: Active[]): Active | undefined =>
-  reads(of) ? undefined : active.findLast((r) => r.run_id < of.run_id && r.model === of.model)
+  reads(of) || restores(of) ? undefined : active.findLast((r) => r.run_id < of.run_id && r.model === of.model)
 
 // phaseOf returns what a request does now, before its first word.
 export function phaseOf(of: Active | undefined, { loading }: Pick<State, 'loading'>): Part['phase'] {
   if (!of || of.prompt_tokens === 0) return loading ? 'load' : 'queue'
-  if (!reads(of)) return 'queue'
-  return (of.prompt_restored ?? 0) > 0 && of.prompt_done <= (of.prompt_restored ?? 0) ? 'restored' : 'read'
+  if (reads(of)) return 'read'
+  return restores(of) ? 'restored' : 'queue'
 }
 
 // A Course is what a request did until now. The time between two looks counts for what the later one
@@ -30,10 +33,9 @@ export class Course {
     this.#at = began
   }
 
-  // look adds what is seen now. Restoring is quick, so that later looks see the reading of the rest.
+  // look adds what is seen now.
   look(phase: Part['phase'], now: number): Part[] {
     const known = this.#parts.find((p) => p.phase === phase)
-    if (phase === 'restored' && known) return this.look('read', now)
     const ms = Math.max(0, now - this.#at)
     this.#at = now
     if (known) known.ms += ms

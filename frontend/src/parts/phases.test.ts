@@ -8,10 +8,10 @@ const flies = (run_id: number, of: Partial<Active> = {}): Active => ({ run_id, m
 
 test('an answer that is written has the times that the server tells', () => {
   const at = (ms: number): string => new Date(ms).toISOString()
-  const written = flies(1, { started_at: at(1000), reading_since: at(3000), writing_since: at(4500) })
-  const [read, wrote] = [{ phase: 'read', ms: 1500 }, { phase: 'written', ms: 500 }]
-  assert.deepEqual(writingOf(written, 5000, []), [{ phase: 'queue', ms: 2000 }, read, wrote])
-  assert.deepEqual(writingOf(written, 5000, [{ phase: 'load', ms: 1800 }]), [{ phase: 'queue', ms: 200 }, { phase: 'load', ms: 1800 }, read, wrote])
+  const written = flies(1, { started_at: at(1000), restoring_since: at(2900), reading_since: at(3000), writing_since: at(4500) })
+  const rest = [{ phase: 'restored', ms: 100 }, { phase: 'read', ms: 1500 }, { phase: 'written', ms: 500 }]
+  assert.deepEqual(writingOf(written, 5000, []), [{ phase: 'queue', ms: 1900 }, ...rest])
+  assert.deepEqual(writingOf(written, 5000, [{ phase: 'load', ms: 1800 }]), [{ phase: 'queue', ms: 100 }, { phase: 'load', ms: 1800 }, ...rest])
 })
 
 test('a prompt that is read has what was restored apart', () => {

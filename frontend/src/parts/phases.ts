@@ -43,12 +43,13 @@ export function readingOf(r: Active): Part[] {
   return took([{ phase: 'restored', ms: restored }, { phase: 'read', ms: r.prompt_done - restored }])
 }
 
-// writingOf returns the ribbon of an answer that is written. The server tells when it began to read and
-// to write. The page alone saw that the model was being loaded: seen is what it saw.
+// writingOf returns the ribbon of an answer that is written. The server tells when it began to
+// restore, to read and to write. The page alone saw that the model was being loaded: seen is what it saw.
 export function writingOf(r: Active, now: number, seen: Part[]): Part[] {
   const began = Date.parse(r.started_at)
   const writes = r.writing_since ? Date.parse(r.writing_since) : now
   const reads = r.reading_since ? Date.parse(r.reading_since) : writes
-  const loaded = Math.min(seen.find((p) => p.phase === 'load')?.ms ?? 0, reads - began)
-  return took([{ phase: 'queue', ms: reads - began - loaded }, { phase: 'load', ms: loaded }, { phase: 'read', ms: writes - reads }, { phase: 'written', ms: now - writes }])
+  const restores = r.restoring_since ? Date.parse(r.restoring_since) : reads
+  const loaded = Math.min(seen.find((p) => p.phase === 'load')?.ms ?? 0, restores - began)
+  return took([{ phase: 'queue', ms: restores - began - loaded }, { phase: 'load', ms: loaded }, { phase: 'restored', ms: reads - restores }, { phase: 'read', ms: writes - reads }, { phase: 'written', ms: now - writes }])
 }
