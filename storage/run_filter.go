@@ -91,10 +91,14 @@ const slowForClient = `id IN (
 const readAgain = `(parted <> '' AND prefill_ms - restore_ms >= 1000
 	AND prompt_tokens - cached_tokens >= 256 AND 2 * (prompt_tokens - cached_tokens) > prompt_tokens
 	AND coalesce(nullif(parted, '') ->> '$.new', 0) = 0
-	AND NOT EXISTS (SELECT 1 FROM runs k WHERE k.id = nullif(runs.parted, '') ->> '$.run' AND k.client <> runs.client))`
+	AND NOT EXISTS (SELECT 1 FROM runs k WHERE k.id = nullif(runs.parted, '') ->> '$.run' AND ` + programOfKept + ` <> ` + program + `))`
 
-// program is the name of a client without its version.
-const program = "substr(client, 1, instr(client, '/') - 1)"
+// program is the name of a run's client without its version, and programOfKept that of the run that
+// readAgain compares with. An agent that was brought up to date is still the same.
+const (
+	program       = "substr(runs.client, 1, instr(runs.client || '/', '/') - 1)"
+	programOfKept = "substr(k.client, 1, instr(k.client || '/', '/') - 1)"
+)
 
 // where is the condition on runs.
 func (f RunFilter) where() (string, []any) {

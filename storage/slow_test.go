@@ -26,6 +26,7 @@ func TestRunsThatReadAgainAreSlow(t *testing.T) {
 		{"it parts from an answer", func(r *Run) { r.Parted = json.RawMessage(`{"at":400,"answer":true}`) }, true},
 		{"a person said something new", func(r *Run) { r.Parted = json.RawMessage(`{"at":400,"new":true,"run":1}`) }, false},
 		{"it parts from another client's prompt", func(r *Run) { r.Client = "editor" }, false},
+		{"it parts from its prompt before an update", func(r *Run) { r.Client = "agent/2" }, true},
 		{"the other prompt has gone", func(r *Run) { r.Parted = json.RawMessage(`{"at":400,"run":900}`) }, true},
 		{"half of it was restored", func(r *Run) { r.CachedTokens = 1500 }, false},
 		{"most of it was read", func(r *Run) { r.CachedTokens = 1499 }, true},

@@ -109,18 +109,16 @@ func (c *Client) ModelSettings(ctx context.Context, id string) (ModelSettingsSta
 		"/app/model-settings?model="+url.QueryEscape(id), nil)
 }
 
-// SetDrafting turns all drafts of a model on or off, for requests that do not say. On adapts their
-// depth. Other settings of the model stay.
-func (c *Client) SetDrafting(ctx context.Context, id string, on bool) error {
+// SetDepth sets how many tokens each round drafts, for requests that do not say, and returns what was
+// set before. With 0 none are drafted, and nil adapts their number. Other settings of the model stay.
+func (c *Client) SetDepth(ctx context.Context, id string, depth *int) (before *int, err error) {
 	now, err := c.ModelSettings(ctx, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if now.Settings.Depth = nil; !on {
-		now.Settings.Depth = new(0)
-	}
+	before, now.Settings.Depth = now.Settings.Depth, depth
 	_, err = call[ModelSettingsState](ctx, c, http.MethodPost, "/app/model-settings", now.Settings)
-	return err
+	return before, err
 }
 
 // Found returns the models that lie in the folders that are searched, registered or not.

@@ -43,6 +43,8 @@ type app struct {
 	reads menu.Reading
 	later *time.Timer // draws the title that is held back; nil before the first
 
+	depths map[string]*int // of models whose drafts the menu turned off: what was set before
+
 	todayPause time.Duration // between two looks at the figures of today
 }
 
@@ -51,7 +53,7 @@ func newApp(o options, failure error) *app {
 	a := &app{
 		o: o, client: control.Dial(o.home), login: login, setLogin: setLogin,
 		window: window{program: o.window, home: o.home, log: o.log}, shown: new(menu.Menu),
-		todayPause: todayPause,
+		depths: map[string]*int{}, todayPause: todayPause,
 	}
 	if failure != nil {
 		a.view.Failure = failure.Error()
@@ -185,6 +187,23 @@ func (a *app) followToday(ctx context.Context, news <-chan struct{}) {
 	}
 }
 
+// setDrafting turns all drafts of a model off, or on again with the depth that was set before.
+func (a *app) setDrafting(ctx context.Context, id string, on bool) error {
+	depth := new(0)
+	if on {
+		a.mu.Lock()
+		depth = a.depths[id]
+		a.mu.Unlock()
+	}
+	before, err := a.client.SetDepth(ctx, id, depth)
+	if err == nil && !on {
+		a.mu.Lock()
+		a.depths[id] = before
+		a.mu.Unlock()
+	}
+	return err
+}
+
 // clicked carries out a row's action.
 func (a *app) clicked(s menu.Slot) {
 	a.mu.Lock()
@@ -201,7 +220,7 @@ func (a *app) clicked(s menu.Slot) {
 	case menu.UnloadModel:
 		_, err = a.client.Unload(ctx, row.About)
 	case menu.SetDrafting:
-		err = a.client.SetDrafting(ctx, row.About, !row.Checked)
+		err = a.setDrafting(ctx, row.About, !row.Checked)
 	case menu.SetPort:
 		port, _ := strconv.Atoi(row.About) // empty is 0
 		_, err = a.client.SetPort(ctx, port)

@@ -133,8 +133,9 @@ func TestClickSendsItsRequest(t *testing.T) {
 	}{
 		{"load", menu.Models, example(), asked{"POST /app/load", `{"model":"org/b"}`}},
 		{"unload", menu.Residents + menu.Unload, example(), asked{"POST /app/unload", `{"model":"org/a"}`}},
-		{"drafts off", menu.Residents + menu.DraftAhead, example(), asked{"POST /app/model-settings", `{"model":"org/a","depth":0,"keep_loaded":true}`}},
 		{"drafts on", menu.Residents + menu.DraftAhead, without, asked{"POST /app/model-settings", `{"model":"org/a","keep_loaded":true}`}},
+		{"drafts off", menu.Residents + menu.DraftAhead, example(), asked{"POST /app/model-settings", `{"model":"org/a","depth":0,"keep_loaded":true}`}},
+		{"drafts on again", menu.Residents + menu.DraftAhead, without, asked{"POST /app/model-settings", `{"model":"org/a","depth":4,"keep_loaded":true}`}},
 		{"stop one", menu.Requests + menu.StopRun, example(), asked{"POST /app/runs/7/cancel", "{}"}},
 		{"the port again", menu.TryPort, example(), asked{"POST /app/port", `{}`}},
 		{"another port", menu.UsePort, example(), asked{"POST /app/port", `{"port":8264}`}},
