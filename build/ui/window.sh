@@ -2,10 +2,11 @@
 
 window() { xdotool search --onlyvisible --name '^Tandem$'; }
 no_window() { ! window; }
-# painted: the window shows text, and not one plain colour.
+# painted: the window shows text, and not one plain colour. A picture of a window that goes meanwhile may
+# take forever.
 painted() {
   local id colours
-  id=$(window) && colours=$(import -window "$id" png:- | identify -format %k png:-) && [ "$colours" -gt 50 ]
+  id=$(window) && colours=$(timeout 5 import -window "$id" png:- | identify -format %k png:-) && [ "$colours" -gt 50 ]
 }
 # closed asks the window to close, as a person does, until there is none. It repeats
 # the key, because a busy window manager may miss one.
