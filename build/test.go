@@ -202,8 +202,8 @@ func (r *testReport) finish(e testEvent, key string) {
 	}
 }
 
-// printUnfinished prints what the tests of a package wrote that never ended. A crash or a signal ends
-// the process, and then no test has a last event.
+// printUnfinished prints what unfinished tests of a package wrote. A crash or a signal ends the process,
+// and tests that run then have no last event.
 func (r *testReport) printUnfinished(pkg string) {
 	for _, key := range slices.Sorted(maps.Keys(r.output)) {
 		if strings.HasPrefix(key, pkg+" ") {

@@ -47,10 +47,12 @@ func TestReportShowsFailures(t *testing.T) {
 	}
 }
 
-// TestReportShowsCrashes has the events of a process that a signal ended: its test has no last one.
+// TestReportShowsCrashes has the events of a process that a signal ended: its test has no last one. A
+// test of another package still runs.
 func TestReportShowsCrashes(t *testing.T) {
 	const events = `{"Action":"run","Package":"tandem/a","Test":"TestBad"}
 {"Action":"output","Package":"tandem/a","Test":"TestBad","Output":"signal: killed\n"}
+{"Action":"output","Package":"tandem/a/b","Test":"TestLong","Output":"still running\n"}
 {"Action":"output","Package":"tandem/a","Output":"FAIL\ttandem/a\t0.003s\n"}
 {"Action":"fail","Package":"tandem/a","Elapsed":1}
 `
@@ -60,7 +62,7 @@ func TestReportShowsCrashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.err(); err == nil || !strings.Contains(err.Error(), "tandem/a TestBad") ||
-		!strings.Contains(out.String(), "signal: killed") {
+		!strings.Contains(out.String(), "signal: killed") || strings.Contains(out.String(), "still") {
 		t.Errorf("error %v, printed %q", err, out.String())
 	}
 }

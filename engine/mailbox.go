@@ -13,10 +13,10 @@ type mailbox struct {
 	done   int // prompt tokens evaluated
 	total  int
 
-	begun    bool // the restoring of the prompt has begun
-	restored int  // prompt tokens that need not be evaluated; -1 until the reading begins
-	closed   bool
-	wake     chan struct{} // capacity 1
+	restoring bool // the request has left the queue
+	restored  int  // prompt tokens that need not be evaluated; -1 until the reading begins
+	closed    bool
+	wake      chan struct{} // capacity 1
 }
 
 func newMailbox() *mailbox { return &mailbox{restored: -1, wake: make(chan struct{}, 1)} }
@@ -35,7 +35,7 @@ func (m *mailbox) post(t Token) { m.update(func() { m.tokens = append(m.tokens, 
 
 func (m *mailbox) progress(done, total int) { m.update(func() { m.done, m.total = done, total }) }
 
-func (m *mailbox) begin() { m.update(func() { m.begun = true }) }
+func (m *mailbox) leaveQueue() { m.update(func() { m.restoring = true }) }
 
 func (m *mailbox) restore(tokens int) { m.update(func() { m.restored = tokens }) }
 
@@ -44,17 +44,17 @@ func (m *mailbox) close() { m.update(func() { m.closed = true }) }
 // each hands over tokens in order until the box is closed and empty, visit returns false, or ctx
 // ends. It reports whether everything was handed over. It tells the request how far its prompt is.
 func (m *mailbox) each(ctx context.Context, r *Request, visit func(Token) bool) (drained bool) {
-	told, restored, begun := 0, -1, false
+	told, restored, left := 0, -1, false
 	for {
 		m.mu.Lock()
 		tokens, done, total, closed := m.tokens, m.done, m.total, m.closed
-		begins, ready := m.begun && !begun, m.restored
+		leaves, ready := m.restoring && !left, m.restored
 		m.tokens = nil
 		m.mu.Unlock()
-		if begins {
-			begun = true
-			if r.Begun != nil {
-				r.Begun()
+		if leaves {
+			left = true
+			if r.Restoring != nil {
+				r.Restoring()
 			}
 		}
 		if r.Restored != nil && ready > restored {

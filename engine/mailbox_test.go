@@ -6,23 +6,27 @@ import (
 	"testing"
 )
 
-// The beginning is told once and first, and then the tokens that were restored, even none.
-func TestBeginningAndRestoredTokensAreToldOnceAndFirst(t *testing.T) {
+// The restoring is told once and first, and then the tokens that were restored, even none. Later news
+// does not tell them again.
+func TestRestoringAndRestoredTokensAreToldOnceAndFirst(t *testing.T) {
 	var told []string
 	r := Request{
-		Begun:    func() { told = append(told, "begun") },
-		Restored: func(n int) { told = append(told, fmt.Sprint("restored ", n)) },
-		Progress: func(done, total int) { told = append(told, fmt.Sprint(done, " of ", total)) },
+		Restoring: func() { told = append(told, "restoring") },
+		Restored:  func(n int) { told = append(told, fmt.Sprint("restored ", n)) },
+		Progress:  func(done, total int) { told = append(told, fmt.Sprint(done, " of ", total)) },
 	}
 	for _, n := range []int{3, 0} {
 		m := newMailbox()
-		m.begin()
+		m.leaveQueue()
 		m.restore(n)
 		m.progress(5, 10)
-		m.close()
+		m.post(Token{})
 		told = nil
-		if !m.each(t.Context(), &r, func(Token) bool { return true }) ||
-			!slices.Equal(told, []string{"begun", fmt.Sprint("restored ", n), "5 of 10"}) {
+		if !m.each(t.Context(), &r, func(Token) bool {
+			m.progress(6, 10)
+			m.close()
+			return true
+		}) || !slices.Equal(told, []string{"restoring", fmt.Sprint("restored ", n), "5 of 10", "6 of 10"}) {
 			t.Errorf("told %q", told)
 		}
 	}

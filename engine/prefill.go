@@ -26,7 +26,7 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 	if t.begun.IsZero() {
 		t.begun = time.Now()
 		t.stats.Queue = t.begun.Sub(t.arrived)
-		t.mail.begin()
+		t.mail.leaveQueue()
 	}
 	var scored []Token
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) (err error) {

@@ -100,9 +100,9 @@ type Request struct {
 	// far, on the goroutine that ranges over the result.
 	Progress func(done, total int)
 
-	// Begun, if set, is called once as the request leaves the queue and what is kept of its prompt is
-	// restored. It runs where Progress does, and before Restored.
-	Begun func()
+	// Restoring, if set, is called once as the request leaves the queue. Its checkpoint is restored
+	// after that. It runs where Progress does, and before Restored.
+	Restoring func()
 
 	// Restored, if set, is called once as the reading of the prompt begins, with the number of its
 	// tokens that were restored. It runs where Progress does, and before it.

@@ -3,7 +3,6 @@ package engine
 import (
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -228,22 +227,26 @@ func TestReadingIsToldBeforeItsFirstChunk(t *testing.T) {
 		Restored: func(tokens int) { begun <- tokens }})
 }
 
-// A request tells that it has begun before its checkpoint is restored, which may take seconds.
-func TestBeginningIsToldBeforeTheRestoring(t *testing.T) {
-	f := newFixture(t, enginetest.Cycle(8), Options{})
-	begun := make(chan bool, 1)
-	restores := sync.OnceFunc(func() {
+// A request tells that its restoring begins, which may take seconds, before that makes its caches.
+func TestRestoringIsToldBeforeItIsDone(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(8), Options{Checkpoints: 1 << 20})
+	told, watched := make(chan bool, 1), false
+	f.chain.Wrap = func(_ int, c cache.Attention) cache.Attention {
+		if watched {
+			return c
+		}
+		watched = true
 		select {
-		case <-begun:
+		case <-told:
 		case <-time.After(20 * time.Second):
 			t.Error("the caches are made, and nothing was told")
 		}
-	})
-	f.chain.Wrap = func(_ int, c cache.Attention) cache.Attention {
-		restores()
 		return c
 	}
-	f.run(t, Request{Prompt: make([]int32, 3), MaxTokens: new(1), Begun: func() { begun <- true }})
+	f.run(t, Request{Prompt: make([]int32, 3), MaxTokens: new(1), Restoring: func() { told <- true }})
+	if !watched {
+		t.Error("no caches were made")
+	}
 }
 
 func TestProgressRisesToTheWholePrompt(t *testing.T) {

@@ -66,7 +66,8 @@ func (f RunFilter) order() string {
 }
 
 // slow is the condition on runs that are slow: they took more than twice the median of their client,
-// or read again what their client had sent before. An agent whose prompts always part early has no
+// or read again what their program had sent before. A client has its version, because runs have an
+// index of clients. An agent whose prompts always part early has no
 // run that is slower than the others.
 const slow = "(" + slowForClient + " OR " + readAgain + ")"
 
@@ -86,7 +87,7 @@ const slowForClient = `id IN (
 		WHERE place = (count + 1) / 2) AS ms FROM clients c WHERE client IS NOT NULL)
 	SELECT r.id FROM medians m CROSS JOIN runs r WHERE r.client = m.client AND r.total_ms > 2 * m.ms)`
 
-// readAgain is true for a run whose prompt parts from an earlier one of its client, and that read
+// readAgain is true for a run whose prompt parts from an earlier one of its program, and that read
 // most of the prompt for at least a second. A run is not slow for what a person said newly.
 const readAgain = `(parted <> '' AND prefill_ms - restore_ms >= 1000
 	AND prompt_tokens - cached_tokens >= 256 AND 2 * (prompt_tokens - cached_tokens) > prompt_tokens

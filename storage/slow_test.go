@@ -12,7 +12,7 @@ import (
 // Runs that read their prompts again are slow, though all runs of their client are like them.
 func TestRunsThatReadAgainAreSlow(t *testing.T) {
 	db := mustOpen(t, "")
-	again := Run{Client: "agent", PromptTokens: 3000, CachedTokens: 400, RestoreMS: 500, PrefillMS: 7000,
+	again := Run{Client: "agent/1", PromptTokens: 3000, CachedTokens: 400, RestoreMS: 500, PrefillMS: 7000,
 		FirstTokenMS: 7000, TotalMS: 8000, FinishReason: "stop",
 		Parted: json.RawMessage(`{"at":400,"kept":"4","given":"5","answer":false,"run":1}`)}
 	var want []int64

@@ -299,7 +299,7 @@ func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice,
 			c.parted = c.partedFrom(context.WithoutCancel(ctx), rep.Model)
 		}
 	}
-	c.Req.Begun = run.begin
+	c.Req.Restoring = run.leaveQueue
 	c.Req.Restored = func(tokens int) {
 		n := c.Prompt.restore(tokens)
 		run.read(n)

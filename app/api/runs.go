@@ -55,7 +55,7 @@ type Run struct {
 	promptRestored   atomic.Int64 // of promptDone
 	promptTokens     atomic.Int64
 	reads            atomic.Bool  // the reading of the prompt has begun; set after what was restored
-	restoringSince   atomic.Int64 // nanoseconds since Start; 0 before the engine begins
+	restoringSince   atomic.Int64 // nanoseconds since Start; 0 in the queue
 	readingSince     atomic.Int64 // likewise, before the reading begins
 	writingSince     atomic.Int64 // likewise, before the first token
 	completionTokens atomic.Int64
@@ -175,8 +175,8 @@ func (u *Run) token(t engine.Token) {
 	}
 }
 
-// begin notes that the engine restores the prompt, or its first part.
-func (u *Run) begin() { u.restoringSince.CompareAndSwap(0, int64(time.Since(u.Start))) }
+// leaveQueue notes that the engine begins to restore the prompt, or the first of several.
+func (u *Run) leaveQueue() { u.restoringSince.CompareAndSwap(0, int64(time.Since(u.Start))) }
 
 // read notes that so many tokens more of the prompt are there.
 func (u *Run) read(tokens int64) {

@@ -109,14 +109,21 @@ func (c *Client) ModelSettings(ctx context.Context, id string) (ModelSettingsSta
 		"/app/model-settings?model="+url.QueryEscape(id), nil)
 }
 
-// SetDepth sets how many tokens each round drafts, for requests that do not say, and returns what was
-// set before. With 0 none are drafted, and nil adapts their number. Other settings of the model stay.
-func (c *Client) SetDepth(ctx context.Context, id string, depth *int) (before *int, err error) {
+// SetDrafting turns all drafts of a model on or off, for requests that do not say, and returns the
+// depth that was set before. On sets the given depth, and nil adapts it. A model that is on or off
+// already keeps its depth. Other settings of the model stay.
+func (c *Client) SetDrafting(ctx context.Context, id string, on bool, depth *int) (before *int, err error) {
 	now, err := c.ModelSettings(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	before, now.Settings.Depth = now.Settings.Depth, depth
+	before = now.Settings.Depth
+	if drafts := before == nil || *before > 0; drafts == on {
+		return before, nil
+	}
+	if now.Settings.Depth = depth; !on {
+		now.Settings.Depth = new(0)
+	}
 	_, err = call[ModelSettingsState](ctx, c, http.MethodPost, "/app/model-settings", now.Settings)
 	return before, err
 }

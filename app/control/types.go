@@ -188,7 +188,7 @@ type Active struct {
 	PromptRestored   int  `json:"prompt_restored,omitzero"` // of PromptDone, from checkpoints
 	CompletionTokens int  `json:"completion_tokens"`
 
-	RestoringSince time.Time `json:"restoring_since,omitzero"` // zero while the request is in a queue
+	RestoringSince time.Time `json:"restoring_since,omitzero"` // zero before the engine begins; readings of texts have none
 	ReadingSince   time.Time `json:"reading_since,omitzero"`   // zero before the reading begins
 	WritingSince   time.Time `json:"writing_since,omitzero"`   // zero before the first token
 
@@ -204,7 +204,7 @@ func (a Active) Waits() bool {
 	return a.RestoringSince.IsZero() && !a.Begun && a.PromptDone == 0 && a.CompletionTokens == 0
 }
 
-// Restores reports whether what is kept of the prompt is being restored.
+// Restores reports whether the prompt's checkpoint is being restored.
 func (a Active) Restores() bool {
 	return !a.RestoringSince.IsZero() && !a.Begun && a.PromptDone == 0 && a.CompletionTokens == 0
 }

@@ -59,7 +59,7 @@ func percent(a control.Active) int {
 }
 
 // beside returns the text beside the icon: the speed of all requests, or how far the oldest one that
-// does not wait is read, while none writes.
+// is read, while none writes.
 func beside(active []control.Active) string {
 	per := 0.0
 	for _, a := range active {
@@ -69,7 +69,7 @@ func beside(active []control.Active) string {
 		return fmt.Sprintf("%.0f t/s", per)
 	}
 	for _, a := range active {
-		if a.CompletionTokens == 0 && !a.Waits() && a.PromptTokens > 0 {
+		if a.CompletionTokens == 0 && !a.Waits() && !a.Restores() && a.PromptTokens > 0 {
 			return fmt.Sprintf("%d %%", percent(a))
 		}
 	}
@@ -80,7 +80,7 @@ func beside(active []control.Active) string {
 const leastReading = 500 * time.Millisecond
 
 // A Reading remembers by run id what was read of prompts when that was first seen. A request that
-// waits is not in it. The zero Reading is empty.
+// waits or restores is not in it. The zero Reading is empty.
 type Reading map[int64]firstLook
 
 type firstLook struct {
@@ -93,7 +93,7 @@ type firstLook struct {
 func (r *Reading) Left(now time.Time, active []control.Active) map[int64]time.Duration {
 	next, left := Reading{}, map[int64]time.Duration{}
 	for _, a := range active {
-		if a.CompletionTokens > 0 || a.Waits() || a.PromptTokens == 0 {
+		if a.CompletionTokens > 0 || a.Waits() || a.Restores() || a.PromptTokens == 0 {
 			continue
 		}
 		first, seen := (*r)[a.RunID]

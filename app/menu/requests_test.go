@@ -49,7 +49,7 @@ func TestRequestsSayWhatIsAnswered(t *testing.T) {
 	}
 }
 
-// A request waits until the reading of its prompt begins. Restored tokens do not count as read.
+// A request waits until its checkpoint is restored, and then its prompt is read. Restored tokens do not count as read.
 func TestReadingBeginsAfterTheWait(t *testing.T) {
 	for _, c := range []struct {
 		a             control.Active
@@ -57,7 +57,7 @@ func TestReadingBeginsAfterTheWait(t *testing.T) {
 	}{
 		{control.Active{}, "waiting", ""},
 		{control.Active{PromptTokens: 1000}, "waiting", ""},
-		{control.Active{PromptTokens: 1000, RestoringSince: time.Now()}, "restoring", "0 %"},
+		{control.Active{PromptTokens: 1000, RestoringSince: time.Now()}, "restoring", ""},
 		{control.Active{PromptTokens: 1000, RestoringSince: time.Now(), Begun: true}, "reading 0 %", "0 %"},
 		{control.Active{PromptTokens: 1000, PromptDone: 600, PromptRestored: 600}, "reading 0 %", "0 %"},
 		{control.Active{PromptTokens: 1000, PromptDone: 900, PromptRestored: 600}, "reading 75 %", "75 %"},
@@ -80,6 +80,7 @@ func TestTimeLeftFollowsFromTheSpeed(t *testing.T) {
 	start := time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)
 	var reading Reading
 	reading.Left(start.Add(-time.Minute), []control.Active{{RunID: 7, PromptTokens: 5000}}) // it waits
+	reading.Left(start.Add(-time.Second), []control.Active{{RunID: 7, PromptTokens: 5000, RestoringSince: start}})
 	for _, c := range []struct {
 		at   time.Duration
 		done int

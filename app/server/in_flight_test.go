@@ -10,13 +10,15 @@ import (
 	"tandem/engine"
 )
 
-// A run in flight says since when it reads and writes, and the activity counts it.
+// A run in flight says since when it restores, reads and writes, and the activity counts it.
 func TestRunInFlightSaysSinceWhenItReadsAndWrites(t *testing.T) {
 	fake := newFake()
 	var s *Server
-	var at []control.Active // when it waits, reads and writes
+	var at []control.Active // when it waits, restores, reads and writes
 	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
+			at = append(at, s.api.Active()[0])
+			r.Restoring()
 			at = append(at, s.api.Active()[0])
 			r.Progress(1, len(r.Prompt))
 			at = append(at, s.api.Active()[0])
@@ -33,7 +35,11 @@ func TestRunInFlightSaysSinceWhenItReadsAndWrites(t *testing.T) {
 	if w := postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"abc"}`); w.Code != 200 {
 		t.Fatal(w.Code, w.Body)
 	}
-	waits, reads, writes := at[0], at[1], at[2]
+	waits, restores, reads, writes := at[0], at[1], at[2], at[3]
+	if !waits.RestoringSince.IsZero() || restores.RestoringSince.Before(restores.StartedAt) ||
+		!restores.ReadingSince.IsZero() || reads.ReadingSince.Before(restores.RestoringSince) {
+		t.Errorf("it waits: %+v\nit restores: %+v\nit reads: %+v", waits, restores, reads)
+	}
 	if !waits.ReadingSince.IsZero() || !waits.WritingSince.IsZero() || !reads.WritingSince.IsZero() {
 		t.Errorf("it waits: %+v\nit reads: %+v", waits, reads)
 	}

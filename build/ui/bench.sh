@@ -38,11 +38,11 @@ ready=() shown=() raised=() again=()
 for round in $(seq $rounds); do
   TANDEM_HOME=$(mktemp -d)
   export TANDEM_HOME
+  answers=$(mktemp)
   began=$(now)
   "$MENUBAR" --program "$TANDEM" --window "$WINDOW" -- --addr 127.0.0.1:0 >/dev/null 2>&1 &
   menubar=$!
-  answers=$(mktemp)
-  (wait_for 60 'healthy' healthy && now >"$answers") & # beside the window, which does not wait for it
+  (wait_for 60 'healthy' healthy && now >"$answers") & # at the same time: the window does not wait for the server
   asking=$!
   wait_for 60 'window' window
   seen=$(($(now) - began))

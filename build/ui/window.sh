@@ -22,7 +22,7 @@ pid() { app state | sed 's/.*"pid":\([0-9]*\).*/\1/'; }
 
 fail() {
   echo "FAILED: $*" >&2
-  import -window root "$OUT/failed-$(basename "$0" .sh).png" || true
+  timeout 5 import -window root "$OUT/failed-$(basename "$0" .sh).png" || true
   exit 1
 }
 

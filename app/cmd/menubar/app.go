@@ -43,7 +43,7 @@ type app struct {
 	reads menu.Reading
 	later *time.Timer // draws the title that is held back; nil before the first
 
-	depths map[string]*int // of models whose drafts the menu turned off: what was set before
+	depths map[string]*int // what was set of models before the menu turned their drafts off; lost with the menu
 
 	todayPause time.Duration // between two looks at the figures of today
 }
@@ -189,19 +189,21 @@ func (a *app) followToday(ctx context.Context, news <-chan struct{}) {
 
 // setDrafting turns all drafts of a model off, or on again with the depth that was set before.
 func (a *app) setDrafting(ctx context.Context, id string, on bool) error {
-	depth := new(0)
+	a.mu.Lock()
+	depth := a.depths[id]
+	a.mu.Unlock()
+	before, err := a.client.SetDrafting(ctx, id, on, depth)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if on {
-		a.mu.Lock()
-		depth = a.depths[id]
-		a.mu.Unlock()
-	}
-	before, err := a.client.SetDepth(ctx, id, depth)
-	if err == nil && !on {
-		a.mu.Lock()
+		delete(a.depths, id)
+	} else if before == nil || *before > 0 { // a second click finds 0
 		a.depths[id] = before
-		a.mu.Unlock()
 	}
-	return err
+	return nil
 }
 
 // clicked carries out a row's action.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -133,9 +134,7 @@ func TestClickSendsItsRequest(t *testing.T) {
 	}{
 		{"load", menu.Models, example(), asked{"POST /app/load", `{"model":"org/b"}`}},
 		{"unload", menu.Residents + menu.Unload, example(), asked{"POST /app/unload", `{"model":"org/a"}`}},
-		{"drafts on", menu.Residents + menu.DraftAhead, without, asked{"POST /app/model-settings", `{"model":"org/a","keep_loaded":true}`}},
 		{"drafts off", menu.Residents + menu.DraftAhead, example(), asked{"POST /app/model-settings", `{"model":"org/a","depth":0,"keep_loaded":true}`}},
-		{"drafts on again", menu.Residents + menu.DraftAhead, without, asked{"POST /app/model-settings", `{"model":"org/a","depth":4,"keep_loaded":true}`}},
 		{"stop one", menu.Requests + menu.StopRun, example(), asked{"POST /app/runs/7/cancel", "{}"}},
 		{"the port again", menu.TryPort, example(), asked{"POST /app/port", `{}`}},
 		{"another port", menu.UsePort, example(), asked{"POST /app/port", `{"port":8264}`}},
@@ -155,6 +154,54 @@ func TestClickSendsItsRequest(t *testing.T) {
 			if got, ok := r.marked[c.slot]; !ok || got != r.row(c.slot).Checked {
 				t.Errorf("%s: the mark is %t, %t; the row %+v", c.name, got, ok, r.row(c.slot))
 			}
+		}
+	}
+}
+
+// Draft Ahead sets the depth again that it has turned off, and nothing where a person was faster.
+func TestDraftAheadKeepsTheDepth(t *testing.T) {
+	var set *int // the depth of the model
+	var posted int
+	a, _ := newTestApp(t, options{})
+	serve(t, a.o.home, func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodPost {
+			var s control.ModelSettings
+			if err := json.NewDecoder(req.Body).Decode(&s); err != nil || s.Model != "org/a" || !s.KeepLoaded {
+				t.Errorf("set %+v, %v", s, err)
+			}
+			set, posted = s.Depth, posted+1
+		}
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(control.ModelSettingsState{
+			Settings: control.ModelSettings{Model: "org/a", Depth: set, KeepLoaded: true}})
+	})
+	for _, c := range []struct {
+		name string
+		to   *int // what a person sets in the window; nil if nothing
+		on   bool
+		want *int
+		more int // posts
+	}{
+		{"on, and it was never off", nil, true, nil, 0},
+		{"off", new(4), false, new(0), 1},
+		{"a second click", nil, false, new(0), 0},
+		{"on again", nil, true, new(4), 1},
+		{"off once more", nil, false, new(0), 1},
+		{"on in the window", new(6), true, new(6), 0},
+		{"off in the window", new(0), true, nil, 1},
+	} {
+		if c.to != nil {
+			set = c.to
+		}
+		before := posted
+		a.change(func(v *menu.View) {
+			if v.State = example(); c.on {
+				v.State.InMemory[0].Drafting = control.DraftingOff
+			}
+		})
+		a.clicked(menu.Residents + menu.DraftAhead)
+		if posted-before != c.more || (set == nil) != (c.want == nil) || set != nil && *set != *c.want {
+			t.Errorf("%s: %d posts, and the depth is %v", c.name, posted-before, set)
 		}
 	}
 }

@@ -1001,7 +1001,7 @@ export interface Active {
   prompt_tokens: number
   prompt_restored?: number // of PromptDone, from checkpoints
   completion_tokens: number
-  restoring_since?: string // zero while the request is in a queue
+  restoring_since?: string // zero before the engine begins; readings of texts have none
   reading_since?: string // zero before the reading begins
   writing_since?: string // zero before the first token
   per_second: number // tokens, over the last seconds; 0 before the second token

@@ -13,7 +13,7 @@ test('a request waits, loads, reads or restores', () => {
   const phase = (of: Active | undefined, l: typeof loading | null = null): string => phaseOf(of, { loading: l })
   assert.equal(phase(undefined), 'queue')
   assert.equal(phase(request({ prompt_tokens: 0 }), loading), 'load')
-  assert.equal(phase(own), 'queue', 'its reading has not begun')
+  assert.equal(phase(own), 'queue', 'it is in the queue')
   assert.equal(phase(request({ begun: true })), 'read', 'the first part of a long prompt takes a while')
   assert.equal(phase(request({ begun: true, prompt_done: 60, prompt_restored: 60 })), 'read')
   assert.equal(phase(request({ restoring_since: 'then' })), 'restored')

@@ -9,7 +9,7 @@ export const runOf = (active: Active[], run: number): Active | undefined =>
 // reads tells whether the reading of a request's prompt has begun.
 const reads = (of: Active): boolean => of.begun === true || of.prompt_done > 0
 
-// restores tells whether what is kept of a request's prompt is being restored.
+// restores tells whether a request's checkpoint is being restored.
 export const restores = (of: Active): boolean => of.restoring_since !== undefined && !reads(of)
 
 // before returns the request that another one waits for, if one does: the one that came just before it.

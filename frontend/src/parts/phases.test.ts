@@ -8,10 +8,11 @@ const flies = (run_id: number, of: Partial<Active> = {}): Active => ({ run_id, m
 
 test('an answer that is written has the times that the server tells', () => {
   const at = (ms: number): string => new Date(ms).toISOString()
-  const written = flies(1, { started_at: at(1000), restoring_since: at(2900), reading_since: at(3000), writing_since: at(4500) })
+  const written = flies(1, { prompt_restored: 300, started_at: at(1000), restoring_since: at(2900), reading_since: at(3000), writing_since: at(4500) })
   const rest = [{ phase: 'restored', ms: 100 }, { phase: 'read', ms: 1500 }, { phase: 'written', ms: 500 }]
   assert.deepEqual(writingOf(written, 5000, []), [{ phase: 'queue', ms: 1900 }, ...rest])
   assert.deepEqual(writingOf(written, 5000, [{ phase: 'load', ms: 1800 }]), [{ phase: 'queue', ms: 100 }, { phase: 'load', ms: 1800 }, ...rest])
+  assert.deepEqual(writingOf({ ...written, prompt_restored: 0 }, 5000, []), [{ phase: 'queue', ms: 1900 }, { phase: 'read', ms: 1600 }, { phase: 'written', ms: 500 }])
 })
 
 test('a prompt that is read has what was restored apart', () => {

@@ -48,8 +48,9 @@ export function readingOf(r: Active): Part[] {
 export function writingOf(r: Active, now: number, seen: Part[]): Part[] {
   const began = Date.parse(r.started_at)
   const writes = r.writing_since ? Date.parse(r.writing_since) : now
-  const reads = r.reading_since ? Date.parse(r.reading_since) : writes
-  const restores = r.restoring_since ? Date.parse(r.restoring_since) : reads
+  const begins = r.reading_since ? Date.parse(r.reading_since) : writes
+  const restores = r.restoring_since ? Date.parse(r.restoring_since) : begins
+  const reads = (r.prompt_restored ?? 0) > 0 ? begins : restores // the search for a checkpoint counts as reading
   const loaded = Math.min(seen.find((p) => p.phase === 'load')?.ms ?? 0, restores - began)
   return took([{ phase: 'queue', ms: restores - began - loaded }, { phase: 'load', ms: loaded }, { phase: 'restored', ms: reads - restores }, { phase: 'read', ms: writes - reads }, { phase: 'written', ms: now - writes }])
 }
