@@ -23,6 +23,7 @@ test('a newcomer asks for the capital of France, and learns that it is Paris', a
   await page.getByText('A small model is ready now. It has 135 million parameters, answers at once and is often wrong.').waitFor()
   await sound(page, 'welcome-starter', [500, 1280])
   await page.getByRole('button', { name: 'Try it now' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'hidden' }) // the page below it takes no text
   await page.getByText('135 million parameters. It answers at once, and is often wrong.').waitFor()
   await talk(page, 'What is the capital of France?')
   await page.locator('.chat .markdown').filter({ hasText: 'The capital of France is Paris.' }).waitFor()
