@@ -7,6 +7,17 @@ import (
 	"testing"
 )
 
+// reportOf returns what a report prints of events, and its error.
+func reportOf(t *testing.T, events string) (string, error) {
+	t.Helper()
+	var out strings.Builder
+	r := newTestReport(&out)
+	if err := r.read(strings.NewReader(events)); err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), r.err()
+}
+
 func TestReportRefusesSkips(t *testing.T) {
 	const events = `{"Action":"run","Package":"tandem/a","Test":"TestX"}
 {"Action":"output","Package":"tandem/a","Test":"TestX","Output":"    x_test.go:1: no MLX here\n"}
@@ -15,17 +26,13 @@ func TestReportRefusesSkips(t *testing.T) {
 {"Action":"pass","Package":"tandem/a","Elapsed":0.25}
 {"Action":"skip","Package":"tandem/b","Elapsed":0}
 `
-	var out strings.Builder
-	r := newTestReport(&out)
-	if err := r.read(strings.NewReader(events)); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.err(); err == nil || !strings.Contains(err.Error(), "tandem/a TestX") ||
+	printed, err := reportOf(t, events)
+	if err == nil || !strings.Contains(err.Error(), "tandem/a TestX") ||
 		strings.Contains(err.Error(), "tandem/b") {
 		t.Errorf("got %v", err)
 	}
-	if !strings.Contains(out.String(), "tandem/a (cached)") {
-		t.Errorf("printed %q", out.String())
+	if !strings.Contains(printed, "tandem/a (cached)") {
+		t.Errorf("printed %q", printed)
 	}
 }
 
@@ -36,14 +43,10 @@ func TestReportShowsFailures(t *testing.T) {
 {"Action":"fail","Package":"tandem/a","Test":"TestBad","Elapsed":0}
 {"Action":"fail","Package":"tandem/a","Elapsed":1}
 `
-	var out strings.Builder
-	r := newTestReport(&out)
-	if err := r.read(strings.NewReader(events)); err != nil {
-		t.Fatal(err)
-	}
-	if r.err() == nil || !strings.Contains(out.String(), "the reason") ||
-		strings.Contains(out.String(), "chatter") {
-		t.Errorf("error %v, printed %q", r.err(), out.String())
+	printed, err := reportOf(t, events)
+	if err == nil || !strings.Contains(printed, "the reason") ||
+		strings.Contains(printed, "chatter") {
+		t.Errorf("error %v, printed %q", err, printed)
 	}
 }
 
@@ -56,14 +59,10 @@ func TestReportShowsCrashes(t *testing.T) {
 {"Action":"output","Package":"tandem/a","Output":"FAIL\ttandem/a\t0.003s\n"}
 {"Action":"fail","Package":"tandem/a","Elapsed":1}
 `
-	var out strings.Builder
-	r := newTestReport(&out)
-	if err := r.read(strings.NewReader(events)); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.err(); err == nil || !strings.Contains(err.Error(), "tandem/a TestBad") ||
-		!strings.Contains(out.String(), "signal: killed") || strings.Contains(out.String(), "still") {
-		t.Errorf("error %v, printed %q", err, out.String())
+	printed, err := reportOf(t, events)
+	if err == nil || !strings.Contains(err.Error(), "tandem/a TestBad") ||
+		!strings.Contains(printed, "signal: killed") || strings.Contains(printed, "still") {
+		t.Errorf("error %v, printed %q", err, printed)
 	}
 }
 

@@ -201,13 +201,17 @@ type Active struct {
 // Waits reports whether the engine has not begun: the request is in a queue, or its model is being
 // loaded.
 func (a Active) Waits() bool {
-	return a.RestoringSince.IsZero() && !a.Begun && a.PromptDone == 0 && a.CompletionTokens == 0
+	return a.RestoringSince.IsZero() && a.unread()
 }
 
 // Restores reports whether the prompt's checkpoint is being restored.
-func (a Active) Restores() bool {
-	return !a.RestoringSince.IsZero() && !a.Begun && a.PromptDone == 0 && a.CompletionTokens == 0
-}
+func (a Active) Restores() bool { return !a.RestoringSince.IsZero() && a.unread() }
+
+// Reads reports whether the prompt is being read.
+func (a Active) Reads() bool { return a.PromptTokens > 0 && a.CompletionTokens == 0 && !a.unread() }
+
+// unread reports whether the reading of the prompt has not begun.
+func (a Active) unread() bool { return !a.Begun && a.PromptDone == 0 && a.CompletionTokens == 0 }
 
 // Reading returns how many tokens of the prompt were read, and how many have to be in all. Restored
 // tokens do not count.

@@ -69,7 +69,7 @@ func beside(active []control.Active) string {
 		return fmt.Sprintf("%.0f t/s", per)
 	}
 	for _, a := range active {
-		if a.CompletionTokens == 0 && !a.Waits() && !a.Restores() && a.PromptTokens > 0 {
+		if a.Reads() {
 			return fmt.Sprintf("%d %%", percent(a))
 		}
 	}
@@ -79,8 +79,8 @@ func beside(active []control.Active) string {
 // leastReading is how long a prompt has to be read until its speed tells something.
 const leastReading = 500 * time.Millisecond
 
-// A Reading remembers by run id what was read of prompts when that was first seen. A request that
-// waits or restores is not in it. The zero Reading is empty.
+// A Reading remembers by run id what was read of prompts when that was first seen. Only requests
+// that read are in it. The zero Reading is empty.
 type Reading map[int64]firstLook
 
 type firstLook struct {
@@ -93,7 +93,7 @@ type firstLook struct {
 func (r *Reading) Left(now time.Time, active []control.Active) map[int64]time.Duration {
 	next, left := Reading{}, map[int64]time.Duration{}
 	for _, a := range active {
-		if a.CompletionTokens > 0 || a.Waits() || a.Restores() || a.PromptTokens == 0 {
+		if !a.Reads() {
 			continue
 		}
 		first, seen := (*r)[a.RunID]

@@ -10,7 +10,7 @@ export const runOf = (active: Active[], run: number): Active | undefined =>
 const reads = (of: Active): boolean => of.begun === true || of.prompt_done > 0
 
 // restores tells whether a request's checkpoint is being restored.
-export const restores = (of: Active): boolean => of.restoring_since !== undefined && !reads(of)
+const restores = (of: Active): boolean => of.restoring_since !== undefined && !reads(of)
 
 // before returns the request that another one waits for, if one does: the one that came just before it.
 export const before = (of: Active, active: Active[]): Active | undefined =>
