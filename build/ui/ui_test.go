@@ -34,32 +34,46 @@ func TestEachFileOfBrowserTestsIsFound(t *testing.T) {
 	}
 }
 
-// TestInterfaceTooHeavyIsAnError expects that all files count, each gzipped.
+// TestInterfaceTooHeavyIsAnError expects that all files of a kind count together, plain and gzipped.
 func TestInterfaceTooHeavyIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	noise := make([]byte, mostInterface*3/5) // gzip makes noise no smaller
-	write := func(name string) {
+	write := func(name string, content []byte) {
 		t.Helper()
-		rand.Read(noise)
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), noise, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var out strings.Builder
-	write("index.html")
-	if err := weighInterface(&out, dir); err != nil || !strings.HasSuffix(out.String(), ": met\n") {
-		t.Errorf("%v, %q", err, out.String())
+	noise := func(n int) []byte { // gzip makes it no smaller
+		b := make([]byte, n)
+		rand.Read(b)
+		return b
 	}
-	out.Reset()
-	write("assets/index.js")
-	if err := weighInterface(&out, dir); err == nil ||
-		!strings.HasSuffix(out.String(), ": missed\n") {
-		t.Errorf("%v, %q", err, out.String())
+	expect := func(want string) {
+		t.Helper()
+		var out strings.Builder
+		err := weighInterface(&out, dir)
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			got = append(got, line[strings.LastIndex(line, " ")+1:len(line)-1])
+		}
+		if met := strings.Join(got, " "); met != want || (err == nil) != (want == "met met") {
+			t.Errorf("%s, %v, want %s", met, err, want)
+		}
 	}
-	if err := weighInterface(&out, filepath.Join(dir, "nothing")); err == nil {
-		t.Error("an interface that was not built gives no error")
-	}
+	script, style := bars[0], bars[1]
+	expect("") // an interface that was not built
+	write("index.html", noise(1_000_000))
+	write("assets/a.js", noise(script.packed*3/5))
+	write("assets/a.css", make([]byte, style.plain))
+	expect("met met")
+	write("assets/b.js", noise(script.packed*3/5))
+	expect("missed met")
+	write("assets/b.js", make([]byte, script.plain-script.packed*3/5+1))
+	expect("missed met")
+	write("assets/b.js", nil)
+	write("assets/a.css", make([]byte, style.plain+1))
+	expect("met missed")
 }

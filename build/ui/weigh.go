@@ -2,6 +2,7 @@ package ui
 
 import (
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -9,36 +10,53 @@ import (
 	"path/filepath"
 )
 
-// mostInterface is the most bytes that the interface may have, gzipped.
-const mostInterface = 250_000
-
-// weighInterface prints the gzipped size of the built interface below dir, in bytes. It returns an
-// error if the size is more than mostInterface.
-func weighInterface(w io.Writer, dir string) error {
-	n, err := weigh(dir)
-	if err != nil {
-		return err
-	}
-	if n > mostInterface {
-		fmt.Fprintf(w, "interface: %d bytes gzipped; %d at most: missed\n", n, mostInterface)
-		return fmt.Errorf("the interface weighs %d bytes gzipped; at most %d are allowed, so take something out",
-			n, mostInterface)
-	}
-	fmt.Fprintf(w, "interface: %d bytes gzipped; %d at most: met\n", n, mostInterface)
-	return nil
+// A bar is the most bytes that the files of one kind may have together.
+type bar struct {
+	kind          string // extension of their names
+	plain, packed int    // as they are, and gzipped
 }
 
-// weigh returns the bytes of the files below dir, each gzipped.
-func weigh(dir string) (int, error) {
+// The interface has these bars because the window waits for its script and its style before it shows
+// anything.
+var bars = []bar{
+	{kind: ".js", plain: 403_000, packed: 146_300},
+	{kind: ".css", plain: 28_000, packed: 7_000},
+}
+
+// weighInterface prints the size of the built interface below dir, in bytes. It returns an error if a
+// kind of file is above its bar.
+func weighInterface(w io.Writer, dir string) error {
+	var errs []error
+	for _, b := range bars {
+		plain, packed, err := weigh(dir, b.kind)
+		if err != nil {
+			return err
+		}
+		met := "met"
+		if plain > b.plain || packed > b.packed {
+			met = "missed"
+			errs = append(errs, fmt.Errorf("the %s files of the interface have %d bytes, %d gzipped; "+
+				"at most %d and %d are allowed, so take something out", b.kind, plain, packed, b.plain, b.packed))
+		}
+		fmt.Fprintf(w, "interface, %s: %d bytes, %d at most; gzipped %d, %d at most: %s\n",
+			b.kind, plain, b.plain, packed, b.packed, met)
+	}
+	return errors.Join(errs...)
+}
+
+// weigh returns the bytes of the files of a kind below dir, and the bytes after each is gzipped. It
+// returns an error if there is no such file.
+func weigh(dir, kind string) (plain, packed int, err error) {
 	var total countingWriter
-	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(name) != kind {
 			return err
 		}
 		content, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return err
 		}
+		plain += len(content)
 		z, err := gzip.NewWriterLevel(&total, gzip.BestCompression)
 		if err != nil {
 			return err
@@ -48,7 +66,10 @@ func weigh(dir string) (int, error) {
 		}
 		return z.Close()
 	})
-	return int(total), err
+	if err == nil && plain == 0 {
+		err = fmt.Errorf("%s has no %s file; build the interface with `go run ./build setup`", dir, kind)
+	}
+	return plain, int(total), err
 }
 
 // A countingWriter counts bytes.

@@ -175,7 +175,7 @@ test('there is little to read, and one list of models', async () => {
   atMost('entries of the sidebar', await page.getByRole('navigation', { name: 'Pages' }).getByRole('link').count(), 6, 11)
   await page.keyboard.press('Control+Shift+?')
   const sheet = page.getByRole('dialog', { name: 'Help', exact: true })
-  await sheet.waitFor()
+  await sheet.getByRole('heading', { name: 'Memory', exact: true }).waitFor() // of the guide's chapter
   const words = async (of) => (await of.innerText()).split(/\s+/).filter((w) => /\w/.test(w)).length
   atMost('words on Help', await words(sheet), 600, 3218) // the meanings of words are folded
   await page.keyboard.press('Escape')

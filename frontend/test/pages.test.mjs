@@ -41,11 +41,11 @@ before(async () => {
 })
 after(() => browser.close())
 
-// help opens the sheet.
+// help opens the sheet, and waits for its chapter of the guide.
 async function help(page) {
   await page.getByRole('link', { name: 'Help', exact: true }).click()
   const sheet = page.getByRole('dialog', { name: 'Help', exact: true })
-  await sheet.getByRole('heading', { name: 'In short' }).waitFor()
+  await sheet.getByRole('heading', { name: 'Memory', exact: true }).waitFor()
   return sheet
 }
 
@@ -64,6 +64,16 @@ test('Help shows the keys, and the guide in short', async () => {
   await page.getByRole('dialog', { name: 'Welcome to Tandem' }).waitFor()
   await sheet.waitFor({ state: 'detached' })
   assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('Help says so if its chapter of the guide cannot be read', async () => {
+  const { context, page } = await open(browser)
+  await page.route('**/in-short.html', (route) => route.abort())
+  await page.getByRole('link', { name: 'Help', exact: true }).click()
+  const sheet = page.getByRole('dialog', { name: 'Help', exact: true })
+  await sheet.getByRole('alert').getByText('Tandem does not answer.').waitFor()
+  await sheet.getByRole('link', { name: 'first steps' }).waitFor()
   await context.close()
 })
 

@@ -12,7 +12,7 @@ test('a chapter ends where the next one begins', () => {
 })
 
 test('the chapter that Help shows is short, and has no links to files that a window lacks', () => {
-  const text = chapter(readFileSync(new URL('../../../app/README.md', import.meta.url), 'utf8'), 'In short')
+  const text = chapter(readFileSync(new URL('../../app/README.md', import.meta.url), 'utf8'), 'In short')
   const words = text.split(/\s+/).length
   assert.ok(words > 200 && words <= 600, `${words} words`)
   assert.doesNotMatch(text, /\]\(/)
