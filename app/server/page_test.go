@@ -166,11 +166,12 @@ func TestPagesReplaceBuiltInPage(t *testing.T) {
 		"index.html":       {Data: []byte("<title>built</title>")},
 		"assets/app.js":    {Data: []byte("1")},
 		"assets/x/app.css": {Data: []byte("2")},
+		"assets/part.html": {Data: []byte("<p>part</p>")},
 		"hidden.txt":       {Data: []byte("3")},
 	}
 	s := New(newFake().services(), Options{Pages: built})
 	for path, want := range map[string]string{"/": "<title>built</title>", "/assets/app.js": "1",
-		"/assets/x/app.css": "2"} {
+		"/assets/x/app.css": "2", "/assets/part.html": "<p>part</p>"} {
 		if w := getFrom(s, http.MethodGet, path); w.Code != 200 || w.Body.String() != want ||
 			w.Header().Get("Content-Security-Policy") != pagePolicy {
 			t.Errorf("%s: %d %q %v", path, w.Code, w.Body, w.Header())

@@ -59,21 +59,24 @@ func TestInterfaceTooHeavyIsAnError(t *testing.T) {
 		for line := range strings.Lines(out.String()) {
 			got = append(got, line[strings.LastIndex(line, " ")+1:len(line)-1])
 		}
-		if met := strings.Join(got, " "); met != want || (err == nil) != (want == "met met") {
+		if met := strings.Join(got, " "); met != want || (err == nil) != (want == "met met met") {
 			t.Errorf("%s, %v, want %s", met, err, want)
 		}
 	}
 	script, style := bars[0], bars[1]
 	expect("") // an interface that was not built
-	write("index.html", noise(1_000_000))
+	write("index.html", []byte("<title>Tandem</title>"))
 	write("assets/a.js", noise(script.packed*3/5))
 	write("assets/a.css", make([]byte, style.plain))
-	expect("met met")
+	expect("met met met")
 	write("assets/b.js", noise(script.packed*3/5))
-	expect("missed met")
+	expect("missed met missed")
 	write("assets/b.js", make([]byte, script.plain-script.packed*3/5+1))
-	expect("missed met")
+	expect("missed met met")
 	write("assets/b.js", nil)
 	write("assets/a.css", make([]byte, style.plain+1))
-	expect("met missed")
+	expect("met missed met")
+	write("assets/a.css", make([]byte, style.plain))
+	write("index.html", make([]byte, bars[2].plain))
+	expect("met met missed")
 }

@@ -6,7 +6,7 @@ import type { Plugin } from 'vite'
 
 import { chapter } from './chapter.ts'
 
-// The guide for users. Help shows its first chapter, so the window and the file cannot differ.
+// Help shows the first chapter of the guide for users, so the window and the file cannot differ.
 const guide = fileURLToPath(new URL('../../app/README.md', import.meta.url))
 const file = 'assets/in-short.html'
 

@@ -8,6 +8,8 @@ const shortened: { what: string; html: string; want: string }[] = [
   { what: 'end tags that the next tag stands for', html: '<tr><td><!></td><td>a</td></tr>', want: '<tr><td><!><td>a' },
   { what: 'a space between elements is text, and stays with its tags', html: '<li> </li> <li> </li><!>', want: '<li> </li> <li> </li><!>' },
   { what: 'an end tag before text', html: '<p>a</p>b<!>', want: '<p>a</p>b<!>' },
+  { what: 'an end tag before what would become a part of its element', html: '<div><p>a</p><select></select></div><dl><dd>b</dd><div></div></dl><ul><li>c</li><p>d</p><p-x>e</p-x></ul><!>', want: '<div><p>a</p><select></select></div><dl><dd>b</dd><div></div></dl><ul><li>c</li><p>d</p><p-x>e</p-x></ul><!>' },
+  { what: 'a slash and a sign within a value', html: '<a title="a/>b" id="c">d</a><!>', want: '<a title="a/>b" id=c>d</a><!>' },
   { what: 'an end tag before an element within a line', html: '<p>a</p><span>b</span><!>', want: '<p>a</p><span>b</span><!>' },
   { what: 'quotes', html: '<p class="bad" id="x"> </p><!>', want: '<p class=bad id=x> </p><!>' },
   { what: 'quotes around a space, a slash, nothing, or an expression', html: '<a class="a b" href="/x" title="" id="${id}"> </a><!>', want: '<a class="a b" href="/x" title="" id="${id}"> </a><!>' },

@@ -1,19 +1,26 @@
 import type { Plugin } from 'vite'
 
 const ends = /(?:<\/[\w-]+>)+$/
-const optional = /<\/(?:p|li|d[dt]|t[dhr]|option)>(?=<\/?(?:p|li|d[dlt]|t[dhr]|option|[ou]l|div|table|thead|tbody|select)\b)/g
+const implied = [
+  /<\/p>(?=<p[ >]|<\/(?:div|li|d[dt]|t[dh])>)/g,
+  /<\/li>(?=<li[ >]|<\/[ou]l>)/g,
+  /<\/d[dt]>(?=<d[dt][ >]|<\/(?:div|dl)>)/g,
+  /<\/t[dh]>(?=<t[dh][ >]|<\/tr>)/g,
+  /<\/tr>(?=<tr[ >]|<\/t(?:head|body)>)/g,
+  /<\/option>(?=<option[ >]|<\/select>)/g,
+]
+const tag = /<[a-z](?:"[^"]*"|[^"<>])*>/g
 const value = /="([^\s"'`=<>/$\\]+)"/g
 
 // shorten returns the same HTML in fewer bytes. It leaves out end tags that the parser adds by itself,
 // and quotes that a value does not need.
 export const shorten = (html: string): string =>
-  html
-    .replace(ends, '')
-    .replace(optional, '')
-    .replace(/<[a-z][^<>]*>/g, (tag) => tag.replace(value, '=$1').replace(/\/>$/, '>'))
+  implied
+    .reduce((rest, end) => rest.replace(end, ''), html.replace(ends, ''))
+    .replace(tag, (whole) => whole.replace(value, '=$1').replace(/^(<(?:br|hr|img|input)\b.*)\/>$/s, '$1>'))
 
-// share returns a script in which equal templates are one, and each event is delegated once. A template
-// is only ever cloned, and a second delegation of an event does nothing.
+// share returns a script in which equal templates are one, because a template is only ever cloned. Each
+// event is delegated once, because a second time has no effect.
 export function share(code: string): string {
   const names = new Map<string, string>()
   const events = new Set<string>()
@@ -31,8 +38,8 @@ export function share(code: string): string {
     })
 }
 
-// leanTemplates shortens what Svelte makes of the page's parts. The slots are those of an older Svelte,
-// and no part has one.
+// leanTemplates shortens the code of the page's parts. It leaves out their slots, which only an older
+// Svelte uses.
 export const leanTemplates: Plugin = {
   name: 'lean-templates',
   enforce: 'post',

@@ -327,7 +327,7 @@ test('an answer cannot run code or load files', async () => {
   const said = [
     '# Title', '<img src="https://example.com/x.png" onerror="alert(1)">', '<script>alert(2)</script>', '[bad](javascript:alert(3)) and [good](https://example.com/)',
     '![alt](https://example.com/y.png)', '<div class="broken" style="position:fixed">over</div><input value="key"><form action="/x"><button>Go</button></form>',
-    'x'.repeat(3000), '| a | b |\n| --- | --- |\n| ' + 'wide '.repeat(80) + '| ' + 'y'.repeat(400) + ' |', '```go\nfunc f() { ' + 'z'.repeat(400) + ' }\n```', '- item\n  ```sh\n  make\n  ```', '- [x] done',
+    '<svg><a href="javascript:alert(4)">drawn</a><style>*{color:red}</style></svg><math><mtext><img src="x" onerror="alert(5)"></mtext></math>', 'x'.repeat(3000), '| a | b |\n| --- | --- |\n| ' + 'wide '.repeat(80) + '| ' + 'y'.repeat(400) + ' |', '```go\nfunc f() { ' + 'z'.repeat(400) + ' }\n```', '- item\n  ```sh\n  make\n  ```', '- [x] done',
   ].join('\n\n')
   const requested = []
   page.on('request', (r) => requested.push(r.url()))
@@ -344,7 +344,7 @@ test('an answer cannot run code or load files', async () => {
   await talk(page, 'Be bad.')
   const answer = page.locator('.chat .markdown')
   await answer.getByRole('heading', { name: 'Title' }).waitFor()
-  assert.equal(await answer.locator('img, script, form, style, [onerror], [style], .broken').count(), 0)
+  assert.equal(await answer.locator('img, script, form, style, svg, math, mtext, [onerror], [style], .broken').count(), 0)
   assert.deepEqual(await answer.locator('a').evaluateAll((list) => list.map((a) => [a.textContent, a.getAttribute('href'), a.target, a.rel])), [
     ['bad', null, '_blank', 'noopener noreferrer'],
     ['good', 'https://example.com/', '_blank', 'noopener noreferrer'],

@@ -5,7 +5,7 @@ import type { Block } from './blocks.ts'
 
 // allowed lists the HTML that the text of a model may become. It has no images: a remote image
 // would tell its server that a person reads the answer. It has no data attributes: keys and the menu
-// find the page's own parts by these.
+// find the page's own parts by these. It has nothing of SVG or MathML; see plugins/libraries.ts.
 const allowed = {
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
@@ -56,7 +56,8 @@ purify.addHook('afterSanitizeAttributes', (node) => {
   }
 })
 
-const html = (tokens: Token[]): string => purify.sanitize(Parser.parse(tokens, { renderer }), allowed)
+// clean returns HTML with only what is allowed.
+export const clean = (html: string): string => purify.sanitize(html, allowed)
 
 // block renders a block of Markdown. Code stays as it is; everything else becomes clean HTML.
-export const block = (token: Token): Block => (token.type === 'code' ? { html: '', code: (token as Tokens.Code).text, language: languageOf((token as Tokens.Code).lang) } : { html: html([token]), code: null, language: '' })
+export const block = (token: Token): Block => (token.type === 'code' ? { html: '', code: (token as Tokens.Code).text, language: languageOf((token as Tokens.Code).lang) } : { html: clean(Parser.parse([token], { renderer })), code: null, language: '' })
