@@ -36,12 +36,35 @@ type Label struct {
 	Prompt int   // tokens before the answer
 }
 
-// A Parting says where a text parts from another one.
+// A Parting says where a text parts from a text of the trie: the one used last of all that begin alike.
 type Parting struct {
 	Kept  int32 // the next token in the text of the trie
 	Given int32 // the next token in this text
-	Kind  Kind  // of the text of the trie
-	Run   int64 // Label.Run of the text of the trie
+	Kind  Kind  // of the kept token
+	Run   int64 // Label.Run of the end of the text of the trie
+}
+
+// parting returns how a text that goes on with given parts from the texts through an edge's token i.
+func (n *node) parting(i int, given int32) *Parting {
+	return &Parting{Kept: n.tokens[i], Given: given, Kind: n.kind, Run: n.latest().run}
+}
+
+// latest returns the end of the whole text through a node that was used last.
+func (n *node) latest() *node {
+	for next := n.next(); next != nil; next = n.next() {
+		n = next
+	}
+	return n
+}
+
+// next returns the child that was used last, nil if there is none.
+func (n *node) next() (last *node) {
+	for _, child := range n.children {
+		if last == nil || child.used > last.used {
+			last = child
+		}
+	}
+	return last
 }
 
 // Begin looks for a text of at least one token and returns its path, which stands at the node that
@@ -53,10 +76,8 @@ func (t *Trie) Begin(tokens []int32, label Label) *Path {
 	for p.Matched < len(tokens) {
 		child := n.children[tokens[p.Matched]]
 		if child == nil {
-			for _, other := range n.children {
-				if p.Parted == nil || other.used > n.children[p.Parted.Kept].used {
-					p.Parted = &Parting{other.tokens[0], tokens[p.Matched], other.kind, other.run}
-				}
+			if other := n.next(); other != nil {
+				p.Parted = other.parting(0, tokens[p.Matched])
 			}
 			break
 		}
@@ -65,7 +86,7 @@ func (t *Trie) Begin(tokens []int32, label Label) *Path {
 		n = child
 		if count < len(child.tokens) {
 			if p.Matched < len(tokens) {
-				p.Parted = &Parting{child.tokens[count], tokens[p.Matched], child.kind, child.run}
+				p.Parted = child.parting(count, tokens[p.Matched])
 			}
 			break
 		}

@@ -32,6 +32,7 @@ type bench struct {
 	th    *mlx.Thread
 	fresh func() cache.Stack
 	trie  *Trie
+	run   int64 // of new sequences
 
 	// drafting gives new sequences a draft with a context.
 	drafting bool
@@ -44,7 +45,7 @@ func newBench(t *testing.T, fresh func() cache.Stack, budget int64) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t, th, fresh, New(fresh(), context1(), budget), true}
+	b := &bench{t: t, th: th, fresh: fresh, trie: New(fresh(), context1(), budget), drafting: true}
 	t.Cleanup(func() {
 		b.do(func(s *mlx.Scope) error { b.trie.Close(s); return nil })
 		if n := th.Memory().Active; n != 0 {
@@ -90,7 +91,7 @@ func (b *bench) begin(tokens []int32, offsets ...int) *sequence {
 	b.t.Helper()
 	q := &sequence{bench: b, tokens: slices.Clone(tokens)}
 	b.do(func(s *mlx.Scope) (err error) {
-		q.path = b.trie.Begin(tokens, Label{})
+		q.path = b.trie.Begin(tokens, Label{Run: b.run})
 		if q.stack, err = q.path.Restore(s, b.fresh); err != nil || !b.drafting {
 			return err
 		}

@@ -78,6 +78,37 @@ func TestPartingTextIsRestoredUpToThere(t *testing.T) {
 	})
 }
 
+// TestPartingNamesTheTextUsedLast begins texts that part from three others. Two of these begin alike.
+// The first run wrote what all three share, but the run used last is the one that a person remembers.
+func TestPartingNamesTheTextUsedLast(t *testing.T) {
+	each(t, func(t *testing.T, b *bench, exact bool) {
+		a := text(1, 60)
+		other := append(slices.Clone(a[:33]), text(2, 20)...)
+		kept := func(tokens []int32) {
+			b.run++
+			b.begin(tokens, len(tokens)).leave()
+		}
+		kept(a)           // run 1
+		kept(other)       // run 2
+		kept(text(3, 20)) // run 3
+		want := func(tokens []int32, token int32, run int64) {
+			t.Helper()
+			q := b.begin(tokens)
+			q.leave()
+			if p := q.path.Parted; p == nil || p.Kept != token || p.Run != run {
+				t.Errorf("parted is %+v, want token %d of run %d", p, token, run)
+			}
+		}
+		early := append(slices.Clone(a[:10]), 901)
+		want([]int32{900}, text(3, 20)[0], 3)
+		want(early, a[10], 2)
+		want(append(slices.Clone(a[:50]), 902), a[50], 1)
+		kept(append(slices.Clone(a), 7)) // run 4
+		want(early, a[10], 4)
+		want([]int32{900}, a[0], 4)
+	})
+}
+
 // TestTwoSequencesWriteOneText lets two sequences write the same text at the same time. Each then
 // goes on alone.
 func TestTwoSequencesWriteOneText(t *testing.T) {
