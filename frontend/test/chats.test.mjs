@@ -97,7 +97,10 @@ test('a chat with branches is kept, found, renamed and deleted', async () => {
   await page.getByRole('link', { name: 'Choose a model' }).waitFor()
   assert.equal(await page.getByLabel('Message', { exact: true }).count(), 0)
   await shot(page, 'chat-demo')
-  await page.getByRole('button', { name: 'Chat with the demo model anyway' }).click()
+  // The field comes later than its page, and takes the focus if nothing else has it.
+  await page.locator('#main').focus()
+  await page.getByRole('button', { name: 'Chat with the demo model anyway' }).evaluate((button) => button.click())
+  await page.waitForFunction(() => document.activeElement?.id === 'input')
   await options(page)
   await page.getByLabel('System prompt').fill('You write Go.')
   await page.getByLabel('Temperature').fill('0.5')
@@ -384,7 +387,11 @@ test('a search shows the words, and opens the chat at them', async () => {
   const row = page.locator('.chats li').filter({ hasText: 'A long one' })
   await row.locator('mark').getByText(word).waitFor()
   await sound(page, 'chats-searched', [760, 1280])
-  await row.getByRole('link').click()
+  // Enter opens the first one, and does not wait for the list.
+  await field.fill('')
+  await row.locator('mark').waitFor({ state: 'detached' })
+  await field.fill(word)
+  await field.press('Enter')
   await page.getByRole('search', { name: 'In the page' }).getByText('1 of 1').waitFor()
   assert.ok(await page.locator('.said').getByText('Where is it?').isVisible())
   const box = await page.evaluate(() => {
@@ -408,6 +415,10 @@ test('Chat and Complete lead back to what was shown there', async () => {
   const at = page.url()
   await page.getByRole('button', { name: 'Complete', exact: true }).click()
   await page.getByRole('heading', { name: 'New completion' }).waitFor()
+  // A chosen model leads on to the text.
+  await page.locator('[data-action="model"]').click()
+  await page.getByRole('group', { name: 'Models' }).locator('button[aria-pressed="true"]').click()
+  await page.waitForFunction(() => document.activeElement?.matches('[data-action="composer"]'))
   await page.getByRole('button', { name: 'Chat', exact: true }).click()
   await page.locator('.said').getByText('Stay here.').waitFor()
   assert.equal(page.url(), at)

@@ -37,11 +37,14 @@ test('a text file goes with a message, and stands there as a chip', async () => 
   await page.getByRole('button', { name: 'Take notes.md away' }).click()
   assert.equal(await chips.count(), 1)
   await sound(page, 'attached', [760, 1280])
+  await files.setInputFiles({ name: 'photo.png', mimeType: 'image/png', buffer: Buffer.from([0x89, 0x50, 0xff, 0]) })
+  await page.getByRole('alert').getByText('photo.png is not a text.').waitFor()
   const asked = page.waitForRequest('**/v1/chat/completions')
   await talk(page, 'What is in it?')
   const [{ content }] = (await asked).postDataJSON().messages
   assert.equal(content, 'worker.go:\n```\npackage worker\n```\n\nWhat is in it?')
   assert.equal(await chips.count(), 0)
+  assert.equal(await page.getByRole('alert').count(), 0, 'what was refused is of the message before')
   await page.locator('.chats').getByText('What is in it?').waitFor()
 
   // After a reload the chip is still there. The words can be edited, and the file goes again.

@@ -120,7 +120,9 @@ test('a request can be stopped', async () => {
   // The idle line says who came last, and the tiles stay.
   await page.locator('.idle').filter({ hasText: 'Last:' }).getByText(client.split('/')[0]).waitFor()
   await page.getByRole('region', { name: 'Speed' }).getByText(/median of today \d+/).waitFor()
-  await page.getByRole('region', { name: 'Latest runs' }).getByText('stopped').first().waitFor()
+  // A click anywhere in the row of a run opens it.
+  await page.getByRole('region', { name: 'Latest runs' }).getByText('stopped').first().click()
+  await page.getByRole('heading', { name: /^Run \d+/ }).waitFor()
   assert.deepEqual(problems, [])
   await context.close()
 })

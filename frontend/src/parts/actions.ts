@@ -1,3 +1,5 @@
+import { tick } from 'svelte'
+
 import type { Action } from './shortcuts.ts'
 
 const patience = 30 // frames that a page may take to appear
@@ -13,8 +15,9 @@ function part(id: Action): HTMLElement | undefined {
 export const able = (id: Action): boolean => part(id) !== undefined
 
 // reach presses the part that does an action, or puts the focus there if it is a field. It waits a
-// moment for a page that is about to appear.
+// moment for a page that is about to appear, because a part of the page before may go away.
 export async function reach(id: Action): Promise<void> {
+  await tick()
   let found = part(id)
   for (let i = 0; !found && i < patience; i++) {
     await new Promise((next) => requestAnimationFrame(next))

@@ -17,3 +17,8 @@ export function pieces(sentence: string): Piece[] {
   if (rest < sentence.length) out.push({ text: sentence.slice(rest) })
   return out
 }
+
+// openRun opens a run by a click anywhere in its row. A link in the row does so by itself.
+export function openRun(e: MouseEvent, id: number): void {
+  if (!(e.target instanceof Element && e.target.closest('a'))) location.hash = `#/runs/${id}`
+}
