@@ -18,6 +18,9 @@ export const count = (n: number, noun: string): string => `${number(n)} ${noun}$
 // number groups thousands.
 export const number = (n: number): string => Math.round(n).toLocaleString('en-US')
 
+// figure writes a number, or a dash where there is none yet.
+export const figure = (n: number): string => (n > 0 ? number(n) : '–')
+
 // duration writes milliseconds.
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`
