@@ -1,5 +1,6 @@
+import type { Facts } from './facts.ts'
 import type { Ask, Said } from './generate.ts'
-import type { Facts, Options, Usual } from './talk.svelte.ts'
+import type { Options, Usual } from './options.ts'
 import type { Message } from './types.ts'
 
 export const usualTokens = 1024 // the limit of an answer, if nothing else sets one

@@ -1,36 +1,11 @@
-import { attach, type Attached, type TextFile } from '../parts/attachments.ts'
+import { attach, type TextFile } from '../parts/attachments.ts'
 import { branch, latest, siblings } from '../parts/thread.ts'
-import type { Timings } from './answer.ts'
 import { askOf } from './ask.ts'
 import { Failure, get, post, remove, request, why } from './client.ts'
+import type { Facts } from './facts.ts'
 import { Generation, type Ask } from './generate.ts'
+import type { Options, Usual } from './options.ts'
 import type { Chat, Message, WholeChat } from './types.ts'
-
-// Options say how to sample. If an option is missing, the model's own value counts.
-export interface Options {
-  temperature?: number
-  top_p?: number
-  max_tokens?: number
-  effort?: string // of thinking
-  draft?: boolean // false = without drafts
-}
-
-// Usual holds the values that count where the options have none.
-export interface Usual extends Options {
-  stop?: string[] // completed code ends before these texts
-  again?: number // temperature of another answer to the same message; absent = the model's own
-}
-
-// Facts are the data kept with a message's text.
-export interface Facts {
-  files?: Attached[] // of a person's message, which begins with their texts
-  said?: number // where the person's own words begin after them
-  timings?: Timings
-  limit?: number // tokens that the request allowed
-  waited?: number // milliseconds until the first word
-  spans?: number[] // see Answer
-  thought?: string
-}
 
 const shownEvery = 100 // milliseconds between two looks at a growing answer
 const savedEvery = 2000 // milliseconds between two saves of a growing answer
