@@ -73,7 +73,7 @@
 // While the device computes step n, the host builds the graph of step n+1 on the unread
 // token of step n. Then it reads step n and dispatches step n+1, in this order. Dispatching
 // first would overlap more, but such a step finds the cache buffers in use and copies them
-// whole (LOG.md, 2026-11-21). The step in flight is a round of one row. Where a generation
+// whole (log/2026-11-21.md). The step in flight is a round of one row. Where a generation
 // ends with the token just read, the row after it is rolled back.
 //
 // # Speculative decoding

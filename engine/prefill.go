@@ -16,7 +16,7 @@ const scoreRows = 64
 
 // prefillSlack is what a chunk may hold beside the scores of one layer before MLX stops running
 // ahead. Beyond it each operation waits for the last one and gives memory back, which halves the
-// speed. Only prompts with scores that large meet it (LOG.md, 2026-11-21).
+// speed. Only prompts with scores that large meet it (log/2026-11-21.md).
 const prefillSlack = 256 << 20 // bytes
 
 // prefill evaluates the next chunk of a task's prompt. After the last chunk the first token is in

@@ -45,7 +45,7 @@ func newPlainStep(tasks []*task) *plainStep {
 // The graph of step n+1 is built while step n still runs, on its unread tokens. Then step
 // n is read, and step n+1 is dispatched at once. Dispatching before the read would overlap
 // a little more, but step n holds the cache buffers while it runs: each write of step n+1
-// would copy a whole cache (LOG.md, 2026-11-21). From here on the row of step n+1 is in the
+// would copy a whole cache (log/2026-11-21.md). From here on the row of step n+1 is in the
 // caches. A task that ends with token n rolls it back.
 //
 // Tasks under a grammar draw in a second graph, for what is allowed in step n+1 depends on

@@ -12,8 +12,8 @@ import (
 // fewer tokens than the trained drafter could guess. Asked for fewer still, it gives the first ones.
 //
 // To begin with the first tokens of a long match does not pay: the lookup alone proposes as many for
-// less. A network that was trained to go on from one token gains little from more (LOG.md,
-// 2026-11-26).
+// less. A network that was trained to go on from one token gains little from more
+// (engine/log, 2026-11-26).
 //
 // Its drafts are those of other drafters of the request. It keeps nothing of its own.
 type Continued struct {

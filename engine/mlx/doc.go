@@ -23,7 +23,7 @@
 // # Operations of our own on the CPU
 //
 // Four operations are not MLX's: on Linux, C++ adds them as primitives, for float32 on the CPU
-// (measured in engine/LOG.md):
+// (measured in engine/log):
 //
 //   - [Scope.TiledAttention]. MLX's own operations write and read all scores a dozen times.
 //   - [Scope.TiledMatMul]. OpenBLAS packs a whole matrix before it multiplies a few rows.

@@ -8,7 +8,7 @@
 // tojson is json.dumps. minijinja runs it. The Jinja engines written in Go lose the key order of tools, and
 // lack syntax that published templates use.
 //
-// The crate adds to minijinja only what a published template needs, and limits. engine/LOG.md
+// The crate adds to minijinja only what a published template needs, and limits. engine/log
 // measures this (2026-11-25): all published templates that were found render as in jinja2. Other
 // templates may meet a difference. The tables in parity_test.go list the known ones:
 //

@@ -177,7 +177,7 @@ func (h Heads) apart(s *mlx.Scope, q *mlx.Array, view cache.View, pos int) *mlx.
 
 // causalRows is how many queries of a prompt the CPU attends at a time in MLX's operations. These
 // compute the scores of all of them against every key, the half that lies in the future included.
-// Blocks leave out most of that half (measured in engine/LOG.md).
+// Blocks leave out most of that half (measured in engine/log/2026-11-21.md).
 const causalRows = 64
 
 // causal attends q (1, Q, n, D), the last n positions of k and v (1, KV, T, D): (1, Q, n, D).

@@ -75,7 +75,7 @@ func causalBias(s *mlx.Scope, n, t int) *mlx.Array {
 }
 
 // plainOnCPU reports whether x is float32 on the CPU. MLX's functions there take e and tanh number
-// by number, and powers of two three times as fast (measured in engine/LOG.md).
+// by number, and powers of two three times as fast (measured in engine/log/2026-11-21.md).
 func plainOnCPU(s *mlx.Scope, x *mlx.Array) bool {
 	return x.Dtype() == mlx.Float32 && !s.Thread().GPU()
 }

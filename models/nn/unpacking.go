@@ -7,7 +7,7 @@ import (
 )
 
 // Unpacking says what packed matrices become unpacked: float32 elements take their place. On the CPU
-// products with those are several times as fast (measured in engine/LOG.md).
+// products with those are several times as fast (measured in engine/log/2026-11-23.md).
 type Unpacking struct {
 	Elements int64 // of the matrices, unpacked
 	Packed   int64 // bytes of their integer tensors

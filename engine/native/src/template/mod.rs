@@ -4,7 +4,7 @@
 //! - text.rs prints values as Python does. tojson.rs is json.dumps. strftime.rs prints the time.
 //! - filters.rs and methods.rs replace what differs in a published template, or has no size limit.
 //!
-//! The entry of 2026-11-25 in engine/LOG.md measures which templates need which part.
+//! The entry of 2026-11-25 in engine/log measures which templates need which part.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
