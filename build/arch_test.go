@@ -43,7 +43,8 @@ var arrows = []struct {
 	{"app/connect", []string{"app/settings", "app/home", "app/control", "storage", "storage/disk"}},
 	// engine's codes only
 	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}},
-	{"app/bench", []string{"app/pool", "app/model", "app/home", "app/evidence", "app/control", "engine", "engine/*", "models"}},
+	{"app/bench", []string{"app/figures", "app/pool", "app/model", "app/home", "app/evidence", "app/control", "engine", "engine/*", "models"}},
+	{"app/figures", nil}, // tables and statistics: build's benches need them before MLX is there
 	{"app/bridge", nil}, // git and processes, without knowing what they measure
 	{"app/library", []string{"app/pool", "app/settings", "app/home", "app/control", "models", "models/hub", "models/ollama", "storage", "storage/disk"}},
 	// engine's codes and reasons only
@@ -89,13 +90,13 @@ var arrows = []struct {
 	{"storage", []string{"storage/disk"}},
 	{"storage/disk", nil}, // files and folders that others made
 	{"frontend", nil},
-	{"build", []string{"build/*"}},
+	{"build", []string{"build/*", "app/figures"}},
 	{"build/setup", nil}, // this machine: packages, MLX, the crate, the interface
 	{"build/program", []string{"build/setup"}},
 	{"build/typecheck", []string{"build/setup"}},
 	{"build/measure", nil}, // counts sources
 	{"build/fixtures", []string{"build/setup"}},
-	{"build/bench", []string{"build/setup"}},
+	{"build/bench", []string{"build/setup", "app/figures"}},
 	{"build/clients", []string{"build/setup", "build/program"}},
 	{"build/real", []string{"build/setup", "build/program"}},
 	{"build/ui", []string{"build/setup", "build/program"}},

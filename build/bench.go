@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tandem/app/figures"
 	"tandem/build/bench"
 	"tandem/build/program"
 	"tandem/build/setup"
@@ -16,7 +17,7 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("bench")
 	pairs := set.Uint("pairs", 0,
 		fmt.Sprintf("pairs of measurements, for plain, contexts, speculation and checkpoints; fewer than the default try a bench out (default %d)",
-			bench.MinPairs))
+			figures.MinPairs))
 	model := set.String("model", "",
 		"folder or GGUF file of the model, starter, retrieval, or one of "+
 			strings.Join(bench.RandomModels, ", ")+" for a random one (default: the pocket model)")

@@ -2,20 +2,17 @@ package bench
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"maps"
-	"math"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
+	"tandem/app/figures"
 	"tandem/app/model"
 	"tandem/engine"
 	"tandem/engine/mlx"
@@ -111,35 +108,27 @@ func (b Bench) takesFlag(name string) bool {
 
 // A bench is opened once. It is a measurer, a reporter or an [evaluator].
 type bench interface {
-	header() benchHeader
+	header() figures.Header
 	Close() error
 }
 
 // A measurer measures as often as it is asked, in turns with a rival.
 type measurer interface {
 	bench
-	measure(ctx context.Context) (map[string]float64, error)
+	measure(ctx context.Context) (figures.Metrics, error)
 }
 
 // A reporter compares in its own process, and hands over each table as soon as it is complete.
 type reporter interface {
 	bench
-	report(ctx context.Context, table func(benchTable) error) error
+	report(ctx context.Context, table func(figures.Table) error) error
 }
 
-// A benchHeader says what the measurements can be compared with.
-type benchHeader struct {
-	Side     string             `json:"side"`
-	DType    string             `json:"dtype"`
-	Threads  int                `json:"threads"`
-	BLAS     string             `json:"blas"`
-	Versions map[string]string  `json:"versions"`
-	Tokens   []int32            `json:"tokens,omitempty"` // first ids of the generation, to compare
-	Bars     map[string]float64 `json:"bars,omitempty"`   // metric to least ratio against the rival
-}
+// printed is a header, a measurement or a table, which writes itself for a person.
+type printed interface{ Print(io.Writer) error }
 
-func newBenchHeader() benchHeader {
-	return benchHeader{
+func newHeader() figures.Header {
+	return figures.Header{
 		Side: "tandem", Threads: mlx.Threads(), BLAS: mlx.BLAS(),
 		Versions: map[string]string{"mlx": mlx.Version(), "go": runtime.Version()},
 	}
@@ -152,15 +141,9 @@ func (b Bench) Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("bench %s: %w", b.Name, err)
 	}
 	defer run.Close()
-	print := func(v any) error {
-		line, err := json.Marshal(v)
-		if err == nil {
-			_, err = fmt.Fprintf(o.Out, "%s\n", line)
-		}
-		return err
-	}
-	if !o.JSON {
-		print = func(v any) error { return printPlainly(o.Out, v) }
+	print := func(v printed) error { return v.Print(o.Out) }
+	if o.JSON {
+		print = func(v printed) error { return json.NewEncoder(o.Out).Encode(v) }
 	}
 	if err := print(run.header()); err != nil {
 		return err
@@ -170,7 +153,7 @@ func (b Bench) Run(ctx context.Context, o Options) error {
 		if o.Wait {
 			return fmt.Errorf("bench %s compares by itself; leave out --wait", b.Name)
 		}
-		table := func(t benchTable) error { return print(t) }
+		table := func(t figures.Table) error { return print(t) }
 		switch run := run.(type) {
 		case reporter:
 			err = run.report(ctx, table)
@@ -184,53 +167,13 @@ func (b Bench) Run(ctx context.Context, o Options) error {
 	}
 	asked := bufio.NewScanner(o.In)
 	for !o.Wait || asked.Scan() {
-		figures, err := m.measure(ctx)
+		metrics, err := m.measure(ctx)
 		if err != nil {
 			return fmt.Errorf("bench %s: %w", b.Name, err)
 		}
-		if err := print(figures); err != nil || !o.Wait {
+		if err := print(metrics); err != nil || !o.Wait {
 			return err
 		}
 	}
 	return asked.Err()
-}
-
-// printPlainly writes a header or a measurement for a person.
-func printPlainly(w io.Writer, v any) error {
-	switch v := v.(type) {
-	case benchHeader:
-		_, err := fmt.Fprintf(w, "MLX %s, %s, %d threads, %s\n", v.Versions["mlx"],
-			cmp.Or(v.DType, "no model"), v.Threads, v.BLAS)
-		return err
-	case benchTable:
-		return v.print(w)
-	case map[string]float64:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			label, value := plainRow(name, v)
-			if label == "" {
-				continue
-			}
-			if _, err := fmt.Fprintf(w, "%-24s %10s\n", label, value); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// plainRow returns the label and the value of one metric, for a person. The label is empty if
-// another row says the same.
-func plainRow(name string, all map[string]float64) (label, value string) {
-	label, value = strings.ReplaceAll(name, "_", " "), sensible(all[name])
-	switch {
-	case name == "prefill_default_per_second":
-		return "prefill per second", value
-	case name == "prefill_chunk_512_per_second" && all[name] == all["prefill_default_per_second"]:
-		return "", ""
-	case strings.HasSuffix(name, "_bytes"):
-		return strings.TrimSuffix(label, " bytes"), sensible(all[name]/1e6) + " MB"
-	case strings.HasSuffix(name, "_percent"), strings.Contains(name, "_percent_"):
-		return label, strconv.FormatFloat(math.Round(10*all[name])/10+0, 'f', 1, 64) // no -0.0
-	}
-	return label, value
 }

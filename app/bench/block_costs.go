@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"tandem/app/figures"
 	"tandem/app/home"
 )
 
@@ -54,10 +55,10 @@ func (c *blockCosts) same(o *blockCosts) bool {
 }
 
 // table shows the costs. before holds those of the last time, and is nil if there are none.
-func (c *blockCosts) table(before *blockCosts) benchTable {
-	t := benchTable{
+func (c *blockCosts) table(before *blockCosts) figures.Table {
+	t := figures.Table{
 		Title: fmt.Sprintf("verify: %s, %s, context %d, on %s; a plain step takes %s ms",
-			c.Model, c.DType, c.Context, c.Machine, sensible(c.Step)),
+			c.Model, c.DType, c.Context, c.Machine, figures.Format(c.Step)),
 		Columns: []string{"rows", "verify ms", "/verify(1)", "/plain", "linears", "attention",
 			"head", "sampling", "rest", "at 0.8: sampling"},
 	}
@@ -80,7 +81,7 @@ func (c *blockCosts) table(before *blockCosts) benchTable {
 	if before != nil {
 		t.Columns = append(t.Columns, "/last time")
 		t.Notes = append(t.Notes, fmt.Sprintf("last time: %s, MLX %s, a plain step took %s ms",
-			before.Date.Format(time.DateTime), before.MLX, sensible(before.Step)))
+			before.Date.Format(time.DateTime), before.MLX, figures.Format(before.Step)))
 	}
 	for i, r := range c.Rows {
 		row := []any{r.Rows, r.Verify, r.Verify / c.Rows[0].Verify, r.Verify / c.Step, r.Linears,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/draft"
 )
@@ -18,8 +19,8 @@ import (
 // an answer. If a time alone is below that in a round, the difference is the price of alternating.
 // Everything is measured once more in turns, so that the figures add up on a busy machine.
 func (b *speculation) breakdown(ctx context.Context, s section,
-	done []*comparison) (*benchTable, error) {
-	t := &benchTable{
+	done []*comparison) (*figures.Table, error) {
+	t := &figures.Table{
 		Title: "where the time of a round with drafts goes, in ms: " + s.String(),
 		Columns: []string{
 			"drafter", "block", "rollback", "rule", "plain step", "round", "first 8", "longest",
@@ -67,7 +68,7 @@ func (b *speculation) breakdown(ctx context.Context, s section,
 			f.step, f.round, f.first, f.longest, f.host, f.inMLX, f.wait,
 		}
 		both := cmp.Or(p.draft+p.verify, p.draftAlone+p.verifyAlone) / f.step
-		t.Rows = append(t.Rows, append(row, nilIfZero(p.draft), nilIfZero(p.verify), p.draftAlone,
+		t.Rows = append(t.Rows, append(row, figures.OrDash(p.draft), figures.OrDash(p.verify), p.draftAlone,
 			p.verifyAlone, f.syncs, f.tokens, both, s.target()*both))
 	}
 	if t.Rows == nil {
@@ -118,8 +119,8 @@ func (b *speculation) probe(ctx context.Context, s section, c *comparison,
 		}
 		again.pairs = append(again.pairs, next)
 		if slow.timed {
-			p.draft += milliseconds(waited.stats.Draft)
-			p.verify += milliseconds(waited.stats.Verify)
+			p.draft += figures.Milliseconds(waited.stats.Draft)
+			p.verify += figures.Milliseconds(waited.stats.Verify)
 			rounds += waited.stats.Blocks.Count
 		}
 		for turn := range 4 {
@@ -139,6 +140,6 @@ func (b *speculation) probe(ctx context.Context, s section, c *comparison,
 	}
 	p.draft /= float64(max(rounds, 1))
 	p.verify /= float64(max(rounds, 1))
-	p.draftAlone, p.verifyAlone = middle(drafts), middle(verifies)
+	p.draftAlone, p.verifyAlone = figures.Median(drafts), figures.Median(verifies)
 	return again.figures(), p, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tandem/app/figures"
 	"tandem/engine"
 )
 
@@ -88,8 +89,8 @@ func (b *checkpointBench) requests(ctx context.Context, n int, budget int64) (ba
 
 // memory returns the table of what checkpoints take when there is more to keep than the budget
 // allows. The budget is the most that the first few requests took.
-func (b *checkpointBench) memory(ctx context.Context) (benchTable, error) {
-	t := benchTable{
+func (b *checkpointBench) memory(ctx context.Context) (figures.Table, error) {
+	t := figures.Table{
 		Title: "Memory of checkpoints, MB",
 		Columns: []string{"requests", "percent of prompts restored", "budget", "most kept",
 			"most held by MLX", "MLX before", "beyond that after closing",
@@ -114,8 +115,8 @@ func (b *checkpointBench) memory(ctx context.Context) (benchTable, error) {
 		b.wrong = append(b.wrong, fmt.Errorf("checkpoints took %d bytes, their budget is %d",
 			got.most, budget))
 	}
-	t.Rows = append(t.Rows, []any{b.mixed, whole(100 * float64(got.cached) / float64(got.prompt)),
-		megabytes(budget), megabytes(got.most),
-		megabytes(got.active), megabytes(before), megabytes(got.left), verdict})
+	t.Rows = append(t.Rows, []any{b.mixed, figures.Round(100 * float64(got.cached) / float64(got.prompt)),
+		figures.Megabytes(budget), figures.Megabytes(got.most),
+		figures.Megabytes(got.active), figures.Megabytes(before), figures.Megabytes(got.left), verdict})
 	return t, nil
 }

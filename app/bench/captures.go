@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"tandem/app/figures"
 	"tandem/engine"
 )
 
@@ -20,12 +21,12 @@ const captureDepth = 4
 
 // captureBar is the least speed of decoding with checkpoints, on disk too, as a ratio to decoding
 // without them.
-var captureBar = bar{0.97, 0}
+var captureBar = figures.Bar{Least: 0.97}
 
 // captures compares decoding with checkpoints to decoding without them. It does so without drafts
 // and with the first drafter.
-func (b *checkpointBench) captures(ctx context.Context) (benchTable, error) {
-	t := benchTable{
+func (b *checkpointBench) captures(ctx context.Context) (figures.Table, error) {
+	t := figures.Table{
 		Title: fmt.Sprintf("What captures cost an answer of %d tokens, with files", captureTokens),
 		Columns: []string{"drafter", "tokens/s off", "tokens/s on", "times as fast", "low", "high",
 			"end to end", "tokens/verify",
@@ -102,9 +103,9 @@ func (b *checkpointBench) capture(ctx context.Context, w way) (row []any, err er
 	if w.drafter != "" {
 		drafter = w.drafter
 	}
-	return []any{drafter, whole(middle(rates[0])), whole(middle(rates[1])), e.median, e.low, e.high,
-		c.whole().median, nilIfZero(c.figures().tokens),
+	return []any{drafter, figures.Round(figures.Median(rates[0])), figures.Round(figures.Median(rates[1])), e.Median, e.Low, e.High,
+		c.whole().Median, figures.OrDash(c.figures().tokens),
 		fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }),
 			len(c.pairs)),
-		len(files), e.n, e.prompts, c.verdict()}, nil
+		len(files), e.N, e.Prompts, c.verdict()}, nil
 }

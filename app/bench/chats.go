@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tandem/app/figures"
 	"tandem/models"
 )
 
@@ -20,10 +21,10 @@ const chatAnswer = 256
 
 // The bars for chats, of all drafters together.
 var (
-	chatCodeGreedyBar   = bar{1.4, 2.2}
-	chatCodeSampledBar  = bar{1.15, 1.6}
-	chatProseGreedyBar  = bar{1.25, 1.7}
-	chatProseSampledBar = bar{1.05, 1.3}
+	chatCodeGreedyBar   = figures.Bar{Least: 1.4, Aim: 2.2}
+	chatCodeSampledBar  = figures.Bar{Least: 1.15, Aim: 1.6}
+	chatProseGreedyBar  = figures.Bar{Least: 1.25, Aim: 1.7}
+	chatProseSampledBar = figures.Bar{Least: 1.05, Aim: 1.3}
 )
 
 // newChats encodes the questions with the model's template. It returns none for a model without
@@ -58,7 +59,7 @@ func (b *speculation) chatSections() []section {
 	var list []section
 	for _, one := range []struct {
 		*workload
-		greedy, sampled bar
+		greedy, sampled figures.Bar
 	}{
 		{b.texts.chatCode, chatCodeGreedyBar, chatCodeSampledBar},
 		{b.texts.chatProse, chatProseGreedyBar, chatProseSampledBar},

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"tandem/app/figures"
 	"tandem/app/home"
 	"tandem/app/pool"
 	"tandem/engine"
@@ -50,7 +51,7 @@ func openCheckpoints(ctx context.Context, o Options) (bench, error) {
 		return nil, err
 	}
 	c := &checkpointBench{
-		thread: t, bundle: b, pairs: minPairs, texts: flowTexts, mixed: mixedAmount,
+		thread: t, bundle: b, pairs: figures.MinPairs, texts: flowTexts, mixed: mixedAmount,
 		random: rand.New(rand.NewPCG(3, 4)), log: o.Err,
 	}
 	if c.loaded, err = loadBenchDrafters(ctx, b, o.Model, nil, models.Options{}); err == nil {
@@ -70,8 +71,8 @@ func openCheckpoints(ctx context.Context, o Options) (bench, error) {
 	return c, nil
 }
 
-func (b *checkpointBench) header() benchHeader {
-	h := newBenchHeader()
+func (b *checkpointBench) header() figures.Header {
+	h := newHeader()
 	h.DType = b.bundle.Model.Config().Dtype.String()
 	return h
 }
@@ -86,8 +87,8 @@ func (b *checkpointBench) Close() error {
 
 // report measures part by part. It returns an error if less of an answer is restored than its
 // checkpoints promise, or if they exceed their memory budget.
-func (b *checkpointBench) report(ctx context.Context, table func(benchTable) error) error {
-	for _, part := range []func(context.Context) (benchTable, error){b.flows, b.captures, b.restarts, b.memory} {
+func (b *checkpointBench) report(ctx context.Context, table func(figures.Table) error) error {
+	for _, part := range []func(context.Context) (figures.Table, error){b.flows, b.captures, b.restarts, b.memory} {
 		t, err := part(ctx)
 		if err != nil {
 			return err

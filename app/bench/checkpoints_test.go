@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/enginetest"
 )
@@ -22,13 +23,13 @@ func TestCheckpointBenchShowsWhatEachArmRestores(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := json.NewDecoder(&out)
-	var header benchHeader
+	var header figures.Header
 	if err := lines.Decode(&header); err != nil || header.DType == "" {
 		t.Errorf("header %+v, %v", header, err)
 	}
-	var tables []benchTable
+	var tables []figures.Table
 	for lines.More() {
-		var table benchTable
+		var table figures.Table
 		if err := lines.Decode(&table); err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +43,7 @@ func TestCheckpointBenchShowsWhatEachArmRestores(t *testing.T) {
 	if len(tables) != 4 {
 		t.Fatalf("%d tables, want 4", len(tables))
 	}
-	cell := func(table benchTable, row []any, column string) any {
+	cell := func(table figures.Table, row []any, column string) any {
 		i := slices.Index(table.Columns, column)
 		if i < 0 {
 			t.Fatalf("%s has no column %q", table.Title, column)

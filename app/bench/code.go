@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tandem/app/evidence"
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/draft"
 )
@@ -117,7 +118,7 @@ func (b *codeBench) Close() error {
 	return errors.Join(b.drafts.Close(), b.subject.Close())
 }
 
-func (b *codeBench) evaluate(ctx context.Context, table func(benchTable) error,
+func (b *codeBench) evaluate(ctx context.Context, table func(figures.Table) error,
 	report reporting) error {
 	if err := b.measure(ctx); err != nil {
 		return err
@@ -211,12 +212,12 @@ func (w *codeWay) rate() float64 {
 	if len(rates) == 0 {
 		return 0
 	}
-	return middle(rates)
+	return figures.Median(rates)
 }
 
 // table shows all ways beside each other.
-func (b *codeBench) table() benchTable {
-	t := benchTable{Title: fmt.Sprintf("code: %d Python tasks, %s", len(b.tasks), b.ends()),
+func (b *codeBench) table() figures.Table {
+	t := figures.Table{Title: fmt.Sprintf("code: %d Python tasks, %s", len(b.tasks), b.ends()),
 		Columns: []string{"way", "decode tokens/s", "times plain", "tokens/block", "blocks", "exact",
 			"tokens", "block s first 8", "block s max", "block s mean"},
 		Notes: []string{b.conditions(),
@@ -231,7 +232,7 @@ func (b *codeBench) table() benchTable {
 		for _, a := range w.answers {
 			tokens += len(a.ids)
 		}
-		row := []any{w.String(), nilIfZero(w.rate()), nil, nil, nil,
+		row := []any{w.String(), figures.OrDash(w.rate()), nil, nil, nil,
 			fmt.Sprintf("%d/%d", w.exact(plain), len(w.answers)), tokens, nil, nil, nil}
 		s := w.blocks()
 		if plain.rate() > 0 && (w == plain || s.Count > 0) {

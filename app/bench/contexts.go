@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"tandem/app/figures"
 )
 
 // benchContexts are the contexts of the contexts bench, in tokens. benchAfter tokens are decoded
@@ -22,7 +23,7 @@ func openContexts(ctx context.Context, o Options) (bench, error) {
 	return contexts{b.(*plain)}, nil
 }
 
-func (c contexts) header() benchHeader {
+func (c contexts) header() figures.Header {
 	h := c.plain.header()
 	h.Bars = map[string]float64{}
 	for _, n := range benchContexts {
@@ -35,8 +36,8 @@ func decodeAt(context int) string { return fmt.Sprintf("decode_at_%d_per_second"
 
 func prefillOf(context int) string { return fmt.Sprintf("prefill_of_%d_per_second", context) }
 
-func (c contexts) measure(ctx context.Context) (map[string]float64, error) {
-	metrics := map[string]float64{}
+func (c contexts) measure(ctx context.Context) (figures.Metrics, error) {
+	metrics := figures.Metrics{}
 	for _, n := range benchContexts {
 		_, stats, err := c.generate(ctx, n, benchAfter)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"tandem/app/figures"
 	"time"
 )
 
@@ -28,7 +29,7 @@ type endpointBench struct {
 // An endpointRow is one measurement, with a table of its own.
 type endpointRow struct {
 	name string // for --only
-	run  func(context.Context) (benchTable, error)
+	run  func(context.Context) (figures.Table, error)
 }
 
 func (b *endpointBench) rows() []endpointRow {
@@ -55,11 +56,11 @@ func openEndpoint(_ context.Context, o Options) (bench, error) {
 	return nil, fmt.Errorf("there is no row %q; there are %s", b.only, endpointRowNames)
 }
 
-func (b *endpointBench) header() benchHeader { return newBenchHeader() }
-func (b *endpointBench) Close() error        { return nil }
+func (b *endpointBench) header() figures.Header { return newHeader() }
+func (b *endpointBench) Close() error           { return nil }
 
 // report measures row by row. It returns the missed bars as an error, after the last row.
-func (b *endpointBench) report(ctx context.Context, table func(benchTable) error) error {
+func (b *endpointBench) report(ctx context.Context, table func(figures.Table) error) error {
 	for _, r := range b.rows() {
 		if !strings.Contains(r.name, b.only) {
 			continue
@@ -88,14 +89,14 @@ func (b *endpointBench) repeats(n, few int) int {
 }
 
 // judge returns the cell of a bar. It keeps an error if the bar is missed.
-func (b *endpointBench) judge(what string, m mark, v float64) string {
+func (b *endpointBench) judge(what string, m figures.Mark, v float64) string {
 	switch {
 	case b.quick:
 		return m.String() + ", measured too seldom"
-	case m.met(v):
+	case m.Met(v):
 		return m.String() + " met"
 	}
-	b.wrong = append(b.wrong, fmt.Errorf("%s is %s; the bar is %s", what, sensible(v), m))
+	b.wrong = append(b.wrong, fmt.Errorf("%s is %s; the bar is %s", what, figures.Format(v), m))
 	return m.String() + " missed"
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/figures"
 )
 
 // These rows need no other process. Each takes few measurements.
@@ -23,7 +24,7 @@ func TestEndpointBenchReportsWholeRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, line, _ := strings.Cut(out.String(), "\n")
-		var table benchTable
+		var table figures.Table
 		if err := json.Unmarshal([]byte(line), &table); err != nil {
 			t.Fatalf("%v in %q", err, line)
 		}
@@ -96,7 +97,7 @@ func TestGroupBenchSendsRequestsOfItsSizes(t *testing.T) {
 }
 
 // checkRows checks the number of rows and the number of cells in each.
-func checkRows(t *testing.T, table benchTable, rows int) {
+func checkRows(t *testing.T, table figures.Table, rows int) {
 	t.Helper()
 	if len(table.Rows) != rows {
 		t.Errorf("%s: %d rows, want %d", table.Title, len(table.Rows), rows)

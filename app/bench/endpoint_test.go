@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"tandem/app/figures"
 	"tandem/app/model"
 	"tandem/engine"
 	"tandem/engine/cache"
@@ -17,22 +18,22 @@ import (
 func TestMissedMarkIsAnErrorUnlessQuick(t *testing.T) {
 	b := &endpointBench{}
 	for _, c := range []struct {
-		mark
+		figures.Mark
 		v    float64
 		want string
 	}{
-		{atMost(2), 2, "at most 2 met"}, {atMost(2), 2.01, "at most 2 missed"},
-		{atMost(0), 0, "at most 0 met"}, {atMost(2), -7, "at most 2 met"},
-		{atLeast(0.9), 0.9, "at least 0.9 met"}, {atLeast(0.9), 0.89, "at least 0.9 missed"},
+		{figures.AtMost(2), 2, "at most 2 met"}, {figures.AtMost(2), 2.01, "at most 2 missed"},
+		{figures.AtMost(0), 0, "at most 0 met"}, {figures.AtMost(2), -7, "at most 2 met"},
+		{figures.AtLeast(0.9), 0.9, "at least 0.9 met"}, {figures.AtLeast(0.9), 0.89, "at least 0.9 missed"},
 	} {
 		b.wrong = nil
-		if got := b.judge("it", c.mark, c.v); got != c.want ||
+		if got := b.judge("it", c.Mark, c.v); got != c.want ||
 			(len(b.wrong) > 0) != strings.HasSuffix(c.want, "missed") {
-			t.Errorf("%v of %s: %q, %v", c.v, c.mark, got, b.wrong)
+			t.Errorf("%v of %s: %q, %v", c.v, c.Mark, got, b.wrong)
 		}
 	}
 	b = &endpointBench{quick: true}
-	if got := b.judge("it", atMost(2), 3); got != "at most 2, measured too seldom" ||
+	if got := b.judge("it", figures.AtMost(2), 3); got != "at most 2, measured too seldom" ||
 		b.wrong != nil {
 		t.Errorf("%q, %v", got, b.wrong)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tandem/app/evidence"
+	"tandem/app/figures"
 	"tandem/engine/enginetest"
 	"tandem/models"
 )
@@ -30,7 +31,7 @@ func loadSubject(t *testing.T, shape string, fields ...map[string]any) *subject 
 
 // evaluated runs an evaluation and returns its tables and its reports, all admitted.
 func evaluated(t *testing.T, run func(o Options) (bench, error),
-	o Options) (tables map[string]benchTable, reports []*evidence.Report, err error) {
+	o Options) (tables map[string]figures.Table, reports []*evidence.Report, err error) {
 	t.Helper()
 	var out, log bytes.Buffer
 	o.JSON, o.Out, o.Err, o.Quick = true, &out, &log, true
@@ -39,9 +40,9 @@ func evaluated(t *testing.T, run func(o Options) (bench, error),
 		return run(o)
 	}}
 	err = b.Run(t.Context(), o)
-	tables = map[string]benchTable{}
+	tables = map[string]figures.Table{}
 	for line := range strings.Lines(out.String()) {
-		var table benchTable
+		var table figures.Table
 		if json.Unmarshal([]byte(line), &table) == nil && table.Title != "" {
 			tables[table.Title] = table
 		}
@@ -64,7 +65,7 @@ func evaluated(t *testing.T, run func(o Options) (bench, error),
 }
 
 // startsWith returns the table whose title begins so.
-func startsWith(t *testing.T, tables map[string]benchTable, title string) benchTable {
+func startsWith(t *testing.T, tables map[string]figures.Table, title string) figures.Table {
 	t.Helper()
 	for name, table := range tables {
 		if strings.HasPrefix(name, title) {
@@ -72,11 +73,11 @@ func startsWith(t *testing.T, tables map[string]benchTable, title string) benchT
 		}
 	}
 	t.Fatalf("there is no table %q", title)
-	return benchTable{}
+	return figures.Table{}
 }
 
-// cell returns the value in the column of the row that begins so.
-func (b benchTable) cell(t *testing.T, row, column string) any {
+// cellOf returns the value in the column of the row that begins so.
+func cellOf(t *testing.T, b figures.Table, row, column string) any {
 	t.Helper()
 	i := slices.IndexFunc(b.Rows, func(r []any) bool { return r[0] == row })
 	j := slices.Index(b.Columns, column)

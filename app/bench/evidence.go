@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tandem/app/evidence"
+	"tandem/app/figures"
 	"tandem/app/home"
 )
 
@@ -14,7 +15,7 @@ import (
 // the gate derives each report, and withholds what it does not admit.
 type evaluator interface {
 	bench
-	evaluate(ctx context.Context, table func(benchTable) error, report reporting) error
+	evaluate(ctx context.Context, table func(figures.Table) error, report reporting) error
 }
 
 // A reporting function takes what was measured, under the title of its table.
@@ -27,7 +28,7 @@ type measuredRun interface {
 
 // evaluate runs an evaluator. It prints a table of each report's claims, and writes the reports to
 // o.Reports. A report that the gate refuses is written too, and is an error in the end.
-func evaluate(ctx context.Context, e evaluator, o Options, table func(benchTable) error) error {
+func evaluate(ctx context.Context, e evaluator, o Options, table func(figures.Table) error) error {
 	var reports, refused []string
 	err := e.evaluate(ctx, table, func(title string, run measuredRun) error {
 		r := run.Report()
@@ -57,8 +58,8 @@ func evaluate(ctx context.Context, e evaluator, o Options, table func(benchTable
 }
 
 // claims returns the table of a headline.
-func claims(title string, h evidence.Headline) benchTable {
-	t := benchTable{Title: title, Columns: []string{"claim", "as admitted"}}
+func claims(title string, h evidence.Headline) figures.Table {
+	t := figures.Table{Title: title, Columns: []string{"claim", "as admitted"}}
 	var against reasons
 	for name, c := range h.All() {
 		against.add(name, c)

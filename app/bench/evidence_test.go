@@ -12,15 +12,16 @@ import (
 	"time"
 
 	"tandem/app/evidence"
+	"tandem/app/figures"
 )
 
 // A fewSamples evaluation measures too little for a speed-up.
 type fewSamples struct{ restored int } // rows of its second sample
 
-func (fewSamples) header() benchHeader { return benchHeader{Side: "tandem"} }
-func (fewSamples) Close() error        { return nil }
+func (fewSamples) header() figures.Header { return figures.Header{Side: "tandem"} }
+func (fewSamples) Close() error           { return nil }
 
-func (e fewSamples) evaluate(_ context.Context, table func(benchTable) error,
+func (e fewSamples) evaluate(_ context.Context, table func(figures.Table) error,
 	report reporting) error {
 	answer := evidence.Sample{Prompt: 200, Text: "It is A-1.", Expected: "A-1",
 		Correct: new(true), Tokens: 40, Prefill: time.Second,
@@ -28,7 +29,7 @@ func (e fewSamples) evaluate(_ context.Context, table func(benchTable) error,
 	one, two := answer, answer
 	one.RestoredRows, two.RestoredRows = 132, e.restored
 	one.EvictedRows, two.EvictedRows = 132, 132
-	if err := table(benchTable{Title: "its own table", Columns: []string{"a"}}); err != nil {
+	if err := table(figures.Table{Title: "its own table", Columns: []string{"a"}}); err != nil {
 		return err
 	}
 	return report("needles", evidence.Run{Kind: evidence.KindRecall,
@@ -77,7 +78,7 @@ func TestEvaluationsPassTheGate(t *testing.T) {
 		t.Errorf("a mixed run ends with %v", err)
 	}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	var table benchTable
+	var table figures.Table
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &table); err != nil ||
 		table.Title != "needles" || len(table.Rows) != 2 {
 		t.Errorf("the last of %d lines is %s, %v", len(lines), lines[len(lines)-1], err)
@@ -89,7 +90,7 @@ type failing struct{ fewSamples }
 
 var errFailing = errors.New("it fails after that")
 
-func (f failing) evaluate(ctx context.Context, table func(benchTable) error,
+func (f failing) evaluate(ctx context.Context, table func(figures.Table) error,
 	report reporting) error {
 	return errors.Join(f.fewSamples.evaluate(ctx, table, report), errFailing)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/figures"
 	"tandem/app/model"
 	"tandem/engine"
 	"tandem/engine/cache"
@@ -21,7 +22,7 @@ import (
 const fimLong = 16 << 10
 
 // fimBar is how many of its chunks may end before the first chunk of the editor's request.
-var fimBar = atMost(2)
+var fimBar = figures.AtMost(2)
 
 // An editor sends a function with a gap.
 const (
@@ -96,7 +97,7 @@ func (w *fimWatch) between(r fimRequest) (n int) {
 }
 
 // fim lets an editor ask for the text of a gap, again and again, while a long prompt is being read.
-func (b *endpointBench) fim(ctx context.Context) (t benchTable, err error) {
+func (b *endpointBench) fim(ctx context.Context) (t figures.Table, err error) {
 	s, err := b.open(ctx, "")
 	if err != nil {
 		return t, err
@@ -106,8 +107,8 @@ func (b *endpointBench) fim(ctx context.Context) (t benchTable, err error) {
 }
 
 // fimAt does what fim does, on a stage and with a long prompt of the given tokens.
-func (b *endpointBench) fimAt(ctx context.Context, s Stage, long int) (t benchTable, err error) {
-	t = benchTable{
+func (b *endpointBench) fimAt(ctx context.Context, s Stage, long int) (t figures.Table, err error) {
+	t = figures.Table{
 		Title:   fmt.Sprintf("a gap to fill while a prompt of %d tokens is being read, pocket model", long),
 		Columns: []string{"what", "median", "most", "requests", "bar"},
 		Notes: []string{
@@ -171,17 +172,17 @@ func (b *endpointBench) fimAt(ctx context.Context, s Stage, long int) (t benchTa
 	var chunks, begun, first []float64
 	for _, r := range asked {
 		chunks, begun, first = append(chunks, float64(w.between(r))),
-			append(begun, milliseconds(r.stats.Queue)),
-			append(first, milliseconds(r.stats.FirstToken))
+			append(begun, figures.Milliseconds(r.stats.Queue)),
+			append(first, figures.Milliseconds(r.stats.FirstToken))
 	}
 	n, most := len(asked), slices.Max[[]float64]
 	t.Rows = [][]any{
-		{"chunks before its own first one", middle(chunks), most(chunks), n,
+		{"chunks before its own first one", figures.Median(chunks), most(chunks), n,
 			b.judge("fim, chunks before its own first one", fimBar, most(chunks))},
-		{"ms until it begins", whole(middle(begun)), whole(most(begun)), n, nil},
-		{"ms until the first token", whole(middle(first)), whole(most(first)), n, nil},
+		{"ms until it begins", figures.Round(figures.Median(begun)), figures.Round(most(begun)), n, nil},
+		{"ms until the first token", figures.Round(figures.Median(first)), figures.Round(most(first)), n, nil},
 	}
 	t.Notes = append(t.Notes, fmt.Sprintf("A chunk of the long prompt took %.0f ms, with the requests in between.",
-		milliseconds(chunk)))
+		figures.Milliseconds(chunk)))
 	return t, nil
 }

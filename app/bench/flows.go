@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/cache"
 )
@@ -143,7 +144,7 @@ type arm struct {
 }
 
 // flows plays all flows, step by step in all arms.
-func (b *checkpointBench) flows(ctx context.Context) (benchTable, error) {
+func (b *checkpointBench) flows(ctx context.Context) (figures.Table, error) {
 	arms := []*arm{
 		{name: "on", engine: b.open(engine.Options{Checkpoints: b.budget()})},
 		{name: "prompt only", engine: b.open(engine.Options{Checkpoints: b.budget(), PromptOnly: true})},
@@ -167,7 +168,7 @@ func (b *checkpointBench) flows(ctx context.Context) (benchTable, error) {
 				}
 				for _, a := range arms {
 					if err := b.play(ctx, a, arms[0], s); err != nil {
-						return benchTable{}, err
+						return figures.Table{}, err
 					}
 				}
 			}
@@ -226,8 +227,8 @@ func (b *checkpointBench) play(ctx context.Context, a, first *arm, s step) error
 }
 
 // flowTable returns a table with a row for each measured step in each arm.
-func (b *checkpointBench) flowTable(arms []*arm, rows []step) benchTable {
-	t := benchTable{
+func (b *checkpointBench) flowTable(arms []*arm, rows []step) figures.Table {
+	t := figures.Table{
 		Title: fmt.Sprintf("What is restored of a text that begins like an earlier one, layout %s",
 			cache.Ring),
 		Columns: []string{"flow", "checkpoints", "texts", "prompt", "matched", "cached", "computed",
@@ -261,7 +262,7 @@ func (b *checkpointBench) flowRow(a *arm, s step, off []engine.Stats) []any {
 			append(cached, st.CachedTokens)
 		computed = append(computed, st.PromptTokens-st.CachedTokens)
 		short = max(short, min(st.Matched, st.PromptTokens-1)-st.CachedTokens)
-		took = append(took, milliseconds(st.FirstToken))
+		took = append(took, figures.Milliseconds(st.FirstToken))
 		ratios = append(ratios, []float64{off[i].FirstToken.Seconds() / st.FirstToken.Seconds()})
 	}
 	var within any
@@ -274,16 +275,16 @@ func (b *checkpointBench) flowRow(a *arm, s step, off []engine.Stats) []any {
 		}
 	}
 	row := []any{s.name, a.name, len(stats), extent(prompt), extent(matched), extent(cached),
-		extent(computed), short, within, whole(middle(took))}
+		extent(computed), short, within, figures.Round(figures.Median(took))}
 	if a.name == "off" {
 		return append(row, nil, nil, nil, nil)
 	}
-	e := estimateOf(ratios)
+	e := figures.EstimateOf(ratios)
 	var reason any
 	if miss := stats[len(stats)-1].Miss; miss != "" {
 		reason = miss
 	}
-	return append(row, e.median, e.low, e.high, reason)
+	return append(row, e.Median, e.Low, e.High, reason)
 }
 
 // extent returns the value if all are equal, else the least and the largest as text.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"tandem/app/figures"
 	"tandem/app/pool"
 	"tandem/engine"
 	"tandem/engine/cache"
@@ -71,8 +72,8 @@ func openJourney(ctx context.Context, o Options) (bench, error) {
 	return j, nil
 }
 
-func (j *journey) header() benchHeader {
-	h := newBenchHeader()
+func (j *journey) header() figures.Header {
+	h := newHeader()
 	h.DType = j.bundle.Model.Config().Dtype.String()
 	return h
 }
@@ -85,7 +86,7 @@ func (j *journey) Close() error {
 	return errors.Join(err, j.bundle.Close(), j.thread.Close())
 }
 
-func (j *journey) report(ctx context.Context, table func(benchTable) error) error {
+func (j *journey) report(ctx context.Context, table func(figures.Table) error) error {
 	w := j.texts.code
 	if len(j.loaded.loaded) == 0 {
 		w = j.texts.edit // the n-gram drafter guesses what the text said before
@@ -197,10 +198,10 @@ func (j *journey) forwardAgain(ctx context.Context, prompt []int32, n int) (a re
 }
 
 // table shows the stages beside the incremental one.
-func (j *journey) table(w *workload, stages []*stage, dropped int) benchTable {
+func (j *journey) table(w *workload, stages []*stage, dropped int) figures.Table {
 	h := j.header()
 	plain := stages[1]
-	t := benchTable{
+	t := figures.Table{
 		Title: "journey: " + w.name + " (" + w.doc + ")",
 		Columns: []string{"stage", "tokens/s", "times incremental", "low", "high", "end to end",
 			"tokens/verify", "syncs/token", "same ids"},
@@ -226,8 +227,8 @@ func (j *journey) table(w *workload, stages []*stage, dropped int) benchTable {
 		}
 		ratio := c.ratio()
 		same := c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) })
-		t.Rows = append(t.Rows, []any{s.name, middle(rates), ratio.median, ratio.low, ratio.high,
-			c.whole().median, nilIfZero(blocks.MeanTokens()), float64(syncs) / float64(tokens),
+		t.Rows = append(t.Rows, []any{s.name, figures.Median(rates), ratio.Median, ratio.Low, ratio.High,
+			c.whole().Median, figures.OrDash(blocks.MeanTokens()), float64(syncs) / float64(tokens),
 			fmt.Sprintf("%d/%d", same, len(s.answers))})
 	}
 	return t
@@ -243,7 +244,7 @@ func bounded95(prompts int) string {
 }
 
 // ablations hands over a table for each drafter whose checkpoint can be read in several ways.
-func (j *journey) ablations(ctx context.Context, table func(benchTable) error) error {
+func (j *journey) ablations(ctx context.Context, table func(figures.Table) error) error {
 	drafters := j.loaded.loaded
 	if j.sliding != nil {
 		drafters = append(slices.Clone(drafters), j.sliding)
@@ -264,8 +265,8 @@ func (j *journey) ablations(ctx context.Context, table func(benchTable) error) e
 }
 
 // ablate returns the table of one drafter.
-func (j *journey) ablate(ctx context.Context, d *pool.Drafter) (benchTable, error) {
-	t := benchTable{
+func (j *journey) ablate(ctx context.Context, d *pool.Drafter) (figures.Table, error) {
+	t := figures.Table{
 		Title: fmt.Sprintf("accepted length by reading: %s, blocks of %d", d.Source(), d.MaxDrafts()+1),
 		Columns: []string{"embedding", "sliding layers", "tokens/verify", "of the default's", "blocks",
 			"same ids"},

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"tandem/app/evidence"
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/cache"
 )
@@ -31,9 +32,9 @@ type bitsArm struct {
 // kvBits measures the caches of --kv-bits: needles found, perplexity of held-out text, bytes and
 // speed. Prompts take turns, so that all caches meet the same neighbours.
 func (k *kvquant) kvBits(ctx context.Context, prompts []needlePrompt,
-	table func(benchTable) error, report reporting) error {
+	table func(figures.Table) error, report reporting) error {
 	if why := k.notQuantized(); why != "" {
-		return table(benchTable{Title: "kv-bits", Columns: []string{"bits"}, Notes: []string{why}})
+		return table(figures.Table{Title: "kv-bits", Columns: []string{"bits"}, Notes: []string{why}})
 	}
 	var arms []*bitsArm
 	for _, bits := range []int{0, 8, 4} {
@@ -108,12 +109,12 @@ func keepsAt8(whole, eight *bitsArm) error {
 func change(whole, a *bitsArm) float64 { return 100 * (a.perplexity/whole.perplexity - 1) }
 
 // bitsTable shows what each number of bits costs.
-func (k *kvquant) bitsTable(arms []*bitsArm, texts [][]int32) benchTable {
+func (k *kvquant) bitsTable(arms []*bitsArm, texts [][]int32) figures.Table {
 	tokens := 0
 	for _, t := range texts {
 		tokens += len(t)
 	}
-	t := benchTable{Title: "kv-bits: what quantized caches cost",
+	t := figures.Table{Title: "kv-bits: what quantized caches cost",
 		Columns: []string{"caches", "found", "same needles", "perplexity", "change %", "MB",
 			"of whole", "prefill s", "decode tokens/s"},
 		Notes: []string{k.conditions(),
@@ -131,15 +132,15 @@ func (k *kvquant) bitsTable(arms []*bitsArm, texts [][]int32) benchTable {
 		}
 		var rate any
 		if len(rates) > 0 {
-			rate = middle(rates)
+			rate = figures.Median(rates)
 		}
 		last := len(a.held) - 1
 		bytes := a.held[last].Exact
 		t.Rows = append(t.Rows, []any{a.name,
 			fmt.Sprintf("%d/%d", foundIn(a.samples), len(a.samples)),
 			sameFound(a.samples, whole.samples), fmt.Sprintf("%.4f", a.perplexity),
-			fmt.Sprintf("%+.3f", change(whole, a)), megabytes(bytes),
-			float64(bytes) / float64(whole.held[last].Exact), middle(prefill), rate})
+			fmt.Sprintf("%+.3f", change(whole, a)), figures.Megabytes(bytes),
+			float64(bytes) / float64(whole.held[last].Exact), figures.Median(prefill), rate})
 	}
 	return t
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tandem/app/evidence"
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/lm"
 	"tandem/engine/restore"
@@ -43,7 +44,7 @@ func newKVQuant(e *subject, o Options) *kvquant {
 	return k
 }
 
-func (k *kvquant) evaluate(ctx context.Context, table func(benchTable) error,
+func (k *kvquant) evaluate(ctx context.Context, table func(figures.Table) error,
 	report reporting) error {
 	var prompts []needlePrompt
 	for _, n := range needles(haystacks[0], k.samples, k.terse) {
@@ -82,10 +83,10 @@ const noFullLayer = "no layer attends every position, and rows of others stay as
 
 // codecs compares codecs on the rows of full-attention layers.
 func (k *kvquant) codecs(ctx context.Context, prompts []needlePrompt,
-	table func(benchTable) error, report reporting) error {
+	table func(figures.Table) error, report reporting) error {
 	captured, others := k.fullLayers()
 	if !slices.ContainsFunc(captured, func(s lm.KVShape) bool { return s.Row() > 0 }) {
-		return table(benchTable{Title: "kvquant", Columns: []string{"codec"},
+		return table(figures.Table{Title: "kvquant", Columns: []string{"codec"},
 			Notes: []string{noFullLayer}})
 	}
 	oracle := &recallArm{name: armOracle, model: newGauge(k.bundle.Model)}
@@ -209,8 +210,8 @@ func (k *kvquant) config(c codec) map[string]any {
 }
 
 // codecTable shows the codecs with a verdict on each.
-func (k *kvquant) codecTable(oracle *recallArm, arms []*codecArm) benchTable {
-	t := benchTable{
+func (k *kvquant) codecTable(oracle *recallArm, arms []*codecArm) figures.Table {
+	t := figures.Table{
 		Title: "kvquant: rows of full-attention layers, captured once a prompt and injected where " +
 			"the layer gave its own up",
 		Columns: []string{"codec", "bits per value", "rel_mse", "found", "oracle found", "verdict"},

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tandem/app/evidence"
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/cache"
 	"tandem/engine/lm"
@@ -31,12 +32,12 @@ func TestKVQuantJudgesCodecs(t *testing.T) {
 	codecs := startsWith(t, tables, "kvquant: rows")
 	for row, bits := range map[string]float64{"identity": 32, "affine8, groups of 64": 9,
 		"affine8, groups of 32": 10, "affine4, groups of 64": 5, "affine4, groups of 32": 6} {
-		if got := codecs.cell(t, row, "bits per value"); got != bits { // float32: scales and biases too
+		if got := cellOf(t, codecs, row, "bits per value"); got != bits { // float32: scales and biases too
 			t.Errorf("%s takes %v bits a value, want %v", row, got, bits)
 		}
 	}
 	mse := func(row string) float64 {
-		v, err := strconv.ParseFloat(codecs.cell(t, row, "rel_mse").(string), 64)
+		v, err := strconv.ParseFloat(cellOf(t, codecs, row, "rel_mse").(string), 64)
 		if err != nil {
 			t.Error(err)
 		}
@@ -49,7 +50,7 @@ func TestKVQuantJudgesCodecs(t *testing.T) {
 	for row, verdict := range map[string]string{"identity": "control",
 		"affine4, groups of 64": "baseline", "affine8, groups of 64": "no better: more bits",
 		"affine4, groups of 32": "no better: more bits"} {
-		if got := codecs.cell(t, row, "verdict"); got != verdict {
+		if got := cellOf(t, codecs, row, "verdict"); got != verdict {
 			t.Errorf("%s: %v, want %s", row, got, verdict)
 		}
 	}
@@ -58,7 +59,7 @@ func TestKVQuantJudgesCodecs(t *testing.T) {
 	}
 	bits := startsWith(t, tables, "kv-bits: what")
 	for row, share := range map[string][2]float64{"8 bits": {0.25, 0.32}, "4 bits": {0.12, 0.2}} {
-		if got := bits.cell(t, row, "of whole").(float64); got < share[0] || got > share[1] {
+		if got := cellOf(t, bits, row, "of whole").(float64); got < share[0] || got > share[1] {
 			t.Errorf("%s hold %v of whole rows", row, got)
 		}
 	}
@@ -119,8 +120,8 @@ func TestBitsAreThoseOfTheCaches(t *testing.T) {
 	if bits := a.samples[0].KVBits; bits != 0 {
 		t.Errorf("the report says %d bits", bits)
 	}
-	var tables []benchTable
-	err = k.evaluate(t.Context(), func(table benchTable) error {
+	var tables []figures.Table
+	err = k.evaluate(t.Context(), func(table figures.Table) error {
 		tables = append(tables, table)
 		return nil
 	}, func(title string, _ measuredRun) error {
@@ -227,12 +228,12 @@ func TestCaptureHasTheRowsOfTheModel(t *testing.T) {
 		}
 	}
 	k.tokens = 8
-	var shown benchTable
+	var shown figures.Table
 	err = k.codecs(t.Context(), []needlePrompt{{n, ids}},
-		func(b benchTable) error { shown = b; return nil },
+		func(b figures.Table) error { shown = b; return nil },
 		func(string, measuredRun) error { return nil })
 	if !errors.Is(err, errLost) || !strings.Contains(err.Error(), "in plain decoding") ||
-		shown.cell(t, armIdentity, "verdict") != "LOSES: the machinery is wrong" {
+		cellOf(t, shown, armIdentity, "verdict") != "LOSES: the machinery is wrong" {
 		t.Errorf("wrong rows give %v and %v", err, shown.Rows)
 	}
 	e.bundle.Model = whole

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"tandem/app/figures"
 	"tandem/engine/mlx"
 	"tandem/models"
 )
@@ -71,8 +72,8 @@ func openLoad(_ context.Context, o Options) (bench, error) {
 	return b, nil
 }
 
-func (b *loadBench) header() benchHeader {
-	h := newBenchHeader()
+func (b *loadBench) header() figures.Header {
+	h := newHeader()
 	h.DType = "checkpoint"
 	return h
 }
@@ -80,8 +81,8 @@ func (b *loadBench) header() benchHeader {
 func (b *loadBench) Close() error { return b.thread.Close() }
 
 // report measures file by file. Bars that were missed are its error.
-func (b *loadBench) report(ctx context.Context, table func(benchTable) error) error {
-	t := benchTable{
+func (b *loadBench) report(ctx context.Context, table func(figures.Table) error) error {
+	t := figures.Table{
 		Title: "GGUF files, their packed weights held packed",
 		Columns: []string{"file", "GB", "in memory", "GB/s", "low", "high", "CPU s/GB", "loads",
 			"reports", "at least"},
@@ -136,17 +137,17 @@ func (b *loadBench) measure(ctx context.Context, name string, mix ggufMix) (row 
 		fmt.Fprintf(b.log, "\rload %s, %d ", name, i)
 	}
 	fmt.Fprintln(b.log)
-	e := estimateEach(rates)
-	return []any{name, gigabytes, last.packing, e.median, e.low, e.high, middle(cpu), e.n,
+	e := figures.EstimateEach(rates)
+	return []any{name, gigabytes, last.packing, e.Median, e.Low, e.High, figures.Median(cpu), e.N,
 		last.reports, b.judge(name, e)}, nil
 }
 
 // judge returns the cell of the bar, and notes a file that misses it.
-func (b *loadBench) judge(name string, e estimate) string {
+func (b *loadBench) judge(name string, e figures.Estimate) string {
 	switch {
-	case e.n < loads:
+	case e.N < loads:
 		return fmt.Sprintf("%.2f, too few loads", loadBar)
-	case e.median < loadBar:
+	case e.Median < loadBar:
 		b.slow = append(b.slow, name)
 		return fmt.Sprintf("%.2f missed", loadBar)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"tandem/app/figures"
 	"testing"
 )
 
@@ -16,8 +17,8 @@ func TestLoadBenchLoadsEveryKind(t *testing.T) {
 		Err: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
-	var header benchHeader
-	var table benchTable
+	var header figures.Header
+	var table figures.Table
 	lines := json.NewDecoder(&out)
 	if err := lines.Decode(&header); err != nil {
 		t.Fatal(err)
@@ -54,12 +55,12 @@ func TestLoadBenchRefusesAnUnknownFile(t *testing.T) {
 func TestLoadBenchJudgesItsBar(t *testing.T) {
 	b := &loadBench{}
 	for _, c := range []struct {
-		e    estimate
+		e    figures.Estimate
 		want string
 	}{
-		{estimate{median: 2, n: loads - 1}, "1.00, too few loads"},
-		{estimate{median: 0.9, n: loads}, "1.00 missed"},
-		{estimate{median: 1, n: loads}, "1.00 met"},
+		{figures.Estimate{Median: 2, N: loads - 1}, "1.00, too few loads"},
+		{figures.Estimate{Median: 0.9, N: loads}, "1.00 missed"},
+		{figures.Estimate{Median: 1, N: loads}, "1.00 met"},
 	} {
 		if got := b.judge("file", c.e); got != c.want {
 			t.Errorf("%v: %v, want %v", c.e, got, c.want)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/cache"
 	"tandem/engine/draft"
@@ -51,8 +52,8 @@ func newLosslessBench(t *mlx.Thread, b *models.Bundle, quick bool) *losslessBenc
 	return l
 }
 
-func (l *losslessBench) header() benchHeader {
-	h := newBenchHeader()
+func (l *losslessBench) header() figures.Header {
+	h := newHeader()
 	h.DType = l.bundle.Model.Config().Dtype.String()
 	return h
 }
@@ -81,7 +82,7 @@ type losslessCell struct {
 //   - other requests give another token where plain decoding is sure of its own;
 //   - too many tokens are excused;
 //   - log-probabilities differ by more than rounding explains.
-func (l *losslessBench) report(ctx context.Context, table func(benchTable) error) error {
+func (l *losslessBench) report(ctx context.Context, table func(figures.Table) error) error {
 	var differ []error
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		for _, exact := range []bool{false, true} {
@@ -101,8 +102,8 @@ func (l *losslessBench) report(ctx context.Context, table func(benchTable) error
 // cells measures every way to decode with drafts in a layout. wrong is an error for the differences
 // that must not be.
 func (l *losslessBench) cells(ctx context.Context, layout cache.Layout,
-	exact bool) (t benchTable, wrong, err error) {
-	t = benchTable{
+	exact bool) (t figures.Table, wrong, err error) {
+	t = figures.Table{
 		Title: fmt.Sprintf("Decoding with drafts against plain decoding, layout %s", layout),
 		Columns: []string{"rollback", "block", "requests", "tokens differ in", "excused",
 			"logprobs", "differ", "by at most", "of what may be",
@@ -136,7 +137,7 @@ func (l *losslessBench) cells(ctx context.Context, layout cache.Layout,
 			}
 			t.Rows = append(t.Rows, []any{string(rollback), block, c.requests, c.diverged,
 				c.excused, c.logprobs, c.differing, fmt.Sprintf("%.1g", c.most),
-				nilIfZero(c.share), milliseconds(c.round), milliseconds(c.plain),
+				figures.OrDash(c.share), figures.Milliseconds(c.round), figures.Milliseconds(c.plain),
 				float64(c.round) / float64(c.plain),
 				strings.Trim(fmt.Sprint(c.histogram), "[]"),
 				strings.Trim(fmt.Sprint(c.ends), "[]")})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/figures"
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
 	"tandem/engine/mlx"
@@ -32,7 +33,7 @@ func TestLosslessBenchFindsNoDifferenceInExactRequests(t *testing.T) {
 	}
 	rows, bits := 0, 0.0
 	for line := range strings.Lines(out.String()) {
-		var table benchTable
+		var table figures.Table
 		if err := json.Unmarshal([]byte(line), &table); err != nil {
 			t.Fatal(err)
 		}

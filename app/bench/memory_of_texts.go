@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/draft"
 	"tandem/engine/texts"
@@ -21,13 +22,13 @@ const memoryOfTexts = "memory of texts"
 const memoryDepth = 7
 
 // memoryBar is how many times as many tokens a round of the second request gives.
-var memoryBar = bar{1.3, 0}
+var memoryBar = figures.Bar{Least: 1.3}
 
 // remembered measures what a client's second request gains from what the first one said. The second
 // prompt is the first one with another name in it. Each pair is a client of its own. It then
 // measures lookups and updates of a full memory.
-func (b *speculation) remembered(ctx context.Context, table func(benchTable) error) error {
-	t := benchTable{
+func (b *speculation) remembered(ctx context.Context, table func(figures.Table) error) error {
+	t := figures.Table{
 		Title: memoryOfTexts + ": a client's second request, with another name in its prompt, greedy",
 		Columns: []string{"answers", "drafter", "tokens/round, first", "second", "times as many", "low",
 			"high", "tokens/verify, first", "second", "same ids", "pairs", "not counted", "at least"},
@@ -152,16 +153,16 @@ func (m *memoryRow) row() []any {
 		two.add(p.two)
 		ratios = append(ratios, []float64{p.two.perRound() / p.one.perRound()})
 	}
-	e := estimateOf(ratios)
+	e := figures.EstimateOf(ratios)
 	var verdict any
 	if m.drafter != (draft.Ngram{}).Name() {
-		verdict = memoryBar.judge(e)
+		verdict = memoryBar.Judge(e)
 	}
 	perRound := func(r response) float64 {
 		return float64(len(r.ids)-len(m.pairs)) / float64(max(1, r.stats.Rounds))
 	}
-	return []any{m.name, m.drafter, perRound(one), perRound(two), e.median, e.low, e.high,
-		nilIfZero(one.stats.Blocks.MeanTokens()), nilIfZero(two.stats.Blocks.MeanTokens()),
+	return []any{m.name, m.drafter, perRound(one), perRound(two), e.Median, e.Low, e.High,
+		figures.OrDash(one.stats.Blocks.MeanTokens()), figures.OrDash(two.stats.Blocks.MeanTokens()),
 		fmt.Sprintf("%d/%d", m.asked-m.wrong, m.asked), len(m.pairs),
 		m.rejected, verdict}
 }
@@ -250,16 +251,16 @@ type fullFigures struct {
 }
 
 // lookupBar is how many microseconds a lookup, and the update of a token, may take.
-var lookupBar = atMost(20)
+var lookupBar = figures.AtMost(20)
 
-func (f fullFigures) table() benchTable {
+func (f fullFigures) table() figures.Table {
 	us := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 	median, late := us(f.lookups[len(f.lookups)/2]), us(f.lookups[len(f.lookups)*99/100])
 	verdict := "missed"
-	if lookupBar.met(max(median, us(f.update))) {
+	if lookupBar.Met(max(median, us(f.update))) {
 		verdict = "met"
 	}
-	return benchTable{
+	return figures.Table{
 		Title: memoryOfTexts + ", full",
 		Columns: []string{"tokens", "lookup, us: median", "99 %", "update, us a token",
 			"bytes a token", "on disk", "median and update, us"},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/figures"
 	"tandem/app/model"
 	"tandem/engine"
 )
@@ -24,7 +25,7 @@ const (
 )
 
 // What the endpoint may add: microseconds to a token, milliseconds to a request.
-var tokenOverhead, requestOverhead = atMost(50), atMost(2)
+var tokenOverhead, requestOverhead = figures.AtMost(50), figures.AtMost(2)
 
 // overheadText is the text of each token of the instant engine.
 const overheadText = " token"
@@ -140,8 +141,8 @@ func timeInProcess(ctx context.Context, n int) time.Duration {
 
 // overhead compares an answer over HTTP with the loop over the same tokens in this process. The
 // tokens take no time, so the difference is the endpoint's.
-func (b *endpointBench) overhead(ctx context.Context) (t benchTable, err error) {
-	t = benchTable{
+func (b *endpointBench) overhead(ctx context.Context) (t figures.Table, err error) {
+	t = figures.Table{
 		Title: "what the endpoint adds to an engine that takes no time",
 		Columns: []string{"what", "unit", "over HTTP", "in process", "added", "low", "high",
 			"times", "bar"},
@@ -170,7 +171,7 @@ func (b *endpointBench) overhead(ctx context.Context) (t benchTable, err error) 
 	atOnce, paced := clients[0], clients[1]
 	// row measures n tokens, or one request, and adds a row to the table. unitOf is how many units
 	// a second has.
-	row := func(what, unit string, n, times int, unitOf float64, bar *mark, over func() (time.Duration, error)) error {
+	row := func(what, unit string, n, times int, unitOf float64, bar *figures.Mark, over func() (time.Duration, error)) error {
 		var overs, alone, added []float64
 		for i := range times + 1 {
 			took, err := over()
@@ -184,13 +185,13 @@ func (b *endpointBench) overhead(ctx context.Context) (t benchTable, err error) 
 				took.Seconds()*unitOf/float64(n)
 			overs, alone, added = append(overs, o), append(alone, a), append(added, o-a)
 		}
-		e := estimateEach(added)
+		e := figures.EstimateEach(added)
 		var judged any
 		if bar != nil {
-			judged = b.judge(what, *bar, e.median)
+			judged = b.judge(what, *bar, e.Median)
 		}
-		t.Rows = append(t.Rows, []any{what, unit, middle(overs), middle(alone), e.median, e.low,
-			e.high, e.n, judged})
+		t.Rows = append(t.Rows, []any{what, unit, figures.Median(overs), figures.Median(alone), e.Median, e.Low,
+			e.High, e.N, judged})
 		return nil
 	}
 	for _, r := range overheadRoutes {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/draft"
 	"tandem/engine/lm"
@@ -142,6 +143,10 @@ func (c *contest) open(w way) *side {
 
 func (s *side) Close() { s.engine.Close() }
 
+// minAnswer is how many tokens an answer has at least. A shorter one is over before anything can be
+// timed, and too short for the engine to tell whether it loops.
+const minAnswer = 24
+
 // A response is the answer to one request, with its statistics.
 type response struct {
 	ids   []int32
@@ -202,7 +207,7 @@ type pair struct {
 type comparison struct {
 	setting
 	one, two way
-	bar      bar
+	bar      figures.Bar
 	pairs    []pair
 	rejected map[string]int // how many prompts do not count, by the reason
 	doubled  bool
@@ -217,21 +222,21 @@ func (c *comparison) verdict() any {
 	if len(c.wrong) > 0 {
 		return "texts differ"
 	}
-	return c.bar.judge(c.ratio())
+	return c.bar.Judge(c.ratio())
 }
 
 // ratio estimates how many times as fast the second side decodes.
-func (c *comparison) ratio() estimate {
+func (c *comparison) ratio() figures.Estimate {
 	return c.estimate(func(p pair) float64 { return p.two.rate() / p.one.rate() })
 }
 
 // whole estimates the same for whole requests, with their prompts.
-func (c *comparison) whole() estimate {
+func (c *comparison) whole() figures.Estimate {
 	return c.estimate(func(p pair) float64 { return p.two.whole() / p.one.whole() })
 }
 
 // estimate estimates a figure of the pairs, by clusters of one prompt.
-func (c *comparison) estimate(of func(pair) float64) estimate {
+func (c *comparison) estimate(of func(pair) float64) figures.Estimate {
 	values := map[int][]float64{} // by prompt
 	for _, p := range c.pairs {
 		values[p.index] = append(values[p.index], of(p))
@@ -240,14 +245,14 @@ func (c *comparison) estimate(of func(pair) float64) estimate {
 	for _, i := range slices.Sorted(maps.Keys(values)) {
 		prompts = append(prompts, values[i])
 	}
-	return estimateOf(prompts)
+	return figures.EstimateOf(prompts)
 }
 
 // needsPairs reports whether there are too few pairs. If they do not decide about the bar, twice as
 // many are needed, unless once is set.
 func (c *comparison) needsPairs(pairs int, once bool) bool {
 	n := len(c.pairs)
-	if n == pairs && !once && c.bar.undecided(c.ratio()) {
+	if n == pairs && !once && c.bar.Undecided(c.ratio()) {
 		c.doubled = true
 	}
 	return n < pairs || c.doubled && n < 2*pairs
@@ -268,7 +273,7 @@ func (c *comparison) count(yes func(pair) bool) int {
 // decide about the bar, there will be twice as many. Prompts are used again where there are too
 // few.
 func (c *contest) compare(ctx context.Context, w *workload, set setting, one, two way,
-	b bar) (*comparison, error) {
+	b figures.Bar) (*comparison, error) {
 	first, second := c.open(one), c.open(two)
 	defer first.Close()
 	defer second.Close()
@@ -364,7 +369,7 @@ func (c *contest) check(ctx context.Context, w *workload, set setting, i int, re
 
 // takeTurns measures pairs until there are enough, or until no prompt gives another one.
 func (c *contest) takeTurns(ctx context.Context, w *workload, set setting, one, two *side,
-	b bar) (*comparison, error) {
+	b figures.Bar) (*comparison, error) {
 	result := &comparison{setting: set, one: one.way, two: two.way, bar: b,
 		rejected: map[string]int{}}
 	began := time.Now()
@@ -426,7 +431,7 @@ func best(all []*comparison) (fastest *comparison, times float64) {
 				ratios = append(ratios, p.two.rate()/p.one.rate())
 			}
 		}
-		if m := middle(ratios); m > times {
+		if m := figures.Median(ratios); m > times {
 			fastest, times = c, m
 		}
 	}

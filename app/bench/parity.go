@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tandem/app/evidence"
+	"tandem/app/figures"
 	"tandem/engine/mlx"
 	"tandem/models"
 )
@@ -54,12 +55,12 @@ func inCheckout(name string) (string, error) {
 	return "", fmt.Errorf("%s is not here: run it inside a checkout, which has it", name)
 }
 
-func (p *parityBench) header() benchHeader { return newBenchHeader() }
+func (p *parityBench) header() figures.Header { return newHeader() }
 
 func (p *parityBench) Close() error { return p.thread.Close() }
 
 // evaluate drafts all recorded cases in each type. In float32 every guess must be the reference's.
-func (p *parityBench) evaluate(ctx context.Context, table func(benchTable) error,
+func (p *parityBench) evaluate(ctx context.Context, table func(figures.Table) error,
 	report reporting) error {
 	for _, dtype := range p.dtypes {
 		cases, err := models.DrafterParity(ctx, p.thread, os.DirFS(p.folder), dtype)
@@ -88,8 +89,8 @@ func (p *parityBench) evaluate(ctx context.Context, table func(benchTable) error
 }
 
 // parityTable shows the cases, and returns their sum.
-func parityTable(dtype mlx.Dtype, cases []models.Parity) (t benchTable, all models.Parity) {
-	t = benchTable{Title: fmt.Sprintf("drafter-parity: guesses in %s against a reference in float32",
+func parityTable(dtype mlx.Dtype, cases []models.Parity) (t figures.Table, all models.Parity) {
+	t = figures.Table{Title: fmt.Sprintf("drafter-parity: guesses in %s against a reference in float32",
 		dtype), Columns: []string{"case", "blocks", "guesses equal", "logits off by", "largest logit"},
 		Notes: []string{"float32 must agree in every guess; bfloat16 is reported"}}
 	row := func(c models.Parity) []any {

@@ -19,10 +19,10 @@ func TestDrafterParity(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := startsWith(t, tables, "drafter-parity: guesses in F32")
-	if n, total, _ := strings.Cut(all.cell(t, "all", "guesses equal").(string), "/"); n != total {
+	if n, total, _ := strings.Cut(cellOf(t, all, "all", "guesses equal").(string), "/"); n != total {
 		t.Errorf("%s of %s guesses are equal", n, total)
 	}
-	if blocks := all.cell(t, "all", "blocks").(float64); blocks < 96 {
+	if blocks := cellOf(t, all, "all", "blocks").(float64); blocks < 96 {
 		t.Errorf("%v blocks are recorded", blocks)
 	}
 	if len(reports) != 2 || reports[0].Kind != evidence.KindParity {

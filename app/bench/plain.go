@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/mlx"
 	"tandem/models"
@@ -41,8 +42,8 @@ func openPlain(ctx context.Context, o Options) (bench, error) {
 	return p, nil
 }
 
-func (p *plain) header() benchHeader {
-	h := newBenchHeader()
+func (p *plain) header() figures.Header {
+	h := newHeader()
 	h.DType = p.bundle.Model.Config().Dtype.String()
 	h.Tokens = p.tokens[:64]
 	h.Bars = map[string]float64{
@@ -71,7 +72,7 @@ func (p *plain) generate(ctx context.Context, prompt, n int) ([]int32, engine.St
 	return ids, stats, nil
 }
 
-func (p *plain) measure(ctx context.Context) (map[string]float64, error) {
+func (p *plain) measure(ctx context.Context) (figures.Metrics, error) {
 	if _, err := p.thread.TimeC(ctx, true); err != nil {
 		return nil, err
 	}
@@ -92,13 +93,13 @@ func (p *plain) measure(ctx context.Context) (map[string]float64, error) {
 	}
 	steps := float64(benchDecode - 1)
 	prefill := benchLong / long.FirstToken.Seconds()
-	return map[string]float64{
+	return figures.Metrics{
 		"decode_per_second": steps / stats.Decode.Seconds(),
 		// The engine's default chunk is 512. So the same figure stands against two of the rival: at
 		// its chunk of 512, and at its default of 2048.
 		"prefill_chunk_512_per_second": prefill,
 		"prefill_default_per_second":   prefill,
-		"step_ms":                      milliseconds(stats.Decode) / steps,
+		"step_ms":                      figures.Milliseconds(stats.Decode) / steps,
 		"host_percent_of_step":         100 * timed.Host.Seconds() / timed.Decode.Seconds(),
 		"build_percent_of_step":        100 * timed.Build.Seconds() / timed.Decode.Seconds(),
 	}, nil

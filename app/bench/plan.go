@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/draft"
 )
@@ -12,11 +13,11 @@ var benchBlocks = []int{1, 2, 4, 8, 16}
 
 // The bars for adaptive depth, which is the default of every request.
 var (
-	codeGreedyBar  = bar{1.5, 2}
-	codeSampledBar = bar{1, 1.3}
-	editBar        = bar{2, 0}
-	shuffledBar    = bar{0.97, 0} // of plain decoding, warm and from a cold start
-	adaptiveBar    = bar{0.97, 0} // of the best fixed block
+	codeGreedyBar  = figures.Bar{Least: 1.5, Aim: 2}
+	codeSampledBar = figures.Bar{Least: 1, Aim: 1.3}
+	editBar        = figures.Bar{Least: 2}
+	shuffledBar    = figures.Bar{Least: 0.97} // of plain decoding, warm and from a cold start
+	adaptiveBar    = figures.Bar{Least: 0.97} // of the best fixed block
 )
 
 // A section lists the ways that are measured on one workload in one setting.
@@ -24,7 +25,7 @@ type section struct {
 	*workload
 	setting
 	ways []way
-	bars func(way) bar
+	bars func(way) figures.Bar
 
 	// rivals compares adaptive depth with the fastest fixed block of each drafter, and the choice
 	// among all drafters with the fastest of all; or with plain decoding if that is faster. more are
@@ -40,7 +41,7 @@ func (s section) target() float64 {
 	least := 0.0
 	for _, w := range s.ways {
 		if s.bars != nil {
-			least = max(least, s.bars(w).least)
+			least = max(least, s.bars(w).Least)
 		}
 	}
 	return cmp.Or(least, 1)
@@ -198,20 +199,20 @@ func (b *speculation) adaptives() []way {
 
 // onlyAdaptive returns a function that gives b to the adaptive ways with default options that
 // satisfy of, and no bar to others.
-func onlyAdaptive(b bar, of func(way) bool) func(way) bar {
-	return func(w way) bar {
+func onlyAdaptive(b figures.Bar, of func(way) bool) func(way) figures.Bar {
+	return func(w way) figures.Bar {
 		if w.depth == adaptive && !w.fused && !w.exact &&
 			cmp.Or(w.rollback, engine.Trim) == engine.Trim &&
 			cmp.Or(w.rule, engine.Coupled) == engine.Coupled && of(w) {
 			return b
 		}
-		return bar{}
+		return figures.Bar{}
 	}
 }
 
 // codeBar returns the bars for code: for drafters that read the target, and for all drafters
 // together.
-func (b *speculation) codeBar(set setting) func(way) bar {
+func (b *speculation) codeBar(set setting) func(way) figures.Bar {
 	least := codeGreedyBar
 	if set.temperature > 0 {
 		least = codeSampledBar

@@ -39,7 +39,7 @@ func TestFullPlanHasEveryCombinationOnce(t *testing.T) {
 			have[w]++
 			normal := w.depth == adaptive && w.rollback == engine.Trim &&
 				w.rule == engine.Coupled && !w.fused && !w.exact
-			if s.bars(w).least > 0 && !normal {
+			if s.bars(w).Least > 0 && !normal {
 				t.Errorf("%s: %v has a bar", s.setting, w)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/draft"
 	"tandem/engine/enginetest"
@@ -72,8 +73,8 @@ func TestJourneyStagesGiveTheSameAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer opened.Close()
-	var tables []benchTable
-	if err := opened.(*journey).report(t.Context(), func(b benchTable) error {
+	var tables []figures.Table
+	if err := opened.(*journey).report(t.Context(), func(b figures.Table) error {
 		tables = append(tables, b)
 		return nil
 	}); err != nil {
@@ -84,7 +85,7 @@ func TestJourneyStagesGiveTheSameAnswers(t *testing.T) {
 		t.Fatalf("the tables are %v", tables)
 	}
 	for _, stage := range []string{"re-forward", "incremental"} {
-		if n := tables[0].cell(t, stage, "syncs/token").(float64); n < 0.9 || n > 1.1 {
+		if n := cellOf(t, tables[0], stage, "syncs/token").(float64); n < 0.9 || n > 1.1 {
 			t.Errorf("%s waits %.2f times for a token", stage, n)
 		}
 	}
@@ -152,7 +153,7 @@ func TestJourneyReadsTheDrafterOfTheRetrievalModel(t *testing.T) {
 			j.sliding != nil {
 			t.Errorf("%v: it has %v, %v", given, j.loaded.loaded, j.sliding)
 		}
-		if err := j.ablations(t.Context(), func(b benchTable) error {
+		if err := j.ablations(t.Context(), func(b figures.Table) error {
 			t.Errorf("%v: a drafter with one reading has the table %v", given, b)
 			return nil
 		}); err != nil {

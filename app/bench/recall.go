@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tandem/app/evidence"
+	"tandem/app/figures"
 	"tandem/app/home"
 	"tandem/engine"
 	"tandem/engine/cache"
@@ -88,7 +89,7 @@ func (r *recall) sizes() (live, saved []haystack, err error) {
 	return haystacks[:1], haystacks[1:], nil
 }
 
-func (r *recall) evaluate(ctx context.Context, table func(benchTable) error,
+func (r *recall) evaluate(ctx context.Context, table func(figures.Table) error,
 	report reporting) error {
 	live, saved, err := r.sizes()
 	if err != nil {
@@ -108,7 +109,7 @@ func (r *recall) evaluate(ctx context.Context, table func(benchTable) error,
 }
 
 // measure asks all arms for the needles of a length, prompt by prompt.
-func (r *recall) measure(ctx context.Context, h haystack, table func(benchTable) error,
+func (r *recall) measure(ctx context.Context, h haystack, table func(figures.Table) error,
 	report reporting) error {
 	for _, a := range r.arms {
 		a.clear()
@@ -176,10 +177,10 @@ func (r *recall) controls(ctx context.Context, h haystack) error {
 }
 
 // table shows all arms beside each other.
-func (r *recall) table(h haystack) benchTable {
+func (r *recall) table(h haystack) figures.Table {
 	sink, window := r.bounds()
 	oracle := r.arms[0]
-	t := benchTable{
+	t := figures.Table{
 		Title: fmt.Sprintf("recall: %s, needles in %d to %d lines, %d to %d tokens", h.name, h.from,
 			h.to, slices.Min(prompts(oracle.samples)), slices.Max(prompts(oracle.samples))),
 		Columns: []string{"arm", "found", "as oracle", "same tokens", "prefill s", "source alone s",
@@ -222,16 +223,16 @@ func (r *recall) table(h haystack) benchTable {
 			for i := range a.samples {
 				list = append(list, of(i).Seconds())
 			}
-			return middle(list)
+			return figures.Median(list)
 		}
 		held := a.held[len(a.held)-1]
 		t.Rows = append(t.Rows, []any{a.name, of(found), asOracle, tokens,
 			median(func(i int) time.Duration { return a.samples[i].Prefill }),
-			nilIfZero(median(func(i int) time.Duration { return a.alone[i] })),
+			figures.OrDash(median(func(i int) time.Duration { return a.alone[i] })),
 			median(func(i int) time.Duration { return a.samples[i].Decode }),
 			median(func(i int) time.Duration { return a.samples[i].Prefill + a.samples[i].Decode }),
-			megabytes(held.Exact), megabytes(held.Own), megabytes(held.Restored),
-			megabytes(held.Source)})
+			figures.Megabytes(held.Exact), figures.Megabytes(held.Own), figures.Megabytes(held.Restored),
+			figures.Megabytes(held.Source)})
 	}
 	return t
 }
@@ -329,8 +330,8 @@ func (r *recall) save(h haystack, a *recallArm, report *evidence.Report) error {
 }
 
 // saved shows what was measured of a length before, and when.
-func (r *recall) saved(h haystack) benchTable {
-	t := benchTable{Title: fmt.Sprintf("recall: %s, from saved reports", h.name),
+func (r *recall) saved(h haystack) figures.Table {
+	t := figures.Table{Title: fmt.Sprintf("recall: %s, from saved reports", h.name),
 		Columns: []string{"arm", "measured", "as admitted"}}
 	var against reasons
 	for _, a := range r.arms[1:] {
@@ -354,8 +355,8 @@ func (r *recall) saved(h haystack) benchTable {
 }
 
 // ownRows shows what bounded layers hold after texts of several lengths. Own rows do not grow.
-func (r *recall) ownRows(ctx context.Context, table func(benchTable) error) error {
-	t := benchTable{Title: "own rows of bounded layers by length",
+func (r *recall) ownRows(ctx context.Context, table func(figures.Table) error) error {
+	t := figures.Table{Title: "own rows of bounded layers by length",
 		Columns: []string{"arm", "tokens", "attended own rows", "slack", "own MB", "restored MB",
 			"source MB", "exact MB", "full caches MB, by formula"},
 		Notes: []string{r.conditions(),
@@ -401,8 +402,8 @@ func (r *recall) lengthRows(ctx context.Context, a *recallArm, most int) (rows [
 			}
 			full += int64(2*shape.Row()*r.bundle.Model.Config().Dtype.Size()) * int64(rows)
 		}
-		rows = append(rows, []any{a.name, n, attended, h.own - attended, megabytes(h.Own),
-			megabytes(h.Restored), megabytes(h.Source), megabytes(h.Exact), megabytes(full)})
+		rows = append(rows, []any{a.name, n, attended, h.own - attended, figures.Megabytes(h.Own),
+			figures.Megabytes(h.Restored), figures.Megabytes(h.Source), figures.Megabytes(h.Exact), figures.Megabytes(full)})
 	}
 	fmt.Fprintln(r.options.Err)
 	return rows, nil

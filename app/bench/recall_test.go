@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tandem/app/evidence"
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
@@ -106,10 +107,10 @@ func TestRecallLabelsWhatRan(t *testing.T) {
 				t.Errorf("there is no report of %v", want)
 			}
 			live := startsWith(t, tables, "recall: ctx70")
-			if same := live.cell(t, armIdentity, "same tokens"); same != "1/1" {
+			if same := cellOf(t, live, armIdentity, "same tokens"); same != "1/1" {
 				t.Errorf("identity says what the oracle says in %v", same)
 			}
-			if as := live.cell(t, armSinkWindow, "as oracle"); as != nil {
+			if as := cellOf(t, live, armSinkWindow, "as oracle"); as != nil {
 				t.Errorf("both find nothing, and %v agree", as)
 			}
 			own := startsWith(t, tables, "own rows")
@@ -118,7 +119,7 @@ func TestRecallLabelsWhatRan(t *testing.T) {
 					t.Errorf("own rows: %v", row)
 				}
 			}
-			if full := own.cell(t, armFTheta, "full caches MB, by formula").(float64); shape != "qwen3" &&
+			if full := cellOf(t, own, armFTheta, "full caches MB, by formula").(float64); shape != "qwen3" &&
 				full != float64(2*2*16*4*(2*16+200))/1e6 { // two layers slide over 16 positions
 				t.Errorf("full caches of 200 tokens take %v MB", full)
 			}
@@ -132,7 +133,7 @@ func TestRecallLabelsWhatRan(t *testing.T) {
 // TestLongRecallIsReadFromItsReport measures ctx280, and then shows it with its date.
 func TestLongRecallIsReadFromItsReport(t *testing.T) {
 	home := t.TempDir()
-	run := func(o Options, samples int) map[string]benchTable {
+	run := func(o Options, samples int) map[string]figures.Table {
 		tables, _, err := evaluated(t, func(o Options) (bench, error) {
 			e := loadSubject(t, "qwen3", map[string]any{"max_position_embeddings": 32768})
 			e.terse = true
@@ -320,7 +321,7 @@ func TestBytesAreThoseOfTheFormulaAndOfThePrompt(t *testing.T) {
 		}
 	}
 	own := startsWith(t, tables, "own rows")
-	if own.cell(t, armIdentity, "restored MB") == nil {
+	if cellOf(t, own, armIdentity, "restored MB") == nil {
 		t.Errorf("no restored rows stand beside: %v", own.Rows)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/checkpoint"
 )
@@ -14,13 +15,13 @@ import (
 const restartTokens = 4000
 
 // restartBar is how many times as fast restoring must be as computing.
-var restartBar = bar{10, 0}
+var restartBar = figures.Bar{Least: 10}
 
 // restarts compares the time to the first token after a text. One engine restores the text from
 // files and knows nothing else, the other one computes it.
-func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error) {
+func (b *checkpointBench) restarts(ctx context.Context) (t figures.Table, err error) {
 	length := min(restartTokens, b.bundle.Model.Config().ContextLength-8)
-	t = benchTable{
+	t = figures.Table{
 		Title: fmt.Sprintf("A prompt of %d tokens after a restart", length),
 		Columns: []string{"tokens", "restored", "MB of files", "ms to first token, restored",
 			"of it restoring", "recomputed",
@@ -53,28 +54,28 @@ func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error
 			return err
 		}
 		one, two := recomputed.stats.FirstToken, restored.stats.FirstToken
-		again, restoring, computing = append(again, milliseconds(two)),
-			append(restoring, milliseconds(restored.stats.Restore)),
-			append(computing, milliseconds(one))
+		again, restoring, computing = append(again, figures.Milliseconds(two)),
+			append(restoring, figures.Milliseconds(restored.stats.Restore)),
+			append(computing, figures.Milliseconds(one))
 		ratios[i] = append(ratios[i], one.Seconds()/two.Seconds())
 		fmt.Fprintf(b.log, "\rrestart, pair %d ", len(again))
 		return nil
 	}
-	var e estimate
+	var e figures.Estimate
 	for doubled := false; ; doubled = true {
 		for i := range texts {
 			if err := measure(i); err != nil {
 				return t, err
 			}
 		}
-		if e = estimateOf(ratios); b.once || doubled || !restartBar.undecided(e) {
+		if e = figures.EstimateOf(ratios); b.once || doubled || !restartBar.Undecided(e) {
 			break
 		}
 	}
 	fmt.Fprintln(b.log)
-	t.Rows = append(t.Rows, []any{length, length - 1, megabytes(bytes), whole(middle(again)),
-		whole(middle(restoring)), whole(middle(computing)),
-		e.median, e.low, e.high, e.n, e.prompts, restartBar.judge(e)})
+	t.Rows = append(t.Rows, []any{length, length - 1, figures.Megabytes(bytes), figures.Round(figures.Median(again)),
+		figures.Round(figures.Median(restoring)), figures.Round(figures.Median(computing)),
+		e.Median, e.Low, e.High, e.N, e.Prompts, restartBar.Judge(e)})
 	return t, nil
 }
 

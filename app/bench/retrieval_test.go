@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/figures"
 	"tandem/engine/enginetest"
 )
 
@@ -34,7 +35,7 @@ func TestRetrievalNeedsNoCheckout(t *testing.T) {
 	if len(r.arms) != 3 || !e.terse || e.place != "" {
 		t.Fatalf("%d arms, terse %t, place %q", len(r.arms), e.terse, e.place)
 	}
-	silent := func(benchTable) error { return nil }
+	silent := func(figures.Table) error { return nil }
 	if err := r.measure(t.Context(), haystacks[0], silent,
 		func(string, measuredRun) error { return nil }); err != nil {
 		t.Fatal(err)

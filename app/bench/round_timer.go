@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/cache"
 	"tandem/engine/draft"
@@ -263,5 +264,5 @@ func (d *roundTimer) plain(ctx context.Context, e *engine.Engine, steps int) (fl
 			return 0, err
 		}
 	}
-	return milliseconds(stats.Decode) / float64(steps), nil
+	return figures.Milliseconds(stats.Decode) / float64(steps), nil
 }

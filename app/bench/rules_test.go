@@ -3,67 +3,12 @@ package bench
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
+	"tandem/app/figures"
 	"tandem/engine"
 )
-
-func TestEstimateIsTheMedianWithItsInterval(t *testing.T) {
-	var values, fours [][]float64
-	for i := range 41 {
-		values = append(values, []float64{1 + float64(i-20)/100})
-		fours = append(fours, slices.Repeat(values[i], 4))
-	}
-	e := estimateOf(values)
-	if e.median != 1 || e.n != 41 || e.prompts != 41 {
-		t.Errorf("median %v of %d, %d prompts", e.median, e.n, e.prompts)
-	}
-	// The order statistics that bound the median with 95 %: the 14th and 28th of 41, give or take
-	// one.
-	if math.Abs(e.low-0.93) > 0.015 || math.Abs(e.high-1.07) > 0.015 {
-		t.Errorf("interval %v to %v", e.low, e.high)
-	}
-	if again := estimateOf(values); again != e {
-		t.Errorf("the same values give %v, then %v", e, again)
-	}
-	// Four answers to every prompt make the estimate no surer.
-	if f := estimateOf(fours); f != (estimate{e.median, e.low, e.high, 164, 41}) {
-		t.Errorf("each once %v, four times %v", e, f)
-	}
-	if e := estimateOf(nil); e != (estimate{}) {
-		t.Errorf("the estimate of no values is %v", e)
-	}
-	if m := middle([]float64{4, 1, 3, 2}); m != 2.5 {
-		t.Errorf("the median of four values is %v, want 2.5", m)
-	}
-}
-
-func TestBarJudgesTheMedian(t *testing.T) {
-	for _, test := range []struct {
-		bar       bar
-		estimate  estimate
-		want      string
-		undecided bool
-	}{
-		{bar{1.5, 2}, estimate{1.4, 1.3, 1.45, 20, 8}, "1.50 missed", false},
-		{bar{1.5, 2}, estimate{1.4, 1.3, 1.55, 20, 8}, "1.50 missed", true},
-		{bar{1.5, 2}, estimate{1.5, 1.4, 1.6, 20, 8}, "1.50 met, aim 2.0 not", true},
-		{bar{1.5, 2}, estimate{2.1, 1.9, 2.2, 20, 8}, "1.50 met, aim 2.0 too", false},
-		{bar{0.97, 0}, estimate{0.98, 0.975, 0.99, 20, 8}, "0.97 met", false},
-		{bar{0.97, 0}, estimate{}, "0.97 not measured", false},
-		{bar{0.97, 0}, estimate{0.98, 0.975, 0.99, 19, 8}, "0.97, too few pairs", false},
-		{bar{0.97, 0}, estimate{0.98, 0.975, 0.99, 40, 7}, "0.97, too few prompts", false},
-		{bar{}, estimate{0.5, 0.1, 2, 20, 8}, "", false},
-	} {
-		got, _ := test.bar.judge(test.estimate).(string)
-		if got != test.want || test.bar.undecided(test.estimate) != test.undecided {
-			t.Errorf("%v of %v: %q, undecided %t", test.estimate, test.bar, got,
-				test.bar.undecided(test.estimate))
-		}
-	}
-}
 
 // took returns a response of n tokens after the first, decoded in ms milliseconds.
 func took(n, ms int) response {
@@ -84,14 +29,14 @@ func against(depth int, ratios ...int) *comparison {
 func TestPairsDoubleOnceWhereTheBarIsUndecided(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		bar  bar
+		bar  figures.Bar
 		once bool
 		want int // pairs
 	}{
-		{"clear", bar{least: 0.5}, false, 4},
-		{"in doubt", bar{least: 1.2}, false, 8},
-		{"in doubt, but once", bar{least: 1.2}, true, 4},
-		{"no bar", bar{}, false, 4},
+		{"clear", figures.Bar{Least: 0.5}, false, 4},
+		{"in doubt", figures.Bar{Least: 1.2}, false, 8},
+		{"in doubt, but once", figures.Bar{Least: 1.2}, true, 4},
+		{"no bar", figures.Bar{}, false, 4},
 	} {
 		c := &comparison{bar: test.bar}
 		for c.needsPairs(4, test.once) {
@@ -144,7 +89,7 @@ func TestFiguresTellRoundsWithDraftsFromPlainOnes(t *testing.T) {
 	if row := c.row(1.5); row[10] != nil {
 		t.Errorf("%v tokens are needed, want none: the plain step is not known", row[10])
 	}
-	if r := c.ratio(); math.Abs(r.median-10.0/7) > 1e-9 || r.n != 2 || r.prompts != 1 {
+	if r := c.ratio(); math.Abs(r.Median-10.0/7) > 1e-9 || r.N != 2 || r.Prompts != 1 {
 		t.Errorf("ratio %+v", r)
 	}
 }
@@ -186,16 +131,16 @@ func TestOnlyDefaultAdaptiveWaysHaveABar(t *testing.T) {
 	of := onlyAdaptive(editBar, func(w way) bool { return w.drafter == "ngram" })
 	for _, test := range []struct {
 		way
-		want bar
+		want figures.Bar
 	}{
 		{way{drafter: "ngram", depth: adaptive}, editBar},
 		{way{drafter: "ngram", depth: adaptive, rollback: engine.Trim, rule: engine.Coupled},
 			editBar},
-		{way{drafter: "ngram", depth: 7}, bar{}},
-		{way{drafter: "ngram", depth: adaptive, rollback: engine.Undo}, bar{}},
-		{way{drafter: "ngram", depth: adaptive, rule: engine.Rejection}, bar{}},
-		{way{drafter: "dflash", depth: adaptive}, bar{}},
-		{way{}, bar{}},
+		{way{drafter: "ngram", depth: 7}, figures.Bar{}},
+		{way{drafter: "ngram", depth: adaptive, rollback: engine.Undo}, figures.Bar{}},
+		{way{drafter: "ngram", depth: adaptive, rule: engine.Rejection}, figures.Bar{}},
+		{way{drafter: "dflash", depth: adaptive}, figures.Bar{}},
+		{way{}, figures.Bar{}},
 	} {
 		if got := of(test.way); got != test.want {
 			t.Errorf("%s: %v", test.way, got)
@@ -241,15 +186,5 @@ func TestCostsReplaceThoseOfTheSameSetup(t *testing.T) {
 	}
 	if before, err := keepCosts("", other); err != nil || before != nil {
 		t.Errorf("without a home folder: %v, %v", before, err)
-	}
-}
-
-func TestTablePrintsADashForNoValue(t *testing.T) {
-	var out strings.Builder
-	err := benchTable{Title: "A title", Columns: []string{"a", "b"},
-		Rows: [][]any{{"x", 1.2345}, {3, nil}}, Notes: []string{"a note"}}.print(&out)
-	want := "\nA title\na  b\nx  1.23\n3  -\na note\n"
-	if err != nil || out.String() != want {
-		t.Errorf("%q, %v", out.String(), err)
 	}
 }

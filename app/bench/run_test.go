@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/draft"
 	"tandem/engine/enginetest"
@@ -25,7 +26,7 @@ func TestEveryWorkloadHasTextsForThePocketModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, one := range []*workload{w.code, w.edit, w.copied, w.noise, w.after} {
-		if len(one.prompts) < 3*minPairs/2 || len(one.picks) != len(one.prompts) {
+		if len(one.prompts) < 3*figures.MinPairs/2 || len(one.picks) != len(one.prompts) {
 			t.Errorf("%s has %d prompts", one.name, len(one.prompts))
 		}
 		if one == w.code || one == w.noise {
@@ -181,14 +182,14 @@ func TestContestLeavesOutLoopingAndShortAnswers(t *testing.T) {
 		w.picks = append(w.picks, i)
 	}
 	for _, set := range []setting{{}, {temperature: 0.8}} {
-		got, err := c.compare(t.Context(), w, set, way{}, way{drafter: "ngram", depth: 3}, bar{})
+		got, err := c.compare(t.Context(), w, set, way{}, way{drafter: "ngram", depth: 3}, figures.Bar{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(got.pairs) != 3 || got.ratio().prompts != 2 || got.rejected["looping"] != 1 ||
+		if len(got.pairs) != 3 || got.ratio().Prompts != 2 || got.rejected["looping"] != 1 ||
 			got.rejected["short"] != 1 {
 			t.Errorf("%s: %d pairs of %d prompts, rejected %v", set, len(got.pairs),
-				got.ratio().prompts, got.rejected)
+				got.ratio().Prompts, got.rejected)
 		}
 		for _, p := range got.pairs {
 			if want := w.prompts[p.index].script; !slices.Equal(p.one.ids, want) ||
@@ -229,7 +230,7 @@ func TestContestReportsDifferencesBeyondRounding(t *testing.T) {
 		{setting{temperature: 0.8}, way{},
 			way{drafter: "scripted", depth: 3, rule: engine.Rejection}, 0},
 	} {
-		result, err := c.compare(t.Context(), w, test.set, test.one, test.two, bar{least: 1})
+		result, err := c.compare(t.Context(), w, test.set, test.one, test.two, figures.Bar{Least: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,13 +271,13 @@ func TestVerifyAndSpeculationReportWholeTables(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := json.NewDecoder(&out)
-		var header benchHeader
+		var header figures.Header
 		if err := lines.Decode(&header); err != nil || header.BLAS == "" && !benchGPU(t) {
 			t.Errorf("%s: header %+v, %v", b.Name, header, err)
 		}
 		tables := 0
 		for lines.More() {
-			var table benchTable
+			var table figures.Table
 			if err := lines.Decode(&table); err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tandem/app/figures"
 	"tandem/app/model"
 	"tandem/app/pool"
 	"tandem/engine"
@@ -19,7 +20,7 @@ import (
 const schemaAnswer = 64
 
 // schemaBar is the least speed of decoding under a schema, as a ratio to free decoding.
-var schemaBar = bar{0.9, 0}
+var schemaBar = figures.Bar{Least: 0.9}
 
 // answerSchema is what a program might ask an editor's model for: a list of objects. It asks for
 // more objects than schemaAnswer tokens can hold.
@@ -66,8 +67,8 @@ func (c *schemaBench) answer(ctx context.Context, s *side, p prompt,
 // schema returns a row without drafts and one with drafts. Without drafts a token costs the same,
 // whatever it says. With drafts both sides say the same; otherwise the drafts would suit one side
 // better.
-func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
-	t = benchTable{
+func (b *endpointBench) schema(ctx context.Context) (t figures.Table, err error) {
+	t = figures.Table{
 		Title: fmt.Sprintf("decoding under a JSON schema against free decoding, pocket model, %d tokens each",
 			schemaAnswer),
 		Columns: []string{"speculation", "tokens/s free", "tokens/s under it", "times as fast",
@@ -96,14 +97,14 @@ func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
 	defer func() { err = errors.Join(err, c.vocabulary.Close()) }()
 	c.contest = contest{
 		thread: thread, model: bundle.Model, drafts: drafters.list,
-		pairs: b.repeats(minPairs, 1), once: b.quick, log: b.log,
+		pairs: b.repeats(figures.MinPairs, 1), once: b.quick, log: b.log,
 		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
 			return engine.New(thread, m, bundle.Tokenizer,
 				engine.Options{Drafters: drafters, Name: benchModelName("")})
 		},
 	}
 	var prompts []prompt
-	for _, p := range texts.code.prompts[:b.repeats(minPairs, 2)] {
+	for _, p := range texts.code.prompts[:b.repeats(figures.MinPairs, 2)] {
 		prompts = append(prompts, prompt{ids: p.ids})
 	}
 	for _, w := range []way{{}, {drafter: engine.Auto, depth: adaptive}} {
@@ -113,10 +114,10 @@ func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
 		}
 		e := r.ratio()
 		judged := r.verdict()
-		if e.n >= minPairs && e.median < schemaBar.least {
+		if e.N >= figures.MinPairs && e.Median < schemaBar.Least {
 			b.wrong = append(b.wrong,
 				fmt.Errorf("schema, %s: %.3f times as fast as free decoding; the bar is %v",
-					w, e.median, schemaBar.least))
+					w, e.Median, schemaBar.Least))
 		}
 		var rates [2][]float64
 		var rounds [2][]float64
@@ -128,9 +129,9 @@ func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
 				}
 			}
 		}
-		t.Rows = append(t.Rows, []any{cmp.Or(w.drafter, engine.None), whole(middle(rates[0])),
-			whole(middle(rates[1])), e.median, e.low, e.high, r.whole().median,
-			middle(rounds[0]), middle(rounds[1]), e.n, e.prompts, judged})
+		t.Rows = append(t.Rows, []any{cmp.Or(w.drafter, engine.None), figures.Round(figures.Median(rates[0])),
+			figures.Round(figures.Median(rates[1])), e.Median, e.Low, e.High, r.whole().Median,
+			figures.Median(rounds[0]), figures.Median(rounds[1]), e.N, e.Prompts, judged})
 	}
 	return t, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tandem/app/evidence"
+	"tandem/app/figures"
 	"tandem/engine/restore"
 )
 
@@ -59,7 +60,7 @@ func (r *recall) keep(wanted func(*recallArm) bool) {
 	})
 }
 
-func (s *scorecard) header() benchHeader { return s.recall.header() }
+func (s *scorecard) header() figures.Header { return s.recall.header() }
 
 func (s *scorecard) Close() error {
 	for _, a := range s.recall.arms {
@@ -75,11 +76,11 @@ type pageRow struct{ what, of, says string }
 
 // evaluate measures the parts and prints the page alone. The reports of all parts pass the gate,
 // and the page has what it admits.
-func (s *scorecard) evaluate(ctx context.Context, table func(benchTable) error,
+func (s *scorecard) evaluate(ctx context.Context, table func(figures.Table) error,
 	report reporting) error {
 	var page []pageRow
 	var against reasons
-	silent := func(benchTable) error { return nil }
+	silent := func(figures.Table) error { return nil }
 	kept := func(title string, run measuredRun) error {
 		r := run.Report()
 		h := evidence.HeadlineOf(r)
@@ -159,9 +160,9 @@ func (s *scorecard) identityRow() pageRow {
 }
 
 // page orders the rows by what they say.
-func (s *scorecard) page(rows []pageRow) benchTable {
+func (s *scorecard) page(rows []pageRow) figures.Table {
 	sink, window := s.recall.bounds()
-	t := benchTable{Title: "scorecard: " + s.recall.name, Columns: []string{"what", "of", "as admitted"},
+	t := figures.Table{Title: "scorecard: " + s.recall.name, Columns: []string{"what", "of", "as admitted"},
 		Notes: []string{s.recall.conditions(),
 			fmt.Sprintf("recall: %d prompts of %s, seed %d, bounded layers keep %d + %d rows of their own; speed: %d code tasks; %s",
 				s.recall.samples, haystacks[0].name, needleSeed, sink, window, len(s.code.tasks),

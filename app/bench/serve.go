@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/app/figures"
 	"tandem/models"
 )
 
@@ -27,17 +28,20 @@ func openStart(context.Context, Options) (bench, error) {
 	return &startup{program}, err
 }
 
-func (s *startup) header() benchHeader { return newBenchHeader() }
-func (s *startup) Close() error        { return nil }
+func (s *startup) header() figures.Header { return newHeader() }
+func (s *startup) Close() error           { return nil }
 
-func (s *startup) measure(ctx context.Context) (map[string]float64, error) {
+func (s *startup) measure(ctx context.Context) (figures.Metrics, error) {
 	began := time.Now()
 	p, err := serveApart(ctx, s.program, "--model", models.PocketID)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]float64{"ready_ms": since(began)}, p.Close()
+	return figures.Metrics{"ready_ms": since(began)}, p.Close()
 }
+
+// since returns the milliseconds since t.
+func since(t time.Time) float64 { return float64(time.Since(t).Microseconds()) / 1000 }
 
 // A served process is a `tandem serve` on a home folder of its own.
 type served struct {
@@ -129,7 +133,7 @@ func openMemory(ctx context.Context, o Options) (bench, error) {
 	return memory{b.(*plain)}, nil
 }
 
-func (m memory) measure(ctx context.Context) (map[string]float64, error) {
+func (m memory) measure(ctx context.Context) (figures.Metrics, error) {
 	const requests = 200
 	once := func(i int) error {
 		_, _, err := m.generate(ctx, 16+i*7%200, 8)
@@ -163,7 +167,7 @@ func (m memory) measure(ctx context.Context) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]float64{
+	return figures.Metrics{
 		"held_bytes": before, "held_growth_percent": 100 * (after - before) / before,
 		"resident_bytes": rss, "resident_growth_percent": 100 * (rssAfter - rss) / rss,
 	}, nil

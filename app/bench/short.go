@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/figures"
 	"tandem/app/pool"
 	"tandem/engine"
 	"tandem/engine/cache"
@@ -213,12 +214,12 @@ func (b *Short) Run(ctx context.Context) (r control.BenchResult, err error) {
 }
 
 // spread converts an estimate for clients.
-func spread(e estimate) control.Spread {
-	return control.Spread{Median: e.median, Low: e.low, High: e.high}
+func spread(e figures.Estimate) control.Spread {
+	return control.Spread{Median: e.Median, Low: e.Low, High: e.High}
 }
 
 // spreadOf estimates independent measurements.
-func spreadOf(values []float64) control.Spread { return spread(estimateEach(values)) }
+func spreadOf(values []float64) control.Spread { return spread(figures.EstimateEach(values)) }
 
 // restore measures new prompts, which are restored from files and computed.
 func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error) {
@@ -256,8 +257,8 @@ func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error)
 			return r, err
 		}
 		one, two := recomputed.stats.FirstToken, restored.stats.FirstToken
-		computing, again, times = append(computing, milliseconds(one)),
-			append(again, milliseconds(two)), append(times, one.Seconds()/two.Seconds())
+		computing, again, times = append(computing, figures.Milliseconds(one)),
+			append(again, figures.Milliseconds(two)), append(times, one.Seconds()/two.Seconds())
 	}
 	r.Recomputed, r.Restored, r.Times, r.Pairs = spreadOf(computing), spreadOf(again),
 		spreadOf(times), len(times)
@@ -418,7 +419,7 @@ func (b *Short) measure(ctx context.Context, code *workload, d *control.BenchDra
 	}
 	c.drafts = append(c.drafts, draft.Ngram{})
 	found, err := c.compare(ctx, code, setting{}, way{}, way{drafter: engine.Auto, depth: adaptive},
-		bar{})
+		figures.Bar{})
 	if err != nil {
 		return err
 	}
@@ -427,13 +428,13 @@ func (b *Short) measure(ctx context.Context, code *workload, d *control.BenchDra
 		return nil
 	}
 	times := found.ratio()
-	b.hasTime(times.n) // reports them as done
+	b.hasTime(times.N) // reports them as done
 	d.Decode = control.BenchDecode{
 		Plain:           spread(found.estimate(func(p pair) float64 { return p.one.rate() })),
 		Drafted:         spread(found.estimate(func(p pair) float64 { return p.two.rate() })),
 		Times:           spread(times),
 		TokensPerVerify: found.figures().tokens,
-		Pairs:           times.n, Prompts: times.prompts, Differing: len(found.wrong),
+		Pairs:           times.N, Prompts: times.Prompts, Differing: len(found.wrong),
 	}
 	for _, n := range found.rejected {
 		d.Decode.Left += n

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/figures"
 	"tandem/models"
 )
 
@@ -243,11 +244,11 @@ const (
 )
 
 // residentBar is how much the resident memory may grow, in percent.
-var residentBar = atMost(2)
+var residentBar = figures.AtMost(2)
 
 // soak serves the pocket model to clients of all kinds, and counts what they leave behind. The
 // server has a process of its own, so that nothing else is counted.
-func (b *endpointBench) soak(ctx context.Context) (t benchTable, err error) {
+func (b *endpointBench) soak(ctx context.Context) (t figures.Table, err error) {
 	p, err := serveApart(ctx, b.program, "--model", models.PocketID)
 	if err != nil {
 		return t, err
@@ -255,7 +256,7 @@ func (b *endpointBench) soak(ctx context.Context) (t benchTable, err error) {
 	defer func() { err = errors.Join(err, p.Close()) }()
 	n, warm := b.repeats(soakRequests, 60), b.repeats(soakWarm, 60)
 	s := newSoak(p.url, filepath.Join(p.home, "home"), soakKinds(true), soakPatience)
-	t = benchTable{
+	t = figures.Table{
 		Title: fmt.Sprintf("%d requests of %d kinds by %d clients, one in %d leaves early, pocket model",
 			n, len(s.kinds), soakClients, soakLeave),
 		Columns: []string{"what", "at the start", "after a warm-up", "after them", "bar"},
@@ -296,20 +297,20 @@ func (b *endpointBench) soak(ctx context.Context) (t benchTable, err error) {
 	if err != nil {
 		return t, err
 	}
-	count := func(what string, of func(idleCounts) int, bar mark) {
+	count := func(what string, of func(idleCounts) int, bar figures.Mark) {
 		t.Rows = append(t.Rows, []any{what, of(start), of(before), of(after),
 			b.judge("soak, "+what, bar, float64(of(after)))})
 	}
 	count("goroutines", func(r idleCounts) int { return r.goroutines },
-		atMost(float64(before.goroutines)))
+		figures.AtMost(float64(before.goroutines)))
 	count("open files", func(r idleCounts) int { return r.files },
-		atMost(float64(before.files+spareFiles)))
-	count("requests in the queue", func(r idleCounts) int { return r.queued }, atMost(0))
-	count("requests in flight", func(r idleCounts) int { return r.inFlight }, atMost(0))
-	count("rows of the history without an end", func(r idleCounts) int { return r.open }, atMost(0))
+		figures.AtMost(float64(before.files+spareFiles)))
+	count("requests in the queue", func(r idleCounts) int { return r.queued }, figures.AtMost(0))
+	count("requests in flight", func(r idleCounts) int { return r.inFlight }, figures.AtMost(0))
+	count("rows of the history without an end", func(r idleCounts) int { return r.open }, figures.AtMost(0))
 	growth := 100 * (residentAfter - resident) / resident
 	t.Rows = append(t.Rows,
-		[]any{"resident MB", nil, megabytes(int64(resident)), megabytes(int64(residentAfter)), nil},
+		[]any{"resident MB", nil, figures.Megabytes(int64(resident)), figures.Megabytes(int64(residentAfter)), nil},
 		[]any{"resident memory, percent more", nil, nil, growth,
 			b.judge("soak, percent more of resident memory", residentBar, growth)})
 	t.Notes = append(t.Notes, "The bar for open files allows those that the database opens when several read at once, and keeps.",

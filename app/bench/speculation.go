@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/draft"
 	"tandem/engine/lm"
@@ -55,7 +56,7 @@ func openSpeculation(ctx context.Context, o Options) (bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &speculation{contest: contest{thread: t}, options: o, bundle: b, coldRuns: minPairs}
+	s := &speculation{contest: contest{thread: t}, options: o, bundle: b, coldRuns: figures.MinPairs}
 	if s.loaded, err = loadBenchDrafters(ctx, b, o.Model, o.Drafters,
 		models.Options{}); err == nil {
 		s.texts, err = newWorkloads(b.Tokenizer)
@@ -67,7 +68,7 @@ func openSpeculation(ctx context.Context, o Options) (bench, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.contest = contest{
-		thread: t, model: b.Model, drafts: s.loaded.list, pairs: minPairs, warm: 8, log: o.Err,
+		thread: t, model: b.Model, drafts: s.loaded.list, pairs: figures.MinPairs, warm: 8, log: o.Err,
 		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
 			return engine.New(t, m, b.Tokenizer, engine.Options{Drafters: continued(drafters)})
 		},
@@ -102,8 +103,8 @@ func openSpeculation(ctx context.Context, o Options) (bench, error) {
 	return s, nil
 }
 
-func (b *speculation) header() benchHeader {
-	h := newBenchHeader()
+func (b *speculation) header() figures.Header {
+	h := newHeader()
 	h.DType = b.bundle.Model.Config().Dtype.String()
 	h.Tokens = b.first
 	return h
@@ -118,7 +119,7 @@ func (b *speculation) Close() error {
 }
 
 // report measures section by section. It returns an error if answers differ that must be the same.
-func (b *speculation) report(ctx context.Context, table func(benchTable) error) error {
+func (b *speculation) report(ctx context.Context, table func(figures.Table) error) error {
 	only := func(name string) bool { return strings.Contains(name, b.options.Only) }
 	sections := b.sections()
 	var names []string
@@ -151,13 +152,13 @@ func (b *speculation) report(ctx context.Context, table func(benchTable) error) 
 }
 
 // section measures one section and hands over its tables.
-func (b *speculation) section(ctx context.Context, s section, table func(benchTable) error) error {
+func (b *speculation) section(ctx context.Context, s section, table func(figures.Table) error) error {
 	bars := s.bars
 	if bars == nil {
-		bars = func(way) bar { return bar{} }
+		bars = func(way) figures.Bar { return figures.Bar{} }
 	}
 	var done []*comparison
-	add := func(w *workload, one, two way, b1 bar) error {
+	add := func(w *workload, one, two way, b1 figures.Bar) error {
 		c, err := b.compare(ctx, w, s.setting, one, two, b1)
 		done = append(done, c)
 		return err
@@ -191,7 +192,7 @@ func (b *speculation) section(ctx context.Context, s section, table func(benchTa
 					if m.exact {
 						m.depth = min(m.depth, engine.MaxExactDepth)
 					}
-					if err := add(s.workload, way{}, m, bar{}); err != nil {
+					if err := add(s.workload, way{}, m, figures.Bar{}); err != nil {
 						return err
 					}
 				}
@@ -239,9 +240,9 @@ func fixedDrafters(ways []way) []string {
 
 // ratios returns the table of a section's comparisons. It keeps an error for each that differs from
 // plain decoding.
-func (b *speculation) ratios(s section, done []*comparison) benchTable {
+func (b *speculation) ratios(s section, done []*comparison) figures.Table {
 	h := b.header()
-	t := benchTable{
+	t := figures.Table{
 		Title: fmt.Sprintf("%s (%s)", s, s.doc),
 		Columns: []string{
 			"drafter", "block", "rollback", "rule", "against", "times as fast", "low", "high",
@@ -284,9 +285,9 @@ func (c *comparison) row(target float64) []any {
 	} else {
 		var needed any // not known if the first side drafts: its steps are rounds
 		if c.one.drafter == "" {
-			needed = nilIfZero(target * f.round / f.step)
+			needed = figures.OrDash(target * f.round / f.step)
 		}
-		row = append(row, ratio.median, ratio.low, ratio.high, whole.median, nilIfZero(f.tokens),
+		row = append(row, ratio.Median, ratio.Low, ratio.High, whole.Median, figures.OrDash(f.tokens),
 			needed, f.drafts, f.syncs,
 			fmt.Sprintf("%d/%d",
 				c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }),
@@ -299,7 +300,7 @@ func (c *comparison) row(target float64) []any {
 	for _, reason := range slices.Sorted(maps.Keys(c.rejected)) {
 		why = append(why, fmt.Sprintf("%d %s", c.rejected[reason], reason))
 	}
-	return append(row, len(c.pairs), ratio.prompts, cmp.Or(strings.Join(why, ", "), "0"),
+	return append(row, len(c.pairs), ratio.Prompts, cmp.Or(strings.Join(why, ", "), "0"),
 		c.verdict())
 }
 
@@ -349,20 +350,20 @@ func (c *comparison) figures() roundFigures {
 		return f
 	}
 	f.drafts, f.syncs = float64(drafted)/float64(rounds), float64(syncs)/float64(rounds)
-	f.step = milliseconds(step) / float64(steps)
-	f.host, f.wait = milliseconds(host)/float64(rounds), milliseconds(wait)/float64(rounds)
-	f.inMLX = milliseconds(decode-host-wait) / float64(rounds)
+	f.step = figures.Milliseconds(step) / float64(steps)
+	f.host, f.wait = figures.Milliseconds(host)/float64(rounds), figures.Milliseconds(wait)/float64(rounds)
+	f.inMLX = figures.Milliseconds(decode-host-wait) / float64(rounds)
 	if blocks.Count > 0 {
 		f.tokens = blocks.MeanTokens()
-		f.round, f.longest = milliseconds(blocks.Mean()), milliseconds(blocks.Max)
-		f.first = milliseconds(early) / float64(earlyBlocks)
+		f.round, f.longest = figures.Milliseconds(blocks.Mean()), figures.Milliseconds(blocks.Max)
+		f.first = figures.Milliseconds(early) / float64(earlyBlocks)
 	}
 	return f
 }
 
 // cold compares the first 1,000 tokens of a new engine to plain decoding of them, on text where
 // drafts fail.
-func (b *speculation) cold(ctx context.Context, table func(benchTable) error) error {
+func (b *speculation) cold(ctx context.Context, table func(figures.Table) error) error {
 	w, set := b.texts.noise, setting{}
 	two := b.adaptives()[len(b.adaptives())-1]
 	c := &comparison{setting: set, two: two, bar: shuffledBar, rejected: map[string]int{}}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/app/figures"
 	"tandem/app/pool"
 	"tandem/engine"
 	"tandem/engine/cache"
@@ -156,8 +157,8 @@ func (e *subject) loadRetrieval(ctx context.Context) (err error) {
 	return err
 }
 
-func (e *subject) header() benchHeader {
-	h := newBenchHeader()
+func (e *subject) header() figures.Header {
+	h := newHeader()
 	h.DType = e.bundle.Model.Config().Dtype.String()
 	return h
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/models"
 )
@@ -32,7 +33,7 @@ const (
 
 // togetherBar is the tokens per second of requests at once, as a ratio to one after another.
 // fairBar is the time of the slowest of equal clients, as a ratio to the median.
-var togetherBar, fairBar = atLeast(2), atMost(2)
+var togetherBar, fairBar = figures.AtLeast(2), figures.AtMost(2)
 
 // A groupBench sends several requests to a served model.
 type groupBench struct {
@@ -114,7 +115,7 @@ func each(answers []groupAnswer, of func(groupAnswer) float64) (values []float64
 
 // together compares requests at once with as many one after another. The model is random, and large
 // enough for its steps to be bound by memory.
-func (b *endpointBench) together(ctx context.Context) (t benchTable, err error) {
+func (b *endpointBench) together(ctx context.Context) (t figures.Table, err error) {
 	dir, err := os.MkdirTemp("", "tandem-bench-")
 	if err != nil {
 		return t, err
@@ -142,8 +143,8 @@ func (b *endpointBench) together(ctx context.Context) (t benchTable, err error) 
 
 // togetherAt does what together does, at the endpoint of g.
 func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench,
-	parameters int) (benchTable, error) {
-	t := benchTable{
+	parameters int) (figures.Table, error) {
+	t := figures.Table{
 		Title: fmt.Sprintf("%d plain requests at once against one after another, random model of %.0fM parameters",
 			togetherRequests, float64(parameters)/1e6),
 		Columns: []string{"what", "one after another", "at once", "times", "low", "high", "pairs",
@@ -163,7 +164,7 @@ func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench,
 	const rate, gap, reading = 0, 1, 2
 	rows := []string{rate: "tokens/s, of all", gap: "ms between two tokens of one",
 		reading: "ms until a prompt is read"}
-	var figures [3][2][]float64 // by row and side
+	var taken [3][2][]float64 // by row and side
 	var times [3][]float64
 	for i := range b.repeats(togetherPairs, 1) + 1 {
 		var pair [3][2]float64
@@ -173,9 +174,9 @@ func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench,
 				return t, err
 			}
 			pair[rate][side] = perSecond
-			pair[gap][side] = middle(each(answers,
+			pair[gap][side] = figures.Median(each(answers,
 				func(a groupAnswer) float64 { return a.Timings.PredictedMS / (togetherAnswer - 1) }))
-			pair[reading][side] = middle(each(answers,
+			pair[reading][side] = figures.Median(each(answers,
 				func(a groupAnswer) float64 { return a.Timings.PromptMS }))
 		}
 		if i == 0 {
@@ -183,27 +184,27 @@ func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench,
 		}
 		for row, sides := range pair {
 			for side, v := range sides {
-				figures[row][side] = append(figures[row][side], v)
+				taken[row][side] = append(taken[row][side], v)
 			}
 			times[row] = append(times[row], sides[1]/sides[0])
 		}
 		fmt.Fprintf(b.log, "\rtogether, pair %d ", i)
 	}
 	for row, what := range rows {
-		e := estimateEach(times[row])
+		e := figures.EstimateEach(times[row])
 		var judged any
 		if row == rate {
 			judged = b.judge("together, times the tokens/s of one after another", togetherBar,
-				e.median)
+				e.Median)
 		}
-		t.Rows = append(t.Rows, []any{what, middle(figures[row][0]), middle(figures[row][1]),
-			e.median, e.low, e.high, e.n, judged})
+		t.Rows = append(t.Rows, []any{what, figures.Median(taken[row][0]), figures.Median(taken[row][1]),
+			e.Median, e.Low, e.High, e.N, judged})
 	}
 	return t, nil
 }
 
 // fair lets equal clients ask at once, more of them than share the model.
-func (b *endpointBench) fair(ctx context.Context) (t benchTable, err error) {
+func (b *endpointBench) fair(ctx context.Context) (t figures.Table, err error) {
 	p, err := serveApart(ctx, b.program, "--model", models.PocketID)
 	if err != nil {
 		return t, err
@@ -213,8 +214,8 @@ func (b *endpointBench) fair(ctx context.Context) (t benchTable, err error) {
 }
 
 // fairAt does what fair does, at the endpoint of g.
-func (b *endpointBench) fairAt(ctx context.Context, g *groupBench) (benchTable, error) {
-	t := benchTable{
+func (b *endpointBench) fairAt(ctx context.Context, g *groupBench) (figures.Table, error) {
+	t := figures.Table{
 		Title: fmt.Sprintf("%d equal clients at once, pocket model", fairClients),
 		Columns: []string{"what", "ms, median client", "ms, slowest", "times", "low", "high",
 			"rounds", "bar"},
@@ -230,15 +231,15 @@ func (b *endpointBench) fairAt(ctx context.Context, g *groupBench) (benchTable, 
 		if i == 0 {
 			continue // unmeasured: it takes memory, and drafters learn
 		}
-		took := each(answers, func(a groupAnswer) float64 { return milliseconds(a.took) })
+		took := each(answers, func(a groupAnswer) float64 { return figures.Milliseconds(a.took) })
 		most := slices.Max(took)
-		usual, slowest, times = append(usual, middle(took)), append(slowest, most),
-			append(times, most/middle(took))
+		usual, slowest, times = append(usual, figures.Median(took)), append(slowest, most),
+			append(times, most/figures.Median(took))
 		fmt.Fprintf(b.log, "\rfair, round %d ", i)
 	}
-	e := estimateEach(times)
-	t.Rows = append(t.Rows, []any{"whole answers", whole(middle(usual)), whole(middle(slowest)),
-		e.median, e.low, e.high, e.n,
-		b.judge("fair, the slowest client's time by the median's", fairBar, e.median)})
+	e := figures.EstimateEach(times)
+	t.Rows = append(t.Rows, []any{"whole answers", figures.Round(figures.Median(usual)), figures.Round(figures.Median(slowest)),
+		e.Median, e.Low, e.High, e.N,
+		b.judge("fair, the slowest client's time by the median's", fairBar, e.Median)})
 	return t, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"tandem/app/figures"
 	"tandem/app/home"
 	"tandem/engine"
 	"tandem/engine/mlx"
@@ -44,8 +45,8 @@ func openVerify(ctx context.Context, o Options) (bench, error) {
 	return &verification{options: o, thread: t, bundle: b}, nil
 }
 
-func (v *verification) header() benchHeader {
-	h := newBenchHeader()
+func (v *verification) header() figures.Header {
+	h := newHeader()
 	h.DType = "each by itself"
 	return h
 }
@@ -62,7 +63,7 @@ func (v *verification) Close() error {
 //   - in float32
 //   - in the dtype checkpoint, if that changes the type or whether weights are unpacked
 //   - with the kernel for few rows, if the model is quantized and on a GPU
-func (v *verification) report(ctx context.Context, table func(benchTable) error) error {
+func (v *verification) report(ctx context.Context, table func(figures.Table) error) error {
 	measured := v.bundle.Info
 	if err := v.contexts(ctx, models.DtypeFloat32, table); err != nil {
 		return err
@@ -99,7 +100,7 @@ func (v *verification) report(ctx context.Context, table func(benchTable) error)
 
 // contexts measures the loaded model after every context.
 func (v *verification) contexts(ctx context.Context, dtype models.DtypePolicy,
-	table func(benchTable) error) error {
+	table func(figures.Table) error) error {
 	drafters, err := loadBenchDrafters(ctx, v.bundle, v.options.Model, v.options.Drafters,
 		models.Options{Dtype: dtype})
 	if err != nil {
@@ -162,7 +163,7 @@ func (v *verification) measure(
 		}
 	}
 	fmt.Fprintln(v.options.Err)
-	costs.Step = middle(t.plain)
+	costs.Step = figures.Median(t.plain)
 	for n := 1; n <= verifyRows; n++ {
 		costs.Rows = append(costs.Rows, t.cost(n))
 	}
@@ -171,7 +172,7 @@ func (v *verification) measure(
 
 // newCosts returns costs without figures. They name the machine, the model and the libraries.
 func (v *verification) newCosts(length int) *blockCosts {
-	h := newBenchHeader()
+	h := newHeader()
 	costs := &blockCosts{
 		Machine: home.Machine(), Model: benchModelName(v.options.Model), Context: length,
 		DType: v.bundle.Info.Dtype.String(), BLAS: h.BLAS, MLX: h.Versions["mlx"],

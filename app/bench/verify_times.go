@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 
+	"tandem/app/figures"
 	"tandem/engine"
 	"tandem/engine/draft"
 )
@@ -76,7 +77,7 @@ func (t *verifyTimes) timeRows(ctx context.Context, n int) error {
 
 // cost returns the median of each piece of a round of n rows.
 func (t *verifyTimes) cost(n int) blockCost {
-	of := func(piece string) float64 { return middle(t.rows[piece][n]) }
+	of := func(piece string) float64 { return figures.Median(t.rows[piece][n]) }
 	c := blockCost{
 		Rows: n, Verify: of("verify"), Linears: of("linears"), Attention: of("attention"),
 		Head:     of("head"),

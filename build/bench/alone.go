@@ -2,16 +2,14 @@ package bench
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"math"
 	"os/exec"
-	"slices"
 	"strings"
-	"text/tabwriter"
 
+	"tandem/app/figures"
 	"tandem/build/setup"
 )
 
@@ -52,68 +50,33 @@ func printAlone(w io.Writer, r io.Reader) (text []byte, err error) {
 		}
 		text = append(text, line...)
 		if n == 0 {
-			var header benchHeader
+			var header figures.Header
 			if err = json.Unmarshal(line, &header); err == nil {
-				header.print(w)
+				err = header.Print(w)
 			}
 		} else {
 			err = printFound(w, line)
 		}
-		if err != nil && err != io.EOF {
+		if err != nil {
 			return nil, fmt.Errorf("%w in %q", err, line)
 		}
 	}
 }
 
-// A benchTable is the result of a bench that one measurement cannot hold.
-type benchTable struct {
-	Title   string   `json:"title"`
-	Columns []string `json:"columns"`
-	Rows    [][]any  `json:"rows"`
-	Notes   []string `json:"notes"`
-}
-
 // printFound writes a measurement or a table.
 func printFound(w io.Writer, line []byte) error {
-	var t benchTable
-	if err := json.Unmarshal(line, &t); err != nil {
+	var t figures.Table
+	numbers := json.NewDecoder(bytes.NewReader(line))
+	numbers.UseNumber() // keeps 3 apart from 3.00
+	if err := numbers.Decode(&t); err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if t.Title == "" {
-		var metrics map[string]float64
-		if err := json.Unmarshal(line, &metrics); err != nil {
-			return err
-		}
-		fmt.Fprintln(table, "metric\ttandem\t")
-		for _, metric := range slices.Sorted(maps.Keys(metrics)) {
-			fmt.Fprintf(table, "%s\t%.4g\t\n", metric, metrics[metric])
-		}
-		return table.Flush()
+	if t.Title != "" {
+		return t.Print(w)
 	}
-	fmt.Fprintf(w, "\n%s\n", t.Title)
-	fmt.Fprintln(table, strings.Join(t.Columns, "\t"))
-	for _, row := range t.Rows {
-		cells := make([]string, len(row))
-		for i, v := range row {
-			switch v := v.(type) {
-			case nil:
-				cells[i] = "-"
-			case float64:
-				if cells[i] = fmt.Sprintf("%.3g", v); v == math.Trunc(v) {
-					cells[i] = fmt.Sprintf("%.0f", v)
-				}
-			default:
-				cells[i] = fmt.Sprint(v)
-			}
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
-	}
-	if err := table.Flush(); err != nil {
+	var metrics figures.Metrics
+	if err := json.Unmarshal(line, &metrics); err != nil {
 		return err
 	}
-	for _, note := range t.Notes {
-		fmt.Fprintln(w, note)
-	}
-	return nil
+	return metrics.Print(w)
 }

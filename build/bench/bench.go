@@ -16,36 +16,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"tandem/app/figures"
 	"tandem/build/setup"
 )
 
-// MinPairs is the number of pairs of measurements in a comparison, unless a flag says fewer.
-// slowPairs is that of a bench whose pairs take over half a minute.
-const (
-	MinPairs  = 20
-	slowPairs = 5
-)
-
-// A benchHeader is the first line of a side. It names what has to be equal for a fair comparison.
-type benchHeader struct {
-	Side     string            `json:"side"`
-	DType    string            `json:"dtype"`
-	Threads  int               `json:"threads"`
-	BLAS     string            `json:"blas"` // path of the library for matrix products
-	Versions map[string]string `json:"versions"`
-	// Tokens are the first 64 ids of the benched generation.
-	Tokens []int `json:"tokens"`
-	// Bars maps a metric to its least ratio. Tandem's side sends them.
-	Bars map[string]float64 `json:"bars,omitempty"`
-}
-
-func (h benchHeader) print(w io.Writer) {
-	fmt.Fprintf(w, "%s: %s, %d threads, %s, %v\n", h.Side, cmp.Or(h.DType, "no model"), h.Threads,
-		h.BLAS, h.Versions)
-}
+// slowPairs is the number of pairs of a bench whose pairs take over half a minute, unless a flag says
+// fewer. Others have figures.MinPairs.
+const slowPairs = 5
 
 // A benchRow compares one metric. Ratio is above 1 where tandem is better.
 type benchRow struct {
@@ -63,13 +42,13 @@ type benchPair struct{ ours, rival float64 }
 
 // A benchReport is the content of build/out/bench/NAME.json.
 type benchReport struct {
-	Name        string        `json:"name"`
-	Date        time.Time     `json:"date"`
-	Machine     string        `json:"machine"`
-	Sides       []benchHeader `json:"sides"`
-	TokensEqual bool          `json:"tokens_equal"`
-	Pairs       int           `json:"pairs"`
-	Rows        []benchRow    `json:"rows"`
+	Name        string           `json:"name"`
+	Date        time.Time        `json:"date"`
+	Machine     string           `json:"machine"`
+	Sides       []figures.Header `json:"sides"`
+	TokensEqual bool             `json:"tokens_equal"`
+	Pairs       int              `json:"pairs"`
+	Rows        []benchRow       `json:"rows"`
 }
 
 // A Run is one bench on one model.
@@ -182,7 +161,7 @@ func bench(
 	if err != nil {
 		return err
 	}
-	least := MinPairs
+	least := figures.MinPairs
 	if r.Name == "contexts" {
 		least = slowPairs
 	}
@@ -193,7 +172,9 @@ func bench(
 		return err
 	}
 	report.Name = r.file()
-	report.print(b.Out)
+	if err := report.print(b.Out); err != nil {
+		return err
+	}
 	text, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
 		return err
@@ -316,7 +297,7 @@ func compare(
 	report := &benchReport{
 		Date:        time.Now().UTC().Truncate(time.Second),
 		Machine:     fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
-		Sides:       []benchHeader{ours.header, rival.header},
+		Sides:       []figures.Header{ours.header, rival.header},
 		TokensEqual: slices.Equal(ours.header.Tokens, rival.header.Tokens),
 	}
 	samples := map[string][]benchPair{}
@@ -372,8 +353,9 @@ func compareRows(samples map[string][]benchPair, bars map[string]float64) []benc
 			}
 			ratios = append(ratios, ratio)
 		}
-		row.Ours, row.Rival, row.Ratio = median(ours), median(rival), median(ratios)
-		row.Low, row.High = bootstrap(ratios)
+		e := figures.EstimateEach(ratios)
+		row.Ours, row.Rival = figures.Median(ours), figures.Median(rival)
+		row.Ratio, row.Low, row.High = e.Median, e.Low, e.High
 		if row.Bar != 0 {
 			row.Met = new(row.Ratio >= row.Bar)
 		}
@@ -403,14 +385,17 @@ func (r *benchReport) verdict() error {
 	return errors.Join(errs...)
 }
 
-// print writes the table for a person.
-func (r *benchReport) print(w io.Writer) {
+// print writes the report for a person.
+func (r *benchReport) print(w io.Writer) error {
 	for _, s := range r.Sides {
-		s.print(w)
+		if err := s.Print(w); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintf(w, "first tokens equal: %t, pairs: %d\n", r.TokensEqual, r.Pairs)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "metric\ttandem\trival\tratio\t95 % interval\tat least\t")
+	t := figures.Table{
+		Title:   fmt.Sprintf("first tokens equal: %t, pairs: %d", r.TokensEqual, r.Pairs),
+		Columns: []string{"metric", "tandem", "rival", "ratio", "95 % interval", "at least"},
+	}
 	for _, row := range r.Rows {
 		bar := ""
 		if row.Met != nil {
@@ -419,10 +404,10 @@ func (r *benchReport) print(w io.Writer) {
 				bar = fmt.Sprintf("%.2f met", row.Bar)
 			}
 		}
-		fmt.Fprintf(table, "%s\t%.4g\t%.4g\t%.3f\t%.3f to %.3f\t%s\t\n", row.Metric, row.Ours,
-			row.Rival, row.Ratio, row.Low, row.High, bar)
+		t.Rows = append(t.Rows, []any{row.Metric, row.Ours, row.Rival,
+			fmt.Sprintf("%.3f", row.Ratio), fmt.Sprintf("%.3f to %.3f", row.Low, row.High), bar})
 	}
-	table.Flush()
+	return t.Print(w)
 }
 
 // A benchSide is one running process of a comparison.
@@ -430,7 +415,7 @@ type benchSide struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout *bufio.Reader
-	header benchHeader
+	header figures.Header
 	closed bool
 }
 

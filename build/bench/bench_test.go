@@ -45,8 +45,8 @@ echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
 		strings.Contains(err.Error(), "memory") {
 		t.Errorf("got %v", err)
 	}
-	for _, want := range []string{"bench start\n", "start_ms", "12.5",
-		"bench --model /models/small memory\n", "memory_ms", "model_small",
+	for _, want := range []string{"bench start\n", "start ms", "12.5",
+		"bench --model /models/small memory\n", "memory ms", "model small",
 		"A table, --quick --pairs 1\nrows  ms\n1     12.5\nmore  -\na note\n\nAnother\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("printed %q, which lacks %q", out.String(), want)

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"math"
 	"strings"
 	"testing"
 )
@@ -74,20 +73,5 @@ func TestSideThatEndsEarlyIsAnError(t *testing.T) {
 			b.Command(t.Context(), "sh", "-c", dies)); err == nil {
 			t.Errorf("a side that runs %q gives no error", dies)
 		}
-	}
-}
-
-func TestBootstrapEnclosesTheMedian(t *testing.T) {
-	var values []float64
-	for i := range 101 {
-		values = append(values, float64(i))
-	}
-	low, high := bootstrap(values)
-	if m := median(values); m != 50 || low >= m || high <= m || high-low > 50 ||
-		math.IsNaN(low+high) {
-		t.Errorf("median %g in %g to %g", m, low, high)
-	}
-	if median([]float64{3, 1}) != 2 || median(nil) != 0 {
-		t.Error("the median of an even number of values, or of none, is wrong")
 	}
 }

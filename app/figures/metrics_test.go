@@ -1,4 +1,4 @@
-package bench
+package figures
 
 import (
 	"maps"
@@ -10,10 +10,10 @@ import (
 func TestMetricsPrintWithUnitsAndFewDigits(t *testing.T) {
 	tests := []struct {
 		name    string
-		metrics map[string]float64
+		metrics Metrics
 		want    map[string]string // label to value
 	}{
-		{"plain", map[string]float64{
+		{"plain", Metrics{
 			"decode_per_second": 147.559, "prefill_chunk_512_per_second": 235.335,
 			"prefill_default_per_second": 235.335,
 			"step_ms":                    6.7771, "host_percent_of_step": 0.1034,
@@ -21,13 +21,13 @@ func TestMetricsPrintWithUnitsAndFewDigits(t *testing.T) {
 			"decode per second": "148", "prefill per second": "235", "step ms": "6.78",
 			"host percent of step": "0.1",
 		}},
-		{"memory", map[string]float64{"held_bytes": 48_123_456.789, "held_growth_percent": -0.01, "resident_bytes": 210e6},
+		{"memory", Metrics{"held_bytes": 48_123_456.789, "held_growth_percent": -0.01, "resident_bytes": 210e6},
 			map[string]string{"held": "48.1 MB", "held growth percent": "0.0",
 				"resident": "210 MB"}},
 	}
 	for _, test := range tests {
 		var out strings.Builder
-		if err := printPlainly(&out, test.metrics); err != nil {
+		if err := test.metrics.Print(&out); err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]string{}
