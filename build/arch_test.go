@@ -54,8 +54,8 @@ var arrows = []struct {
 	{"app/home", []string{"app/control", "storage/disk"}},
 	// for tests alone
 	{"app/modeltest", []string{"app/model", "app/control", "app/dialect", "engine"}},
-	{"app/roomtest", []string{"app/pool", "app/settings", "app/home", "engine/mlx", "models/hub",
-		"storage"}},
+	{"app/roomtest", []string{"app/responses", "app/anthropic", "app/api", "app/wire", "app/pool", "app/model", "app/modeltest", "app/settings",
+		"app/home", "app/control", "engine", "engine/mlx", "models/hub", "storage"}},
 	{"app/control", nil},
 	{"app/evidence", nil},                       // reports, without knowing what measured them
 	{"app/dialect", []string{"app/jsonschema"}}, // how models write, without knowing what runs them
@@ -117,8 +117,8 @@ var testArrows = map[string][]string{
 	"app/api":     {"app/modeltest"},
 	// its forms are compiled by llguidance itself
 	"app/jsonschema": {"engine/native"},
-	"app/server":     {"app/modeltest", "engine"},           // they script the engine's tokens
-	"app/pool":       {"app/server", "app/api", "app/wire"}, // its fixture answers requests
+	"app/server":     {"app/roomtest", "app/modeltest", "engine"}, // they script the engine's tokens
+	"app/pool":       {"app/server", "app/api", "app/wire"},       // its fixture answers requests
 	"app/library":    {"app/roomtest"},
 	"app/history":    {"app/roomtest"},
 	"app/bench":      {"app"},    // package bench_test serves a whole Tandem

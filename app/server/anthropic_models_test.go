@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 )
 
 // manyModels has five models besides the one in memory.
-type manyModels struct{ *fakeBackend }
+type manyModels struct{ *roomtest.Backend }
 
 func (b manyModels) Models(context.Context) ([]control.Model, error) {
-	list := []control.Model{{ID: b.model.Name, ContextLength: b.model.Context,
+	list := []control.Model{{ID: b.Model.Name, ContextLength: b.Model.Context,
 		AddedAt: time.Unix(1700000000, 0)}}
 	for i := range 5 {
 		list = append(list, control.Model{ID: fmt.Sprintf("org/m%d", i), ContextLength: 100 + i,
@@ -27,14 +28,14 @@ func (b manyModels) Models(context.Context) ([]control.Model, error) {
 }
 
 // manyServices returns the fake's services with this library.
-func manyServices(f *fakeBackend) Services {
-	to := f.services()
+func manyServices(f *roomtest.Backend) Services {
+	to := services(f)
 	to.Library = manyModels{f}
 	return to
 }
 
 func getAs(s *Server, version, path string) *httptest.ResponseRecorder {
-	r := localRequest(http.MethodGet, path, nil)
+	r := roomtest.LocalRequest(http.MethodGet, path, nil)
 	r.Host = "localhost:8263"
 	if version != "" {
 		r.Header.Set("Anthropic-Version", version)
@@ -46,7 +47,7 @@ func getAs(s *Server, version, path string) *httptest.ResponseRecorder {
 
 // TestAnthropicListIsPaged walks the list of models as Anthropic's programs do.
 func TestAnthropicListIsPaged(t *testing.T) {
-	s := New(manyServices(newFake()), Options{})
+	s := New(manyServices(roomtest.NewBackend()), Options{})
 	for query, want := range map[string]string{
 		"":                              "tandem acme/coder org/m0 org/m1 org/m2 org/m3 org/m4",
 		"?limit=3":                      "tandem acme/coder org/m0 more",
@@ -108,7 +109,7 @@ func TestAnthropicListIsPaged(t *testing.T) {
 
 // TestModelListFollowsVendorHeader: the header decides the form, for the list and for one model.
 func TestModelListFollowsVendorHeader(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	for path, says := range map[string][2]string{
 		"/v1/models": {`{"object":"list","data":[{"id":"tandem","object":"model"`,
 			`{"data":[{"type":"model","id":"tandem","display_name":"Tandem (acme/coder)"`},

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,33 +8,8 @@ import (
 	"testing"
 
 	"tandem/app/control"
-	"tandem/app/wire"
+	"tandem/app/roomtest"
 )
-
-// postTo sends a body to a generating route of a fresh server.
-func postTo(t testing.TB, s *Server, path, contentType, body string) *httptest.ResponseRecorder {
-	t.Helper()
-	w := httptest.NewRecorder()
-	s.Endpoint().ServeHTTP(w, postOf(path, contentType, body))
-	return w
-}
-
-// postOf is a request from this machine.
-func postOf(path, contentType, body string) *http.Request {
-	r := localRequest(http.MethodPost, path, strings.NewReader(body))
-	r.Host = "localhost:8263"
-	r.Header.Set("Content-Type", contentType)
-	return r
-}
-
-func decodeError(t testing.TB, w *httptest.ResponseRecorder) wire.ErrorBody {
-	t.Helper()
-	var body struct{ Error wire.ErrorBody }
-	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Error.Message == "" {
-		t.Fatalf("%d with no error in OpenAI's form: %s", w.Code, w.Body)
-	}
-	return body.Error
-}
 
 // TestBadInputNamesItsField: each mistake gets one answer that names the field. It leaves a row in
 // the history, and the server still serves the next request.
@@ -199,14 +173,14 @@ func TestBadInputNamesItsField(t *testing.T) {
 		{textPath, `{"model":"tandem","prompt":[1],"suffix":"y"}`, "suffix", "text"},
 		{textPath, `{"model":"tandem","prompt":"` + strings.Repeat("x", 64) + `"}`, "prompt", "maximum context length is 64 tokens. However, you requested 65 tokens"},
 	} {
-		fake := newFake()
-		s := New(fake.services(), Options{})
-		w := postTo(t, s, c.path, "application/json", c.body)
+		fake := roomtest.NewBackend()
+		s := New(services(fake), Options{})
+		w := roomtest.Post(s.Endpoint(), c.path, c.body)
 		if w.Code != http.StatusBadRequest {
 			t.Errorf("%.90s: status %d %s", c.body, w.Code, w.Body)
 			continue
 		}
-		e := decodeError(t, w)
+		e := roomtest.DecodeError(t, w)
 		param := ""
 		if e.Param != nil {
 			param = *e.Param
@@ -216,12 +190,12 @@ func TestBadInputNamesItsField(t *testing.T) {
 			t.Errorf("%.90s: param %q (want %q), message %q (want %q), type %q, code %q",
 				c.body, param, c.param, e.Message, c.says, e.Type, e.Code)
 		}
-		if r := fake.lastRun(); r.Error != strings.TrimSuffix(e.Code+": "+param, ": ") ||
+		if r := fake.LastRun(); r.Error != strings.TrimSuffix(e.Code+": "+param, ": ") ||
 			r.FinishReason != "error" || r.Endpoint != c.path {
 			t.Errorf("%.90s: the history has %+v", c.body, r)
 		}
-		if fake.held != 0 || len(s.api.Active()) != 0 {
-			t.Errorf("%.90s: %d models held, %d runs in flight", c.body, fake.held, len(s.api.Active()))
+		if fake.Held != 0 || len(s.api.Active()) != 0 {
+			t.Errorf("%.90s: %d models held, %d runs in flight", c.body, fake.Held, len(s.api.Active()))
 		}
 	}
 }
@@ -239,8 +213,8 @@ func TestTextBeyondTokenizerIsRefused(t *testing.T) {
 		},
 	} {
 		for _, body := range bodies {
-			w := postTo(t, New(newFake().services(), Options{}), path, "application/json", body)
-			if e := decodeError(t, w); w.Code != http.StatusBadRequest ||
+			w := roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), path, body)
+			if e := roomtest.DecodeError(t, w); w.Code != http.StatusBadRequest ||
 				e.Code != string(control.CodeInvalid) {
 				t.Errorf("%s: %d %+v", body, w.Code, e)
 			}
@@ -270,7 +244,7 @@ func TestOtherContentTypesAreRefused(t *testing.T) {
 		"multipart/form-data; boundary=x":          415,
 		"application/jsonp":                        415,
 	} {
-		if w := postTo(t, New(newFake().services(), Options{}), "/v1/completions", ct,
+		if w := roomtest.PostAs(New(services(roomtest.NewBackend()), Options{}).Endpoint(), "/v1/completions", ct,
 			good); w.Code != want {
 			t.Errorf("%q: %d, want %d: %s", ct, w.Code, want, w.Body)
 		}
@@ -280,7 +254,7 @@ func TestOtherContentTypesAreRefused(t *testing.T) {
 // TestBodyOver64MBIs413 sends 64 MB over a real connection, with a Content-Length and without. The
 // client gets 413 either way, and the server answers the next request.
 func TestBodyOver64MBIs413(t *testing.T) {
-	srv := httptest.NewServer(New(newFake().services(), Options{}).Endpoint())
+	srv := httptest.NewServer(New(services(roomtest.NewBackend()), Options{}).Endpoint())
 	defer srv.Close()
 	body := `{"model":"tandem","prompt":"` + strings.Repeat("x", 64_000_000) + `"}`
 	for _, chunked := range []bool{false, true} {
@@ -324,8 +298,8 @@ func TestValuesJustInsideLimitsAreServed(t *testing.T) {
 			`}`,
 		fmt.Sprintf(`{"model":"tandem","prompt":%q}`, "line\n\"quote\" 日本"),
 	} {
-		if w := postTo(t, New(newFake().services(), Options{}), "/v1/completions",
-			"application/json", body); w.Code != 200 {
+		if w := roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), "/v1/completions",
+			body); w.Code != 200 {
 			t.Errorf("%.80s: %d %s", body, w.Code, w.Body)
 		}
 	}

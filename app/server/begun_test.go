@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 )
 
@@ -53,16 +54,15 @@ func TestBegunAnswerGoesOnFromItsVeryText(t *testing.T) {
 				path = "/v1/chat/completions"
 			}
 			for _, template := range []func([]byte) (string, error){trimmingTemplate,
-				newFake().model.Template} {
-				fake := speaking("ok")
-				fake.model.Template = template
-				w := postTo(t, New(fake.services(), Options{}), path, "application/json",
-					`{"model":"tandem",`+fmt.Sprintf(body, wire.MustJSON(text))+`}`)
+				roomtest.NewBackend().Model.Template} {
+				fake := roomtest.Speaking("ok")
+				fake.Model.Template = template
+				w := roomtest.Post(New(services(fake), Options{}).Endpoint(), path, `{"model":"tandem",`+fmt.Sprintf(body, wire.MustJSON(text))+`}`)
 				if w.Code != 200 {
 					t.Errorf("%s, %q: %d %s", name, text, w.Code, w.Body)
 					continue
 				}
-				got := fake.model.Decode(fake.model.Requests[0].Prompt)
+				got := fake.Model.Decode(fake.Model.Requests[0].Prompt)
 				if got != "ux\na"+text && got != "<user>x</s>\n<assistant>"+text {
 					t.Errorf("%s, %q: the prompt is %q", name, text, got)
 				}
@@ -74,11 +74,11 @@ func TestBegunAnswerGoesOnFromItsVeryText(t *testing.T) {
 // TestBegunThoughtGoesOnAsTheTemplateWritesIt: this template takes the text apart at the end of a
 // thought.
 func TestBegunThoughtGoesOnAsTheTemplateWritesIt(t *testing.T) {
-	fake := speaking("ok")
-	fake.model.Template = trimmingTemplate
+	fake := roomtest.Speaking("ok")
+	fake.Model.Template = trimmingTemplate
 	w := postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[`+
 		`{"role":"user","content":"x"},{"role":"assistant","content":"hm</think>\n\nSo \n"}]}`)
-	if got := fake.model.Decode(fake.model.Requests[0].Prompt); w.Code != 200 ||
+	if got := fake.Model.Decode(fake.Model.Requests[0].Prompt); w.Code != 200 ||
 		got != "<user>x</s>\n<assistant>So \n" {
 		t.Errorf("%d %q", w.Code, got)
 	}
@@ -98,19 +98,18 @@ func TestChatBeginsNewAnswerUnlessItIsToGoOn(t *testing.T) {
 		if strings.HasSuffix(path, "last") {
 			last += `,{"role":"user","content":"y"}`
 		}
-		fake := speaking("ok")
-		w := postTo(t, New(fake.services(), Options{}), path, "application/json",
-			`{"model":"tandem",`+more+`"messages":[{"role":"user","content":"x"},`+last+`]}`)
-		if w.Code != 200 || !strings.Contains(fake.model.Vars[0], `"add_generation_prompt":true`) {
-			t.Errorf("%s: %d, the template gets %s", path, w.Code, fake.model.Vars[0])
+		fake := roomtest.Speaking("ok")
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), path, `{"model":"tandem",`+more+`"messages":[{"role":"user","content":"x"},`+last+`]}`)
+		if w.Code != 200 || !strings.Contains(fake.Model.Vars[0], `"add_generation_prompt":true`) {
+			t.Errorf("%s: %d, the template gets %s", path, w.Code, fake.Model.Vars[0])
 		}
 	}
 }
 
 // TestMessageWithoutWordsHasAnEmptyText: programs read the first block of a message.
 func TestMessageWithoutWordsHasAnEmptyText(t *testing.T) {
-	fake := speaking("")
-	if got := messageWith(t, fake, messageBody(`"top_k":1`)).String(); got != "text |max_tokens" {
+	fake := roomtest.Speaking("")
+	if got := messageWith(t, fake, roomtest.MessageBody(`"top_k":1`)).String(); got != "text |max_tokens" {
 		t.Errorf("the message is %q", got)
 	}
 }
@@ -128,14 +127,14 @@ func TestBlocksOfABegunAnswerAreOneText(t *testing.T) {
 		`{"role":"assistant","content":[{"type":"compaction","content":"c"},` + a + `,` + b +
 			`]}`: "c\n\nI thi",
 	} {
-		fake := speaking("nk so")
+		fake := roomtest.Speaking("nk so")
 		w := postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[`+
 			`{"role":"user","content":"x"},`+answer+`]}`)
 		if w.Code != 200 {
 			t.Errorf("%s: %d %s", answer, w.Code, w.Body)
 			continue
 		}
-		if got := fake.model.Decode(fake.model.Requests[0].Prompt); got != "ux\na"+want {
+		if got := fake.Model.Decode(fake.Model.Requests[0].Prompt); got != "ux\na"+want {
 			t.Errorf("%s: prompt %q, want %q at its end", answer, got, want)
 		}
 	}

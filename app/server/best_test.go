@@ -9,6 +9,7 @@ import (
 
 	"tandem/app/api"
 	"tandem/app/model"
+	"tandem/app/roomtest"
 	"tandem/engine"
 )
 
@@ -30,8 +31,8 @@ func TestBestOfReturnsLikeliest(t *testing.T) {
 		asked := api.Params{Seed: new(uint64(100))}
 		place[*asked.Request(nil, model.Defaults{}, i).Seed] = i
 	}
-	fake := newFake()
-	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	fake := roomtest.NewBackend()
+	fake.Model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			script := scripts[place[*r.Seed]]
 			st := engine.Stats{PromptTokens: len(r.Prompt), CompletionTokens: len(script.text)}
@@ -61,8 +62,7 @@ func TestBestOfReturnsLikeliest(t *testing.T) {
 		{`"prompt":"a","best_of":4,"n":3`, []string{"stuvwxyz", "q", "r"}, 11},
 		{`"prompt":["a","b"],"best_of":3,"n":2`, []string{"q", "r", "q", "r"}, 6},
 	} {
-		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
-			`{"model":"tandem","seed":100,`+c.fields+`}`)
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/completions", `{"model":"tandem","seed":100,`+c.fields+`}`)
 		var answer struct {
 			Choices []struct {
 				Index    int
@@ -92,9 +92,8 @@ func TestBestOfReturnsLikeliest(t *testing.T) {
 // TestBestOfRanksEmptyContinuationLast: a continuation without tokens is the last choice, not an
 // error.
 func TestBestOfRanksEmptyContinuationLast(t *testing.T) {
-	fake := newFake()
-	w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
-		`{"model":"tandem","prompt":"a","best_of":2,"max_tokens":0}`)
+	fake := roomtest.NewBackend()
+	w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"a","best_of":2,"max_tokens":0}`)
 	if w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // TestTooMuchOfOneThingIsRefused: a well-formed request with too much of one thing is refused by
@@ -61,23 +63,23 @@ func TestTooMuchOfOneThingIsRefused(t *testing.T) {
 			"temperature"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fake := newFake()
-			s := New(fake.services(), Options{})
-			w := postTo(t, s, c.path, "application/json", c.body)
+			fake := roomtest.NewBackend()
+			s := New(services(fake), Options{})
+			w := roomtest.Post(s.Endpoint(), c.path, c.body)
 			if c.param == "" {
 				if w.Code != http.StatusOK {
 					t.Errorf("%d %.300s", w.Code, w.Body)
 				}
 				return
 			}
-			e := decodeError(t, w)
+			e := roomtest.DecodeError(t, w)
 			if w.Code != http.StatusBadRequest || e.Param == nil || *e.Param != c.param ||
 				len(e.Message) > 500 {
 				t.Errorf("%d %+v, want %s", w.Code, e, c.param)
 			}
-			if fake.held != 0 || len(s.api.Active()) != 0 || s.api.BytesTaken() != 0 {
+			if fake.Held != 0 || len(s.api.Active()) != 0 || s.api.BytesTaken() != 0 {
 				t.Errorf("%d models are held, %d runs in flight, %d places taken",
-					fake.held, len(s.api.Active()), s.api.BytesTaken())
+					fake.Held, len(s.api.Active()), s.api.BytesTaken())
 			}
 		})
 	}

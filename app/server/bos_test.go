@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 )
 
 // TestPromptHasOneBOSOnEachRoute: the BOS is a prompt's first token, whoever writes it.
@@ -18,27 +19,25 @@ func TestPromptHasOneBOSOnEachRoute(t *testing.T) {
 		"/v1/chat/completions": {`"messages":[{"role":"user","content":"x"}]`},
 	} {
 		for _, body := range bodies {
-			fake := speaking("ok")
-			fake.model.Template = func([]byte) (string, error) { return "<bos>x", nil }
-			w := postTo(t, New(fake.services(), Options{}), path, "application/json",
-				`{"model":"tandem",`+body+`}`)
+			fake := roomtest.Speaking("ok")
+			fake.Model.Template = func([]byte) (string, error) { return "<bos>x", nil }
+			w := roomtest.Post(New(services(fake), Options{}).Endpoint(), path, `{"model":"tandem",`+body+`}`)
 			if w.Code != 200 {
 				t.Errorf("%s %s: %d %s", path, body, w.Code, w.Body)
 				continue
 			}
-			for _, r := range fake.model.Requests {
-				if got := fake.model.Decode(r.Prompt); strings.Count(got, "<bos>") != 1 ||
+			for _, r := range fake.Model.Requests {
+				if got := fake.Model.Decode(r.Prompt); strings.Count(got, "<bos>") != 1 ||
 					!strings.HasPrefix(got, "<bos>") {
 					t.Errorf("%s %s: the prompt is %q", path, body, got)
 				}
 			}
 		}
 	}
-	fake := newFake()
-	fake.model.Purpose = control.KindEmbedding
-	w := postTo(t, New(fake.services(), Options{}), "/v1/embeddings", "application/json",
-		`{"model":"tandem","input":"<bos>x"}`)
-	if got := fake.model.Decode(fake.model.ReadTexts[0]); w.Code != 200 || got != "<bos>x" {
+	fake := roomtest.NewBackend()
+	fake.Model.Purpose = control.KindEmbedding
+	w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/embeddings", `{"model":"tandem","input":"<bos>x"}`)
+	if got := fake.Model.Decode(fake.Model.ReadTexts[0]); w.Code != 200 || got != "<bos>x" {
 		t.Errorf("an embedding reads %q: %s", got, w.Body)
 	}
 }

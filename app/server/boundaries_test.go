@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // TestBoundariesStandWhereTemplateEndsDifferently: the boundaries are where other prompts may go on
@@ -47,17 +49,16 @@ func TestBoundariesStandWhereTemplateEndsDifferently(t *testing.T) {
 		// This template refuses a system message alone.
 		`"messages":[{"role":"system","content":"s"},{"role":"user","content":"a"}]`: {"system:s;user:a!;"},
 	} {
-		fake := newFake()
-		fake.model.Template = template
-		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
-			`{"model":"tandem",`+body+`}`)
+		fake := roomtest.NewBackend()
+		fake.Model.Template = template
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions", `{"model":"tandem",`+body+`}`)
 		if w.Code != 200 {
 			t.Fatalf("%s: %d %s", body, w.Code, w.Body)
 		}
-		r := fake.model.Requests[0]
+		r := fake.Model.Requests[0]
 		var got []string
 		for _, at := range r.Boundaries {
-			got = append(got, fake.model.Decode(r.Prompt[:at]))
+			got = append(got, fake.Model.Decode(r.Prompt[:at]))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: boundaries after %q, want %q", body, got, want)

@@ -11,6 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/responses"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 )
 
@@ -38,16 +39,16 @@ var tellingRoutes = map[string]tellingRoute{
 	"chat": {
 		path: "/v1/chat/completions",
 		body: func(limit int, stop, more string) string {
-			return chatBody(twoTools, limits("max_tokens", limit, stop), more)
+			return roomtest.ChatBody(roomtest.TwoTools, limits("max_tokens", limit, stop), more)
 		},
 		whole: func(t *testing.T, w *httptest.ResponseRecorder) (told telling) {
-			var r chatReply
+			var r roomtest.ChatReply
 			if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
 				t.Fatal(err)
 			}
 			c := r.Choices[0]
-			told = telling{text: value(c.Message.Content), thought: value(c.Message.Reasoning),
-				finish: finishes[value(c.FinishReason)]}
+			told = telling{text: roomtest.Value(c.Message.Content), thought: roomtest.Value(c.Message.Reasoning),
+				finish: finishes[roomtest.Value(c.FinishReason)]}
 			for _, call := range c.Message.ToolCalls {
 				told.calls = append(told.calls, call.Function.Name+" "+*call.Function.Arguments)
 			}
@@ -55,14 +56,14 @@ var tellingRoutes = map[string]tellingRoute{
 		},
 		stream: func(t *testing.T, w *httptest.ResponseRecorder) (told telling) {
 			for data, err := range control.Events(w.Body) {
-				var r chatReply
+				var r roomtest.ChatReply
 				if err != nil || json.Unmarshal(data, &r) != nil {
 					t.Fatalf("%s: %v", data, err)
 				}
 				for _, c := range r.Choices {
-					told.text, told.thought = told.text+value(c.Delta.Content),
-						told.thought+value(c.Delta.Reasoning)
-					told.finish += finishes[value(c.FinishReason)]
+					told.text, told.thought = told.text+roomtest.Value(c.Delta.Content),
+						told.thought+roomtest.Value(c.Delta.Reasoning)
+					told.finish += finishes[roomtest.Value(c.FinishReason)]
 					for _, call := range c.Delta.ToolCalls {
 						if call.Function.Name != "" {
 							told.calls = append(told.calls, call.Function.Name+" ")
@@ -77,42 +78,42 @@ var tellingRoutes = map[string]tellingRoute{
 	"responses": {
 		path: "/v1/responses",
 		body: func(limit int, stop, more string) string {
-			return responseBody(`"input":"x","tools":[{"type":"function","name":"look"},{"type":"function","name":"go"}]`,
+			return roomtest.ResponseBody(`"input":"x","tools":[{"type":"function","name":"look"},{"type":"function","name":"go"}]`,
 				limits("max_output_tokens", limit, stop), more)
 		},
 		whole: func(t *testing.T, w *httptest.ResponseRecorder) telling {
-			var r wholeResponse
+			var r roomtest.Response
 			if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
 				t.Fatal(err)
 			}
 			return tellingOf(r.Output, r.Status)
 		},
 		stream: func(t *testing.T, w *httptest.ResponseRecorder) telling {
-			list := readResponseEvents(t, w.Body.String())
-			return tellingOf(joinedEvents(t, list), list[len(list)-1].Response.Status)
+			list := roomtest.ReadResponseEvents(t, w.Body.String())
+			return tellingOf(roomtest.JoinItems(t, list), list[len(list)-1].Response.Status)
 		},
 	},
 	"messages": {
 		path: "/v1/messages",
 		body: func(limit int, stop, more string) string {
 			return `{"model":"tandem","messages":[{"role":"user","content":"x"}],` +
-				strings.Join([]string{looks, limits("max_tokens", limit, stop), more}, ",") + `}`
+				strings.Join([]string{roomtest.AnthropicTools, limits("max_tokens", limit, stop), more}, ",") + `}`
 		},
 		whole: func(t *testing.T, w *httptest.ResponseRecorder) telling {
-			var r messageReply
+			var r roomtest.MessageReply
 			if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
 				t.Fatal(err)
 			}
 			return tellingOfBlocks(r)
 		},
 		stream: func(t *testing.T, w *httptest.ResponseRecorder) telling {
-			return tellingOfBlocks(joinedMessage(t, messageEventsOf(t, w.Body.String())))
+			return tellingOfBlocks(roomtest.JoinMessage(t, roomtest.ReadMessageEvents(t, w.Body.String())))
 		},
 	},
 	"ollama": {
 		path: "/api/chat",
 		body: func(limit int, stop, more string) string {
-			return chatBody(twoTools, `"options":{`+limits("num_predict", limit, stop)+`}`, more)
+			return roomtest.ChatBody(roomtest.TwoTools, `"options":{`+limits("num_predict", limit, stop)+`}`, more)
 		},
 		whole:  tellingOfLines,
 		stream: tellingOfLines,
@@ -125,7 +126,7 @@ var finishes = map[string]string{
 	"stop_sequence": "stop", "length": "length", "max_tokens": "length",
 }
 
-func tellingOf(items []responseItem, status string) telling {
+func tellingOf(items []roomtest.ResponseItem, status string) telling {
 	told := telling{finish: status}
 	for _, x := range items {
 		switch x.Type {
@@ -143,8 +144,8 @@ func tellingOf(items []responseItem, status string) telling {
 	return told
 }
 
-func tellingOfBlocks(r messageReply) telling {
-	told := telling{finish: finishes[value(r.StopReason)]}
+func tellingOfBlocks(r roomtest.MessageReply) telling {
+	told := telling{finish: finishes[roomtest.Value(r.StopReason)]}
 	for _, b := range r.Content {
 		told.text, told.thought = told.text+b.Text, told.thought+b.Thinking
 		if b.Type == "tool_use" {
@@ -155,7 +156,7 @@ func tellingOfBlocks(r messageReply) telling {
 }
 
 func tellingOfLines(t *testing.T, w *httptest.ResponseRecorder) (told telling) {
-	for _, a := range ollamaLinesOf(t, w.Body) {
+	for _, a := range roomtest.ReadOllamaLines(t, w.Body) {
 		told.text, told.thought, told.finish = told.text+a.Message.Content,
 			told.thought+a.Message.Thinking, a.DoneReason
 		for _, c := range a.Message.Calls {
@@ -200,23 +201,23 @@ func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
 		text               string   // if calls are sent whole
 		calls              []string // if calls are sent whole
 	}{
-		{name: "a call", says: lookCall, want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
-		{name: "cut by its limit", says: lookCall, limit: 50, want: telling{calls: []string{`look {"z": "`}, finish: "length"}},
-		{name: "a stop text in it", says: lookCall, stop: "[1]", want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
-		{name: "cut before its name", says: lookCall, limit: 20, want: telling{finish: "length"}},
-		{name: "cut before its name, after text", says: "I look.\n" + lookCall, limit: 8 + 20, want: telling{text: "I look.", finish: "length"}, text: "I look."},
-		{name: "cut within its mark", says: lookCall, limit: 8, want: telling{finish: "length"}},
-		{name: "a stop text that is its mark", says: lookCall, stop: "<tool_call>", want: telling{finish: "stop"}},
+		{name: "a call", says: roomtest.LookCall, want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
+		{name: "cut by its limit", says: roomtest.LookCall, limit: 50, want: telling{calls: []string{`look {"z": "`}, finish: "length"}},
+		{name: "a stop text in it", says: roomtest.LookCall, stop: "[1]", want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
+		{name: "cut before its name", says: roomtest.LookCall, limit: 20, want: telling{finish: "length"}},
+		{name: "cut before its name, after text", says: "I look.\n" + roomtest.LookCall, limit: 8 + 20, want: telling{text: "I look.", finish: "length"}, text: "I look."},
+		{name: "cut within its mark", says: roomtest.LookCall, limit: 8, want: telling{finish: "length"}},
+		{name: "a stop text that is its mark", says: roomtest.LookCall, stop: "<tool_call>", want: telling{finish: "stop"}},
 		{name: "JSON, cut after its name", writes: `{"name": , "parameters": }`, says: `{"name": "look", "parameters": {}}`, limit: 20, want: telling{finish: "length"}},
 		{name: "Python, cut in a value", writes: "func_name1(", says: `[go(a=1, b=123)]`, limit: 13, want: telling{calls: []string{`go {"a":1,"b":`}, finish: "length"}},
 		{name: "XML, cut in a parameter", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\n<parameter=a>\n1\n</parameter>", limit: 32, want: telling{calls: []string{"go {"}, finish: "length"}},
 		{name: "channels, cut in a header", writes: "<|channel|> <|message|>", says: `<|channel|>commentary to=functions.go<|message|>{"a": 1}<|call|>`, limit: 30, want: telling{finish: "length"}},
 		{name: "no JSON", says: odd, want: telling{text: "I look.oops}}\n</tool_call>", calls: []string{`look {"a": 1, "z": `}, finish: "stop"}, text: odd},
-		{name: "no JSON, and a call", says: odd + "\n" + goCall, want: telling{text: "I look.oops}}\n</tool_call>", calls: []string{`look {"a": 1, "z": `, "go {}"}, finish: "stop"}, text: odd, calls: []string{"go {}"}},
-		{name: "a call, and no JSON", says: goCall + odd, want: telling{text: "I look.oops}}\n</tool_call>", calls: []string{"go {}", `look {"a": 1, "z": `}, finish: "stop"}, text: odd, calls: []string{"go {}"}},
+		{name: "no JSON, and a call", says: odd + "\n" + roomtest.GoCall, want: telling{text: "I look.oops}}\n</tool_call>", calls: []string{`look {"a": 1, "z": `, "go {}"}, finish: "stop"}, text: odd, calls: []string{"go {}"}},
+		{name: "a call, and no JSON", says: roomtest.GoCall + odd, want: telling{text: "I look.oops}}\n</tool_call>", calls: []string{"go {}", `look {"a": 1, "z": `}, finish: "stop"}, text: odd, calls: []string{"go {}"}},
 		{name: "no JSON twice", says: odd + "\n" + odd, want: telling{text: "I look.oops}}\n</tool_call>\nI look.oops}}\n</tool_call>", calls: []string{`look {"a": 1, "z": `, `look {"a": 1, "z": `}, finish: "stop"}, text: odd + "\n" + odd},
-		{name: "a call, and one cut", says: goCall + lookCall, limit: len(goCall) + 50, want: telling{calls: []string{"go {}", `look {"z": "`}, finish: "length"}, calls: []string{"go {}"}},
-		{name: "a thought, and one cut", says: "<think>\nhm\n</think>\n\n" + lookCall, limit: 21 + 50, want: telling{thought: "hm", calls: []string{`look {"z": "`}, finish: "length"}},
+		{name: "a call, and one cut", says: roomtest.GoCall + roomtest.LookCall, limit: len(roomtest.GoCall) + 50, want: telling{calls: []string{"go {}", `look {"z": "`}, finish: "length"}, calls: []string{"go {}"}},
+		{name: "a thought, and one cut", says: "<think>\nhm\n</think>\n\n" + roomtest.LookCall, limit: 21 + 50, want: telling{thought: "hm", calls: []string{`look {"z": "`}, finish: "length"}},
 		{name: "more than arguments",
 			says: `<tool_call>{"name": "go", "arguments": {}, "why": oops}</tool_call>`,
 			want: telling{text: `, "why": oops}</tool_call>`, calls: []string{"go {}"},
@@ -230,22 +231,21 @@ func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
 	} {
 		for name, route := range tellingRoutes {
 			t.Run(name+", "+c.name, func(t *testing.T) {
-				fake := speaking(c.says)
+				fake := roomtest.Speaking(c.says)
 				if c.writes != "" {
-					fake.model.TemplateSource = c.writes
+					fake.Model.TemplateSource = c.writes
 				}
 				limit := c.limit
 				if limit == 0 {
 					limit = 1000
 				}
-				w := postTo(t, New(fake.services(), Options{}), route.path, "application/json",
-					route.body(limit, c.stop, `"stream":false`))
+				w := roomtest.Post(New(services(fake), Options{}).Endpoint(), route.path, route.body(limit, c.stop, `"stream":false`))
 				if w.Code != 200 {
 					t.Fatalf("%d %s", w.Code, w.Body)
 				}
 				whole := route.whole(t, w)
-				streamed := route.stream(t, postTo(t, New(fake.services(), Options{}), route.path,
-					"application/json", route.body(limit, c.stop, `"stream":true`)))
+				streamed := route.stream(t, roomtest.Post(New(services(fake), Options{}).Endpoint(), route.path,
+					route.body(limit, c.stop, `"stream":true`)))
 				want := c.want
 				want.calls = slices.Clone(want.calls)
 				switch name {

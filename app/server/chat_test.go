@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tandem/app/model"
+	"tandem/app/roomtest"
 )
 
 // TestTemplateGetsClientsText: the template gets the client's own text in its order. Only forms
@@ -32,14 +33,13 @@ func TestTemplateGetsClientsText(t *testing.T) {
 		{`"messages":[{"role":"user","content":"x"}],"tools":[],"chat_template_kwargs":{"enable_thinking":false,"add_generation_prompt":false,"aa":{"y":1,"b":2}}`,
 			`{"messages":[{"role":"user","content":"x"}],"enable_thinking":false,"add_generation_prompt":false,"aa":{"y":1,"b":2}}`},
 	} {
-		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
-			`{"model":"tandem",`+c.body+`}`)
+		fake := roomtest.NewBackend()
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions", `{"model":"tandem",`+c.body+`}`)
 		if w.Code != 200 {
 			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
 			continue
 		}
-		if got := fake.model.Vars[0]; got != c.want {
+		if got := fake.Model.Vars[0]; got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.body, got, c.want)
 		}
 	}
@@ -59,14 +59,13 @@ func TestSamplingFallsBackToModel(t *testing.T) {
 		{`,"temperature":0,"top_k":-1,"top_p":1,"min_p":0,"repetition_penalty":1,"presence_penalty":0.5,"frequency_penalty":-0.5`, own, `[0 0 1 0 1 0.5 -0.5]`},
 		{`,"temperature":null,"top_k":40`, own, `[0.6 40 0.9 0.05 1.1 0 0]`},
 	} {
-		fake := newFake()
-		fake.model.Sampling = c.defaults
-		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
-			`{"model":"tandem","prompt":"x"`+c.fields+`}`)
+		fake := roomtest.NewBackend()
+		fake.Model.Sampling = c.defaults
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x"`+c.fields+`}`)
 		if w.Code != 200 {
 			t.Fatalf("%s: %d %s", c.fields, w.Code, w.Body)
 		}
-		p := fake.model.Requests[0].Sampling
+		p := fake.Model.Requests[0].Sampling
 		var want []float64
 		if err := json.Unmarshal([]byte(strings.ReplaceAll(c.want, " ", ",")), &want); err != nil {
 			t.Fatal(err)
@@ -81,11 +80,10 @@ func TestSamplingFallsBackToModel(t *testing.T) {
 		}
 	}
 
-	fake := newFake()
-	postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
-		`{"model":"tandem","prompt":"x","n":3,"seed":-2,"top_p":0,"logit_bias":{"7":-100},"ignore_eos":true,"stop":["a","","b"]}`)
+	fake := roomtest.NewBackend()
+	roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x","n":3,"seed":-2,"top_p":0,"logit_bias":{"7":-100},"ignore_eos":true,"stop":["a","","b"]}`)
 	seeds := map[uint64]bool{}
-	for _, r := range fake.model.Requests {
+	for _, r := range fake.Model.Requests {
 		seeds[*r.Seed] = true
 		if r.Sampling.TopP <= 0 || r.Sampling.TopP > 1e-9 || r.Sampling.LogitBias[7] != -100 ||
 			!r.IgnoreEOS || len(r.Stop) != 2 {

@@ -13,12 +13,13 @@ import (
 
 	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 	"tandem/engine"
 )
 
 // dialFake serves a fake on a socket and returns a client.
-func dialFake(t *testing.T, b *fakeBackend) *control.Client {
+func dialFake(t *testing.T, b *roomtest.Backend) *control.Client {
 	t.Helper()
 	home, err := os.MkdirTemp("/tmp", "s") // short enough for the address of a socket
 	if err != nil {
@@ -29,7 +30,7 @@ func dialFake(t *testing.T, b *fakeBackend) *control.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := wire.HTTP(New(b.services(), Options{}).Socket(), nil, nil)
+	srv := wire.HTTP(New(services(b), Options{}).Socket(), nil, nil)
 	go srv.Serve(l)
 	t.Cleanup(func() { srv.Close() })
 	c := control.Dial(home)
@@ -46,7 +47,7 @@ func codeOf(err error) control.Code {
 
 // TestChatRoutesKeepAConversation walks a conversation over the socket.
 func TestChatRoutesKeepAConversation(t *testing.T) {
-	c, ctx := dialFake(t, newFake()), t.Context()
+	c, ctx := dialFake(t, roomtest.NewBackend()), t.Context()
 	chat, err := c.AddChat(ctx, control.Chat{Kind: "code", Title: "mine", System: "Be brief.",
 		Options: json.RawMessage(`{"temperature":0.5}`)})
 	if err != nil || chat.ID == 0 || chat.Kind != "code" || chat.Title != "mine" ||
@@ -153,7 +154,7 @@ func TestChatRoutesKeepAConversation(t *testing.T) {
 
 // TestPresetRoutes keeps a preset, reads it and deletes it.
 func TestPresetRoutes(t *testing.T) {
-	c, ctx := dialFake(t, newFake()), t.Context()
+	c, ctx := dialFake(t, roomtest.NewBackend()), t.Context()
 	if p, err := c.Presets(ctx); err != nil || p.Presets == nil || len(p.Presets) != 0 {
 		t.Errorf("at first there are %+v, %v; want an empty list", p, err)
 	}
@@ -172,8 +173,8 @@ func TestPresetRoutes(t *testing.T) {
 // TestBadChatBodyIsRefused: the answer says what is wrong with a body, and the body reaches no
 // service.
 func TestBadChatBodyIsRefused(t *testing.T) {
-	fake := newFake()
-	s := New(fake.services(), Options{})
+	fake := roomtest.NewBackend()
+	s := New(services(fake), Options{})
 	for _, test := range []struct {
 		path, body string
 		status     int
@@ -200,7 +201,7 @@ func TestBadChatBodyIsRefused(t *testing.T) {
 		{"/app/chats/keep", `{}`, 400, control.CodeInvalid},
 		{"/app/chats/keep", `{"keep":"yes"}`, 400, control.CodeInvalid},
 	} {
-		w := socketPost(s, test.path, test.body)
+		w := roomtest.Post(s.Socket(), test.path, test.body)
 		if w.Code != test.status || !strings.Contains(w.Body.String(), string(test.code)) {
 			t.Errorf("%s %s: %d %s, want %d %s",
 				test.path, test.body, w.Code, w.Body, test.status, test.code)
@@ -208,10 +209,10 @@ func TestBadChatBodyIsRefused(t *testing.T) {
 	}
 	for _, query := range []string{"limit=x", "limit=-1", "limit=201", "before=1.5"} {
 		w := httptest.NewRecorder()
-		s.Socket().ServeHTTP(w, localRequest(http.MethodGet, "/app/chats?"+query, nil))
-		wantError(t, w, 400, control.CodeInvalid)
+		s.Socket().ServeHTTP(w, roomtest.LocalRequest(http.MethodGet, "/app/chats?"+query, nil))
+		roomtest.WantError(t, w, 400, control.CodeInvalid)
 	}
-	if len(fake.fakeChats.chats)+len(fake.messages) > 0 {
+	if len(fake.ChatRows)+len(fake.Messages) > 0 {
 		t.Error("a bad body reached the service")
 	}
 }
@@ -219,43 +220,42 @@ func TestBadChatBodyIsRefused(t *testing.T) {
 // TestCancelByNameBeforeFirstToken: a request that its client named is cancelled before its answer
 // begins.
 func TestCancelByNameBeforeFirstToken(t *testing.T) {
-	fake := newFake()
+	fake := roomtest.NewBackend()
 	started := make(chan struct{})
-	fake.model.Script = func(ctx context.Context, _ engine.Request) iter.Seq2[engine.Token, error] {
+	fake.Model.Script = func(ctx context.Context, _ engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			close(started)
 			<-ctx.Done() // a long prefill
 			yield(engine.Token{}, ctx.Err())
 		}
 	}
-	s := New(fake.services(), Options{})
+	s := New(services(fake), Options{})
 	answer := make(chan *httptest.ResponseRecorder)
 	go func() {
-		r := postOf("/v1/completions", "application/json",
-			`{"model":"tandem","prompt":"x","stream":true}`)
+		r := roomtest.Request("/v1/completions", `{"model":"tandem","prompt":"x","stream":true}`)
 		r.Header.Set(api.RunNameHeader, "page-1")
 		w := httptest.NewRecorder()
 		s.Socket().ServeHTTP(w, r)
 		answer <- w
 	}()
 	<-started
-	wantError(t, socketPost(s, "/app/runs/page-2/cancel", "{}"), 404, control.CodeRunNotFound)
-	wantError(t, socketPost(s, "/app/runs/page/cancel", "{}"), 404, control.CodeRunNotFound)
-	if w := socketPost(s, "/app/runs/page-1/cancel", "{}"); w.Code != 200 {
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/page-2/cancel", "{}"), 404, control.CodeRunNotFound)
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/page/cancel", "{}"), 404, control.CodeRunNotFound)
+	if w := roomtest.Post(s.Socket(), "/app/runs/page-1/cancel", "{}"); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if w := <-answer; w.Code != 200 || !strings.HasSuffix(w.Body.String(), "data: [DONE]\n\n") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if run := fake.lastRun(); run.FinishReason != control.FinishCancel ||
+	if run := fake.LastRun(); run.FinishReason != control.FinishCancel ||
 		run.CompletionTokens != 0 {
 		t.Errorf("%+v", run)
 	}
 	for _, name := range []string{"1", "-x", "a b", strings.Repeat("x", 65), "ä"} {
-		r := postOf("/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`)
+		r := roomtest.Request("/v1/completions", `{"model":"tandem","prompt":"x"}`)
 		r.Header.Set(api.RunNameHeader, name)
 		w := httptest.NewRecorder()
 		s.Socket().ServeHTTP(w, r)
-		wantError(t, w, 400, control.CodeInvalid)
+		roomtest.WantError(t, w, 400, control.CodeInvalid)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 )
 
@@ -25,8 +26,8 @@ func TestControlClientWorksOnTheSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fake := newFake()
-	srv := wire.HTTP(New(fake.services(), Options{}).Socket(), nil, nil)
+	fake := roomtest.NewBackend()
+	srv := wire.HTTP(New(services(fake), Options{}).Socket(), nil, nil)
 	go srv.Serve(l)
 	defer srv.Close()
 	c := control.Dial(home)
@@ -51,7 +52,7 @@ func TestControlClientWorksOnTheSocket(t *testing.T) {
 		!strings.Contains(err.Error(), "no/such") {
 		t.Errorf("load an unknown model: %v", err)
 	}
-	if _, err := c.Unload(ctx, ""); err != nil || fake.unload != 1 {
+	if _, err := c.Unload(ctx, ""); err != nil || len(fake.Unloaded) != 1 {
 		t.Errorf("unload: %v", err)
 	}
 	if list, err := c.Models(ctx); err != nil || len(list) != 2 || list[1].ID != "acme/coder" ||
@@ -139,10 +140,10 @@ func TestControlClientWorksOnTheSocket(t *testing.T) {
 
 // TestPullStopsWhenClientLeaves: a client that leaves stops the download.
 func TestPullStopsWhenClientLeaves(t *testing.T) {
-	fake := newFake()
+	fake := roomtest.NewBackend()
 	stopped := make(chan error, 1)
 	started := make(chan struct{})
-	fake.pulls = func(ctx context.Context, progress func(control.Progress)) (control.Model, error) {
+	fake.OnPull = func(ctx context.Context, progress func(control.Progress)) (control.Model, error) {
 		progress(control.Progress{Done: 1})
 		close(started)
 		<-ctx.Done()
@@ -158,7 +159,7 @@ func TestPullStopsWhenClientLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := wire.HTTP(New(fake.services(), Options{}).Socket(), nil, nil)
+	srv := wire.HTTP(New(services(fake), Options{}).Socket(), nil, nil)
 	go srv.Serve(l)
 	defer srv.Close()
 	c := control.Dial(home)

@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // A compaction is the answer of /v1/responses/compact.
@@ -29,17 +31,17 @@ func compactionOf(t *testing.T, w *httptest.ResponseRecorder) (c compaction) {
 // TestCompactionIsTheInputOfWhatFollows: the model sums up the whole conversation. The answer has
 // the user's messages and the summary, and a later prompt has both.
 func TestCompactionIsTheInputOfWhatFollows(t *testing.T) {
-	fake := speaking("<think>hm</think>They talk about é.")
-	s := New(fake.services(), Options{})
+	fake := roomtest.Speaking("<think>hm</think>They talk about é.")
+	s := New(services(fake), Options{})
 	post := func(path, body string) *httptest.ResponseRecorder {
-		return postTo(t, s, path, "application/json", body)
+		return roomtest.Post(s.Endpoint(), path, body)
 	}
 	c := compactionOf(t, post("/v1/responses/compact", `{"model":"tandem","instructions":"Be brief.",`+
 		`"input":[{"role":"user","content":"one"},`+
 		`{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},`+
 		`{"type":"function_call_output","call_id":"c","output":"r"},`+
 		`{"role":"assistant","content":"two"},{"role":"user","content":"three"}]}`))
-	asked := fake.model.Decode(fake.model.Requests[0].Prompt)
+	asked := fake.Model.Decode(fake.Model.Requests[0].Prompt)
 	for _, said := range []string{"sBe brief.\n", "uone\n", "tr\n", "atwo\n", "uthree\n", "uSum up"} {
 		if !strings.Contains(asked, said) {
 			t.Errorf("the model is to sum up %q, without %q", asked, said)
@@ -54,10 +56,10 @@ func TestCompactionIsTheInputOfWhatFollows(t *testing.T) {
 	}
 	next := `[` + string(c.Output[0]) + `,` + string(c.Output[1]) + `,` + string(c.Output[2]) +
 		`,{"role":"user","content":"four"}]`
-	if w := post("/v1/responses", responseBody(`"input":`+next)); w.Code != 200 {
+	if w := post("/v1/responses", roomtest.ResponseBody(`"input":`+next)); w.Code != 200 {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
-	got := fake.model.Decode(fake.model.Requests[1].Prompt)
+	got := fake.Model.Decode(fake.Model.Requests[1].Prompt)
 	if !strings.HasPrefix(got, "uone\nuthree\nu") || !strings.HasSuffix(got, "\nufour\n") ||
 		!strings.Contains(got, "They talk about é.") || strings.Contains(got, "hm") {
 		t.Errorf("the next prompt is %q", got)
@@ -66,12 +68,11 @@ func TestCompactionIsTheInputOfWhatFollows(t *testing.T) {
 
 // TestCompactionContinuesAResponse: a client names the response in place of its conversation.
 func TestCompactionContinuesAResponse(t *testing.T) {
-	fake := speaking("hello")
-	s := New(fake.services(), Options{})
-	first := respond(t, s, responseBody(`"input":"one"`))
+	fake := roomtest.Speaking("hello")
+	s := New(services(fake), Options{})
+	first := respond(t, s, roomtest.ResponseBody(`"input":"one"`))
 	for path, tokens := range map[string]string{"/v1/responses/compact": "", "/v1/responses/input_tokens": "x"} {
-		w := postTo(t, s, path, "application/json",
-			responseBody(`"previous_response_id":"`+first.ID+`"`))
+		w := roomtest.Post(s.Endpoint(), path, roomtest.ResponseBody(`"previous_response_id":"`+first.ID+`"`))
 		if w.Code != 200 {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
@@ -90,8 +91,8 @@ func TestCompactionOfAnotherServerIsSkipped(t *testing.T) {
 		`{"type":"compaction","encrypted_content":7}`:               "must be a string",
 		`{"type":"compaction","encrypted_content":"tandem.!"}`:      "no summary of this server",
 	} {
-		w := postTo(t, New(speaking("ok").services(), Options{}), "/v1/responses",
-			"application/json", responseBody(`"input":[`+item+`,{"role":"user","content":"x"}]`))
+		w := roomtest.Post(New(services(roomtest.Speaking("ok")), Options{}).Endpoint(), "/v1/responses",
+			roomtest.ResponseBody(`"input":[`+item+`,{"role":"user","content":"x"}]`))
 		if (w.Code == 400) != (want != "") || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s", item, w.Code, w.Body)
 		}
@@ -107,11 +108,11 @@ func TestCountOfInputIsThatOfItsPrompt(t *testing.T) {
 		`"input":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]`,
 		`"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":"auto","parallel_tool_calls":false`,
 	} {
-		fake := speaking("ok")
-		s := New(fake.services(), Options{})
-		r := respond(t, s, responseBody(fields))
-		for _, body := range []string{responseBody(fields), `{` + fields + `}`} {
-			w := postTo(t, s, "/v1/responses/input_tokens", "application/json", body)
+		fake := roomtest.Speaking("ok")
+		s := New(services(fake), Options{})
+		r := respond(t, s, roomtest.ResponseBody(fields))
+		for _, body := range []string{roomtest.ResponseBody(fields), `{` + fields + `}`} {
+			w := roomtest.Post(s.Endpoint(), "/v1/responses/input_tokens", body)
 			var count struct {
 				Object      string
 				InputTokens int `json:"input_tokens"`
@@ -122,9 +123,9 @@ func TestCountOfInputIsThatOfItsPrompt(t *testing.T) {
 				t.Errorf("%s: %d %s, want %d", body, w.Code, w.Body, r.Usage.InputTokens)
 			}
 		}
-		if len(fake.model.Requests) != 1 || len(fake.runs) != 1 || fake.held != 0 {
-			t.Errorf("%s: %d requests, %d runs, %d held", fields, len(fake.model.Requests),
-				len(fake.runs), fake.held)
+		if len(fake.Model.Requests) != 1 || len(fake.Rows) != 1 || fake.Held != 0 {
+			t.Errorf("%s: %d requests, %d runs, %d held", fields, len(fake.Model.Requests),
+				len(fake.Rows), fake.Held)
 		}
 	}
 }
@@ -139,8 +140,7 @@ func TestCountAndCompactionRefuseWhatAResponseRefuses(t *testing.T) {
 			`"input":[{"role":"user","content":[{"type":"input_image"}]}]`: "takes text only",
 			`"previous_response_id":"resp_none"`:                           "not found",
 		} {
-			w := postTo(t, New(speaking("ok").services(), Options{}), path, "application/json",
-				responseBody(fields))
+			w := roomtest.Post(New(services(roomtest.Speaking("ok")), Options{}).Endpoint(), path, roomtest.ResponseBody(fields))
 			if w.Code < 400 || w.Code > 404 || !strings.Contains(w.Body.String(), want) {
 				t.Errorf("%s %s: %d %s", path, fields, w.Code, w.Body)
 			}

@@ -6,9 +6,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"tandem/app/wire"
 	"testing"
 	"time"
+
+	"tandem/app/roomtest"
+	"tandem/app/wire"
 )
 
 // The first connection above the limit is told to try again. Connections far above the limit are
@@ -19,7 +21,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &wire.Crowd{Most: 2}
-	srv := c.Server(New(newFake().services(), Options{}).Endpoint(), nil, nil)
+	srv := c.Server(New(services(roomtest.NewBackend()), Options{}).Endpoint(), nil, nil)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
 	defer func() {

@@ -14,6 +14,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/model"
+	"tandem/app/roomtest"
 	"tandem/engine"
 )
 
@@ -90,8 +91,8 @@ func TestNothingBeginsAfterClientLeft(t *testing.T) {
 	leaves := func(a asking, phase, more string, alike int, stream bool) {
 		t.Run(fmt.Sprintf("%s, %s, %s, stream %t", a.path, phase, more, stream),
 			func(t *testing.T) {
-				fake := newFakeKind(a.kind)
-				fake.model.Context = 4096
+				fake := roomtest.NewBackendOf(a.kind)
+				fake.Model.Context = 4096
 				d := &departure{t: t, phase: phase, alike: alike}
 				var s *Server
 				run := func() context.Context {
@@ -100,13 +101,13 @@ func TestNothingBeginsAfterClientLeft(t *testing.T) {
 					}
 					return nil
 				}
-				s = New(fake.lending(func(ctx context.Context) (model.Model, error) {
+				s = New(services(fake.Lend(func(ctx context.Context) (model.Model, error) {
 					if phase == "load" {
 						d.reach(ctx) // then it goes on, for the next one
 					}
 					m, err := fake.Acquire(context.Background(), control.Alias)
 					return d.model(m, run), err
-				}), Options{})
+				})), Options{})
 				srv := httptest.NewServer(s.Endpoint())
 				defer srv.Close()
 				ctx, cancel := context.WithCancel(t.Context())
@@ -126,7 +127,7 @@ func TestNothingBeginsAfterClientLeft(t *testing.T) {
 				if err == nil {
 					t.Errorf("it was answered: %s", resp.Status)
 				}
-				if end := fake.lastRun(); end.FinishReason != "cancel" || end.Error != "" {
+				if end := fake.LastRun(); end.FinishReason != "cancel" || end.Error != "" {
 					t.Errorf("the history has %+v", end)
 				}
 				for len(s.api.Active()) > 0 {
@@ -139,9 +140,9 @@ func TestNothingBeginsAfterClientLeft(t *testing.T) {
 				if n := d.after.Load(); n != 0 {
 					t.Errorf("%d pieces of work began after the client had left", n)
 				}
-				if fake.held != 0 || fake.model.OpenMatchers != 0 || s.api.BytesTaken() != 0 {
+				if fake.Held != 0 || fake.Model.OpenMatchers != 0 || s.api.BytesTaken() != 0 {
 					t.Errorf("%d models are held, %d grammars open, %d places taken",
-						fake.held, fake.model.OpenMatchers, s.api.BytesTaken())
+						fake.Held, fake.Model.OpenMatchers, s.api.BytesTaken())
 				}
 			})
 	}

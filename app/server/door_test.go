@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 )
 
@@ -105,14 +106,14 @@ func TestDoorChecksHostAndOrigin(t *testing.T) {
 		{"POST", "/app/load", "localhost:8263", h{"Sec-Fetch-Site": "same-site"}, 403},
 		{"POST", "/app/session", "localhost:8263", h{"Sec-Fetch-Site": "same-site"}, 403},
 	} {
-		s := New(newFake().services(),
+		s := New(services(roomtest.NewBackend()),
 			Options{Rules: Rules{AllowedHosts: []string{"Mac.example:8263", "llm.internal", ".", "", ":80"},
 				AllowedOrigins: []string{"app://obsidian.md"}}})
 		body := ""
 		if c.method == http.MethodPost {
 			body = `{"model":"tandem","prompt":"x"}`
 		}
-		r := localRequest(c.method, "/", strings.NewReader(body))
+		r := roomtest.LocalRequest(c.method, "/", strings.NewReader(body))
 		r.URL.Path, r.Host, r.RemoteAddr = c.path, c.host, "127.0.0.1:50000"
 		r.Header.Set("Content-Type", "application/json")
 		for k, v := range c.headers {
@@ -127,7 +128,7 @@ func TestDoorChecksHostAndOrigin(t *testing.T) {
 				c.method, c.path, c.host, c.headers, w.Code, c.want, w.Body)
 		}
 		if w.Code >= 400 {
-			decodeError(t, w)
+			roomtest.DecodeError(t, w)
 		}
 		header := w.Header()
 		if header.Get("X-Content-Type-Options") != "nosniff" ||
@@ -145,8 +146,8 @@ func TestDoorChecksHostAndOrigin(t *testing.T) {
 
 // An allowed page may call every method that the standard routes have.
 func TestPreflightAllowsTheMethodsOfTheRoutes(t *testing.T) {
-	s := New(newFake().services(), Options{Rules: Rules{AllowedOrigins: []string{"app://x"}}})
-	r := localRequest(http.MethodOptions, "/v1/responses/resp_1", nil)
+	s := New(services(roomtest.NewBackend()), Options{Rules: Rules{AllowedOrigins: []string{"app://x"}}})
+	r := roomtest.LocalRequest(http.MethodOptions, "/v1/responses/resp_1", nil)
 	r.Host = "localhost"
 	r.Header.Set("Origin", "app://x")
 	w := httptest.NewRecorder()
@@ -166,7 +167,7 @@ func TestPreflightAllowsTheMethodsOfTheRoutes(t *testing.T) {
 
 // TestControlRoutesNeedLoopbackPeer: a session opens the control routes to this machine only.
 func TestControlRoutesNeedLoopbackPeer(t *testing.T) {
-	s := New(newFake().services(), Options{Rules: Rules{Network: true}})
+	s := New(services(roomtest.NewBackend()), Options{Rules: Rules{Network: true}})
 	code := s.NewCode().Code
 	session, ok := s.sessions.exchange(code)
 	if !ok {
@@ -180,7 +181,7 @@ func TestControlRoutesNeedLoopbackPeer(t *testing.T) {
 		"[fe80::1%eth0]:50000":     404,
 		"@":                        404,
 	} {
-		r := localRequest(http.MethodGet, "/app/state", nil)
+		r := roomtest.LocalRequest(http.MethodGet, "/app/state", nil)
 		r.Host, r.RemoteAddr = "localhost", peer
 		r.Header.Set("Authorization", "Bearer "+session)
 		w := httptest.NewRecorder()
@@ -195,11 +196,11 @@ func TestControlRoutesNeedLoopbackPeer(t *testing.T) {
 // programs that have it. It opens nothing to a page of another port, name or site, nor to a browser
 // that sends it by itself.
 func TestSessionOpensForOwnPageOnly(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	code := s.NewCode().Code
 	// ask sends a request with headers, which are given in pairs.
 	ask := func(method, path, host, body string, headers ...string) *httptest.ResponseRecorder {
-		r := localRequest(method, path, strings.NewReader(body))
+		r := roomtest.LocalRequest(method, path, strings.NewReader(body))
 		r.Host, r.RemoteAddr = host, "127.0.0.1:50000"
 		r.Header.Set("Content-Type", "application/json")
 		for i := 0; i < len(headers); i += 2 {

@@ -13,15 +13,9 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/engine"
 )
-
-// newFakeKind returns a fake whose model is of the given kind.
-func newFakeKind(kind string) *fakeBackend {
-	f := newFake()
-	f.model.Purpose = kind
-	return f
-}
 
 // TestEmbeddingsTakeAllInputForms: the four forms of an input reach the model as its tokens. Token
 // ids arrive unchanged. The vectors come back in order, as numbers and as bytes.
@@ -44,9 +38,8 @@ func TestEmbeddingsTakeAllInputForms(t *testing.T) {
 	} {
 		for _, format := range []string{``, `,"encoding_format":"float"`,
 			`,"encoding_format":"base64","user":"me"`, `,"dimensions":2`} {
-			fake := newFakeKind(control.KindEmbedding)
-			w := postTo(t, New(fake.services(), Options{}), "/v1/embeddings", "application/json",
-				`{"model":"tandem","input":`+c.input+format+`}`)
+			fake := roomtest.NewBackendOf(control.KindEmbedding)
+			w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/embeddings", `{"model":"tandem","input":`+c.input+format+`}`)
 			var got struct {
 				Object, Model string
 				Data          []struct {
@@ -62,8 +55,8 @@ func TestEmbeddingsTakeAllInputForms(t *testing.T) {
 			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 {
 				t.Fatalf("%s%s: %d %s", c.input, format, w.Code, w.Body)
 			}
-			if !slices.EqualFunc(fake.model.ReadTexts, c.want, slices.Equal) {
-				t.Errorf("%s: the model read %v, want %v", c.input, fake.model.ReadTexts, c.want)
+			if !slices.EqualFunc(fake.Model.ReadTexts, c.want, slices.Equal) {
+				t.Errorf("%s: the model read %v, want %v", c.input, fake.Model.ReadTexts, c.want)
 			}
 			if got.Object != "list" || got.Model != "acme/coder" || len(got.Data) != len(c.want) {
 				t.Fatalf("%s%s: %s", c.input, format, w.Body)
@@ -89,13 +82,13 @@ func TestEmbeddingsTakeAllInputForms(t *testing.T) {
 			if got.Usage.Prompt != tokens || got.Usage.Total != tokens {
 				t.Errorf("%s: usage %+v, want %d tokens", c.input, got.Usage, tokens)
 			}
-			if r := fake.lastRun(); r.Endpoint != "/v1/embeddings" || r.Model != "acme/coder" ||
+			if r := fake.LastRun(); r.Endpoint != "/v1/embeddings" || r.Model != "acme/coder" ||
 				r.PromptTokens != tokens || r.CompletionTokens != 0 || r.FinishReason != "stop" ||
 				r.Error != "" || r.PrefillMS != 2 {
 				t.Errorf("%s: the history has %+v", c.input, r)
 			}
-			if fake.held != 0 {
-				t.Errorf("%s: %d models are held", c.input, fake.held)
+			if fake.Held != 0 {
+				t.Errorf("%s: %d models are held", c.input, fake.Held)
 			}
 		}
 	}
@@ -182,14 +175,14 @@ func TestBadEmbeddingOrRerankIsRefused(t *testing.T) {
 		if c.kind == control.KindReranker {
 			path = "/v1/rerank"
 		}
-		fake := newFakeKind(c.kind)
-		s := New(fake.services(), Options{})
-		w := postTo(t, s, path, "application/json", c.body)
+		fake := roomtest.NewBackendOf(c.kind)
+		s := New(services(fake), Options{})
+		w := roomtest.Post(s.Endpoint(), path, c.body)
 		if w.Code != 400 {
 			t.Errorf("%.90s: status %d %s", c.body, w.Code, w.Body)
 			continue
 		}
-		e := decodeError(t, w)
+		e := roomtest.DecodeError(t, w)
 		param := ""
 		if e.Param != nil {
 			param = *e.Param
@@ -198,12 +191,12 @@ func TestBadEmbeddingOrRerankIsRefused(t *testing.T) {
 			t.Errorf("%.90s: param %q (want %q), message %q (want %q)",
 				c.body, param, c.param, e.Message, c.says)
 		}
-		if r := fake.lastRun(); r.Error != strings.TrimSuffix(e.Code+": "+param, ": ") ||
+		if r := fake.LastRun(); r.Error != strings.TrimSuffix(e.Code+": "+param, ": ") ||
 			r.FinishReason != "error" || r.Endpoint != path {
 			t.Errorf("%.90s: the history has %+v", c.body, r)
 		}
-		if fake.held != 0 || len(s.api.Active()) != 0 {
-			t.Errorf("%.90s: %d models held, %d runs in flight", c.body, fake.held, len(s.api.Active()))
+		if fake.Held != 0 || len(s.api.Active()) != 0 {
+			t.Errorf("%.90s: %d models held, %d runs in flight", c.body, fake.Held, len(s.api.Active()))
 		}
 	}
 }
@@ -228,19 +221,19 @@ func TestModelKindAnswersItsOwnRoutes(t *testing.T) {
 	}
 	for kind, no := range refused {
 		for path, body := range bodies {
-			fake := newFakeKind(kind)
-			w := postTo(t, New(fake.services(), Options{}), path, "application/json", body)
+			fake := roomtest.NewBackendOf(kind)
+			w := roomtest.Post(New(services(fake), Options{}).Endpoint(), path, body)
 			if no[path] == "" {
 				if w.Code != 200 {
 					t.Errorf("kind %q, %s: %d %s", kind, path, w.Code, w.Body)
 				}
 				continue
 			}
-			if e := decodeError(t, w); w.Code != 400 || e.Param == nil || *e.Param != "model" ||
+			if e := roomtest.DecodeError(t, w); w.Code != 400 || e.Param == nil || *e.Param != "model" ||
 				!strings.Contains(e.Message, no[path]) {
 				t.Errorf("kind %q, %s: %d %+v, want %q", kind, path, w.Code, e, no[path])
 			}
-			if fake.held != 0 {
+			if fake.Held != 0 {
 				t.Errorf("kind %q, %s: the model is held", kind, path)
 			}
 		}
@@ -251,12 +244,11 @@ func TestModelKindAnswersItsOwnRoutes(t *testing.T) {
 // cancelled run stop the work. The history distinguishes them.
 func TestReadingErrorsAreToldApart(t *testing.T) {
 	const body = `{"model":"tandem","input":"x"}`
-	fake := newFakeKind(control.KindEmbedding)
-	fake.model.OnRead = func(context.Context) error {
+	fake := roomtest.NewBackendOf(control.KindEmbedding)
+	fake.Model.OnRead = func(context.Context) error {
 		return &engine.Error{Code: engine.CodeQueueFull, Message: "the queue is full"}
 	}
-	if w := postTo(t, New(fake.services(), Options{}), "/v1/embeddings", "application/json",
-		body); w.Code != 503 || w.Header().Get("Retry-After") == "" {
+	if w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/embeddings", body); w.Code != 503 || w.Header().Get("Retry-After") == "" {
 		t.Errorf("a full queue: %d %s", w.Code, w.Body)
 	}
 	for name, stop := range map[string]func(s *Server, leave context.CancelFunc){
@@ -267,10 +259,10 @@ func TestReadingErrorsAreToldApart(t *testing.T) {
 		},
 		"closed": func(s *Server, _ context.CancelFunc) { s.Close() },
 	} {
-		fake := newFakeKind(control.KindEmbedding)
-		s := New(fake.services(), Options{})
+		fake := roomtest.NewBackendOf(control.KindEmbedding)
+		s := New(services(fake), Options{})
 		began := make(chan int, 1)
-		fake.model.OnRead = func(ctx context.Context) error {
+		fake.Model.OnRead = func(ctx context.Context) error {
 			began <- s.api.Active()[0].PromptDone
 			<-ctx.Done()
 			return ctx.Err()
@@ -280,8 +272,7 @@ func TestReadingErrorsAreToldApart(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			s.Endpoint().ServeHTTP(w, postOf("/v1/embeddings", "application/json",
-				body).WithContext(ctx))
+			s.Endpoint().ServeHTTP(w, roomtest.Request("/v1/embeddings", body).WithContext(ctx))
 		}()
 		if n := <-began; n != 2 {
 			t.Errorf("%s: the state has %d tokens as read, want 2", name, n)
@@ -293,8 +284,8 @@ func TestReadingErrorsAreToldApart(t *testing.T) {
 		if name == "closed" {
 			status, finish = 503, control.FinishError
 		}
-		if r := fake.lastRun(); w.Code != status || r.FinishReason != finish || fake.held != 0 {
-			t.Errorf("%s: %d, %d models held, the history has %+v", name, w.Code, fake.held, r)
+		if r := fake.LastRun(); w.Code != status || r.FinishReason != finish || fake.Held != 0 {
+			t.Errorf("%s: %d, %d models held, the history has %+v", name, w.Code, fake.Held, r)
 		}
 	}
 }
@@ -316,14 +307,14 @@ func FuzzRerankRequest(f *testing.F) {
 // holds nothing afterwards, and answers in JSON.
 func fuzzReading(f *testing.F, kind, path string) {
 	f.Fuzz(func(t *testing.T, body string) {
-		fake := newFakeKind(kind)
-		s := New(fake.services(), Options{})
-		w := postTo(t, s, path, "application/json", body)
+		fake := roomtest.NewBackendOf(kind)
+		s := New(services(fake), Options{})
+		w := roomtest.Post(s.Endpoint(), path, body)
 		if w.Code >= 500 || !json.Valid(w.Body.Bytes()) {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
-		if r := fake.lastRun(); fake.held != 0 || len(s.api.Active()) != 0 || r.FinishReason == "" {
-			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.api.Active()), r)
+		if r := fake.LastRun(); fake.Held != 0 || len(s.api.Active()) != 0 || r.FinishReason == "" {
+			t.Fatalf("%d models held, %d in flight, row %+v", fake.Held, len(s.api.Active()), r)
 		}
 	})
 }

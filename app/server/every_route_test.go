@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 )
 
@@ -30,7 +31,7 @@ func (e everyRoute) reads() bool {
 // guarded is a server whose routes the tests call one by one.
 type guarded struct {
 	*Server
-	fake    *fakeBackend
+	fake    *roomtest.Backend
 	session string
 }
 
@@ -46,17 +47,17 @@ func everywhere(t *testing.T, rules Rules, f func(t *testing.T, g guarded, e eve
 	seen := map[everyRoute]bool{}
 	for _, o := range []Options{{Rules: rules}, {Rules: rules, Pages: built}} {
 		fresh := func() guarded {
-			g := guarded{fake: newFake()}
-			g.fake.keyed, g.fake.checkpoint.ID = true, "1"
-			g.fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: time.Now()}}
-			g.fake.texts = map[int64]control.RunText{1: {Run: 1, Model: g.fake.model.Name,
+			g := guarded{fake: roomtest.NewBackend()}
+			g.fake.Keyed, g.fake.OnDisk.ID = true, "1"
+			g.fake.Rows = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: time.Now()}}
+			g.fake.Texts = map[int64]control.RunText{1: {Run: 1, Model: g.fake.Model.Name,
 				Request: json.RawMessage(`{"model":"tandem","prompt":"x"}`),
 				Replay:  json.RawMessage("{}")}}
-			g.fake.bench = func(context.Context, func(control.BenchProgress)) (b control.Bench,
+			g.fake.OnBench = func(context.Context, func(control.BenchProgress)) (b control.Bench,
 				err error) {
 				return b, nil
 			}
-			g.Server = New(g.fake.services(), o)
+			g.Server = New(services(g.fake), o)
 			session, ok := g.sessions.exchange(g.NewCode().Code)
 			if !ok {
 				t.Fatal("a fresh code buys nothing")
@@ -90,7 +91,7 @@ func (g guarded) Request(e everyRoute) *http.Request {
 	if e.reads() {
 		body = "{}"
 	}
-	r := localRequest(e.method, e.path, strings.NewReader(body))
+	r := roomtest.LocalRequest(e.method, e.path, strings.NewReader(body))
 	r.Host = "localhost:8263"
 	r.Header.Set("Content-Type", "application/json")
 	if isControl(e.path) {
@@ -124,7 +125,7 @@ func (g guarded) refused(t *testing.T, why string, r *http.Request, want int) {
 	if w := g.ask(t, r); w.Code != want || w.Header().Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("%s: %s %s: %d, want %d: %.200s", why, r.Method, r.URL.Path, w.Code, want, w.Body)
 	}
-	if len(g.fake.runs) > 1 && want != http.StatusUnsupportedMediaType &&
+	if len(g.fake.Rows) > 1 && want != http.StatusUnsupportedMediaType &&
 		want != http.StatusBadRequest && want != http.StatusRequestEntityTooLarge {
 		t.Errorf("%s: %s %s: it has a run", why, r.Method, r.URL.Path)
 	}
@@ -135,7 +136,7 @@ func TestEveryRouteAnswersGoodRequest(t *testing.T) {
 	everywhere(t, Rules{}, func(t *testing.T, g guarded, e everyRoute) {
 		r := g.Request(e)
 		if r.URL.Path == "/metrics" {
-			r.Header.Set("Authorization", "Bearer "+fakeKey)
+			r.Header.Set("Authorization", "Bearer "+roomtest.Key)
 		}
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
@@ -211,7 +212,7 @@ func TestEveryControlRouteNeedsASession(t *testing.T) {
 		if !isControl(e.path) || e.path == "/app/session" {
 			return
 		}
-		for _, shown := range []string{"", "Bearer ", "Bearer x", "Bearer " + fakeKey, "Bearer " +
+		for _, shown := range []string{"", "Bearer ", "Bearer x", "Bearer " + roomtest.Key, "Bearer " +
 			g.NewCode().Code, "Basic " + g.session, g.session, "Bearer" + g.session} {
 			r := g.Request(e)
 			r.Header.Set("Authorization", shown)
@@ -233,7 +234,7 @@ func TestOtherMachinesReachOnlyKeyedRoutes(t *testing.T) {
 		everywhere(t, Rules{Network: network}, func(t *testing.T, g guarded, e everyRoute) {
 			for _, peer := range []string{"192.168.7.9:50000", "[fe80::1%eth0]:50000",
 				"[::ffff:192.168.7.9]:50000", "8.8.8.8:50000", "@", ""} {
-				for _, shown := range []string{"", fakeKey, g.session} {
+				for _, shown := range []string{"", roomtest.Key, g.session} {
 					r := g.Request(e)
 					r.RemoteAddr = peer
 					r.Header.Set("Authorization", "Bearer "+shown)
@@ -245,7 +246,7 @@ func TestOtherMachinesReachOnlyKeyedRoutes(t *testing.T) {
 						g.refused(t, "from "+peer, r, http.StatusForbidden)
 					case !isShared(e.path):
 						g.refused(t, "from "+peer, r, http.StatusNotFound)
-					case shown != fakeKey:
+					case shown != roomtest.Key:
 						g.refused(t, "from "+peer, r, http.StatusUnauthorized)
 					}
 				}
@@ -260,8 +261,8 @@ func TestEveryStandardRouteAsksForTheKey(t *testing.T) {
 		if !isStandard(e.path) && e.path != "/metrics" {
 			return
 		}
-		for _, shown := range []string{"", "anything", fakeKey + "x", fakeKey[:len(fakeKey)-1],
-			strings.ToUpper(fakeKey)} {
+		for _, shown := range []string{"", "anything", roomtest.Key + "x", roomtest.Key[:len(roomtest.Key)-1],
+			strings.ToUpper(roomtest.Key)} {
 			r := g.Request(e)
 			r.Header.Set("Authorization", "Bearer "+shown)
 			g.refused(t, "with the key "+shown, r, http.StatusUnauthorized)
@@ -297,7 +298,7 @@ func TestEveryBodyMustBeSmallJSON(t *testing.T) {
 			"no JSON":        `{"model":"tandem`,
 			"a list":         `[]`,
 		} {
-			r := postOf(e.path, "application/json", body)
+			r := roomtest.Request(e.path, body)
 			r.Method, r.Header["Authorization"] = e.method, g.Request(e).Header["Authorization"]
 			g.refused(t, why, r, http.StatusBadRequest)
 		}
@@ -365,12 +366,12 @@ func TestEveryNameInAPathIsLookedUpOnly(t *testing.T) {
 	}
 	for _, o := range []Options{{}, {Pages: fstest.MapFS{"index.html": {Data: []byte("built")},
 		"treasure.txt": {Data: []byte("treasure")}}}} {
-		fake := newFake()
-		fake.bench = func(context.Context, func(control.BenchProgress)) (b control.Bench,
+		fake := roomtest.NewBackend()
+		fake.OnBench = func(context.Context, func(control.BenchProgress)) (b control.Bench,
 			err error) {
 			return b, nil
 		}
-		s := New(fake.services(), o)
+		s := New(services(fake), o)
 		session, _ := s.sessions.exchange(s.NewCode().Code)
 		s.routes(s.exchangeCode, func(pattern string, methods map[string]wire.Handler) {
 			if !places.MatchString(pattern) || strings.HasSuffix(pattern, "{$}") {
@@ -378,7 +379,7 @@ func TestEveryNameInAPathIsLookedUpOnly(t *testing.T) {
 			}
 			for method := range methods {
 				for _, name := range names {
-					r := postOf("/", "application/json", "{}")
+					r := roomtest.Request("/", "{}")
 					r.Method, r.URL.Path = method, places.ReplaceAllLiteralString(pattern, name)
 					r.Header.Set("Authorization", "Bearer "+session)
 					w := httptest.NewRecorder()
@@ -391,7 +392,7 @@ func TestEveryNameInAPathIsLookedUpOnly(t *testing.T) {
 				}
 			}
 		})
-		if fake.unload != 0 || len(fake.downloads) != 0 || fake.own != (control.ModelSettings{}) {
+		if len(fake.Unloaded) != 0 || len(fake.Downloads) != 0 || fake.Own != (control.ModelSettings{}) {
 			t.Errorf("something was done: %+v", fake)
 		}
 	}

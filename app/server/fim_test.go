@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 )
 
@@ -25,11 +26,10 @@ func TestFIMPromptFitsEditorsRequests(t *testing.T) {
 		{`"suffix":"c"`, "", "prompt"},
 		{`"prompt":"ab","suffix":"c","random_seed":"x"`, "", "random_seed"},
 	} {
-		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), "/v1/fim/completions", "application/json",
-			`{"model":"tandem",`+c.body+`}`)
+		fake := roomtest.NewBackend()
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/fim/completions", `{"model":"tandem",`+c.body+`}`)
 		if c.err != "" {
-			if e := decodeError(t, w); w.Code != http.StatusBadRequest || e.Param == nil ||
+			if e := roomtest.DecodeError(t, w); w.Code != http.StatusBadRequest || e.Param == nil ||
 				*e.Param != c.err {
 				t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
 			}
@@ -40,7 +40,7 @@ func TestFIMPromptFitsEditorsRequests(t *testing.T) {
 			continue
 		}
 		var ids []string
-		for _, id := range fake.model.Requests[0].Prompt {
+		for _, id := range fake.Model.Requests[0].Prompt {
 			ids = append(ids, json.Number(string(wire.MustJSON(id))).String())
 		}
 		if got := strings.Join(ids, " "); got != c.prompt {
@@ -51,13 +51,13 @@ func TestFIMPromptFitsEditorsRequests(t *testing.T) {
 		if strings.HasPrefix(c.prompt, "256 257") {
 			before = []int32{97, 98}
 		}
-		if got := fake.model.Requests[0].Before; !slices.Equal(got, before) {
+		if got := fake.Model.Requests[0].Before; !slices.Equal(got, before) {
 			t.Errorf("%s: %v before the gap, want %v", c.body, got, before)
 		}
-		if strings.Contains(c.body, "random_seed") && *fake.model.Requests[0].Seed != 7 {
-			t.Errorf("seed %d", *fake.model.Requests[0].Seed)
+		if strings.Contains(c.body, "random_seed") && *fake.Model.Requests[0].Seed != 7 {
+			t.Errorf("seed %d", *fake.Model.Requests[0].Seed)
 		}
-		if r := fake.lastRun(); r.Endpoint != "/v1/fim/completions" {
+		if r := fake.LastRun(); r.Endpoint != "/v1/fim/completions" {
 			t.Errorf("the history has %+v", r)
 		}
 	}
@@ -74,8 +74,7 @@ func TestFIMAnswerServesBothForms(t *testing.T) {
 		}
 	}
 	var whole answer
-	w := postTo(t, New(newFake().services(), Options{}), "/fim/completions", "application/json",
-		body+`}`)
+	w := roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), "/fim/completions", body+`}`)
 	if err := json.Unmarshal(w.Body.Bytes(), &whole); err != nil || len(whole.Choices) != 1 {
 		t.Fatal(err, w.Body)
 	}
@@ -84,8 +83,7 @@ func TestFIMAnswerServesBothForms(t *testing.T) {
 		t.Errorf("%s", w.Body)
 	}
 	var texts, deltas []string
-	w = postTo(t, New(newFake().services(), Options{}), "/fim/completions", "application/json",
-		body+`,"stream":true}`)
+	w = roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), "/fim/completions", body+`,"stream":true}`)
 	for data, err := range control.Events(w.Body) {
 		if err != nil || string(data) == "[DONE]" {
 			continue

@@ -3,6 +3,8 @@ package server
 import (
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // TestForcedCallIsAnsweredThoughTheBodyAsksForJSON: a form binds text, and a forced turn has none.
@@ -23,29 +25,29 @@ func TestForcedCallIsAnsweredThoughTheBodyAsksForJSON(t *testing.T) {
 		messageForm = `"output_config":{"format":{"type":"json_schema","schema":` + schema + `}}`
 	)
 	for _, c := range []struct{ path, fields, want string }{
-		{"/v1/chat/completions", twoTools + `,"tool_choice":"required",` + jsonObject, openAICall},
-		{"/v1/chat/completions", twoTools + `,"tool_choice":"required",` + jsonSchema, openAICall},
-		{"/v1/chat/completions", twoTools + "," + named + "," + jsonObject, openAICall},
-		{"/v1/chat/completions", twoTools + "," + allowed + "," + jsonSchema, openAICall},
+		{"/v1/chat/completions", roomtest.TwoTools + `,"tool_choice":"required",` + jsonObject, openAICall},
+		{"/v1/chat/completions", roomtest.TwoTools + `,"tool_choice":"required",` + jsonSchema, openAICall},
+		{"/v1/chat/completions", roomtest.TwoTools + "," + named + "," + jsonObject, openAICall},
+		{"/v1/chat/completions", roomtest.TwoTools + "," + allowed + "," + jsonSchema, openAICall},
 		{"/v1/chat/completions", functions + `,"function_call":{"name":"go"},` + jsonObject, `"function_call":{"name":"go"`},
 		{"/v1/messages", inputTools + `,"max_tokens":99,"tool_choice":{"type":"any"},` + messageForm, `"type":"tool_use"`},
 		{"/v1/messages", inputTools + `,"max_tokens":99,"tool_choice":{"type":"tool","name":"go"},` + jsonObject, `"type":"tool_use"`},
 		{"/v1/responses", flatTools + `,"input":"x","tool_choice":"required","text":{"format":{"type":"json_object"}}`, `"type":"function_call"`},
 		{"/v1/responses", flatTools + `,"input":"x","tool_choice":{"type":"function","name":"go"},"text":{"format":{"type":"json_schema","schema":` + schema + `}}`, `"type":"function_call"`},
-		{"/api/chat", twoTools + `,"tool_choice":"required","stream":false,"format":"json"`, openAICall},
-		{"/api/chat", twoTools + "," + named + `,"stream":false,"format":` + schema, openAICall},
+		{"/api/chat", roomtest.TwoTools + `,"tool_choice":"required","stream":false,"format":"json"`, openAICall},
+		{"/api/chat", roomtest.TwoTools + "," + named + `,"stream":false,"format":` + schema, openAICall},
 	} {
-		fake := speaking(goCall)
+		fake := roomtest.Speaking(roomtest.GoCall)
 		body := `{"model":"tandem",` + c.fields
 		if c.path != "/v1/responses" {
 			body += "," + ask
 		}
-		w := postTo(t, New(fake.services(), Options{}), c.path, "application/json", body+"}")
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), c.path, body+"}")
 		if w.Code != 200 || !strings.Contains(w.Body.String(), c.want) {
 			t.Errorf("%s %s: %d %s", c.path, c.fields, w.Code, w.Body)
 			continue
 		}
-		if list := fake.model.Grammars; len(list) != 1 || list[0].JSON != nil ||
+		if list := fake.Model.Grammars; len(list) != 1 || list[0].JSON != nil ||
 			!strings.Contains(list[0].Lark, "calls") {
 			t.Errorf("%s %s: it is held to %+v", c.path, c.fields, list)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tandem/app/model"
+	"tandem/app/roomtest"
 	"tandem/engine"
 )
 
@@ -26,10 +27,9 @@ func TestResponseFormatBecomesGrammar(t *testing.T) {
 		`{"type":"grammar","grammar":{"syntax":"regex","definition":"a+"}}`:                                          {Regex: "a+"},
 	} {
 		for _, more := range []string{"", `,"stream":true`} {
-			fake := newFake()
-			w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
-				`{"model":"tandem","prompt":"x","n":2,"response_format":`+body+more+`}`)
-			m := &fake.model
+			fake := roomtest.NewBackend()
+			w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x","n":2,"response_format":`+body+more+`}`)
+			m := &fake.Model
 			if w.Code != http.StatusOK || len(m.Grammars) != 2 || m.OpenMatchers != 0 {
 				t.Errorf("%s: %d %s, %d grammars, %d left open",
 					body, w.Code, w.Body, len(m.Grammars), m.OpenMatchers)
@@ -51,12 +51,11 @@ func TestResponseFormatBecomesGrammar(t *testing.T) {
 func TestTextFormatHasNoGrammar(t *testing.T) {
 	for _, body := range []string{``, `,"response_format":null`,
 		`,"response_format":{"type":"text"}`} {
-		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
-			`{"model":"tandem","prompt":"x"`+body+`}`)
-		if w.Code != http.StatusOK || len(fake.model.Grammars) != 0 ||
-			fake.model.Requests[0].Grammar != nil {
-			t.Errorf("%s: %d %s, %v", body, w.Code, w.Body, fake.model.Grammars)
+		fake := roomtest.NewBackend()
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x"`+body+`}`)
+		if w.Code != http.StatusOK || len(fake.Model.Grammars) != 0 ||
+			fake.Model.Requests[0].Grammar != nil {
+			t.Errorf("%s: %d %s, %v", body, w.Code, w.Body, fake.Model.Grammars)
 		}
 	}
 }
@@ -70,19 +69,18 @@ func TestGrammarsAreClosedOnFailure(t *testing.T) {
 		"failed":   `{"model":"tandem","prompt":"x",` + format + `}`,
 		"in parts": `{"model":"tandem","prompt":"x","stream":true,` + format + `}`,
 	} {
-		fake := newFake()
-		fake.model.Script = func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
+		fake := roomtest.NewBackend()
+		fake.Model.Script = func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
 			return func(yield func(engine.Token, error) bool) {
 				yield(engine.Token{}, &engine.Error{Code: engine.CodeInvalid,
 					Message: "the answer cannot go on", Err: errors.New("too much")})
 			}
 		}
-		if w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
-			body); w.Code == http.StatusInternalServerError {
+		if w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/completions", body); w.Code == http.StatusInternalServerError {
 			t.Errorf("%s: %s", name, w.Body)
 		}
-		if fake.model.OpenMatchers != 0 {
-			t.Errorf("%s: %d matchers are left open", name, fake.model.OpenMatchers)
+		if fake.Model.OpenMatchers != 0 {
+			t.Errorf("%s: %d matchers are left open", name, fake.Model.OpenMatchers)
 		}
 	}
 }

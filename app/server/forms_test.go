@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // formBodies write a request with more fields, by route.
@@ -41,13 +43,12 @@ func TestSchemaIsHonouredInEachFormOfTheFormat(t *testing.T) {
 	} {
 		for _, path := range paths {
 			for _, form := range forms {
-				fake := speaking("ok")
-				w := postTo(t, New(fake.services(), Options{}), path, "application/json",
-					fmt.Sprintf(formBodies[path], fmt.Sprintf(field, form)))
-				if w.Code != 200 || len(fake.model.Grammars) != 1 ||
-					!strings.Contains(string(fake.model.Grammars[0].JSON), "marked") {
+				fake := roomtest.Speaking("ok")
+				w := roomtest.Post(New(services(fake), Options{}).Endpoint(), path, fmt.Sprintf(formBodies[path], fmt.Sprintf(field, form)))
+				if w.Code != 200 || len(fake.Model.Grammars) != 1 ||
+					!strings.Contains(string(fake.Model.Grammars[0].JSON), "marked") {
 					t.Errorf("%s "+field+": %d %s, held to %+v", path, form, w.Code, w.Body,
-						fake.model.Grammars)
+						fake.Model.Grammars)
 				}
 			}
 		}
@@ -56,10 +57,10 @@ func TestSchemaIsHonouredInEachFormOfTheFormat(t *testing.T) {
 		`"output_config":{"format":{"type":"json_schema","schema":` + schema + `}}`,
 		`"output_format":{"type":"json_schema","schema":` + schema + `}`,
 	} {
-		fake := speaking("ok")
+		fake := roomtest.Speaking("ok")
 		w := postMessages(t, fake, fmt.Sprintf(formBodies["/v1/messages"], form))
-		if w.Code != 200 || len(fake.model.Grammars) != 1 ||
-			!strings.Contains(string(fake.model.Grammars[0].JSON), "marked") {
+		if w.Code != 200 || len(fake.Model.Grammars) != 1 ||
+			!strings.Contains(string(fake.Model.Grammars[0].JSON), "marked") {
 			t.Errorf("%s: %d %s", form, w.Code, w.Body)
 		}
 	}
@@ -69,12 +70,12 @@ func TestSchemaIsHonouredInEachFormOfTheFormat(t *testing.T) {
 func TestObjectWithoutSchemaIsAnyObject(t *testing.T) {
 	for _, form := range []string{`{"type":"json_object"}`, `{"type":"json_object","schema":null}`,
 		`{"type":"json_object","schema":{}}`} {
-		fake := speaking("{}")
-		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions",
-			"application/json", chatBody(`"response_format":`+form))
-		if w.Code != 200 || len(fake.model.Grammars) != 1 ||
-			!strings.Contains(string(fake.model.Grammars[0].JSON), `"type":"object"`) {
-			t.Errorf("%s: %d %s, held to %+v", form, w.Code, w.Body, fake.model.Grammars)
+		fake := roomtest.Speaking("{}")
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions",
+			roomtest.ChatBody(`"response_format":`+form))
+		if w.Code != 200 || len(fake.Model.Grammars) != 1 ||
+			!strings.Contains(string(fake.Model.Grammars[0].JSON), `"type":"object"`) {
+			t.Errorf("%s: %d %s, held to %+v", form, w.Code, w.Body, fake.Model.Grammars)
 		}
 	}
 }
@@ -98,10 +99,9 @@ func TestFormInAnotherVendorsFieldIsRefusedByNameOfTheRightOne(t *testing.T) {
 		{"/v1/messages", `"text":{"format":` + object + `}`, "text.format", "output_config.format"},
 		{"/api/chat", `"text":{"format":` + object + `}`, "text.format", "format"},
 	} {
-		fake := speaking("ok")
-		w := postTo(t, New(fake.services(), Options{}), c.path, "application/json",
-			fmt.Sprintf(formBodies[c.path], c.field))
-		if w.Code != 400 || len(fake.model.Requests) != 0 || !strings.Contains(w.Body.String(),
+		fake := roomtest.Speaking("ok")
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), c.path, fmt.Sprintf(formBodies[c.path], c.field))
+		if w.Code != 400 || len(fake.Model.Requests) != 0 || !strings.Contains(w.Body.String(),
 			c.param+" is not read here; send it as "+c.right+".") {
 			t.Errorf("%s %s: %d %s", c.path, c.field, w.Code, w.Body)
 		}
@@ -113,10 +113,9 @@ func TestFormInAnotherVendorsFieldIsRefusedByNameOfTheRightOne(t *testing.T) {
 		"/v1/messages":         `"response_format":null,"output_config":{"effort":"low"}`,
 		"/api/chat":            `"format":{"type":"text"}`,
 	} {
-		fake := speaking("ok")
-		w := postTo(t, New(fake.services(), Options{}), path, "application/json",
-			fmt.Sprintf(formBodies[path], field))
-		if w.Code != 200 || len(fake.model.Grammars) != 0 {
+		fake := roomtest.Speaking("ok")
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), path, fmt.Sprintf(formBodies[path], field))
+		if w.Code != 200 || len(fake.Model.Grammars) != 0 {
 			t.Errorf("%s %s: %d %s", path, field, w.Code, w.Body)
 		}
 	}
@@ -133,10 +132,9 @@ func TestSchemaOfAnObjectFormatAdmitsAnObject(t *testing.T) {
 		} {
 			for path, field := range map[string]string{"/v1/chat/completions": `"response_format":%s`,
 				"/v1/responses": `"text":{"format":%s}`, "/api/chat": `"format":%s`} {
-				fake := speaking("{}")
-				w := postTo(t, New(fake.services(), Options{}), path, "application/json",
-					fmt.Sprintf(formBodies[path], fmt.Sprintf(field, form)))
-				if w.Code != 400 || len(fake.model.Requests) != 0 ||
+				fake := roomtest.Speaking("{}")
+				w := roomtest.Post(New(services(fake), Options{}).Endpoint(), path, fmt.Sprintf(formBodies[path], fmt.Sprintf(field, form)))
+				if w.Code != 400 || len(fake.Model.Requests) != 0 ||
 					!strings.Contains(w.Body.String(), "is not the schema of an object") {
 					t.Errorf("%s %s: %d %s", path, form, w.Code, w.Body)
 				}
@@ -145,11 +143,10 @@ func TestSchemaOfAnObjectFormatAdmitsAnObject(t *testing.T) {
 	}
 	for _, schema := range []string{`{"type":["object","null"]}`,
 		`{"anyOf":[{"type":"object"},{"type":"array"}]}`, `{"properties":{"a":{}}}`} {
-		fake := speaking("{}")
-		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
-			chatBody(`"response_format":{"type":"json_object","schema":`+schema+`}`))
-		if w.Code != 200 || len(fake.model.Grammars) != 1 {
-			t.Errorf("%s: %d %s, held to %+v", schema, w.Code, w.Body, fake.model.Grammars)
+		fake := roomtest.Speaking("{}")
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions", roomtest.ChatBody(`"response_format":{"type":"json_object","schema":`+schema+`}`))
+		if w.Code != 200 || len(fake.Model.Grammars) != 1 {
+			t.Errorf("%s: %d %s, held to %+v", schema, w.Code, w.Body, fake.Model.Grammars)
 		}
 	}
 }
@@ -172,22 +169,21 @@ func TestFormInTheFieldOfAnEngineIsRefusedByNameOfTheRightOne(t *testing.T) {
 			`"regex":"a+"`:                                      "grammar",
 			`"ebnf":"root ::= \"a\""`:                           "grammar",
 		} {
-			fake := speaking("ok")
-			w := postTo(t, New(fake.services(), Options{}), path, "application/json",
-				fmt.Sprintf(body, field))
+			fake := roomtest.Speaking("ok")
+			w := roomtest.Post(New(services(fake), Options{}).Endpoint(), path, fmt.Sprintf(body, field))
 			name, _, _ := strings.Cut(field[1:], `"`)
 			want := fmt.Sprintf(`%s is not read here; send it as %s of the type \"%s\".`, name,
 				cmp.Or(right[path], "response_format"), kind)
-			if w.Code != 400 || len(fake.model.Requests) != 0 ||
+			if w.Code != 400 || len(fake.Model.Requests) != 0 ||
 				!strings.Contains(w.Body.String(), want) {
 				t.Errorf("%s %s: %d %s", path, field, w.Code, w.Body)
 			}
 		}
-		fake := speaking("ok") // settings that are unset
-		w := postTo(t, New(fake.services(), Options{}), path, "application/json", fmt.Sprintf(body,
+		fake := roomtest.Speaking("ok") // settings that are unset
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), path, fmt.Sprintf(body,
 			`"guided_json":null,"guided_regex":"","guided_choice":[],"json_schema":{},`+
 				`"grammar":"","structured_outputs":{"json":null,"regex":"","json_object":false}`))
-		if w.Code != 200 || len(fake.model.Grammars) != 0 {
+		if w.Code != 200 || len(fake.Model.Grammars) != 0 {
 			t.Errorf("%s with empty forms: %d %s", path, w.Code, w.Body)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // FuzzShapedBody sends bodies in the shapes of the OpenAPI document to the routes that have them.
@@ -42,16 +44,16 @@ func FuzzShapedBody(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fake := newFake()
-		fake.model.TemplateSource = fakeDialect
-		fake.serve(path)
-		s := New(fake.services(), Options{})
-		w := postTo(t, s, path, "application/json", string(b))
+		fake := roomtest.NewBackend()
+		fake.Model.TemplateSource = roomtest.Dialect
+		fake.SetPurpose(path)
+		s := New(services(fake), Options{})
+		w := roomtest.Post(s.Endpoint(), path, string(b))
 		checkShaped(t, path, string(b), w)
-		if fake.held != 0 || len(s.api.Active()) != 0 || s.api.BytesTaken() != 0 ||
-			fake.model.OpenMatchers != 0 {
+		if fake.Held != 0 || len(s.api.Active()) != 0 || s.api.BytesTaken() != 0 ||
+			fake.Model.OpenMatchers != 0 {
 			t.Fatalf("%s: %d models held, %d in flight, %d bytes taken, %d grammars open after %s",
-				path, fake.held, len(s.api.Active()), s.api.BytesTaken(), fake.model.OpenMatchers, b)
+				path, fake.Held, len(s.api.Active()), s.api.BytesTaken(), fake.Model.OpenMatchers, b)
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // seedBodies adds the bodies of the transcripts.
@@ -29,22 +31,22 @@ func seedBodies(f *testing.F, path string) {
 // holds nothing afterwards, and a template always gets JSON.
 func fuzzBody(f *testing.F, path string) {
 	f.Fuzz(func(t *testing.T, body string) {
-		fake := newFake()
-		fake.model.TemplateSource = fakeDialect
-		s := New(fake.services(), Options{})
-		w := postTo(t, s, path, "application/json", body)
+		fake := roomtest.NewBackend()
+		fake.Model.TemplateSource = roomtest.Dialect
+		s := New(services(fake), Options{})
+		w := roomtest.Post(s.Endpoint(), path, body)
 		switch {
 		case w.Code == 200:
 		case w.Code >= 400 && w.Code < 500:
-			decodeError(t, w)
+			roomtest.DecodeError(t, w)
 		default:
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		if strings.Contains(w.Body.String(), `"internal"`) && w.Code == 200 {
 			t.Fatalf("an error of our own in the stream: %s", w.Body)
 		}
-		if r := fake.lastRun(); fake.held != 0 || len(s.api.Active()) != 0 || r.FinishReason == "" {
-			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.api.Active()), r)
+		if r := fake.LastRun(); fake.Held != 0 || len(s.api.Active()) != 0 || r.FinishReason == "" {
+			t.Fatalf("%d models held, %d in flight, row %+v", fake.Held, len(s.api.Active()), r)
 		}
 	})
 }
@@ -53,10 +55,10 @@ func FuzzChatRequest(f *testing.F) {
 	seedBodies(f, "chat/completions")
 	f.Add(`{"model":"tandem","messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\":1}"}}],"function_call":{}}],"tools":[{"a":1}],"functions":[1],"chat_template_kwargs":{"a":[]}}`)
 	f.Add(`{"model":"tandem","messages":[{"role":"user","content":[{"type":"text","text":"\ud800"}]}],"seed":-1,"logit_bias":{"1":2}}`)
-	f.Add(chatBody(twoTools, `"tool_choice":"required"`, `"n":2`, `"stream":true`))
-	f.Add(chatBody(twoTools, `"tool_choice":{"type":"allowed_tools","allowed_tools":{"tools":[{"function":{"name":"go"}}]}}`,
+	f.Add(roomtest.ChatBody(roomtest.TwoTools, `"tool_choice":"required"`, `"n":2`, `"stream":true`))
+	f.Add(roomtest.ChatBody(roomtest.TwoTools, `"tool_choice":{"type":"allowed_tools","allowed_tools":{"tools":[{"function":{"name":"go"}}]}}`,
 		`"reasoning":{"effort":"low","max_tokens":0}`))
-	f.Add(chatBody(`"functions":[{"name":"f"}],"function_call":{"name":"f"},"reasoning_effort":"none","chat_template_kwargs":{ }`))
+	f.Add(roomtest.ChatBody(`"functions":[{"name":"f"}],"function_call":{"name":"f"},"reasoning_effort":"none","chat_template_kwargs":{ }`))
 	fuzzBody(f, "/v1/chat/completions")
 }
 

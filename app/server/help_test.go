@@ -10,15 +10,16 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 )
 
 // TestLogStreamsKeptLinesFirst: the lines that were kept come at once. Each later line comes when
 // it is logged.
 func TestLogStreamsKeptLinesFirst(t *testing.T) {
-	fake := newFake()
-	fake.logs("first")
-	fake.logs("second")
-	srv := httptest.NewServer(New(fake.services(), Options{}).Socket())
+	fake := roomtest.NewBackend()
+	fake.AddLog("first")
+	fake.AddLog("second")
+	srv := httptest.NewServer(New(services(fake), Options{}).Socket())
 	defer srv.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -49,14 +50,14 @@ func TestLogStreamsKeptLinesFirst(t *testing.T) {
 	if a, b := next(), next(); a.Text != "first" || b.Text != "second" || b.Seq != 2 {
 		t.Errorf("%+v %+v", a, b)
 	}
-	fake.logs("third")
+	fake.AddLog("third")
 	if c := next(); c.Text != "third" {
 		t.Errorf("%+v", c)
 	}
 }
 
 func TestHelpRoutesAnswer(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -71,7 +72,7 @@ func TestHelpRoutesAnswer(t *testing.T) {
 		{"GET", "/app/command-line", 200, `"link":"foreign"`},
 		{"POST", "/app/command-line", 507, "something else is there"},
 	} {
-		r := localRequest(c.method, c.path, strings.NewReader("{}"))
+		r := roomtest.LocalRequest(c.method, c.path, strings.NewReader("{}"))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		s.Socket().ServeHTTP(w, r)

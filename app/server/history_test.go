@@ -3,27 +3,20 @@ package server
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 )
-
-// getOf sends a GET to a control route on the socket.
-func getOf(s *Server, path string) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	s.Socket().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-	return w
-}
 
 // TestHistoryIsNarrowed: every field of the query reaches the backend. A value that no run could
 // match is refused.
 func TestHistoryIsNarrowed(t *testing.T) {
-	fake := newFake()
-	s := New(fake.services(), Options{})
+	fake := roomtest.NewBackend()
+	s := New(services(fake), Options{})
 	all := control.RunQuery{
 		Limit: 7, Before: 9, Model: "acme/coder", Client: "zed/1.0 (linux)",
 		Endpoint: "/v1/completions", Finish: control.FinishRunning,
@@ -36,33 +29,33 @@ func TestHistoryIsNarrowed(t *testing.T) {
 	for name, text := range all.Texts() {
 		query.Set(name, *text)
 	}
-	if w := getOf(s, "/app/runs?"+query.Encode()); w.Code != http.StatusOK || fake.query != all ||
+	if w := roomtest.Get(s.Socket(), "/app/runs?"+query.Encode()); w.Code != http.StatusOK || fake.Query != all ||
 		w.Body.String() != `{"runs":[]}` {
-		t.Errorf("%d %s, narrowed by %+v", w.Code, w.Body, fake.query)
+		t.Errorf("%d %s, narrowed by %+v", w.Code, w.Body, fake.Query)
 	}
 	for name := range all.Texts() {
 		if name == "day" {
 			continue
 		}
-		w := getOf(s, "/app/runs?"+url.Values{name: {strings.Repeat("x",
+		w := roomtest.Get(s.Socket(), "/app/runs?"+url.Values{name: {strings.Repeat("x",
 			control.MaxRunText)}}.Encode())
 		if w.Code != http.StatusOK {
 			t.Errorf("%s of %d bytes: %d %s", name, control.MaxRunText, w.Code, w.Body)
 		}
-		w = getOf(s, "/app/runs?"+url.Values{name: {strings.Repeat("x",
+		w = roomtest.Get(s.Socket(), "/app/runs?"+url.Values{name: {strings.Repeat("x",
 			control.MaxRunText+1)}}.Encode())
-		if e := decodeError(t, w); w.Code != http.StatusBadRequest || e.Param == nil ||
+		if e := roomtest.DecodeError(t, w); w.Code != http.StatusBadRequest || e.Param == nil ||
 			*e.Param != name {
 			t.Errorf("%s of a byte more: %d %s", name, w.Code, w.Body)
 		}
 	}
 	for _, bad := range []string{"day=yesterday", "day=2026-13-01", "limit=1001", "limit=x",
 		"before=-1", "since=1h", "sort=colour"} {
-		if w := getOf(s, "/app/runs?"+bad); w.Code != http.StatusBadRequest {
+		if w := roomtest.Get(s.Socket(), "/app/runs?"+bad); w.Code != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", bad, w.Code, w.Body)
 		}
 	}
-	if w := getOf(s, "/app/runs/values"); w.Body.String() != `{"models":[],"clients":[],"endpoints":[],"finishes":[],"days":[]}` {
+	if w := roomtest.Get(s.Socket(), "/app/runs/values"); w.Body.String() != `{"models":[],"clients":[],"endpoints":[],"finishes":[],"days":[]}` {
 		t.Errorf("values of no runs: %s", w.Body)
 	}
 }
@@ -70,19 +63,18 @@ func TestHistoryIsNarrowed(t *testing.T) {
 // TestReportOfRunHasPhasesAndVerdict: the report of a run that ended has facts and phases. A
 // verdict is kept and reported.
 func TestReportOfRunHasPhasesAndVerdict(t *testing.T) {
-	fake := newFake()
-	s := New(fake.services(), Options{})
-	if w := getOf(s, "/app/runs/1/report"); w.Code != http.StatusNotFound {
+	fake := roomtest.NewBackend()
+	s := New(services(fake), Options{})
+	if w := roomtest.Get(s.Socket(), "/app/runs/1/report"); w.Code != http.StatusNotFound {
 		t.Errorf("no such run: %d %s", w.Code, w.Body)
 	}
-	if w := postTo(t, s, "/v1/completions", "application/json",
-		`{"model":"tandem","prompt":"x"}`); w.Code != http.StatusOK {
+	if w := roomtest.Post(s.Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x"}`); w.Code != http.StatusOK {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
-	run := fake.lastRun()
+	run := fake.LastRun()
 	read := func() (r control.Report, facts map[string]string) {
 		t.Helper()
-		w := getOf(s, "/app/runs/1/report")
+		w := roomtest.Get(s.Socket(), "/app/runs/1/report")
 		if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil || w.Code != http.StatusOK {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
@@ -99,7 +91,7 @@ func TestReportOfRunHasPhasesAndVerdict(t *testing.T) {
 	if facts["finish"] != "stop" || facts["tokens"] == "" || facts["verified"] != "" {
 		t.Errorf("facts %v", facts)
 	}
-	if w := socketPost(s, "/app/runs/1/verify", `{}`); w.Code != http.StatusOK {
+	if w := roomtest.Post(s.Socket(), "/app/runs/1/verify", `{}`); w.Code != http.StatusOK {
 		t.Fatalf("verify: %d %s", w.Code, w.Body)
 	}
 	r, facts = read()
@@ -113,10 +105,10 @@ func TestReportOfRunHasPhasesAndVerdict(t *testing.T) {
 // TestCheckpointTextIsEndOrWhole: the route returns the end of a text, and the whole text on
 // request.
 func TestCheckpointTextIsEndOrWhole(t *testing.T) {
-	s := New(lettered(control.KindAnswer).services(), Options{})
+	s := New(services(roomtest.Lettered(control.KindAnswer)), Options{})
 	for path, want := range map[string]string{"/app/checkpoints/abc": `"text":"xyz"`,
 		"/app/checkpoints/abc?whole=true": `"text":"abcdef`} {
-		if w := getOf(s, path); w.Code != http.StatusOK ||
+		if w := roomtest.Get(s.Socket(), path); w.Code != http.StatusOK ||
 			!strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s, want %s", path, w.Code, w.Body, want)
 		}

@@ -7,15 +7,16 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/engine"
 )
 
 // A run in flight says since when it restores, reads and writes, and the activity counts it.
 func TestRunInFlightSaysSinceWhenItReadsAndWrites(t *testing.T) {
-	fake := newFake()
+	fake := roomtest.NewBackend()
 	var s *Server
 	var at []control.Active // when it waits, restores, reads and writes
-	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	fake.Model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			at = append(at, s.api.Active()[0])
 			r.Restoring()
@@ -25,14 +26,14 @@ func TestRunInFlightSaysSinceWhenItReadsAndWrites(t *testing.T) {
 			yield(engine.Token{ID: 'a', Text: "a"}, nil)
 			at = append(at, s.api.Active()[0])
 			var told control.Activity
-			if w := getOf(s, "/app/activity?minutes=5"); json.Unmarshal(w.Body.Bytes(), &told) != nil || told.Written[0] != 1 {
+			if w := roomtest.Get(s.Socket(), "/app/activity?minutes=5"); json.Unmarshal(w.Body.Bytes(), &told) != nil || told.Written[0] != 1 {
 				t.Errorf("%d runs in flight count: %s", len(s.api.Active()), w.Body)
 			}
 			yield(engine.Token{ID: 'b', Text: "b", Finish: engine.FinishStop}, nil)
 		}
 	}
-	s = New(fake.services(), Options{})
-	if w := postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"abc"}`); w.Code != 200 {
+	s = New(services(fake), Options{})
+	if w := roomtest.Post(s.Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"abc"}`); w.Code != 200 {
 		t.Fatal(w.Code, w.Body)
 	}
 	waits, restores, reads, writes := at[0], at[1], at[2], at[3]

@@ -20,16 +20,17 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/model"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 	"tandem/engine"
 )
 
 // Memory grows with the bytes that arrive, not with the length that the client states.
 func TestMemoryFollowsReceivedBytes(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	r := localRequest(http.MethodPost, "/v1/completions",
+	r := roomtest.LocalRequest(http.MethodPost, "/v1/completions",
 		io.MultiReader(strings.NewReader(`{"model":`), errReader{io.ErrUnexpectedEOF}))
 	r.Host, r.ContentLength = "localhost", wire.MaxBody
 	r.Header.Set("Content-Type", "application/json")
@@ -51,7 +52,7 @@ func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 // The number of large bodies read at once is limited, in all and for one client. Clients above it
 // are told to try again. Small bodies need no place.
 func TestLargeBodiesAreLimited(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	srv := httptest.NewServer(s.Endpoint())
 	defer srv.Close()
 	post := func(client string, body io.Reader) (*http.Response, error) {
@@ -128,33 +129,33 @@ func TestLargeBodiesAreLimited(t *testing.T) {
 
 // TestLongTextIsRefusedBeforeTokenizing: a text that cannot fit is refused before it is tokenized.
 func TestLongTextIsRefusedBeforeTokenizing(t *testing.T) {
-	fake := newFake()
+	fake := roomtest.NewBackend()
 	long := strings.Repeat("x", 64*len("<bos>")+1)
 	for path, body := range map[string]string{
 		"/v1/completions": `{"model":"tandem","prompt":"` + long + `"}`,
 		"/v1/chat/completions": `{"model":"tandem","messages":[{"role":"user","content":"` + long +
 			`"}]}`,
 	} {
-		w := postTo(t, New(fake.services(), Options{}), path, "application/json", body)
-		if e := decodeError(t, w); w.Code != 400 || e.Code != string(engine.CodeContextLength) ||
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), path, body)
+		if e := roomtest.DecodeError(t, w); w.Code != 400 || e.Code != string(engine.CodeContextLength) ||
 			!strings.Contains(e.Message, "you requested at least 65 tokens") {
 			t.Errorf("%s: %d %+v", path, w.Code, e)
 		}
 	}
-	if fake.model.EncodedTexts != 0 {
-		t.Errorf("%d texts were tokenized", fake.model.EncodedTexts)
+	if fake.Model.EncodedTexts != 0 {
+		t.Errorf("%d texts were tokenized", fake.Model.EncodedTexts)
 	}
 }
 
 // A body that stalls times out. So does a half-sent body when the server drains.
 func TestStalledBodyTimesOut(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	for want, s := range map[int]*Server{http.StatusRequestTimeout: s,
-		http.StatusServiceUnavailable: New(newFake().services(), Options{})} {
+		http.StatusServiceUnavailable: New(services(roomtest.NewBackend()), Options{})} {
 		if want == http.StatusServiceUnavailable {
 			s.Drain()
 		}
-		r := localRequest(http.MethodPost, "/v1/completions",
+		r := roomtest.LocalRequest(http.MethodPost, "/v1/completions",
 			errReader{fmt.Errorf("read: %w", os.ErrDeadlineExceeded)})
 		r.Host = "localhost"
 		r.Header.Set("Content-Type", "application/json")
@@ -185,8 +186,8 @@ func TestStalledBodyTimesOut(t *testing.T) {
 // The client gets general words, and the log has the error.
 func TestUnknownErrorsAreLoggedNotTold(t *testing.T) {
 	for _, stream := range []bool{false, true} {
-		fake := newFake()
-		fake.model.Script = func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
+		fake := roomtest.NewBackend()
+		fake.Model.Script = func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
 			return func(yield func(engine.Token, error) bool) {
 				if stream && !yield(engine.Token{ID: 'a', Text: "a"}, nil) {
 					return
@@ -195,9 +196,8 @@ func TestUnknownErrorsAreLoggedNotTold(t *testing.T) {
 			}
 		}
 		var log bytes.Buffer
-		s := New(fake.services(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		w := postTo(t, s, "/v1/completions", "application/json",
-			fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%t}`, stream))
+		s := New(services(fake), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		w := roomtest.Post(s.Endpoint(), "/v1/completions", fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%t}`, stream))
 		if strings.Contains(w.Body.String(), "somebody") ||
 			!strings.Contains(w.Body.String(), "its log tells more") {
 			t.Errorf("stream %t: %s", stream, w.Body)
@@ -205,7 +205,7 @@ func TestUnknownErrorsAreLoggedNotTold(t *testing.T) {
 		if !strings.Contains(log.String(), "somebody") {
 			t.Errorf("stream %t: the log has %s", stream, log.String())
 		}
-		if r := fake.lastRun(); r.Error != string(engine.CodeInternal) {
+		if r := fake.LastRun(); r.Error != string(engine.CodeInternal) {
 			t.Errorf("stream %t: the history has %q", stream, r.Error)
 		}
 	}
@@ -221,12 +221,12 @@ func TestHistoryHoldsNoText(t *testing.T) {
 		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"logit_bias":{"secret":1}}`,
 		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"chat_template_kwargs":{"messages":"secret"}}`,
 	} {
-		fake := newFake()
-		if w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions",
-			"application/json", body); w.Code != 400 {
+		fake := roomtest.NewBackend()
+		if w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions",
+			body); w.Code != 400 {
 			t.Errorf("%s: %d", body, w.Code)
 		}
-		if r := fake.lastRun(); r.Error == "" || strings.Contains(r.Error, "secret") {
+		if r := fake.LastRun(); r.Error == "" || strings.Contains(r.Error, "secret") {
 			t.Errorf("%s: the history has %q", body, r.Error)
 		}
 	}
@@ -234,17 +234,16 @@ func TestHistoryHoldsNoText(t *testing.T) {
 
 // If a run is cancelled before its model is in memory, the client is told so.
 func TestCancelEndsWaitForModel(t *testing.T) {
-	s := New(newFake().lending(waitForever), Options{})
+	s := New(services(roomtest.NewBackend().Lend(waitForever)), Options{})
 	answered := make(chan *httptest.ResponseRecorder)
 	go func() {
-		answered <- postTo(t, s, "/v1/completions", "application/json",
-			`{"model":"tandem","prompt":"x"}`)
+		answered <- roomtest.Post(s.Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x"}`)
 	}()
 	for !s.api.CancelRun("1") {
 		time.Sleep(time.Millisecond)
 	}
 	w := <-answered
-	if e := decodeError(t, w); w.Code != wire.StatusClientGone ||
+	if e := roomtest.DecodeError(t, w); w.Code != wire.StatusClientGone ||
 		e.Code != string(control.CodeCancelled) ||
 		!strings.Contains(e.Message, "run was cancelled") {
 		t.Errorf("%d %+v", w.Code, e)
@@ -260,17 +259,17 @@ func waitForever(ctx context.Context) (model.Model, error) {
 // TestPullEndsOnDrainOrStuckClient: a pull ends when the server drains, and when its client does
 // not read.
 func TestPullEndsOnDrainOrStuckClient(t *testing.T) {
-	fake := newFake()
-	fake.pulls = func(ctx context.Context, progress func(control.Progress)) (control.Model, error) {
+	fake := roomtest.NewBackend()
+	fake.OnPull = func(ctx context.Context, progress func(control.Progress)) (control.Model, error) {
 		<-ctx.Done()
 		return control.Model{}, ctx.Err()
 	}
 	pull := func(s *Server, w http.ResponseWriter) {
-		r := localRequest(http.MethodPost, "/app/pull", strings.NewReader(`{"id":"a/b"}`))
+		r := roomtest.LocalRequest(http.MethodPost, "/app/pull", strings.NewReader(`{"id":"a/b"}`))
 		r.Header.Set("Content-Type", "application/json")
 		s.Socket().ServeHTTP(w, r)
 	}
-	s := New(fake.services(), Options{})
+	s := New(services(fake), Options{})
 	s.Drain()
 	w := httptest.NewRecorder()
 	pull(s, w)
@@ -278,12 +277,12 @@ func TestPullEndsOnDrainOrStuckClient(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 
-	fake.pulls = func(ctx context.Context, progress func(control.Progress)) (control.Model, error) {
+	fake.OnPull = func(ctx context.Context, progress func(control.Progress)) (control.Model, error) {
 		progress(control.Progress{Done: 1})
 		<-ctx.Done()
 		return control.Model{}, ctx.Err()
 	}
-	pull(New(fake.services(), Options{}), stuckWriter{httptest.NewRecorder()})
+	pull(New(services(fake), Options{}), stuckWriter{httptest.NewRecorder()})
 }
 
 // A stuckWriter is a writer whose client does not read.
@@ -309,10 +308,10 @@ func (w *timedWriter) Write(b []byte) (int, error) {
 func TestWritesHaveDeadlines(t *testing.T) {
 	for _, path := range []string{"/", "/page.js", "/health", "/metrics", "/v1/models", "/nowhere",
 		"/app/state"} {
-		r := localRequest(http.MethodGet, path, nil)
+		r := roomtest.LocalRequest(http.MethodGet, path, nil)
 		r.Host = "localhost"
 		w := &timedWriter{ResponseRecorder: httptest.NewRecorder()}
-		New(newFake().services(), Options{}).Endpoint().ServeHTTP(w, r)
+		New(services(roomtest.NewBackend()), Options{}).Endpoint().ServeHTTP(w, r)
 		if w.Body.Len() == 0 || w.untimed || !w.deadline.IsZero() {
 			t.Errorf("%s: %d bytes, untimed %t, deadline left %v",
 				path, w.Body.Len(), w.untimed, w.deadline)
@@ -322,10 +321,10 @@ func TestWritesHaveDeadlines(t *testing.T) {
 
 // TestPromptProgressCountsSharedPromptOnce: choices share a prompt, so it is restored and read once.
 func TestPromptProgressCountsSharedPromptOnce(t *testing.T) {
-	fake := newFake()
+	fake := roomtest.NewBackend()
 	var s *Server
 	most := make(chan control.Active, 8)
-	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	fake.Model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			r.Restored(2)
 			r.Progress(len(r.Prompt), len(r.Prompt))
@@ -333,9 +332,8 @@ func TestPromptProgressCountsSharedPromptOnce(t *testing.T) {
 			yield(engine.Token{ID: 'a', Text: "a", Finish: engine.FinishStop}, nil)
 		}
 	}
-	s = New(fake.services(), Options{})
-	if w := postTo(t, s, "/v1/completions", "application/json",
-		`{"model":"tandem","prompt":["abc","de"],"n":4}`); w.Code != 200 {
+	s = New(services(fake), Options{})
+	if w := roomtest.Post(s.Endpoint(), "/v1/completions", `{"model":"tandem","prompt":["abc","de"],"n":4}`); w.Code != 200 {
 		t.Fatal(w.Code, w.Body)
 	}
 	for range 8 {
@@ -350,7 +348,7 @@ func TestPromptProgressCountsSharedPromptOnce(t *testing.T) {
 // TestReadingBeginsBeforeItsFirstTokens: a request waits until the engine begins to restore, and reads
 // after that, even if nothing was restored.
 func TestReadingBeginsBeforeItsFirstTokens(t *testing.T) {
-	fake := newFake()
+	fake := roomtest.NewBackend()
 	var s *Server
 	var does []string
 	look := func() {
@@ -363,7 +361,7 @@ func TestReadingBeginsBeforeItsFirstTokens(t *testing.T) {
 			does = append(does, "reads")
 		}
 	}
-	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	fake.Model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			look()
 			r.Restoring()
@@ -373,9 +371,8 @@ func TestReadingBeginsBeforeItsFirstTokens(t *testing.T) {
 			yield(engine.Token{ID: 'a', Text: "a", Finish: engine.FinishStop}, nil)
 		}
 	}
-	s = New(fake.services(), Options{})
-	if w := postTo(t, s, "/v1/completions", "application/json",
-		`{"model":"tandem","prompt":"abc"}`); w.Code != 200 {
+	s = New(services(fake), Options{})
+	if w := roomtest.Post(s.Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"abc"}`); w.Code != 200 {
 		t.Fatal(w.Code, w.Body)
 	}
 	if !slices.Equal(does, []string{"waits", "restores", "reads"}) {
@@ -385,10 +382,10 @@ func TestReadingBeginsBeforeItsFirstTokens(t *testing.T) {
 
 // TestServedContextIsReported: clients get the context length that will be served.
 func TestServedContextIsReported(t *testing.T) {
-	fake := newFake()
-	to := fake.services()
+	fake := roomtest.NewBackend()
+	to := services(fake)
 	to.Status = limitedStatus{fake}
-	w := getFrom(New(to, Options{}), http.MethodGet, "/v1/models/other")
+	w := roomtest.Get(New(to, Options{}).Endpoint(), "/v1/models/other")
 	if !strings.Contains(w.Body.String(), `"context_length":100,"max_model_len":100`) ||
 		strings.Contains(w.Body.String(), "short_context") {
 		t.Error(w.Body)
@@ -397,28 +394,28 @@ func TestServedContextIsReported(t *testing.T) {
 
 // TestContextThatCannotBeHadIsReported: clients are told why a model has less than was asked for.
 func TestContextThatCannotBeHadIsReported(t *testing.T) {
-	fake := newFake()
-	to := fake.services()
+	fake := roomtest.NewBackend()
+	to := services(fake)
 	to.Status = greedyStatus{fake}
-	w := getFrom(New(to, Options{}), http.MethodGet, "/v1/models/other")
+	w := roomtest.Get(New(to, Options{}).Endpoint(), "/v1/models/other")
 	if !strings.Contains(w.Body.String(),
 		`"short_context":"--context asks for 1,000,000 tokens, and the model was made for `) {
 		t.Error(w.Body)
 	}
 }
 
-type greedyStatus struct{ *fakeBackend }
+type greedyStatus struct{ *roomtest.Backend }
 
 func (b greedyStatus) State() control.State {
-	s := b.fakeBackend.State()
+	s := b.Backend.State()
 	s.ContextLimit = 1_000_000
 	return s
 }
 
-type limitedStatus struct{ *fakeBackend }
+type limitedStatus struct{ *roomtest.Backend }
 
 func (b limitedStatus) State() control.State {
-	s := b.fakeBackend.State()
+	s := b.Backend.State()
 	s.ContextLimit = 100
 	return s
 }

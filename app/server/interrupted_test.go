@@ -12,6 +12,7 @@ import (
 
 	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/roomtest"
 )
 
 // A run ends as soon as its client is lost, however that happens. It can be resumed if the client
@@ -24,7 +25,7 @@ func TestInterruptedRunCanBeResumed(t *testing.T) {
 	}
 	cancel := func(body string) end {
 		return func(s *Server, _ context.CancelFunc) *httptest.ResponseRecorder {
-			return socketPost(s, "/app/runs/page-1/cancel", body)
+			return roomtest.Post(s.Socket(), "/app/runs/page-1/cancel", body)
 		}
 	}
 	for _, c := range []struct {
@@ -47,10 +48,10 @@ func TestInterruptedRunCanBeResumed(t *testing.T) {
 	} {
 		for _, stream := range []bool{true, false} {
 			t.Run(fmt.Sprint(c.name, ", stream ", stream), func(t *testing.T) {
-				fake := newFake()
-				s := New(fake.services(), Options{})
+				fake := roomtest.NewBackend()
+				s := New(services(fake), Options{})
 				begun, over := make(chan struct{}), make(chan struct{})
-				fake.model.Script = script(func(ctx context.Context,
+				fake.Model.Script = roomtest.Script(func(ctx context.Context,
 					yield func(string, error) bool) {
 					yield("h", nil)
 					yield("i", nil)
@@ -68,12 +69,12 @@ func TestInterruptedRunCanBeResumed(t *testing.T) {
 					}
 				}()
 				body := fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%v}`, stream)
-				r := postOf("/v1/completions", "application/json", body).WithContext(ctx)
+				r := roomtest.Request("/v1/completions", body).WithContext(ctx)
 				r.Header.Set(api.RunNameHeader, "page-1")
 				r.Header.Set(api.ResumableHeader, c.returns)
 				s.Endpoint().ServeHTTP(httptest.NewRecorder(), r)
 				<-over
-				run, text := fake.lastRun(), fake.texts[1]
+				run, text := fake.LastRun(), fake.Texts[1]
 				if run.FinishReason != c.finish || run.CompletionTokens != 2 {
 					t.Errorf("the history has %+v", run)
 				}
@@ -91,10 +92,10 @@ func TestInterruptedRunCanBeResumed(t *testing.T) {
 // A request that reports a run as left is answered after that run has ended. The run can then be
 // resumed at once.
 func TestReportOfLeftRunIsAnsweredAfterItsEnd(t *testing.T) {
-	fake := newFake()
-	s := New(fake.services(), Options{})
+	fake := roomtest.NewBackend()
+	s := New(services(fake), Options{})
 	begun, let := make(chan struct{}), make(chan struct{})
-	fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
+	fake.Model.Script = roomtest.Script(func(ctx context.Context, yield func(string, error) bool) {
 		yield("h", nil)
 		close(begun)
 		<-ctx.Done()
@@ -104,14 +105,13 @@ func TestReportOfLeftRunIsAnsweredAfterItsEnd(t *testing.T) {
 	answered, served := make(chan int), make(chan struct{})
 	go func() {
 		defer close(served)
-		r := postOf("/v1/completions", "application/json",
-			`{"model":"tandem","prompt":"x","stream":true}`)
+		r := roomtest.Request("/v1/completions", `{"model":"tandem","prompt":"x","stream":true}`)
 		r.Header.Set(api.RunNameHeader, "page-1")
 		r.Header.Set(api.ResumableHeader, "true")
 		s.Endpoint().ServeHTTP(httptest.NewRecorder(), r)
 	}()
 	<-begun
-	go func() { answered <- socketPost(s, "/app/runs/page-1/cancel", `{"left":true}`).Code }()
+	go func() { answered <- roomtest.Post(s.Socket(), "/app/runs/page-1/cancel", `{"left":true}`).Code }()
 	<-onlyRun(s).Ctx.Done() // it was told to end
 	select {
 	case code := <-answered:
@@ -123,10 +123,10 @@ func TestReportOfLeftRunIsAnsweredAfterItsEnd(t *testing.T) {
 		t.Errorf("answered with %d", code)
 	}
 	<-served
-	if w := socketPost(s, "/app/runs/page-1/cancel", `{"left":true}`); w.Code != http.StatusOK {
+	if w := roomtest.Post(s.Socket(), "/app/runs/page-1/cancel", `{"left":true}`); w.Code != http.StatusOK {
 		t.Errorf("once it has ended: %d %s", w.Code, w.Body)
 	}
-	wantError(t, socketPost(s, "/app/runs/page-1/cancel", `{"left":"so"}`), http.StatusBadRequest,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/page-1/cancel", `{"left":"so"}`), http.StatusBadRequest,
 		control.CodeInvalid)
 }
 
@@ -153,15 +153,15 @@ func TestResumeKeepsEveryGeneratedToken(t *testing.T) {
 		{"the file is gone", control.RunText{Prompt: 2, File: "gone", Tokens: 3, Tail: api.TokenBytes([]int32{'i'})}, []int32{256, 'x', 'h'}, "h"},
 		{"nothing is left", control.RunText{Prompt: 2}, nil, ""},
 	} {
-		fake := newFake()
-		fake.model.Output = "hi there"
-		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: fakeEnd,
+		fake := roomtest.NewBackend()
+		fake.Model.Output = "hi there"
+		fake.Rows = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: roomtest.Ended,
 			FinishReason: control.FinishInterrupted}}
-		c.text.Run, c.text.Model, c.text.Request, c.text.Replay = 1, fake.model.Name,
+		c.text.Run, c.text.Model, c.text.Request, c.text.Replay = 1, fake.Model.Name,
 			json.RawMessage(`{"model":"tandem","prompt":"x"}`), json.RawMessage(`{"seed":7}`)
-		fake.texts, fake.left = map[int64]control.RunText{1: c.text}, c.left
-		w := socketPost(New(fake.services(), Options{}), "/app/runs/1/resume", `{}`)
-		if got := fake.model.Decode(fake.model.Requests[0].Generated); w.Code != http.StatusOK ||
+		fake.Texts, fake.Left = map[int64]control.RunText{1: c.text}, c.left
+		w := roomtest.Post(New(services(fake), Options{}).Socket(), "/app/runs/1/resume", `{}`)
+		if got := fake.Model.Decode(fake.Model.Requests[0].Generated); w.Code != http.StatusOK ||
 			got != c.want || !strings.Contains(w.Body.String(), `"text":"hi there"`) {
 			t.Errorf("%s: %d %s, after %q", c.name, w.Code, w.Body, got)
 		}

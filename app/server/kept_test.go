@@ -8,53 +8,26 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/model"
+	"tandem/app/roomtest"
 	"tandem/engine"
 )
-
-// socketPost posts to the control routes.
-func socketPost(s *Server, path, body string) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	s.Socket().ServeHTTP(w, postOf(path, "application/json", body))
-	return w
-}
-
-var fakeEnd = time.Unix(1700000000, 0)
-
-// wantError checks an error's status and code.
-func wantError(t *testing.T, w *httptest.ResponseRecorder, status int, code control.Code) {
-	t.Helper()
-	if w.Code != status || !strings.Contains(w.Body.String(), `"code":"`+string(code)+`"`) {
-		t.Errorf("%d %s, want %d %s", w.Code, w.Body, status, code)
-	}
-}
-
-// lettered returns a backend with a checkpoint of the letters a to z.
-func lettered(kind string) *fakeBackend {
-	fake := newFake()
-	fake.checkpoint = control.Checkpoint{CheckpointRecord: control.CheckpointRecord{
-		ID: "abc", Model: fake.model.Name, Kind: kind, ToToken: 26,
-	}}
-	return fake
-}
 
 // A run in flight keeps what is needed to resume it. A run that ended keeps what is needed to
 // repeat it.
 func TestRunTextIsKept(t *testing.T) {
-	fake := newFake()
-	s := New(fake.services(), Options{})
+	fake := roomtest.NewBackend()
+	s := New(services(fake), Options{})
 	const body = `{"model":"tandem","prompt":"x","seed":5,"stop":["w"]}`
-	w := postTo(t, s, "/v1/completions", "application/json",
-		strings.Replace(body, "}", `,"stream":true}`, 1))
+	w := roomtest.Post(s.Endpoint(), "/v1/completions", strings.Replace(body, "}", `,"stream":true}`, 1))
 	if w.Code != http.StatusOK {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
-	fake.lastRun()
-	end := fake.texts[1]
+	fake.LastRun()
+	end := fake.Texts[1]
 	if got := api.BytesTokens(end.Tail); end.Request != nil || end.Prompt != 2 ||
 		!slices.Equal(got[:2], []int32{256, 'x'}) || len(got) < 5 {
 		t.Errorf("at its end %+v, tokens %v", end, got)
@@ -65,107 +38,106 @@ func TestRunTextIsKept(t *testing.T) {
 	}
 	// A cancelled run keeps no request.
 	ctx, cancel := context.WithCancel(t.Context())
-	r := postOf("/v1/completions", "application/json", body).WithContext(ctx)
+	r := roomtest.Request("/v1/completions", body).WithContext(ctx)
 	cancel()
 	s.Endpoint().ServeHTTP(httptest.NewRecorder(), r)
-	if run := fake.lastRun(); run.FinishReason != control.FinishCancel {
+	if run := fake.LastRun(); run.FinishReason != control.FinishCancel {
 		t.Errorf("it ended by %q", run.FinishReason)
 	}
-	if got := fake.texts[2]; got.Request != nil {
+	if got := fake.Texts[2]; got.Request != nil {
 		t.Errorf("cancelled it keeps %s", got.Request)
 	}
 	// An answer that drafts decided cannot be repeated. Several answers of one request are not
 	// kept.
-	postTo(t, s, "/v1/completions", "application/json",
-		`{"model":"tandem","prompt":"x","temperature":1,"speculation":{"rule":"rejection"}}`)
-	fake.lastRun()
-	if got := fake.texts[3]; !strings.Contains(string(got.Replay), `"drafts":true`) {
+	roomtest.Post(s.Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x","temperature":1,"speculation":{"rule":"rejection"}}`)
+	fake.LastRun()
+	if got := fake.Texts[3]; !strings.Contains(string(got.Replay), `"drafts":true`) {
 		t.Errorf("%+v", got)
 	}
-	postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","n":2}`)
-	fake.lastRun()
-	if got, ok := fake.texts[4]; ok {
+	roomtest.Post(s.Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x","n":2}`)
+	fake.LastRun()
+	if got, ok := fake.Texts[4]; ok {
 		t.Errorf("of two answers %+v is kept", got)
 	}
 }
 
 // The request is sent again after the generated text, with the same seed.
 func TestResumeSendsSameSeed(t *testing.T) {
-	fake := newFake()
-	fake.runs = []control.Run{
-		{ID: 1, Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: "interrupted"},
-		{ID: 2, Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: "stop"},
+	fake := roomtest.NewBackend()
+	fake.Rows = []control.Run{
+		{ID: 1, Endpoint: "/v1/completions", EndedAt: roomtest.Ended, FinishReason: "interrupted"},
+		{ID: 2, Endpoint: "/v1/completions", EndedAt: roomtest.Ended, FinishReason: "stop"},
 		{ID: 3, Endpoint: "/v1/completions"},
 	}
-	fake.texts = map[int64]control.RunText{
-		1: {Run: 1, Model: fake.model.Name, Request: []byte(`{"model":"gone","prompt":"x"}`),
+	fake.Texts = map[int64]control.RunText{
+		1: {Run: 1, Model: fake.Model.Name, Request: []byte(`{"model":"gone","prompt":"x"}`),
 			Prompt: 2, Replay: []byte(`{"seed":77,"sampling":{"TopK":5}}`)},
-		2: {Run: 2, Model: fake.model.Name, Prompt: 2},
+		2: {Run: 2, Model: fake.Model.Name, Prompt: 2},
 	}
-	s := New(fake.services(), Options{})
-	w := socketPost(s, "/app/runs/1/resume", `{}`)
-	got := fake.model.Requests[0]
+	s := New(services(fake), Options{})
+	w := roomtest.Post(s.Socket(), "/app/runs/1/resume", `{}`)
+	got := fake.Model.Requests[0]
 	if w.Code != http.StatusOK || got.Generated != nil || *got.Seed != 77 ||
 		got.Sampling.TopK != 5 || string(got.Prompt) != string([]int32{256, 'x'}) {
 		t.Errorf("%d %s; asked for %+v", w.Code, w.Body, got)
 	}
-	if r := fake.lastRun(); r.Resumes != 1 || r.Endpoint != "/v1/completions" {
+	if r := fake.LastRun(); r.Resumes != 1 || r.Endpoint != "/v1/completions" {
 		t.Errorf("its row is %+v", r)
 	}
-	fake.left = []int32{256, 'x', 'h', 'i'}
-	w = socketPost(s, "/app/runs/1/resume", `{"stream":true}`)
-	if got := fake.model.Requests[1]; !slices.Equal(got.Generated, []int32{'h', 'i'}) ||
+	fake.Left = []int32{256, 'x', 'h', 'i'}
+	w = roomtest.Post(s.Socket(), "/app/runs/1/resume", `{"stream":true}`)
+	if got := fake.Model.Requests[1]; !slices.Equal(got.Generated, []int32{'h', 'i'}) ||
 		!strings.Contains(w.Body.String(), "data: ") {
 		t.Errorf("%d %s, after %v", w.Code, w.Body, got.Generated)
 	}
-	fake.model.CacheKey = "another"
-	wantError(t, socketPost(s, "/app/runs/1/resume", `{}`), http.StatusConflict,
+	fake.Model.CacheKey = "another"
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/1/resume", `{}`), http.StatusConflict,
 		control.CodeNotKept)
-	fake.model.CacheKey = ""
-	fake.left = []int32{256, 'y', 'h', 'i'}
-	wantError(t, socketPost(s, "/app/runs/1/resume", `{}`), http.StatusConflict,
+	fake.Model.CacheKey = ""
+	fake.Left = []int32{256, 'y', 'h', 'i'}
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/1/resume", `{}`), http.StatusConflict,
 		control.CodeNotKept)
-	wantError(t, socketPost(s, "/app/runs/2/resume", `{}`), http.StatusConflict,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/2/resume", `{}`), http.StatusConflict,
 		control.CodeNotKept)
-	wantError(t, socketPost(s, "/app/runs/3/resume", `{}`), http.StatusBadRequest,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/3/resume", `{}`), http.StatusBadRequest,
 		control.CodeInvalid)
-	wantError(t, socketPost(s, "/app/runs/99/resume", `{}`), http.StatusNotFound,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/99/resume", `{}`), http.StatusNotFound,
 		control.CodeRunNotFound)
-	wantError(t, socketPost(s, "/app/runs/x/resume", `{}`), http.StatusNotFound,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/x/resume", `{}`), http.StatusNotFound,
 		control.CodeRunNotFound)
 }
 
 // When a run resumes another, the text belongs to the new run and its client from its beginning.
 // Forgetting the client's runs therefore deletes it too.
 func TestResumedRunBelongsToNewRun(t *testing.T) {
-	fake := newFake()
-	fake.runs = []control.Run{{ID: 1, Client: "zed", Endpoint: "/v1/completions", EndedAt: fakeEnd,
+	fake := roomtest.NewBackend()
+	fake.Rows = []control.Run{{ID: 1, Client: "zed", Endpoint: "/v1/completions", EndedAt: roomtest.Ended,
 		FinishReason: "interrupted"}}
-	fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name,
+	fake.Texts = map[int64]control.RunText{1: {Run: 1, Model: fake.Model.Name,
 		Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77}`)}}
 	var s *Server
-	s = New(fake.lending(func(ctx context.Context) (model.Model, error) {
-		if r := fake.runs[1]; r.Client != "zed" || r.Resumes != 1 || !r.EndedAt.IsZero() {
+	s = New(services(fake.Lend(func(ctx context.Context) (model.Model, error) {
+		if r := fake.Rows[1]; r.Client != "zed" || r.Resumes != 1 || !r.EndedAt.IsZero() {
 			t.Errorf("it begins as %+v", r)
 		}
 		if list := s.api.Active(); len(list) != 1 || list[0].Client != "zed" {
 			t.Errorf("in flight are %+v", list)
 		}
 		return fake.Acquire(ctx, control.Alias)
-	}), Options{})
-	if w := socketPost(s, "/app/runs/1/resume", `{}`); w.Code != http.StatusOK {
+	})), Options{})
+	if w := roomtest.Post(s.Socket(), "/app/runs/1/resume", `{}`); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if r := fake.lastRun(); r.ID != 2 || r.Client != "zed" || r.Resumes != 1 {
+	if r := fake.LastRun(); r.ID != 2 || r.Client != "zed" || r.Resumes != 1 {
 		t.Errorf("it ends as %+v", r)
 	}
 }
 
 // TestVerifyRunReplaysWithoutDrafts: an answer is computed again without drafts, and compared.
 func TestVerifyRunReplaysWithoutDrafts(t *testing.T) {
-	fake := lettered("answer")
-	fake.model.Output = "defghij"
-	s := New(fake.services(), Options{})
+	fake := roomtest.Lettered("answer")
+	fake.Model.Output = "defghij"
+	s := New(services(fake), Options{})
 	for _, c := range []struct {
 		name string
 		text control.RunText
@@ -178,11 +150,11 @@ func TestVerifyRunReplaysWithoutDrafts(t *testing.T) {
 		{"no file", control.RunText{Prompt: 1, Tail: api.TokenBytes([]int32{'q', 'd', 'e'})}, control.Replayed{Tokens: 2, Same: 2}},
 		{"nothing", control.RunText{Prompt: 1, Tail: api.TokenBytes([]int32{'q'})}, control.Replayed{}},
 	} {
-		fake.runs = []control.Run{{ID: 1, Model: fake.model.Name, EndedAt: fakeEnd,
+		fake.Rows = []control.Run{{ID: 1, Model: fake.Model.Name, EndedAt: roomtest.Ended,
 			FinishReason: "stop"}}
 		c.text.Run, c.text.Replay, c.want.Run = 1, []byte(`{"seed":1}`), 1
-		fake.texts = map[int64]control.RunText{1: c.text}
-		w := socketPost(s, "/app/runs/1/verify", `{}`)
+		fake.Texts = map[int64]control.RunText{1: c.text}
+		w := roomtest.Post(s.Socket(), "/app/runs/1/verify", `{}`)
 		var got control.Replayed
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
@@ -195,7 +167,7 @@ func TestVerifyRunReplaysWithoutDrafts(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
-	for _, r := range fake.model.Requests {
+	for _, r := range fake.Model.Requests {
 		if !r.Fresh || r.Speculation.Drafter != engine.None {
 			t.Errorf("verified by %+v", r)
 		}
@@ -210,24 +182,24 @@ func TestVerifyRunReplaysWithoutDrafts(t *testing.T) {
 		// of other weights
 		{Run: 1, Prompt: 3, Tail: []byte{}, Replay: []byte(`{}`), Key: "another"},
 	} {
-		fake.texts = map[int64]control.RunText{1: text}
-		wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusConflict,
+		fake.Texts = map[int64]control.RunText{1: text}
+		roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/1/verify", `{}`), http.StatusConflict,
 			control.CodeNotKept)
 	}
-	wantError(t, socketPost(s, "/app/runs/1/verify", `{"progres": true}`), http.StatusBadRequest,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/1/verify", `{"progres": true}`), http.StatusBadRequest,
 		control.CodeInvalid)
-	fake.texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "gone", Tokens: 4,
+	fake.Texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "gone", Tokens: 4,
 		Tail: []byte{}, Replay: []byte(`{}`)}}
-	wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusConflict,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/1/verify", `{}`), http.StatusConflict,
 		control.CodeNotKept)
 	for run, says := range map[*control.Run]string{
-		{ID: 1, Model: fake.model.Name}: "still running",
-		{ID: 1, Model: fake.model.Name, EndedAt: fakeEnd,
+		{ID: 1, Model: fake.Model.Name}: "still running",
+		{ID: 1, Model: fake.Model.Name, EndedAt: roomtest.Ended,
 			FinishReason: control.FinishCancel}: "no answer to check",
 	} {
-		fake.runs = []control.Run{*run}
-		w := socketPost(s, "/app/runs/1/verify", `{}`)
-		wantError(t, w, http.StatusConflict, control.CodeNotKept)
+		fake.Rows = []control.Run{*run}
+		w := roomtest.Post(s.Socket(), "/app/runs/1/verify", `{}`)
+		roomtest.WantError(t, w, http.StatusConflict, control.CodeNotKept)
 		if !strings.Contains(w.Body.String(), says) {
 			t.Errorf("%s, want that it is %s", w.Body, says)
 		}
@@ -237,15 +209,15 @@ func TestVerifyRunReplaysWithoutDrafts(t *testing.T) {
 // TestVerifyStreamsProgressThenVerdict: a client that asks for progress gets it, and the verdict
 // last.
 func TestVerifyStreamsProgressThenVerdict(t *testing.T) {
-	fake := lettered("answer")
-	fake.model.Output = "defghij"
-	fake.runs = []control.Run{{ID: 1, Model: fake.model.Name, EndedAt: fakeEnd,
+	fake := roomtest.Lettered("answer")
+	fake.Model.Output = "defghij"
+	fake.Rows = []control.Run{{ID: 1, Model: fake.Model.Name, EndedAt: roomtest.Ended,
 		CompletionTokens: 7}}
-	fake.texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "abc", Tokens: 10,
+	fake.Texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "abc", Tokens: 10,
 		Tail: []byte{}, Replay: []byte(`{"seed":1}`)}}
-	s := New(fake.services(), Options{})
+	s := New(services(fake), Options{})
 	var told []control.VerifyProgress
-	for data, err := range control.Events(socketPost(s, "/app/runs/1/verify",
+	for data, err := range control.Events(roomtest.Post(s.Socket(), "/app/runs/1/verify",
 		`{"progress":true}`).Body) {
 		var p control.VerifyProgress
 		if err != nil || json.Unmarshal(data, &p) != nil || p.Tokens != 7 {
@@ -257,10 +229,10 @@ func TestVerifyStreamsProgressThenVerdict(t *testing.T) {
 		told[n-1].Verdict == nil || told[n-1].Verdict.Same != 7 {
 		t.Errorf("%+v", told)
 	}
-	if fake.runs[0].Verdict == nil {
+	if fake.Rows[0].Verdict == nil {
 		t.Error("the run does not keep the verdict")
 	}
-	wantError(t, socketPost(s, "/app/runs/2/verify", `{"progress":true}`), http.StatusNotFound,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/2/verify", `{"progress":true}`), http.StatusNotFound,
 		control.CodeRunNotFound)
 }
 
@@ -279,10 +251,10 @@ func TestBranchFollowsTemplate(t *testing.T) {
 		{"on and on", "prompt", "(%s)", `{"raw":true}`, "", "text_completion"},
 		{"without a template", "answer", "", `{"prompt":"more"}`, "more", "text_completion"},
 	} {
-		fake := lettered(c.kind)
-		fake.model.Template = nil
+		fake := roomtest.Lettered(c.kind)
+		fake.Model.Template = nil
 		if c.template != "" {
-			fake.model.Template = func(vars []byte) (string, error) {
+			fake.Model.Template = func(vars []byte) (string, error) {
 				var v struct {
 					Messages []struct{ Role, Content string }
 				}
@@ -297,30 +269,30 @@ func TestBranchFollowsTemplate(t *testing.T) {
 				return text, err
 			}
 		}
-		w := socketPost(New(fake.services(), Options{}), "/app/checkpoints/abc/branch", c.body)
+		w := roomtest.Post(New(services(fake), Options{}).Socket(), "/app/checkpoints/abc/branch", c.body)
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(),
 			`"object":"`+c.object+`"`) {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
 			continue
 		}
-		got := fake.model.Decode(fake.model.Requests[0].Prompt)
+		got := fake.Model.Decode(fake.Model.Requests[0].Prompt)
 		if want := "abcdefghijklmnopqrstuvwxyz" + c.want; got != want {
 			t.Errorf("%s: the prompt is %q, want %q", c.name, got, want)
 		}
 	}
-	s := New(lettered("prompt").services(), Options{})
-	wantError(t, socketPost(s, "/app/checkpoints/abc/branch", `{"prompt":"more"}`),
+	s := New(services(roomtest.Lettered("prompt")), Options{})
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/checkpoints/abc/branch", `{"prompt":"more"}`),
 		http.StatusBadRequest, control.CodeInvalid)
-	wantError(t, socketPost(s, "/app/checkpoints/abc/branch", `{}`), http.StatusBadRequest,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/checkpoints/abc/branch", `{}`), http.StatusBadRequest,
 		control.CodeInvalid)
-	wantError(t, socketPost(s, "/app/checkpoints/x/branch", `{"prompt":"more"}`),
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/checkpoints/x/branch", `{"prompt":"more"}`),
 		http.StatusNotFound, control.CodeNoCheckpoint)
 }
 
 // The routes refuse wrong bodies, and answer right ones.
 func TestCheckpointRoutesRefuseBadInput(t *testing.T) {
-	fake := lettered("answer")
-	s := New(fake.services(), Options{})
+	fake := roomtest.Lettered("answer")
+	s := New(services(fake), Options{})
 	for _, c := range []struct {
 		path, body string
 		status     int
@@ -340,16 +312,16 @@ func TestCheckpointRoutesRefuseBadInput(t *testing.T) {
 		{"/app/forget", `{"day":"2026-11-22"}`, 200},
 		{"/app/forget", `{"client":"zed"}`, 200},
 	} {
-		if w := socketPost(s, c.path, c.body); w.Code != c.status {
+		if w := roomtest.Post(s.Socket(), c.path, c.body); w.Code != c.status {
 			t.Errorf("%s %s: %d %s", c.path, c.body, w.Code, w.Body)
 		}
 	}
-	if c := fake.checkpoint; c.Name != "" || !c.Pinned {
+	if c := fake.OnDisk; c.Name != "" || !c.Pinned {
 		t.Errorf("changed to %+v", c)
 	}
 	// Over TCP the routes need a session.
-	r, w := postOf("/app/forget", "application/json", `{"model":"m"}`), httptest.NewRecorder()
+	r, w := roomtest.Request("/app/forget", `{"model":"m"}`), httptest.NewRecorder()
 	r.RemoteAddr = "127.0.0.1:1"
 	s.Endpoint().ServeHTTP(w, r)
-	wantError(t, w, http.StatusUnauthorized, control.CodeUnauthorized)
+	roomtest.WantError(t, w, http.StatusUnauthorized, control.CodeUnauthorized)
 }

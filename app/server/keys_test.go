@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 )
 
@@ -22,7 +23,7 @@ func TestKeyDoorOpensStandardRoutesOnly(t *testing.T) {
 		required = Rules{RequireKey: true}
 	)
 	type h = map[string]string
-	bearer := h{"Authorization": "Bearer " + fakeKey}
+	bearer := h{"Authorization": "Bearer " + roomtest.Key}
 	for _, c := range []struct {
 		name    string
 		rules   Rules
@@ -40,17 +41,17 @@ func TestKeyDoorOpensStandardRoutesOnly(t *testing.T) {
 		{"elsewhere, off", alone, true, other, "/v1/models", nil, 403},
 		{"elsewhere, off, with a key", alone, true, other, "/v1/models", bearer, 403},
 		{"elsewhere, without a key", network, true, other, "/v1/models", nil, 401},
-		{"elsewhere, with another", network, true, other, "/v1/models", h{"Authorization": "Bearer " + fakeKey + "x"}, 401},
+		{"elsewhere, with another", network, true, other, "/v1/models", h{"Authorization": "Bearer " + roomtest.Key + "x"}, 401},
 		{"elsewhere, with none left", network, false, other, "/v1/models", bearer, 401},
 		{"elsewhere, with a key", network, true, other, "/v1/models", bearer, 200},
-		{"elsewhere, with a key as Anthropic's clients send it", network, true, other, "/v1/models", h{"X-Api-Key": fakeKey}, 200},
-		{"elsewhere, with a key as some editors send it", network, true, other, "/v1/models", h{"Api-Key": fakeKey}, 200},
-		{"elsewhere, in small letters", network, true, other, "/v1/models", h{"Authorization": "bearer " + fakeKey}, 200},
-		{"elsewhere, in capitals", network, true, other, "/v1/models", h{"Authorization": "BEARER  " + fakeKey}, 200},
-		{"elsewhere, without a scheme", network, true, other, "/v1/models", h{"Authorization": fakeKey}, 200},
-		{"elsewhere, beside a placeholder", network, true, other, "/v1/messages/count_tokens", h{"Authorization": "Bearer anything", "X-Api-Key": fakeKey}, 405},
-		{"elsewhere, before a placeholder", network, true, other, "/v1/models", h{"Authorization": "Bearer " + fakeKey, "X-Api-Key": "anything"}, 200},
-		{"elsewhere, beside two placeholders", network, true, other, "/api/tags", h{"Authorization": "Basic eDp5", "X-Api-Key": "x", "Api-Key": fakeKey}, 200},
+		{"elsewhere, with a key as Anthropic's clients send it", network, true, other, "/v1/models", h{"X-Api-Key": roomtest.Key}, 200},
+		{"elsewhere, with a key as some editors send it", network, true, other, "/v1/models", h{"Api-Key": roomtest.Key}, 200},
+		{"elsewhere, in small letters", network, true, other, "/v1/models", h{"Authorization": "bearer " + roomtest.Key}, 200},
+		{"elsewhere, in capitals", network, true, other, "/v1/models", h{"Authorization": "BEARER  " + roomtest.Key}, 200},
+		{"elsewhere, without a scheme", network, true, other, "/v1/models", h{"Authorization": roomtest.Key}, 200},
+		{"elsewhere, beside a placeholder", network, true, other, "/v1/messages/count_tokens", h{"Authorization": "Bearer anything", "X-Api-Key": roomtest.Key}, 405},
+		{"elsewhere, before a placeholder", network, true, other, "/v1/models", h{"Authorization": "Bearer " + roomtest.Key, "X-Api-Key": "anything"}, 200},
+		{"elsewhere, beside two placeholders", network, true, other, "/api/tags", h{"Authorization": "Basic eDp5", "X-Api-Key": "x", "Api-Key": roomtest.Key}, 200},
 		{"elsewhere, with three placeholders", network, true, other, "/v1/models", h{"Authorization": "bearer x", "X-Api-Key": "y", "Api-Key": "z"}, 401},
 		{"elsewhere, the description of the routes", network, true, other, "/openapi.json", nil, 401},
 		{"elsewhere, the description with a key", network, true, other, "/openapi.json", bearer, 200},
@@ -68,7 +69,7 @@ func TestKeyDoorOpensStandardRoutesOnly(t *testing.T) {
 
 		{"a key is asked for here", required, true, local, "/v1/models", nil, 401},
 		{"and given", required, true, local, "/v1/models", bearer, 200},
-		{"and given beside a placeholder", required, true, local, "/v1/models", h{"Authorization": "Bearer x", "X-Api-Key": fakeKey}, 200},
+		{"and given beside a placeholder", required, true, local, "/v1/models", h{"Authorization": "Bearer x", "X-Api-Key": roomtest.Key}, 200},
 		{"the page stays", required, true, local, "/", nil, 200},
 		{"health stays", required, true, local, "/health", nil, 200},
 
@@ -80,8 +81,8 @@ func TestKeyDoorOpensStandardRoutesOnly(t *testing.T) {
 
 		{"a key is no session", alone, true, local, "/app/state", bearer, 401},
 	} {
-		fake := newFake()
-		fake.keyed = c.keyed
+		fake := roomtest.NewBackend()
+		fake.Keyed = c.keyed
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.URL.Path, r.Host, r.RemoteAddr = c.path, "192.168.7.5:8263", c.peer
 		for k, v := range c.headers {
@@ -89,7 +90,7 @@ func TestKeyDoorOpensStandardRoutesOnly(t *testing.T) {
 		}
 		reached := &net.TCPAddr{IP: net.IPv4(192, 168, 7, 5), Port: 8263}
 		w := httptest.NewRecorder()
-		New(fake.services(), Options{Rules: c.rules}).Endpoint().ServeHTTP(w,
+		New(services(fake), Options{Rules: c.rules}).Endpoint().ServeHTTP(w,
 			r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey,
 				net.Addr(reached))))
 		if w.Code != c.want {
@@ -98,18 +99,18 @@ func TestKeyDoorOpensStandardRoutesOnly(t *testing.T) {
 		switch {
 		case w.Code < 400:
 		case strings.HasPrefix(c.path, "/api/"):
-			decodeOllama(t, w)
+			roomtest.DecodeOllama(t, w)
 		default:
-			decodeError(t, w)
+			roomtest.DecodeError(t, w)
 		}
 	}
 }
 
 // The page needs no key, also if programs do.
 func TestSessionReplacesKey(t *testing.T) {
-	fake := newFake()
-	fake.keyed = true
-	s := New(fake.services(), Options{Rules: Rules{RequireKey: true, Network: true}})
+	fake := roomtest.NewBackend()
+	fake.Keyed = true
+	s := New(services(fake), Options{Rules: Rules{RequireKey: true, Network: true}})
 	session, _ := s.sessions.exchange(s.NewCode().Code)
 	for peer, want := range map[string]int{"127.0.0.1:50000": 200, "192.168.7.9:50000": 401} {
 		for _, scheme := range []string{"Bearer ", "bearer "} {
@@ -127,13 +128,13 @@ func TestSessionReplacesKey(t *testing.T) {
 
 // A run has the name of the key in its request. Neither the history nor the log has the key.
 func TestKeyNamesClient(t *testing.T) {
-	for key, want := range map[string]string{fakeKey: "zed", "anything": "curl/8.0"} {
-		fake := newFake()
-		fake.keyed = true
+	for key, want := range map[string]string{roomtest.Key: "zed", "anything": "curl/8.0"} {
+		fake := roomtest.NewBackend()
+		fake.Keyed = true
 		var log strings.Builder
-		s := New(fake.services(), Options{Logger: slog.New(slog.NewTextHandler(&log,
+		s := New(services(fake), Options{Logger: slog.New(slog.NewTextHandler(&log,
 			&slog.HandlerOptions{Level: slog.LevelDebug}))})
-		r := localRequest(http.MethodPost, "/v1/completions",
+		r := roomtest.LocalRequest(http.MethodPost, "/v1/completions",
 			strings.NewReader(`{"model":"tandem","prompt":"x"}`))
 		r.Host = "localhost"
 		r.Header.Set("Content-Type", "application/json")
@@ -141,7 +142,7 @@ func TestKeyNamesClient(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer "+key)
 		w := httptest.NewRecorder()
 		s.Endpoint().ServeHTTP(w, r)
-		if run := fake.lastRun(); w.Code != 200 || run.Client != want {
+		if run := fake.LastRun(); w.Code != 200 || run.Client != want {
 			t.Errorf("%s: %d, the client is %q, want %q", key, w.Code, run.Client, want)
 		}
 		if strings.Contains(log.String(), key) {
@@ -156,32 +157,31 @@ func TestClientHeaderBeatsUserAgent(t *testing.T) {
 	for header, want := range map[string]string{"Tandem": "Tandem", "": "Mozilla/5.0 (X11)",
 		"a\tb\xff": "ab", "\x1b[2Jred\u009b31m": "[2Jred31m", "ab\u202edc": "abdc",
 		strings.Repeat("x", 1000): strings.Repeat("x", 80) + "..."} {
-		fake := newFake()
-		r := localRequest(http.MethodPost, "/v1/completions",
+		fake := roomtest.NewBackend()
+		r := roomtest.LocalRequest(http.MethodPost, "/v1/completions",
 			strings.NewReader(`{"model":"tandem","prompt":"x"}`))
 		r.Host = "localhost"
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("User-Agent", "Mozilla/5.0 (X11)")
 		r.Header.Set(wire.ClientHeader, header)
 		w := httptest.NewRecorder()
-		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, r)
-		if run := fake.lastRun(); w.Code != 200 || run.Client != want {
+		New(services(fake), Options{}).Endpoint().ServeHTTP(w, r)
+		if run := fake.LastRun(); w.Code != 200 || run.Client != want {
 			t.Errorf("%q: %d, the client is %q, want %q", header, w.Code, run.Client, want)
 		}
 	}
-	fake := newFake()
-	if w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
-		`{"model":"\u001b[2Jred\u009b31m\u202e","prompt":"x"}`); w.Code != 404 ||
-		fake.lastRun().Model != "[2Jred31m" {
-		t.Errorf("%d, the model is %q", w.Code, fake.lastRun().Model)
+	fake := roomtest.NewBackend()
+	if w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/completions", `{"model":"\u001b[2Jred\u009b31m\u202e","prompt":"x"}`); w.Code != 404 ||
+		fake.LastRun().Model != "[2Jred31m" {
+		t.Errorf("%d, the model is %q", w.Code, fake.LastRun().Model)
 	}
 }
 
 // New rules apply from the next request on.
 func TestNewRulesApplyFromNextRequest(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	ask := func(host string) int {
-		r := localRequest(http.MethodGet, "/v1/models", nil)
+		r := roomtest.LocalRequest(http.MethodGet, "/v1/models", nil)
 		r.Host = host
 		w := httptest.NewRecorder()
 		s.Endpoint().ServeHTTP(w, r)
@@ -198,9 +198,9 @@ func TestNewRulesApplyFromNextRequest(t *testing.T) {
 
 // Only the answer that makes a key has its secret.
 func TestKeySecretIsShownOnce(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	ask := func(method, path, body string) (int, string) {
-		r := localRequest(method, path, strings.NewReader(body))
+		r := roomtest.LocalRequest(method, path, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		s.Socket().ServeHTTP(w, r)
@@ -212,7 +212,7 @@ func TestKeySecretIsShownOnce(t *testing.T) {
 		says               string
 	}{
 		{"GET", "/app/keys", "", 200, `{"keys":[]}`},
-		{"POST", "/app/keys", `{"name":"zed"}`, 200, `"secret":"` + fakeKey + `"`},
+		{"POST", "/app/keys", `{"name":"zed"}`, 200, `"secret":"` + roomtest.Key + `"`},
 		{"GET", "/app/keys", "", 200, `"name":"zed"`},
 		{"POST", "/app/keys", `{"name":5}`, 400, "name must be a string"},
 		{"DELETE", "/app/texts/7", "", 200, `"tokens":7`},
@@ -230,7 +230,7 @@ func TestKeySecretIsShownOnce(t *testing.T) {
 		if status != c.status || !strings.Contains(body, c.says) {
 			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, status, body)
 		}
-		if c.method == "GET" && strings.Contains(body, fakeKey) {
+		if c.method == "GET" && strings.Contains(body, roomtest.Key) {
 			t.Errorf("a later answer has the secret: %s", body)
 		}
 	}

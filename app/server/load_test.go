@@ -15,6 +15,7 @@ import (
 	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/model"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 	"tandem/engine"
 )
@@ -72,7 +73,7 @@ func (a asking) streams() []bool {
 
 // The list has each route that runs a model.
 func TestEveryModelRouteIsListed(t *testing.T) {
-	for path, methods := range standardRoutes(New(newFake().services(), Options{})) {
+	for path, methods := range standardRoutes(New(services(roomtest.NewBackend()), Options{})) {
 		listed := slices.ContainsFunc(askings, func(a asking) bool { return a.path == path })
 		if slices.Contains(methods, http.MethodPost) && listed == slices.Contains(idle, path) &&
 			!strings.Contains(path, "{") {
@@ -149,16 +150,16 @@ func checkAgain(t *testing.T, what, path string, w *httptest.ResponseRecorder, s
 		if status == http.StatusServiceUnavailable {
 			status, kind = wire.StatusOverloaded, "overloaded_error"
 		}
-		e := decodeAnthropic(t, w)
+		e := roomtest.DecodeAnthropic(t, w)
 		if message = e.Error.Message; e.Error.Type != kind {
 			t.Errorf("%s: %s: type %q, want %q", path, what, e.Error.Type, kind)
 		}
 	case wire.Ollama:
-		message = decodeOllama(t, w)
+		message = roomtest.DecodeOllama(t, w)
 	default:
 		kind := map[int]string{http.StatusServiceUnavailable: "server_error",
 			http.StatusTooManyRequests: "rate_limit_error"}[status]
-		e := decodeError(t, w)
+		e := roomtest.DecodeError(t, w)
 		if message = e.Message; e.Code != code || e.Type != kind {
 			t.Errorf("%s: %s: code %q, type %q", path, what, e.Code, e.Type)
 		}
@@ -183,22 +184,22 @@ func TestFullServerSaysWhenToRetry(t *testing.T) {
 		for _, stream := range a.streams() {
 			for _, more := range slices.Compact([]string{"", a.several}) {
 				for _, err := range []error{full, unloaded, busy} {
-					fake := newFakeKind(a.kind)
-					fake.model.Context = 4096
-					s := New(fake.lending(func(ctx context.Context) (model.Model, error) {
+					fake := roomtest.NewBackendOf(a.kind)
+					fake.Model.Context = 4096
+					s := New(services(fake.Lend(func(ctx context.Context) (model.Model, error) {
 						if err == error(busy) {
 							return nil, err
 						}
 						m, _ := fake.Acquire(ctx, control.Alias)
 						return refusing(m, err), nil
-					}), Options{})
+					})), Options{})
 					f := wire.FailureOf(err)
-					w := postTo(t, s, a.path, "application/json", a.with(more, stream))
+					w := roomtest.Post(s.Endpoint(), a.path, a.with(more, stream))
 					checkAgain(t, fmt.Sprintf("stream %t, %s", stream, f.Body.Code), a.path, w,
 						http.StatusServiceUnavailable, f.Body.Code, f.Body.Message)
-					if fake.held != 0 || len(s.api.Active()) != 0 {
+					if fake.Held != 0 || len(s.api.Active()) != 0 {
 						t.Errorf("%s: %d models are held, %d runs in flight",
-							a.path, fake.held, len(s.api.Active()))
+							a.path, fake.Held, len(s.api.Active()))
 					}
 				}
 			}
@@ -209,7 +210,7 @@ func TestFullServerSaysWhenToRetry(t *testing.T) {
 // A greedy server answers its client "greedy" only after let is closed.
 type greedy struct {
 	*Server
-	fake  *fakeBackend
+	fake  *roomtest.Backend
 	began chan engine.Request
 	let   chan struct{}
 	ended sync.WaitGroup
@@ -218,9 +219,9 @@ type greedy struct {
 }
 
 func newGreedy() *greedy {
-	g := &greedy{fake: newFake(), began: make(chan engine.Request), let: make(chan struct{})}
-	g.fake.model.Context = 4096
-	g.Server = New(g.fake.lending(func(ctx context.Context) (model.Model, error) {
+	g := &greedy{fake: roomtest.NewBackend(), began: make(chan engine.Request), let: make(chan struct{})}
+	g.fake.Model.Context = 4096
+	g.Server = New(services(g.fake.Lend(func(ctx context.Context) (model.Model, error) {
 		g.loads.Add(1)
 		m, err := g.fake.Acquire(ctx, control.Alias)
 		return worker{Model: m, match: func() {},
@@ -234,13 +235,13 @@ func newGreedy() *greedy {
 					yield(engine.Token{ID: 'a', Text: "a", Finish: engine.FinishStop}, nil)
 				}
 			}}, err
-	}), Options{})
+	})), Options{})
 	return g
 }
 
 // ask sends a request in the name of a client.
 func (g *greedy) ask(client, path, body string, header ...string) *httptest.ResponseRecorder {
-	r := postOf(path, "application/json", body)
+	r := roomtest.Request(path, body)
 	r.Header.Set("User-Agent", client)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
@@ -275,7 +276,7 @@ func TestClientLimitRefusesOnlyThatClient(t *testing.T) {
 			body := a.with("", stream)
 			checkAgain(t, fmt.Sprint("stream ", stream), a.path, g.ask("greedy", a.path, body),
 				http.StatusTooManyRequests, "rate_limit_exceeded", says)
-			if r := g.fake.lastRun(); r.FinishReason != "error" ||
+			if r := g.fake.LastRun(); r.FinishReason != "error" ||
 				r.Error != "rate_limit_exceeded" || r.Client != "greedy" {
 				t.Errorf("%s: the history has %+v", a.path, r)
 			}
@@ -286,12 +287,12 @@ func TestClientLimitRefusesOnlyThatClient(t *testing.T) {
 				t.Errorf("%s: another client: %d %s", a.path, w.Code, w.Body)
 			}
 			// A client with a key is another client, whatever name it uses. So is another name.
-			g.fake.keyed = true
+			g.fake.Keyed = true
 			if w := g.ask("greedy", a.path, body, "Authorization",
-				"Bearer "+fakeKey); w.Code != http.StatusOK {
+				"Bearer "+roomtest.Key); w.Code != http.StatusOK {
 				t.Errorf("%s: with a key: %d %s", a.path, w.Code, w.Body)
 			}
-			g.fake.keyed = false
+			g.fake.Keyed = false
 			if w := g.ask("greedy", a.path, body, wire.ClientHeader,
 				"window"); w.Code != http.StatusOK {
 				t.Errorf("%s: the window: %d %s", a.path, w.Code, w.Body)
@@ -343,8 +344,8 @@ func TestClientLimitCountsContinuations(t *testing.T) {
 	if n := g.loads.Load() - loads; n != 0 {
 		t.Errorf("refused requests acquired %d models", n)
 	}
-	if g.fake.held != api.MaxPerClient/api.MaxN {
-		t.Errorf("%d models are held", g.fake.held)
+	if g.fake.Held != api.MaxPerClient/api.MaxN {
+		t.Errorf("%d models are held", g.fake.Held)
 	}
 	g.Hold(3)
 	close(g.let)

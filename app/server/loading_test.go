@@ -15,6 +15,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/responses"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 )
 
@@ -44,11 +45,11 @@ var errNoRoom = control.Errorf(control.CodeMemory, "There is no room for it.")
 
 func streamRoutes() []streamRoute {
 	return []streamRoute{
-		{"/v1/chat/completions", chatBody(`"stream":true`), sseSilence, "", "[DONE]"},
+		{"/v1/chat/completions", roomtest.ChatBody(`"stream":true`), sseSilence, "", "[DONE]"},
 		{"/v1/completions", `{"model":"tandem","prompt":"x","stream":true}`, sseSilence, "", "[DONE]"},
 		{"/v1/fim/completions", `{"model":"tandem","prompt":"x","suffix":"y","stream":true}`, sseSilence, "", "[DONE]"},
-		{"/v1/responses", responseBody(`"input":"x","stream":true`), createdSilence, progressSilence, "}}"},
-		{"/v1/messages", messageBody(`"stream":true`), pingSilence, "", `{"type":"message_stop"}`},
+		{"/v1/responses", roomtest.ResponseBody(`"input":"x","stream":true`), createdSilence, progressSilence, "}}"},
+		{"/v1/messages", roomtest.MessageBody(`"stream":true`), pingSilence, "", `{"type":"message_stop"}`},
 		{"/api/chat", `{"model":"tandem:latest","messages":[{"role":"user","content":"x"}]}`, chatSilence, "", `}`},
 		{"/api/generate", `{"model":"tandem","prompt":"x"}`, generateSilence, "", `}`},
 		{branchPath, `{"prompt":"x","stream":true}`, sseSilence, "", "[DONE]"},
@@ -56,10 +57,10 @@ func streamRoutes() []streamRoute {
 }
 
 // loading returns a backend whose model takes a while to load, or to fail.
-func loading(wait time.Duration, err error) *fakeBackend {
-	fake := lettered(control.KindAnswer)
-	fake.model.Context = 4096
-	fake.loads = func(ctx context.Context) error {
+func loading(wait time.Duration, err error) *roomtest.Backend {
+	fake := roomtest.Lettered(control.KindAnswer)
+	fake.Model.Context = 4096
+	fake.OnLoad = func(ctx context.Context) error {
 		select {
 		case <-time.After(wait):
 			return err
@@ -73,12 +74,12 @@ func loading(wait time.Duration, err error) *fakeBackend {
 // at matches the time in an object of Ollama's, and the data of a response that is in progress.
 var at = regexp.MustCompile(`"created_at":"[^"]*",|\ndata: {[^\n]*"status":"in_progress"[^\n]*`)
 
-func (r streamRoute) ask(ctx context.Context, fake *fakeBackend) *scriptedWriter {
-	w := newWriter()
-	New(fake.services(), Options{}).Socket().ServeHTTP(w,
-		postOf(r.path, "application/json", r.body).WithContext(ctx))
-	for i, e := range w.events {
-		w.events[i] = at.ReplaceAllString(e, "")
+func (r streamRoute) ask(ctx context.Context, fake *roomtest.Backend) *roomtest.Writer {
+	w := roomtest.NewWriter()
+	New(services(fake), Options{}).Socket().ServeHTTP(w,
+		roomtest.Request(r.path, r.body).WithContext(ctx))
+	for i, e := range w.Events {
+		w.Events[i] = at.ReplaceAllString(e, "")
 	}
 	return w
 }
@@ -89,20 +90,20 @@ func TestLoadKeepsStreamAlive(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			fake := loading(8*time.Second, nil)
 			w := r.ask(t.Context(), fake)
-			if len(w.events) < 3 || !slices.Equal(w.events[:2],
+			if len(w.Events) < 3 || !slices.Equal(w.Events[:2],
 				[]string{"2s: " + r.silence, "7s: " + cmp.Or(r.more, r.silence)}) ||
-				!strings.HasPrefix(w.events[2], "8s: ") {
-				t.Fatalf("%s: %q", r.path, w.events)
+				!strings.HasPrefix(w.Events[2], "8s: ") {
+				t.Fatalf("%s: %q", r.path, w.Events)
 			}
-			if last := w.events[len(w.events)-1]; w.status != http.StatusOK ||
+			if last := w.Events[len(w.Events)-1]; w.Status != http.StatusOK ||
 				!strings.HasSuffix(last, r.end) {
-				t.Errorf("%s: %d, it ends with %s", r.path, w.status, last)
+				t.Errorf("%s: %d, it ends with %s", r.path, w.Status, last)
 			}
-			if row := fake.lastRun(); row.Error != "" || row.LoadMS != 8000 ||
-				row.CompletionTokens == 0 || fake.held != 0 {
-				t.Errorf("%s: %d models held, the history has %+v", r.path, fake.held, row)
+			if row := fake.LastRun(); row.Error != "" || row.LoadMS != 8000 ||
+				row.CompletionTokens == 0 || fake.Held != 0 {
+				t.Errorf("%s: %d models held, the history has %+v", r.path, fake.Held, row)
 			}
-			if all := strings.Join(w.events, ""); strings.Contains(all, `"queue_ms"`) && !strings.Contains(all, `"load_ms":8000`) {
+			if all := strings.Join(w.Events, ""); strings.Contains(all, `"queue_ms"`) && !strings.Contains(all, `"load_ms":8000`) {
 				t.Errorf("%s: the timings have no time of the load: %s", r.path, all)
 			}
 		})
@@ -117,24 +118,24 @@ func TestLoadFailureEndsStream(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				fake := loading(wait, errNoRoom)
 				w := r.ask(t.Context(), fake)
-				told := w.events[len(w.events)-1]
-				if strings.Count(told, errNoRoom.Message) != 1 || fake.held != 0 {
-					t.Errorf("%s: %d models held, %s", r.path, fake.held, told)
+				told := w.Events[len(w.Events)-1]
+				if strings.Count(told, errNoRoom.Message) != 1 || fake.Held != 0 {
+					t.Errorf("%s: %d models held, %s", r.path, fake.Held, told)
 				}
 				if wait < wire.QuietFirst {
-					if len(w.events) != 1 || w.status != http.StatusInsufficientStorage ||
-						w.header.Get("X-Should-Retry") != "false" ||
-						w.header.Get("Content-Type") != "application/json" {
-						t.Errorf("%s: %d, headers %v, %q", r.path, w.status, w.header, w.events)
+					if len(w.Events) != 1 || w.Status != http.StatusInsufficientStorage ||
+						w.Headers.Get("X-Should-Retry") != "false" ||
+						w.Headers.Get("Content-Type") != "application/json" {
+						t.Errorf("%s: %d, headers %v, %q", r.path, w.Status, w.Headers, w.Events)
 					}
 					return
 				}
-				if len(w.events) != 2 || w.events[0] != "2s: "+r.silence ||
-					w.status != http.StatusOK || !strings.HasPrefix(told, "3s: ") ||
+				if len(w.Events) != 2 || w.Events[0] != "2s: "+r.silence ||
+					w.Status != http.StatusOK || !strings.HasPrefix(told, "3s: ") ||
 					strings.Contains(told, "[DONE]") {
-					t.Errorf("%s: %d, %q", r.path, w.status, w.events)
+					t.Errorf("%s: %d, %q", r.path, w.Status, w.Events)
 				}
-				if row := fake.lastRun(); row.FinishReason != control.FinishError ||
+				if row := fake.LastRun(); row.FinishReason != control.FinishError ||
 					!strings.HasPrefix(row.Model, control.Alias) && r.path != branchPath ||
 					!strings.HasPrefix(row.Error, string(control.CodeMemory)) {
 					t.Errorf("%s: the history has %+v", r.path, row)
@@ -159,10 +160,10 @@ func TestLoadFailureHasFormOfRoute(t *testing.T) {
 			continue
 		}
 		synctest.Test(t, func(t *testing.T) {
-			w := newWriter()
-			New(loading(3*time.Second, errNoRoom).services(), Options{}).Socket().ServeHTTP(w,
-				postOf(r.path, "application/json", r.body))
-			failed := strings.TrimPrefix(w.events[len(w.events)-1], "3s: ")
+			w := roomtest.NewWriter()
+			New(services(loading(3*time.Second, errNoRoom)), Options{}).Socket().ServeHTTP(w,
+				roomtest.Request(r.path, r.body))
+			failed := strings.TrimPrefix(w.Events[len(w.Events)-1], "3s: ")
 			if ok {
 				if strings.Contains(want, "%s") {
 					want = fmt.Sprintf(want, control.CodeMemory)
@@ -173,7 +174,7 @@ func TestLoadFailureHasFormOfRoute(t *testing.T) {
 				return
 			}
 			// The event has the whole failed response.
-			list := readResponseEvents(t, strings.TrimPrefix(w.events[0], "2s: ")+"\n\n"+failed)
+			list := roomtest.ReadResponseEvents(t, strings.TrimPrefix(w.Events[0], "2s: ")+"\n\n"+failed)
 			if len(list) != 3 || list[0].Type != "response.created" ||
 				list[1].Type != "response.in_progress" || list[2].Type != "response.failed" {
 				t.Fatalf("%s", failed)
@@ -181,7 +182,7 @@ func TestLoadFailureHasFormOfRoute(t *testing.T) {
 			first, last := list[0].Response, list[2].Response
 			if first.ID != last.ID || !strings.HasPrefix(last.ID, responses.ResponsePrefix) ||
 				last.Model != control.Alias || last.Status != "failed" ||
-				*last.Error != (responseError{"server_error", "There is no room for it."}) {
+				*last.Error != (roomtest.ResponseError{Code: "server_error", Message: "There is no room for it."}) {
 				t.Errorf("%s", failed)
 			}
 		})
@@ -194,16 +195,16 @@ func TestPromptFailureAfterLoadHasFormOfRoute(t *testing.T) {
 	for _, r := range streamRoutes() {
 		synctest.Test(t, func(t *testing.T) {
 			fake := loading(3*time.Second, nil)
-			fake.model.Context = 1
+			fake.Model.Context = 1
 			w := r.ask(t.Context(), fake)
-			if last := w.events[len(w.events)-1]; len(w.events) != 2 ||
+			if last := w.Events[len(w.Events)-1]; len(w.Events) != 2 ||
 				!strings.Contains(last, "maximum context length is 1 tokens") &&
 					!strings.Contains(last, "> 1 maximum") {
-				t.Errorf("%s: %q", r.path, w.events)
+				t.Errorf("%s: %q", r.path, w.Events)
 			}
-			if row := fake.lastRun(); row.FinishReason != control.FinishError ||
-				row.Model != fake.model.Name || fake.held != 0 {
-				t.Errorf("%s: %d models held, the history has %+v", r.path, fake.held, row)
+			if row := fake.LastRun(); row.FinishReason != control.FinishError ||
+				row.Model != fake.Model.Name || fake.Held != 0 {
+				t.Errorf("%s: %d models held, the history has %+v", r.path, fake.Held, row)
 			}
 		})
 	}
@@ -217,11 +218,11 @@ func TestLoadIsCancelledWhenClientLeaves(t *testing.T) {
 			time.AfterFunc(3*time.Second, cancel)
 			fake := loading(time.Minute, nil)
 			w := r.ask(ctx, fake)
-			if took := time.Since(w.start); took != 3*time.Second {
-				t.Errorf("%s: it was waited for until %v, %q", r.path, took, w.events)
+			if took := time.Since(w.Start); took != 3*time.Second {
+				t.Errorf("%s: it was waited for until %v, %q", r.path, took, w.Events)
 			}
-			if row := fake.lastRun(); fake.held != 0 || row.FinishReason != control.FinishCancel {
-				t.Errorf("%s: %d models held, the history has %+v", r.path, fake.held, row)
+			if row := fake.LastRun(); fake.Held != 0 || row.FinishReason != control.FinishCancel {
+				t.Errorf("%s: %d models held, the history has %+v", r.path, fake.Held, row)
 			}
 		})
 	}
@@ -231,9 +232,9 @@ func TestLoadIsCancelledWhenClientLeaves(t *testing.T) {
 func TestBranchStreamHasFormOfItsRoute(t *testing.T) {
 	for raw, object := range map[bool]string{true: "text_completion",
 		false: "chat.completion.chunk"} {
-		fake := lettered(control.KindAnswer)
-		fake.model.Context = 4096
-		w := socketPost(New(fake.services(), Options{}), "/app/checkpoints/abc/branch",
+		fake := roomtest.Lettered(control.KindAnswer)
+		fake.Model.Context = 4096
+		w := roomtest.Post(New(services(fake), Options{}).Socket(), "/app/checkpoints/abc/branch",
 			fmt.Sprintf(`{"prompt":"x","raw":%v,"stream":true}`, raw))
 		for data, err := range control.Events(w.Body) {
 			var chunk struct{ Object string }

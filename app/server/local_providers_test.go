@@ -12,17 +12,18 @@ import (
 	"tandem/app/control"
 	"tandem/app/llamacpp"
 	"tandem/app/openai"
+	"tandem/app/roomtest"
 )
 
 // These are the routes that editors' providers for local servers call.
 
 func TestLMStudiosListHasContextAndState(t *testing.T) {
-	s := New(detailedServices(newFake()), Options{})
+	s := New(detailedServices(roomtest.NewBackend()), Options{})
 	var list struct {
 		Object string
 		Data   []openai.LMStudioModel
 	}
-	w := getFrom(s, http.MethodGet, "/api/v0/models")
+	w := roomtest.Get(s.Endpoint(), "/api/v0/models")
 	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || list.Object != "list" ||
 		len(list.Data) != 4 {
 		t.Fatal(err, w.Code, w.Body)
@@ -42,23 +43,23 @@ func TestLMStudiosListHasContextAndState(t *testing.T) {
 		"/api/v0/models/tandem": "tandem", "/api/v0/models/tandem:latest": "tandem",
 		"/v1/api/v0/models/other": "other"} {
 		var m openai.LMStudioModel
-		if w := getFrom(s, http.MethodGet, path); json.Unmarshal(w.Body.Bytes(), &m) != nil ||
+		if w := roomtest.Get(s.Endpoint(), path); json.Unmarshal(w.Body.Bytes(), &m) != nil ||
 			m.ID != want {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
-	if w := getFrom(s, http.MethodGet, "/api/v0/models/nope"); w.Code != 404 ||
-		decodeError(t, w).Code != "model_not_found" {
+	if w := roomtest.Get(s.Endpoint(), "/api/v0/models/nope"); w.Code != 404 ||
+		roomtest.DecodeError(t, w).Code != "model_not_found" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 
 func TestPropsHaveTheContext(t *testing.T) {
 	for query, want := range map[string]int{"": 64, "?model=other": 4096, "?model=tandem:latest": 64} {
-		r := localRequest(http.MethodGet, "/props"+query, nil)
+		r := roomtest.LocalRequest(http.MethodGet, "/props"+query, nil)
 		r.Host = "localhost"
 		w := httptest.NewRecorder()
-		New(newFake().services(), Options{}).Endpoint().ServeHTTP(w, r)
+		New(services(roomtest.NewBackend()), Options{}).Endpoint().ServeHTTP(w, r)
 		var props llamacpp.Props
 		if err := json.Unmarshal(w.Body.Bytes(), &props); err != nil ||
 			props.Defaults.NCtx != want || props.TotalSlots < 1 {
@@ -68,8 +69,8 @@ func TestPropsHaveTheContext(t *testing.T) {
 }
 
 func TestTextIsTokenizedAndBack(t *testing.T) {
-	fake := newFake()
-	s := New(fake.services(), Options{})
+	fake := roomtest.NewBackend()
+	s := New(services(fake), Options{})
 	for body, want := range map[string]string{
 		`{"content":"ab"}`:                                         `[97,98]`,
 		`{"content":""}`:                                           `[]`,
@@ -91,14 +92,14 @@ func TestTextIsTokenizedAndBack(t *testing.T) {
 		`{"content":"a","with_pieces":"x"}`:                  "with_pieces",
 		`{"model":"nope","content":"a"}`:                     "model",
 	} {
-		w := postTo(t, s, "/tokenize", "application/json", body)
+		w := roomtest.Post(s.Endpoint(), "/tokenize", body)
 		var got struct {
 			Tokens json.RawMessage
 			Count  int
 		}
 		switch err := json.Unmarshal(w.Body.Bytes(), &got); {
 		case want[0] != '[':
-			if e := decodeError(t, w); e.Param == nil || *e.Param != want {
+			if e := roomtest.DecodeError(t, w); e.Param == nil || *e.Param != want {
 				t.Errorf("%.60s: %d %.200s", body, w.Code, w.Body)
 			}
 		case err != nil || string(got.Tokens) != want:
@@ -111,18 +112,18 @@ func TestTextIsTokenizedAndBack(t *testing.T) {
 		`{}`:                       "tokens", `{"tokens":"x"}`: "tokens", `{"tokens":[1e9]}`: "tokens", `{"tokens":[-1]}`: "tokens",
 		`{"tokens":[1` + strings.Repeat(",1", 1_000_000) + `]}`: "tokens",
 	} {
-		w := postTo(t, s, "/detokenize", "application/json", body)
+		w := roomtest.Post(s.Endpoint(), "/detokenize", body)
 		if want[0] == '{' {
 			if w.Body.String() != want {
 				t.Errorf("%s: %d %s, want %s", body, w.Code, w.Body, want)
 			}
-		} else if e := decodeError(t, w); w.Code != 400 || e.Param == nil || *e.Param != want {
+		} else if e := roomtest.DecodeError(t, w); w.Code != 400 || e.Param == nil || *e.Param != want {
 			t.Errorf("%.60s: %d %s", body, w.Code, w.Body)
 		}
 	}
-	if fake.held != 0 || s.api.BytesTaken() != 0 || len(fake.runs) != 0 {
-		t.Errorf("%d models are held, %d bytes, %d runs", fake.held, s.api.BytesTaken(),
-			len(fake.runs))
+	if fake.Held != 0 || s.api.BytesTaken() != 0 || len(fake.Rows) != 0 {
+		t.Errorf("%d models are held, %d bytes, %d runs", fake.Held, s.api.BytesTaken(),
+			len(fake.Rows))
 	}
 }
 
@@ -135,18 +136,17 @@ func TestLMStudiosRoutesAnswerAsOpenAIs(t *testing.T) {
 	} {
 		var shapes [2][]string
 		for i, base := range []string{"/v1", "/api/v0"} {
-			fake := newFake()
+			fake := roomtest.NewBackend()
 			if route == "/embeddings" {
-				fake.model.Purpose = control.KindEmbedding
+				fake.Model.Purpose = control.KindEmbedding
 			}
-			w := postTo(t, New(fake.services(), Options{}), base+route, "application/json",
-				`{"model":"tandem",`+body+`}`)
+			w := roomtest.Post(New(services(fake), Options{}).Endpoint(), base+route, `{"model":"tandem",`+body+`}`)
 			var answer map[string]any
 			if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != 200 {
 				t.Fatalf("%s%s: %v %d %s", base, route, err, w.Code, w.Body)
 			}
 			shapes[i] = slices.Sorted(maps.Keys(answer))
-			if got := fake.lastRun().Endpoint; got != base+route {
+			if got := fake.LastRun().Endpoint; got != base+route {
 				t.Errorf("the run's endpoint is %s, want %s%s", got, base, route)
 			}
 		}
@@ -154,8 +154,8 @@ func TestLMStudiosRoutesAnswerAsOpenAIs(t *testing.T) {
 			t.Errorf("%s: the members are %v and %v", route, shapes[0], shapes[1])
 		}
 	}
-	w := postTo(t, New(newFake().services(), Options{}), "/api/v0/chat/completions",
-		"application/json", `{"model":"tandem","stream":true,"messages":[{"role":"user","content":"x"}]}`)
+	w := roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), "/api/v0/chat/completions",
+		`{"model":"tandem","stream":true,"messages":[{"role":"user","content":"x"}]}`)
 	if !strings.HasSuffix(w.Body.String(), "data: [DONE]\n\n") {
 		t.Errorf("a stream: %d %s", w.Code, w.Body)
 	}
@@ -170,8 +170,8 @@ func TestInfillFillsTheGapAtTheCursor(t *testing.T) {
 		`{"input_prefix":"A","input_extra":[{"filename":"f","text":"T"},{"text":"U"}],"input_suffix":"<pre>"}`:      "<pre>T\n\nU\n\nA<suf><pre><mid>",
 		`{"model":"acme/coder","input_prefix":"A","samplers":["top_k"],"t_max_predict_ms":500,"cache_prompt":true}`: "<pre>A<suf><mid>",
 	} {
-		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), "/infill", "application/json", body)
+		fake := roomtest.NewBackend()
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/infill", body)
 		var got struct {
 			Content, Model string
 			StopType       string `json:"stop_type"`
@@ -183,15 +183,14 @@ func TestInfillFillsTheGapAtTheCursor(t *testing.T) {
 			!got.Stop || got.StopType != "eos" || len(got.Tokens) != got.Predicted {
 			t.Errorf("%s: %v %d %s", body, err, w.Code, w.Body)
 		}
-		if len(fake.model.Requests) != 1 ||
-			!strings.HasSuffix(fake.model.Decode(fake.model.Requests[0].Prompt), want) {
-			t.Errorf("%s: %+v, want %s", body, fake.model.Requests, want)
+		if len(fake.Model.Requests) != 1 ||
+			!strings.HasSuffix(fake.Model.Decode(fake.Model.Requests[0].Prompt), want) {
+			t.Errorf("%s: %+v, want %s", body, fake.Model.Requests, want)
 		}
 	}
 	// A stream gives the same text, and ends with the figures.
-	fake := newFake()
-	w := postTo(t, New(fake.services(), Options{}), "/infill", "application/json",
-		`{"input_prefix":"A","stream":true,"stop":["ö"]}`)
+	fake := roomtest.NewBackend()
+	w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/infill", `{"input_prefix":"A","stream":true,"stop":["ö"]}`)
 	text, ends, kind := "", []bool{}, ""
 	for event := range strings.SplitSeq(strings.TrimSpace(w.Body.String()), "\n\n") {
 		var e struct {
@@ -207,8 +206,8 @@ func TestInfillFillsTheGapAtTheCursor(t *testing.T) {
 	if text != "héllo w" || slices.Index(ends, true) != len(ends)-1 || kind != "word" {
 		t.Errorf("%q %v %s", text, ends, kind)
 	}
-	if r := fake.lastRun(); r.Endpoint != "/infill" || fake.held != 0 {
-		t.Errorf("%+v, %d held", r, fake.held)
+	if r := fake.LastRun(); r.Endpoint != "/infill" || fake.Held != 0 {
+		t.Errorf("%+v, %d held", r, fake.Held)
 	}
 }
 
@@ -218,8 +217,8 @@ func TestCompletionContinuesAsLlamaCppDoes(t *testing.T) {
 		`{"prompt":"ab","n_predict":100,"stream":false,"temperature":0,"stop":["ö"]}`: "<bos>ab",
 		`{"prompt":[97,98],"stream":true,"stop":["ö"],"model":"acme/coder"}`:          "ab",
 	} {
-		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), "/completion", "application/json", body)
+		fake := roomtest.NewBackend()
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/completion", body)
 		text, stop := "", false
 		for event := range strings.SplitSeq(strings.TrimSpace(w.Body.String()), "\n\n") {
 			var e struct {
@@ -232,16 +231,16 @@ func TestCompletionContinuesAsLlamaCppDoes(t *testing.T) {
 			}
 			text, stop = text+e.Content, *e.Stop
 		}
-		if text != "héllo w" || !stop || fake.lastRun().Endpoint != "/completion" {
-			t.Errorf("%s: %q, stop %t: %+v", body, text, stop, fake.lastRun())
+		if text != "héllo w" || !stop || fake.LastRun().Endpoint != "/completion" {
+			t.Errorf("%s: %q, stop %t: %+v", body, text, stop, fake.LastRun())
 		}
-		if got := fake.model.Decode(fake.model.Requests[0].Prompt); got != want {
+		if got := fake.Model.Decode(fake.Model.Requests[0].Prompt); got != want {
 			t.Errorf("%s: the prompt is %q, want %q", body, got, want)
 		}
 	}
 	for _, body := range []string{`{}`, `{"prompt":7}`, `{"prompt":["x"]}`, `{"prompt":[]}`} {
-		w := postTo(t, New(newFake().services(), Options{}), "/completion", "application/json", body)
-		if e := decodeError(t, w); w.Code != 400 || e.Param == nil || *e.Param != "prompt" {
+		w := roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), "/completion", body)
+		if e := roomtest.DecodeError(t, w); w.Code != 400 || e.Param == nil || *e.Param != "prompt" {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
 	}
@@ -252,10 +251,9 @@ func TestMaxTokensIsNPredictByAnotherName(t *testing.T) {
 		"/completion": `"prompt":"A"`} {
 		for limit, want := range map[string]int{`"max_tokens":2`: 2, `"n_predict":3`: 3,
 			`"n_predict":3,"max_tokens":2`: 3, `"n_predict":-1,"max_tokens":2`: 2} {
-			fake := newFake()
-			postTo(t, New(fake.services(), Options{}), path, "application/json",
-				"{"+body+","+limit+"}")
-			if got := fake.model.Requests; len(got) != 1 || *got[0].MaxTokens != want {
+			fake := roomtest.NewBackend()
+			roomtest.Post(New(services(fake), Options{}).Endpoint(), path, "{"+body+","+limit+"}")
+			if got := fake.Model.Requests; len(got) != 1 || *got[0].MaxTokens != want {
 				t.Errorf("%s with %s: %+v, want %d tokens", path, limit, got, want)
 			}
 		}

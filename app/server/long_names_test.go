@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 var longName = strings.Repeat("n", 4<<20)
 
 // shortAnswer checks that neither the answer nor the history nor the log repeats a long name.
-func shortAnswer(t *testing.T, what string, fake *fakeBackend, log *strings.Builder,
+func shortAnswer(t *testing.T, what string, fake *roomtest.Backend, log *strings.Builder,
 	w *httptest.ResponseRecorder) {
 	t.Helper()
 	if w.Body.Len() > 3*wire.MaxErrorText {
@@ -30,16 +31,16 @@ func shortAnswer(t *testing.T, what string, fake *fakeBackend, log *strings.Buil
 	if n := log.Len(); n > 10*wire.MaxErrorText {
 		t.Errorf("%s: %d bytes are logged", what, n)
 	}
-	for _, r := range fake.runs {
+	for _, r := range fake.Rows {
 		if b := wire.MustJSON(r); len(b) > 3*wire.MaxErrorText {
 			t.Errorf("%s: the history has %d bytes", what, len(b))
 		}
 	}
 }
 
-func loggedServer(fake *fakeBackend) (*Server, *strings.Builder) {
+func loggedServer(fake *roomtest.Backend) (*Server, *strings.Builder) {
 	log := new(strings.Builder)
-	return New(fake.services(), Options{Logger: slog.New(wire.ClipLog(slog.NewTextHandler(log,
+	return New(services(fake), Options{Logger: slog.New(wire.ClipLog(slog.NewTextHandler(log,
 		&slog.HandlerOptions{Level: slog.LevelDebug})))}), log
 }
 
@@ -63,9 +64,9 @@ func TestLongNamesInBodiesAreNotRepeated(t *testing.T) {
 		}
 		fields = append(fields, `"model":"tandem","`+longName+`":1,"`+longName+`":2,`+rest)
 		for _, f := range fields {
-			fake := newFake()
+			fake := roomtest.NewBackend()
 			s, log := loggedServer(fake)
-			w := postTo(t, s, path, "application/json", "{"+f+"}")
+			w := roomtest.Post(s.Endpoint(), path, "{"+f+"}")
 			shortAnswer(t, path+" "+f[:min(len(f), 20)]+"..."+f[len(f)-10:], fake, log, w)
 		}
 	}
@@ -109,7 +110,7 @@ func TestLongNamesElsewhereAreNotRepeated(t *testing.T) {
 		}
 		for _, name := range []string{"model", "id", "name", "key", "code", "kind", "title", "drafter",
 			"folder", "path", "port"} {
-			r := postOf(e.path, "application/json", `{"`+name+`":"`+longName[:32<<10]+`"}`)
+			r := roomtest.Request(e.path, `{"`+name+`":"`+longName[:32<<10]+`"}`)
 			r.Method, r.Header["Authorization"] = e.method, g.Request(e).Header["Authorization"]
 			if w := g.ask(t, r); w.Code != http.StatusOK {
 				shortAnswer(t, name+" in "+e.path, g.fake, new(strings.Builder), w)
@@ -125,15 +126,15 @@ func TestLongErrorOfATemplateIsClipped(t *testing.T) {
 			continue
 		}
 		for _, more := range []string{"", `,"stream":true`} {
-			fake := newFake()
-			fake.model.Template = func([]byte) (string, error) {
+			fake := roomtest.NewBackend()
+			fake.Model.Template = func([]byte) (string, error) {
 				return "", control.Errorf(control.CodeInvalid, "The template says: %s", longName)
 			}
 			s, log := loggedServer(fake)
 			if strings.Contains(rest, "stream") {
 				more = ""
 			}
-			w := postTo(t, s, path, "application/json", `{"model":"tandem",`+rest+more+`}`)
+			w := roomtest.Post(s.Endpoint(), path, `{"model":"tandem",`+rest+more+`}`)
 			if shortAnswer(t, path, fake, log, w); w.Code == 200 {
 				t.Errorf("%s: %s", path, w.Body)
 			}
@@ -142,11 +143,11 @@ func TestLongErrorOfATemplateIsClipped(t *testing.T) {
 }
 
 func TestLongErrorInTheStateIsClipped(t *testing.T) {
-	fake := newFake()
-	to := fake.services()
+	fake := roomtest.NewBackend()
+	to := services(fake)
 	to.Status = failing{fake}
 	for _, accept := range []string{"", "text/event-stream"} {
-		r := localRequest(http.MethodGet, "/app/state", nil)
+		r := roomtest.LocalRequest(http.MethodGet, "/app/state", nil)
 		r.Header.Set("Accept", accept)
 		s := New(to, Options{})
 		s.Drain() // ends the stream after the first event
@@ -162,10 +163,10 @@ func TestLongErrorInTheStateIsClipped(t *testing.T) {
 }
 
 // failing reports a state with a long error.
-type failing struct{ *fakeBackend }
+type failing struct{ *roomtest.Backend }
 
 func (b failing) State() control.State {
-	st := b.fakeBackend.State()
+	st := b.Backend.State()
 	st.Error = longName
 	return st
 }

@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/engine"
 )
 
 // reading returns a backend whose model reads a prompt for a minute, and tells of its first chunk
 // after a second.
-func reading() *fakeBackend {
-	fake := lettered(control.KindAnswer)
-	fake.model.Context = 4096
-	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+func reading() *roomtest.Backend {
+	fake := roomtest.Lettered(control.KindAnswer)
+	fake.Model.Context = 4096
+	fake.Model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			defer r.Done(engine.Stats{})
 			time.Sleep(time.Second)
@@ -42,10 +43,10 @@ func TestStreamTellsOfALongPromptInEvents(t *testing.T) {
 		i := slices.IndexFunc(streamRoutes(), func(r streamRoute) bool { return r.path == path })
 		synctest.Test(t, func(t *testing.T) {
 			w := streamRoutes()[i].ask(t.Context(), reading())
-			if len(w.events) < 13 || !strings.HasPrefix(w.events[0], "1s: "+c.begins) {
-				t.Fatalf("%s: %q", path, w.events)
+			if len(w.Events) < 13 || !strings.HasPrefix(w.Events[0], "1s: "+c.begins) {
+				t.Fatalf("%s: %q", path, w.Events)
 			}
-			for i, e := range w.events[1:13] {
+			for i, e := range w.Events[1:13] {
 				at := time.Duration(3+5*i) * time.Second
 				if !strings.HasPrefix(e, at.String()+": "+c.silence) {
 					t.Errorf("%s: event %d is %.100q", path, i+1, e)
@@ -60,23 +61,23 @@ func TestStreamTellsOfALongPromptInEvents(t *testing.T) {
 func TestResponseInProgressHasTheModelOnceItIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := reading()
-		fake.loads = func(context.Context) error {
+		fake.OnLoad = func(context.Context) error {
 			time.Sleep(10 * time.Second)
 			return nil
 		}
-		w := newWriter()
-		New(fake.services(), Options{}).Socket().ServeHTTP(w, postOf("/v1/responses",
-			"application/json", responseBody(`"input":"x","stream":true`)))
+		w := roomtest.NewWriter()
+		New(services(fake), Options{}).Socket().ServeHTTP(w, roomtest.Request("/v1/responses",
+			roomtest.ResponseBody(`"input":"x","stream":true`)))
 		var all []string
-		for _, e := range w.events {
+		for _, e := range w.Events {
 			_, e, _ = strings.Cut(e, ": ")
 			all = append(all, e)
 		}
-		list := readResponseEvents(t, strings.Join(all, "\n\n"))
+		list := roomtest.ReadResponseEvents(t, strings.Join(all, "\n\n"))
 		for i, e := range list[:8] {
 			want := control.Alias
 			if i >= 3 { // the prompt is read
-				want = fake.model.Name
+				want = fake.Model.Name
 			}
 			if kind := e.Type; e.Number != i || (kind == "response.created") != (i == 0) ||
 				e.Response == nil || e.Response.Model != want || e.Response.Status != "in_progress" ||

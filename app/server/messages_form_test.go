@@ -13,157 +13,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tandem/app/anthropic"
 	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/engine"
 )
 
-// A messageBlock is a content block of a message.
-type messageBlock struct {
-	Type, Text, Thinking, Signature, ID, Name string
-	Input                                     json.RawMessage
-}
-
-func (b messageBlock) String() string {
-	switch b.Type {
-	case "text":
-		return "text " + b.Text
-	case "thinking":
-		return "thinking " + b.Thinking
-	}
-	return b.Type + " " + b.Name + string(b.Input)
-}
-
-// A messageReply is a message.
-type messageReply struct {
-	ID, Type, Role, Model string
-	Content               []messageBlock
-	StopReason            *string `json:"stop_reason"`
-	StopSequence          *string `json:"stop_sequence"`
-	Usage                 anthropic.MessageUsage
-	Timings               *api.Timings
-}
-
-// String returns the content of a reply and why it ended.
-func (r messageReply) String() string {
-	var parts []string
-	for _, b := range r.Content {
-		parts = append(parts, b.String())
-	}
-	parts = append(parts, value(r.StopReason))
-	if r.StopSequence != nil {
-		parts = append(parts, *r.StopSequence)
-	}
-	return strings.Join(parts, "|")
-}
-
-// A messageEvent is one event of a stream.
-type messageEvent struct {
-	Type         string
-	Index        *int
-	Message      *messageReply
-	ContentBlock *messageBlock `json:"content_block"`
-	Delta        *struct {
-		Type, Text, Thinking, Signature string
-		PartialJSON                     string  `json:"partial_json"`
-		StopReason                      *string `json:"stop_reason"`
-		StopSequence                    *string `json:"stop_sequence"`
-	}
-	Usage   *anthropic.MessageUsage
-	Timings *api.Timings
-	Error   *struct{ Type, Message string }
-}
-
-// messageEventsOf reads a stream. Its events have the names of their types.
-func messageEventsOf(t testing.TB, body string) (list []messageEvent) {
-	t.Helper()
-	for chunk := range strings.SplitSeq(strings.TrimSuffix(body, "\n\n"), "\n\n") {
-		name, data, ok := strings.Cut(chunk, "\ndata: ")
-		var e messageEvent
-		if err := json.Unmarshal([]byte(data), &e); err != nil || !ok || name != "event: "+e.Type ||
-			strings.Contains(data, "\n") {
-			t.Fatalf("an event %q: %v", chunk, err)
-		}
-		list = append(list, e)
-	}
-	return list
-}
-
-// joinedMessage joins the events of a stream as clients do, and checks their order.
-func joinedMessage(t testing.TB, events []messageEvent) (r messageReply) {
-	t.Helper()
-	fail := func(e messageEvent) {
-		t.Fatalf("event %+v after %v of %d blocks", e, r.StopReason, len(r.Content))
-	}
-	open, ended := false, false
-	var input string
-	for i, e := range events {
-		if (i == 0) != (e.Type == "message_start") || ended {
-			fail(e)
-		}
-		block := func() *messageBlock {
-			if !open || *e.Index != len(r.Content)-1 {
-				fail(e)
-			}
-			return &r.Content[*e.Index]
-		}
-		switch e.Type {
-		case "message_start":
-			r = *e.Message
-			if r.Content == nil || len(r.Content) > 0 || r.StopReason != nil ||
-				r.Usage.Input == 0 || r.Usage.Output != 0 {
-				fail(e)
-			}
-		case "content_block_start":
-			if open || *e.Index != len(r.Content) || r.StopReason != nil ||
-				e.ContentBlock.Text+e.ContentBlock.Thinking+e.ContentBlock.Signature != "" ||
-				(e.ContentBlock.Type == "tool_use") != (string(e.ContentBlock.Input) == "{}") {
-				fail(e)
-			}
-			r.Content = append(r.Content, *e.ContentBlock)
-			open, input = true, ""
-		case "content_block_delta":
-			b := block()
-			switch d := e.Delta; b.Type + " " + d.Type {
-			case "text text_delta":
-				b.Text += d.Text
-			case "thinking thinking_delta":
-				b.Thinking += d.Thinking
-			case "thinking signature_delta":
-				b.Signature = d.Signature
-			case "tool_use input_json_delta":
-				input += d.PartialJSON
-			default:
-				fail(e)
-			}
-		case "content_block_stop":
-			if b := block(); b.Type == "tool_use" {
-				b.Input = json.RawMessage(input)
-			}
-			open = false
-		case "message_delta":
-			if open || r.StopReason != nil || e.Delta.StopReason == nil {
-				fail(e)
-			}
-			r.StopReason, r.StopSequence, r.Usage, r.Timings = e.Delta.StopReason,
-				e.Delta.StopSequence, *e.Usage, e.Timings
-		case "message_stop":
-			ended = r.StopReason != nil
-		default:
-			fail(e)
-		}
-	}
-	if !ended {
-		t.Fatalf("a stream without an end: %+v", r)
-	}
-	return r
-}
-
 // messageWith requests a reply whole and in events, checks that both are equal, and returns it.
-func messageWith(t *testing.T, fake *fakeBackend, body string) messageReply {
+func messageWith(t *testing.T, fake *roomtest.Backend, body string) roomtest.MessageReply {
 	t.Helper()
-	var whole messageReply
+	var whole roomtest.MessageReply
 	w := postMessages(t, fake, body)
 	if err := json.Unmarshal(w.Body.Bytes(), &whole); err != nil || w.Code != 200 ||
 		w.Header().Get("Request-Id") == "" || w.Header().Get("Content-Type") != "application/json" {
@@ -174,8 +33,8 @@ func messageWith(t *testing.T, fake *fakeBackend, body string) messageReply {
 		w.Header().Get("Request-Id") == "" {
 		t.Fatalf("%s: %d %v", body, w.Code, w.Header())
 	}
-	streamed := joinedMessage(t, messageEventsOf(t, w.Body.String()))
-	for _, r := range []*messageReply{&whole, &streamed} {
+	streamed := roomtest.JoinMessage(t, roomtest.ReadMessageEvents(t, w.Body.String()))
+	for _, r := range []*roomtest.MessageReply{&whole, &streamed} {
 		if !strings.HasPrefix(r.ID, "msg_") || r.Type != "message" || r.Role != "assistant" ||
 			r.Model != "acme/coder" || r.Content == nil || r.Timings == nil ||
 			r.Timings.RunID == 0 {
@@ -191,7 +50,7 @@ func messageWith(t *testing.T, fake *fakeBackend, body string) messageReply {
 	}
 	// cut off
 	if i := slices.IndexFunc(streamed.Content,
-		func(b messageBlock) bool { return b.Type == "tool_use" && !json.Valid(b.Input) }); i >= 0 {
+		func(b roomtest.MessageBlock) bool { return b.Type == "tool_use" && !json.Valid(b.Input) }); i >= 0 {
 		whole.Content[i].Input = streamed.Content[i].Input
 	}
 	if fmt.Sprint(whole, whole.Usage) != fmt.Sprint(streamed, streamed.Usage) {
@@ -206,28 +65,28 @@ func messageWith(t *testing.T, fake *fakeBackend, body string) messageReply {
 func TestMessageHasTextThoughtAndCallBlocks(t *testing.T) {
 	const thinks = `"thinking":{"type":"adaptive"}`
 	for _, c := range []struct{ name, says, fields, want string }{
-		{"text", "hello", looks, "text hello|end_turn"},
-		{"nothing but a call", lookCall, looks, `tool_use look{"z": "é}", "a": [1]}|tool_use`},
-		{"text and calls", "I look.\n" + lookCall + "\n" + goCall, looks, `text I look.|tool_use look{"z": "é}", "a": [1]}|tool_use go{}|tool_use`},
-		{"one call alone", lookCall + goCall, looks + `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`, `tool_use look{"z": "é}", "a": [1]}|tool_use`},
+		{"text", "hello", roomtest.AnthropicTools, "text hello|end_turn"},
+		{"nothing but a call", roomtest.LookCall, roomtest.AnthropicTools, `tool_use look{"z": "é}", "a": [1]}|tool_use`},
+		{"text and calls", "I look.\n" + roomtest.LookCall + "\n" + roomtest.GoCall, roomtest.AnthropicTools, `text I look.|tool_use look{"z": "é}", "a": [1]}|tool_use go{}|tool_use`},
+		{"one call alone", roomtest.LookCall + roomtest.GoCall, roomtest.AnthropicTools + `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`, `tool_use look{"z": "é}", "a": [1]}|tool_use`},
 		{"a thought", "<think>\nhm\n</think>\n\nyes", thinks, "thinking hm|text yes|end_turn"},
 		{"a thought that the request did not ask for", "<think>\nhm\n</think>\n\nyes", `"top_k":1`, "thinking hm|text yes|end_turn"},
 		{"a thought that is not shown", "<think>\nhm\n</think>\n\nyes", `"thinking":{"type":"adaptive","display":"omitted"}`, "text yes|end_turn"},
-		{"a thought, text and a call", "<think>\nhm\n</think>\n\nSo: " + goCall, looks + "," + thinks, "thinking hm|text So:|tool_use go{}|tool_use"},
+		{"a thought, text and a call", "<think>\nhm\n</think>\n\nSo: " + roomtest.GoCall, roomtest.AnthropicTools + "," + thinks, "thinking hm|text So:|tool_use go{}|tool_use"},
 		{"a thought alone", "<think>\nhm", thinks, "thinking hm|end_turn"},
-		{"no tools", goCall, `"top_k":1`, "text " + goCall + "|end_turn"},
-		{"tools that may not be called", goCall, looks + `,"tool_choice":{"type":"none"}`, "text " + goCall + "|end_turn"},
+		{"no tools", roomtest.GoCall, `"top_k":1`, "text " + roomtest.GoCall + "|end_turn"},
+		{"tools that may not be called", roomtest.GoCall, roomtest.AnthropicTools + `,"tool_choice":{"type":"none"}`, "text " + roomtest.GoCall + "|end_turn"},
 		{"a stop text", "one two three", `"stop_sequences":["two"]`, "text one |stop_sequence|two"},
-		{"a stop text in a call", lookCall + "[1]", looks + `,"stop_sequences":["[1]"]`, "tool_use " + looked + "|stop_sequence|[1]"},
+		{"a stop text in a call", roomtest.LookCall + "[1]", roomtest.AnthropicTools + `,"stop_sequences":["[1]"]`, "tool_use " + roomtest.Looked + "|stop_sequence|[1]"},
 		{"its limit", "hello", `"max_tokens":3`, "text hel|max_tokens"},
-		{"its limit in a call", lookCall, looks + `,"max_tokens":50`, `tool_use look{"z": "|max_tokens`},
+		{"its limit in a call", roomtest.LookCall, roomtest.AnthropicTools + `,"max_tokens":50`, `tool_use look{"z": "|max_tokens`},
 		{"no room", "hello", `"max_tokens":0`, "text |max_tokens"},
 		{"the context's end", strings.Repeat("a", 5000), `"max_tokens":5000`, "text " + strings.Repeat("a", 4093) + "|model_context_window_exceeded"},
 		{"the limit at the context's end", strings.Repeat("a", 5000), `"max_tokens":4093`, "text " + strings.Repeat("a", 4093) + "|max_tokens"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fake := speaking(c.says)
-			fields := messageBody(c.fields)
+			fake := roomtest.Speaking(c.says)
+			fields := roomtest.MessageBody(c.fields)
 			if strings.Contains(c.fields, "max_tokens") {
 				fields = strings.Replace(fields, `"max_tokens":400,`, "", 1)
 			}
@@ -240,10 +99,10 @@ func TestMessageHasTextThoughtAndCallBlocks(t *testing.T) {
 				u.Output > len(c.says) || c.name == "text" && u.Output != 5 {
 				t.Errorf("usage %+v", u)
 			}
-			if r := fake.lastRun(); r.FinishReason == "" || r.Endpoint != "/v1/messages" ||
-				r.CompletionTokens != u.Output || fake.model.OpenMatchers != 0 || fake.held != 0 {
+			if r := fake.LastRun(); r.FinishReason == "" || r.Endpoint != "/v1/messages" ||
+				r.CompletionTokens != u.Output || fake.Model.OpenMatchers != 0 || fake.Held != 0 {
 				t.Errorf("the history has %+v; %d matchers are open, %d models held",
-					r, fake.model.OpenMatchers, fake.held)
+					r, fake.Model.OpenMatchers, fake.Held)
 			}
 		})
 	}
@@ -251,13 +110,13 @@ func TestMessageHasTextThoughtAndCallBlocks(t *testing.T) {
 
 // The events have the documented order, whatever the length of the tokens.
 func TestMessageEventsComeInOrder(t *testing.T) {
-	all := []rune("<think>\nhm\n</think>\n\nSo:\n" + lookCall + "\n" + goCall)
+	all := []rune("<think>\nhm\n</think>\n\nSo:\n" + roomtest.LookCall + "\n" + roomtest.GoCall)
 	const thought = "content_block_start content_block_delta content_block_delta content_block_stop "
 	const other = "content_block_start content_block_delta content_block_stop "
 	want := "message_start " + thought + other + other + other + "message_delta message_stop"
 	for n := 1; n <= len(all); n += 4 {
-		fake := speaking("")
-		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token,
+		fake := roomtest.Speaking("")
+		fake.Model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token,
 			error] {
 			return func(yield func(engine.Token, error) bool) {
 				defer r.Done(engine.Stats{PromptTokens: len(r.Prompt)})
@@ -272,14 +131,14 @@ func TestMessageEventsComeInOrder(t *testing.T) {
 				}
 			}
 		}
-		body := messageBody(looks, `"thinking":{"type":"adaptive"}`)
+		body := roomtest.MessageBody(roomtest.AnthropicTools, `"thinking":{"type":"adaptive"}`)
 		if got := messageWith(t, fake,
 			body); got.String() != `thinking hm|text So:|tool_use look{"z": "é}", "a": [1]}|tool_use go{}|tool_use` {
 			t.Errorf("pieces of %d: %v", n, got)
 		}
 		w := postMessages(t, fake, strings.Replace(body, "{", `{"stream":true,`, 1))
 		var order []string
-		for _, e := range messageEventsOf(t, w.Body.String()) {
+		for _, e := range roomtest.ReadMessageEvents(t, w.Body.String()) {
 			if last := len(order) - 1; last < 0 || e.Type != "content_block_delta" ||
 				order[last] != e.Type || e.Delta.Signature != "" {
 				order = append(order, e.Type)
@@ -296,8 +155,8 @@ func TestMessageEventsComeInOrder(t *testing.T) {
 func TestMessagePingsFillSilence(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			fake := speaking("")
-			fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
+			fake := roomtest.Speaking("")
+			fake.Model.Script = roomtest.Script(func(_ context.Context, yield func(string, error) bool) {
 				time.Sleep(8 * time.Second) // a long prefill
 				yield("a", nil)
 				time.Sleep(3 * time.Second)
@@ -308,13 +167,13 @@ func TestMessagePingsFillSilence(t *testing.T) {
 				}
 				yield("b", nil)
 			})
-			w := newWriter()
-			r := postOf("/v1/messages", "application/json", messageBody(`"stream":true`))
-			New(fake.services(), Options{}).Endpoint().ServeHTTP(w, r)
+			w := roomtest.NewWriter()
+			r := roomtest.Request("/v1/messages", roomtest.MessageBody(`"stream":true`))
+			New(services(fake), Options{}).Endpoint().ServeHTTP(w, r)
 			var got []string
-			for _, e := range w.events {
+			for _, e := range w.Events {
 				at, text, _ := strings.Cut(e, ": ")
-				for _, event := range messageEventsOf(t, text) {
+				for _, event := range roomtest.ReadMessageEvents(t, text) {
 					got = append(got, at+" "+event.Type)
 				}
 			}
@@ -324,10 +183,10 @@ func TestMessagePingsFillSilence(t *testing.T) {
 			} else {
 				want += "content_block_delta|11s content_block_stop|11s message_delta|11s message_stop"
 			}
-			if strings.Join(got, "|") != want || w.status != 200 {
-				t.Errorf("%d %q\nwant %q", w.status, got, want)
+			if strings.Join(got, "|") != want || w.Status != 200 {
+				t.Errorf("%d %q\nwant %q", w.Status, got, want)
 			}
-			if last := w.events[len(w.events)-1]; fails &&
+			if last := w.Events[len(w.Events)-1]; fails &&
 				!strings.HasSuffix(last,
 					`data: {"type":"error","error":{"type":"overloaded_error","message":"the model was unloaded; send the request again"}}`) {
 				t.Errorf("it ends with %s", last)
@@ -338,13 +197,13 @@ func TestMessagePingsFillSilence(t *testing.T) {
 
 // Before the first byte an error is an answer of its own. It says when to try again.
 func TestMessageErrorBeforeFirstByteHasStatus(t *testing.T) {
-	fake := speaking("")
-	fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
+	fake := roomtest.Speaking("")
+	fake.Model.Script = roomtest.Script(func(_ context.Context, yield func(string, error) bool) {
 		yield("", &engine.Error{Code: engine.CodeQueueFull, Message: "the queue is full"})
 	})
 	for _, fields := range []string{`"stream":true`, `"stream":false`} {
-		w := postMessages(t, fake, messageBody(fields))
-		if e := decodeAnthropic(t, w); w.Code != 529 || e.Error.Type != "overloaded_error" ||
+		w := postMessages(t, fake, roomtest.MessageBody(fields))
+		if e := roomtest.DecodeAnthropic(t, w); w.Code != 529 || e.Error.Type != "overloaded_error" ||
 			w.Header().Get("Retry-After") != "1" {
 			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 		}
@@ -358,17 +217,17 @@ func TestMessageKeyCountsInEitherHeader(t *testing.T) {
 			name, value string
 			status      int
 		}{
-			{"X-Api-Key", fakeKey, 200}, {"Authorization", "Bearer " + fakeKey, 200}, {"X-Api-Key", "sk-no", 401}, {"Authorization", "Bearer sk-no", 401}, {"Anthropic-Beta", "x", 401},
+			{"X-Api-Key", roomtest.Key, 200}, {"Authorization", "Bearer " + roomtest.Key, 200}, {"X-Api-Key", "sk-no", 401}, {"Authorization", "Bearer sk-no", 401}, {"Anthropic-Beta", "x", 401},
 		} {
-			fake := speaking("ok")
-			fake.keyed = true
+			fake := roomtest.Speaking("ok")
+			fake.Keyed = true
 			for _, rules := range []Rules{{RequireKey: true}, {}} {
-				r := postOf(path+"?beta=true", "application/json", messageBody(`"top_k":1`))
+				r := roomtest.Request(path+"?beta=true", roomtest.MessageBody(`"top_k":1`))
 				r.Header.Set(c.name, c.value)
 				r.Header.Set("Anthropic-Version", "2023-06-01")
 				r.Header.Set("Anthropic-Beta", "a,b")
 				w := httptest.NewRecorder()
-				New(fake.services(), Options{Rules: rules}).Endpoint().ServeHTTP(w, r)
+				New(services(fake), Options{Rules: rules}).Endpoint().ServeHTTP(w, r)
 				if want := map[bool]int{true: c.status,
 					false: 200}[rules.RequireKey]; w.Code != want {
 					t.Errorf("%s with %s %s: %d %s", path, c.name, c.value, w.Code, w.Body)
@@ -380,63 +239,62 @@ func TestMessageKeyCountsInEitherHeader(t *testing.T) {
 
 // A run of this endpoint is cancelled, kept, verified and resumed as a chat's run is.
 func TestMessageRunIsCancelledKeptAndResumed(t *testing.T) {
-	fake := speaking("<think>\nhm\n</think>\n\nSo: " + goCall)
-	body := messageBody(looks, `"thinking":{"type":"adaptive"}`)
-	s := New(fake.services(), Options{})
-	if w := postTo(t, s, "/v1/messages", "application/json", body); w.Code != 200 {
+	fake := roomtest.Speaking("<think>\nhm\n</think>\n\nSo: " + roomtest.GoCall)
+	body := roomtest.MessageBody(roomtest.AnthropicTools, `"thinking":{"type":"adaptive"}`)
+	s := New(services(fake), Options{})
+	if w := roomtest.Post(s.Endpoint(), "/v1/messages", body); w.Code != 200 {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
-	w := socketPost(s, "/app/runs/1/verify", `{}`)
+	w := roomtest.Post(s.Socket(), "/app/runs/1/verify", `{}`)
 	var v control.Replayed
 	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Tokens == 0 ||
 		v.Same != v.Tokens {
 		t.Errorf("computed again: %d %s", w.Code, w.Body)
 	}
 	// The boundaries are at the messages.
-	if got := fake.model.Requests[0]; len(got.Boundaries) == 0 || got.Special == nil &&
-		len(fake.model.Special()) > 0 {
+	if got := fake.Model.Requests[0]; len(got.Boundaries) == 0 || got.Special == nil &&
+		len(fake.Model.Special()) > 0 {
 		t.Errorf("asked for %+v", got)
 	}
 
-	fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/messages", EndedAt: fakeEnd,
+	fake.Rows = []control.Run{{ID: 1, Endpoint: "/v1/messages", EndedAt: roomtest.Ended,
 		FinishReason: "interrupted"}}
-	prompt, _ := fake.model.Encode("ux\n", false)
-	left, _ := fake.model.Encode("<think>\nh", false)
-	fake.left = slices.Concat(prompt, left)
-	fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name,
+	prompt, _ := fake.Model.Encode("ux\n", false)
+	left, _ := fake.Model.Encode("<think>\nh", false)
+	fake.Left = slices.Concat(prompt, left)
+	fake.Texts = map[int64]control.RunText{1: {Run: 1, Model: fake.Model.Name,
 		Request: []byte(body), Prompt: len(prompt), Replay: []byte(`{"seed":77}`)}}
-	fake.model.Requests = nil
-	w = socketPost(s, "/app/runs/1/resume", `{"stream":true}`)
-	if got := joinedMessage(t, messageEventsOf(t,
+	fake.Model.Requests = nil
+	w = roomtest.Post(s.Socket(), "/app/runs/1/resume", `{"stream":true}`)
+	if got := roomtest.JoinMessage(t, roomtest.ReadMessageEvents(t,
 		w.Body.String())); got.String() != "thinking hm|text So:|tool_use go{}|tool_use" ||
-		!slices.Equal(fake.model.Requests[0].Generated, left) {
+		!slices.Equal(fake.Model.Requests[0].Generated, left) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if r := fake.lastRun(); r.Resumes != 1 || r.Endpoint != "/v1/messages" {
+	if r := fake.LastRun(); r.Resumes != 1 || r.Endpoint != "/v1/messages" {
 		t.Errorf("its row is %+v", r)
 	}
 
 	for _, stream := range []bool{false, true} {
-		fake := speaking("")
-		s := New(fake.services(), Options{})
-		fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
+		fake := roomtest.Speaking("")
+		s := New(services(fake), Options{})
+		fake.Model.Script = roomtest.Script(func(ctx context.Context, yield func(string, error) bool) {
 			yield("a", nil)
-			socketPost(s, "/app/runs/1/cancel", `{}`)
+			roomtest.Post(s.Socket(), "/app/runs/1/cancel", `{}`)
 			<-ctx.Done()
 			yield("", ctx.Err())
 		})
-		w := postTo(t, s, "/v1/messages", "application/json",
-			messageBody(fmt.Sprintf(`"stream":%v`, stream)))
-		var got messageReply
+		w := roomtest.Post(s.Endpoint(), "/v1/messages", roomtest.MessageBody(fmt.Sprintf(`"stream":%v`, stream)))
+		var got roomtest.MessageReply
 		if stream {
-			got = joinedMessage(t, messageEventsOf(t, w.Body.String()))
+			got = roomtest.JoinMessage(t, roomtest.ReadMessageEvents(t, w.Body.String()))
 		} else if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 		if got.String() != "text a|max_tokens" || w.Code != http.StatusOK || !got.Timings.Stopped {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
-		if r := fake.lastRun(); r.FinishReason != control.FinishCancel {
+		if r := fake.LastRun(); r.FinishReason != control.FinishCancel {
 			t.Errorf("its row is %+v", r)
 		}
 	}
@@ -444,9 +302,9 @@ func TestMessageRunIsCancelledKeptAndResumed(t *testing.T) {
 
 // TestMessageThoughtEndsAtBudget: a thought ends at its budget.
 func TestMessageThoughtEndsAtBudget(t *testing.T) {
-	fake := speaking("<think>\nhm, well\n</think>\n\nyes")
-	fake.model.Continuation = "so be it"
-	got := messageWith(t, fake, messageBody(`"thinking":{"type":"enabled","budget_tokens":3}`))
+	fake := roomtest.Speaking("<think>\nhm, well\n</think>\n\nyes")
+	fake.Model.Continuation = "so be it"
+	got := messageWith(t, fake, roomtest.MessageBody(`"thinking":{"type":"enabled","budget_tokens":3}`))
 	if got.String() != "thinking hm|text so be it|end_turn" || got.Usage.Details.Thinking != 3 {
 		t.Errorf("%v %+v", got, got.Usage)
 	}

@@ -12,21 +12,13 @@ import (
 	"tandem/app/control"
 	"tandem/app/model"
 	"tandem/app/modeltest"
+	"tandem/app/roomtest"
 )
 
-// messageBody is a request with more fields.
-func messageBody(fields ...string) string {
-	return `{"model":"tandem","max_tokens":400,"messages":[{"role":"user","content":"x"}],` +
-		strings.Join(append(fields, `"seed":1`), ",") + `}`
-}
-
-func postMessages(t testing.TB, fake *fakeBackend, body string) *httptest.ResponseRecorder {
+func postMessages(t testing.TB, fake *roomtest.Backend, body string) *httptest.ResponseRecorder {
 	t.Helper()
-	return postTo(t, New(fake.services(), Options{}), "/v1/messages", "application/json", body)
+	return roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/messages", body)
 }
-
-// looks are the tools of twoTools in Anthropic's form, together with tools that other programs run.
-const looks = `"tools":[{"name":"look","input_schema":{"type":"object","properties":{"z":{},"a":{}}},"cache_control":{"type":"ephemeral"}},{"type":"web_search_20250305","name":"web_search","max_uses":5},{"type":"custom","name":"go","description":"Goes.","strict":true,"input_schema": {"type": "object"}}]`
 
 // The template gets the fields of the request under its own names.
 func TestMessageVarsReachTemplate(t *testing.T) {
@@ -60,11 +52,11 @@ func TestMessageVarsReachTemplate(t *testing.T) {
 			`"messages":[` + ask +
 				`,{"role":"assistant","content":"I look.","tool_calls":[{"id":"t1","type":"function","function":{"name":"look","arguments":{"z": 1, "a": {"y":2,"b":3}}}},{"id":"t2","type":"function","function":{"name":"go","arguments":{}}}]},` +
 				`{"role":"tool","content":"one","tool_call_id":"t1","name":"look"},{"role":"tool","content":"Error: no\n\nway","tool_call_id":"t2","name":"go"},{"role":"tool","content":"","tool_call_id":"t9"},{"role":"user","content":"so?"}]` + off},
-		{"tools", looks + `,"messages":[` + ask + `]`,
+		{"tools", roomtest.AnthropicTools + `,"messages":[` + ask + `]`,
 			`"messages":[` + ask +
 				`],"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}},{"type":"function","function":{"name":"go","description":"Goes.","parameters":{"type": "object"},"strict":true}}]` + off},
 		{"tools of others alone", `"tools":[{"type":"bash_20250124","name":"bash"}],"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
-		{"tools that may not be called", looks + `,"tool_choice":{"type":"none"},"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
+		{"tools that may not be called", roomtest.AnthropicTools + `,"tool_choice":{"type":"none"},"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
 		{"thinking", `"thinking":{"type":"enabled","budget_tokens":2048},"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":true,"thinking_budget":2048`},
 		{"thinking as it likes", `"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":true,"reasoning_effort":"high"`},
 		{"thinking of a later kind", `"thinking":{"type":"between_tools"},"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":true`},
@@ -74,37 +66,37 @@ func TestMessageVarsReachTemplate(t *testing.T) {
 		{"the template's variables", `"chat_template_kwargs":{"enable_thinking":true,"thinking":false,"x":1},"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":false,"x":1`},
 		{"fields without meaning here", `"metadata":{"user_id":"u"},"service_tier":"auto","context_management":{"edits":[]},"n":7,"stream_options":null,"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
 	} {
-		fake := speaking("ok")
+		fake := roomtest.Speaking("ok")
 		w := postMessages(t, fake, `{"model":"tandem","max_tokens":9,`+c.body+`}`)
 		if w.Code != 200 {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
 			continue
 		}
-		if got, want := fake.model.Vars[0],
+		if got, want := fake.Model.Vars[0],
 			"{"+c.want+`,"add_generation_prompt":true}`; got != want {
 			t.Errorf("%s: the template gets\n%s\nwant\n%s", c.name, got, want)
 		}
-		if len(fake.model.Requests) != 1 {
-			t.Errorf("%s: %d continuations", c.name, len(fake.model.Requests))
+		if len(fake.Model.Requests) != 1 {
+			t.Errorf("%s: %d continuations", c.name, len(fake.Model.Requests))
 		}
 	}
 }
 
 // The engine gets the sampling and the limits of the request.
 func TestMessageParamsReachEngine(t *testing.T) {
-	fake := speaking("ok")
+	fake := roomtest.Speaking("ok")
 	w := postMessages(t, fake,
-		messageBody(`"temperature":0.5,"top_p":0.25,"top_k":7,"stop_sequences":["a","","b"],"thinking":{"type":"enabled","budget_tokens":5},"speculation":{"drafter":"none"}`))
-	r := fake.model.Requests[0]
+		roomtest.MessageBody(`"temperature":0.5,"top_p":0.25,"top_k":7,"stop_sequences":["a","","b"],"thinking":{"type":"enabled","budget_tokens":5},"speculation":{"drafter":"none"}`))
+	r := fake.Model.Requests[0]
 	s := r.Sampling
 	if w.Code != 200 || *r.MaxTokens != 400 || s.Temperature != 0.5 || s.TopP != 0.25 ||
 		s.TopK != 7 || !slices.Equal(r.Stop, []string{"a", "b"}) || *r.Seed != 1 ||
 		r.Speculation.Drafter != "none" {
 		t.Errorf("%d %s: %+v", w.Code, w.Body, r)
 	}
-	fake = speaking("{}")
-	w = postMessages(t, fake, messageBody(`"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}`))
-	if g := fake.model.Grammars; w.Code != 200 || len(g) != 1 ||
+	fake = roomtest.Speaking("{}")
+	w = postMessages(t, fake, roomtest.MessageBody(`"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}`))
+	if g := fake.Model.Grammars; w.Code != 200 || len(g) != 1 ||
 		!strings.Contains(string(g[0].JSON), `"type":"object"`) ||
 		strings.Contains(string(g[0].JSON), "lenient") {
 		t.Errorf("%d %s: %v", w.Code, w.Body, g)
@@ -119,16 +111,16 @@ func TestMessageParamsReachEngine(t *testing.T) {
 		`{"type":"tool","name":"go"}`:                                  {[]string{"go"}, false},
 		`{"type":"tool","name":"go","disable_parallel_tool_use":true}`: {[]string{"go"}, false},
 	} {
-		fake := speaking(goCall)
-		w := postMessages(t, fake, messageBody(looks, `"tool_choice":`+choice))
-		if w.Code != 200 || (want.names == nil) != (len(fake.model.Grammars) == 0) {
-			t.Errorf("%s: %d %s under %v", choice, w.Code, w.Body, fake.model.Grammars)
+		fake := roomtest.Speaking(roomtest.GoCall)
+		w := postMessages(t, fake, roomtest.MessageBody(roomtest.AnthropicTools, `"tool_choice":`+choice))
+		if w.Code != 200 || (want.names == nil) != (len(fake.Model.Grammars) == 0) {
+			t.Errorf("%s: %d %s under %v", choice, w.Code, w.Body, fake.Model.Grammars)
 			continue
 		}
 		if want.names == nil {
 			continue
 		}
-		lark := fake.model.Grammars[0].Lark
+		lark := fake.Model.Grammars[0].Lark
 		for _, name := range []string{"look", "go"} {
 			if strings.Contains(lark, `\"`+name+`\"`) != slices.Contains(want.names, name) {
 				t.Errorf("%s: %s", choice, lark)
@@ -184,7 +176,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 			deep: "tool_choice.type is missing",
 		`"max_tokens":1,"tool_choice":{"type":"all"},` +
 			deep: "tool_choice.type must be auto",
-		`"max_tokens":1,` + looks + `,"tool_choice":{"type":"tool","name":"web_search"},` +
+		`"max_tokens":1,` + roomtest.AnthropicTools + `,"tool_choice":{"type":"tool","name":"web_search"},` +
 			deep: `tool_choice names "web_search", which is not in tools`,
 		`"max_tokens":1,"output_config":{"format":{"type":"xml"}},` +
 			deep: `output_config.format.type must be "json_schema"`,
@@ -208,24 +200,24 @@ func TestBadMessagesAreRefused(t *testing.T) {
 	} {
 		fields = `{"model":"tandem",` + fields
 		for _, stream := range []string{`,"stream":true}`, `}`} {
-			fake := speaking("ok")
+			fake := roomtest.Speaking("ok")
 			w := postMessages(t, fake, fields+stream)
-			if e := decodeAnthropic(t, w); w.Code != 400 ||
+			if e := roomtest.DecodeAnthropic(t, w); w.Code != 400 ||
 				e.Error.Type != "invalid_request_error" ||
 				!strings.Contains(e.Error.Message, want) {
 				t.Errorf("%.300s: %d %s, want %s", fields, w.Code, w.Body, want)
 			}
-			if r := fake.lastRun(); r.FinishReason != control.FinishError ||
-				r.Endpoint != "/v1/messages" || fake.held != 0 || fake.model.OpenMatchers != 0 {
+			if r := fake.LastRun(); r.FinishReason != control.FinishError ||
+				r.Endpoint != "/v1/messages" || fake.Held != 0 || fake.Model.OpenMatchers != 0 {
 				t.Errorf("%.300s: %+v, %d held, %d matchers",
-					fields, r, fake.held, fake.model.OpenMatchers)
+					fields, r, fake.Held, fake.Model.OpenMatchers)
 			}
 		}
 		if strings.Contains(fields, "max_tokens") && !strings.Contains(want, "max_tokens") &&
 			!strings.Contains(want, "fake") && !strings.Contains(want, "5002") {
-			w := postTo(t, New(speaking("ok").services(), Options{}), "/v1/messages/count_tokens",
-				"application/json", fields+"}")
-			if e := decodeAnthropic(t, w); w.Code != 400 ||
+			w := roomtest.Post(New(services(roomtest.Speaking("ok")), Options{}).Endpoint(), "/v1/messages/count_tokens",
+				fields+"}")
+			if e := roomtest.DecodeAnthropic(t, w); w.Code != 400 ||
 				!strings.Contains(e.Error.Message, want) {
 				t.Errorf("counting %.300s: %d %s, want %s", fields, w.Code, w.Body, want)
 			}
@@ -250,14 +242,14 @@ func TestMessageWithTooMuchIsRefused(t *testing.T) {
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"1"}]}`) +
 			`]`: "prompt is too long",
 	} {
-		body := messageBody(fields)
+		body := roomtest.MessageBody(fields)
 		if strings.HasPrefix(fields, `"messages"`) {
 			body = `{"model":"tandem","max_tokens":9,` + fields + `}`
 		}
-		fake := speaking("ok")
+		fake := roomtest.Speaking("ok")
 		w := postMessages(t, fake, body)
-		if e := decodeAnthropic(t, w); w.Code != 400 || !strings.Contains(e.Error.Message, want) ||
-			len(e.Error.Message) > 500 || fake.held != 0 {
+		if e := roomtest.DecodeAnthropic(t, w); w.Code != 400 || !strings.Contains(e.Error.Message, want) ||
+			len(e.Error.Message) > 500 || fake.Held != 0 {
 			t.Errorf("%.60s: %d %s, want %s", fields, w.Code, w.Body, want)
 		}
 	}
@@ -266,31 +258,30 @@ func TestMessageWithTooMuchIsRefused(t *testing.T) {
 // The count equals the usage of the same request, and leaves no run.
 func TestCountTokensMatchesUsage(t *testing.T) {
 	for _, fields := range []string{
-		`"system":"s"`, looks, `"thinking":{"type":"adaptive"}`,
+		`"system":"s"`, roomtest.AnthropicTools, `"thinking":{"type":"adaptive"}`,
 		`"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I th"}]`,
 		`"messages":[{"role":"user","content":"x"},{"role":"system","content":"s"}]`,
 	} {
-		body := messageBody(fields)
+		body := roomtest.MessageBody(fields)
 		if strings.HasPrefix(fields, `"messages"`) {
 			body = `{"model":"tandem","max_tokens":9,` + fields + `}`
 		}
-		fake := speaking("ok")
-		fake.model.Template = func(vars []byte) (string, error) { return string(vars), nil }
+		fake := roomtest.Speaking("ok")
+		fake.Model.Template = func(vars []byte) (string, error) { return string(vars), nil }
 		if strings.Contains(fields, "I th") {
-			fake.model.Template = modeltest.Template
+			fake.Model.Template = modeltest.Template
 		}
-		s := New(fake.services(), Options{})
-		w := postTo(t, s, "/v1/messages/count_tokens", "application/json",
-			strings.NewReplacer(`"max_tokens":400,`, "", `"max_tokens":9,`, "").Replace(body))
+		s := New(services(fake), Options{})
+		w := roomtest.Post(s.Endpoint(), "/v1/messages/count_tokens", strings.NewReplacer(`"max_tokens":400,`, "", `"max_tokens":9,`, "").Replace(body))
 		var counted map[string]int
 		if err := json.Unmarshal(w.Body.Bytes(), &counted); err != nil || w.Code != 200 ||
-			len(counted) != 1 || len(fake.runs) != 0 || len(fake.model.Requests) != 0 ||
-			fake.held != 0 {
+			len(counted) != 1 || len(fake.Rows) != 0 || len(fake.Model.Requests) != 0 ||
+			fake.Held != 0 {
 			t.Errorf("%s: %d %s, %d runs, %d held",
-				fields, w.Code, w.Body, len(fake.runs), fake.held)
+				fields, w.Code, w.Body, len(fake.Rows), fake.Held)
 		}
-		var reply messageReply
-		w = postTo(t, s, "/v1/messages", "application/json", body)
+		var reply roomtest.MessageReply
+		w = roomtest.Post(s.Endpoint(), "/v1/messages", body)
 		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != 200 {
 			t.Fatalf("%s: %d %s", fields, w.Code, w.Body)
 		}
@@ -299,9 +290,9 @@ func TestCountTokensMatchesUsage(t *testing.T) {
 			t.Errorf("%s: counted %v, then %+v", fields, counted, u)
 		}
 	}
-	w := postTo(t, New(newFake().services(), Options{}), "/v1/messages/count_tokens",
-		"application/json", `{"model":"none","messages":[{"role":"user","content":"x"}]}`)
-	if e := decodeAnthropic(t, w); w.Code != 404 || e.Error.Type != "not_found_error" {
+	w := roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), "/v1/messages/count_tokens",
+		`{"model":"none","messages":[{"role":"user","content":"x"}]}`)
+	if e := roomtest.DecodeAnthropic(t, w); w.Code != 404 || e.Error.Type != "not_found_error" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -324,8 +315,8 @@ func TestTurnsFallBackToPlainerForm(t *testing.T) {
 		{"a template that ignores all but the first system message", `{"role":"system","content":"be brief"},` + amid, "pass over but once", "system:be brief|user:x|assistant:y|user:<system>\n be brief\n\n</system>\n\nz"},
 		{"a template that ignores the system", amid, "pass over", "user:x|assistant:y|user:<system>\n be brief\n\n</system>\n\nz"},
 	} {
-		fake := speaking("ok")
-		fake.model.Template = func(vars []byte) (string, error) {
+		fake := roomtest.Speaking("ok")
+		fake.Model.Template = func(vars []byte) (string, error) {
 			var v struct {
 				Messages []struct{ Role, Content string }
 			}
@@ -346,28 +337,28 @@ func TestTurnsFallBackToPlainerForm(t *testing.T) {
 			return strings.Join(parts, "|"), nil
 		}
 		w := postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[`+c.messages+`]}`)
-		if w.Code != 200 || fake.model.Decode(fake.model.Requests[0].Prompt) != c.want {
+		if w.Code != 200 || fake.Model.Decode(fake.Model.Requests[0].Prompt) != c.want {
 			t.Errorf("%s: %d %s\n%q", c.name, w.Code, w.Body,
-				fake.model.Decode(fake.model.Requests[0].Prompt))
+				fake.Model.Decode(fake.Model.Requests[0].Prompt))
 		}
 	}
 }
 
 // TestBegunAnswerContinuesLastMessage: the answer continues where the last message ends.
 func TestBegunAnswerContinuesLastMessage(t *testing.T) {
-	fake := speaking("nk so")
+	fake := roomtest.Speaking("nk so")
 	w := postMessages(t, fake,
 		`{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I thi"}]}`)
-	if got := fake.model.Decode(fake.model.Requests[0].Prompt); w.Code != 200 ||
+	if got := fake.Model.Decode(fake.Model.Requests[0].Prompt); w.Code != 200 ||
 		got != "ux\naI thi" || !strings.Contains(w.Body.String(), `"text":"nk so"`) {
 		t.Errorf("%d %s after %q", w.Code, w.Body, got)
 	}
-	if strings.Contains(fake.model.Vars[0], "add_generation_prompt") {
-		t.Errorf("a new answer begins: %s", fake.model.Vars[0])
+	if strings.Contains(fake.Model.Vars[0], "add_generation_prompt") {
+		t.Errorf("a new answer begins: %s", fake.Model.Vars[0])
 	}
-	fake.model.Template = func([]byte) (string, error) { return "x", nil }
+	fake.Model.Template = func([]byte) (string, error) { return "x", nil }
 	w = postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I"}]}`)
-	if e := decodeAnthropic(t, w); w.Code != 400 ||
+	if e := roomtest.DecodeAnthropic(t, w); w.Code != 400 ||
 		!strings.Contains(e.Error.Message, "leaves out an answer that was begun") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -375,8 +366,8 @@ func TestBegunAnswerContinuesLastMessage(t *testing.T) {
 
 // The template gets a part of an answer that a client sends back in the words of the model.
 func TestToolLoopReturnsWhatModelSaid(t *testing.T) {
-	fake := speaking("<think>\nhm\n</think>\n\nSo: " + lookCall + goCall)
-	w := postMessages(t, fake, messageBody(looks, `"thinking":{"type":"adaptive"}`))
+	fake := roomtest.Speaking("<think>\nhm\n</think>\n\nSo: " + roomtest.LookCall + roomtest.GoCall)
+	w := postMessages(t, fake, roomtest.MessageBody(roomtest.AnthropicTools, `"thinking":{"type":"adaptive"}`))
 	var reply struct {
 		Content    json.RawMessage
 		StopReason string `json:"stop_reason"`
@@ -388,14 +379,14 @@ func TestToolLoopReturnsWhatModelSaid(t *testing.T) {
 	if err := json.Unmarshal(reply.Content, &blocks); err != nil || len(blocks) != 4 {
 		t.Fatalf("%s", reply.Content)
 	}
-	fake.model.Output = "done"
+	fake.Model.Output = "done"
 	second := fmt.Sprintf(`{"model":"tandem","max_tokens":9,%s,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":%s},{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"1"},{"type":"tool_result","tool_use_id":%q,"content":"2"}]}]}`,
-		looks, reply.Content, blocks[2].ID, blocks[3].ID)
+		roomtest.AnthropicTools, reply.Content, blocks[2].ID, blocks[3].ID)
 	w = postMessages(t, fake, second)
 	want := fmt.Sprintf(`{"role":"assistant","content":"So:","tool_calls":[{"id":%q,"type":"function","function":{"name":"look","arguments":{"z": "é}", "a": [1]}}},{"id":%q,"type":"function","function":{"name":"go","arguments":{}}}],"reasoning_content":"hm"},{"role":"tool","content":"1","tool_call_id":%[1]q,"name":"look"},{"role":"tool","content":"2","tool_call_id":%q,"name":"go"}]`,
 		blocks[2].ID, blocks[3].ID)
-	if last := fake.model.Vars[len(fake.model.Vars)-1]; w.Code != 200 ||
-		!slices.ContainsFunc(fake.model.Vars,
+	if last := fake.Model.Vars[len(fake.Model.Vars)-1]; w.Code != 200 ||
+		!slices.ContainsFunc(fake.Model.Vars,
 			func(v string) bool { return strings.Contains(v, want) }) {
 		t.Errorf("%d %s: the template gets\n%s\nwithout\n%s", w.Code, w.Body, last, want)
 	}
@@ -403,30 +394,29 @@ func TestToolLoopReturnsWhatModelSaid(t *testing.T) {
 
 func FuzzMessagesRequest(f *testing.F) {
 	f.Add(`{"model":"tandem","max_tokens":9,"system":[{"type":"text","text":"x-anthropic-billing-header: a"}],"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"a","signature":"b"},{"type":"tool_use","id":"1","name":"look","input":{"a":1}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","is_error":true,"content":[{"type":"text","text":"y"}]},{"type":"text","text":"z"}]},{"role":"system","content":"s"}],` +
-		looks + `}`)
+		roomtest.AnthropicTools + `}`)
 	f.Add(`{"model":"tandem","max_tokens":9,"stream":true,"stop_sequences":["\ud800"],"thinking":{"type":"enabled","budget_tokens":2},"messages":[{"role":"assistant","content":"h"}],` +
-		looks + `,"tool_choice":{"type":"tool","name":"go","disable_parallel_tool_use":true}}`)
+		roomtest.AnthropicTools + `,"tool_choice":{"type":"tool","name":"go","disable_parallel_tool_use":true}}`)
 	f.Add(`{"model":"tandem","max_tokens":9,"output_config":{"effort":"max","format":{"type":"json_schema","schema":{"a":[]}}},"messages":[{"role":"user","content":[]}],"chat_template_kwargs":{"a":1}}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		fake := speaking("<think>a</think>b" + lookCall)
-		s := New(fake.services(), Options{})
-		w := postTo(t, s, "/v1/messages", "application/json", body)
+		fake := roomtest.Speaking("<think>a</think>b" + roomtest.LookCall)
+		s := New(services(fake), Options{})
+		w := roomtest.Post(s.Endpoint(), "/v1/messages", body)
 		switch {
 		case w.Code == 200:
 		case w.Code >= 400 && w.Code < 500:
-			decodeAnthropic(t, w)
+			roomtest.DecodeAnthropic(t, w)
 		default:
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		if text := w.Body.String(); w.Code == 200 && strings.Contains(text, `"api_error"`) {
 			t.Fatalf("an error of our own in the stream: %s", text)
 		}
-		if r := fake.lastRun(); fake.held != 0 || len(s.api.Active()) != 0 || r.FinishReason == "" ||
-			fake.model.OpenMatchers != 0 {
-			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.api.Active()), r)
+		if r := fake.LastRun(); fake.Held != 0 || len(s.api.Active()) != 0 || r.FinishReason == "" ||
+			fake.Model.OpenMatchers != 0 {
+			t.Fatalf("%d models held, %d in flight, row %+v", fake.Held, len(s.api.Active()), r)
 		}
-		if c := postTo(t, s, "/v1/messages/count_tokens", "application/json",
-			body); c.Code >= 500 || w.Code == 200 && c.Code != 200 {
+		if c := roomtest.Post(s.Endpoint(), "/v1/messages/count_tokens", body); c.Code >= 500 || w.Code == 200 && c.Code != 200 {
 			t.Fatalf("counted: %d %s", c.Code, c.Body)
 		}
 	})
@@ -435,27 +425,26 @@ func FuzzMessagesRequest(f *testing.F) {
 // A count that waits for a model ends when the server drains. A model of another kind has no count.
 func TestCountTokensWaitEndsOnDrain(t *testing.T) {
 	asked := make(chan struct{})
-	s := New(newFake().lending(func(ctx context.Context) (model.Model, error) {
+	s := New(services(roomtest.NewBackend().Lend(func(ctx context.Context) (model.Model, error) {
 		close(asked)
 		<-ctx.Done()
 		return nil, ctx.Err()
-	}), Options{})
+	})), Options{})
 	go func() {
 		<-asked
 		s.Drain()
 	}()
 	const body = `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`
-	w := postTo(t, s, "/v1/messages/count_tokens", "application/json", body)
-	if e := decodeAnthropic(t, w); w.Code != 529 || e.Error.Type != "overloaded_error" ||
+	w := roomtest.Post(s.Endpoint(), "/v1/messages/count_tokens", body)
+	if e := roomtest.DecodeAnthropic(t, w); w.Code != 529 || e.Error.Type != "overloaded_error" ||
 		w.Header().Get("Retry-After") == "" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	fake := newFake()
-	fake.model.Purpose = control.KindEmbedding
-	w = postTo(t, New(fake.services(), Options{}), "/v1/messages/count_tokens", "application/json",
-		body)
-	if e := decodeAnthropic(t, w); w.Code != 400 ||
-		!strings.Contains(e.Error.Message, "embeddings") || fake.held != 0 {
+	fake := roomtest.NewBackend()
+	fake.Model.Purpose = control.KindEmbedding
+	w = roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/messages/count_tokens", body)
+	if e := roomtest.DecodeAnthropic(t, w); w.Code != 400 ||
+		!strings.Contains(e.Error.Message, "embeddings") || fake.Held != 0 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

@@ -1,23 +1,23 @@
 package server
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 )
 
 func TestMetricsAreWritten(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	for _, body := range []string{
 		`{"model":"tandem","prompt":"secret"}`,
 		`{"model":"tandem","prompt":"secret","max_tokens":2,"n":2,"stream":true}`,
 		`{"model":"gpt-secret","prompt":"x"}`,
 	} {
-		postTo(t, s, "/completions/", "application/json", body)
+		roomtest.Post(s.Endpoint(), "/completions/", body)
 	}
-	w := getFrom(s, http.MethodGet, "/metrics")
+	w := roomtest.Get(s.Endpoint(), "/metrics")
 	text := w.Body.String()
 	for _, line := range []string{
 		`tandem_requests_total{code="200",endpoint="/v1/completions"} 2`,
@@ -50,15 +50,15 @@ func TestMetricsAreWritten(t *testing.T) {
 }
 
 func TestHealthFollowsPhase(t *testing.T) {
-	fake := newFake()
-	s := New(fake.services(), Options{})
+	fake := roomtest.NewBackend()
+	s := New(services(fake), Options{})
 	for phase, want := range map[control.Phase]int{
 		control.PhaseStarting: 503, control.PhaseLoading: 503, control.PhaseFailed: 503,
 		control.PhaseDraining: 503,
 		control.PhaseReady:    200, control.PhaseNoModel: 200,
 	} {
-		fake.phase = phase
-		if w := getFrom(s, http.MethodGet, "/health"); w.Code != want ||
+		fake.Phase = phase
+		if w := roomtest.Get(s.Endpoint(), "/health"); w.Code != want ||
 			(w.Header().Get("Retry-After") == "1") != (want == 503) {
 			t.Errorf("%s: %d %v", phase, w.Code, w.Header())
 		}

@@ -12,6 +12,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/model"
 	"tandem/app/ollama"
+	"tandem/app/roomtest"
 )
 
 // askedPool notes the names for which models are acquired.
@@ -26,10 +27,10 @@ func (p askedPool) Acquire(ctx context.Context, name string) (model.Model, error
 }
 
 // A cased library has ids with tags and in mixed case.
-type cased struct{ *fakeBackend }
+type cased struct{ *roomtest.Backend }
 
 func (b cased) Models(context.Context) ([]control.Model, error) {
-	return []control.Model{{ID: b.model.Name, ContextLength: 64}, {ID: "Acme/Big"},
+	return []control.Model{{ID: b.Model.Name, ContextLength: 64}, {ID: "Acme/Big"},
 		{ID: "whole:latest"}, {ID: "whole"}, {ID: "TWIN"}, {ID: "twin"}}, nil
 }
 
@@ -37,12 +38,11 @@ func (b cased) Models(context.Context) ([]control.Model, error) {
 func acquiredFor(t *testing.T, path, name, rest string) (acquired string,
 	w *httptest.ResponseRecorder) {
 	t.Helper()
-	fake := newFake()
-	to := fake.services()
+	fake := roomtest.NewBackend()
+	to := services(fake)
 	var names []string
 	to.Library, to.Pool = cased{fake}, askedPool{fake, &names}
-	w = postTo(t, New(to, Options{}), path, "application/json",
-		`{"model":"`+name+`",`+rest+`}`)
+	w = roomtest.Post(New(to, Options{}).Endpoint(), path, `{"model":"`+name+`",`+rest+`}`)
 	if len(names) != 1 {
 		t.Fatalf("%s as %s: %q was asked for: %d %s", path, name, names, w.Code, w.Body)
 	}
@@ -89,12 +89,12 @@ func TestNameWithTagLatestIsTheNameOnEveryRoute(t *testing.T) {
 // A name that another program has for a model finds it where no model has that id.
 func TestNamesOfOtherProgramsWorkOnEveryRoute(t *testing.T) {
 	for path, rest := range modelRoutes {
-		fake := newFake()
-		to := fake.services()
+		fake := roomtest.NewBackend()
+		to := services(fake)
 		var names []string
 		to.Pool = askedPool{fake, &names}
-		postTo(t, New(to, Options{}), path, "application/json", `{"model":"foreign:8b",`+rest+`}`)
-		if len(names) == 0 || len(names) > 2 || names[len(names)-1] != fake.model.Name {
+		roomtest.Post(New(to, Options{}).Endpoint(), path, `{"model":"foreign:8b",`+rest+`}`)
+		if len(names) == 0 || len(names) > 2 || names[len(names)-1] != fake.Model.Name {
 			t.Errorf("%s: %q were asked for", path, names)
 		}
 	}
@@ -126,11 +126,11 @@ func TestListedNameFindsItsModelInEachVendorsForm(t *testing.T) {
 	for _, version := range []string{"", "2023-06-01"} {
 		for name, want := range map[string]string{"tandem:latest": "tandem",
 			"acme/coder:latest": "acme/coder", "acme/coder": "acme/coder"} {
-			r := localRequest(http.MethodGet, "/v1/models/"+name, nil)
+			r := roomtest.LocalRequest(http.MethodGet, "/v1/models/"+name, nil)
 			r.Host = "localhost"
 			r.Header.Set("Anthropic-Version", version)
 			w := httptest.NewRecorder()
-			New(newFake().services(), Options{}).Endpoint().ServeHTTP(w, r)
+			New(services(roomtest.NewBackend()), Options{}).Endpoint().ServeHTTP(w, r)
 			var m struct{ ID string }
 			if json.Unmarshal(w.Body.Bytes(), &m) != nil || m.ID != want {
 				t.Errorf("%s: %d %s", name, w.Code, w.Body)
@@ -146,9 +146,8 @@ func TestOllamasAnswerHasTheNameThatWasAsked(t *testing.T) {
 			"/api/generate": `,"prompt":"x"`, "/api/chat": `,"messages":[{"role":"user","content":"x"}]`,
 		} {
 			for _, more := range []string{rest, rest + `,"stream":false`, "", `,"keep_alive":0`} {
-				w := postTo(t, New(newFake().services(), Options{}), path, "application/json",
-					`{"model":"`+name+`"`+more+`}`)
-				for _, a := range ollamaLinesOf(t, w.Body) {
+				w := roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), path, `{"model":"`+name+`"`+more+`}`)
+				for _, a := range roomtest.ReadOllamaLines(t, w.Body) {
 					if a.Model != name {
 						t.Errorf("%s as %s%s: %+v", path, name, more, a)
 					}
@@ -162,8 +161,8 @@ func TestOllamaShowHasTheListedName(t *testing.T) {
 	for name, want := range map[string]string{"tandem": "tandem:latest",
 		"TANDEM:latest": "tandem:latest", "Acme/Coder": "acme/coder:latest",
 		"foreign:8b": "acme/coder:latest"} {
-		w := postTo(t, New(detailedServices(newFake()), Options{}), "/api/show",
-			"application/json", `{"model":"`+name+`"}`)
+		w := roomtest.Post(New(detailedServices(roomtest.NewBackend()), Options{}).Endpoint(), "/api/show",
+			`{"model":"`+name+`"}`)
 		var show ollama.Show
 		if err := json.Unmarshal(w.Body.Bytes(), &show); err != nil ||
 			show.ModelInfo["general.basename"] != want ||

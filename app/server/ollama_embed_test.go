@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 )
 
 // Programs that know only Ollama get vectors in Ollama's form.
@@ -19,8 +20,8 @@ func TestOllamaEmbedAnswersInOllamaForm(t *testing.T) {
 		{"/api/embed", `{"model":"acme/coder:latest","input":["ab","c"],"dimensions":2,"truncate":true,"keep_alive":"5m","options":{}}`, [][]float32{{3, 256}, {2, 256}}},
 		{"/api/embeddings", `{"model":"tandem","prompt":"ab"}`, [][]float32{{3, 256, 'b', 1.0 / 3}}},
 	} {
-		fake := newFakeKind(control.KindEmbedding)
-		w := postTo(t, New(fake.services(), Options{}), c.path, "application/json", c.body)
+		fake := roomtest.NewBackendOf(control.KindEmbedding)
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), c.path, c.body)
 		var got struct {
 			Model      string
 			Embeddings [][]float32
@@ -44,7 +45,7 @@ func TestOllamaEmbedAnswersInOllamaForm(t *testing.T) {
 		if !slices.EqualFunc(got.Embeddings, c.want, slices.Equal) {
 			t.Errorf("%s: %v, want %v", c.body, got.Embeddings, c.want)
 		}
-		if r := fake.lastRun(); r.Endpoint != c.path || r.PromptTokens != tokens || fake.held != 0 {
+		if r := fake.LastRun(); r.Endpoint != c.path || r.PromptTokens != tokens || fake.Held != 0 {
 			t.Errorf("%s: the history has %+v", c.body, r)
 		}
 	}
@@ -55,20 +56,20 @@ func TestOllamaEmbedAnswersInOllamaForm(t *testing.T) {
 		`{"model":"tandem","input":7}`:                  "input must be",
 		`{"model":"tandem","input":"a","dimensions":9}`: "dimensions",
 	} {
-		w := postTo(t, New(newFakeKind(control.KindEmbedding).services(), Options{}), "/api/embed",
-			"application/json", body)
-		if text := decodeOllama(t, w); w.Code != 400 || !strings.Contains(text, says) {
+		w := roomtest.Post(New(services(roomtest.NewBackendOf(control.KindEmbedding)), Options{}).Endpoint(), "/api/embed",
+			body)
+		if text := roomtest.DecodeOllama(t, w); w.Code != 400 || !strings.Contains(text, says) {
 			t.Errorf("%s: %d %s", body, w.Code, text)
 		}
 	}
-	if w := postTo(t, New(newFakeKind(control.KindEmbedding).services(), Options{}), "/api/show",
-		"application/json", `{"model":"acme/coder"}`); !strings.Contains(w.Body.String(),
+	if w := roomtest.Post(New(services(roomtest.NewBackendOf(control.KindEmbedding)), Options{}).Endpoint(), "/api/show",
+		`{"model":"acme/coder"}`); !strings.Contains(w.Body.String(),
 		`"capabilities":["embedding"]`) {
 		t.Errorf("the abilities of an embedding model: %d %s", w.Code, w.Body)
 	}
-	w := postTo(t, New(newFakeKind(control.KindEmbedding).services(), Options{}), "/api/embeddings",
-		"application/json", `{"model":"tandem","prompt":["a","b"]}`)
-	if text := decodeOllama(t, w); w.Code != 400 || !strings.Contains(text, "one text") {
+	w := roomtest.Post(New(services(roomtest.NewBackendOf(control.KindEmbedding)), Options{}).Endpoint(), "/api/embeddings",
+		`{"model":"tandem","prompt":["a","b"]}`)
+	if text := roomtest.DecodeOllama(t, w); w.Code != 400 || !strings.Contains(text, "one text") {
 		t.Errorf("two prompts: %d %s", w.Code, text)
 	}
 }

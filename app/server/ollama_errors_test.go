@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/roomtest"
 	"tandem/engine"
 )
 
@@ -53,20 +54,20 @@ func TestOllamaMistakeNamesItsField(t *testing.T) {
 		{chat, `{"model":"tandem","messages":[{"role":"user","content":"x"}],"tools":{}}`, "tools must be"},
 		{chat, `{"model":"tandem","messages":[{"role":"user","content":"forbidden"}]}`, "no such talk"},
 	} {
-		fake := newFake()
-		s := New(fake.services(), Options{})
-		w := postTo(t, s, c.path, "application/json", c.body)
-		if text := decodeOllama(t, w); w.Code != http.StatusBadRequest ||
+		fake := roomtest.NewBackend()
+		s := New(services(fake), Options{})
+		w := roomtest.Post(s.Endpoint(), c.path, c.body)
+		if text := roomtest.DecodeOllama(t, w); w.Code != http.StatusBadRequest ||
 			!strings.Contains(text, c.says) {
 			t.Errorf("%.90s: %d %s, want %q", c.body, w.Code, text, c.says)
 		}
-		if r := fake.lastRun(); r.Endpoint != c.path || r.Error == "" || fake.held != 0 ||
+		if r := fake.LastRun(); r.Endpoint != c.path || r.Error == "" || fake.Held != 0 ||
 			len(s.api.Active()) != 0 {
 			t.Errorf("%.90s: %d held, %d in flight, the history has %+v",
-				c.body, fake.held, len(s.api.Active()), r)
+				c.body, fake.Held, len(s.api.Active()), r)
 		}
 	}
-	if w := postTo(t, New(newFake().services(), Options{}), gen, "text/plain",
+	if w := roomtest.PostAs(New(services(roomtest.NewBackend()), Options{}).Endpoint(), gen, "text/plain",
 		`{"model":"tandem"}`); w.Code != http.StatusUnsupportedMediaType {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -75,8 +76,8 @@ func TestOllamaMistakeNamesItsField(t *testing.T) {
 // After the first line an error is a line of its own. Before it the error is the whole answer.
 func TestOllamaErrorAfterFirstLineIsALine(t *testing.T) {
 	for _, after := range []int{0, 1} {
-		fake := newFake()
-		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token,
+		fake := roomtest.NewBackend()
+		fake.Model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token,
 			error] {
 			return func(yield func(engine.Token, error) bool) {
 				for range after {
@@ -88,9 +89,8 @@ func TestOllamaErrorAfterFirstLineIsALine(t *testing.T) {
 					Message: "Too many requests wait."})
 			}
 		}
-		w := postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json",
-			`{"model":"tandem","prompt":"x"}`)
-		list := ollamaLinesOf(t, w.Body)
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/api/generate", `{"model":"tandem","prompt":"x"}`)
+		list := roomtest.ReadOllamaLines(t, w.Body)
 		if last := list[len(list)-1]; last.Error != "Too many requests wait." ||
 			len(list) != after+1 || (w.Code == http.StatusOK) != (after == 1) {
 			t.Errorf("%d: %d %s", after, w.Code, w.Body)
@@ -101,15 +101,15 @@ func TestOllamaErrorAfterFirstLineIsALine(t *testing.T) {
 // The route reports once that a body does not arrive.
 func TestOllamaBodyFailureIsToldOnce(t *testing.T) {
 	for _, err := range []error{os.ErrDeadlineExceeded, io.ErrUnexpectedEOF} {
-		fake := newFake()
-		r := localRequest(http.MethodPost, "/api/chat",
+		fake := roomtest.NewBackend()
+		r := roomtest.LocalRequest(http.MethodPost, "/api/chat",
 			&failsOnce{strings.NewReader(`{"model":"tandem"`), err})
 		r.Host, r.ContentLength = "localhost", 200
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
-		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, r)
-		if text := decodeOllama(t, w); !strings.Contains(text, "did not arrive") ||
-			len(fake.runs) != 1 {
+		New(services(fake), Options{}).Endpoint().ServeHTTP(w, r)
+		if text := roomtest.DecodeOllama(t, w); !strings.Contains(text, "did not arrive") ||
+			len(fake.Rows) != 1 {
 			t.Errorf("%v: %d %s", err, w.Code, w.Body)
 		}
 	}

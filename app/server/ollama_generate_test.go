@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -14,56 +13,11 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/ollama"
+	"tandem/app/roomtest"
 )
 
-// An ollamaAnswer has the fields of an object that Ollama's programs read.
-type ollamaAnswer struct {
-	Model      string
-	CreatedAt  time.Time `json:"created_at"`
-	Response   *string
-	Thinking   string
-	Message    *ollamaMsg
-	Done       *bool
-	DoneReason string `json:"done_reason"`
-	Error      string
-	Logprobs   []struct {
-		Token string
-		Top   []struct{ Token string } `json:"top_logprobs"`
-	}
-	TotalDuration      *int64 `json:"total_duration"`
-	LoadDuration       *int64 `json:"load_duration"`
-	PromptEvalCount    *int   `json:"prompt_eval_count"`
-	PromptEvalDuration *int64 `json:"prompt_eval_duration"`
-	EvalCount          *int   `json:"eval_count"`
-	EvalDuration       *int64 `json:"eval_duration"`
-}
-
-type ollamaMsg struct {
-	Role, Content, Thinking string
-	Calls                   []struct {
-		Function struct {
-			Name      string
-			Arguments map[string]any
-		}
-	} `json:"tool_calls"`
-}
-
-// ollamaLinesOf reads a stream as Ollama's programs do: each line is an object.
-func ollamaLinesOf(t *testing.T, body *bytes.Buffer) []ollamaAnswer {
-	t.Helper()
-	var list []ollamaAnswer
-	for line := range strings.SplitSeq(strings.TrimSuffix(body.String(), "\n"), "\n") {
-		var a ollamaAnswer
-		if err := json.Unmarshal([]byte(line), &a); err != nil {
-			t.Fatalf("%v: %q", err, line)
-		}
-		list = append(list, a)
-	}
-	return list
-}
-
 // checkEnd checks the counts and times of an answer, which the fake sets.
-func checkEnd(t *testing.T, a ollamaAnswer, prompt, generated int, reason string) {
+func checkEnd(t *testing.T, a roomtest.OllamaAnswer, prompt, generated int, reason string) {
 	t.Helper()
 	if a.TotalDuration == nil || a.LoadDuration == nil || a.PromptEvalCount == nil ||
 		a.PromptEvalDuration == nil || a.EvalCount == nil || a.EvalDuration == nil {
@@ -94,21 +48,21 @@ func TestOllamaPromptsReachModel(t *testing.T) {
 		{"/api/chat", `{"model":"tandem","messages":[{"role":"system","content":"s"},{"role":"user","content":"hi","images":null},{"role":"assistant","content":"","thinking":"hm","tool_calls":[{"function":{"name":"f","arguments":{"b":1,"a":2}}}]},{"role":"tool","content":"7","tool_name":"f"}]}`, "ss\nuhi\na\nt7\n"},
 		{"/v1/api/chat/", `{"model":"tandem","messages":[{"role":"user","content":"hi"}],"filler":"` + long + `"}`, "uhi\n"},
 	} {
-		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), c.path, "application/json", c.body)
-		if w.Code != http.StatusOK || len(fake.model.Requests) != 1 {
+		fake := roomtest.NewBackend()
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), c.path, c.body)
+		if w.Code != http.StatusOK || len(fake.Model.Requests) != 1 {
 			t.Errorf("%.90s: %d %s", c.body, w.Code, w.Body)
 			continue
 		}
-		if got := fake.model.Decode(fake.model.Requests[0].Prompt); got != c.prompt {
+		if got := fake.Model.Decode(fake.Model.Requests[0].Prompt); got != c.prompt {
 			t.Errorf("%.90s: prompt %q, want %q", c.body, got, c.prompt)
 		}
-		if r := fake.lastRun(); !strings.Contains(c.path, r.Endpoint) || r.Model != "acme/coder" ||
-			fake.held != 0 || fake.unload != 0 {
+		if r := fake.LastRun(); !strings.Contains(c.path, r.Endpoint) || r.Model != "acme/coder" ||
+			fake.Held != 0 || len(fake.Unloaded) != 0 {
 			t.Errorf("%.90s: %d held, %d unloads, the history has %+v",
-				c.body, fake.held, fake.unload, r)
+				c.body, fake.Held, len(fake.Unloaded), r)
 		}
-		if v := strings.Join(fake.model.Vars, ""); strings.Contains(c.body, "tool_name") &&
+		if v := strings.Join(fake.Model.Vars, ""); strings.Contains(c.body, "tool_name") &&
 			!strings.Contains(v, `"reasoning_content":"hm"`) ||
 			strings.Contains(c.body, "tool_name") &&
 				(!strings.Contains(v, `"name":"f"`) || !strings.Contains(v, `{"b":1,"a":2}`)) ||
@@ -117,16 +71,14 @@ func TestOllamaPromptsReachModel(t *testing.T) {
 		}
 	}
 	// A model without a template gets the prompt unchanged, as long as nothing is lost.
-	fake := newFake()
-	fake.model.Template = nil
-	postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json",
-		`{"model":"tandem","prompt":"hi"}`)
-	if got := fake.model.Decode(fake.model.Requests[0].Prompt); got != "<bos>hi" {
+	fake := roomtest.NewBackend()
+	fake.Model.Template = nil
+	roomtest.Post(New(services(fake), Options{}).Endpoint(), "/api/generate", `{"model":"tandem","prompt":"hi"}`)
+	if got := fake.Model.Decode(fake.Model.Requests[0].Prompt); got != "<bos>hi" {
 		t.Errorf("prompt %q", got)
 	}
-	w := postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json",
-		`{"model":"tandem","prompt":"hi","system":"s"}`)
-	if text := decodeOllama(t, w); w.Code != http.StatusBadRequest ||
+	w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/api/generate", `{"model":"tandem","prompt":"hi","system":"s"}`)
+	if text := roomtest.DecodeOllama(t, w); w.Code != http.StatusBadRequest ||
 		!strings.Contains(text, "no chat template") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -135,15 +87,14 @@ func TestOllamaPromptsReachModel(t *testing.T) {
 // Ollama's names of options become the engine's.
 func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 	for _, path := range []string{"/api/generate", "/api/chat"} {
-		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), path, "application/json",
-			`{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"json","logprobs":true,"top_logprobs":2,
+		fake := roomtest.NewBackend()
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), path, `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"json","logprobs":true,"top_logprobs":2,
 			"options":{"temperature":0.5,"top_p":0.9,"top_k":20,"min_p":0.1,"seed":42,"num_predict":3,"repeat_penalty":1.2,"presence_penalty":1.5,"frequency_penalty":1,"stop":["\n","user:"],
 			"num_ctx":1024,"num_keep":5,"typical_p":0.7,"repeat_last_n":33,"penalize_newline":true,"numa":false,"num_batch":2,"num_gpu":1,"mirostat":1}}`)
 		if w.Code != http.StatusOK {
 			t.Fatal(w.Code, w.Body)
 		}
-		r := fake.model.Requests[0]
+		r := fake.Model.Requests[0]
 		s := r.Sampling
 		if s.Temperature != 0.5 || s.TopP != 0.9 || s.TopK != 20 || s.MinP != 0.1 ||
 			*r.Seed != 42 || *r.MaxTokens != 3 || s.RepetitionPenalty != 1.2 ||
@@ -152,15 +103,14 @@ func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 			r.TopLogprobs != 2 {
 			t.Errorf("%s: %+v %+v", path, r, s)
 		}
-		if len(fake.model.Grammars) != 1 || !strings.Contains(string(fake.model.Grammars[0].JSON),
-			`"type":"object"`) || fake.model.OpenMatchers != 0 {
-			t.Errorf("%s: grammars %s, %d open", path, fake.model.Grammars, fake.model.OpenMatchers)
+		if len(fake.Model.Grammars) != 1 || !strings.Contains(string(fake.Model.Grammars[0].JSON),
+			`"type":"object"`) || fake.Model.OpenMatchers != 0 {
+			t.Errorf("%s: grammars %s, %d open", path, fake.Model.Grammars, fake.Model.OpenMatchers)
 		}
 		for _, none := range []string{`{"num_predict":-1}`, `{"num_predict":0}`,
 			`{"num_predict":-2,"seed":-1}`} {
-			postTo(t, New(fake.services(), Options{}), path, "application/json",
-				`{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"","options":`+none+`}`)
-			if r := fake.model.Requests[len(fake.model.Requests)-1]; r.MaxTokens != nil ||
+			roomtest.Post(New(services(fake), Options{}).Endpoint(), path, `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"","options":`+none+`}`)
+			if r := fake.Model.Requests[len(fake.Model.Requests)-1]; r.MaxTokens != nil ||
 				r.Grammar != nil || *r.Seed == 1<<64-1 {
 				t.Errorf("%s: %+v", none, r)
 			}
@@ -168,29 +118,26 @@ func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 	}
 	for think, want := range map[string]string{`true`: `"enable_thinking":true`,
 		`false`: `"enable_thinking":false`, `"high"`: `"reasoning_effort":"high"`} {
-		fake := newFake()
-		postTo(t, New(fake.services(), Options{}), "/api/chat", "application/json",
-			`{"model":"tandem","messages":[{"role":"user","content":"x"}],"think":`+think+`}`)
-		if !strings.Contains(fake.model.Vars[0], want) {
-			t.Errorf("think %s: %s", think, fake.model.Vars)
+		fake := roomtest.NewBackend()
+		roomtest.Post(New(services(fake), Options{}).Endpoint(), "/api/chat", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"think":`+think+`}`)
+		if !strings.Contains(fake.Model.Vars[0], want) {
+			t.Errorf("think %s: %s", think, fake.Model.Vars)
 		}
 	}
 }
 
 // The answer is the same whole and line by line.
 func TestOllamaGenerateAnswersWholeAndInLines(t *testing.T) {
-	w := postTo(t, New(newFake().services(), Options{}), "/api/generate", "application/json",
-		`{"model":"tandem","prompt":"hi","stream":false}`)
-	whole := ollamaLinesOf(t, w.Body)
+	w := roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), "/api/generate", `{"model":"tandem","prompt":"hi","stream":false}`)
+	whole := roomtest.ReadOllamaLines(t, w.Body)
 	if len(whole) != 1 || *whole[0].Response != "héllo wörld" || whole[0].Message != nil ||
 		w.Header().Get("Content-Type") != "application/json" {
 		t.Fatalf("%+v %v", whole, w.Header())
 	}
 	checkEnd(t, whole[0], 4, 13, "stop")
 
-	w = postTo(t, New(newFake().services(), Options{}), "/api/generate", "application/json",
-		`{"model":"tandem","prompt":"hi","options":{"num_predict":3}}`)
-	list := ollamaLinesOf(t, w.Body)
+	w = roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), "/api/generate", `{"model":"tandem","prompt":"hi","options":{"num_predict":3}}`)
+	list := roomtest.ReadOllamaLines(t, w.Body)
 	var text string
 	for i, a := range list {
 		text += *a.Response
@@ -207,10 +154,9 @@ func TestOllamaGenerateAnswersWholeAndInLines(t *testing.T) {
 
 	// A token that is part of a rune has a probability and no text.
 	for _, stream := range []string{"true", "false"} {
-		w = postTo(t, New(newFake().services(), Options{}), "/api/generate", "application/json",
-			`{"model":"tandem","prompt":"hi","options":{"num_predict":3},"logprobs":true,"top_logprobs":1,"stream":`+stream+`}`)
+		w = roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), "/api/generate", `{"model":"tandem","prompt":"hi","options":{"num_predict":3},"logprobs":true,"top_logprobs":1,"stream":`+stream+`}`)
 		n := 0
-		for _, a := range ollamaLinesOf(t, w.Body) {
+		for _, a := range roomtest.ReadOllamaLines(t, w.Body) {
 			for _, l := range a.Logprobs {
 				if n++; len(l.Top) != 1 {
 					t.Errorf("%+v", l)
@@ -227,10 +173,9 @@ func TestOllamaGenerateAnswersWholeAndInLines(t *testing.T) {
 func TestOllamaChatSendsEachCallWhole(t *testing.T) {
 	const said = "<think>\nhm\n</think>\n\nSo:\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": 1, \"a\": [2]}}\n</tool_call>\n<tool_call>\n{\"name\": \"go\", \"arguments\": {}}\n</tool_call>"
 	for _, stream := range []string{"true", "false"} {
-		w := postTo(t, New(speaking(said).services(), Options{}), "/api/chat", "application/json",
-			`{"model":"tandem","messages":[{"role":"user","content":"x"}],`+twoTools+`,"stream":`+stream+`}`)
-		var all ollamaMsg
-		list := ollamaLinesOf(t, w.Body)
+		w := roomtest.Post(New(services(roomtest.Speaking(said)), Options{}).Endpoint(), "/api/chat", `{"model":"tandem","messages":[{"role":"user","content":"x"}],`+roomtest.TwoTools+`,"stream":`+stream+`}`)
+		var all roomtest.OllamaMessage
+		list := roomtest.ReadOllamaLines(t, w.Body)
 		for i, a := range list {
 			if a.Message == nil || a.Message.Role != "assistant" || a.Response != nil ||
 				*a.Done != (i == len(list)-1) {
@@ -259,23 +204,23 @@ func TestOllamaKeepAliveObjectsAreEmpty(t *testing.T) {
 	for path, body := range map[string]string{"/api/chat": `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`,
 		"/api/generate": `{"model":"tandem","prompt":"x"}`} {
 		synctest.Test(t, func(t *testing.T) {
-			fake := newFake()
-			fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
+			fake := roomtest.NewBackend()
+			fake.Model.Script = roomtest.Script(func(_ context.Context, yield func(string, error) bool) {
 				time.Sleep(8 * time.Second) // a long prefill
 				yield("a", nil)
 				time.Sleep(3 * time.Second)
 				yield("b", nil)
 			})
-			w := newWriter()
-			New(fake.services(), Options{}).Endpoint().ServeHTTP(w,
-				postOf(path, "application/json", body))
+			w := roomtest.NewWriter()
+			New(services(fake), Options{}).Endpoint().ServeHTTP(w,
+				roomtest.Request(path, body))
 			var told []string
-			for _, e := range w.events {
+			for _, e := range w.Events {
 				at, lines, _ := strings.Cut(e, ": ")
-				for _, a := range ollamaLinesOf(t, bytes.NewBufferString(lines)) {
+				for _, a := range roomtest.ReadOllamaLines(t, bytes.NewBufferString(lines)) {
 					text := a.Message
 					if text == nil {
-						text = &ollamaMsg{Role: "assistant", Content: *a.Response}
+						text = &roomtest.OllamaMessage{Role: "assistant", Content: *a.Response}
 					}
 					if text.Role != "assistant" || *a.Done != (a.DoneReason != "") ||
 						a.Model == "" {
@@ -286,8 +231,8 @@ func TestOllamaKeepAliveObjectsAreEmpty(t *testing.T) {
 			}
 			want := []string{`2s "" false`, `7s "" false`, `8s "a" false`, `10s "" false`,
 				`11s "b" false`, `11s "" true`}
-			if !slices.Equal(told, want) || w.header.Get("Content-Type") != "application/x-ndjson" {
-				t.Errorf("%s: %v %q", path, w.header, told)
+			if !slices.Equal(told, want) || w.Headers.Get("Content-Type") != "application/x-ndjson" {
+				t.Errorf("%s: %v %q", path, w.Headers, told)
 			}
 		})
 	}
@@ -297,10 +242,9 @@ func TestOllamaKeepAliveObjectsAreEmpty(t *testing.T) {
 func TestOllamaBrokenCallIsText(t *testing.T) {
 	const said = "<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": \"Par"
 	for _, stream := range []string{"true", "false"} {
-		w := postTo(t, New(speaking(said).services(), Options{}), "/api/chat", "application/json",
-			`{"model":"tandem","messages":[{"role":"user","content":"x"}],`+twoTools+`,"stream":`+stream+`}`)
+		w := roomtest.Post(New(services(roomtest.Speaking(said)), Options{}).Endpoint(), "/api/chat", `{"model":"tandem","messages":[{"role":"user","content":"x"}],`+roomtest.TwoTools+`,"stream":`+stream+`}`)
 		text := ""
-		for _, a := range ollamaLinesOf(t, w.Body) {
+		for _, a := range roomtest.ReadOllamaLines(t, w.Body) {
 			if text += a.Message.Content; len(a.Message.Calls) > 0 {
 				t.Errorf("%+v", a)
 			}
@@ -328,18 +272,18 @@ func TestOllamaEmptyRequestLoadsOrUnloads(t *testing.T) {
 		{"/api/chat", `{"model":"tandem"}`, "load", 0},
 		{"/api/chat", `{"model":"tandem","messages":[],"keep_alive":"0"}`, "unload", 1},
 	} {
-		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), c.path, "application/json", c.body)
-		a := ollamaLinesOf(t, w.Body)[0]
+		fake := roomtest.NewBackend()
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), c.path, c.body)
+		a := roomtest.ReadOllamaLines(t, w.Body)[0]
 		if w.Code != http.StatusOK || !*a.Done || a.DoneReason != c.reason ||
 			(a.Message != nil) != (c.path == "/api/chat") ||
 			(a.Response != nil) == (c.path == "/api/chat") {
 			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
 		}
-		if fake.unload != c.unloads || fake.held != 0 || len(fake.runs) != 0 ||
-			len(fake.model.Requests) != 0 {
+		if len(fake.Unloaded) != c.unloads || fake.Held != 0 || len(fake.Rows) != 0 ||
+			len(fake.Model.Requests) != 0 {
 			t.Errorf("%s: %d unloads, %d held, %d runs",
-				c.body, fake.unload, fake.held, len(fake.runs))
+				c.body, len(fake.Unloaded), fake.Held, len(fake.Rows))
 		}
 	}
 	for body, status := range map[string]int{
@@ -347,25 +291,23 @@ func TestOllamaEmptyRequestLoadsOrUnloads(t *testing.T) {
 		`{"model":"other"}`: 409, `{"model":"tandem","keep_alive":"x"}`: 400,
 		`{"keep_alive":0}`: 400,
 	} {
-		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json", body)
-		if decodeOllama(t, w); w.Code != status || fake.unload != 0 {
+		fake := roomtest.NewBackend()
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/api/generate", body)
+		if roomtest.DecodeOllama(t, w); w.Code != status || len(fake.Unloaded) != 0 {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
 	}
 	// The model is freed after an answer, and not during another one.
 	for _, path := range []string{"/api/generate", "/api/chat"} {
-		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), path, "application/json",
-			`{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"keep_alive":0}`)
-		if w.Code != http.StatusOK || fake.unload != 1 || len(fake.runs) != 1 {
-			t.Errorf("%s: %d unloads, %d %s", path, fake.unload, w.Code, w.Body)
+		fake := roomtest.NewBackend()
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), path, `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"keep_alive":0}`)
+		if w.Code != http.StatusOK || len(fake.Unloaded) != 1 || len(fake.Rows) != 1 {
+			t.Errorf("%s: %d unloads, %d %s", path, len(fake.Unloaded), w.Code, w.Body)
 		}
 	}
-	busy := newFake().services()
+	busy := services(roomtest.NewBackend())
 	busy.Residents = busyResidents{busy.Residents}
-	if w := postTo(t, New(busy, Options{}), "/api/generate", "application/json",
-		`{"model":"tandem","keep_alive":0}`); w.Code != http.StatusOK {
+	if w := roomtest.Post(New(busy, Options{}).Endpoint(), "/api/generate", `{"model":"tandem","keep_alive":0}`); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -391,20 +333,20 @@ func FuzzOllamaChat(f *testing.F) {
 // fuzzOllama is fuzzBody for Ollama's routes. Their errors and runs differ.
 func fuzzOllama(f *testing.F, path string) {
 	f.Fuzz(func(t *testing.T, body string) {
-		fake := newFake()
-		s := New(fake.services(), Options{})
-		w := postTo(t, s, path, "application/json", body)
+		fake := roomtest.NewBackend()
+		s := New(services(fake), Options{})
+		w := roomtest.Post(s.Endpoint(), path, body)
 		switch {
 		case w.Code == 200:
-			ollamaLinesOf(t, w.Body)
+			roomtest.ReadOllamaLines(t, w.Body)
 		case w.Code >= 400 && w.Code < 500:
-			decodeOllama(t, w)
+			roomtest.DecodeOllama(t, w)
 		default:
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
-		if fake.held != 0 || fake.model.OpenMatchers != 0 || len(s.api.Active()) != 0 {
+		if fake.Held != 0 || fake.Model.OpenMatchers != 0 || len(s.api.Active()) != 0 {
 			t.Fatalf("%d models held, %d matchers, %d in flight",
-				fake.held, fake.model.OpenMatchers, len(s.api.Active()))
+				fake.Held, fake.Model.OpenMatchers, len(s.api.Active()))
 		}
 	})
 }

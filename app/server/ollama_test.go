@@ -12,32 +12,33 @@ import (
 	"tandem/app/control"
 	"tandem/app/model"
 	"tandem/app/ollama"
+	"tandem/app/roomtest"
 )
 
 // detailed is a library with details of its models.
-type detailed struct{ *fakeBackend }
+type detailed struct{ *roomtest.Backend }
 
 func (b detailed) Models(context.Context) ([]control.Model, error) {
 	added := time.Unix(1700000000, 0).UTC()
 	return []control.Model{
 		{ID: "other", Architecture: "llama", Dtype: "bfloat16", Parameters: 7_615_616_512, Bytes: 15 << 30, ContextLength: 4096, AddedAt: added},
 		{ID: "vectors", Architecture: "qwen3", Kind: control.KindEmbedding, Dtype: "float32", Parameters: 600_000, Bytes: 3 << 20, ContextLength: 4096, AddedAt: added},
-		{ID: b.model.Name, Architecture: "qwen3", Quantization: "4-bit", Dtype: "bfloat16", Parameters: 18_400_000, Bytes: 10 << 20, ContextLength: 9999, Revision: "abc", AddedAt: added},
+		{ID: b.Model.Name, Architecture: "qwen3", Quantization: "4-bit", Dtype: "bfloat16", Parameters: 18_400_000, Bytes: 10 << 20, ContextLength: 9999, Revision: "abc", AddedAt: added},
 	}, nil
 }
 
 // detailedServices returns the fake's services with this library.
-func detailedServices(f *fakeBackend) Services {
-	to := f.services()
+func detailedServices(f *roomtest.Backend) Services {
+	to := services(f)
 	to.Library = detailed{f}
 	return to
 }
 
 // Ollama's programs get the models in Ollama's form.
 func TestOllamaListsModels(t *testing.T) {
-	s := New(detailedServices(newFake()), Options{})
+	s := New(detailedServices(roomtest.NewBackend()), Options{})
 	var tags struct{ Models []ollama.Model }
-	w := getFrom(s, http.MethodGet, "/api/tags")
+	w := roomtest.Get(s.Endpoint(), "/api/tags")
 	if err := json.Unmarshal(w.Body.Bytes(), &tags); err != nil || len(tags.Models) != 4 {
 		t.Fatal(err, w.Body)
 	}
@@ -65,7 +66,7 @@ func TestOllamaListsModels(t *testing.T) {
 	}
 
 	var ps struct{ Models []ollama.Running }
-	w = getFrom(s, http.MethodGet, "/api/ps")
+	w = roomtest.Get(s.Endpoint(), "/api/ps")
 	if err := json.Unmarshal(w.Body.Bytes(), &ps); err != nil || len(ps.Models) != 1 {
 		t.Fatal(err, w.Body)
 	}
@@ -73,33 +74,30 @@ func TestOllamaListsModels(t *testing.T) {
 		m.SizeVRAM != 10<<20 || time.Until(m.ExpiresAt) < time.Minute {
 		t.Errorf("%+v", m)
 	}
-	if w = getFrom(New(unloadedServices(newFake()), Options{}), http.MethodGet,
-		"/api/ps"); w.Body.String() != `{"models":[]}` {
+	if w = roomtest.Get(New(unloadedServices(roomtest.NewBackend()), Options{}).Endpoint(), "/api/ps"); w.Body.String() != `{"models":[]}` {
 		t.Errorf("%s", w.Body)
 	}
 	// Some programs read the three parts of the version as numbers.
-	if w = getFrom(s, http.MethodGet,
-		"/api/version"); !regexp.MustCompile(`^\{"version":"\d+\.\d+\.\d+"\}$`).MatchString(w.Body.String()) {
+	if w = roomtest.Get(s.Endpoint(), "/api/version"); !regexp.MustCompile(`^\{"version":"\d+\.\d+\.\d+"\}$`).MatchString(w.Body.String()) {
 		t.Errorf("%s", w.Body)
 	}
 }
 
 // unloadedServices return the fake's services without a model in memory. They refuse to load one.
-func unloadedServices(f *fakeBackend) Services {
-	to := f.lending(func(
-		context.Context,
-	) (model.Model, error) {
+func unloadedServices(f *roomtest.Backend) Services {
+	services(f.Lend(func(context.Context) (model.Model, error) {
 		panic("a model is loaded to be looked at")
-	})
+	}))
+	to := services(f)
 	to.Status = unloaded{f}
 	return to
 }
 
 // unloaded reports a state without models in memory.
-type unloaded struct{ *fakeBackend }
+type unloaded struct{ *roomtest.Backend }
 
 func (b unloaded) State() control.State {
-	st := b.fakeBackend.State()
+	st := b.Backend.State()
 	st.Loaded, st.InMemory = nil, []control.Loaded{}
 	return st
 }
@@ -114,9 +112,8 @@ func TestOllamaShowFindsModelByEachName(t *testing.T) {
 		{`{"model":"other"}`, "completion", "{{ .Prompt }}"},
 		{`{"model":"vectors"}`, "embedding", "{{ .Prompt }}"},
 	} {
-		fake := newFake()
-		w := postTo(t, New(detailedServices(fake), Options{}), "/api/show", "application/json",
-			c.body)
+		fake := roomtest.NewBackend()
+		w := roomtest.Post(New(detailedServices(fake), Options{}).Endpoint(), "/api/show", c.body)
 		var show ollama.Show
 		if err := json.Unmarshal(w.Body.Bytes(), &show); err != nil || w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
@@ -131,18 +128,17 @@ func TestOllamaShowFindsModelByEachName(t *testing.T) {
 			n == 0 || show.ModelInfo["general.parameter_count"].(float64) == 0 {
 			t.Errorf("%s: %s", c.body, w.Body)
 		}
-		if fake.held != 0 {
-			t.Errorf("%s: %d models held", c.body, fake.held)
+		if fake.Held != 0 {
+			t.Errorf("%s: %d models held", c.body, fake.Held)
 		}
 	}
 	// The answer is the same if no model is in memory.
-	if w := postTo(t, New(unloadedServices(speaking("")), Options{}), "/api/show",
-		"application/json", `{"model":"tandem"}`); !strings.Contains(w.Body.String(),
+	if w := roomtest.Post(New(unloadedServices(roomtest.Speaking("")), Options{}).Endpoint(), "/api/show",
+		`{"model":"tandem"}`); !strings.Contains(w.Body.String(),
 		`["completion","tools","thinking","insert"]`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := postTo(t, New(speaking("").services(), Options{}), "/api/show", "application/json",
-		`{"model":"tandem"}`); !strings.Contains(w.Body.String(),
+	if w := roomtest.Post(New(services(roomtest.Speaking("")), Options{}).Endpoint(), "/api/show", `{"model":"tandem"}`); !strings.Contains(w.Body.String(),
 		`["completion","tools","thinking","insert"]`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -150,8 +146,8 @@ func TestOllamaShowFindsModelByEachName(t *testing.T) {
 		`{"model":"wibble:7b"}`: "wibble:7b", `{}`: "missing", `{"model":7}`: "string",
 		`[]`: "object",
 	} {
-		w := postTo(t, New(newFake().services(), Options{}), "/api/show", "application/json", body)
-		if text := decodeOllama(t, w); !strings.Contains(text, says) ||
+		w := roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), "/api/show", body)
+		if text := roomtest.DecodeOllama(t, w); !strings.Contains(text, says) ||
 			w.Code != http.StatusBadRequest && w.Code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", body, w.Code, text)
 		}
@@ -164,8 +160,8 @@ func TestModelWithoutEmbeddingsIsRefused(t *testing.T) {
 		"/api/embed":      `{"model":"tandem","input":["a","b"]}`,
 		"/api/embeddings": `{"model":"tandem","prompt":"a"}`,
 	} {
-		w := postTo(t, New(newFake().services(), Options{}), path, "application/json", body)
-		if text := decodeOllama(t, w); w.Code != http.StatusBadRequest ||
+		w := roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), path, body)
+		if text := roomtest.DecodeOllama(t, w); w.Code != http.StatusBadRequest ||
 			!strings.Contains(text, "embeddings") {
 			t.Errorf("%s: %d %s", path, w.Code, text)
 		}

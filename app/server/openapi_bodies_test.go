@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // leastBodies are requests with only the fields that they need, by path.
@@ -48,9 +50,9 @@ func TestEachFieldOfOpenAPIIsReadAndHeldToItsTypeAndBounds(t *testing.T) {
 			t.Errorf("%s has no body to try", path)
 			continue
 		}
-		fake := newFake()
-		fake.serve(path)
-		b := &bodyTest{T: t, api: api, server: New(fake.services(), Options{}), path: path}
+		fake := roomtest.NewBackend()
+		fake.SetPurpose(path)
+		b := &bodyTest{T: t, api: api, server: New(services(fake), Options{}), path: path}
 		b.fields(body.Content["application/json"].Schema,
 			decoded(t, []byte(least)).(map[string]any), func(v map[string]any) any { return v })
 	}
@@ -125,7 +127,7 @@ func (b *bodyTest) refuses(name string, body any) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := postTo(b.T, b.server, b.path, "application/json", string(text))
+	w := roomtest.Post(b.server.Endpoint(), b.path, string(text))
 	if w.Code == http.StatusInternalServerError {
 		b.Errorf("%s %s: %s", b.path, text, w.Body)
 	}

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/http"
 	"reflect"
 	"slices"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // recordedAPI is the document as it was written by hand, without its descriptions: one operation
@@ -19,7 +20,7 @@ import (
 var recordedAPI []byte
 
 func TestOpenAPIHasTheRecordedOperationsFieldsTypesAndBounds(t *testing.T) {
-	w := getFrom(New(newFake().services(), Options{}), http.MethodGet, openAPIPath)
+	w := roomtest.Get(New(services(roomtest.NewBackend()), Options{}).Endpoint(), openAPIPath)
 	var got, want any
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 		t.Fatal(err)

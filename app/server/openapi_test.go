@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 )
 
@@ -34,7 +35,7 @@ type apiSchema any
 
 func readAPI(t testing.TB) *apiFile {
 	t.Helper()
-	w := getFrom(New(newFake().services(), Options{}), http.MethodGet, "/openapi.json")
+	w := roomtest.Get(New(services(roomtest.NewBackend()), Options{}).Endpoint(), "/openapi.json")
 	var api apiFile
 	if err := json.Unmarshal(w.Body.Bytes(), &api); err != nil || len(api.Paths) == 0 {
 		t.Fatal(err, w.Code)
@@ -53,7 +54,7 @@ func TestOpenAPIHasTheRoutesThatProgramsCallAndNoOthers(t *testing.T) {
 			has = append(has, strings.ToUpper(method)+" "+path)
 		}
 	}
-	for pattern, methods := range standardRoutes(New(newFake().services(), Options{})) {
+	for pattern, methods := range standardRoutes(New(services(roomtest.NewBackend()), Options{})) {
 		for _, method := range methods {
 			wants = append(wants, method+" "+apiPath(pattern))
 		}
@@ -73,7 +74,7 @@ func TestOpenAPIErrorsHaveTheFormOfTheRoutesVendor(t *testing.T) {
 	api := readAPI(t)
 	for path, operations := range api.Paths {
 		for method, operation := range operations {
-			r := localRequest(strings.ToUpper(method), strings.ReplaceAll(path, "{id}", "x"), nil)
+			r := roomtest.LocalRequest(strings.ToUpper(method), strings.ReplaceAll(path, "{id}", "x"), nil)
 			w := statusRecorder(r, control.Errorf(control.CodeInvalid, "It went wrong."))
 			if err := api.Check(operation.Responses["default"].Content["application/json"].Schema,
 				w); err != nil {
@@ -104,12 +105,12 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		{"/v1/models", "", "", "2023-06-01", ""},
 		{"/v1/models/{id}", "/v1/models/acme/coder", "", "", ""},
 		{"/v1/models/{id}", "/v1/models/tandem", "", "2023-06-01", ""},
-		{"/v1/chat/completions", "", chatBody(`"logprobs":true,"top_logprobs":2` + all), "", ""},
-		{"/v1/chat/completions", "", chatBody(twoTools), "", ""},
-		{"/v1/chat/completions", "", chatBody(`"functions":[{"name":"look"}]`), "", ""},
-		{"/v1/chat/completions", "", chatBody(`"stream":true,"stream_options":{"include_usage":true},"logprobs":true,"top_logprobs":1` + all), "", "ChatCompletionChunk"},
-		{"/v1/chat/completions", "", chatBody(`"stream":true`, twoTools), "", "ChatCompletionChunk"},
-		{"/v1/chat/completions", "", chatBody(`"stream":true`, `"functions":[{"name":"look"}]`), "", "ChatCompletionChunk"},
+		{"/v1/chat/completions", "", roomtest.ChatBody(`"logprobs":true,"top_logprobs":2` + all), "", ""},
+		{"/v1/chat/completions", "", roomtest.ChatBody(roomtest.TwoTools), "", ""},
+		{"/v1/chat/completions", "", roomtest.ChatBody(`"functions":[{"name":"look"}]`), "", ""},
+		{"/v1/chat/completions", "", roomtest.ChatBody(`"stream":true,"stream_options":{"include_usage":true},"logprobs":true,"top_logprobs":1` + all), "", "ChatCompletionChunk"},
+		{"/v1/chat/completions", "", roomtest.ChatBody(`"stream":true`, roomtest.TwoTools), "", "ChatCompletionChunk"},
+		{"/v1/chat/completions", "", roomtest.ChatBody(`"stream":true`, `"functions":[{"name":"look"}]`), "", "ChatCompletionChunk"},
 		{"/v1/completions", "", `{"model":"tandem","prompt":["a","b"],"echo":true,"logprobs":2` + all + `}`, "", ""},
 		{"/v1/completions", "", `{"model":"tandem","prompt":"a","echo":true,"logprobs":0,"stream":true` + all + `}`, "", "CompletionChunk"},
 		{"/v1/fim/completions", "", `{"model":"tandem","prompt":"a","suffix":"b","logprobs":1` + all + `}`, "", ""},
@@ -122,8 +123,8 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		{"/api/generate", "", `{"model":"tandem","prompt":"a","stream":false,"logprobs":true,"top_logprobs":1}`, "", ""},
 		{"/api/generate", "", `{"model":"tandem","prompt":"a","logprobs":true}`, "", "OllamaGenerated"},
 		{"/api/chat", "", `{"model":"tandem","messages":[],"keep_alive":0}`, "", ""},
-		{"/api/chat", "", strings.TrimSuffix(chatBody(twoTools), "}") + `,"stream":false}`, "", ""},
-		{"/api/chat", "", chatBody(twoTools), "", "OllamaChatted"},
+		{"/api/chat", "", strings.TrimSuffix(roomtest.ChatBody(roomtest.TwoTools), "}") + `,"stream":false}`, "", ""},
+		{"/api/chat", "", roomtest.ChatBody(roomtest.TwoTools), "", "OllamaChatted"},
 		{"/api/embed", "", `{"model":"tandem","input":["a","b"],"dimensions":2}`, "", ""},
 		{"/api/embeddings", "", `{"model":"tandem","prompt":"a"}`, "", ""},
 		{"/v1/embeddings", "", `{"model":"tandem","input":["a","b"]}`, "", ""},
@@ -141,8 +142,8 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		{"/v1/messages/count_tokens", "", messagesBody(`"system":[{"type":"text","text":"s"}]`), "", ""},
 		{"/api/v0/models", "", "", "", ""},
 		{"/api/v0/models/{id}", "/api/v0/models/acme/coder", "", "", ""},
-		{"/api/v0/chat/completions", "", chatBody(`"n":2`), "", ""},
-		{"/api/v0/chat/completions", "", chatBody(`"stream":true`), "", "ChatCompletionChunk"},
+		{"/api/v0/chat/completions", "", roomtest.ChatBody(`"n":2`), "", ""},
+		{"/api/v0/chat/completions", "", roomtest.ChatBody(`"stream":true`), "", "ChatCompletionChunk"},
 		{"/api/v0/completions", "", `{"model":"tandem","prompt":"a"}`, "", ""},
 		{"/api/v0/embeddings", "", `{"model":"tandem","input":["a","b"]}`, "", ""},
 		{"/props", "", "", "", ""},
@@ -159,14 +160,14 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		if path == "" {
 			path = c.route
 		}
-		fake := speaking(thinks)
-		fake.serve(path)
-		s := New(fake.services(), Options{})
+		fake := roomtest.Speaking(thinks)
+		fake.SetPurpose(path)
+		s := New(services(fake), Options{})
 		path = strings.Replace(path, "STORED", storedResponse(t, s, path), 1)
 		w := getAs(s, c.version, path)
 		operation := api.Paths[c.route]["get"]
 		if c.body != "" {
-			w = postTo(t, s, path, "application/json", c.body)
+			w = roomtest.Post(s.Endpoint(), path, c.body)
 			operation = api.Paths[c.route]["post"]
 			if err := api.Check(operation.RequestBody.Content["application/json"].Schema,
 				decoded(t, []byte(c.body))); err != nil {
@@ -213,8 +214,8 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 			t.Errorf("%s: %d chunks", path, n)
 		}
 	}
-	s := New(newFake().services(), Options{})
-	deleted := getFrom(s, http.MethodDelete, "/v1/responses/"+storedResponse(t, s, "STORED"))
+	s := New(services(roomtest.NewBackend()), Options{})
+	deleted := roomtest.Send(s.Endpoint(), http.MethodDelete, "/v1/responses/"+storedResponse(t, s, "STORED"))
 	called["delete/v1/responses/{id}"] = true
 	if err := api.Check(api.Paths["/v1/responses/{id}"]["delete"].Responses["200"].Content["application/json"].Schema,
 		decoded(t, deleted.Body.Bytes())); err != nil {
@@ -235,7 +236,7 @@ func storedResponse(t *testing.T, s *Server, path string) string {
 		return ""
 	}
 	var response struct{ ID string }
-	w := postTo(t, s, "/v1/responses", "application/json", responsesBody(`"store":true`))
+	w := roomtest.Post(s.Endpoint(), "/v1/responses", responsesBody(`"store":true`))
 	if err := json.Unmarshal(w.Body.Bytes(), &response); err != nil || response.ID == "" {
 		t.Fatal(err, w.Body)
 	}

@@ -10,11 +10,12 @@ import (
 	"testing/fstest"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 )
 
 func getFrom(s *Server, method, path string) *httptest.ResponseRecorder {
-	r := localRequest(method, path, nil)
+	r := roomtest.LocalRequest(method, path, nil)
 	r.Host = "localhost:8263"
 	if path == "/" {
 		r.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8") // as browsers do
@@ -28,13 +29,13 @@ func getFrom(s *Server, method, path string) *httptest.ResponseRecorder {
 func TestRootIsOllamaForProgramsAndThePageForBrowsers(t *testing.T) {
 	built := fstest.MapFS{"index.html": {Data: []byte("<title>built</title>")}}
 	for _, o := range []Options{{}, {Pages: built}} {
-		s := New(newFake().services(), o)
+		s := New(services(roomtest.NewBackend()), o)
 		for accept, browser := range map[string]bool{
 			"": false, "*/*": false, "application/json": false, "text/plain": false,
 			"text/html": true, "application/xhtml+xml,Text/HTML;q=0.9,*/*;q=0.8": true,
 		} {
 			for _, method := range []string{http.MethodGet, http.MethodHead} {
-				r := localRequest(method, "/", nil)
+				r := roomtest.LocalRequest(method, "/", nil)
 				r.Host = "localhost"
 				if accept != "" {
 					r.Header.Set("Accept", accept)
@@ -60,12 +61,12 @@ func TestNoRouteRedirects(t *testing.T) {
 	built := fstest.MapFS{"index.html": {Data: []byte("built")},
 		"assets/x/index.html": {Data: []byte("1")}}
 	for _, o := range []Options{{}, {Pages: built}} {
-		fake := newFake()
-		fake.bench = func(context.Context, func(control.BenchProgress)) (b control.Bench,
+		fake := roomtest.NewBackend()
+		fake.OnBench = func(context.Context, func(control.BenchProgress)) (b control.Bench,
 			err error) {
 			return b, nil
 		}
-		s := New(fake.services(), o)
+		s := New(services(fake), o)
 		paths := []string{"/assets/", "/assets", "/assets/x", "/assets/x/", "/assets//x/",
 			"/assets/x/index.html", "/index.html", "/v1", "/v1/", "/api", "/api/"}
 		s.routes(s.exchangeCode, func(pattern string, _ map[string]wire.Handler) {
@@ -74,7 +75,7 @@ func TestNoRouteRedirects(t *testing.T) {
 		})
 		for _, path := range paths {
 			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut} {
-				r := localRequest(method, "/", nil)
+				r := roomtest.LocalRequest(method, "/", nil)
 				r.URL.Path, r.Host = path, "localhost"
 				ctx, cancel := context.WithCancel(r.Context())
 				cancel()
@@ -89,7 +90,7 @@ func TestNoRouteRedirects(t *testing.T) {
 
 // The page loads what its policy allows, and nothing else.
 func TestPageLoadsOnlyItsOwnFiles(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	page := getFrom(s, http.MethodGet, "/")
 	if page.Code != 200 || page.Header().Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Fatalf("%d %v", page.Code, page.Header())
@@ -134,7 +135,7 @@ func TestPageLoadsOnlyItsOwnFiles(t *testing.T) {
 
 // Every control has a label, and every id that the code looks up exists.
 func TestPageControlsHaveLabels(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	html, js := getFrom(s, http.MethodGet, "/").Body.String(),
 		getFrom(s, http.MethodGet, "/page.js").Body.String()
 	ids := map[string]bool{}
@@ -169,7 +170,7 @@ func TestPagesReplaceBuiltInPage(t *testing.T) {
 		"assets/part.html": {Data: []byte("<p>part</p>")},
 		"hidden.txt":       {Data: []byte("3")},
 	}
-	s := New(newFake().services(), Options{Pages: built})
+	s := New(services(roomtest.NewBackend()), Options{Pages: built})
 	for path, want := range map[string]string{"/": "<title>built</title>", "/assets/app.js": "1",
 		"/assets/x/app.css": "2", "/assets/part.html": "<p>part</p>"} {
 		if w := getFrom(s, http.MethodGet, path); w.Code != 200 || w.Body.String() != want ||
@@ -183,7 +184,7 @@ func TestPagesReplaceBuiltInPage(t *testing.T) {
 			t.Errorf("%s: %d %q", path, w.Code, w.Body)
 		}
 	}
-	empty := New(newFake().services(), Options{Pages: fstest.MapFS{"other.html": {}}})
+	empty := New(services(roomtest.NewBackend()), Options{Pages: fstest.MapFS{"other.html": {}}})
 	if w := getFrom(empty, http.MethodGet, "/page.js"); w.Code != 200 {
 		t.Errorf("without index.html the built-in page is gone: %d", w.Code)
 	}

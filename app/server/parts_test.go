@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // A seenMessage is what a template sees of a message.
@@ -24,14 +26,14 @@ type seenMessage struct {
 // seenMessages posts a body and returns the messages that the template got.
 func seenMessages(t *testing.T, path, body string) []seenMessage {
 	t.Helper()
-	fake := speaking("ok")
-	w := postTo(t, New(fake.services(), Options{}), path, "application/json", body)
+	fake := roomtest.Speaking("ok")
+	w := roomtest.Post(New(services(fake), Options{}).Endpoint(), path, body)
 	if w.Code != 200 {
 		t.Errorf("%s %s: %d %s", path, body, w.Code, w.Body)
 		return nil
 	}
 	var vars struct{ Messages []seenMessage }
-	if err := json.Unmarshal([]byte(fake.model.Vars[0]), &vars); err != nil {
+	if err := json.Unmarshal([]byte(fake.Model.Vars[0]), &vars); err != nil {
 		t.Fatal(err)
 	}
 	return vars.Messages
@@ -111,8 +113,7 @@ func TestToolResultWithoutTextIsRefused(t *testing.T) {
 		`{}`:                                        "type is missing",
 	} {
 		for path, body := range resultBodies {
-			w := postTo(t, New(speaking("ok").services(), Options{}), path, "application/json",
-				body(parts))
+			w := roomtest.Post(New(services(roomtest.Speaking("ok")), Options{}).Endpoint(), path, body(parts))
 			if w.Code != 400 || !strings.Contains(w.Body.String(), want) {
 				t.Errorf("%s: %s is answered with %d %s", path, parts, w.Code, w.Body)
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // pastCalls write a history with a call of f, by route. members are those of the function after its
@@ -87,9 +89,8 @@ func TestPastCallWithoutNameIsRefusedByItsPlace(t *testing.T) {
 		`7`:                                        "tool_calls[0] is not a valid JSON object",
 	} {
 		for _, path := range []string{"/v1/chat/completions", "/api/chat"} {
-			w := postTo(t, New(speaking("ok").services(), Options{}), path, "application/json",
-				fmt.Sprintf(`{"model":"tandem","messages":[{"role":"user","content":"x"},`+
-					`{"role":"assistant","tool_calls":[%s]}]}`, calls))
+			w := roomtest.Post(New(services(roomtest.Speaking("ok")), Options{}).Endpoint(), path, fmt.Sprintf(`{"model":"tandem","messages":[{"role":"user","content":"x"},`+
+				`{"role":"assistant","tool_calls":[%s]}]}`, calls))
 			if w.Code != 400 || !strings.Contains(w.Body.String(), "messages[1]."+want) {
 				t.Errorf("%s %s: %d %s", path, calls, w.Code, w.Body)
 			}

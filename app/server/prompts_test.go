@@ -13,6 +13,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/modeltest"
 	"tandem/app/responses"
+	"tandem/app/roomtest"
 )
 
 // TestPromptsAreAsRecorded plays the conversations in testdata/prompts. It compares the variables
@@ -66,9 +67,9 @@ func TestPromptsAreAsRecorded(t *testing.T) {
 }
 
 // recordedModel returns a backend whose model has the template that a title names.
-func recordedModel(title string) *fakeBackend {
-	fake := speaking("ok")
-	switch m := &fake.model; {
+func recordedModel(title string) *roomtest.Backend {
+	fake := roomtest.Speaking("ok")
+	switch m := &fake.Model; {
 	case strings.Contains(title, "(bare)"):
 		m.Template = nil
 	case strings.Contains(title, "(thinking)"):
@@ -78,7 +79,7 @@ func recordedModel(title string) *fakeBackend {
 	case strings.Contains(title, "(deaf)"):
 		m.Template = deafTemplate
 	case strings.Contains(title, "(calling)"):
-		m.Output = "<think>\nhm\n</think>\n\nSo: " + lookCall
+		m.Output = "<think>\nhm\n</think>\n\nSo: " + roomtest.LookCall
 	}
 	return fake
 }
@@ -140,28 +141,28 @@ var (
 // request, or the error.
 func recordPrompts(t *testing.T, title string, requests []string) string {
 	fake := recordedModel(title)
-	s := New(fake.services(), Options{})
+	s := New(services(fake), Options{})
 	var out strings.Builder
 	response, call := "", ""
 	for ; len(requests) >= 2; requests = requests[2:] {
 		items := strings.TrimPrefix(response, responses.ResponsePrefix)
 		known := strings.NewReplacer("$RESPONSE", response, "$ID", items, "$CALL", call)
 		body := known.Replace(requests[1])
-		vars, asked := len(fake.model.Vars), len(fake.model.Requests)
-		r, w := postOf(requests[0], "application/json", body), httptest.NewRecorder()
+		vars, asked := len(fake.Model.Vars), len(fake.Model.Requests)
+		r, w := roomtest.Request(requests[0], body), httptest.NewRecorder()
 		s.Endpoint().ServeHTTP(w, r)
-		for _, v := range fake.model.Vars[vars:] {
+		for _, v := range fake.Model.Vars[vars:] {
 			fmt.Fprintf(&out, "vars %s\n", v)
 		}
-		for _, q := range fake.model.Requests[asked:] {
-			fmt.Fprintf(&out, "prompt %q\n", fake.model.Decode(q.Prompt))
+		for _, q := range fake.Model.Requests[asked:] {
+			fmt.Fprintf(&out, "prompt %q\n", fake.Model.Decode(q.Prompt))
 			fmt.Fprintf(&out, "%d tokens, boundaries %v\n", len(q.Prompt), q.Boundaries)
 		}
-		for _, g := range fake.model.Grammars {
+		for _, g := range fake.Model.Grammars {
 			fmt.Fprintf(&out, "grammar %q\n", string(g.JSON)+g.Regex+g.Lark+g.Around)
 		}
-		fake.model.Grammars = nil
-		if w.Code != 200 || len(fake.model.Requests) == asked {
+		fake.Model.Grammars = nil
+		if w.Code != 200 || len(fake.Model.Requests) == asked {
 			fmt.Fprintf(&out, "%d %s\n", w.Code, strings.TrimSpace(w.Body.String()))
 		}
 		if m := responseID.FindStringSubmatch(w.Body.String()); m != nil {
@@ -171,8 +172,8 @@ func recordPrompts(t *testing.T, title string, requests []string) string {
 			call = m[1]
 		}
 	}
-	if fake.held != 0 {
-		t.Errorf("%d models were not released", fake.held)
+	if fake.Held != 0 {
+		t.Errorf("%d models were not released", fake.Held)
 	}
 	text := madeText.ReplaceAllString(out.String(), "MADE")
 	return strings.TrimRight(madeID.ReplaceAllString(text, "${1}MADE"), "\n")

@@ -13,6 +13,7 @@ import (
 
 	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/roomtest"
 )
 
 // keepingThoughts prints each message as role:content, with its thought in round brackets and its
@@ -64,27 +65,26 @@ type putBackTurn struct {
 
 // A talker sends turns to one server.
 type talker struct {
-	*fakeBackend
-	thoughts fakeThoughts
+	*roomtest.Backend
+	thoughts roomtest.Thoughts
 	server   *Server
 }
 
 func newTalker(template func([]byte) (string, error)) *talker {
-	k := &talker{fakeBackend: speaking("")}
-	k.model.Template, k.keyed = template, true
-	to := k.services()
-	to.Thoughts = &k.thoughts
-	k.server = New(to, Options{})
+	k := &talker{Backend: roomtest.Speaking("")}
+	k.Model.Template, k.Keyed = template, true
+	k.To.Thoughts = &k.thoughts
+	k.server = New(services(k.Backend), Options{})
 	return k
 }
 
 // prompt sends a turn and returns the prompt that the model got.
 func (k *talker) prompt(t *testing.T, turn putBackTurn) string {
 	t.Helper()
-	if k.model.Output = turn.says; turn.model != "" {
-		k.model.Name = turn.model
+	if k.Model.Output = turn.says; turn.model != "" {
+		k.Model.Name = turn.model
 	}
-	r := postOf(turn.path, "application/json", turn.body)
+	r := roomtest.Request(turn.path, turn.body)
 	if turn.key != "" {
 		r.Header.Set("Authorization", "Bearer "+turn.key)
 	}
@@ -93,7 +93,7 @@ func (k *talker) prompt(t *testing.T, turn putBackTurn) string {
 	if w.Code != http.StatusOK || bytes.Contains(w.Body.Bytes(), []byte(`"error":{`)) {
 		t.Fatalf("%s: %d %s", turn.body, w.Code, w.Body)
 	}
-	return strings.TrimSpace(k.model.Decode(k.model.Requests[len(k.model.Requests)-1].Prompt))
+	return strings.TrimSpace(k.Model.Decode(k.Model.Requests[len(k.Model.Requests)-1].Prompt))
 }
 
 const (
@@ -124,7 +124,7 @@ func TestDroppedThoughtIsPutBack(t *testing.T) {
 		bob    = `{"role":"user","content":"x","name":"bob"}`
 	)
 	asked := putBackTurn{path: chats, body: chatOf(ask), says: thinks + "yes"}
-	called := putBackTurn{path: chats, body: chatOf(ask, twoTools), says: putCalls}
+	called := putBackTurn{path: chats, body: chatOf(ask, roomtest.TwoTools), says: putCalls}
 	again := func(body string) putBackTurn { return putBackTurn{path: chats, body: body, says: "."} }
 	for _, c := range []struct {
 		name  string
@@ -141,20 +141,20 @@ func TestDroppedThoughtIsPutBack(t *testing.T) {
 		{"a changed answer", []putBackTurn{asked, again(chatOf(ask + `,{"role":"assistant","content":"yes."},` + more))}, "u:x a:yes. u:y"},
 		{"another role", []putBackTurn{asked, again(chatOf(`{"role":"system","content":"x"},` + answer + "," + more))}, "s:x a:yes u:y"},
 		{"another beginning", []putBackTurn{asked, again(chatOf(system + "," + ask + "," + answer + "," + more))}, "s:s u:x a:yes u:y"},
-		{"tools that were not there", []putBackTurn{asked, again(chatOf(ask+","+answer+","+more, twoTools))}, "u:x a:yes u:y"},
-		{"another key", []putBackTurn{{path: chats, body: chatOf(ask), says: thinks + "yes", key: fakeKey}, again(chatOf(ask + "," + answer + "," + more))}, "u:x a:yes u:y"},
-		{"no key, then one", []putBackTurn{asked, {path: chats, body: chatOf(ask + "," + answer + "," + more), says: ".", key: fakeKey}}, "u:x a:yes u:y"},
+		{"tools that were not there", []putBackTurn{asked, again(chatOf(ask+","+answer+","+more, roomtest.TwoTools))}, "u:x a:yes u:y"},
+		{"another key", []putBackTurn{{path: chats, body: chatOf(ask), says: thinks + "yes", key: roomtest.Key}, again(chatOf(ask + "," + answer + "," + more))}, "u:x a:yes u:y"},
+		{"no key, then one", []putBackTurn{asked, {path: chats, body: chatOf(ask + "," + answer + "," + more), says: ".", key: roomtest.Key}}, "u:x a:yes u:y"},
 		{"another model", []putBackTurn{asked, {path: chats, body: chatOf(ask + "," + answer + "," + more), says: ".", model: "acme/other"}}, "u:x a:yes u:y"},
 		{"no thought", []putBackTurn{{path: chats, body: chatOf(ask), says: "yes"}, again(chatOf(ask + "," + answer + "," + more))}, "u:x a:yes u:y"},
-		{"calls, written otherwise", []putBackTurn{called, again(chatOf(ask+","+calls+","+first+","+second, twoTools))}, "u:x a:(pondering)I look.[look][go] t:1 t:2"},
-		{"another call", []putBackTurn{called, again(chatOf(ask+","+strings.ReplaceAll(calls, `\"z\":1`, `\"z\":2`)+","+first+","+second, twoTools))}, "u:x a:I look.[look][go] t:1 t:2"},
-		{"the same large number", []putBackTurn{{path: chats, body: chatOf(ask, twoTools), says: strings.Replace(putCalls, `"z": 1`, `"z": 9007199254740993`, 1)}, again(chatOf(ask+","+strings.ReplaceAll(calls, `\"z\":1`, `\"z\":9007199254740993`)+","+first+","+second, twoTools))}, "u:x a:(pondering)I look.[look][go] t:1 t:2"},
-		{"another large number", []putBackTurn{{path: chats, body: chatOf(ask, twoTools), says: strings.Replace(putCalls, `"z": 1`, `"z": 9007199254740993`, 1)}, again(chatOf(ask+","+strings.ReplaceAll(calls, `\"z\":1`, `\"z\":9007199254740992`)+","+first+","+second, twoTools))}, "u:x a:I look.[look][go] t:1 t:2"},
+		{"calls, written otherwise", []putBackTurn{called, again(chatOf(ask+","+calls+","+first+","+second, roomtest.TwoTools))}, "u:x a:(pondering)I look.[look][go] t:1 t:2"},
+		{"another call", []putBackTurn{called, again(chatOf(ask+","+strings.ReplaceAll(calls, `\"z\":1`, `\"z\":2`)+","+first+","+second, roomtest.TwoTools))}, "u:x a:I look.[look][go] t:1 t:2"},
+		{"the same large number", []putBackTurn{{path: chats, body: chatOf(ask, roomtest.TwoTools), says: strings.Replace(putCalls, `"z": 1`, `"z": 9007199254740993`, 1)}, again(chatOf(ask+","+strings.ReplaceAll(calls, `\"z\":1`, `\"z\":9007199254740993`)+","+first+","+second, roomtest.TwoTools))}, "u:x a:(pondering)I look.[look][go] t:1 t:2"},
+		{"another large number", []putBackTurn{{path: chats, body: chatOf(ask, roomtest.TwoTools), says: strings.Replace(putCalls, `"z": 1`, `"z": 9007199254740993`, 1)}, again(chatOf(ask+","+strings.ReplaceAll(calls, `\"z\":1`, `\"z\":9007199254740992`)+","+first+","+second, roomtest.TwoTools))}, "u:x a:I look.[look][go] t:1 t:2"},
 		{"the same name", []putBackTurn{{path: chats, body: chatOf(ann), says: thinks + "yes"}, again(chatOf(ann + "," + answer + "," + more))}, "u:x a:(pondering)yes u:y"},
 		{"another name", []putBackTurn{{path: chats, body: chatOf(ann), says: thinks + "yes"}, again(chatOf(bob + "," + answer + "," + more))}, "u:x a:yes u:y"},
 		{"results in the order of the calls, then otherwise", []putBackTurn{
-			{path: chats, body: chatOf(ask+","+calls+","+first+","+second, twoTools), says: thinks + "yes"},
-			again(chatOf(ask+","+calls+`,{"role":"tool","tool_call_id":"two","content":"1"},{"role":"tool","tool_call_id":"one","content":"2"},`+answer+","+more, twoTools)),
+			{path: chats, body: chatOf(ask+","+calls+","+first+","+second, roomtest.TwoTools), says: thinks + "yes"},
+			again(chatOf(ask+","+calls+`,{"role":"tool","tool_call_id":"two","content":"1"},{"role":"tool","tool_call_id":"one","content":"2"},`+answer+","+more, roomtest.TwoTools)),
 		}, "u:x a:I look.[look][go] t:1 t:2 a:yes u:y"},
 		{"two answers to one question, the first", []putBackTurn{asked, {path: chats, body: chatOf(ask), says: "<think>\nother\n</think>\n\nno"}, again(chatOf(ask + "," + answer + "," + more))}, "u:x a:(pondering)yes u:y"},
 		{"two answers to one question, the second", []putBackTurn{asked, {path: chats, body: chatOf(ask), says: "<think>\nother\n</think>\n\nno"}, again(chatOf(ask + `,{"role":"assistant","content":"no"},` + more))}, "u:x a:(other)no u:y"},
@@ -163,8 +163,8 @@ func TestDroppedThoughtIsPutBack(t *testing.T) {
 		{"a thought from the client, then none", []putBackTurn{asked, {path: chats, body: chatOf(ask + `,{"role":"assistant","content":"yes","reasoning":"mine"},` + more), says: "<think>\nand\n</think>\n\nso"}, again(chatOf(ask + `,{"role":"assistant","content":"yes","reasoning":"mine"},` + more + `,{"role":"assistant","content":"so"},` + ask))}, "u:x a:(mine)yes u:y a:(and)so u:x"},
 		{"an answer that goes on", []putBackTurn{asked, {path: chats, body: chatOf(ask+","+answer, `"continue_final_message":true`), says: " sir"}, again(chatOf(ask + `,{"role":"assistant","content":"yes sir"},` + more))}, "u:x a:(pondering)yes sir u:y"},
 		{"messages", []putBackTurn{
-			{path: messages, body: `{"model":"tandem","max_tokens":900,"messages":[` + ask + `],` + looks + `}`, says: putCalls},
-			{path: messages, body: `{"model":"tandem","max_tokens":900,"messages":[` + ask + `,{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"one","name":"look","input":{"a":[2],"z":1}},{"type":"tool_use","id":"two","name":"go","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"one","content":"1"},{"type":"tool_result","tool_use_id":"two","content":"2"}]}],` + looks + `}`, says: "."},
+			{path: messages, body: `{"model":"tandem","max_tokens":900,"messages":[` + ask + `],` + roomtest.AnthropicTools + `}`, says: putCalls},
+			{path: messages, body: `{"model":"tandem","max_tokens":900,"messages":[` + ask + `,{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"one","name":"look","input":{"a":[2],"z":1}},{"type":"tool_use","id":"two","name":"go","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"one","content":"1"},{"type":"tool_result","tool_use_id":"two","content":"2"}]}],` + roomtest.AnthropicTools + `}`, says: "."},
 		}, "u:x a:(pondering)I look.[look][go] t:1 t:2"},
 		{"responses", []putBackTurn{
 			{path: responsesPath, body: `{"model":"tandem","input":[` + ask + `]}`, says: thinks + "yes"},
@@ -185,7 +185,7 @@ func TestDroppedThoughtIsPutBack(t *testing.T) {
 			if got != c.want {
 				t.Errorf("the prompt is %q, want %q", got, c.want)
 			}
-			for _, kept := range k.thoughts.kept {
+			for _, kept := range k.thoughts.Kept {
 				if bytes.Contains(kept.Sealed, []byte("pondering")) {
 					t.Errorf("a thought is not sealed: %q", kept.Sealed)
 				}
@@ -224,23 +224,22 @@ func TestRunSaysWhatWasPutBack(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := newTalker(c.template)
-			k.thoughts.off, k.model.Context = c.off, 4096
+			k.thoughts.Off, k.Model.Context = c.off, 4096
 			k.prompt(t, putBackTurn{path: chats, body: chatOf(first),
 				says: "<think>\nwell, let me see\n</think>\n\nyes"})
-			k.model.Context = c.context
+			k.Model.Context = c.context
 			body := chatOf(both)
 			if c.fields != "" {
 				body = chatOf(both, c.fields)
 			}
 			prompt := k.prompt(t, putBackTurn{path: chats, body: body, says: "."})
-			run := k.lastRun()
+			run := k.LastRun()
 			if got := strings.Contains(prompt, "(well, let me see)"); got != (c.want > 0) ||
 				run.PutBackThoughts != c.want || (run.PutBackTokens == tokens) != got {
 				t.Errorf("the prompt is %q, the run says %d of %d tokens", prompt,
 					run.PutBackThoughts, run.PutBackTokens)
 			}
-			w := postTo(t, k.server, "/v1/messages/count_tokens", "application/json",
-				`{"model":"tandem","messages":[`+both+`]}`)
+			w := roomtest.Post(k.server.Endpoint(), "/v1/messages/count_tokens", `{"model":"tandem","messages":[`+both+`]}`)
 			var counted struct {
 				N int `json:"input_tokens"`
 			}
@@ -283,22 +282,22 @@ func TestResumedRunKeepsItsPrompt(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			k := newTalker(keepingThoughts)
 			if k.prompt(t, putBackTurn{path: chats, body: chatOf(first), says: thinks + "yes"}); !c.kept {
-				k.thoughts.kept = nil
+				k.thoughts.Kept = nil
 			}
 			replay := fmt.Sprintf(`{"seed":7,"owner":0,"put_back":{"thoughts":%d,"tokens":%d}}`,
 				c.putBack, 9*c.putBack)
-			k.runs = append(k.runs, control.Run{ID: 2, Endpoint: chats, EndedAt: fakeEnd,
+			k.Rows = append(k.Rows, control.Run{ID: 2, Endpoint: chats, EndedAt: roomtest.Ended,
 				FinishReason: control.FinishInterrupted})
-			k.texts[2] = control.RunText{Run: 2, Model: k.model.Name, Request: []byte(chatOf(both)),
+			k.Texts[2] = control.RunText{Run: 2, Model: k.Model.Name, Request: []byte(chatOf(both)),
 				Replay: []byte(replay), Prompt: len(c.prompt),
 				Tail: api.TokenBytes([]int32(c.prompt + c.left))}
-			k.model.Output = "so be it"
-			w := socketPost(k.server, "/app/runs/2/resume", `{}`)
+			k.Model.Output = "so be it"
+			w := roomtest.Post(k.server.Socket(), "/app/runs/2/resume", `{}`)
 			if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"so be it"`) {
 				t.Fatalf("%d %s", w.Code, w.Body)
 			}
-			got := k.model.Requests[len(k.model.Requests)-1]
-			if prompt, left := string(got.Prompt), k.model.Decode(got.Generated); prompt != c.prompt ||
+			got := k.Model.Requests[len(k.Model.Requests)-1]
+			if prompt, left := string(got.Prompt), k.Model.Decode(got.Generated); prompt != c.prompt ||
 				left != c.left {
 				t.Errorf("%q goes on after %q, want %q after %q", left, prompt, c.left, c.prompt)
 			}
@@ -307,7 +306,7 @@ func TestResumedRunKeepsItsPrompt(t *testing.T) {
 					t.Errorf("the boundaries are %v in a prompt of %d", got.Boundaries, len(c.prompt))
 				}
 			}
-			if run := k.lastRun(); run.PutBackThoughts != c.putBack || run.PutBackTokens != 9*c.putBack ||
+			if run := k.LastRun(); run.PutBackThoughts != c.putBack || run.PutBackTokens != 9*c.putBack ||
 				run.PromptTokens != len(c.prompt) {
 				t.Errorf("the run says %+v", run)
 			}
@@ -317,15 +316,15 @@ func TestResumedRunKeepsItsPrompt(t *testing.T) {
 
 // An answer ends although its thought cannot be kept in time. The log says so.
 func TestAnswerDoesNotWaitForItsThought(t *testing.T) {
-	fake, thoughts := speaking(thinks+"yes"), fakeThoughts{held: make(chan struct{})}
-	defer close(thoughts.held)
-	fake.model.Template = keepingThoughts
-	to := fake.services()
+	fake, thoughts := roomtest.Speaking(thinks+"yes"), roomtest.Thoughts{Hold: make(chan struct{})}
+	defer close(thoughts.Hold)
+	fake.Model.Template = keepingThoughts
+	to := services(fake)
 	to.Thoughts = &thoughts
 	var log strings.Builder
 	s := New(to, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	start := time.Now()
-	w := postTo(t, s, chats, "application/json", chatOf(`{"role":"user","content":"x"}`))
+	w := roomtest.Post(s.Endpoint(), chats, chatOf(`{"role":"user","content":"x"}`))
 	if took := time.Since(start); w.Code != http.StatusOK || took > 10*time.Second {
 		t.Errorf("%d %s after %v", w.Code, w.Body, took)
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // The server follows no address or path in a request, whether it names an image, a file or a
@@ -93,7 +95,7 @@ func TestEveryRouteLogsNoText(t *testing.T) {
 		var log strings.Builder
 		g.api.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		for _, body := range bodies {
-			r := postOf(e.path, "application/json", strings.ReplaceAll(body, "S", secret))
+			r := roomtest.Request(e.path, strings.ReplaceAll(body, "S", secret))
 			r.Method, r.Header["Authorization"] = e.method, g.Request(e).Header["Authorization"]
 			r.URL.RawQuery = "search=" + secret
 			r.Header.Set("X-Api-Key", secret)
@@ -102,9 +104,9 @@ func TestEveryRouteLogsNoText(t *testing.T) {
 		if strings.Contains(log.String(), secret) {
 			t.Errorf("%s %s: the log has %s", e.method, e.path, &log)
 		}
-		g.fake.mu.Lock()
-		defer g.fake.mu.Unlock()
-		for _, run := range g.fake.runs {
+		g.fake.Mu.Lock()
+		defer g.fake.Mu.Unlock()
+		for _, run := range g.fake.Rows {
 			if rows := []string{run.Error, run.Client, run.Endpoint, run.Model,
 				run.FinishReason}; slices.ContainsFunc(rows,
 				func(s string) bool { return strings.Contains(s, secret) }) {

@@ -4,6 +4,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // byOpenAI are the headers of the package openai for JavaScript, which several clients use.
@@ -141,10 +143,10 @@ func recordings() []recording {
 }
 
 // recordedAnswer returns the answer to a recording.
-func recordedAnswer(fake *fakeBackend, c recording) *httptest.ResponseRecorder {
-	r := postOf(c.path, "application/json", c.body)
+func recordedAnswer(fake *roomtest.Backend, c recording) *httptest.ResponseRecorder {
+	r := roomtest.Request(c.path, c.body)
 	if c.body == "" {
-		r = localRequest("GET", c.path, nil)
+		r = roomtest.LocalRequest("GET", c.path, nil)
 		r.Host = "127.0.0.1:8263"
 	}
 	r.Header.Set("Authorization", "Bearer tandem")
@@ -152,7 +154,7 @@ func recordedAnswer(fake *fakeBackend, c recording) *httptest.ResponseRecorder {
 		name, value, _ := strings.Cut(line, ": ")
 		r.Header.Set(name, value)
 	}
-	s, w := New(fake.services(), Options{}), httptest.NewRecorder()
+	s, w := New(services(fake), Options{}), httptest.NewRecorder()
 	s.Endpoint().ServeHTTP(w, r)
 	return w
 }
@@ -162,8 +164,8 @@ func recordedAnswer(fake *fakeBackend, c recording) *httptest.ResponseRecorder {
 func TestRecordedRequestsAreAnswered(t *testing.T) {
 	for _, c := range recordings() {
 		t.Run(c.client, func(t *testing.T) {
-			fake := speaking(`{"title": "x"}`)
-			fake.model.Context = 1 << 16
+			fake := roomtest.Speaking(`{"title": "x"}`)
+			fake.Model.Context = 1 << 16
 			w := recordedAnswer(fake, c)
 			if w.Code != 200 || !strings.HasSuffix(w.Body.String(), c.ends) ||
 				strings.Contains(w.Body.String(), `"error"`) {
@@ -178,22 +180,22 @@ func TestRecordedRequestsAreAnswered(t *testing.T) {
 				t.Errorf("no chunk has the usage alone: %s", w.Body)
 			}
 			var prompt string
-			for _, r := range fake.model.Requests {
-				prompt += fake.model.Decode(r.Prompt)
+			for _, r := range fake.Model.Requests {
+				prompt += fake.Model.Decode(r.Prompt)
 			}
 			for _, part := range c.prompt {
 				if !strings.Contains(prompt, part) {
 					t.Errorf("the model reads %q, without %q", prompt, part)
 				}
 			}
-			vars := strings.Join(fake.model.Vars, "\n")
+			vars := strings.Join(fake.Model.Vars, "\n")
 			for _, part := range c.vars {
 				if !strings.Contains(vars, part) {
 					t.Errorf("the template gets %s, without %s", vars, part)
 				}
 			}
-			if fake.held != 0 {
-				t.Errorf("%d models were not released", fake.held)
+			if fake.Held != 0 {
+				t.Errorf("%d models were not released", fake.Held)
 			}
 		})
 	}
@@ -208,12 +210,12 @@ func TestRecordedImagesAreRefused(t *testing.T) {
 		"by address":          `{"type":"image_url","image_url":{"url":"http://127.0.0.1:1/x.png"}}`,
 		"OpenAI, with a file": `{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0="}}`,
 	} {
-		fake := speaking("x")
+		fake := roomtest.Speaking("x")
 		w := recordedAnswer(fake, recording{path: "/v1/chat/completions", headers: byOpenAI,
 			body: `{"model":"tandem","messages":[{"role":"user","content":[{"type":"text","text":"See"},` +
 				part + `]}]}`})
-		if e := decodeError(t, w); w.Code != 400 ||
-			!strings.Contains(e.Message, "takes text only") || len(fake.model.Requests) != 0 {
+		if e := roomtest.DecodeError(t, w); w.Code != 400 ||
+			!strings.Contains(e.Message, "takes text only") || len(fake.Model.Requests) != 0 {
 			t.Errorf("%s: %d %s", client, w.Code, w.Body)
 		}
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -13,40 +12,10 @@ import (
 	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/modeltest"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 	"tandem/engine"
 )
-
-// An anthropicError is the body of an answer of Anthropic's that is an error.
-type anthropicError struct {
-	Type      string
-	Error     struct{ Type, Message string }
-	RequestID string `json:"request_id"`
-}
-
-// decodeAnthropic reads an error as Anthropic's libraries do. It refuses other forms.
-func decodeAnthropic(t testing.TB, w *httptest.ResponseRecorder) anthropicError {
-	t.Helper()
-	var e anthropicError
-	d := json.NewDecoder(strings.NewReader(w.Body.String()))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&e); err != nil || e.Type != "error" || e.Error.Message == "" ||
-		e.RequestID == "" || e.RequestID != w.Header().Get("Request-Id") {
-		t.Errorf("%d with no error in Anthropic's form (%v): %v %s",
-			w.Code, err, w.Header(), w.Body)
-	}
-	return e
-}
-
-// decodeOllama reads the text of an error in Ollama's form, which has no other field.
-func decodeOllama(t *testing.T, w *httptest.ResponseRecorder) string {
-	t.Helper()
-	var e map[string]string
-	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || len(e) != 1 || e["error"] == "" {
-		t.Errorf("%d with no error in Ollama's form (%v): %s", w.Code, err, w.Body)
-	}
-	return e["error"]
-}
 
 // A request that is refused before it reaches a route gets the form of the vendor of its path.
 func TestRefusalHasFormOfVendor(t *testing.T) {
@@ -76,7 +45,7 @@ func TestRefusalHasFormOfVendor(t *testing.T) {
 				{host: "localhost", rules: Rules{RequireKey: true}, header: http.Header{"X-Api-Key": {"sk-no"}}, status: 401},
 				{method: "DELETE", host: "localhost", status: 404},
 			} {
-				r := localRequest(cmp.Or(a.method, "GET"), "/", nil)
+				r := roomtest.LocalRequest(cmp.Or(a.method, "GET"), "/", nil)
 				r.URL.Path, r.Host = path, a.host
 				maps.Copy(r.Header, a.header)
 				if versioned {
@@ -86,7 +55,7 @@ func TestRefusalHasFormOfVendor(t *testing.T) {
 					r.RemoteAddr = a.peer
 				}
 				w := httptest.NewRecorder()
-				New(newFake().services(), Options{Rules: a.rules}).Endpoint().ServeHTTP(w, r)
+				New(services(roomtest.NewBackend()), Options{Rules: a.rules}).Endpoint().ServeHTTP(w, r)
 				if w.Code == http.StatusOK && form == "openai" {
 					continue // that is the page
 				}
@@ -96,15 +65,15 @@ func TestRefusalHasFormOfVendor(t *testing.T) {
 				}
 				switch form {
 				case "openai":
-					decodeError(t, w)
+					roomtest.DecodeError(t, w)
 				case "anthropic":
 					want := map[int]string{401: "authentication_error", 403: "permission_error",
 						404: "not_found_error", 405: "invalid_request_error"}[w.Code]
-					if e := decodeAnthropic(t, w); e.Error.Type != want {
+					if e := roomtest.DecodeAnthropic(t, w); e.Error.Type != want {
 						t.Errorf("%s %+v: type %q, want %q", path, a, e.Error.Type, want)
 					}
 				case "ollama":
-					decodeOllama(t, w)
+					roomtest.DecodeOllama(t, w)
 				}
 				if form != "anthropic" && w.Header().Get("Request-Id") != "" {
 					t.Errorf("%s: request-id", path)
@@ -116,7 +85,7 @@ func TestRefusalHasFormOfVendor(t *testing.T) {
 
 // Each code has a type that Anthropic's libraries know for its status.
 func TestAnthropicErrorTypeFitsStatus(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	special := map[string]struct {
 		status int
 		kind   string
@@ -135,12 +104,12 @@ func TestAnthropicErrorTypeFitsStatus(t *testing.T) {
 		string(control.CodeCancelled):     {499, "invalid_request_error"},
 	}
 	for _, code := range slices.Sorted(maps.Keys(wire.Outcomes)) {
-		r := localRequest(http.MethodPost, "/v1/messages", nil)
+		r := roomtest.LocalRequest(http.MethodPost, "/v1/messages", nil)
 		w := httptest.NewRecorder()
 		w.Header().Set("X-Request-Id", "req_1")
 		w.Header().Set("Request-Id", "req_1")
 		s.api.Fail(w, r, control.Errorf(control.Code(code), "It went wrong."))
-		e := decodeAnthropic(t, w)
+		e := roomtest.DecodeAnthropic(t, w)
 		if want, ok := special[code]; ok && (w.Code != want.status || e.Error.Type != want.kind) {
 			t.Errorf("%s: %d %s", code, w.Code, w.Body)
 		}
@@ -163,16 +132,16 @@ func TestOverlongPromptIsRefusedInVendorsWords(t *testing.T) {
 		"/api/generate":   "maximum context length is 64 tokens",
 	} {
 		w := httptest.NewRecorder()
-		wire.Refuse(w, localRequest(http.MethodPost, path, nil),
-			api.ContextError("prompt", &heldModel{Fake: &modeltest.Fake{Context: 64}}, "at least ", 70))
+		wire.Refuse(w, roomtest.LocalRequest(http.MethodPost, path, nil),
+			api.ContextError("prompt", &modeltest.Fake{Context: 64}, "at least ", 70))
 		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), words) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
 	for longer, words := range map[int]string{69: "in the prompt. Please shorten it.",
 		70: "in the prompt. Please shorten it, or set a larger context in the model's settings."} {
-		if err := api.ContextError("prompt", &heldModel{Fake: &modeltest.Fake{Context: 64,
-			LongestContext: longer}}, "", 70); !strings.HasSuffix(err.Error(), words) {
+		if err := api.ContextError("prompt", &modeltest.Fake{Context: 64,
+			LongestContext: longer}, "", 70); !strings.HasSuffix(err.Error(), words) {
 			t.Errorf("up to %d: %v", longer, err)
 		}
 	}

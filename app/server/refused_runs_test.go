@@ -12,6 +12,7 @@ import (
 
 	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/engine"
 )
 
@@ -41,7 +42,7 @@ func TestRefusedContinuationLeavesNoRow(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, path, body string
-		change           func(*fakeBackend)
+		change           func(*roomtest.Backend)
 		status           int
 		kept             string // finish reason of its row; empty if there is no row
 	}{
@@ -50,52 +51,52 @@ func TestRefusedContinuationLeavesNoRow(t *testing.T) {
 		{"no JSON", branch, `{"prompt":`, nil, 400, ""},
 		{"a bad field", branch, `{"prompt":"more","raw":true,"temperature":-1}`, nil, 400, ""},
 		{"no room", branch, fmt.Sprintf(`{"prompt":%q,"raw":true}`, strings.Repeat("x", 100)), nil, 400, ""},
-		{"a full queue", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.Script = full }, 503, ""},
-		{"no such model", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.checkpoint.Model = "gone" }, 404, ""},
-		{"an embedding model", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.Purpose = control.KindEmbedding }, 400, ""},
-		{"another model", resume, `{}`, func(f *fakeBackend) { f.model.CacheKey = "another" }, 409, ""},
+		{"a full queue", branch, `{"prompt":"more","raw":true}`, func(f *roomtest.Backend) { f.Model.Script = full }, 503, ""},
+		{"no such model", branch, `{"prompt":"more","raw":true}`, func(f *roomtest.Backend) { f.OnDisk.Model = "gone" }, 404, ""},
+		{"an embedding model", branch, `{"prompt":"more","raw":true}`, func(f *roomtest.Backend) { f.Model.Purpose = control.KindEmbedding }, 400, ""},
+		{"another model", resume, `{}`, func(f *roomtest.Backend) { f.Model.CacheKey = "another" }, 409, ""},
 		{"a bad field of a resumption", resume, `{"stream":7}`, nil, 400, ""},
 
-		{"a defect", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.Script = failing(engine.CodeInternal, 0) }, 500, control.FinishError},
-		{"a failure after the prompt", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.Script = failing(engine.CodeClosed, 0) }, 503, control.FinishError},
-		{"a failure after a token", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.Script = failing(engine.CodeClosed, 1) }, 503, control.FinishError},
+		{"a defect", branch, `{"prompt":"more","raw":true}`, func(f *roomtest.Backend) { f.Model.Script = failing(engine.CodeInternal, 0) }, 500, control.FinishError},
+		{"a failure after the prompt", branch, `{"prompt":"more","raw":true}`, func(f *roomtest.Backend) { f.Model.Script = failing(engine.CodeClosed, 0) }, 503, control.FinishError},
+		{"a failure after a token", branch, `{"prompt":"more","raw":true}`, func(f *roomtest.Backend) { f.Model.Script = failing(engine.CodeClosed, 1) }, 503, control.FinishError},
 		{"an answer", branch, `{"prompt":"more","raw":true}`, nil, 200, "stop"},
 		{"a resumed answer", resume, `{}`, nil, 200, "stop"},
 		{"a request of a program", "/v1/completions", `{"model":"tandem","prompt":"x","n":-1}`, nil, 400, control.FinishError},
 	} {
-		fake := lettered("prompt")
-		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: fakeEnd,
+		fake := roomtest.Lettered("prompt")
+		fake.Rows = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: roomtest.Ended,
 			FinishReason: control.FinishInterrupted}}
-		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name,
+		fake.Texts = map[int64]control.RunText{1: {Run: 1, Model: fake.Model.Name,
 			Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2,
 			Replay: []byte(`{"seed":77}`)}}
 		if c.change != nil {
 			c.change(fake)
 		}
-		w := socketPost(New(fake.services(), Options{}), c.path, c.body)
+		w := roomtest.Post(New(services(fake), Options{}).Socket(), c.path, c.body)
 		if w.Code != c.status {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
 		}
 		header := w.Header().Get(api.RunHeader)
 		switch {
 		case c.kept == "":
-			if !slices.Equal(fake.dropped, []int64{2}) || header != "" {
-				t.Errorf("%s: its run %q stays, %v are dropped", c.name, header, fake.dropped)
+			if !slices.Equal(fake.Dropped, []int64{2}) || header != "" {
+				t.Errorf("%s: its run %q stays, %v are dropped", c.name, header, fake.Dropped)
 			}
-		case len(fake.dropped) > 0 || header != "2" || fake.lastRun().FinishReason != c.kept:
+		case len(fake.Dropped) > 0 || header != "2" || fake.LastRun().FinishReason != c.kept:
 			t.Errorf("%s: run %q ends by %q, %v are dropped",
-				c.name, header, fake.runs[1].FinishReason, fake.dropped)
+				c.name, header, fake.Rows[1].FinishReason, fake.Dropped)
 		}
 	}
 	// A run that a person stops is not refused.
-	fake := lettered("prompt")
-	s := New(fake.services(), Options{})
+	fake := roomtest.Lettered("prompt")
+	s := New(services(fake), Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.Socket().ServeHTTP(httptest.NewRecorder(),
-		postOf(branch, "application/json", `{"prompt":"more","raw":true}`).WithContext(ctx))
-	if r := fake.lastRun(); r.FinishReason != control.FinishCancel || len(fake.dropped) > 0 {
-		t.Errorf("stopped it ends by %q, %v are dropped", r.FinishReason, fake.dropped)
+		roomtest.Request(branch, `{"prompt":"more","raw":true}`).WithContext(ctx))
+	if r := fake.LastRun(); r.FinishReason != control.FinishCancel || len(fake.Dropped) > 0 {
+		t.Errorf("stopped it ends by %q, %v are dropped", r.FinishReason, fake.Dropped)
 	}
 }
 
@@ -122,10 +123,10 @@ func TestRefusalKeepsItsSentence(t *testing.T) {
 			`reasoning_effort must be none, minimal, low, medium, high, xhigh or max, not ….`},
 		{"/v1/embeddings", `{"model":"tandem","input":"secret"}`, ""},
 	} {
-		fake := newFake()
-		s := New(fake.services(), Options{})
-		w := postTo(t, s, c.route, "application/json", c.body)
-		r := fake.lastRun()
+		fake := roomtest.NewBackend()
+		s := New(services(fake), Options{})
+		w := roomtest.Post(s.Endpoint(), c.route, c.body)
+		r := fake.LastRun()
 		if w.Code == http.StatusOK || r.Error == "" || strings.Contains(r.Message, "secret") {
 			t.Errorf("%s %s: %d, kept as %q: %q", c.route, c.body, w.Code, r.Error, r.Message)
 		}
@@ -138,9 +139,8 @@ func TestRefusalKeepsItsSentence(t *testing.T) {
 		}
 	}
 	// An answered run is not refused.
-	fake := newFake()
-	if postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
-		`{"model":"tandem","prompt":"x"}`); fake.lastRun().Message != "" {
-		t.Errorf("of an answer %q is kept", fake.lastRun().Message)
+	fake := roomtest.NewBackend()
+	if roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x"}`); fake.LastRun().Message != "" {
+		t.Errorf("of an answer %q is kept", fake.LastRun().Message)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // A watchedWriter calls seen before each write.
@@ -37,22 +39,22 @@ func TestModelIsReleasedBeforeTheEnd(t *testing.T) {
 		case strings.Contains(body, "input"):
 			path = "/v1/responses"
 		}
-		fake := newFake()
+		fake := roomtest.NewBackend()
 		last, held := "", 0
 		w := &watchedWriter{httptest.NewRecorder(), func(data []byte) {
-			fake.mu.Lock()
-			defer fake.mu.Unlock()
-			last, held = string(bytes.TrimSpace(data)), fake.held
+			fake.Mu.Lock()
+			defer fake.Mu.Unlock()
+			last, held = string(bytes.TrimSpace(data)), fake.Held
 		}}
-		New(fake.services(), Options{}).Endpoint().ServeHTTP(w,
-			postOf(path, "application/json", body))
+		New(services(fake), Options{}).Endpoint().ServeHTTP(w,
+			roomtest.Request(path, body))
 		if w.Code != http.StatusOK || !strings.HasSuffix(last, "[DONE]") &&
 			!strings.HasSuffix(last, "}") {
 			t.Fatalf("%s: %d %s", body, w.Code, w.Body)
 		}
-		if held != 0 || fake.held != 0 {
+		if held != 0 || fake.Held != 0 {
 			t.Errorf("%s: held %d times during the last write, %d afterwards",
-				body, held, fake.held)
+				body, held, fake.Held)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/roomtest"
 )
 
 // The documents that answer best come first, with their original indexes. Documents of equal score
@@ -25,9 +26,8 @@ func TestRerankSortsByScore(t *testing.T) {
 		{`,"top_n":1,"return_documents":true`, []int{1}, []string{"dddd"}},
 		{`,"instruction":"find","return_documents":true`, []int{1, 0, 3, 2}, []string{"dddd", "bb", "cc", "a"}},
 	} {
-		fake := newFakeKind(control.KindReranker)
-		w := postTo(t, New(fake.services(), Options{}), "/v1/rerank", "application/json",
-			`{"model":"tandem","query":"q?","documents":`+documents+c.fields+`}`)
+		fake := roomtest.NewBackendOf(control.KindReranker)
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/rerank", `{"model":"tandem","query":"q?","documents":`+documents+c.fields+`}`)
 		var got struct {
 			ID, Object, Model string
 			Results           []struct {
@@ -46,7 +46,7 @@ func TestRerankSortsByScore(t *testing.T) {
 		var order []int
 		for i, r := range got.Results {
 			order = append(order, r.Index)
-			if want := 1 - 1/float64(len(fake.model.ReadTexts[r.Index])); r.Score != want {
+			if want := 1 - 1/float64(len(fake.Model.ReadTexts[r.Index])); r.Score != want {
 				t.Errorf("%s: document %d has %v, want %v", c.fields, r.Index, r.Score, want)
 			}
 			if text := r.Document; (text != nil) != (c.texts != nil) || text != nil &&
@@ -66,14 +66,14 @@ func TestRerankSortsByScore(t *testing.T) {
 		for i, text := range []string{"bb", "dddd", "a", "cc"} {
 			want := instruction + "|q?|" + text
 			tokens += len(want)
-			if read := fake.model.Decode(fake.model.ReadTexts[i]); read != want {
+			if read := fake.Model.Decode(fake.Model.ReadTexts[i]); read != want {
 				t.Errorf("%s: the model read %q, want %q", c.fields, read, want)
 			}
 		}
 		if got.Usage.Prompt != tokens || got.Usage.Total != tokens {
 			t.Errorf("%s: usage %+v, want %d", c.fields, got.Usage, tokens)
 		}
-		if r := fake.lastRun(); r.Endpoint != "/v1/rerank" || r.PromptTokens != tokens ||
+		if r := fake.LastRun(); r.Endpoint != "/v1/rerank" || r.PromptTokens != tokens ||
 			r.FinishReason != "stop" {
 			t.Errorf("%s: the history has %+v", c.fields, r)
 		}
@@ -83,12 +83,11 @@ func TestRerankSortsByScore(t *testing.T) {
 // TestRerankInputIsBounded: the total text of a request is bounded, and a query counts with each
 // document. Tokenizing stops when the client leaves.
 func TestRerankInputIsBounded(t *testing.T) {
-	fake := newFakeKind(control.KindReranker)
-	fake.model.Context = 8 << 20
+	fake := roomtest.NewBackendOf(control.KindReranker)
+	fake.Model.Context = 8 << 20
 	query := strings.Repeat("q", api.MaxReadTokens/2)
-	w := postTo(t, New(fake.services(), Options{}), "/v1/rerank", "application/json",
-		`{"model":"tandem","query":"`+query+`","documents":["a","b","c"]}`)
-	if e := decodeError(t, w); w.Code != 400 || *e.Param != "documents[1]" ||
+	w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/rerank", `{"model":"tandem","query":"`+query+`","documents":["a","b","c"]}`)
+	if e := roomtest.DecodeError(t, w); w.Code != 400 || *e.Param != "documents[1]" ||
 		!strings.Contains(e.Message, "4194304 are allowed") {
 		t.Errorf("%d %+v", w.Code, e)
 	}

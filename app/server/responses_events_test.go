@@ -1,9 +1,7 @@
 package server
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"time"
 
 	"tandem/app/responses"
+	"tandem/app/roomtest"
 	"tandem/engine"
 )
 
@@ -23,117 +22,13 @@ func silentModel(_ context.Context, r engine.Request) iter.Seq2[engine.Token, er
 	}
 }
 
-// A responseEvent is an event of a stream.
-type responseEvent struct {
-	Type         string
-	Number       int `json:"sequence_number"`
-	Response     *wholeResponse
-	Item         *responseItem
-	Part         *struct{ Type, Text string }
-	ItemID       string `json:"item_id"`
-	OutputIndex  *int   `json:"output_index"`
-	ContentIndex *int   `json:"content_index"`
-	Delta, Text  string
-	Arguments    string
-	Name         string
-	Logprobs     []struct{ Token string }
-}
-
-// readResponseEvents reads a stream, and checks what every event must have.
-func readResponseEvents(t *testing.T, stream string) (list []responseEvent) {
-	t.Helper()
-	name := ""
-	lines := bufio.NewScanner(strings.NewReader(stream))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if n, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
-			name = n
-		}
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if !ok {
-			continue
-		}
-		var e responseEvent
-		if err := json.Unmarshal([]byte(data), &e); err != nil {
-			t.Fatalf("%s: %v", data, err)
-		}
-		if e.Type != name || e.Number != len(list) {
-			t.Errorf("event %d is %d %s, and called %s", len(list), e.Number, e.Type, name)
-		}
-		list = append(list, e)
-	}
-	return list
-}
-
-// joinedEvents joins the items of a stream as clients do, and checks the order of its events.
-func joinedEvents(t *testing.T, list []responseEvent) (items []responseItem) {
-	t.Helper()
-	var open *responseItem
-	text := ""
-	scores := 0
-	for i, e := range list {
-		kind := strings.TrimPrefix(e.Type, "response.")
-		if e.OutputIndex != nil && *e.OutputIndex != len(items) {
-			t.Errorf("%s of item %d, when %d are done", kind, *e.OutputIndex, len(items))
-		}
-		inside := e.ItemID != ""
-		if inside && (open == nil || e.ItemID != open.ID) {
-			t.Fatalf("event %d, %s, is of %q: %+v", i, kind, e.ItemID, open)
-		}
-		switch {
-		case i == 0 && kind != "created", i == 1 && kind != "in_progress":
-			t.Errorf("event %d is %s", i, kind)
-		case i < 2:
-			if e.Response.Status != responses.InProgress || len(e.Response.Output) != 0 ||
-				e.Response.Usage != nil {
-				t.Errorf("%s: %+v", kind, e.Response)
-			}
-		case kind == "output_item.added":
-			if open != nil || e.Item.Status != responses.InProgress || e.Item.Arguments != "" ||
-				len(e.Item.Content) != 0 {
-				t.Errorf("an item begins: %+v, after %+v", e.Item, open)
-			}
-			open, text, scores = e.Item, "", 0
-		case kind == "content_part.added":
-			if e.Part.Text != "" || text != "" || *e.ContentIndex != 0 {
-				t.Errorf("a part begins: %+v", e)
-			}
-		case strings.HasSuffix(kind, ".delta"):
-			text += e.Delta
-			scores += len(e.Logprobs)
-		case kind == "output_text.done" || kind == "reasoning_text.done":
-			if e.Text != text || scores != len(e.Logprobs) {
-				t.Errorf("%d tokens of %q are joined, %d of %q whole",
-					scores, text, len(e.Logprobs), e.Text)
-			}
-		case kind == "content_part.done":
-			if e.Part.Text != text {
-				t.Errorf("%q is joined, %q whole", text, e.Part.Text)
-			}
-		case kind == "function_call_arguments.done":
-			if e.Arguments != text || e.Name != open.Name {
-				t.Errorf("%s %s is joined, %s %s whole", open.Name, text, e.Name, e.Arguments)
-			}
-		case kind == "output_item.done":
-			if open == nil || e.Item.ID != open.ID || e.Item.CallID != open.CallID {
-				t.Errorf("%+v ends, and %+v is open", e.Item, open)
-			}
-			items, open = append(items, *e.Item), nil
-		case i < len(list)-1:
-			t.Errorf("event %d is %s", i, kind)
-		}
-	}
-	return items
-}
-
 // checkResponseStream checks that a response in events equals the response in one piece.
-func checkResponseStream(t *testing.T, fake *fakeBackend, body, want,
-	status string) []responseEvent {
+func checkResponseStream(t *testing.T, fake *roomtest.Backend, body, want,
+	status string) []roomtest.ResponseEvent {
 	t.Helper()
-	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json",
-		strings.Replace(body, "{", `{"stream":true,`, 1))
-	list := readResponseEvents(t, w.Body.String())
-	items := joinedEvents(t, list)
+	w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/responses", strings.Replace(body, "{", `{"stream":true,`, 1))
+	list := roomtest.ReadResponseEvents(t, w.Body.String())
+	items := roomtest.JoinItems(t, list)
 	last := list[len(list)-1]
 	if last.Type != "response."+status || last.Response == nil || last.Response.Status != status ||
 		last.Response.Usage == nil {
@@ -145,17 +40,17 @@ func checkResponseStream(t *testing.T, fake *fakeBackend, body, want,
 	if fmt.Sprint(items) != fmt.Sprint(last.Response.Output) {
 		t.Errorf("in events\n%+v, in the last\n%+v", items, last.Response.Output)
 	}
-	if ct := w.Header().Get("Content-Type"); ct != "text/event-stream" || fake.held != 0 {
-		t.Errorf("%s, %d models held", ct, fake.held)
+	if ct := w.Header().Get("Content-Type"); ct != "text/event-stream" || fake.Held != 0 {
+		t.Errorf("%s, %d models held", ct, fake.Held)
 	}
 	return list
 }
 
 // TestResponseEventsComeInDocumentedOrder checks the order of events that OpenAI documents.
 func TestResponseEventsComeInDocumentedOrder(t *testing.T) {
-	fake := speaking("<think>\nhm\n</think>\n\nhe\n" + goCall)
+	fake := roomtest.Speaking("<think>\nhm\n</think>\n\nhe\n" + roomtest.GoCall)
 	list := checkResponseStream(t, fake,
-		responseBody(`"input":"x","tools":[{"type":"function","name":"go"}]`),
+		roomtest.ResponseBody(`"input":"x","tools":[{"type":"function","name":"go"}]`),
 		"reasoning completed reasoning_text \"hm\"\nmessage completed output_text \"he\"\nfunction_call completed  go {}\n",
 		responses.Completed)
 	var got []string
@@ -179,57 +74,55 @@ func TestResponseEventsComeInDocumentedOrder(t *testing.T) {
 // fields that clients read.
 func TestResponseFailureIsLastEvent(t *testing.T) {
 	full := &engine.Error{Code: engine.CodeQueueFull, Message: "The queue is full."}
-	fake := speaking("hello")
-	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	fake := roomtest.Speaking("hello")
+	fake.Model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) { yield(engine.Token{}, full) }
 	}
-	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json",
-		responseBody(`"input":"x","stream":true`))
+	w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/responses", roomtest.ResponseBody(`"input":"x","stream":true`))
 	if w.Code != 503 || w.Header().Get("Retry-After") != "1" ||
-		decodeError(t, w).Code != "queue_full" {
+		roomtest.DecodeError(t, w).Code != "queue_full" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	fake.Model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			if yield(engine.Token{ID: 'h', Text: "h"}, nil) {
 				yield(engine.Token{}, full)
 			}
 		}
 	}
-	w = postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json",
-		responseBody(`"input":"x","stream":true`))
-	list := readResponseEvents(t, w.Body.String())
+	w = roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/responses", roomtest.ResponseBody(`"input":"x","stream":true`))
+	list := roomtest.ReadResponseEvents(t, w.Body.String())
 	last := list[len(list)-1]
 	if last.Type != "response.failed" || last.Response.Status != "failed" ||
 		last.Response.Error == nil || last.Response.Error.Message != "The queue is full." ||
 		last.Response.Error.Code != "server_error" || last.Response.Store {
 		t.Errorf("%s", w.Body)
 	}
-	if len(fake.kept) != 0 || fake.lastRun().FinishReason != "error" {
-		t.Errorf("%d kept, %+v", len(fake.kept), fake.lastRun())
+	if len(fake.KeptResponses) != 0 || fake.LastRun().FinishReason != "error" {
+		t.Errorf("%d kept, %+v", len(fake.KeptResponses), fake.LastRun())
 	}
 }
 
 // A client that waits is told so in events. A failure after that is an event too.
 func TestResponseStreamIsKeptAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := speaking("hello")
-		fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
+		fake := roomtest.Speaking("hello")
+		fake.Model.Script = roomtest.Script(func(_ context.Context, yield func(string, error) bool) {
 			time.Sleep(3 * time.Second)
 			yield("", &engine.Error{Code: engine.CodeQueueFull, Message: "The queue is full."})
 		})
-		w := newWriter()
-		New(fake.services(), Options{}).Endpoint().ServeHTTP(w,
-			postOf("/v1/responses", "application/json", responseBody(`"input":"x","stream":true`)))
-		if len(w.events) != 2 {
-			t.Fatalf("%q", w.events)
+		w := roomtest.NewWriter()
+		New(services(fake), Options{}).Endpoint().ServeHTTP(w,
+			roomtest.Request("/v1/responses", roomtest.ResponseBody(`"input":"x","stream":true`)))
+		if len(w.Events) != 2 {
+			t.Fatalf("%q", w.Events)
 		}
-		list := readResponseEvents(t, strings.TrimPrefix(w.events[0], "2s: ")+"\n\n"+
-			strings.TrimPrefix(w.events[1], "3s: "))
+		list := roomtest.ReadResponseEvents(t, strings.TrimPrefix(w.Events[0], "2s: ")+"\n\n"+
+			strings.TrimPrefix(w.Events[1], "3s: "))
 		if len(list) != 3 || list[0].Type != "response.created" ||
 			list[2].Type != "response.failed" ||
-			*list[2].Response.Error != (responseError{"server_error", "The queue is full."}) {
-			t.Errorf("%q", w.events)
+			*list[2].Response.Error != (roomtest.ResponseError{Code: "server_error", Message: "The queue is full."}) {
+			t.Errorf("%q", w.Events)
 		}
 	})
 }

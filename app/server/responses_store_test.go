@@ -10,13 +10,14 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/responses"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 )
 
 // as sends a request to a route with a key, or without one if key is empty.
 func as(t *testing.T, s *Server, key, method, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := postOf(path, "application/json", body)
+	r := roomtest.Request(path, body)
 	r.Method = method
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
@@ -32,23 +33,23 @@ func TestResponseContinuesAfterToolResult(t *testing.T) {
 	const tools = `"tools":[{"type":"function","name":"look"},{"type":"function","name":"go"}],"instructions":"Be brief."`
 	var prompts []string
 	for _, stored := range []bool{false, true} {
-		fake := speaking("<think>\nhm\n</think>\n\n" + lookCall)
-		s := New(fake.services(), Options{})
-		first := respond(t, s, responseBody(tools, `"input":"find it"`,
+		fake := roomtest.Speaking("<think>\nhm\n</think>\n\n" + roomtest.LookCall)
+		s := New(services(fake), Options{})
+		first := respond(t, s, roomtest.ResponseBody(tools, `"input":"find it"`,
 			fmt.Sprintf(`"store":%t`, stored)))
-		if first.Store != stored || len(fake.kept) != map[bool]int{true: 1}[stored] {
-			t.Fatalf("%+v, %d kept", first, len(fake.kept))
+		if first.Store != stored || len(fake.KeptResponses) != map[bool]int{true: 1}[stored] {
+			t.Fatalf("%+v, %d kept", first, len(fake.KeptResponses))
 		}
 		var whole struct{ Output []json.RawMessage }
 		if stored {
-			if err := json.Unmarshal(fake.kept[0].Output, &whole.Output); err != nil {
+			if err := json.Unmarshal(fake.KeptResponses[0].Output, &whole.Output); err != nil {
 				t.Fatal(err)
 			}
 		}
 		call := first.Output[len(first.Output)-1]
 		result := fmt.Sprintf(`{"type":"function_call_output","call_id":"%s","output":"there"}`,
 			call.CallID)
-		fake.model.Output = "found"
+		fake.Model.Output = "found"
 		input := `"previous_response_id":"` + first.ID + `","input":[` + result + `]`
 		if !stored {
 			input = fmt.Sprintf(`"store":false,"input":[{"role":"user","content":"find it"},
@@ -56,14 +57,14 @@ func TestResponseContinuesAfterToolResult(t *testing.T) {
 				{"type":"function_call","call_id":%q,"name":"look","arguments":%q},%s]`,
 				call.CallID, call.Arguments, result)
 		}
-		second := respond(t, s, responseBody(tools, input))
+		second := respond(t, s, roomtest.ResponseBody(tools, input))
 		if short(second.Output) != "message completed output_text \"found\"\n" {
 			t.Errorf("%+v", second.Output)
 		}
 		if stored && (second.Previous == nil || *second.Previous != first.ID) {
 			t.Errorf("it goes on from %v", second.Previous)
 		}
-		vars := fake.model.Vars[len(fake.model.Vars)-1]
+		vars := fake.Model.Vars[len(fake.Model.Vars)-1]
 		prompts = append(prompts, strings.ReplaceAll(vars,
 			strings.TrimPrefix(call.CallID, responses.CallPrefix), "ID"))
 	}
@@ -75,50 +76,48 @@ func TestResponseContinuesAfterToolResult(t *testing.T) {
 
 // Earlier input and output stand before the new input, in order. Earlier instructions do not.
 func TestResponseChainKeepsConversation(t *testing.T) {
-	fake := speaking("one")
-	s := New(fake.services(), Options{})
-	a := respond(t, s, responseBody(`"input":"A","instructions":"Be brief."`))
-	fake.model.Output = "two"
-	b := respond(t, s, responseBody(`"input":[{"role":"developer","content":"D"},{"role":"user","content":"B"}],"instructions":"Be long.","previous_response_id":"`+a.ID+`"`))
+	fake := roomtest.Speaking("one")
+	s := New(services(fake), Options{})
+	a := respond(t, s, roomtest.ResponseBody(`"input":"A","instructions":"Be brief."`))
+	fake.Model.Output = "two"
+	b := respond(t, s, roomtest.ResponseBody(`"input":[{"role":"developer","content":"D"},{"role":"user","content":"B"}],"instructions":"Be long.","previous_response_id":"`+a.ID+`"`))
 	// A response without store may continue a stored one.
-	c := respond(t, s, responseBody(`"input":"C","store":false,"previous_response_id":"`+b.ID+`"`))
-	last := func() string { return fake.model.Decode(fake.model.Requests[len(fake.model.Requests)-1].Prompt) }
+	c := respond(t, s, roomtest.ResponseBody(`"input":"C","store":false,"previous_response_id":"`+b.ID+`"`))
+	last := func() string { return fake.Model.Decode(fake.Model.Requests[len(fake.Model.Requests)-1].Prompt) }
 	if got, want := last(), "uA\naone\nsD\nuB\natwo\nuC\n"; got != want {
 		t.Errorf("the prompt is %q, want %q", got, want)
 	}
-	if c.Store || len(fake.kept) != 2 {
-		t.Errorf("%d are kept, %+v", len(fake.kept), c)
+	if c.Store || len(fake.KeptResponses) != 2 {
+		t.Errorf("%d are kept, %+v", len(fake.KeptResponses), c)
 	}
 	// A second response continues the first.
-	respond(t, s, responseBody(`"input":"E","previous_response_id":"`+a.ID+`"`))
+	respond(t, s, roomtest.ResponseBody(`"input":"E","previous_response_id":"`+a.ID+`"`))
 	if got, want := last(), "uA\naone\nuE\n"; got != want {
 		t.Errorf("the prompt is %q, want %q", got, want)
 	}
 
 	// Items may be references.
-	respond(t, s, responseBody(fmt.Sprintf(`"input":[{"role":"user","content":"A"},{"type":"item_reference","id":%q},{"id":%q},{"role":"user","content":"F"}]`,
+	respond(t, s, roomtest.ResponseBody(fmt.Sprintf(`"input":[{"role":"user","content":"A"},{"type":"item_reference","id":%q},{"id":%q},{"role":"user","content":"F"}]`,
 		a.Output[0].ID, b.Output[0].ID)))
 	if got, want := last(), "uA\naone\natwo\nuF\n"; got != want {
 		t.Errorf("the prompt is %q, want %q", got, want)
 	}
 	// The stored input has the referenced items themselves.
-	if k := fake.kept[len(fake.kept)-1]; strings.Contains(string(k.Input), "item_reference") ||
+	if k := fake.KeptResponses[len(fake.KeptResponses)-1]; strings.Contains(string(k.Input), "item_reference") ||
 		!strings.Contains(string(k.Input), `"one"`) {
 		t.Errorf("%s", k.Input)
 	}
 	for _, id := range []string{"msg_1", "msg_" + strings.Repeat("A", responses.RandomID) + "0",
 		a.Output[0].ID + "9", c.Output[0].ID} {
-		w := postTo(t, s, "/v1/responses", "application/json",
-			responseBody(`"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"`+id+`"}]`))
-		if e := decodeError(t, w); w.Code != 404 || e.Code != "item_not_found" ||
+		w := roomtest.Post(s.Endpoint(), "/v1/responses", roomtest.ResponseBody(`"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"`+id+`"}]`))
+		if e := roomtest.DecodeError(t, w); w.Code != 404 || e.Code != "item_not_found" ||
 			*e.Param != "input[1].id" {
 			t.Errorf("%s: %d %s", id, w.Code, w.Body)
 		}
 	}
 	for _, id := range []string{c.ID, "resp_x", "x"} {
-		w := postTo(t, s, "/v1/responses", "application/json",
-			responseBody(`"input":"x","previous_response_id":"`+id+`"`))
-		if e := decodeError(t, w); w.Code != 400 || e.Code != "previous_response_not_found" ||
+		w := roomtest.Post(s.Endpoint(), "/v1/responses", roomtest.ResponseBody(`"input":"x","previous_response_id":"`+id+`"`))
+		if e := roomtest.DecodeError(t, w); w.Code != 400 || e.Code != "previous_response_not_found" ||
 			*e.Param != "previous_response_id" ||
 			!strings.HasPrefix(e.Message, "Previous response with id '"+id+"' not found") {
 			t.Errorf("%s: %d %s", id, w.Code, w.Body)
@@ -128,13 +127,12 @@ func TestResponseChainKeepsConversation(t *testing.T) {
 
 // TestStoredResponseIsReadAndDeleted: a stored response can be read with its input, and deleted.
 func TestStoredResponseIsReadAndDeleted(t *testing.T) {
-	fake := speaking("one")
-	s := New(fake.services(), Options{})
-	w := postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":["?"]`))
-	decodeError(t, w)
-	w = postTo(t, s, "/v1/responses", "application/json",
-		responseBody(`"input":[{"role":"user","content":"A"},{"id":"mine","role":"assistant","content":"B"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"x"}]`))
-	var r wholeResponse
+	fake := roomtest.Speaking("one")
+	s := New(services(fake), Options{})
+	w := roomtest.Post(s.Endpoint(), "/v1/responses", roomtest.ResponseBody(`"input":["?"]`))
+	roomtest.DecodeError(t, w)
+	w = roomtest.Post(s.Endpoint(), "/v1/responses", roomtest.ResponseBody(`"input":[{"role":"user","content":"A"},{"id":"mine","role":"assistant","content":"B"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"x"}]`))
+	var r roomtest.Response
 	if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -147,13 +145,13 @@ func TestStoredResponseIsReadAndDeleted(t *testing.T) {
 	for _, path := range []string{path + "?stream=true", path + "/input_items?limit=0", path +
 		"/input_items?limit=101", path + "/input_items?order=up", path + "/input_items?after=x"} {
 		if got := as(t, s, "", http.MethodGet, path, ""); got.Code != 400 ||
-			decodeError(t, got).Param == nil {
+			roomtest.DecodeError(t, got).Param == nil {
 			t.Errorf("%s: %d %s", path, got.Code, got.Body)
 		}
 	}
 	for _, body := range []string{"", "{}"} {
 		if got := as(t, s, "", http.MethodPost, path+"/cancel", body); got.Code != 400 ||
-			!strings.Contains(decodeError(t, got).Message, "in the background") {
+			!strings.Contains(roomtest.DecodeError(t, got).Message, "in the background") {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 	}
@@ -163,14 +161,14 @@ func TestStoredResponseIsReadAndDeleted(t *testing.T) {
 		got := as(t, s, "", http.MethodGet, path+"/input_items"+query, "")
 		var list struct {
 			responses.ItemList
-			Data []responseItem `json:"data"`
+			Data []roomtest.ResponseItem `json:"data"`
 		}
 		if err := json.Unmarshal(got.Body.Bytes(), &list); err != nil || list.Object != "list" ||
 			list.FirstID != list.Data[0].ID {
 			t.Fatalf("%s %v", got.Body, err)
 		}
 		for _, x := range list.Data {
-			seen = append(seen, strings.TrimSpace(short([]responseItem{x})))
+			seen = append(seen, strings.TrimSpace(short([]roomtest.ResponseItem{x})))
 			if id, ok := responses.ResponseOf(x.ID); x.ID != "mine" && (!ok || id != r.ID) ||
 				x.ID == r.Output[0].ID {
 				t.Errorf("an item's id is %s", x.ID)
@@ -198,14 +196,14 @@ func TestStoredResponseIsReadAndDeleted(t *testing.T) {
 
 // A client's own members may be named like those of our errors.
 func TestStoredResponseIsReadToTheLastByte(t *testing.T) {
-	s := New(speaking("one").services(), Options{})
+	s := New(services(roomtest.Speaking("one")), Options{})
 	long := strings.Repeat("x", 3*wire.MaxErrorText)
 	metadata := strings.Repeat("\U0001F600", responses.MaxMetadataValue)
-	w := postTo(t, s, "/v1/responses", "application/json", responseBody(
+	w := roomtest.Post(s.Endpoint(), "/v1/responses", roomtest.ResponseBody(
 		`"metadata":{"message":"`+metadata+`"},"input":[{"role":"user","content":"A"},`+
 			`{"type":"function_call","call_id":"c","name":"f","arguments":{"reason":"`+long+`"}},`+
 			`{"type":"function_call_output","call_id":"c","output":"x"}]`))
-	var r wholeResponse
+	var r roomtest.Response
 	if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -226,13 +224,13 @@ func gone(t *testing.T, s *Server, key, id string) {
 	for _, e := range []everyRoute{{http.MethodGet, ""}, {http.MethodDelete, ""},
 		{http.MethodGet, "/input_items"}, {http.MethodPost, "/cancel"}} {
 		w := as(t, s, key, e.method, "/v1/responses/"+id+e.path, "")
-		if w.Code != 404 || decodeError(t, w).Message != "Response with id '"+id+"' not found." {
+		if w.Code != 404 || roomtest.DecodeError(t, w).Message != "Response with id '"+id+"' not found." {
 			t.Errorf("%s %s: %d %s", e.method, e.path, w.Code, w.Body)
 		}
 	}
 	w := as(t, s, key, http.MethodPost, "/v1/responses",
-		responseBody(`"input":"x","previous_response_id":"`+id+`"`))
-	if w.Code != 400 || decodeError(t, w).Code != "previous_response_not_found" {
+		roomtest.ResponseBody(`"input":"x","previous_response_id":"`+id+`"`))
+	if w.Code != 400 || roomtest.DecodeError(t, w).Code != "previous_response_not_found" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -240,28 +238,28 @@ func gone(t *testing.T, s *Server, key, id string) {
 // A response is visible to the key that created it. No other key sees it, and no request without a
 // key.
 func TestResponseBelongsToItsKey(t *testing.T) {
-	fake := speaking("one")
-	fake.keyed = true
-	s := New(fake.services(), Options{})
-	ask := func(key string) (r wholeResponse) {
+	fake := roomtest.Speaking("one")
+	fake.Keyed = true
+	s := New(services(fake), Options{})
+	ask := func(key string) (r roomtest.Response) {
 		t.Helper()
-		w := as(t, s, key, http.MethodPost, "/v1/responses", responseBody(`"input":"A"`))
+		w := as(t, s, key, http.MethodPost, "/v1/responses", roomtest.ResponseBody(`"input":"A"`))
 		if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil || w.Code != 200 {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		return r
 	}
-	mine, open := ask(fakeKey), ask("")
-	if w := as(t, s, fakeKey, http.MethodGet, "/v1/responses/"+mine.ID, ""); w.Code != 200 {
+	mine, open := ask(roomtest.Key), ask("")
+	if w := as(t, s, roomtest.Key, http.MethodGet, "/v1/responses/"+mine.ID, ""); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if w := as(t, s, "whatever", http.MethodGet, "/v1/responses/"+open.ID, ""); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	gone(t, s, "", mine.ID)
-	gone(t, s, fakeKey, open.ID)
+	gone(t, s, roomtest.Key, open.ID)
 	w := as(t, s, "", http.MethodPost, "/v1/responses",
-		responseBody(`"input":[{"type":"item_reference","id":"`+mine.Output[0].ID+`"}]`))
+		roomtest.ResponseBody(`"input":[{"type":"item_reference","id":"`+mine.Output[0].ID+`"}]`))
 	if w.Code != 404 {
 		t.Errorf("another's item: %d %s", w.Code, w.Body)
 	}
@@ -269,18 +267,18 @@ func TestResponseBelongsToItsKey(t *testing.T) {
 
 // A response that cannot be stored says so, and is still answered.
 func TestResponseNotKeptIsStillAnswered(t *testing.T) {
-	fake := speaking("one")
-	fake.refuses = true
-	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"A"`)); r.Store ||
-		len(fake.kept) != 0 {
+	fake := roomtest.Speaking("one")
+	fake.ResponsesRefused = true
+	if r := respond(t, New(services(fake), Options{}), roomtest.ResponseBody(`"input":"A"`)); r.Store ||
+		len(fake.KeptResponses) != 0 {
 		t.Errorf("the response says that it is kept: %+v", r)
 	}
-	fake.refuses, fake.broken = false, true
-	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"A"`)); r.Store ||
+	fake.ResponsesRefused, fake.ResponsesBroken = false, true
+	if r := respond(t, New(services(fake), Options{}), roomtest.ResponseBody(`"input":"A"`)); r.Store ||
 		short(r.Output) != "message completed output_text \"one\"\n" {
 		t.Errorf("%+v", r)
 	}
-	list := checkResponseStream(t, fake, responseBody(`"input":"A"`),
+	list := checkResponseStream(t, fake, roomtest.ResponseBody(`"input":"A"`),
 		"message completed output_text \"one\"\n", responses.Completed)
 	if list[len(list)-1].Response.Store {
 		t.Error("the last event says that the response is kept")
@@ -289,16 +287,15 @@ func TestResponseNotKeptIsStillAnswered(t *testing.T) {
 
 // TestRecalledResponseIsLimited: a recalled conversation is limited like a request.
 func TestRecalledResponseIsLimited(t *testing.T) {
-	fake := speaking("one")
-	s := New(fake.services(), Options{})
-	a := respond(t, s, responseBody(`"input":"A"`))
-	fake.kept[0].Output = wire.MustJSON([]any{map[string]any{"id": a.Output[0].ID,
+	fake := roomtest.Speaking("one")
+	s := New(services(fake), Options{})
+	a := respond(t, s, roomtest.ResponseBody(`"input":"A"`))
+	fake.KeptResponses[0].Output = wire.MustJSON([]any{map[string]any{"id": a.Output[0].ID,
 		"role": "assistant", "content": strings.Repeat("x", 1<<20)}})
 	reference := `{"id":"` + a.Output[0].ID + `"},`
-	w := postTo(t, s, "/v1/responses", "application/json",
-		responseBody(`"input":[`+strings.Repeat(reference, 32)+`{"role":"user","content":"x"}]`))
+	w := roomtest.Post(s.Endpoint(), "/v1/responses", roomtest.ResponseBody(`"input":[`+strings.Repeat(reference, 32)+`{"role":"user","content":"x"}]`))
 	// the response itself counts, too
-	if e := decodeError(t, w); w.Code != 413 || *e.Param != "input[30].id" {
+	if e := roomtest.DecodeError(t, w); w.Code != 413 || *e.Param != "input[30].id" {
 		t.Errorf("%d %.200s", w.Code, w.Body)
 	}
 	// A large conversation takes a place among large bodies, and gives it back.
@@ -310,9 +307,8 @@ func TestRecalledResponseIsLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w = postTo(t, s, "/v1/responses", "application/json",
-		responseBody(`"input":"x","previous_response_id":"`+a.ID+`"`))
-	if e := decodeError(t, w); w.Code != 503 || e.Code != string(control.CodeNotReady) {
+	w = roomtest.Post(s.Endpoint(), "/v1/responses", roomtest.ResponseBody(`"input":"x","previous_response_id":"`+a.ID+`"`))
+	if e := roomtest.DecodeError(t, w); w.Code != 503 || e.Code != string(control.CodeNotReady) {
 		t.Errorf("%d %.200s", w.Code, w.Body)
 	}
 }
@@ -320,47 +316,47 @@ func TestRecalledResponseIsLimited(t *testing.T) {
 // An answer that was cut off by the program's end is completed in the form of a chat. The stored
 // request is enough for that.
 func TestCutOffResponseIsResumedAsChat(t *testing.T) {
-	fake := speaking("one")
-	s := New(fake.services(), Options{})
-	a := respond(t, s, responseBody(`"input":"A"`))
-	kept := respond(t, s, responseBody(`"input":"B","previous_response_id":"`+a.ID+`"`))
+	fake := roomtest.Speaking("one")
+	s := New(services(fake), Options{})
+	a := respond(t, s, roomtest.ResponseBody(`"input":"A"`))
+	kept := respond(t, s, roomtest.ResponseBody(`"input":"B","previous_response_id":"`+a.ID+`"`))
 	for _, c := range []struct{ fields, want string }{
 		{`"input":"C"`, "uC\n"},
 		{`"input":[{"id":"` + kept.Output[0].ID + `"},{"role":"user","content":"C"}]`, "aone\nuC\n"},
 		{`"input":"C","previous_response_id":"` + kept.ID + `"`, "uA\naone\nuB\naone\nuC\n"},
 	} {
-		respond(t, s, responseBody(c.fields, `"seed":1`))
-		run := fake.lastRun().ID
-		if fake.texts[run].Request != nil {
-			t.Errorf("at its end %s is kept", fake.texts[run].Request)
+		respond(t, s, roomtest.ResponseBody(c.fields, `"seed":1`))
+		run := fake.LastRun().ID
+		if fake.Texts[run].Request != nil {
+			t.Errorf("at its end %s is kept", fake.Texts[run].Request)
 		}
 		// A crash leaves the text of the run in the state of a run in flight.
-		cut := fake.texts[run]
-		cut.Request = fake.asked[run]
-		fake.texts[run] = cut
-		stored := fake.kept
-		fake.kept = nil
-		w := socketPost(s, fmt.Sprintf("/app/runs/%d/resume", run), "{}")
-		var reply chatReply
+		cut := fake.Texts[run]
+		cut.Request = fake.Asked[run]
+		fake.Texts[run] = cut
+		stored := fake.KeptResponses
+		fake.KeptResponses = nil
+		w := roomtest.Post(s.Socket(), fmt.Sprintf("/app/runs/%d/resume", run), "{}")
+		var reply roomtest.ChatReply
 		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != 200 ||
-			value(reply.Choices[0].Message.Content) != "one" {
+			roomtest.Value(reply.Choices[0].Message.Content) != "one" {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
-		last := fake.model.Requests[len(fake.model.Requests)-1]
-		if got := fake.model.Decode(last.Prompt); got != c.want || *last.Seed != 1 {
+		last := fake.Model.Requests[len(fake.Model.Requests)-1]
+		if got := fake.Model.Decode(last.Prompt); got != c.want || *last.Seed != 1 {
 			t.Errorf("the prompt is %q, want %q", got, c.want)
 		}
-		if fake.lastRun().Resumes != run || len(fake.kept) != 0 {
-			t.Errorf("%+v, %d kept", fake.lastRun(), len(fake.kept))
+		if fake.LastRun().Resumes != run || len(fake.KeptResponses) != 0 {
+			t.Errorf("%+v, %d kept", fake.LastRun(), len(fake.KeptResponses))
 		}
-		fake.kept = stored
+		fake.KeptResponses = stored
 	}
 }
 
 // The length of a conversation counts its messages. It does not count the tools and instructions
 // that each response repeats.
 func TestResponseChainIsCountedOnce(t *testing.T) {
-	fake := speaking("one")
+	fake := roomtest.Speaking("one")
 	response := wire.MustJSON(map[string]any{"tools": strings.Repeat("t", 1<<20)})
 	previous := ""
 	for i := range 40 {
@@ -369,10 +365,10 @@ func TestResponseChainIsCountedOnce(t *testing.T) {
 		if err := responses.KeepAnswer(&k, response); err != nil {
 			t.Fatal(err)
 		}
-		fake.kept, previous = append(fake.kept, k), k.ID
+		fake.KeptResponses, previous = append(fake.KeptResponses, k), k.ID
 	}
-	if r := respond(t, New(fake.services(), Options{}),
-		responseBody(`"input":"x","previous_response_id":"`+previous+`"`)); short(r.Output) != "message completed output_text \"one\"\n" {
+	if r := respond(t, New(services(fake), Options{}),
+		roomtest.ResponseBody(`"input":"x","previous_response_id":"`+previous+`"`)); short(r.Output) != "message completed output_text \"one\"\n" {
 		t.Errorf("%+v", r)
 	}
 }

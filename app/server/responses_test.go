@@ -12,43 +12,14 @@ import (
 	"tandem/app/control"
 	"tandem/app/modeltest"
 	"tandem/app/responses"
+	"tandem/app/roomtest"
 )
 
-// A responseItem is an item of a response.
-type responseItem struct {
-	ID, Type, Status, Role, Name, Namespace, Arguments string
-	CallID                                             string `json:"call_id"`
-	Content                                            []struct {
-		Type, Text string
-		Logprobs   []struct{ Token string }
-	}
-}
-
-// A wholeResponse is the object of a response.
-type wholeResponse struct {
-	ID, Object, Status, Model string
-	Error                     *responseError
-	IncompleteDetails         *struct{ Reason string } `json:"incomplete_details"`
-	Output                    []responseItem
-	Usage                     *responses.ResponseUsage
-	Store                     bool
-	Previous                  *string `json:"previous_response_id"`
-	Tools                     []json.RawMessage
-	Metadata                  map[string]string
-}
-
-type responseError struct{ Code, Message string }
-
-// responseBody is a request with more fields.
-func responseBody(fields ...string) string {
-	return `{"model":"tandem",` + strings.Join(fields, ",") + `}`
-}
-
 // respond requests a response in one piece and returns it.
-func respond(t *testing.T, s *Server, body string) wholeResponse {
+func respond(t *testing.T, s *Server, body string) roomtest.Response {
 	t.Helper()
-	w := postTo(t, s, "/v1/responses", "application/json", body)
-	var r wholeResponse
+	w := roomtest.Post(s.Endpoint(), "/v1/responses", body)
+	var r roomtest.Response
 	if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil || w.Code != 200 {
 		t.Fatalf("%s: %d %s %v", body, w.Code, w.Body, err)
 	}
@@ -56,7 +27,7 @@ func respond(t *testing.T, s *Server, body string) wholeResponse {
 }
 
 // short returns the content of the items, one item a line.
-func short(items []responseItem) string {
+func short(items []roomtest.ResponseItem) string {
 	var b strings.Builder
 	for _, x := range items {
 		fmt.Fprintf(&b, "%s %s", x.Type, x.Status)
@@ -117,10 +88,10 @@ func TestResponseInputReachesTemplate(t *testing.T) {
 		{"an effort", `"input":"hi","reasoning":{"effort":"low","summary":"auto"}`, `"messages":[` + user + `],"enable_thinking":true,"thinking":true,"reasoning_effort":"low"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fake := speaking("hello")
-			respond(t, New(fake.services(), Options{}), responseBody(c.fields))
-			if want := "{" + c.want + `,"add_generation_prompt":true}`; fake.model.Vars[0] != want {
-				t.Errorf("the template gets\n%s, want\n%s", fake.model.Vars[0], want)
+			fake := roomtest.Speaking("hello")
+			respond(t, New(services(fake), Options{}), roomtest.ResponseBody(c.fields))
+			if want := "{" + c.want + `,"add_generation_prompt":true}`; fake.Model.Vars[0] != want {
+				t.Errorf("the template gets\n%s, want\n%s", fake.Model.Vars[0], want)
 			}
 		})
 	}
@@ -143,20 +114,20 @@ func TestTurnsAlternateWhereTemplateInsists(t *testing.T) {
 		}
 		return modeltest.Template(vars)
 	}
-	fake := speaking("hello")
-	fake.model.Template = strict
-	respond(t, New(fake.services(), Options{}), body)
-	if got, want := fake.model.Decode(fake.model.Requests[0].Prompt),
+	fake := roomtest.Speaking("hello")
+	fake.Model.Template = strict
+	respond(t, New(services(fake), Options{}), body)
+	if got, want := fake.Model.Decode(fake.Model.Requests[0].Prompt),
 		"sA\nuB\n\nC\naD\nu<system>\nE\n</system>\n\nF\n"; got != want {
 		t.Errorf("the prompt is %q, want %q", got, want)
 	}
 	// If no form of the turns works, the answer has the first error.
-	fake.model.Template = func([]byte) (string, error) {
+	fake.Model.Template = func([]byte) (string, error) {
 		return "",
 			control.Errorf(control.CodeInvalid, "No talk.")
 	}
-	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", body)
-	if e := decodeError(t, w); w.Code != 400 || e.Message != "No talk." || e.Param == nil ||
+	w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/responses", body)
+	if e := roomtest.DecodeError(t, w); w.Code != 400 || e.Message != "No talk." || e.Param == nil ||
 		*e.Param != "input" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -164,17 +135,16 @@ func TestTurnsAlternateWhereTemplateInsists(t *testing.T) {
 
 // The engine gets the settings of the request, and the response repeats them.
 func TestResponseParamsReachEngineAndEcho(t *testing.T) {
-	fake := speaking("hello")
-	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json",
-		responseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"`+strings.Repeat("ä",
-			responses.MaxMetadataValue)+`"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
-			`"text":{"verbosity":"low","format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`))
-	r := fake.model.Requests[0]
-	if len(fake.model.Requests) != 1 || *r.MaxTokens != 3 || r.Sampling.Temperature != 0.5 ||
+	fake := roomtest.Speaking("hello")
+	w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/responses", roomtest.ResponseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"`+strings.Repeat("ä",
+		responses.MaxMetadataValue)+`"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
+		`"text":{"verbosity":"low","format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`))
+	r := fake.Model.Requests[0]
+	if len(fake.Model.Requests) != 1 || *r.MaxTokens != 3 || r.Sampling.Temperature != 0.5 ||
 		r.Sampling.TopP != 0.25 || !r.Logprobs || r.TopLogprobs != 2 || r.Grammar == nil {
 		t.Errorf("%+v", r)
 	}
-	if g := fake.model.Grammars; len(g) != 1 ||
+	if g := fake.Model.Grammars; len(g) != 1 ||
 		!strings.Contains(string(g[0].JSON), `"lenient":true`) {
 		t.Errorf("%+v", g)
 	}
@@ -206,7 +176,7 @@ func TestResponseParamsReachEngineAndEcho(t *testing.T) {
 		usage["input_tokens_details"].(map[string]any)["cached_tokens"] == 0.0 {
 		t.Errorf("usage %v", usage)
 	}
-	if run := fake.lastRun(); run.Endpoint != "/v1/responses" || run.FinishReason != "length" ||
+	if run := fake.LastRun(); run.Endpoint != "/v1/responses" || run.FinishReason != "length" ||
 		run.CompletionTokens != 3 {
 		t.Errorf("%+v", run)
 	}
@@ -250,19 +220,18 @@ func TestUnsupportedResponseIsRefused(t *testing.T) {
 		{`"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function","name":"g"}`, "tool_choice", "g"},
 		{`"input":"` + strings.Repeat("x", 5000) + `"`, "input", "maximum context length"},
 	} {
-		fake := speaking("hello")
+		fake := roomtest.Speaking("hello")
 		for _, stream := range []string{"", `"stream":true,`} {
-			w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json",
-				responseBody(stream+c.fields))
-			e := decodeError(t, w)
+			w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/responses", roomtest.ResponseBody(stream+c.fields))
+			e := roomtest.DecodeError(t, w)
 			if w.Code != http.StatusBadRequest || e.Param == nil || *e.Param != c.param ||
 				!strings.Contains(e.Message, c.says) {
 				t.Errorf("%.100s: %d %s", c.fields, w.Code, w.Body)
 			}
 		}
-		if len(fake.model.Requests) != 0 || len(fake.kept) != 0 ||
-			fake.lastRun().FinishReason != control.FinishError {
-			t.Errorf("%s: %d requests, %d kept", c.fields, len(fake.model.Requests), len(fake.kept))
+		if len(fake.Model.Requests) != 0 || len(fake.KeptResponses) != 0 ||
+			fake.LastRun().FinishReason != control.FinishError {
+			t.Errorf("%s: %d requests, %d kept", c.fields, len(fake.Model.Requests), len(fake.KeptResponses))
 		}
 	}
 }
@@ -270,24 +239,24 @@ func TestUnsupportedResponseIsRefused(t *testing.T) {
 // The output of a model becomes items.
 func TestModelOutputBecomesItems(t *testing.T) {
 	const tools = `"input":"x","tools":[{"type":"function","name":"look"},{"type":"namespace","name":"go","tools":[{"type":"function","name":"far"}]}]`
-	far := strings.Replace(goCall, `"go"`, `"go__far"`, 1)
+	far := strings.Replace(roomtest.GoCall, `"go"`, `"go__far"`, 1)
 	for _, c := range []struct{ name, says, fields, status, want string }{
 		{"text", "hello", tools, responses.Completed, "message completed output_text \"hello\"\n"},
 		{"nothing", "", tools, responses.Completed, "message completed output_text \"\"\n"},
 		{"a thought", "<think>\nhm\n</think>\n\nyes", tools, responses.Completed, "reasoning completed reasoning_text \"hm\"\nmessage completed output_text \"yes\"\n"},
-		{"two calls", "I look.\n" + lookCall + "\n" + far, tools, responses.Completed,
+		{"two calls", "I look.\n" + roomtest.LookCall + "\n" + far, tools, responses.Completed,
 			"message completed output_text \"I look.\"\nfunction_call completed  look {\"z\": \"é}\", \"a\": [1]}\nfunction_call completed go far {}\n"},
-		{"one call alone", lookCall + "\n" + far, tools + `,"parallel_tool_calls":false`, responses.Completed, "function_call completed  look {\"z\": \"é}\", \"a\": [1]}\n"},
+		{"one call alone", roomtest.LookCall + "\n" + far, tools + `,"parallel_tool_calls":false`, responses.Completed, "function_call completed  look {\"z\": \"é}\", \"a\": [1]}\n"},
 		{"a limit", "hello", tools + `,"max_output_tokens":2`, responses.Incomplete, "message incomplete output_text \"he\"\n"},
 		{"a limit in a thought", "<think>\nhm", tools + `,"max_output_tokens":9`, responses.Incomplete, "reasoning incomplete reasoning_text \"h\"\n"},
-		{"a limit in a call", goCall + "\n" + lookCall, strings.Replace(tools, `"look"`, `"go"`, 1) + fmt.Sprintf(`,"max_output_tokens":%d`, len(goCall)-len("}}\n</tool_call>")), responses.Incomplete, "function_call incomplete  go {\n"},
+		{"a limit in a call", roomtest.GoCall + "\n" + roomtest.LookCall, strings.Replace(tools, `"look"`, `"go"`, 1) + fmt.Sprintf(`,"max_output_tokens":%d`, len(roomtest.GoCall)-len("}}\n</tool_call>")), responses.Incomplete, "function_call incomplete  go {\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fake := speaking(c.says)
+			fake := roomtest.Speaking(c.says)
 			if c.says == "" {
-				fake.model.Output, fake.model.Script = "", silentModel
+				fake.Model.Output, fake.Model.Script = "", silentModel
 			}
-			r := respond(t, New(fake.services(), Options{}), responseBody(c.fields))
+			r := respond(t, New(services(fake), Options{}), roomtest.ResponseBody(c.fields))
 			if got := short(r.Output); got != c.want || r.Status != c.status {
 				t.Errorf("%s\n%s, want %s\n%s", r.Status, got, c.status, c.want)
 			}
@@ -301,16 +270,16 @@ func TestModelOutputBecomesItems(t *testing.T) {
 					t.Errorf("a call's id is %s", x.CallID)
 				}
 			}
-			checkResponseStream(t, fake, responseBody(c.fields), c.want, c.status)
+			checkResponseStream(t, fake, roomtest.ResponseBody(c.fields), c.want, c.status)
 		})
 	}
 }
 
 // Log-probabilities are those of the text, and not of a thought or a call.
 func TestResponseLogprobsAreOfText(t *testing.T) {
-	fake := speaking("<think>\nhm\n</think>\n\nhé\n" + goCall)
+	fake := roomtest.Speaking("<think>\nhm\n</think>\n\nhé\n" + roomtest.GoCall)
 	const fields = `"input":"x","include":["message.output_text.logprobs"],"top_logprobs":1,"tools":[{"type":"function","name":"go"}]`
-	r := respond(t, New(fake.services(), Options{}), responseBody(fields))
+	r := respond(t, New(services(fake), Options{}), roomtest.ResponseBody(fields))
 	said := ""
 	for _, l := range r.Output[1].Content[0].Logprobs {
 		said += l.Token
@@ -319,9 +288,9 @@ func TestResponseLogprobsAreOfText(t *testing.T) {
 	if said != "h\ufffd\ufffd" || r.Output[1].Content[0].Text != "hé" {
 		t.Errorf("%q are the tokens of %q", said, r.Output[1].Content[0].Text)
 	}
-	checkResponseStream(t, fake, responseBody(fields), short(r.Output), responses.Completed)
-	if got := respond(t, New(fake.services(), Options{}),
-		responseBody(`"input":"x","top_logprobs":1`)); len(got.Output[1].Content[0].Logprobs) != 0 {
+	checkResponseStream(t, fake, roomtest.ResponseBody(fields), short(r.Output), responses.Completed)
+	if got := respond(t, New(services(fake), Options{}),
+		roomtest.ResponseBody(`"input":"x","top_logprobs":1`)); len(got.Output[1].Content[0].Logprobs) != 0 {
 		t.Errorf("the request did not ask for %+v", got.Output[1])
 	}
 }
@@ -330,10 +299,10 @@ func TestResponseLogprobsAreOfText(t *testing.T) {
 func TestForcedCallHasGrammar(t *testing.T) {
 	for _, choice := range []string{`"required"`, `{"type":"function","name":"go"}`,
 		`{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"go"}]}`} {
-		fake := speaking(goCall)
-		r := respond(t, New(fake.services(), Options{}),
-			responseBody(`"input":"x","tools":[{"type":"function","name":"go"},{"type":"function","name":"look"}],"tool_choice":`+choice))
-		if g := fake.model.Grammars; len(g) != 1 || !strings.Contains(g[0].Lark, "go") ||
+		fake := roomtest.Speaking(roomtest.GoCall)
+		r := respond(t, New(services(fake), Options{}),
+			roomtest.ResponseBody(`"input":"x","tools":[{"type":"function","name":"go"},{"type":"function","name":"look"}],"tool_choice":`+choice))
+		if g := fake.Model.Grammars; len(g) != 1 || !strings.Contains(g[0].Lark, "go") ||
 			strings.Contains(g[0].Lark, "look") != (choice == `"required"`) {
 			t.Errorf("%s: %v", choice, g)
 		}

@@ -4,8 +4,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"tandem/app/wire"
 	"testing"
+
+	"tandem/app/roomtest"
+	"tandem/app/wire"
 )
 
 // standardRoutes returns the methods of each route that programs call, by its path.
@@ -24,13 +26,13 @@ func standardRoutes(s *Server) map[string][]string {
 
 // Each route is found with /v1 and without, with one /v1 too many, and with extra slashes.
 func TestBaseURLSpellingsFindTheirRoute(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	for pattern := range standardRoutes(s) {
 		p := strings.ReplaceAll(pattern, "{id...}", "acme/coder")
 		for _, spelled := range []string{p, p + "/", p + "//", "/" + p,
 			strings.TrimPrefix(p, "/v1"), strings.TrimPrefix(p, "/v1") + "/", "/v1" + p, "/v1/v1" +
 				p, "/./v1/../" + p} {
-			w := getFrom(s, "WIBBLE", spelled)
+			w := roomtest.Send(s.Endpoint(), "WIBBLE", spelled)
 			if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") == "" {
 				t.Errorf("%s: %d %s", spelled, w.Code, w.Body)
 			}
@@ -39,7 +41,7 @@ func TestBaseURLSpellingsFindTheirRoute(t *testing.T) {
 	for _, p := range []string{"/v1", "/v1/", "/v1/wibble", strings.Repeat("/v1", 20_000) +
 		"/wibble", "/wibble/completions", "/chat", "/api", "/v1/app/state", "/v1/v1/app/state",
 		"/v1/health"} {
-		if w := getFrom(s, http.MethodGet, p); w.Code != http.StatusNotFound {
+		if w := roomtest.Get(s.Endpoint(), p); w.Code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", p, w.Code, w.Body)
 		}
 	}
@@ -47,7 +49,7 @@ func TestBaseURLSpellingsFindTheirRoute(t *testing.T) {
 
 // Claude Code sends this request first.
 func TestHeadOfPageNeedsNoKey(t *testing.T) {
-	srv := httptest.NewServer(New(newFake().services(),
+	srv := httptest.NewServer(New(services(roomtest.NewBackend()),
 		Options{Rules: Rules{RequireKey: true}}).Endpoint())
 	defer srv.Close()
 	resp, err := http.Head(srv.URL)

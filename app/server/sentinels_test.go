@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // generatingRoutes has for each generating route a body without its limit, and the limit's names.
@@ -27,11 +29,11 @@ var generatingRoutes = []struct{ path, body, limits string }{
 }
 
 // askSocket posts fields and the name of the model to a route of the socket, which has them all.
-func askSocket(fake *fakeBackend, path, fields string) *httptest.ResponseRecorder {
-	fake.checkpoint.ID, fake.checkpoint.Model = "abc", "tandem"
+func askSocket(fake *roomtest.Backend, path, fields string) *httptest.ResponseRecorder {
+	fake.OnDisk.ID, fake.OnDisk.Model = "abc", "tandem"
 	w := httptest.NewRecorder()
-	New(fake.services(), Options{}).Socket().ServeHTTP(w,
-		postOf(path, "application/json", `{"model":"tandem",`+fields+`}`))
+	New(services(fake), Options{}).Socket().ServeHTTP(w,
+		roomtest.Request(path, `{"model":"tandem",`+fields+`}`))
 	return w
 }
 
@@ -45,7 +47,7 @@ func TestLimitBelowZeroCountsAsLeftOut(t *testing.T) {
 					field = `"options":{` + field + `}`
 					refused = value == `"-1"`
 				}
-				fake := newFake()
+				fake := roomtest.NewBackend()
 				w := askSocket(fake, r.path, r.body+`,`+field)
 				path := r.path
 				if refused {
@@ -54,10 +56,10 @@ func TestLimitBelowZeroCountsAsLeftOut(t *testing.T) {
 					}
 					continue
 				}
-				if w.Code != 200 || len(fake.model.Requests) != 1 {
+				if w.Code != 200 || len(fake.Model.Requests) != 1 {
 					t.Fatalf("%s %s: %d %s", path, field, w.Code, w.Body)
 				}
-				if n := fake.model.Requests[0].MaxTokens; n != nil {
+				if n := fake.Model.Requests[0].MaxTokens; n != nil {
 					t.Errorf("%s %s: at most %d tokens", path, field, *n)
 				}
 			}
@@ -70,17 +72,16 @@ func TestLimitBelowZeroLeavesTheOthersInForce(t *testing.T) {
 		`"max_tokens":3,"max_completion_tokens":-1`: 3,
 		`"max_tokens":-1,"max_completion_tokens":4`: 4,
 	} {
-		fake := newFake()
-		postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(fields))
-		if n := fake.model.Requests[0].MaxTokens; n == nil || *n != want {
+		fake := roomtest.NewBackend()
+		roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions", roomtest.ChatBody(fields))
+		if n := fake.Model.Requests[0].MaxTokens; n == nil || *n != want {
 			t.Errorf("%s: %v", fields, n)
 		}
 	}
 }
 
 func TestResponseShowsLimitBelowZeroAsNone(t *testing.T) {
-	w := postTo(t, New(newFake().services(), Options{}), "/v1/responses", "application/json",
-		responseBody(`"input":"x","max_output_tokens":-1`))
+	w := roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), "/v1/responses", roomtest.ResponseBody(`"input":"x","max_output_tokens":-1`))
 	if !strings.Contains(w.Body.String(), `"max_output_tokens":null`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -88,11 +89,10 @@ func TestResponseShowsLimitBelowZeroAsNone(t *testing.T) {
 
 func TestThoughtBudgetBelowZeroIsNone(t *testing.T) {
 	for path, body := range map[string]string{
-		"/v1/messages":         messageBody(`"thinking":{"type":"enabled","budget_tokens":-1}`),
-		"/v1/chat/completions": chatBody(`"thinking_budget":-1`),
+		"/v1/messages":         roomtest.MessageBody(`"thinking":{"type":"enabled","budget_tokens":-1}`),
+		"/v1/chat/completions": roomtest.ChatBody(`"thinking_budget":-1`),
 	} {
-		if w := postTo(t, New(speaking("x").services(), Options{}), path, "application/json",
-			body); w.Code != 200 {
+		if w := roomtest.Post(New(services(roomtest.Speaking("x")), Options{}).Endpoint(), path, body); w.Code != 200 {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
@@ -115,12 +115,12 @@ func TestSeedMinusOneIsAnySeed(t *testing.T) {
 				if r.path == "/v1/messages" {
 					field += `,"max_tokens":4`
 				}
-				fake := newFake()
+				fake := roomtest.NewBackend()
 				w := askSocket(fake, r.path, r.body+`,`+field)
-				if len(fake.model.Requests) != 1 {
+				if len(fake.Model.Requests) != 1 {
 					t.Fatalf("%s %s: %d %s", r.path, field, w.Code, w.Body)
 				}
-				seeds[*fake.model.Requests[0].Seed]++
+				seeds[*fake.Model.Requests[0].Seed]++
 			}
 			if len(seeds) != 4 || seeds[7] != 2 || seeds[math.MaxUint64] != 0 {
 				t.Errorf("%s, %s: %v", r.path, name, seeds)
@@ -136,8 +136,7 @@ func TestFieldsLeftToTheServerAreTaken(t *testing.T) {
 		`"stop":null`, `"stop":""`, `"stop":[]`, `"logit_bias":{}`, `"logit_bias":null`,
 		`"temperature":null`, `"top_p":null`, `"max_tokens":null`, `"min_p":0`,
 		`"best_of":null`, `"logprobs":null`, `"response_format":null`, `"speculation":null`} {
-		w := postTo(t, New(newFake().services(), Options{}), "/v1/completions", "application/json",
-			`{"model":"tandem","prompt":"x",`+fields+`}`)
+		w := roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x",`+fields+`}`)
 		if _ = json.Unmarshal(w.Body.Bytes(), &got); w.Code != 200 {
 			t.Errorf("%s: %d %s", fields, w.Code, got.Error)
 		}

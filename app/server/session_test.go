@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 )
 
 // exchange spends a code over TCP and returns the status and the session.
@@ -20,7 +21,7 @@ func exchange(t *testing.T, s *Server, code string) (int, string) {
 
 func exchangeBody(t *testing.T, s *Server, body string) (int, string) {
 	t.Helper()
-	r := localRequest(http.MethodPost, "/app/session", strings.NewReader(body))
+	r := roomtest.LocalRequest(http.MethodPost, "/app/session", strings.NewReader(body))
 	r.Host, r.RemoteAddr = "127.0.0.1:8263", "127.0.0.1:50000"
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
@@ -33,7 +34,7 @@ func exchangeBody(t *testing.T, s *Server, body string) (int, string) {
 }
 
 func askState(s *Server, session string) int {
-	r := localRequest(http.MethodGet, "/app/state", nil)
+	r := roomtest.LocalRequest(http.MethodGet, "/app/state", nil)
 	r.Host, r.RemoteAddr = "127.0.0.1:8263", "127.0.0.1:50000"
 	r.Header.Set("Authorization", "Bearer "+session)
 	w := httptest.NewRecorder()
@@ -43,7 +44,7 @@ func askState(s *Server, session string) int {
 
 func TestSessionLivesByUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(newFake().services(), Options{})
+		s := New(services(roomtest.NewBackend()), Options{})
 		code := s.NewCode()
 		if !code.ExpiresAt.Equal(time.Now().Add(60 * time.Second)) {
 			t.Errorf("the code expires at %v, now is %v", code.ExpiresAt, time.Now())
@@ -107,7 +108,7 @@ func TestSessionsAreBounded(t *testing.T) {
 
 // A code buys one session, also if many clients try at the same time.
 func TestCodeBuysOneSession(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	code := s.NewCode().Code
 	bought := make(chan bool)
 	const tries = 50

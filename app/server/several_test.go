@@ -9,10 +9,11 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/ollama"
+	"tandem/app/roomtest"
 )
 
 // severalServices have two models in memory.
-func severalServices(f *fakeBackend) Services {
+func severalServices(f *roomtest.Backend) Services {
 	to := detailedServices(f)
 	to.Status = several{detailed{f}}
 	return to
@@ -30,9 +31,9 @@ func (b several) State() control.State {
 
 // Every route that lists models counts all models in memory.
 func TestSeveralModelsInMemoryAreReported(t *testing.T) {
-	s := New(severalServices(newFake()), Options{})
+	s := New(severalServices(roomtest.NewBackend()), Options{})
 	var ps struct{ Models []ollama.Running }
-	w := getFrom(s, http.MethodGet, "/api/ps")
+	w := roomtest.Get(s.Endpoint(), "/api/ps")
 	if err := json.Unmarshal(w.Body.Bytes(), &ps); err != nil || len(ps.Models) != 2 {
 		t.Fatal(err, w.Body)
 	}
@@ -40,11 +41,11 @@ func TestSeveralModelsInMemoryAreReported(t *testing.T) {
 		m.SizeVRAM != 7<<20 {
 		t.Errorf("%+v", m)
 	}
-	if w := getFrom(s, http.MethodGet, "/v1/models/vectors"); !strings.Contains(w.Body.String(),
+	if w := roomtest.Get(s.Endpoint(), "/v1/models/vectors"); !strings.Contains(w.Body.String(),
 		`"context_length":512`) {
 		t.Errorf("%s", w.Body)
 	}
-	text := getFrom(s, http.MethodGet, "/metrics").Body.String()
+	text := roomtest.Get(s.Endpoint(), "/metrics").Body.String()
 	for _, line := range []string{"tandem_models_loaded 2\n", "tandem_queue_depth 3\n"} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no line %q", line)
@@ -54,24 +55,24 @@ func TestSeveralModelsInMemoryAreReported(t *testing.T) {
 
 // The route unloads one model or all of them. Ollama's programs unload the model that they name.
 func TestUnloadFreesOneModelOrAll(t *testing.T) {
-	fake := newFake()
+	fake := roomtest.NewBackend()
 	s := New(severalServices(fake), Options{})
 	for _, body := range []string{`{}`, `{"model":"vectors"}`} {
-		if w := socketPost(s, "/app/unload", body); w.Code != http.StatusOK ||
+		if w := roomtest.Post(s.Socket(), "/app/unload", body); w.Code != http.StatusOK ||
 			!strings.Contains(w.Body.String(), `"in_memory":[`) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
 	}
-	wantError(t, socketPost(s, "/app/unload", `{"model":1}`), http.StatusBadRequest,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/unload", `{"model":1}`), http.StatusBadRequest,
 		control.CodeInvalid)
 	for _, body := range []string{`{"model":"vectors:latest","keep_alive":0}`,
 		`{"model":"tandem","keep_alive":0}`, `{"model":"other","keep_alive":0}`} {
-		if w := postTo(t, s, "/api/generate", "application/json", body); w.Code != http.StatusOK {
+		if w := roomtest.Post(s.Endpoint(), "/api/generate", body); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
 	}
-	if want := []string{"", "vectors", "vectors", "acme/coder"}; !slices.Equal(fake.unloaded,
+	if want := []string{"", "vectors", "vectors", "acme/coder"}; !slices.Equal(fake.Unloaded,
 		want) {
-		t.Errorf("unloaded %q, want %q", fake.unloaded, want)
+		t.Errorf("unloaded %q, want %q", fake.Unloaded, want)
 	}
 }

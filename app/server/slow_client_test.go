@@ -6,10 +6,12 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"tandem/app/wire"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"tandem/app/roomtest"
+	"tandem/app/wire"
 )
 
 // pipes is a listener of connections in memory. Their deadlines follow the clock of a test.
@@ -55,7 +57,8 @@ type addressed struct {
 }
 
 func (c addressed) RemoteAddr() net.Addr { return c.remote }
-func (c addressed) LocalAddr() net.Addr  { return c.local }
+
+func (c addressed) LocalAddr() net.Addr { return c.local }
 
 // A client that goes on sending almost nothing is cut in time. This holds in every part of a
 // request, whether or not the rest is read.
@@ -106,8 +109,8 @@ func TestSlowClientsAreCut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				fake := newFake()
-				s := New(fake.services(), Options{Rules: Rules{Network: true}})
+				fake := roomtest.NewBackend()
+				s := New(services(fake), Options{Rules: Rules{Network: true}})
 				srv, l := wire.HTTP(s.Endpoint(), nil, nil), newPipes()
 				var serving sync.WaitGroup
 				serving.Go(func() { srv.Serve(l) })
@@ -131,9 +134,9 @@ func TestSlowClientsAreCut(t *testing.T) {
 				conn.Close()
 				srv.Close()
 				serving.Wait()
-				if fake.held != 0 || len(s.api.Active()) != 0 || s.api.BytesTaken() != 0 {
+				if fake.Held != 0 || len(s.api.Active()) != 0 || s.api.BytesTaken() != 0 {
 					t.Errorf("%d models are held, %d runs in flight, %d places taken",
-						fake.held, len(s.api.Active()), s.api.BytesTaken())
+						fake.Held, len(s.api.Active()), s.api.BytesTaken())
 				}
 			})
 		})
@@ -143,7 +146,7 @@ func TestSlowClientsAreCut(t *testing.T) {
 // A connection without another request is closed.
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv, l := wire.HTTP(New(newFake().services(), Options{}).Endpoint(), nil, nil), newPipes()
+		srv, l := wire.HTTP(New(services(roomtest.NewBackend()), Options{}).Endpoint(), nil, nil), newPipes()
 		var serving sync.WaitGroup
 		serving.Go(func() { srv.Serve(l) })
 		conn := l.dial(net.IPv4(127, 0, 0, 1))
@@ -170,7 +173,7 @@ func TestLongHeadIsRefused(t *testing.T) {
 		"a request line": "",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			srv, l := wire.HTTP(New(newFake().services(), Options{}).Endpoint(), nil, nil),
+			srv, l := wire.HTTP(New(services(roomtest.NewBackend()), Options{}).Endpoint(), nil, nil),
 				newPipes()
 			var serving sync.WaitGroup
 			serving.Go(func() { srv.Serve(l) })

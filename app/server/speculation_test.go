@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/engine"
 )
 
@@ -26,14 +27,13 @@ func TestSpeculationReachesTheEngine(t *testing.T) {
 		`,"speculation":{"drafter":"auto","rollback":"snapshot","rule":"rejection"}`: {Drafter: engine.Auto,
 			Rollback: engine.Undo, Rule: engine.Rejection},
 	} {
-		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
-			`{"model":"tandem","prompt":"x"`+body+`}`)
+		fake := roomtest.NewBackend()
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x"`+body+`}`)
 		if w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 			continue
 		}
-		got := fake.model.Requests[0].Speculation
+		got := fake.Model.Requests[0].Speculation
 		if (got.Depth == nil) != (want.Depth == nil) || got.Depth != nil &&
 			*got.Depth != *want.Depth {
 			t.Errorf("%s: depth %v", body, got.Depth)
@@ -67,13 +67,12 @@ func TestSpeculationNamesMatchEngine(t *testing.T) {
 // The engine gets a prediction as plain text, whatever tokens it spells, and without ids that the
 // model does not know.
 func TestPredictionReachesTheEngine(t *testing.T) {
-	fake := newFake()
-	postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
-		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"n":2,"prediction":{"type":"content","content":[{"type":"text","text":"<e"},{"type":"text","text":"os>"}]}}`)
-	if len(fake.model.Requests) != 2 {
-		t.Fatalf("%d requests", len(fake.model.Requests))
+	fake := roomtest.NewBackend()
+	roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"n":2,"prediction":{"type":"content","content":[{"type":"text","text":"<e"},{"type":"text","text":"os>"}]}}`)
+	if len(fake.Model.Requests) != 2 {
+		t.Fatalf("%d requests", len(fake.Model.Requests))
 	}
-	for _, r := range fake.model.Requests {
+	for _, r := range fake.Model.Requests {
 		if want := []int32{'<', 'e', 'o', 's', '>'}; !slices.Equal(r.Prediction, want) {
 			t.Errorf("prediction %v, want %v", r.Prediction, want)
 		}
@@ -82,10 +81,9 @@ func TestPredictionReachesTheEngine(t *testing.T) {
 
 // TestDraftInfoAddsUp: the chunks of a stream report each draft once.
 func TestDraftInfoAddsUp(t *testing.T) {
-	fake := newFake()
-	s := New(fake.services(), Options{})
-	w := postTo(t, s, "/v1/chat/completions", "application/json",
-		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true,"return_draft_info":true,"n":2,"prediction":{"type":"content","content":"héllo wörms"}}`)
+	fake := roomtest.NewBackend()
+	s := New(services(fake), Options{})
+	w := roomtest.Post(s.Endpoint(), "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true,"return_draft_info":true,"n":2,"prediction":{"type":"content","content":"héllo wörms"}}`)
 	type info struct {
 		Proposed, Accepted int
 		Depths, Accepts    []int
@@ -125,7 +123,7 @@ func TestDraftInfoAddsUp(t *testing.T) {
 			t.Errorf("choice %d: the chunks have %+v, the last one %+v", i, sums[i], last[i])
 		}
 	}
-	run := fake.lastRun()
+	run := fake.LastRun()
 	if run.Drafted != sums[0].Proposed+sums[1].Proposed ||
 		run.Accepted != sums[0].Accepted+sums[1].Accepted {
 		t.Errorf("the run has %d of %d drafts, the chunks %+v", run.Accepted, run.Drafted, sums)
@@ -146,7 +144,7 @@ func TestDraftInfoAddsUp(t *testing.T) {
 		t.Errorf("%d verifies of %d rounds", run.Verifies, run.Rounds)
 	}
 	// A person reads the same row.
-	r := localRequest(http.MethodGet, "/app/runs/1", nil)
+	r := roomtest.LocalRequest(http.MethodGet, "/app/runs/1", nil)
 	got := httptest.NewRecorder()
 	s.Socket().ServeHTTP(got, r)
 	if !strings.Contains(got.Body.String(), `"speculation":`+string(run.Speculation)) {

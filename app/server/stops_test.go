@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 )
 
 // A stop text ends the answer's text, up to its last byte. It ends nothing else that the model
 // writes.
 func TestStopTextEndsTheAnswerOnly(t *testing.T) {
 	const thought = "<think>\nEND here\n</think>\n\n"
-	saysEND := strings.Replace(goCall, "{}", `{"z": "END"}`, 1)
+	saysEND := strings.Replace(roomtest.GoCall, "{}", `{"z": "END"}`, 1)
 	for _, c := range []struct {
 		name, says, fields string
 		want               saying
@@ -30,33 +31,33 @@ func TestStopTextEndsTheAnswerOnly(t *testing.T) {
 		{"the newlines of a thought", thought + "yes", `"stop":["\n"]`, saying{thought: "END here", text: "yes", finish: "stop"}, thought + "yes"},
 		{"over the end of a thought", "<think>EN</think>D", `"stop":"END"`, saying{thought: "EN", text: "D", finish: "stop"}, "<think>EN</think>D"},
 		{"a thought that is none", "a <think>END", `"stop":["END"]`, saying{text: "a <think>", finish: "stop"}, "a <think>END"},
-		{"in a call", "So.\n" + saysEND + "\n" + goCall, twoTools + `,"stop":["END","}","tool_call"]`, saying{text: "So.", calls: []string{`go{"z": "END"}`, "go{}"}, finish: "tool_calls"}, "So.\n" + saysEND + "\n" + goCall},
-		{"after a call", goCall + "\nbut END", twoTools + `,"stop":"END"`, saying{text: "but ", calls: []string{"go{}"}, finish: "stop"}, goCall + "\nbut END"},
-		{"on both sides of a call", "EN" + goCall + "D", twoTools + `,"stop":"END"`, saying{text: "END", calls: []string{"go{}"}, finish: "tool_calls"}, "EN" + goCall + "D"},
-		{"the line before a call", "So.\n" + goCall, twoTools + `,"stop":["\n"]`, saying{text: "So.", calls: []string{"go{}"}, finish: "tool_calls"}, "So.\n" + goCall},
-		{"a line", "So.\nMore", twoTools + `,"stop":["\n"]`, saying{text: "So.", finish: "stop"}, "So.\nM"},
+		{"in a call", "So.\n" + saysEND + "\n" + roomtest.GoCall, roomtest.TwoTools + `,"stop":["END","}","tool_call"]`, saying{text: "So.", calls: []string{`go{"z": "END"}`, "go{}"}, finish: "tool_calls"}, "So.\n" + saysEND + "\n" + roomtest.GoCall},
+		{"after a call", roomtest.GoCall + "\nbut END", roomtest.TwoTools + `,"stop":"END"`, saying{text: "but ", calls: []string{"go{}"}, finish: "stop"}, roomtest.GoCall + "\nbut END"},
+		{"on both sides of a call", "EN" + roomtest.GoCall + "D", roomtest.TwoTools + `,"stop":"END"`, saying{text: "END", calls: []string{"go{}"}, finish: "tool_calls"}, "EN" + roomtest.GoCall + "D"},
+		{"the line before a call", "So.\n" + roomtest.GoCall, roomtest.TwoTools + `,"stop":["\n"]`, saying{text: "So.", calls: []string{"go{}"}, finish: "tool_calls"}, "So.\n" + roomtest.GoCall},
+		{"a line", "So.\nMore", roomtest.TwoTools + `,"stop":["\n"]`, saying{text: "So.", finish: "stop"}, "So.\nM"},
 		{"a line where no call can be", "So.\nMore", `"stop":["\n"]`, saying{text: "So.", finish: "stop"}, "So.\n"},
-		{"the beginning of a call", "So.\n" + goCall, twoTools + `,"stop":["<tool_call>"]`, saying{text: "So.\n", finish: "stop"}, "So.\n<tool_call>"},
-		{"the end of a call", goCall + "\n" + saysEND, twoTools + `,"stop":["</tool_call>"]`, saying{calls: []string{"go{}"}, finish: "tool_calls"}, goCall},
-		{"the beginning of the second", goCall + "\n" + saysEND, twoTools + `,"stop":["\n<tool_call>"]`, saying{calls: []string{"go{}"}, finish: "tool_calls"}, goCall + "\n<tool_call>"},
-		{"a text and the mark of a call", "EN" + goCall, twoTools + `,"stop":["END","<tool_call>"]`, saying{text: "EN", finish: "stop"}, "EN<tool_call>"},
-		{"a text before it", "a END b" + goCall, twoTools + `,"stop":["<tool_call>","END"]`, saying{text: "a ", finish: "stop"}, "a END"},
-		{"the beginning of a mark", "a <tool_ca", twoTools + `,"stop":["<tool_call>"]`, saying{text: "a <tool_ca", finish: "stop"}, "a <tool_ca"},
-		{"a mark without a call", "a <tool_ca", twoTools + `,"stop":["<tool"]`, saying{text: "a ", finish: "stop"}, "a <tool_ca"},
-		{"the same at the limit", "a <tool_call> b", twoTools + `,"stop":["<tool"],"max_tokens":12`, saying{text: "a", finish: "length"}, "a <tool_call"},
-		{"the beginning of one", "a EN", twoTools + `,"stop":"END"`, saying{text: "a EN", finish: "stop"}, "a EN"},
-		{"the beginning at the limit", "a END", twoTools + `,"stop":"END","max_tokens":4`, saying{text: "a EN", finish: "length"}, "a EN"},
+		{"the beginning of a call", "So.\n" + roomtest.GoCall, roomtest.TwoTools + `,"stop":["<tool_call>"]`, saying{text: "So.\n", finish: "stop"}, "So.\n<tool_call>"},
+		{"the end of a call", roomtest.GoCall + "\n" + saysEND, roomtest.TwoTools + `,"stop":["</tool_call>"]`, saying{calls: []string{"go{}"}, finish: "tool_calls"}, roomtest.GoCall},
+		{"the beginning of the second", roomtest.GoCall + "\n" + saysEND, roomtest.TwoTools + `,"stop":["\n<tool_call>"]`, saying{calls: []string{"go{}"}, finish: "tool_calls"}, roomtest.GoCall + "\n<tool_call>"},
+		{"a text and the mark of a call", "EN" + roomtest.GoCall, roomtest.TwoTools + `,"stop":["END","<tool_call>"]`, saying{text: "EN", finish: "stop"}, "EN<tool_call>"},
+		{"a text before it", "a END b" + roomtest.GoCall, roomtest.TwoTools + `,"stop":["<tool_call>","END"]`, saying{text: "a ", finish: "stop"}, "a END"},
+		{"the beginning of a mark", "a <tool_ca", roomtest.TwoTools + `,"stop":["<tool_call>"]`, saying{text: "a <tool_ca", finish: "stop"}, "a <tool_ca"},
+		{"a mark without a call", "a <tool_ca", roomtest.TwoTools + `,"stop":["<tool"]`, saying{text: "a ", finish: "stop"}, "a <tool_ca"},
+		{"the same at the limit", "a <tool_call> b", roomtest.TwoTools + `,"stop":["<tool"],"max_tokens":12`, saying{text: "a", finish: "length"}, "a <tool_call"},
+		{"the beginning of one", "a EN", roomtest.TwoTools + `,"stop":"END"`, saying{text: "a EN", finish: "stop"}, "a EN"},
+		{"the beginning at the limit", "a END", roomtest.TwoTools + `,"stop":"END","max_tokens":4`, saying{text: "a EN", finish: "length"}, "a EN"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fake := speaking(c.says)
-			got := chatWith(t, fake, chatBody(c.fields, `"return_token_ids":true`))[0]
-			if text := fake.model.Decode(got.ids); text != c.all {
+			fake := roomtest.Speaking(c.says)
+			got := chatWith(t, fake, roomtest.ChatBody(c.fields, `"return_token_ids":true`))[0]
+			if text := fake.Model.Decode(got.ids); text != c.all {
 				t.Errorf("its tokens are %q, want %q", text, c.all)
 			}
 			if got.ids = nil; fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
-			w := socketPost(New(fake.services(), Options{}), "/app/runs/1/verify", `{}`)
+			w := roomtest.Post(New(services(fake), Options{}).Socket(), "/app/runs/1/verify", `{}`)
 			var v control.Replayed
 			if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Same != len(c.all) ||
 				v.Tokens != len(c.all) {
@@ -72,15 +73,15 @@ func TestStopTextMatchesXMLMarkup(t *testing.T) {
 	const says = "So:\n<tool_call>\n<function=look>\n<parameter=z>\nEND\n</parameter>\n</function>\n</tool_call>"
 	for _, stop := range []string{"<tool_call>", "<function=", "<function=look>", "<parameter=z>",
 		"</parameter>", "</function>\n", "</tool_call>", "END"} {
-		fake := speaking(says)
-		fake.model.TemplateSource = "<tool_call> <function="
+		fake := roomtest.Speaking(says)
+		fake.Model.TemplateSource = "<tool_call> <function="
 		want := says // a call's text is no text of the answer
 		if before, _, _ := strings.Cut(says, stop); stop != "END" {
 			want = before + stop
 		}
-		got := chatWith(t, fake, chatBody(twoTools,
+		got := chatWith(t, fake, roomtest.ChatBody(roomtest.TwoTools,
 			fmt.Sprintf(`"stop":%q,"return_token_ids":true`, stop)))[0]
-		if text := fake.model.Decode(got.ids); text != want {
+		if text := fake.Model.Decode(got.ids); text != want {
 			t.Errorf("%q: its tokens are %q, want %q", stop, text, want)
 		}
 	}
@@ -100,13 +101,13 @@ func TestStopTextCountsAfterThought(t *testing.T) {
 		{"begun and closed", "END, well", "so END be it", `"stop":["END"],"thinking_budget":3`, true, saying{thought: "END", text: "so ", finish: "stop"}, "END" + closed + "so END"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fake := speaking(c.says)
-			fake.model.Continuation = c.later
+			fake := roomtest.Speaking(c.says)
+			fake.Model.Continuation = c.later
 			if c.opened {
-				fake.model.Template = func([]byte) (string, error) { return "x<think>\n", nil }
+				fake.Model.Template = func([]byte) (string, error) { return "x<think>\n", nil }
 			}
-			got := chatWith(t, fake, chatBody(c.fields, `"return_token_ids":true`))[0]
-			if text := fake.model.Decode(got.ids); text != c.all {
+			got := chatWith(t, fake, roomtest.ChatBody(c.fields, `"return_token_ids":true`))[0]
+			if text := fake.Model.Decode(got.ids); text != c.all {
 				t.Errorf("its tokens are %q, want %q", text, c.all)
 			}
 			if got.ids = nil; fmt.Sprint(got) != fmt.Sprint(c.want) {
@@ -120,23 +121,23 @@ func TestStopTextCountsAfterThought(t *testing.T) {
 func TestResumedAnswerStopsAtSameText(t *testing.T) {
 	const all = "<think>\nEND here\n</think>\n\nyes END"
 	for at := range len(all) {
-		fake := speaking(all + " no")
-		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/chat/completions", EndedAt: fakeEnd,
+		fake := roomtest.Speaking(all + " no")
+		fake.Rows = []control.Run{{ID: 1, Endpoint: "/v1/chat/completions", EndedAt: roomtest.Ended,
 			FinishReason: "interrupted"}}
-		body := chatBody(twoTools, `"stop":["END","think"]`)
-		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name,
+		body := roomtest.ChatBody(roomtest.TwoTools, `"stop":["END","think"]`)
+		fake.Texts = map[int64]control.RunText{1: {Run: 1, Model: fake.Model.Name,
 			Request: []byte(body), Prompt: 3, Replay: []byte(`{"seed":77}`)}}
-		fake.left = []int32("ux\n" + all[:at])
-		w := socketPost(New(fake.services(), Options{}), "/app/runs/1/resume",
+		fake.Left = []int32("ux\n" + all[:at])
+		w := roomtest.Post(New(services(fake), Options{}).Socket(), "/app/runs/1/resume",
 			`{"return_token_ids":true}`)
-		var reply chatReply
+		var reply roomtest.ChatReply
 		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != http.StatusOK ||
 			len(reply.Choices) != 1 {
 			t.Fatalf("cut after %d: %d %s, %v", at, w.Code, w.Body, err)
 		}
 		c := reply.Choices[0]
-		if m := c.Message; value(m.Content) != "yes " || value(m.Reasoning) != "END here" ||
-			value(c.FinishReason) != "stop" || !slices.Equal(c.TokenIDs, []int32(all)) {
+		if m := c.Message; roomtest.Value(m.Content) != "yes " || roomtest.Value(m.Reasoning) != "END here" ||
+			roomtest.Value(c.FinishReason) != "stop" || !slices.Equal(c.TokenIDs, []int32(all)) {
 			t.Errorf("cut after %d: %s", at, w.Body)
 		}
 	}

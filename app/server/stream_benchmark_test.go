@@ -7,20 +7,22 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // BenchmarkStream measures the endpoint's own cost of one token over a real connection: from the
 // engine's yield to the client's read.
 func BenchmarkStream(b *testing.B) {
-	fake := newFake()
-	fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
+	fake := roomtest.NewBackend()
+	fake.Model.Script = roomtest.Script(func(_ context.Context, yield func(string, error) bool) {
 		for range b.N {
 			if !yield(" token", nil) {
 				return
 			}
 		}
 	})
-	srv := httptest.NewServer(New(fake.services(), Options{}).Endpoint())
+	srv := httptest.NewServer(New(services(fake), Options{}).Endpoint())
 	defer srv.Close()
 	b.ResetTimer()
 	resp, err := http.Post(srv.URL+"/v1/completions", "application/json",
@@ -37,9 +39,9 @@ func BenchmarkStream(b *testing.B) {
 // BenchmarkStreamPaced measures the same with each token flushed alone. After each token the
 // generator waits for the writer's goroutine.
 func BenchmarkStreamPaced(b *testing.B) {
-	fake := newFake()
+	fake := roomtest.NewBackend()
 	read := make(chan struct{})
-	fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
+	fake.Model.Script = roomtest.Script(func(_ context.Context, yield func(string, error) bool) {
 		for range b.N {
 			if !yield(" token", nil) {
 				return
@@ -47,7 +49,7 @@ func BenchmarkStreamPaced(b *testing.B) {
 			<-read
 		}
 	})
-	srv := httptest.NewServer(New(fake.services(), Options{}).Endpoint())
+	srv := httptest.NewServer(New(services(fake), Options{}).Endpoint())
 	defer srv.Close()
 	b.ResetTimer()
 	resp, err := http.Post(srv.URL+"/v1/completions", "application/json",

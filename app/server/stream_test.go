@@ -1,15 +1,12 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,77 +17,17 @@ import (
 
 	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 	"tandem/engine"
 )
 
-// A scriptedWriter is a connection whose client reads when the test says so.
-type scriptedWriter struct {
-	header      http.Header
-	status      int
-	start       time.Time
-	events      []string // "seconds: text" of each flush
-	pending     bytes.Buffer
-	blocked     bool // the client reads nothing
-	deadline    time.Time
-	read, wrote int // deadlines set
-	readBy      time.Time
-}
-
-func newWriter() *scriptedWriter {
-	return &scriptedWriter{header: http.Header{}, start: time.Now()}
-}
-
-func (w *scriptedWriter) Header() http.Header    { return w.header }
-func (w *scriptedWriter) WriteHeader(status int) { w.status = status }
-func (w *scriptedWriter) SetReadDeadline(t time.Time) error {
-	w.readBy, w.read = t, w.read+1
-	return nil
-}
-
-func (w *scriptedWriter) SetWriteDeadline(t time.Time) error {
-	w.deadline, w.wrote = t, w.wrote+1
-	return nil
-}
-
-func (w *scriptedWriter) Write(b []byte) (int, error) {
-	if w.blocked {
-		time.Sleep(time.Until(w.deadline))
-		return 0, os.ErrDeadlineExceeded
-	}
-	return w.pending.Write(b)
-}
-
-func (w *scriptedWriter) FlushError() error {
-	w.events = append(w.events, fmt.Sprintf("%v: %s",
-		time.Since(w.start), strings.TrimSpace(w.pending.String())))
-	w.pending.Reset()
-	return nil
-}
-
 func streamRequest(ctx context.Context) *http.Request {
-	r := localRequest(http.MethodPost, "/v1/completions",
+	r := roomtest.LocalRequest(http.MethodPost, "/v1/completions",
 		strings.NewReader(`{"model":"tandem","prompt":"x","stream":true}`)).WithContext(ctx)
 	r.Host = "localhost"
 	r.Header.Set("Content-Type", "application/json")
 	return r
-}
-
-// script returns a Generate that calls f to yield the texts of its tokens.
-func script(f func(ctx context.Context, yield func(string, error) bool)) func(context.Context,
-	engine.Request) iter.Seq2[engine.Token, error] {
-	return func(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
-		return func(yield func(engine.Token, error) bool) {
-			st := engine.Stats{PromptTokens: len(r.Prompt)}
-			defer func() { r.Done(st) }()
-			f(ctx, func(text string, err error) bool {
-				if err == nil {
-					st.CompletionTokens++
-				}
-				return yield(engine.Token{Text: text}, err)
-			})
-		}
-	}
 }
 
 // Reading and writing have deadlines. The next request on the connection does not inherit them.
@@ -99,11 +36,11 @@ func TestDeadlinesAreNotInherited(t *testing.T) {
 		r := streamRequest(t.Context())
 		r.Body = io.NopCloser(strings.NewReader(`{"model":"tandem","prompt":"x","stream":` +
 			stream + `}`))
-		w := newWriter()
-		New(newFake().services(), Options{}).Endpoint().ServeHTTP(w, r)
-		if w.read != 3 || w.wrote < 2 || !w.readBy.IsZero() || !w.deadline.IsZero() {
+		w := roomtest.NewWriter()
+		New(services(roomtest.NewBackend()), Options{}).Endpoint().ServeHTTP(w, r)
+		if w.ReadDeadlines != 3 || w.WriteDeadlines < 2 || !w.ReadBy.IsZero() || !w.Deadline.IsZero() {
 			t.Errorf("stream %s: deadlines set %d and %d times, left at %v and %v",
-				stream, w.read, w.wrote, w.readBy, w.deadline)
+				stream, w.ReadDeadlines, w.WriteDeadlines, w.ReadBy, w.Deadline)
 		}
 	}
 }
@@ -111,16 +48,16 @@ func TestDeadlinesAreNotInherited(t *testing.T) {
 // An answer in one piece does not wait for its client either.
 func TestSlowReaderOfWholeAnswerIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := newFake()
+		fake := roomtest.NewBackend()
 		r := streamRequest(t.Context())
 		r.Body = io.NopCloser(strings.NewReader(`{"model":"tandem","prompt":"x"}`))
-		w := newWriter()
-		w.blocked = true
-		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, r)
-		if took := time.Since(w.start); took != wire.ReaderPatience {
+		w := roomtest.NewWriter()
+		w.Blocked = true
+		New(services(fake), Options{}).Endpoint().ServeHTTP(w, r)
+		if took := time.Since(w.Start); took != wire.ReaderPatience {
 			t.Errorf("the client was cut after %v", took)
 		}
-		if r := fake.lastRun(); r.FinishReason != "cancel" || r.Error != "" {
+		if r := fake.LastRun(); r.FinishReason != "cancel" || r.Error != "" {
 			t.Errorf("the history has %+v", r)
 		}
 	})
@@ -128,17 +65,17 @@ func TestSlowReaderOfWholeAnswerIsCut(t *testing.T) {
 
 func TestSilentStreamGetsComments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := newFake()
-		fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
+		fake := roomtest.NewBackend()
+		fake.Model.Script = roomtest.Script(func(_ context.Context, yield func(string, error) bool) {
 			time.Sleep(8 * time.Second) // a long prefill
 			yield("a", nil)
 			time.Sleep(time.Second) // too short a silence for a comment
 			yield("b", nil)
 		})
-		w := newWriter()
-		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
+		w := roomtest.NewWriter()
+		New(services(fake), Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
 		var got []string
-		for _, e := range w.events {
+		for _, e := range w.Events {
 			got = append(got, strings.SplitAfter(e, "data: ")[0])
 		}
 		want := []string{"2s: : keep-alive", "7s: : keep-alive", "8s: data: ", "9s: data: "}
@@ -146,10 +83,10 @@ func TestSilentStreamGetsComments(t *testing.T) {
 		if strings.Join(got, "|") != strings.Join(want, "|") {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		if w.header.Get("Content-Type") != "text/event-stream" || w.status != 200 {
-			t.Errorf("status %d, headers %v", w.status, w.header)
+		if w.Headers.Get("Content-Type") != "text/event-stream" || w.Status != 200 {
+			t.Errorf("status %d, headers %v", w.Status, w.Headers)
 		}
-		if last := w.events[len(w.events)-1]; !strings.HasSuffix(last, "data: [DONE]") {
+		if last := w.Events[len(w.Events)-1]; !strings.HasSuffix(last, "data: [DONE]") {
 			t.Errorf("the stream ends with %q", last)
 		}
 	})
@@ -171,29 +108,29 @@ func TestErrorInStreamIsAnEvent(t *testing.T) {
 		{3 * time.Second, "", 200, `: keep-alive data: {"error":{`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			fake := newFake()
-			fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
+			fake := roomtest.NewBackend()
+			fake.Model.Script = roomtest.Script(func(_ context.Context, yield func(string, error) bool) {
 				time.Sleep(c.wait)
 				if c.before != "" {
 					yield(c.before, nil)
 				}
 				yield("", full)
 			})
-			w := newWriter()
-			New(fake.services(), Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
-			text := w.pending.String()
-			for _, e := range w.events {
+			w := roomtest.NewWriter()
+			New(services(fake), Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
+			text := w.Pending.String()
+			for _, e := range w.Events {
 				_, e, _ = strings.Cut(e, ": ")
 				text += e + " "
 			}
-			if w.status != c.status || !strings.Contains(text, c.body) ||
+			if w.Status != c.status || !strings.Contains(text, c.body) ||
 				strings.Contains(text, "[DONE]") {
-				t.Errorf("%+v: %d %s", c, w.status, text)
+				t.Errorf("%+v: %d %s", c, w.Status, text)
 			}
-			if again := w.header.Get("Retry-After"); (again == "1") != (c.status == 503) {
+			if again := w.Headers.Get("Retry-After"); (again == "1") != (c.status == 503) {
 				t.Errorf("%+v: Retry-After %q", c, again)
 			}
-			if r := fake.lastRun(); r.FinishReason != "error" || r.Error != string(full.Code) {
+			if r := fake.LastRun(); r.FinishReason != "error" || r.Error != string(full.Code) {
 				t.Errorf("the history has %+v", r)
 			}
 		})
@@ -205,10 +142,10 @@ func TestErrorInStreamIsAnEvent(t *testing.T) {
 func TestSlowReaderNeverHoldsTheEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tokens = 10_000
-		fake := newFake()
+		fake := roomtest.NewBackend()
 		generated := time.Duration(-1)
 		start := time.Now()
-		fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
+		fake.Model.Script = roomtest.Script(func(_ context.Context, yield func(string, error) bool) {
 			for range tokens {
 				if !yield("token", nil) {
 					return
@@ -216,16 +153,16 @@ func TestSlowReaderNeverHoldsTheEngine(t *testing.T) {
 			}
 			generated = time.Since(start)
 		})
-		w := newWriter()
-		w.blocked = true
-		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
+		w := roomtest.NewWriter()
+		w.Blocked = true
+		New(services(fake), Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
 		if generated != 0 {
 			t.Errorf("generating took %v of waiting for the reader", generated)
 		}
 		if took := time.Since(start); took != wire.ReaderPatience {
 			t.Errorf("the client was cut after %v", took)
 		}
-		if r := fake.lastRun(); r.FinishReason != "cancel" || r.CompletionTokens != tokens {
+		if r := fake.LastRun(); r.FinishReason != "cancel" || r.CompletionTokens != tokens {
 			t.Errorf("the history has %+v", r)
 		}
 	})
@@ -234,9 +171,9 @@ func TestSlowReaderNeverHoldsTheEngine(t *testing.T) {
 // A client that falls too far behind is cut before its time limit, so the buffer stays bounded.
 func TestSlowReaderIsCutWhenBufferIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := newFake()
+		fake := roomtest.NewBackend()
 		text, sent := strings.Repeat("x", 1<<20), 0
-		fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
+		fake.Model.Script = roomtest.Script(func(ctx context.Context, yield func(string, error) bool) {
 			for ctx.Err() == nil && sent < 1000 {
 				sent++
 				if !yield(text, nil) {
@@ -244,9 +181,9 @@ func TestSlowReaderIsCutWhenBufferIsFull(t *testing.T) {
 				}
 			}
 		})
-		w := newWriter()
-		w.blocked = true
-		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
+		w := roomtest.NewWriter()
+		w.Blocked = true
+		New(services(fake), Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
 		if sent > 2*wire.MaxPending/len(text)+2 { // what is being written, and what waits after it
 			t.Errorf("%d MiB were generated for a reader that is not there", sent)
 		}
@@ -257,8 +194,7 @@ func TestSlowReaderIsCutWhenBufferIsFull(t *testing.T) {
 // has the timings.
 func TestStreamedChoicesAreWhole(t *testing.T) {
 	for _, usage := range []bool{false, true} {
-		w := postTo(t, New(newFake().services(), Options{}), "/v1/completions", "application/json",
-			fmt.Sprintf(`{"model":"tandem","prompt":["a","b"],"n":8,"stream":true,"stream_options":{"include_usage":%v}}`, usage))
+		w := roomtest.Post(New(services(roomtest.NewBackend()), Options{}).Endpoint(), "/v1/completions", fmt.Sprintf(`{"model":"tandem","prompt":["a","b"],"n":8,"stream":true,"stream_options":{"include_usage":%v}}`, usage))
 		var texts, ends [16]string
 		var timed []int
 		n := 0
@@ -307,10 +243,10 @@ func TestStreamedChoicesAreWhole(t *testing.T) {
 func TestDisconnectEndsGeneration(t *testing.T) {
 	for _, stream := range []bool{true, false} {
 		t.Run(fmt.Sprint("stream ", stream), func(t *testing.T) {
-			fake := newFake()
+			fake := roomtest.NewBackend()
 			started := make(chan struct{})
 			var once sync.Once
-			fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
+			fake.Model.Script = roomtest.Script(func(ctx context.Context, yield func(string, error) bool) {
 				for ctx.Err() == nil {
 					if !yield("x", nil) {
 						return
@@ -320,7 +256,7 @@ func TestDisconnectEndsGeneration(t *testing.T) {
 				}
 				yield("", ctx.Err())
 			})
-			srv := httptest.NewServer(New(fake.services(), Options{}).Endpoint())
+			srv := httptest.NewServer(New(services(fake), Options{}).Endpoint())
 			defer srv.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -343,7 +279,7 @@ func TestDisconnectEndsGeneration(t *testing.T) {
 			if err == nil {
 				t.Error("the request came to its end")
 			}
-			if r := fake.lastRun(); r.FinishReason != "cancel" || r.Error != "" {
+			if r := fake.LastRun(); r.FinishReason != "cancel" || r.Error != "" {
 				t.Errorf("the history has %+v", r)
 			}
 		})
@@ -353,11 +289,11 @@ func TestDisconnectEndsGeneration(t *testing.T) {
 // When another request cancels a run, the client keeps what was generated.
 func TestCancelledRunKeepsItsText(t *testing.T) {
 	for _, stream := range []bool{true, false} {
-		fake := newFake()
-		s := New(fake.services(), Options{})
-		fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
+		fake := roomtest.NewBackend()
+		s := New(services(fake), Options{})
+		fake.Model.Script = roomtest.Script(func(ctx context.Context, yield func(string, error) bool) {
 			yield("kept", nil)
-			r := localRequest(http.MethodPost, "/app/runs/1/cancel", strings.NewReader("{}"))
+			r := roomtest.LocalRequest(http.MethodPost, "/app/runs/1/cancel", strings.NewReader("{}"))
 			r.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()
 			s.Socket().ServeHTTP(w, r)
@@ -367,15 +303,14 @@ func TestCancelledRunKeepsItsText(t *testing.T) {
 			<-ctx.Done()
 			yield("", ctx.Err())
 		})
-		w := postTo(t, s, "/v1/completions", "application/json",
-			fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%v}`, stream))
+		w := roomtest.Post(s.Endpoint(), "/v1/completions", fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%v}`, stream))
 		if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "kept") ||
 			!strings.Contains(body, `"finish_reason":"length"`) ||
 			strings.Contains(body, `"error"`) || !strings.Contains(body, `"stopped":true`) ||
 			w.Header().Get(api.RunHeader) != "1" {
 			t.Errorf("stream %v: %d %v %s", stream, w.Code, w.Header(), w.Body)
 		}
-		if r := fake.lastRun(); r.FinishReason != "cancel" || r.CompletionTokens != 1 {
+		if r := fake.LastRun(); r.FinishReason != "cancel" || r.CompletionTokens != 1 {
 			t.Errorf("stream %v: the history has %+v", stream, r)
 		}
 	}
@@ -383,14 +318,14 @@ func TestCancelledRunKeepsItsText(t *testing.T) {
 
 // Each answer names its run, a refused one too. A run that ends by itself was not stopped.
 func TestAnswerNamesItsRun(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	for i, c := range []struct {
 		body string
 		code int
 	}{{`{"model":"tandem","prompt":"x"}`, 200},
 		{`{"model":"tandem","prompt":"x","stream":true}`, 200},
 		{`{"model":"tandem","prompt":7}`, 400}} {
-		w := postTo(t, s, "/v1/completions", "application/json", c.body)
+		w := roomtest.Post(s.Endpoint(), "/v1/completions", c.body)
 		if got := w.Header().Get(api.RunHeader); w.Code != c.code || got != strconv.Itoa(i+1) ||
 			strings.Contains(w.Body.String(), `"stopped"`) {
 			t.Errorf("%s: %d, run %q: %s", c.body, w.Code, got, w.Body)
@@ -400,16 +335,16 @@ func TestAnswerNamesItsRun(t *testing.T) {
 
 // A server that stops answers the requests in flight, and new ones.
 func TestCloseAnswersRequestsInFlight(t *testing.T) {
-	fake := newFake()
-	s := New(fake.services(), Options{})
-	fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
+	fake := roomtest.NewBackend()
+	s := New(services(fake), Options{})
+	fake.Model.Script = roomtest.Script(func(ctx context.Context, yield func(string, error) bool) {
 		s.Close()
 		<-ctx.Done()
 		yield("", ctx.Err())
 	})
 	for range 2 {
-		w := postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`)
-		if e := decodeError(t, w); w.Code != 503 || e.Code != "not_ready" {
+		w := roomtest.Post(s.Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x"}`)
+		if e := roomtest.DecodeError(t, w); w.Code != 503 || e.Code != "not_ready" {
 			t.Errorf("%d %+v", w.Code, e)
 		}
 	}
@@ -417,21 +352,20 @@ func TestCloseAnswersRequestsInFlight(t *testing.T) {
 
 // TestCloseEndsStreamWithError: a client in mid-stream is told that the server stops.
 func TestCloseEndsStreamWithError(t *testing.T) {
-	fake := newFake()
-	s := New(fake.services(), Options{})
-	fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
+	fake := roomtest.NewBackend()
+	s := New(services(fake), Options{})
+	fake.Model.Script = roomtest.Script(func(ctx context.Context, yield func(string, error) bool) {
 		yield("kept", nil)
 		s.Close()
 		<-ctx.Done()
 		yield("", ctx.Err())
 	})
-	w := postTo(t, s, "/v1/completions", "application/json",
-		`{"model":"tandem","prompt":"x","stream":true}`)
+	w := roomtest.Post(s.Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x","stream":true}`)
 	if body := w.Body.String(); strings.Contains(body, "[DONE]") ||
 		!strings.Contains(body, `"code":"not_ready"`) {
 		t.Errorf("%d %s", w.Code, body)
 	}
-	if r := fake.lastRun(); r.FinishReason != control.FinishInterrupted || r.Error != "not_ready" ||
+	if r := fake.LastRun(); r.FinishReason != control.FinishInterrupted || r.Error != "not_ready" ||
 		r.CompletionTokens != 1 {
 		t.Errorf("the history has %+v", r)
 	}
@@ -439,36 +373,34 @@ func TestCloseEndsStreamWithError(t *testing.T) {
 
 // A defect fails one request.
 func TestPanicFailsOneRequest(t *testing.T) {
-	fake := newFake()
-	s := New(fake.services(), Options{})
-	fake.model.Script = script(func(context.Context, func(string, error) bool) { panic("broken") })
-	fake.model.Template = func([]byte) (string, error) { panic("broken") }
+	fake := roomtest.NewBackend()
+	s := New(services(fake), Options{})
+	fake.Model.Script = roomtest.Script(func(context.Context, func(string, error) bool) { panic("broken") })
+	fake.Model.Template = func([]byte) (string, error) { panic("broken") }
 	for _, c := range [][2]string{
 		{"/v1/completions", `{"model":"tandem","prompt":"x"}`},
 		{"/v1/completions", `{"model":"tandem","prompt":"x","stream":true}`},
 		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`},
 		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true}`},
 	} {
-		w := postTo(t, s, c[0], "application/json", c[1])
-		if e := decodeError(t, w); w.Code != 500 || e.Code != "internal" ||
+		w := roomtest.Post(s.Endpoint(), c[0], c[1])
+		if e := roomtest.DecodeError(t, w); w.Code != 500 || e.Code != "internal" ||
 			w.Header().Get("X-Should-Retry") != "false" {
 			t.Errorf("%s: %d %+v", c[1], w.Code, e)
 		}
-		if r := fake.lastRun(); r.FinishReason != "error" || fake.held != 0 ||
+		if r := fake.LastRun(); r.FinishReason != "error" || fake.Held != 0 ||
 			len(s.api.Active()) != 0 {
 			t.Errorf("%s: the history has %+v; %d held, %d in flight",
-				c[1], r, fake.held, len(s.api.Active()))
+				c[1], r, fake.Held, len(s.api.Active()))
 		}
 	}
 	// A panic while a failed stream is cleaned up fails that stream alone, too.
-	fake.model.OnRelease = func() { panic("broken") }
-	if w := postTo(t, s, "/v1/chat/completions", "application/json",
-		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true}`); w.Code != 500 {
+	fake.Model.OnRelease = func() { panic("broken") }
+	if w := roomtest.Post(s.Endpoint(), "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true}`); w.Code != 500 {
 		t.Errorf("a panic after a failure: %d %s", w.Code, w.Body)
 	}
-	fake.model.OnRelease, fake.model.Script = nil, nil
-	if w := postTo(t, s, "/v1/completions", "application/json",
-		`{"model":"tandem","prompt":"x"}`); w.Code != 200 {
+	fake.Model.OnRelease, fake.Model.Script = nil, nil
+	if w := roomtest.Post(s.Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x"}`); w.Code != 200 {
 		t.Errorf("the next request: %d %s", w.Code, w.Body)
 	}
 }

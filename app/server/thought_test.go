@@ -9,6 +9,7 @@ import (
 
 	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 )
 
@@ -32,14 +33,13 @@ func TestThinkingVarsReachTemplate(t *testing.T) {
 		`"thinking_budget_tokens":-1`:                                                              ``,
 		`"reasoning":{"effort":"medium","exclude":true},"chat_template_kwargs":{"thinking":false}`: `"thinking":false,"enable_thinking":true,"reasoning_effort":"medium"`,
 	} {
-		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
-			chatBody(fields))
+		fake := roomtest.NewBackend()
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions", roomtest.ChatBody(fields))
 		if w.Code != 200 {
 			t.Errorf("%s: %d %s", fields, w.Code, w.Body)
 			continue
 		}
-		_, got, _ := strings.Cut(fake.model.Vars[0], `"}]`)
+		_, got, _ := strings.Cut(fake.Model.Vars[0], `"}]`)
 		got, _, _ = strings.Cut(strings.TrimPrefix(got, ","), `"add_generation_prompt"`)
 		if got = strings.TrimSuffix(got, ","); got != want {
 			t.Errorf("%s: %s, want %s", fields, got, want)
@@ -66,15 +66,15 @@ func TestThoughtIsClosedAtBudget(t *testing.T) {
 		{"the last room", "<think>\nhm, well\n</think>\n\nyes", "so be it", `"thinking_budget":3,"max_tokens":22`, false, saying{thought: "hm", text: "s", finish: "length"}, 2, "<think>\nhm" + closed + "s"},
 		{"room for no more", "<think>\nhm, well\n</think>\n\nyes", "so be it", `"thinking_budget":3,"max_tokens":21`, false, saying{thought: "hm", finish: "length"}, 2, "<think>\nhm" + closed},
 		{"again and again", "<think>\nhm\n</think>\n\nyes", "<think>hm</think>yes", `"thinking_budget":1`, false, saying{thought: "hm", text: "yes", finish: "stop"}, 1 + api.MaxClosed, ""},
-		{"and a call", "<think>\nhm, well", goCall, `"thinking_budget":3,` + twoTools + `,"tool_choice":"required"`, false, saying{thought: "hm", calls: []string{"go{}"}, finish: "tool_calls"}, 2, "<think>\nhm" + closed + goCall},
+		{"and a call", "<think>\nhm, well", roomtest.GoCall, `"thinking_budget":3,` + roomtest.TwoTools + `,"tool_choice":"required"`, false, saying{thought: "hm", calls: []string{"go{}"}, finish: "tool_calls"}, 2, "<think>\nhm" + closed + roomtest.GoCall},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fake := speaking(c.says)
-			fake.model.Continuation = c.later
+			fake := roomtest.Speaking(c.says)
+			fake.Model.Continuation = c.later
 			if c.opened {
-				fake.model.Template = func([]byte) (string, error) { return "x<think>\n", nil }
+				fake.Model.Template = func([]byte) (string, error) { return "x<think>\n", nil }
 			}
-			body := chatBody(c.fields, `"return_token_ids":true`, `"logprobs":true`)
+			body := roomtest.ChatBody(c.fields, `"return_token_ids":true`, `"logprobs":true`)
 			got := chatWith(t, fake, body)[0]
 			ids := got.ids
 			if got.logprobs != len(got.text) {
@@ -85,35 +85,35 @@ func TestThoughtIsClosedAtBudget(t *testing.T) {
 					got.finish != c.want.finish || !slices.Equal(got.calls, c.want.calls)) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
-			if text := fake.model.Decode(ids); c.all != "" && text != c.all {
+			if text := fake.Model.Decode(ids); c.all != "" && text != c.all {
 				t.Errorf("its tokens are %q", text)
 			}
-			if n := len(fake.model.Requests); n != 2*c.requests || fake.model.OpenMatchers != 0 {
+			if n := len(fake.Model.Requests); n != 2*c.requests || fake.Model.OpenMatchers != 0 {
 				t.Errorf("%d requests of the engine, want twice %d; %d matchers are open",
-					n, c.requests, fake.model.OpenMatchers)
+					n, c.requests, fake.Model.OpenMatchers)
 			}
-			r := fake.lastRun()
+			r := fake.LastRun()
 			if r.CompletionTokens != len(ids) || r.FinishReason == "" {
 				t.Errorf("the history has %+v", r)
 			}
 			// The answer is what the model says in the second request.
-			if text := api.BytesTokens(fake.texts[2].Tail); !slices.Equal(text[fake.texts[2].Prompt:], ids) {
-				t.Errorf("%q is kept", fake.model.Decode(text))
+			if text := api.BytesTokens(fake.Texts[2].Tail); !slices.Equal(text[fake.Texts[2].Prompt:], ids) {
+				t.Errorf("%q is kept", fake.Model.Decode(text))
 			}
-			w := socketPost(New(fake.services(), Options{}), "/app/runs/2/verify", `{}`)
+			w := roomtest.Post(New(services(fake), Options{}).Socket(), "/app/runs/2/verify", `{}`)
 			var v control.Replayed
 			if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Same != len(ids) ||
 				v.Tokens != len(ids) || v.Now != "" {
 				t.Errorf("computed again: %d %s, %v", w.Code, w.Body, err)
 			}
 			if c.requests == 2 && c.want.finish == "stop" {
-				fake.model.Continuation = "?"
-				w := socketPost(New(fake.services(), Options{}), "/app/runs/2/verify", `{}`)
+				fake.Model.Continuation = "?"
+				w := roomtest.Post(New(services(fake), Options{}).Socket(), "/app/runs/2/verify", `{}`)
 				if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Now != "?" {
 					t.Errorf("another answer: %d %s, %v", w.Code, w.Body, err)
 				}
-				fake.model.Output = "!" + fake.model.Output[1:]
-				w = socketPost(New(fake.services(), Options{}), "/app/runs/2/verify", `{}`)
+				fake.Model.Output = "!" + fake.Model.Output[1:]
+				w = roomtest.Post(New(services(fake), Options{}).Socket(), "/app/runs/2/verify", `{}`)
 				if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Now != "!" ||
 					v.Same != 0 {
 					t.Errorf("another thought: %d %s, %v", w.Code, w.Body, err)
@@ -125,11 +125,10 @@ func TestThoughtIsClosedAtBudget(t *testing.T) {
 
 // Tokens that the server inserts do not count as reasoning.
 func TestClosingTokensAreNoReasoning(t *testing.T) {
-	fake := speaking("<think>\nhm, well\n</think>\n\nyes")
-	fake.model.Continuation = "so be it"
-	w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
-		chatBody(`"thinking_budget":3`))
-	var reply chatReply
+	fake := roomtest.Speaking("<think>\nhm, well\n</think>\n\nyes")
+	fake.Model.Continuation = "so be it"
+	w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions", roomtest.ChatBody(`"thinking_budget":3`))
+	var reply roomtest.ChatReply
 	if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil ||
 		reply.Usage.CompletionTokensDetails.ReasoningTokens != 3 ||
 		reply.Usage.CompletionTokens != len("<think>\nhm"+closed+"so be it") {
@@ -141,19 +140,19 @@ func TestClosingTokensAreNoReasoning(t *testing.T) {
 // and its thought is closed where it would have been. Kept tokens after that are not computed
 // again.
 func TestResumedAnswerIsReadFromItsBeginning(t *testing.T) {
-	const before, whole = "<think>\nhm" + closed, "<think>\nhm" + closed + "I" + goCall
+	const before, whole = "<think>\nhm" + closed, "<think>\nhm" + closed + "I" + roomtest.GoCall
 	for at := range len(whole) {
 		said := whole[:at]
-		fake := speaking("<think>\nhm, well")
-		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/chat/completions", EndedAt: fakeEnd,
+		fake := roomtest.Speaking("<think>\nhm, well")
+		fake.Rows = []control.Run{{ID: 1, Endpoint: "/v1/chat/completions", EndedAt: roomtest.Ended,
 			FinishReason: "interrupted"}}
-		body := chatBody(twoTools, `"reasoning":{"max_tokens":3}`)
-		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name,
+		body := roomtest.ChatBody(roomtest.TwoTools, `"reasoning":{"max_tokens":3}`)
+		fake.Texts = map[int64]control.RunText{1: {Run: 1, Model: fake.Model.Name,
 			Request: []byte(body), Prompt: 3, Replay: []byte(`{"seed":77}`)}}
-		fake.left, fake.model.Continuation = []int32("ux\n"+said), whole[max(at, len(before)):]
+		fake.Left, fake.Model.Continuation = []int32("ux\n"+said), whole[max(at, len(before)):]
 		for n, stream := range []string{`{"return_token_ids":true}`, `{"stream":true}`} {
-			fake.model.Requests = nil
-			w := socketPost(New(fake.services(), Options{}), "/app/runs/1/resume", stream)
+			fake.Model.Requests = nil
+			w := roomtest.Post(New(services(fake), Options{}).Socket(), "/app/runs/1/resume", stream)
 			text := w.Body.String()
 			for _, want := range []string{`"name":"go"`, `"finish_reason":"tool_calls"`,
 				`"content":"I`} {
@@ -165,18 +164,18 @@ func TestResumedAnswerIsReadFromItsBeginning(t *testing.T) {
 				!strings.Contains(text, ids) {
 				t.Errorf("%q: %s, want the tokens %s", said, text, ids)
 			}
-			list := fake.model.Requests
-			if first := list[0]; fake.model.Decode(first.Generated) != said {
-				t.Errorf("%q: it continues after %q", said, fake.model.Decode(first.Generated))
+			list := fake.Model.Requests
+			if first := list[0]; fake.Model.Decode(first.Generated) != said {
+				t.Errorf("%q: it continues after %q", said, fake.Model.Decode(first.Generated))
 			}
-			if last := fake.model.Decode(list[len(list)-1].Generated); last != whole[:max(at,
+			if last := fake.Model.Decode(list[len(list)-1].Generated); last != whole[:max(at,
 				len(before))] {
 				t.Errorf("%q: it continues last after %q", said, last)
 			}
 			if want := 1 + min(1, max(0, len(before)-at)); len(list) != want {
 				t.Errorf("%q: %d requests of the engine, want %d", said, len(list), want)
 			}
-			kept := fake.texts[fake.lastRun().ID]
+			kept := fake.Texts[fake.LastRun().ID]
 			var how api.Replay
 			if err := json.Unmarshal(kept.Replay, &how); err != nil ||
 				!slices.Equal(how.Closed, []api.Span{{At: len("<think>\nhm"), N: len(closed)}}) {
@@ -199,13 +198,12 @@ func TestThoughtsReturnToTemplate(t *testing.T) {
 		{"message.thinking", `"reasoning_content":"hm",` + call, `"tool_calls":[{"id":"call00001","type":"function","function":{"name":"f","arguments":{}}}],"thinking":"hm"}`},
 		{"message.thinking", `"content":"y","reasoning_content":"hm",` + call, `"content":"y","tool_calls":[{"id":"call00001","type":"function","function":{"name":"f","arguments":{}}}]}`},
 	} {
-		fake := newFake()
-		fake.model.TemplateSource, fake.model.Context = c.writes, 4096
-		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
-			`{"model":"tandem","messages":[{"role":"user","content":"x"},{"role":"assistant",`+c.message+`},{"role":"user","content":"z"}]}`)
-		if w.Code != 200 || !strings.Contains(fake.model.Vars[0], c.want) ||
-			strings.Count(fake.model.Vars[0], "hm") != strings.Count(c.want, "hm") {
-			t.Errorf("%s: %d %s", c.message, w.Code, fake.model.Vars)
+		fake := roomtest.NewBackend()
+		fake.Model.TemplateSource, fake.Model.Context = c.writes, 4096
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"},{"role":"assistant",`+c.message+`},{"role":"user","content":"z"}]}`)
+		if w.Code != 200 || !strings.Contains(fake.Model.Vars[0], c.want) ||
+			strings.Count(fake.Model.Vars[0], "hm") != strings.Count(c.want, "hm") {
+			t.Errorf("%s: %d %s", c.message, w.Code, fake.Model.Vars)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // TestToolChoiceIsReadInTheFormOfEachVendor: agents that speak to several vendors keep the form of
@@ -10,10 +12,10 @@ import (
 func TestToolChoiceIsReadInTheFormOfEachVendor(t *testing.T) {
 	const flatTools = `"tools":[{"type":"function","name":"look"},{"type":"function","name":"go"}]`
 	bodies := map[string]string{
-		"/v1/chat/completions": `{"model":"tandem","messages":[{"role":"user","content":"x"}],` + twoTools,
+		"/v1/chat/completions": `{"model":"tandem","messages":[{"role":"user","content":"x"}],` + roomtest.TwoTools,
 		"/v1/responses":        `{"model":"tandem","input":"x",` + flatTools,
 		"/api/chat": `{"model":"tandem","stream":false,` +
-			`"messages":[{"role":"user","content":"x"}],` + twoTools,
+			`"messages":[{"role":"user","content":"x"}],` + roomtest.TwoTools,
 	}
 	const free, both, one = "free", "both", "one"
 	for choice, want := range map[string]string{
@@ -29,11 +31,10 @@ func TestToolChoiceIsReadInTheFormOfEachVendor(t *testing.T) {
 		`{"name":"go"}`:                                one,
 	} {
 		for path, body := range bodies {
-			fake := speaking(goCall)
-			w := postTo(t, New(fake.services(), Options{}), path, "application/json",
-				body+`,"tool_choice":`+choice+"}")
+			fake := roomtest.Speaking(roomtest.GoCall)
+			w := roomtest.Post(New(services(fake), Options{}).Endpoint(), path, body+`,"tool_choice":`+choice+"}")
 			got := free
-			if list := fake.model.Grammars; len(list) == 1 && strings.Contains(list[0].Lark, `\"look\"`) {
+			if list := fake.Model.Grammars; len(list) == 1 && strings.Contains(list[0].Lark, `\"look\"`) {
 				got = both
 			} else if len(list) == 1 {
 				got = one
@@ -49,8 +50,7 @@ func TestToolChoiceIsReadInTheFormOfEachVendor(t *testing.T) {
 		`{"type":"often"}`:                   "allowed_tools",
 	} {
 		for path, body := range bodies {
-			w := postTo(t, New(speaking(goCall).services(), Options{}), path, "application/json",
-				body+`,"tool_choice":`+choice+"}")
+			w := roomtest.Post(New(services(roomtest.Speaking(roomtest.GoCall)), Options{}).Endpoint(), path, body+`,"tool_choice":`+choice+"}")
 			if w.Code != 400 || !strings.Contains(w.Body.String(), deep) {
 				t.Errorf("%s %s: %d %s", path, choice, w.Code, w.Body)
 			}

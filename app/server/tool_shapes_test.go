@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 // TestToolsAndChoiceAreReadInBothOfOpenAIsShapes: chats write a function within an object, and
@@ -26,16 +28,15 @@ func TestToolsAndChoiceAreReadInBothOfOpenAIsShapes(t *testing.T) {
 	for _, path := range []string{"/v1/chat/completions", "/v1/responses", "/api/chat"} {
 		for _, tool := range []string{nested, flat} {
 			for _, choice := range choices {
-				fake := speaking(goCall)
+				fake := roomtest.Speaking(roomtest.GoCall)
 				fields := fmt.Sprintf(`"tools":[`+tool+`,`+tool+`],"tool_choice":%s`,
 					"look", "go", choice)
-				w := postTo(t, New(fake.services(), Options{}), path, "application/json",
-					fmt.Sprintf(formBodies[path], fields))
-				if w.Code != 200 || len(fake.model.Grammars) != 1 ||
-					!strings.Contains(fake.model.Grammars[0].Lark, `\"go\"`) ||
-					strings.Contains(fake.model.Grammars[0].Lark, `\"look\"`) {
+				w := roomtest.Post(New(services(fake), Options{}).Endpoint(), path, fmt.Sprintf(formBodies[path], fields))
+				if w.Code != 200 || len(fake.Model.Grammars) != 1 ||
+					!strings.Contains(fake.Model.Grammars[0].Lark, `\"go\"`) ||
+					strings.Contains(fake.Model.Grammars[0].Lark, `\"look\"`) {
 					t.Errorf("%s %s: %d %s, held to %+v", path, fields, w.Code, w.Body,
-						fake.model.Grammars)
+						fake.Model.Grammars)
 					continue
 				}
 				var vars struct {
@@ -47,7 +48,7 @@ func TestToolsAndChoiceAreReadInBothOfOpenAIsShapes(t *testing.T) {
 						}
 					}
 				}
-				if err := json.Unmarshal([]byte(fake.model.Vars[0]), &vars); err != nil {
+				if err := json.Unmarshal([]byte(fake.Model.Vars[0]), &vars); err != nil {
 					t.Fatal(err)
 				}
 				last := vars.Tools[len(vars.Tools)-1]
@@ -74,8 +75,7 @@ func TestChoiceWithoutNameIsRefused(t *testing.T) {
 			`{"type":"function","function":"go"}`:            "tool_choice.function is not a valid JSON object",
 			`{"type":"allowed_tools","mode":"x","tools":[]}`: "tool_choice.mode must be ",
 		} {
-			w := postTo(t, New(speaking("ok").services(), Options{}), path, "application/json",
-				fmt.Sprintf(formBodies[path], tools+choice))
+			w := roomtest.Post(New(services(roomtest.Speaking("ok")), Options{}).Endpoint(), path, fmt.Sprintf(formBodies[path], tools+choice))
 			if w.Code != 400 || !strings.Contains(w.Body.String(), want) {
 				t.Errorf("%s %s: %d %s", path, choice, w.Code, w.Body)
 			}

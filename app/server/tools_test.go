@@ -14,69 +14,9 @@ import (
 
 	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/roomtest"
 	"tandem/engine"
 )
-
-// The fake writes like Qwen's models.
-const fakeDialect = "<think> </think> <tool_call>"
-
-// twoTools are the tools in the requests of these tests.
-const twoTools = `"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}},{"type":"function","function":{"name":"go","strict":true}}]`
-
-// speaking returns a backend whose model answers with the given text.
-func speaking(text string) *fakeBackend {
-	fake := newFake()
-	fake.model.Output, fake.model.Context, fake.model.TemplateSource = text, 4096, fakeDialect
-	return fake
-}
-
-// chatBody is a request with more fields.
-func chatBody(fields ...string) string {
-	return `{"model":"tandem","messages":[{"role":"user","content":"x"}],` +
-		strings.Join(fields, ",") + `}`
-}
-
-// A chatCall is a call in a reply. Its parts in a stream have an index.
-type chatCall struct {
-	Index    *int
-	ID, Type string
-	Function *struct {
-		Name      string
-		Arguments *string
-	}
-}
-
-// A chatMessage is the message of a choice, or its delta.
-type chatMessage struct {
-	Role, Content, Reasoning *string
-	ReasoningContent         *string    `json:"reasoning_content"`
-	ToolCalls                []chatCall `json:"tool_calls"`
-	FunctionCall             *struct{ Name, Arguments *string }
-}
-
-func (m *chatMessage) UnmarshalJSON(b []byte) error {
-	type plain chatMessage
-	v := struct {
-		*plain
-		FunctionCall *struct{ Name, Arguments *string } `json:"function_call"`
-	}{plain: (*plain)(m)}
-	err := json.Unmarshal(b, &v)
-	m.FunctionCall = v.FunctionCall
-	return err
-}
-
-// A chatReply is a reply or one of its chunks.
-type chatReply struct {
-	Choices []struct {
-		Index        int
-		Message      chatMessage
-		Delta        chatMessage
-		FinishReason *string `json:"finish_reason"`
-		TokenIDs     []int32 `json:"token_ids"`
-		Logprobs     *struct{ Content []struct{ Token string } }
-	}
-	Usage api.Usage
-}
 
 // A saying is the content of a choice, read whole or joined from chunks.
 type saying struct {
@@ -86,33 +26,25 @@ type saying struct {
 	logprobs              int
 }
 
-func value(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
 // chatWith requests a reply whole and in chunks, checks that both are equal, and returns its
 // choices.
-func chatWith(t *testing.T, fake *fakeBackend, body string) []saying {
+func chatWith(t *testing.T, fake *roomtest.Backend, body string) []saying {
 	t.Helper()
-	w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
-		body)
+	w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions", body)
 	if w.Code != 200 {
 		t.Fatalf("%s: %d %s", body, w.Code, w.Body)
 	}
-	var reply chatReply
+	var reply roomtest.ChatReply
 	if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil {
 		t.Fatalf("%s: %v", w.Body, err)
 	}
 	var whole []saying
 	for _, c := range reply.Choices {
 		m := c.Message
-		s := saying{text: value(m.Content), thought: value(m.Reasoning),
-			finish: value(c.FinishReason), ids: c.TokenIDs}
-		if s.thought != value(m.ReasoningContent) {
-			t.Errorf("reasoning %q, reasoning_content %q", s.thought, value(m.ReasoningContent))
+		s := saying{text: roomtest.Value(m.Content), thought: roomtest.Value(m.Reasoning),
+			finish: roomtest.Value(c.FinishReason), ids: c.TokenIDs}
+		if s.thought != roomtest.Value(m.ReasoningContent) {
+			t.Errorf("reasoning %q, reasoning_content %q", s.thought, roomtest.Value(m.ReasoningContent))
 		}
 		for _, call := range m.ToolCalls {
 			if len(call.ID) != api.CallID || call.Type != "function" || call.Index != nil {
@@ -131,21 +63,20 @@ func chatWith(t *testing.T, fake *fakeBackend, body string) []saying {
 		}
 		whole = append(whole, s)
 	}
-	w = postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
-		strings.Replace(body, "{", `{"stream":true,`, 1))
+	w = roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions", strings.Replace(body, "{", `{"stream":true,`, 1))
 	streamed := make([]saying, len(whole))
 	for data, err := range control.Events(w.Body) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var chunk chatReply
+		var chunk roomtest.ChatReply
 		if err := json.Unmarshal(data, &chunk); err != nil {
 			t.Fatalf("%s: %v", data, err)
 		}
 		for _, c := range chunk.Choices {
 			add(t, &streamed[c.Index], c.Delta)
 			s := &streamed[c.Index]
-			s.finish += value(c.FinishReason)
+			s.finish += roomtest.Value(c.FinishReason)
 			s.ids = append(s.ids, c.TokenIDs...)
 			if c.Logprobs != nil {
 				s.logprobs += len(c.Logprobs.Content)
@@ -159,11 +90,11 @@ func chatWith(t *testing.T, fake *fakeBackend, body string) []saying {
 }
 
 // add adds a delta as clients do, and checks its form.
-func add(t *testing.T, s *saying, d chatMessage) {
+func add(t *testing.T, s *saying, d roomtest.ChatMessage) {
 	t.Helper()
-	s.text += value(d.Content)
-	s.thought += value(d.Reasoning)
-	if value(d.Reasoning) != value(d.ReasoningContent) {
+	s.text += roomtest.Value(d.Content)
+	s.thought += roomtest.Value(d.Reasoning)
+	if roomtest.Value(d.Reasoning) != roomtest.Value(d.ReasoningContent) {
 		t.Errorf("a delta of reasoning: %+v", d)
 	}
 	if f := d.FunctionCall; f != nil {
@@ -191,13 +122,6 @@ func add(t *testing.T, s *saying, d chatMessage) {
 	}
 }
 
-const (
-	lookCall = `<tool_call>` + "\n" + `{"name": "look", "arguments": {"z": "é}", "a": [1]}}` +
-		"\n" + `</tool_call>`
-	goCall = `<tool_call>` + "\n" + `{"name": "go", "arguments": {}}` + "\n" + `</tool_call>`
-	looked = `look{"z": "é}", "a": [1]}`
-)
-
 // TestOutputBecomesTextReasoningAndCalls: the output of a model becomes text, reasoning and calls,
 // whole and in chunks, wherever its tokens end.
 func TestOutputBecomesTextReasoningAndCalls(t *testing.T) {
@@ -205,33 +129,33 @@ func TestOutputBecomesTextReasoningAndCalls(t *testing.T) {
 		name, says, fields string
 		want               saying
 	}{
-		{"text", "hello", twoTools, saying{text: "hello", finish: "stop"}},
-		{"a call", lookCall, twoTools, saying{calls: []string{looked}, finish: "tool_calls"}},
-		{"two calls", lookCall + "\n" + goCall, twoTools, saying{calls: []string{looked, "go{}"}, finish: "tool_calls"}},
-		{"text before", "I look.\n" + lookCall, twoTools, saying{text: "I look.", calls: []string{looked}, finish: "tool_calls"}},
-		{"calls and a limit", goCall + "\n and", twoTools + `,"max_tokens":59`, saying{text: "a", calls: []string{"go{}"}, finish: "length"}},
-		{"a limit before the last brace", goCall, twoTools + `,"max_tokens":41`, saying{calls: []string{"go{"}, finish: "length"}},
-		{"one call alone", lookCall + "\n" + goCall, twoTools + `,"parallel_tool_calls":false`, saying{calls: []string{looked}, finish: "tool_calls"}},
+		{"text", "hello", roomtest.TwoTools, saying{text: "hello", finish: "stop"}},
+		{"a call", roomtest.LookCall, roomtest.TwoTools, saying{calls: []string{roomtest.Looked}, finish: "tool_calls"}},
+		{"two calls", roomtest.LookCall + "\n" + roomtest.GoCall, roomtest.TwoTools, saying{calls: []string{roomtest.Looked, "go{}"}, finish: "tool_calls"}},
+		{"text before", "I look.\n" + roomtest.LookCall, roomtest.TwoTools, saying{text: "I look.", calls: []string{roomtest.Looked}, finish: "tool_calls"}},
+		{"calls and a limit", roomtest.GoCall + "\n and", roomtest.TwoTools + `,"max_tokens":59`, saying{text: "a", calls: []string{"go{}"}, finish: "length"}},
+		{"a limit before the last brace", roomtest.GoCall, roomtest.TwoTools + `,"max_tokens":41`, saying{calls: []string{"go{"}, finish: "length"}},
+		{"one call alone", roomtest.LookCall + "\n" + roomtest.GoCall, roomtest.TwoTools + `,"parallel_tool_calls":false`, saying{calls: []string{roomtest.Looked}, finish: "tool_calls"}},
 		{"a thought", "<think>\nhm\n</think>\n\nyes", `"seed":1`, saying{thought: "hm", text: "yes", finish: "stop"}},
 		{"a thought that is not wanted", "<think>\nhm\n</think>\n\nyes", `"reasoning":{"exclude":true}`, saying{text: "yes", finish: "stop"}},
-		{"a thought and a call", "<think>\nhm\n</think>\n\n" + goCall, twoTools, saying{thought: "hm", calls: []string{"go{}"}, finish: "tool_calls"}},
-		{"no tools", goCall, `"seed":1`, saying{text: goCall, finish: "stop"}},
-		{"tools that may not be called", goCall, twoTools + `,"tool_choice":"none"`, saying{text: goCall, finish: "stop"}},
-		{"a call in place of a form", goCall, twoTools + `,"response_format":{"type":"json_object"}`, saying{calls: []string{"go{}"}, finish: "tool_calls"}},
-		{"a form", "<think>hm</think>{}", twoTools + `,"response_format":{"type":"json_object"}`, saying{thought: "hm", text: "{}", finish: "stop"}},
-		{"functions", lookCall + goCall, `"functions":[{"name":"look"},{"name":"go"}]`, saying{calls: []string{"old " + looked}, finish: "function_call"}},
-		{"cut by its limit", lookCall, twoTools + `,"max_tokens":50`, saying{calls: []string{`look{"z": "`}, finish: "length"}},
-		{"cut before a call", "one two" + lookCall, twoTools + `,"stop":["two"]`, saying{text: "one ", finish: "stop"}},
-		{"not a call", "<tool_call>\n{\"nam", twoTools, saying{text: "<tool_call>\n{\"nam", finish: "stop"}},
+		{"a thought and a call", "<think>\nhm\n</think>\n\n" + roomtest.GoCall, roomtest.TwoTools, saying{thought: "hm", calls: []string{"go{}"}, finish: "tool_calls"}},
+		{"no tools", roomtest.GoCall, `"seed":1`, saying{text: roomtest.GoCall, finish: "stop"}},
+		{"tools that may not be called", roomtest.GoCall, roomtest.TwoTools + `,"tool_choice":"none"`, saying{text: roomtest.GoCall, finish: "stop"}},
+		{"a call in place of a form", roomtest.GoCall, roomtest.TwoTools + `,"response_format":{"type":"json_object"}`, saying{calls: []string{"go{}"}, finish: "tool_calls"}},
+		{"a form", "<think>hm</think>{}", roomtest.TwoTools + `,"response_format":{"type":"json_object"}`, saying{thought: "hm", text: "{}", finish: "stop"}},
+		{"functions", roomtest.LookCall + roomtest.GoCall, `"functions":[{"name":"look"},{"name":"go"}]`, saying{calls: []string{"old " + roomtest.Looked}, finish: "function_call"}},
+		{"cut by its limit", roomtest.LookCall, roomtest.TwoTools + `,"max_tokens":50`, saying{calls: []string{`look{"z": "`}, finish: "length"}},
+		{"cut before a call", "one two" + roomtest.LookCall, roomtest.TwoTools + `,"stop":["two"]`, saying{text: "one ", finish: "stop"}},
+		{"not a call", "<tool_call>\n{\"nam", roomtest.TwoTools, saying{text: "<tool_call>\n{\"nam", finish: "stop"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fake := speaking(c.says)
-			got := chatWith(t, fake, chatBody(c.fields))[0]
+			fake := roomtest.Speaking(c.says)
+			got := chatWith(t, fake, roomtest.ChatBody(c.fields))[0]
 			if fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
-			if r := fake.lastRun(); r.FinishReason == "" || fake.model.OpenMatchers != 0 {
-				t.Errorf("the history has %+v; %d matchers are open", r, fake.model.OpenMatchers)
+			if r := fake.LastRun(); r.FinishReason == "" || fake.Model.OpenMatchers != 0 {
+				t.Errorf("the history has %+v; %d matchers are open", r, fake.Model.OpenMatchers)
 			}
 		})
 	}
@@ -239,12 +163,12 @@ func TestOutputBecomesTextReasoningAndCalls(t *testing.T) {
 
 // The parts are the same if tokens have several runes.
 func TestCallsAreReadFromTokensOfSeveralRunes(t *testing.T) {
-	all := []rune("<think>\nhm\n</think>\n\nSo:\n" + lookCall + "\n" + goCall)
-	want := saying{thought: "hm", text: "So:", calls: []string{looked, "go{}"},
+	all := []rune("<think>\nhm\n</think>\n\nSo:\n" + roomtest.LookCall + "\n" + roomtest.GoCall)
+	want := saying{thought: "hm", text: "So:", calls: []string{roomtest.Looked, "go{}"},
 		finish: "tool_calls"}
 	for n := 2; n <= len(all); n += 3 {
-		fake := speaking("")
-		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token,
+		fake := roomtest.Speaking("")
+		fake.Model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token,
 			error] {
 			return func(yield func(engine.Token, error) bool) {
 				defer r.Done(engine.Stats{})
@@ -259,7 +183,7 @@ func TestCallsAreReadFromTokensOfSeveralRunes(t *testing.T) {
 				}
 			}
 		}
-		if got := chatWith(t, fake, chatBody(twoTools))[0]; fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := chatWith(t, fake, roomtest.ChatBody(roomtest.TwoTools))[0]; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("pieces of %d: %+v", n, got)
 		}
 	}
@@ -272,12 +196,12 @@ func TestMissingLastBraceIsAdded(t *testing.T) {
 		`"max_tokens":29`: {calls: []string{`go{"a": "}"`}, finish: "length"},
 		`"stop":["!"]`:    {calls: []string{`go{"a": "}"`}, finish: "stop"},
 	} {
-		fake := speaking(`[TOOL_CALLS]go[ARGS]{"a": "}"`)
+		fake := roomtest.Speaking(`[TOOL_CALLS]go[ARGS]{"a": "}"`)
 		if want.finish != "tool_calls" {
-			fake.model.Output += "!"
+			fake.Model.Output += "!"
 		}
-		fake.model.TemplateSource, fake.model.MoreSpecials = "[TOOL_CALLS]", []string{"[ARGS]"}
-		if got := chatWith(t, fake, chatBody(twoTools,
+		fake.Model.TemplateSource, fake.Model.MoreSpecials = "[TOOL_CALLS]", []string{"[ARGS]"}
+		if got := chatWith(t, fake, roomtest.ChatBody(roomtest.TwoTools,
 			fields))[0]; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: %+v, want %+v", fields, got, want)
 		}
@@ -288,16 +212,16 @@ func TestMissingLastBraceIsAdded(t *testing.T) {
 func TestFormedAnswerMayFollowThought(t *testing.T) {
 	for _, c := range []struct{ writes, fields, want string }{
 		{"", `"seed":1`, ""},
-		{"", twoTools, ""},
+		{"", roomtest.TwoTools, ""},
 		{"<think>", `"seed":1`, "answer"},
 		{"<tool_call>", `"seed":1`, ""},
-		{"<tool_call>", twoTools, "(calls | answer)"},
-		{"<tool_call>", twoTools + `,"tool_choice":"none"`, ""},
+		{"<tool_call>", roomtest.TwoTools, "(calls | answer)"},
+		{"<tool_call>", roomtest.TwoTools + `,"tool_choice":"none"`, ""},
 	} {
-		fake := speaking("{}")
-		fake.model.TemplateSource = c.writes
-		chatWith(t, fake, chatBody(c.fields, `"response_format":{"type":"json_object"}`))
-		g := fake.model.Grammars[0]
+		fake := roomtest.Speaking("{}")
+		fake.Model.TemplateSource = c.writes
+		chatWith(t, fake, roomtest.ChatBody(c.fields, `"response_format":{"type":"json_object"}`))
+		g := fake.Model.Grammars[0]
 		if g.JSON == nil || (g.Around != "") != (c.want != "") ||
 			!strings.Contains(g.Around, c.want+"\n") && c.want != "" {
 			t.Errorf("%s, %s: %+v", c.writes, c.fields, g)
@@ -310,13 +234,13 @@ func TestFormedAnswerMayFollowThought(t *testing.T) {
 func TestAnswerEndsWithFirstCall(t *testing.T) {
 	const call = `<tool_call>{"name": "go", "arguments": {"z": "\"}}"}}</tool_call>`
 	for _, all := range [][]string{
-		{call, goCall},
-		{call + "\n<tool_call>{\"na", goCall},
-		{call + goCall, "more"},
+		{call, roomtest.GoCall},
+		{call + "\n<tool_call>{\"na", roomtest.GoCall},
+		{call + roomtest.GoCall, "more"},
 		{`<tool_call>{"name": "go", "arguments": {"z": "\`, `"}}"`, `}`, "}</tool_call>"},
 	} {
-		fake, left := speaking(""), false
-		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token,
+		fake, left := roomtest.Speaking(""), false
+		fake.Model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token,
 			error] {
 			return func(yield func(engine.Token, error) bool) {
 				defer r.Done(engine.Stats{CompletionTokens: len(all)})
@@ -327,14 +251,13 @@ func TestAnswerEndsWithFirstCall(t *testing.T) {
 				}
 			}
 		}
-		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
-			chatBody(twoTools, `"parallel_tool_calls":false`, `"return_token_ids":true`))
-		var reply chatReply
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions", roomtest.ChatBody(roomtest.TwoTools, `"parallel_tool_calls":false`, `"return_token_ids":true`))
+		var reply roomtest.ChatReply
 		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != 200 {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		c := reply.Choices[0]
-		if m := c.Message; !left || value(c.FinishReason) != "tool_calls" ||
+		if m := c.Message; !left || roomtest.Value(c.FinishReason) != "tool_calls" ||
 			len(m.ToolCalls) != 1 || *m.ToolCalls[0].Function.Arguments != `{"z": "\"}}"}` ||
 			m.Content != nil || reply.Usage.CompletionTokens != len(c.TokenIDs) ||
 			len(c.TokenIDs) == len(all) {
@@ -346,19 +269,19 @@ func TestAnswerEndsWithFirstCall(t *testing.T) {
 // The engine passes tokens that are markup on. When an answer is repeated, nothing reads its text,
 // not even for stop texts.
 func TestMarkupTokensPassTheEngine(t *testing.T) {
-	fake := speaking("hello")
-	fake.model.MoreSpecials = []string{"<think>", "</think>"}
-	s := New(fake.services(), Options{})
-	postTo(t, s, "/v1/chat/completions", "application/json", chatBody(`"stop":["<think>"]`))
-	postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`)
-	fake.lastRun()
-	socketPost(s, "/app/runs/1/verify", `{}`)
+	fake := roomtest.Speaking("hello")
+	fake.Model.MoreSpecials = []string{"<think>", "</think>"}
+	s := New(services(fake), Options{})
+	roomtest.Post(s.Endpoint(), "/v1/chat/completions", roomtest.ChatBody(`"stop":["<think>"]`))
+	roomtest.Post(s.Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x"}`)
+	fake.LastRun()
+	roomtest.Post(s.Socket(), "/app/runs/1/verify", `{}`)
 	for i, want := range [][]int32{{261, 262}, nil, nil} {
-		if got := fake.model.Requests[i].Special; !slices.Equal(got, want) {
+		if got := fake.Model.Requests[i].Special; !slices.Equal(got, want) {
 			t.Errorf("request %d: special tokens %v, want %v", i, got, want)
 		}
 	}
-	if r := fake.model.Requests[2]; r.Stop != nil || r.Stopper != nil {
+	if r := fake.Model.Requests[2]; r.Stop != nil || r.Stopper != nil {
 		t.Errorf("it is repeated up to %q", r.Stop)
 	}
 }
@@ -366,8 +289,8 @@ func TestMarkupTokensPassTheEngine(t *testing.T) {
 // Each choice is read by itself. Ids include tokens without text. Log-probabilities are only those
 // of the content.
 func TestEachChoiceHasItsOwnCalls(t *testing.T) {
-	text := "<think>\nhm\n</think>\n\nSo: " + goCall
-	got := chatWith(t, speaking(text), chatBody(twoTools, `"n":2`, `"logprobs":true`,
+	text := "<think>\nhm\n</think>\n\nSo: " + roomtest.GoCall
+	got := chatWith(t, roomtest.Speaking(text), roomtest.ChatBody(roomtest.TwoTools, `"n":2`, `"logprobs":true`,
 		`"return_token_ids":true`))
 	if len(got) != 2 {
 		t.Fatalf("%d choices", len(got))
@@ -383,15 +306,14 @@ func TestEachChoiceHasItsOwnCalls(t *testing.T) {
 // TestReasoningTokensAreCounted: a tag of one token does not count.
 func TestReasoningTokensAreCounted(t *testing.T) {
 	for _, exclude := range []bool{true, false} {
-		fake := speaking("")
-		fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
+		fake := roomtest.Speaking("")
+		fake.Model.Script = roomtest.Script(func(_ context.Context, yield func(string, error) bool) {
 			for _, text := range []string{"<think>", "a", "", "bc", "</think>", "\n\n", "d"} {
 				yield(text, nil)
 			}
 		})
-		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
-			chatBody(fmt.Sprintf(`"reasoning":{"exclude":%v}`, exclude)))
-		var reply chatReply
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions", roomtest.ChatBody(fmt.Sprintf(`"reasoning":{"exclude":%v}`, exclude)))
+		var reply roomtest.ChatReply
 		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil ||
 			reply.Usage.CompletionTokensDetails.ReasoningTokens != 3 ||
 			reply.Usage.CompletionTokens != 7 {
@@ -419,27 +341,26 @@ func TestToolChoiceHasGrammar(t *testing.T) {
 		{`"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"go"}}]}}`, goes, nil, false},
 		{`"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"look"}}]}}`, look, []string{"look"}, true},
 	} {
-		fake := speaking(lookCall)
-		fields := strings.TrimSuffix(twoTools+","+c.fields, ",")
-		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
-			chatBody(fields, `"seed":1`))
+		fake := roomtest.Speaking(roomtest.LookCall)
+		fields := strings.TrimSuffix(roomtest.TwoTools+","+c.fields, ",")
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions", roomtest.ChatBody(fields, `"seed":1`))
 		if w.Code != 200 {
 			t.Errorf("%s: %d %s", c.fields, w.Code, w.Body)
 			continue
 		}
 		var vars struct{ Tools json.RawMessage }
-		if err := json.Unmarshal([]byte(fake.model.Vars[0]), &vars); err != nil ||
+		if err := json.Unmarshal([]byte(fake.Model.Vars[0]), &vars); err != nil ||
 			strings.Trim(string(vars.Tools), "[]") != c.tools {
 			t.Errorf("%s: the template gets %s, %v", c.fields, vars.Tools, err)
 		}
-		if (c.names == nil) != (len(fake.model.Grammars) == 0) {
-			t.Errorf("%s: grammars %v", c.fields, fake.model.Grammars)
+		if (c.names == nil) != (len(fake.Model.Grammars) == 0) {
+			t.Errorf("%s: grammars %v", c.fields, fake.Model.Grammars)
 			continue
 		}
 		if c.names == nil {
 			continue
 		}
-		lark := fake.model.Grammars[0].Lark
+		lark := fake.Model.Grammars[0].Lark
 		for _, name := range []string{"look", "go"} {
 			if strings.Contains(lark, `\"`+name+`\"`) != slices.Contains(c.names, name) {
 				t.Errorf("%s: %s", c.fields, lark)
@@ -448,34 +369,32 @@ func TestToolChoiceHasGrammar(t *testing.T) {
 		if several := strings.HasSuffix(strings.TrimSpace(lark), ")*"); several != c.several {
 			t.Errorf("%s: several calls %v: %s", c.fields, several, lark)
 		}
-		if r := fake.texts[1]; !strings.Contains(string(r.Replay), `"grammar":{"lark":`) {
+		if r := fake.Texts[1]; !strings.Contains(string(r.Replay), `"grammar":{"lark":`) {
 			t.Errorf("%s: it is repeated by %s", c.fields, r.Replay)
 		}
 	}
 	// If the model has no form for calls, the template handles them, and a call cannot be forced.
-	fake := speaking(goCall)
-	fake.model.TemplateSource = ""
-	if got := chatWith(t, fake, chatBody(twoTools))[0]; got.text != goCall {
+	fake := roomtest.Speaking(roomtest.GoCall)
+	fake.Model.TemplateSource = ""
+	if got := chatWith(t, fake, roomtest.ChatBody(roomtest.TwoTools))[0]; got.text != roomtest.GoCall {
 		t.Errorf("without a form: %+v", got)
 	}
-	w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
-		chatBody(twoTools, `"tool_choice":"required"`))
-	if e := decodeError(t, w); w.Code != 400 || *e.Param != "tool_choice" {
+	w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions", roomtest.ChatBody(roomtest.TwoTools, `"tool_choice":"required"`))
+	if e := roomtest.DecodeError(t, w); w.Code != 400 || *e.Param != "tool_choice" {
 		t.Errorf("%d %+v", w.Code, e)
 	}
-	fake = speaking(goCall)
-	w = postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
-		chatBody(strings.Replace(twoTools, `"z"`, `"impossible"`, 1), `"tool_choice":"required"`))
-	if e := decodeError(t, w); w.Code != 400 || *e.Param != "tools" ||
-		fake.model.OpenMatchers != 0 {
+	fake = roomtest.Speaking(roomtest.GoCall)
+	w = roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/chat/completions", roomtest.ChatBody(strings.Replace(roomtest.TwoTools, `"z"`, `"impossible"`, 1), `"tool_choice":"required"`))
+	if e := roomtest.DecodeError(t, w); w.Code != 400 || *e.Param != "tools" ||
+		fake.Model.OpenMatchers != 0 {
 		t.Errorf("%d %+v", w.Code, e)
 	}
 }
 
 // BenchmarkCallStream measures the endpoint's own cost of one token of a call's arguments.
 func BenchmarkCallStream(b *testing.B) {
-	fake := speaking("")
-	fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
+	fake := roomtest.Speaking("")
+	fake.Model.Script = roomtest.Script(func(_ context.Context, yield func(string, error) bool) {
 		yield("<tool_call>\n{\"name\": \"go\", \"arguments\": {\"a\": \"", nil)
 		for range b.N {
 			if !yield(" token", nil) {
@@ -483,11 +402,11 @@ func BenchmarkCallStream(b *testing.B) {
 			}
 		}
 	})
-	srv := httptest.NewServer(New(fake.services(), Options{}).Endpoint())
+	srv := httptest.NewServer(New(services(fake), Options{}).Endpoint())
 	defer srv.Close()
 	b.ResetTimer()
 	resp, err := http.Post(srv.URL+"/v1/chat/completions", "application/json",
-		strings.NewReader(chatBody(twoTools, `"stream":true`)))
+		strings.NewReader(roomtest.ChatBody(roomtest.TwoTools, `"stream":true`)))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"tandem/app/roomtest"
 )
 
 var update = flag.Bool("update", false, "rewrite the answers in testdata")
@@ -46,18 +48,18 @@ func TestAnswersEqualTheTranscripts(t *testing.T) {
 				request, want, _ := strings.Cut(body, "\n--\n")
 				want = strings.TrimSuffix(want, "\n")
 				t.Run(title, func(t *testing.T) {
-					fake := newFake()
+					fake := roomtest.NewBackend()
 					if strings.Contains(title, "(bare model)") {
-						fake.model.Template, fake.model.FillsMiddle = nil, false
+						fake.Model.Template, fake.Model.FillsMiddle = nil, false
 					}
-					got := exchangeText(t, New(fake.services(), Options{}), request,
+					got := exchangeText(t, New(services(fake), Options{}), request,
 						strings.Contains(title, "(socket)"))
 					if !*update && got != want {
 						t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
 					}
 					fmt.Fprintf(&out, "== %s\n%s\n--\n%s\n", title, request, got)
-					if fake.held != 0 {
-						t.Errorf("%d models were not released", fake.held)
+					if fake.Held != 0 {
+						t.Errorf("%d models were not released", fake.Held)
 					}
 				})
 			}
@@ -88,7 +90,7 @@ func exchangeText(t *testing.T, s *Server, request string, socket bool) string {
 	if !ok {
 		t.Fatalf("bad request line %q", lines[0])
 	}
-	r := localRequest(method, path, strings.NewReader(body))
+	r := roomtest.LocalRequest(method, path, strings.NewReader(body))
 	r.Host, r.RemoteAddr = "127.0.0.1:8263", "127.0.0.1:50000"
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")

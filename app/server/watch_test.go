@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/roomtest"
 )
 
 // The state comes at once and after each change. The stream ends when the server drains.
 func TestWatchStreamsChanges(t *testing.T) {
-	f := newFake()
-	s := New(f.services(), Options{})
+	f := roomtest.NewBackend()
+	s := New(services(f), Options{})
 	srv := httptest.NewServer(s.Socket())
 	defer srv.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -48,7 +49,7 @@ func TestWatchStreamsChanges(t *testing.T) {
 			if st.Phase != control.PhaseReady || st.Rev != 1 {
 				t.Errorf("first %s", data)
 			}
-			time.AfterFunc(1200*time.Millisecond, func() { f.setPhase(control.PhaseFailed) })
+			time.AfterFunc(1200*time.Millisecond, func() { f.SetPhase(control.PhaseFailed) })
 		case 2:
 			if st.Phase != control.PhaseFailed || string(data) != `{"rev":2,"phase":"failed"}` {
 				t.Errorf("then %s", data)
@@ -65,9 +66,9 @@ func TestWatchStreamsChanges(t *testing.T) {
 
 // A route that changes something answers once, whatever types the client accepts.
 func TestChangesAnswerOnce(t *testing.T) {
-	s := New(newFake().services(), Options{})
+	s := New(services(roomtest.NewBackend()), Options{})
 	for path, body := range map[string]string{"/app/unload": "{}", "/app/downloads": `{"id":"a/b"}`} {
-		r := localRequest(http.MethodPost, path, strings.NewReader(body))
+		r := roomtest.LocalRequest(http.MethodPost, path, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "text/event-stream")
 		w := httptest.NewRecorder()

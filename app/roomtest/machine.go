@@ -1,4 +1,4 @@
-package server
+package roomtest
 
 import (
 	"context"
@@ -6,26 +6,26 @@ import (
 	"tandem/app/control"
 )
 
-func (f *fakeBackend) Machine(context.Context) (control.Machine, error) {
+func (f *Backend) Machine(context.Context) (control.Machine, error) {
 	return control.Machine{Chip: "a chip", Cores: 8, FastCores: 4, Memory: 1 << 34, Room: 1 << 33,
 		System: "a system 1.0", Kind: "darwin/arm64", Engine: "MLX on the GPU"}, nil
 }
 
 // CheckpointTitles has a title only for the fake's own checkpoint.
-func (f *fakeBackend) CheckpointTitles(_ context.Context,
+func (f *Backend) CheckpointTitles(_ context.Context,
 	ids []string) (list []control.CheckpointTitle, err error) {
 	for _, id := range ids {
-		if id == f.checkpoint.ID {
+		if id == f.OnDisk.ID {
 			list = append(list, control.CheckpointTitle{ID: id, Title: "About " + id})
 		}
 	}
 	return list, nil
 }
 
-func (f *fakeBackend) ResumedBy(_ context.Context, run int64) (by int64, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, r := range f.runs {
+func (f *Backend) ResumedBy(_ context.Context, run int64) (by int64, err error) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	for _, r := range f.Rows {
 		if r.Resumes == run {
 			by = r.ID
 		}

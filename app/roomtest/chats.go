@@ -1,4 +1,4 @@
-package server
+package roomtest
 
 import (
 	"context"
@@ -9,32 +9,32 @@ import (
 	"tandem/app/control"
 )
 
-// fakeChats keeps chats in memory. Ids count from 1, and ids of messages count across all chats.
+// chats keeps chats in memory. Ids count from 1, and ids of messages count across all chats.
 // The zero value keeps chats.
-type fakeChats struct {
+type chats struct {
 	mu       sync.Mutex
 	none     bool
-	chats    []control.Chat // the last one written comes last
+	ChatRows []control.Chat // the last one written comes last
 	ids      int64
-	messages []control.Message
+	Messages []control.Message
 	presets  []control.Preset
 }
 
 // find returns the index of a chat. The caller holds mu.
-func (f *fakeChats) find(id int64) (int, error) {
-	i := slices.IndexFunc(f.chats, func(c control.Chat) bool { return c.ID == id })
+func (f *chats) find(id int64) (int, error) {
+	i := slices.IndexFunc(f.ChatRows, func(c control.Chat) bool { return c.ID == id })
 	if i < 0 {
 		return 0, control.Errorf(control.CodeNoChat, "There is no chat %d.", id)
 	}
 	return i, nil
 }
 
-func (f *fakeChats) Chats(_ context.Context, q control.ChatQuery) (list control.ChatList,
+func (f *chats) Chats(_ context.Context, q control.ChatQuery) (list control.ChatList,
 	err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	list.Keep, list.Count = !f.none, len(f.chats)
-	for _, c := range slices.Backward(f.chats) {
+	list.Keep, list.Count = !f.none, len(f.ChatRows)
+	for _, c := range slices.Backward(f.ChatRows) {
 		if strings.Contains(c.Title, q.Search) && (q.Before == 0 || c.Used < q.Before) &&
 			(q.Limit == 0 || len(list.Chats) < q.Limit) {
 			list.Chats = append(list.Chats, c)
@@ -43,15 +43,15 @@ func (f *fakeChats) Chats(_ context.Context, q control.ChatQuery) (list control.
 	return list, nil
 }
 
-func (f *fakeChats) Chat(_ context.Context, id int64) (whole control.WholeChat, err error) {
+func (f *chats) Chat(_ context.Context, id int64) (whole control.WholeChat, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i, err := f.find(id)
 	if err != nil {
 		return whole, err
 	}
-	whole.Chat = f.chats[i]
-	for _, m := range f.messages {
+	whole.Chat = f.ChatRows[i]
+	for _, m := range f.Messages {
 		if m.Chat == id {
 			whole.Messages = append(whole.Messages, m)
 		}
@@ -59,7 +59,7 @@ func (f *fakeChats) Chat(_ context.Context, id int64) (whole control.WholeChat, 
 	return whole, nil
 }
 
-func (f *fakeChats) AddChat(_ context.Context, c control.Chat) (control.Chat, error) {
+func (f *chats) AddChat(_ context.Context, c control.Chat) (control.Chat, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.none {
@@ -67,11 +67,11 @@ func (f *fakeChats) AddChat(_ context.Context, c control.Chat) (control.Chat, er
 	}
 	f.ids++
 	c.ID, c.Used = f.ids, f.ids
-	f.chats = append(f.chats, c)
+	f.ChatRows = append(f.ChatRows, c)
 	return c, nil
 }
 
-func (f *fakeChats) ChangeChat(_ context.Context, id int64,
+func (f *chats) ChangeChat(_ context.Context, id int64,
 	change control.ChatChange) (control.Chat, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +79,7 @@ func (f *fakeChats) ChangeChat(_ context.Context, id int64,
 	if err != nil {
 		return control.Chat{}, err
 	}
-	c := &f.chats[i]
+	c := &f.ChatRows[i]
 	if change.Title != nil {
 		c.Title = *change.Title
 	}
@@ -98,31 +98,31 @@ func (f *fakeChats) ChangeChat(_ context.Context, id int64,
 	return *c, nil
 }
 
-func (f *fakeChats) AddMessage(_ context.Context, m control.Message) (control.Message, error) {
+func (f *chats) AddMessage(_ context.Context, m control.Message) (control.Message, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i, err := f.find(m.Chat)
 	if err != nil {
 		return m, err
 	}
-	m.ID = int64(len(f.messages) + 1)
-	f.messages = append(f.messages, m)
-	f.chats[i].Leaf = m.ID
+	m.ID = int64(len(f.Messages) + 1)
+	f.Messages = append(f.Messages, m)
+	f.ChatRows[i].Leaf = m.ID
 	return m, nil
 }
 
-func (f *fakeChats) ChangeMessage(_ context.Context, chat, id int64,
+func (f *chats) ChangeMessage(_ context.Context, chat, id int64,
 	change control.MessageChange) (m control.Message, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i := slices.IndexFunc(f.messages, func(x control.Message) bool {
+	i := slices.IndexFunc(f.Messages, func(x control.Message) bool {
 		return x.ID == id &&
 			x.Chat == chat
 	})
 	if i < 0 {
 		return m, control.Errorf(control.CodeNoChat, "Chat %d has no message %d.", chat, id)
 	}
-	old := &f.messages[i]
+	old := &f.Messages[i]
 	if old.Finish != "" || change.Content != nil &&
 		!strings.HasPrefix(*change.Content, old.Content) {
 		return m, control.Errorf(control.CodeInvalid, "It has ended.")
@@ -143,11 +143,11 @@ func (f *fakeChats) ChangeMessage(_ context.Context, chat, id int64,
 }
 
 // WouldDeleteChats counts a checkpoint of 100 bytes for each chat.
-func (f *fakeChats) WouldDeleteChats(_ context.Context, id int64) (gone control.DeletedChats,
+func (f *chats) WouldDeleteChats(_ context.Context, id int64) (gone control.DeletedChats,
 	err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := len(f.chats)
+	n := len(f.ChatRows)
 	if id != 0 {
 		n = 1
 		_, err = f.find(id)
@@ -155,19 +155,19 @@ func (f *fakeChats) WouldDeleteChats(_ context.Context, id int64) (gone control.
 	return control.DeletedChats{Chats: n, Checkpoints: n, Bytes: 100 * int64(n)}, err
 }
 
-func (f *fakeChats) DeleteChats(ctx context.Context, id int64) (control.DeletedChats, error) {
+func (f *chats) DeleteChats(ctx context.Context, id int64) (control.DeletedChats, error) {
 	gone, err := f.WouldDeleteChats(ctx, id)
 	if err != nil {
 		return control.DeletedChats{}, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.chats = slices.DeleteFunc(f.chats, func(c control.Chat) bool { return id == 0 || c.ID == id })
+	f.ChatRows = slices.DeleteFunc(f.ChatRows, func(c control.Chat) bool { return id == 0 || c.ID == id })
 	return gone, nil
 }
 
-func (f *fakeChats) findMessage(chat, id int64) (int, error) {
-	i := slices.IndexFunc(f.messages, func(m control.Message) bool {
+func (f *chats) findMessage(chat, id int64) (int, error) {
+	i := slices.IndexFunc(f.Messages, func(m control.Message) bool {
 		return m.ID == id && m.Chat == chat
 	})
 	if i < 0 {
@@ -177,7 +177,7 @@ func (f *fakeChats) findMessage(chat, id int64) (int, error) {
 }
 
 // WouldDeleteMessage counts a checkpoint of 100 bytes.
-func (f *fakeChats) WouldDeleteMessage(_ context.Context, chat, id int64) (control.DeletedChats,
+func (f *chats) WouldDeleteMessage(_ context.Context, chat, id int64) (control.DeletedChats,
 	error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,31 +186,31 @@ func (f *fakeChats) WouldDeleteMessage(_ context.Context, chat, id int64) (contr
 }
 
 // DeleteMessage deletes one message alone.
-func (f *fakeChats) DeleteMessage(_ context.Context, chat, id int64) (control.DeletedChats, error) {
+func (f *chats) DeleteMessage(_ context.Context, chat, id int64) (control.DeletedChats, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i, err := f.findMessage(chat, id)
 	if err != nil {
 		return control.DeletedChats{}, err
 	}
-	f.messages = slices.Delete(f.messages, i, i+1)
+	f.Messages = slices.Delete(f.Messages, i, i+1)
 	return control.DeletedChats{Checkpoints: 1, Bytes: 100}, nil
 }
 
-func (f *fakeChats) Presets(context.Context) (control.Presets, error) {
+func (f *chats) Presets(context.Context) (control.Presets, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return control.Presets{Presets: f.presets}, nil
 }
 
-func (f *fakeChats) SetPreset(_ context.Context, p control.Preset) error {
+func (f *chats) SetPreset(_ context.Context, p control.Preset) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.presets = append(f.presets, p)
 	return nil
 }
 
-func (f *fakeChats) DeletePreset(_ context.Context, name string) (control.Presets, error) {
+func (f *chats) DeletePreset(_ context.Context, name string) (control.Presets, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := len(f.presets)
@@ -222,7 +222,7 @@ func (f *fakeChats) DeletePreset(_ context.Context, name string) (control.Preset
 	return control.Presets{Presets: f.presets}, nil
 }
 
-func (f *fakeChats) KeepChats(_ context.Context, keep bool) error {
+func (f *chats) KeepChats(_ context.Context, keep bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.none = !keep

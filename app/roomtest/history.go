@@ -1,0 +1,50 @@
+package roomtest
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"tandem/app/control"
+)
+
+// The fake records the filters of the history, and lists the models of its runs.
+
+func (f *Backend) Runs(_ context.Context, q control.RunQuery) ([]control.Run, error) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.Query = q
+	list := slices.Clone(f.Rows)
+	slices.Reverse(list)
+	for i := range list {
+		list[i].Speculation = nil
+	}
+	if q.Limit > 0 {
+		list = list[:min(q.Limit, len(list))]
+	}
+	return list, nil
+}
+
+func (f *Backend) Parting(context.Context, control.Run) *control.Parting { return nil }
+
+func (f *Backend) Activity(_ context.Context, minutes int, active []control.Active) (a control.Activity, err error) {
+	return control.Activity{Seconds: minutes, Read: []float64{1}, Written: []float64{float64(len(active))}}, nil
+}
+
+func (f *Backend) Insights(context.Context) (i control.Insights, err error) { return i, nil }
+
+func (f *Backend) RunValues(context.Context) (v control.RunValues, err error) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	for _, r := range f.Rows {
+		v.Models = append(v.Models, r.Model)
+	}
+	return v, nil
+}
+
+func (f *Backend) KeepVerdict(_ context.Context, v control.Replayed) (err error) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.Rows[v.Run-1].Verdict, err = json.Marshal(v)
+	return err
+}
