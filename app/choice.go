@@ -16,30 +16,39 @@ import (
 )
 
 // LastChoice returns the model that will be served on a home folder that no process holds, see
-// Owner, by a program with this starter model. known is false if an older program used the folder
-// last. Nothing is made or changed.
-func LastChoice(ctx context.Context, dir, starter string) (_ control.Model, known bool, err error) {
-	path := filepath.Join(dir, home.DatabaseFile)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return firstChoice(starter), true, nil
-	}
-	db, err := storage.OpenReadOnly(path)
-	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Older {
-		return control.Model{}, false, nil
-	}
+// Owner, by a program with this starter model. Nothing is made or changed.
+func LastChoice(ctx context.Context, dir, starter string) (_ control.Model, err error) {
+	db, err := openToRead(dir)
 	if err != nil {
-		return control.Model{}, false, err
+		return control.Model{}, err
+	}
+	if db == nil {
+		return firstChoice(starter), nil
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	id, err := pool.Chosen(ctx, db)
 	if err != nil {
-		return control.Model{}, false, err
+		return control.Model{}, err
 	}
 	row, err := db.Model(ctx, id)
 	if storage.IsNotFound(err) || err == nil && row.Source == storage.SourceStarter {
-		return firstChoice(starter), true, nil
+		return firstChoice(starter), nil
 	}
-	return control.Model(row), err == nil, err
+	return control.Model(row), err
+}
+
+// openToRead opens the database of a home folder that no process holds. It is nil if the folder has
+// none yet, or an empty one.
+func openToRead(dir string) (*storage.DB, error) {
+	path := filepath.Join(dir, home.DatabaseFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	db, err := storage.OpenReadOnly(path)
+	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Empty {
+		return nil, nil
+	}
+	return db, err
 }
 
 // firstChoice returns the model that is served unless another is chosen, given the starter's path.
@@ -53,17 +62,10 @@ func firstChoice(starter string) control.Model {
 }
 
 // SavedHubCache returns the folder for downloads that is set in a home folder that no process holds.
-// It is empty if none is set, or if an older program used the home folder last.
+// It is empty if none is set.
 func SavedHubCache(ctx context.Context, homeDir string) (cache string, err error) {
-	path := filepath.Join(homeDir, home.DatabaseFile)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	db, err := storage.OpenReadOnly(path)
-	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Older {
-		return "", nil
-	}
-	if err != nil {
+	db, err := openToRead(homeDir)
+	if db == nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
@@ -80,15 +82,8 @@ func SavedHubCache(ctx context.Context, homeDir string) (cache string, err error
 // CheckDatabase reads the whole database of a home folder that no process holds. It returns the first
 // problem, empty if there is none.
 func CheckDatabase(ctx context.Context, dir string) (problem string, err error) {
-	path := filepath.Join(dir, home.DatabaseFile)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	db, err := storage.OpenReadOnly(path)
-	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Older {
-		return "", nil // the next start checks it, and keeps a copy
-	}
-	if err != nil {
+	db, err := openToRead(dir)
+	if db == nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()

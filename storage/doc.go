@@ -20,8 +20,8 @@
 // not closed, Open checks all of it through a read-only connection. So a damaged file stays as it
 // was, byte for byte.
 //
-// The schema changes only by appending a file to migrations/. Before an existing file is migrated,
-// a copy is written beside it; the newest [KeepBackups] copies stay.
+// The schema changes only by appending a file to migrations/. The first one has the number 31, and a
+// file with an older schema is refused.
 //
 // # Texts
 //
@@ -37,7 +37,7 @@
 // a request that repeats the conversation can open them.
 //
 // Deleted rows are overwritten. [DB.Forget] and [DB.DeleteChats] remove them from the log and from
-// the copies too.
+// the copies that older programs left beside the file.
 //
 // # Errors
 //

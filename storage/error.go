@@ -26,7 +26,8 @@ const (
 	Busy     Code = "busy"      // another process holds the file
 	ReadOnly Code = "read_only" // the file or its folder may not be written
 	Newer    Code = "newer"     // the file was written by a newer program
-	Older    Code = "older"     // the file was written by an older program and may not be migrated
+	Older    Code = "older"     // the file was written by an older program
+	Empty    Code = "empty"     // the file has no schema yet, and may not be changed
 	Internal Code = "internal"  // anything else
 )
 
@@ -134,12 +135,8 @@ func (db *DB) fullMessage() string {
 		"stored before is safe", db.path)
 }
 
-// corruptMessage says what to do with a damaged file, and names the newest backup if there is one.
+// corruptMessage says what to do with a damaged file.
 func (db *DB) corruptMessage(reason string) string {
-	m := fmt.Sprintf("the database %s is damaged (%s); it was left as it is. Stop Tandem and move it aside, with the -wal and -shm files beside it, to start with an empty one",
+	return fmt.Sprintf("the database %s is damaged (%s); it was left as it is. Stop Tandem and move it aside, with the -wal and -shm files beside it, to start with an empty one",
 		db.path, reason)
-	if b := db.backups(); len(b) > 0 {
-		m += fmt.Sprintf("; the last backup is %s", b[len(b)-1])
-	}
-	return m
 }

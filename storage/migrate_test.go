@@ -1,134 +1,235 @@
 package storage
 
 import (
+	"compress/gzip"
 	"database/sql"
-	"io/fs"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
 
-// schema is the text of every table and index.
-func schema(t *testing.T, db *DB) string {
+// version31 writes the database that testdata/version31.go made to a file, and returns its path.
+func version31(t *testing.T) string {
 	t.Helper()
-	var all string
-	err := db.r.QueryRow("SELECT group_concat(name || ': ' || sql, char(10)) FROM (SELECT * FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name)").Scan(&all)
+	f, err := os.Open(filepath.Join("testdata", "version31.db.gz"))
 	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "version31.db")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// atVersion makes a file that says that it has a version of the schema.
+func atVersion(t *testing.T, path string, version int64) {
+	t.Helper()
+	db := mustOpen(t, path)
+	_, err := db.w.Exec("DELETE FROM goose_db_version WHERE version_id <> 0")
+	if err == nil && version != 0 {
+		_, err = db.w.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (?, 1)",
+			version)
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// schema returns the statement of every table and index by name, without comments and spaces.
+func schema(t *testing.T, db *DB) map[string]string {
+	t.Helper()
+	rows, err := db.r.Query("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	comment := regexp.MustCompile(`--[^\n]*`)
+	punctuation := regexp.MustCompile(` ?([(),]) ?`)
+	all := map[string]string{}
+	for rows.Next() {
+		var name, text string
+		if err := rows.Scan(&name, &text); err != nil {
+			t.Fatal(err)
+		}
+		text = strings.Join(strings.Fields(comment.ReplaceAllString(text, "")), " ")
+		all[name] = punctuation.ReplaceAllString(text, "$1")
+	}
+	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
 	return all
 }
 
-// atVersion makes a file with the schema of an earlier release and a row in each table it had.
-func atVersion(t *testing.T, path string, version int64) {
-	t.Helper()
-	w, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
+// TestOldestDatabaseHasTheSchema compares the schema of a new database with the one that the
+// program of commit 7afd6426 left.
+func TestOldestDatabaseHasTheSchema(t *testing.T) {
+	got := schema(t, mustOpen(t, filepath.Join(t.TempDir(), "new.db")))
+	want := schema(t, mustOpen(t, version31(t)))
+	if len(want) < 38 {
+		t.Errorf("the old database has %d tables and indexes, want 38 and goose's", len(want))
 	}
-	defer w.Close()
-	p, err := (&DB{w: w, log: mustOpen(t, "").log}).provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if version == 0 {
-		_, err = p.GetDBVersion(t.Context()) // makes goose's own table
-	} else {
-		_, err = p.UpTo(t.Context(), version)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := []string{
-		1: "INSERT INTO models (id, path, source, revision, architecture, quantization, dtype, parameters, bytes, context_length, downloaded_by_us, added_at, last_used_at) VALUES ('org/name', '/m', 'hub', 'abc', 'llama', '', 'bfloat16', 1, 2, 3, 1, '2026-11-21T12:00:00.000Z', NULL)",
-		2: `INSERT INTO runs (id, started_at, ended_at, client, endpoint, model, drafter, prompt_tokens, cached_tokens, completion_tokens,
-			drafted, accepted, rounds, syncs, load_ms, restore_ms, prefill_ms, first_token_ms, draft_ms, verify_ms, total_ms,
-			peak_bytes, finish_reason, miss_reason, error, seed) VALUES (7, '2026-11-21T12:00:00.000Z', '2026-11-21T12:00:01.000Z', 'c', 'e', 'org/name', '',
-			1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 'stop', '', '', 16)`,
-		3: "INSERT INTO settings VALUES ('model', 'org/name', '2026-11-21T12:00:00.000Z')",
-	}
-	for v, row := range rows {
-		if v == 0 || int64(v) > version {
-			continue
+	for name, text := range want {
+		if got[name] != text {
+			t.Errorf("a new database has\n%s\nwant\n%s", got[name], text)
 		}
-		if _, err := w.Exec(row); err != nil {
-			t.Fatal(err)
-		}
+		delete(got, name)
+	}
+	for name := range got {
+		t.Errorf("a new database has %s, the old one does not", name)
 	}
 }
 
-func TestMigrationKeepsRows(t *testing.T) {
-	names, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := schema(t, mustOpen(t, filepath.Join(t.TempDir(), "new.db")))
-	for version := range int64(len(names)) {
-		path := filepath.Join(t.TempDir(), "old.db")
-		atVersion(t, path, version)
-		db := mustOpen(t, path)
-		if got := schema(t, db); got != want {
-			t.Errorf("from version %d the schema is\n%s\nwant\n%s", version, got, want)
-		}
-		if m, err := db.Model(t.Context(), "org/name"); version >= 1 &&
-			(err != nil || !m.DownloadedByUs || m.ContextLength != 3) {
-			t.Errorf("from version %d the model is %+v, %v; want it as it was", version, m, err)
-		}
-		if r, err := db.Run(t.Context(), 7); version >= 2 &&
-			(err != nil || r.Seed != 16 || r.FinishReason != "stop") {
-			t.Errorf("from version %d the run is %+v, %v; want it as it was", version, r, err)
-		}
-
-		backups := db.backups()
-		if version == 0 {
-			if len(backups) != 0 {
-				t.Errorf("a new file was backed up: %v", backups)
-			}
-			continue
-		}
-		if len(backups) != 1 {
-			t.Fatalf("from version %d there are backups %v, want one", version, backups)
-		}
-		st, err := os.Stat(backups[0])
-		if err != nil || st.Mode().Perm() != 0o600 {
-			t.Errorf("backup %v, %v, want mode 600", st, err)
-		}
-		// The backup is complete and has the old version: it migrates too.
-		if m, err := mustOpen(t, backups[0]).Model(t.Context(), "org/name"); err != nil ||
-			m.Path != "/m" {
-			t.Errorf("the model in the backup is %+v, %v", m, err)
-		}
+// TestSchemaHasTheNumberOfTheLastFile expects that Open takes what a new database gets.
+func TestSchemaHasTheNumberOfTheLastFile(t *testing.T) {
+	db := mustOpen(t, "")
+	got, err := version(t.Context(), db.r)
+	if err != nil || got != schemaVersion {
+		t.Errorf("a new database has version %d, %v; want %d", got, err, schemaVersion)
 	}
 }
 
-func TestNewestBackupsAreKept(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.db")
-	db := mustOpen(t, path)
-	day := noon
-	db.now = func() time.Time { day = day.Add(24 * time.Hour); return day }
-	// Their times order them. Their versions would not: 10 sorts before 9 as text.
-	for _, version := range []int64{8, 9, 10, 11} {
-		if err := db.backup(t.Context(), version); err != nil {
-			t.Fatal(err)
+// TestOldestDatabaseKeepsItsRows expects what testdata/version31.go stored.
+func TestOldestDatabaseKeepsItsRows(t *testing.T) {
+	db, ctx := mustOpen(t, version31(t)), t.Context()
+
+	m, err := db.Model(ctx, "org/name")
+	if err != nil || m.Path != "/models/name" || m.LoadMS != 1234 {
+		t.Errorf("the model is %+v, %v", m, err)
+	}
+	settings, err := db.Settings(ctx)
+	if err != nil || settings["model"] != `"org/name"` || settings["hub_cache"] != `"/cache"` {
+		t.Errorf("the settings are %v, %v", settings, err)
+	}
+	own, err := db.ModelSettings(ctx, "org/name")
+	if err != nil || own.Temperature == nil || *own.Temperature != 0.7 || !own.KeepLoaded {
+		t.Errorf("the model's settings are %+v, %v", own, err)
+	}
+	if choice, err := db.Drafter(ctx, "org/name"); err != nil || choice != "auto" {
+		t.Errorf("the drafter is %q, %v", choice, err)
+	}
+	if p, err := db.Policy(ctx, "org/name", "ngram", 1024); err != nil ||
+		string(p.State) != `{"depth":4}` {
+		t.Errorf("the policy is %s, %v", p.State, err)
+	}
+	keys, err := db.Keys(ctx)
+	if err != nil || len(keys) != 1 || keys[0].Name != "editor" {
+		t.Errorf("the keys are %+v, %v", keys, err)
+	}
+
+	run, err := db.Run(ctx, 1)
+	if err != nil || run.CompletionTokens != 42 || run.TotalMS != 321.5 || run.Seed != 16 {
+		t.Errorf("the run is %+v, %v", run, err)
+	}
+	if run.EndedAt.IsZero() || run.FinishReason != "stop" {
+		t.Errorf("the run ended at %v by %q, want as it was", run.EndedAt, run.FinishReason)
+	}
+	text, err := db.RunText(ctx, 1)
+	if err != nil || text.File != "c1" || string(text.Tail) != "\x07\x00\x00\x00" {
+		t.Errorf("the run's text is %+v, %v", text, err)
+	}
+	c, err := db.Checkpoint(ctx, "the manual")
+	if err != nil || c.ID != "c1" || !c.Pinned || c.ToToken != 40 {
+		t.Errorf("the checkpoint is %+v, %v", c, err)
+	}
+
+	chats, _, err := db.Chats(ctx, ChatFilter{Search: "scatters"})
+	if err != nil || len(chats) != 1 || !chats[0].Pinned || chats[0].Title != "Why is the sky blue?" {
+		t.Fatalf("the chats are %+v, %v", chats, err)
+	}
+	messages, err := db.Messages(ctx, chats[0].ID)
+	if err != nil || len(messages) != 2 || messages[1].Content != "Air scatters blue light most." {
+		t.Errorf("the messages are %+v, %v", messages, err)
+	}
+
+	r, err := db.Response(ctx, "editor", "resp_1")
+	if err != nil || string(r.Output) != `[{"type":"message"}]` {
+		t.Errorf("the response is %+v, %v", r, err)
+	}
+	thoughts, err := db.Thoughts(ctx, keys[0].ID, "org/name", []string{"h"})
+	if err != nil || len(thoughts) != 1 {
+		t.Errorf("the thoughts are %+v, %v", thoughts, err)
+	}
+	benches, err := db.Benches(ctx)
+	if err != nil || len(benches) != 1 || string(benches[0].Result) != `{"decode":60}` {
+		t.Errorf("the benches are %+v, %v", benches, err)
+	}
+	downloads, err := db.Downloads(ctx)
+	if err != nil || len(downloads) != 1 || downloads[0].ID != "org/other" || !downloads[0].Paused {
+		t.Errorf("the downloads are %+v, %v", downloads, err)
+	}
+	if f, err := db.DrafterFile(ctx, "org/drafter"); err != nil || f.Revision != "def" {
+		t.Errorf("the drafter's file is %+v, %v", f, err)
+	}
+
+	// And it goes on: new rows follow the old ones.
+	next, err := db.BeginRun(ctx, Run{Model: "org/name", StartedAt: time.Now()})
+	if err != nil || next.ID != 2 {
+		t.Errorf("the next run is %d, %v; want 2", next.ID, err)
+	}
+}
+
+// TestOtherSchemaIsRefusedAndLeftAlone expects that the database of another program stays as it is,
+// byte for byte, whether or not that program closed it.
+func TestOtherSchemaIsRefusedAndLeftAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		change string
+		code   Code
+		says   []string
+	}{
+		"older": {"DELETE FROM goose_db_version WHERE version_id > 30", Older,
+			[]string{"older Tandem (schema 30, this one needs 31)", "move it aside"}},
+		"oldest": {"DELETE FROM goose_db_version WHERE version_id > 1", Older,
+			[]string{"older Tandem (schema 1, this one needs 31)", "move it aside"}},
+		"newer": {"INSERT INTO goose_db_version (version_id, is_applied) VALUES (32, 1)", Newer,
+			[]string{"newer Tandem (schema 32, this one knows 31)", "update Tandem"}},
+	} {
+		for _, end := range []string{"closed", "crashed"} {
+			t.Run(name+" and "+end, func(t *testing.T) {
+				path := version31(t)
+				live, err := sql.Open("sqlite", path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer live.Close()
+				if _, err := live.Exec(c.change); err != nil {
+					t.Fatal(err)
+				}
+				if end == "crashed" { // a copy of what the open one has, its log too
+					copied := filepath.Join(t.TempDir(), "copy.db")
+					for _, suffix := range []string{"", "-wal"} {
+						copyFile(t, path+suffix, copied+suffix)
+					}
+					path = copied
+				} else if err := live.Close(); err != nil {
+					t.Fatal(err)
+				}
+				before := files(t, path)
+				_, err = Open(path, Options{})
+				e := wantCode(t, err, c.code)
+				for _, word := range append(c.says, path) {
+					if !strings.Contains(e.Message, word) {
+						t.Errorf("message %q lacks %q", e.Message, word)
+					}
+				}
+				if files(t, path) != before {
+					t.Error("the file was changed, or another one was made")
+				}
+			})
 		}
-	}
-	var got []string
-	for _, b := range db.backups() {
-		got = append(got, filepath.Base(b))
-	}
-	want := []string{"x.db.v9-20261123T120000Z.backup", "x.db.v10-20261124T120000Z.backup",
-		"x.db.v11-20261125T120000Z.backup"}
-	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
-		t.Errorf("backups %v, want %v", got, want)
-	}
-	// A failed backup leaves nothing and does not hide an older one.
-	db.w.Close()
-	if err := db.backup(t.Context(), 12); err == nil {
-		t.Error("a backup of a closed file succeeded")
-	}
-	if left, _ := filepath.Glob(path + "*.tmp"); len(left) != 0 ||
-		len(db.backups()) != KeepBackups {
-		t.Errorf("left %v, backups %v; want the backups of before", left, db.backups())
 	}
 }

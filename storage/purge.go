@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -16,11 +18,11 @@ const (
 	busyTimeout   = 3000                  // milliseconds that a connection waits for another
 )
 
-// removeCopies removes the copies made before migrations, finished or not, because they have the
-// rows to delete. Call it before the commit, so that nothing is reported as deleted while a copy
-// has it. Error: [ReadOnly].
+// removeCopies removes the copies tandem.db.v*.backup that older programs made before they changed
+// the schema, finished (.backup) or not (.backup.tmp), because they have the rows to delete. Call it
+// before the commit, so that nothing is reported as deleted while a copy has it. Error: [ReadOnly].
 func (db *DB) removeCopies(op string) error {
-	names, err := db.copies("", ".tmp")
+	names, err := db.copies()
 	for _, name := range names {
 		if e := os.Remove(name); !os.IsNotExist(e) {
 			err = errors.Join(err, e)
@@ -32,6 +34,23 @@ func (db *DB) removeCopies(op string) error {
 	return &Error{Code: ReadOnly, Op: op,
 		Message: fmt.Sprintf("nothing is deleted, for an old copy of the database stays beside %s: %v",
 			db.path, err), Err: err}
+}
+
+// copies returns the files that removeCopies removes.
+func (db *DB) copies() (names []string, err error) {
+	if db.path == "" {
+		return nil, nil
+	}
+	dir, base := filepath.Split(db.path)
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, base+".v") &&
+			strings.HasSuffix(strings.TrimSuffix(name, ".tmp"), ".backup") {
+			names = append(names, filepath.Join(dir, name))
+		}
+	}
+	return names, err
 }
 
 // purge removes deleted rows from the log too. They are deleted even if that fails, so purge

@@ -7,15 +7,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-
-	"github.com/pressly/goose/v3"
 )
 
 // OpenReadOnly opens the database at path for reading. It changes nothing: neither the schema nor
 // the runs in flight. Every call that writes fails with [ReadOnly]. If the file was closed, no
 // other process may write to it meanwhile.
 //
-// Errors: [Older] if the file has to be migrated first, [Newer] if a newer program wrote it,
+// Errors: [Empty] if the file has no schema yet, [Older] or [Newer] if another program wrote it,
 // [Corrupt], [ReadOnly] if the file cannot be opened, [Busy].
 func OpenReadOnly(path string) (*DB, error) {
 	const op = "open database to read"
@@ -27,49 +25,34 @@ func OpenReadOnly(path string) (*DB, error) {
 	if err := db.checkFiles(op); err != nil {
 		return nil, err
 	}
-	query := fmt.Sprintf("mode=ro&_pragma=busy_timeout(%d)&_pragma=query_only(1)", busyTimeout)
-	if st, err := os.Stat(db.path + "-wal"); err != nil || st.Size() == 0 {
-		query += "&immutable=1" // otherwise SQLite makes files beside it, even to read
-	}
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path), RawQuery: query}
-	if db.r, err = sql.Open("sqlite", u.String()); err != nil {
+	if db.r, _, err = db.readOnly(); err != nil {
 		return nil, db.wrap(op, err)
 	}
 	db.w = db.r
-	if err := db.checkVersion(context.Background(), op); err != nil {
+	have, err := version(context.Background(), db.r)
+	switch {
+	case err != nil:
+	case have == 0:
+		err = &Error{Code: Empty, Op: op, Message: fmt.Sprintf(
+			"the database %s is still empty: the next start makes its tables", db.path)}
+	default:
+		err = db.checkVersion(op, have)
+	}
+	if err != nil {
 		db.Close()
 		return nil, db.wrap(op, err)
 	}
 	return db, nil
 }
 
-// checkVersion refuses a schema that is not that of this program.
-func (db *DB) checkVersion(ctx context.Context, op string) error {
-	older := &Error{Code: Older, Op: op,
-		Message: fmt.Sprintf("the database %s was written by an older Tandem: the next start of this one brings it up to date",
-			db.path)}
-	// Without this check goose would make its table.
-	var begun bool
-	err := db.r.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)",
-		goose.DefaultTablename).Scan(&begun)
-	switch {
-	case err != nil:
-		return err
-	case !begun:
-		return older
+// readOnly opens a connection that changes nothing, and reports whether the file was closed.
+func (db *DB) readOnly() (ro *sql.DB, closed bool, err error) {
+	query := fmt.Sprintf("mode=ro&_pragma=busy_timeout(%d)&_pragma=query_only(1)", busyTimeout)
+	if st, err := os.Stat(db.path + "-wal"); err != nil || st.Size() == 0 {
+		closed = true
+		query += "&immutable=1" // otherwise SQLite makes files beside it, even to read
 	}
-	p, err := db.provider()
-	if err != nil {
-		return err
-	}
-	have, want, err := p.GetVersions(ctx)
-	switch {
-	case err != nil:
-		return err
-	case have < want:
-		return older
-	case have > want:
-		return db.newer(op, have, want)
-	}
-	return nil
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path), RawQuery: query}
+	ro, err = sql.Open("sqlite", u.String())
+	return ro, closed, err
 }

@@ -69,9 +69,9 @@ func TestReadOnlyRefusesOtherSchemas(t *testing.T) {
 		code Code
 	}{
 		"missing":     {filepath.Join(dir, "none.db"), ReadOnly},
-		"empty":       {made("empty.db", func(path string) { copyFile(t, os.DevNull, path) }), Older},
-		"unversioned": {made("zero.db", func(path string) { atVersion(t, path, 0) }), Older},
-		"older":       {made("older.db", func(path string) { atVersion(t, path, 1) }), Older},
+		"empty":       {made("empty.db", func(path string) { copyFile(t, os.DevNull, path) }), Empty},
+		"unversioned": {made("zero.db", func(path string) { atVersion(t, path, 0) }), Empty},
+		"older":       {made("older.db", func(path string) { atVersion(t, path, 30) }), Older},
 		"newer": {made("newer.db", func(path string) {
 			db := mustOpen(t, path)
 			_, err := db.w.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)")

@@ -164,7 +164,7 @@ func (db *DB) WouldForget(ctx context.Context, s Scope) (
 //   - the rows of the checkpoints that its runs computed, and of all that go on from these; if the
 //     scope is a model alone, the rows of all checkpoints of the model;
 //   - the tokens where prompts parted from other texts;
-//   - the copies made before migrations.
+//   - the copies that older programs made of the file.
 //
 // Runs in flight stay; they store nothing from then on. The copies go first, then remove deletes
 // the files of checkpoints. Errors: [Invalid] for an empty scope; [ReadOnly] if a copy cannot be

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/url"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -45,13 +44,13 @@ type DB struct {
 }
 
 // Open opens the database at path. It creates a missing file with mode 0600, in a folder that must
-// exist. It checks a file that was not closed and brings the schema up to date. It marks the runs
-// that an earlier process left in flight as interrupted. An empty path opens a database in memory,
+// exist. It checks a file that was not closed. It marks the runs that an earlier process left in
+// flight as interrupted. An empty path opens a database in memory,
 // which ends with Close. The caller closes the DB.
 //
 // Errors:
 //   - [Corrupt] if the file is damaged (it stays as it is)
-//   - [Newer] if a newer program wrote it
+//   - [Newer] if a newer program wrote it, [Older] if an older one did (it stays as it is)
 //   - [Busy] if another program writes to it for more than three seconds
 //   - [ReadOnly] and [Full]
 func Open(path string, opts Options) (*DB, error) {
@@ -96,12 +95,10 @@ func (db *DB) open(ctx context.Context) error {
 	if err := db.touch(); err != nil {
 		return err
 	}
-	if st, err := os.Stat(db.path + "-wal"); err == nil && st.Size() > 0 {
-		if err := db.check(ctx); err != nil {
-			return err
-		}
+	err := db.check(ctx)
+	if err != nil {
+		return err
 	}
-	var err error
 	if db.w, err = sql.Open("sqlite", db.dsn("_txlock=immediate")); err != nil {
 		return err
 	}
@@ -188,26 +185,31 @@ func (db *DB) checkFiles(op string) error {
 	return nil
 }
 
-// check reads the whole of a file that was not closed. Its connection is read-only, because a
-// writer would fold the log into the file as it closes. So neither the file nor its log changes if
-// the check fails.
+// check refuses a file with the schema of another program, and a damaged one: it reads the whole of
+// a file that was not closed. Its connection is read-only, because a writer would fold the log into
+// the file as it closes. So neither the file nor its log changes if the check fails.
 func (db *DB) check(ctx context.Context) error {
-	db.log.Info("the database was not closed; checking it", "path", db.path)
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path),
-		RawQuery: fmt.Sprintf("mode=ro&_pragma=busy_timeout(%d)", busyTimeout)}
-	ro, err := sql.Open("sqlite", u.String())
+	const op = "open database"
+	ro, closed, err := db.readOnly()
 	if err != nil {
 		return err
 	}
 	defer ro.Close()
-	result, err := integrity(ctx, ro)
+	if !closed {
+		db.log.Info("the database was not closed; checking it", "path", db.path)
+		result, err := integrity(ctx, ro)
+		if err != nil {
+			return err
+		}
+		if result != "" {
+			return &Error{Code: Corrupt, Op: op, Message: db.corruptMessage(result)}
+		}
+	}
+	have, err := version(ctx, ro)
 	if err != nil {
 		return err
 	}
-	if result != "" {
-		return &Error{Code: Corrupt, Op: "open database", Message: db.corruptMessage(result)}
-	}
-	return nil
+	return db.checkVersion(op, have)
 }
 
 // Integrity reads the whole file and returns the first problem, empty if there is none.

@@ -201,13 +201,9 @@ func database(ctx context.Context, home string) finding {
 
 // lastChoice checks the model that the next process will serve.
 func lastChoice(ctx context.Context, home string) finding {
-	model, known, err := app.LastChoice(ctx, home, starter.Beside(program()))
-	switch {
-	case err != nil:
+	model, err := app.LastChoice(ctx, home, starter.Beside(program()))
+	if err != nil {
 		return finding{"chosen model", false, err.Error()}
-	case !known:
-		return finding{"chosen model", true,
-			"known after the next start, which brings the database up to date"}
 	}
 	return examineModel(model, "choose another by `tandem serve --model ID`")
 }

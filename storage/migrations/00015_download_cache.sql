@@ -1,2 +1,0 @@
--- +goose Up
-ALTER TABLE downloads ADD COLUMN cache TEXT NOT NULL DEFAULT ''; -- folder that it fetches into; empty = not known
