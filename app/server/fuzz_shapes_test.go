@@ -28,7 +28,7 @@ func FuzzShapedBody(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range paths {
 		f.Add(byte(i), []byte{})
-		for range 8 {
+		for range 32 {
 			data := make([]byte, 40+random.IntN(200))
 			for j := range data {
 				data[j] = byte(random.Uint32())
