@@ -24,7 +24,8 @@ var arrows = []struct {
 	from string
 	to   []string
 }{
-	{"app/cmd/tandem", []string{"app", "app/bench", "app/bridge", "app/evidence", "app/library", "app/pool", "app/home", "app/control", "frontend", "storage/disk", "models/starter"}},
+	{"app/cmd/tandem", []string{"app", "app/bench", "app/library", "app/pool", "app/home", "app/control", "app/terminal", "frontend", "storage/disk", "models/starter"}},
+	{"app/cmd/lab", []string{"app/evidence", "app/bridge", "app/home", "app/control", "app/terminal"}},
 	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "storage/disk", "app/*"}},
@@ -44,8 +45,9 @@ var arrows = []struct {
 	// engine's codes only
 	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}},
 	{"app/bench", []string{"app/figures", "app/pool", "app/model", "app/home", "app/evidence", "app/control", "engine", "engine/*", "models"}},
-	{"app/figures", nil}, // tables and statistics: build's benches need them before MLX is there
-	{"app/bridge", nil}, // git and processes, without knowing what they measure
+	{"app/figures", nil},  // tables and statistics: build's benches need them before MLX is there
+	{"app/terminal", nil}, // the command line, without knowing what the verbs do
+	{"app/bridge", nil},   // git and processes, without knowing what they measure
 	{"app/library", []string{"app/pool", "app/settings", "app/home", "app/control", "models", "models/hub", "models/ollama", "storage", "storage/disk"}},
 	// engine's codes and reasons only
 	{"app/history", []string{"app/pool", "app/settings", "app/home", "app/control", "storage", "engine", "engine/checkpoint", "engine/tokenizer"}},
@@ -56,6 +58,7 @@ var arrows = []struct {
 	{"app/modeltest", []string{"app/model", "app/control", "app/dialect", "engine"}},
 	{"app/roomtest", []string{"app/responses", "app/anthropic", "app/api", "app/wire", "app/pool", "app/model", "app/modeltest", "app/settings",
 		"app/home", "app/control", "engine", "engine/mlx", "models/hub", "storage"}},
+	{"app/scripttest", nil},
 	{"app/control", nil},
 	{"app/evidence", nil},                       // reports, without knowing what measured them
 	{"app/dialect", []string{"app/jsonschema"}}, // how models write, without knowing what runs them
@@ -121,8 +124,10 @@ var testArrows = map[string][]string{
 	"app/pool":       {"app/server", "app/api", "app/wire"},       // its fixture answers requests
 	"app/library":    {"app/roomtest"},
 	"app/history":    {"app/roomtest"},
-	"app/bench":      {"app"},    // package bench_test serves a whole Tandem
-	"app/cmd/tandem": {"models"}, // its list of families
+	"app/bench":      {"app"}, // package bench_test serves a whole Tandem
+	// its list of families, and the benches that presets name
+	"app/cmd/tandem": {"models", "app/bridge", "app/scripttest"},
+	"app/cmd/lab":    {"app/scripttest"},
 }
 
 // cgoPackages may import "C". Other packages may not. engine/enginetest asks the loader which BLAS

@@ -42,6 +42,7 @@ func verbs() []verb {
 		{"app", "[--url URL]", "make Tandem.app, its archive and, on a Mac, its disk image", appVerb},
 		{"doctor", "", "say what this machine lacks, and the line that installs it", doctorVerb},
 		{"bench", "[--pairs N] [--model DIR] [--drafter DIR] [NAME]", "measure, against a rival where there is one; without a name, all benches", benchVerb},
+		{"lab", "", "build the program that judges research, tandem-lab", labVerb},
 		{"fixtures", "[--check] [NAME...]", "record parity data with the reference implementations", fixturesVerb},
 		{"pocket", "[arguments]", "train the pocket model", pocketVerb},
 		{"starter", "[arguments]", "train the drafter of the starter model", starterVerb},

@@ -74,7 +74,7 @@ func variable(name string, getenv func(string) string) (string, error) {
 	value := getenv(name)
 	switch {
 	case value == "":
-		return "", fmt.Errorf("set %s on the Mac to %s; `tandem bridge setup` does", name, what)
+		return "", fmt.Errorf("set %s on the Mac to %s; `tandem-lab bridge setup` does", name, what)
 	case len(value) > maxVariable || strings.ContainsFunc(value, unicode.IsControl):
 		return "", fmt.Errorf("%s is no path; set it to %s", name, what)
 	case !filepath.IsAbs(value):

@@ -73,8 +73,8 @@ func newBench(t *testing.T, goScript string) *bench {
 // gate makes a gate of the Mac's own, which ends with a code.
 func (b *bench) gate(code string) {
 	b.t.Helper()
-	b.runner.Tandem = filepath.Join(filepath.Dir(b.checkout), "tandem")
-	writeScript(b.t, b.runner.Tandem, "echo the gate of the Mac: $@; exit "+code+"\n")
+	b.runner.Program = filepath.Join(filepath.Dir(b.checkout), "tandem-lab")
+	writeScript(b.t, b.runner.Program, "echo the gate of the Mac: $@; exit "+code+"\n")
 }
 
 // commit commits the files of the checkout and returns the hash.

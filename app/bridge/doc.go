@@ -27,7 +27,7 @@
 //     group, which is killed as a whole.
 //
 // Whom one trusts: the figures come from the commit that was asked for, so from whoever wrote it.
-// The gate that judges them is the Mac's own Tandem, so its owner's. A commit cannot relax it.
+// The gate that judges them is the Mac's own tandem-lab, so its owner's. A commit cannot relax it.
 //
 // The allow-list guards against manifests, not against code: a preset builds and runs the commit
 // that was asked for. Its programs are the same user's as the runner. One that leaves its group can

@@ -87,7 +87,7 @@ func ExamineRunner(state, actions, system string, getenv func(string) string) []
 	}
 	switch info, err := os.Stat(state); {
 	case err != nil:
-		add("state folder", false, "%s is not there; `tandem bridge setup` makes it", state)
+		add("state folder", false, "%s is not there; `tandem-lab bridge setup` makes it", state)
 	case info.Mode().Perm()&0o077 != 0:
 		add("state folder", false, "%s is open to other users; `chmod 700` it", state)
 	default:
@@ -113,14 +113,14 @@ func ExamineRunner(state, actions, system string, getenv func(string) string) []
 	}
 	if _, err := os.Stat(filepath.Join(actions, ".runner")); err != nil {
 		add("Actions runner", false,
-			"none is registered in %s; `tandem bridge setup` says how", actions)
+			"none is registered in %s; `tandem-lab bridge setup` says how", actions)
 	} else {
 		add("Actions runner", true, "%s", actions)
 	}
 	if env[tandemVariable] == "" {
-		add(tandemVariable, false, "not set for the Actions runner; `tandem bridge setup` sets it")
+		add(tandemVariable, false, "not set for the Actions runner; `tandem-lab bridge setup` sets it")
 	} else if _, err := os.Stat(env[tandemVariable]); err != nil {
-		add(tandemVariable, false, "%s is gone; run `tandem bridge setup` with the present one",
+		add(tandemVariable, false, "%s is gone; run `tandem-lab bridge setup` with the present one",
 			env[tandemVariable])
 	} else {
 		add(tandemVariable, true, "%s", env[tandemVariable])

@@ -90,7 +90,7 @@ func NewRequest(preset string, params map[string]any, ref, by, nonce string) (Re
 	p, ok := FindPreset(preset)
 	switch {
 	case !ok:
-		return Request{}, reject("there is no preset %.80q; `tandem bridge presets` lists them",
+		return Request{}, reject("there is no preset %.80q; `tandem-lab bridge presets` lists them",
 			preset)
 	case !nonceForm.MatchString(nonce):
 		return Request{}, reject("nonce must have 4 to 64 of the signs a-z, 0-9 and -, with no - first")

@@ -242,12 +242,12 @@ func TestPresetsAreSound(t *testing.T) {
 		seen[p.Name] = true
 		used := map[string]bool{}
 		for i, words := range p.Commands() {
-			if !slices.Contains([]string{"go", "mkdir", "ln", "tandem"}, words[0]) {
+			if !slices.Contains([]string{"go", "mkdir", "ln", "tandem", "tandem-lab"}, words[0]) {
 				t.Errorf("%s runs %s", p.Name, words[0])
 			}
-			if words[0] == "tandem" && !isGate(words) && !slices.ContainsFunc(p.Commands()[:i],
-				func(w []string) bool { return slices.Contains(w, Built) }) {
-				t.Errorf("%s runs tandem before it is built", p.Name)
+			if mains[words[0]] != "" && !isGate(words) && !slices.ContainsFunc(p.Commands()[:i],
+				func(w []string) bool { return slices.Contains(w, Built(words[0])) }) {
+				t.Errorf("%s runs %s before it is built", p.Name, words[0])
 			}
 			for _, word := range words {
 				if name, ok := variableOf(word); ok {

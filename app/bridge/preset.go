@@ -14,9 +14,9 @@ import (
 //	{report}     the file that the preset's report goes to
 //	${ENV:NAME}  a variable of the runner, one of its table
 //
-// The first word is a program: go, mkdir, ln or tandem. tandem is what the commands before it built
-// from the commit. The gate alone, tandem evidence check, is the Tandem that runs the request: a
-// commit must not judge itself.
+// The first word is a program: go, mkdir, ln, tandem or tandem-lab. The last two are what the commands
+// before them built from the commit. The gate alone, tandem-lab evidence check, is the program that
+// runs the request: a commit must not judge itself.
 type Preset struct {
 	Name   string
 	Doc    string // one line
@@ -29,19 +29,25 @@ type Preset struct {
 	commands [][]string
 }
 
-// Built is the program that presets build from the commit, relative to its files. Git ignores it.
-const Built = "build/out/bridge/tandem"
+// Built returns the file of a program that presets build from the commit, relative to its files. Git
+// ignores it.
+func Built(program string) string { return "build/out/bridge/" + program }
 
-// build are the commands that make [Built], with the starter model beside it as in a release.
-var build = [][]string{
-	{"go", "run", "./build", "setup"},
-	{"go", "build", "-o", Built, "./app/cmd/tandem"},
-	{"mkdir", "-p", "build/out/bridge/models"},
-	{"ln", "-sf", "../../../../models/starter/.deps/starter.gguf", "build/out/bridge/models/"},
+// mains are the packages of the programs that presets build.
+var mains = map[string]string{"tandem": "./app/cmd/tandem", "tandem-lab": "./app/cmd/lab"}
+
+// build returns the commands that make a program, with the starter model beside it as in a release.
+func build(program string) [][]string {
+	return [][]string{
+		{"go", "run", "./build", "setup"},
+		{"go", "build", "-o", Built(program), mains[program]},
+		{"mkdir", "-p", "build/out/bridge/models"},
+		{"ln", "-sf", "../../../../models/starter/.deps/starter.gguf", "build/out/bridge/models/"},
+	}
 }
 
 // gate is the command that decides whether a report may make its claims.
-var gate = []string{"tandem", "evidence", "check", "{report}"}
+var gate = []string{"tandem-lab", "evidence", "check", "{report}"}
 
 // isGate reports whether the words of a command call the gate.
 func isGate(words []string) bool {
@@ -63,7 +69,7 @@ func Presets() []Preset {
 		args ...string) Preset {
 		bench := append([]string{"tandem", "bench"}, args...)
 		return Preset{Name: name, Doc: doc, Params: params, Limit: limit, Measures: true,
-			Reports: true, commands: append(slices.Clone(build),
+			Reports: true, commands: append(build("tandem"),
 				append(bench, "--out", "{report}"))}
 	}
 	parity := func(dtype string) Preset {
@@ -72,7 +78,7 @@ func Presets() []Preset {
 	}
 	return []Preset{
 		{Name: "probe", Doc: "what the Mac has and lacks", Limit: 30 * time.Minute,
-			commands: append(slices.Clone(build), []string{"tandem", "version"},
+			commands: append(build("tandem"), []string{"tandem", "version"},
 				[]string{"tandem", "doctor"})},
 		{Name: "tests", Doc: "every deterministic test", Limit: 90 * time.Minute,
 			commands: [][]string{{"go", "run", "./build", "test"}}},
@@ -83,7 +89,7 @@ func Presets() []Preset {
 		{Name: "gate", Doc: "the Mac's evidence gate on a report of the checkout",
 			Limit:    5 * time.Minute,
 			Params:   []Param{reportFile("file", "the report, a file of the checkout such as reports/recall.json")},
-			commands: [][]string{{"tandem", "evidence", "check", "{file}"}}},
+			commands: [][]string{{"tandem-lab", "evidence", "check", "{file}"}}},
 		measured("recall", "needles in a haystack", 2*time.Hour,
 			[]Param{samples, choice("size", "length of the haystack", "ctx70", "ctx70", "ctx280")},
 			"recall", "--model", model, "--samples", "{samples}", "--size", "{size}"),

@@ -106,7 +106,7 @@ func resultsOf(checkout *os.Root, branch, manifest string) (results, map[string]
 	}
 	files, err := out.files()
 	if err == nil && files[summaryFile] == nil {
-		err = errors.New("there are no results; `tandem bridge run` makes them")
+		err = errors.New("there are no results; `tandem-lab bridge run` makes them")
 	}
 	return out, files, err
 }

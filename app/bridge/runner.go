@@ -20,8 +20,8 @@ type Runner struct {
 	Dir        string // the checkout
 	State      string // folder of the lock and of the nonces that ran; for all checkouts the same
 	Machine    string // for the summary
-	Version    string // of Tandem
-	Tandem     string // the program of this Tandem, which is the gate
+	Version    string // of the program
+	Program    string // the file of this program, which is the gate
 	AnyMachine bool   // presets that measure a Mac run here too
 	Getenv     func(string) string
 	Err        io.Writer // progress
@@ -51,7 +51,7 @@ type plan struct {
 	request  Request
 	commands [][]string
 	lacks    []error  // each an *IncapableError why this machine cannot run it; empty = it can
-	programs []string // the files of the commands' first words; empty = Built
+	programs []string // the files of the commands' first words; empty = one that is built
 	turn     *turn    // for the commands to hold; nil = none
 
 	repository *Repository // that has the commit
@@ -127,10 +127,10 @@ func (r *Runner) plan(ctx context.Context, checkout *os.Root, manifest string) (
 		program := ""
 		switch {
 		case isGate(words):
-			program = r.Tandem
-		case words[0] != "tandem":
+			program = r.Program
+		case mains[words[0]] == "":
 			if program, err = findProgram(words[0], r.Getenv, folders); err != nil {
-				p.lacks = addLack(p.lacks, "%s needs %s: %v; `tandem bridge doctor --runner` says more",
+				p.lacks = addLack(p.lacks, "%s needs %s: %v; `tandem-lab bridge doctor --runner` says more",
 					request.Preset.Name, words[0], err)
 			}
 		}
@@ -210,7 +210,7 @@ func (r *Runner) save(out results, s *Summary) error {
 	if err := out.save(s); err != nil {
 		return err
 	}
-	fmt.Fprintf(r.Err, "bridge: the results are in %s; `tandem bridge publish` sends them\n", out.dir)
+	fmt.Fprintf(r.Err, "bridge: the results are in %s; `tandem-lab bridge publish` sends them\n", out.dir)
 	return nil
 }
 
@@ -321,9 +321,10 @@ func (r *Runner) runCommand(ctx context.Context, i int, p *plan, out results) (R
 	}
 	defer file.Close()
 	if program == "" && !isGate(words) {
-		program = filepath.Join(p.folder.Name(), filepath.FromSlash(Built))
-		if err := noLinks(p.folder.Root, Built, false); err != nil {
-			return ran, fmt.Errorf("the commands built no tandem: %w", err)
+		built := Built(words[0])
+		program = filepath.Join(p.folder.Name(), filepath.FromSlash(built))
+		if err := noLinks(p.folder.Root, built, false); err != nil {
+			return ran, fmt.Errorf("the commands built no %s: %w", words[0], err)
 		}
 	}
 	fmt.Fprintf(r.Err, "bridge: %s\n", strings.Join(words, " "))

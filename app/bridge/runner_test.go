@@ -54,17 +54,17 @@ func TestRunLeavesASummaryWithLogs(t *testing.T) {
 	}
 	report := ".tandem-bridge/results/nonce-1/report.json"
 	want := [][]string{{"go", "run", "./build", "setup"},
-		{"go", "build", "-o", Built, "./app/cmd/tandem"},
+		{"go", "build", "-o", Built("tandem"), "./app/cmd/tandem"},
 		{"mkdir", "-p", "build/out/bridge/models"},
 		{"ln", "-sf", "../../../../models/starter/.deps/starter.gguf", "build/out/bridge/models/"},
 		{"tandem", "bench", "recall", "--model", b.programs, "--samples", "7", "--size", "ctx70",
 			"--out", report},
-		{"tandem", "evidence", "check", report}}
+		{"tandem-lab", "evidence", "check", report}}
 	if fmt.Sprint(argv) != fmt.Sprint(want) {
 		t.Errorf("ran %q\nwant %q", argv, want)
 	}
 	if !strings.HasSuffix(b.messages.String(),
-		"in .tandem-bridge/results/nonce-1; `tandem bridge publish` sends them\n") {
+		"in .tandem-bridge/results/nonce-1; `tandem-lab bridge publish` sends them\n") {
 		t.Errorf("the runner says\n%s", b.messages.String())
 	}
 	if found := b.wrote("weights"); found != "weights" {
@@ -216,7 +216,7 @@ func TestRunStopsAtTheFirstFailure(t *testing.T) {
 	}
 }
 
-// The gate is the Mac's own Tandem: the one that the commit builds admits whatever it wrote.
+// The gate is the Mac's own program: the one that the commit builds admits whatever it wrote.
 func TestGateDecidesTheRun(t *testing.T) {
 	b := newBench(t, measuring)
 	b.withModel()
@@ -227,7 +227,7 @@ func TestGateDecidesTheRun(t *testing.T) {
 		s.Error != "the gate does not admit the report" {
 		t.Errorf("summary %+v, gate %v", s, s.EvidenceGateExitCode)
 	}
-	if log := b.result("nonce-1", "5-tandem.log"); log !=
+	if log := b.result("nonce-1", "5-tandem-lab.log"); log !=
 		"the gate of the Mac: evidence check .tandem-bridge/results/nonce-1/report.json\n" {
 		t.Errorf("the gate says %q", log)
 	}
@@ -256,7 +256,7 @@ func TestGateDecidesTheRun(t *testing.T) {
 	b.ask("gate", "nonce-1", map[string]any{"file": "reports/a.json"})
 	s = b.run(t.Context())
 	if s.ExitCode != 1 || s.EvidenceGateExitCode == nil || *s.EvidenceGateExitCode != 1 ||
-		b.result("nonce-1", "0-tandem.log") != "the gate of the Mac: evidence check reports/a.json\n" {
+		b.result("nonce-1", "0-tandem-lab.log") != "the gate of the Mac: evidence check reports/a.json\n" {
 		t.Errorf("of a report: %+v, gate %v", s, s.EvidenceGateExitCode)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"unicode"
 )
 
-// tandemVariable names the Tandem that the workflow runs requests with.
+// tandemVariable names the tandem-lab that the workflow runs requests with.
 const tandemVariable = "TANDEM_BRIDGE_TANDEM"
 
 // Label is what the workflow's job asks of a runner, beside its system.
@@ -27,7 +27,7 @@ const Label = "tandem-bridge"
 type Setup struct {
 	State   string // as in Runner
 	Actions string // folder of GitHub's runner, unpacked
-	Tandem  string // the program that runs requests; it should outlive checkouts
+	Program string // the file of tandem-lab, which runs requests; it should outlive checkouts
 	URL     string // of the repository; empty = the runner is registered already
 	Token   string // for the registration; it goes by the environment, never as a word
 	Model   string // for TANDEM_BRIDGE_MODEL; empty = as it is
@@ -131,7 +131,7 @@ func (s *Setup) registerStep() (Step, error) {
 
 // envStep sets the variables that jobs of the runner get.
 func (s *Setup) envStep() (Step, error) {
-	want := map[string]string{tandemVariable: s.Tandem}
+	want := map[string]string{tandemVariable: s.Program}
 	if s.Model != "" {
 		want["TANDEM_BRIDGE_MODEL"] = s.Model
 	}

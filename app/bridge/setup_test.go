@@ -16,7 +16,7 @@ func newSetup(t *testing.T) (*Setup, *bytes.Buffer) {
 	dir := t.TempDir()
 	var out bytes.Buffer
 	s := &Setup{State: filepath.Join(dir, "state"), Actions: filepath.Join(dir, "actions"),
-		Tandem: os.Args[0], URL: "https://example.org/a/b", Token: "t0ken", Model: dir,
+		Program: os.Args[0], URL: "https://example.org/a/b", Token: "t0ken", Model: dir,
 		Environ: []string{"PATH=/usr/bin:/bin"}, Out: &out, system: Mac}
 	writeScript(t, filepath.Join(s.Actions, "config.sh"),
 		"echo config \"$@\" >> calls; echo $ACTIONS_RUNNER_INPUT_TOKEN > token; touch .runner\n")
@@ -183,10 +183,10 @@ func TestDoctorOfTheRunner(t *testing.T) {
 	if err := os.Chmod(s.State, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s.Tandem = filepath.Join(t.TempDir(), "tandem")
-	write(t, s.Tandem, "")
+	s.Program = filepath.Join(t.TempDir(), "tandem-lab")
+	write(t, s.Program, "")
 	carryOut(t, s)
-	err := errors.Join(os.Chmod(s.State, 0o755), os.Remove(s.Tandem))
+	err := errors.Join(os.Chmod(s.State, 0o755), os.Remove(s.Program))
 	list = ExamineRunner(s.State, s.Actions, "linux/arm64", getenv)
 	if got := failing(list); err != nil || got != "machine, state folder, TANDEM_BRIDGE_TANDEM" {
 		t.Errorf("with faults %s, %v", got, err)

@@ -39,7 +39,7 @@ type Summary struct {
 	Ref           string         `json:"ref"` // hash of the commit whose files ran
 	RequestedBy   string         `json:"requested_by"`
 	Machine       string         `json:"machine"` // that ran it
-	Runner        string         `json:"runner"`  // version of Tandem that ran the commands
+	Runner        string         `json:"runner"`  // version of the tandem-lab that ran the commands
 	Started       time.Time      `json:"started"`
 	Commands      []Ran          `json:"commands"`
 
@@ -166,7 +166,7 @@ func resultName(name string) bool {
 func (r results) files() (map[string][]byte, error) {
 	entries, err := fs.ReadDir(r.checkout.FS(), r.dir)
 	if err != nil {
-		return nil, fmt.Errorf("there are no results; `tandem bridge run` makes them: %w", err)
+		return nil, fmt.Errorf("there are no results; `tandem-lab bridge run` makes them: %w", err)
 	}
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		return !e.Type().IsRegular() || !resultName(e.Name())

@@ -3,7 +3,6 @@ package control
 import (
 	"fmt"
 	"strings"
-	"unicode"
 )
 
 // Plural formats a number of things: "1 token", "2 tokens".
@@ -21,15 +20,4 @@ func enumerate(names []string, word string) string {
 		return strings.Join(names, "")
 	}
 	return strings.Join(names[:last], ", ") + " " + word + " " + names[last]
-}
-
-// Printable replaces the runes that would move a terminal's cursor or turn a line around, because
-// clients and models may be named by anyone.
-func Printable(text string) string {
-	return strings.Map(func(c rune) rune {
-		if !unicode.IsPrint(c) {
-			return unicode.ReplacementChar
-		}
-		return c
-	}, text)
 }

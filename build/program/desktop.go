@@ -38,10 +38,10 @@ func DesktopTags() string {
 	return tags
 }
 
-// Programs are the paths of the three executables. Each has a folder of its own, because Tandem and
-// tandem are one name on a Mac's disk.
+// Programs are the paths of the executables: the three of the bundle, and the lab's. Each has a folder
+// of its own, because Tandem and tandem are one name on a Mac's disk.
 type Programs struct {
-	Tandem, Menubar, Window string
+	Tandem, Menubar, Window, Lab string
 }
 
 // programsOf returns the paths of the executables for this machine.
@@ -51,6 +51,7 @@ func programsOf(b *setup.Builder) Programs {
 		Tandem:  filepath.Join(out, "cli", "tandem"),
 		Menubar: filepath.Join(out, "menubar", "Tandem"),
 		Window:  filepath.Join(out, "window", "Tandem Window"),
+		Lab:     filepath.Join(out, "lab", "tandem-lab"),
 	}
 }
 

@@ -1,2 +1,2 @@
-// Package program builds the three programs for this machine, and starts them for tests and people.
+// Package program builds the programs for this machine, and starts them for tests and people.
 package program

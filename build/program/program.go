@@ -11,14 +11,26 @@ import (
 // model beside it, and returns its path. The interface has to be set up.
 func BuildTandem(ctx context.Context, b *setup.Builder) (string, error) {
 	path := programsOf(b).Tandem
+	return path, buildBesideStarter(ctx, b, path, "-tags", "ui", "./app/cmd/tandem")
+}
+
+// BuildLab builds the program of the lab as BuildTandem does its own. It needs no interface.
+func BuildLab(ctx context.Context, b *setup.Builder) (string, error) {
+	path := programsOf(b).Lab
+	return path, buildBesideStarter(ctx, b, path, "./app/cmd/lab")
+}
+
+// buildBesideStarter builds a program by go's further arguments, and puts a link to the starter model
+// beside it.
+func buildBesideStarter(ctx context.Context, b *setup.Builder, path string, args ...string) error {
 	product, err := ReadProduct(b)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if err := b.PlaceStarter(filepath.Join(filepath.Dir(path), "models",
 		setup.StarterFile)); err != nil {
-		return "", err
+		return err
 	}
-	return path, b.Step("tandem: build", b.Command(ctx, "go", "build", "-tags", "ui", "-ldflags",
-		product.VersionFlag(), "-o", path, "./app/cmd/tandem"))
+	args = append([]string{"build", "-ldflags", product.VersionFlag(), "-o", path}, args...)
+	return b.Step(filepath.Base(path)+": build", b.Command(ctx, "go", args...))
 }

@@ -2,27 +2,23 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"tandem/app"
 	"tandem/app/bench"
-	"tandem/app/control"
-	"tandem/app/evidence"
+	"tandem/app/terminal"
 	"tandem/models/starter"
 )
 
-func runBench(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("bench")
+func (m *Main) bench(ctx context.Context, args []string) error {
+	f := m.Flags("bench")
 	o := bench.Options{Open: app.OpenStage, In: m.Stdin, Out: m.Stdout, Err: m.Stderr,
-		Home: m.home(), Starter: starter.Beside(program())}
+		Home: m.home(), Starter: starter.Beside(terminal.Executable())}
 	if !m.Terminal {
-		o.Err = &stepWriter{w: m.Stderr}
+		o.Err = &terminal.StepWriter{W: m.Stderr}
 	}
 	f.StringVar(&o.Model, "model", m.Getenv("TANDEM_BENCH_MODEL"),
 		"`DIR` of the model, or retrieval for the built-in one of that name, or for evaluations starter or pocket (default: pocket, for evaluations starter)")
@@ -52,7 +48,7 @@ func runBench(ctx context.Context, m *Main, args []string) error {
 	f.StringVar(&o.Only, "only", "",
 		"only what has this `TEXT`: in speculation, where a table's title begins, such as code, edit or cold start; in endpoint and load, in the name of a row")
 	f.StringVar(&o.Reports, "out", "",
-		"write the reports of an evaluation to this `FILE`; `tandem evidence check` reads them")
+		"write the reports of an evaluation to this `FILE`; `tandem-lab evidence check` reads them")
 	f.Func("samples", "`N` prompts of an evaluation (default 5)", positive(&o.Samples))
 	f.StringVar(&o.Size, "size", "", "`SIZE` of recall's haystack: ctx70 or ctx280 (default: ctx70 now, ctx280 from saved reports)")
 	f.BoolVar(&o.Long, "long", false, "recall measures ctx280 too")
@@ -68,7 +64,7 @@ func runBench(ctx context.Context, m *Main, args []string) error {
 		}
 		f.PrintDefaults()
 	}
-	rest, err := parse(f, args, 1, 1)
+	rest, err := m.Parse(f, args, 1, 1)
 	if err != nil {
 		return err
 	}
@@ -77,12 +73,12 @@ func runBench(ctx context.Context, m *Main, args []string) error {
 	if i < 0 {
 		fmt.Fprintf(m.Stderr, "tandem bench: there is no bench %q\n", rest[0])
 		f.Usage()
-		return errUsage
+		return terminal.ErrUsage
 	}
 	o.Pairs = int(*pairs)
 	if err := all[i].Check(o); err != nil {
 		fmt.Fprintf(m.Stderr, "tandem bench: %v\n", err)
-		return errUsage
+		return terminal.ErrUsage
 	}
 	return all[i].Run(ctx, o)
 }
@@ -97,134 +93,4 @@ func positive(to *int) func(string) error {
 		*to = n
 		return nil
 	}
-}
-
-// evidenceVerbs are the words that may follow evidence.
-func evidenceVerbs() []verb {
-	return []verb{{"check", "FILE...", "hold each report of the files to the rules of evidence; - is standard input",
-		evidenceVerb, nil}}
-}
-
-func evidenceVerb(_ context.Context, m *Main, args []string) error {
-	if len(args) > 0 && args[0] == "check" {
-		return checkEvidence(m, args[1:])
-	}
-	f := m.flags("evidence")
-	rest, err := parse(f, args, 0, len(args))
-	if err != nil {
-		return err
-	}
-	if len(rest) > 0 {
-		fmt.Fprintf(m.Stderr, "tandem evidence: there is no verb %q\n", rest[0])
-	}
-	f.Usage()
-	return errUsage
-}
-
-// checkEvidence prints a line for each violation of each report, or the headline of an admitted
-// one.
-func checkEvidence(m *Main, args []string) error {
-	f := m.flags("evidence check")
-	asJSON := f.Bool("json", false, "one JSON object a report")
-	files, err := parse(f, args, 1, len(args))
-	if err != nil {
-		return err
-	}
-	reports, refused, unread := 0, 0, false
-	for _, file := range files {
-		list, err := m.readReports(file)
-		if err != nil {
-			unread = true
-			fmt.Fprintf(m.Stderr, "tandem evidence check: %s: %s\n", control.Printable(file),
-				control.Printable(err.Error()))
-			continue
-		}
-		for i, r := range list {
-			v := newVerdict(file, i, len(list), r)
-			if !v.Admitted {
-				refused++
-			}
-			write := v.write
-			if *asJSON {
-				write = func(w io.Writer) error { return writeJSON(w, v) }
-			}
-			if err := write(m.Stdout); err != nil {
-				return err
-			}
-		}
-		reports += len(list)
-	}
-	switch {
-	case unread:
-		return errUsage
-	case refused > 0:
-		return fmt.Errorf("not admitted: %d of %s", refused, control.Plural(reports, "report"))
-	}
-	return nil
-}
-
-// readReports reads the reports of a file, or of standard input.
-func (m *Main) readReports(file string) ([]*evidence.Report, error) {
-	if file == "-" {
-		return evidence.Read(m.Stdin)
-	}
-	r, err := os.Open(file)
-	if err != nil {
-		var failed *os.PathError
-		if errors.As(err, &failed) {
-			err = failed.Err // the line names the file already
-		}
-		return nil, err
-	}
-	defer r.Close()
-	return evidence.Read(r)
-}
-
-// A verdict is what the gate says of one report.
-type verdict struct {
-	File       string               `json:"file"`
-	Report     int                  `json:"report"` // in its file, from 1
-	Kind       string               `json:"kind"`
-	Admitted   bool                 `json:"admitted"`
-	Violations []evidence.Violation `json:"violations"`
-	Headline   evidence.Headline    `json:"headline"`
-
-	place string // the file, and which of its reports if it has several
-}
-
-func newVerdict(file string, i, of int, r *evidence.Report) verdict {
-	v := verdict{File: file, Report: i + 1, Kind: r.Kind,
-		Violations: append([]evidence.Violation{}, evidence.Check(r)...),
-		Headline:   evidence.HeadlineOf(r), place: file}
-	v.Admitted = len(v.Violations) == 0
-	if of > 1 {
-		v.place = fmt.Sprintf("%s, report %d", file, v.Report)
-	}
-	return v
-}
-
-// write prints the verdict for a person. Names and texts are the report's: what would move the
-// terminal's cursor is shown as a sign.
-func (v verdict) write(w io.Writer) error {
-	var lines []string
-	for _, x := range v.Violations {
-		lines = append(lines, v.place+": "+x.String())
-	}
-	if v.Admitted {
-		claims := v.Headline.Lines()
-		admitted := v.place + ": admitted"
-		if len(claims) == 0 {
-			admitted += "; it claims none of recall, speed-up and memory"
-		}
-		lines = append(lines, admitted)
-		for _, line := range claims {
-			lines = append(lines, "  "+line)
-		}
-	}
-	for _, line := range lines {
-		if _, err := fmt.Fprintln(w, control.Printable(line)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -11,24 +11,34 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/terminal"
 )
 
+// aCheckpoint is what the verbs about one checkpoint cannot do without.
+const aCheckpoint = "a checkpoint's id or name: `tandem checkpoints list` shows them"
+
 // checkpointVerbs are the words that may follow "checkpoints".
-func checkpointVerbs() []verb {
-	return []verb{
-		{name: "list", doc: "list them, the last used first"},
-		{name: "show", args: "ID", doc: "show one, and the end of its text"},
-		{name: "name", args: "ID NAME", doc: "name one; an empty name takes the name away"},
-		{name: "pin", args: "ID", doc: "keep one, however little it is used"},
-		{name: "unpin", args: "ID", doc: "let one go again when space is needed"},
-		{name: "branch", args: "ID [PROMPT]", doc: "answer from one"},
-		{name: "delete", args: "ID", doc: "say what goes with one, ask, and delete it"},
-		{name: "texts", doc: "list what is remembered of each client's texts, to guess how similar ones go on"},
-		{name: "verify", args: "[ID|RUN]", doc: "read files whole, all if none is named; a run is computed again"},
+func checkpointVerbs() []terminal.Verb {
+	return []terminal.Verb{
+		{Name: "list", Doc: "list them, the last used first"},
+		{Name: "show", Args: "ID", Doc: "show one, and the end of its text",
+			Needs: aCheckpoint},
+		{Name: "name", Args: "ID NAME", Doc: "name one; an empty name takes the name away",
+			Needs: "a checkpoint's id and its name: tandem checkpoints name ID NAME; an empty name takes it away"},
+		{Name: "pin", Args: "ID", Doc: "keep one, however little it is used",
+			Needs: aCheckpoint},
+		{Name: "unpin", Args: "ID", Doc: "let one go again when space is needed",
+			Needs: aCheckpoint},
+		{Name: "branch", Args: "ID [PROMPT]", Doc: "answer from one",
+			Needs: aCheckpoint},
+		{Name: "delete", Args: "ID", Doc: "say what goes with one, ask, and delete it",
+			Needs: aCheckpoint},
+		{Name: "texts", Doc: "list what is remembered of each client's texts, to guess how similar ones go on"},
+		{Name: "verify", Args: "[ID|RUN]", Doc: "read files whole, all if none is named; a run is computed again"},
 	}
 }
 
-func checkpointsVerb(ctx context.Context, m *Main, args []string) error {
+func (m *Main) checkpoints(ctx context.Context, args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return listCheckpoints(ctx, m, "checkpoints", args)
 	}
@@ -58,16 +68,16 @@ func checkpointsVerb(ctx context.Context, m *Main, args []string) error {
 	}
 	fmt.Fprintf(m.Stderr, "tandem checkpoints: there is no verb %q; use list, show, name, pin, unpin, branch, delete, texts or verify\n",
 		sub)
-	return errUsage
+	return terminal.ErrUsage
 }
 
 // listCheckpoints lists checkpoints, the last used first. name is the verb's path.
 func listCheckpoints(ctx context.Context, m *Main, name string, args []string) error {
-	f := m.flags(name)
+	f := m.Flags(name)
 	asJSON := f.Bool("json", false, "one JSON object a line")
 	model := f.String("model", "", "only checkpoints of the model `ID`")
 	limit := f.Uint("limit", 0, "only the `N` that were used last (default: all)")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
@@ -81,7 +91,7 @@ func listCheckpoints(ctx context.Context, m *Main, name string, args []string) e
 				break
 			}
 			if *asJSON {
-				if err := writeJSON(m.Stdout, x); err != nil {
+				if err := terminal.WriteJSON(m.Stdout, x); err != nil {
 					return err
 				}
 				continue
@@ -98,18 +108,18 @@ func listCheckpoints(ctx context.Context, m *Main, name string, args []string) e
 		if *asJSON {
 			return nil
 		}
-		return table(m.Stdout, []string{"ID", "NAME", "PIN", "MODEL", "KIND", "TOKENS", "OWN",
+		return terminal.Table(m.Stdout, []string{"ID", "NAME", "PIN", "MODEL", "KIND", "TOKENS", "OWN",
 			"SIZE", "HITS", "USED", "RUN"}, rows)
 	})
 }
 
 // listTexts lists what the memory of texts holds of each client, never a text, or forgets it.
 func listTexts(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("checkpoints texts")
+	f := m.Flags("checkpoints texts")
 	asJSON := f.Bool("json", false, "one JSON object a line")
 	of := f.String("forget", "", "forget the texts of the client with the `KEY`, which the list has; - is all without a key")
 	yes := f.Bool("yes", false, "do not ask")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
@@ -123,7 +133,7 @@ func listTexts(ctx context.Context, m *Main, args []string) error {
 		var rows [][]string
 		for _, x := range stored.Texts {
 			if *asJSON {
-				if err := writeJSON(m.Stdout, x); err != nil {
+				if err := terminal.WriteJSON(m.Stdout, x); err != nil {
 					return err
 				}
 				continue
@@ -134,7 +144,7 @@ func listTexts(ctx context.Context, m *Main, args []string) error {
 		if *asJSON {
 			return nil
 		}
-		return table(m.Stdout, []string{"KEY", "TEXTS", "TOKENS", "SIZE", "USED"}, rows)
+		return terminal.Table(m.Stdout, []string{"KEY", "TEXTS", "TOKENS", "SIZE", "USED"}, rows)
 	})
 }
 
@@ -146,7 +156,7 @@ func (m *Main) forgetTexts(ctx context.Context, f *flag.FlagSet, c *control.Clie
 		return fmt.Errorf("no texts of %q are remembered; `tandem checkpoints texts` lists the keys", of)
 	}
 	would := control.Forgotten{Tokens: list[i].Tokens, Bytes: list[i].Bytes}
-	if err := m.confirm(ctx, f, yes, "forget "+would.Amount()); err != nil {
+	if err := m.Confirm(ctx, f, yes, "forget "+would.Amount()); err != nil {
 		return err
 	}
 	gone, err := c.ForgetTexts(ctx, list[i].KeyID)
@@ -156,14 +166,12 @@ func (m *Main) forgetTexts(ctx context.Context, f *flag.FlagSet, c *control.Clie
 	return err
 }
 
-// parseNamed is parse for verbs whose first argument is a checkpoint's id or name. An empty one is
+// parseNamed is Parse for verbs whose first argument is a checkpoint's id or name. An empty one is
 // a mistake.
-func parseNamed(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
-	rest, err := parse(f, args, min, max)
+func (m *Main) parseNamed(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
+	rest, err := m.Parse(f, args, min, max)
 	if err == nil && len(rest) > 0 && rest[0] == "" {
-		fmt.Fprintf(f.Output(), "%s needs %s\n", f.Name(), needs(f.Name()))
-		f.Usage()
-		err = errUsage
+		err = m.Missing(f)
 	}
 	return rest, err
 }
@@ -177,9 +185,9 @@ func run64(id int64) string {
 }
 
 func showCheckpoint(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("checkpoints show")
+	f := m.Flags("checkpoints show")
 	asJSON := f.Bool("json", false, "one JSON object")
-	rest, err := parseNamed(f, args, 1, 1)
+	rest, err := m.parseNamed(f, args, 1, 1)
 	if err != nil {
 		return err
 	}
@@ -189,7 +197,7 @@ func showCheckpoint(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 		if *asJSON {
-			return writeJSON(m.Stdout, x)
+			return terminal.WriteJSON(m.Stdout, x)
 		}
 		pinned := "no; it may go when space is needed"
 		if x.Pinned {
@@ -207,7 +215,7 @@ func showCheckpoint(ctx context.Context, m *Main, args []string) error {
 			{"used", fmt.Sprintf("%s, %s", clock(x.UsedAt), control.Plural(x.Hits, "time"))},
 			{"pinned", pinned},
 		}
-		if err := table(m.Stdout, []string{"checkpoint", x.ID}, rows); err != nil {
+		if err := terminal.Table(m.Stdout, []string{"checkpoint", x.ID}, rows); err != nil {
 			return err
 		}
 		if x.Text == "" {
@@ -221,7 +229,7 @@ func showCheckpoint(ctx context.Context, m *Main, args []string) error {
 
 func changeCheckpoint(ctx context.Context, m *Main, sub string, args []string, n int,
 	change func(rest []string) control.CheckpointChange) error {
-	rest, err := parseNamed(m.flags("checkpoints "+sub), args, n, n)
+	rest, err := m.parseNamed(m.Flags("checkpoints "+sub), args, n, n)
 	if err != nil {
 		return err
 	}
@@ -234,9 +242,9 @@ func changeCheckpoint(ctx context.Context, m *Main, sub string, args []string, n
 // verifyCheckpoints reads files whole, all if none is named. A number that names no checkpoint is a
 // run, which is computed again.
 func verifyCheckpoints(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("checkpoints verify")
+	f := m.Flags("checkpoints verify")
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	rest, err := parseNamed(f, args, 0, 1)
+	rest, err := m.parseNamed(f, args, 0, 1)
 	if err != nil {
 		return err
 	}
@@ -266,7 +274,7 @@ func verifyCheckpoints(ctx context.Context, m *Main, args []string) error {
 				return err
 			}
 			if *asJSON {
-				if err := writeJSON(m.Stdout, v); err != nil {
+				if err := terminal.WriteJSON(m.Stdout, v); err != nil {
 					return err
 				}
 			}
@@ -299,14 +307,14 @@ type continuation struct {
 }
 
 func branch(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("checkpoints branch")
+	f := m.Flags("checkpoints branch")
 	raw := f.Bool("raw", false, "go on from the text as it is, with the prompt as it is")
 	asJSON := f.Bool("json", false, "one JSON object a line")
 	maxTokens := f.Int("max-tokens", 0,
 		"generate at most `N` tokens (default: what the context leaves)")
 	temperature := f.Float64("temperature", 0, "sampling temperature `X` (default: the model's)")
 	seed := f.Int64("seed", 0, "seed `N` of the sampler (default: a random one)")
-	rest, err := parseNamed(f, args, 1, 2)
+	rest, err := m.parseNamed(f, args, 1, 2)
 	if err != nil {
 		return err
 	}
@@ -316,7 +324,7 @@ func branch(ctx context.Context, m *Main, args []string) error {
 		b.Prompt = rest[1]
 	}
 	if b.Prompt == "" && !*raw {
-		return mistake(f, "say what comes next, or add --raw to go on from the text as it is")
+		return terminal.Mistake(f, "say what comes next, or add --raw to go on from the text as it is")
 	}
 	f.Visit(func(set *flag.Flag) {
 		switch set.Name {

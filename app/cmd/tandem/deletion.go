@@ -1,22 +1,18 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
-	"slices"
-	"strings"
 
 	"tandem/app/control"
+	"tandem/app/terminal"
 )
 
 func deleteCheckpoint(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("checkpoints delete")
+	f := m.Flags("checkpoints delete")
 	all := f.Bool("all", false, "delete all that go on from it too")
 	yes := f.Bool("yes", false, "do not ask")
-	rest, err := parseNamed(f, args, 1, 1)
+	rest, err := m.parseNamed(f, args, 1, 1)
 	if err != nil {
 		return err
 	}
@@ -27,7 +23,7 @@ func deleteCheckpoint(ctx context.Context, m *Main, args []string) error {
 		}
 		what := fmt.Sprintf("delete %s, which frees %s",
 			control.Plural(len(would.Checkpoints), "checkpoint"), control.ByteSize(would.Bytes))
-		if err := m.confirm(ctx, f, *yes, what); err != nil {
+		if err := m.Confirm(ctx, f, *yes, what); err != nil {
 			return err
 		}
 		d, err := c.DeleteCheckpoint(ctx, rest[0], *all)
@@ -40,19 +36,19 @@ func deleteCheckpoint(ctx context.Context, m *Main, args []string) error {
 	})
 }
 
-func forget(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("forget")
+func (m *Main) forget(ctx context.Context, args []string) error {
+	f := m.Flags("forget")
 	var r control.ForgetRequest
 	f.StringVar(&r.Model, "model", "", "the history of the model `ID`")
 	f.StringVar(&r.Client, "client", "",
 		"the history of the client `NAME`, as `tandem runs --json` has it")
 	f.StringVar(&r.Day, "day", "", "the history of the day `YYYY-MM-DD`")
 	yes := f.Bool("yes", false, "do not ask")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	if r == (control.ForgetRequest{}) {
-		return mistake(f, "say what to forget: --model, --client, --day, or several, which narrow each other")
+		return terminal.Mistake(f, "say what to forget: --model, --client, --day, or several, which narrow each other")
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
 		would, err := c.WouldForget(ctx, r)
@@ -65,7 +61,7 @@ func forget(ctx context.Context, m *Main, args []string) error {
 			return nil
 		}
 		if kept > 0 { // otherwise nothing is lost
-			if err := m.confirm(ctx, f, *yes, "forget "+would.Amount()); err != nil {
+			if err := m.Confirm(ctx, f, *yes, "forget "+would.Amount()); err != nil {
 				return err
 			}
 		}
@@ -81,34 +77,4 @@ func forget(ctx context.Context, m *Main, args []string) error {
 		}
 		return nil
 	})
-}
-
-// errStays is returned where the answer to confirm is not yes.
-var errStays = errors.New("nothing was deleted")
-
-// confirm says what a verb would do and asks whether it may. With yes it does not ask. Without a
-// terminal to ask at, a missing --yes is a mistake.
-func (m *Main) confirm(ctx context.Context, f *flag.FlagSet, yes bool, what string) error {
-	if yes {
-		return nil
-	}
-	if !m.Typed || !m.Terminal {
-		return mistake(f, "this would "+what+"; add --yes to do it, as there is no terminal to ask at")
-	}
-	fmt.Fprintf(m.Stderr, "tandem: this would %s; go on? [y/N] ", what)
-	answer := make(chan string, 1)
-	go func() { // it outlives an interrupted read
-		line, _ := bufio.NewReader(m.Stdin).ReadString('\n') // the end of the input is no yes
-		answer <- line
-	}()
-	select {
-	case line := <-answer:
-		if slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))) {
-			return nil
-		}
-		return errStays
-	case <-ctx.Done():
-		fmt.Fprintln(m.Stderr) // below the ^C that the terminal shows
-		return ctx.Err()
-	}
 }

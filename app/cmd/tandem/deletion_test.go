@@ -95,9 +95,10 @@ func TestQuestionCanBeInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	in := &notify{silent, make(chan struct{})}
 	var out bytes.Buffer
-	m := &Main{Stdin: in, Stderr: &out, Typed: true, Terminal: true}
+	m := newMain()
+	m.Stdin, m.Stderr, m.Typed, m.Terminal = in, &out, true, true
 	done := make(chan error)
-	go func() { done <- m.confirm(ctx, m.flags("forget"), false, "forget all") }()
+	go func() { done <- m.Confirm(ctx, m.Flags("forget"), false, "forget all") }()
 	<-in.read
 	interrupt()
 	if err := <-done; err != context.Canceled || !strings.HasSuffix(out.String(), "[y/N] \n") {

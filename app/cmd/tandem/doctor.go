@@ -12,55 +12,18 @@ import (
 	"tandem/app"
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/app/terminal"
 	"tandem/models/starter"
 	"tandem/storage/disk"
 )
 
-// A finding is one line of the doctor's report.
-type finding struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`
-}
-
-func doctor(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("doctor")
+func (m *Main) doctor(ctx context.Context, args []string) error {
+	f := m.Flags("doctor")
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
-	return m.printFindings(m.examine(ctx), *asJSON)
-}
-
-// printFindings prints a report. It returns an error if a check found something to mend.
-func (m *Main) printFindings(findings []finding, asJSON bool) error {
-	bad := 0
-	var rows [][]string
-	for _, x := range findings {
-		if !x.OK {
-			bad++
-		}
-		if asJSON {
-			if err := writeJSON(m.Stdout, x); err != nil {
-				return err
-			}
-			continue
-		}
-		mark := "ok"
-		if !x.OK {
-			mark = "!!"
-		}
-		rows = append(rows, []string{mark, x.Name, x.Detail})
-	}
-	if !asJSON {
-		if err := table(m.Stdout, []string{"", "WHAT", "FOUND"}, rows); err != nil {
-			return err
-		}
-	}
-	if bad > 0 {
-		return fmt.Errorf("%d of %d checks found something to mend", bad, len(findings))
-	}
-	return nil
+	return m.PrintFindings(m.examine(ctx), *asJSON)
 }
 
 // notRunning reports whether err says that no process serves the home.
@@ -70,12 +33,12 @@ func notRunning(err error) bool {
 }
 
 // examine checks everything that a user may have to mend.
-func (m *Main) examine(ctx context.Context) []finding {
-	var list []finding
+func (m *Main) examine(ctx context.Context) []terminal.Finding {
+	var list []terminal.Finding
 	add := func(name string, ok bool, format string, args ...any) {
-		list = append(list, finding{name, ok, fmt.Sprintf(format, args...)})
+		list = append(list, terminal.Finding{Name: name, OK: ok, Detail: fmt.Sprintf(format, args...)})
 	}
-	add("program", true, "%s, %s/%s", version(), runtime.GOOS, runtime.GOARCH)
+	add("program", true, "%s, %s/%s", m.Version, runtime.GOOS, runtime.GOARCH)
 
 	dir := m.home()
 	if info, err := disk.Stat(dir); err == nil {
@@ -91,7 +54,7 @@ func (m *Main) examine(ctx context.Context) []finding {
 	if notRunning(err) {
 		owner, err = home.Owner(dir)
 	}
-	var choice finding
+	var choice terminal.Finding
 	if served {
 		choice = servedChoice(ctx, c, state.Choice)
 	}
@@ -129,7 +92,7 @@ func (m *Main) examine(ctx context.Context) []finding {
 		}
 	}
 
-	o := m.options(m.logger(false))
+	o := m.options(m.Logger(false))
 	cache := o.Hub.CacheDir
 	if st, err := c.Settings(ctx); err == nil {
 		cache = st.Settings.HubCache
@@ -148,9 +111,9 @@ func (m *Main) examine(ctx context.Context) []finding {
 }
 
 // examineServer checks a process that answers. choice is what was found about its model.
-func examineServer(state control.State, choice finding) finding {
-	say := func(ok bool, format string, args ...any) finding {
-		return finding{"server", ok, fmt.Sprintf(format, args...)}
+func examineServer(state control.State, choice terminal.Finding) terminal.Finding {
+	say := func(ok bool, format string, args ...any) terminal.Finding {
+		return terminal.Finding{Name: "server", OK: ok, Detail: fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case state.Address == "":
@@ -172,47 +135,46 @@ func examineServer(state control.State, choice finding) finding {
 }
 
 // servedChoice checks the model that a running process serves.
-func servedChoice(ctx context.Context, c *control.Client, id string) finding {
+func servedChoice(ctx context.Context, c *control.Client, id string) terminal.Finding {
 	const other = "stop the server, and choose another by `tandem serve --model ID`"
 	list, err := c.Models(ctx)
 	if err != nil {
-		return finding{"chosen model", false, err.Error()}
+		return terminal.Finding{Name: "chosen model", Detail: err.Error()}
 	}
 	i := slices.IndexFunc(list, func(model control.Model) bool { return model.ID == id })
 	if i < 0 {
-		return finding{"chosen model", false,
-			fmt.Sprintf("%s is no longer registered; %s", id, other)}
+		return terminal.Finding{Name: "chosen model", Detail: fmt.Sprintf("%s is no longer registered; %s", id, other)}
 	}
 	return examineModel(list[i], other)
 }
 
 // database checks the whole database.
-func database(ctx context.Context, home string) finding {
+func database(ctx context.Context, home string) terminal.Finding {
 	problem, err := app.CheckDatabase(ctx, home)
 	switch {
 	case err != nil:
-		return finding{"database", false, err.Error()}
+		return terminal.Finding{Name: "database", Detail: err.Error()}
 	case problem != "":
-		return finding{"database", false, problem +
+		return terminal.Finding{Name: "database", Detail: problem +
 			"; move tandem.db aside, with the -wal and -shm files beside it, to start with an empty one"}
 	}
-	return finding{"database", true, "whole"}
+	return terminal.Finding{Name: "database", OK: true, Detail: "whole"}
 }
 
 // lastChoice checks the model that the next process will serve.
-func lastChoice(ctx context.Context, home string) finding {
-	model, err := app.LastChoice(ctx, home, starter.Beside(program()))
+func lastChoice(ctx context.Context, home string) terminal.Finding {
+	model, err := app.LastChoice(ctx, home, starter.Beside(terminal.Executable()))
 	if err != nil {
-		return finding{"chosen model", false, err.Error()}
+		return terminal.Finding{Name: "chosen model", Detail: err.Error()}
 	}
 	return examineModel(model, "choose another by `tandem serve --model ID`")
 }
 
-func examineModel(model control.Model, other string) finding {
+func examineModel(model control.Model, other string) terminal.Finding {
 	place, err := app.CheckModel(model)
 	if err != nil {
 		why := strings.TrimSuffix(err.Error(), ".")
-		return finding{"chosen model", false, fmt.Sprintf("%s: %s; or %s", model.ID, why, other)}
+		return terminal.Finding{Name: "chosen model", Detail: fmt.Sprintf("%s: %s; or %s", model.ID, why, other)}
 	}
-	return finding{"chosen model", true, fmt.Sprintf("%s, %s", model.ID, place)}
+	return terminal.Finding{Name: "chosen model", OK: true, Detail: fmt.Sprintf("%s, %s", model.ID, place)}
 }

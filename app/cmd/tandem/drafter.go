@@ -11,25 +11,26 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/library"
+	"tandem/app/terminal"
 )
 
 // drafterOf prints what drafts for a model. If the arguments name a drafter, it sets that one
 // first. It also prints what else could draft for the model, with the latest figures of each.
 func drafterOf(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("models drafter")
+	f := m.Flags("models drafter")
 	asJSON := f.Bool("json", false, "one JSON object")
 	measure := f.Bool("measure", false, "first measure each drafter that the chosen model could have, for some minutes")
-	rest, err := parse(f, args, 1, 2)
+	rest, err := m.Parse(f, args, 1, 2)
 	if err != nil {
 		return err
 	}
 	r := control.DrafterRequest{Model: rest[0]}
 	if len(rest) > 1 {
 		if rest[1] == "" {
-			return mistake(f, "the drafter is empty; name a folder, a GGUF file, an id, auto or none")
+			return terminal.Mistake(f, "the drafter is empty; name a folder, a GGUF file, an id, auto or none")
 		}
 		if *measure {
-			return mistake(f, "--measure sets no drafter; leave out one of the two")
+			return terminal.Mistake(f, "--measure sets no drafter; leave out one of the two")
 		}
 		r.Drafter = rest[1]
 	}
@@ -54,7 +55,7 @@ func drafterOf(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 		if *asJSON {
-			return writeJSON(m.Stdout, all)
+			return terminal.WriteJSON(m.Stdout, all)
 		}
 		if err := writeDrafter(m.Stdout, d); err != nil {
 			return err
@@ -98,7 +99,7 @@ func writeDrafter(w io.Writer, d control.Drafter) error {
 			fmt.Sprintf("%s: %.2f tokens per verify over %s",
 				reading(t.Embedding, t.Sliding), t.TokensPerVerify, control.Plural(t.Blocks, "block"))})
 	}
-	return table(w, []string{"model", d.Model}, rows)
+	return terminal.Table(w, []string{"model", d.Model}, rows)
 }
 
 // reading says how the checkpoint of a drafter is read.
@@ -217,6 +218,6 @@ func (d draftersState) write(w io.Writer) error {
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	return table(w, []string{"COULD GUESS AHEAD", "SET BY", "TIMES AS FAST", "TOKENS PER VERIFY",
+	return terminal.Table(w, []string{"COULD GUESS AHEAD", "SET BY", "TIMES AS FAST", "TOKENS PER VERIFY",
 		"MEASURED"}, rows)
 }

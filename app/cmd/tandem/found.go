@@ -9,14 +9,15 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/terminal"
 	"tandem/storage/disk"
 )
 
 // foundModels lists the models that lie in the folders that are searched.
 func foundModels(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("models found")
+	f := m.Flags("models found")
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
@@ -27,7 +28,7 @@ func foundModels(ctx context.Context, m *Main, args []string) error {
 		var rows [][]string
 		for _, model := range found.Models {
 			if *asJSON {
-				if err := writeJSON(m.Stdout, model); err != nil {
+				if err := terminal.WriteJSON(m.Stdout, model); err != nil {
 					return err
 				}
 				continue
@@ -41,7 +42,7 @@ func foundModels(ctx context.Context, m *Main, args []string) error {
 		if *asJSON {
 			return nil
 		}
-		if err := table(m.Stdout, []string{"ID", "ARCHITECTURE", "WEIGHTS", "ON DISK", "CONTEXT",
+		if err := terminal.Table(m.Stdout, []string{"ID", "ARCHITECTURE", "WEIGHTS", "ON DISK", "CONTEXT",
 			"PLACE", "PATH"}, rows); err != nil {
 			return err
 		}
@@ -52,8 +53,8 @@ func foundModels(ctx context.Context, m *Main, args []string) error {
 		for _, model := range found.Models {
 			if model.Why != "" {
 				fmt.Fprintf(m.Stderr, "tandem: %s at %s cannot be loaded: %s\n",
-					control.Printable(model.ID), control.Printable(model.Path),
-					control.Printable(model.Why))
+					terminal.Printable(model.ID), terminal.Printable(model.Path),
+					terminal.Printable(model.Why))
 			}
 		}
 		return nil
@@ -96,10 +97,10 @@ func foundPath(ctx context.Context, c *control.Client, id, path string) (string,
 	case len(paths) == 0:
 		return path, nil
 	case len(paths) == 1 && why != "":
-		return "", fmt.Errorf("%s cannot be loaded: %s", control.Printable(id), control.Printable(why))
+		return "", fmt.Errorf("%s cannot be loaded: %s", terminal.Printable(id), terminal.Printable(why))
 	case len(paths) == 1:
 		return paths[0], nil
 	}
 	return "", fmt.Errorf("%d models were found as %s, so add one by its path: %s", len(paths),
-		control.Printable(id), control.Printable(strings.Join(paths, ", ")))
+		terminal.Printable(id), terminal.Printable(strings.Join(paths, ", ")))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/home"
 	"tandem/app/library"
+	"tandem/app/terminal"
 	"tandem/models/starter"
 	"tandem/storage/disk"
 )
@@ -33,9 +33,9 @@ const maxToken = 64 << 10
 // because the cache is shared with them.
 func (m *Main) options(log *slog.Logger) app.Options {
 	o := app.Options{
-		Home: m.home(), UserHome: m.userHome(), Program: program(), Path: m.Getenv("PATH"),
-		Starter:    starter.Beside(program()),
-		UpdateFeed: updateFeed, Version: version(), Logger: log,
+		Home: m.home(), UserHome: m.userHome(), Program: terminal.Executable(), Path: m.Getenv("PATH"),
+		Starter:    starter.Beside(terminal.Executable()),
+		UpdateFeed: updateFeed, Version: m.Version, Logger: log,
 		Settings: control.DefaultSettings(), Given: map[string]control.Given{},
 	}
 	byEnv := func(name string, variables ...string) {
@@ -101,18 +101,6 @@ func (m *Main) options(log *slog.Logger) app.Options {
 // main.updateFeed=URL. Without it no address is asked.
 var updateFeed string
 
-// program returns this program's own path, with links resolved.
-func program() string {
-	path, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
-}
-
 // proxyVariables are the variables by which net/http finds the way to the hub.
 var proxyVariables = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"}
 
@@ -163,7 +151,7 @@ func (m *Main) withServerOf(ctx context.Context, bits kvBitsFlag, model string,
 			(!ok || e.Code != control.CodeUnavailable) {
 			return err
 		}
-		o := m.options(m.logger(false))
+		o := m.options(m.Logger(false))
 		bits.decide(&o)
 		a, err := app.Open(ctx, o)
 		if err == nil {

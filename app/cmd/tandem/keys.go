@@ -5,25 +5,28 @@ import (
 	"fmt"
 
 	"tandem/app/control"
+	"tandem/app/terminal"
 )
 
 // keyVerbs are the words that may follow "keys".
-func keyVerbs() []verb {
-	return []verb{
-		{name: "list", doc: "list them"},
-		{name: "add", args: "NAME", doc: "make one and print it, this once"},
-		{name: "delete", args: "NAME", doc: "delete one, and lock its machine out"},
+func keyVerbs() []terminal.Verb {
+	return []terminal.Verb{
+		{Name: "list", Doc: "list them"},
+		{Name: "add", Args: "NAME", Doc: "make one and print it, this once",
+			Needs: "a key's name: tandem keys add NAME"},
+		{Name: "delete", Args: "NAME", Doc: "delete one, and lock its machine out",
+			Needs: "a key's name: tandem keys add NAME"},
 	}
 }
 
-func keysVerb(ctx context.Context, m *Main, args []string) error {
+func (m *Main) keys(ctx context.Context, args []string) error {
 	sub := "list"
 	if len(args) > 0 {
 		sub, args = args[0], args[1:]
 	}
 	switch sub {
 	case "-h", "-help", "--help":
-		m.flags("keys").Usage()
+		m.Flags("keys").Usage()
 		return nil
 	case "list", "--json", "-json":
 		if sub != "list" {
@@ -31,7 +34,7 @@ func keysVerb(ctx context.Context, m *Main, args []string) error {
 		}
 		return listKeys(ctx, m, args)
 	case "add":
-		rest, err := parse(m.flags("keys add"), args, 1, 1)
+		rest, err := m.Parse(m.Flags("keys add"), args, 1, 1)
 		if err != nil {
 			return err
 		}
@@ -44,7 +47,7 @@ func keysVerb(ctx context.Context, m *Main, args []string) error {
 			return err
 		})
 	case "delete":
-		rest, err := parse(m.flags("keys delete"), args, 1, 1)
+		rest, err := m.Parse(m.Flags("keys delete"), args, 1, 1)
 		if err != nil {
 			return err
 		}
@@ -63,13 +66,13 @@ func keysVerb(ctx context.Context, m *Main, args []string) error {
 	}
 	fmt.Fprintf(m.Stderr, "tandem keys: there is no verb %q; use list, add NAME or delete NAME\n",
 		sub)
-	return errUsage
+	return terminal.ErrUsage
 }
 
 func listKeys(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("keys list")
+	f := m.Flags("keys list")
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
@@ -80,7 +83,7 @@ func listKeys(ctx context.Context, m *Main, args []string) error {
 		var rows [][]string
 		for _, k := range list {
 			if *asJSON {
-				if err := writeJSON(m.Stdout, k); err != nil {
+				if err := terminal.WriteJSON(m.Stdout, k); err != nil {
 					return err
 				}
 				continue
@@ -90,6 +93,6 @@ func listKeys(ctx context.Context, m *Main, args []string) error {
 		if *asJSON {
 			return nil
 		}
-		return table(m.Stdout, []string{"NAME", "MADE", "LAST USED"}, rows)
+		return terminal.Table(m.Stdout, []string{"NAME", "MADE", "LAST USED"}, rows)
 	})
 }

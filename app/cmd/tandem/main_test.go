@@ -95,11 +95,10 @@ func newConsole(t *testing.T, home string) *console {
 // tandem runs one command line and returns its exit code.
 func (c *console) tandem(ctx context.Context, args ...string) int {
 	var out, err bytes.Buffer
-	m := &Main{
-		Stdin: strings.NewReader(c.stdin), Stdout: &out, Stderr: &err, Terminal: c.terminal,
-		Typed:  c.typed,
-		Getenv: func(name string) string { return c.env[name] },
-	}
+	m := newMain()
+	m.Stdin, m.Stdout, m.Stderr = strings.NewReader(c.stdin), &out, &err
+	m.Terminal, m.Typed = c.terminal, c.typed
+	m.Getenv = func(name string) string { return c.env[name] }
 	code := m.Run(ctx, args)
 	c.stdout, c.stderr = out.String(), err.String()
 	return code

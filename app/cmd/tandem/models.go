@@ -11,29 +11,33 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/library"
+	"tandem/app/terminal"
 	"tandem/storage/disk"
 )
 
 // modelVerbs are the words that may follow "models".
-func modelVerbs() []verb {
-	return []verb{
-		{name: "list", doc: "list them: * marks the chosen one; the list names models in memory, and those that cannot be loaded"},
-		{name: "found", doc: "list what lies in the folders of Hugging Face, LM Studio, Ollama and the settings"},
-		{name: "add", args: "FOLDER|FILE.gguf|ID", doc: "register a model's folder, a GGUF file, or what found lists by that ID"},
-		{name: "remove", args: "ID", doc: "remove one, and delete it from the disk if Tandem downloaded it"},
-		{name: "unload", args: "[ID]", doc: "free the memory of a model, or of all"},
-		{name: "drafter", args: "[--measure] ID [FOLDER|FILE.gguf|ID|auto|none]", doc: "say or set what guesses ahead for a model, and list what could"},
+func modelVerbs() []terminal.Verb {
+	return []terminal.Verb{
+		{Name: "list", Doc: "list them: * marks the chosen one; the list names models in memory, and those that cannot be loaded"},
+		{Name: "found", Doc: "list what lies in the folders of Hugging Face, LM Studio, Ollama and the settings"},
+		{Name: "add", Args: "FOLDER|FILE.gguf|ID", Doc: "register a model's folder, a GGUF file, or what found lists by that ID",
+			Needs: "the model's folder or GGUF file: tandem models add FOLDER|FILE.gguf|ID; `tandem models found` lists ids"},
+		{Name: "remove", Args: "ID", Doc: "remove one, and delete it from the disk if Tandem downloaded it",
+			Needs: "the model's id: tandem models remove ID"},
+		{Name: "unload", Args: "[ID]", Doc: "free the memory of a model, or of all"},
+		{Name: "drafter", Args: "[--measure] ID [FOLDER|FILE.gguf|ID|auto|none]", Doc: "say or set what guesses ahead for a model, and list what could",
+			Needs: "the model's id: tandem models drafter ID, or tandem models drafter ID FOLDER to set its drafter"},
 	}
 }
 
-func modelsVerb(ctx context.Context, m *Main, args []string) error {
+func (m *Main) models(ctx context.Context, args []string) error {
 	sub := "list"
 	if len(args) > 0 {
 		sub, args = args[0], args[1:]
 	}
 	switch sub {
 	case "-h", "-help", "--help":
-		m.flags("models").Usage()
+		m.Flags("models").Usage()
 		return nil
 	case "list":
 		return listModels(ctx, m, args)
@@ -50,13 +54,13 @@ func modelsVerb(ctx context.Context, m *Main, args []string) error {
 	}
 	fmt.Fprintf(m.Stderr, "tandem models: there is no verb %q; use list, found, add FOLDER|FILE.gguf|ID, remove ID, unload [ID] or drafter ID\n",
 		sub)
-	return errUsage
+	return terminal.ErrUsage
 }
 
 func listModels(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("models list")
+	f := m.Flags("models list")
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
@@ -84,7 +88,7 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 		var rows [][]string
 		for _, model := range list {
 			if *asJSON {
-				if err := writeJSON(m.Stdout, model); err != nil {
+				if err := terminal.WriteJSON(m.Stdout, model); err != nil {
 					return err
 				}
 				continue
@@ -100,7 +104,7 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 		if *asJSON {
 			return nil
 		}
-		if err := table(m.Stdout, []string{"ID", "ARCHITECTURE", "PARAMETERS", "WEIGHTS", "ON DISK",
+		if err := terminal.Table(m.Stdout, []string{"ID", "ARCHITECTURE", "PARAMETERS", "WEIGHTS", "ON DISK",
 			"CONTEXT", "IN MEMORY", "SOURCE", "LAST USED"}, rows); err != nil {
 			return err
 		}
@@ -157,14 +161,14 @@ func rowsOf(l *control.Loaded) (text string) {
 }
 
 func addModel(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("models add")
+	f := m.Flags("models add")
 	id := f.String("id", "", "register it as `ID` (default: its name at its publisher's, else that of the folder or the GGUF file)")
-	rest, err := parse(f, args, 1, 1)
+	rest, err := m.Parse(f, args, 1, 1)
 	if err != nil {
 		return err
 	}
 	if rest[0] == "" {
-		return mistake(f, "the path is empty; give it a model's folder or GGUF file")
+		return terminal.Mistake(f, "the path is empty; give it a model's folder or GGUF file")
 	}
 	dir, err := filepath.Abs(rest[0])
 	if err != nil {
@@ -182,7 +186,7 @@ func addModel(ctx context.Context, m *Main, args []string) error {
 		fmt.Fprintln(m.Stdout, model.ID)
 		name := library.TrimGGUF(filepath.Base(model.Path))
 		if *id == "" && model.ID != rest[0] && model.ID != name {
-			fmt.Fprintf(m.Stderr, "tandem: the id of %s is %s\n", control.Printable(model.Path),
+			fmt.Fprintf(m.Stderr, "tandem: the id of %s is %s\n", terminal.Printable(model.Path),
 				model.ID)
 		}
 		needs, err := c.Memory(ctx)
@@ -206,7 +210,7 @@ func (m *Main) warnNoChat(n control.ModelNeeds) {
 
 // unloadModel frees the memory of a model, or of all.
 func unloadModel(ctx context.Context, m *Main, args []string) error {
-	rest, err := parse(m.flags("models unload"), args, 0, 1)
+	rest, err := m.Parse(m.Flags("models unload"), args, 0, 1)
 	if err != nil {
 		return err
 	}
@@ -223,7 +227,7 @@ func unloadModel(ctx context.Context, m *Main, args []string) error {
 }
 
 func removeModel(ctx context.Context, m *Main, args []string) error {
-	rest, err := parse(m.flags("models remove"), args, 1, 1)
+	rest, err := m.Parse(m.Flags("models remove"), args, 1, 1)
 	if err != nil {
 		return err
 	}

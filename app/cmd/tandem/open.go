@@ -12,10 +12,10 @@ import (
 	"tandem/app/control"
 )
 
-func open(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("open")
+func (m *Main) open(ctx context.Context, args []string) error {
+	f := m.Flags("open")
 	print := f.Bool("print", false, "print the link only")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	// No server is started here: a page works only while one runs.

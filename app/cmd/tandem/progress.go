@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"tandem/app/control"
 )
@@ -20,12 +17,6 @@ const (
 	// watchAfter is how long something may take before a line is drawn.
 	watchAfter = time.Second
 )
-
-// isTerminal reports whether a file is a terminal. A terminal has a size.
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	return err == nil
-}
 
 // A progressBar redraws one line of a terminal. The zero value draws nothing.
 type progressBar struct {
@@ -96,28 +87,6 @@ func (b *progressBar) erase() {
 		fmt.Fprint(b.w, "\r\x1b[K")
 	}
 	b.drawn = false
-}
-
-// A stepWriter writes as lines what replaces itself on one line of a terminal, so the log of a bench
-// shows how far it came. Each Write has whole steps.
-type stepWriter struct {
-	w    io.Writer
-	last string
-}
-
-func (s *stepWriter) Write(text []byte) (int, error) {
-	ends := func(c rune) bool { return c == '\r' || c == '\n' }
-	for step := range strings.FieldsFuncSeq(string(text), ends) {
-		step = strings.TrimRight(step, " ")
-		if step == "" || step == s.last {
-			continue
-		}
-		s.last = step
-		if _, err := fmt.Fprintln(s.w, step); err != nil {
-			return 0, err
-		}
-	}
-	return len(text), nil
 }
 
 // watch shows on the terminal what the caller waits for: a load, or the reading of a prompt. stop

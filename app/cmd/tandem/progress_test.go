@@ -41,7 +41,8 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var out bytes.Buffer
-				m := &Main{Stderr: &out, Terminal: c.terminal}
+				m := newMain()
+				m.Stderr, m.Terminal = &out, c.terminal
 				start := time.Now()
 				stop := m.watch(t.Context(), func(context.Context) (control.State, error) {
 					if time.Since(start) > c.busy {
@@ -62,7 +63,9 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 		})
 	}
 	// A failed call for the state ends the watch, and the caller goes on.
-	stop := (&Main{Stderr: &bytes.Buffer{}, Terminal: true}).watch(t.Context(),
+	m := newMain()
+	m.Stderr, m.Terminal = &bytes.Buffer{}, true
+	stop := m.watch(t.Context(),
 		func(context.Context) (control.State, error) {
 			return control.State{}, errors.New("gone")
 		})
@@ -97,18 +100,6 @@ func TestBytesHaveTheLargestUnitThatFits(t *testing.T) {
 
 // Steps of a bench are lines where they cannot replace each other.
 func TestStepsAreLinesOfAFile(t *testing.T) {
-	var out bytes.Buffer
-	s := &stepWriter{w: &out}
-	for _, text := range []string{"\rcode: prompt 1 of 2, plain   ", "\rcode: prompt 1 of 2, plain ",
-		"\rcode: prompt 2 of 2, ngram ", "\n", "\rload, 3 s \n", "left\n"} {
-		if n, err := s.Write([]byte(text)); n != len(text) || err != nil {
-			t.Errorf("Write(%q) = %d, %v", text, n, err)
-		}
-	}
-	const want = "code: prompt 1 of 2, plain\ncode: prompt 2 of 2, ngram\nload, 3 s\nleft\n"
-	if out.String() != want {
-		t.Errorf("wrote %q, want %q", out.String(), want)
-	}
 	c := newConsole(t, newHome(t))
 	c.must(t, "bench", "load", "--quick", "--only", "Q4_K_M")
 	if !strings.HasPrefix(c.stderr, "load Q4_K_M, 0\n") || strings.Contains(c.stderr, "\r") {

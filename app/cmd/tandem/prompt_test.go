@@ -36,8 +36,9 @@ func TestPromptCanBeInterrupted(t *testing.T) {
 		in := &notify{silent, make(chan struct{})}
 		var out, err bytes.Buffer
 		home := newHome(t)
-		m := &Main{Stdin: in, Stdout: &out, Stderr: &err, Typed: typed,
-			Getenv: func(string) string { return home }}
+		m := newMain()
+		m.Stdin, m.Stdout, m.Stderr, m.Typed = in, &out, &err, typed
+		m.Getenv = func(string) string { return home }
 		code := make(chan int)
 		go func() { code <- m.Run(ctx, []string{"run", "-"}) }()
 		<-in.read

@@ -10,10 +10,10 @@ import (
 	"tandem/app/control"
 )
 
-func pull(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("pull")
+func (m *Main) pull(ctx context.Context, args []string) error {
+	f := m.Flags("pull")
 	alone := f.Bool("no-drafter", false, "leave out the drafter that comes with a suggested model")
-	rest, err := parse(f, args, 1, 1)
+	rest, err := m.Parse(f, args, 1, 1)
 	if err != nil {
 		return err
 	}

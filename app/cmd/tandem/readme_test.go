@@ -15,8 +15,8 @@ func TestReadmeShowsEveryVerb(t *testing.T) {
 		t.Fatal(err)
 	}
 	var has, shown []string
-	for _, v := range verbs() {
-		has = append(has, v.name)
+	for _, v := range newMain().Verbs {
+		has = append(has, v.Name)
 	}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|.*`tandem ").FindAllSubmatch(readme,
 		-1) {

@@ -11,13 +11,14 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/terminal"
 )
 
 // showRun prints what one run took and how it was decoded.
 func showRun(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("runs show")
+	f := m.Flags("runs show")
 	asJSON := f.Bool("json", false, "one JSON object")
-	rest, err := parse(f, args, 0, 1)
+	rest, err := m.Parse(f, args, 0, 1)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func showRun(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 		if *asJSON {
-			return writeJSON(m.Stdout, r)
+			return terminal.WriteJSON(m.Stdout, r)
 		}
 		if i := slices.IndexFunc(state.Active,
 			func(a control.Active) bool { return a.RunID == r.ID }); i >= 0 && r.EndedAt.IsZero() {
@@ -81,7 +82,7 @@ func writeReport(w io.Writer, r control.Run) error {
 		lines = append(lines, []string{"memory", control.GiB.Of(r.PeakBytes) + " at the peak"})
 	}
 	header := []string{"run", fmt.Sprint(r.ID)}
-	if err := table(w, header, lines); err != nil {
+	if err := terminal.Table(w, header, lines); err != nil {
 		return err
 	}
 	how := report.Speculation
@@ -105,7 +106,7 @@ func writeReport(w io.Writer, r control.Run) error {
 		positions = append(positions, []string{fmt.Sprint(i + 1), fmt.Sprint(n),
 			fmt.Sprint(accepted), control.Share(accepted, n)})
 	}
-	if err := table(w, []string{"DRAFT", "TRIED", "ACCEPTED", "SHARE"}, positions); err != nil {
+	if err := terminal.Table(w, []string{"DRAFT", "TRIED", "ACCEPTED", "SHARE"}, positions); err != nil {
 		return err
 	}
 	return writeChart(w, how)
@@ -129,7 +130,7 @@ func writeDrafters(w io.Writer, drafters []control.DrafterRounds) error {
 		lines = append(lines, []string{fmt.Sprint(i + 1), d.Name, rounds,
 			control.Share(d.Accepted, d.Drafted), cmp.Or(d.Why(), "-")})
 	}
-	return table(w, []string{"NO", "DRAFTER", "ROUNDS", "SHARE", "WHY NOT MORE"}, lines)
+	return terminal.Table(w, []string{"NO", "DRAFTER", "ROUNDS", "SHARE", "WHY NOT MORE"}, lines)
 }
 
 // chartWidth is the most columns that rounds are drawn in.

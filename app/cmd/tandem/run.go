@@ -17,6 +17,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/library"
+	"tandem/app/terminal"
 	"tandem/storage/disk"
 )
 
@@ -81,7 +82,7 @@ type runFlags struct {
 }
 
 func (m *Main) runFlags() *runFlags {
-	f := m.flags("run")
+	f := m.Flags("run")
 	r := &runFlags{set: f}
 	f.StringVar(&r.model, "model", control.Alias, "`DIR|FILE.gguf|ID` of the model")
 	f.BoolVar(&r.raw, "raw", false, "take the prompt as it is, without the chat template")
@@ -112,7 +113,7 @@ func (r *runFlags) generation() (generation, error) {
 	var wrong error
 	oneOf := func(name, value string, known []string) {
 		if g.Speculation = &r.speculation; !slices.Contains(known, value) {
-			wrong = mistake(r.set, fmt.Sprintf("--%s must be %s, not %q", name,
+			wrong = terminal.Mistake(r.set, fmt.Sprintf("--%s must be %s, not %q", name,
 				control.Words(known), value))
 		}
 	}
@@ -120,12 +121,12 @@ func (r *runFlags) generation() (generation, error) {
 		switch x.Name {
 		case "max-tokens":
 			if g.MaxTokens = &r.maxTokens; r.maxTokens < 0 {
-				wrong = mistake(r.set, "--max-tokens must be at least 0")
+				wrong = terminal.Mistake(r.set, "--max-tokens must be at least 0")
 			}
 		case "temperature":
 			if g.Temperature = &r.temperature; !(r.temperature >= 0 &&
 				r.temperature <= math.MaxFloat64) {
-				wrong = mistake(r.set, "--temperature must be at least 0")
+				wrong = terminal.Mistake(r.set, "--temperature must be at least 0")
 			}
 		case "seed":
 			g.Seed = &r.seed
@@ -140,7 +141,7 @@ func (r *runFlags) generation() (generation, error) {
 		case "depth":
 			g.Speculation, r.speculation.Depth = &r.speculation, &r.depth
 			if r.depth < 0 || r.depth > control.MaxDepth {
-				wrong = mistake(r.set, fmt.Sprintf("--depth must lie between 0 and %d",
+				wrong = terminal.Mistake(r.set, fmt.Sprintf("--depth must lie between 0 and %d",
 					control.MaxDepth))
 			}
 		}
@@ -148,17 +149,17 @@ func (r *runFlags) generation() (generation, error) {
 	return g, wrong
 }
 
-func run(ctx context.Context, m *Main, args []string) error {
+func (m *Main) run(ctx context.Context, args []string) error {
 	r := m.runFlags()
-	rest, err := parse(r.set, args, 1, math.MaxInt)
+	rest, err := m.Parse(r.set, args, 1, math.MaxInt)
 	if err != nil {
 		return err
 	}
 	if r.model == "" {
-		return mistake(r.set, noModel)
+		return terminal.Mistake(r.set, noModel)
 	}
 	if len(rest) > 1 {
-		return mistake(r.set, "the prompt is one argument; put it in quotes: "+quoted(rest))
+		return terminal.Mistake(r.set, "the prompt is one argument; put it in quotes: "+quoted(rest))
 	}
 	prompt, err := m.promptOf(ctx, rest[0])
 	if err != nil {
@@ -318,7 +319,7 @@ func idAt(list []control.Model, name string) (string, error) {
 	}
 	slices.Sort(ids)
 	return "", fmt.Errorf("%d registered models lie at %s, so name one by its id: %s", len(ids),
-		control.Printable(name), strings.Join(ids, ", "))
+		terminal.Printable(name), strings.Join(ids, ", "))
 }
 
 // orFolder adds to an error about an unknown id what to write for the folder of that name, or that
@@ -397,7 +398,7 @@ func (m *Main) print(body io.ReadCloser, asJSON bool, began func()) error {
 				out.WriteString(text)
 				open = open && text == "" || text != "" && !strings.HasSuffix(text, "\n")
 			} else if text != "" || len(choice.TokenIDs) > 0 {
-				if err := writeJSON(out, struct {
+				if err := terminal.WriteJSON(out, struct {
 					Text     string  `json:"text"`
 					TokenIDs []int32 `json:"token_ids"`
 				}{text, choice.TokenIDs}); err != nil {
@@ -414,16 +415,9 @@ func (m *Main) print(body io.ReadCloser, asJSON bool, began func()) error {
 		out.WriteByte('\n')
 		return out.Flush()
 	}
-	return writeJSON(out, struct {
+	return terminal.WriteJSON(out, struct {
 		FinishReason string          `json:"finish_reason"`
 		Usage        json.RawMessage `json:"usage"`
 		Timings      json.RawMessage `json:"timings"`
 	}{finish, usage, timings})
-}
-
-// writeJSON writes one object and a newline.
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }

@@ -11,19 +11,22 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/terminal"
 )
 
 // runVerbs are the words that may follow "runs".
-func runVerbs() []verb {
-	return []verb{
-		{name: "list", doc: "list them, the latest first, as far as the flags say"},
-		{name: "show", args: "[ID]", doc: "show one, the latest if none is named, and its rounds"},
-		{name: "resume", args: "ID", doc: "complete an answer that was cut off"},
-		{name: "verify", args: "ID", doc: "compute an answer again, with nothing restored or drafted, and compare"},
+func runVerbs() []terminal.Verb {
+	return []terminal.Verb{
+		{Name: "list", Doc: "list them, the latest first, as far as the flags say"},
+		{Name: "show", Args: "[ID]", Doc: "show one, the latest if none is named, and its rounds"},
+		{Name: "resume", Args: "ID", Doc: "complete an answer that was cut off",
+			Needs: "a run's id: `tandem runs` lists them"},
+		{Name: "verify", Args: "ID", Doc: "compute an answer again, with nothing restored or drafted, and compare",
+			Needs: "a run's id: `tandem runs` lists them"},
 	}
 }
 
-func runsVerb(ctx context.Context, m *Main, args []string) error {
+func (m *Main) runs(ctx context.Context, args []string) error {
 	sub := ""
 	if len(args) > 0 {
 		sub = args[0]
@@ -45,16 +48,16 @@ func runsVerb(ctx context.Context, m *Main, args []string) error {
 func runID(f *flag.FlagSet, text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 {
-		return 0, mistake(f, fmt.Sprintf("%q is not a run's id; `tandem runs` lists them", text))
+		return 0, terminal.Mistake(f, fmt.Sprintf("%q is not a run's id; `tandem runs` lists them", text))
 	}
 	return id, nil
 }
 
 // namedRun reads the arguments of a verb that takes one run.
 func (m *Main) namedRun(verb string, args []string) (id int64, asJSON bool, err error) {
-	f := m.flags(verb)
+	f := m.Flags(verb)
 	f.BoolVar(&asJSON, "json", false, "one JSON object a line")
-	rest, err := parse(f, args, 1, 1)
+	rest, err := m.Parse(f, args, 1, 1)
 	if err == nil {
 		id, err = runID(f, rest[0])
 	}
@@ -95,7 +98,7 @@ func (m *Main) replayRun(ctx context.Context, c *control.Client, id int64, asJSO
 	}
 	stop()
 	if asJSON {
-		if err := writeJSON(m.Stdout, v); err != nil {
+		if err := terminal.WriteJSON(m.Stdout, v); err != nil {
 			return err
 		}
 	}
@@ -110,7 +113,7 @@ func (m *Main) replayRun(ctx context.Context, c *control.Client, id int64, asJSO
 }
 
 func listRuns(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("runs")
+	f := m.Flags("runs")
 	asJSON := f.Bool("json", false, "one JSON object a line")
 	var q control.RunQuery
 	f.StringVar(&q.Model, "model", "", "only runs of the model `ID`")
@@ -125,11 +128,11 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 	f.StringVar(&q.Search, "search", "",
 		"only runs with this `TEXT` in a column of words, or in the time of the start")
 	f.IntVar(&q.Limit, "limit", 20, "at most `N`, up to 1000; 0 lists 100")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	if q.Limit < 0 {
-		return mistake(f, "--limit must be at least 0")
+		return terminal.Mistake(f, "--limit must be at least 0")
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
 		// The state comes first: the row of a run that ends in between is complete then.
@@ -144,7 +147,7 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 		var rows [][]string
 		for _, r := range list {
 			if *asJSON {
-				if err := writeJSON(m.Stdout, r); err != nil {
+				if err := terminal.WriteJSON(m.Stdout, r); err != nil {
 					return err
 				}
 				continue
@@ -176,7 +179,7 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 		if *asJSON {
 			return nil
 		}
-		return table(m.Stdout, []string{"ID", "STARTED", "MODEL", "ENDPOINT", "PROMPT",
+		return terminal.Table(m.Stdout, []string{"ID", "STARTED", "MODEL", "ENDPOINT", "PROMPT",
 			"COMPLETION", "DRAFTER", "PER VERIFY", "FIRST MS", "TOKENS/S", "VERIFIED", "FINISH"},
 			rows)
 	})

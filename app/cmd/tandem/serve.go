@@ -12,6 +12,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/home"
 	"tandem/app/pool"
+	"tandem/app/terminal"
 	"tandem/frontend"
 )
 
@@ -37,7 +38,7 @@ type serveFlags struct {
 }
 
 func (m *Main) serveFlags() *serveFlags {
-	f := m.flags("serve")
+	f := m.Flags("serve")
 	s := &serveFlags{set: f}
 	f.StringVar(&s.addr, "addr", "",
 		fmt.Sprintf("`HOST:PORT` to listen at, for this machine alone; port 0 picks one "+
@@ -84,32 +85,32 @@ func (m *Main) serveFlags() *serveFlags {
 func (s *serveFlags) check(given map[string]bool) error {
 	switch {
 	case given["model"] && s.model == "":
-		return mistake(s.set, noModel)
+		return terminal.Mistake(s.set, noModel)
 	case given["drafter"] && s.drafter == "":
-		return mistake(s.set, "--drafter is empty; give it a folder, a GGUF file, an id, auto or none, or leave it out for what was set")
+		return terminal.Mistake(s.set, "--drafter is empty; give it a folder, a GGUF file, an id, auto or none, or leave it out for what was set")
 	case given["addr"] && s.addr == "":
-		return mistake(s.set, fmt.Sprintf("--addr is empty; write HOST:PORT, for example 127.0.0.1:%d, or leave it out",
+		return terminal.Mistake(s.set, fmt.Sprintf("--addr is empty; write HOST:PORT, for example 127.0.0.1:%d, or leave it out",
 			control.DefaultPort))
 	case s.context < 0:
-		return mistake(s.set, "--context must be at least 0")
+		return terminal.Mistake(s.set, "--context must be at least 0")
 	case given["dtype"] && !control.Dtype(s.dtype).Valid():
-		return mistake(s.set, fmt.Sprintf("--dtype must be auto, float32 or checkpoint, not %q",
+		return terminal.Mistake(s.set, fmt.Sprintf("--dtype must be auto, float32 or checkpoint, not %q",
 			s.dtype))
 	case s.checkpoints != "on" && s.checkpoints != "off":
-		return mistake(s.set, fmt.Sprintf("--checkpoints must be on or off, not %q", s.checkpoints))
+		return terminal.Mistake(s.set, fmt.Sprintf("--checkpoints must be on or off, not %q", s.checkpoints))
 	case s.speculation != "auto" && s.speculation != "none":
-		return mistake(s.set, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter",
+		return terminal.Mistake(s.set, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter",
 			s.speculation))
 	}
 	if wrong := s.kvLayout.check(given); wrong != "" {
-		return mistake(s.set, wrong)
+		return terminal.Mistake(s.set, wrong)
 	}
 	return nil
 }
 
 // options returns what the flags and the environment say.
 func (s *serveFlags) options(m *Main, given map[string]bool) (app.Options, error) {
-	o := m.options(m.logger(s.verbose))
+	o := m.options(m.Logger(s.verbose))
 	o.NoCheckpoints = s.checkpoints == "off"
 	if name := "checkpoint-memory"; given[name] {
 		o.Settings.CheckpointMemory = s.memory
@@ -132,9 +133,9 @@ func (s *serveFlags) options(m *Main, given map[string]bool) (app.Options, error
 	return o, s.script(&o)
 }
 
-func serve(ctx context.Context, m *Main, args []string) error {
+func (m *Main) serve(ctx context.Context, args []string) error {
 	s := m.serveFlags()
-	if _, err := parse(s.set, args, 0, 0); err != nil {
+	if _, err := m.Parse(s.set, args, 0, 0); err != nil {
 		return err
 	}
 	given := map[string]bool{}

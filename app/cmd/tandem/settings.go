@@ -7,24 +7,26 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/terminal"
 )
 
 // settingVerbs are the words that may follow "settings".
-func settingVerbs() []verb {
-	return []verb{
-		{name: "list", doc: "list them, and what decides each"},
-		{name: "set", args: "NAME=VALUE ...", doc: "set some at once; NAME=null puts the default back"},
+func settingVerbs() []terminal.Verb {
+	return []terminal.Verb{
+		{Name: "list", Doc: "list them, and what decides each"},
+		{Name: "set", Args: "NAME=VALUE ...", Doc: "set some at once; NAME=null puts the default back",
+			Needs: "what to set: tandem settings set NAME=VALUE; `tandem settings` lists the names"},
 	}
 }
 
-func settingsVerb(ctx context.Context, m *Main, args []string) error {
+func (m *Main) settings(ctx context.Context, args []string) error {
 	sub := "list"
 	if len(args) > 0 {
 		sub, args = args[0], args[1:]
 	}
 	switch sub {
 	case "-h", "-help", "--help":
-		m.flags("settings").Usage()
+		m.Flags("settings").Usage()
 		return nil
 	case "list", "--json", "-json":
 		if sub != "list" {
@@ -36,13 +38,13 @@ func settingsVerb(ctx context.Context, m *Main, args []string) error {
 	}
 	fmt.Fprintf(m.Stderr, "tandem settings: there is no verb %q; use list, or set NAME=VALUE\n",
 		sub)
-	return errUsage
+	return terminal.ErrUsage
 }
 
 func listSettings(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("settings list")
+	f := m.Flags("settings list")
 	asJSON := f.Bool("json", false, "one JSON object")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
@@ -52,7 +54,7 @@ func listSettings(ctx context.Context, m *Main, args []string) error {
 		}
 		st.Settings = st.Settings.WithoutSecrets() // a terminal may be seen by others, and is kept
 		if *asJSON {
-			return writeJSON(m.Stdout, st)
+			return terminal.WriteJSON(m.Stdout, st)
 		}
 		var rows [][]string
 		for _, s := range st.Sources {
@@ -77,7 +79,7 @@ func listSettings(ctx context.Context, m *Main, args []string) error {
 			}
 			rows = append(rows, []string{s.Name, value, source})
 		}
-		return table(m.Stdout, []string{"NAME", "VALUE", "DECIDED BY"}, rows)
+		return terminal.Table(m.Stdout, []string{"NAME", "VALUE", "DECIDED BY"}, rows)
 	})
 }
 
@@ -87,8 +89,8 @@ func isAutomatic(name string) bool {
 }
 
 func setSettings(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("settings set")
-	rest, err := parse(f, args, 1, len(args))
+	f := m.Flags("settings set")
+	rest, err := m.Parse(f, args, 1, len(args))
 	if err != nil {
 		return err
 	}
@@ -96,10 +98,10 @@ func setSettings(ctx context.Context, m *Main, args []string) error {
 	for _, arg := range rest {
 		name, text, ok := strings.Cut(arg, "=")
 		if !ok {
-			return mistake(f, fmt.Sprintf("%q is not a setting; write NAME=VALUE, or NAME=null for the default", arg))
+			return terminal.Mistake(f, fmt.Sprintf("%q is not a setting; write NAME=VALUE, or NAME=null for the default", arg))
 		}
 		if name == control.SettingHubToken && text != "" && text != "null" {
-			return mistake(f, "a token does not belong on a command line, where others can read it; set it in the window, or by HF_TOKEN")
+			return terminal.Mistake(f, "a token does not belong on a command line, where others can read it; set it in the window, or by HF_TOKEN")
 		}
 		change[name] = settingValue(name, text)
 	}

@@ -3,31 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
-
-	"tandem/app/control"
 )
-
-// table prints aligned columns. Names in them may be anyone's: what would move the terminal's
-// cursor is shown as a sign (see control.Printable).
-func table(w io.Writer, header []string, rows [][]string) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, strings.Join(header, "\t"))
-	for _, r := range rows {
-		cells := make([]string, len(r))
-		for i, text := range r {
-			cells[i] = control.Printable(text)
-		}
-		fmt.Fprintln(tw, strings.Join(cells, "\t"))
-	}
-	return tw.Flush()
-}
 
 // sizeFlag reads a number and a unit into n, in bytes, at least a megabyte. A GB is a billion
 // bytes, a GiB is 2^30.

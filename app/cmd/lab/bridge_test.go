@@ -2,10 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -287,7 +285,7 @@ func TestBridgeMeasuresForAnother(t *testing.T) {
 
 // A dry run of setup lists its steps and all that is missing, on a machine that is no Mac too.
 func TestSetupListsWhatIsMissing(t *testing.T) {
-	c := newConsole(t, newHome(t))
+	c := newConsole(newHome(t))
 	args := []string{"bridge", "setup", "--actions", t.TempDir()}
 	c.must(t, append(args, "--dry-run")...)
 	for _, want := range []string{"\nto do  register the runner", "\nneeds  .* has no Actions runner; "} {
@@ -299,44 +297,8 @@ func TestSetupListsWhatIsMissing(t *testing.T) {
 	if strings.Contains(c.stderr, "needs  setup prepares a Mac") != noMac {
 		t.Errorf("setup --dry-run says\n%s", c.stderr)
 	}
-	if code := c.tandem(t.Context(), args...); noMac && code != 90 || !noMac && code != 1 ||
-		!strings.Contains(c.stderr, "tandem: nothing was done: ") {
+	if code := c.lab(t.Context(), args...); noMac && code != 90 || !noMac && code != 1 ||
+		!strings.Contains(c.stderr, "tandem-lab: nothing was done: ") {
 		t.Errorf("setup ended with %d\n%s", code, c.stderr)
-	}
-}
-
-// Each bench takes the words that presets give it. It is cancelled before it measures.
-func TestPresetsFitTheirBenches(t *testing.T) {
-	c := newConsole(t, newHome(t))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	ran := 0
-	for _, p := range bridge.Presets() {
-		for _, words := range p.Commands() {
-			if words[0] != "tandem" || words[1] != "bench" {
-				continue
-			}
-			ran++
-			words = slices.Clone(words[1:])
-			for i, word := range words {
-				switch {
-				case strings.HasPrefix(word, "$"):
-					words[i] = filepath.Join(t.TempDir(), "none")
-				case word == "{report}":
-					words[i] = filepath.Join(t.TempDir(), "report.json")
-				}
-				for _, x := range p.Params {
-					if word == "{"+x.Name+"}" {
-						words[i] = fmt.Sprint(x.Default)
-					}
-				}
-			}
-			if code := c.tandem(ctx, words...); code == 2 {
-				t.Errorf("%s: tandem %s: %s", p.Name, strings.Join(words, " "), c.stderr)
-			}
-		}
-	}
-	if ran < 8 {
-		t.Errorf("%d presets have a bench", ran)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"tandem/app/bridge"
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/app/terminal"
 )
 
 const (
@@ -25,27 +26,28 @@ const (
 )
 
 // bridgeVerbs are the words that may follow "bridge".
-func bridgeVerbs() []verb {
-	return []verb{
-		{name: "presets", doc: "list what a request may ask for, with its parameters"},
-		{name: "request", args: "PRESET", doc: "ask for a preset on a branch of its own; print the branch"},
-		{name: "status", doc: "fetch what became of a request; exit as its run did, with 75 while it waits"},
-		{name: "run", doc: "run the request of this checkout, on the Mac; exit with 2 if it is refused, 90 if this machine cannot"},
-		{name: "publish", doc: "push the results of the run to the request's branch"},
-		{name: "doctor", doc: "say what is missing to send requests, or with --runner to run them"},
-		{name: "setup", doc: "make this Mac ready to run requests; it says what it will do, and asks"},
+func bridgeVerbs() []terminal.Verb {
+	return []terminal.Verb{
+		{Name: "presets", Doc: "list what a request may ask for, with its parameters"},
+		{Name: "request", Args: "PRESET", Doc: "ask for a preset on a branch of its own; print the branch",
+			Needs: "a preset: tandem-lab bridge request PRESET; `tandem-lab bridge presets` lists them"},
+		{Name: "status", Doc: "fetch what became of a request; exit as its run did, with 75 while it waits"},
+		{Name: "run", Doc: "run the request of this checkout, on the Mac; exit with 2 if it is refused, 90 if this machine cannot"},
+		{Name: "publish", Doc: "push the results of the run to the request's branch"},
+		{Name: "doctor", Doc: "say what is missing to send requests, or with --runner to run them"},
+		{Name: "setup", Doc: "make this Mac ready to run requests; it says what it will do, and asks"},
 	}
 }
 
-func bridgeVerb(ctx context.Context, m *Main, args []string) error {
+func (m *Main) bridge(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		m.flags("bridge").Usage()
-		return errUsage
+		m.Flags("bridge").Usage()
+		return terminal.ErrUsage
 	}
 	sub, args := args[0], args[1:]
 	switch sub {
 	case "-h", "-help", "--help":
-		m.flags("bridge").Usage()
+		m.Flags("bridge").Usage()
 		return nil
 	case "presets":
 		return listPresets(m, args)
@@ -62,9 +64,9 @@ func bridgeVerb(ctx context.Context, m *Main, args []string) error {
 	case "setup":
 		return setUpBridge(ctx, m, args)
 	}
-	fmt.Fprintf(m.Stderr, "tandem bridge: there is no verb %q; use presets, request PRESET, status, run, publish, doctor or setup\n",
+	fmt.Fprintf(m.Stderr, "tandem-lab bridge: there is no verb %q; use presets, request PRESET, status, run, publish, doctor or setup\n",
 		sub)
-	return errUsage
+	return terminal.ErrUsage
 }
 
 // bridgeState returns the folder of what the runner remembers.
@@ -73,15 +75,15 @@ func (m *Main) bridgeState() string { return filepath.Join(m.home(), "bridge") }
 // bridgeError returns err with the exit code that the bridge gives it.
 func bridgeError(err error) error {
 	if code := bridge.ExitCode(err); code > 1 {
-		return &exitError{code, err}
+		return &terminal.ExitError{Code: code, Err: err}
 	}
 	return err
 }
 
 func listPresets(m *Main, args []string) error {
-	f := m.flags("bridge presets")
+	f := m.Flags("bridge presets")
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	var rows [][]string
@@ -91,7 +93,7 @@ func listPresets(m *Main, args []string) error {
 			for _, x := range p.Params {
 				params[x.Name] = x.Doc
 			}
-			err := writeJSON(m.Stdout, map[string]any{"preset": p.Name, "doc": p.Doc,
+			err := terminal.WriteJSON(m.Stdout, map[string]any{"preset": p.Name, "doc": p.Doc,
 				"params": params, "variables": p.Variables(), "limit_s": p.Limit.Seconds(),
 				"commands": p.Commands()})
 			if err != nil {
@@ -111,11 +113,11 @@ func listPresets(m *Main, args []string) error {
 	if *asJSON {
 		return nil
 	}
-	return table(m.Stdout, []string{"PRESET", "LIMIT", "WHAT"}, rows)
+	return terminal.Table(m.Stdout, []string{"PRESET", "LIMIT", "WHAT"}, rows)
 }
 
 func requestPreset(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("bridge request")
+	f := m.Flags("bridge request")
 	params := map[string]string{}
 	f.Func("param", "`NAME=VALUE` of the preset; may be repeated", func(text string) error {
 		name, value, ok := strings.Cut(text, "=")
@@ -132,12 +134,12 @@ func requestPreset(ctx context.Context, m *Main, args []string) error {
 	noPush := f.Bool("no-push", false, "make the branch here alone")
 	wait := f.Duration("wait", 0, "wait this `TIME` for the results, such as 90m")
 	out := f.String("out", "", "save the results in this `FOLDER`; with --wait")
-	rest, err := parse(f, args, 1, 1)
+	rest, err := m.Parse(f, args, 1, 1)
 	if err != nil {
 		return err
 	}
 	if *noPush && *wait > 0 || *out != "" && *wait <= 0 {
-		return mistake(f, "--no-push sends nothing, so there is nothing to wait for; --out needs --wait")
+		return terminal.Mistake(f, "--no-push sends nothing, so there is nothing to wait for; --out needs --wait")
 	}
 	r, err := openRepository(ctx)
 	if err != nil {
@@ -186,17 +188,17 @@ func openRepository(ctx context.Context) (*bridge.Repository, error) {
 }
 
 func requestStatus(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("bridge status")
+	f := m.Flags("bridge status")
 	branch := f.String("branch", "", "the `BRANCH` that request printed")
 	remote := f.String("remote", "origin", "the `NAME` of the git remote")
 	wait := f.Duration("wait", 0, "wait this `TIME` for the results, such as 90m")
 	out := f.String("out", "", "save the results in this `FOLDER`")
 	asJSON := f.Bool("json", false, "print the summary as JSON")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	if *branch == "" {
-		return mistake(f, "--branch is missing; give it what `tandem bridge request` printed")
+		return terminal.Mistake(f, "--branch is missing; give it what `tandem-lab bridge request` printed")
 	}
 	r, err := openRepository(ctx)
 	if err != nil {
@@ -214,7 +216,7 @@ func (m *Main) showResult(ctx context.Context, r *bridge.Repository, remote, bra
 	}
 	s := res.Summary
 	if s == nil {
-		return &exitError{exitWaiting, fmt.Errorf("no results on %s yet; ask again, or see on the Mac what its runner logs and whether `tandem bridge publish` followed the run",
+		return &terminal.ExitError{Code: exitWaiting, Err: fmt.Errorf("no results on %s yet; ask again, or see on the Mac what its runner logs and whether `tandem-lab bridge publish` followed the run",
 			branch)}
 	}
 	if out != "" {
@@ -222,17 +224,17 @@ func (m *Main) showResult(ctx context.Context, r *bridge.Repository, remote, bra
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(m.Stderr, "tandem: saved %s in %s\n", control.Plural(len(names), "file"), out)
+		fmt.Fprintf(m.Stderr, "tandem-lab: saved %s in %s\n", control.Plural(len(names), "file"), out)
 	}
 	if asJSON {
-		err = writeJSON(m.Stdout, s)
+		err = terminal.WriteJSON(m.Stdout, s)
 	} else {
 		var rows [][]string
 		for _, c := range s.Commands {
 			rows = append(rows, []string{fmt.Sprint(c.ExitCode), fmt.Sprintf("%.1f", c.Seconds), c.Log,
 				strings.Join(c.Argv, " ")})
 		}
-		err = table(m.Stdout, []string{"EXIT", "SECONDS", "LOG", "COMMAND"}, rows)
+		err = terminal.Table(m.Stdout, []string{"EXIT", "SECONDS", "LOG", "COMMAND"}, rows)
 	}
 	if err != nil || s.ExitCode == 0 {
 		return err
@@ -244,26 +246,26 @@ func (m *Main) showResult(ctx context.Context, r *bridge.Repository, remote, bra
 		}
 		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 		for _, line := range lines[max(0, len(lines)-logLines):] {
-			fmt.Fprintf(m.Stderr, "| %s\n", control.Printable(line))
+			fmt.Fprintf(m.Stderr, "| %s\n", terminal.Printable(line))
 		}
 	}
-	return &exitError{s.ExitCode, fmt.Errorf("on %s: %s", control.Printable(s.Machine),
-		control.Printable(s.Error))}
+	return &terminal.ExitError{Code: s.ExitCode, Err: fmt.Errorf("on %s: %s", terminal.Printable(s.Machine),
+		terminal.Printable(s.Error))}
 }
 
 func runRequest(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("bridge run")
+	f := m.Flags("bridge run")
 	manifest := f.String("manifest", bridge.ManifestFile, "the request, a `FILE` of the checkout")
 	dry := f.Bool("dry-run", false, "print the commands as JSON, and run nothing")
 	anyMachine := f.Bool("any-machine", false, "measure here, though this is no Mac")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	r := &bridge.Runner{Dir: dir, State: m.bridgeState(), Version: version(), Tandem: program(),
+	r := &bridge.Runner{Dir: dir, State: m.bridgeState(), Version: m.Version, Program: terminal.Executable(),
 		AnyMachine: *anyMachine, Getenv: m.Getenv, Err: m.Stderr,
 		Machine: strings.Join([]string{runtime.GOOS + "/" + runtime.GOARCH, home.System(),
 			home.Chip()}, ", ")}
@@ -274,33 +276,33 @@ func runRequest(ctx context.Context, m *Main, args []string) error {
 	if err != nil {
 		return bridgeError(err)
 	}
-	if err := writeJSON(m.Stdout, s); err != nil {
+	if err := terminal.WriteJSON(m.Stdout, s); err != nil {
 		return err
 	}
 	if s.ExitCode != 0 {
-		return &exitError{s.ExitCode, errors.New(s.Error)}
+		return &terminal.ExitError{Code: s.ExitCode, Err: errors.New(s.Error)}
 	}
 	return nil
 }
 
 func publishResults(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("bridge publish")
+	f := m.Flags("bridge publish")
 	manifest := f.String("manifest", bridge.ManifestFile, "the request, a `FILE` of the checkout")
 	branch := f.String("branch", "", "the request's `BRANCH`")
 	p := bridge.Publisher{Token: m.Getenv("PUSH_TOKEN"), Getenv: m.Getenv}
 	f.StringVar(&p.Commit, "commit", "", "the `HASH` of the branch's commit that was checked out")
 	f.StringVar(&p.URL, "url", "",
 		"the `ADDRESS` of the repository, https:// or file:///; for https PUSH_TOKEN holds the token")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	for _, x := range [][3]string{
-		{*branch, "branch", "what `tandem bridge request` printed"},
+		{*branch, "branch", "what `tandem-lab bridge request` printed"},
 		{p.Commit, "commit", "what the branch was when it was checked out: `git rev-parse HEAD` there"},
 		{p.URL, "url", "the repository's address, https:// or file:///"},
 	} {
 		if x[0] == "" {
-			return mistake(f, fmt.Sprintf("--%s is missing; give it %s", x[1], x[2]))
+			return terminal.Mistake(f, fmt.Sprintf("--%s is missing; give it %s", x[1], x[2]))
 		}
 	}
 	var err error
@@ -311,18 +313,20 @@ func publishResults(ctx context.Context, m *Main, args []string) error {
 }
 
 // actionsFolder returns the folder in which GitHub's runner lies unless a flag says otherwise.
-func (m *Main) actionsFolder() string { return filepath.Join(m.userHome(), "actions-runner") }
+func (m *Main) actionsFolder() string {
+	return filepath.Join(control.UserHome(m.Getenv), "actions-runner")
+}
 
 func examineBridge(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("bridge doctor")
+	f := m.Flags("bridge doctor")
 	runner := f.Bool("runner", false, "examine this machine as the one that runs requests")
 	actions := f.String("actions", m.actionsFolder(), "the `FOLDER` of GitHub's runner")
 	remote := f.String("remote", "origin", "the `NAME` of the git remote")
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
-	var list []finding
+	var list []terminal.Finding
 	examined := func() []bridge.Finding {
 		if *runner {
 			return bridge.ExamineRunner(m.bridgeState(), *actions, runtime.GOOS+"/"+runtime.GOARCH,
@@ -335,14 +339,14 @@ func examineBridge(ctx context.Context, m *Main, args []string) error {
 		return bridge.Examine(ctx, dir, *remote, os.Environ())
 	}
 	for _, x := range examined() {
-		list = append(list, finding(x))
+		list = append(list, terminal.Finding(x))
 	}
-	return m.printFindings(list, *asJSON)
+	return m.PrintFindings(list, *asJSON)
 }
 
 func setUpBridge(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("bridge setup")
-	s := bridge.Setup{State: m.bridgeState(), Tandem: program(), Out: m.Stderr,
+	f := m.Flags("bridge setup")
+	s := bridge.Setup{State: m.bridgeState(), Program: terminal.Executable(), Out: m.Stderr,
 		Token: m.Getenv("TANDEM_BRIDGE_RUNNER_TOKEN"), Environ: os.Environ()}
 	f.StringVar(&s.Actions, "actions", m.actionsFolder(), "the `FOLDER` of GitHub's runner, unpacked")
 	f.StringVar(&s.URL, "url", "", "the https:// `ADDRESS` of the repository, for a runner that is not registered")
@@ -351,7 +355,7 @@ func setUpBridge(ctx context.Context, m *Main, args []string) error {
 	f.BoolVar(&s.AnyMachine, "any-machine", false, "set up this machine, though it is no Mac")
 	dry := f.Bool("dry-run", false, "say what would be done, and do nothing")
 	yes := f.Bool("yes", false, "do not ask")
-	if _, err := parse(f, args, 0, 0); err != nil {
+	if _, err := m.Parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	steps, err := s.Steps()
@@ -365,7 +369,7 @@ func setUpBridge(ctx context.Context, m *Main, args []string) error {
 			mark = "to do"
 			todo++
 		}
-		fmt.Fprintf(m.Stderr, "%-6s %s\n", mark, control.Printable(step.What))
+		fmt.Fprintf(m.Stderr, "%-6s %s\n", mark, terminal.Printable(step.What))
 		if step.Missing != nil {
 			missing = append(missing, step.Missing)
 		}
@@ -373,7 +377,7 @@ func setUpBridge(ctx context.Context, m *Main, args []string) error {
 	switch {
 	case *dry:
 		for _, err := range missing {
-			fmt.Fprintf(m.Stderr, "needs  %s\n", control.Printable(err.Error()))
+			fmt.Fprintf(m.Stderr, "needs  %s\n", terminal.Printable(err.Error()))
 		}
 		return nil
 	case len(missing) > 0:
@@ -381,7 +385,7 @@ func setUpBridge(ctx context.Context, m *Main, args []string) error {
 	case todo == 0:
 		return nil
 	}
-	err = m.confirm(ctx, f, *yes, fmt.Sprintf("take %s", control.Plural(todo, "step")))
+	err = m.Confirm(ctx, f, *yes, fmt.Sprintf("take %s", control.Plural(todo, "step")))
 	if err != nil {
 		return err
 	}

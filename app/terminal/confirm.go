@@ -1,0 +1,41 @@
+package terminal
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// errStays is returned where the answer to Confirm is not yes.
+var errStays = errors.New("nothing was deleted")
+
+// Confirm says what a verb would do and asks whether it may. With yes it does not ask. Without a
+// terminal to ask at, a missing --yes is a mistake.
+func (p *Program) Confirm(ctx context.Context, f *flag.FlagSet, yes bool, what string) error {
+	if yes {
+		return nil
+	}
+	if !p.Typed || !p.Terminal {
+		return Mistake(f, "this would "+what+"; add --yes to do it, as there is no terminal to ask at")
+	}
+	fmt.Fprintf(p.Stderr, "%s: this would %s; go on? [y/N] ", p.Name, what)
+	answer := make(chan string, 1)
+	go func() { // it outlives an interrupted read
+		line, _ := bufio.NewReader(p.Stdin).ReadString('\n') // the end of the input is no yes
+		answer <- line
+	}()
+	select {
+	case line := <-answer:
+		if slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))) {
+			return nil
+		}
+		return errStays
+	case <-ctx.Done():
+		fmt.Fprintln(p.Stderr) // below the ^C that the terminal shows
+		return ctx.Err()
+	}
+}
