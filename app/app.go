@@ -222,16 +222,11 @@ func (a *App) openRooms(ctx context.Context) error {
 func (a *App) choose(ctx context.Context, name string) error {
 	if name == "" || name == control.Alias {
 		id, err := pool.LastChoice(ctx, a.db)
-		a.renewRetrieval(ctx, id)
 		a.pool.Start(id)
 		return err
 	}
-	row, err := a.db.Model(ctx, name)
+	_, err := a.db.Model(ctx, name)
 	switch {
-	case name == models.RetrievalID && (storage.IsNotFound(err) || row.Path == a.retrievalFolder()):
-		if err := a.addRetrieval(ctx); err != nil {
-			return err
-		}
 	case storage.IsNotFound(err) && library.IsFolder(name):
 		m, err := a.library.AddModel(ctx, control.AddRequest{Path: name})
 		if err != nil {

@@ -25,7 +25,7 @@ var arrows = []struct {
 	to   []string
 }{
 	{"app/cmd/tandem", []string{"app", "app/bench", "app/library", "app/pool", "app/home", "app/control", "app/terminal", "frontend", "storage/disk", "models/starter"}},
-	{"app/cmd/lab", []string{"app/evidence", "app/bridge", "app/home", "app/control", "app/terminal"}},
+	{"app/cmd/lab", []string{"app", "app/evidence", "app/bridge", "app/pool", "app/home", "app/control", "app/terminal", "models/retrieval", "models/starter"}},
 	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "storage/disk", "app/*"}},

@@ -15,11 +15,6 @@ func NotRegistered(err error, name string) error {
 	if !storage.IsNotFound(err) {
 		return err
 	}
-	if name == models.RetrievalID {
-		return control.Errorf(control.CodeModelNotFound,
-			"The model %q is not registered yet. It comes with the program: `tandem serve --model %s` "+
-				"registers and serves it.", name, control.Word(models.RetrievalID))
-	}
 	return control.Errorf(control.CodeModelNotFound,
 		"The model %q is not registered. `tandem models list` shows the registered models; "+
 			"`tandem models found` shows others on this computer, which `tandem models add` adds, "+

@@ -7,14 +7,6 @@ import { after, before, test } from 'node:test'
 import { launch, link, shot, sound } from './browser.mjs'
 import { example, failure, serve, silence, state } from './fixtures.mjs'
 
-// bounded is a state whose model has bounded layers, of which requests in flight hold so many MiB.
-const bounded = (name, own) => {
-  const st = example('states', name)
-  const [exact_bytes, own_bytes, restored_bytes] = [2 * own, own, 3 * own].map((n) => n * 2 ** 20)
-  st.loaded.bounded = { f_theta: '/f_theta', sink: 4, window: 64, layers: 2, exact_layers: [1], exact_bytes, own_bytes, restored_bytes, total_bytes: exact_bytes + own_bytes + restored_bytes, where: 'memory of the cpu' }
-  return state(st)
-}
-
 // waiting is a state with a request that has not begun beside two that have.
 const waiting = () => {
   const st = example('states', 'generating')
@@ -33,8 +25,6 @@ const examples = [
   { name: 'memory_pressure', says: [/short of memory since 14:03/, /unloaded org\/chat-4b \(2\.4 GiB\)/, /What is on disk stays/] },
   { name: 'generating', says: [/Answering 2 requests/, /^61 tokens\/s/, /\d\.\d tokens a step/], more: [/4,096 of 32,768 tokens, in the fullest request/] },
   { name: 'waiting', answer: waiting, says: [/Answering 3 requests, 1 waiting/, /waiting for its turn/, /reading 4,096 tokens/, /^12 %/] },
-  { name: 'bounded', answer: () => bounded('generating', 10), says: [], more: [/2, with 4 and 64 rows of their own; requests in flight hold 20 MiB of exact layers, 10 MiB of own rows, 30 MiB of restored rows: 60 MiB in the memory of the cpu/] },
-  { name: 'bounded_idle', answer: () => bounded('ready', 0), says: [], more: [/2, with 4 and 64 rows of their own; no request is in flight/] },
   { name: 'load_failed', says: [/is no longer at \/Volumes\/Models\/coder-8b; put it back/, /Start org\/coder-8b/] },
   { name: 'port_taken', says: [/8263/, /8264/, /closed/] },
   { name: 'endpoint_closed', says: [/too many open files/, /Try again/] },

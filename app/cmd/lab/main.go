@@ -1,5 +1,5 @@
 // Command lab is tandem-lab, the program that judges what Tandem's research claims: the rules of
-// evidence, and a Mac that measures for a machine that is none. It is no part of the app for users.
+// evidence, a server with bounded layers, and a Mac that measures for a machine that is none. It is no part of the app for users.
 //
 // Standard output carries results alone; everything else goes to standard error.
 //
@@ -18,6 +18,7 @@ type Main struct{ terminal.Program }
 func newMain() *Main {
 	m := &Main{terminal.Program{Name: "tandem-lab", Version: terminal.Version(release)}}
 	m.Verbs = []terminal.Verb{
+		{Name: "serve", Doc: "serve the endpoint in the foreground, with bounded layers if asked for", Run: m.serve},
 		{Name: "evidence", Args: "VERB", Doc: "what reports of evaluations may claim", Run: m.evidence, Subs: evidenceVerbs()},
 		{Name: "bridge", Args: "VERB", Doc: "let a Mac measure for a machine that is none, by a git branch", Run: m.bridge, Subs: bridgeVerbs()},
 	}

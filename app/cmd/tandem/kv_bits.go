@@ -11,9 +11,6 @@ import (
 	"tandem/app/control"
 )
 
-// kvBitsVariable decides the setting kv_bits, unless a flag does.
-const kvBitsVariable = "TANDEM_KV_BITS"
-
 // A kvBitsFlag is the flag --kv-bits of serve and run.
 type kvBitsFlag struct {
 	bits  int
@@ -23,7 +20,7 @@ type kvBitsFlag struct {
 // add adds the flag to a set.
 func (k *kvBitsFlag) add(f *flag.FlagSet) {
 	f.Func("kv-bits", "keep keys and values in `8|4|0` bits an element, where a layer attends all positions; "+
-		"0 keeps them as computed (default: "+kvBitsVariable+", else what is set for the model, else the setting kv_bits)",
+		"0 keeps them as computed (default: "+app.KVBitsVariable+", else what is set for the model, else the setting kv_bits)",
 		func(text string) error {
 			n, err := strconv.Atoi(text)
 			if err != nil || !slices.Contains(control.KVBits, n) {

@@ -11,7 +11,6 @@ import (
 	"tandem/app"
 	"tandem/app/control"
 	"tandem/app/home"
-	"tandem/app/pool"
 	"tandem/app/terminal"
 	"tandem/frontend"
 )
@@ -27,11 +26,11 @@ const lockPatience = 10 * time.Second
 type serveFlags struct {
 	set                         *flag.FlagSet
 	addr, model, drafter, dtype string
+	kvLayout                    string
 	checkpoints, speculation    string
 	context                     int   // tokens
 	memory, disk                int64 // bytes
 	kvBits                      kvBitsFlag
-	kvLayout                    kvLayoutFlag
 	hosts, origins              []string
 	verbose, supervised         bool
 	script                      func(*app.Options) error // see engineFlags
@@ -44,8 +43,8 @@ func (m *Main) serveFlags() *serveFlags {
 		fmt.Sprintf("`HOST:PORT` to listen at, for this machine alone; port 0 picks one "+
 			"(default: 127.0.0.1 and the port of the settings, %d unless changed)",
 			control.DefaultPort))
-	f.StringVar(&s.model, "model", "", "`DIR|FILE.gguf|ID` of the model to serve, "+
-		"or retrieval, which comes with the program (default: the last one, at first the starter)")
+	f.StringVar(&s.model, "model", "", "`DIR|FILE.gguf|ID` of the model to serve "+
+		"(default: the last one, at first the starter)")
 	f.StringVar(&s.drafter, "drafter", "",
 		"`DIR|FILE.gguf|ID|auto|none`: drafter of that model while this runs; "+
 			"ID is a registered model's, or ORG/NAME in the hub's cache (default: what tandem models drafter set)")
@@ -54,7 +53,8 @@ func (m *Main) serveFlags() *serveFlags {
 		"type to compute in: `auto|float32|checkpoint`; checkpoint keeps weights as stored "+
 			"(default: the setting dtype, auto unless changed)")
 	s.kvBits.add(f)
-	s.kvLayout.add(f)
+	f.StringVar(&s.kvLayout, "kv-layout", "", "what layers that look back over a window keep: `ring|full`, "+
+		"a ring of rows or every row (default: ring)")
 	f.StringVar(&s.checkpoints, "checkpoints", "on",
 		"`on|off`: keep what was computed for requests that begin alike")
 	f.Func("checkpoint-memory",
@@ -101,9 +101,10 @@ func (s *serveFlags) check(given map[string]bool) error {
 	case s.speculation != "auto" && s.speculation != "none":
 		return terminal.Mistake(s.set, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter",
 			s.speculation))
-	}
-	if wrong := s.kvLayout.check(given); wrong != "" {
-		return terminal.Mistake(s.set, wrong)
+	case given["kv-layout"] && s.kvLayout == control.KVBounded:
+		return terminal.Mistake(s.set, "bounded layers are for experiments; `tandem-lab serve` has them")
+	case given["kv-layout"] && s.kvLayout != control.KVRing && s.kvLayout != control.KVFull:
+		return terminal.Mistake(s.set, fmt.Sprintf("--kv-layout must be ring or full, not %q", s.kvLayout))
 	}
 	return nil
 }
@@ -125,11 +126,9 @@ func (s *serveFlags) options(m *Main, given map[string]bool) (app.Options, error
 		o.Given[name] = control.Given{Source: control.FromFlag, By: "--" + name}
 	}
 	s.kvBits.decide(&o)
-	if err := s.kvLayout.decide(&o); err != nil {
-		return o, err
-	}
 	o.Model, o.Drafter, o.ContextLength, o.Speculation = s.model, s.drafter, s.context,
 		s.speculation
+	o.KVLayout = s.kvLayout
 	return o, s.script(&o)
 }
 
@@ -219,14 +218,6 @@ func (m *Main) sayReady(a *app.App, address, link string) {
 func (m *Main) sayLoaded(a *app.App, err error) {
 	state := a.State()
 	switch {
-	case pool.CannotBound(err): // its text says what to do
-		try := ""
-		if state.Choice != app.BoundedModel {
-			try = fmt.Sprintf(" To try bounded layers, press Ctrl-C, then `tandem serve --model %s "+
-				"--kv-layout bounded`, a model that comes with the program.", app.BoundedModel)
-		}
-		fmt.Fprintf(m.Stderr, "tandem: %s cannot be served: %v.\n"+
-			"Until it can, requests for it get this error.%s\n", state.Choice, err, try)
 	case err != nil:
 		spare := ""
 		if id := a.Spare(); id != "" {

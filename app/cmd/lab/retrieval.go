@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"tandem/app/home"
+	"tandem/models/retrieval"
+)
+
+// retrievalModel is the word for the embedded model that finds codes and little else. A folder of that
+// name is ./retrieval.
+const retrievalModel = "retrieval"
+
+// modelFolder returns the folder of a model that a flag names. The embedded one is written to the home
+// folder first, since a model with a drafter and an f_theta needs a folder.
+func (m *Main) modelFolder(name string) (string, error) {
+	if name != retrievalModel {
+		return name, nil
+	}
+	dir := filepath.Join(m.home(), "models", retrievalModel)
+	if err := writeFolder(dir, retrieval.Files()); err != nil {
+		return "", fmt.Errorf("write the model %s: %w", retrievalModel, err)
+	}
+	return dir, nil
+}
+
+// writeFolder makes a folder hold the files of files. It leaves a file alone that is so already.
+func writeFolder(dir string, files fs.FS) error {
+	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, data) {
+			return nil
+		}
+		return home.WriteOwn(path, string(data))
+	})
+}

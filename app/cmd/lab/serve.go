@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tandem/app"
+	"tandem/app/control"
+	"tandem/app/pool"
+	"tandem/app/terminal"
+	"tandem/models/starter"
+)
+
+// serveFlags are the flags of serve.
+type serveFlags struct {
+	set                  *flag.FlagSet
+	addr, model, drafter string
+	layout, fTheta       string
+	context              int // tokens
+	verbose              bool
+}
+
+func (m *Main) serveFlags() *serveFlags {
+	f := m.Flags("serve")
+	s := &serveFlags{set: f}
+	f.StringVar(&s.addr, "addr", "", "`HOST:PORT` to listen at, for this machine alone; port 0 picks one "+
+		"(default: 127.0.0.1 and the port of the settings)")
+	f.StringVar(&s.model, "model", "", "`DIR|FILE.gguf|ID` of the model to serve, "+
+		"or retrieval, which comes with the program (default: the last one)")
+	f.StringVar(&s.drafter, "drafter", "", "`DIR|FILE.gguf|ID|auto|none`: drafter of that model while this runs "+
+		"(default: what tandem models drafter set)")
+	f.IntVar(&s.context, "context", 0, "context length, `N` tokens (default: the model's)")
+	f.StringVar(&s.layout, "kv-layout", "", "how rows of keys and values are kept: `ring|full|bounded`; "+
+		"bounded keeps a sink and a window, and restores the rows between by an f_theta (default: ring)")
+	f.StringVar(&s.fTheta, "f-theta", "", "`DIR` of the f_theta of bounded layers "+
+		"(default: the folder f_theta in the drafter's or the model's)")
+	f.BoolVar(&s.verbose, "verbose", false, "log more")
+	return s
+}
+
+// check refuses values that make no sense, as a mistake.
+func (s *serveFlags) check() error {
+	given := map[string]bool{}
+	s.set.Visit(func(x *flag.Flag) { given[x.Name] = true })
+	switch {
+	case given["kv-layout"] && !slices.Contains(control.KVLayouts, s.layout):
+		return terminal.Mistake(s.set, fmt.Sprintf("--kv-layout must be %s, not %q",
+			control.Words(control.KVLayouts), s.layout))
+	case given["f-theta"] && s.fTheta == "":
+		return terminal.Mistake(s.set, "--f-theta is empty; give it a folder, or leave it out for the one beside the drafter")
+	case given["f-theta"] && s.layout != control.KVBounded:
+		return terminal.Mistake(s.set, "--f-theta counts with --kv-layout bounded alone")
+	}
+	return nil
+}
+
+// options returns what the flags and the environment say.
+func (s *serveFlags) options(m *Main) (o app.Options, err error) {
+	o = app.FromEnvironment(m.Getenv)
+	o.Program, o.Version = terminal.Executable(), m.Version
+	o.Starter = starter.Beside(o.Program)
+	o.Logger = m.Logger(s.verbose)
+	o.Hub.Logger = o.Logger
+	o.Drafter, o.ContextLength, o.KVLayout = s.drafter, s.context, s.layout
+	if o.Model, err = m.modelFolder(s.model); err == nil && s.fTheta != "" {
+		o.FTheta, err = filepath.Abs(s.fTheta)
+	}
+	return o, err
+}
+
+// serve is tandem serve with another choice of how rows of keys and values are kept.
+func (m *Main) serve(ctx context.Context, args []string) error {
+	s := m.serveFlags()
+	if _, err := m.Parse(s.set, args, 0, 0); err != nil {
+		return err
+	}
+	if err := s.check(); err != nil {
+		return err
+	}
+	o, err := s.options(m)
+	if err != nil {
+		return err
+	}
+	a, err := app.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	err = a.Serve(ctx, app.ServeOptions{
+		Endpoint: true, Addr: s.addr, Preload: true,
+		Ready:  func(address, link string) { m.sayReady(a, address, link) },
+		Loaded: func(err error) { m.sayLoaded(a, err) },
+	})
+	return errors.Join(err, a.Close())
+}
+
+// sayReady prints where the endpoint is, or why there is none.
+func (m *Main) sayReady(a *app.App, address, link string) {
+	if address == "" {
+		fmt.Fprintf(m.Stderr, "tandem-lab: running without an endpoint: %s. Give another port by --addr.\n",
+			a.State().Error)
+		return
+	}
+	fmt.Fprintf(m.Stdout, "%s\n%s\n", address, link)
+}
+
+// sayLoaded tells what is served, or what to do where the model cannot be.
+func (m *Main) sayLoaded(a *app.App, err error) {
+	choice := a.State().Choice
+	if err == nil {
+		fmt.Fprintf(m.Stderr, "Serving %s. Ctrl-C stops.\n", choice)
+		return
+	}
+	try := ""
+	if pool.CannotBound(err) && choice != retrievalModel {
+		try = fmt.Sprintf(" To try bounded layers, press Ctrl-C, then `tandem-lab serve --model %s "+
+			"--kv-layout bounded`, a model that comes with the program.", retrievalModel)
+	}
+	fmt.Fprintf(m.Stderr, "tandem-lab: %s cannot be served: %s.\n"+
+		"Until it can, requests for it get this error.%s\n", choice,
+		strings.TrimSuffix(err.Error(), "."), try)
+}
