@@ -117,7 +117,14 @@ var testArrows = map[string][]string{
 	"models/retrieval": {"models", "engine/lm", "engine/cache", "engine/mlx", "engine/tokenizer"},
 	// its files are read by the tokenizer that they are for
 	"models/gguf": {"engine/native", "engine/tokenizer"},
-	"app/api":     {"app/modeltest"},
+	// they ask the routes of all vendors
+	"app/api":       {"app/roomtest", "app/modeltest", "app/openai", "app/responses", "app/anthropic", "app/ollama", "app/llamacpp"},
+	"app/openai":    {"app/roomtest"},
+	"app/responses": {"app/roomtest", "app/modeltest", "app/openai"}, // whose form a resumed response has
+	"app/anthropic": {"app/roomtest", "app/modeltest"},
+	"app/ollama":    {"app/roomtest"},
+	"app/llamacpp":  {"app/roomtest"},
+	"app/wire":      {"app/roomtest", "app/openai", "app/api"}, // they need routes
 	// its forms are compiled by llguidance itself
 	"app/jsonschema": {"engine/native"},
 	"app/server":     {"app/roomtest", "app/modeltest", "engine"}, // they script the engine's tokens

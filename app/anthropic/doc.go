@@ -3,8 +3,7 @@
 //
 // form.go writes the message and its blocks, events.go the same as a stream. The events ping and
 // error are in form.go too (AppendSilence, AppendFailure). app/wire/anthropic.go writes the body of
-// an error. answer_shapes.go describes the other events for OpenAPI. The tests of the routes are in
-// app/server, in messages_test.go and beside it.
+// an error. answer_shapes.go describes the other events for OpenAPI.
 //
 // Agents of that API speak as the system in the middle of a conversation, and several times in a
 // row. [messagesRequest] joins such messages as templates expect them. Where a template refuses

@@ -1,8 +1,6 @@
 package roomtest
 
-import (
-	"strings"
-)
+import "strings"
 
 // MessageBody is a request for a message with more fields.
 func MessageBody(fields ...string) string {
@@ -34,3 +32,26 @@ const (
 	GoCall = `<tool_call>` + "\n" + `{"name": "go", "arguments": {}}` + "\n" + `</tool_call>`
 	Looked = `look{"z": "é}", "a": [1]}`
 )
+
+// ModelBodies has a body without a model for each route that takes one.
+var ModelBodies = map[string]string{
+	"/v1/chat/completions":      `"messages":[{"role":"user","content":"x"}]`,
+	"/v1/completions":           `"prompt":"x"`,
+	"/v1/fim/completions":       `"prompt":"x","suffix":"y"`,
+	"/v1/embeddings":            `"input":"x"`,
+	"/v1/rerank":                `"query":"x","documents":["y"]`,
+	"/v1/responses":             `"input":"x"`,
+	"/v1/messages":              `"max_tokens":4,"messages":[{"role":"user","content":"x"}]`,
+	"/v1/messages/count_tokens": `"messages":[{"role":"user","content":"x"}]`,
+	"/api/v0/chat/completions":  `"messages":[{"role":"user","content":"x"}]`,
+	"/api/v0/completions":       `"prompt":"x"`,
+	"/api/v0/embeddings":        `"input":"x"`,
+	"/completion":               `"prompt":"x"`,
+	"/infill":                   `"input_prefix":"x"`,
+	"/tokenize":                 `"content":"x"`,
+	"/detokenize":               `"tokens":[1]`,
+	"/api/generate":             `"prompt":"x","stream":false`,
+	"/api/chat":                 `"messages":[{"role":"user","content":"x"}],"stream":false`,
+	"/api/embed":                `"input":"x"`,
+	"/api/embeddings":           `"prompt":"x"`,
+}

@@ -2,14 +2,12 @@ package roomtest
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"tandem/app/control"
 )
 
-// The fake records the filters of the history, and lists the models of its runs.
-
+// Runs records the query in Query.
 func (f *Backend) Runs(_ context.Context, q control.RunQuery) ([]control.Run, error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -42,9 +40,17 @@ func (f *Backend) RunValues(context.Context) (v control.RunValues, err error) {
 	return v, nil
 }
 
-func (f *Backend) KeepVerdict(_ context.Context, v control.Replayed) (err error) {
-	f.Mu.Lock()
-	defer f.Mu.Unlock()
-	f.Rows[v.Run-1].Verdict, err = json.Marshal(v)
-	return err
+func (f *Backend) Forget(context.Context, control.ForgetRequest) (control.Forgotten, error) {
+	return control.Forgotten{Runs: 1}, nil
+}
+
+func (f *Backend) WouldForget(
+	_ context.Context, q control.ForgetRequest,
+) (control.Forgotten, error) {
+	f.Forgot = q
+	return control.Forgotten{Runs: 2, Bytes: 700}, nil
+}
+
+func (f *Backend) ForgetTexts(_ context.Context, key int64) (control.Forgotten, error) {
+	return control.Forgotten{Tokens: int(key)}, nil
 }

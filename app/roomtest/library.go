@@ -24,6 +24,11 @@ func (f *Backend) Memory(context.Context) (control.Memory, error) {
 		Needs: control.Needs{Bytes: 5, Fits: true}}}}, nil
 }
 
+func (f *Backend) Storage(context.Context) (control.Storage, error) {
+	return control.Storage{Home: "/home", ByDay: []control.Usage{{Name: "2026-11-22", Runs: 3,
+		Bytes: 5}}}, nil
+}
+
 func (f *Backend) ModelSettings(
 	_ context.Context, id string,
 ) (control.ModelSettingsState, error) {
@@ -43,9 +48,63 @@ func (f *Backend) SetModelSettings(ctx context.Context,
 	return f.ModelSettings(ctx, set.Model)
 }
 
-func (f *Backend) Welcomed(_ context.Context, done bool) error {
+func (f *Backend) Drafter(
+	_ context.Context, r control.DrafterRequest,
+) (control.Drafter, error) {
+	return control.Drafter{Model: r.Model, Choice: r.Drafter}, nil
+}
+
+func (f *Backend) Download(_ context.Context, r control.PullRequest) error {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
-	f.Welcome = !done
+	f.Downloads = append(f.Downloads, control.Download{ID: r.ID})
 	return nil
+}
+
+func (f *Backend) PauseDownload(_ context.Context, id string) error {
+	return control.Errorf(control.CodeModelNotFound, "There is no download of %q.", id)
+}
+
+func (f *Backend) DropDownload(ctx context.Context, r control.DropRequest) error {
+	return f.PauseDownload(ctx, r.ID)
+}
+
+func (f *Backend) Pull(ctx context.Context, r control.PullRequest,
+	progress func(control.Progress)) (control.Model, error) {
+	if f.OnPull != nil {
+		return f.OnPull(ctx, progress)
+	}
+	progress(control.Progress{Done: 5, Total: 10})
+	if r.ID == "acme/gated" {
+		return control.Model{}, control.Errorf(control.CodeGated, "acme/gated wants a token.")
+	}
+	return control.Model{ID: r.ID, Source: "hub", Bytes: 10}, nil
+}
+
+func (f *Backend) AddModel(_ context.Context, r control.AddRequest) (control.Model, error) {
+	if r.Path != "/models/new" {
+		return control.Model{}, control.Errorf(control.CodeModelInvalid,
+			"%s has no config.json; give the folder of a model.", r.Path)
+	}
+	return control.Model{ID: "new", Path: r.Path, Source: "folder"}, nil
+}
+
+func (f *Backend) Reveal(_ context.Context, id string) error {
+	if id != f.Model.Name {
+		return control.Errorf(control.CodeModelNotFound, "The model %q is not registered.", id)
+	}
+	f.Revealed = append(f.Revealed, id)
+	return nil
+}
+
+func (f *Backend) Removal(ctx context.Context, id string) (control.Removal, error) {
+	return f.RemoveModel(ctx, id)
+}
+
+func (f *Backend) RemoveModel(_ context.Context, id string) (control.Removal, error) {
+	if id != f.Model.Name {
+		return control.Removal{}, control.Errorf(control.CodeModelNotFound,
+			"The model %q is not registered.", id)
+	}
+	return control.Removal{ID: id, Deletes: true, Bytes: 1000}, nil
 }

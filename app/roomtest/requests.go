@@ -52,3 +52,13 @@ func answer(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	h.ServeHTTP(w, r)
 	return w
 }
+
+// GetAs is Get with the header by which Anthropic's programs are known; an empty version is none.
+func GetAs(h http.Handler, version, path string) *httptest.ResponseRecorder {
+	r := LocalRequest(http.MethodGet, path, nil)
+	r.Host = "localhost:8263"
+	if version != "" {
+		r.Header.Set("Anthropic-Version", version)
+	}
+	return answer(h, r)
+}

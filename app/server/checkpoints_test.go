@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -33,4 +34,41 @@ func TestCheckpointPagesPassQueryAndTotals(t *testing.T) {
 		roomtest.WantError(t, roomtest.Get(s.Socket(), "/app/checkpoints?"+query), http.StatusBadRequest,
 			control.CodeInvalid)
 	}
+}
+
+// The routes refuse wrong bodies, and answer right ones.
+func TestCheckpointRoutesRefuseBadInput(t *testing.T) {
+	fake := roomtest.Lettered("answer")
+	s := New(services(fake), Options{})
+	for _, c := range []struct {
+		path, body string
+		status     int
+	}{
+		{"/app/checkpoints/abc", `{"name":"one","pinned":true}`, 200},
+		{"/app/checkpoints/abc", `{}`, 200},
+		{"/app/checkpoints/abc", `{"name":7}`, 400},
+		{"/app/checkpoints/abc", `{"pinned":"yes"}`, 400},
+		{"/app/checkpoints/abc", `{"name":"` + strings.Repeat("x", maxCheckpointName+1) + `"}`, 400},
+		{"/app/checkpoints/abc", `{"name":".."}`, 400},
+		{"/app/checkpoints/abc", `{"name":"feature/x"}`, 400},
+		{"/app/checkpoints/abc", `{"name":""}`, 200},
+		{"/app/checkpoints/other", `{"pinned":true}`, 404},
+		{"/app/checkpoints/abc/verify", `{}`, 200},
+		{"/app/forget", `{}`, 400},
+		{"/app/forget", `{"day":"yesterday"}`, 400},
+		{"/app/forget", `{"day":"2026-11-22"}`, 200},
+		{"/app/forget", `{"client":"zed"}`, 200},
+	} {
+		if w := roomtest.Post(s.Socket(), c.path, c.body); w.Code != c.status {
+			t.Errorf("%s %s: %d %s", c.path, c.body, w.Code, w.Body)
+		}
+	}
+	if c := fake.OnDisk; c.Name != "" || !c.Pinned {
+		t.Errorf("changed to %+v", c)
+	}
+	// Over TCP the routes need a session.
+	r, w := roomtest.Request("/app/forget", `{"model":"m"}`), httptest.NewRecorder()
+	r.RemoteAddr = "127.0.0.1:1"
+	s.Endpoint().ServeHTTP(w, r)
+	roomtest.WantError(t, w, http.StatusUnauthorized, control.CodeUnauthorized)
 }

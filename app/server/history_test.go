@@ -114,3 +114,16 @@ func TestCheckpointTextIsEndOrWhole(t *testing.T) {
 		}
 	}
 }
+
+// A person reads how a run speculated, as its row has it.
+func TestRunIsShownWithItsSpeculation(t *testing.T) {
+	fake := roomtest.NewBackend()
+	s := New(services(fake), Options{})
+	roomtest.Post(s.Endpoint(), "/v1/chat/completions",
+		roomtest.ChatBody(`"prediction":{"type":"content","content":"héllo wörms"}`))
+	kept := fake.LastRun().Speculation
+	if w := roomtest.Get(s.Socket(), "/app/runs/1"); len(kept) == 0 ||
+		!strings.Contains(w.Body.String(), `"speculation":`+string(kept)) {
+		t.Errorf("the run is %s, its row has %s", w.Body, kept)
+	}
+}

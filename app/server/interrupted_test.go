@@ -2,12 +2,10 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"testing"
 
 	"tandem/app/api"
@@ -136,34 +134,4 @@ func onlyRun(s *Server) *api.Run {
 		return u
 	}
 	return nil
-}
-
-// A resumed run begins with everything that the interrupted run generated, also with tokens that no
-// checkpoint has.
-func TestResumeKeepsEveryGeneratedToken(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		text control.RunText
-		left []int32 // in the checkpoint
-		want string
-	}{
-		{"all of it is kept", control.RunText{Prompt: 2, Tail: api.TokenBytes([]int32{256, 'x', 'h', 'i'})}, nil, "hi"},
-		{"more than a checkpoint has", control.RunText{Prompt: 2, Tail: api.TokenBytes([]int32{256, 'x', 'h', 'i'})}, []int32{256, 'x', 'h'}, "hi"},
-		{"a crash", control.RunText{Prompt: 2}, []int32{256, 'x', 'h'}, "h"},
-		{"the file is gone", control.RunText{Prompt: 2, File: "gone", Tokens: 3, Tail: api.TokenBytes([]int32{'i'})}, []int32{256, 'x', 'h'}, "h"},
-		{"nothing is left", control.RunText{Prompt: 2}, nil, ""},
-	} {
-		fake := roomtest.NewBackend()
-		fake.Model.Output = "hi there"
-		fake.Rows = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: roomtest.Ended,
-			FinishReason: control.FinishInterrupted}}
-		c.text.Run, c.text.Model, c.text.Request, c.text.Replay = 1, fake.Model.Name,
-			json.RawMessage(`{"model":"tandem","prompt":"x"}`), json.RawMessage(`{"seed":7}`)
-		fake.Texts, fake.Left = map[int64]control.RunText{1: c.text}, c.left
-		w := roomtest.Post(New(services(fake), Options{}).Socket(), "/app/runs/1/resume", `{}`)
-		if got := fake.Model.Decode(fake.Model.Requests[0].Generated); w.Code != http.StatusOK ||
-			got != c.want || !strings.Contains(w.Body.String(), `"text":"hi there"`) {
-			t.Errorf("%s: %d %s, after %q", c.name, w.Code, w.Body, got)
-		}
-	}
 }

@@ -235,3 +235,30 @@ func TestKeySecretIsShownOnce(t *testing.T) {
 		}
 	}
 }
+
+// A key counts in either header. If no key is required, any value will do.
+func TestMessageKeyCountsInEitherHeader(t *testing.T) {
+	for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens"} {
+		for _, c := range []struct {
+			name, value string
+			status      int
+		}{
+			{"X-Api-Key", roomtest.Key, 200}, {"Authorization", "Bearer " + roomtest.Key, 200}, {"X-Api-Key", "sk-no", 401}, {"Authorization", "Bearer sk-no", 401}, {"Anthropic-Beta", "x", 401},
+		} {
+			fake := roomtest.Speaking("ok")
+			fake.Keyed = true
+			for _, rules := range []Rules{{RequireKey: true}, {}} {
+				r := roomtest.Request(path+"?beta=true", roomtest.MessageBody(`"top_k":1`))
+				r.Header.Set(c.name, c.value)
+				r.Header.Set("Anthropic-Version", "2023-06-01")
+				r.Header.Set("Anthropic-Beta", "a,b")
+				w := httptest.NewRecorder()
+				New(services(fake), Options{Rules: rules}).Endpoint().ServeHTTP(w, r)
+				if want := map[bool]int{true: c.status,
+					false: 200}[rules.RequireKey]; w.Code != want {
+					t.Errorf("%s with %s %s: %d %s", path, c.name, c.value, w.Code, w.Body)
+				}
+			}
+		}
+	}
+}

@@ -46,7 +46,7 @@ func loggedServer(fake *roomtest.Backend) (*Server, *strings.Builder) {
 
 func TestLongNamesInBodiesAreNotRepeated(t *testing.T) {
 	whole, longName := longName, longName[:32<<10]
-	for path, rest := range modelRoutes {
+	for path, rest := range roomtest.ModelBodies {
 		fields := []string{`"model":"` + whole + `",` + rest}
 		for _, name := range []string{"response_format", "tool_choice", "speculation", "metadata",
 			"stop", "tools", "reasoning_effort", "think", "format", "keep_alive", "encoding_format",
@@ -121,7 +121,7 @@ func TestLongNamesElsewhereAreNotRepeated(t *testing.T) {
 
 // A template may raise an error of any length.
 func TestLongErrorOfATemplateIsClipped(t *testing.T) {
-	for path, rest := range modelRoutes {
+	for path, rest := range roomtest.ModelBodies {
 		if !strings.Contains(rest, "messages") && path != "/v1/responses" && path != "/api/generate" {
 			continue
 		}
@@ -144,12 +144,11 @@ func TestLongErrorOfATemplateIsClipped(t *testing.T) {
 
 func TestLongErrorInTheStateIsClipped(t *testing.T) {
 	fake := roomtest.NewBackend()
-	to := services(fake)
-	to.Status = failing{fake}
+	fake.OnState = func(s *control.State) { s.Error = longName }
 	for _, accept := range []string{"", "text/event-stream"} {
 		r := roomtest.LocalRequest(http.MethodGet, "/app/state", nil)
 		r.Header.Set("Accept", accept)
-		s := New(to, Options{})
+		s := New(services(fake), Options{})
 		s.Drain() // ends the stream after the first event
 		w := httptest.NewRecorder()
 		s.Socket().ServeHTTP(w, r)
@@ -160,13 +159,4 @@ func TestLongErrorInTheStateIsClipped(t *testing.T) {
 			t.Errorf("%q: %v, %d bytes", accept, err, len(st.Error))
 		}
 	}
-}
-
-// failing reports a state with a long error.
-type failing struct{ *roomtest.Backend }
-
-func (b failing) State() control.State {
-	st := b.Backend.State()
-	st.Error = longName
-	return st
 }

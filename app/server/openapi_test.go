@@ -164,7 +164,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		fake.SetPurpose(path)
 		s := New(services(fake), Options{})
 		path = strings.Replace(path, "STORED", storedResponse(t, s, path), 1)
-		w := getAs(s, c.version, path)
+		w := roomtest.GetAs(s.Endpoint(), c.version, path)
 		operation := api.Paths[c.route]["get"]
 		if c.body != "" {
 			w = roomtest.Post(s.Endpoint(), path, c.body)

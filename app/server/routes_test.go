@@ -10,6 +10,16 @@ import (
 	"tandem/app/wire"
 )
 
+// Other machines need a key for these routes too.
+func TestRoutesOfLocalProvidersAreKeyed(t *testing.T) {
+	for _, path := range []string{"/props", "/tokenize", "/detokenize", "/completion", "/infill",
+		"/api/v0/models", "/api/v0/chat/completions"} {
+		if !isStandard(path) || !isShared(path) {
+			t.Errorf("%s is not among the routes that need a key", path)
+		}
+	}
+}
+
 // standardRoutes returns the methods of each route that programs call, by its path.
 func standardRoutes(s *Server) map[string][]string {
 	routes := map[string][]string{}

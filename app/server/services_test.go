@@ -1,6 +1,8 @@
 package server
 
-import "tandem/app/roomtest"
+import (
+	"tandem/app/roomtest"
+)
 
 // services returns Services in which every field is the fake, except for the Pool and the Thoughts
 // of its To. A test that fakes another service differently replaces that field.

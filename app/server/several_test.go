@@ -12,26 +12,19 @@ import (
 	"tandem/app/roomtest"
 )
 
-// severalServices have two models in memory.
-func severalServices(f *roomtest.Backend) Services {
-	to := detailedServices(f)
-	to.Status = several{detailed{f}}
-	return to
-}
-
-// several reports two models in memory.
-type several struct{ detailed }
-
-func (b several) State() control.State {
-	st := b.detailed.State()
-	st.InMemory = append(st.InMemory, control.Loaded{ID: "vectors", ContextLength: 512, Queued: 3,
-		Bytes: 7 << 20})
-	return st
+// several returns a backend with two models in memory.
+func several() *roomtest.Backend {
+	f := roomtest.Detailed()
+	f.OnState = func(s *control.State) {
+		s.InMemory = append(s.InMemory, control.Loaded{ID: "vectors", ContextLength: 512,
+			Queued: 3, Bytes: 7 << 20})
+	}
+	return f
 }
 
 // Every route that lists models counts all models in memory.
 func TestSeveralModelsInMemoryAreReported(t *testing.T) {
-	s := New(severalServices(roomtest.NewBackend()), Options{})
+	s := New(services(several()), Options{})
 	var ps struct{ Models []ollama.Running }
 	w := roomtest.Get(s.Endpoint(), "/api/ps")
 	if err := json.Unmarshal(w.Body.Bytes(), &ps); err != nil || len(ps.Models) != 2 {
@@ -55,8 +48,8 @@ func TestSeveralModelsInMemoryAreReported(t *testing.T) {
 
 // The route unloads one model or all of them. Ollama's programs unload the model that they name.
 func TestUnloadFreesOneModelOrAll(t *testing.T) {
-	fake := roomtest.NewBackend()
-	s := New(severalServices(fake), Options{})
+	fake := several()
+	s := New(services(fake), Options{})
 	for _, body := range []string{`{}`, `{"model":"vectors"}`} {
 		if w := roomtest.Post(s.Socket(), "/app/unload", body); w.Code != http.StatusOK ||
 			!strings.Contains(w.Body.String(), `"in_memory":[`) {

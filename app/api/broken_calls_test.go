@@ -1,0 +1,276 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/app/responses"
+	"tandem/app/roomtest"
+	"tandem/app/wire"
+)
+
+// A telling is an answer as a route gives it, with its calls and their arguments.
+type telling struct {
+	text, thought string
+	calls         []string
+	finish        string // "calls", "stop", "length", or a route's own word
+}
+
+// A tellingRoute requests an answer and reads it as the route's clients do.
+type tellingRoute struct {
+	path   string
+	body   func(limit int, stop, more string) string
+	whole  func(t *testing.T, w *httptest.ResponseRecorder) telling
+	stream func(t *testing.T, w *httptest.ResponseRecorder) telling
+}
+
+// limits writes the limit of an answer's length under the protocol's name.
+func limits(maxTokens string, limit int, stop string) string {
+	return fmt.Sprintf(`"%s":%d,"stop":%s`, maxTokens, limit, wire.MustJSON([]string{stop}))
+}
+
+var tellingRoutes = map[string]tellingRoute{
+	"chat": {
+		path: "/v1/chat/completions",
+		body: func(limit int, stop, more string) string {
+			return roomtest.ChatBody(roomtest.TwoTools, limits("max_tokens", limit, stop), more)
+		},
+		whole: func(t *testing.T, w *httptest.ResponseRecorder) (told telling) {
+			var r roomtest.ChatReply
+			if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
+				t.Fatal(err)
+			}
+			c := r.Choices[0]
+			told = telling{text: roomtest.Value(c.Message.Content), thought: roomtest.Value(c.Message.Reasoning),
+				finish: finishes[roomtest.Value(c.FinishReason)]}
+			for _, call := range c.Message.ToolCalls {
+				told.calls = append(told.calls, call.Function.Name+" "+*call.Function.Arguments)
+			}
+			return told
+		},
+		stream: func(t *testing.T, w *httptest.ResponseRecorder) (told telling) {
+			for data, err := range control.Events(w.Body) {
+				var r roomtest.ChatReply
+				if err != nil || json.Unmarshal(data, &r) != nil {
+					t.Fatalf("%s: %v", data, err)
+				}
+				for _, c := range r.Choices {
+					told.text, told.thought = told.text+roomtest.Value(c.Delta.Content),
+						told.thought+roomtest.Value(c.Delta.Reasoning)
+					told.finish += finishes[roomtest.Value(c.FinishReason)]
+					for _, call := range c.Delta.ToolCalls {
+						if call.Function.Name != "" {
+							told.calls = append(told.calls, call.Function.Name+" ")
+						}
+						told.calls[*call.Index] += *call.Function.Arguments
+					}
+				}
+			}
+			return told
+		},
+	},
+	"responses": {
+		path: "/v1/responses",
+		body: func(limit int, stop, more string) string {
+			return roomtest.ResponseBody(`"input":"x","tools":[{"type":"function","name":"look"},{"type":"function","name":"go"}]`,
+				limits("max_output_tokens", limit, stop), more)
+		},
+		whole: func(t *testing.T, w *httptest.ResponseRecorder) telling {
+			var r roomtest.Response
+			if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
+				t.Fatal(err)
+			}
+			return tellingOf(r.Output, r.Status)
+		},
+		stream: func(t *testing.T, w *httptest.ResponseRecorder) telling {
+			list := roomtest.ReadResponseEvents(t, w.Body.String())
+			return tellingOf(roomtest.JoinItems(t, list), list[len(list)-1].Response.Status)
+		},
+	},
+	"messages": {
+		path: "/v1/messages",
+		body: func(limit int, stop, more string) string {
+			return `{"model":"tandem","messages":[{"role":"user","content":"x"}],` +
+				strings.Join([]string{roomtest.AnthropicTools, limits("max_tokens", limit, stop), more}, ",") + `}`
+		},
+		whole: func(t *testing.T, w *httptest.ResponseRecorder) telling {
+			var r roomtest.MessageReply
+			if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
+				t.Fatal(err)
+			}
+			return tellingOfBlocks(r)
+		},
+		stream: func(t *testing.T, w *httptest.ResponseRecorder) telling {
+			return tellingOfBlocks(roomtest.JoinMessage(t, roomtest.ReadMessageEvents(t, w.Body.String())))
+		},
+	},
+	"ollama": {
+		path: "/api/chat",
+		body: func(limit int, stop, more string) string {
+			return roomtest.ChatBody(roomtest.TwoTools, `"options":{`+limits("num_predict", limit, stop)+`}`, more)
+		},
+		whole:  tellingOfLines,
+		stream: tellingOfLines,
+	},
+}
+
+// finishes maps each protocol's finish reasons to those of a telling.
+var finishes = map[string]string{
+	"tool_calls": "calls", "tool_use": "calls", "stop": "stop", "end_turn": "stop",
+	"stop_sequence": "stop", "length": "length", "max_tokens": "length",
+}
+
+func tellingOf(items []roomtest.ResponseItem, status string) telling {
+	told := telling{finish: status}
+	for _, x := range items {
+		switch x.Type {
+		case "function_call":
+			told.calls = append(told.calls, x.Name+" "+x.Arguments)
+			if (x.Status == responses.Completed) != json.Valid([]byte(x.Arguments)) {
+				told.finish += " " + x.Status
+			}
+		case "reasoning":
+			told.thought += x.Content[0].Text
+		default:
+			told.text += x.Content[0].Text
+		}
+	}
+	return told
+}
+
+func tellingOfBlocks(r roomtest.MessageReply) telling {
+	told := telling{finish: finishes[roomtest.Value(r.StopReason)]}
+	for _, b := range r.Content {
+		told.text, told.thought = told.text+b.Text, told.thought+b.Thinking
+		if b.Type == "tool_use" {
+			told.calls = append(told.calls, b.Name+" "+string(b.Input))
+		}
+	}
+	return told
+}
+
+func tellingOfLines(t *testing.T, w *httptest.ResponseRecorder) (told telling) {
+	for _, a := range roomtest.ReadOllamaLines(t, w.Body) {
+		told.text, told.thought, told.finish = told.text+a.Message.Content,
+			told.thought+a.Message.Thinking, a.DoneReason
+		for _, c := range a.Message.Calls {
+			told.calls = append(told.calls,
+				c.Function.Name+" "+string(wire.MustJSON(c.Function.Arguments)))
+		}
+	}
+	return told
+}
+
+// wholeMembers returns the complete members of arguments. Anthropic's libraries read cut arguments
+// of a stream in this way.
+func wholeMembers(args string) string {
+	for i := len(args); i > 0; i-- {
+		if i < len(args) && args[i] != ',' {
+			continue
+		}
+		ends := []string{args[:i], args[:i] + "}"}
+		// the number may continue
+		if strings.Contains("0123456789", args[i-1:i]) && i == len(args) {
+			ends = ends[:1]
+		}
+		for _, text := range ends {
+			var v map[string]any
+			if json.Unmarshal([]byte(text), &v) == nil {
+				return string(wire.MustJSON(v))
+			}
+		}
+	}
+	return "{}"
+}
+
+// TestStreamSaysWhatWholeAnswerSays: each route says the same in a stream and in one piece, also
+// where calls break off. A begun call that was cut is no text; no other byte is lost.
+func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
+	const odd = "I look.\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"a\": 1, \"z\": oops}}\n</tool_call>"
+	for _, c := range []struct {
+		name, writes, says string
+		limit              int
+		stop               string
+		want               telling  // if arguments are streamed
+		text               string   // if calls are sent whole
+		calls              []string // if calls are sent whole
+	}{
+		{name: "a call", says: roomtest.LookCall, want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
+		{name: "cut by its limit", says: roomtest.LookCall, limit: 50, want: telling{calls: []string{`look {"z": "`}, finish: "length"}},
+		{name: "a stop text in it", says: roomtest.LookCall, stop: "[1]", want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
+		{name: "cut before its name", says: roomtest.LookCall, limit: 20, want: telling{finish: "length"}},
+		{name: "cut before its name, after text", says: "I look.\n" + roomtest.LookCall, limit: 8 + 20, want: telling{text: "I look.", finish: "length"}, text: "I look."},
+		{name: "cut within its mark", says: roomtest.LookCall, limit: 8, want: telling{finish: "length"}},
+		{name: "a stop text that is its mark", says: roomtest.LookCall, stop: "<tool_call>", want: telling{finish: "stop"}},
+		{name: "JSON, cut after its name", writes: `{"name": , "parameters": }`, says: `{"name": "look", "parameters": {}}`, limit: 20, want: telling{finish: "length"}},
+		{name: "Python, cut in a value", writes: "func_name1(", says: `[go(a=1, b=123)]`, limit: 13, want: telling{calls: []string{`go {"a":1,"b":`}, finish: "length"}},
+		{name: "XML, cut in a parameter", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\n<parameter=a>\n1\n</parameter>", limit: 32, want: telling{calls: []string{"go {"}, finish: "length"}},
+		{name: "channels, cut in a header", writes: "<|channel|> <|message|>", says: `<|channel|>commentary to=functions.go<|message|>{"a": 1}<|call|>`, limit: 30, want: telling{finish: "length"}},
+		{name: "no JSON", says: odd, want: telling{text: "I look.oops}}\n</tool_call>", calls: []string{`look {"a": 1, "z": `}, finish: "stop"}, text: odd},
+		{name: "no JSON, and a call", says: odd + "\n" + roomtest.GoCall, want: telling{text: "I look.oops}}\n</tool_call>", calls: []string{`look {"a": 1, "z": `, "go {}"}, finish: "stop"}, text: odd, calls: []string{"go {}"}},
+		{name: "a call, and no JSON", says: roomtest.GoCall + odd, want: telling{text: "I look.oops}}\n</tool_call>", calls: []string{"go {}", `look {"a": 1, "z": `}, finish: "stop"}, text: odd, calls: []string{"go {}"}},
+		{name: "no JSON twice", says: odd + "\n" + odd, want: telling{text: "I look.oops}}\n</tool_call>\nI look.oops}}\n</tool_call>", calls: []string{`look {"a": 1, "z": `, `look {"a": 1, "z": `}, finish: "stop"}, text: odd + "\n" + odd},
+		{name: "a call, and one cut", says: roomtest.GoCall + roomtest.LookCall, limit: len(roomtest.GoCall) + 50, want: telling{calls: []string{"go {}", `look {"z": "`}, finish: "length"}, calls: []string{"go {}"}},
+		{name: "a thought, and one cut", says: "<think>\nhm\n</think>\n\n" + roomtest.LookCall, limit: 21 + 50, want: telling{thought: "hm", calls: []string{`look {"z": "`}, finish: "length"}},
+		{name: "more than arguments",
+			says: `<tool_call>{"name": "go", "arguments": {}, "why": oops}</tool_call>`,
+			want: telling{text: `, "why": oops}</tool_call>`, calls: []string{"go {}"},
+				finish: "calls"}, text: `, "why": oops}</tool_call>`, calls: []string{"go {}"}},
+		{name: "Python", writes: "func_name1(", says: `[go(a=1, b=x)]`, want: telling{text: "x)]", calls: []string{`go {"a":1,"b":`}, finish: "stop"}, text: `[go(a=1, b=x)]`},
+		{name: "XML", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\nhm</function>", want: telling{text: "\nhm</function>", calls: []string{"go {"}, finish: "stop"}, text: "<tool_call>\n<function=go>\nhm</function>"},
+		{name: "channels", writes: "<|channel|> <|message|>",
+			says: `<|channel|>commentary to=functions.go<|message|>{"a": x}<|call|>`,
+			want: telling{text: "x}", calls: []string{`go {"a": `}, finish: "stop"},
+			text: `<|channel|>commentary to=functions.go<|message|>{"a": x}`},
+	} {
+		for name, route := range tellingRoutes {
+			t.Run(name+", "+c.name, func(t *testing.T) {
+				fake := roomtest.Speaking(c.says)
+				if c.writes != "" {
+					fake.Model.TemplateSource = c.writes
+				}
+				limit := c.limit
+				if limit == 0 {
+					limit = 1000
+				}
+				w := roomtest.Post(serve(fake), route.path, route.body(limit, c.stop, `"stream":false`))
+				if w.Code != 200 {
+					t.Fatalf("%d %s", w.Code, w.Body)
+				}
+				whole := route.whole(t, w)
+				streamed := route.stream(t, roomtest.Post(serve(fake), route.path,
+					route.body(limit, c.stop, `"stream":true`)))
+				want := c.want
+				want.calls = slices.Clone(want.calls)
+				switch name {
+				case "messages":
+					for _, told := range []*telling{&streamed, &whole, &want} {
+						for i, call := range told.calls {
+							tool, args, _ := strings.Cut(call, " ")
+							told.calls[i] = tool + " " + wholeMembers(args)
+						}
+					}
+				case "responses":
+					want.finish = whole.finish
+				case "ollama":
+					want.text, want.calls = c.text, c.calls
+					if want.finish == "calls" {
+						want.finish = "stop"
+					}
+				}
+				if !reflect.DeepEqual(whole, streamed) {
+					t.Errorf("whole\n%+v, in a stream\n%+v", whole, streamed)
+				}
+				if !reflect.DeepEqual(whole, want) {
+					t.Errorf("got\n%+v, want\n%+v", whole, want)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package api_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/roomtest"
+)
+
+// A seenMessage is what a template sees of a message.
+type seenMessage struct {
+	Role, Content string
+	Thought       string `json:"reasoning_content"`
+	CallID        string `json:"tool_call_id"`
+	ToolCalls     []struct {
+		ID, Type string
+		Function struct {
+			Name      string
+			Arguments json.RawMessage
+		}
+	} `json:"tool_calls"`
+}
+
+// seenMessages posts a body and returns the messages that the template got.
+func seenMessages(t *testing.T, path, body string) []seenMessage {
+	t.Helper()
+	fake := roomtest.Speaking("ok")
+	w := roomtest.Post(serve(fake), path, body)
+	if w.Code != 200 {
+		t.Errorf("%s %s: %d %s", path, body, w.Code, w.Body)
+		return nil
+	}
+	var vars struct{ Messages []seenMessage }
+	if err := json.Unmarshal([]byte(fake.Model.Vars[0]), &vars); err != nil {
+		t.Fatal(err)
+	}
+	return vars.Messages
+}
+
+// resultBodies write a tool's result with a list of parts, by route.
+var resultBodies = map[string]func(parts string) string{
+	"/v1/messages": func(parts string) string {
+		return `{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},` +
+			`{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]},` +
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[` +
+			parts + `]}]}]}`
+	},
+	"/v1/chat/completions": func(parts string) string {
+		return `{"model":"tandem","messages":[{"role":"user","content":"x"},` +
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"c","function":{"name":"f"}}]},` +
+			`{"role":"tool","tool_call_id":"c","content":[` + parts + `]}]}`
+	},
+	"/v1/responses": func(parts string) string {
+		return `{"model":"tandem","input":[{"role":"user","content":"x"},` +
+			`{"type":"function_call","call_id":"c","name":"f"},` +
+			`{"type":"function_call_output","call_id":"c","output":[` + parts + `]}]}`
+	},
+	"/api/chat": func(parts string) string {
+		return `{"model":"tandem","stream":false,"messages":[{"role":"user","content":"x"},` +
+			`{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f"}}]},` +
+			`{"role":"tool","tool_name":"f","content":[` + parts + `]}]}`
+	},
+}
+
+// TestToolResultIsReadWhateverBlocksHoldItsText: a client keeps its history, so that a block which
+// is refused once ends the session. What holds text is read, on all routes.
+func TestToolResultIsReadWhateverBlocksHoldItsText(t *testing.T) {
+	for parts, want := range map[string]string{
+		`{"type":"text","text":"a"}`: "a",
+		`"a"`:                        "a",
+		`{"text":"a"}`:               "a",
+		`{"type":"tool_reference","tool_name":"look"}`: "look",
+		`{"type":"search_result","source":"https://a.b","title":"T","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"citations":{"enabled":true}}`: "T\nhttps://a.b\nab",
+		`{"type":"document","source":{"type":"text","media_type":"text/plain","data":"a"},"title":"T","context":"C"}`:                                                "T\nC\na",
+		`{"type":"document","source":{"type":"content","content":[{"type":"text","text":"a"}]}}`:                                                                     "a",
+		`{"type":"document","source":{"type":"content","content":"a"},"title":null}`:                                                                                 "a",
+		`{"type":"input_text","text":"a"}`:                                              "a",
+		`{"type":"output_text","text":"a","annotations":[]}`:                            "a",
+		`{"type":"resource_text","text":"a"}`:                                           "a",
+		`{"type":"some_result","content":[{"type":"text","text":"a"}]}`:                 "a",
+		`{"type":"web_search_result","title":"T","url":"https://a.b"}`:                  "T\nhttps://a.b",
+		`{"type":"thinking","thinking":"a"}`:                                            "a",
+		`{"type":"text","text":"a","cache_control":{"type":"ephemeral"},"extra":[1,2]}`: "a",
+	} {
+		for path, body := range resultBodies {
+			seen := seenMessages(t, path, body(parts))
+			if seen == nil {
+				continue
+			}
+			if last := seen[len(seen)-1]; last.Role != "tool" || last.Content != want {
+				t.Errorf("%s: %s becomes %+v, want %q", path, parts, last, want)
+			}
+		}
+	}
+}
+
+// TestToolResultWithoutTextIsRefused: a picture has no text, and leaving it out would change what
+// the tool said.
+func TestToolResultWithoutTextIsRefused(t *testing.T) {
+	for parts, want := range map[string]string{
+		`{"type":"image","source":{"type":"base64","data":"AA=="}}`:    "takes text only",
+		`{"type":"image_url","image_url":{"url":"data:"}}`:             "takes text only",
+		`{"type":"input_image","image_url":"data:"}`:                   "takes text only",
+		`{"type":"document","source":{"type":"base64","data":"AA=="}}`: "takes text only",
+		`{"type":"document"}`:                       "takes text only",
+		`{"type":"container_upload","file_id":"f"}`: "takes text only",
+		`{"type":"thing","value":7}`:                "such a part has no text",
+		`{"type":"text"}`:                           "text is missing",
+		`{"type":"text","text":7}`:                  "text must be a string",
+		`{"type":"tool_reference"}`:                 "tool_name is missing",
+		`{}`:                                        "type is missing",
+	} {
+		for path, body := range resultBodies {
+			w := roomtest.Post(serve(roomtest.Speaking("ok")), path, body(parts))
+			if w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s: %s is answered with %d %s", path, parts, w.Code, w.Body)
+			}
+		}
+	}
+}
+
+// TestThoughtAmongPartsOfAnAnswerIsAThought: some clients send an answer back with its thought
+// among the parts of its content.
+func TestThoughtAmongPartsOfAnAnswerIsAThought(t *testing.T) {
+	const ask, more = `{"role":"user","content":["x"]},`, `,{"role":"user","content":"y"}`
+	for _, path := range []string{"/v1/chat/completions", "/api/chat", "/v1/messages"} {
+		for _, parts := range []string{
+			`{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"a"}`,
+			`{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"output_text","text":"a"}`,
+			`{"type":"reasoning","text":"hm"},"a"`,
+			`{"type":"redacted_thinking","data":"x"},{"type":"thinking","thinking":"hm"},{"type":"text","text":"a"}`,
+		} {
+			seen := seenMessages(t, path, `{"model":"tandem","stream":false,"max_tokens":9,`+
+				`"messages":[`+ask+`{"role":"assistant","content":[`+parts+`]}`+more+`]}`)
+			if len(seen) != 3 || seen[1].Content != "a" || seen[1].Thought != "hm" {
+				t.Errorf("%s: %s becomes %+v", path, parts, seen)
+			}
+		}
+	}
+	seen := seenMessages(t, "/v1/chat/completions", `{"model":"tandem","messages":[`+ask+
+		`{"role":"assistant","reasoning_content":"hm","content":[{"type":"thinking","thinking":"hm"},"a"]}`+
+		more+`]}`)
+	if len(seen) != 3 || seen[1].Thought != "hm" {
+		t.Errorf("a thought that is said twice: %+v", seen)
+	}
+}
+
+// ownResults are blocks with text of tools that the vendor's servers ran.
+var ownResults = map[string]string{
+	`{"type":"compaction","content":"r"}`:                                                                                                        "r",
+	`{"type":"mcp_tool_result","tool_use_id":"m","content":"r"}`:                                                                                 "r",
+	`{"type":"mcp_tool_result","tool_use_id":"m","is_error":false,"content":[{"type":"text","text":"r"}]}`:                                       "r",
+	`{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","title":"T","url":"u","encrypted_content":"e"}]}`: "T\nu",
+	`{"type":"web_fetch_tool_result","tool_use_id":"s","content":{"type":"web_fetch_result","url":"u","content":{"type":"document","source":{"type":"text","media_type":"text/plain","data":"r"},"title":"T"}}}`: "T\nr",
+	`{"type":"code_execution_tool_result","tool_use_id":"s","content":{"type":"code_execution_result","stdout":"o","stderr":"","return_code":0,"content":[{"type":"code_execution_output","file_id":"f"}]}}`:     "o",
+	`{"type":"bash_code_execution_tool_result","tool_use_id":"s","content":{"type":"bash_code_execution_result","stdout":"o","stderr":"e","return_code":1,"content":[]}}`:                                        "o\ne",
+	`{"type":"text_editor_code_execution_tool_result","tool_use_id":"s","content":{"type":"text_editor_code_execution_view_result","file_type":"text","content":"r"}}`:                                           "r",
+}
+
+// TestResultOfTheVendorsToolReachesTheTemplateAsItsText: an answer tells it as the user does.
+func TestResultOfTheVendorsToolReachesTheTemplateAsItsText(t *testing.T) {
+	for block, want := range ownResults {
+		for i, list := range []string{
+			`{"role":"user","content":[` + block + `]}`,
+			`{"role":"user","content":"x"},{"role":"assistant","content":[` + block +
+				`]},{"role":"user","content":"y"}`,
+		} {
+			seen := seenMessages(t, "/v1/messages",
+				`{"model":"tandem","max_tokens":9,"messages":[`+list+`]}`)
+			if len(seen) <= i || seen[i].Content != want {
+				t.Errorf("%s becomes %+v, want %q", list, seen, want)
+			}
+		}
+	}
+	const mixed = `{"type":"mcp_tool_result","content":[{"type":"image","source":{}},` +
+		`{"type":"text","text":"r"}]}`
+	seen := seenMessages(t, "/v1/messages", `{"model":"tandem","max_tokens":9,"messages":[`+
+		`{"role":"assistant","content":[`+mixed+`]},{"role":"user","content":"y"}]}`)
+	if len(seen) != 2 || seen[0].Content != "r" {
+		t.Errorf("a text beside a picture becomes %+v", seen)
+	}
+}
+
+// TestAnswerKeepsItsTextBesideBlocksOfTheVendorsTools: the vendor's servers ran these tools, and
+// the blocks have no text.
+func TestAnswerKeepsItsTextBesideBlocksOfTheVendorsTools(t *testing.T) {
+	skipped := []string{
+		`{"type":"compaction","content":null}`,
+		`{"type":"web_fetch_tool_result","tool_use_id":"s","content":{"type":"web_fetch_tool_result_error","error_code":"unavailable"}}`,
+		`{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}}`,
+		`{"type":"tool_search_tool_result","tool_use_id":"s","content":{"type":"tool_search_tool_search_result","tool_references":[{"type":"tool_reference","tool_name":"f"}]}}`,
+		`{"type":"mcp_tool_use","id":"m","name":"f","server_name":"s","input":{}}`,
+		`{"type":"container_upload","file_id":"f"}`,
+		`{"type":"redacted_thinking","data":"x"}`,
+	}
+	body := `{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},` +
+		`{"role":"assistant","content":[` + strings.Join(slices.Concat(
+		[]string{`{"type":"text","text":"a"}`}, skipped, []string{`{"type":"note","text":"b"}`}),
+		",") + `]},{"role":"user","content":"y"}]}`
+	if seen := seenMessages(t, "/v1/messages", body); len(seen) != 3 || seen[1].Content != "a\n\nb" {
+		t.Errorf("the answer becomes %+v", seen)
+	}
+}

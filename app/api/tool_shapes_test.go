@@ -1,0 +1,84 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"tandem/app/roomtest"
+)
+
+// TestToolsAndChoiceAreReadInBothOfOpenAIsShapes: chats write a function within an object, and
+// responses beside its type. Clients mix the two.
+func TestToolsAndChoiceAreReadInBothOfOpenAIsShapes(t *testing.T) {
+	const (
+		parameters = `"description":"d","parameters":{"type":"object","properties":{"a":{}}}`
+		nested     = `{"type":"function","function":{"name":"%s",` + parameters + `,"strict":true}}`
+		flat       = `{"type":"function","name":"%s",` + parameters + `,"strict":true}`
+	)
+	choices := []string{
+		`{"type":"function","function":{"name":"go"}}`,
+		`{"type":"function","name":"go"}`,
+		`{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"go"}]}`,
+		`{"type":"allowed_tools","mode":"required","tools":[{"type":"function","function":{"name":"go"}}]}`,
+		`{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","name":"go"}]}}`,
+		`{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"go"}}]}}`,
+	}
+	for _, path := range []string{"/v1/chat/completions", "/v1/responses", "/api/chat"} {
+		for _, tool := range []string{nested, flat} {
+			for _, choice := range choices {
+				fake := roomtest.Speaking(roomtest.GoCall)
+				fields := fmt.Sprintf(`"tools":[`+tool+`,`+tool+`],"tool_choice":%s`,
+					"look", "go", choice)
+				w := roomtest.Post(serve(fake), path, fmt.Sprintf(formBodies[path], fields))
+				if w.Code != 200 || len(fake.Model.Grammars) != 1 ||
+					!strings.Contains(fake.Model.Grammars[0].Lark, `\"go\"`) ||
+					strings.Contains(fake.Model.Grammars[0].Lark, `\"look\"`) {
+					t.Errorf("%s %s: %d %s, held to %+v", path, fields, w.Code, w.Body,
+						fake.Model.Grammars)
+					continue
+				}
+				var vars struct {
+					Tools []struct {
+						Type     string
+						Function struct {
+							Name, Description string
+							Parameters        json.RawMessage
+						}
+					}
+				}
+				if err := json.Unmarshal([]byte(fake.Model.Vars[0]), &vars); err != nil {
+					t.Fatal(err)
+				}
+				last := vars.Tools[len(vars.Tools)-1]
+				if last.Type != "function" || last.Function.Name != "go" ||
+					last.Function.Description != "d" ||
+					!strings.Contains(string(last.Function.Parameters), `"a"`) {
+					t.Errorf("%s %s: the template gets %+v", path, fields, vars.Tools)
+				}
+			}
+		}
+	}
+}
+
+// TestChoiceWithoutNameIsRefused: there is nothing to hold the answer to.
+func TestChoiceWithoutNameIsRefused(t *testing.T) {
+	const tools = `"tools":[{"type":"function","function":{"name":"go"}}],"tool_choice":`
+	for _, path := range []string{"/v1/chat/completions", "/v1/responses", "/api/chat"} {
+		for choice, want := range map[string]string{
+			`{"type":"function"}`:                            "tool_choice.function is missing",
+			`{"type":"function","function":{}}`:              "tool_choice.function.name is missing",
+			`{"type":"function","name":""}`:                  "tool_choice.name is missing",
+			`{"type":"function","name":"stay"}`:              `tool_choice names \"stay\"`,
+			`{"type":"allowed_tools","tools":"go"}`:          "tool_choice.tools must be a list",
+			`{"type":"function","function":"go"}`:            "tool_choice.function is not a valid JSON object",
+			`{"type":"allowed_tools","mode":"x","tools":[]}`: "tool_choice.mode must be ",
+		} {
+			w := roomtest.Post(serve(roomtest.Speaking("ok")), path, fmt.Sprintf(formBodies[path], tools+choice))
+			if w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s %s: %d %s", path, choice, w.Code, w.Body)
+			}
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package ollama_test
+
+import (
+	"tandem/app/api"
+	"tandem/app/ollama"
+	"tandem/app/roomtest"
+	"tandem/app/wire"
+)
+
+// serve serves Ollama's routes on top of the backend.
+func serve(f *roomtest.Backend) *roomtest.Served {
+	return f.Serve(func(a *api.API, route wire.AddRoute) map[string]api.ReadBody {
+		ollama.Routes{API: a, Residents: f, Settings: f}.AddRoutes(route)
+		return ollama.Readers()
+	})
+}

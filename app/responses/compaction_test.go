@@ -1,0 +1,149 @@
+package responses_test
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"tandem/app/roomtest"
+)
+
+// A compaction is the answer of /v1/responses/compact.
+type compaction struct {
+	ID, Object string
+	Output     []json.RawMessage
+	Usage      *struct {
+		InputTokens int `json:"input_tokens"`
+		TotalTokens int `json:"total_tokens"`
+	}
+}
+
+// compactionOf reads such an answer.
+func compactionOf(t *testing.T, w *httptest.ResponseRecorder) (c compaction) {
+	t.Helper()
+	if err := json.Unmarshal(w.Body.Bytes(), &c); err != nil || w.Code != 200 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	return c
+}
+
+// TestCompactionIsTheInputOfWhatFollows: the model sums up the whole conversation. The answer has
+// the user's messages and the summary, and a later prompt has both.
+func TestCompactionIsTheInputOfWhatFollows(t *testing.T) {
+	fake := roomtest.Speaking("<think>hm</think>They talk about é.")
+	s := serve(fake)
+	post := func(path, body string) *httptest.ResponseRecorder {
+		return roomtest.Post(s, path, body)
+	}
+	c := compactionOf(t, post("/v1/responses/compact", `{"model":"tandem","instructions":"Be brief.",`+
+		`"input":[{"role":"user","content":"one"},`+
+		`{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},`+
+		`{"type":"function_call_output","call_id":"c","output":"r"},`+
+		`{"role":"assistant","content":"two"},{"role":"user","content":"three"}]}`))
+	asked := fake.Model.Decode(fake.Model.Requests[0].Prompt)
+	for _, said := range []string{"sBe brief.\n", "uone\n", "tr\n", "atwo\n", "uthree\n", "uSum up"} {
+		if !strings.Contains(asked, said) {
+			t.Errorf("the model is to sum up %q, without %q", asked, said)
+		}
+	}
+	if c.Object != "response.compaction" || !strings.HasPrefix(c.ID, "resp_") ||
+		c.Usage == nil || c.Usage.TotalTokens <= c.Usage.InputTokens || len(c.Output) != 3 ||
+		!strings.Contains(string(c.Output[0]), "one") ||
+		!strings.Contains(string(c.Output[1]), "three") ||
+		!strings.Contains(string(c.Output[2]), `"type":"compaction"`) {
+		t.Fatalf("the compaction is %+v: %s", c, c.Output)
+	}
+	next := `[` + string(c.Output[0]) + `,` + string(c.Output[1]) + `,` + string(c.Output[2]) +
+		`,{"role":"user","content":"four"}]`
+	if w := post("/v1/responses", roomtest.ResponseBody(`"input":`+next)); w.Code != 200 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	got := fake.Model.Decode(fake.Model.Requests[1].Prompt)
+	if !strings.HasPrefix(got, "uone\nuthree\nu") || !strings.HasSuffix(got, "\nufour\n") ||
+		!strings.Contains(got, "They talk about é.") || strings.Contains(got, "hm") {
+		t.Errorf("the next prompt is %q", got)
+	}
+}
+
+// TestCompactionContinuesAResponse: a client names the response in place of its conversation.
+func TestCompactionContinuesAResponse(t *testing.T) {
+	fake := roomtest.Speaking("hello")
+	s := serve(fake)
+	first := respond(t, s, roomtest.ResponseBody(`"input":"one"`))
+	for path, tokens := range map[string]string{"/v1/responses/compact": "", "/v1/responses/input_tokens": "x"} {
+		w := roomtest.Post(s, path, roomtest.ResponseBody(`"previous_response_id":"`+first.ID+`"`))
+		if w.Code != 200 {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+		if tokens == "" && !strings.Contains(string(compactionOf(t, w).Output[0]), "one") {
+			t.Errorf("%s", w.Body)
+		}
+	}
+}
+
+// Only the other server can read its summary. The rest of the input still counts.
+func TestCompactionOfAnotherServerIsSkipped(t *testing.T) {
+	for item, want := range map[string]string{
+		`{"type":"compaction","encrypted_content":"gAAAAB"}`:        "",
+		`{"type":"compaction","id":"cmp_1","encrypted_content":""}`: "",
+		`{"type":"compaction"}`:                                     "",
+		`{"type":"compaction","encrypted_content":7}`:               "must be a string",
+		`{"type":"compaction","encrypted_content":"tandem.!"}`:      "no summary of this server",
+	} {
+		w := roomtest.Post(serve(roomtest.Speaking("ok")), "/v1/responses",
+			roomtest.ResponseBody(`"input":[`+item+`,{"role":"user","content":"x"}]`))
+		if (w.Code == 400) != (want != "") || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s", item, w.Code, w.Body)
+		}
+	}
+}
+
+// TestCountOfInputIsThatOfItsPrompt: it counts what a response would read, with its tools and its
+// instructions, and runs nothing.
+func TestCountOfInputIsThatOfItsPrompt(t *testing.T) {
+	for _, fields := range []string{
+		`"input":"hello"`,
+		`"input":"hello","instructions":"Be brief.","reasoning":{"effort":"low"}`,
+		`"input":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]`,
+		`"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":"auto","parallel_tool_calls":false`,
+	} {
+		fake := roomtest.Speaking("ok")
+		s := serve(fake)
+		r := respond(t, s, roomtest.ResponseBody(fields))
+		for _, body := range []string{roomtest.ResponseBody(fields), `{` + fields + `}`} {
+			w := roomtest.Post(s, "/v1/responses/input_tokens", body)
+			var count struct {
+				Object      string
+				InputTokens int `json:"input_tokens"`
+			}
+			if err := json.Unmarshal(w.Body.Bytes(), &count); err != nil || w.Code != 200 ||
+				count.Object != "response.input_tokens" ||
+				count.InputTokens != r.Usage.InputTokens || count.InputTokens == 0 {
+				t.Errorf("%s: %d %s, want %d", body, w.Code, w.Body, r.Usage.InputTokens)
+			}
+		}
+		if len(fake.Model.Requests) != 1 || len(fake.Rows) != 1 || fake.Held != 0 {
+			t.Errorf("%s: %d requests, %d runs, %d held", fields, len(fake.Model.Requests),
+				len(fake.Rows), fake.Held)
+		}
+	}
+}
+
+// TestCountAndCompactionRefuseWhatAResponseRefuses: each names the field.
+func TestCountAndCompactionRefuseWhatAResponseRefuses(t *testing.T) {
+	for _, path := range []string{"/v1/responses/input_tokens", "/v1/responses/compact"} {
+		for fields, want := range map[string]string{
+			`"user":"x"`: "input is missing",
+			`"input":7`:  "input must be a text or a list of items",
+			`"input":[]`: "input holds nothing to answer",
+			`"input":[{"role":"user","content":[{"type":"input_image"}]}]`: "takes text only",
+			`"previous_response_id":"resp_none"`:                           "not found",
+		} {
+			w := roomtest.Post(serve(roomtest.Speaking("ok")), path, roomtest.ResponseBody(fields))
+			if w.Code < 400 || w.Code > 404 || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s %s: %d %s", path, fields, w.Code, w.Body)
+			}
+		}
+	}
+}

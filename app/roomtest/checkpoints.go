@@ -1,0 +1,84 @@
+package roomtest
+
+import (
+	"context"
+
+	"tandem/app/control"
+)
+
+// Checkpoints lists one checkpoint with the letters a to z as its text.
+func (f *Backend) Checkpoints(_ context.Context,
+	q control.CheckpointQuery) (control.CheckpointList, error) {
+	f.Listed = q
+	return control.CheckpointList{Checkpoints: []control.Checkpoint{f.OnDisk}, Next: "2",
+		Count: 7, Bytes: 70}, nil
+}
+
+// CheckpointTitles has a title only for the fake's own checkpoint.
+func (f *Backend) CheckpointTitles(_ context.Context,
+	ids []string) (list []control.CheckpointTitle, err error) {
+	for _, id := range ids {
+		if id == f.OnDisk.ID {
+			list = append(list, control.CheckpointTitle{ID: id, Title: "About " + id})
+		}
+	}
+	return list, nil
+}
+
+func (f *Backend) Checkpoint(
+	_ context.Context, name string, whole bool,
+) (control.Checkpoint, error) {
+	if name != f.OnDisk.ID {
+		return control.Checkpoint{}, control.Errorf(control.CodeNoCheckpoint,
+			"There is no checkpoint %q.", name)
+	}
+	c := f.OnDisk
+	if c.Text = "xyz"; whole {
+		c.Text = "abcdefghijklmnopqrstuvwxyz"
+	}
+	return c, nil
+}
+
+func (f *Backend) CheckpointText(ctx context.Context, name string) (c control.Checkpoint,
+	ids []int32, err error) {
+	for id := 'a'; id <= 'z'; id++ {
+		ids = append(ids, id)
+	}
+	c, err = f.Checkpoint(ctx, name, false)
+	return c, ids, err
+}
+
+func (f *Backend) ChangeCheckpoint(ctx context.Context, name string,
+	change control.CheckpointChange) (control.Checkpoint, error) {
+	if change.Name != nil {
+		f.OnDisk.Name = *change.Name
+	}
+	if change.Pinned != nil {
+		f.OnDisk.Pinned = *change.Pinned
+	}
+	return f.Checkpoint(ctx, name, false)
+}
+
+func (f *Backend) DeleteCheckpoint(
+	ctx context.Context, name string, _ bool,
+) (control.Deleted, error) {
+	_, err := f.Checkpoint(ctx, name, false)
+	return control.Deleted{Checkpoints: []string{name}}, err
+}
+
+func (f *Backend) WouldDelete(
+	ctx context.Context, name string, all bool,
+) (control.Deleted, error) {
+	d, err := f.DeleteCheckpoint(ctx, name, all)
+	if d.Bytes = 5; all {
+		d.Bytes = 9
+	}
+	return d, err
+}
+
+func (f *Backend) VerifyCheckpoint(
+	ctx context.Context, name string,
+) (control.Integrity, error) {
+	_, err := f.Checkpoint(ctx, name, false)
+	return control.Integrity{ID: name}, err
+}

@@ -1,0 +1,77 @@
+package roomtest
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"net/http"
+	"strings"
+
+	"tandem/app/api"
+	"tandem/app/control"
+	"tandem/app/wire"
+)
+
+// Served are a vendor's routes on top of a Backend. Nothing refuses a request before they get it.
+type Served struct {
+	API    *api.API
+	Routes map[string][]string // methods by pattern, of the routes that were added
+
+	backend *Backend
+	mux     *http.ServeMux
+	drain   context.CancelFunc
+}
+
+// Serve serves the routes that add adds, together with the routes by which a run is cancelled,
+// resumed and computed again. add returns the readers of its routes' bodies.
+func (f *Backend) Serve(add func(*api.API, wire.AddRoute) map[string]api.ReadBody) *Served {
+	draining, drain := context.WithCancel(context.Background())
+	readers := map[string]api.ReadBody{}
+	s := &Served{backend: f, Routes: map[string][]string{}, mux: http.NewServeMux(),
+		drain: drain}
+	log := cmp.Or(f.Logger, slog.New(slog.DiscardHandler))
+	s.API = api.New(wire.NewExchange(log, draining), f.To, readers)
+	route := wire.AddRoute(func(pattern string, methods map[string]wire.Handler) {
+		for method, h := range methods {
+			s.Routes[pattern] = append(s.Routes[pattern], method)
+			s.mux.HandleFunc(method+" "+pattern, func(w http.ResponseWriter, r *http.Request) {
+				if err := h(w, r); err != nil {
+					s.API.Fail(w, r, err)
+				}
+			})
+		}
+	})
+	maps.Copy(readers, add(s.API, route))
+	route.Post("/app/runs/{id}/cancel", s.cancel)
+	route.Post("/app/runs/{id}/resume", s.API.Resume)
+	route.Post("/app/runs/{id}/verify", s.API.VerifyRun)
+	return s
+}
+
+func (s *Served) cancel(w http.ResponseWriter, r *http.Request) error {
+	if !s.API.CancelRun(r.PathValue("id")) {
+		return control.Errorf(control.CodeRunNotFound, "There is no such run in flight.")
+	}
+	return wire.WriteJSON(w, struct{}{})
+}
+
+// ServeHTTP answers in the name of the key that the request shows, with an id as the door gives it.
+func (s *Served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := wire.NewID("req_")
+	w.Header().Set("X-Request-Id", id)
+	if wire.ProtocolOf(r) == (wire.Anthropic{}) {
+		w.Header().Set("Request-Id", id)
+	}
+	if key, ok := s.backend.FindKey(strings.TrimPrefix(r.Header.Get("Authorization"),
+		"Bearer ")); ok {
+		r = wire.Called(r, key)
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// Close cancels the requests in flight.
+func (s *Served) Close() { s.API.Close() }
+
+// Drain ends what waits for a model, as the end of the program does.
+func (s *Served) Drain() { s.drain() }

@@ -1,0 +1,42 @@
+package server
+
+import (
+	"context"
+	"testing"
+
+	"tandem/app/roomtest"
+)
+
+// A defect fails one request.
+func TestPanicFailsOneRequest(t *testing.T) {
+	fake := roomtest.NewBackend()
+	s := New(services(fake), Options{})
+	fake.Model.Script = roomtest.Script(func(context.Context, func(string, error) bool) { panic("broken") })
+	fake.Model.Template = func([]byte) (string, error) { panic("broken") }
+	for _, c := range [][2]string{
+		{"/v1/completions", `{"model":"tandem","prompt":"x"}`},
+		{"/v1/completions", `{"model":"tandem","prompt":"x","stream":true}`},
+		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`},
+		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true}`},
+	} {
+		w := roomtest.Post(s.Endpoint(), c[0], c[1])
+		if e := roomtest.DecodeError(t, w); w.Code != 500 || e.Code != "internal" ||
+			w.Header().Get("X-Should-Retry") != "false" {
+			t.Errorf("%s: %d %+v", c[1], w.Code, e)
+		}
+		if r := fake.LastRun(); r.FinishReason != "error" || fake.Held != 0 ||
+			len(s.api.Active()) != 0 {
+			t.Errorf("%s: the history has %+v; %d held, %d in flight",
+				c[1], r, fake.Held, len(s.api.Active()))
+		}
+	}
+	// A panic while a failed stream is cleaned up fails that stream alone, too.
+	fake.Model.OnRelease = func() { panic("broken") }
+	if w := roomtest.Post(s.Endpoint(), "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true}`); w.Code != 500 {
+		t.Errorf("a panic after a failure: %d %s", w.Code, w.Body)
+	}
+	fake.Model.OnRelease, fake.Model.Script = nil, nil
+	if w := roomtest.Post(s.Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x"}`); w.Code != 200 {
+		t.Errorf("the next request: %d %s", w.Code, w.Body)
+	}
+}
