@@ -52,8 +52,8 @@ func (b *builder) metal(ctx context.Context, pip string, cc *crossCC) (metal, er
 		return metal{}, err
 	}
 	e := setup.Entry{Name: "mlx-darwin-" + setup.MLXPin, Inputs: append(inputs, setup.MLXPin)}
-	for _, name := range []string{"mlx/metal.txt", "mlx/Cargo.lock", "darwin/select.c",
-		"darwin/select.h"} {
+	for _, name := range []string{"mlx/metal.txt", "mlx/Cargo.lock", "setup/mlx-c.patch",
+		"darwin/select.c", "darwin/select.h"} {
 		text, err := os.ReadFile(filepath.Join(b.Root, "build", name))
 		if err != nil {
 			return metal{}, err
@@ -128,7 +128,7 @@ func (b *builder) unpackMetal(ctx context.Context, pip, work string, m metal, s 
 // zig's own C++ library stays out. A library can catch another one's exception only if both share
 // one C++ library.
 func (b *builder) crossMLXC(ctx context.Context, cc *crossCC, work string, m metal) error {
-	source, err := b.MLXCSource(ctx)
+	source, err := b.MLXCSource(ctx, filepath.Join(work, "mlx-c"))
 	if err != nil {
 		return err
 	}

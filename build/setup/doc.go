@@ -21,5 +21,8 @@
 //   - A run of three numbers becomes number[].
 //   - The struct Drafter becomes a union of the constants DrafterAuto and DrafterNone.
 //
+// No code of a dependency is changed, with one exception: mlx-c.patch makes mlx-c, which we compile
+// ourselves, fit a newer MLX than it was written against.
+//
 // pins.go has every pinned version, system.go the packages of the operating system.
 package setup

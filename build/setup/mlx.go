@@ -11,7 +11,11 @@ import (
 )
 
 // mlxRecipe is part of the cache key. Raise it when the steps below change.
-const mlxRecipe = "1"
+const mlxRecipe = "2"
+
+// mlxcPatch is the one change that we make to the code of a dependency. mlx-c is written against one
+// MLX, and no mlx-c is for this one yet. The file says why and what it changes.
+const mlxcPatch = "build/setup/mlx-c.patch"
 
 // MLXLink is the folder that the #cgo lines of engine/mlx refer to. It has include/mlx/c,
 // lib/libmlxc and lib/libmlx. On Linux it also has bit/libblas.so, the wheel's own BLAS, whose
@@ -29,8 +33,9 @@ func (b *Builder) formatShim() string {
 func (b *Builder) mlxEntry() (Entry, error) {
 	e := Entry{Name: "mlx-" + MLXPin, Inputs: []string{mlxRecipe, MLXPin, runtime.GOOS,
 		runtime.GOARCH}}
-	for _, name := range []string{"wheels.txt", "Cargo.lock", "format_shim.h"} {
-		text, err := os.ReadFile(filepath.Join(b.Root, "build", "mlx", name))
+	for _, name := range []string{"build/mlx/wheels.txt", "build/mlx/Cargo.lock",
+		"build/mlx/format_shim.h", mlxcPatch} {
+		text, err := os.ReadFile(filepath.Join(b.Root, name))
 		if err != nil {
 			return Entry{}, err
 		}
@@ -94,12 +99,13 @@ var frameworkPath = regexp.MustCompile(`/[^;"\n]*/([A-Za-z]+)\.framework`)
 
 // buildMLXC compiles mlx-c against the wheel in dir and installs it into the wheel's prefix.
 func (b *Builder) buildMLXC(ctx context.Context, dir string) error {
-	source, err := b.MLXCSource(ctx)
+	prefix, work := filepath.Join(dir, "mlx"), filepath.Join(dir, "work")
+	defer os.RemoveAll(work)
+	source, err := b.MLXCSource(ctx, filepath.Join(work, "source"))
 	if err != nil {
 		return err
 	}
-	prefix, work := filepath.Join(dir, "mlx"), filepath.Join(dir, "work")
-	defer os.RemoveAll(work)
+	work = filepath.Join(work, "build")
 	args := []string{"-S", source, "-B", work, "-G", "Ninja",
 		"-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=ON", "-DCMAKE_INSTALL_LIBDIR=lib",
 		"-DMLX_C_USE_SYSTEM_MLX=ON", "-DMLX_C_BUILD_EXAMPLES=OFF",
@@ -125,9 +131,34 @@ func (b *Builder) buildMLXC(ctx context.Context, dir string) error {
 	return b.Step(what+"install", b.Command(ctx, "cmake", "--install", work))
 }
 
-// MLXCSource lets cargo download and verify the crate that contains mlx-c, and returns the folder
-// of its sources.
-func (b *Builder) MLXCSource(ctx context.Context) (string, error) {
+// MLXCSource copies the sources of mlx-c into the new folder dir, applies mlxcPatch to them and
+// returns dir.
+func (b *Builder) MLXCSource(ctx context.Context, dir string) (string, error) {
+	source, err := b.fetchMLXC(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(dir, os.DirFS(source)); err != nil {
+		return "", err
+	}
+	return dir, b.patchMLXC(ctx, dir)
+}
+
+// patchMLXC applies mlxcPatch to the sources in dir. Every line around a change has to be as the
+// patch has it.
+func (b *Builder) patchMLXC(ctx context.Context, dir string) error {
+	patch := b.Command(ctx, "patch", "-d", dir, "-p1", "-N", "-F0", "-i",
+		filepath.Join(b.Root, mlxcPatch))
+	if err := b.Step("mlx-c "+MLXCVersion+": apply "+mlxcPatch, patch); err != nil {
+		return fmt.Errorf("%s does not fit mlx-c %s; make it anew for these sources, or delete it "+
+			"with patchMLXC if they need no change for MLX %s: %w", mlxcPatch, MLXCVersion, MLXVersion, err)
+	}
+	return nil
+}
+
+// fetchMLXC lets cargo download and verify the crate that contains mlx-c, and returns the folder of
+// its sources.
+func (b *Builder) fetchMLXC(ctx context.Context) (string, error) {
 	manifest := filepath.Join(b.Root, "build", "mlx", "Cargo.toml")
 	fetch := b.Command(ctx, "cargo", "fetch", "--locked", "--manifest-path", manifest)
 	if err := b.Step("mlx-c "+MLXCVersion+": fetch the sources", fetch); err != nil {

@@ -32,6 +32,7 @@ const rustupLine = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | 
 func Requirements() []Requirement {
 	list := []Requirement{
 		{What: "a C++ compiler", Apt: "g++", Hint: "xcode-select --install", Present: OnPath("c++", "g++", "clang++")},
+		{What: "patch", Apt: "patch", Hint: "xcode-select --install", Present: OnPath("patch")},
 		{What: "CMake", Apt: "cmake", brew: "cmake", Present: OnPath("cmake")},
 		{What: "Ninja", Apt: "ninja-build", brew: "ninja", Present: OnPath("ninja")},
 		{What: "curl, for Rust's installer", Apt: "curl", Present: OnPath("cargo", "curl")},

@@ -5,16 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // A Venv is a virtual environment of Python.
 type Venv struct {
 	Name         string
 	Requirements string // file below the checkout; empty for an environment with pip alone
-
-	// Over is a file of packages that replace some of Requirements or add to them, or empty.
-	Over string
 
 	// Resolve lets pip choose the versions of what the listed packages need, where that differs by
 	// platform. Otherwise the file lists everything and pip adds nothing.
@@ -35,14 +31,6 @@ func (b *Builder) ReferencePython(ctx context.Context) (string, error) {
 	return b.Venv(ctx, Venv{Name: "reference", Requirements: "build/fixtures/requirements.txt"})
 }
 
-// ExpertsPython returns the Python with the reference implementations and a newer MLX, which has what
-// mlx_lm asks for when experts are quantized.
-func (b *Builder) ExpertsPython(ctx context.Context) (string, error) {
-	return b.Venv(ctx, Venv{Name: "reference-experts",
-		Requirements: "build/fixtures/requirements.txt",
-		Over:         "build/fixtures/requirements-experts.txt"})
-}
-
 // Venv makes v in the cache and returns its Python.
 func (b *Builder) Venv(ctx context.Context, v Venv) (string, error) {
 	system, err := b.pythonBefore(ctx, v.Before)
@@ -55,10 +43,8 @@ func (b *Builder) Venv(ctx context.Context, v Venv) (string, error) {
 		return "", err
 	}
 	e := Entry{Name: "venv-" + v.Name, Inputs: []string{version}}
-	files := slices.DeleteFunc([]string{v.Requirements, v.Over},
-		func(file string) bool { return file == "" })
-	for _, file := range files {
-		text, err := os.ReadFile(filepath.Join(b.Root, file))
+	if v.Requirements != "" {
+		text, err := os.ReadFile(filepath.Join(b.Root, v.Requirements))
 		if err != nil {
 			return "", err
 		}
@@ -73,14 +59,13 @@ func (b *Builder) Venv(ctx context.Context, v Venv) (string, error) {
 			return nil
 		}
 		python := filepath.Join(dir, "bin", "python")
-		for _, file := range files {
-			args := []string{"-m", "pip", "install", "-r", file}
-			if !v.Resolve {
-				args = append(args, "--no-deps")
-			}
-			if err := b.Step(what+": install "+file, b.Command(ctx, python, args...)); err != nil {
-				return err
-			}
+		args := []string{"-m", "pip", "install", "-r", v.Requirements}
+		if !v.Resolve {
+			args = append(args, "--no-deps")
+		}
+		if err := b.Step(what+": install "+v.Requirements,
+			b.Command(ctx, python, args...)); err != nil {
+			return err
 		}
 		return b.Step(what+": check", b.Command(ctx, python, "-m", "pip", "check"))
 	})

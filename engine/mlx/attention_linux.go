@@ -1,6 +1,6 @@
 package mlx
 
-// #cgo CXXFLAGS: -std=c++20 -O3 -Wno-psabi -I${SRCDIR}/.deps/0.32.2-0.7.0/include
+// #cgo CXXFLAGS: -std=c++20 -O3 -Wno-psabi -I${SRCDIR}/.deps/0.32.4-0.7.0/include
 // #include "attention_linux.h"
 import "C"
 

@@ -7,8 +7,8 @@ package mlx
 // its place, which loads one of two builds.
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/.deps/0.32.2-0.7.0/include
-#cgo LDFLAGS: -L${SRCDIR}/.deps/0.32.2-0.7.0/lib
+#cgo CFLAGS: -I${SRCDIR}/.deps/0.32.4-0.7.0/include
+#cgo LDFLAGS: -L${SRCDIR}/.deps/0.32.4-0.7.0/lib
 #cgo linux LDFLAGS: -Wl,--no-as-needed -l:libopenblas.so.0 -lmlxc -lmlx -Wl,--as-needed
 #cgo darwin LDFLAGS: -lmlxc
 */

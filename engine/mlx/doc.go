@@ -1,4 +1,4 @@
-// Package mlx binds mlx-c 0.7.0 on MLX 0.32.2: arrays, lazily built graphs, their evaluation, and
+// Package mlx binds mlx-c 0.7.0 on MLX 0.32.4: arrays, lazily built graphs, their evaluation, and
 // memory. It has no policy: its callers decide what to compute and what to keep.
 //
 // # One thread

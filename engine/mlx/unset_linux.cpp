@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <utility>
 
 #include "mlx/allocator.h"
 #include "mlx/array.h"
@@ -20,9 +21,9 @@ int tandem_new_unset(mlx_array* out, const int* shape, int dim, mlx_dtype dtype,
 	size_t bytes = type.size();
 	for (int n : extents)
 		bytes *= n;
-	core::allocator::Buffer buffer = core::allocator::malloc(bytes);
-	*data = buffer.raw_ptr();
-	out->ctx = new core::array(buffer, std::move(extents), type);
+	core::allocator::Data memory = core::allocator::malloc(bytes);
+	*data = memory.buffer().raw_ptr();
+	out->ctx = new core::array(std::move(memory), std::move(extents), type);
 	return 0;
 } catch (const std::exception& e) {
 	std::snprintf(why, size, "%s", e.what());
