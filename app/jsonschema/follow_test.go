@@ -116,9 +116,17 @@ func texts(t *testing.T, v *native.Vocabulary, schema string, o Options) []strin
 // or its form can be followed: every text goes on to its end. A text that is no JSON chooses the
 // keywords of a schema.
 func FuzzAdmission(f *testing.F) {
-	for _, schema := range append(admitted, "\x03\x01\x02\x05\x08", "\x15\x0b\x02\x0c\x01\x11") {
+	for _, schema := range append(admitted, nested...) {
 		f.Add(schema, true, uint64(1))
 		f.Add(schema, false, uint64(2))
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range uint64(300) {
+		b := make([]byte, 5+random.IntN(200))
+		for j := range b {
+			b[j] = byte(random.Uint32())
+		}
+		f.Add(string(b), i%2 == 0, i)
 	}
 	v := newVocabulary(f)
 	f.Fuzz(func(t *testing.T, schema string, strict bool, seed uint64) {
@@ -174,6 +182,19 @@ var admitted = []string{
 	`{"oneOf":[{"type":"object","properties":{"k":{"const":"a"}},"required":["k"]},{"type":"object","properties":{"k":{"const":"b"}},"required":["k"]}]}`,
 	`{"allOf":[{"type":"object","properties":{"a":{"type":"string","pattern":"^[\\w-.]+$"}}},{"type":"object","properties":{"b":{"format":"date"}},"minProperties":1}]}`,
 	`{"type":"number","exclusiveMinimum":0.1,"maximum":0.30000000000000004,"multipleOf":0.01}`,
+}
+
+// nested are schemas that random choices rarely make.
+var nested = []string{
+	`{"enum":[null,{"a":1}],"allOf":[{"const":{"a":0.3}}],"type":"object"}`,
+	`{"exclusiveMaximum":1.5,"minimum":1e18}`,
+	`{"oneOf":[{"required":[],"oneOf":[{"anyOf":[{"properties":{"a":{"patternProperties":{"^[\\w-.]+$":true,"^b":{}}}},"type":"object"}],"type":"object"}],"type":"object"}]}`,
+	`{"anyOf":[{"required":["a","b"],"additionalProperties":{"type":"null","patternProperties":{"^[ab]{1,3}$":{"required":["a"],"anyOf":[{},{}]}},"additionalProperties":null}},{}],"type":"object"}`,
+	`{"anyOf":[{"anyOf":[{"oneOf":[{"oneOf":[{"type":"null"},{"type":"null"}],"items":{}},{"allOf":[{},{}],"type":"object"}],"type":"object"},{}]},{}],"type":"object"}`,
+	`{"patternProperties":{"a|^b$":{"type":"null"},"^(?i:a)":{"items":false}},"type":"object"}`,
+	`{"patternProperties":{"^(a|b)$":{"const":[5]},"a|^b$":false,"^a$":{}},"type":"object"}`,
+	`{"oneOf":[{"anyOf":[{"patternProperties":{"\\bx":{"pattern":"\\bx"}}}],"not":{}}],"allOf":[{"additionalProperties":false,"type":"object"}],"type":"object"}`,
+	`{"$ref":"http://a.b/c","anyOf":[{"$ref":"#/nowhere"}]}`, `false`,
 }
 
 // isFollowed checks that texts by a form go on to their end.

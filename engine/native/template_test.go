@@ -266,6 +266,8 @@ func FuzzTemplate(f *testing.F) {
 		}
 	}
 	f.Add("{{ '%*d' % (9, 9) }}{{ x[::", []byte(`{"x":[[[1e999]]]}`))
+	f.Add("", []byte("0"))
+	f.Add("{{ l }}", []byte("{\"l\": \"\x80\x0e\"}"))
 	f.Fuzz(func(t *testing.T, source string, vars []byte) {
 		start := time.Now()
 		tm, err := NewTemplate(source, NewLane())

@@ -430,10 +430,47 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// Byte-level tokenizers lose nothing but what the normalizer changes.
+// processors are post-processors that are read, and ones that are refused.
+func processors() []string {
+	const (
+		start = `{"SpecialToken":{"id":"<s>","type_id":0}}`
+		text  = `{"Sequence":{"id":"A","type_id":0}}`
+	)
+	template := func(ids string, single ...string) string {
+		return `{"type":"TemplateProcessing","single":[` + strings.Join(single, ",") + `],"pair":[],` +
+			`"special_tokens":{"<s>":{"id":"<s>","ids":[` + ids + `],"tokens":["<s>"]}}}`
+	}
+	sequence := func(list ...string) string {
+		return `{"type":"Sequence","processors":[` + strings.Join(list, ",") + `]}`
+	}
+	byteLevel := `{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":false}`
+	return []string{
+		"null",
+		"0e08", // not an object
+		`{"type":"Prefix"}`,
+		byteLevel,
+		`{"type":"BertProcessing","sep":["b",1],"cls":["a",0]}`,
+		`{"type":"RobertaProcessing","sep":["b",1],"cls":["a",-1],"trim_offsets":true,"add_prefix_space":false}`,
+		template("5", start, text, start),
+		template("99", start, text), // an unknown id
+		template("5e2", start, text),
+		template("5", text, text),
+		template("5", start, `{}`),
+		template("5", `{"SpecialToken":{"id":0}}`),
+		template("5", `{"Piece":{"id":"A","type_id":0}}`),
+		template(strings.Repeat("5,", 8)+"5", append(slices.Repeat([]string{start}, 9), text)...),
+		sequence(byteLevel, template("5", start, text)),
+		sequence(template("5", start, text), template("5", text)),
+		sequence(sequence(template("2,5", text, start))),
+	}
+}
+
 // FuzzPostProcessor checks that a post-processor adds few tokens, all of them known, and that what it
 // adds stands around the text's own.
 func FuzzPostProcessor(f *testing.F) {
+	for _, processor := range processors() {
+		f.Add([]byte(processor))
+	}
 	f.Fuzz(func(t *testing.T, processor []byte) {
 		if !json.Valid(processor) {
 			return

@@ -22,7 +22,18 @@ func FuzzHeader(f *testing.F) {
 	whole := smallest().file()
 	f.Add(whole)
 	f.Add(whole[:len(whole)/2])
-	f.Add(whole[:64])
+	for end := 0; end < 2<<10; end += 5 { // in the magic, a number, a key, an array, a tensor
+		f.Add(whole[:end])
+	}
+	notASCII := smallest()
+	notASCII.set("llama.\xff", 1)
+	f.Add(notASCII.file())
+	largest := smallest()
+	largest.entries++
+	largest.text("llama.attention.key_length")
+	largest.put(uint32(typeInt64))
+	largest.put(int64(math.MaxInt64))
+	f.Add(largest.file())
 	f.Add(scored([]string{"a", "b", "ab", strings.Repeat("ab", 99)}, -1).file())
 	huge := smallest()
 	huge.set("llama.rope.scaling.type", "linear")

@@ -28,6 +28,12 @@ func FuzzParseInfo(f *testing.F) {
 	f.Add([]byte(`{"sha": 5, "siblings": {}}`))
 	f.Add([]byte(`{"sha": "` + commitA +
 		`", "siblings": [{"rfilename": "config.json"}, {"rfilename": "model.safetensors"}, {"rfilename": "consolidated.safetensors"}]}`))
+	f.Add([]byte(`{"sha": "` + commitA +
+		`", "siblings": [{"rfilename": "config.json", "size": -1}]}`))
+	f.Add([]byte(`{"sha": "` + commitA +
+		`", "siblings": [{"rfilename": "config.json", "size": 4611686018427387904}, {"rfilename": "model.safetensors", "size": 4611686018427387904}]}`))
+	f.Add([]byte(`{"sha": "` + commitA + // a.json is a file and a folder
+		`", "siblings": [{"rfilename": "config.json"}, {"rfilename": "model.safetensors"}, {"rfilename": "a.json"}, {"rfilename": "a.json/b.json"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in, err := parseInfo("org/name", data)
 		if err != nil {
@@ -109,6 +115,7 @@ func FuzzContentRange(f *testing.F) {
 	f.Add("bytes 5-9/10")
 	f.Add("bytes */10")
 	f.Add("bytes 1-/*")
+	f.Add("bytes 9223372036854775807-9223372036854775807/9223372036854775807")
 	f.Fuzz(func(t *testing.T, s string) {
 		start, _, err := contentRange(s)
 		if err == nil && start < 0 {
@@ -133,6 +140,14 @@ func FuzzReply(f *testing.F) {
 	f.Add(200, "0", "../../../../evil", "", "", "x")
 	f.Add(200, "1000", etag, "", "", content+"and more")
 	f.Add(416, "1000", etag, "", "bytes */0", "")
+	f.Add(416, "1000", etag, "", "bytes */1000", "")
+	f.Add(206, "1000", etag, "", "bytes 0-499/1000", content[:500])
+	f.Add(206, "10", etag, "", "bytes 5-9223372036854775807/10", "xxxxx")
+	f.Add(302, "1000", etag, "http:///x", "", "")
+	f.Add(302, "1000", etag, "http://cdn.test/blob/model.safetensors", "", "")
+	f.Add(302, "1000", etag, "http://cdn.test/blob/model.safetensors", "|", "")
+	f.Add(200, "0", etagOf("model.safetensors", nil), "", "", "")
+	f.Add(200, "2", strings.Repeat("b", 40), "", "", "{}") // the hash of a git blob
 	f.Fuzz(func(t *testing.T, status int, size, etag, location, span, body string) {
 		if status < 200 || status > 599 {
 			return
