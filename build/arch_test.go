@@ -137,6 +137,10 @@ var testArrows = map[string][]string{
 	"app/cmd/lab":    {"app/scripttest"},
 }
 
+// buildModules are the packages of other modules that build may import. Otherwise it uses the
+// standard library only.
+var buildModules = map[string][]string{"build/mac": {"howett.net/plist"}}
+
 // cgoPackages may import "C". Other packages may not. engine/enginetest asks the loader which BLAS
 // it took. Mains may import "C" in files for macOS, to call functions that only a Mac's own
 // libraries have, such as starting at login. The decisions are in packages that every machine
@@ -303,8 +307,8 @@ func importAllowed(pkg, imported string, allowed []string, test bool) bool {
 	if !inModule {
 		first, _, _ := strings.Cut(imported, "/")
 		standard := !strings.Contains(first, ".")
-		// build uses the standard library only
-		return standard || pkg != "build" && path.Dir(pkg) != "build"
+		return standard || pkg != "build" && path.Dir(pkg) != "build" ||
+			slices.Contains(buildModules[pkg], imported)
 	}
 	if test && (own == testsMayImport || own == pkg || slices.Contains(testArrows[pkg], own)) {
 		return true
@@ -364,6 +368,7 @@ func TestEachViolationIsFound(t *testing.T) {
 		{"cgo in a main for macOS", "app/cmd/tandem/good_darwin.go", doc + "package main\nimport \"C\"\n", ""},
 		{"library in build", "build/bad.go", doc + "package main\nimport _ \"golang.org/x/sys/unix\"\n", "build may not import golang.org/x/sys/unix"},
 		{"library in a folder of build", "build/measure/bad.go", doc + "package measure\nimport _ \"golang.org/x/sys/unix\"\n", "build/measure may not import golang.org/x/sys/unix"},
+		{"a library that build/mac may use", "build/mac/good.go", doc + "package mac\nimport _ \"howett.net/plist\"\n", ""},
 		{"too many methods", "engine/bad.go", "package engine\ntype Wide interface {\n" + numbered("M%d()\n", 16) + "}\n", "engine.Wide has 16 methods, at most 15"},
 		{"no row", "engine/util/util.go", doc + "package util\n", "engine/util has no row"},
 		{"no comment", "models/qwen3/qwen3.go", "package qwen3\n", "models/qwen3 has no package comment"},

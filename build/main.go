@@ -6,7 +6,7 @@
 //
 // This folder holds main and the verbs, one file each. The work is done in the folders below:
 // setup, program, mac, clients, real, bench, ui, fixtures, typecheck and measure. They all import the
-// standard library alone and run binaries.
+// standard library alone, but for a reader of property lists in mac, and run binaries.
 package main
 
 import (

@@ -8,6 +8,6 @@
 //     metal-cpp, with their texts and notices. go-licenses v1.6.0 knows Go modules alone. It
 //     reports ours as faults, calls the licence of modernc.org/mathutil unknown, and brings 26
 //     modules into the build.
-//   - macho.go, signature.go and plist.go read Mach-O files, signatures and property lists for the
-//     validator. The tools that read them come with a Mac, and most bundles are made on Linux.
+//   - macho.go and signature.go read Mach-O files and signatures for the validator. The tools that
+//     read them come with a Mac, and most bundles are made on Linux.
 package mac

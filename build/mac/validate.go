@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"howett.net/plist"
+
 	"tandem/build/program"
 	"tandem/build/setup"
 )
@@ -242,8 +244,8 @@ func (v *validation) plists(bundle fs.FS, want expectation) {
 		if err != nil {
 			return nil // the inventory reports it
 		}
-		dict, err := parsePlist(text)
-		if err != nil {
+		var dict map[string]any
+		if _, err := plist.Unmarshal(text, &dict); err != nil {
 			v.find("%s: %w", name, err)
 		}
 		return dict
@@ -265,8 +267,8 @@ func (v *validation) plists(bundle fs.FS, want expectation) {
 		contents string
 		wanted   map[string]any
 	}{
-		{"Contents", map[string]any{"CFBundleIdentifier": bundleID, "CFBundleExecutable": path.Base(inMain), "LSUIElement": true}},
-		{"Contents/" + inWindow, map[string]any{"CFBundleIdentifier": windowID, "CFBundleExecutable": windowName, "LSUIElement": nil}},
+		{"Contents", map[string]any{"CFBundleIdentifier": bundleID, "CFBundleName": want.product.Info.ProductName, "CFBundleExecutable": path.Base(inMain), "LSUIElement": true}},
+		{"Contents/" + inWindow, map[string]any{"CFBundleIdentifier": windowID, "CFBundleName": windowName, "CFBundleExecutable": windowName, "LSUIElement": nil}},
 	} {
 		name := app.contents + "/Info.plist"
 		dict := read(name)
