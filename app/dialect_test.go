@@ -78,7 +78,7 @@ func TestCallGrammarAllowsOnlyTextThatIsReadAsCalls(t *testing.T) {
 	if _, err := (writer{}).dialect().Grammar(testTools, dialect.Choice{}); err == nil {
 		t.Error("a family without calls has a grammar")
 	}
-	for _, name := range []string{"xml", "glm", "dsml", "pythonic", "gemma4", "lfm"} {
+	for _, name := range []string{"xml", "glm", "pythonic", "gemma4", "lfm"} {
 		odd := dialect.Tool{Name: "f",
 			Parameters: json.RawMessage(`{"type":"object","properties":{"a>:\n":{}},"required":["a>:\n"]}`)}
 		if _, err := writers[name].dialect().Grammar([]dialect.Tool{odd},

@@ -21,10 +21,7 @@ const wholeArguments = `{"city": "Bern", "days": 2, "exact": true, "tags": ["a"]
 const (
 	glmText = "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Bern</arg_value>\n<arg_key>days</arg_key>\n<arg_value>2</arg_value>\n<arg_key>exact</arg_key>\n<arg_value>true</arg_value>\n" +
 		"<arg_key>tags</arg_key>\n<arg_value>[\"a\"]</arg_value>\n<arg_key>place</arg_key>\n<arg_value>{\"x\": 1.5}</arg_value>\n</tool_call>"
-	lfmText  = `<|tool_call_start|>[get_weather(city="Bern", days=2, exact=True, tags=["a"], place={"x": 1.5})]<|tool_call_end|>`
-	dsmlText = "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"get_weather\">\n<｜DSML｜parameter name=\"city\" string=\"true\">Bern</｜DSML｜parameter>\n<｜DSML｜parameter name=\"days\" string=\"false\">2</｜DSML｜parameter>\n" +
-		"<｜DSML｜parameter name=\"exact\" string=\"false\">true</｜DSML｜parameter>\n<｜DSML｜parameter name=\"tags\" string=\"false\">[\"a\"]</｜DSML｜parameter>\n<｜DSML｜parameter name=\"place\" string=\"false\">{\"x\": 1.5}</｜DSML｜parameter>\n" +
-		"</｜DSML｜invoke>\n</｜DSML｜function_calls>"
+	lfmText = `<|tool_call_start|>[get_weather(city="Bern", days=2, exact=True, tags=["a"], place={"x": 1.5})]<|tool_call_end|>`
 )
 
 // glmJoined is glmText as GLM-4.7 writes it.
@@ -98,11 +95,6 @@ var writers = map[string]writer{
 		text: " to=self<|message|>Where?<|eom|><|start|>assistant to=get_weather<|message|><atem:function_calls>\n<atem:invoke name=\"get_weather\">\n<atem:parameter name=\"city\">Bern</atem:parameter>\n<atem:parameter name=\"days\">2</atem:parameter>\n<atem:parameter name=\"exact\">true</atem:parameter>\n" +
 			"<atem:parameter name=\"tags\">[\"a\"]</atem:parameter>\n<atem:parameter name=\"place\">{\"x\": 1.5}</atem:parameter>\n</atem:invoke>\n</atem:function_calls>",
 		ends: []string{"<|eom|>", "</atem:parameter>\n"}},
-	"dsml": {template: "｜DSML｜function_calls</think>",
-		special: []string{"｜DSML｜", "<think>", "</think>"}, prompt: "<think>",
-		text: "Where?</think>\n\n" + dsmlText, ends: []string{"</think>", "</｜DSML｜parameter>"}},
-	"dsml, plain": {template: "｜DSML｜function_calls", text: dsmlText,
-		ends: []string{"</｜DSML｜parameter>\n"}},
 	"phi": {template: `<|tool_call|>{}<|/tool_call|>`,
 		special: []string{"<|tool_call|>", "<|/tool_call|>"},
 		text: `<|tool_call|>{"name": "get_weather", "arguments": ` + wholeArguments +

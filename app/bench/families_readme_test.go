@@ -45,7 +45,7 @@ var calls = map[string][]string{
 }
 
 // otherCalls are recordings of models that no family here is.
-var otherCalls = []string{"deepseek_v3", "deepseek_v31", "deepseek_v32", "glm4_5"}
+var otherCalls = []string{"deepseek_v3", "deepseek_v31", "glm4_5"}
 
 // A tried family is what the recordings of one model_type show.
 type tried struct {

@@ -16,7 +16,6 @@ var families = map[string]string{
 	"mistral":       "[TOOL_CALLS]",
 	"xml":           "<tool_call> <function=",
 	"glm":           "<tool_call> <arg_key>",
-	"dsml":          "｜DSML｜ function_calls",
 	"phi":           "<|tool_call|>",
 	"tool_call":     "<tool_call>",
 	"pythonic":      "func_name1(",

@@ -27,8 +27,6 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 		d.name, d.calls = "gemma4", gemma4
 	case has("<start_function_call>", "<escape>"):
 		d.name, d.calls = "functiongemma", functionGemma
-	case has(dsmlToken, "function_calls"):
-		d.name, d.calls = "dsml", dsml{}
 	case has("<｜tool▁call▁begin｜>"):
 		d.name, d.calls = "deepseek", deepSeek{fenced: has("```json")}
 	case has("[TOOL_CALLS]"):

@@ -22,14 +22,11 @@
 //	gemma4         <|tool_call> and <|"|>
 //	functiongemma  <start_function_call> and <escape>
 //	deepseek       <｜tool▁call▁begin｜>: V3, R1, V3.1
-//	dsml           <｜DSML｜function_calls>: DeepSeek V3.2
 //	phi            <|tool_call|> or <|tool|>: Phi-4-mini, Granite 3
 //	lfm            List of tools: and <|tool_call_start|>: LFM2 and LFM2.5
 //	harmony        <|channel|> and <|message|>: gpt-oss
 //	atem           <atem:function_calls> and <|message|>: Muse Glimmer
 //	plain          text only
-//
-// Package models does not load the family of dsml yet.
 //
 // Thoughts stand between <think> and </think>, between [THINK] and [/THINK], or between
 // <|channel>thought and <channel|>. In harmony they are messages on the channel analysis, and in

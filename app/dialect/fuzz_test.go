@@ -24,9 +24,7 @@ var pieces = []string{
 	"<|message|>", "<|end|>", "<|call|>",
 	"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "function", "<｜tool▁sep｜>", "```json\n",
 	"<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", `"name": "x"`, `"parameters": {}`,
-	"<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", dsmlCalls, dsmlInvoke, "now\">",
-	dsmlParameter, "city\" string=\"true\">", "days\" string=\"false\">", dsmlValueEnd,
-	dsmlInvokeEnd, dsmlCallsEnd,
+	"<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "now\">",
 	"<|tool_call_start|>", "<|tool_call_end|>",
 	"<|tool_call|>", "<|/tool_call|>", "functools[", "<tool_", "</think", "<|", "é", `"city": null`,
 	" to=self", " to=user", " to=now", "<|eom|>", "<|eot|>", atemCalls, atemInvoke, atemParameter,
@@ -195,9 +193,6 @@ func TestParserHoldsBackNoMoreThanItsBounds(t *testing.T) {
 			"glm": {"<tool_call>", "<tool_call>now", "<tool_call>now\n<arg_key>",
 				"<tool_call>now\n<arg_key>a</arg_key>",
 				"<tool_call>now\n<arg_key>a</arg_key><arg_value>"},
-			"dsml": {dsmlCalls, dsmlInvoke, dsmlInvoke + "now\">" + dsmlParameter, dsmlInvoke +
-				"now\">" + dsmlParameter + "a\" ", dsmlInvoke + "now\">" + dsmlParameter +
-				"a\" string=\"false\">"},
 			"phi": {"<|tool_call|>", "functools[",
 				`<|tool_call|>{"name": "now", "arguments": {}, "id": "`},
 			"deepseek": {"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>",

@@ -25,7 +25,7 @@ var (
 	glmValue = tags{"<arg_value>", "</arg_value>"}
 	glmForm  = newMemberForm(memberForm{
 		parameter: glmKey.open, keyed: glmKey.close,
-		valued: []string{glmValue.open}, valueEnd: glmValue.close,
+		valued: glmValue.open, valueEnd: glmValue.close,
 		ends: []string{toolCall.close},
 	})
 )

@@ -26,14 +26,10 @@ type memberForm struct {
 	doubled   bool     // NAME.NAME stands for NAME too
 	parameter string   // before a parameter's name
 	keyed     string   // after a parameter's name
-	valued    []string // tags, one of them before the value; nil: no tag stands there
+	valued    string   // before a value; empty: nothing
 	valueEnd  string   // after the value
 	lines     bool     // a line's end before a value and one after it belong to the tags
 	ends      []string // the tags that end the call, in their order; each of them is enough
-
-	// kinds gives the kind of a value by the tag of valued before it. If the tag is not in it, the
-	// tool's schema decides, see kindOf.
-	kinds map[string]kind
 
 	next      []string // the tags that may follow the tool's name, or a value
 	valueEnds []string // valueEnd, with and without a line's end before it
@@ -84,10 +80,10 @@ func (m *memberCall) read(p *Parser, c byte) {
 		m.readKey(p, c)
 	case memberAtValue:
 		m.head = append(m.head, c)
-		if tag, ok := m.look.read(c, m.form.valued); !ok {
+		if tag, ok := m.look.read(c, []string{m.form.valued}); !ok {
 			m.fail(p, m.head...)
 		} else if tag != "" {
-			m.beginValue(p, tag)
+			m.beginValue(p)
 		}
 	case memberInValue:
 		if m.last = m.value.read(p, c); m.last != "" {
@@ -174,8 +170,8 @@ func (m *memberCall) readKey(p *Parser, c byte) {
 	m.head, m.name = append(m.head, c), append(m.name, c)
 	name, ok := strings.CutSuffix(string(m.name), m.form.keyed)
 	switch {
-	case ok && name != "" && m.form.valued == nil:
-		m.beginValue(p, "")
+	case ok && name != "" && m.form.valued == "":
+		m.beginValue(p)
 	case ok && name != "":
 		m.at = memberAtValue
 	case ok || c == '\n' || c == '<' && m.form.keyed[0] != '<' ||
@@ -184,19 +180,16 @@ func (m *memberCall) readKey(p *Parser, c byte) {
 	}
 }
 
-// beginValue begins a parameter's value. The tag is the one of valued before it, or empty.
-func (m *memberCall) beginValue(p *Parser, tag string) {
+// beginValue begins a parameter's value. Its kind is the one of the tool's schema.
+func (m *memberCall) beginValue(p *Parser) {
 	name := strings.TrimSuffix(string(m.name), m.form.keyed)
 	if m.count++; m.count > 1 {
 		p.emit(Arguments, ',')
 	}
 	p.emit(Arguments, appendString(nil, name)...)
 	p.emit(Arguments, ':')
-	k, ok := m.form.kinds[tag]
-	if !ok {
-		k = kindOf(m.tool.Parameters, name)
-	}
-	m.at, m.value = memberInValue, memberValue{form: m.form, kind: k}
+	m.at, m.value = memberInValue,
+		memberValue{form: m.form, kind: kindOf(m.tool.Parameters, name)}
 }
 
 func (m *memberCall) end(p *Parser, cut bool) {

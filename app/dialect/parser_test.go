@@ -162,12 +162,6 @@ arguments "{\"city\":\"a</parameter>b\\n</parameter>\\n\\n c</tool_call>\"}"
 	{"cut in a key", "glm4_5", "<tool_call>now\n<arg_key>a</ar", true, "call now\narguments \"{\"\n"},
 	{"cut in a value", "glm4_5", "<tool_call>get_weather\n<arg_key>days</arg_key>\n<arg_value>1", true, "call get_weather\narguments \"{\\\"days\\\":\"\n"},
 
-	// DeepSeek V3.2.
-	{"a call without its block", "deepseek_v32", "</think>" + dsmlInvoke + "now\">\n" + dsmlParameter + "a\">1" + dsmlValueEnd + dsmlInvokeEnd, false, "call now\narguments \"{\\\"a\\\":1}\"\n"},
-	{"a string by its tag", "deepseek_v32", "</think>" + dsmlInvoke + "now\">" + dsmlParameter + "a\" string=\"true\">1" + dsmlValueEnd + dsmlInvokeEnd, false, "call now\narguments \"{\\\"a\\\":\\\"1\\\"}\"\n"},
-	{"another attribute", "deepseek_v32", "</think>" + dsmlInvoke + "now\">" + dsmlParameter + "a\" type=", false, "call now\narguments \"{\"\ntext \"<｜DSML｜parameter name=\\\"a\\\" type=\"\n"},
-	{"an empty block", "deepseek_v32", "</think>" + dsmlCalls + "\n" + dsmlCallsEnd, false, `text "<｜DSML｜function_calls>\n</｜DSML｜function_calls>"` + "\n"},
-
 	// Phi.
 	{"no closing tag", "phi4_mini", `<|tool_call|>[{"name": "now", "arguments": {}}]`, false, "call now\narguments \"{}\"\n"},
 	{"Python's module", "phi4_mini", "functools[0] and functools.reduce", false, `text "functools[0] and functools.reduce"` + "\n"},

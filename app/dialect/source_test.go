@@ -96,7 +96,7 @@ func (d *Dialect) begins(text string) bool {
 var closers = []string{
 	"</tool_call>", "</function>", "</parameter>", ")", "]", "}", ";", "```", "<|python_end|>",
 	"<tool_call|>", "<end_function_call>", "<|/tool_call|>", "</arg_value>", lfmCall.close,
-	deepSeekCallEnd, deepSeekCallsEnd, dsmlValueEnd, dsmlInvokeEnd, dsmlCallsEnd,
+	deepSeekCallEnd, deepSeekCallsEnd,
 }
 
 // closes reports whether text may stand after a call's arguments. That is the rest of its JSON, and
@@ -138,7 +138,7 @@ next:
 	}
 	half := func(closer string) bool { return strings.HasPrefix(closer, text) }
 	// The tags of these dialects may be cut within.
-	members := slices.Contains([]string{"xml", "glm", "dsml"}, d.name)
+	members := slices.Contains([]string{"xml", "glm"}, d.name)
 	return text == "" || (cut || members) && slices.ContainsFunc(closers, half)
 }
 
