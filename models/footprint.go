@@ -293,9 +293,6 @@ func (f Footprint) OnCPU() Footprint {
 // it is bfloat16 on a GPU, and float32 on the CPU.
 func (f Footprint) IsGGUF() bool { return f.gguf }
 
-// Unpacks reports whether Options.Unpack makes a difference.
-func (f Footprint) Unpacks() bool { return f.unpacking.Elements > 0 }
-
 // Unpacked returns the footprint of the model loaded with Options.Unpack, in float32.
 func (f Footprint) Unpacked() Footprint {
 	f.Packed -= f.unpacking.Packed

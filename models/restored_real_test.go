@@ -7,15 +7,11 @@ import (
 
 	"tandem/engine/enginetest"
 	"tandem/models"
-	"tandem/models/starter"
 )
 
 // TestIdentityIsOracleOnTheStarter continues code by the model that newcomers chat with.
 func TestIdentityIsOracleOnTheStarter(t *testing.T) {
-	path := starter.InCheckout()
-	if path == "" {
-		t.Fatal("there is no starter; run `go run ./build setup` where PyPI can be reached")
-	}
+	path := starterFile(t)
 	th := enginetest.NewBLASThread(t)
 	b, err := models.Load(t.Context(), th, path, models.Options{Unpack: true})
 	if err != nil {

@@ -15,12 +15,22 @@ import (
 	"tandem/models/starter"
 )
 
+// starterFile returns the path of the starter, which setup has fetched.
+func starterFile(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("starter", ".deps", "starter.gguf"))
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		t.Fatalf("there is no starter; run `go run ./build setup` where PyPI can be reached: %v", err)
+	}
+	return path
+}
+
 // The starter that setup fetched is what its card says, and knows the capital of France.
 func TestStarterIsWhatItsCardSays(t *testing.T) {
-	path := starter.InCheckout()
-	if path == "" {
-		t.Fatal("there is no starter; run `go run ./build setup` where PyPI can be reached")
-	}
+	path := starterFile(t)
 	s, err := models.Inspect(path)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +92,7 @@ func TestStarterIsWhatItsCardSays(t *testing.T) {
 // The starter's drafter is embedded, known by the starter's file, and has the form and the worth that
 // its card says.
 func TestStarterHasADrafterOfItsOwn(t *testing.T) {
-	path := starter.InCheckout()
+	path := starterFile(t)
 	name := models.BuiltInDrafter(path)
 	if name != models.StarterDrafter {
 		t.Fatalf("the drafter of %q is %q; run `go run ./build setup` where PyPI can be reached",

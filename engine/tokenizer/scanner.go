@@ -16,9 +16,6 @@ const (
 	patternGPT4o  = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 )
 
-// scanned are the patterns that have scanners.
-var scanned = []string{patternGPT2, patternLlama3, patternQwen, patternTekken, patternGPT4o}
-
 // A scanner returns the length of the piece at the start of s, which is not empty. The known
 // patterns match at every position, so the pieces cover the text.
 type scanner func(s string) int

@@ -304,6 +304,9 @@ func TestBaseSizeLeavesOutAddedTokens(t *testing.T) {
 	}
 }
 
+// scanned are the patterns that have scanners.
+var scanned = []string{patternGPT2, patternLlama3, patternQwen, patternTekken, patternGPT4o}
+
 // The hand-written scanners find the same pieces as their patterns.
 func TestScannersEqualTheirPatterns(t *testing.T) {
 	_, _, strs := family(t, "qwen")

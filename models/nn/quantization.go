@@ -11,8 +11,8 @@ import (
 )
 
 // Quantization says by module path how matrices are packed. It is the section of that name in
-// config.json, or what [NewQuantization] makes. A module is quantized if the checkpoint has scales
-// for it. What is not said of a module follows from its tensors.
+// config.json. A module is quantized if the checkpoint has scales for it. What is not said of a
+// module follows from its tensors.
 type Quantization struct {
 	module
 	modules   map[string]*module // by TextName; nil = config.json says false, not quantized
@@ -66,17 +66,6 @@ func modeError(path, mode string) error {
 	}
 	return Unsupported("%s is quantized as %q; supported are %s", path, mode,
 		strings.Join(names, ", "))
-}
-
-// NewQuantization returns how the modules of a checkpoint without a config.json are packed. The
-// paths are those of the checkpoint.
-func NewQuantization(modules map[string]mlx.Quantization) *Quantization {
-	q := &Quantization{modules: map[string]*module{}}
-	for path, m := range modules {
-		path, _ = TextName(path)
-		q.modules[path] = &module{GroupSize: m.GroupSize, Bits: m.Bits, Mode: m.Mode}
-	}
-	return q
 }
 
 // UnmarshalJSON parses {"group_size", "bits", "mode"}. Any other key is a module path, with an

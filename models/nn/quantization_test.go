@@ -77,7 +77,11 @@ func TestQuantizationFollowsConfigAndTensors(t *testing.T) {
 // TestQuantizationOfASource holds that paths are the checkpoint's own, whatever wraps them.
 func TestQuantizationOfASource(t *testing.T) {
 	six := mlx.Quantization{Bits: 6, GroupSize: 32, Mode: "affine"}
-	q := NewQuantization(map[string]mlx.Quantization{"model.layers.0.mlp.up_proj": six})
+	q, err := ReadQuantization([]byte(
+		`{"model.layers.0.mlp.up_proj": {"group_size": 32, "bits": 6, "mode": "affine"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	const path = "language_model.model.layers.0.mlp.up_proj"
 	if got, err := q.of(path, 256, 48, 8, "F16"); got != six || err != nil {
 		t.Errorf("got %+v, %v", got, err)

@@ -16,7 +16,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // Name is the model's id, and the name of its file without the extension.
@@ -77,24 +76,6 @@ func Beside(program string) string {
 		if _, err := os.Stat(path); err == nil {
 			return path
 		}
-	}
-	return ""
-}
-
-// InCheckout returns the file that setup has linked into the checkout around the working folder,
-// for tests. It is empty if there is none.
-func InCheckout() string {
-	dir, err := os.Getwd()
-	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err != nil || !strings.HasPrefix(string(mod), "module tandem\n") {
-			continue
-		}
-		path := filepath.Join(dir, "models", "starter", ".deps", file)
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-		break
 	}
 	return ""
 }

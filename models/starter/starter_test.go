@@ -44,34 +44,3 @@ func TestModelLiesBesideTheProgram(t *testing.T) {
 		t.Errorf("a link to nothing: %q", got)
 	}
 }
-
-// TestTestsFindTheModelFromAnyFolder makes a checkout and looks from a folder inside it.
-func TestTestsFindTheModelFromAnyFolder(t *testing.T) {
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	inside := filepath.Join(root, "models", "starter", ".deps")
-	if err := os.MkdirAll(inside, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte("module tandem\n\ngo 1.26\n"),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(inside)
-	if got := InCheckout(); got != "" {
-		t.Errorf("without the model: %q", got)
-	}
-	path := filepath.Join(inside, "starter.gguf")
-	if err := os.WriteFile(path, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if got := InCheckout(); got != path {
-		t.Errorf("%q, want %q", got, path)
-	}
-	t.Chdir(t.TempDir())
-	if got := InCheckout(); got != "" {
-		t.Errorf("outside a checkout: %q", got)
-	}
-}
