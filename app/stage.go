@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"tandem/app/bench"
 	"tandem/app/model"
 	"tandem/app/pool"
 	"tandem/app/server"
@@ -18,9 +17,9 @@ import (
 	"tandem/engine"
 )
 
-// A stage is an App in a home folder of its own. Its endpoints serve an engine that a bench watches or
-// replaces.
-type stage struct {
+// A Stage is an App in a home folder of its own, for benches. Its endpoints serve an engine that a bench
+// watches or replaces.
+type Stage struct {
 	app     *App
 	home    string
 	log     *os.File
@@ -29,16 +28,15 @@ type stage struct {
 
 // OpenStage opens an App for a bench, with a drafter for its model; empty means auto. Its log goes to
 // a file, as with `tandem serve`.
-func OpenStage(ctx context.Context, drafter string) (bench.Stage, error) {
-	s, err := openStage(ctx, Options{Drafter: drafter})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+func OpenStage(ctx context.Context, drafter string) (*Stage, error) {
+	return openStage(ctx, Options{Drafter: drafter})
 }
 
-func openStage(ctx context.Context, o Options) (s *stage, err error) {
-	s = &stage{}
+// A Generating function is called in place of a model's Generate, which it may call.
+type Generating = func(context.Context, model.Model, engine.Request) iter.Seq2[engine.Token, error]
+
+func openStage(ctx context.Context, o Options) (s *Stage, err error) {
+	s = &Stage{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -56,8 +54,9 @@ func openStage(ctx context.Context, o Options) (s *stage, err error) {
 	return s, err
 }
 
-// Serve implements bench.Stage: it opens an endpoint on a free port, and returns its address.
-func (s *stage) Serve(generate bench.Generating) (url string, err error) {
+// Serve opens an endpoint on a free port, whose models generate by the function, and returns its
+// address.
+func (s *Stage) Serve(generate Generating) (url string, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
@@ -72,7 +71,7 @@ func (s *stage) Serve(generate bench.Generating) (url string, err error) {
 }
 
 // Close ends the endpoints, then the App. Every request has to have ended.
-func (s *stage) Close() error {
+func (s *Stage) Close() error {
 	var errs []error
 	for _, h := range s.servers {
 		errs = append(errs, h.Shutdown(context.Background()))
@@ -92,7 +91,7 @@ func (s *stage) Close() error {
 // A fronted Pool has another Generate.
 type fronted struct {
 	*pool.Pool
-	generate bench.Generating
+	generate Generating
 }
 
 // Acquire implements api.Pool.
@@ -106,7 +105,7 @@ func (f *fronted) Acquire(ctx context.Context, name string) (model.Model, error)
 
 type frontedModel struct {
 	model.Model
-	generate bench.Generating
+	generate Generating
 }
 
 // Generate implements model.Model.

@@ -25,7 +25,7 @@ var arrows = []struct {
 	to   []string
 }{
 	{"app/cmd/tandem", []string{"app", "app/bench", "app/library", "app/pool", "app/home", "app/control", "app/terminal", "frontend", "storage/disk", "models/starter"}},
-	{"app/cmd/lab", []string{"app", "app/evidence", "app/bridge", "app/pool", "app/home", "app/control", "app/terminal", "models/retrieval", "models/starter"}},
+	{"app/cmd/lab", []string{"app", "app/lab", "app/bench", "app/evidence", "app/bridge", "app/pool", "app/home", "app/control", "app/terminal", "models/retrieval", "models/starter"}},
 	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "storage/disk", "app/*"}},
@@ -44,7 +44,8 @@ var arrows = []struct {
 	{"app/connect", []string{"app/settings", "app/home", "app/control", "storage", "storage/disk"}},
 	// engine's codes only
 	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}},
-	{"app/bench", []string{"app/figures", "app/pool", "app/model", "app/home", "app/evidence", "app/control", "engine", "engine/*", "models"}},
+	{"app/lab", []string{"app/bench", "app/figures", "app/evidence", "app/pool", "app/model", "app/home", "app/control", "engine", "engine/*", "models"}},
+	{"app/bench", []string{"app/figures", "app/terminal", "app/pool", "app/home", "app/control", "engine", "engine/*", "models"}},
 	{"app/figures", nil},  // tables and statistics: build's benches need them before MLX is there
 	{"app/terminal", nil}, // the command line, without knowing what the verbs do
 	{"app/bridge", nil},   // git and processes, without knowing what they measure
@@ -99,7 +100,7 @@ var arrows = []struct {
 	{"build/typecheck", []string{"build/setup"}},
 	{"build/measure", nil}, // counts sources
 	{"build/fixtures", []string{"build/setup"}},
-	{"build/bench", []string{"build/setup", "app/figures"}},
+	{"build/bench", []string{"build/setup", "build/program", "app/figures"}},
 	{"build/clients", []string{"build/setup", "build/program"}},
 	{"build/real", []string{"build/setup", "build/program"}},
 	{"build/ui", []string{"build/setup", "build/program"}},
@@ -131,7 +132,7 @@ var testArrows = map[string][]string{
 	"app/pool":       {"app/server", "app/api", "app/wire"},       // its fixture answers requests
 	"app/library":    {"app/roomtest"},
 	"app/history":    {"app/roomtest"},
-	"app/bench":      {"app"}, // package bench_test serves a whole Tandem
+	"app/lab":        {"app"}, // its tests serve a whole Tandem
 	// its list of families, and the benches that presets name
 	"app/cmd/tandem": {"models", "app/bridge", "app/scripttest"},
 	"app/cmd/lab":    {"app/scripttest"},

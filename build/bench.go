@@ -28,7 +28,7 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 			return nil
 		})
 	quick := set.Bool("quick", false,
-		"few measurements of load, endpoint, verify, speculation, journey, lossless, checkpoints and evaluations but drafter-parity")
+		"few measurements of load, endpoint, verify, speculation, journey, checkpoints and evaluations but drafter-parity")
 	full := set.Bool("full", false, "every combination of speculation")
 	only := set.String("only", "",
 		"for speculation, `text` in the beginning of a table's title, such as code, edit or cold start; for endpoint and load, in the name of a row")
@@ -76,9 +76,9 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err := b.SetUp(ctx); err != nil {
 		return err
 	}
-	path, err := program.BuildTandem(ctx, b)
+	of, err := program.BuildMeasured(ctx, b)
 	if err != nil {
 		return err
 	}
-	return bench.RunAll(ctx, b, path, runs, int(*pairs), passed)
+	return bench.RunAll(ctx, b, of, runs, int(*pairs), passed)
 }

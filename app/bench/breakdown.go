@@ -19,7 +19,7 @@ import (
 // an answer. If a time alone is below that in a round, the difference is the price of alternating.
 // Everything is measured once more in turns, so that the figures add up on a busy machine.
 func (b *speculation) breakdown(ctx context.Context, s section,
-	done []*comparison) (*figures.Table, error) {
+	done []*Comparison) (*figures.Table, error) {
 	t := &figures.Table{
 		Title: "where the time of a round with drafts goes, in ms: " + s.String(),
 		Columns: []string{
@@ -37,25 +37,25 @@ func (b *speculation) breakdown(ctx context.Context, s section,
 	}
 	length, pairs := 0, 0
 	for _, c := range done {
-		for _, p := range c.pairs {
-			length += p.one.stats.PromptTokens + len(p.one.ids)/2
+		for _, p := range c.Pairs {
+			length += p.One.Stats.PromptTokens + len(p.One.IDs)/2
 			pairs++
 		}
 	}
 	if pairs == 0 {
 		return nil, nil
 	}
-	d, err := newRoundTimer(ctx, b.thread, b.bundle, b.drafts, length/pairs, s.temperature)
+	d, err := newRoundTimer(ctx, b.Thread, b.bundle, b.Drafters, length/pairs, s.Temperature)
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
 	for _, c := range done {
-		w := c.two
+		w := c.Two
 		// A draft that goes on from others is none by itself.
-		alone := slices.ContainsFunc(b.drafts,
-			func(d draft.Drafter) bool { return d.Name() == w.drafter })
-		if w.depth <= 0 || !alone || c.one != (way{}) || c.figures().round == 0 {
+		alone := slices.ContainsFunc(b.Drafters,
+			func(d draft.Drafter) bool { return d.Name() == w.Drafter })
+		if w.Depth <= 0 || !alone || c.One != (Way{}) || c.figures().round == 0 {
 			continue
 		}
 		f, p, err := b.probe(ctx, s, c, d)
@@ -63,8 +63,8 @@ func (b *speculation) breakdown(ctx context.Context, s section,
 			return nil, err
 		}
 		row := []any{
-			w.drafter, w.block(),
-			string(cmp.Or(w.rollback, engine.Trim)), string(cmp.Or(w.rule, engine.Coupled)),
+			w.Drafter, w.Block(),
+			string(cmp.Or(w.Rollback, engine.Trim)), string(cmp.Or(w.Rule, engine.Coupled)),
 			f.step, f.round, f.first, f.longest, f.host, f.inMLX, f.wait,
 		}
 		both := cmp.Or(p.draft+p.verify, p.draftAlone+p.verifyAlone) / f.step
@@ -90,50 +90,50 @@ type roundParts struct{ draft, verify, draftAlone, verifyAlone float64 }
 //   - the second side of a comparison;
 //   - the same side when it waits for its drafts;
 //   - drafting and verifying on a roundTimer.
-func (b *speculation) probe(ctx context.Context, s section, c *comparison,
+func (b *speculation) probe(ctx context.Context, s section, c *Comparison,
 	d *roundTimer) (f roundFigures, p roundParts, err error) {
-	slow := c.two
-	slow.timed = !slow.fused
-	plain, two, timed := b.open(way{}), b.open(c.two), b.open(slow)
+	slow := c.Two
+	slow.Timed = !slow.Fused
+	plain, two, timed := b.Open(Way{}), b.Open(c.Two), b.Open(slow)
 	defer plain.Close()
 	defer two.Close()
 	defer timed.Close()
 	arm := slices.IndexFunc(d.drafts,
-		func(r timedDraft) bool { return r.drafter.Name() == c.two.drafter })
-	again := &comparison{one: c.one, two: c.two}
+		func(r timedDraft) bool { return r.drafter.Name() == c.Two.Drafter })
+	again := &Comparison{One: c.One, Two: c.Two}
 	rounds := 0
 	var drafts, verifies []float64
-	for _, known := range c.pairs[:min(probed, len(c.pairs))] {
-		next := pair{index: known.index}
-		var waited response
+	for _, known := range c.Pairs[:min(probed, len(c.Pairs))] {
+		next := Pair{Index: known.Index}
+		var waited Response
 		for _, a := range []struct {
-			side *side
-			to   *response
-		}{{plain, &next.one}, {two, &next.two}, {timed, &waited}} {
-			if _, err := b.thread.TimeC(ctx, a.side == two); err != nil {
+			side *Side
+			to   *Response
+		}{{plain, &next.One}, {two, &next.Two}, {timed, &waited}} {
+			if _, err := b.Thread.TimeC(ctx, a.side == two); err != nil {
 				return f, p, err
 			}
-			if *a.to, err = a.side.answer(ctx, s.workload, known.index, s.setting); err != nil {
+			if *a.to, err = a.side.Answer(ctx, s.Workload, known.Index, s.Setting); err != nil {
 				return f, p, err
 			}
 		}
-		again.pairs = append(again.pairs, next)
-		if slow.timed {
-			p.draft += figures.Milliseconds(waited.stats.Draft)
-			p.verify += figures.Milliseconds(waited.stats.Verify)
-			rounds += waited.stats.Blocks.Count
+		again.Pairs = append(again.Pairs, next)
+		if slow.Timed {
+			p.draft += figures.Milliseconds(waited.Stats.Draft)
+			p.verify += figures.Milliseconds(waited.Stats.Verify)
+			rounds += waited.Stats.Blocks.Count
 		}
 		for turn := range 4 {
-			draft, err := d.propose(ctx, arm, c.two.depth)
+			draft, err := d.propose(ctx, arm, c.Two.Depth)
 			if err != nil {
 				return f, p, err
 			}
-			verify, err := d.verify(ctx, c.two.depth+1, s.temperature)
+			verify, err := d.verify(ctx, c.Two.Depth+1, s.Temperature)
 			if err != nil {
 				return f, p, err
 			}
 			// the first turn compiles kernels and takes memory
-			if turn > 0 || len(again.pairs) > 1 {
+			if turn > 0 || len(again.Pairs) > 1 {
 				drafts, verifies = append(drafts, draft), append(verifies, verify)
 			}
 		}

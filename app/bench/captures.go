@@ -34,7 +34,7 @@ func (b *checkpointBench) captures(ctx context.Context) (figures.Table, error) {
 		Notes: []string{fmt.Sprintf("Each prompt is new to both sides. A drafter guesses %d tokens in each round.",
 			captureDepth)},
 	}
-	for _, w := range []way{{}, {drafter: b.loaded.list[0].Name(), depth: captureDepth}} {
+	for _, w := range []Way{{}, {Drafter: b.loaded.List[0].Name(), Depth: captureDepth}} {
 		row, err := b.capture(ctx, w)
 		if err != nil {
 			return t, err
@@ -45,7 +45,7 @@ func (b *checkpointBench) captures(ctx context.Context) (figures.Table, error) {
 }
 
 // capture returns the row of one way to decode.
-func (b *checkpointBench) capture(ctx context.Context, w way) (row []any, err error) {
+func (b *checkpointBench) capture(ctx context.Context, w Way) (row []any, err error) {
 	dir, err := os.MkdirTemp("", "tandem-bench-")
 	if err != nil {
 		return nil, err
@@ -54,40 +54,40 @@ func (b *checkpointBench) capture(ctx context.Context, w way) (row []any, err er
 	store := b.store(dir)
 	defer store.Close()
 	var o engine.Options
-	if w.drafter != "" {
-		o.Drafters = b.loaded.list
+	if w.Drafter != "" {
+		o.Drafters = b.loaded.List
 	}
 	off := b.open(o)
 	defer off.Close()
 	o.Checkpoints, o.Store = b.budget(), store
 	on := b.open(o)
 	defer on.Close()
-	c := &comparison{one: w, two: w, bar: captureBar}
-	took := func(i int) (p pair, err error) {
+	c := &Comparison{One: w, Two: w, Bar: captureBar}
+	took := func(i int) (p Pair, err error) {
 		r := engine.Request{
 			// prompts recur; one id makes each new
-			Prompt:    slices.Concat(b.text(1), b.code.prompts[i%len(b.code.prompts)].ids),
-			MaxTokens: new(captureTokens), Speculation: w.speculation(),
+			Prompt:    slices.Concat(b.text(1), b.code.Prompts[i%len(b.code.Prompts)].IDs),
+			MaxTokens: new(captureTokens), Speculation: w.Speculation(),
 		}
-		p.index = i
-		if p.one, err = b.ask(ctx, off, r); err != nil {
+		p.Index = i
+		if p.One, err = b.ask(ctx, off, r); err != nil {
 			return p, err
 		}
-		if p.two, err = b.ask(ctx, on, r); err != nil {
+		if p.Two, err = b.ask(ctx, on, r); err != nil {
 			return p, err
 		}
 		return p, awaitWritten(ctx, store)
 	}
-	if _, err := took(len(b.code.prompts) - 1); err != nil { // unmeasured: it takes memory
+	if _, err := took(len(b.code.Prompts) - 1); err != nil { // unmeasured: it takes memory
 		return nil, err
 	}
-	for i := 0; c.needsPairs(b.pairs, b.once); i++ {
+	for i := 0; c.NeedsPairs(b.pairs, b.once); i++ {
 		p, err := took(i)
 		if err != nil {
 			return nil, err
 		}
-		c.pairs = append(c.pairs, p)
-		fmt.Fprintf(b.log, "\rcaptures, %s, pair %d ", w, len(c.pairs))
+		c.Pairs = append(c.Pairs, p)
+		fmt.Fprintf(b.log, "\rcaptures, %s, pair %d ", w, len(c.Pairs))
 	}
 	fmt.Fprintln(b.log)
 	files, err := os.ReadDir(dir)
@@ -95,17 +95,17 @@ func (b *checkpointBench) capture(ctx context.Context, w way) (row []any, err er
 		return nil, err
 	}
 	var rates [2][]float64
-	for _, p := range c.pairs {
-		rates[0], rates[1] = append(rates[0], p.one.rate()), append(rates[1], p.two.rate())
+	for _, p := range c.Pairs {
+		rates[0], rates[1] = append(rates[0], p.One.Rate()), append(rates[1], p.Two.Rate())
 	}
-	e := c.ratio()
+	e := c.Ratio()
 	drafter := engine.None
-	if w.drafter != "" {
-		drafter = w.drafter
+	if w.Drafter != "" {
+		drafter = w.Drafter
 	}
 	return []any{drafter, figures.Round(figures.Median(rates[0])), figures.Round(figures.Median(rates[1])), e.Median, e.Low, e.High,
-		c.whole().Median, figures.OrDash(c.figures().tokens),
-		fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }),
-			len(c.pairs)),
-		len(files), e.N, e.Prompts, c.verdict()}, nil
+		c.Whole().Median, figures.OrDash(c.figures().tokens),
+		fmt.Sprintf("%d/%d", c.Count(func(p Pair) bool { return slices.Equal(p.One.IDs, p.Two.IDs) }),
+			len(c.Pairs)),
+		len(files), e.N, e.Prompts, c.Verdict()}, nil
 }

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"tandem/app/figures"
+	"tandem/engine/tokenizer"
 	"tandem/models"
 )
 
@@ -29,7 +31,7 @@ var (
 
 // newChats encodes the questions with the model's template. It returns none for a model without
 // one.
-func newChats(ctx context.Context, b *models.Bundle) (code, prose *workload, err error) {
+func newChats(ctx context.Context, b *models.Bundle) (code, prose *Workload, err error) {
 	var questions struct{ Code, Prose []string }
 	if err := json.Unmarshal(benchChats, &questions); err != nil {
 		return nil, nil, fmt.Errorf("chats.json: %w", err)
@@ -37,14 +39,13 @@ func newChats(ctx context.Context, b *models.Bundle) (code, prose *workload, err
 	if _, err := b.Chat.Template(false); errors.Is(err, models.ErrNoTemplate) {
 		return nil, nil, nil
 	}
-	asked := subject{bundle: b}
-	workloadOf := func(name, doc string, texts []string) *workload {
-		w := &workload{name: name, doc: doc, limit: chatAnswer, unusable: map[unusable]string{}}
+	workloadOf := func(name, doc string, texts []string) *Workload {
+		w := &Workload{Name: name, Doc: doc, Limit: chatAnswer, unusable: map[unusable]string{}}
 		for i, text := range texts {
-			ids, e := asked.direct(ctx, text)
+			ids, e := AskDirectly(ctx, b, text)
 			err = errors.Join(err, e)
-			w.prompts = append(w.prompts, prompt{ids: ids})
-			w.picks = append(w.picks, i)
+			w.Prompts = append(w.Prompts, Prompt{IDs: ids})
+			w.Picks = append(w.Picks, i)
 		}
 		return w
 	}
@@ -54,17 +55,60 @@ func newChats(ctx context.Context, b *models.Bundle) (code, prose *workload, err
 	return code, prose, err
 }
 
+// contentChannel is what the template of Gemma 4 leaves to the model: an empty thought. A direct
+// answer begins after it, so that its tokens go into the answer.
+const contentChannel = "<|channel>thought\n<channel|>"
+
+// AskDirectly returns the tokens of a prompt that asks for an answer at once: a turn of a chat if the
+// model has a template.
+func AskDirectly(ctx context.Context, b *models.Bundle, text string) ([]int32, error) {
+	special := true
+	template, err := b.Chat.Template(false)
+	switch {
+	case errors.Is(err, models.ErrNoTemplate):
+		text += "\nAnswer: "
+	case err != nil:
+		return nil, err
+	default:
+		vars, err := json.Marshal(map[string]any{
+			"messages":              []map[string]string{{"role": "user", "content": text}},
+			"add_generation_prompt": true, "enable_thinking": false,
+			"bos_token": bosOf(b), "eos_token": "",
+		})
+		if err != nil {
+			return nil, err
+		}
+		if text, err = template.Render(ctx, vars); err != nil {
+			return nil, err
+		}
+		special = false
+		if strings.Contains(b.Chat.Source, "<|channel>thought") &&
+			!strings.HasSuffix(text, contentChannel) {
+			text += contentChannel
+		}
+	}
+	return b.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: special})
+}
+
+// bosOf returns the token that a text of a model begins with, empty if there is none.
+func bosOf(b *models.Bundle) string {
+	if id, ok := b.Tokenizer.BOS(); ok {
+		return b.Tokenizer.Token(id)
+	}
+	return ""
+}
+
 // chatSections are the sections of a model that chats.
 func (b *speculation) chatSections() []section {
 	var list []section
 	for _, one := range []struct {
-		*workload
+		*Workload
 		greedy, sampled figures.Bar
 	}{
 		{b.texts.chatCode, chatCodeGreedyBar, chatCodeSampledBar},
 		{b.texts.chatProse, chatProseGreedyBar, chatProseSampledBar},
 	} {
-		if one.workload == nil {
+		if one.Workload == nil {
 			continue
 		}
 		for _, temperature := range []float64{0, sampledTemperature} {
@@ -72,17 +116,17 @@ func (b *speculation) chatSections() []section {
 			if temperature > 0 {
 				least = one.sampled
 			}
-			s := section{workload: one.workload, setting: setting{temperature: temperature}, rivals: true}
+			s := section{Workload: one.Workload, Setting: Setting{Temperature: temperature}, rivals: true}
 			blocks := []int{4, 8}
-			if b.options.Quick {
+			if b.options.quick {
 				blocks = blocks[:1]
 			}
-			for _, d := range continued(b.drafts) {
+			for _, d := range continued(b.Drafters) {
 				s.ways = append(s.ways, fixed(d, blocks)...)
 			}
 			s.ways = append(s.ways, b.adaptives()...)
 			auto := s.ways[len(s.ways)-1]
-			s.bars = onlyAdaptive(least, func(w way) bool { return w.drafter == auto.drafter })
+			s.bars = onlyAdaptive(least, func(w Way) bool { return w.Drafter == auto.Drafter })
 			list = append(list, s)
 		}
 	}

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"math/rand/v2"
 	"time"
@@ -17,62 +18,65 @@ import (
 	"tandem/models"
 )
 
-// How often the bench of checkpoints measures.
-const (
-	flowTexts   = 8   // texts of each flow but the probe
-	mixedAmount = 500 // requests while memory is watched
-)
-
 // A checkpointBench measures checkpoints:
 //
-//   - what they save in the flows of clients;
 //   - what they cost while an answer is written;
-//   - how soon a text is back after a restart;
-//   - whether they keep to their memory budget.
+//   - how soon a text is back after a restart.
 //
 // Everything runs on rings, where a text can continue only from a place that was captured.
 type checkpointBench struct {
 	thread *mlx.Thread
 	bundle *models.Bundle
-	loaded *benchDrafters
-	code   *workload
-	pairs  int  // of a comparison, and texts of the probe, at least
+	loaded *Drafters
+	code   *Workload
+	pairs  int  // of a comparison, at least
 	once   bool // pairs are never doubled
-	texts  int  // of each other flow
-	mixed  int  // requests of the mixture
 	random *rand.Rand
 	log    io.Writer // progress, for a person
-	wrong  []error   // bars that were missed
 }
 
-func openCheckpoints(ctx context.Context, o Options) (bench, error) {
-	t, b, err := benchModel(ctx, o.Model, models.Options{})
+type checkpointOptions struct {
+	ModelOptions
+	pairs int // of a comparison, at least; 0 = figures.MinPairs
+	quick bool
+}
+
+// Flags implements Options.
+func (o *checkpointOptions) Flags(f *flag.FlagSet) {
+	o.ModelOptions.Flags(f)
+	pairsFlag(f, &o.pairs)
+	QuickFlag(f, &o.quick)
+}
+
+// Open implements Options.
+func (o *checkpointOptions) Open(ctx context.Context, e Env) (Opened, error) {
+	t, b, err := OpenModel(ctx, o.Model, models.Options{})
 	if err != nil {
 		return nil, err
 	}
 	c := &checkpointBench{
-		thread: t, bundle: b, pairs: figures.MinPairs, texts: flowTexts, mixed: mixedAmount,
-		random: rand.New(rand.NewPCG(3, 4)), log: o.Err,
+		thread: t, bundle: b, pairs: figures.MinPairs,
+		random: rand.New(rand.NewPCG(3, 4)), log: e.Err,
 	}
-	if c.loaded, err = loadBenchDrafters(ctx, b, o.Model, nil, models.Options{}); err == nil {
-		var all workloads
-		all, err = newWorkloads(b.Tokenizer)
-		c.code = all.code
+	if c.loaded, err = LoadDrafters(ctx, b, o.Model, nil, models.Options{}); err == nil {
+		var all Workloads
+		all, err = NewWorkloads(b.Tokenizer)
+		c.code = all.Code
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	if o.Quick {
-		c.pairs, c.once, c.texts, c.mixed = 2, true, 1, 40
+	if o.quick {
+		c.pairs, c.once = 2, true
 	}
-	if o.Pairs > 0 {
-		c.pairs = o.Pairs
+	if o.pairs > 0 {
+		c.pairs = o.pairs
 	}
 	return c, nil
 }
 
-func (b *checkpointBench) header() figures.Header {
-	h := newHeader()
+func (b *checkpointBench) Header() figures.Header {
+	h := NewHeader()
 	h.DType = b.bundle.Model.Config().Dtype.String()
 	return h
 }
@@ -85,10 +89,9 @@ func (b *checkpointBench) Close() error {
 	return errors.Join(err, b.bundle.Close(), b.thread.Close())
 }
 
-// report measures part by part. It returns an error if less of an answer is restored than its
-// checkpoints promise, or if they exceed their memory budget.
-func (b *checkpointBench) report(ctx context.Context, table func(figures.Table) error) error {
-	for _, part := range []func(context.Context) (figures.Table, error){b.flows, b.captures, b.restarts, b.memory} {
+// Report measures part by part.
+func (b *checkpointBench) Report(ctx context.Context, table func(figures.Table) error) error {
+	for _, part := range []func(context.Context) (figures.Table, error){b.captures, b.restarts} {
 		t, err := part(ctx)
 		if err != nil {
 			return err
@@ -97,7 +100,7 @@ func (b *checkpointBench) report(ctx context.Context, table func(figures.Table) 
 			return err
 		}
 	}
-	return errors.Join(b.wrong...)
+	return nil
 }
 
 // open starts an engine on rings.
@@ -132,15 +135,15 @@ func awaitWritten(ctx context.Context, s *checkpoint.Store) error {
 
 // ask generates all tokens that a request asks for, past any end of sequence.
 func (b *checkpointBench) ask(ctx context.Context, e *engine.Engine,
-	r engine.Request) (response, error) {
-	var a response
+	r engine.Request) (Response, error) {
+	var a Response
 	r.IgnoreEOS = true
-	r.Done = func(s engine.Stats) { a.stats = s }
+	r.Done = func(s engine.Stats) { a.Stats = s }
 	for tok, err := range e.Generate(ctx, r) {
 		if err != nil {
 			return a, err
 		}
-		a.ids = append(a.ids, tok.ID)
+		a.IDs = append(a.IDs, tok.ID)
 	}
 	return a, nil
 }

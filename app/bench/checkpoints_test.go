@@ -1,11 +1,8 @@
 package bench
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"slices"
-	"strings"
 	"testing"
 
 	"tandem/app/figures"
@@ -13,35 +10,12 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// The bench runs on a tiny model with rings. Its tables show how the arms differ.
-func TestCheckpointBenchShowsWhatEachArmRestores(t *testing.T) {
-	var out bytes.Buffer
-	if err := benchNamed(t, "checkpoints").Run(t.Context(), Options{
-		Model: enginetest.TinyModel(t, "gemma3_text"), Quick: true, JSON: true,
-		In: strings.NewReader(""), Out: &out, Err: io.Discard,
-	}); err != nil {
-		t.Fatal(err)
-	}
-	lines := json.NewDecoder(&out)
-	var header figures.Header
-	if err := lines.Decode(&header); err != nil || header.DType == "" {
-		t.Errorf("header %+v, %v", header, err)
-	}
-	var tables []figures.Table
-	for lines.More() {
-		var table figures.Table
-		if err := lines.Decode(&table); err != nil {
-			t.Fatal(err)
-		}
-		for _, row := range table.Rows {
-			if len(row) != len(table.Columns) {
-				t.Fatalf("%s: %d cells in %d columns", table.Title, len(row), len(table.Columns))
-			}
-		}
-		tables = append(tables, table)
-	}
-	if len(tables) != 4 {
-		t.Fatalf("%d tables, want 4", len(tables))
+// The bench runs on a tiny model with rings.
+func TestCheckpointBenchReportsWholeTables(t *testing.T) {
+	tables := tablesOf(t, Run{Name: "checkpoints", Options: &checkpointOptions{quick: true,
+		ModelOptions: ModelOptions{Model: enginetest.TinyModel(t, "gemma3_text")}}}, Env{})
+	if len(tables) != 2 {
+		t.Fatalf("%d tables, want 2", len(tables))
 	}
 	cell := func(table figures.Table, row []any, column string) any {
 		i := slices.Index(table.Columns, column)
@@ -50,92 +24,147 @@ func TestCheckpointBenchShowsWhatEachArmRestores(t *testing.T) {
 		}
 		return row[i]
 	}
-	flows := tables[0]
-	want := map[string]any{ // cached tokens, by flow and arm
-		"the same prompt again on": 599., "the same prompt again prompt only": 599.,
-		"the same and a longer end on": 599.,
-		"another middle on":            256., "another middle there once more on": 300.,
-		"tool call, its result on": 539., "tool call, the turn after it on": 819.,
-		"a new chat with the same tools on":            400.,
-		"answer cancelled, continued prompt only":      29.,
-		probe + "diverges at 66, as long as before on": 94., probe +
-			"diverges at 66, as long as before prompt only": 29.,
-		probe + "diverges at 336 to 399 on": 350., probe +
-			"diverges at 336 to 399 prompt only": 29.,
-	}
-	for _, row := range flows.Rows {
-		name, arm := cell(flows, row, "flow").(string), cell(flows, row, "checkpoints").(string)
-		cached, short := cell(flows, row, "cached"), cell(flows, row, "short by").(float64)
-		key := name + " " + arm
-		if w, ok := want[key]; ok && cached != w {
-			t.Errorf("%s: %v cached, want %v", key, cached, w)
-		}
-		delete(want, key)
-		within := cell(flows, row, "within")
-		switch {
-		case arm == "off" && (cached != 0. || cell(flows, row, "matched") != 0.):
-			t.Errorf("%s: %v tokens matched without checkpoints", key, cell(flows, row, "matched"))
-		case arm == "on" && strings.HasPrefix(name, probe) &&
-			(within != "64 met" || short > probeWithin):
-			t.Errorf("%s: %v tokens short, within %v", key, short, within)
-		case arm != "off" && (cell(flows, row, "reason, of the last text") == nil) != (short == 0):
-			t.Errorf("%s: %v tokens short for the reason %v", key, short,
-				cell(flows, row, "reason, of the last text"))
-		}
-	}
-	for key := range want {
-		t.Errorf("there is no row %s", key)
-	}
-	for _, row := range tables[1].Rows {
+	for _, row := range tables[0].Rows {
 		// Of three texts, one of them unmeasured, each leaves a prompt's end and seven checkpoints
 		// of an answer.
-		if files := cell(tables[1], row, "files"); files != 24. {
+		if files := cell(tables[0], row, "files"); files != 24. {
 			t.Errorf("%v: %v files, want 24", row[0], files)
 		}
 	}
-	restart, memory := tables[2], tables[3]
+	restart := tables[1]
 	if n, verdict := cell(restart, restart.Rows[0], "pairs"),
 		cell(restart, restart.Rows[0], "at least"); n != 2. || verdict != "10.00, too few pairs" {
 		t.Errorf("%v pairs with the verdict %v, want 2 with too few pairs", n, verdict)
 	}
-	row := memory.Rows[0]
-	if kept, budget := cell(memory, row, "most kept").(float64),
-		cell(memory, row, "budget").(float64); kept == 0 || kept > budget {
-		t.Errorf("%v MB are kept, the budget is %v", kept, budget)
+}
+
+// A checkpointSuite expects of a model's checkpoints that they save what they promise, in the memory
+// that they may take.
+type checkpointSuite struct {
+	*checkpointBench
+	probes int // texts of the probe
+	texts  int // of each other flow
+	mixed  int // requests while memory is watched
+}
+
+// openCheckpointSuite loads the model in a folder.
+func openCheckpointSuite(t *testing.T, dir string) *checkpointSuite {
+	t.Helper()
+	b, err := (&checkpointOptions{ModelOptions: ModelOptions{Model: dir}}).Open(t.Context(),
+		Env{Err: io.Discard})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if verdict, left := cell(memory, row, "budget kept"),
-		cell(memory, row, "beyond that after closing"); verdict != "met" || left != 0. {
-		t.Errorf("the verdict is %v, and %v MB are left", verdict, left)
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &checkpointSuite{b.(*checkpointBench), 2, 1, 40}
+}
+
+// restores plays all flows. With checkpoints a text that diverges is computed again from near the place;
+// without, all of it is. A text that was not restored whole has a reason. It returns the tokens that came
+// from checkpoints, by flow and arm.
+func (b *checkpointSuite) restores(t *testing.T) (cached map[string][]int) {
+	t.Helper()
+	arms, measured := b.flows(t)
+	cached = map[string][]int{}
+	for _, s := range measured {
+		for _, a := range arms {
+			key, r := s.name+" "+a.name, a.share(s)
+			cached[key] = r.cached
+			if r.late {
+				t.Errorf("%s: %d tokens that matched were not restored, at most %d may be", key,
+					r.short, s.within)
+			}
+			if a.name == "off" && slices.Max(append(r.matched, r.cached...)) != 0 {
+				t.Errorf("%s: %v tokens matched and %v were restored without checkpoints", key,
+					r.matched, r.cached)
+			}
+			if a.name != "off" && (r.reason == "") != (r.short == 0) {
+				t.Errorf("%s: %d tokens short for the reason %q", key, r.short, r.reason)
+			}
+		}
+	}
+	return cached
+}
+
+// comesBack writes a text's checkpoints to files, and expects that an engine that knows nothing else
+// restores the text from them and says what follows.
+func (b *checkpointSuite) comesBack(t *testing.T, length int) {
+	t.Helper()
+	text, dir := b.text(length), t.TempDir()
+	if err := b.write(t.Context(), dir, text); err != nil {
+		t.Fatal(err)
+	}
+	off := b.open(engine.Options{})
+	defer off.Close()
+	restored, recomputed, err := b.restart(t.Context(), dir, off, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := restored.Stats.CachedTokens; n != length-1 {
+		t.Errorf("%d of %d tokens came back from files", n, length)
+	}
+	if recomputed.Stats.CachedTokens != 0 || !slices.Equal(restored.IDs, recomputed.IDs) {
+		t.Errorf("restored it says %v, recomputed %v after %d cached tokens", restored.IDs,
+			recomputed.IDs, recomputed.Stats.CachedTokens)
 	}
 }
 
-// A row shows how many matched tokens were not restored. More than the bound is an error only where
-// checkpoints are on.
+// A tiny model with rings restores as much as each flow allows.
+func TestCheckpointsRestoreWhatFlowsShare(t *testing.T) {
+	b := openCheckpointSuite(t, enginetest.TinyModel(t, "gemma3_text"))
+	cached := b.restores(t)
+	for key, want := range map[string]int{
+		"the same prompt again on": 599, "the same prompt again prompt only": 599,
+		"the same and a longer end on": 599,
+		"another middle on":            256, "another middle there once more on": 300,
+		"tool call, its result on": 539, "tool call, the turn after it on": 819,
+		"a new chat with the same tools on":                     400,
+		"answer cancelled, continued prompt only":               29,
+		probe + "diverges at 66, as long as before on":          94,
+		probe + "diverges at 66, as long as before prompt only": 29,
+		probe + "diverges at 336 to 399 on":                     350,
+		probe + "diverges at 336 to 399 prompt only":            29,
+	} {
+		got, ok := cached[key]
+		if !ok {
+			t.Errorf("no flow is %s", key)
+		}
+		for _, n := range got {
+			if n != want {
+				t.Errorf("%s: %v tokens cached, want %d each", key, got, want)
+			}
+		}
+	}
+	b.comesBack(t, 600)
+	b.keepsBudget(t)
+}
+
+// More missing tokens than the bound are an error only where all checkpoints are kept.
 func TestLateRestoreIsAnErrorWithCheckpointsOn(t *testing.T) {
 	s := step{name: "a", within: 64}
 	stats := []engine.Stats{
-		{PromptTokens: 300, Matched: 200, CachedTokens: 180, FirstToken: 10},
-		{PromptTokens: 300, Matched: 300, CachedTokens: 234, FirstToken: 20, Miss: "why"},
+		{PromptTokens: 300, Matched: 200, CachedTokens: 180},
+		{PromptTokens: 300, Matched: 300, CachedTokens: 234, Miss: "why"},
 	}
-	off := []engine.Stats{{FirstToken: 40}, {FirstToken: 40}}
 	for _, test := range []struct {
-		arm    string
-		last   int // tokens cached of the second text
-		short  int
-		within any
-		wrong  int
+		arm   string
+		last  int // tokens cached of the second text
+		short int
+		late  bool
 	}{
-		{"on", 234, 65, "64 missed", 1}, {"on", 235, 64, "64 met", 0},
-		{"prompt only", 234, 65, nil, 0},
+		{"on", 234, 65, true}, {"on", 235, 64, false}, {"prompt only", 234, 65, false},
 	} {
-		b := &checkpointBench{}
 		stats[1].CachedTokens = test.last
-		row := b.flowRow(&arm{name: test.arm, stats: map[string][]engine.Stats{"a": stats}}, s, off)
-		if row[7] != test.short || row[8] != test.within || len(b.wrong) != test.wrong {
-			t.Errorf("%s: short by %v, within %v, errors %v", test.arm, row[7], row[8], b.wrong)
+		r := (&arm{name: test.arm, stats: map[string][]engine.Stats{"a": stats}}).share(s)
+		if r.short != test.short || r.late != test.late {
+			t.Errorf("%s: short by %d, late %t", test.arm, r.short, r.late)
 		}
-		if row[4] != "200 to 300" || row[3] != 300 || row[10] != 3. || row[13] != "why" {
-			t.Errorf("%s: %v", test.arm, row)
+		if !slices.Equal(r.matched, []int{200, 300}) || r.reason != "why" {
+			t.Errorf("%s: %+v", test.arm, r)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"tandem/engine"
 	"tandem/engine/lm"
@@ -12,25 +11,25 @@ import (
 	"tandem/engine/sample"
 )
 
-// A divergence is where an answer leaves that of plain decoding. It is excused where rounding
+// A Divergence is where an answer leaves that of plain decoding. It is excused where rounding
 // decides: both tokens are plain decoding's best two and nearly equal. Rounding depends on how many
 // rows are computed at once.
-type divergence struct {
-	at          int   // index of the token in the answer
+type Divergence struct {
+	At          int   // index of the token in the answer
 	plain, said int32 // tokens
 
 	// Of both tokens; zero if one of the answers ended there.
 	logits  [2]float32
-	excused bool
+	Excused bool
 }
 
-func (p divergence) String() string {
+func (p Divergence) String() string {
 	if p.logits == [2]float32{} {
-		return fmt.Sprintf("only one answer goes on at token %d", p.at)
+		return fmt.Sprintf("only one answer goes on at token %d", p.At)
 	}
-	text := fmt.Sprintf("token %d is %d (logit %.7g), in plain decoding %d (%.7g)", p.at, p.said,
+	text := fmt.Sprintf("token %d is %d (logit %.7g), in plain decoding %d (%.7g)", p.At, p.said,
 		p.logits[1], p.plain, p.logits[0])
-	if p.excused {
+	if p.Excused {
 		text += ", excused"
 	}
 	return text
@@ -46,29 +45,29 @@ func firstDifference(a, b []int32) int {
 	return -1
 }
 
-// An umpire judges divergences.
-type umpire struct {
-	thread *mlx.Thread
-	model  lm.Model
-	open   func(lm.Model) *engine.Engine // without drafters
+// An DivergenceJudge judges divergences.
+type DivergenceJudge struct {
+	Thread *mlx.Thread
+	Model  lm.Model
+	Open   func(lm.Model) *engine.Engine // without drafters
 }
 
-// judge returns where an answer diverges from plain decoding's. It repeats plain decoding up to
+// Judge returns where an answer diverges from plain decoding's. It repeats plain decoding up to
 // there, and draws again with the logit of the plain token a little lower. The divergence is
 // excused if that gives the answer's token. This holds for sampled tokens too, because their noise
 // stays the same.
-func (u umpire) judge(ctx context.Context, r engine.Request,
-	plain, said []int32) (divergence, error) {
-	p := divergence{at: firstDifference(plain, said)}
-	if p.at >= min(len(plain), len(said)) {
+func (u DivergenceJudge) Judge(ctx context.Context, r engine.Request,
+	plain, said []int32) (Divergence, error) {
+	p := Divergence{At: firstDifference(plain, said)}
+	if p.At >= min(len(plain), len(said)) {
 		return p, nil
 	}
-	p.plain, p.said = plain[p.at], said[p.at]
-	position := len(r.Prompt) + p.at
-	w := &watched{Model: u.model, position: position}
-	e := u.open(w)
+	p.plain, p.said = plain[p.At], said[p.At]
+	position := len(r.Prompt) + p.At
+	w := &watched{Model: u.Model, position: position}
+	e := u.Open(w)
 	defer e.Close()
-	r.Speculation, r.MaxTokens, r.Done = engine.Speculation{Drafter: engine.None}, new(p.at+1), nil
+	r.Speculation, r.MaxTokens, r.Done = engine.Speculation{Drafter: engine.None}, new(p.At+1), nil
 	last := int32(-1)
 	for tok, err := range e.Generate(ctx, r) {
 		if err != nil {
@@ -76,11 +75,11 @@ func (u umpire) judge(ctx context.Context, r engine.Request,
 		}
 		last = tok.ID
 	}
-	return p, u.thread.Do(ctx, func(s *mlx.Scope) error {
+	return p, u.Thread.Do(ctx, func(s *mlx.Scope) error {
 		defer w.logits.Free()
 		if last != p.plain || w.logits == nil {
 			return fmt.Errorf("plain decoding said %d and then %d as token %d of the same answer",
-				p.plain, last, p.at)
+				p.plain, last, p.At)
 		}
 		row, err := mlx.Read[float32](s, s.AsType(w.logits, mlx.Float32))
 		if err != nil {
@@ -92,7 +91,7 @@ func (u umpire) judge(ctx context.Context, r engine.Request,
 		defer m.Free()
 		second, err := mlx.Read[int32](s, m.Draw(s, mlx.New(s, row, 1, len(row)), nil, position))
 		if err == nil {
-			p.excused = second[0] == p.said
+			p.Excused = second[0] == p.said
 		}
 		return err
 	})
@@ -108,38 +107,6 @@ func lowered(logit float32, t mlx.Dtype) float32 {
 	_, exponent := math.Frexp(float64(logit))
 	gap := max(1e-4, 2*math.Ldexp(1, exponent-digits))
 	return math.Nextafter32(float32(float64(logit)-gap), float32(math.Inf(-1)))
-}
-
-// differs says where an arm that must be equal to the oracle leaves its answer to a sample; empty if
-// it does not. A bounded layer sums in another order. So a divergence is excused where the oracle's
-// two best tokens are nearly equal. In 16 bits a sum differs by more, and it is enough that both
-// find the needle or neither does.
-func (e *subject) differs(ctx context.Context, a, oracle *recallArm, i int) (string, error) {
-	if slices.Equal(a.ids[i], oracle.ids[i]) {
-		return "", nil
-	}
-	if e.bundle.Model.Config().Dtype != mlx.Float32 &&
-		*a.samples[i].Correct == *oracle.samples[i].Correct {
-		return "", nil
-	}
-	u := umpire{e.thread, e.bundle.Model,
-		func(m lm.Model) *engine.Engine { return e.open(m, engine.Options{}) }}
-	d, err := u.judge(ctx, engine.Request{Prompt: oracle.prompts[i], Fresh: true,
-		Seed: new(uint64(0))}, oracle.ids[i], a.ids[i])
-	if err != nil || d.excused {
-		return "", err
-	}
-	return d.String(), nil
-}
-
-// differsAnywhere is differs for all samples: it says where the first one does.
-func (e *subject) differsAnywhere(ctx context.Context, a, oracle *recallArm) (string, error) {
-	for i := range a.samples {
-		if why, err := e.differs(ctx, a, oracle, i); why != "" || err != nil {
-			return why, err
-		}
-	}
-	return "", nil
 }
 
 // A watched model keeps the logits of the token at a position.

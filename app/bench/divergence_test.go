@@ -33,7 +33,7 @@ func TestDivergenceIsExcusedOnlyWhereRoundingDecides(t *testing.T) {
 	for _, temperature := range []float64{0, 0.8} {
 		seed := uint64(3)
 		r := engine.Request{
-			Prompt: benchIDs(9, vocab), MaxTokens: new(8), IgnoreEOS: true, Seed: &seed,
+			Prompt: TokenIDs(9, vocab), MaxTokens: new(8), IgnoreEOS: true, Seed: &seed,
 			Sampling: sample.Params{Temperature: temperature, TopP: 0.99},
 		}
 		position := len(r.Prompt) + at
@@ -82,9 +82,9 @@ func TestDivergenceIsExcusedOnlyWhereRoundingDecides(t *testing.T) {
 			{"another token", tie - 5e-5, -900, three, false, false},
 			{"an end", tie - 5e-5, -900, two, true, false},
 		} {
-			u := umpire{th, &rigged{watched{Model: b.Model, position: position},
+			u := DivergenceJudge{th, &rigged{watched{Model: b.Model, position: position},
 				row(test.second, test.third)}, open}
-			e := open(u.model)
+			e := open(u.Model)
 			var plain []int32
 			for tok, err := range e.Generate(t.Context(), r) {
 				if err != nil {
@@ -97,8 +97,8 @@ func TestDivergenceIsExcusedOnlyWhereRoundingDecides(t *testing.T) {
 			if test.end {
 				said = said[:at]
 			}
-			p, err := u.judge(t.Context(), r, plain, said)
-			if err != nil || p.excused != test.want || p.at != at ||
+			p, err := u.Judge(t.Context(), r, plain, said)
+			if err != nil || p.Excused != test.want || p.At != at ||
 				!test.end && (p.plain != one || p.logits[0] != 1) {
 				t.Errorf("temperature %v, %s: %+v, %v", temperature, test.name, p, err)
 			}

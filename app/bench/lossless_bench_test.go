@@ -1,14 +1,10 @@
 package bench
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
-	"tandem/app/figures"
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
 	"tandem/engine/mlx"
@@ -17,50 +13,50 @@ import (
 
 // On a tiny model, exact requests differ in nothing, and other requests differ in bits: BLAS
 // multiplies, as a GPU does.
-func TestLosslessBenchFindsNoDifferenceInExactRequests(t *testing.T) {
-	var out bytes.Buffer
-	b := Bench{Name: "lossless", open: func(ctx context.Context, o Options) (bench, error) {
-		th := enginetest.NewBLASThread(t)
-		b, err := loadBenchModel(ctx, th, o.Model, models.Options{})
-		if err != nil {
-			return nil, err
-		}
-		return newLosslessBench(th, b, o.Quick), nil
-	}}
-	if err := b.Run(t.Context(), Options{Model: enginetest.TinyModel(t, "gemma3_text", wideHeads),
-		Quick: true, JSON: true, Out: &out}); err != nil {
+func TestExactRequestsDifferInNothingUnderBLAS(t *testing.T) {
+	th := enginetest.NewBLASThread(t)
+	b, err := LoadModel(t.Context(), th, enginetest.TinyModel(t, "gemma3_text", wideHeads), models.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	rows, bits := 0, 0.0
-	for line := range strings.Lines(out.String()) {
-		var table figures.Table
-		if err := json.Unmarshal([]byte(line), &table); err != nil {
-			t.Fatal(err)
+	defer b.Close()
+	l := &losslessBench{thread: th, bundle: b, least: 1, blocks: []int{2, 8}}
+	rows, bits := 0, 0
+	for _, c := range l.check(t) {
+		if c.logprobs < losslessTokens || len(c.histogram) != c.block ||
+			len(c.ends) != len(c.histogram) ||
+			slices.ContainsFunc(c.ends, func(n int) bool { return n != 4 }) {
+			t.Errorf("%+v", c)
 		}
-		exact := strings.HasSuffix(table.Title, "exact requests")
-		for _, row := range table.Rows {
-			value := func(column string) float64 {
-				return row[slices.Index(table.Columns, column)].(float64)
-			}
-			diverged, differ := value("tokens differ in"), value("differ")
-			counts := strings.Fields(row[slices.Index(table.Columns,
-				"rounds that accepted 0, 1, ...")].(string))
-			ends := strings.Fields(row[slices.Index(table.Columns,
-				"ends on row 0, 1, ...")].(string))
-			if exact && differ > 0 || diverged > value("excused") ||
-				value("logprobs") < losslessTokens ||
-				len(counts) != int(value("block")) || slices.Contains(counts, "0") ||
-				len(ends) != len(counts) ||
-				slices.ContainsFunc(ends, func(n string) bool { return n != "4" }) {
-				t.Errorf("%s: %v", table.Title, row)
-			}
-			bits += differ
-			rows++
-		}
+		bits += c.differing
+		rows++
 	}
 	if rows != 16 || bits == 0 {
-		t.Errorf("%d rows, want 16; %g log-probabilities differ, want some", rows, bits)
+		t.Errorf("%d rows, want 16; %d log-probabilities differ, want some", rows, bits)
 	}
+}
+
+// check decodes in every way, and expects that nothing differs that must not.
+func (l *losslessBench) check(t *testing.T) (all []*losslessCell) {
+	t.Helper()
+	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+		for _, exact := range []bool{false, true} {
+			cells, notes, wrong, err := l.cells(t.Context(), layout, exact)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wrong != nil {
+				t.Errorf("%v\n%s", wrong, strings.Join(notes, "\n"))
+			}
+			for _, c := range cells {
+				if exact && c.differing > 0 || slices.Contains(c.histogram, 0) {
+					t.Errorf("%s, exact %t: %+v", layout, exact, c)
+				}
+			}
+			all = append(all, cells...)
+		}
+	}
+	return all
 }
 
 // A faulty model adds a number to a logit of blocks, at every 64th position.
@@ -81,8 +77,8 @@ func (m *faulty) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	return s.Add(logits, mlx.New(s, more, n, vocab))
 }
 
-// Blocks that are wrong by more than rounding fail the bench, also where no request is exact.
-func TestLosslessBenchFailsOnMoreThanRounding(t *testing.T) {
+// Blocks that are wrong by more than rounding are found, also where no request is exact.
+func TestMoreThanRoundingIsFound(t *testing.T) {
 	th, b := openTiny(t, "qwen3")
 	for _, test := range []struct {
 		add                     float32
@@ -91,19 +87,15 @@ func TestLosslessBenchFailsOnMoreThanRounding(t *testing.T) {
 		faults := *b
 		faults.Model = &faulty{watched{Model: b.Model}, test.add}
 		l := &losslessBench{thread: th, bundle: &faults, least: 1, blocks: []int{4}}
-		table, wrong, err := l.cells(t.Context(), cache.Ring, false)
+		cells, notes, wrong, err := l.cells(t.Context(), cache.Ring, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		value := func(column string) any {
-			return table.Rows[0][slices.Index(table.Columns, column)]
-		}
-		diverged, excused := value("tokens differ in").(int), value("excused").(int)
-		share, _ := value("of what may be").(float64)
-		if (wrong != nil) != test.wrong || (diverged > 0) != test.diverged || excused > 0 ||
-			(share > 1) != test.beyond || (len(table.Notes) > 3) != test.diverged {
+		c := cells[0]
+		if (wrong != nil) != test.wrong || (c.diverged > 0) != test.diverged || c.excused > 0 ||
+			(c.share > 1) != test.beyond || (len(notes) > 0) != test.diverged {
 			t.Errorf("%v added: %v, %d texts differ, %d excused, by %v of the bound, notes %q",
-				test.add, wrong, diverged, excused, share, table.Notes)
+				test.add, wrong, c.diverged, c.excused, c.share, notes)
 		}
 	}
 }
@@ -126,14 +118,4 @@ func TestOneTokenInAThousandIsExcused(t *testing.T) {
 	if excused, of := l.excuses(); excused != 2 || of != 300 {
 		t.Errorf("%d of %d tokens are excused, want 2 of 300", excused, of)
 	}
-}
-
-func benchNamed(t *testing.T, name string) Bench {
-	for _, b := range Benches() {
-		if b.Name == name {
-			return b
-		}
-	}
-	t.Fatalf("there is no bench %s", name)
-	return Bench{}
 }

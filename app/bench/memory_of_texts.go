@@ -61,14 +61,14 @@ func (b *speculation) remembered(ctx context.Context, table func(figures.Table) 
 // memoryTexts are pairs of similar prompts.
 type memoryTexts struct {
 	name          string
-	first, second *workload
+	first, second *Workload
 }
 
 // A memoryRow compares first and second requests of clients, with one drafter.
 type memoryRow struct {
 	memoryTexts
 	drafter  string
-	pairs    []pair
+	pairs    []Pair
 	asked    int // pairs
 	rejected int // of them, for an answer that is short or loops
 	wrong    int // answers that differ from plain decoding
@@ -76,11 +76,11 @@ type memoryRow struct {
 
 // measure asks both requests of each pair, and the second also plainly.
 func (m *memoryRow) measure(ctx context.Context, b *speculation) error {
-	drafting := &side{way: way{drafter: m.drafter, depth: memoryDepth},
-		model: &dictated{Model: b.model}}
-	drafting.engine = b.engines(drafting.model, []draft.Drafter{draft.Memory{}, draft.Ngram{}})
+	drafting := &Side{Way: Way{Drafter: m.drafter, Depth: memoryDepth},
+		Model: &Dictated{Model: b.Model}}
+	drafting.Engine = b.Engines(drafting.Model, []draft.Drafter{draft.Memory{}, draft.Ngram{}})
 	defer drafting.Close()
-	plain := b.open(way{})
+	plain := b.Open(Way{})
 	defer plain.Close()
 	dir, err := os.MkdirTemp("", "tandem-bench-")
 	if err != nil {
@@ -89,80 +89,80 @@ func (m *memoryRow) measure(ctx context.Context, b *speculation) error {
 	defer os.RemoveAll(dir)
 	store := texts.NewStore(texts.Options{Dir: dir})
 	defer store.Settle()
-	for _, i := range m.first.picks[:min(len(m.first.picks), b.pairs)] {
-		p := pair{index: i}
+	for _, i := range m.first.Picks[:min(len(m.first.Picks), b.Pairs)] {
+		p := Pair{Index: i}
 		owner := texts.Owner{Client: fmt.Sprint(i), Tokenizer: "model"}
-		if p.one, err = drafting.answerKnowing(ctx, store, owner, m.first, i); err != nil {
+		if p.One, err = drafting.answerKnowing(ctx, store, owner, m.first, i); err != nil {
 			return err
 		}
-		if p.two, err = drafting.answerKnowing(ctx, store, owner, m.second, i); err != nil {
+		if p.Two, err = drafting.answerKnowing(ctx, store, owner, m.second, i); err != nil {
 			return err
 		}
-		want, err := plain.answer(ctx, m.second, i, setting{})
+		want, err := plain.Answer(ctx, m.second, i, Setting{})
 		if err != nil {
 			return err
 		}
 		m.asked++
-		if !slices.Equal(p.two.ids, want.ids) {
+		if !slices.Equal(p.Two.IDs, want.IDs) {
 			m.wrong++
 		}
-		if p.one.reject() != "" || p.two.reject() != "" {
+		if p.One.Reject() != "" || p.Two.Reject() != "" {
 			m.rejected++
 			continue
 		}
 		m.pairs = append(m.pairs, p)
-		fmt.Fprintf(b.log, "\r%s %s %d ", m.name, m.drafter, len(m.pairs))
+		fmt.Fprintf(b.Log, "\r%s %s %d ", m.name, m.drafter, len(m.pairs))
 	}
-	fmt.Fprintln(b.log)
+	fmt.Fprintln(b.Log)
 	return nil
 }
 
 // answerKnowing continues a prompt with what its client said before, which is in memory by then.
-func (s *side) answerKnowing(ctx context.Context, store *texts.Store, o texts.Owner, w *workload,
-	i int) (a response, err error) {
-	s.model.dictate(w.prompts[i])
+func (s *Side) answerKnowing(ctx context.Context, store *texts.Store, o texts.Owner, w *Workload,
+	i int) (a Response, err error) {
+	s.Model.Dictate(w.Prompts[i])
 	use := store.Open(o, texts.Origin{})
 	defer store.Settle()
 	defer use.Close()
-	r := s.request(w, i, setting{})
+	r := s.request(w, i, Setting{})
 	r.Texts = use
-	r.Done = func(st engine.Stats) { a.stats = st }
-	for tok, err := range s.engine.Generate(ctx, r) {
+	r.Done = func(st engine.Stats) { a.Stats = st }
+	for tok, err := range s.Engine.Generate(ctx, r) {
 		if err != nil {
 			return a, err
 		}
-		a.ids = append(a.ids, tok.ID)
+		a.IDs = append(a.IDs, tok.ID)
 	}
 	return a, nil
 }
 
 // perRound returns the tokens of a round, those without drafts too. The first token is the
 // prompt's.
-func (a response) perRound() float64 {
-	return float64(len(a.ids)-1) / float64(max(1, a.stats.Rounds))
+func (a Response) perRound() float64 {
+	return float64(len(a.IDs)-1) / float64(max(1, a.Stats.Rounds))
 }
 
 func (m *memoryRow) row() []any {
 	if len(m.pairs) == 0 {
 		return []any{m.name, m.drafter, nil, nil, nil, nil, nil, nil, nil, nil, 0, m.rejected, nil}
 	}
-	var one, two response
+	var one, two Response
 	var ratios [][]float64
 	for _, p := range m.pairs {
-		one.add(p.one)
-		two.add(p.two)
-		ratios = append(ratios, []float64{p.two.perRound() / p.one.perRound()})
+		one.add(p.One)
+		two.add(p.Two)
+		ratios = append(ratios, []float64{p.Two.perRound() / p.One.perRound()})
 	}
 	e := figures.EstimateOf(ratios)
 	var verdict any
 	if m.drafter != (draft.Ngram{}).Name() {
 		verdict = memoryBar.Judge(e)
 	}
-	perRound := func(r response) float64 {
-		return float64(len(r.ids)-len(m.pairs)) / float64(max(1, r.stats.Rounds))
+	perRound := func(r Response) float64 {
+		return float64(len(r.IDs)-len(m.pairs)) / float64(max(1, r.Stats.Rounds))
 	}
 	return []any{m.name, m.drafter, perRound(one), perRound(two), e.Median, e.Low, e.High,
-		figures.OrDash(one.stats.Blocks.MeanTokens()), figures.OrDash(two.stats.Blocks.MeanTokens()),
+		figures.OrDash(one.Stats.Blocks.MeanTokens()), figures.OrDash(two.Stats.Blocks.MeanTokens()),
 		fmt.Sprintf("%d/%d", m.asked-m.wrong, m.asked), len(m.pairs),
 		m.rejected, verdict}
 }
@@ -271,19 +271,19 @@ func (f fullFigures) table() figures.Table {
 }
 
 func memoryTextsOf(name string, limit int) memoryTexts {
-	return memoryTexts{name: name, first: &workload{name: name + ", first", limit: limit},
-		second: &workload{name: name + ", second", limit: limit}}
+	return memoryTexts{name: name, first: &Workload{Name: name + ", first", Limit: limit},
+		second: &Workload{Name: name + ", second", Limit: limit}}
 }
 
 // newMemoryTexts returns pairs of prompts: the first half of a function, and the same with another
 // name. The answers are the model's, or dictated: the other half.
 func newMemoryTexts(list []editText, encode func(string) []int32) (again, dictated memoryTexts) {
-	again, dictated = memoryTextsOf("the model's", codeAnswer), memoryTextsOf("dictated", 2*codeAnswer)
+	again, dictated = memoryTextsOf("the model's", CodeAnswer), memoryTextsOf("dictated", 2*CodeAnswer)
 	for i, e := range list {
 		lines := strings.SplitAfter(e.Text, "\n")
 		half := len(lines) / 2
 		for _, x := range []struct {
-			said, free *workload
+			said, free *Workload
 			text       func([]string) string
 		}{
 			{dictated.first, again.first, func(l []string) string { return strings.Join(l, "") }},
@@ -292,10 +292,10 @@ func newMemoryTexts(list []editText, encode func(string) []int32) (again, dictat
 			}},
 		} {
 			ids := encode(x.text(lines[:half]))
-			x.free.prompts = append(x.free.prompts, prompt{ids: ids})
-			x.free.picks = append(x.free.picks, i)
-			x.said.prompts = append(x.said.prompts, prompt{ids: ids, script: encode(x.text(lines[half:]))})
-			x.said.picks = append(x.said.picks, i)
+			x.free.Prompts = append(x.free.Prompts, Prompt{IDs: ids})
+			x.free.Picks = append(x.free.Picks, i)
+			x.said.Prompts = append(x.said.Prompts, Prompt{IDs: ids, Script: encode(x.text(lines[half:]))})
+			x.said.Picks = append(x.said.Picks, i)
 		}
 	}
 	return again, dictated

@@ -14,38 +14,34 @@ import (
 	"tandem/models"
 )
 
-// benchModel starts MLX and loads the model to measure. The caller closes both.
-func benchModel(ctx context.Context, dir string,
+// OpenModel starts MLX and loads the model to measure. The caller closes both.
+func OpenModel(ctx context.Context, dir string,
 	o models.Options) (*mlx.Thread, *models.Bundle, error) {
 	t, err := mlx.NewThread(mlx.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := loadBenchModel(ctx, t, dir, o)
+	b, err := LoadModel(ctx, t, dir, o)
 	if err != nil {
 		return nil, nil, errors.Join(err, t.Close())
 	}
 	return t, b, nil
 }
 
-// loadBenchModel loads the model in a folder, retrievalModel by its name, or the pocket model without
-// one. Its weights are held as a server with enough memory holds them. The built-in models are no files:
-// a folder of the same name is ./retrieval.
-func loadBenchModel(ctx context.Context, t *mlx.Thread, dir string,
+// LoadModel loads the model in a folder, or the pocket model without one. Its weights are held as a
+// server with enough memory holds them.
+func LoadModel(ctx context.Context, t *mlx.Thread, dir string,
 	o models.Options) (*models.Bundle, error) {
-	switch dir {
-	case "":
-		return models.LoadPocket(ctx, t, asServed(o, "", t.GPU()))
-	case retrievalModel:
-		return models.LoadRetrieval(ctx, t, asServed(o, "", t.GPU()))
+	if dir == "" {
+		return models.LoadPocket(ctx, t, AsServed(o, "", t.GPU()))
 	}
-	return models.Load(ctx, t, dir, asServed(o, dir, t.GPU()))
+	return models.Load(ctx, t, dir, AsServed(o, dir, t.GPU()))
 }
 
-// asServed returns the options with which a server loads a model or a drafter of the same dtype; dir is
+// AsServed returns the options with which a server loads a model or a drafter of the same dtype; dir is
 // empty for a built-in one. With checkpoint its weights stay packed, and on the CPU a GGUF file computes
 // in float32 all the same.
-func asServed(o models.Options, dir string, gpu bool) models.Options {
+func AsServed(o models.Options, dir string, gpu bool) models.Options {
 	o.Unpack = o.Dtype != models.DtypeCheckpoint
 	if o.Unpack || gpu || dir == "" {
 		return o
@@ -56,16 +52,16 @@ func asServed(o models.Options, dir string, gpu bool) models.Options {
 	return o
 }
 
-// benchModelName returns the name under which a model's figures are kept.
-func benchModelName(dir string) string {
+// ModelName returns the name under which a model's figures are kept.
+func ModelName(dir string) string {
 	if dir == "" {
 		return "pocket"
 	}
 	return filepath.Base(filepath.Clean(dir))
 }
 
-// benchIDs returns n token ids that any model with a few hundred tokens can evaluate.
-func benchIDs(n, vocab int) []int32 {
+// TokenIDs returns n token ids that any model with a few hundred tokens can evaluate.
+func TokenIDs(n, vocab int) []int32 {
 	ids := make([]int32, n)
 	for i := range ids {
 		ids[i] = int32(100 + i*37%(min(vocab, 4000)-100))
@@ -73,18 +69,18 @@ func benchIDs(n, vocab int) []int32 {
 	return ids
 }
 
-// benchDrafters are the drafters of one model, loaded.
-type benchDrafters struct {
-	list   []draft.Drafter
-	loaded []*pool.Drafter
+// Drafters are the drafters of one model, loaded.
+type Drafters struct {
+	List   []draft.Drafter
+	Loaded []*pool.Drafter
 }
 
-// loadBenchDrafters loads the drafters in the given folders, in the model's type. Without folders
+// LoadDrafters loads the drafters in the given folders, in the model's type. Without folders
 // it loads the one in the model's folder, else the built-in one of the model, if there is one. A
 // server also takes a head in the model's weights and drafters in the hub's cache: a bench gets
 // these by their folders. The n-gram drafter comes last. The caller closes them.
-func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs []string,
-	o models.Options) (*benchDrafters, error) {
+func LoadDrafters(ctx context.Context, b *models.Bundle, model string, dirs []string,
+	o models.Options) (*Drafters, error) {
 	if len(dirs) == 0 {
 		beside := ""
 		if model != "" {
@@ -93,30 +89,28 @@ func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs
 		switch own := models.BuiltInDrafter(model); {
 		case model == "":
 			dirs = []string{models.PocketDrafter}
-		case model == retrievalModel:
-			dirs = []string{models.RetrievalDrafter}
 		case beside != "":
 			dirs = []string{beside}
 		case own != "":
 			dirs = []string{own}
 		}
 	}
-	d := &benchDrafters{}
+	d := &Drafters{}
 	names := distinctNames(dirs)
 	for i, dir := range dirs {
 		one, err := pool.LoadDrafter(ctx, b, dir, models.DrafterSettings{},
-			asServed(o, dir, b.Thread().GPU()))
+			AsServed(o, dir, b.Thread().GPU()))
 		if err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
-		d.loaded = append(d.loaded, one)
+		d.Loaded = append(d.Loaded, one)
 		if len(dirs) > 1 {
-			d.list = append(d.list, named{one.Drafter, names[i]})
+			d.List = append(d.List, named{one.Drafter, names[i]})
 		} else {
-			d.list = append(d.list, one.Drafter)
+			d.List = append(d.List, one.Drafter)
 		}
 	}
-	d.list = append(d.list, draft.Ngram{})
+	d.List = append(d.List, draft.Ngram{})
 	return d, nil
 }
 
@@ -147,12 +141,12 @@ func distinctNames(dirs []string) []string {
 }
 
 // Close frees the drafters.
-func (d *benchDrafters) Close() error {
+func (d *Drafters) Close() error {
 	var errs []error
-	for _, one := range d.loaded {
+	for _, one := range d.Loaded {
 		errs = append(errs, one.Close())
 	}
-	d.loaded = nil
+	d.Loaded = nil
 	return errors.Join(errs...)
 }
 

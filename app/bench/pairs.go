@@ -18,91 +18,91 @@ import (
 	"tandem/engine/sample"
 )
 
-// A setting holds what both sides of a comparison are asked for.
-type setting struct {
-	temperature float64
-	ignoreEOS   bool
+// A Setting holds what both sides of a comparison are asked for.
+type Setting struct {
+	Temperature float64
+	IgnoreEOS   bool
 }
 
-func (s setting) String() string {
+func (s Setting) String() string {
 	text := "greedy"
-	if s.temperature > 0 {
-		text = fmt.Sprintf("temperature %v", s.temperature)
+	if s.Temperature > 0 {
+		text = fmt.Sprintf("temperature %v", s.Temperature)
 	}
-	if s.ignoreEOS {
+	if s.IgnoreEOS {
 		text += ", ignore_eos"
 	}
 	return text
 }
 
-// A way is how one side decodes. The zero value is plain decoding.
-type way struct {
-	drafter  string // empty: plain
-	depth    int    // drafts in a round; -1: adaptive
-	rollback engine.Rollback
-	rule     engine.Rule
+// A Way is how one side decodes. The zero value is plain decoding.
+type Way struct {
+	Drafter  string // empty: plain
+	Depth    int    // drafts in a round; -1: adaptive
+	Rollback engine.Rollback
+	Rule     engine.Rule
 
-	fused, exact, timed bool // see engine.Speculation
+	Fused, Exact, Timed bool // see engine.Speculation
 }
 
-// adaptive is the depth of a way that chooses its depth itself.
-const adaptive = -1
+// Adaptive is the depth of a way that chooses its depth itself.
+const Adaptive = -1
 
-// block names a way's depth by the rows of a block. The newest token's row is one of them.
-func (w way) block() string {
-	text := strconv.Itoa(w.depth + 1)
-	if w.depth == adaptive {
+// Block names a way's depth by the rows of a block. The newest token's row is one of them.
+func (w Way) Block() string {
+	text := strconv.Itoa(w.Depth + 1)
+	if w.Depth == Adaptive {
 		text = "adaptive"
 	}
-	if w.fused {
+	if w.Fused {
 		text += ", fused"
 	}
-	if w.exact {
+	if w.Exact {
 		text += ", exact"
 	}
 	return text
 }
 
-func (w way) String() string {
+func (w Way) String() string {
 	switch {
-	case w.drafter == "" && w.exact:
+	case w.Drafter == "" && w.Exact:
 		return "plain, exact"
-	case w.drafter == "":
+	case w.Drafter == "":
 		return "plain"
 	}
-	return fmt.Sprintf("%s, block %s, %s, %s", w.drafter, w.block(),
-		cmp.Or(w.rollback, engine.Trim), cmp.Or(w.rule, engine.Coupled))
+	return fmt.Sprintf("%s, block %s, %s, %s", w.Drafter, w.Block(),
+		cmp.Or(w.Rollback, engine.Trim), cmp.Or(w.Rule, engine.Coupled))
 }
 
-func (w way) speculation() engine.Speculation {
-	if w.drafter == "" {
-		return engine.Speculation{Drafter: engine.None, Exact: w.exact}
+func (w Way) Speculation() engine.Speculation {
+	if w.Drafter == "" {
+		return engine.Speculation{Drafter: engine.None, Exact: w.Exact}
 	}
 	s := engine.Speculation{
-		Drafter: w.drafter, Rollback: w.rollback, Rule: w.rule, Fused: w.fused, Exact: w.exact,
-		Timed: w.timed,
+		Drafter: w.Drafter, Rollback: w.Rollback, Rule: w.Rule, Fused: w.Fused, Exact: w.Exact,
+		Timed: w.Timed,
 	}
-	if w.depth != adaptive {
-		s.Depth = &w.depth
+	if w.Depth != Adaptive {
+		s.Depth = &w.Depth
 	}
 	return s
 }
 
-// A contest lets ways of decoding take turns, prompt by prompt, in one process.
-type contest struct {
-	thread  *mlx.Thread
-	model   lm.Model
-	engines func(m lm.Model, drafters []draft.Drafter) *engine.Engine
-	drafts  []draft.Drafter
-	pairs   int       // of a comparison, at least
-	once    bool      // pairs are never doubled
-	warm    int       // answers before an adaptive way is measured
-	log     io.Writer // progress, for a person
-	host    host      // nil: nothing else happens in the process
+// A Contest lets ways of decoding take turns, prompt by prompt, in one process.
+type Contest struct {
+	Thread   *mlx.Thread
+	Model    lm.Model
+	Engines  func(m lm.Model, drafters []draft.Drafter) *engine.Engine
+	Drafters []draft.Drafter
+	Pairs    int       // of a comparison, at least
+	Once     bool      // pairs are never doubled
+	Warm     int       // answers before an adaptive way is measured
+	Log      io.Writer // progress, for a person
+	Host     Host      // nil: nothing else happens in the process
 }
 
-// A host is a program that serves requests while it measures.
-type host interface {
+// A Host is a program that serves requests while it measures.
+type Host interface {
 	// alone runs a measurement while no request is in flight. It repeats the measurement if a
 	// request came.
 	alone(ctx context.Context, measure func(context.Context) error) error
@@ -110,105 +110,105 @@ type host interface {
 	hasTime(pairs int) bool
 }
 
-// answer lets a side continue a prompt. A host keeps other work away meanwhile.
-func (c *contest) answer(ctx context.Context, s *side, w *workload, i int,
-	set setting) (a response, err error) {
-	if c.host == nil {
-		return s.answer(ctx, w, i, set)
+// Answer lets a side continue a prompt. A host keeps other work away meanwhile.
+func (c *Contest) Answer(ctx context.Context, s *Side, w *Workload, i int,
+	set Setting) (a Response, err error) {
+	if c.Host == nil {
+		return s.Answer(ctx, w, i, set)
 	}
-	err = c.host.alone(ctx, func(ctx context.Context) error {
-		a, err = s.answer(ctx, w, i, set)
+	err = c.Host.alone(ctx, func(ctx context.Context) error {
+		a, err = s.Answer(ctx, w, i, set)
 		return err
 	})
 	return a, err
 }
 
-// A side is a way of decoding with an engine of its own, and with what that engine learns.
-type side struct {
-	way
-	model  *dictated
-	engine *engine.Engine
+// A Side is a way of decoding with an engine of its own, and with what that engine learns.
+type Side struct {
+	Way
+	Model  *Dictated
+	Engine *engine.Engine
 }
 
-// open opens a side. The caller closes it.
-func (c *contest) open(w way) *side {
-	s := &side{way: w, model: &dictated{Model: c.model}}
+// Open opens a side. The caller closes it.
+func (c *Contest) Open(w Way) *Side {
+	s := &Side{Way: w, Model: &Dictated{Model: c.Model}}
 	var drafters []draft.Drafter
-	if w.drafter != "" {
-		drafters = c.drafts
+	if w.Drafter != "" {
+		drafters = c.Drafters
 	}
-	s.engine = c.engines(s.model, drafters)
+	s.Engine = c.Engines(s.Model, drafters)
 	return s
 }
 
-func (s *side) Close() { s.engine.Close() }
+func (s *Side) Close() { s.Engine.Close() }
 
-// minAnswer is how many tokens an answer has at least. A shorter one is over before anything can be
+// MinAnswer is how many tokens an answer has at least. A shorter one is over before anything can be
 // timed, and too short for the engine to tell whether it loops.
-const minAnswer = 24
+const MinAnswer = 24
 
-// A response is the answer to one request, with its statistics.
-type response struct {
-	ids   []int32
-	stats engine.Stats
+// A Response is the answer to one request, with its statistics.
+type Response struct {
+	IDs   []int32
+	Stats engine.Stats
 }
 
-// rate returns the tokens per second of decoding, and whole those of the whole request.
-func (a response) rate() float64  { return float64(len(a.ids)-1) / a.stats.Decode.Seconds() }
-func (a response) whole() float64 { return float64(len(a.ids)) / a.stats.Total.Seconds() }
+// Rate returns the tokens per second of decoding, and whole those of the whole request.
+func (a Response) Rate() float64  { return float64(len(a.IDs)-1) / a.Stats.Decode.Seconds() }
+func (a Response) Whole() float64 { return float64(len(a.IDs)) / a.Stats.Total.Seconds() }
 
 // request returns the request for the continuation of a prompt.
-func (s *side) request(w *workload, i int, set setting) engine.Request {
-	p := w.prompts[i]
-	limit := w.limit
-	if p.script != nil {
-		limit = min(limit, len(p.script))
+func (s *Side) request(w *Workload, i int, set Setting) engine.Request {
+	p := w.Prompts[i]
+	limit := w.Limit
+	if p.Script != nil {
+		limit = min(limit, len(p.Script))
 	}
 	return engine.Request{
-		Prompt: p.ids, MaxTokens: &limit, Seed: new(uint64(i)),
-		IgnoreEOS: set.ignoreEOS || p.script != nil,
-		Sampling:  sample.Params{Temperature: set.temperature}, Speculation: s.speculation(),
+		Prompt: p.IDs, MaxTokens: &limit, Seed: new(uint64(i)),
+		IgnoreEOS: set.IgnoreEOS || p.Script != nil,
+		Sampling:  sample.Params{Temperature: set.Temperature}, Speculation: s.Speculation(),
 	}
 }
 
-// answer continues a prompt.
-func (s *side) answer(ctx context.Context, w *workload, i int, set setting) (response, error) {
-	s.model.dictate(w.prompts[i])
-	var a response
+// Answer continues a prompt.
+func (s *Side) Answer(ctx context.Context, w *Workload, i int, set Setting) (Response, error) {
+	s.Model.Dictate(w.Prompts[i])
+	var a Response
 	r := s.request(w, i, set)
-	r.Done = func(st engine.Stats) { a.stats = st }
-	for tok, err := range s.engine.Generate(ctx, r) {
+	r.Done = func(st engine.Stats) { a.Stats = st }
+	for tok, err := range s.Engine.Generate(ctx, r) {
 		if err != nil {
 			return a, err
 		}
-		a.ids = append(a.ids, tok.ID)
+		a.IDs = append(a.IDs, tok.ID)
 	}
 	return a, nil
 }
 
-// reject returns why an answer does not count; empty if it does.
-func (a response) reject() string {
+// Reject returns why an answer does not count; empty if it does.
+func (a Response) Reject() string {
 	switch {
-	case len(a.ids) < minAnswer:
+	case len(a.IDs) < MinAnswer:
 		return "short"
-	case a.stats.Repeats > 0:
+	case a.Stats.Repeats > 0:
 		return "looping" // which flatters speculation
 	}
 	return ""
 }
 
-// A pair holds the responses of two sides to one prompt.
-type pair struct {
-	index    int // of the prompt; the first, if there are several
-	one, two response
+// A Pair holds the responses of two sides to one prompt.
+type Pair struct {
+	Index    int // of the prompt; the first, if there are several
+	One, Two Response
 }
 
-// A comparison holds the results of two ways that took turns.
-type comparison struct {
-	setting
-	one, two way
-	bar      figures.Bar
-	pairs    []pair
+// A Comparison holds the results of two ways that took turns.
+type Comparison struct {
+	Setting
+	One, Two Way
+	Bar      figures.Bar
+	Pairs    []Pair
 	rejected map[string]int // how many prompts do not count, by the reason
 	doubled  bool
 
@@ -217,29 +217,29 @@ type comparison struct {
 	excused, wrong []string
 }
 
-// verdict judges the ratio by the bar, or says that the texts differ.
-func (c *comparison) verdict() any {
+// Verdict judges the ratio by the bar, or says that the texts differ.
+func (c *Comparison) Verdict() any {
 	if len(c.wrong) > 0 {
 		return "texts differ"
 	}
-	return c.bar.Judge(c.ratio())
+	return c.Bar.Judge(c.Ratio())
 }
 
-// ratio estimates how many times as fast the second side decodes.
-func (c *comparison) ratio() figures.Estimate {
-	return c.estimate(func(p pair) float64 { return p.two.rate() / p.one.rate() })
+// Ratio estimates how many times as fast the second side decodes.
+func (c *Comparison) Ratio() figures.Estimate {
+	return c.estimate(func(p Pair) float64 { return p.Two.Rate() / p.One.Rate() })
 }
 
-// whole estimates the same for whole requests, with their prompts.
-func (c *comparison) whole() figures.Estimate {
-	return c.estimate(func(p pair) float64 { return p.two.whole() / p.one.whole() })
+// Whole estimates the same for whole requests, with their prompts.
+func (c *Comparison) Whole() figures.Estimate {
+	return c.estimate(func(p Pair) float64 { return p.Two.Whole() / p.One.Whole() })
 }
 
 // estimate estimates a figure of the pairs, by clusters of one prompt.
-func (c *comparison) estimate(of func(pair) float64) figures.Estimate {
+func (c *Comparison) estimate(of func(Pair) float64) figures.Estimate {
 	values := map[int][]float64{} // by prompt
-	for _, p := range c.pairs {
-		values[p.index] = append(values[p.index], of(p))
+	for _, p := range c.Pairs {
+		values[p.Index] = append(values[p.Index], of(p))
 	}
 	var prompts [][]float64
 	for _, i := range slices.Sorted(maps.Keys(values)) {
@@ -248,20 +248,20 @@ func (c *comparison) estimate(of func(pair) float64) figures.Estimate {
 	return figures.EstimateOf(prompts)
 }
 
-// needsPairs reports whether there are too few pairs. If they do not decide about the bar, twice as
+// NeedsPairs reports whether there are too few pairs. If they do not decide about the bar, twice as
 // many are needed, unless once is set.
-func (c *comparison) needsPairs(pairs int, once bool) bool {
-	n := len(c.pairs)
-	if n == pairs && !once && c.bar.Undecided(c.ratio()) {
+func (c *Comparison) NeedsPairs(pairs int, once bool) bool {
+	n := len(c.Pairs)
+	if n == pairs && !once && c.Bar.Undecided(c.Ratio()) {
 		c.doubled = true
 	}
 	return n < pairs || c.doubled && n < 2*pairs
 }
 
-// count returns how many pairs satisfy yes.
-func (c *comparison) count(yes func(pair) bool) int {
+// Count returns how many pairs satisfy yes.
+func (c *Comparison) Count(yes func(Pair) bool) int {
 	n := 0
-	for _, p := range c.pairs {
+	for _, p := range c.Pairs {
 		if yes(p) {
 			n++
 		}
@@ -269,12 +269,12 @@ func (c *comparison) count(yes func(pair) bool) int {
 	return n
 }
 
-// compare lets two ways answer prompts in turns until there are enough pairs. If these do not
+// Compare lets two ways answer prompts in turns until there are enough pairs. If these do not
 // decide about the bar, there will be twice as many. Prompts are used again where there are too
 // few.
-func (c *contest) compare(ctx context.Context, w *workload, set setting, one, two way,
-	b figures.Bar) (*comparison, error) {
-	first, second := c.open(one), c.open(two)
+func (c *Contest) Compare(ctx context.Context, w *Workload, set Setting, one, two Way,
+	b figures.Bar) (*Comparison, error) {
+	first, second := c.Open(one), c.Open(two)
 	defer first.Close()
 	defer second.Close()
 	if err := c.warmUp(ctx, w, set, first, second); err != nil {
@@ -286,17 +286,17 @@ func (c *contest) compare(ctx context.Context, w *workload, set setting, one, tw
 // warmUp lets an adaptive second side answer prompts before it is measured. It takes prompts that
 // count, if possible prompts that are not measured. Prompts that do not count would teach it texts
 // that the measurement does not have.
-func (c *contest) warmUp(ctx context.Context, w *workload, set setting, one, two *side) error {
-	if two.drafter == "" || two.depth != adaptive {
+func (c *Contest) warmUp(ctx context.Context, w *Workload, set Setting, one, two *Side) error {
+	if two.Drafter == "" || two.Depth != Adaptive {
 		return nil
 	}
 	learned := 0
 	picks := w.others
 	if picks == nil {
-		picks = w.picks
+		picks = w.Picks
 	}
 	for _, i := range picks {
-		if learned == c.warm {
+		if learned == c.Warm {
 			break
 		}
 		ok, err := c.usable(ctx, w, set, i, one)
@@ -304,7 +304,7 @@ func (c *contest) warmUp(ctx context.Context, w *workload, set setting, one, two
 			return err
 		}
 		if ok {
-			if _, err := c.answer(ctx, two, w, i, set); err != nil {
+			if _, err := c.Answer(ctx, two, w, i, set); err != nil {
 				return err
 			}
 			learned++
@@ -314,16 +314,16 @@ func (c *contest) warmUp(ctx context.Context, w *workload, set setting, one, two
 }
 
 // usable reports whether a prompt counts. It generates an answer if that is not known yet.
-func (c *contest) usable(ctx context.Context, w *workload, set setting, i int,
-	s *side) (bool, error) {
+func (c *Contest) usable(ctx context.Context, w *Workload, set Setting, i int,
+	s *Side) (bool, error) {
 	key := unusable{set, i}
 	why, known := w.unusable[key]
 	if !known {
-		a, err := c.answer(ctx, s, w, i, set)
+		a, err := c.Answer(ctx, s, w, i, set)
 		if err != nil {
 			return false, err
 		}
-		why = a.reject()
+		why = a.Reject()
 		w.unusable[key] = why
 	}
 	return why == "", nil
@@ -332,35 +332,35 @@ func (c *contest) usable(ctx context.Context, w *workload, set setting, i int,
 // check compares two answers to a prompt with plain decoding's, if they differ, and keeps the
 // divergences in result. With one seed they should be equal, however they are decoded. Rejection at
 // a temperature is an exception, and is not checked.
-func (c *contest) check(ctx context.Context, w *workload, set setting, i int, result *comparison,
-	one, two response) error {
-	free := result.one.rule == engine.Rejection || result.two.rule == engine.Rejection
-	if slices.Equal(one.ids, two.ids) || set.temperature > 0 && free {
+func (c *Contest) check(ctx context.Context, w *Workload, set Setting, i int, result *Comparison,
+	one, two Response) error {
+	free := result.One.Rule == engine.Rejection || result.Two.Rule == engine.Rejection
+	if slices.Equal(one.IDs, two.IDs) || set.Temperature > 0 && free {
 		return nil
 	}
-	s := c.open(way{})
+	s := c.Open(Way{})
 	defer s.Close()
-	plain, err := c.answer(ctx, s, w, i, set)
+	plain, err := c.Answer(ctx, s, w, i, set)
 	if err != nil {
 		return err
 	}
-	u := umpire{c.thread, s.model, func(m lm.Model) *engine.Engine { return c.engines(m, nil) }}
+	u := DivergenceJudge{c.Thread, s.Model, func(m lm.Model) *engine.Engine { return c.Engines(m, nil) }}
 	for _, a := range []struct {
-		way
-		response
-	}{{result.one, one}, {result.two, two}} {
-		if slices.Equal(a.ids, plain.ids) {
+		Way
+		Response
+	}{{result.One, one}, {result.Two, two}} {
+		if slices.Equal(a.IDs, plain.IDs) {
 			continue
 		}
-		p, err := u.judge(ctx, s.request(w, i, set), plain.ids, a.ids)
+		p, err := u.Judge(ctx, s.request(w, i, set), plain.IDs, a.IDs)
 		if err != nil {
 			return err
 		}
 		list := &result.wrong
-		if p.excused {
+		if p.Excused {
 			list = &result.excused
 		}
-		if text := fmt.Sprintf("%s, prompt %d: %s", a.way, i, p); !slices.Contains(*list, text) {
+		if text := fmt.Sprintf("%s, prompt %d: %s", a.Way, i, p); !slices.Contains(*list, text) {
 			*list = append(*list, text)
 		}
 	}
@@ -368,52 +368,52 @@ func (c *contest) check(ctx context.Context, w *workload, set setting, i int, re
 }
 
 // takeTurns measures pairs until there are enough, or until no prompt gives another one.
-func (c *contest) takeTurns(ctx context.Context, w *workload, set setting, one, two *side,
-	b figures.Bar) (*comparison, error) {
-	result := &comparison{setting: set, one: one.way, two: two.way, bar: b,
+func (c *Contest) takeTurns(ctx context.Context, w *Workload, set Setting, one, two *Side,
+	b figures.Bar) (*Comparison, error) {
+	result := &Comparison{Setting: set, One: one.Way, Two: two.Way, Bar: b,
 		rejected: map[string]int{}}
 	began := time.Now()
-	defer fmt.Fprintln(c.log)
+	defer fmt.Fprintln(c.Log)
 	dropped := map[int]bool{} // prompts whose second answer does not count
 	last := -1                // the last turn that gave a pair
-	for turn := 0; result.needsPairs(c.pairs, c.once); turn++ {
-		if turn-last > len(w.picks) {
+	for turn := 0; result.NeedsPairs(c.Pairs, c.Once); turn++ {
+		if turn-last > len(w.Picks) {
 			break // there is nothing to measure, or no more
 		}
-		if c.host != nil && !c.host.hasTime(len(result.pairs)) {
+		if c.Host != nil && !c.Host.hasTime(len(result.Pairs)) {
 			break
 		}
-		i := w.picks[turn%len(w.picks)]
+		i := w.Picks[turn%len(w.Picks)]
 		key := unusable{set, i}
 		if w.unusable[key] != "" || dropped[i] {
 			continue
 		}
-		p := pair{index: i}
+		p := Pair{Index: i}
 		var err error
-		if p.one, err = c.answer(ctx, one, w, i, set); err != nil {
+		if p.One, err = c.Answer(ctx, one, w, i, set); err != nil {
 			return nil, err
 		}
-		why := p.one.reject()
+		why := p.One.Reject()
 		if w.unusable[key] = why; why != "" {
 			continue
 		}
-		if p.two, err = c.answer(ctx, two, w, i, set); err != nil {
+		if p.Two, err = c.Answer(ctx, two, w, i, set); err != nil {
 			return nil, err
 		}
-		if err := c.check(ctx, w, set, i, result, p.one, p.two); err != nil {
+		if err := c.check(ctx, w, set, i, result, p.One, p.Two); err != nil {
 			return nil, err
 		}
-		if why = p.two.reject(); why != "" {
+		if why = p.Two.Reject(); why != "" {
 			dropped[i] = true
 			result.rejected[why+", with drafts"]++
 			continue
 		}
-		result.pairs = append(result.pairs, p)
+		result.Pairs = append(result.Pairs, p)
 		last = turn
-		fmt.Fprintf(c.log, "\r%s, %s: %s against %s, pair %d, %.0f s ", w.name, set, two.way,
-			one.way, len(result.pairs), time.Since(began).Seconds())
+		fmt.Fprintf(c.Log, "\r%s, %s: %s against %s, pair %d, %.0f s ", w.Name, set, two.Way,
+			one.Way, len(result.Pairs), time.Since(began).Seconds())
 	}
-	for _, i := range w.picks {
+	for _, i := range w.Picks {
 		if why := w.unusable[unusable{set, i}]; why != "" {
 			result.rejected[why]++
 		}
@@ -423,12 +423,12 @@ func (c *contest) takeTurns(ctx context.Context, w *workload, set setting, one, 
 
 // best returns the fastest of the comparisons with plain decoding, and how many times as fast it
 // is. Only prompts of even index count. fastest is nil if there are no pairs.
-func best(all []*comparison) (fastest *comparison, times float64) {
+func best(all []*Comparison) (fastest *Comparison, times float64) {
 	for _, c := range all {
 		var ratios []float64
-		for _, p := range c.pairs {
-			if p.index%2 == 0 {
-				ratios = append(ratios, p.two.rate()/p.one.rate())
+		for _, p := range c.Pairs {
+			if p.Index%2 == 0 {
+				ratios = append(ratios, p.Two.Rate()/p.One.Rate())
 			}
 		}
 		if m := figures.Median(ratios); m > times {

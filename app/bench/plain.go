@@ -18,23 +18,31 @@ const (
 	benchLong   = 2048 // tokens of the prompt whose evaluation is timed
 )
 
-// plain measures decode and prefill of one model.
-type plain struct {
-	thread *mlx.Thread
+// Plain measures decode and prefill of one model.
+type Plain struct {
+	Thread *mlx.Thread
 	bundle *models.Bundle
 	engine *engine.Engine
 	tokens []int32
 }
 
-func openPlain(ctx context.Context, o Options) (bench, error) {
-	t, b, err := benchModel(ctx, o.Model, models.Options{})
+type plainOptions struct{ ModelOptions }
+
+// Open implements Options.
+func (o *plainOptions) Open(ctx context.Context, _ Env) (Opened, error) {
+	return OpenPlain(ctx, o.Model)
+}
+
+// OpenPlain loads the model in a folder and measures it once, unmeasured.
+func OpenPlain(ctx context.Context, dir string) (*Plain, error) {
+	t, b, err := OpenModel(ctx, dir, models.Options{})
 	if err != nil {
 		return nil, err
 	}
-	p := &plain{thread: t, bundle: b, engine: engine.New(t, b.Model, b.Tokenizer, engine.Options{})}
+	p := &Plain{Thread: t, bundle: b, engine: engine.New(t, b.Model, b.Tokenizer, engine.Options{})}
 	// Once unmeasured: it compiles kernels and takes memory.
-	if p.tokens, _, err = p.generate(ctx, benchPrompt, benchDecode); err == nil {
-		_, _, err = p.generate(ctx, benchLong, 1)
+	if p.tokens, _, err = p.Generate(ctx, benchPrompt, benchDecode); err == nil {
+		_, _, err = p.Generate(ctx, benchLong, 1)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -42,8 +50,8 @@ func openPlain(ctx context.Context, o Options) (bench, error) {
 	return p, nil
 }
 
-func (p *plain) header() figures.Header {
-	h := newHeader()
+func (p *Plain) Header() figures.Header {
+	h := NewHeader()
 	h.DType = p.bundle.Model.Config().Dtype.String()
 	h.Tokens = p.tokens[:64]
 	h.Bars = map[string]float64{
@@ -52,13 +60,13 @@ func (p *plain) header() figures.Header {
 	return h
 }
 
-// generate evaluates a prompt of so many tokens and decodes n tokens greedily, past any end of
+// Generate evaluates a prompt of so many tokens and decodes n tokens greedily, past any end of
 // sequence.
-func (p *plain) generate(ctx context.Context, prompt, n int) ([]int32, engine.Stats, error) {
+func (p *Plain) Generate(ctx context.Context, prompt, n int) ([]int32, engine.Stats, error) {
 	var ids []int32
 	var stats engine.Stats
 	for tok, err := range p.engine.Generate(ctx, engine.Request{
-		Prompt: benchIDs(prompt, p.bundle.Model.Config().VocabSize), MaxTokens: &n, IgnoreEOS: true,
+		Prompt: TokenIDs(prompt, p.bundle.Model.Config().VocabSize), MaxTokens: &n, IgnoreEOS: true,
 		Done: func(s engine.Stats) { stats = s },
 	}) {
 		if err != nil {
@@ -72,22 +80,22 @@ func (p *plain) generate(ctx context.Context, prompt, n int) ([]int32, engine.St
 	return ids, stats, nil
 }
 
-func (p *plain) measure(ctx context.Context) (figures.Metrics, error) {
-	if _, err := p.thread.TimeC(ctx, true); err != nil {
+func (p *Plain) Measure(ctx context.Context) (figures.Metrics, error) {
+	if _, err := p.Thread.TimeC(ctx, true); err != nil {
 		return nil, err
 	}
-	_, timed, err := p.generate(ctx, benchPrompt, benchDecode)
+	_, timed, err := p.Generate(ctx, benchPrompt, benchDecode)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := p.thread.TimeC(ctx, false); err != nil {
+	if _, err := p.Thread.TimeC(ctx, false); err != nil {
 		return nil, err
 	}
-	_, stats, err := p.generate(ctx, benchPrompt, benchDecode)
+	_, stats, err := p.Generate(ctx, benchPrompt, benchDecode)
 	if err != nil {
 		return nil, err
 	}
-	_, long, err := p.generate(ctx, benchLong, 1)
+	_, long, err := p.Generate(ctx, benchLong, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +113,7 @@ func (p *plain) measure(ctx context.Context) (figures.Metrics, error) {
 	}, nil
 }
 
-func (p *plain) Close() error {
+func (p *Plain) Close() error {
 	p.engine.Close()
-	return errors.Join(p.bundle.Close(), p.thread.Close())
+	return errors.Join(p.bundle.Close(), p.Thread.Close())
 }

@@ -22,19 +22,19 @@ var (
 
 // A section lists the ways that are measured on one workload in one setting.
 type section struct {
-	*workload
-	setting
-	ways []way
-	bars func(way) figures.Bar
+	*Workload
+	Setting
+	ways []Way
+	bars func(Way) figures.Bar
 
 	// rivals compares adaptive depth with the fastest fixed block of each drafter, and the choice
 	// among all drafters with the fastest of all; or with plain decoding if that is faster. more are
 	// other ways of the first drafter, at that block and adaptively.
 	rivals bool
-	more   []way // drafter and depth are filled in
+	more   []Way // drafter and depth are filled in
 }
 
-func (s section) String() string { return s.name + ", " + s.setting.String() }
+func (s section) String() string { return s.Name + ", " + s.Setting.String() }
 
 // target returns how many times as fast as plain decoding a section should be.
 func (s section) target() float64 {
@@ -49,55 +49,55 @@ func (s section) target() float64 {
 
 // sections returns the plan of the bench.
 func (b *speculation) sections() []section {
-	if b.options.Full {
+	if b.options.full {
 		return b.everything()
 	}
 	var list []section
-	greedy, sampled := setting{}, setting{temperature: sampledTemperature}
+	greedy, sampled := Setting{}, Setting{Temperature: sampledTemperature}
 	w := b.texts
-	network := b.drafts[:len(b.drafts)-1] // the last is the n-gram drafter
-	last := b.drafts[len(b.drafts)-1]
+	network := b.Drafters[:len(b.Drafters)-1] // the last is the n-gram drafter
+	last := b.Drafters[len(b.Drafters)-1]
 	blocks := benchBlocks
-	if b.options.Quick {
+	if b.options.quick {
 		blocks = []int{4}
 	}
-	for _, set := range []setting{greedy, sampled} {
-		s := section{workload: w.code, setting: set, rivals: true, bars: b.codeBar(set)}
+	for _, set := range []Setting{greedy, sampled} {
+		s := section{Workload: w.Code, Setting: set, rivals: true, bars: b.codeBar(set)}
 		for _, d := range network {
 			s.ways = append(s.ways, fixed(d, blocks)...)
-			s.ways = append(s.ways, way{drafter: d.Name(), depth: adaptive})
+			s.ways = append(s.ways, Way{Drafter: d.Name(), Depth: Adaptive})
 		}
 		s.ways = append(s.ways, fixed(last, blocks)...)
 		s.ways = append(s.ways, b.adaptives()[len(network):]...)
-		s.more = []way{{rollback: engine.Undo}}
-		if set.temperature > 0 {
-			s.more = append(s.more, way{rule: engine.Rejection})
+		s.more = []Way{{Rollback: engine.Undo}}
+		if set.Temperature > 0 {
+			s.more = append(s.more, Way{Rule: engine.Rejection})
 		} else {
-			s.ways = append(s.ways, way{exact: true})
-			s.more = append(s.more, way{fused: true}, way{exact: true})
+			s.ways = append(s.ways, Way{Exact: true})
+			s.more = append(s.more, Way{Fused: true}, Way{Exact: true})
 		}
 		list = append(list, s)
 	}
-	for _, set := range []setting{{ignoreEOS: true},
-		{temperature: sampledTemperature, ignoreEOS: true}} {
-		d := b.drafts[0]
-		list = append(list, section{workload: w.code, setting: set,
-			ways: append(fixed(d, []int{4, 8}), way{drafter: d.Name(), depth: adaptive})})
+	for _, set := range []Setting{{IgnoreEOS: true},
+		{Temperature: sampledTemperature, IgnoreEOS: true}} {
+		d := b.Drafters[0]
+		list = append(list, section{Workload: w.Code, Setting: set,
+			ways: append(fixed(d, []int{4, 8}), Way{Drafter: d.Name(), Depth: Adaptive})})
 	}
-	edits := func(w *workload) section {
-		return section{workload: w, setting: greedy, rivals: w.prompts[0].script != nil,
+	edits := func(w *Workload) section {
+		return section{Workload: w, Setting: greedy, rivals: w.Prompts[0].Script != nil,
 			ways: append(fixed(last, blocks), b.adaptives()[len(network):]...),
-			bars: onlyAdaptive(editBar, func(w way) bool { return w.drafter == last.Name() }),
+			bars: onlyAdaptive(editBar, func(w Way) bool { return w.Drafter == last.Name() }),
 		}
 	}
-	list = append(list, edits(w.copied), edits(w.edit))
+	list = append(list, edits(w.copied), edits(w.Edit))
 	for _, d := range []struct {
-		*workload
-		setting
-	}{{w.noise, greedy}, {w.after, setting{temperature: 1}}} {
-		list = append(list, section{workload: d.workload, setting: d.setting,
-			ways: append(fixed(b.drafts[0], []int{4}), b.adaptives()...),
-			bars: onlyAdaptive(shuffledBar, func(way) bool { return true }),
+		*Workload
+		Setting
+	}{{w.noise, greedy}, {w.after, Setting{Temperature: 1}}} {
+		list = append(list, section{Workload: d.Workload, Setting: d.Setting,
+			ways: append(fixed(b.Drafters[0], []int{4}), b.adaptives()...),
+			bars: onlyAdaptive(shuffledBar, func(Way) bool { return true }),
 		})
 	}
 	return append(list, b.chatSections()...)
@@ -106,22 +106,22 @@ func (b *speculation) sections() []section {
 // everything returns every combination, on all workloads.
 func (b *speculation) everything() []section {
 	var list []section
-	for _, w := range []*workload{b.texts.code, b.texts.copied, b.texts.edit, b.texts.noise,
+	for _, w := range []*Workload{b.texts.Code, b.texts.copied, b.texts.Edit, b.texts.noise,
 		b.texts.after} {
 		for _, temperature := range []float64{0, sampledTemperature} {
 			for _, ignore := range []bool{false, true} {
-				set := setting{temperature, ignore}
-				scripted := w.prompts[0].script != nil
+				set := Setting{temperature, ignore}
+				scripted := w.Prompts[0].Script != nil
 				if scripted && (temperature > 0 || ignore) {
 					continue // a dictated text is the same in every setting
 				}
-				s := section{workload: w, setting: set, rivals: true, bars: b.codeBar(set)}
+				s := section{Workload: w, Setting: set, rivals: true, bars: b.codeBar(set)}
 				switch w {
-				case b.texts.copied, b.texts.edit:
+				case b.texts.copied, b.texts.Edit:
 					s.bars = onlyAdaptive(editBar,
-						func(w way) bool { return w.drafter == draft.Ngram{}.Name() })
+						func(w Way) bool { return w.Drafter == draft.Ngram{}.Name() })
 				case b.texts.noise, b.texts.after:
-					s.bars = onlyAdaptive(shuffledBar, func(way) bool { return true })
+					s.bars = onlyAdaptive(shuffledBar, func(Way) bool { return true })
 				}
 				rules := []engine.Rule{engine.Coupled, engine.Rejection}
 				if temperature == 0 {
@@ -130,7 +130,7 @@ func (b *speculation) everything() []section {
 				for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
 					for _, rule := range rules {
 						for _, one := range b.each(benchBlocks) {
-							one.rollback, one.rule = rollback, rule
+							one.Rollback, one.Rule = rollback, rule
 							s.ways = append(s.ways, one)
 						}
 					}
@@ -144,9 +144,9 @@ func (b *speculation) everything() []section {
 }
 
 // each returns every drafter's ways of fixed block size, then the adaptive ways.
-func (b *speculation) each(blocks []int) []way {
-	var list []way
-	for _, d := range b.drafts {
+func (b *speculation) each(blocks []int) []Way {
+	var list []Way
+	for _, d := range b.Drafters {
 		list = append(list, fixed(d, blocks)...)
 	}
 	return append(list, b.adaptives()...)
@@ -154,19 +154,19 @@ func (b *speculation) each(blocks []int) []way {
 
 // probes returns the ways for a request's other options. One is draft and verify in one graph, for
 // drafters whose draft is a graph. The other is exact decoding, with and without drafts.
-func (b *speculation) probes() []way {
-	list := []way{{exact: true}}
+func (b *speculation) probes() []Way {
+	list := []Way{{Exact: true}}
 	for _, one := range b.each(benchBlocks) {
-		if one.depth == 0 {
+		if one.Depth == 0 {
 			continue
 		}
-		if one.drafter != engine.Auto && one.drafter != (draft.Ngram{}).Name() {
+		if one.Drafter != engine.Auto && one.Drafter != (draft.Ngram{}).Name() {
 			fused := one
-			fused.fused = true
+			fused.Fused = true
 			list = append(list, fused)
 		}
-		if one.depth <= engine.MaxExactDepth {
-			one.exact = true
+		if one.Depth <= engine.MaxExactDepth {
+			one.Exact = true
 			list = append(list, one)
 		}
 	}
@@ -174,11 +174,11 @@ func (b *speculation) probes() []way {
 }
 
 // fixed lists a drafter's ways of fixed block size.
-func fixed(d draft.Drafter, blocks []int) []way {
-	var list []way
+func fixed(d draft.Drafter, blocks []int) []Way {
+	var list []Way
 	for _, rows := range blocks {
 		if rows-1 <= d.MaxDrafts() {
-			list = append(list, way{drafter: d.Name(), depth: rows - 1})
+			list = append(list, Way{Drafter: d.Name(), Depth: rows - 1})
 		}
 	}
 	return list
@@ -186,24 +186,24 @@ func fixed(d draft.Drafter, blocks []int) []way {
 
 // adaptives returns the ways that choose their depth: each drafter by itself, in order, then all
 // together if there are several.
-func (b *speculation) adaptives() []way {
-	var list []way
-	for _, d := range b.drafts {
-		list = append(list, way{drafter: d.Name(), depth: adaptive})
+func (b *speculation) adaptives() []Way {
+	var list []Way
+	for _, d := range b.Drafters {
+		list = append(list, Way{Drafter: d.Name(), Depth: Adaptive})
 	}
-	if len(b.drafts) > 1 {
-		list = append(list, way{drafter: engine.Auto, depth: adaptive})
+	if len(b.Drafters) > 1 {
+		list = append(list, Way{Drafter: engine.Auto, Depth: Adaptive})
 	}
 	return list
 }
 
 // onlyAdaptive returns a function that gives b to the adaptive ways with default options that
 // satisfy of, and no bar to others.
-func onlyAdaptive(b figures.Bar, of func(way) bool) func(way) figures.Bar {
-	return func(w way) figures.Bar {
-		if w.depth == adaptive && !w.fused && !w.exact &&
-			cmp.Or(w.rollback, engine.Trim) == engine.Trim &&
-			cmp.Or(w.rule, engine.Coupled) == engine.Coupled && of(w) {
+func onlyAdaptive(b figures.Bar, of func(Way) bool) func(Way) figures.Bar {
+	return func(w Way) figures.Bar {
+		if w.Depth == Adaptive && !w.Fused && !w.Exact &&
+			cmp.Or(w.Rollback, engine.Trim) == engine.Trim &&
+			cmp.Or(w.Rule, engine.Coupled) == engine.Coupled && of(w) {
 			return b
 		}
 		return figures.Bar{}
@@ -212,11 +212,11 @@ func onlyAdaptive(b figures.Bar, of func(way) bool) func(way) figures.Bar {
 
 // codeBar returns the bars for code: for drafters that read the target, and for all drafters
 // together.
-func (b *speculation) codeBar(set setting) func(way) figures.Bar {
+func (b *speculation) codeBar(set Setting) func(Way) figures.Bar {
 	least := codeGreedyBar
-	if set.temperature > 0 {
+	if set.Temperature > 0 {
 		least = codeSampledBar
 	}
 	return onlyAdaptive(least,
-		func(w way) bool { return w.drafter != draft.Ngram{}.Name() && !set.ignoreEOS })
+		func(w Way) bool { return w.Drafter != draft.Ngram{}.Name() && !set.IgnoreEOS })
 }

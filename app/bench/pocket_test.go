@@ -2,15 +2,9 @@ package bench
 
 import (
 	"io"
-	"os"
-	"path/filepath"
-	"slices"
 	"testing"
 
-	"tandem/app/figures"
 	"tandem/engine"
-	"tandem/engine/draft"
-	"tandem/engine/enginetest"
 	"tandem/models"
 )
 
@@ -20,33 +14,33 @@ func TestPocketDraftersGuessAsWellAsTheModelCardSays(t *testing.T) {
 	const answers = 8
 	for _, c := range []struct {
 		drafter string
-		setting
+		Setting
 		// tokens a verify forward in blocks of 8 rows: a tenth or a little more below the measured
 		// figure
 		least float64
 	}{
-		{models.PocketDrafter, setting{}, 3.0},
-		{models.PocketDrafter, setting{temperature: 0.8}, 1.9},
-		{models.PocketSlidingDrafter, setting{}, 3.0},
-		{models.PocketSlidingDrafter, setting{temperature: 0.8}, 1.9},
+		{models.PocketDrafter, Setting{}, 3.0},
+		{models.PocketDrafter, Setting{Temperature: 0.8}, 1.9},
+		{models.PocketSlidingDrafter, Setting{}, 3.0},
+		{models.PocketSlidingDrafter, Setting{Temperature: 0.8}, 1.9},
 	} {
-		opened, err := openSpeculation(t.Context(), Options{Drafters: []string{c.drafter}})
+		b, err := openSpeculation(t.Context(), speculationOptions{
+			DraftOptions: DraftOptions{Drafters: []string{c.drafter}}}, io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := opened.(*speculation)
-		s := b.open(way{drafter: b.drafts[0].Name(), depth: 7})
-		w, counted := b.texts.code, 0
+		s := b.Open(Way{Drafter: b.Drafters[0].Name(), Depth: 7})
+		w, counted := b.texts.Code, 0
 		var blocks engine.Blocks
-		for _, i := range w.picks {
-			a, err := s.answer(t.Context(), w, i, c.setting)
+		for _, i := range w.Picks {
+			a, err := s.Answer(t.Context(), w, i, c.Setting)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a.reject() != "" {
+			if a.Reject() != "" {
 				continue
 			}
-			blocks.Add(a.stats.Blocks)
+			blocks.Add(a.Stats.Blocks)
 			if counted++; counted == answers {
 				break
 			}
@@ -56,111 +50,11 @@ func TestPocketDraftersGuessAsWellAsTheModelCardSays(t *testing.T) {
 			t.Error(err)
 		}
 		got := blocks.MeanTokens()
-		t.Logf("%s, %s: %.2f tokens a verify forward, of %d in %d answers", c.drafter, c.setting,
+		t.Logf("%s, %s: %.2f tokens a verify forward, of %d in %d answers", c.drafter, c.Setting,
 			got, blocks.Count, counted)
 		if counted < answers || got < c.least {
 			t.Errorf("%s, %s: %.2f tokens a verify forward in %d answers, want %.1f in %d",
-				c.drafter, c.setting, got, counted, c.least, answers)
-		}
-	}
-}
-
-// Every stage of the journey gives the same answers, the first one too, which keeps no caches. A
-// drafter that was trained on scaled embeddings accepts less with raw ones.
-func TestJourneyStagesGiveTheSameAnswers(t *testing.T) {
-	opened, err := openJourney(t.Context(), Options{Quick: true, Err: io.Discard})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Close()
-	var tables []figures.Table
-	if err := opened.(*journey).report(t.Context(), func(b figures.Table) error {
-		tables = append(tables, b)
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if len(tables) != 3 || len(tables[0].Rows) != 7 || len(tables[1].Rows) != 2 ||
-		len(tables[2].Rows) != 4 {
-		t.Fatalf("the tables are %v", tables)
-	}
-	for _, stage := range []string{"re-forward", "incremental"} {
-		if n := cellOf(t, tables[0], stage, "syncs/token").(float64); n < 0.9 || n > 1.1 {
-			t.Errorf("%s waits %.2f times for a token", stage, n)
-		}
-	}
-	for _, b := range tables {
-		for _, row := range b.Rows {
-			if row[len(row)-1] != "2/2" {
-				t.Errorf("%s: %v", b.Title, row)
-			}
-		}
-	}
-	for _, b := range tables[1:] {
-		scaled, raw := b.Rows[0][2].(float64), b.Rows[1][2].(float64)
-		if scaled <= raw || raw < 1 {
-			t.Errorf("%s: %.2f tokens with scaled embeddings, %.2f with raw ones", b.Title, scaled, raw)
-		}
-	}
-}
-
-// A short drafter has few drafts in a round.
-type short struct{ draft.Drafter }
-
-func (short) MaxDrafts() int { return 2 }
-
-// A drafter whose blocks are short has each stage once.
-func TestJourneyOfAShortDrafterHasNoStageTwice(t *testing.T) {
-	opened, err := openJourney(t.Context(), Options{Quick: true, Err: io.Discard})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Close()
-	j := opened.(*journey)
-	j.drafts = []draft.Drafter{short{j.drafts[0]}}
-	var names []string
-	for _, s := range j.stages() {
-		names = append(names, s.name)
-		if s.side != nil {
-			s.side.Close()
-		}
-	}
-	if len(names) != 5 || len(slices.Compact(slices.Sorted(slices.Values(names)))) != 5 {
-		t.Errorf("the stages are %q", names)
-	}
-}
-
-// The readings of a drafter are those of the one that came with the model, whatever lies in the working
-// folder.
-func TestJourneyReadsTheDrafterOfTheRetrievalModel(t *testing.T) {
-	work := t.TempDir()
-	t.Chdir(work)
-	if err := os.MkdirAll(filepath.Join(work, retrievalModel), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(enginetest.TinyDrafter(t, nil),
-		filepath.Join(work, models.RetrievalDrafter)); err != nil {
-		t.Fatal(err)
-	}
-	for _, given := range [][]string{nil, {models.RetrievalDrafter}} {
-		opened, err := openJourney(t.Context(), Options{Model: retrievalModel, Drafters: given,
-			Quick: true, Err: io.Discard})
-		if err != nil {
-			t.Fatal(err)
-		}
-		j := opened.(*journey)
-		if len(j.loaded.loaded) != 1 || j.loaded.loaded[0].Source() != models.RetrievalDrafter ||
-			j.sliding != nil {
-			t.Errorf("%v: it has %v, %v", given, j.loaded.loaded, j.sliding)
-		}
-		if err := j.ablations(t.Context(), func(b figures.Table) error {
-			t.Errorf("%v: a drafter with one reading has the table %v", given, b)
-			return nil
-		}); err != nil {
-			t.Errorf("%v: %v", given, err)
-		}
-		if err := j.Close(); err != nil {
-			t.Error(err)
+				c.drafter, c.Setting, got, counted, c.least, answers)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func digit(x float64) string {
 // named, it gets rounds of a real pair on real texts, for the tests of engine/draft.
 func TestRecordRounds(t *testing.T) {
 	_, b := openTiny(t, "")
-	d, err := loadBenchDrafters(t.Context(), b, "", nil, models.Options{})
+	d, err := LoadDrafters(t.Context(), b, "", nil, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestRecordRounds(t *testing.T) {
 		a.Stood != "7654321000087654321" || a.Match != "lmnopqrs0003456789a" {
 		t.Errorf("recorded of n-grams: %+v", a)
 	}
-	for _, one := range continued(d.list) {
+	for _, one := range continued(d.List) {
 		a := r.record(one)
 		if len(a.Offered) != len(answer)-1 || len(a.Stood) != len(a.Offered) {
 			t.Errorf("%s has %d and %d figures of an answer of %d tokens", a.Name, len(a.Offered),
@@ -96,43 +96,42 @@ func recordReal(t *testing.T) {
 	if *recordDrafter != "" {
 		drafters = []string{*recordDrafter}
 	}
-	th, b, err := benchModel(t.Context(), dir, models.Options{})
+	th, b, err := OpenModel(t.Context(), dir, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer th.Close()
 	defer b.Close()
-	d, err := loadBenchDrafters(t.Context(), b, dir, drafters, models.Options{})
+	d, err := LoadDrafters(t.Context(), b, dir, drafters, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	c := contest{thread: th, model: b.Model, log: io.Discard,
-		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
+	c := Contest{Thread: th, Model: b.Model, Log: io.Discard,
+		Engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
 			return engine.New(th, m, b.Tokenizer, engine.Options{Drafters: drafters})
 		}}
-	side := c.open(way{})
+	side := c.Open(Way{})
 	defer side.Close()
-	texts, err := newWorkloads(b.Tokenizer)
+	texts, err := NewWorkloads(b.Tokenizer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &subject{thread: th, bundle: b}
 	var list []recordedText
-	for _, w := range recordedWorkloads(t, e, texts, dir != "") {
-		for _, set := range []setting{{}, {temperature: sampledTemperature}} {
-			for _, i := range w.picks {
-				a, err := side.answer(t.Context(), w, i, set)
+	for _, w := range recordedWorkloads(t, b, texts, dir != "") {
+		for _, set := range []Setting{{}, {Temperature: sampledTemperature}} {
+			for _, i := range w.Picks {
+				a, err := side.Answer(t.Context(), w, i, set)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if a.reject() != "" {
+				if a.Reject() != "" {
 					continue
 				}
-				r := roundRecorder{t: t, bundle: b, prompt: w.prompts[i].ids, answer: a.ids, set: set,
+				r := roundRecorder{t: t, bundle: b, prompt: w.Prompts[i].IDs, answer: a.IDs, set: set,
 					seed: uint64(i)}
-				text := recordedText{Model: benchModelName(dir), Kind: w.name + ", " + set.String()}
-				for _, one := range continued(d.list) {
+				text := recordedText{Model: ModelName(dir), Kind: w.Name + ", " + set.String()}
+				for _, one := range continued(d.List) {
 					text.Arms = append(text.Arms, r.record(one))
 				}
 				list = append(list, text)
@@ -143,27 +142,27 @@ func recordReal(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Logf("%s %d: %d tokens", text.Kind, i, len(a.ids))
+				t.Logf("%s %d: %d tokens", text.Kind, i, len(a.IDs))
 			}
 		}
 	}
 }
 
 // recordedWorkloads lists what is answered: code and edits, and prose if the model can chat.
-func recordedWorkloads(t *testing.T, e *subject, texts workloads, chats bool) []*workload {
-	some := func(w *workload, n, limit int) *workload {
-		w.picks, w.limit = w.picks[:min(n, len(w.picks))], limit
+func recordedWorkloads(t *testing.T, b *models.Bundle, texts Workloads, chats bool) []*Workload {
+	some := func(w *Workload, n, limit int) *Workload {
+		w.Picks, w.Limit = w.Picks[:min(n, len(w.Picks))], limit
 		return w
 	}
 	codes := 10
 	if chats {
 		codes = 4 // it takes minutes
 	}
-	list := []*workload{some(texts.code, codes, 64), some(texts.edit, 4, 96)}
+	list := []*Workload{some(texts.Code, codes, 64), some(texts.Edit, 4, 96)}
 	if !chats {
 		return list
 	}
-	prose := &workload{name: "prose", limit: 64, unusable: map[unusable]string{}}
+	prose := &Workload{Name: "prose", Limit: 64, unusable: map[unusable]string{}}
 	for i, text := range []string{
 		"Explain in a few sentences how soap cleans hands.",
 		"Write a short letter to a neighbour who plays loud music at night.",
@@ -172,13 +171,13 @@ func recordedWorkloads(t *testing.T, e *subject, texts workloads, chats bool) []
 		"Summarise the story of Little Red Riding Hood.",
 		"How does a ship of steel float on water?",
 	} {
-		ids, err := e.direct(context.Background(), text)
+		ids, err := AskDirectly(context.Background(), b, text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		prose.prompts, prose.picks = append(prose.prompts, prompt{ids: ids}), append(prose.picks, i)
+		prose.Prompts, prose.Picks = append(prose.Prompts, Prompt{IDs: ids}), append(prose.Picks, i)
 	}
-	return append([]*workload{prose}, list...)
+	return append([]*Workload{prose}, list...)
 }
 
 // A roundRecorder lets drafters propose after each token of an answer.
@@ -186,7 +185,7 @@ type roundRecorder struct {
 	t              *testing.T
 	bundle         *models.Bundle
 	prompt, answer []int32
-	set            setting
+	set            Setting
 	seed           uint64
 }
 
@@ -212,7 +211,7 @@ func (r roundRecorder) record(d draft.Drafter) recordedArm {
 	}
 	do(func(s *mlx.Scope) (err error) {
 		caches = m.NewCaches(opts)
-		smp = sample.New(s, sample.Params{Temperature: r.set.temperature}, r.seed,
+		smp = sample.New(s, sample.Params{Temperature: r.set.Temperature}, r.seed,
 			m.Config().VocabSize, r.prompt)
 		o := draft.Options{Prompt: r.prompt, Sampler: smp, Caches: opts}
 		for _, p := range parts {

@@ -53,9 +53,9 @@ func (b *checkpointBench) restarts(ctx context.Context) (t figures.Table, err er
 		if err != nil {
 			return err
 		}
-		one, two := recomputed.stats.FirstToken, restored.stats.FirstToken
+		one, two := recomputed.Stats.FirstToken, restored.Stats.FirstToken
 		again, restoring, computing = append(again, figures.Milliseconds(two)),
-			append(restoring, figures.Milliseconds(restored.stats.Restore)),
+			append(restoring, figures.Milliseconds(restored.Stats.Restore)),
 			append(computing, figures.Milliseconds(one))
 		ratios[i] = append(ratios[i], one.Seconds()/two.Seconds())
 		fmt.Fprintf(b.log, "\rrestart, pair %d ", len(again))
@@ -113,14 +113,14 @@ func (b *checkpointBench) write(ctx context.Context, dir string, texts ...[]int3
 // restart generates the first token after a text twice. One engine knows only the files of a
 // folder; off computes the text.
 func (b *checkpointBench) restart(ctx context.Context, dir string, off *engine.Engine,
-	text []int32) (restored, recomputed response, err error) {
+	text []int32) (restored, recomputed Response, err error) {
 	if err := b.withEngine(dir, func(e *engine.Engine, _ *checkpoint.Store) (err error) {
 		restored, err = b.ask(ctx, e, firstToken(text))
 		return err
 	}); err != nil {
 		return restored, recomputed, err
 	}
-	if st := restored.stats; st.CachedTokens != len(text)-1 {
+	if st := restored.Stats; st.CachedTokens != len(text)-1 {
 		return restored, recomputed, fmt.Errorf("after a restart %d of %d tokens were restored: %s",
 			st.CachedTokens, len(text), st.Miss)
 	}

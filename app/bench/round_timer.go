@@ -52,7 +52,7 @@ func newRoundTimer(ctx context.Context, t *mlx.Thread, b *models.Bundle, drafter
 	c := b.Model.Config()
 	d := &roundTimer{
 		thread: t, model: b.Model, parts: b.Parts, context: n,
-		ids: benchIDs(n+cache.MaxBlock, c.VocabSize),
+		ids: TokenIDs(n+cache.MaxBlock, c.VocabSize),
 	}
 	var taps []int
 	err := t.Do(ctx, func(s *mlx.Scope) error {
@@ -152,7 +152,7 @@ func (d *roundTimer) time(ctx context.Context,
 	err = d.thread.Do(ctx, func(s *mlx.Scope) error {
 		begun := time.Now()
 		err := work(s)
-		ms = since(begun)
+		ms = figures.Since(begun)
 		return err
 	})
 	return ms, err

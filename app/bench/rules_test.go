@@ -11,16 +11,16 @@ import (
 )
 
 // took returns a response of n tokens after the first, decoded in ms milliseconds.
-func took(n, ms int) response {
-	return response{ids: make([]int32, n+1),
-		stats: engine.Stats{Decode: time.Duration(ms) * time.Millisecond}}
+func took(n, ms int) Response {
+	return Response{IDs: make([]int32, n+1),
+		Stats: engine.Stats{Decode: time.Duration(ms) * time.Millisecond}}
 }
 
 // against returns a comparison of a depth with plain decoding. ratios are percent, one a prompt.
-func against(depth int, ratios ...int) *comparison {
-	c := &comparison{two: way{drafter: "dflash", depth: depth}}
+func against(depth int, ratios ...int) *Comparison {
+	c := &Comparison{Two: Way{Drafter: "dflash", Depth: depth}}
 	for i, percent := range ratios {
-		c.pairs = append(c.pairs, pair{i, took(100, 10*percent), took(100, 1000)})
+		c.Pairs = append(c.Pairs, Pair{i, took(100, 10*percent), took(100, 1000)})
 	}
 	return c
 }
@@ -38,12 +38,12 @@ func TestPairsDoubleOnceWhereTheBarIsUndecided(t *testing.T) {
 		{"in doubt, but once", figures.Bar{Least: 1.2}, true, 4},
 		{"no bar", figures.Bar{}, false, 4},
 	} {
-		c := &comparison{bar: test.bar}
-		for c.needsPairs(4, test.once) {
-			c.pairs = append(c.pairs, against(3, 100+40*(len(c.pairs)%2)).pairs[0])
+		c := &Comparison{Bar: test.bar}
+		for c.NeedsPairs(4, test.once) {
+			c.Pairs = append(c.Pairs, against(3, 100+40*(len(c.Pairs)%2)).Pairs[0])
 		}
-		if len(c.pairs) != test.want || c.doubled != (test.want == 8) {
-			t.Errorf("%s: %d pairs, doubled %t", test.name, len(c.pairs), c.doubled)
+		if len(c.Pairs) != test.want || c.doubled != (test.want == 8) {
+			t.Errorf("%s: %d pairs, doubled %t", test.name, len(c.Pairs), c.doubled)
 		}
 	}
 }
@@ -51,25 +51,25 @@ func TestPairsDoubleOnceWhereTheBarIsUndecided(t *testing.T) {
 // Only prompts of even index count.
 func TestFastestIsChosenByEvenPrompts(t *testing.T) {
 	slow, fast := against(1, 120, 900, 130, 900, 110, 900), against(7, 140, 10, 150, 10, 160, 10)
-	if got, ratio := best([]*comparison{slow, fast}); got != fast || math.Abs(ratio-1.5) > 1e-9 {
-		t.Errorf("%v at %v", got.two, ratio)
+	if got, ratio := best([]*Comparison{slow, fast}); got != fast || math.Abs(ratio-1.5) > 1e-9 {
+		t.Errorf("%v at %v", got.Two, ratio)
 	}
-	if _, ratio := best([]*comparison{against(1, 90, 200, 95, 200)}); ratio >= 1 {
+	if _, ratio := best([]*Comparison{against(1, 90, 200, 95, 200)}); ratio >= 1 {
 		t.Errorf("the ratio is %v, but plain decoding is faster", ratio)
 	}
-	if got, ratio := best([]*comparison{{}}); got != nil || ratio != 0 {
+	if got, ratio := best([]*Comparison{{}}); got != nil || ratio != 0 {
 		t.Errorf("without pairs the fastest is %v at %v", got, ratio)
 	}
 }
 
 func TestFiguresTellRoundsWithDraftsFromPlainOnes(t *testing.T) {
-	p := pair{one: took(100, 1000), two: took(100, 700)}
-	p.two.stats.Rounds, p.two.stats.Syncs = 50, 51
-	p.two.stats.Depths = slices.Concat(slices.Repeat([]int{3}, 30), make([]int, 20))
-	p.two.stats.Drafted, p.two.stats.Accepted = 90, 50
-	p.two.stats.Blocks = engine.Blocks{Count: 30, Tokens: 80, Total: 500 * time.Millisecond,
+	p := Pair{One: took(100, 1000), Two: took(100, 700)}
+	p.Two.Stats.Rounds, p.Two.Stats.Syncs = 50, 51
+	p.Two.Stats.Depths = slices.Concat(slices.Repeat([]int{3}, 30), make([]int, 20))
+	p.Two.Stats.Drafted, p.Two.Stats.Accepted = 90, 50
+	p.Two.Stats.Blocks = engine.Blocks{Count: 30, Tokens: 80, Total: 500 * time.Millisecond,
 		Early: 160 * time.Millisecond, Max: 30 * time.Millisecond}
-	c := &comparison{pairs: []pair{p, p}}
+	c := &Comparison{Pairs: []Pair{p, p}}
 	f := c.figures()
 	// 30 rounds with drafts and 20 plain ones of 10 ms.
 	want := roundFigures{tokens: 80.0 / 30, drafts: 1.8, syncs: 1.02, step: 10, round: 500.0 / 30,
@@ -85,28 +85,28 @@ func TestFiguresTellRoundsWithDraftsFromPlainOnes(t *testing.T) {
 	if math.Abs(row[10].(float64)-1.5*50/30) > 1e-6 {
 		t.Errorf("%v tokens are needed, want %v", row[10], 1.5*50/30)
 	}
-	c.one = way{drafter: "dflash", depth: 3} // its step is not a plain one
+	c.One = Way{Drafter: "dflash", Depth: 3} // its step is not a plain one
 	if row := c.row(1.5); row[10] != nil {
 		t.Errorf("%v tokens are needed, want none: the plain step is not known", row[10])
 	}
-	if r := c.ratio(); math.Abs(r.Median-10.0/7) > 1e-9 || r.N != 2 || r.Prompts != 1 {
+	if r := c.Ratio(); math.Abs(r.Median-10.0/7) > 1e-9 || r.N != 2 || r.Prompts != 1 {
 		t.Errorf("ratio %+v", r)
 	}
 }
 
 func TestAddedAnswersCountAsOne(t *testing.T) {
-	answer := func(blocks engine.Blocks) response {
+	answer := func(blocks engine.Blocks) Response {
 		a := took(100, 700)
-		a.stats.Rounds, a.stats.Blocks = 50, blocks
+		a.Stats.Rounds, a.Stats.Blocks = 50, blocks
 		return a
 	}
 	ms := time.Millisecond
-	p := pair{one: took(200, 2000)}
-	p.two.add(answer(engine.Blocks{Count: 6, Tokens: 20, Total: 120 * ms, Early: 120 * ms,
+	p := Pair{One: took(200, 2000)}
+	p.Two.add(answer(engine.Blocks{Count: 6, Tokens: 20, Total: 120 * ms, Early: 120 * ms,
 		Max: 30 * ms}))
-	p.two.add(answer(engine.Blocks{Count: 10, Tokens: 36, Total: 90 * ms, Early: 80 * ms,
+	p.Two.add(answer(engine.Blocks{Count: 10, Tokens: 36, Total: 90 * ms, Early: 80 * ms,
 		Max: 40 * ms}))
-	f := (&comparison{pairs: []pair{p}}).figures()
+	f := (&Comparison{Pairs: []Pair{p}}).figures()
 	// Of the first eight rounds, two are the second answer's, of 10 ms.
 	if want := (roundFigures{tokens: 56.0 / 16, step: 10, round: 210.0 / 16, first: 140.0 / 8,
 		longest: 40, inMLX: 14}); math.Abs(f.tokens-want.tokens) > 1e-6 ||
@@ -128,22 +128,22 @@ func TestRenamedTextBeginsAgainWithTheOtherName(t *testing.T) {
 
 // Only adaptive depth with default options has a bar.
 func TestOnlyDefaultAdaptiveWaysHaveABar(t *testing.T) {
-	of := onlyAdaptive(editBar, func(w way) bool { return w.drafter == "ngram" })
+	of := onlyAdaptive(editBar, func(w Way) bool { return w.Drafter == "ngram" })
 	for _, test := range []struct {
-		way
+		Way
 		want figures.Bar
 	}{
-		{way{drafter: "ngram", depth: adaptive}, editBar},
-		{way{drafter: "ngram", depth: adaptive, rollback: engine.Trim, rule: engine.Coupled},
+		{Way{Drafter: "ngram", Depth: Adaptive}, editBar},
+		{Way{Drafter: "ngram", Depth: Adaptive, Rollback: engine.Trim, Rule: engine.Coupled},
 			editBar},
-		{way{drafter: "ngram", depth: 7}, figures.Bar{}},
-		{way{drafter: "ngram", depth: adaptive, rollback: engine.Undo}, figures.Bar{}},
-		{way{drafter: "ngram", depth: adaptive, rule: engine.Rejection}, figures.Bar{}},
-		{way{drafter: "dflash", depth: adaptive}, figures.Bar{}},
-		{way{}, figures.Bar{}},
+		{Way{Drafter: "ngram", Depth: 7}, figures.Bar{}},
+		{Way{Drafter: "ngram", Depth: Adaptive, Rollback: engine.Undo}, figures.Bar{}},
+		{Way{Drafter: "ngram", Depth: Adaptive, Rule: engine.Rejection}, figures.Bar{}},
+		{Way{Drafter: "dflash", Depth: Adaptive}, figures.Bar{}},
+		{Way{}, figures.Bar{}},
 	} {
-		if got := of(test.way); got != test.want {
-			t.Errorf("%s: %v", test.way, got)
+		if got := of(test.Way); got != test.want {
+			t.Errorf("%s: %v", test.Way, got)
 		}
 	}
 }

@@ -21,33 +21,33 @@ import (
 // Every workload has enough prompts, and a script where it needs one.
 func TestEveryWorkloadHasTextsForThePocketModel(t *testing.T) {
 	_, b := openTiny(t, "")
-	w, err := newWorkloads(b.Tokenizer)
+	w, err := NewWorkloads(b.Tokenizer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range []*workload{w.code, w.edit, w.copied, w.noise, w.after} {
-		if len(one.prompts) < 3*figures.MinPairs/2 || len(one.picks) != len(one.prompts) {
-			t.Errorf("%s has %d prompts", one.name, len(one.prompts))
+	for _, one := range []*Workload{w.Code, w.Edit, w.copied, w.noise, w.after} {
+		if len(one.Prompts) < 3*figures.MinPairs/2 || len(one.Picks) != len(one.Prompts) {
+			t.Errorf("%s has %d prompts", one.Name, len(one.Prompts))
 		}
-		if one == w.code || one == w.noise {
+		if one == w.Code || one == w.noise {
 			continue
 		}
-		for i, p := range one.prompts {
-			if scripted := one == w.copied; scripted != (p.script != nil) || len(p.ids) == 0 ||
-				scripted && len(p.script) < 2*minAnswer {
-				t.Errorf("%s: prompt %d has %d tokens and %d of script", one.name, i, len(p.ids),
-					len(p.script))
+		for i, p := range one.Prompts {
+			if scripted := one == w.copied; scripted != (p.Script != nil) || len(p.IDs) == 0 ||
+				scripted && len(p.Script) < 2*MinAnswer {
+				t.Errorf("%s: prompt %d has %d tokens and %d of script", one.Name, i, len(p.IDs),
+					len(p.Script))
 			}
 		}
 	}
-	half, other := w.code.half(0).picks, w.code.half(1).picks
-	if len(half)+len(other) != len(w.code.prompts) ||
+	half, other := w.Code.half(0).Picks, w.Code.half(1).Picks
+	if len(half)+len(other) != len(w.Code.Prompts) ||
 		slices.ContainsFunc(half, func(i int) bool { return slices.Contains(other, i) }) {
 		t.Errorf("halves %v and %v", half, other)
 	}
-	for _, p := range w.noise.prompts {
-		if len(p.script) != coldRequest {
-			t.Errorf("a script has %d tokens, want %d", len(p.script), coldRequest)
+	for _, p := range w.noise.Prompts {
+		if len(p.Script) != coldRequest {
+			t.Errorf("a script has %d tokens, want %d", len(p.Script), coldRequest)
 		}
 	}
 }
@@ -57,12 +57,12 @@ func TestBuiltInDrafterIsTheDefault(t *testing.T) {
 	_, b := openTiny(t, "")
 	want := []string{"dflash", draft.Ngram{}.Name()}
 	for _, dirs := range [][]string{nil, {}} {
-		d, err := loadBenchDrafters(t.Context(), b, "", dirs, models.Options{})
+		d, err := LoadDrafters(t.Context(), b, "", dirs, models.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, one := range d.list {
+		for _, one := range d.List {
 			got = append(got, one.Name())
 		}
 		if err := d.Close(); err != nil || !slices.Equal(got, want) {
@@ -95,16 +95,16 @@ func (a *asked) Open(s *mlx.Scope, o draft.Options) (draft.Draft, error) {
 func TestTimedDraftsKeepTheirTapsAndSampler(t *testing.T) {
 	th, b := openTiny(t, "gemma3_text")
 	dir := enginetest.TinyDrafter(t, nil)
-	d, err := loadBenchDrafters(t.Context(), b, "", []string{dir, dir}, models.Options{})
+	d, err := LoadDrafters(t.Context(), b, "", []string{dir, dir}, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	last := &asked{Drafter: d.list[1]}
-	d.list[1] = last
+	last := &asked{Drafter: d.List[1]}
+	d.List[1] = last
 	for _, temperature := range []float64{0, 0.8, 1} {
 		// fewer tokens than a draft takes into its context at once
-		s, err := newRoundTimer(t.Context(), th, b, d.list, 20, temperature)
+		s, err := newRoundTimer(t.Context(), th, b, d.List, 20, temperature)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,9 +113,9 @@ func TestTimedDraftsKeepTheirTapsAndSampler(t *testing.T) {
 			t.Errorf("temperature %v: drafts have the wrong sampler", temperature)
 		}
 		for range 2 {
-			for i := range d.list {
+			for i := range d.List {
 				if _, err := s.propose(t.Context(), i, 3); err != nil {
-					t.Errorf("temperature %v, %s: %v", temperature, d.list[i].Name(), err)
+					t.Errorf("temperature %v, %s: %v", temperature, d.List[i].Name(), err)
 				}
 			}
 		}
@@ -132,7 +132,7 @@ func openTiny(t *testing.T, modelType string) (*mlx.Thread, *models.Bundle) {
 	if modelType != "" {
 		dir = enginetest.TinyModel(t, modelType)
 	}
-	th, b, err := benchModel(t.Context(), dir, models.Options{})
+	th, b, err := OpenModel(t.Context(), dir, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,12 +148,12 @@ func openTiny(t *testing.T, modelType string) (*mlx.Thread, *models.Bundle) {
 }
 
 // testContest returns a contest on a tiny model, of three pairs.
-func testContest(t *testing.T) *contest {
+func testContest(t *testing.T) *Contest {
 	th, b := openTiny(t, "gemma3_text")
-	return &contest{
-		thread: th, model: b.Model, drafts: []draft.Drafter{draft.Ngram{}}, pairs: 3,
-		log: io.Discard,
-		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
+	return &Contest{
+		Thread: th, Model: b.Model, Drafters: []draft.Drafter{draft.Ngram{}}, Pairs: 3,
+		Log: io.Discard,
+		Engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
 			return engine.New(th, m, b.Tokenizer, engine.Options{Drafters: drafters})
 		},
 	}
@@ -175,34 +175,34 @@ func script(n, seed int, looping bool) []int32 {
 // loop or are short.
 func TestContestLeavesOutLoopingAndShortAnswers(t *testing.T) {
 	c := testContest(t)
-	w := &workload{name: "scripts", limit: 40, unusable: map[unusable]string{}}
+	w := &Workload{Name: "scripts", Limit: 40, unusable: map[unusable]string{}}
 	for i, s := range [][]int32{script(30, 1, false), script(30, 2, true), script(12, 3, false),
 		script(30, 4, false)} {
-		w.prompts = append(w.prompts, prompt{ids: []int32{1, 2, 3, 4, 5, 6}, script: s})
-		w.picks = append(w.picks, i)
+		w.Prompts = append(w.Prompts, Prompt{IDs: []int32{1, 2, 3, 4, 5, 6}, Script: s})
+		w.Picks = append(w.Picks, i)
 	}
-	for _, set := range []setting{{}, {temperature: 0.8}} {
-		got, err := c.compare(t.Context(), w, set, way{}, way{drafter: "ngram", depth: 3}, figures.Bar{})
+	for _, set := range []Setting{{}, {Temperature: 0.8}} {
+		got, err := c.Compare(t.Context(), w, set, Way{}, Way{Drafter: "ngram", Depth: 3}, figures.Bar{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(got.pairs) != 3 || got.ratio().Prompts != 2 || got.rejected["looping"] != 1 ||
+		if len(got.Pairs) != 3 || got.Ratio().Prompts != 2 || got.rejected["looping"] != 1 ||
 			got.rejected["short"] != 1 {
-			t.Errorf("%s: %d pairs of %d prompts, rejected %v", set, len(got.pairs),
-				got.ratio().Prompts, got.rejected)
+			t.Errorf("%s: %d pairs of %d prompts, rejected %v", set, len(got.Pairs),
+				got.Ratio().Prompts, got.rejected)
 		}
-		for _, p := range got.pairs {
-			if want := w.prompts[p.index].script; !slices.Equal(p.one.ids, want) ||
-				!slices.Equal(p.two.ids, want) {
-				t.Errorf("%s: %v and %v, dictated %v", set, p.one.ids, p.two.ids, want)
+		for _, p := range got.Pairs {
+			if want := w.Prompts[p.Index].Script; !slices.Equal(p.One.IDs, want) ||
+				!slices.Equal(p.Two.IDs, want) {
+				t.Errorf("%s: %v and %v, dictated %v", set, p.One.IDs, p.Two.IDs, want)
 			}
 		}
 	}
 	// If all answers loop, nothing is measured, and the contest ends.
-	w.picks = []int{1}
-	if got, err := c.compare(t.Context(), w, setting{}, way{}, way{drafter: "ngram", depth: 3},
-		editBar); err != nil || len(got.pairs) != 0 {
-		t.Errorf("%d pairs, %v", len(got.pairs), err)
+	w.Picks = []int{1}
+	if got, err := c.Compare(t.Context(), w, Setting{}, Way{}, Way{Drafter: "ngram", Depth: 3},
+		editBar); err != nil || len(got.Pairs) != 0 {
+		t.Errorf("%d pairs, %v", len(got.Pairs), err)
 	}
 }
 
@@ -210,43 +210,42 @@ func TestContestLeavesOutLoopingAndShortAnswers(t *testing.T) {
 // answers are not.
 func TestContestReportsDifferencesBeyondRounding(t *testing.T) {
 	c := testContest(t)
-	c.model = &faulty{watched{Model: c.model}, 2 * certain}
-	w := &workload{
-		name: "code", limit: 30, picks: []int{0}, unusable: map[unusable]string{},
-		prompts: []prompt{{ids: benchIDs(40, c.model.Config().VocabSize),
-			script: script(30, 1, false)}},
+	c.Model = &faulty{watched{Model: c.Model}, 2 * certain}
+	w := &Workload{
+		Name: "code", Limit: 30, Picks: []int{0}, unusable: map[unusable]string{},
+		Prompts: []Prompt{{IDs: TokenIDs(40, c.Model.Config().VocabSize),
+			Script: script(30, 1, false)}},
 	}
-	text := slices.Concat(w.prompts[0].ids, w.prompts[0].script)
-	c.drafts = []draft.Drafter{&enginetest.Scripted{Text: text}}
-	drafts := way{drafter: "scripted", depth: 3}
+	text := slices.Concat(w.Prompts[0].IDs, w.Prompts[0].Script)
+	c.Drafters = []draft.Drafter{&enginetest.Scripted{Text: text}}
+	drafts := Way{Drafter: "scripted", Depth: 3}
 	for _, test := range []struct {
-		set      setting
-		one, two way
+		set      Setting
+		one, two Way
 		wrong    int
 	}{
-		{setting{}, way{}, drafts, 1},
-		{setting{}, way{drafter: "scripted"}, drafts, 1},
-		{setting{temperature: 0.8}, way{}, drafts, 1},
-		{setting{temperature: 0.8}, way{},
-			way{drafter: "scripted", depth: 3, rule: engine.Rejection}, 0},
+		{Setting{}, Way{}, drafts, 1},
+		{Setting{}, Way{Drafter: "scripted"}, drafts, 1},
+		{Setting{Temperature: 0.8}, Way{}, drafts, 1},
+		{Setting{Temperature: 0.8}, Way{},
+			Way{Drafter: "scripted", Depth: 3, Rule: engine.Rejection}, 0},
 	} {
-		result, err := c.compare(t.Context(), w, test.set, test.one, test.two, figures.Bar{Least: 1})
+		result, err := c.Compare(t.Context(), w, test.set, test.one, test.two, figures.Bar{Least: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(result.wrong) != test.wrong ||
-			(result.verdict() == "texts differ") != (test.wrong > 0) {
+			(result.Verdict() == "texts differ") != (test.wrong > 0) {
 			t.Errorf("%s, %s against %s: %q, judged %v", test.set, test.two, test.one, result.wrong,
-				result.verdict())
+				result.Verdict())
 		}
 	}
 }
 
 func TestSpeculationListsItsTablesForAnUnknownName(t *testing.T) {
-	err := benchNamed(t, "speculation").Run(t.Context(), Options{
-		Model: enginetest.TinyModel(t, "qwen3"), Quick: true, Only: "coed", Out: io.Discard,
-		Err: io.Discard,
-	})
+	o := &speculationOptions{quick: true, only: "coed"}
+	o.Model = enginetest.TinyModel(t, "qwen3")
+	err := (&Run{Options: o}).Do(t.Context(), Env{Out: io.Discard, Err: io.Discard})
 	if err == nil || !strings.Contains(err.Error(), `"coed"`) ||
 		!strings.Contains(err.Error(), "\n  code, greedy\n") ||
 		!strings.Contains(err.Error(), "\n  cold start") {
@@ -254,46 +253,54 @@ func TestSpeculationListsItsTablesForAnUnknownName(t *testing.T) {
 	}
 }
 
-// Both benches run on a tiny model with a drafter, as the command runs them.
-func TestVerifyAndSpeculationReportWholeTables(t *testing.T) {
-	model, drafter, home := enginetest.TinyModel(t, "gemma3_text"), enginetest.TinyDrafter(t, nil),
-		t.TempDir()
-	for _, b := range Benches() {
-		if b.Name != "verify" && b.Name != "speculation" {
-			continue
-		}
-		var out bytes.Buffer
-		if err := b.Run(t.Context(), Options{
-			Model: model, Drafters: []string{drafter}, Contexts: []int{70}, Quick: true, JSON: true,
-			Home: home,
-			In:   strings.NewReader(""), Out: &out, Err: io.Discard,
-		}); err != nil {
+// tablesOf runs a bench and returns its tables, whose rows are whole.
+func tablesOf(t *testing.T, r Run, e Env) (tables []figures.Table) {
+	t.Helper()
+	var out bytes.Buffer
+	e.In, e.Out, e.Err = strings.NewReader(""), &out, io.Discard
+	r.JSON = true
+	if err := r.Do(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	lines := json.NewDecoder(&out)
+	var header figures.Header
+	if err := lines.Decode(&header); err != nil || header.DType == "" ||
+		header.BLAS == "" && !benchGPU(t) {
+		t.Errorf("%s: header %+v, %v", r.Name, header, err)
+	}
+	for lines.More() {
+		var table figures.Table
+		if err := lines.Decode(&table); err != nil {
 			t.Fatal(err)
 		}
-		lines := json.NewDecoder(&out)
-		var header figures.Header
-		if err := lines.Decode(&header); err != nil || header.BLAS == "" && !benchGPU(t) {
-			t.Errorf("%s: header %+v, %v", b.Name, header, err)
-		}
-		tables := 0
-		for lines.More() {
-			var table figures.Table
-			if err := lines.Decode(&table); err != nil {
-				t.Fatal(err)
-			}
-			tables++
-			for _, row := range table.Rows {
-				if len(row) != len(table.Columns) {
-					t.Errorf("%s: %d cells in %d columns", table.Title, len(row),
-						len(table.Columns))
-				}
-			}
-			if len(table.Rows) == 0 {
-				t.Errorf("%s has no rows", table.Title)
+		for _, row := range table.Rows {
+			if len(row) != len(table.Columns) {
+				t.Errorf("%s: %d cells in %d columns", table.Title, len(row), len(table.Columns))
 			}
 		}
-		if want := map[string]int{"verify": 1, "speculation": 8}[b.Name]; tables < want {
-			t.Errorf("%s: %d tables, want %d", b.Name, tables, want)
+		if len(table.Rows) == 0 {
+			t.Errorf("%s has no rows", table.Title)
+		}
+		tables = append(tables, table)
+	}
+	return tables
+}
+
+// Both benches run on a tiny model with a drafter, as the command runs them.
+func TestVerifyAndSpeculationReportWholeTables(t *testing.T) {
+	of := DraftOptions{ModelOptions{enginetest.TinyModel(t, "gemma3_text")},
+		[]string{enginetest.TinyDrafter(t, nil)}}
+	for _, test := range []struct {
+		name    string
+		options Options
+		least   int
+	}{
+		{"verify", &verifyOptions{of, []int{70}, true}, 1},
+		{"speculation", &speculationOptions{DraftOptions: of, quick: true}, 8},
+	} {
+		tables := tablesOf(t, Run{Name: test.name, Options: test.options}, Env{Home: t.TempDir()})
+		if len(tables) < test.least {
+			t.Errorf("%s: %d tables, want %d", test.name, len(tables), test.least)
 		}
 	}
 }
@@ -302,16 +309,10 @@ func TestVerifyAndSpeculationReportWholeTables(t *testing.T) {
 // float32, as does its drafter.
 func TestVerifyMeasuresAGGUFFileAsItIsServed(t *testing.T) {
 	const file = "../../models/testdata/gguf/llama.gguf"
-	var out bytes.Buffer
-	if err := benchNamed(t, "verify").Run(t.Context(), Options{
-		Model: file, Drafters: []string{file}, Contexts: []int{70}, Quick: true, JSON: true,
-		In: strings.NewReader(""), Out: &out, Err: io.Discard,
-	}); err != nil {
-		t.Fatal(err)
-	}
 	var forms []string
-	for line := range strings.Lines(out.String()) {
-		if _, after, ok := strings.Cut(line, "llama.gguf, "); ok {
+	for _, table := range tablesOf(t, Run{Name: "verify", Options: &verifyOptions{
+		DraftOptions{ModelOptions{file}, []string{file}}, []int{70}, true}}, Env{}) {
+		if _, after, ok := strings.Cut(table.Title, "llama.gguf, "); ok {
 			form, _, _ := strings.Cut(after, ", context")
 			forms = append(forms, form)
 		}

@@ -84,7 +84,7 @@ func NewShort(m Borrowed, folder string, plan Plan, progress func(control.BenchP
 	return &Short{m: m, folder: folder, plan: plan, progress: progress}
 }
 
-var _ host = (*Short)(nil)
+var _ Host = (*Short)(nil)
 
 // errDisturbed ends a measurement in which a request came.
 var errDisturbed = errors.New("a request came")
@@ -190,11 +190,11 @@ func (b *Short) Run(ctx context.Context) (r control.BenchResult, err error) {
 	shown := b.m.Describe()
 	r = control.BenchResult{Device: shown.Device, Dtype: shown.Dtype, MLX: mlx.Version(),
 		Drafter: shown.Drafter}
-	texts, err := newWorkloads(b.m.Bundle().Tokenizer)
+	texts, err := NewWorkloads(b.m.Bundle().Tokenizer)
 	if err != nil {
 		return r, err
 	}
-	if r.Drafters, err = b.drafters(ctx, texts.code); err != nil {
+	if r.Drafters, err = b.drafters(ctx, texts.Code); err != nil {
 		return r, err
 	}
 	for _, d := range r.Drafters {
@@ -233,7 +233,7 @@ func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error)
 	var computing, again, times []float64
 	for n := 0; b.hasTime(n); n++ {
 		text := c.text(r.Tokens)
-		var restored, recomputed response
+		var restored, recomputed Response
 		if err := b.alone(ctx, func(ctx context.Context) (err error) {
 			// Each prompt has a folder of its own, so that only one prompt's files lie on the disk.
 			folder := b.folder
@@ -256,7 +256,7 @@ func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error)
 		}); err != nil {
 			return r, err
 		}
-		one, two := recomputed.stats.FirstToken, restored.stats.FirstToken
+		one, two := recomputed.Stats.FirstToken, restored.Stats.FirstToken
 		computing, again, times = append(computing, figures.Milliseconds(one)),
 			append(again, figures.Milliseconds(two)), append(times, one.Seconds()/two.Seconds())
 	}
@@ -340,7 +340,7 @@ const MostDrafters = 5
 // other. Each takes turns with plain decoding, and has a share of the time of its own. A drafter that
 // cannot be loaded is left out, with the reason.
 func (b *Short) drafters(ctx context.Context,
-	code *workload) (list []control.BenchDrafter, err error) {
+	code *Workload) (list []control.BenchDrafter, err error) {
 	found, err := b.m.Candidates(ctx)
 	if err != nil {
 		return nil, err
@@ -369,7 +369,7 @@ func (b *Short) drafters(ctx context.Context,
 }
 
 // measureOther measures a drafter that requests do not have. It is in memory meanwhile.
-func (b *Short) measureOther(ctx context.Context, code *workload, d *control.BenchDrafter,
+func (b *Short) measureOther(ctx context.Context, code *Workload, d *control.BenchDrafter,
 	c control.DrafterChoice, nth, of int) (err error) {
 	if err := b.standBack(ctx); err != nil {
 		return err
@@ -399,15 +399,15 @@ func reason(err error) string {
 
 // measure compares plain decoding with what requests get that have a drafter, in turns. The drafter
 // is nil for the lookups alone.
-func (b *Short) measure(ctx context.Context, code *workload, d *control.BenchDrafter,
+func (b *Short) measure(ctx context.Context, code *Workload, d *control.BenchDrafter,
 	with *pool.Drafter, nth, of int) error {
 	b.begin(control.BenchProgress{Part: "decode", Total: b.plan.Pairs, Drafter: d.Name, Nth: nth,
 		Of: of}, b.plan.Decode)
 	m := b.m
-	c := contest{
-		thread: m.Thread(), model: m.Bundle().Model, pairs: b.plan.Pairs, once: true,
-		warm: b.plan.Warm, log: io.Discard, host: b,
-		engines: func(model lm.Model, drafters []draft.Drafter) *engine.Engine {
+	c := Contest{
+		Thread: m.Thread(), Model: m.Bundle().Model, Pairs: b.plan.Pairs, Once: true,
+		Warm: b.plan.Warm, Log: io.Discard, Host: b,
+		Engines: func(model lm.Model, drafters []draft.Drafter) *engine.Engine {
 			return engine.New(m.Thread(), model, m.Bundle().Tokenizer,
 				engine.Options{Drafters: continued(drafters)})
 		},
@@ -415,10 +415,10 @@ func (b *Short) measure(ctx context.Context, code *workload, d *control.BenchDra
 	d.Kind = draft.Ngram{}.Name()
 	if with != nil {
 		d.Kind, d.Bytes = with.Name(), with.Bytes()
-		c.drafts = append(c.drafts, with.Drafter)
+		c.Drafters = append(c.Drafters, with.Drafter)
 	}
-	c.drafts = append(c.drafts, draft.Ngram{})
-	found, err := c.compare(ctx, code, setting{}, way{}, way{drafter: engine.Auto, depth: adaptive},
+	c.Drafters = append(c.Drafters, draft.Ngram{})
+	found, err := c.Compare(ctx, code, Setting{}, Way{}, Way{Drafter: engine.Auto, Depth: Adaptive},
 		figures.Bar{})
 	if err != nil {
 		return err
@@ -427,11 +427,11 @@ func (b *Short) measure(ctx context.Context, code *workload, d *control.BenchDra
 		d.Kind, d.Bytes = "", 0
 		return nil
 	}
-	times := found.ratio()
+	times := found.Ratio()
 	b.hasTime(times.N) // reports them as done
 	d.Decode = control.BenchDecode{
-		Plain:           spread(found.estimate(func(p pair) float64 { return p.one.rate() })),
-		Drafted:         spread(found.estimate(func(p pair) float64 { return p.two.rate() })),
+		Plain:           spread(found.estimate(func(p Pair) float64 { return p.One.Rate() })),
+		Drafted:         spread(found.estimate(func(p Pair) float64 { return p.Two.Rate() })),
 		Times:           spread(times),
 		TokensPerVerify: found.figures().tokens,
 		Pairs:           times.N, Prompts: times.Prompts, Differing: len(found.wrong),
@@ -444,9 +444,9 @@ func (b *Short) measure(ctx context.Context, code *workload, d *control.BenchDra
 
 // failure returns why a drafter was given up in an answer of the second side, as a sentence; empty if
 // it never was.
-func (c *comparison) failure(drafter string) string {
-	for _, p := range c.pairs {
-		for _, d := range p.two.stats.Drafters {
+func (c *Comparison) failure(drafter string) string {
+	for _, p := range c.Pairs {
+		for _, d := range p.Two.Stats.Drafters {
 			if d.Name == drafter && d.Failed != "" {
 				return control.Sentence(d.Failed)
 			}

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -39,27 +41,51 @@ const quickPrompt = 64
 //   - A client's second request, with and without a memory of its first.
 //   - Shuffled text: a block of 4 with the first drafter, and adaptive depth.
 //
-// Options.Full measures every combination instead.
+// With --full it measures every combination instead.
 type speculation struct {
-	contest
-	options  Options
+	Contest
+	options  speculationOptions
 	bundle   *models.Bundle
-	loaded   *benchDrafters
-	texts    workloads
+	loaded   *Drafters
+	texts    Workloads
 	first    []int32 // ids of a plain answer
 	coldRuns int
 	wrong    []error // rows whose texts differ
 }
 
-func openSpeculation(ctx context.Context, o Options) (bench, error) {
-	t, b, err := benchModel(ctx, o.Model, models.Options{})
+type speculationOptions struct {
+	DraftOptions
+	pairs int // of a comparison, at least; 0 = figures.MinPairs
+	quick bool
+	full  bool
+	only  string // the tables whose name contains it
+}
+
+// Flags implements Options.
+func (o *speculationOptions) Flags(f *flag.FlagSet) {
+	o.DraftOptions.Flags(f)
+	pairsFlag(f, &o.pairs)
+	QuickFlag(f, &o.quick)
+	f.BoolVar(&o.full, "full", false, "every combination")
+	f.StringVar(&o.only, "only", "",
+		"only what has this `TEXT` where a table's title begins, such as code, edit or cold start")
+}
+
+// Open implements Options.
+func (o *speculationOptions) Open(ctx context.Context, e Env) (Opened, error) {
+	return openSpeculation(ctx, *o, e.Err)
+}
+
+func openSpeculation(ctx context.Context, o speculationOptions,
+	log io.Writer) (*speculation, error) {
+	t, b, err := OpenModel(ctx, o.Model, models.Options{})
 	if err != nil {
 		return nil, err
 	}
-	s := &speculation{contest: contest{thread: t}, options: o, bundle: b, coldRuns: figures.MinPairs}
-	if s.loaded, err = loadBenchDrafters(ctx, b, o.Model, o.Drafters,
+	s := &speculation{Contest: Contest{Thread: t}, options: o, bundle: b, coldRuns: figures.MinPairs}
+	if s.loaded, err = LoadDrafters(ctx, b, o.Model, o.Drafters,
 		models.Options{}); err == nil {
-		s.texts, err = newWorkloads(b.Tokenizer)
+		s.texts, err = NewWorkloads(b.Tokenizer)
 	}
 	if err == nil && o.Model != "" { // the pocket model completes code and knows nothing
 		s.texts.chatCode, s.texts.chatProse, err = newChats(ctx, b)
@@ -67,44 +93,44 @@ func openSpeculation(ctx context.Context, o Options) (bench, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.contest = contest{
-		thread: t, model: b.Model, drafts: s.loaded.list, pairs: figures.MinPairs, warm: 8, log: o.Err,
-		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
+	s.Contest = Contest{
+		Thread: t, Model: b.Model, Drafters: s.loaded.List, Pairs: figures.MinPairs, Warm: 8, Log: log,
+		Engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
 			return engine.New(t, m, b.Tokenizer, engine.Options{Drafters: continued(drafters)})
 		},
 	}
-	if o.Quick {
-		s.pairs, s.warm, s.coldRuns, s.once = 2, 1, 1, true
+	if o.quick {
+		s.Pairs, s.Warm, s.coldRuns, s.Once = 2, 1, 1, true
 		again, dictated := s.texts.again, s.texts.dictatedAgain
-		for _, w := range []*workload{s.texts.code, s.texts.edit, s.texts.copied, s.texts.noise,
+		for _, w := range []*Workload{s.texts.Code, s.texts.Edit, s.texts.copied, s.texts.noise,
 			s.texts.after, again.first, again.second, dictated.first, dictated.second,
 			s.texts.chatCode, s.texts.chatProse} {
 			if w == nil {
 				continue
 			}
-			w.picks, w.limit = w.picks[:min(len(w.picks), 6)], min(w.limit, 24)
-			for i, p := range w.prompts {
-				w.prompts[i].ids = p.ids[max(0, len(p.ids)-quickPrompt):]
+			w.Picks, w.Limit = w.Picks[:min(len(w.Picks), 6)], min(w.Limit, 24)
+			for i, p := range w.Prompts {
+				w.Prompts[i].IDs = p.IDs[max(0, len(p.IDs)-quickPrompt):]
 			}
 		}
 	}
-	if o.Pairs > 0 {
-		s.pairs, s.coldRuns = o.Pairs, o.Pairs
+	if o.pairs > 0 {
+		s.Pairs, s.coldRuns = o.pairs, o.pairs
 	}
-	plain := s.contest.open(way{})
-	long := *s.texts.code
-	long.limit = 64
-	a, err := plain.answer(ctx, &long, 0, setting{ignoreEOS: true})
+	plain := s.Contest.Open(Way{})
+	long := *s.texts.Code
+	long.Limit = 64
+	a, err := plain.Answer(ctx, &long, 0, Setting{IgnoreEOS: true})
 	plain.Close()
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.first = a.ids
+	s.first = a.IDs
 	return s, nil
 }
 
-func (b *speculation) header() figures.Header {
-	h := newHeader()
+func (b *speculation) Header() figures.Header {
+	h := NewHeader()
 	h.DType = b.bundle.Model.Config().Dtype.String()
 	h.Tokens = b.first
 	return h
@@ -115,19 +141,19 @@ func (b *speculation) Close() error {
 	if b.loaded != nil {
 		err = b.loaded.Close()
 	}
-	return errors.Join(err, b.bundle.Close(), b.thread.Close())
+	return errors.Join(err, b.bundle.Close(), b.Thread.Close())
 }
 
-// report measures section by section. It returns an error if answers differ that must be the same.
-func (b *speculation) report(ctx context.Context, table func(figures.Table) error) error {
-	only := func(name string) bool { return strings.Contains(name, b.options.Only) }
+// Report measures section by section. It returns an error if answers differ that must be the same.
+func (b *speculation) Report(ctx context.Context, table func(figures.Table) error) error {
+	only := func(name string) bool { return strings.Contains(name, b.options.only) }
 	sections := b.sections()
 	var names []string
 	for _, s := range sections {
 		names = append(names, s.String())
 	}
 	if names = append(names, coldStart, memoryOfTexts); !slices.ContainsFunc(names, only) {
-		return fmt.Errorf("no table's name contains %q; there are:\n  %s", b.options.Only,
+		return fmt.Errorf("no table's name contains %q; there are:\n  %s", b.options.only,
 			strings.Join(names, "\n  "))
 	}
 	for _, s := range sections {
@@ -155,31 +181,31 @@ func (b *speculation) report(ctx context.Context, table func(figures.Table) erro
 func (b *speculation) section(ctx context.Context, s section, table func(figures.Table) error) error {
 	bars := s.bars
 	if bars == nil {
-		bars = func(way) figures.Bar { return figures.Bar{} }
+		bars = func(Way) figures.Bar { return figures.Bar{} }
 	}
-	var done []*comparison
-	add := func(w *workload, one, two way, b1 figures.Bar) error {
-		c, err := b.compare(ctx, w, s.setting, one, two, b1)
+	var done []*Comparison
+	add := func(w *Workload, one, two Way, b1 figures.Bar) error {
+		c, err := b.Compare(ctx, w, s.Setting, one, two, b1)
 		done = append(done, c)
 		return err
 	}
 	for _, w := range s.ways {
-		if err := add(s.workload, way{}, w, bars(w)); err != nil {
+		if err := add(s.Workload, Way{}, w, bars(w)); err != nil {
 			return err
 		}
 	}
 	if s.rivals {
 		for i, name := range fixedDrafters(s.ways) {
 			fastest, times := best(slices.DeleteFunc(fixedOnes(done),
-				func(c *comparison) bool { return c.two.drafter != name }))
+				func(c *Comparison) bool { return c.Two.Drafter != name }))
 			if fastest == nil {
 				continue // nothing was measured
 			}
-			rival := way{}
+			rival := Way{}
 			if times > 1 {
-				rival = fastest.two
+				rival = fastest.Two
 			}
-			two := way{drafter: name, depth: adaptive, rollback: rival.rollback, rule: rival.rule}
+			two := Way{Drafter: name, Depth: Adaptive, Rollback: rival.Rollback, Rule: rival.Rule}
 			if err := add(s.half(1), rival, two, adaptiveBar); err != nil {
 				return err
 			}
@@ -187,24 +213,24 @@ func (b *speculation) section(ctx context.Context, s section, table func(figures
 				continue
 			}
 			for _, m := range s.more {
-				m.drafter = name
-				for _, m.depth = range []int{fastest.two.depth, adaptive} {
-					if m.exact {
-						m.depth = min(m.depth, engine.MaxExactDepth)
+				m.Drafter = name
+				for _, m.Depth = range []int{fastest.Two.Depth, Adaptive} {
+					if m.Exact {
+						m.Depth = min(m.Depth, engine.MaxExactDepth)
 					}
-					if err := add(s.workload, way{}, m, figures.Bar{}); err != nil {
+					if err := add(s.Workload, Way{}, m, figures.Bar{}); err != nil {
 						return err
 					}
 				}
 			}
 		}
 		if c, times := best(fixedOnes(done)); c != nil && len(fixedDrafters(s.ways)) > 1 {
-			rival := way{}
+			rival := Way{}
 			if times > 1 {
-				rival = c.two
+				rival = c.Two
 			}
-			two := way{drafter: engine.Auto, depth: adaptive, rollback: rival.rollback,
-				rule: rival.rule}
+			two := Way{Drafter: engine.Auto, Depth: Adaptive, Rollback: rival.Rollback,
+				Rule: rival.Rule}
 			if err := add(s.half(1), rival, two, adaptiveBar); err != nil {
 				return err
 			}
@@ -221,18 +247,18 @@ func (b *speculation) section(ctx context.Context, s section, table func(figures
 }
 
 // fixedOnes returns the comparisons of fixed depths with plain decoding, of all drafters.
-func fixedOnes(all []*comparison) []*comparison {
-	return slices.DeleteFunc(slices.Clone(all), func(c *comparison) bool {
-		return c.one != way{} || c.two.depth == adaptive || c.two.fused || c.two.exact
+func fixedOnes(all []*Comparison) []*Comparison {
+	return slices.DeleteFunc(slices.Clone(all), func(c *Comparison) bool {
+		return c.One != Way{} || c.Two.Depth == Adaptive || c.Two.Fused || c.Two.Exact
 	})
 }
 
 // fixedDrafters returns the drafters that have a way of fixed depth.
-func fixedDrafters(ways []way) []string {
+func fixedDrafters(ways []Way) []string {
 	var names []string
 	for _, w := range ways {
-		if w.drafter != "" && w.depth != adaptive && !slices.Contains(names, w.drafter) {
-			names = append(names, w.drafter)
+		if w.Drafter != "" && w.Depth != Adaptive && !slices.Contains(names, w.Drafter) {
+			names = append(names, w.Drafter)
 		}
 	}
 	return names
@@ -240,10 +266,10 @@ func fixedDrafters(ways []way) []string {
 
 // ratios returns the table of a section's comparisons. It keeps an error for each that differs from
 // plain decoding.
-func (b *speculation) ratios(s section, done []*comparison) figures.Table {
-	h := b.header()
+func (b *speculation) ratios(s section, done []*Comparison) figures.Table {
+	h := b.Header()
 	t := figures.Table{
-		Title: fmt.Sprintf("%s (%s)", s, s.doc),
+		Title: fmt.Sprintf("%s (%s)", s, s.Doc),
 		Columns: []string{
 			"drafter", "block", "rollback", "rule", "against", "times as fast", "low", "high",
 			"end to end", "tokens/verify", "needed",
@@ -262,46 +288,46 @@ func (b *speculation) ratios(s section, done []*comparison) figures.Table {
 		if n := len(c.wrong); n > 0 {
 			b.wrong = append(b.wrong,
 				fmt.Errorf("%s: %d answers of %s against %s differ from plain decoding",
-					s, n, c.two, c.one))
+					s, n, c.Two, c.One))
 		}
 	}
 	return t
 }
 
 // row returns a comparison's row in the table of ratios.
-func (c *comparison) row(target float64) []any {
-	ratio, whole, f := c.ratio(), c.whole(), c.figures()
-	against := c.one.String()
-	if c.one.drafter != "" {
-		if against = "block " + c.one.block(); c.one.drafter != c.two.drafter {
-			against = c.one.drafter + ", " + against
+func (c *Comparison) row(target float64) []any {
+	ratio, whole, f := c.Ratio(), c.Whole(), c.figures()
+	against := c.One.String()
+	if c.One.Drafter != "" {
+		if against = "block " + c.One.Block(); c.One.Drafter != c.Two.Drafter {
+			against = c.One.Drafter + ", " + against
 		}
 	}
-	row := []any{cmp.Or(c.two.drafter, engine.None), c.two.block(),
-		string(cmp.Or(c.two.rollback, engine.Trim)), string(cmp.Or(c.two.rule, engine.Coupled)),
+	row := []any{cmp.Or(c.Two.Drafter, engine.None), c.Two.Block(),
+		string(cmp.Or(c.Two.Rollback, engine.Trim)), string(cmp.Or(c.Two.Rule, engine.Coupled)),
 		against}
-	if len(c.pairs) == 0 {
+	if len(c.Pairs) == 0 {
 		row = append(row, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
 	} else {
 		var needed any // not known if the first side drafts: its steps are rounds
-		if c.one.drafter == "" {
+		if c.One.Drafter == "" {
 			needed = figures.OrDash(target * f.round / f.step)
 		}
 		row = append(row, ratio.Median, ratio.Low, ratio.High, whole.Median, figures.OrDash(f.tokens),
 			needed, f.drafts, f.syncs,
 			fmt.Sprintf("%d/%d",
-				c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }),
-				len(c.pairs)),
+				c.Count(func(p Pair) bool { return slices.Equal(p.One.IDs, p.Two.IDs) }),
+				len(c.Pairs)),
 			fmt.Sprintf("%d/%d",
-				c.count(func(p pair) bool { return slices.Equal(head(p.one.ids), head(p.two.ids)) }),
-				len(c.pairs)))
+				c.Count(func(p Pair) bool { return slices.Equal(head(p.One.IDs), head(p.Two.IDs)) }),
+				len(c.Pairs)))
 	}
 	var why []string
 	for _, reason := range slices.Sorted(maps.Keys(c.rejected)) {
 		why = append(why, fmt.Sprintf("%d %s", c.rejected[reason], reason))
 	}
-	return append(row, len(c.pairs), ratio.Prompts, cmp.Or(strings.Join(why, ", "), "0"),
-		c.verdict())
+	return append(row, len(c.Pairs), ratio.Prompts, cmp.Or(strings.Join(why, ", "), "0"),
+		c.Verdict())
 }
 
 // head returns the first 64 ids.
@@ -327,14 +353,14 @@ type roundFigures struct {
 }
 
 // figures sums up the rounds. step is that of the first side, if it decodes plainly.
-func (c *comparison) figures() roundFigures {
+func (c *Comparison) figures() roundFigures {
 	var decode, host, wait, step, early time.Duration
 	var blocks engine.Blocks
 	var steps, rounds, drafted, syncs, earlyBlocks int
-	for _, p := range c.pairs {
-		step += p.one.stats.Decode
-		steps += len(p.one.ids) - 1
-		st := p.two.stats
+	for _, p := range c.Pairs {
+		step += p.One.Stats.Decode
+		steps += len(p.One.IDs) - 1
+		st := p.Two.Stats
 		decode += st.Decode
 		host += st.Host + st.Build
 		wait += st.Wait
@@ -364,53 +390,53 @@ func (c *comparison) figures() roundFigures {
 // cold compares the first 1,000 tokens of a new engine to plain decoding of them, on text where
 // drafts fail.
 func (b *speculation) cold(ctx context.Context, table func(figures.Table) error) error {
-	w, set := b.texts.noise, setting{}
+	w, set := b.texts.noise, Setting{}
 	two := b.adaptives()[len(b.adaptives())-1]
-	c := &comparison{setting: set, two: two, bar: shuffledBar, rejected: map[string]int{}}
-	plain := b.open(way{})
+	c := &Comparison{Setting: set, Two: two, Bar: shuffledBar, rejected: map[string]int{}}
+	plain := b.Open(Way{})
 	defer plain.Close()
 	run := func(n int) error {
-		cold := b.open(two)
+		cold := b.Open(two)
 		defer cold.Close()
-		var p pair
+		var p Pair
 		for i := range coldRequests {
-			at := (n*coldRequests + i) % len(w.prompts)
-			one, err := plain.answer(ctx, w, at, set)
+			at := (n*coldRequests + i) % len(w.Prompts)
+			one, err := plain.Answer(ctx, w, at, set)
 			if err != nil {
 				return err
 			}
-			other, err := cold.answer(ctx, w, at, set)
+			other, err := cold.Answer(ctx, w, at, set)
 			if err != nil {
 				return err
 			}
 			if err := b.check(ctx, w, set, at, c, one, other); err != nil {
 				return err
 			}
-			p.one.add(one)
-			p.two.add(other)
+			p.One.add(one)
+			p.Two.add(other)
 		}
-		p.index = n * coldRequests % len(w.prompts)
-		c.pairs = append(c.pairs, p)
-		fmt.Fprintf(b.log, "\rcold start %d ", len(c.pairs))
+		p.Index = n * coldRequests % len(w.Prompts)
+		c.Pairs = append(c.Pairs, p)
+		fmt.Fprintf(b.Log, "\rcold start %d ", len(c.Pairs))
 		return nil
 	}
-	for n := 0; c.needsPairs(b.coldRuns, b.once); n++ {
+	for n := 0; c.NeedsPairs(b.coldRuns, b.Once); n++ {
 		if err := run(n); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintln(b.log)
-	t := b.ratios(section{workload: w, setting: set}, []*comparison{c})
+	fmt.Fprintln(b.Log)
+	t := b.ratios(section{Workload: w, Setting: set}, []*Comparison{c})
 	t.Title = fmt.Sprintf(coldStart+": the first %d tokens of an engine that has learned nothing, %s",
-		coldRequests*w.limit, w.name)
+		coldRequests*w.Limit, w.Name)
 	t.Notes = append(t.Notes, fmt.Sprintf("a pair is %d answers by each side", coldRequests))
 	return table(t)
 }
 
 // add appends another response, as if both were one.
-func (a *response) add(o response) {
-	a.ids = append(a.ids, o.ids...)
-	s, n := &a.stats, o.stats
+func (a *Response) add(o Response) {
+	a.IDs = append(a.IDs, o.IDs...)
+	s, n := &a.Stats, o.Stats
 	s.PromptTokens += n.PromptTokens
 	s.Rounds += n.Rounds
 	s.Syncs += n.Syncs

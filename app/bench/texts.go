@@ -19,40 +19,40 @@ import (
 //go:embed texts.json
 var benchTexts []byte
 
-// A prompt is one text to continue.
-type prompt struct {
-	ids []int32
+// A Prompt is one text to continue.
+type Prompt struct {
+	IDs []int32
 
-	// script is what the target is made to say; nil if it says what it would. See dictated.
-	script []int32
+	// Script is what the target is made to say; nil if it says what it would. See dictated.
+	Script []int32
 }
 
-// A workload is a set of prompts of one kind.
-type workload struct {
-	name    string
-	doc     string
-	prompts []prompt
-	picks   []int // indices of the prompts that are used, in order
+// A Workload is a set of prompts of one kind.
+type Workload struct {
+	Name    string
+	Doc     string
+	Prompts []Prompt
+	Picks   []int // indices of the prompts that are used, in order
 	others  []int // indices of the other prompts; nil if all are used
-	limit   int   // tokens of an answer
+	Limit   int   // tokens of an answer
 
 	unusable map[unusable]string // why a prompt does not count, by the first side's answer; empty if it does
 }
 
 // An unusable is the key of a prompt whose answer loops or is too short in a setting.
 type unusable struct {
-	setting setting
+	setting Setting
 	index   int
 }
 
 // half returns a workload of every second prompt, from the given one on. The other prompts become
 // its others.
-func (w *workload) half(from int) *workload {
+func (w *Workload) half(from int) *Workload {
 	part := *w
-	part.picks = nil
-	for i := range w.prompts {
+	part.Picks = nil
+	for i := range w.Prompts {
 		if i%2 == from {
-			part.picks = append(part.picks, i)
+			part.Picks = append(part.Picks, i)
 		} else {
 			part.others = append(part.others, i)
 		}
@@ -61,18 +61,18 @@ func (w *workload) half(from int) *workload {
 }
 
 const (
-	codeAnswer  = 64  // tokens, at most: what an editor asks for
+	CodeAnswer  = 64  // tokens, at most: what an editor asks for
 	noisePrompt = 64  // tokens
 	otherAnswer = 128 // tokens, at most
 )
 
-// workloads are all there are.
-type workloads struct {
-	code         *workload // what a drafter is for
-	edit, copied *workload // what a lookup is for: as the model copies, and copied right
-	noise, after *workload // where no draft helps: dictated, and what the model says after it
+// Workloads are all there are.
+type Workloads struct {
+	Code         *Workload // what a drafter is for
+	Edit, copied *Workload // what a lookup is for: as the model copies, and copied right
+	noise, after *Workload // where no draft helps: dictated, and what the model says after it
 
-	chatCode, chatProse *workload // nil for a model that does not chat
+	chatCode, chatProse *Workload // nil for a model that does not chat
 
 	again, dictatedAgain memoryTexts // similar prompts
 	words                []int32     // of all code
@@ -81,14 +81,31 @@ type workloads struct {
 // An editText is a function, and a name in it that is changed to another.
 type editText struct{ Text, From, To string }
 
-// newWorkloads encodes the texts for a tokenizer.
-func newWorkloads(t *tokenizer.Tokenizer) (w workloads, err error) {
-	var texts struct {
-		Code []struct{ Text string }
-		Edit []editText
+// readTexts returns the texts of texts.json.
+func readTexts() (texts struct {
+	Code []struct{ Text string }
+	Edit []editText
+}, err error) {
+	if err = json.Unmarshal(benchTexts, &texts); err != nil {
+		err = fmt.Errorf("texts.json: %w", err)
 	}
-	if err := json.Unmarshal(benchTexts, &texts); err != nil {
-		return w, fmt.Errorf("texts.json: %w", err)
+	return texts, err
+}
+
+// HeldOutCode returns code that the pocket model was not trained on.
+func HeldOutCode() (code []string, err error) {
+	texts, err := readTexts()
+	for _, c := range texts.Code {
+		code = append(code, c.Text)
+	}
+	return code, err
+}
+
+// NewWorkloads encodes the texts for a tokenizer.
+func NewWorkloads(t *tokenizer.Tokenizer) (w Workloads, err error) {
+	texts, err := readTexts()
+	if err != nil {
+		return w, err
 	}
 	encode := func(text string) []int32 {
 		ids, e := t.Encode(text, tokenizer.EncodeOptions{NoSpecial: true})
@@ -97,33 +114,33 @@ func newWorkloads(t *tokenizer.Tokenizer) (w workloads, err error) {
 		}
 		return ids
 	}
-	w.code = &workload{name: "code",
-		doc: "prompts of Go code that the pocket model was not trained on", limit: codeAnswer}
+	w.Code = &Workload{Name: "code",
+		Doc: "prompts of Go code that the pocket model was not trained on", Limit: CodeAnswer}
 	var pool []int32
 	for _, c := range texts.Code {
 		ids := encode(c.Text)
 		pool = append(pool, ids...)
-		w.code.prompts = append(w.code.prompts, prompt{ids: ids})
+		w.Code.Prompts = append(w.Code.Prompts, Prompt{IDs: ids})
 	}
 
-	w.edit = &workload{name: "edit", doc: "a function, and its first line again with another name",
-		limit: otherAnswer}
-	w.copied = &workload{name: "edit, dictated", limit: 2 * otherAnswer,
-		doc: "the same, and the target is made to copy it right: the pocket model is too small for that"}
+	w.Edit = &Workload{Name: "edit", Doc: "a function, and its first line again with another name",
+		Limit: otherAnswer}
+	w.copied = &Workload{Name: "edit, dictated", Limit: 2 * otherAnswer,
+		Doc: "the same, and the target is made to copy it right: the pocket model is too small for that"}
 	for _, e := range texts.Edit {
 		given, rest := renamed(e.Text, e.From, e.To)
 		ids := encode(given)
-		w.edit.prompts = append(w.edit.prompts, prompt{ids: ids})
-		w.copied.prompts = append(w.copied.prompts, prompt{ids: ids, script: encode(rest)})
+		w.Edit.Prompts = append(w.Edit.Prompts, Prompt{IDs: ids})
+		w.copied.Prompts = append(w.copied.Prompts, Prompt{IDs: ids, Script: encode(rest)})
 	}
 
 	w.words = pool
 	w.again, w.dictatedAgain = newMemoryTexts(texts.Edit, encode)
 
-	w.noise = &workload{name: "shuffled, dictated", limit: coldRequest,
-		doc: "the target is made to say tokens of code in random order, which no drafter can guess"}
-	w.after = &workload{name: "shuffled",
-		doc: "what the model says after tokens of code in random order", limit: otherAnswer}
+	w.noise = &Workload{Name: "shuffled, dictated", Limit: coldRequest,
+		Doc: "the target is made to say tokens of code in random order, which no drafter can guess"}
+	w.after = &Workload{Name: "shuffled",
+		Doc: "what the model says after tokens of code in random order", Limit: otherAnswer}
 	random := rand.New(rand.NewPCG(1, 2))
 	drawn := func(n int) []int32 {
 		ids := make([]int32, n)
@@ -132,15 +149,15 @@ func newWorkloads(t *tokenizer.Tokenizer) (w workloads, err error) {
 		}
 		return ids
 	}
-	for range w.code.prompts {
+	for range w.Code.Prompts {
 		ids := drawn(noisePrompt)
-		w.noise.prompts = append(w.noise.prompts, prompt{ids: ids, script: drawn(coldRequest)})
-		w.after.prompts = append(w.after.prompts, prompt{ids: ids})
+		w.noise.Prompts = append(w.noise.Prompts, Prompt{IDs: ids, Script: drawn(coldRequest)})
+		w.after.Prompts = append(w.after.Prompts, Prompt{IDs: ids})
 	}
-	for _, one := range []*workload{w.code, w.edit, w.copied, w.noise, w.after} {
+	for _, one := range []*Workload{w.Code, w.Edit, w.copied, w.noise, w.after} {
 		one.unusable = map[unusable]string{}
-		for i := range one.prompts {
-			one.picks = append(one.picks, i)
+		for i := range one.Prompts {
+			one.Picks = append(one.Picks, i)
 		}
 	}
 	return w, err
@@ -154,25 +171,25 @@ func renamed(text, from, to string) (given, rest string) {
 	return text + "\n" + first + "\n", rest
 }
 
-// A dictated model says a script. It computes everything that the model computes, and raises the
+// A Dictated model says a script. It computes everything that the model computes, and raises the
 // logits of the script. It measures speed on a text that the model would not write itself. A
 // drafter's right guesses are the same there, and so is what they save.
-type dictated struct {
+type Dictated struct {
 	lm.Model
 	script map[int]int32 // by position
 	end    int           // position after the last row of the last forward
 }
 
-// dictate sets the script of the next request.
-func (d *dictated) dictate(p prompt) {
+// Dictate sets the script of the next request.
+func (d *Dictated) Dictate(p Prompt) {
 	d.script = map[int]int32{}
-	for i, id := range p.script {
-		d.script[len(p.ids)+i] = id
+	for i, id := range p.Script {
+		d.script[len(p.IDs)+i] = id
 	}
 }
 
 // Forward implements lm.Model, for one sequence.
-func (d *dictated) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
+func (d *Dictated) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	d.end = b[0].Pos + b[0].N
 	return d.Model.Forward(s, b, taps)
 }
@@ -181,7 +198,7 @@ func (d *dictated) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 const certain = 1e4
 
 // Unembed implements lm.Model, for the last rows of the last forward.
-func (d *dictated) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+func (d *Dictated) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	logits := d.Model.Unembed(s, hidden)
 	if len(d.script) == 0 {
 		return logits

@@ -3,7 +3,10 @@ package bench
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"tandem/app/figures"
@@ -31,22 +34,48 @@ const verifyRows = 16
 // building. Each part waits once for its result, and the rest loses that time. So it can fall below
 // zero where the other operations are cheap.
 type verification struct {
-	options Options
+	options verifyOptions
+	env     Env
 	thread  *mlx.Thread
 	bundle  *models.Bundle // of the type that is measured
 	fewRows bool           // the bundle has the kernel for few rows
 }
 
-func openVerify(ctx context.Context, o Options) (bench, error) {
-	t, b, err := benchModel(ctx, o.Model, models.Options{Dtype: models.DtypeFloat32})
+type verifyOptions struct {
+	DraftOptions
+	contexts []int // in tokens
+	quick    bool
+}
+
+// Flags implements Options.
+func (o *verifyOptions) Flags(f *flag.FlagSet) {
+	o.DraftOptions.Flags(f)
+	QuickFlag(f, &o.quick)
+	f.Func("context", "`N,N,...` tokens before the blocks that are timed (default 64,512,2048)",
+		func(list string) error {
+			o.contexts = nil
+			for text := range strings.SplitSeq(list, ",") {
+				n, err := strconv.Atoi(text)
+				if err != nil || n < 1 {
+					return fmt.Errorf("%q is not a number of tokens", text)
+				}
+				o.contexts = append(o.contexts, n)
+			}
+			return nil
+		})
+}
+
+// Open implements Options.
+func (o *verifyOptions) Open(ctx context.Context, e Env) (Opened, error) {
+	t, b, err := OpenModel(ctx, o.Model, models.Options{Dtype: models.DtypeFloat32})
 	if err != nil {
 		return nil, err
 	}
-	return &verification{options: o, thread: t, bundle: b}, nil
+	return &verification{options: *o, env: e, thread: t, bundle: b}, nil
 }
 
-func (v *verification) header() figures.Header {
-	h := newHeader()
+func (v *verification) Header() figures.Header {
+	h := NewHeader()
 	h.DType = "each by itself"
 	return h
 }
@@ -59,11 +88,11 @@ func (v *verification) Close() error {
 	return errors.Join(err, v.thread.Close())
 }
 
-// report measures the model up to three times:
+// Report measures the model up to three times:
 //   - in float32
 //   - in the dtype checkpoint, if that changes the type or whether weights are unpacked
 //   - with the kernel for few rows, if the model is quantized and on a GPU
-func (v *verification) report(ctx context.Context, table func(figures.Table) error) error {
+func (v *verification) Report(ctx context.Context, table func(figures.Table) error) error {
 	measured := v.bundle.Info
 	if err := v.contexts(ctx, models.DtypeFloat32, table); err != nil {
 		return err
@@ -73,7 +102,7 @@ func (v *verification) report(ctx context.Context, table func(figures.Table) err
 	if err != nil {
 		return err
 	}
-	if v.bundle, err = loadBenchModel(ctx, v.thread, v.options.Model,
+	if v.bundle, err = LoadModel(ctx, v.thread, v.options.Model,
 		models.Options{Dtype: models.DtypeCheckpoint}); err != nil {
 		return err
 	}
@@ -91,7 +120,7 @@ func (v *verification) report(ctx context.Context, table func(figures.Table) err
 		return err
 	}
 	v.fewRows = true
-	if v.bundle, err = loadBenchModel(ctx, v.thread, v.options.Model,
+	if v.bundle, err = LoadModel(ctx, v.thread, v.options.Model,
 		models.Options{Dtype: models.DtypeCheckpoint, FewRows: true}); err != nil {
 		return err
 	}
@@ -101,13 +130,13 @@ func (v *verification) report(ctx context.Context, table func(figures.Table) err
 // contexts measures the loaded model after every context.
 func (v *verification) contexts(ctx context.Context, dtype models.DtypePolicy,
 	table func(figures.Table) error) error {
-	drafters, err := loadBenchDrafters(ctx, v.bundle, v.options.Model, v.options.Drafters,
+	drafters, err := LoadDrafters(ctx, v.bundle, v.options.Model, v.options.Drafters,
 		models.Options{Dtype: dtype})
 	if err != nil {
 		return err
 	}
 	defer drafters.Close()
-	lengths := v.options.Contexts
+	lengths := v.options.contexts
 	if lengths == nil {
 		lengths = []int{64, 512, 2048}
 	}
@@ -116,7 +145,7 @@ func (v *verification) contexts(ctx context.Context, dtype models.DtypePolicy,
 		if err != nil {
 			return err
 		}
-		before, err := keepCosts(v.options.Home, costs)
+		before, err := keepCosts(v.env.Home, costs)
 		if err != nil {
 			return err
 		}
@@ -130,26 +159,26 @@ func (v *verification) contexts(ctx context.Context, dtype models.DtypePolicy,
 // measure times rounds of 1 to verifyRows rows after a context of length tokens. All numbers of
 // rows take turns, and each figure is the median of the turns.
 func (v *verification) measure(
-	ctx context.Context, drafters *benchDrafters, length int,
+	ctx context.Context, drafters *Drafters, length int,
 ) (*blockCosts, error) {
 	turns, steps := 11, 48
-	if v.options.Quick {
+	if v.options.quick {
 		turns, steps = 3, 16
 	}
 	costs := v.newCosts(length)
 	e := engine.New(v.thread, v.bundle.Model, v.bundle.Tokenizer, engine.Options{})
 	defer e.Close()
-	d, err := newRoundTimer(ctx, v.thread, v.bundle, drafters.list, length, 0)
+	d, err := newRoundTimer(ctx, v.thread, v.bundle, drafters.List, length, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
-	t := &verifyTimes{timer: d, drafters: drafters.list, rows: map[string]map[int][]float64{}}
+	t := &verifyTimes{timer: d, drafters: drafters.List, rows: map[string]map[int][]float64{}}
 	for turn := range turns + 1 {
 		if turn == 1 {
 			t.forget() // the first turn compiled kernels and took memory
 		}
-		fmt.Fprintf(v.options.Err, "\r%s, context %d, turn %d of %d ", costs.DType, length, turn,
+		fmt.Fprintf(v.env.Err, "\r%s, context %d, turn %d of %d ", costs.DType, length, turn,
 			turns)
 		if turn%4 < 2 {
 			if err := t.timePlain(ctx, e, steps); err != nil {
@@ -162,7 +191,7 @@ func (v *verification) measure(
 			}
 		}
 	}
-	fmt.Fprintln(v.options.Err)
+	fmt.Fprintln(v.env.Err)
 	costs.Step = figures.Median(t.plain)
 	for n := 1; n <= verifyRows; n++ {
 		costs.Rows = append(costs.Rows, t.cost(n))
@@ -172,9 +201,9 @@ func (v *verification) measure(
 
 // newCosts returns costs without figures. They name the machine, the model and the libraries.
 func (v *verification) newCosts(length int) *blockCosts {
-	h := newHeader()
+	h := NewHeader()
 	costs := &blockCosts{
-		Machine: home.Machine(), Model: benchModelName(v.options.Model), Context: length,
+		Machine: home.Machine(), Model: ModelName(v.options.Model), Context: length,
 		DType: v.bundle.Info.Dtype.String(), BLAS: h.BLAS, MLX: h.Versions["mlx"],
 		Threads: h.Threads,
 		Date:    time.Now().UTC().Truncate(time.Second),

@@ -67,9 +67,9 @@ func Presets() []Preset {
 	tokens := whole("tokens", "tokens of an answer", 128, 16, 2048)
 	measured := func(name, doc string, limit time.Duration, params []Param,
 		args ...string) Preset {
-		bench := append([]string{"tandem", "bench"}, args...)
+		bench := append([]string{"tandem-lab", "bench"}, args...)
 		return Preset{Name: name, Doc: doc, Params: params, Limit: limit, Measures: true,
-			Reports: true, commands: append(build("tandem"),
+			Reports: true, commands: append(build("tandem-lab"),
 				append(bench, "--out", "{report}"))}
 	}
 	parity := func(dtype string) Preset {

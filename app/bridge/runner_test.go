@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// measuring is a go that builds a tandem whose bench writes a report and whose gate admits it.
+// measuring is a go that builds a tandem-lab whose bench writes a report and whose gate admits it.
 const measuring = `
 if [ "$1" = build ]; then
 	mkdir -p build/out/bridge
 	cat > "$3" <<'END'
 #!/bin/sh
-echo "tandem $@"
+echo "tandem-lab $@"
 cp "$(dirname "$0")/models/starter.gguf" ~/weights 2> /dev/null
 while [ $# -gt 1 ]; do
 	if [ "$1" = --out ]; then echo '{"report": true}' > "$2"; fi
@@ -54,10 +54,10 @@ func TestRunLeavesASummaryWithLogs(t *testing.T) {
 	}
 	report := ".tandem-bridge/results/nonce-1/report.json"
 	want := [][]string{{"go", "run", "./build", "setup"},
-		{"go", "build", "-o", Built("tandem"), "./app/cmd/tandem"},
+		{"go", "build", "-o", Built("tandem-lab"), "./app/cmd/lab"},
 		{"mkdir", "-p", "build/out/bridge/models"},
 		{"ln", "-sf", "../../../../models/starter/.deps/starter.gguf", "build/out/bridge/models/"},
-		{"tandem", "bench", "recall", "--model", b.programs, "--samples", "7", "--size", "ctx70",
+		{"tandem-lab", "bench", "recall", "--model", b.programs, "--samples", "7", "--size", "ctx70",
 			"--out", report},
 		{"tandem-lab", "evidence", "check", report}}
 	if fmt.Sprint(argv) != fmt.Sprint(want) {
@@ -70,7 +70,7 @@ func TestRunLeavesASummaryWithLogs(t *testing.T) {
 	if found := b.wrote("weights"); found != "weights" {
 		t.Errorf("beside the program lies %q", found)
 	}
-	if log := b.result("nonce-1", "4-tandem.log"); !strings.HasPrefix(log, "tandem bench recall ") {
+	if log := b.result("nonce-1", "4-tandem-lab.log"); !strings.HasPrefix(log, "tandem-lab bench recall ") {
 		t.Errorf("the log is %q", log)
 	}
 	var fields map[string]any
@@ -106,7 +106,7 @@ func TestDryRunPrintsTheCommands(t *testing.T) {
 	printed := strings.Split(strings.TrimSpace(b.messages.String()), "\n")
 	var words []string
 	if err := json.Unmarshal([]byte(printed[4]), &words); err != nil || len(printed) != 6 ||
-		!slices.Equal(words[:4], []string{"tandem", "bench", "kvquant", "--model"}) {
+		!slices.Equal(words[:4], []string{"tandem-lab", "bench", "kvquant", "--model"}) {
 		t.Errorf("printed %q: %v", printed, err)
 	}
 	for _, name := range []string{"started", "state", "checkout/" + resultsFolder} {
@@ -136,7 +136,7 @@ func TestDryRunOnAnotherMachine(t *testing.T) {
 		if model == "" {
 			model = "${ENV:TANDEM_BRIDGE_MODEL}"
 		}
-		words := `["tandem","bench","recall","--model","` + model + `"`
+		words := `["tandem-lab","bench","recall","--model","` + model + `"`
 		if strings.Count(out.String(), "\n") != 6 || !strings.Contains(out.String(), words) {
 			t.Errorf("%s: printed\n%s", want, out.String())
 		}
@@ -238,7 +238,7 @@ func TestGateDecidesTheRun(t *testing.T) {
 	b.ask("kvquant", "nonce-1", nil)
 	s = b.run(t.Context())
 	if s.ExitCode != 1 || s.EvidenceGateExitCode == nil || *s.EvidenceGateExitCode != 4 ||
-		len(s.Commands) != 6 || !strings.HasPrefix(s.Error, "tandem bench kvquant") {
+		len(s.Commands) != 6 || !strings.HasPrefix(s.Error, "tandem-lab bench kvquant") {
 		t.Errorf("of a bench that fails: %+v, gate %v", s, s.EvidenceGateExitCode)
 	}
 	b = newBench(t, strings.Replace(measuring, "--out", "--nowhere", 1))

@@ -72,6 +72,9 @@ func Format(v float64) string {
 // Milliseconds returns a duration in milliseconds.
 func Milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
+// Since returns the milliseconds since t.
+func Since(t time.Time) float64 { return Milliseconds(time.Since(t)) }
+
 // Megabytes converts bytes for printing.
 func Megabytes(bytes int64) float64 { return Round(float64(bytes) / 1e6) }
 

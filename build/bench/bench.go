@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tandem/app/figures"
+	"tandem/build/program"
 	"tandem/build/setup"
 )
 
@@ -53,7 +54,7 @@ type benchReport struct {
 
 // A Run is one bench on one model.
 type Run struct {
-	Name  string // of tandem bench
+	Name  string // of a bench of tandem or tandem-lab
 	Model string // folder or GGUF file, Starter, one of RandomModels, or empty for the pocket model
 }
 
@@ -62,13 +63,19 @@ type Run struct {
 var Suite = []Run{
 	{"plain", ""}, {"plain", Starter}, {"plain", largeModel}, {"plain", "qwen3_moe-100m"},
 	{"plain", "qwen3_next-100m"}, {"plain", "gpt_oss-100m"}, {"plain", "gemma4-100m"},
-	{"contexts", Starter}, {"load", ""}, {"start", ""}, {"memory", Starter}, {"endpoint", ""},
-	{"verify", Starter}, {"speculation", Starter}, {"journey", ""}, {"lossless", Starter},
+	{"verify", Starter}, {"speculation", Starter},
 	{"checkpoints", Starter}, {"checkpoints", ringModel}, {"checkpoints", hybridModel},
-	{"recall", Starter}, {"recall", retrievalModel}, {"kvquant", Starter}, {"kvquant", retrievalModel},
+	{"contexts", Starter}, {"load", ""}, {"start", ""}, {"memory", Starter}, {"endpoint", ""},
+	{"journey", ""}, {"recall", Starter}, {"recall", retrievalModel}, {"kvquant", Starter}, {"kvquant", retrievalModel},
 	{"code", Starter}, {"code", retrievalModel}, {"drafter-parity", ""}, {"scorecard", Starter},
 	{"scorecard", retrievalModel},
 }
+
+// ofTandem are the benches of tandem. All others are those of tandem-lab.
+var ofTandem = []string{"plain", "verify", "speculation", "checkpoints"}
+
+// serving are the benches that start a tandem.
+var serving = []string{"start", "endpoint"}
 
 // withoutModel are the benches that take no model.
 var withoutModel = []string{"load", "start", "endpoint", "drafter-parity"}
@@ -102,11 +109,19 @@ func (r Run) file() string {
 	return r.Name
 }
 
+// program returns the program that has the bench.
+func (r Run) program(of program.Programs) string {
+	if slices.Contains(ofTandem, r.Name) {
+		return of.Tandem
+	}
+	return of.Lab
+}
+
 // RunAll runs one bench after the other and returns the errors of the failed ones. A failure does
 // not stop the others. pairs is 0 for the usual number. passed are flags for benches without a
 // rival.
 func RunAll(
-	ctx context.Context, b *setup.Builder, program string, runs []Run, pairs int, passed []string,
+	ctx context.Context, b *setup.Builder, of program.Programs, runs []Run, pairs int, passed []string,
 ) error {
 	var errs []error
 	for _, r := range runs {
@@ -114,7 +129,7 @@ func RunAll(
 			return errors.Join(append(errs, ctx.Err())...)
 		}
 		fmt.Fprintf(b.Out, "bench %s\n", r)
-		if err := bench(ctx, b, program, r, pairs, passed); err != nil {
+		if err := bench(ctx, b, of, r, pairs, passed); err != nil {
 			errs = append(errs, fmt.Errorf("bench %s: %w", r, err))
 		}
 	}
@@ -123,26 +138,29 @@ func RunAll(
 
 // bench runs one bench, prints its table and writes build/out/bench/NAME.json.
 func bench(
-	ctx context.Context, b *setup.Builder, program string, r Run, pairs int, passed []string,
+	ctx context.Context, b *setup.Builder, of program.Programs, r Run, pairs int, passed []string,
 ) error {
 	result := filepath.Join(b.Root, "build", "out", "bench", r.file()+".json")
 	if err := os.MkdirAll(filepath.Dir(result), 0o755); err != nil {
 		return err
 	}
-	of, err := benchModel(ctx, b, r.Model)
+	on, err := benchModel(ctx, b, r.Model)
 	if err != nil {
 		return err
 	}
-	side := func(model, name string, args ...string) *exec.Cmd {
-		cmd := b.Command(ctx, name, args...)
-		if model != "" {
-			cmd.Env = append(cmd.Env, "TANDEM_BENCH_MODEL="+model)
+	ours := func(flags ...string) *exec.Cmd {
+		args := append([]string{"bench", r.Name, "--json"}, flags...)
+		if on.ours != "" {
+			args = append(args, "--model", on.ours)
 		}
-		return cmd
+		if slices.Contains(serving, r.Name) {
+			args = append(args, "--tandem", of.Tandem)
+		}
+		return b.Command(ctx, r.program(of), args...)
 	}
 	rival := filepath.Join("build", "bench", r.Name+".py")
 	if _, err := os.Stat(filepath.Join(b.Root, rival)); err != nil {
-		cmd := side(of.ours, program, r.arguments(of, pairs, passed)...)
+		cmd := ours(r.flags(on, pairs, passed)...)
 		cmd.Stderr = os.Stderr // shows its progress, or the flags that it refuses
 		text, failed := runAlone(b, cmd)
 		// Exit code 1 means a missed bar, and its output is kept. After any other failure or an
@@ -165,9 +183,12 @@ func bench(
 	if r.Name == "contexts" {
 		least = slowPairs
 	}
+	theirs := b.Command(ctx, python, rival)
+	if on.rival != "" {
+		theirs.Env = append(theirs.Env, "TANDEM_BENCH_MODEL="+on.rival)
+	}
 	report, err := compare(ctx, b, cmp.Or(pairs, least),
-		side(of.ours, program, "bench", r.Name, "--json", "--wait"),
-		withOpenBLAS(ctx, b, side(of.rival, python, rival)))
+		ours("--wait"), withOpenBLAS(ctx, b, theirs))
 	if err != nil {
 		return err
 	}
@@ -189,16 +210,16 @@ func bench(
 // has no use for it.
 var drafting = []string{"verify", "speculation", "journey", "code", "scorecard"}
 
-// arguments returns the arguments of our program for a bench without a rival.
-func (r Run) arguments(of model, pairs int, passed []string) []string {
-	args := append([]string{"bench", r.Name, "--json"}, passed...)
+// flags returns the flags of our program for a bench without a rival, besides its model.
+func (r Run) flags(on model, pairs int, passed []string) []string {
+	flags := slices.Clone(passed)
 	if pairs > 0 {
-		args = append(args, "--pairs", strconv.Itoa(pairs))
+		flags = append(flags, "--pairs", strconv.Itoa(pairs))
 	}
-	if slices.Contains(drafting, r.Name) && of.drafter != "" && !slices.Contains(passed, "--drafter") {
-		args = append(args, "--drafter", of.drafter)
+	if slices.Contains(drafting, r.Name) && on.drafter != "" && !slices.Contains(passed, "--drafter") {
+		flags = append(flags, "--drafter", on.drafter)
 	}
-	return args
+	return flags
 }
 
 // Starter is the model that Tandem brings, with a draft model of its own weights in fewer bits.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/build/program"
 	"tandem/build/setup"
 )
 
@@ -18,9 +19,14 @@ func TestBenchesPrintAndKeepTheirOutput(t *testing.T) {
 	b := newTestBuilder(t)
 	var out strings.Builder
 	b.Out = &out
-	program := filepath.Join(b.Root, "tandem")
+	of := program.Programs{Tandem: filepath.Join(b.Root, "tandem"),
+		Lab: filepath.Join(b.Root, "tandem-lab")}
 	script := `#!/bin/sh
 test "$1 $3" = "bench --json" || exit 3
+case $(basename $0) in
+tandem) test "$2" = verify || exit 3 ;;
+*) test "$2" != verify || exit 3 ;;
+esac
 test "$2" = bad && exit 4
 echo '{"side":"tandem","threads":2}'
 if test "$2" = missed; then
@@ -33,19 +39,21 @@ if test "$2" = verify; then
 	echo '{"title":"Another","columns":[],"rows":[]}'
 	exit
 fi
-echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
+echo "{\"$2_ms\":12.5,\"${7#--}_$(basename "$8")\":1}"
 `
-	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
+	for _, path := range []string{of.Tandem, of.Lab} {
+		if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	err := RunAll(t.Context(), b, program, []Run{{"start", ""}, {"bad", ""}, {"missed", ""},
+	err := RunAll(t.Context(), b, of, []Run{{"start", ""}, {"bad", ""}, {"missed", ""},
 		{"broken", ""}, {"memory", "/models/small"}, {"verify", ""}}, 1, []string{"--quick"})
 	if err == nil || !strings.Contains(err.Error(), "bench bad: ") ||
 		!strings.Contains(err.Error(), "bench missed: ") ||
 		strings.Contains(err.Error(), "memory") {
 		t.Errorf("got %v", err)
 	}
-	for _, want := range []string{"bench start\n", "start ms", "12.5",
+	for _, want := range []string{"bench start\n", "start ms", "12.5", "tandem tandem",
 		"bench --model /models/small memory\n", "memory ms", "model small",
 		"A table, --quick --pairs 1\nrows  ms\n1     12.5\nmore  -\na note\n\nAnother\n"} {
 		if !strings.Contains(out.String(), want) {
@@ -78,17 +86,17 @@ echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
 func TestBenchesThatDraftGetTheDrafterOfTheirModel(t *testing.T) {
 	starter := model{ours: "starter.gguf", drafter: "drafts"}
 	for name, want := range map[string]bool{"verify": true, "speculation": true, "journey": true,
-		"code": true, "scorecard": true, "recall": false, "lossless": false} {
-		got := Run{name, Starter}.arguments(starter, 0, nil)
+		"code": true, "scorecard": true, "recall": false, "checkpoints": false} {
+		got := Run{name, Starter}.flags(starter, 0, nil)
 		if slices.Contains(got, "drafts") != want {
 			t.Errorf("%s gets %q", name, got)
 		}
 	}
-	own := Run{"code", Starter}.arguments(starter, 0, []string{"--drafter", "mine"})
+	own := Run{"code", Starter}.flags(starter, 0, []string{"--drafter", "mine"})
 	if slices.Contains(own, "drafts") {
 		t.Errorf("a drafter that was asked for has another one beside it: %q", own)
 	}
-	if args := (Run{"code", ""}).arguments(model{}, 0, nil); slices.Contains(args, "--drafter") {
+	if args := (Run{"code", ""}).flags(model{}, 0, nil); slices.Contains(args, "--drafter") {
 		t.Errorf("the pocket model gets %q", args)
 	}
 }
@@ -103,30 +111,33 @@ func TestRivalTakesNoFlags(t *testing.T) {
 	if err := os.WriteFile(rival, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := bench(t.Context(), b, "none", Run{"plain", ""}, 0,
+	if err := bench(t.Context(), b, program.Programs{}, Run{"plain", ""}, 0,
 		[]string{"--only", "code"}); err == nil ||
 		err.Error() != "a bench with a rival takes no --only" {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestSuiteHasEveryBench compares the suite with tandem's benches that need no model of the user.
+// TestSuiteHasEveryBench compares the suite with the benches of both programs.
 func TestSuiteHasEveryBench(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join("..", "..", "app", "bench", "benches.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, list, _ := strings.Cut(string(source), "func Benches()")
-	list, _, _ = strings.Cut(list, "\n}\n")
 	var has, runs []string
-	for _, m := range regexp.MustCompile(`\{"([a-z-]+)", "`).FindAllStringSubmatch(list, -1) {
-		has = append(has, m[1])
+	for _, room := range []string{"bench", "lab"} {
+		source, err := os.ReadFile(filepath.Join("..", "..", "app", room, "benches.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, list, _ := strings.Cut(string(source), "func Benches(")
+		for _, m := range regexp.MustCompile(`\{(?:Name: )?"([a-z-]+)", `).FindAllStringSubmatch(list, -1) {
+			if has = append(has, m[1]); slices.Contains(ofTandem, m[1]) != (room == "bench") {
+				t.Errorf("%s is a bench of app/%s", m[1], room)
+			}
+		}
 	}
 	for _, r := range Suite {
 		runs = append(runs, r.Name)
 	}
 	if runs = slices.Compact(runs); !slices.Equal(runs, has) || len(has) == 0 {
-		t.Errorf("bench runs %q, tandem has %q", runs, has)
+		t.Errorf("bench runs %q, the programs have %q", runs, has)
 	}
 	script, err := os.ReadFile("_random_model.py")
 	if err != nil {

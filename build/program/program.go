@@ -20,6 +20,15 @@ func BuildLab(ctx context.Context, b *setup.Builder) (string, error) {
 	return path, buildBesideStarter(ctx, b, path, "./app/cmd/lab")
 }
 
+// BuildMeasured builds the programs that have benches, tandem and the lab's.
+func BuildMeasured(ctx context.Context, b *setup.Builder) (Programs, error) {
+	_, err := BuildTandem(ctx, b)
+	if err == nil {
+		_, err = BuildLab(ctx, b)
+	}
+	return programsOf(b), err
+}
+
 // buildBesideStarter builds a program by go's further arguments, and puts a link to the starter model
 // beside it.
 func buildBesideStarter(ctx context.Context, b *setup.Builder, path string, args ...string) error {

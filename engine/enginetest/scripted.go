@@ -18,6 +18,10 @@ type Scripted struct {
 	// round; rounds count from the request's first. Nil means none is wrong.
 	Wrong func(round, n int) int
 
+	// Lenient proposes nothing where the text so far is not the script's. Otherwise that is an error,
+	// which ends the draft.
+	Lenient bool
+
 	// Layers are the layers to tap.
 	Layers []int
 
@@ -60,7 +64,10 @@ func (t *scripted) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal 
 			s.Fail(err)
 		}
 	}
-	if !slices.Equal(history, d.Text[:len(history)]) {
+	if !slices.Equal(history, d.Text[:min(len(history), len(d.Text))]) {
+		if d.Lenient {
+			return draft.Proposal{}
+		}
 		s.Fail(fmt.Errorf("enginetest: the text so far is not the script's"))
 	}
 	tokens := slices.Clone(d.Text[len(history):min(len(history)+n, len(d.Text))])

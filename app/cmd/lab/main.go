@@ -1,5 +1,6 @@
-// Command lab is tandem-lab, the program that judges what Tandem's research claims: the rules of
-// evidence, a server with bounded layers, and a Mac that measures for a machine that is none. It is no part of the app for users.
+// Command lab is tandem-lab, the program that judges what Tandem's research claims: its benches, a server
+// with bounded layers, the rules of evidence, and a Mac that measures for a machine that is none. It is no
+// part of the app for users.
 //
 // Standard output carries results alone; everything else goes to standard error.
 //
@@ -7,8 +8,14 @@
 package main
 
 import (
+	"context"
+
+	"tandem/app"
+	"tandem/app/bench"
 	"tandem/app/control"
+	"tandem/app/lab"
 	"tandem/app/terminal"
+	"tandem/models/starter"
 )
 
 // Main is the program, apart from the process it runs in.
@@ -19,10 +26,19 @@ func newMain() *Main {
 	m := &Main{terminal.Program{Name: "tandem-lab", Version: terminal.Version(release)}}
 	m.Verbs = []terminal.Verb{
 		{Name: "serve", Doc: "serve the endpoint in the foreground, with bounded layers if asked for", Run: m.serve},
+		bench.Verb(&m.Program, "measure what research claims", benches(), m.home),
 		{Name: "evidence", Args: "VERB", Doc: "what reports of evaluations may claim", Run: m.evidence, Subs: evidenceVerbs()},
 		{Name: "bridge", Args: "VERB", Doc: "let a Mac measure for a machine that is none, by a git branch", Run: m.bridge, Subs: bridgeVerbs()},
 	}
 	return m
+}
+
+// benches returns the benches of the lab. The starter model may lie beside the program.
+func benches() []bench.Bench {
+	return lab.Benches(starter.Beside(terminal.Executable()),
+		func(ctx context.Context, drafter string) (lab.Stage, error) {
+			return app.OpenStage(ctx, drafter)
+		})
 }
 
 // home returns the folder that holds everything Tandem keeps.

@@ -38,6 +38,7 @@ func newHome(t *testing.T) string {
 type console struct {
 	env            map[string]string
 	stdin          string
+	terminal       bool   // stderr is one
 	stdout, stderr string // of the last command line
 }
 
@@ -51,6 +52,7 @@ func (c *console) lab(ctx context.Context, args ...string) int {
 	var out, err bytes.Buffer
 	m := newMain()
 	m.Stdin, m.Stdout, m.Stderr = strings.NewReader(c.stdin), &out, &err
+	m.Terminal = c.terminal
 	m.Getenv = func(name string) string { return c.env[name] }
 	code := m.Run(ctx, args)
 	c.stdout, c.stderr = out.String(), err.String()

@@ -9,7 +9,10 @@
 // drains and exits with 0.
 package main
 
-import "tandem/app/terminal"
+import (
+	"tandem/app/bench"
+	"tandem/app/terminal"
+)
 
 // Main is the program, apart from the process it runs in.
 type Main struct{ terminal.Program }
@@ -33,8 +36,7 @@ func (m *Main) verbs() []terminal.Verb {
 		{Name: "runs", Args: "[VERB]", Doc: "the history of requests", Run: m.runs, Subs: runVerbs()},
 		{Name: "checkpoints", Args: "[VERB]", Doc: "the states of texts that are kept on disk; ID may be a name", Run: m.checkpoints, Subs: checkpointVerbs()},
 		{Name: "forget", Doc: "delete the history of a model, a client or a day, and the states that its requests left; it says what goes, and asks", Run: m.forget},
-		{Name: "bench", Args: "NAME", Doc: "measure this machine", Run: m.bench,
-			Needs: "the name of a bench: tandem bench NAME"},
+		bench.Verb(&m.Program, "measure this machine", bench.Benches(), m.home),
 		{Name: "settings", Args: "[VERB]", Doc: "what can be set, and what decides each", Run: m.settings, Subs: settingVerbs()},
 		{Name: "keys", Args: "[VERB]", Doc: "the keys that let programs in from other machines", Run: m.keys, Subs: keyVerbs()},
 		{Name: "open", Doc: "open the page of the running endpoint", Run: m.open},
