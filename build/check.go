@@ -12,6 +12,7 @@ import (
 	"tandem/build/measure"
 	"tandem/build/setup"
 	"tandem/build/typecheck"
+	"tandem/build/ui"
 )
 
 // checkVerb runs all static checks, also after one has failed.
@@ -19,7 +20,7 @@ func checkVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err := parse(newFlags("check"), args, 0); err != nil {
 		return err
 	}
-	if err := b.SetUpEngine(ctx); err != nil {
+	if err := b.SetUp(ctx); err != nil {
 		return err
 	}
 	checks := []struct {
@@ -34,6 +35,8 @@ func checkVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		{"numbers of the tree", checkNumbers},
 		{"types for darwin/arm64", typecheck.Darwin},
 		{"types of the interface", func(_ context.Context, b *setup.Builder) error { return b.CheckTypes() }},
+		{"libraries of the interface", checkWith("npm", "--prefix", setup.FrontendDir, "run", "--silent", "published")},
+		{"sizes of the interface", ui.CheckSizes},
 		{"version of the Rust crate", func(_ context.Context, b *setup.Builder) error { return b.CheckNative() }},
 	}
 	var errs []error

@@ -7,9 +7,10 @@ import (
 	"io/fs"
 )
 
-// dist holds the files that Vite builds for `go run ./build setup`.
+// dist holds the files that Vite builds for `go run ./build setup`. The name of one may begin with _,
+// which Go leaves out without all.
 //
-//go:embed dist/index.html dist/assets
+//go:embed dist/index.html all:dist/assets
 var dist embed.FS
 
 // Files returns the interface, with index.html at its root.

@@ -17,9 +17,8 @@ import (
 // runs no `tandem bench`.
 const DesktopBench = "desktop"
 
-// BenchDesktop measures the menu bar and the window on a display of its own, and weighs the
-// interface. Its output stays in build/out/bench/desktop.txt, also when a bar is missed. A missed
-// bar is an error.
+// BenchDesktop measures the menu bar and the window on a display of its own. Its output stays in
+// build/out/bench/desktop.txt, also when a bar is missed. A missed bar is an error.
 func BenchDesktop(ctx context.Context, b *setup.Builder) error {
 	if err := b.SetUp(ctx, program.DesktopRequirements(), Requirements()); err != nil {
 		return err
@@ -30,7 +29,6 @@ func BenchDesktop(ctx context.Context, b *setup.Builder) error {
 	}
 	var text bytes.Buffer
 	w := io.MultiWriter(b.Out, &text)
-	heavy := weighInterface(w, filepath.Join(b.Root, setup.FrontendDir, "dist"))
 	home, err := os.MkdirTemp("", "tandem-home-")
 	if err != nil {
 		return err
@@ -44,7 +42,6 @@ func BenchDesktop(ctx context.Context, b *setup.Builder) error {
 	if err = cmd.Run(); err != nil {
 		err = fmt.Errorf("menu bar and window: %w", err)
 	}
-	err = errors.Join(heavy, err)
 	result := filepath.Join(b.Root, "build", "out", "bench", DesktopBench+".txt")
 	if mkdir := os.MkdirAll(filepath.Dir(result), 0o755); mkdir != nil {
 		return errors.Join(err, mkdir)

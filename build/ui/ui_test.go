@@ -1,12 +1,12 @@
 package ui
 
 import (
-	"crypto/rand"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 // TestEachFileOfBrowserTestsIsFound expects each test file, and a time limit for a test that hangs.
@@ -34,49 +34,67 @@ func TestEachFileOfBrowserTestsIsFound(t *testing.T) {
 	}
 }
 
-// TestInterfaceTooHeavyIsAnError expects that all files of a kind count together, plain and gzipped.
-func TestInterfaceTooHeavyIsAnError(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name string, content []byte) {
-		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
-			t.Fatal(err)
+// TestPagesAreWeighed has a page that shares a file with the first paint, and one with another page.
+func TestPagesAreWeighed(t *testing.T) {
+	const manifest = `{
+		"index.html": {"file": "assets/index.js", "name": "index", "isEntry": true,
+			"imports": ["_shared.js"], "dynamicImports": ["Runs.svelte", "Models.svelte"], "css": ["assets/index.css"]},
+		"_shared.js": {"file": "assets/shared.js", "name": "shared", "imports": ["index.html"]},
+		"_plot.js": {"file": "assets/plot.js", "name": "plot", "imports": ["_shared.js"]},
+		"Runs.svelte": {"file": "assets/Runs.js", "name": "Runs", "isDynamicEntry": true,
+			"imports": ["index.html", "_plot.js"], "css": ["assets/Runs.css"]},
+		"Models.svelte": {"file": "assets/Models.js", "name": "Models", "isDynamicEntry": true,
+			"imports": ["_plot.js", "_shared.js"]}
+	}`
+	dist := fstest.MapFS{".vite/manifest.json": {Data: []byte(manifest)}}
+	for file, n := range map[string]int{"index.html": 1, "assets/index.js": 20,
+		"assets/index.css": 300, "assets/shared.js": 4000, "assets/plot.js": 50_000, "assets/Runs.js": 600_000,
+		"assets/Runs.css": 2_000_000, "assets/Models.js": 30_000_000} {
+		dist[file] = &fstest.MapFile{Data: make([]byte, n)}
+	}
+	pages, err := weighPages(dist)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{firstPaint: 4321, "Runs": 2_650_000, "Models": 30_050_000}
+	for name, n := range want {
+		if p := pages[name]; p.plain != n || p.packed <= 0 || p.packed >= n && n > 4321 {
+			t.Errorf("%s has %d bytes, gzipped %d, want %d", name, p.plain, p.packed, n)
 		}
 	}
-	noise := func(n int) []byte { // gzip makes it no smaller
-		b := make([]byte, n)
-		rand.Read(b)
-		return b
+	if len(pages) != len(want) {
+		t.Errorf("the pages are %v", pages)
 	}
-	expect := func(want string) {
-		t.Helper()
+	delete(dist, "assets/plot.js")
+	if _, err := weighPages(dist); err == nil {
+		t.Error("a missing file gives no error")
+	}
+}
+
+// TestInterfaceThatGrowsIsAnError expects a page of one byte less than too many to pass.
+func TestInterfaceThatGrowsIsAnError(t *testing.T) {
+	for _, c := range []struct {
+		first, runs int
+		recorded    map[string]int
+		want        string // part of the error, empty = none
+	}{
+		{100_000, 1100, map[string]int{firstPaint: 100_000, "Runs": 1000}, ""},
+		{100_000, 500, map[string]int{firstPaint: 100_000, "Runs": 1000}, ""},
+		{100_000, 1101, map[string]int{firstPaint: 100_000, "Runs": 1000}, "write 1101"},
+		{100_000, 1000, map[string]int{firstPaint: 90_000, "Runs": 1000}, "write 100000"},
+		{100_000, 1000, map[string]int{firstPaint: 100_000}, "write 1000"},
+		{100_000, 1000, map[string]int{firstPaint: 100_000, "Runs": 1000, "Old": 1}, "no page Old"},
+		{mostFirst, 1000, map[string]int{firstPaint: mostFirst, "Runs": 1000}, ""},
+		{mostFirst + 1, 1000, map[string]int{firstPaint: mostFirst, "Runs": 1000}, "first paint loads 120001"},
+	} {
 		var out strings.Builder
-		err := weighInterface(&out, dir)
-		var got []string
-		for line := range strings.Lines(out.String()) {
-			got = append(got, line[strings.LastIndex(line, " ")+1:len(line)-1])
+		pages := map[string]size{firstPaint: {3 * c.first, c.first}, "Runs": {3 * c.runs, c.runs}}
+		err := compareSizes(&out, pages, c.recorded)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%d and %d against %v: %v, want %q", c.first, c.runs, c.recorded, err, c.want)
 		}
-		if met := strings.Join(got, " "); met != want || (err == nil) != (want == "met met met") {
-			t.Errorf("%s, %v, want %s", met, err, want)
+		if got := strings.Count(out.String(), "\n"); got != 2 {
+			t.Errorf("printed %q", out.String())
 		}
 	}
-	script, style := bars[0], bars[1]
-	expect("") // an interface that was not built
-	write("index.html", []byte("<title>Tandem</title>"))
-	write("assets/a.js", noise(script.packed*3/5))
-	write("assets/a.css", make([]byte, style.plain))
-	expect("met met met")
-	write("assets/b.js", noise(script.packed*3/5))
-	expect("missed met missed")
-	write("assets/b.js", make([]byte, script.plain-script.packed*3/5+1))
-	expect("missed met met")
-	write("assets/b.js", nil)
-	write("assets/a.css", make([]byte, style.plain+1))
-	expect("met missed met")
-	write("assets/a.css", make([]byte, style.plain))
-	write("index.html", make([]byte, bars[2].plain))
-	expect("met met missed")
 }

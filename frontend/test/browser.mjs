@@ -29,7 +29,7 @@ export async function open(browser, { link: from = link, welcome = false, ...opt
   const page = await context.newPage()
   const problems = []
   page.on('pageerror', (e) => problems.push(String(e)))
-  page.on('console', (m) => (m.type() === 'error' || /svelte(\.dev|: )/.test(m.text())) && problems.push(m.text()))
+  page.on('console', (m) => (m.type() === 'error' || /svelte\.dev/.test(m.text())) && problems.push(m.text()))
   await page.goto(from())
   await page.locator('.foot').waitFor()
   const first = page.getByRole('dialog', { name: 'Welcome to Tandem' })

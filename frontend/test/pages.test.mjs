@@ -196,6 +196,62 @@ test('the next page begins at its top, and the menu stays', async () => {
   await context.close()
 })
 
+test('the page before stays until the file of the next one is there', async () => {
+  const { context, page, problems } = await open(browser)
+  let release
+  const hold = async () => {
+    const held = new Promise((done) => (release = done))
+    await page.unroute('**/assets/Runs-*.js')
+    await page.route('**/assets/Runs-*.js', (route) => held.then(() => route.continue()))
+    await page.reload()
+  }
+  const menu = page.getByRole('navigation', { name: 'Pages' })
+  const heading = (name) => page.getByRole('heading', { name, exact: true })
+  // drawn returns after the page has had two chances to draw itself.
+  const drawn = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
+  await hold()
+  await menu.getByRole('link', { name: 'Connect' }).click()
+  await heading('Connect').waitFor()
+  await page.evaluate(() => {
+    window.seen = new Set(['Connect']) // which reads its data again
+    const look = () => window.seen.add(document.querySelector('main h1')?.textContent ?? 'nothing')
+    new MutationObserver(look).observe(document.getElementById('main'), { childList: true, subtree: true })
+  })
+  await menu.getByRole('link', { name: 'Runs' }).press('Enter')
+  await drawn()
+  assert.ok(await heading('Connect').isVisible(), 'the page before is gone')
+  assert.equal(await menu.getByRole('link', { name: 'Connect' }).getAttribute('aria-current'), 'page')
+  release()
+  await heading('Runs').waitFor()
+  assert.equal(await menu.getByRole('link', { name: 'Runs' }).getAttribute('aria-current'), 'page')
+  assert.deepEqual(await page.evaluate(() => [...window.seen]), ['Connect', 'Runs'])
+  assert.ok(await page.evaluate(() => document.activeElement.textContent.includes('Runs')), 'the link lost the focus')
+
+  // The page that a person chooses last is shown, whichever comes first.
+  await page.goto(`${page.url().split('#')[0]}#/connect`)
+  await hold()
+  await heading('Connect').waitFor()
+  await menu.getByRole('link', { name: 'Runs' }).click()
+  await menu.getByRole('link', { name: 'Now' }).click()
+  await heading('Now').waitFor()
+  release()
+  await page.waitForFunction(() => performance.getEntriesByType('resource').some((e) => /Runs-.*\.js/.test(e.name) && e.responseEnd > 0))
+  await drawn()
+  assert.ok(await heading('Now').isVisible(), 'a page that came late took the place')
+
+  // The first page is the one of the address, and no other comes before it.
+  await page.goto(`${page.url().split('#')[0]}#/runs`)
+  await heading('Runs').waitFor()
+  await hold()
+  await page.locator('.foot').waitFor()
+  await drawn()
+  assert.equal(await page.locator('main h1').count(), 0, 'another page is shown')
+  release()
+  await heading('Runs').waitFor()
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
 test('each page fits in both themes and at each width', async () => {
   const { context, page, problems } = await open(browser)
   for (const [name, shows] of Object.entries(pages)) {

@@ -88,6 +88,35 @@ test('the page comes back by itself when Tandem does', async (t) => {
   assert.deepEqual(problems, [])
 })
 
+test('a page whose file a newer Tandem lacks says so, and the other pages go on', async (t) => {
+  let answer = state(example('states', 'ready'))
+  let streaming
+  const { page, problems } = await follow(t, (res) => answer((streaming = res)))
+  const file = '**/assets/Runs-*.js'
+  await page.route(file, (route) => route.fulfill({ status: 404 }))
+  await page.reload()
+  const menu = page.getByRole('navigation', { name: 'Pages' })
+  const gone = page.getByRole('heading', { name: 'This page is not loaded' })
+  const reload = page.getByRole('button', { name: 'Reload' })
+  await menu.getByRole('link', { name: 'Runs' }).click()
+  await page.getByRole('alert').filter({ hasText: 'Reload the window to go on.' }).waitFor()
+  await sound(page, 'not-loaded')
+  await menu.getByRole('link', { name: 'Connect' }).click()
+  await page.getByRole('heading', { name: 'Connect', exact: true }).waitFor()
+  await page.goBack()
+  await gone.waitFor()
+  // A reload without Tandem would leave nothing to see.
+  answer = silence
+  streaming.destroy()
+  await page.locator('main .notice').getByText('Tandem does not answer.').waitFor()
+  assert.ok(await reload.isDisabled())
+  answer = state(example('states', 'ready'))
+  await page.unroute(file)
+  await reload.click()
+  await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor()
+  assert.deepEqual(problems, [])
+})
+
 test('a tab that Tandem knew before is told why it needs a link again', async (t) => {
   let answer = state(example('states', 'ready'))
   let streaming

@@ -1,10 +1,8 @@
 import { Lexer, type Token, type Tokens } from 'marked'
 
-// A line break in the text is a line break on the page, because code often comes without a fence. The
-// script has these options built in; see plugins/libraries.ts.
-export const options = { gfm: true, breaks: true }
-
-const lexed = (text: string): Token[] => Lexer.lex(text, { ...options })
+// lexed splits a text. A line break in it is a line break on the page, because code often comes without
+// a fence.
+const lexed = (text: string): Token[] => Lexer.lex(text, { gfm: true, breaks: true })
 
 // A Block is a block of Markdown: HTML, or code as it is.
 export interface Block {

@@ -5,7 +5,7 @@ import type { Block } from './blocks.ts'
 
 // allowed lists the HTML that the text of a model may become. It has no images: a remote image
 // would tell its server that a person reads the answer. It has no data attributes: keys and the menu
-// find the page's own parts by these. It has nothing of SVG or MathML; see plugins/libraries.ts.
+// find the page's own parts by these. It has nothing of SVG or MathML.
 const allowed = {
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
