@@ -1,4 +1,4 @@
-"""The rival of `tandem bench contexts`: mlx_lm's own generate_step, as in plain.py."""
+"""The rival of `tandem-lab bench contexts`: mlx_lm's own generate_step, as in plain.py."""
 
 import json
 import sys
