@@ -41,7 +41,8 @@ func (p *Pool) openStore(m *Model, d *Drafter) (store *checkpoint.Store, key str
 		return nil, ""
 	}
 	o := checkpoint.StoreOptions{
-		Dir: p.home.Path(CheckpointFolder), Folder: &p.files, Key: key, PerDay: checkpointsADay,
+		Dir: p.home.Path(CheckpointFolder), Folder: &p.files, Key: key,
+		Arithmetic: arithmetic, PerDay: checkpointsADay,
 		Logger: p.log, Make: home.WithoutBackup,
 		Budget: cmp.Or(p.settings.Current().CheckpointDisk, DiskShare(&disk)),
 	}
@@ -57,17 +58,20 @@ func (p *Pool) openStore(m *Model, d *Drafter) (store *checkpoint.Store, key str
 //   - the type that the model computes in
 //   - the bits and the layout of keys and values
 //   - what restores keys and values
-//   - the device, the version of MLX, and models.Arithmetic
+//   - the device and the arithmetic
 //
 // Restored rows are kept too. So the key of bounded layers tells all that makes these: the files of
 // the f_theta and of the drafter, the form that the drafter is held in, and the window set for it.
 func (p *Pool) checkpointKey(m *Model) (string, error) {
-	return p.arithmeticKey(m, models.Arithmetic)
+	return p.arithmeticKey(m, arithmetic)
 }
 
-func (p *Pool) arithmeticKey(m *Model, arithmetic int) (string, error) {
+// arithmetic names what computes keys and values. Rows of another one are other bits.
+var arithmetic = fmt.Sprintf("MLX %s and models %d", mlx.Version(), models.Arithmetic)
+
+func (p *Pool) arithmeticKey(m *Model, arithmetic string) (string, error) {
 	h, row, bundle := sha256.New(), m.row, m.bundle
-	fmt.Fprintln(h, mlx.Version(), arithmetic, p.thread.GPU(), bundle.Info.Architecture,
+	fmt.Fprintln(h, arithmetic, p.thread.GPU(), bundle.Info.Architecture,
 		bundle.Info.Parameters, bundle.Info.Dtype)
 	if bundle.Info.Unpacked {
 		fmt.Fprintln(h, "unpacked")

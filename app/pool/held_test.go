@@ -2,6 +2,7 @@ package pool
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
 	"tandem/models"
 )
 
@@ -69,9 +71,15 @@ func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 				t.Fatal(err)
 			}
 			keys[key] = c.name
-			next, err := r.pool.arithmeticKey(m, models.Arithmetic+1)
-			if err != nil || next == key {
-				t.Errorf("other arithmetic has the key %s, %v", next, err)
+			if want := fmt.Sprintf("MLX %s and models %d", mlx.Version(),
+				models.Arithmetic); arithmetic != want {
+				t.Errorf("the arithmetic is %q, want %q", arithmetic, want)
+			}
+			for _, of := range []string{"MLX 0.32.2 and models 5",
+				fmt.Sprintf("MLX %s and models %d", mlx.Version(), models.Arithmetic+1)} {
+				if next, err := r.pool.arithmeticKey(m, of); err != nil || next == key {
+					t.Errorf("%s has the key %s, %v", of, next, err)
+				}
 			}
 		})
 	}

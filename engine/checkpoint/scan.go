@@ -136,13 +136,14 @@ func (d *Store) giveUp(err error) {
 }
 
 // useless notes why a file cannot serve this model as it is loaded now. A file of another key is
-// not lost: it may serve the model when it is loaded in another way.
+// not lost: it may serve the model when it is loaded in another way, and its text can be read.
 func (d *Store) useless(e Entry, err error) {
-	damaged, ok := errors.AsType[*DamagedError](err)
+	damaged, useless := errors.AsType[*DamagedError](err)
+	other, kept := errors.AsType[*otherKeyError](err)
 	switch {
-	case errors.Is(err, errOtherKey):
-		d.gone.add(e.To, e.Digest, "was computed by other weights, or with other settings")
-	case ok:
+	case kept:
+		d.gone.add(e.To, e.Digest, other.why(d.o.Arithmetic))
+	case useless:
 		d.lose(e, "is of no use: "+damaged.Why)
 	case errors.Is(err, errNewer): // the newer program may be used again
 		d.gone.add(e.To, e.Digest, "is of a newer version of the format")

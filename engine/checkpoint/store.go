@@ -23,8 +23,12 @@ const (
 type StoreOptions struct {
 	Dir     string  // a folder for checkpoints alone, made if missing
 	Folder  *Folder // shared by all stores with files there; nil if there is no other store
-	Key     string  // identifies the target, its type and its layout
+	Key     string  // identifies the target, its type, its layout and Arithmetic
 	Context string  // identifies the drafter whose contexts are kept
+
+	// Arithmetic names what computes the rows, such as MLX 0.32.4. It tells a person why a file of
+	// another key is of no use.
+	Arithmetic string
 
 	// Index, if there is one, is told about the files and orders their deletion. Without one the
 	// oldest files are deleted first.
@@ -256,7 +260,7 @@ func (d *Store) offer(s *mlx.Scope, h header, captures []*cache.Snapshot) (id st
 	if len(d.jobs) == cap(d.jobs) {
 		return "", nil
 	}
-	h.Key, h.Context = d.o.Key, d.o.Context
+	h.Key, h.Context, h.Arithmetic = d.o.Key, d.o.Context, d.o.Arithmetic
 	j := &job{header: h}
 	var arrays []mlx.NamedArray
 	for i, p := range captures {
