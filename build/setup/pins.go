@@ -1,9 +1,9 @@
 package setup
 
 // Versions of everything that is not in go.mod. MLX and mlx-c are a pair: mlx-c is written against
-// exactly one MLX, 0.7.0 against 0.32.2. mlx-c.patch makes it fit 0.32.4. A new version changes the folder name below .deps and with it the #cgo lines, so
-// that Go's build cache notices. build/mlx/wheels.txt and build/mlx/Cargo.lock name the wheels and
-// the crate with their hashes.
+// exactly one MLX, 0.7.0 against 0.32.2. mlx-c.patch makes it fit 0.32.4. A new version changes the
+// folder name below .deps and with it the #cgo lines, so that Go's build cache notices.
+// build/mlx/wheels.txt and build/mlx/Cargo.lock name the wheels and the crate with their hashes.
 const (
 	MLXVersion  = "0.32.4" // wheels mlx-cpu (Linux) and mlx-metal (macOS)
 	MLXCVersion = "0.7.0"  // sources inside the crate mlx-sys of the same version
