@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
@@ -24,6 +25,7 @@ type recordedHead struct {
 	enginetest.Recording
 	dir    string
 	config []byte
+	files  fstest.MapFS // the head's weights, and what it borrows
 
 	context, newest, n, drafts, tokens []int32
 	logits                             [][]float32
@@ -36,13 +38,10 @@ func openHead(t *testing.T, name string) *recordedHead {
 	if f.Versions["mlx_vlm"] == "" {
 		t.Fatalf("%s/fixture.json does not say the version of mlx_vlm", f.dir)
 	}
-	var inputs []string
-	for _, file := range []string{"config.json", "model.safetensors", "target.safetensors"} {
-		inputs = append(inputs, filepath.Join(f.dir, file))
-	}
-	f.Check(t, inputs...)
+	f.files = enginetest.RecordedTensors(t, f.dir)
+	f.Check(t, f.files)
 	var err error
-	if f.config, err = os.ReadFile(inputs[0]); err != nil {
+	if f.config, err = os.ReadFile(filepath.Join(f.dir, "config.json")); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -108,7 +107,7 @@ func TestHeadsGuessAsMLXVLM(t *testing.T) {
 func testHead(t *testing.T, name string) {
 	th := enginetest.NewThread(t)
 	f := openHead(t, name)
-	target := enginetest.Tensors(t, filepath.Join(f.dir, "target.safetensors"))
+	target := enginetest.OpenTensors(t, f.files["target.safetensors"].Data)
 	enginetest.Do(t, th, func(s *mlx.Scope) error {
 		if err := f.read(t, s, target); err != nil {
 			return err
@@ -120,8 +119,8 @@ func testHead(t *testing.T, name string) {
 			defer a.Free()
 		}
 		of.embedding, of.head, of.hidden = of.kv["embedding"], of.kv["head"], of.kv["hidden"]
-		w := nn.NewWeights(s, headFile{enginetest.Tensors(t,
-			filepath.Join(f.dir, "model.safetensors"))}, nil)
+		w := nn.NewWeights(s, headFile{enginetest.OpenTensors(t,
+			f.files["model.safetensors"].Data)}, nil)
 		w.Dtype = mlx.Float32
 		defer w.Free()
 		guess, err := of.guesser(w, f.config, name)

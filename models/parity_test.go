@@ -2,12 +2,12 @@ package models_test
 
 import (
 	"fmt"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
@@ -19,10 +19,9 @@ import (
 // A fixture is what mlx_lm said on a tiny model (build/fixtures/models.py).
 type fixture struct {
 	enginetest.Recording
-	Weights string   `json:"weights"` // the case whose weights it borrows
-	Types   []string `json:"types"`
+	Types []string `json:"types"`
 
-	files fs.FS
+	files fstest.MapFS
 	dir   string
 }
 
@@ -31,32 +30,11 @@ func openFixture(t *testing.T, name string) *fixture {
 	f := &fixture{dir: filepath.Join("testdata", "parity", name)}
 	f.Read(t, f.dir, f)
 	f.files = enginetest.RecordedModel(t, filepath.Dir(f.dir), name)
-	f.check(t)
-	return f
-}
-
-// check makes sure that a recording says where it comes from, and that it was made from the files
-// that lie here.
-func (f *fixture) check(t *testing.T) {
-	t.Helper()
 	if f.Versions["mlx"] == "" || f.Versions["mlx_lm"] == "" || len(f.Types) == 0 {
 		t.Fatalf("%s/fixture.json lacks versions or types", f.dir)
 	}
-	weights := f.dir
-	if f.Weights != "" {
-		weights = filepath.Join("testdata", "parity", f.Weights)
-	}
-	inputs, err := filepath.Glob(filepath.Join(weights, "model*.safetensors"))
-	if err != nil || len(inputs) == 0 {
-		t.Fatalf("no weights in %s, %v", weights, err)
-	}
-	// The recorder sorts by folder, then by name.
-	inputs = append(inputs, filepath.Join(f.dir, "config.json"))
-	slices.SortFunc(inputs, func(a, b string) int {
-		return slices.Compare(strings.Split(a, string(filepath.Separator)),
-			strings.Split(b, string(filepath.Separator)))
-	})
-	f.Check(t, inputs...)
+	f.Check(t, f.files)
+	return f
 }
 
 // expected is one recording: greedy ids after the prompt, with their logits.

@@ -41,7 +41,7 @@ func tiny(t testing.TB, arch string) fstest.MapFS {
 // recorded returns the files of a recorded model, to be spoiled.
 func recorded(t *testing.T, name string) fstest.MapFS {
 	t.Helper()
-	return openFixture(t, name).files.(fstest.MapFS)
+	return openFixture(t, name).files
 }
 
 // setConfig changes fields of config.json; a nil value removes one.

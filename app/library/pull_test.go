@@ -233,7 +233,7 @@ func TestPullSaysWhatIsLeftOut(t *testing.T) {
 		"gemma4":         "",
 	} {
 		r := &repository{dir: t.TempDir()}
-		err := os.CopyFS(r.dir, os.DirFS(filepath.Join("../../models/testdata/parity", name)))
+		err := os.CopyFS(r.dir, enginetest.RecordedModel(t, "../../models/testdata/parity", name))
 		err = errors.Join(err, os.WriteFile(filepath.Join(r.dir, "tokenizer.json"), []byte(tokens),
 			0o600))
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"tandem/app/control"
 	"tandem/app/model"
@@ -22,7 +23,6 @@ import (
 // model or a reranker.
 type recordedModel struct {
 	enginetest.Recording
-	Weights string `json:"weights"` // the case whose weights it borrows
 
 	dir   string // a folder that can be loaded
 	texts [][]int32
@@ -35,27 +35,15 @@ func openRecorded(t *testing.T, name string) *recordedModel {
 	r := &recordedModel{dir: filepath.Join(t.TempDir(), name), want: map[string][][]float32{}}
 	from := filepath.Join(root, name)
 	r.Read(t, from, r)
-	weights := filepath.Join(from, "model.safetensors")
-	if r.Weights != "" {
-		weights = filepath.Join(root, r.Weights, "model.safetensors")
-	}
-	r.Check(t, filepath.Join(from, "config.json"), weights)
-	if err := os.CopyFS(r.dir, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(weights)
+	files := enginetest.RecordedWeights(t, root, name)
+	r.Check(t, files)
+	// Only ids are read. So any tokenizer that is no larger than the vocabulary will do.
+	files["tokenizer.json"] = &fstest.MapFile{Data: []byte(
+		`{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},` +
+			`"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`)}
+	err := errors.Join(os.CopyFS(r.dir, os.DirFS(from)), os.CopyFS(r.dir, files))
 	if err != nil {
 		t.Fatal(err)
-	}
-	// Only ids are read. So any tokenizer that is no larger than the vocabulary will do.
-	const tokenizer = `{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},` +
-		`"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`
-	for name, data := range map[string][]byte{
-		"model.safetensors": data, "tokenizer.json": []byte(tokenizer),
-	} {
-		if err := os.WriteFile(filepath.Join(r.dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 	th := enginetest.NewThread(t)
 	tensors := enginetest.Tensors(t, filepath.Join(from, "float32.safetensors"))

@@ -18,25 +18,48 @@ const recordedVocabulary = 128
 // model.
 func RecordedModel(t testing.TB, recordings, name string) fstest.MapFS {
 	t.Helper()
-	var recording struct {
-		Weights string `json:"weights"` // the recording whose weights it borrows
+	files := RecordedWeights(t, recordings, name)
+	files["tokenizer.json"] = &fstest.MapFile{Data: byteTokenizerJSON(recordedVocabulary)}
+	paths, err := filepath.Glob(filepath.Join(recordings, name, "[cm]o*.json")) // config, an index
+	if err != nil {
+		t.Fatal(err)
 	}
-	dir := filepath.Join(recordings, name)
-	path := filepath.Join(dir, "fixture.json")
+	for _, path := range paths {
+		files[filepath.Base(path)] = &fstest.MapFile{Data: readFile(t, path)}
+	}
+	Charge(t, modelTypeOf(t, files["config.json"].Data))
+	return files
+}
+
+// RecordedWeights makes the files of a recording that its fixture.json has recipes of.
+func RecordedWeights(t testing.TB, recordings, name string) fstest.MapFS {
+	t.Helper()
+	var recording struct {
+		Weights string                       `json:"weights"` // the recording whose weights it borrows
+		Seed    int                          `json:"seed"`
+		Files   map[string]map[string]recipe `json:"files"`
+	}
+	path := filepath.Join(recordings, name, "fixture.json")
 	if err := json.Unmarshal(readFile(t, path), &recording); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	files := fstest.MapFS{"tokenizer.json": {Data: byteTokenizerJSON(recordedVocabulary)}}
-	for _, from := range []string{filepath.Join(recordings, recording.Weights), dir} {
-		paths, err := filepath.Glob(filepath.Join(from, "[cm]o*")) // config.json, model*
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range paths {
-			files[filepath.Base(path)] = &fstest.MapFile{Data: readFile(t, path)}
-		}
+	if recording.Weights != "" {
+		return RecordedWeights(t, recordings, recording.Weights)
 	}
-	Charge(t, modelTypeOf(t, files["config.json"].Data))
+	files := fstest.MapFS{}
+	for name, tensors := range recording.Files {
+		files[name] = &fstest.MapFile{Data: safetensors(t, recording.Seed, tensors)}
+	}
+	return files
+}
+
+// RecordedTensors returns a recording's weights and what they are tried on, from its folder.
+func RecordedTensors(t testing.TB, dir string) fstest.MapFS {
+	t.Helper()
+	files := fstest.MapFS{}
+	for _, name := range []string{"model.safetensors", "target.safetensors"} {
+		files[name] = &fstest.MapFile{Data: readFile(t, filepath.Join(dir, name))}
+	}
 	return files
 }
 

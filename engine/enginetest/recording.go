@@ -7,9 +7,12 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"testing/fstest"
 
 	"tandem/engine/mlx"
 )
@@ -37,16 +40,19 @@ func (r *Recording) Read(t testing.TB, dir string, v any) {
 	}
 }
 
-// Check ends the test unless the files at paths are those it was recorded from, in the recorder's
-// order.
-func (r *Recording) Check(t testing.TB, paths ...string) {
+// Check ends the test unless it was recorded from the config.json of its folder and from the weights
+// among these files. So weights that are other bytes here than in Python fail it.
+func (r *Recording) Check(t testing.TB, files fstest.MapFS) {
 	t.Helper()
 	hash := sha256.New()
-	for _, path := range paths {
-		hash.Write(readFile(t, path))
+	hash.Write(readFile(t, filepath.Join(r.dir, "config.json")))
+	for _, name := range slices.Sorted(maps.Keys(files)) { // as the recorder does
+		if filepath.Ext(name) == ".safetensors" {
+			hash.Write(files[name].Data)
+		}
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != r.Input {
-		t.Errorf("%s was recorded from other files: their hash is %s, it says %q",
+		t.Fatalf("%s was recorded from other files: their hash is %s, it says %q",
 			r.dir, got, r.Input)
 	}
 }

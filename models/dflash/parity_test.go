@@ -36,15 +36,14 @@ func openFixture(t testing.TB, name string) *fixture {
 	dir := filepath.Join("testdata", "parity", name)
 	f := &fixture{}
 	f.Read(t, dir, f)
-	config := filepath.Join(dir, "config.json")
-	weights := filepath.Join("testdata", "parity", f.Shared, "model.safetensors")
-	target := filepath.Join("testdata", "parity", f.Shared, "target.safetensors")
-	f.Check(t, config, weights, target)
+	files := enginetest.RecordedTensors(t, filepath.Join("testdata", "parity", f.Shared))
+	f.Check(t, files)
 	var err error
-	if f.config, err = os.ReadFile(config); err != nil {
+	if f.config, err = os.ReadFile(filepath.Join(dir, "config.json")); err != nil {
 		t.Fatal(err)
 	}
-	f.weights, f.target = enginetest.Tensors(t, weights), enginetest.Tensors(t, target)
+	f.weights = enginetest.OpenTensors(t, files["model.safetensors"].Data)
+	f.target = enginetest.OpenTensors(t, files["target.safetensors"].Data)
 	f.blocks = enginetest.Tensors(t, filepath.Join(dir, "blocks.safetensors"))
 	return f
 }
