@@ -256,7 +256,8 @@ func TestMessageRunIsCancelledKeptAndResumed(t *testing.T) {
 			<-ctx.Done()
 			yield("", ctx.Err())
 		})
-		w := roomtest.Post(s, "/v1/messages", roomtest.MessageBody(fmt.Sprintf(`"stream":%v`, stream)))
+		w := roomtest.Post(s, "/v1/messages",
+			roomtest.MessageBody(fmt.Sprintf(`"stream":%v`, stream)))
 		var got roomtest.MessageReply
 		if stream {
 			got = roomtest.JoinMessage(t, roomtest.ReadMessageEvents(t, w.Body.String()))

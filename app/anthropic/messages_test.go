@@ -306,7 +306,8 @@ func TestCountTokensMatchesUsage(t *testing.T) {
 			fake.Model.Template = modeltest.Template
 		}
 		s := serve(fake)
-		w := roomtest.Post(s, "/v1/messages/count_tokens", strings.NewReplacer(`"max_tokens":400,`, "", `"max_tokens":9,`, "").Replace(body))
+		w := roomtest.Post(s, "/v1/messages/count_tokens",
+			strings.NewReplacer(`"max_tokens":400,`, "", `"max_tokens":9,`, "").Replace(body))
 		var counted map[string]int
 		if err := json.Unmarshal(w.Body.Bytes(), &counted); err != nil || w.Code != 200 ||
 			len(counted) != 1 || len(fake.Rows) != 0 || len(fake.Model.Requests) != 0 ||
@@ -450,7 +451,8 @@ func FuzzMessagesRequest(f *testing.F) {
 			fake.Model.OpenMatchers != 0 {
 			t.Fatalf("%d models held, %d in flight, row %+v", fake.Held, len(s.API.Active()), r)
 		}
-		if c := roomtest.Post(s, "/v1/messages/count_tokens", body); c.Code >= 500 || w.Code == 200 && c.Code != 200 {
+		if c := roomtest.Post(s, "/v1/messages/count_tokens",
+			body); c.Code >= 500 || w.Code == 200 && c.Code != 200 {
 			t.Fatalf("counted: %d %s", c.Code, c.Body)
 		}
 	})

@@ -57,7 +57,8 @@ func TestBegunAnswerGoesOnFromItsVeryText(t *testing.T) {
 				roomtest.NewBackend().Model.Template} {
 				fake := roomtest.Speaking("ok")
 				fake.Model.Template = template
-				w := roomtest.Post(serve(fake), path, `{"model":"tandem",`+fmt.Sprintf(body, wire.MustJSON(text))+`}`)
+				w := roomtest.Post(serve(fake), path,
+					`{"model":"tandem",`+fmt.Sprintf(body, wire.MustJSON(text))+`}`)
 				if w.Code != 200 {
 					t.Errorf("%s, %q: %d %s", name, text, w.Code, w.Body)
 					continue
@@ -99,7 +100,8 @@ func TestChatBeginsNewAnswerUnlessItIsToGoOn(t *testing.T) {
 			last += `,{"role":"user","content":"y"}`
 		}
 		fake := roomtest.Speaking("ok")
-		w := roomtest.Post(serve(fake), path, `{"model":"tandem",`+more+`"messages":[{"role":"user","content":"x"},`+last+`]}`)
+		w := roomtest.Post(serve(fake), path,
+			`{"model":"tandem",`+more+`"messages":[{"role":"user","content":"x"},`+last+`]}`)
 		if w.Code != 200 || !strings.Contains(fake.Model.Vars[0], `"add_generation_prompt":true`) {
 			t.Errorf("%s: %d, the template gets %s", path, w.Code, fake.Model.Vars[0])
 		}

@@ -62,7 +62,8 @@ func TestBestOfReturnsLikeliest(t *testing.T) {
 		{`"prompt":"a","best_of":4,"n":3`, []string{"stuvwxyz", "q", "r"}, 11},
 		{`"prompt":["a","b"],"best_of":3,"n":2`, []string{"q", "r", "q", "r"}, 6},
 	} {
-		w := roomtest.Post(serve(fake), "/v1/completions", `{"model":"tandem","seed":100,`+c.fields+`}`)
+		w := roomtest.Post(serve(fake), "/v1/completions",
+			`{"model":"tandem","seed":100,`+c.fields+`}`)
 		var answer struct {
 			Choices []struct {
 				Index    int
@@ -93,7 +94,8 @@ func TestBestOfReturnsLikeliest(t *testing.T) {
 // error.
 func TestBestOfRanksEmptyContinuationLast(t *testing.T) {
 	fake := roomtest.NewBackend()
-	w := roomtest.Post(serve(fake), "/v1/completions", `{"model":"tandem","prompt":"a","best_of":2,"max_tokens":0}`)
+	w := roomtest.Post(serve(fake), "/v1/completions",
+		`{"model":"tandem","prompt":"a","best_of":2,"max_tokens":0}`)
 	if w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -239,7 +239,8 @@ func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
 				if limit == 0 {
 					limit = 1000
 				}
-				w := roomtest.Post(serve(fake), route.path, route.body(limit, c.stop, `"stream":false`))
+				w := roomtest.Post(serve(fake), route.path,
+					route.body(limit, c.stop, `"stream":false`))
 				if w.Code != 200 {
 					t.Fatalf("%d %s", w.Code, w.Body)
 				}

@@ -28,7 +28,8 @@ func TestResponseFormatBecomesGrammar(t *testing.T) {
 	} {
 		for _, more := range []string{"", `,"stream":true`} {
 			fake := roomtest.NewBackend()
-			w := roomtest.Post(serve(fake), "/v1/completions", `{"model":"tandem","prompt":"x","n":2,"response_format":`+body+more+`}`)
+			w := roomtest.Post(serve(fake), "/v1/completions",
+				`{"model":"tandem","prompt":"x","n":2,"response_format":`+body+more+`}`)
 			m := &fake.Model
 			if w.Code != http.StatusOK || len(m.Grammars) != 2 || m.OpenMatchers != 0 {
 				t.Errorf("%s: %d %s, %d grammars, %d left open",
@@ -52,7 +53,8 @@ func TestTextFormatHasNoGrammar(t *testing.T) {
 	for _, body := range []string{``, `,"response_format":null`,
 		`,"response_format":{"type":"text"}`} {
 		fake := roomtest.NewBackend()
-		w := roomtest.Post(serve(fake), "/v1/completions", `{"model":"tandem","prompt":"x"`+body+`}`)
+		w := roomtest.Post(serve(fake), "/v1/completions",
+			`{"model":"tandem","prompt":"x"`+body+`}`)
 		if w.Code != http.StatusOK || len(fake.Model.Grammars) != 0 ||
 			fake.Model.Requests[0].Grammar != nil {
 			t.Errorf("%s: %d %s, %v", body, w.Code, w.Body, fake.Model.Grammars)
@@ -76,7 +78,8 @@ func TestGrammarsAreClosedOnFailure(t *testing.T) {
 					Message: "the answer cannot go on", Err: errors.New("too much")})
 			}
 		}
-		if w := roomtest.Post(serve(fake), "/v1/completions", body); w.Code == http.StatusInternalServerError {
+		if w := roomtest.Post(serve(fake), "/v1/completions",
+			body); w.Code == http.StatusInternalServerError {
 			t.Errorf("%s: %s", name, w.Body)
 		}
 		if fake.Model.OpenMatchers != 0 {

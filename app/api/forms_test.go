@@ -44,7 +44,8 @@ func TestSchemaIsHonouredInEachFormOfTheFormat(t *testing.T) {
 		for _, path := range paths {
 			for _, form := range forms {
 				fake := roomtest.Speaking("ok")
-				w := roomtest.Post(serve(fake), path, fmt.Sprintf(formBodies[path], fmt.Sprintf(field, form)))
+				w := roomtest.Post(serve(fake), path,
+					fmt.Sprintf(formBodies[path], fmt.Sprintf(field, form)))
 				if w.Code != 200 || len(fake.Model.Grammars) != 1 ||
 					!strings.Contains(string(fake.Model.Grammars[0].JSON), "marked") {
 					t.Errorf("%s "+field+": %d %s, held to %+v", path, form, w.Code, w.Body,
@@ -58,7 +59,8 @@ func TestSchemaIsHonouredInEachFormOfTheFormat(t *testing.T) {
 		`"output_format":{"type":"json_schema","schema":` + schema + `}`,
 	} {
 		fake := roomtest.Speaking("ok")
-		w := roomtest.Post(serve(fake), "/v1/messages", fmt.Sprintf(formBodies["/v1/messages"], form))
+		w := roomtest.Post(serve(fake), "/v1/messages",
+			fmt.Sprintf(formBodies["/v1/messages"], form))
 		if w.Code != 200 || len(fake.Model.Grammars) != 1 ||
 			!strings.Contains(string(fake.Model.Grammars[0].JSON), "marked") {
 			t.Errorf("%s: %d %s", form, w.Code, w.Body)
@@ -133,7 +135,8 @@ func TestSchemaOfAnObjectFormatAdmitsAnObject(t *testing.T) {
 			for path, field := range map[string]string{"/v1/chat/completions": `"response_format":%s`,
 				"/v1/responses": `"text":{"format":%s}`, "/api/chat": `"format":%s`} {
 				fake := roomtest.Speaking("{}")
-				w := roomtest.Post(serve(fake), path, fmt.Sprintf(formBodies[path], fmt.Sprintf(field, form)))
+				w := roomtest.Post(serve(fake), path,
+					fmt.Sprintf(formBodies[path], fmt.Sprintf(field, form)))
 				if w.Code != 400 || len(fake.Model.Requests) != 0 ||
 					!strings.Contains(w.Body.String(), "is not the schema of an object") {
 					t.Errorf("%s %s: %d %s", path, form, w.Code, w.Body)
@@ -144,7 +147,8 @@ func TestSchemaOfAnObjectFormatAdmitsAnObject(t *testing.T) {
 	for _, schema := range []string{`{"type":["object","null"]}`,
 		`{"anyOf":[{"type":"object"},{"type":"array"}]}`, `{"properties":{"a":{}}}`} {
 		fake := roomtest.Speaking("{}")
-		w := roomtest.Post(serve(fake), "/v1/chat/completions", roomtest.ChatBody(`"response_format":{"type":"json_object","schema":`+schema+`}`))
+		w := roomtest.Post(serve(fake), "/v1/chat/completions",
+			roomtest.ChatBody(`"response_format":{"type":"json_object","schema":`+schema+`}`))
 		if w.Code != 200 || len(fake.Model.Grammars) != 1 {
 			t.Errorf("%s: %d %s, held to %+v", schema, w.Code, w.Body, fake.Model.Grammars)
 		}

@@ -89,8 +89,9 @@ func TestPastCallWithoutNameIsRefusedByItsPlace(t *testing.T) {
 		`7`:                                        "tool_calls[0] is not a valid JSON object",
 	} {
 		for _, path := range []string{"/v1/chat/completions", "/api/chat"} {
-			w := roomtest.Post(serve(roomtest.Speaking("ok")), path, fmt.Sprintf(`{"model":"tandem","messages":[{"role":"user","content":"x"},`+
-				`{"role":"assistant","tool_calls":[%s]}]}`, calls))
+			w := roomtest.Post(serve(roomtest.Speaking("ok")), path,
+				fmt.Sprintf(`{"model":"tandem","messages":[{"role":"user","content":"x"},`+
+					`{"role":"assistant","tool_calls":[%s]}]}`, calls))
 			if w.Code != 400 || !strings.Contains(w.Body.String(), "messages[1]."+want) {
 				t.Errorf("%s %s: %d %s", path, calls, w.Code, w.Body)
 			}

@@ -239,7 +239,8 @@ func TestRunSaysWhatWasPutBack(t *testing.T) {
 				t.Errorf("the prompt is %q, the run says %d of %d tokens", prompt,
 					run.PutBackThoughts, run.PutBackTokens)
 			}
-			w := roomtest.Post(k.server, "/v1/messages/count_tokens", `{"model":"tandem","messages":[`+both+`]}`)
+			w := roomtest.Post(k.server, "/v1/messages/count_tokens",
+				`{"model":"tandem","messages":[`+both+`]}`)
 			var counted struct {
 				N int `json:"input_tokens"`
 			}

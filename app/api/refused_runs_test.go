@@ -140,7 +140,8 @@ func TestRefusalKeepsItsSentence(t *testing.T) {
 	}
 	// An answered run is not refused.
 	fake := roomtest.NewBackend()
-	if roomtest.Post(serve(fake), "/v1/completions", `{"model":"tandem","prompt":"x"}`); fake.LastRun().Message != "" {
+	if roomtest.Post(serve(fake), "/v1/completions",
+		`{"model":"tandem","prompt":"x"}`); fake.LastRun().Message != "" {
 		t.Errorf("of an answer %q is kept", fake.LastRun().Message)
 	}
 }

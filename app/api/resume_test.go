@@ -78,7 +78,8 @@ func TestRunTextIsKept(t *testing.T) {
 	}
 	// An answer that drafts decided cannot be repeated. Several answers of one request are not
 	// kept.
-	roomtest.Post(s, "/v1/completions", `{"model":"tandem","prompt":"x","temperature":1,"speculation":{"rule":"rejection"}}`)
+	roomtest.Post(s, "/v1/completions",
+		`{"model":"tandem","prompt":"x","temperature":1,"speculation":{"rule":"rejection"}}`)
 	fake.LastRun()
 	if got := fake.Texts[3]; !strings.Contains(string(got.Replay), `"drafts":true`) {
 		t.Errorf("%+v", got)

@@ -96,7 +96,8 @@ func TestPromptProgressCountsSharedPromptOnce(t *testing.T) {
 		}
 	}
 	s = serve(fake)
-	if w := roomtest.Post(s, "/v1/completions", `{"model":"tandem","prompt":["abc","de"],"n":4}`); w.Code != 200 {
+	if w := roomtest.Post(s, "/v1/completions",
+		`{"model":"tandem","prompt":["abc","de"],"n":4}`); w.Code != 200 {
 		t.Fatal(w.Code, w.Body)
 	}
 	for range 8 {
@@ -135,7 +136,8 @@ func TestReadingBeginsBeforeItsFirstTokens(t *testing.T) {
 		}
 	}
 	s = serve(fake)
-	if w := roomtest.Post(s, "/v1/completions", `{"model":"tandem","prompt":"abc"}`); w.Code != 200 {
+	if w := roomtest.Post(s, "/v1/completions",
+		`{"model":"tandem","prompt":"abc"}`); w.Code != 200 {
 		t.Fatal(w.Code, w.Body)
 	}
 	if !slices.Equal(does, []string{"waits", "restores", "reads"}) {

@@ -81,7 +81,8 @@ func TestLimitBelowZeroLeavesTheOthersInForce(t *testing.T) {
 }
 
 func TestResponseShowsLimitBelowZeroAsNone(t *testing.T) {
-	w := roomtest.Post(serve(roomtest.NewBackend()), "/v1/responses", roomtest.ResponseBody(`"input":"x","max_output_tokens":-1`))
+	w := roomtest.Post(serve(roomtest.NewBackend()), "/v1/responses",
+		roomtest.ResponseBody(`"input":"x","max_output_tokens":-1`))
 	if !strings.Contains(w.Body.String(), `"max_output_tokens":null`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -136,7 +137,8 @@ func TestFieldsLeftToTheServerAreTaken(t *testing.T) {
 		`"stop":null`, `"stop":""`, `"stop":[]`, `"logit_bias":{}`, `"logit_bias":null`,
 		`"temperature":null`, `"top_p":null`, `"max_tokens":null`, `"min_p":0`,
 		`"best_of":null`, `"logprobs":null`, `"response_format":null`, `"speculation":null`} {
-		w := roomtest.Post(serve(roomtest.NewBackend()), "/v1/completions", `{"model":"tandem","prompt":"x",`+fields+`}`)
+		w := roomtest.Post(serve(roomtest.NewBackend()), "/v1/completions",
+			`{"model":"tandem","prompt":"x",`+fields+`}`)
 		if _ = json.Unmarshal(w.Body.Bytes(), &got); w.Code != 200 {
 			t.Errorf("%s: %d %s", fields, w.Code, got.Error)
 		}

@@ -28,7 +28,8 @@ func TestSpeculationReachesTheEngine(t *testing.T) {
 			Rollback: engine.Undo, Rule: engine.Rejection},
 	} {
 		fake := roomtest.NewBackend()
-		w := roomtest.Post(serve(fake), "/v1/completions", `{"model":"tandem","prompt":"x"`+body+`}`)
+		w := roomtest.Post(serve(fake), "/v1/completions",
+			`{"model":"tandem","prompt":"x"`+body+`}`)
 		if w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 			continue
@@ -68,7 +69,8 @@ func TestSpeculationNamesMatchEngine(t *testing.T) {
 // model does not know.
 func TestPredictionReachesTheEngine(t *testing.T) {
 	fake := roomtest.NewBackend()
-	roomtest.Post(serve(fake), "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"n":2,"prediction":{"type":"content","content":[{"type":"text","text":"<e"},{"type":"text","text":"os>"}]}}`)
+	roomtest.Post(serve(fake), "/v1/chat/completions",
+		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"n":2,"prediction":{"type":"content","content":[{"type":"text","text":"<e"},{"type":"text","text":"os>"}]}}`)
 	if len(fake.Model.Requests) != 2 {
 		t.Fatalf("%d requests", len(fake.Model.Requests))
 	}
@@ -83,7 +85,8 @@ func TestPredictionReachesTheEngine(t *testing.T) {
 func TestDraftInfoAddsUp(t *testing.T) {
 	fake := roomtest.NewBackend()
 	s := serve(fake)
-	w := roomtest.Post(s, "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true,"return_draft_info":true,"n":2,"prediction":{"type":"content","content":"héllo wörms"}}`)
+	w := roomtest.Post(s, "/v1/chat/completions",
+		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true,"return_draft_info":true,"n":2,"prediction":{"type":"content","content":"héllo wörms"}}`)
 	type info struct {
 		Proposed, Accepted int
 		Depths, Accepts    []int

@@ -179,7 +179,8 @@ func TestSlowReaderIsCutWhenBufferIsFull(t *testing.T) {
 // has the timings.
 func TestStreamedChoicesAreWhole(t *testing.T) {
 	for _, usage := range []bool{false, true} {
-		w := roomtest.Post(serve(roomtest.NewBackend()), "/v1/completions", fmt.Sprintf(`{"model":"tandem","prompt":["a","b"],"n":8,"stream":true,"stream_options":{"include_usage":%v}}`, usage))
+		w := roomtest.Post(serve(roomtest.NewBackend()), "/v1/completions",
+			fmt.Sprintf(`{"model":"tandem","prompt":["a","b"],"n":8,"stream":true,"stream_options":{"include_usage":%v}}`, usage))
 		var texts, ends [16]string
 		var timed []int
 		n := 0
@@ -288,7 +289,8 @@ func TestCancelledRunKeepsItsText(t *testing.T) {
 			<-ctx.Done()
 			yield("", ctx.Err())
 		})
-		w := roomtest.Post(s, "/v1/completions", fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%v}`, stream))
+		w := roomtest.Post(s, "/v1/completions",
+			fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%v}`, stream))
 		if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "kept") ||
 			!strings.Contains(body, `"finish_reason":"length"`) ||
 			strings.Contains(body, `"error"`) || !strings.Contains(body, `"stopped":true`) ||

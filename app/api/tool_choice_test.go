@@ -50,7 +50,8 @@ func TestToolChoiceIsReadInTheFormOfEachVendor(t *testing.T) {
 		`{"type":"often"}`:                   "allowed_tools",
 	} {
 		for path, body := range bodies {
-			w := roomtest.Post(serve(roomtest.Speaking(roomtest.GoCall)), path, body+`,"tool_choice":`+choice+"}")
+			w := roomtest.Post(serve(roomtest.Speaking(roomtest.GoCall)), path,
+				body+`,"tool_choice":`+choice+"}")
 			if w.Code != 400 || !strings.Contains(w.Body.String(), deep) {
 				t.Errorf("%s %s: %d %s", path, choice, w.Code, w.Body)
 			}

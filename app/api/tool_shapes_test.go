@@ -75,7 +75,8 @@ func TestChoiceWithoutNameIsRefused(t *testing.T) {
 			`{"type":"function","function":"go"}`:            "tool_choice.function is not a valid JSON object",
 			`{"type":"allowed_tools","mode":"x","tools":[]}`: "tool_choice.mode must be ",
 		} {
-			w := roomtest.Post(serve(roomtest.Speaking("ok")), path, fmt.Sprintf(formBodies[path], tools+choice))
+			w := roomtest.Post(serve(roomtest.Speaking("ok")), path,
+				fmt.Sprintf(formBodies[path], tools+choice))
 			if w.Code != 400 || !strings.Contains(w.Body.String(), want) {
 				t.Errorf("%s %s: %d %s", path, choice, w.Code, w.Body)
 			}

@@ -65,7 +65,8 @@ func TestVerifyRunReplaysWithoutDrafts(t *testing.T) {
 		roomtest.WantError(t, roomtest.Post(s, "/app/runs/1/verify", `{}`), http.StatusConflict,
 			control.CodeNotKept)
 	}
-	roomtest.WantError(t, roomtest.Post(s, "/app/runs/1/verify", `{"progres": true}`), http.StatusBadRequest,
+	roomtest.WantError(t, roomtest.Post(s, "/app/runs/1/verify",
+		`{"progres": true}`), http.StatusBadRequest,
 		control.CodeInvalid)
 	fake.Texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "gone", Tokens: 4,
 		Tail: []byte{}, Replay: []byte(`{}`)}}
@@ -111,6 +112,7 @@ func TestVerifyStreamsProgressThenVerdict(t *testing.T) {
 	if fake.Rows[0].Verdict == nil {
 		t.Error("the run does not keep the verdict")
 	}
-	roomtest.WantError(t, roomtest.Post(s, "/app/runs/2/verify", `{"progress":true}`), http.StatusNotFound,
+	roomtest.WantError(t, roomtest.Post(s, "/app/runs/2/verify",
+		`{"progress":true}`), http.StatusNotFound,
 		control.CodeRunNotFound)
 }

@@ -77,7 +77,8 @@ func TestOllamaPromptsReachModel(t *testing.T) {
 	if got := fake.Model.Decode(fake.Model.Requests[0].Prompt); got != "<bos>hi" {
 		t.Errorf("prompt %q", got)
 	}
-	w := roomtest.Post(serve(fake), "/api/generate", `{"model":"tandem","prompt":"hi","system":"s"}`)
+	w := roomtest.Post(serve(fake), "/api/generate",
+		`{"model":"tandem","prompt":"hi","system":"s"}`)
 	if text := roomtest.DecodeOllama(t, w); w.Code != http.StatusBadRequest ||
 		!strings.Contains(text, "no chat template") {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -88,7 +89,8 @@ func TestOllamaPromptsReachModel(t *testing.T) {
 func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 	for _, path := range []string{"/api/generate", "/api/chat"} {
 		fake := roomtest.NewBackend()
-		w := roomtest.Post(serve(fake), path, `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"json","logprobs":true,"top_logprobs":2,
+		w := roomtest.Post(serve(fake), path,
+			`{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"json","logprobs":true,"top_logprobs":2,
 			"options":{"temperature":0.5,"top_p":0.9,"top_k":20,"min_p":0.1,"seed":42,"num_predict":3,"repeat_penalty":1.2,"presence_penalty":1.5,"frequency_penalty":1,"stop":["\n","user:"],
 			"num_ctx":1024,"num_keep":5,"typical_p":0.7,"repeat_last_n":33,"penalize_newline":true,"numa":false,"num_batch":2,"num_gpu":1,"mirostat":1}}`)
 		if w.Code != http.StatusOK {
@@ -109,7 +111,8 @@ func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 		}
 		for _, none := range []string{`{"num_predict":-1}`, `{"num_predict":0}`,
 			`{"num_predict":-2,"seed":-1}`} {
-			roomtest.Post(serve(fake), path, `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"","options":`+none+`}`)
+			roomtest.Post(serve(fake), path,
+				`{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"","options":`+none+`}`)
 			if r := fake.Model.Requests[len(fake.Model.Requests)-1]; r.MaxTokens != nil ||
 				r.Grammar != nil || *r.Seed == 1<<64-1 {
 				t.Errorf("%s: %+v", none, r)
@@ -119,7 +122,8 @@ func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 	for think, want := range map[string]string{`true`: `"enable_thinking":true`,
 		`false`: `"enable_thinking":false`, `"high"`: `"reasoning_effort":"high"`} {
 		fake := roomtest.NewBackend()
-		roomtest.Post(serve(fake), "/api/chat", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"think":`+think+`}`)
+		roomtest.Post(serve(fake), "/api/chat",
+			`{"model":"tandem","messages":[{"role":"user","content":"x"}],"think":`+think+`}`)
 		if !strings.Contains(fake.Model.Vars[0], want) {
 			t.Errorf("think %s: %s", think, fake.Model.Vars)
 		}
@@ -128,7 +132,8 @@ func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 
 // The answer is the same whole and line by line.
 func TestOllamaGenerateAnswersWholeAndInLines(t *testing.T) {
-	w := roomtest.Post(serve(roomtest.NewBackend()), "/api/generate", `{"model":"tandem","prompt":"hi","stream":false}`)
+	w := roomtest.Post(serve(roomtest.NewBackend()), "/api/generate",
+		`{"model":"tandem","prompt":"hi","stream":false}`)
 	whole := roomtest.ReadOllamaLines(t, w.Body)
 	if len(whole) != 1 || *whole[0].Response != "héllo wörld" || whole[0].Message != nil ||
 		w.Header().Get("Content-Type") != "application/json" {
@@ -136,7 +141,8 @@ func TestOllamaGenerateAnswersWholeAndInLines(t *testing.T) {
 	}
 	checkEnd(t, whole[0], 4, 13, "stop")
 
-	w = roomtest.Post(serve(roomtest.NewBackend()), "/api/generate", `{"model":"tandem","prompt":"hi","options":{"num_predict":3}}`)
+	w = roomtest.Post(serve(roomtest.NewBackend()), "/api/generate",
+		`{"model":"tandem","prompt":"hi","options":{"num_predict":3}}`)
 	list := roomtest.ReadOllamaLines(t, w.Body)
 	var text string
 	for i, a := range list {
@@ -154,7 +160,8 @@ func TestOllamaGenerateAnswersWholeAndInLines(t *testing.T) {
 
 	// A token that is part of a rune has a probability and no text.
 	for _, stream := range []string{"true", "false"} {
-		w = roomtest.Post(serve(roomtest.NewBackend()), "/api/generate", `{"model":"tandem","prompt":"hi","options":{"num_predict":3},"logprobs":true,"top_logprobs":1,"stream":`+stream+`}`)
+		w = roomtest.Post(serve(roomtest.NewBackend()), "/api/generate",
+			`{"model":"tandem","prompt":"hi","options":{"num_predict":3},"logprobs":true,"top_logprobs":1,"stream":`+stream+`}`)
 		n := 0
 		for _, a := range roomtest.ReadOllamaLines(t, w.Body) {
 			for _, l := range a.Logprobs {
@@ -173,7 +180,8 @@ func TestOllamaGenerateAnswersWholeAndInLines(t *testing.T) {
 func TestOllamaChatSendsEachCallWhole(t *testing.T) {
 	const said = "<think>\nhm\n</think>\n\nSo:\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": 1, \"a\": [2]}}\n</tool_call>\n<tool_call>\n{\"name\": \"go\", \"arguments\": {}}\n</tool_call>"
 	for _, stream := range []string{"true", "false"} {
-		w := roomtest.Post(serve(roomtest.Speaking(said)), "/api/chat", `{"model":"tandem","messages":[{"role":"user","content":"x"}],`+roomtest.TwoTools+`,"stream":`+stream+`}`)
+		w := roomtest.Post(serve(roomtest.Speaking(said)), "/api/chat",
+			`{"model":"tandem","messages":[{"role":"user","content":"x"}],`+roomtest.TwoTools+`,"stream":`+stream+`}`)
 		var all roomtest.OllamaMessage
 		list := roomtest.ReadOllamaLines(t, w.Body)
 		for i, a := range list {
@@ -242,7 +250,8 @@ func TestOllamaKeepAliveObjectsAreEmpty(t *testing.T) {
 func TestOllamaBrokenCallIsText(t *testing.T) {
 	const said = "<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": \"Par"
 	for _, stream := range []string{"true", "false"} {
-		w := roomtest.Post(serve(roomtest.Speaking(said)), "/api/chat", `{"model":"tandem","messages":[{"role":"user","content":"x"}],`+roomtest.TwoTools+`,"stream":`+stream+`}`)
+		w := roomtest.Post(serve(roomtest.Speaking(said)), "/api/chat",
+			`{"model":"tandem","messages":[{"role":"user","content":"x"}],`+roomtest.TwoTools+`,"stream":`+stream+`}`)
 		text := ""
 		for _, a := range roomtest.ReadOllamaLines(t, w.Body) {
 			if text += a.Message.Content; len(a.Message.Calls) > 0 {
@@ -300,7 +309,8 @@ func TestOllamaEmptyRequestLoadsOrUnloads(t *testing.T) {
 	// The model is freed after an answer, and not during another one.
 	for _, path := range []string{"/api/generate", "/api/chat"} {
 		fake := roomtest.NewBackend()
-		w := roomtest.Post(serve(fake), path, `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"keep_alive":0}`)
+		w := roomtest.Post(serve(fake), path,
+			`{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"keep_alive":0}`)
 		if w.Code != http.StatusOK || len(fake.Unloaded) != 1 || len(fake.Rows) != 1 {
 			t.Errorf("%s: %d unloads, %d %s", path, len(fake.Unloaded), w.Code, w.Body)
 		}
@@ -309,7 +319,8 @@ func TestOllamaEmptyRequestLoadsOrUnloads(t *testing.T) {
 	busy.OnUnload = func() error {
 		return control.Errorf(control.CodeModelBusy, "acme/coder is answering requests.")
 	}
-	if w := roomtest.Post(serve(busy), "/api/generate", `{"model":"tandem","keep_alive":0}`); w.Code != http.StatusOK {
+	if w := roomtest.Post(serve(busy), "/api/generate",
+		`{"model":"tandem","keep_alive":0}`); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

@@ -22,7 +22,8 @@ func TestOllamasAnswerHasTheNameThatWasAsked(t *testing.T) {
 			"/api/generate": `,"prompt":"x"`, "/api/chat": `,"messages":[{"role":"user","content":"x"}]`,
 		} {
 			for _, more := range []string{rest, rest + `,"stream":false`, "", `,"keep_alive":0`} {
-				w := roomtest.Post(serve(roomtest.NewBackend()), path, `{"model":"`+name+`"`+more+`}`)
+				w := roomtest.Post(serve(roomtest.NewBackend()), path,
+					`{"model":"`+name+`"`+more+`}`)
 				for _, a := range roomtest.ReadOllamaLines(t, w.Body) {
 					if a.Model != name {
 						t.Errorf("%s as %s%s: %+v", path, name, more, a)
@@ -141,7 +142,8 @@ func TestOllamaShowFindsModelByEachName(t *testing.T) {
 		`["completion","tools","thinking","insert"]`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := roomtest.Post(serve(roomtest.Speaking("")), "/api/show", `{"model":"tandem"}`); !strings.Contains(w.Body.String(),
+	if w := roomtest.Post(serve(roomtest.Speaking("")), "/api/show",
+		`{"model":"tandem"}`); !strings.Contains(w.Body.String(),
 		`["completion","tools","thinking","insert"]`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

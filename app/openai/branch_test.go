@@ -58,7 +58,8 @@ func TestBranchFollowsTemplate(t *testing.T) {
 	s := serve(roomtest.Lettered("prompt"))
 	roomtest.WantError(t, roomtest.Post(s, "/app/checkpoints/abc/branch", `{"prompt":"more"}`),
 		http.StatusBadRequest, control.CodeInvalid)
-	roomtest.WantError(t, roomtest.Post(s, "/app/checkpoints/abc/branch", `{}`), http.StatusBadRequest,
+	roomtest.WantError(t, roomtest.Post(s, "/app/checkpoints/abc/branch",
+		`{}`), http.StatusBadRequest,
 		control.CodeInvalid)
 	roomtest.WantError(t, roomtest.Post(s, "/app/checkpoints/x/branch", `{"prompt":"more"}`),
 		http.StatusNotFound, control.CodeNoCheckpoint)

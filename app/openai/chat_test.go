@@ -61,7 +61,8 @@ func TestSamplingFallsBackToModel(t *testing.T) {
 	} {
 		fake := roomtest.NewBackend()
 		fake.Model.Sampling = c.defaults
-		w := roomtest.Post(serve(fake), "/v1/completions", `{"model":"tandem","prompt":"x"`+c.fields+`}`)
+		w := roomtest.Post(serve(fake), "/v1/completions",
+			`{"model":"tandem","prompt":"x"`+c.fields+`}`)
 		if w.Code != 200 {
 			t.Fatalf("%s: %d %s", c.fields, w.Code, w.Body)
 		}
@@ -81,7 +82,8 @@ func TestSamplingFallsBackToModel(t *testing.T) {
 	}
 
 	fake := roomtest.NewBackend()
-	roomtest.Post(serve(fake), "/v1/completions", `{"model":"tandem","prompt":"x","n":3,"seed":-2,"top_p":0,"logit_bias":{"7":-100},"ignore_eos":true,"stop":["a","","b"]}`)
+	roomtest.Post(serve(fake), "/v1/completions",
+		`{"model":"tandem","prompt":"x","n":3,"seed":-2,"top_p":0,"logit_bias":{"7":-100},"ignore_eos":true,"stop":["a","","b"]}`)
 	seeds := map[uint64]bool{}
 	for _, r := range fake.Model.Requests {
 		seeds[*r.Seed] = true

@@ -39,7 +39,8 @@ func TestEmbeddingsTakeAllInputForms(t *testing.T) {
 		for _, format := range []string{``, `,"encoding_format":"float"`,
 			`,"encoding_format":"base64","user":"me"`, `,"dimensions":2`} {
 			fake := roomtest.NewBackendOf(control.KindEmbedding)
-			w := roomtest.Post(serve(fake), "/v1/embeddings", `{"model":"tandem","input":`+c.input+format+`}`)
+			w := roomtest.Post(serve(fake), "/v1/embeddings",
+				`{"model":"tandem","input":`+c.input+format+`}`)
 			var got struct {
 				Object, Model string
 				Data          []struct {
@@ -246,7 +247,8 @@ func TestReadingErrorsAreToldApart(t *testing.T) {
 	fake.Model.OnRead = func(context.Context) error {
 		return &engine.Error{Code: engine.CodeQueueFull, Message: "the queue is full"}
 	}
-	if w := roomtest.Post(serve(fake), "/v1/embeddings", body); w.Code != 503 || w.Header().Get("Retry-After") == "" {
+	if w := roomtest.Post(serve(fake), "/v1/embeddings",
+		body); w.Code != 503 || w.Header().Get("Retry-After") == "" {
 		t.Errorf("a full queue: %d %s", w.Code, w.Body)
 	}
 	for name, stop := range map[string]func(s *roomtest.Served, leave context.CancelFunc){

@@ -27,7 +27,8 @@ func TestRerankSortsByScore(t *testing.T) {
 		{`,"instruction":"find","return_documents":true`, []int{1, 0, 3, 2}, []string{"dddd", "bb", "cc", "a"}},
 	} {
 		fake := roomtest.NewBackendOf(control.KindReranker)
-		w := roomtest.Post(serve(fake), "/v1/rerank", `{"model":"tandem","query":"q?","documents":`+documents+c.fields+`}`)
+		w := roomtest.Post(serve(fake), "/v1/rerank",
+			`{"model":"tandem","query":"q?","documents":`+documents+c.fields+`}`)
 		var got struct {
 			ID, Object, Model string
 			Results           []struct {
@@ -86,7 +87,8 @@ func TestRerankInputIsBounded(t *testing.T) {
 	fake := roomtest.NewBackendOf(control.KindReranker)
 	fake.Model.Context = 8 << 20
 	query := strings.Repeat("q", api.MaxReadTokens/2)
-	w := roomtest.Post(serve(fake), "/v1/rerank", `{"model":"tandem","query":"`+query+`","documents":["a","b","c"]}`)
+	w := roomtest.Post(serve(fake), "/v1/rerank",
+		`{"model":"tandem","query":"`+query+`","documents":["a","b","c"]}`)
 	if e := roomtest.DecodeError(t, w); w.Code != 400 || *e.Param != "documents[1]" ||
 		!strings.Contains(e.Message, "4194304 are allowed") {
 		t.Errorf("%d %+v", w.Code, e)

@@ -127,7 +127,8 @@ func TestThoughtIsClosedAtBudget(t *testing.T) {
 func TestClosingTokensAreNoReasoning(t *testing.T) {
 	fake := roomtest.Speaking("<think>\nhm, well\n</think>\n\nyes")
 	fake.Model.Continuation = "so be it"
-	w := roomtest.Post(serve(fake), "/v1/chat/completions", roomtest.ChatBody(`"thinking_budget":3`))
+	w := roomtest.Post(serve(fake), "/v1/chat/completions",
+		roomtest.ChatBody(`"thinking_budget":3`))
 	var reply roomtest.ChatReply
 	if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil ||
 		reply.Usage.CompletionTokensDetails.ReasoningTokens != 3 ||
@@ -200,7 +201,8 @@ func TestThoughtsReturnToTemplate(t *testing.T) {
 	} {
 		fake := roomtest.NewBackend()
 		fake.Model.TemplateSource, fake.Model.Context = c.writes, 4096
-		w := roomtest.Post(serve(fake), "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"},{"role":"assistant",`+c.message+`},{"role":"user","content":"z"}]}`)
+		w := roomtest.Post(serve(fake), "/v1/chat/completions",
+			`{"model":"tandem","messages":[{"role":"user","content":"x"},{"role":"assistant",`+c.message+`},{"role":"user","content":"z"}]}`)
 		if w.Code != 200 || !strings.Contains(fake.Model.Vars[0], c.want) ||
 			strings.Count(fake.Model.Vars[0], "hm") != strings.Count(c.want, "hm") {
 			t.Errorf("%s: %d %s", c.message, w.Code, fake.Model.Vars)

@@ -63,7 +63,8 @@ func chatWith(t *testing.T, fake *roomtest.Backend, body string) []saying {
 		}
 		whole = append(whole, s)
 	}
-	w = roomtest.Post(serve(fake), "/v1/chat/completions", strings.Replace(body, "{", `{"stream":true,`, 1))
+	w = roomtest.Post(serve(fake), "/v1/chat/completions",
+		strings.Replace(body, "{", `{"stream":true,`, 1))
 	streamed := make([]saying, len(whole))
 	for data, err := range control.Events(w.Body) {
 		if err != nil {
@@ -251,7 +252,8 @@ func TestAnswerEndsWithFirstCall(t *testing.T) {
 				}
 			}
 		}
-		w := roomtest.Post(serve(fake), "/v1/chat/completions", roomtest.ChatBody(roomtest.TwoTools, `"parallel_tool_calls":false`, `"return_token_ids":true`))
+		w := roomtest.Post(serve(fake), "/v1/chat/completions",
+			roomtest.ChatBody(roomtest.TwoTools, `"parallel_tool_calls":false`, `"return_token_ids":true`))
 		var reply roomtest.ChatReply
 		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != 200 {
 			t.Fatalf("%d %s", w.Code, w.Body)
@@ -312,7 +314,8 @@ func TestReasoningTokensAreCounted(t *testing.T) {
 				yield(text, nil)
 			}
 		})
-		w := roomtest.Post(serve(fake), "/v1/chat/completions", roomtest.ChatBody(fmt.Sprintf(`"reasoning":{"exclude":%v}`, exclude)))
+		w := roomtest.Post(serve(fake), "/v1/chat/completions",
+			roomtest.ChatBody(fmt.Sprintf(`"reasoning":{"exclude":%v}`, exclude)))
 		var reply roomtest.ChatReply
 		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil ||
 			reply.Usage.CompletionTokensDetails.ReasoningTokens != 3 ||
@@ -343,7 +346,8 @@ func TestToolChoiceHasGrammar(t *testing.T) {
 	} {
 		fake := roomtest.Speaking(roomtest.LookCall)
 		fields := strings.TrimSuffix(roomtest.TwoTools+","+c.fields, ",")
-		w := roomtest.Post(serve(fake), "/v1/chat/completions", roomtest.ChatBody(fields, `"seed":1`))
+		w := roomtest.Post(serve(fake), "/v1/chat/completions",
+			roomtest.ChatBody(fields, `"seed":1`))
 		if w.Code != 200 {
 			t.Errorf("%s: %d %s", c.fields, w.Code, w.Body)
 			continue
@@ -379,12 +383,14 @@ func TestToolChoiceHasGrammar(t *testing.T) {
 	if got := chatWith(t, fake, roomtest.ChatBody(roomtest.TwoTools))[0]; got.text != roomtest.GoCall {
 		t.Errorf("without a form: %+v", got)
 	}
-	w := roomtest.Post(serve(fake), "/v1/chat/completions", roomtest.ChatBody(roomtest.TwoTools, `"tool_choice":"required"`))
+	w := roomtest.Post(serve(fake), "/v1/chat/completions",
+		roomtest.ChatBody(roomtest.TwoTools, `"tool_choice":"required"`))
 	if e := roomtest.DecodeError(t, w); w.Code != 400 || *e.Param != "tool_choice" {
 		t.Errorf("%d %+v", w.Code, e)
 	}
 	fake = roomtest.Speaking(roomtest.GoCall)
-	w = roomtest.Post(serve(fake), "/v1/chat/completions", roomtest.ChatBody(strings.Replace(roomtest.TwoTools, `"z"`, `"impossible"`, 1), `"tool_choice":"required"`))
+	w = roomtest.Post(serve(fake), "/v1/chat/completions",
+		roomtest.ChatBody(strings.Replace(roomtest.TwoTools, `"z"`, `"impossible"`, 1), `"tool_choice":"required"`))
 	if e := roomtest.DecodeError(t, w); w.Code != 400 || *e.Param != "tools" ||
 		fake.Model.OpenMatchers != 0 {
 		t.Errorf("%d %+v", w.Code, e)

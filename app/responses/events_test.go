@@ -26,7 +26,8 @@ func silentModel(_ context.Context, r engine.Request) iter.Seq2[engine.Token, er
 func checkResponseStream(t *testing.T, fake *roomtest.Backend, body, want,
 	status string) []roomtest.ResponseEvent {
 	t.Helper()
-	w := roomtest.Post(serve(fake), "/v1/responses", strings.Replace(body, "{", `{"stream":true,`, 1))
+	w := roomtest.Post(serve(fake), "/v1/responses",
+		strings.Replace(body, "{", `{"stream":true,`, 1))
 	list := roomtest.ReadResponseEvents(t, w.Body.String())
 	items := roomtest.JoinItems(t, list)
 	last := list[len(list)-1]
@@ -78,7 +79,8 @@ func TestResponseFailureIsLastEvent(t *testing.T) {
 	fake.Model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) { yield(engine.Token{}, full) }
 	}
-	w := roomtest.Post(serve(fake), "/v1/responses", roomtest.ResponseBody(`"input":"x","stream":true`))
+	w := roomtest.Post(serve(fake), "/v1/responses",
+		roomtest.ResponseBody(`"input":"x","stream":true`))
 	if w.Code != 503 || w.Header().Get("Retry-After") != "1" ||
 		roomtest.DecodeError(t, w).Code != "queue_full" {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -90,7 +92,8 @@ func TestResponseFailureIsLastEvent(t *testing.T) {
 			}
 		}
 	}
-	w = roomtest.Post(serve(fake), "/v1/responses", roomtest.ResponseBody(`"input":"x","stream":true`))
+	w = roomtest.Post(serve(fake), "/v1/responses",
+		roomtest.ResponseBody(`"input":"x","stream":true`))
 	list := roomtest.ReadResponseEvents(t, w.Body.String())
 	last := list[len(list)-1]
 	if last.Type != "response.failed" || last.Response.Status != "failed" ||

@@ -136,9 +136,10 @@ func TestTurnsAlternateWhereTemplateInsists(t *testing.T) {
 // The engine gets the settings of the request, and the response repeats them.
 func TestResponseParamsReachEngineAndEcho(t *testing.T) {
 	fake := roomtest.Speaking("hello")
-	w := roomtest.Post(serve(fake), "/v1/responses", roomtest.ResponseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"`+strings.Repeat("ä",
-		responses.MaxMetadataValue)+`"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
-		`"text":{"verbosity":"low","format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`))
+	w := roomtest.Post(serve(fake), "/v1/responses",
+		roomtest.ResponseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"`+strings.Repeat("ä",
+			responses.MaxMetadataValue)+`"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
+			`"text":{"verbosity":"low","format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`))
 	r := fake.Model.Requests[0]
 	if len(fake.Model.Requests) != 1 || *r.MaxTokens != 3 || r.Sampling.Temperature != 0.5 ||
 		r.Sampling.TopP != 0.25 || !r.Logprobs || r.TopLogprobs != 2 || r.Grammar == nil {

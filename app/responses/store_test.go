@@ -109,14 +109,16 @@ func TestResponseChainKeepsConversation(t *testing.T) {
 	}
 	for _, id := range []string{"msg_1", "msg_" + strings.Repeat("A", responses.RandomID) + "0",
 		a.Output[0].ID + "9", c.Output[0].ID} {
-		w := roomtest.Post(s, "/v1/responses", roomtest.ResponseBody(`"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"`+id+`"}]`))
+		w := roomtest.Post(s, "/v1/responses",
+			roomtest.ResponseBody(`"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"`+id+`"}]`))
 		if e := roomtest.DecodeError(t, w); w.Code != 404 || e.Code != "item_not_found" ||
 			*e.Param != "input[1].id" {
 			t.Errorf("%s: %d %s", id, w.Code, w.Body)
 		}
 	}
 	for _, id := range []string{c.ID, "resp_x", "x"} {
-		w := roomtest.Post(s, "/v1/responses", roomtest.ResponseBody(`"input":"x","previous_response_id":"`+id+`"`))
+		w := roomtest.Post(s, "/v1/responses",
+			roomtest.ResponseBody(`"input":"x","previous_response_id":"`+id+`"`))
 		if e := roomtest.DecodeError(t, w); w.Code != 400 || e.Code != "previous_response_not_found" ||
 			*e.Param != "previous_response_id" ||
 			!strings.HasPrefix(e.Message, "Previous response with id '"+id+"' not found") {
@@ -131,7 +133,8 @@ func TestStoredResponseIsReadAndDeleted(t *testing.T) {
 	s := serve(fake)
 	w := roomtest.Post(s, "/v1/responses", roomtest.ResponseBody(`"input":["?"]`))
 	roomtest.DecodeError(t, w)
-	w = roomtest.Post(s, "/v1/responses", roomtest.ResponseBody(`"input":[{"role":"user","content":"A"},{"id":"mine","role":"assistant","content":"B"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"x"}]`))
+	w = roomtest.Post(s, "/v1/responses",
+		roomtest.ResponseBody(`"input":[{"role":"user","content":"A"},{"id":"mine","role":"assistant","content":"B"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"x"}]`))
 	var r roomtest.Response
 	if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
 		t.Fatal(err)
@@ -293,7 +296,8 @@ func TestRecalledResponseIsLimited(t *testing.T) {
 	fake.KeptResponses[0].Output = wire.MustJSON([]any{map[string]any{"id": a.Output[0].ID,
 		"role": "assistant", "content": strings.Repeat("x", 1<<20)}})
 	reference := `{"id":"` + a.Output[0].ID + `"},`
-	w := roomtest.Post(s, "/v1/responses", roomtest.ResponseBody(`"input":[`+strings.Repeat(reference, 32)+`{"role":"user","content":"x"}]`))
+	w := roomtest.Post(s, "/v1/responses",
+		roomtest.ResponseBody(`"input":[`+strings.Repeat(reference, 32)+`{"role":"user","content":"x"}]`))
 	// the response itself counts, too
 	if e := roomtest.DecodeError(t, w); w.Code != 413 || *e.Param != "input[30].id" {
 		t.Errorf("%d %.200s", w.Code, w.Body)
@@ -307,7 +311,8 @@ func TestRecalledResponseIsLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w = roomtest.Post(s, "/v1/responses", roomtest.ResponseBody(`"input":"x","previous_response_id":"`+a.ID+`"`))
+	w = roomtest.Post(s, "/v1/responses",
+		roomtest.ResponseBody(`"input":"x","previous_response_id":"`+a.ID+`"`))
 	if e := roomtest.DecodeError(t, w); w.Code != 503 || e.Code != string(control.CodeNotReady) {
 		t.Errorf("%d %.200s", w.Code, w.Body)
 	}

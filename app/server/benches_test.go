@@ -32,9 +32,12 @@ func TestBenchStreamsProgressThenResult(t *testing.T) {
 	fake.OnBench = func(context.Context, func(control.BenchProgress)) (control.Bench, error) {
 		return control.Bench{}, control.Errorf(control.CodeModelBusy, "A bench is running.")
 	}
-	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/benches", `{}`), http.StatusConflict, control.CodeModelBusy)
-	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/benches", `[]`), http.StatusBadRequest, control.CodeInvalid)
-	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/benches", `{"stay":1}`), http.StatusBadRequest,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/benches",
+		`{}`), http.StatusConflict, control.CodeModelBusy)
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/benches",
+		`[]`), http.StatusBadRequest, control.CodeInvalid)
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/benches",
+		`{"stay":1}`), http.StatusBadRequest,
 		control.CodeInvalid)
 }
 
@@ -64,7 +67,8 @@ func TestBenchesAreListedCancelledAndDeleted(t *testing.T) {
 		!strings.Contains(w.Body.String(), `"model":"acme/coder"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/benches/cancel", `{}`), http.StatusNotFound,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/benches/cancel",
+		`{}`), http.StatusNotFound,
 		control.CodeNoBench)
 	for id, status := range map[string]int{"1": http.StatusOK, "2": http.StatusNotFound,
 		"x": http.StatusNotFound} {
@@ -86,7 +90,8 @@ func TestBenchPanicIsAnError(t *testing.T) {
 	}
 	var log strings.Builder
 	s := New(services(fake), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/benches", `{}`), http.StatusInternalServerError,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/benches",
+		`{}`), http.StatusInternalServerError,
 		control.CodeInternal)
 	if !strings.Contains(log.String(), "a defect") {
 		t.Errorf("the log has %s", &log)

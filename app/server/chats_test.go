@@ -239,8 +239,10 @@ func TestCancelByNameBeforeFirstToken(t *testing.T) {
 		answer <- w
 	}()
 	<-started
-	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/page-2/cancel", "{}"), 404, control.CodeRunNotFound)
-	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/page/cancel", "{}"), 404, control.CodeRunNotFound)
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/page-2/cancel",
+		"{}"), 404, control.CodeRunNotFound)
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/page/cancel",
+		"{}"), 404, control.CodeRunNotFound)
 	if w := roomtest.Post(s.Socket(), "/app/runs/page-1/cancel", "{}"); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

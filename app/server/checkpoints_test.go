@@ -31,7 +31,8 @@ func TestCheckpointPagesPassQueryAndTotals(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"limit=1001", "limit=-1", "limit=x"} {
-		roomtest.WantError(t, roomtest.Get(s.Socket(), "/app/checkpoints?"+query), http.StatusBadRequest,
+		roomtest.WantError(t, roomtest.Get(s.Socket(), "/app/checkpoints?"+query),
+			http.StatusBadRequest,
 			control.CodeInvalid)
 	}
 }

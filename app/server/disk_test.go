@@ -33,16 +33,21 @@ func TestDiskRoutesListAndForget(t *testing.T) {
 	}
 	roomtest.WantError(t, roomtest.Get(s.Socket(), "/app/removal?model=none"), http.StatusNotFound,
 		control.CodeModelNotFound)
-	if w := roomtest.Post(s.Socket(), "/app/reveal", `{"model":"acme/coder"}`); w.Code != http.StatusOK ||
+	if w := roomtest.Post(s.Socket(), "/app/reveal",
+		`{"model":"acme/coder"}`); w.Code != http.StatusOK ||
 		!slices.Equal(fake.Revealed, []string{"acme/coder"}) {
 		t.Errorf("reveal: %d %s, shown: %q", w.Code, w.Body, fake.Revealed)
 	}
-	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/reveal", `{"model":"none"}`), http.StatusNotFound,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/reveal",
+		`{"model":"none"}`), http.StatusNotFound,
 		control.CodeModelNotFound)
-	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/reveal", `{}`), http.StatusBadRequest, control.CodeInvalid)
-	roomtest.WantError(t, roomtest.Get(s.Socket(), "/app/checkpoints/none/deletion"), http.StatusNotFound,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/reveal",
+		`{}`), http.StatusBadRequest, control.CodeInvalid)
+	roomtest.WantError(t, roomtest.Get(s.Socket(), "/app/checkpoints/none/deletion"),
+		http.StatusNotFound,
 		control.CodeNoCheckpoint)
 	for _, query := range []string{"", "?model=", "?day=yesterday", "?model=x&day=2026-13-01"} {
-		roomtest.WantError(t, roomtest.Get(s.Socket(), "/app/forget"+query), http.StatusBadRequest, control.CodeInvalid)
+		roomtest.WantError(t, roomtest.Get(s.Socket(), "/app/forget"+query),
+			http.StatusBadRequest, control.CodeInvalid)
 	}
 }

@@ -68,7 +68,8 @@ func TestReportOfRunHasPhasesAndVerdict(t *testing.T) {
 	if w := roomtest.Get(s.Socket(), "/app/runs/1/report"); w.Code != http.StatusNotFound {
 		t.Errorf("no such run: %d %s", w.Code, w.Body)
 	}
-	if w := roomtest.Post(s.Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x"}`); w.Code != http.StatusOK {
+	if w := roomtest.Post(s.Endpoint(), "/v1/completions",
+		`{"model":"tandem","prompt":"x"}`); w.Code != http.StatusOK {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	run := fake.LastRun()

@@ -33,7 +33,8 @@ func TestRunInFlightSaysSinceWhenItReadsAndWrites(t *testing.T) {
 		}
 	}
 	s = New(services(fake), Options{})
-	if w := roomtest.Post(s.Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"abc"}`); w.Code != 200 {
+	if w := roomtest.Post(s.Endpoint(), "/v1/completions",
+		`{"model":"tandem","prompt":"abc"}`); w.Code != 200 {
 		t.Fatal(w.Code, w.Body)
 	}
 	waits, restores, reads, writes := at[0], at[1], at[2], at[3]

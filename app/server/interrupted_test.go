@@ -109,7 +109,10 @@ func TestReportOfLeftRunIsAnsweredAfterItsEnd(t *testing.T) {
 		s.Endpoint().ServeHTTP(httptest.NewRecorder(), r)
 	}()
 	<-begun
-	go func() { answered <- roomtest.Post(s.Socket(), "/app/runs/page-1/cancel", `{"left":true}`).Code }()
+	go func() {
+		answered <- roomtest.Post(s.Socket(), "/app/runs/page-1/cancel",
+			`{"left":true}`).Code
+	}()
 	<-onlyRun(s).Ctx.Done() // it was told to end
 	select {
 	case code := <-answered:
@@ -121,10 +124,12 @@ func TestReportOfLeftRunIsAnsweredAfterItsEnd(t *testing.T) {
 		t.Errorf("answered with %d", code)
 	}
 	<-served
-	if w := roomtest.Post(s.Socket(), "/app/runs/page-1/cancel", `{"left":true}`); w.Code != http.StatusOK {
+	if w := roomtest.Post(s.Socket(), "/app/runs/page-1/cancel",
+		`{"left":true}`); w.Code != http.StatusOK {
 		t.Errorf("once it has ended: %d %s", w.Code, w.Body)
 	}
-	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/page-1/cancel", `{"left":"so"}`), http.StatusBadRequest,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/runs/page-1/cancel",
+		`{"left":"so"}`), http.StatusBadRequest,
 		control.CodeInvalid)
 }
 

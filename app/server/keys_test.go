@@ -171,7 +171,8 @@ func TestClientHeaderBeatsUserAgent(t *testing.T) {
 		}
 	}
 	fake := roomtest.NewBackend()
-	if w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/completions", `{"model":"\u001b[2Jred\u009b31m\u202e","prompt":"x"}`); w.Code != 404 ||
+	if w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/completions",
+		`{"model":"\u001b[2Jred\u009b31m\u202e","prompt":"x"}`); w.Code != 404 ||
 		fake.LastRun().Model != "[2Jred31m" {
 		t.Errorf("%d, the model is %q", w.Code, fake.LastRun().Model)
 	}

@@ -51,11 +51,14 @@ func TestModelSettingsAreSetWholeOrRefused(t *testing.T) {
 			t.Errorf("%s: %s", body, w.Body)
 		}
 	}
-	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/model-settings", `{"model":"acme/none"}`), http.StatusNotFound,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/model-settings",
+		`{"model":"acme/none"}`), http.StatusNotFound,
 		control.CodeModelNotFound)
-	roomtest.WantError(t, roomtest.Get(s.Socket(), "/app/model-settings?model=acme/none"), http.StatusNotFound,
+	roomtest.WantError(t, roomtest.Get(s.Socket(), "/app/model-settings?model=acme/none"),
+		http.StatusNotFound,
 		control.CodeModelNotFound)
-	roomtest.WantError(t, roomtest.Get(s.Socket(), "/app/model-settings"), http.StatusBadRequest, control.CodeInvalid)
+	roomtest.WantError(t, roomtest.Get(s.Socket(), "/app/model-settings"),
+		http.StatusBadRequest, control.CodeInvalid)
 
 	const body = `{"model":"acme/coder","context":4096,"depth":0,"rule":"rejection","temperature":0,"top_p":0.5,"top_k":-1,"min_p":0.1,"repetition_penalty":1.1,"keep_loaded":true}`
 	if w := roomtest.Post(s.Socket(), "/app/model-settings", body); w.Code != http.StatusOK ||
@@ -73,7 +76,8 @@ func TestWelcomeIsNoted(t *testing.T) {
 	fake := roomtest.NewBackend()
 	s := New(services(fake), Options{})
 	for _, body := range []string{`{}`, `{"done":null}`, `{"done":"yes"}`} {
-		roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/welcome", body), http.StatusBadRequest,
+		roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/welcome",
+			body), http.StatusBadRequest,
 			control.CodeInvalid)
 	}
 	for body, want := range map[string]bool{`{"done":false}`: true, `{"done":true}`: false} {

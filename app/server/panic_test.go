@@ -32,11 +32,13 @@ func TestPanicFailsOneRequest(t *testing.T) {
 	}
 	// A panic while a failed stream is cleaned up fails that stream alone, too.
 	fake.Model.OnRelease = func() { panic("broken") }
-	if w := roomtest.Post(s.Endpoint(), "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true}`); w.Code != 500 {
+	if w := roomtest.Post(s.Endpoint(), "/v1/chat/completions",
+		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true}`); w.Code != 500 {
 		t.Errorf("a panic after a failure: %d %s", w.Code, w.Body)
 	}
 	fake.Model.OnRelease, fake.Model.Script = nil, nil
-	if w := roomtest.Post(s.Endpoint(), "/v1/completions", `{"model":"tandem","prompt":"x"}`); w.Code != 200 {
+	if w := roomtest.Post(s.Endpoint(), "/v1/completions",
+		`{"model":"tandem","prompt":"x"}`); w.Code != 200 {
 		t.Errorf("the next request: %d %s", w.Code, w.Body)
 	}
 }

@@ -56,7 +56,8 @@ func TestUnloadFreesOneModelOrAll(t *testing.T) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
 	}
-	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/unload", `{"model":1}`), http.StatusBadRequest,
+	roomtest.WantError(t, roomtest.Post(s.Socket(), "/app/unload",
+		`{"model":1}`), http.StatusBadRequest,
 		control.CodeInvalid)
 	for _, body := range []string{`{"model":"vectors:latest","keep_alive":0}`,
 		`{"model":"tandem","keep_alive":0}`, `{"model":"other","keep_alive":0}`} {

@@ -29,7 +29,8 @@ func TestUnknownErrorsAreLoggedNotTold(t *testing.T) {
 		var log bytes.Buffer
 		fake.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		s := serve(fake)
-		w := roomtest.Post(s, "/v1/completions", fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%t}`, stream))
+		w := roomtest.Post(s, "/v1/completions",
+			fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%t}`, stream))
 		if strings.Contains(w.Body.String(), "somebody") ||
 			!strings.Contains(w.Body.String(), "its log tells more") {
 			t.Errorf("stream %t: %s", stream, w.Body)
