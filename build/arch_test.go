@@ -44,7 +44,7 @@ var arrows = []struct {
 	{"app/connect", []string{"app/settings", "app/home", "app/control", "storage", "storage/disk"}},
 	// engine's codes only
 	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}},
-	{"app/lab", []string{"app/bench", "app/figures", "app/evidence", "app/pool", "app/model", "app/home", "app/control", "engine", "engine/*", "models"}},
+	{"app/lab", []string{"app/bench", "app/figures", "app/evidence", "app/pool", "app/model", "app/home", "app/control", "engine", "engine/*", "models", "models/dflash"}},
 	{"app/bench", []string{"app/figures", "app/terminal", "app/pool", "app/home", "app/control", "engine", "engine/*", "models"}},
 	{"app/figures", nil},  // tables and statistics: build's benches need them before MLX is there
 	{"app/terminal", nil}, // the command line, without knowing what the verbs do

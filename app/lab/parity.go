@@ -12,7 +12,7 @@ import (
 	"tandem/app/evidence"
 	"tandem/app/figures"
 	"tandem/engine/mlx"
-	"tandem/models"
+	"tandem/models/dflash"
 )
 
 // recordedGuesses is the folder of a checkout with what a reference of DFlash guessed.
@@ -82,7 +82,7 @@ func (p *parityBench) Close() error { return p.thread.Close() }
 func (p *parityBench) evaluate(ctx context.Context, table func(figures.Table) error,
 	report reporting) error {
 	for _, dtype := range p.dtypes {
-		cases, err := models.DrafterParity(ctx, p.thread, os.DirFS(p.folder), dtype)
+		cases, err := dflash.DraftRecorded(ctx, p.thread, os.DirFS(p.folder), dtype)
 		if err != nil {
 			return err
 		}
@@ -108,19 +108,18 @@ func (p *parityBench) evaluate(ctx context.Context, table func(figures.Table) er
 }
 
 // parityTable shows the cases, and returns their sum.
-func parityTable(dtype mlx.Dtype, cases []models.Parity) (t figures.Table, all models.Parity) {
+func parityTable(dtype mlx.Dtype, cases []dflash.Parity) (t figures.Table, all dflash.Parity) {
 	t = figures.Table{Title: fmt.Sprintf("drafter-parity: guesses in %s against a reference in float32",
 		dtype), Columns: []string{"case", "blocks", "guesses equal", "logits off by", "largest logit"},
 		Notes: []string{"float32 must agree in every guess; bfloat16 is reported"}}
-	row := func(c models.Parity) []any {
+	row := func(c dflash.Parity) []any {
 		return []any{c.Case, c.Blocks, fmt.Sprintf("%d/%d", c.Equal, c.Rows),
 			fmt.Sprintf("%.1e", c.Off), c.Largest}
 	}
 	all.Case = "all"
 	for _, c := range cases {
 		t.Rows = append(t.Rows, row(c))
-		all.Blocks, all.Rows, all.Equal = all.Blocks+c.Blocks, all.Rows+c.Rows, all.Equal+c.Equal
-		all.Off, all.Largest = max(all.Off, c.Off), max(all.Largest, c.Largest)
+		all.Add(c)
 	}
 	t.Rows = append(t.Rows, row(all))
 	return t, all

@@ -23,7 +23,6 @@ import (
 func TestStoredFormsGiveTheSameDrafter(t *testing.T) {
 	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")
-	blocks := f.read(t, th)
 	on := newTarget(t, th, f, mlx.Float32)
 	for _, c := range []struct {
 		name, prefix string
@@ -52,8 +51,8 @@ func TestStoredFormsGiveTheSameDrafter(t *testing.T) {
 			return s.WriteTensors(&file, tensors, nil)
 		})
 		m := open(t, th, enginetest.OpenTensors(t, file.Bytes()), f.config, on, f.Settings)
-		if got := run(t, th, f, m, on, 0, blocks); !(got.off <= 1e-4) || got.drafts != got.rows {
-			t.Errorf("%s: %v", c.name, got)
+		if got := run(t, th, f, m, on, 0); !isEqual(got) {
+			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
 }
@@ -64,8 +63,8 @@ func TestStoredFormsGiveTheSameDrafter(t *testing.T) {
 func TestPackedWeightsEqualTheirPlainForm(t *testing.T) {
 	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")
-	blocks := f.read(t, th)
 	on := newTarget(t, th, f, mlx.Float32)
+	blocks := f.read(t, th, on)
 	const group = 32
 	rng := rand.New(rand.NewPCG(1, 2))
 	var packed, plain bytes.Buffer
@@ -108,25 +107,27 @@ func TestPackedWeightsEqualTheirPlainForm(t *testing.T) {
 		}
 		return errors.Join(s.WriteTensors(&packed, p, nil), s.WriteTensors(&plain, u, nil))
 	})
-	drafts := func(file *bytes.Buffer) []block {
+	drafts := func(file *bytes.Buffer) []dflash.RecordedBlock {
 		m := open(t, th, enginetest.OpenTensors(t, file.Bytes()), f.config, on, f.Settings)
 		p := &path{m: m, on: on, caches: m.NewCaches(cache.Options{})}
 		defer p.free(t, th)
-		got := make([]block, len(blocks))
+		got := slices.Clone(blocks)
 		for i, b := range blocks {
-			p.extend(t, th, b.context, 32)
-			got[i] = block{context: b.context, n: b.n, anchor: b.anchor}
-			got[i].logits, got[i].drafts = p.draft(t, th, b.anchor, b.n, 0)
+			p.extend(t, th, b.Context, 32)
+			rows, drafts := p.draft(t, th, b.Anchor, b.N)
+			got[i].Logits, got[i].Drafts = slices.Concat(rows...), drafts
 		}
 		return got
 	}
-	var c score
+	var c dflash.Parity
 	want := drafts(&plain)
 	for i, b := range drafts(&packed) {
-		c.compare(b.logits, b.drafts, want[i])
+		if err := c.Compare(b.Logits, b.Drafts, want[i]); err != nil {
+			t.Error(err)
+		}
 	}
-	if t.Log(&c); !(c.off <= 1e-4) || c.drafts != c.rows {
-		t.Error(&c)
+	if t.Logf("%+v", c); !isEqual(c) {
+		t.Errorf("%+v", c)
 	}
 }
 
@@ -185,7 +186,7 @@ func TestDraftWindowReadsTheLastRows(t *testing.T) {
 					t.Errorf("%s: layer %d keeps %d rows, %d are read", name, i, kept, most)
 				}
 			}
-			rows, _ := p.draft(t, th, 5, 1, 0)
+			rows, _ := p.draft(t, th, 5, 1)
 			return rows
 		}
 		want := draft(-1)
@@ -212,7 +213,7 @@ func TestWindowOfOneReadsNoContext(t *testing.T) {
 			p := &path{m: m, on: on, caches: m.NewCaches(cache.Options{Chunk: 1})}
 			defer p.free(t, th)
 			p.change(t, th, 8, changed)
-			rows, _ := p.draft(t, th, 5, 3, 0)
+			rows, _ := p.draft(t, th, 5, 3)
 			return rows
 		}
 		if off := largestOff(draft(7), draft(-1)); off != 0 {
@@ -302,7 +303,7 @@ func TestBlockSizeIsWhatCachesCanDrop(t *testing.T) {
 		// The largest block can be drafted and dropped when the ring is full.
 		p := &path{m: m, on: on, caches: m.NewCaches(cache.Options{Chunk: 1})}
 		p.extend(t, th, 72, 16)
-		p.draft(t, th, 3, want-1, 0)
+		p.draft(t, th, 3, want-1)
 		p.free(t, th)
 	}
 }

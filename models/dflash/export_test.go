@@ -25,6 +25,28 @@ func (r *recordedTarget) Free() { r.free() }
 // IsCausal reports whether the rows of a block see only the rows up to their own in a layer.
 func (m *Model) IsCausal(layer int) bool { return m.causal(layer) }
 
+// A RecordedBlock is what a reference guessed, and a RecordedWay how a request comes to its context.
+type (
+	RecordedBlock = recordedBlock
+	RecordedWay   = recordedWay
+)
+
+// ReadBlocks reads the blocks of a case for a target.
+func ReadBlocks(s *mlx.Scope, file *mlx.Tensors, on *RecordedTarget) ([]RecordedBlock, error) {
+	return readBlocks(s, file, on.config.VocabSize, on.taps.Dim(0))
+}
+
+// Draft drafts blocks and compares.
+func (p *Parity) Draft(s *mlx.Scope, m *Model, on *RecordedTarget, known []int32, from int,
+	blocks []RecordedBlock, w RecordedWay) error {
+	return p.draft(s, m, on, known, from, blocks, w)
+}
+
+// Compare adds a block.
+func (p *Parity) Compare(logits []float32, drafts []int32, want RecordedBlock) error {
+	return p.compare(logits, drafts, want)
+}
+
 // Guesses returns logits and tokens of what Forward returned.
 func (m *Model) Guesses(s *mlx.Scope, hidden *mlx.Array, last int32,
 	keep ...*mlx.Array) ([]float32, []int32, error) {

@@ -2,8 +2,6 @@ package dflash_test
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,40 +46,13 @@ func openFixture(t testing.TB, name string) *fixture {
 	return f
 }
 
-// A block is one recorded block.
-type block struct {
-	context, n int
-	anchor     int32
-	logits     [][]float32 // (n, V)
-	drafts     []int32     // (n)
-}
-
-func (f *fixture) read(t testing.TB, th *mlx.Thread) []block {
+// read returns the recorded blocks for a target.
+func (f *fixture) read(t testing.TB, th *mlx.Thread,
+	on *dflash.RecordedTarget) (blocks []dflash.RecordedBlock) {
 	t.Helper()
-	var blocks []block
-	enginetest.Do(t, th, func(s *mlx.Scope) error {
-		ints := func(name string) []int32 {
-			v, err := mlx.Read[int32](s, f.blocks.Load(s, name))
-			if err != nil {
-				s.Fail(err)
-			}
-			return v
-		}
-		contexts, anchors, ns, drafts := ints("context"), ints("anchor"), ints("n"), ints("drafts")
-		logits, err := enginetest.ReadRows(s, f.blocks.Load(s, "logits"))
-		if err != nil {
-			return err
-		}
-		for i, n := range ns {
-			blocks = append(blocks, block{int(contexts[i]), int(n), anchors[i], logits[:n],
-				drafts[:n]})
-			logits, drafts = logits[n:], drafts[n:]
-		}
-		if len(logits) != 0 || len(drafts) != 0 {
-			return fmt.Errorf("%d rows of logits and %d drafts are left over",
-				len(logits), len(drafts))
-		}
-		return nil
+	enginetest.Do(t, th, func(s *mlx.Scope) (err error) {
+		blocks, err = dflash.ReadBlocks(s, f.blocks, on)
+		return err
 	})
 	return blocks
 }
@@ -151,19 +122,14 @@ func (p *path) extend(t testing.TB, th *mlx.Thread, to, chunk int) {
 	}
 }
 
-// draft returns the logits (n, V) of a block after the context, and its drafts (n). So many rows of
-// the context come with the block.
-func (p *path) draft(t testing.TB, th *mlx.Thread, anchor int32, n,
-	more int) (rows [][]float32, drafts []int32) {
+// draft returns the logits (n, V) of a block after the context, and its drafts (n).
+func (p *path) draft(t testing.TB, th *mlx.Thread, anchor int32,
+	n int) (rows [][]float32, drafts []int32) {
 	t.Helper()
 	begin := append([]int32{anchor}, p.known...)
-	offset := p.caches[0].Offset() + more
 	enginetest.Do(t, th, func(s *mlx.Scope) error {
-		var taps []*mlx.Array
-		if more > 0 {
-			taps = p.on.TapsOf(s, len(p.m.Taps()), offset-more, offset)
-		}
-		hidden := p.m.Forward(s, taps, mlx.New(s, begin, len(begin)), n, p.from+offset, p.caches)
+		hidden := p.m.Forward(s, nil, mlx.New(s, begin, len(begin)), n, p.from+p.caches[0].Offset(),
+			p.caches)
 		logits, guesses, err := p.m.Guesses(s, hidden, begin[len(begin)-1], p.caches.Arrays()...)
 		for row := range slices.Chunk(logits, max(1, len(logits)/n)) {
 			rows = append(rows, row)
@@ -171,12 +137,6 @@ func (p *path) draft(t testing.TB, th *mlx.Thread, anchor int32, n,
 		drafts = guesses
 		return err
 	})
-	for i, c := range p.caches {
-		if c.Offset() != offset {
-			t.Fatalf("after a block the cache of layer %d stands at %d, the context at %d",
-				i, c.Offset(), offset)
-		}
-	}
 	return rows, drafts
 }
 
@@ -187,83 +147,40 @@ func (p *path) free(t testing.TB, th *mlx.Thread) {
 	})
 }
 
-// A score sums up how well the recorded blocks were matched.
-type score struct {
-	blocks, rows, drafts, wholeBlocks int
-	// largest difference of a logit, and relative to the largest of its block
-	off, share float64
-}
-
-func (c *score) compare(got [][]float32, drafts []int32, want block) {
-	most, off, equal := 0.0, 0.0, 0
-	for j, row := range want.logits {
-		for k := range row {
-			most = max(most, math.Abs(float64(row[k])))
-			d := math.Abs(float64(got[j][k]) - float64(row[k]))
-			if math.IsNaN(d) {
-				d = math.Inf(1) // a NaN would pass comparisons
-			}
-			off = max(off, d)
-		}
-		if drafts[j] == want.drafts[j] {
-			equal++
-		}
-	}
-	c.blocks++
-	c.rows += want.n
-	c.drafts += equal
-	if equal == want.n {
-		c.wholeBlocks++
-	}
-	c.off = max(c.off, off)
-	c.share = max(c.share, off/most)
-}
-
-func (c *score) String() string {
-	return fmt.Sprintf("%d blocks, logits off by at most %.2g, %.2g of the largest, %d of %d drafts equal, in %d blocks all",
-		c.blocks, c.off, c.share, c.drafts, c.rows, c.wholeBlocks)
-}
-
 // ways are how a request may come to its context. A ring for chunks of one row holds 47 for the
 // recorded window of 16 and wraps within the recorded text.
 var ways = []struct {
-	name  string
-	opts  cache.Options
-	chunk int
-	fresh bool // caches of their own for every block; else one request that goes on
-	more  int  // rows of the context that come with the block, at most
+	name string
+	dflash.RecordedWay
 }{
-	{"request", cache.Options{}, 32, false, 0},
-	{"request, full layout", cache.Options{Layout: cache.Full}, 32, false, 0},
-	{"request, small ring", cache.Options{Chunk: 1}, 3, false, 0},
-	{"request, context with the block", cache.Options{}, 32, false, 24},
-	{"request, context with the block, full layout", cache.Options{Layout: cache.Full}, 32, false, 5},
-	{"request, context with the block, small ring", cache.Options{Chunk: 1}, 3, false, 24},
-	{"fresh", cache.Options{}, 512, true, 0},
-	{"fresh, row by row", cache.Options{Chunk: 1}, 1, true, 0},
-	{"fresh, chunks of 7, full layout", cache.Options{Layout: cache.Full}, 7, true, 0},
-	{"fresh, one row with the block", cache.Options{}, 512, true, 1},
+	{"request", dflash.RecordedWay{Chunk: 32}},
+	{"request, full layout", dflash.RecordedWay{Caches: cache.Options{Layout: cache.Full}, Chunk: 32}},
+	{"request, small ring", dflash.RecordedWay{Caches: cache.Options{Chunk: 1}, Chunk: 3}},
+	{"request, context with the block", dflash.RecordedWay{Chunk: 32, More: 24}},
+	{"request, context with the block, full layout",
+		dflash.RecordedWay{Caches: cache.Options{Layout: cache.Full}, Chunk: 32, More: 5}},
+	{"request, context with the block, small ring",
+		dflash.RecordedWay{Caches: cache.Options{Chunk: 1}, Chunk: 3, More: 24}},
+	{"fresh", dflash.RecordedWay{Chunk: 512, Fresh: true}},
+	{"fresh, row by row", dflash.RecordedWay{Caches: cache.Options{Chunk: 1}, Chunk: 1, Fresh: true}},
+	{"fresh, chunks of 7, full layout",
+		dflash.RecordedWay{Caches: cache.Options{Layout: cache.Full}, Chunk: 7, Fresh: true}},
+	{"fresh, one row with the block", dflash.RecordedWay{Chunk: 512, Fresh: true, More: 1}},
 }
 
 // run drafts all recorded blocks one way.
-func run(t testing.TB, th *mlx.Thread, f *fixture, m *dflash.Model, on *dflash.RecordedTarget, way int,
-	blocks []block) *score {
+func run(t testing.TB, th *mlx.Thread, f *fixture, m *dflash.Model, on *dflash.RecordedTarget,
+	way int) (p dflash.Parity) {
 	t.Helper()
-	w, c := ways[way], &score{}
-	p := &path{m: m, on: on, known: f.Known, from: f.From, caches: m.NewCaches(w.opts)}
-	for _, b := range blocks {
-		if w.fresh {
-			p.free(t, th)
-			p.caches = m.NewCaches(w.opts)
-		}
-		more := min(w.more, b.context-p.caches[0].Offset())
-		p.extend(t, th, b.context-more, w.chunk)
-		rows, drafts := p.draft(t, th, b.anchor, b.n, more)
-		c.compare(rows, drafts, b)
-	}
-	p.free(t, th)
-	return c
+	blocks := f.read(t, th, on)
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
+		return p.Draft(s, m, on, f.Known, f.From, blocks, ways[way].RecordedWay)
+	})
+	return p
 }
+
+// isEqual reports whether all guesses are the reference's, and logits nearly so.
+func isEqual(p dflash.Parity) bool { return p.Rows > 0 && p.Equal == p.Rows && p.Off <= 1e-4 }
 
 // TestParity compares with the reference: in float32 the logits of every block and all drafts. In
 // bfloat16 it counts the drafts that agree.
@@ -274,47 +191,44 @@ func TestParity(t *testing.T) {
 	}
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active
-	var all, half score
+	var all, half dflash.Parity
 	second, spark := 0, 0 // blocks of DFlash 2 and DSpark drafters
 	t.Run("cases", func(t *testing.T) {
 		for _, name := range cases {
 			name := filepath.Base(filepath.Dir(name))
 			t.Run(name, func(t *testing.T) {
 				f := openFixture(t, name)
-				blocks := f.read(t, th)
 				on := newTarget(t, th, f, mlx.Float32)
 				m := open(t, th, f.weights, f.config, on, f.Settings)
 				for way, w := range ways {
-					c := run(t, th, f, m, on, way, blocks)
-					if t.Logf("%s: %v", w.name, c); !(c.off <= 1e-4) || c.drafts != c.rows {
-						t.Errorf("%s: %v", w.name, c)
+					c := run(t, th, f, m, on, way)
+					if t.Logf("%s: %+v", w.name, c); !isEqual(c) {
+						t.Errorf("%s: %+v", w.name, c)
 					}
 					if way == 0 {
-						all.blocks += c.blocks
+						all.Add(c)
 						if m.Candidates() > 0 {
-							second += c.blocks
+							second += c.Blocks
 						}
 						if m.Markov() {
-							spark += c.blocks
+							spark += c.Blocks
 						}
 					}
 				}
 				on = newTarget(t, th, f, mlx.BFloat16)
-				c := run(t, th, f, open(t, th, f.weights, f.config, on, f.Settings), on, 0, blocks)
-				t.Logf("bfloat16: %v", c)
-				half.blocks, half.rows = half.blocks+c.blocks, half.rows+c.rows
-				half.drafts, half.wholeBlocks = half.drafts+c.drafts, half.wholeBlocks+c.wholeBlocks
-				half.off, half.share = max(half.off, c.off), max(half.share, c.share)
+				c := run(t, th, f, open(t, th, f.weights, f.config, on, f.Settings), on, 0)
+				t.Logf("bfloat16: %+v", c)
+				half.Add(c)
 			})
 		}
 	})
-	t.Logf("float32: %d blocks; bfloat16: %v", all.blocks, &half)
-	if second < 96 || spark < 48 || all.blocks-second-spark < 96 {
+	t.Logf("float32: %+v; bfloat16: %+v", all, half)
+	if second < 96 || spark < 48 || all.Blocks-second-spark < 96 {
 		t.Errorf("%d blocks are recorded, %d of them of DFlash 2 and %d of DSpark; too few of a kind",
-			all.blocks, second, spark)
+			all.Blocks, second, spark)
 	}
-	if half.drafts*10 < half.rows*9 {
-		t.Errorf("in bfloat16 %v: fewer than nine in ten", &half)
+	if half.Equal*10 < half.Rows*9 {
+		t.Errorf("in bfloat16 %+v: fewer than nine in ten", half)
 	}
 	if after := th.Memory().Active; after != before {
 		t.Errorf("active memory went from %d to %d", before, after)

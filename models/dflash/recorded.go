@@ -93,7 +93,11 @@ func caseParity(ctx context.Context, t *mlx.Thread, recorded fs.FS, name string,
 			return err
 		}
 		defer m.Free()
-		return p.draft(s, m, on, fixture.Known, fixture.From, files["blocks.safetensors"])
+		blocks, err := readBlocks(s, files["blocks.safetensors"], on.config.VocabSize, on.taps.Dim(0))
+		if err != nil {
+			return err
+		}
+		return p.draft(s, m, on, fixture.Known, fixture.From, blocks, recordedWay{Chunk: cache.MaxBlock})
 	})
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
@@ -103,10 +107,10 @@ func caseParity(ctx context.Context, t *mlx.Thread, recorded fs.FS, name string,
 
 // A recordedBlock is what the reference guessed after so many rows of context.
 type recordedBlock struct {
-	context, n int
-	anchor     int32
-	logits     []float32 // (n V)
-	drafts     []int32   // (n)
+	Context, N int
+	Anchor     int32
+	Logits     []float32 // (n V)
+	Drafts     []int32   // (n)
 }
 
 // readBlocks reads the blocks of a case, whose target has so many tokens and rows of taps. Contexts
@@ -152,28 +156,48 @@ func readBlocks(s *mlx.Scope, file *mlx.Tensors, vocab, taps int) (list []record
 	return list, nil
 }
 
-// draft drafts all blocks of a case in one request that goes on.
+// A recordedWay is how a request comes to its context.
+type recordedWay struct {
+	Caches cache.Options
+	Chunk  int  // rows of context that are read at once
+	Fresh  bool // caches of their own for every block; else one request that goes on
+	More   int  // rows of the context that come with the block, at most
+}
+
+// draft drafts all blocks of a case. known are the tokens after each anchor, and from is the position of
+// the first row of context.
 func (p *Parity) draft(s *mlx.Scope, m *Model, on *recordedTarget, known []int32, from int,
-	file *mlx.Tensors) error {
-	blocks, err := readBlocks(s, file, on.config.VocabSize, on.taps.Dim(0))
-	if err != nil {
-		return err
-	}
-	caches := cache.Stack(m.NewCaches(cache.Options{}))
-	defer caches.Free(s)
-	taps := len(m.Taps())
+	blocks []recordedBlock, w recordedWay) error {
+	caches := cache.Stack(m.NewCaches(w.Caches))
+	defer func() { caches.Free(s) }()
+	layers := len(m.Taps())
 	for _, b := range blocks {
-		for at := caches[0].Offset(); at < b.context; at = caches[0].Offset() {
-			m.Context(s, on.TapsOf(s, taps, at, min(at+cache.MaxBlock, b.context)), from+at, caches)
+		if w.Fresh {
+			caches.Free(s)
+			caches = m.NewCaches(w.Caches)
+		}
+		alone := b.Context - min(w.More, b.Context-caches[0].Offset())
+		for at := caches[0].Offset(); at < alone; at = caches[0].Offset() {
+			m.Context(s, on.TapsOf(s, layers, at, min(at+w.Chunk, alone)), from+at, caches)
 			if err := s.Eval(caches.Arrays()...); err != nil {
 				return err
 			}
 		}
-		begin := append([]int32{b.anchor}, known...)
-		hidden := m.Forward(s, nil, mlx.New(s, begin, len(begin)), b.n, from+caches[0].Offset(), caches)
+		var taps []*mlx.Array
+		if alone < b.Context {
+			taps = on.TapsOf(s, layers, alone, b.Context)
+		}
+		begin := append([]int32{b.Anchor}, known...)
+		hidden := m.Forward(s, taps, mlx.New(s, begin, len(begin)), b.N, from+b.Context, caches)
 		logits, drafts, err := m.guesses(s, hidden, begin[len(begin)-1], caches.Arrays()...)
 		if err != nil {
 			return err
+		}
+		for i, c := range caches {
+			if c.Offset() != b.Context {
+				return fmt.Errorf("after a block the cache of layer %d has %d rows, and the context %d",
+					i, c.Offset(), b.Context)
+			}
 		}
 		if err := p.compare(logits, drafts, b); err != nil {
 			return err
@@ -185,20 +209,26 @@ func (p *Parity) draft(s *mlx.Scope, m *Model, on *recordedTarget, known []int32
 // compare adds a block. It refuses logits that are no finite numbers: no difference can be told.
 func (p *Parity) compare(got []float32, drafts []int32, want recordedBlock) error {
 	p.Blocks++
-	for i, v := range want.logits {
+	for i, v := range want.Logits {
 		d := math.Abs(float64(got[i]) - float64(v))
 		if math.IsNaN(d) || math.IsInf(d, 0) {
 			return fmt.Errorf("a logit of block %d is %g, and the reference has %g", p.Blocks, got[i], v)
 		}
 		p.Off, p.Largest = max(p.Off, d), max(p.Largest, math.Abs(float64(v)))
 	}
-	for i, id := range want.drafts {
+	for i, id := range want.Drafts {
 		p.Rows++
 		if drafts[i] == id {
 			p.Equal++
 		}
 	}
 	return nil
+}
+
+// Add sums up the cases of another parity.
+func (p *Parity) Add(o Parity) {
+	p.Blocks, p.Rows, p.Equal = p.Blocks+o.Blocks, p.Rows+o.Rows, p.Equal+o.Equal
+	p.Off, p.Largest = max(p.Off, o.Off), max(p.Largest, o.Largest)
 }
 
 // guesses returns the logits (n V) of what Forward returned, and the tokens (n) that they say after
