@@ -185,8 +185,8 @@ func TestShortBenchMeasuresAllDrafters(t *testing.T) {
 			strings.Repeat("a", 40))
 	}
 	other := cached("me/coder-DSpark")
-	for from, to := range map[string]string{"": dir, "drafter-sliding": cached("z-lab/coder-DFlash"),
-		"drafter": other} {
+	for to, from := range map[string]string{dir: "", cached("z-lab/coder-DFlash"): "drafter",
+		other: "drafter"} {
 		if err := os.CopyFS(to, os.DirFS(filepath.Join("../models/pocket", from))); err != nil {
 			t.Fatal(err)
 		}

@@ -4,29 +4,23 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"path"
 
 	"tandem/models/pocket"
-	"tandem/models/retrieval"
 	"tandem/models/starter"
 	"tandem/storage/disk"
 )
 
 // Names of the drafters that are embedded in the program, in place of a folder.
 const (
-	PocketDrafter        = PocketID + "/" + pocket.Drafter // served with the pocket model
-	PocketSlidingDrafter = PocketID + "/" + pocket.SlidingDrafter
-	RetrievalDrafter     = RetrievalID + "/" + retrieval.Drafter
-	StarterDrafter       = StarterID + "/" + starter.Drafter // served with the starter
+	PocketDrafter  = PocketID + "/" + pocket.Drafter   // served with the pocket model
+	StarterDrafter = StarterID + "/" + starter.Drafter // served with the starter
 )
 
 // builtInDrafter returns the files of an embedded drafter, nil if there is none of that name.
 func builtInDrafter(name string) fs.FS {
 	switch name {
-	case PocketDrafter, PocketSlidingDrafter:
-		return pocket.DrafterFiles(path.Base(name))
-	case RetrievalDrafter:
-		return retrieval.Folder(retrieval.Drafter)
+	case PocketDrafter:
+		return pocket.DrafterFiles()
 	case StarterDrafter:
 		return starter.DrafterFiles()
 	}

@@ -10,7 +10,6 @@ import (
 	"tandem/models/dflash"
 	"tandem/models/ftheta"
 	"tandem/models/nn"
-	"tandem/models/retrieval"
 	"tandem/storage/disk"
 )
 
@@ -20,9 +19,6 @@ const FThetaFolder = "f_theta"
 
 // FThetaConfigFile is the name of the config in that folder.
 const FThetaConfigFile = ftheta.ConfigFile
-
-// An FThetaConfig is what the config in the folder of an f_theta says.
-type FThetaConfig = ftheta.Config
 
 // An FTheta restores the keys and values of a model from those of its drafter.
 type FTheta struct {
@@ -107,24 +103,11 @@ func LoadFTheta(ctx context.Context, target *Bundle, d *Drafter, dir string,
 	if err != nil {
 		return nil, named(err, opts)
 	}
-	return LoadFThetaFS(ctx, target, d, fsys, opts)
-}
-
-// LoadFThetaFS is LoadFTheta for the files at the root of a file system.
-func LoadFThetaFS(ctx context.Context, target *Bundle, d *Drafter, fsys fs.FS,
-	opts Options) (*FTheta, error) {
 	f, err := loadFTheta(ctx, target, d, fsys, opts)
 	if err != nil {
 		return nil, named(err, opts)
 	}
 	return f, nil
-}
-
-// LoadRetrievalFTheta loads the f_theta that is embedded beside the retrieval model and its drafter.
-func LoadRetrievalFTheta(ctx context.Context, target *Bundle, d *Drafter,
-	opts Options) (*FTheta, error) {
-	opts.Name = RetrievalID + "/" + retrieval.FThetas[0]
-	return LoadFThetaFS(ctx, target, d, retrieval.Folder(retrieval.FThetas[0]), opts)
 }
 
 func loadFTheta(ctx context.Context, target *Bundle, d *Drafter, fsys fs.FS,

@@ -9,7 +9,6 @@ import (
 	"tandem/models/nn"
 	"tandem/models/ollama"
 	"tandem/models/pocket"
-	"tandem/models/retrieval"
 	"tandem/models/starter"
 )
 
@@ -18,9 +17,6 @@ const (
 	PocketID  = "pocket"     // the embedded one
 	StarterID = starter.Name // a file beside the program
 )
-
-// RetrievalID is the name of the embedded model that evaluations have beside these.
-const RetrievalID = "retrieval"
 
 // A Summary is what the headers tell of a model folder.
 type Summary struct {
@@ -91,16 +87,6 @@ func InspectPocket() (Summary, error) { return inspect(pocket.Files(), PocketID)
 func LoadPocket(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle, error) {
 	opts.Name = PocketID
 	return LoadFS(ctx, t, pocket.Files(), opts)
-}
-
-// RetrievalFiles returns the folder of the embedded model that finds codes, with its drafter and its
-// f_theta. It is read-only.
-func RetrievalFiles() fs.FS { return retrieval.Files() }
-
-// LoadRetrieval loads the embedded model that finds codes, for evaluations.
-func LoadRetrieval(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle, error) {
-	opts.Name = RetrievalID
-	return LoadFS(ctx, t, retrieval.Files(), opts)
 }
 
 func inspect(fsys fs.FS, name string) (Summary, error) {

@@ -172,9 +172,3 @@ func openNetwork(ctx context.Context, fsys fs.FS, text []byte, cfg *config, targ
 	}
 	return heads, c, nil
 }
-
-// HasHead reports whether a model's folder or file brings a head for multi-token prediction.
-func HasHead(path string) bool {
-	_, err := MeasureHead(path)
-	return err == nil
-}

@@ -109,14 +109,13 @@ func TestPocketModelHasAnOutline(t *testing.T) {
 	if c := b.Model.Config(); c.VocabSize != b.Tokenizer.Size() || c.Layers == 0 {
 		t.Errorf("%+v", c)
 	}
-	for _, id := range []string{models.PocketDrafter, models.PocketSlidingDrafter} {
-		d, err := models.LoadDrafter(t.Context(), b, id, models.DrafterSettings{}, models.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+	d, err := models.LoadDrafter(t.Context(), b, models.PocketDrafter, models.DrafterSettings{},
+		models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
 	}
 	_, err = models.LoadDrafter(t.Context(), b, models.PocketID+"/none",
 		models.DrafterSettings{}, models.Options{})

@@ -25,7 +25,7 @@ type DraftOptions struct {
 // Flags declares --model and --drafter, which may be given several times.
 func (o *DraftOptions) Flags(f *flag.FlagSet) {
 	o.ModelOptions.Flags(f)
-	f.Func("drafter", "`DIR` of a drafter for the model, or pocket/drafter-sliding; may be given several times",
+	f.Func("drafter", "`DIR` of a drafter for the model; may be given several times",
 		func(dir string) error {
 			o.Drafters = append(o.Drafters, dir)
 			return nil

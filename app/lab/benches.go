@@ -26,10 +26,25 @@ type Generating = func(context.Context, model.Model, engine.Request) iter.Seq2[e
 // provides it.
 type OpenStage func(ctx context.Context, drafter string) (Stage, error)
 
+// Retrieval returns the folder of the retrieval model: it finds codes and little else, and has a drafter
+// and an f_theta.
+type Retrieval func() (string, error)
+
+// retrievalModel is the word for that model. It is no file: a folder of the same name is ./retrieval.
+const retrievalModel = "retrieval"
+
+// folder returns the folder of a model that a flag names.
+func (r Retrieval) folder(name string) (string, error) {
+	if name != retrievalModel {
+		return name, nil
+	}
+	return r()
+}
+
 // Benches returns all benches, in the order in which help lists them. starter is the path of the starter
 // model, or empty if there is none.
-func Benches(starter string, open OpenStage) []bench.Bench {
-	of := subjectOptions{starter: starter}
+func Benches(starter string, retrieval Retrieval, open OpenStage) []bench.Bench {
+	of := subjectOptions{starter: starter, retrieval: retrieval}
 	return []bench.Bench{
 		{Name: "contexts", Doc: "plain decode and prefill after contexts of several lengths, tokens per second",
 			New: func() bench.Options { return &contextOptions{} }},
@@ -42,7 +57,7 @@ func Benches(starter string, open OpenStage) []bench.Bench {
 		{Name: "endpoint", Doc: "what the endpoint adds to a token and to a request, how requests share the model, and what 1,000 requests leave behind",
 			New: func() bench.Options { return &endpointOptions{open: open} }},
 		{Name: "journey", Doc: "the stages from a forward of the whole text for each token to adaptive drafts, and what each reading of a drafter accepts",
-			New: func() bench.Options { return &journeyOptions{} }},
+			New: func() bench.Options { return &journeyOptions{retrieval: retrieval} }},
 		{Name: "recall", Doc: "needles in a haystack, with full caches, bounded ones and restored rows",
 			New: func() bench.Options { return &recallOptions{subjectOptions: of} }},
 		{Name: "kvquant", Doc: "what fewer bits for keys and values cost: codecs on captured rows, and the caches of --kv-bits",

@@ -40,7 +40,7 @@ func (e fewSamples) evaluate(_ context.Context, table func(figures.Table) error,
 		Oracle: &evidence.Arm{Name: "oracle", Samples: []evidence.Sample{answer, answer}}})
 }
 
-// runEvaluation runs an evaluation as `tandem bench` does.
+// runEvaluation runs an evaluation as `tandem-lab bench` does.
 func runEvaluation(t *testing.T, e evaluator, file string, run bench.Run) (out string, err error) {
 	t.Helper()
 	var text strings.Builder
@@ -140,7 +140,7 @@ func TestOptionsThatWouldBeIgnored(t *testing.T) {
 // benchNamed returns the bench of a name.
 func benchNamed(t *testing.T, name string) bench.Bench {
 	t.Helper()
-	for _, b := range Benches("", nil) {
+	for _, b := range Benches("", nil, nil) {
 		if b.Name == name {
 			return b
 		}

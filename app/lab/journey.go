@@ -31,7 +31,6 @@ type journey struct {
 	name    string // of the model
 	bundle  *models.Bundle
 	loaded  *bench.Drafters
-	sliding *pool.Drafter // the pocket model's other drafter, for its readings alone; or nil
 	texts   bench.Workloads
 	prompts int
 
@@ -48,7 +47,8 @@ type stage struct {
 
 type journeyOptions struct {
 	bench.DraftOptions
-	quick bool
+	retrieval Retrieval
+	quick     bool
 }
 
 // Flags implements Options.
@@ -63,17 +63,17 @@ func (o *journeyOptions) Open(ctx context.Context, e bench.Env) (bench.Opened, e
 }
 
 func openJourney(ctx context.Context, o journeyOptions, log io.Writer) (*journey, error) {
-	t, b, err := openModel(ctx, o.Model)
+	dir, err := o.retrieval.folder(o.Model)
 	if err != nil {
 		return nil, err
 	}
-	j := &journey{Contest: bench.Contest{Thread: t, Model: b.Model, Log: log}, name: bench.ModelName(o.Model),
-		bundle: b, prompts: journeyPrompts}
-	j.loaded, err = loadDrafters(ctx, b, o.Model, o.Drafters)
-	if err == nil && o.Model == "" && len(o.Drafters) == 0 {
-		j.sliding, err = pool.LoadDrafter(ctx, b, models.PocketSlidingDrafter,
-			models.DrafterSettings{}, bench.AsServed(models.Options{}, models.PocketSlidingDrafter, t.GPU()))
+	t, b, err := bench.OpenModel(ctx, dir, models.Options{})
+	if err != nil {
+		return nil, err
 	}
+	j := &journey{Contest: bench.Contest{Thread: t, Model: b.Model, Log: log}, name: bench.ModelName(dir),
+		bundle: b, prompts: journeyPrompts}
+	j.loaded, err = bench.LoadDrafters(ctx, b, dir, o.Drafters, models.Options{})
 	if err == nil {
 		j.texts, err = bench.NewWorkloads(b.Tokenizer)
 	}
@@ -98,9 +98,9 @@ func (j *journey) Header() figures.Header {
 }
 
 func (j *journey) Close() error {
-	err := j.sliding.Close()
+	var err error
 	if j.loaded != nil {
-		err = errors.Join(err, j.loaded.Close())
+		err = j.loaded.Close()
 	}
 	return errors.Join(err, j.bundle.Close(), j.Thread.Close())
 }
@@ -264,11 +264,7 @@ func bounded95(prompts int) string {
 
 // ablations hands over a table for each drafter whose checkpoint can be read in several ways.
 func (j *journey) ablations(ctx context.Context, table func(figures.Table) error) error {
-	drafters := j.loaded.Loaded
-	if j.sliding != nil {
-		drafters = append(slices.Clone(drafters), j.sliding)
-	}
-	for _, d := range drafters {
+	for _, d := range j.loaded.Loaded {
 		if len(d.Readings()) < 2 {
 			continue
 		}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"tandem/app/bench"
 	"tandem/app/figures"
+	"tandem/app/pool"
 	"tandem/engine/draft"
 	"tandem/engine/enginetest"
 	"tandem/models"
@@ -29,6 +31,17 @@ func TestJourneyStagesGiveTheSameAnswers(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	sliding, err := pool.LoadDrafter(t.Context(), j.bundle, slidingDrafter(t),
+		models.DrafterSettings{}, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sliding.Close()
+	table, err := j.ablate(t.Context(), sliding)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables = append(tables, table)
 	if len(tables) != 3 || len(tables[0].Rows) != 7 || len(tables[1].Rows) != 2 ||
 		len(tables[2].Rows) != 4 {
 		t.Fatalf("the tables are %v", tables)
@@ -51,6 +64,33 @@ func TestJourneyStagesGiveTheSameAnswers(t *testing.T) {
 			t.Errorf("%s: %.2f tokens with scaled embeddings, %.2f with raw ones", b.Title, scaled, raw)
 		}
 	}
+}
+
+// slidingDrafter returns the folder of the pocket model's drafter with a window of 128 positions in its
+// first layer. It was not trained so, and guesses a little worse.
+func slidingDrafter(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../models/pocket/drafter")); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "config.json")
+	config, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for old, put := range map[string]string{`"sliding_window": null`: `"sliding_window": 128`,
+		`"use_sliding_window": false`: `"use_sliding_window": true`,
+		`"full_attention"`:            `"sliding_attention"`} {
+		if !bytes.Contains(config, []byte(old)) {
+			t.Fatalf("the drafter's config has no %s", old)
+		}
+		config = bytes.Replace(config, []byte(old), []byte(put), 1)
+	}
+	if err := os.WriteFile(name, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // A short drafter has few drafts in a round.
@@ -82,24 +122,26 @@ func TestJourneyOfAShortDrafterHasNoStageTwice(t *testing.T) {
 // folder.
 func TestJourneyReadsTheDrafterOfTheRetrievalModel(t *testing.T) {
 	work := t.TempDir()
+	retrieval := retrievalFolder(t)
 	t.Chdir(work)
 	if err := os.MkdirAll(filepath.Join(work, retrievalModel), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(enginetest.TinyDrafter(t, nil),
-		filepath.Join(work, models.RetrievalDrafter)); err != nil {
+		filepath.Join(work, retrievalModel, "drafter")); err != nil {
 		t.Fatal(err)
 	}
-	for _, given := range [][]string{nil, {models.RetrievalDrafter}} {
-		j, err := openJourney(t.Context(), journeyOptions{quick: true,
+	dir, _ := retrieval()
+	own := filepath.Join(dir, "drafter")
+	for _, given := range [][]string{nil, {own}} {
+		j, err := openJourney(t.Context(), journeyOptions{quick: true, retrieval: retrieval,
 			DraftOptions: bench.DraftOptions{ModelOptions: bench.ModelOptions{Model: retrievalModel},
 				Drafters: given}}, io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(j.loaded.Loaded) != 1 || j.loaded.Loaded[0].Source() != models.RetrievalDrafter ||
-			j.sliding != nil {
-			t.Errorf("%v: it has %v, %v", given, j.loaded.Loaded, j.sliding)
+		if len(j.loaded.Loaded) != 1 || j.loaded.Loaded[0].Source() != own {
+			t.Errorf("%v: it has %v", given, j.loaded.Loaded)
 		}
 		if err := j.ablations(t.Context(), func(b figures.Table) error {
 			t.Errorf("%v: a drafter with one reading has the table %v", given, b)
@@ -111,4 +153,14 @@ func TestJourneyReadsTheDrafterOfTheRetrievalModel(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// retrievalFolder returns what finds the retrieval model in this checkout, from any working folder.
+func retrievalFolder(t *testing.T) Retrieval {
+	t.Helper()
+	dir, err := filepath.Abs("../../models/retrieval")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() (string, error) { return dir, nil }
 }

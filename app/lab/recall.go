@@ -376,7 +376,7 @@ func (r *recall) saved(h haystack) figures.Table {
 	t.Notes = append(t.Notes, against.notes()...)
 	if len(t.Rows) == 0 {
 		t.Notes = []string{fmt.Sprintf(
-			"Nothing is saved yet. `tandem bench recall --size %s` measures it.", h.name)}
+			"Nothing is saved yet. `tandem-lab bench recall --size %s` measures it.", h.name)}
 	}
 	return t
 }

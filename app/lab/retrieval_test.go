@@ -10,11 +10,10 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// TestRetrievalNeedsNoCheckout opens the retrieval model in an empty folder. Its parts come with the
-// program: it finds the code with full caches, and with what its f_theta restores, and not without.
-func TestRetrievalNeedsNoCheckout(t *testing.T) {
+// TestRetrievalModelComesWithItsParts opens the retrieval model in an empty folder: it finds the code with full caches, and with what its f_theta restores, and not without.
+func TestRetrievalModelComesWithItsParts(t *testing.T) {
+	o := subjectOptions{model: retrievalModel, retrieval: retrievalFolder(t), quick: true}
 	t.Chdir(t.TempDir())
-	o := subjectOptions{model: retrievalModel, quick: true}
 	e, drafts, err := openDrafted(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -51,12 +50,13 @@ func TestRetrievalNeedsNoCheckout(t *testing.T) {
 // TestFolderNamedRetrieval opens a model of the user's in a folder of the built-in one's name. The path
 // means the folder, and the name alone does not.
 func TestFolderNamedRetrieval(t *testing.T) {
+	retrieval := retrievalFolder(t)
 	t.Chdir(t.TempDir())
 	if err := os.Rename(enginetest.TinyModel(t, "gemma3_text"), retrievalModel); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{retrievalModel: true, "./" + retrievalModel: false} {
-		e, err := openSubject(t.Context(), subjectOptions{model: name})
+		e, err := openSubject(t.Context(), subjectOptions{model: name, retrieval: retrieval})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,15 +21,13 @@ import (
 	"tandem/models"
 )
 
-// Names of models beside folders.
-const (
-	starterModel   = "starter"
-	retrievalModel = models.RetrievalID // it finds codes and little else
-)
+const starterModel = "starter"
 
 // subjectOptions are what evaluations of a model read.
 type subjectOptions struct {
-	starter string // path of the starter model; empty = there is none
+	starter   string // path of the starter model; empty = there is none
+	retrieval Retrieval
+
 	model   string // folder or name; empty = the starter
 	drafter string // folder; empty = what comes with the model
 	quick   bool
@@ -71,8 +69,7 @@ type subject struct {
 	ftheta  *models.FTheta  // nil if there is none
 }
 
-// subjectFolder returns the folder of the model that the options name. It is empty for pocket, and
-// retrievalModel for that one.
+// subjectFolder returns the folder of the model that the options name. It is empty for pocket.
 func subjectFolder(o subjectOptions) (string, error) {
 	switch o.model {
 	case models.PocketID:
@@ -84,7 +81,7 @@ func subjectFolder(o subjectOptions) (string, error) {
 		}
 		return o.starter, nil
 	}
-	return o.model, nil
+	return o.retrieval.folder(o.model)
 }
 
 // openSubject loads the model that the options name, the starter if they name none. A drafter and
@@ -95,7 +92,7 @@ func openSubject(ctx context.Context, o subjectOptions) (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, b, err := openModel(ctx, dir)
+	t, b, err := bench.OpenModel(ctx, dir, models.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +100,7 @@ func openSubject(ctx context.Context, o subjectOptions) (*subject, error) {
 	if dir != "" && dir == o.starter {
 		e.name = starterModel
 	}
-	e.terse = dir == retrievalModel
+	e.terse = o.model == retrievalModel
 	if err := e.loadRestoration(ctx, dir, o.drafter); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -118,7 +115,8 @@ func (e *subject) placeOf(dir string, o subjectOptions) string {
 	if e.ftheta != nil && o.drafter != "" {
 		folders = append(folders, o.drafter)
 	}
-	if own := []string{"", retrievalModel, o.starter}; slices.Contains(own, dir) && len(folders) == 1 {
+	ours := e.terse || dir == "" || dir == o.starter
+	if ours && len(folders) == 1 {
 		return ""
 	}
 	return folderKey(folders)
@@ -138,7 +136,7 @@ func openDrafted(ctx context.Context, o subjectOptions) (*subject, *bench.Drafte
 	if o.drafter != "" {
 		given = []string{o.drafter}
 	}
-	drafts, err := loadDrafters(ctx, e.bundle, dir, given)
+	drafts, err := bench.LoadDrafters(ctx, e.bundle, dir, given, models.Options{})
 	if err != nil {
 		return nil, nil, errors.Join(err, e.Close())
 	}
@@ -159,15 +157,8 @@ func folderKey(folders []string) string {
 
 // loadRestoration loads the f_theta of a model and the drafter that it reads, if there are both.
 func (e *subject) loadRestoration(ctx context.Context, dir, drafter string) error {
-	switch {
-	case drafter != "":
-	case dir == retrievalModel:
-		return e.loadRetrieval(ctx)
-	case dir != "":
+	if drafter == "" && dir != "" {
 		drafter = pool.DrafterBeside(dir)
-	}
-	if dir == retrievalModel {
-		dir = "" // no folder of that name below the working folder
 	}
 	found := models.FindFTheta(drafter, dir)
 	if found == "" || drafter == "" {
@@ -179,16 +170,6 @@ func (e *subject) loadRestoration(ctx context.Context, dir, drafter string) erro
 		return err
 	}
 	e.ftheta, err = models.LoadFTheta(ctx, e.bundle, e.drafter, found, models.Options{})
-	return err
-}
-
-// loadRetrieval loads the drafter and the f_theta of the retrieval model.
-func (e *subject) loadRetrieval(ctx context.Context) (err error) {
-	if e.drafter, err = models.LoadDrafter(ctx, e.bundle, models.RetrievalDrafter,
-		models.DrafterSettings{}, models.Options{}); err != nil {
-		return err
-	}
-	e.ftheta, err = models.LoadRetrievalFTheta(ctx, e.bundle, e.drafter, models.Options{})
 	return err
 }
 

@@ -93,19 +93,19 @@ func TestBoundedLayersAreServed(t *testing.T) {
 	if len(keys) != 3 || len(learned) != 3 || !learned[""] {
 		t.Errorf("three layouts have %d keys, and learn as %v", len(keys), learned)
 	}
-	c, err := models.ReadFTheta(filepath.Join(dir, "drafter", models.FThetaFolder))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := needs[control.KVBounded]-needs[""], boundedNeeds(t, dir, c); got != want {
+	if got, want := needs[control.KVBounded]-needs[""], boundedNeeds(t, dir); got != want {
 		t.Errorf("bounded layers need %d bytes more, want %d", got, want)
 	}
 }
 
 // boundedNeeds returns what bounded layers need beyond others: the weights of the f_theta, own rows and
 // copies, and the caches of the drafter's layers. Package models compares them with real caches.
-func boundedNeeds(t *testing.T, dir string, c *models.FThetaConfig) int64 {
+func boundedNeeds(t *testing.T, dir string) int64 {
 	t.Helper()
+	c, err := models.ReadFTheta(filepath.Join(dir, "drafter", models.FThetaFolder))
+	if err != nil {
+		t.Fatal(err)
+	}
 	f := measured(t, dir)
 	drafter, err := models.MeasureDrafter(filepath.Join(dir, "drafter"))
 	if err != nil {
@@ -198,8 +198,12 @@ func TestDrafterOfBoundedLayersStays(t *testing.T) {
 
 // The state lists no exact layers as an empty list, which a program can go through.
 func TestNoExactLayersAreAList(t *testing.T) {
-	b := &bounded{model: new(restore.Model), files: &models.FTheta{
-		Config: &models.FThetaConfig{SinkSize: new(4), WindowSize: new(64)}}}
+	c, err := models.ReadFTheta(enginetest.TinyFTheta(t, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.ExactLayers = nil
+	b := &bounded{model: new(restore.Model), files: &models.FTheta{Config: c}}
 	if got := b.describe("cpu", lm.KVBytes{}); got.ExactLayers == nil {
 		t.Errorf("%+v", got)
 	}

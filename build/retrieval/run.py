@@ -3,7 +3,6 @@
     tokenizer    writes the tokenizer and all settings into --out
     target       trains the model with full attention, into --out
     restoration  trains its drafter together with f_theta, into --out/drafter and --out/f_theta
-    ranks        writes f_thetas of lower ranks, into --out/f_theta-rank*
     measure      measures the model card's figures, into --out/measured.json and --out/curve.svg
 
     python build/retrieval/run.py [--stage NAME] [--cache DIR] [--out DIR] [--minutes N] ...
@@ -43,10 +42,9 @@ from retriever import Config, Retriever
 
 VOCAB_SIZE = 768
 RANK = 128
-LOWER_RANKS = (48, 40, 32, 16)  # of further f_thetas
 CURVE_RANKS = (64, 48, 40, 32, 24, 16, 8, 2)  # measured beside RANK
 DRAFTER = {"num_hidden_layers": 2, "intermediate_size": 192, "rope_theta": Config.rope_theta, "target_layer_ids": (0, 1, 2)}
-STAGES = ["tokenizer", "target", "restoration", "ranks", "measure"]
+STAGES = ["tokenizer", "target", "restoration", "measure"]
 FITTED = 8  # prompts that lower ranks are fitted on
 
 
@@ -95,11 +93,6 @@ class Recipe:
         restoration.train(pair, target, self.encoder(), path, self.args.restoration_minutes, log)
         export.drafter(drafter, self.place("drafter"), torch.float32)
         folder.f_theta(pair.f_theta, self.place("f_theta"))
-
-    def ranks(self):
-        f_theta, reading = self.restorer()
-        for rank in LOWER_RANKS:
-            folder.f_theta(f_theta.reduced(rank, *reading), self.place(f"f_theta-rank{rank}"))
 
     def measure(self):
         f_theta, reading = self.restorer()

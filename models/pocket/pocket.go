@@ -8,7 +8,7 @@ import (
 	"io/fs"
 )
 
-//go:embed README.md *.json *.jinja *.safetensors all:drafter all:drafter-sliding
+//go:embed README.md *.json *.jinja *.safetensors drafter
 var files embed.FS
 
 // Files returns the model's folder as a read-only file system in the layout of a Hugging Face
@@ -17,19 +17,12 @@ var files embed.FS
 // concurrent use.
 func Files() fs.FS { return files }
 
-// The DFlash drafters of the model.
-const (
-	Drafter        = "drafter"
-	SlidingDrafter = "drafter-sliding" // its first layer sees a window; it guesses a little worse
-)
+// Drafter is the folder of the model's drafter.
+const Drafter = "drafter"
 
-// DrafterFiles returns the folder of a drafter, config.json and model.safetensors. It returns nil
-// if this program was built without it.
-func DrafterFiles(name string) fs.FS {
-	if _, err := fs.Stat(files, name+"/config.json"); err != nil {
-		return nil
-	}
-	sub, err := fs.Sub(files, name)
+// DrafterFiles returns the folder of the model's DFlash drafter, config.json and model.safetensors.
+func DrafterFiles() fs.FS {
+	sub, err := fs.Sub(files, Drafter)
 	if err != nil {
 		panic(err) // the name is valid
 	}

@@ -10,9 +10,6 @@ import (
 	"testing"
 )
 
-// maxBytes is what the model and its drafter may add to the binary.
-const maxBytes = 64 << 20
-
 func read(t *testing.T, name string, v any) {
 	t.Helper()
 	data, err := fs.ReadFile(Files(), name)
@@ -36,26 +33,6 @@ type config struct {
 	TieWordEmbeddings bool   `json:"tie_word_embeddings"`
 	EOSTokenID        []int  `json:"eos_token_id"`
 	PadTokenID        int    `json:"pad_token_id"`
-}
-
-func TestFilesStayWithinTheirBytes(t *testing.T) {
-	var total int64
-	err := fs.WalkDir(Files(), ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			total += info.Size()
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if total > maxBytes {
-		t.Errorf("the model takes %d bytes, at most %d are allowed", total, maxBytes)
-	}
 }
 
 // TestWeightsFitTheConfig compares names, shapes and types of the weights with config.json.

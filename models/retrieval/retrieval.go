@@ -10,7 +10,7 @@ import (
 
 //go:embed README.md config.json generation_config.json model.safetensors
 //go:embed tokenizer.json tokenizer_config.json chat_template.jinja
-//go:embed drafter f_theta f_theta-rank48 f_theta-rank40 f_theta-rank32 f_theta-rank16
+//go:embed drafter f_theta
 var files embed.FS
 
 // Files returns the model's folder as a read-only file system in the layout of a Hugging Face
@@ -19,20 +19,10 @@ var files embed.FS
 // use.
 func Files() fs.FS { return files }
 
-// Folder returns one of the folders of the model: that of its drafter, or of an f_theta.
-func Folder(name string) fs.FS {
-	sub, err := fs.Sub(files, name)
-	if err != nil {
-		panic(err) // the name is valid
-	}
-	return sub
-}
+const (
+	Drafter = "drafter" // the folder of the model's DFlash drafter
 
-// Drafter is the folder of the model's DFlash drafter.
-const Drafter = "drafter"
-
-// FThetas are the folders of what restores the model's keys and values from those of its drafter:
-// f_theta_config.json and model.safetensors. The first one serves. The others have lower ranks and
-// restore worse.
-var FThetas = []string{"f_theta", "f_theta-rank48", "f_theta-rank40", "f_theta-rank32",
-	"f_theta-rank16"}
+	// FTheta is the folder of what restores the model's keys and values from those of its drafter:
+	// f_theta_config.json and model.safetensors.
+	FTheta = "f_theta"
+)

@@ -26,7 +26,7 @@ func newMain() *Main {
 	m := &Main{terminal.Program{Name: "tandem-lab", Version: terminal.Version(release)}}
 	m.Verbs = []terminal.Verb{
 		{Name: "serve", Doc: "serve the endpoint in the foreground, with bounded layers if asked for", Run: m.serve},
-		bench.Verb(&m.Program, "measure what research claims", benches(), m.home),
+		bench.Verb(&m.Program, "measure what research claims", m.benches(), m.home),
 		{Name: "evidence", Args: "VERB", Doc: "what reports of evaluations may claim", Run: m.evidence, Subs: evidenceVerbs()},
 		{Name: "bridge", Args: "VERB", Doc: "let a Mac measure for a machine that is none, by a git branch", Run: m.bridge, Subs: bridgeVerbs()},
 	}
@@ -34,8 +34,8 @@ func newMain() *Main {
 }
 
 // benches returns the benches of the lab. The starter model may lie beside the program.
-func benches() []bench.Bench {
-	return lab.Benches(starter.Beside(terminal.Executable()),
+func (m *Main) benches() []bench.Bench {
+	return lab.Benches(starter.Beside(terminal.Executable()), m.retrievalFolder,
 		func(ctx context.Context, drafter string) (lab.Stage, error) {
 			return app.OpenStage(ctx, drafter)
 		})

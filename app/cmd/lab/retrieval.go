@@ -15,12 +15,9 @@ import (
 // name is ./retrieval.
 const retrievalModel = "retrieval"
 
-// modelFolder returns the folder of a model that a flag names. The embedded one is written to the home
-// folder first, since a model with a drafter and an f_theta needs a folder.
-func (m *Main) modelFolder(name string) (string, error) {
-	if name != retrievalModel {
-		return name, nil
-	}
+// retrievalFolder writes the embedded model to its folder in the home folder and returns that: a model
+// with a drafter and an f_theta needs a folder.
+func (m *Main) retrievalFolder() (string, error) {
 	dir := filepath.Join(m.home(), "models", retrievalModel)
 	if err := writeFolder(dir, retrieval.Files()); err != nil {
 		return "", fmt.Errorf("write the model %s: %w", retrievalModel, err)

@@ -67,7 +67,12 @@ func (s *serveFlags) options(m *Main) (o app.Options, err error) {
 	o.Logger = m.Logger(s.verbose)
 	o.Hub.Logger = o.Logger
 	o.Drafter, o.ContextLength, o.KVLayout = s.drafter, s.context, s.layout
-	if o.Model, err = m.modelFolder(s.model); err == nil && s.fTheta != "" {
+	if o.Model = s.model; s.model == retrievalModel {
+		if o.Model, err = m.retrievalFolder(); err != nil {
+			return o, err
+		}
+	}
+	if s.fTheta != "" {
 		o.FTheta, err = filepath.Abs(s.fTheta)
 	}
 	return o, err
