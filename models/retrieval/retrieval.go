@@ -15,14 +15,7 @@ var files embed.FS
 
 // Files returns the model's folder as a read-only file system in the layout of a Hugging Face
 // checkpoint: config.json (qwen3), tokenizer.json, tokenizer_config.json, chat_template.jinja,
-// generation_config.json, model.safetensors (float32) and the model card. It is safe for concurrent
-// use.
+// generation_config.json, model.safetensors (float32) and the model card. The folder drafter has its
+// DFlash drafter, and f_theta what restores the model's keys and values from those of the drafter. It is
+// safe for concurrent use.
 func Files() fs.FS { return files }
-
-const (
-	Drafter = "drafter" // the folder of the model's DFlash drafter
-
-	// FTheta is the folder of what restores the model's keys and values from those of its drafter:
-	// f_theta_config.json and model.safetensors.
-	FTheta = "f_theta"
-)

@@ -58,15 +58,15 @@ func TestFThetaFitsModelAndDrafter(t *testing.T) {
 	}
 	var target, drafter config
 	read(t, "config.json", &target)
-	read(t, retrieval.Drafter+"/config.json", &drafter)
+	read(t, "drafter/config.json", &drafter)
 	want := shape{drafter.Layers, drafter.KVHeads, drafter.HeadDim,
 		target.Layers, target.KVHeads, target.HeadDim}
 	var got shape
-	read(t, retrieval.FTheta+"/f_theta_config.json", &got)
+	read(t, "f_theta/f_theta_config.json", &got)
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if _, err := fs.Stat(retrieval.Files(), retrieval.FTheta+"/model.safetensors"); err != nil {
+	if _, err := fs.Stat(retrieval.Files(), "f_theta/model.safetensors"); err != nil {
 		t.Error(err)
 	}
 }
