@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/app/control"
 	"tandem/app/home"
@@ -313,9 +312,9 @@ func TestDrainAnswersTheRequestInFlight(t *testing.T) {
 	}()
 	await(t, r.client(t), func(s control.State) bool { return active(s, 3) != nil })
 	r.stop()
-	for r.State().Phase != control.PhaseDraining {
-		time.Sleep(time.Millisecond)
-	}
+	enginetest.Await(t, "the server is draining", func() bool {
+		return r.State().Phase == control.PhaseDraining
+	})
 	thread.Free()
 	if status := <-answered; status != http.StatusOK {
 		t.Errorf("the request in flight got status %d, want 200", status)

@@ -16,6 +16,7 @@ import (
 
 	"tandem/app/bench"
 	"tandem/app/control"
+	"tandem/engine/enginetest"
 	"tandem/models"
 	"tandem/models/hub"
 )
@@ -140,12 +141,13 @@ func TestShortBenchEndsEarlyAndKeepsNothing(t *testing.T) {
 				t.Errorf("the bench ended with %v", err)
 			}
 			c := r.client(t)
-			for list := (control.Benches{Running: true}); list.Running; time.Sleep(time.Millisecond) {
-				if list, err = c.Benches(t.Context()); err != nil || len(list.Benches) != 0 ||
-					!list.Running && list.Progress != nil {
+			enginetest.Await(t, "no bench runs", func() bool {
+				list, err := c.Benches(t.Context())
+				if err != nil || len(list.Benches) != 0 || !list.Running && list.Progress != nil {
 					t.Fatalf("after the early end the list is %+v, %v", list, err)
 				}
-			}
+				return !list.Running
+			})
 			// The list tells the failure only if no person ended the bench.
 			if list, err := c.Benches(t.Context()); err != nil ||
 				(list.Failure != "") != (end.name == "unload") {

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/app/control"
+	"tandem/engine/enginetest"
 )
 
 // The text of a checkpoint is the same whichever model is in memory, also for the built-in
@@ -16,20 +16,19 @@ func TestCheckpointTextIsReadWithoutItsModelInMemory(t *testing.T) {
 	dir := writeModel(t, "tiny")
 	r := start(t, Options{Model: dir}, "127.0.0.1:0")
 	prompt := strings.Repeat("abc ", 40)
-	kept := func(model string) string {
+	kept := func(model string) (id string) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		enginetest.Await(t, "there is a checkpoint of "+model, func() bool {
 			list, err := r.client(t).Checkpoints(t.Context(), control.CheckpointQuery{Model: model})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(list.Checkpoints) > 0 {
-				return list.Checkpoints[0].ID
+				id = list.Checkpoints[0].ID
 			}
-			if time.Now().After(deadline) {
-				t.Fatal("there is no checkpoint of ", model)
-			}
-		}
+			return id != ""
+		})
+		return id
 	}
 	text := func(id string) string {
 		t.Helper()

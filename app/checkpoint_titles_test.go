@@ -3,9 +3,9 @@ package app
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/app/control"
+	"tandem/engine/enginetest"
 )
 
 // A checkpoint gets its title from its text, whichever model is in memory. A chat that has the
@@ -19,17 +19,18 @@ func TestCheckpointIsTitledByItsTextThenByItsChat(t *testing.T) {
 		t.Fatal(status, body)
 	}
 	var kept control.Checkpoint
-	for deadline := time.Now().Add(time.Minute); kept.ID == ""; time.Sleep(5 * time.Millisecond) {
+	enginetest.Await(t, "there is a checkpoint of a run", func() bool {
 		list, err := c.Checkpoints(t.Context(), control.CheckpointQuery{})
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("there is no checkpoint: %v", err)
+		if err != nil {
+			t.Fatal(err)
 		}
 		for _, x := range list.Checkpoints {
 			if x.Run > 0 {
 				kept = x
 			}
 		}
-	}
+		return kept.ID != ""
+	})
 	if kept.Title != "" || kept.Client == "" {
 		t.Errorf("at first the title is %q and the client %q", kept.Title, kept.Client)
 	}

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/app/control"
+	"tandem/engine/enginetest"
 )
 
 // DeleteChat deletes the checkpoints that the answers of the chat left, on disk and in memory.
@@ -37,7 +37,7 @@ func TestDeletedChatTakesItsOwnCheckpoints(t *testing.T) {
 	// left returns the checkpoints of a run once there is one. More may follow.
 	left := func(run int64) (list []control.Checkpoint) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		enginetest.Await(t, "the run has left a checkpoint", func() bool {
 			for x, err := range c.EachCheckpoint(ctx, "") {
 				if err != nil {
 					t.Fatal(err)
@@ -46,13 +46,9 @@ func TestDeletedChatTakesItsOwnCheckpoints(t *testing.T) {
 					list = append(list, x)
 				}
 			}
-			if len(list) > 0 {
-				return list
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("run %d left no checkpoint", run)
-			}
-		}
+			return len(list) > 0
+		})
+		return list
 	}
 	chat := func(run int64) int64 {
 		t.Helper()

@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/app/control"
 	"tandem/app/pool"
 	"tandem/engine/checkpoint"
+	"tandem/engine/enginetest"
 )
 
 // A request in flight is answered when its client is forgotten or its chat is deleted. Then it
@@ -69,11 +69,11 @@ func TestForgottenRequestInFlightIsAnsweredAndLeavesNothing(t *testing.T) {
 					t.Errorf("%s: the stored response: %v", name, err)
 				}
 				// Once this run has a checkpoint, the files of earlier runs are written if ever.
-				for stays && c.checkpoint {
-					if _, err := r.db.RunCheckpoint(t.Context(), run); err == nil {
-						break
-					}
-					time.Sleep(time.Millisecond)
+				if stays && c.checkpoint {
+					enginetest.Await(t, "the run has a checkpoint", func() bool {
+						_, err := r.db.RunCheckpoint(t.Context(), run)
+						return err == nil
+					})
 				}
 			}
 			if !c.checkpoint {
@@ -85,7 +85,8 @@ func TestForgottenRequestInFlightIsAnsweredAndLeavesNothing(t *testing.T) {
 			}
 			defer m.Release()
 			// The last checkpoint may not be written yet.
-			for here := false; !here && !t.Failed(); time.Sleep(time.Millisecond) {
+			enginetest.Await(t, "there is a checkpoint of what stays", func() bool {
+				here := false
 				ids, _, err := checkpoint.List(r.home.Path(pool.CheckpointFolder))
 				if err != nil {
 					t.Fatal(err)
@@ -98,7 +99,8 @@ func TestForgottenRequestInFlightIsAnsweredAndLeavesNothing(t *testing.T) {
 					}
 					here = here || strings.Contains(said, "_here")
 				}
-			}
+				return here || t.Failed()
+			})
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/engine/enginetest"
 )
 
 // holdDatabase holds the database as another program would, until release is called.
@@ -62,26 +63,17 @@ func TestAnswersGoOnWhileTheDatabaseIsHeld(t *testing.T) {
 		t.Error("the refused change is in force")
 	}
 	release()
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		if _, err = r.change(t, `{"menu_speed": true}`); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+	enginetest.Await(t, "a setting can be changed", func() bool {
+		_, err := r.change(t, `{"menu_speed": true}`)
+		return err == nil
+	})
 	if status, body := r.complete(t, "tandem", "after"); status != http.StatusOK {
 		t.Error(status, body)
 	}
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	enginetest.Await(t, "the end of the second run is noted", func() bool {
 		runs, err := r.client(t).Runs(t.Context(), control.RunQuery{Limit: 9})
-		if err == nil && len(runs) == 2 && !runs[0].EndedAt.IsZero() {
-			break // the end is noted after the answer
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the history has %+v, %v", runs, err)
-		}
-	}
+		return err == nil && len(runs) == 2 && !runs[0].EndedAt.IsZero()
+	})
 }
 
 // A run that ended while the database was held is complete in the history later.
@@ -96,14 +88,12 @@ func TestRunThatEndedWhileTheDatabaseWasHeldIsCompletedLater(t *testing.T) {
 		t.Error("a held database was written")
 	}
 	release()
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
-		if _, err = r.history.BeginRun(t.Context(), control.Run{Client: "b"}); err == nil {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	run, err2 := r.history.Run(t.Context(), id)
-	if err != nil || err2 != nil || run.FinishReason != "stop" || run.EndedAt.IsZero() {
-		t.Errorf("the run is %+v, %v, %v", run, err, err2)
+	enginetest.Await(t, "a run can begin", func() bool {
+		_, err := r.history.BeginRun(t.Context(), control.Run{Client: "b"})
+		return err == nil
+	})
+	run, err := r.history.Run(t.Context(), id)
+	if err != nil || run.FinishReason != "stop" || run.EndedAt.IsZero() {
+		t.Errorf("the run is %+v, %v", run, err)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/app/control"
 	"tandem/app/pool"
 	"tandem/engine/checkpoint"
+	"tandem/engine/enginetest"
 )
 
 // A report has the words on both sides of the place where a prompt parts from an earlier one. Without
@@ -71,12 +71,11 @@ func (r *running) ran(t *testing.T, prompt string) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for {
-		if _, err := r.db.RunCheckpoint(t.Context(), runs[0].ID); err == nil {
-			return runs[0].ID
-		}
-		time.Sleep(time.Millisecond)
-	}
+	enginetest.Await(t, "the run has a checkpoint", func() bool {
+		_, err := r.db.RunCheckpoint(t.Context(), runs[0].ID)
+		return err == nil
+	})
+	return runs[0].ID
 }
 
 // Today's figures tell the speed of an answer, and the tokens of a prompt that did not fit.

@@ -16,13 +16,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"tandem/app/control"
 	"tandem/app/endpoint"
 	"tandem/app/home"
 	"tandem/app/pool"
 	"tandem/app/settings"
+	"tandem/engine/enginetest"
 )
 
 // shortHome returns the path of a home folder that is not made yet. The path is short enough
@@ -78,13 +78,13 @@ func TestEveryFileIsReadableByItsOwnerAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	var kept []string
-	for len(kept) == 0 { // checkpoints are written after the answer
+	enginetest.Await(t, "a checkpoint is written", func() bool { // after the answer
 		if kept, err = filepath.Glob(filepath.Join(dir, pool.CheckpointFolder,
 			"*.checkpoint")); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Millisecond)
-	}
+		return len(kept) > 0
+	})
 
 	var seen []string
 	err = filepath.WalkDir(user, func(path string, e fs.DirEntry, err error) error {

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"tandem/app/control"
 	"tandem/engine"
@@ -69,19 +68,17 @@ func (r *running) client(t *testing.T) *control.Client {
 	return c
 }
 
-// await asks for the state every millisecond until ok accepts it, and returns it.
-func await(t *testing.T, c *control.Client, ok func(control.State) bool) control.State {
+// await asks for the state until ok accepts it, and returns it.
+func await(t *testing.T, c *control.Client, ok func(control.State) bool) (s control.State) {
 	t.Helper()
-	for {
-		s, err := c.State(t.Context())
-		if err != nil {
+	enginetest.Await(t, "the state", func() bool {
+		var err error
+		if s, err = c.State(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if ok(s) {
-			return s
-		}
-		time.Sleep(time.Millisecond)
-	}
+		return ok(s)
+	})
+	return s
 }
 
 // active returns the request in flight whose prompt has the given number of tokens, or nil.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/engine/enginetest"
 )
 
 // A version is newer than another by its numbers, and a release is newer than its beta. Nothing is
@@ -103,11 +104,9 @@ func TestServerAsksForUpdatesOnceADay(t *testing.T) {
 	set := control.SettingsChange{"check_updates": []byte("true")}
 	looked := func(t *testing.T, r *running) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); r.Updates().CheckedAt.IsZero(); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("the server has not asked the feed after a minute")
-			}
-		}
+		enginetest.Await(t, "the server has asked the feed", func() bool {
+			return !r.Updates().CheckedAt.IsZero()
+		})
 	}
 	t.Run("a command", func(t *testing.T) {
 		if _, err := serve(t, "1.2.0", false).ChangeSettings(t.Context(), set); err != nil {

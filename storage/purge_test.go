@@ -7,17 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"tandem/engine/enginetest"
 )
 
 // awaitNoSecret waits until the log of a database has no secret any more.
 func awaitNoSecret(t *testing.T, path string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); secretInLog(path); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the log still has the secret after a minute")
-		}
-	}
+	enginetest.Await(t, "the log has no secret", func() bool { return !secretInLog(path) })
 }
 
 func secretInLog(path string) bool {

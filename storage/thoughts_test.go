@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tandem/engine/enginetest"
 )
 
 // mustThink stores a thought with a run of its own, and returns the run.
@@ -123,18 +125,14 @@ func TestForgottenThoughtIsGone(t *testing.T) {
 // awaitUse waits until the use of a thought at a time is noted.
 func awaitUse(t *testing.T, db *DB, history string, at time.Time) {
 	t.Helper()
-	for range 500 {
+	enginetest.Await(t, fmt.Sprintf("the use of %s at %s is noted", history, at), func() bool {
 		var used time.Time
 		if err := db.r.QueryRowContext(t.Context(), "SELECT used_at FROM thoughts WHERE history = ?",
 			history).Scan((*stamp)(&used)); err != nil {
 			t.Fatal(err)
 		}
-		if used.Equal(at) {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("the use of %s at %s is not noted", history, at)
+		return used.Equal(at)
+	})
 }
 
 // TestThoughtsAreFoundInAHeldDatabase expects that thoughts are read at once while another process

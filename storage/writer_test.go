@@ -106,15 +106,10 @@ func TestHeldDatabaseCostsOneWait(t *testing.T) {
 		t.Errorf("reading gives %v", err)
 	}
 	release()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(tryEvery / 2) {
+	enginetest.Await(t, "a run begins in the free database", func() bool {
 		_, err := db.BeginRun(t.Context(), Run{Client: "b"})
-		if err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the free database gives %v", err)
-		}
-	}
+		return err == nil
+	})
 }
 
 func TestHeldDatabaseIsToldAtTheStart(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"tandem/app/model"
 	"tandem/app/roomtest"
 	"tandem/engine"
+	"tandem/engine/enginetest"
 )
 
 // A departure is a client that leaves while its request is in a given phase.
@@ -130,9 +131,7 @@ func TestNothingBeginsAfterClientLeft(t *testing.T) {
 				if end := fake.LastRun(); end.FinishReason != "cancel" || end.Error != "" {
 					t.Errorf("the history has %+v", end)
 				}
-				for len(s.API.Active()) > 0 {
-					time.Sleep(time.Millisecond)
-				}
+				enginetest.Await(t, "nothing is in flight", func() bool { return len(s.API.Active()) == 0 })
 				srv.Close() // the handlers have ended
 				if n := d.there.Load(); n != int32(alike) {
 					t.Errorf("%d continuations reached the phase, want %d", n, alike)

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/app/control"
 	"tandem/app/model"
 	"tandem/app/roomtest"
 	"tandem/app/wire"
 	"tandem/engine"
+	"tandem/engine/enginetest"
 )
 
 // TestLongTextIsRefusedBeforeTokenizing: a text that cannot fit is refused before it is tokenized.
@@ -65,9 +65,7 @@ func TestCancelEndsWaitForModel(t *testing.T) {
 	go func() {
 		answered <- roomtest.Post(s, "/v1/completions", `{"model":"tandem","prompt":"x"}`)
 	}()
-	for !s.API.CancelRun("1") {
-		time.Sleep(time.Millisecond)
-	}
+	enginetest.Await(t, "the run is cancelled", func() bool { return s.API.CancelRun("1") })
 	w := <-answered
 	if e := roomtest.DecodeError(t, w); w.Code != wire.StatusClientGone ||
 		e.Code != string(control.CodeCancelled) ||

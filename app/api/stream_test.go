@@ -238,7 +238,7 @@ func TestDisconnectEndsGeneration(t *testing.T) {
 						return
 					}
 					once.Do(func() { close(started) })
-					time.Sleep(time.Millisecond)
+					time.Sleep(time.Millisecond) // as a model that computes
 				}
 				yield("", ctx.Err())
 			})

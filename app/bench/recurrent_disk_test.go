@@ -3,7 +3,6 @@ package bench
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"tandem/engine"
 	"tandem/engine/cache"
@@ -21,8 +20,9 @@ func TestRecurrentStateComesBackFromDiskToTheBit(t *testing.T) {
 	l := newLossless(t, "qwen3_5", cache.Ring, twoLayers)
 	defer l.Close()
 	dir := t.TempDir()
+	var store *checkpoint.Store
 	open := func() *engine.Engine {
-		store := checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "a", Budget: 1 << 30})
+		store = checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "a", Budget: 1 << 30})
 		return engine.New(l.th, l.model, l.bundle.Tokenizer, engine.Options{
 			Layout: l.layout, Chunk: 32, Checkpoints: 1 << 30, Store: store,
 			Drafters: []draft.Drafter{l.drafter},
@@ -33,7 +33,7 @@ func TestRecurrentStateComesBackFromDiskToTheBit(t *testing.T) {
 	r.Speculation = engine.Speculation{Drafter: engine.None}
 	e := open()
 	whole := l.sayOn(e, r, 0)
-	time.Sleep(2 * time.Second) // written by then
+	enginetest.Await(t, "the checkpoints are written", func() bool { return !store.Busy() })
 	e.Close()
 
 	e = open()

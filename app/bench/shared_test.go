@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"tandem/engine"
 	"tandem/engine/draft"
@@ -162,9 +161,9 @@ func (l *lossless) share() {
 			}
 		}
 		if c, ok := model.(*crowded); ok {
-			for e.Queued() < len(requests)-1 {
-				time.Sleep(time.Millisecond)
-			}
+			enginetest.Await(t, "the other requests wait in the queue", func() bool {
+				return e.Queued() >= len(requests)-1
+			})
 			close(c.release)
 		}
 		wg.Wait()

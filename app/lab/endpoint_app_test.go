@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/app"
 	"tandem/app/bench"
 	"tandem/app/control"
 	"tandem/app/figures"
+	"tandem/engine/enginetest"
 )
 
 // These rows need no other process. Each takes few measurements.
@@ -114,14 +114,11 @@ func checkRows(t *testing.T, table figures.Table, rows int) {
 // awaitState waits until the state is as wanted.
 func awaitState(t *testing.T, c *control.Client, wanted func(control.State) bool) {
 	t.Helper()
-	for {
+	enginetest.Await(t, "the state", func() bool {
 		s, err := c.State(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if wanted(s) {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
+		return wanted(s)
+	})
 }

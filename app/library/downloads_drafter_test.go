@@ -277,11 +277,7 @@ func TestDownloadGoesOnWithoutAFailedDrafter(t *testing.T) {
 	if err := a.library.Download(t.Context(), control.PullRequest{ID: offeredDrafter}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); len(a.library.Downloads()) > 0; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the downloads are %+v", a.library.Downloads())
-		}
-	}
+	enginetest.Await(t, "the download ends", func() bool { return len(a.library.Downloads()) == 0 })
 
 	// Without the drafter there is one record.
 	s.hold(offered, true)

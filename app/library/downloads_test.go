@@ -11,9 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"tandem/app/control"
+	"tandem/engine/enginetest"
 	"tandem/models/hub"
 	"tandem/storage"
 )
@@ -48,15 +48,12 @@ func openWith(t *testing.T, home string, o hub.Options, row storage.Download) *o
 // awaitDownload waits until the only download is as wanted.
 func awaitDownload(t *testing.T, a *opened, want func(control.Download) bool) control.Download {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		list := a.library.Downloads()
-		if len(list) == 1 && want(list[0]) {
-			return list[0]
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the downloads are %+v", list)
-		}
-	}
+	var list []control.Download
+	enginetest.Await(t, "one download, as wanted", func() bool {
+		list = a.library.Downloads()
+		return len(list) == 1 && want(list[0])
+	})
+	return list[0]
 }
 
 // A discard deletes from the cache in which the download began, not from the cache that is set now.

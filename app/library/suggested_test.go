@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tandem/app/home"
+	"tandem/engine/enginetest"
 	"tandem/models/hub"
 )
 
@@ -129,17 +130,11 @@ func TestCatalogueNeedsNoFreeDatabase(t *testing.T) {
 	if _, err := other.Exec("ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
-	for tries := 0; ; tries++ { // the database is looked at four times a second
+	enginetest.Await(t, "the size is stored", func() bool {
 		_, err := a.library.Catalogue(t.Context(), true)
 		text, missing := a.db.Setting(t.Context(), settingSizes)
-		if err == nil && strings.Contains(text, "2100") {
-			break
-		}
-		if tries == 100 {
-			t.Fatalf("the sizes that are stored are %q, %v, %v", text, missing, err)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+		return err == nil && missing == nil && strings.Contains(text, "2100")
+	})
 }
 
 // The sizes of another hub are gone after a restart too.

@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"tandem/app/control"
+	"tandem/engine/enginetest"
 )
 
 // A completed holds an answer and how it was computed.
@@ -104,15 +104,14 @@ func (a completed) wantSame(t *testing.T, what string, b completed) {
 // waitUntilQuiet waits until no request is in flight. Then all runs have ended.
 func (r *running) waitUntilQuiet(t *testing.T) {
 	t.Helper()
-	for c := r.client(t); ; time.Sleep(time.Millisecond) {
+	c := r.client(t)
+	enginetest.Await(t, "no request is in flight", func() bool {
 		st, err := c.State(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(st.Active) == 0 {
-			return
-		}
-	}
+		return len(st.Active) == 0
+	})
 }
 
 // endedRun waits until no request is in flight, and returns a run.

@@ -301,11 +301,11 @@ func TestLoadWaitsForTextsBeyondAWholeContext(t *testing.T) {
 		}
 		came <- ended.Load()
 	}()
-	for waits := false; !waits; time.Sleep(time.Millisecond) {
+	enginetest.Await(t, "a load waits for memory", func() bool {
 		r.pool.mu.Lock()
-		waits = r.pool.loading != nil && r.pool.loading.needs.bytes() > 0
-		r.pool.mu.Unlock()
-	}
+		defer r.pool.mu.Unlock()
+		return r.pool.loading != nil && r.pool.loading.needs.bytes() > 0
+	})
 	ended.Store(true)
 	leave[0]()
 	if !<-came {

@@ -41,12 +41,12 @@ func TestMeasuringFindsAndKeepsTheReadingOfADrafter(t *testing.T) {
 	if !d.Measuring {
 		t.Errorf("%+v", d)
 	}
-	for d.Measuring {
-		time.Sleep(20 * time.Millisecond)
+	enginetest.Await(t, "the drafter is measured", func() bool {
 		if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: "parrot"}); err != nil {
 			t.Fatal(err)
 		}
-	}
+		return !d.Measuring
+	})
 	t.Logf("%+v", d)
 	if d.Embedding != "raw" || d.Sliding != "causal" || len(d.Trials) != 4 ||
 		d.Trials[0].Blocks < 50 {
@@ -100,8 +100,10 @@ func TestMeasurementWaitsForRequestsAndEndsWithTheModel(t *testing.T) {
 		if err := r.pool.Load(t.Context(), "tiny"); err != nil {
 			t.Fatal(err)
 		}
-		for idle := r.thread.Syncs(); begun && r.thread.Syncs() == idle; {
-			time.Sleep(time.Millisecond)
+		if idle := r.thread.Syncs(); begun {
+			enginetest.Await(t, "a measurement computes", func() bool {
+				return r.thread.Syncs() != idle
+			})
 		}
 		held, err := r.pool.Acquire(t.Context(), "tiny")
 		if err != nil {
@@ -109,7 +111,7 @@ func TestMeasurementWaitsForRequestsAndEndsWithTheModel(t *testing.T) {
 		}
 		time.Sleep(TrialPause / 2) // a step may have begun
 		before := r.thread.Syncs()
-		time.Sleep(2 * TrialPause)
+		time.Sleep(2 * TrialPause) // nothing tells that no step begins
 		if after := r.thread.Syncs(); after != before {
 			t.Errorf("a measurement computed while a request held the model: %d syncs, then %d",
 				before, after)
@@ -145,14 +147,14 @@ func TestNothingIsKeptOfAModelWhoseAnswersEndAtOnce(t *testing.T) {
 	if err := r.pool.Load(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	d := control.Drafter{Measuring: true}
-	for d.Measuring {
-		time.Sleep(time.Millisecond)
+	var d control.Drafter
+	enginetest.Await(t, "the measurement ends", func() bool {
 		var err error
 		if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: id}); err != nil {
 			t.Fatal(err)
 		}
-	}
+		return !d.Measuring
+	})
 	if d.Kind != "dflash" || len(d.Trials) > 0 || d.Embedding != "" {
 		t.Errorf("%+v", d)
 	}

@@ -14,6 +14,7 @@ func TestLoadTimeLeavesOutTheWorkOfOthers(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny"), NoCheckpoints: true})
 	var stop atomic.Bool
 	var other sync.WaitGroup
+	// The others' work takes time. That time is what the test is about.
 	other.Go(func() {
 		for !stop.Load() {
 			if err := r.thread.Do(t.Context(),

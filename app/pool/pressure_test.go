@@ -11,6 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/engine/enginetest"
 	"tandem/models"
 )
 
@@ -39,11 +40,7 @@ func (r *running) sayLong(t *testing.T) completed {
 // until waits until the state is as it should be.
 func (r *running) until(t *testing.T, what string, as func(control.State) bool) {
 	t.Helper()
-	for limit := time.Now().Add(20 * time.Second); !as(r.State()); time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("%s: %+v", what, r.State().Pressure)
-		}
-	}
+	enginetest.Await(t, what, func() bool { return as(r.State()) })
 }
 
 // A shortage frees the idle model first, then checkpoints. The answer in progress is what it is

@@ -174,9 +174,7 @@ func TestSettingsMadeDuringAChangeOfDrafterCount(t *testing.T) {
 			control.DrafterRequest{Model: "tiny", Drafter: enginetest.TinyModel(t, "llama")})
 		done <- err
 	}()
-	for r.State().Loading == nil {
-		time.Sleep(time.Millisecond)
-	}
+	enginetest.Await(t, "the drafter is loading", func() bool { return r.State().Loading != nil })
 	r.keep(t, "tiny", true)
 	thread.Free()
 	if err := <-done; err != nil {
@@ -233,11 +231,11 @@ func TestChangedWeightsWaitForTheLastAnswer(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- r.pool.Load(t.Context(), "two") }()
-	for leaving := false; !leaving && len(done) == 0; time.Sleep(time.Millisecond) {
+	enginetest.Await(t, "the old model leaves", func() bool {
 		r.pool.mu.Lock()
-		leaving = old.leaving
-		r.pool.mu.Unlock()
-	}
+		defer r.pool.mu.Unlock()
+		return old.leaving || len(done) > 0
+	})
 	old.Release()
 	if err := <-done; err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ type Backend struct {
 	keptResponses
 
 	Mu       sync.Mutex
+	finished sync.Cond // told of each row that is finished
 	Rows     []control.Run
 	Dropped  []int64 // ids of removed rows
 	Phase    control.Phase
@@ -61,6 +62,7 @@ type Backend struct {
 // NewBackend returns a backend whose model says "héllo wörld" and has a context of 64 tokens.
 func NewBackend() *Backend {
 	f := &Backend{Phase: control.PhaseReady, Set: control.DefaultSettings()}
+	f.finished.L = &f.Mu
 	f.Model = modeltest.Fake{Name: "acme/coder", Context: 64, Output: "héllo wörld",
 		Finish: engine.FinishStop, Template: modeltest.Template, FillsMiddle: true}
 	f.To = api.Services{Pool: f, Runs: f, Texts: f, Models: f, Status: f}

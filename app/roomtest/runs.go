@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"tandem/app/control"
 )
@@ -27,6 +26,7 @@ func (f *Backend) FinishRun(ctx context.Context, r control.Run) error {
 		return errors.New("finished twice")
 	}
 	f.Rows[r.ID-1] = r
+	f.finished.Broadcast()
 	return nil
 }
 
@@ -52,15 +52,12 @@ func (f *Backend) Run(_ context.Context, id int64) (control.Run, error) {
 
 // LastRun waits for the newest row to be finished.
 func (f *Backend) LastRun() control.Run {
-	for {
-		f.Mu.Lock()
-		r := f.Rows[len(f.Rows)-1]
-		f.Mu.Unlock()
-		if !r.EndedAt.IsZero() {
-			return r
-		}
-		time.Sleep(time.Millisecond)
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	for f.Rows[len(f.Rows)-1].EndedAt.IsZero() {
+		f.finished.Wait()
 	}
+	return f.Rows[len(f.Rows)-1]
 }
 
 func (f *Backend) KeepVerdict(_ context.Context, v control.Replayed) (err error) {

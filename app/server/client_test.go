@@ -8,11 +8,11 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/app/control"
 	"tandem/app/roomtest"
 	"tandem/app/wire"
+	"tandem/engine/enginetest"
 )
 
 // TestControlClientWorksOnTheSocket plays control.Client against the socket.
@@ -130,12 +130,9 @@ func TestControlClientWorksOnTheSocket(t *testing.T) {
 		t.Errorf("runs: %+v %v", runs, err)
 	}
 	// The client may see the end of a stream before the server has finished the run.
-	for codeOf(c.CancelRun(ctx, 1)) != control.CodeRunNotFound {
-		if ctx.Err() != nil {
-			t.Fatal("a finished run can still be cancelled")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	enginetest.Await(t, "the run is finished and can't be cancelled", func() bool {
+		return codeOf(c.CancelRun(ctx, 1)) == control.CodeRunNotFound
+	})
 }
 
 // TestPullStopsWhenClientLeaves: a client that leaves stops the download.

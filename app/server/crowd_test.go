@@ -7,10 +7,10 @@ import (
 	"net"
 	"net/http"
 	"testing"
-	"time"
 
 	"tandem/app/roomtest"
 	"tandem/app/wire"
+	"tandem/engine/enginetest"
 )
 
 // The first connection above the limit is told to try again. Connections far above the limit are
@@ -57,9 +57,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		return resp
 	}
 	settle := func(open int64) {
-		for c.Open.Load() != open {
-			time.Sleep(time.Millisecond)
-		}
+		enginetest.Await(t, "as many connections are open", func() bool { return c.Open.Load() == open })
 	}
 	first, second := connect(), connect()
 	for _, conn := range []net.Conn{first, second, first} {

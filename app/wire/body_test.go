@@ -10,10 +10,10 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/app/roomtest"
 	"tandem/app/wire"
+	"tandem/engine/enginetest"
 )
 
 func TestOtherContentTypesAreRefused(t *testing.T) {
@@ -142,9 +142,9 @@ func TestLargeBodiesAreLimited(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for s.API.BytesTaken() < len(bodies)*wire.LargeBytes/16 {
-			time.Sleep(time.Millisecond)
-		}
+		enginetest.Await(t, "half of each body is taken", func() bool {
+			return s.API.BytesTaken() >= len(bodies)*wire.LargeBytes/16
+		})
 	}
 	refused := func(client string, status int) {
 		t.Helper()
@@ -206,9 +206,7 @@ func TestStalledBodyTimesOut(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
-	for len(s.API.Active()) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	enginetest.Await(t, "the request is in flight", func() bool { return len(s.API.Active()) > 0 })
 	s.Drain()
 	head := make([]byte, len("HTTP/1.1 503"))
 	if _, err := io.ReadFull(conn, head); err != nil || string(head) != "HTTP/1.1 503" {

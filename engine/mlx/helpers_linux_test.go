@@ -66,7 +66,7 @@ func useHelpers(t *testing.T, threads int) {
 // countHelpers returns how many threads of this process have the name of a helper.
 func countHelpers(t *testing.T) (n int) {
 	t.Helper()
-	time.Sleep(50 * time.Millisecond) // threads name themselves
+	time.Sleep(50 * time.Millisecond) // threads name themselves, after they were made
 	paths, err := filepath.Glob("/proc/self/task/*/comm")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%d threads, %v", len(paths), err)

@@ -21,7 +21,7 @@ func TestYieldRunsWaitingJob(t *testing.T) {
 		others.Go(func() {
 			err := th.Do(t.Context(), func(s *Scope) error {
 				ran = true
-				time.Sleep(time.Millisecond)
+				time.Sleep(time.Millisecond) // the time that is lent
 				return s.Eval(s.MatMul(s.Zeros(Float32, 2, 3), s.Zeros(Float32, 4, 5)))
 			})
 			if err == nil {

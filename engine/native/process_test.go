@@ -137,7 +137,7 @@ func TestHeavyCallsComputeOneAtATime(t *testing.T) {
 		_, err := bomb.Render(ctx, []byte("{}"))
 		waits <- err
 	}()
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(500 * time.Millisecond) // nothing tells that a process does not end
 	if text, err := usual.Render(t.Context(), []byte("{}")); text != "1" || err != nil {
 		t.Errorf("a usual template renders %q, %v", text, err)
 	}

@@ -72,8 +72,8 @@ func TestConversationGoesOnAfterAKill(t *testing.T) {
 		}
 		return files
 	}
-	// The checkpoints are written after the answer. The loop ends after one second without a new
-	// one.
+	// The checkpoints are written after the answer, and nothing tells which is the last. The loop
+	// ends after one second without a new one.
 	for i, quiet, n := 0, 0, 0; i < 3000 && quiet < 100; i, quiet = i+1, quiet+1 {
 		time.Sleep(10 * time.Millisecond)
 		if now := len(written()); now != n || now == 0 {

@@ -24,8 +24,8 @@ func TestDeletionAsksFirst(t *testing.T) {
 	}
 	p.say(t, map[string]string{"role": "system", "content": strings.Repeat("You write Go. ", 10)},
 		map[string]string{"role": "user", "content": "Write Contains."})
-	// The checkpoints are written after the answer. The loop waits for two, and for half a second
-	// without a new one.
+	// The checkpoints are written after the answer, and nothing tells which is the last. The loop
+	// waits for two, and for half a second without a new one.
 	for i, n, quiet := 0, 0, 0; i < 500 && (quiet < 50 || n < 2); i, quiet = i+1, quiet+1 {
 		time.Sleep(10 * time.Millisecond)
 		if now := len(list()); now != n {

@@ -54,6 +54,7 @@ func TestKilledProgramLeavesItsHomeWhole(t *testing.T) {
 		for range 2 {
 			go func(seed uint64) { done <- p.talk(seed) }(rng.Uint64())
 		}
+		// The process dies at any moment of its work.
 		time.Sleep(time.Duration(rng.IntN(250)) * time.Millisecond)
 		if err := p.Process.Kill(); err != nil {
 			t.Fatal(err)

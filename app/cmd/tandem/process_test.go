@@ -11,9 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"tandem/app/control"
+	"tandem/engine/enginetest"
 )
 
 // endless writes a model that does not end by itself: its EOS lies beyond its vocabulary.
@@ -103,19 +103,14 @@ func TestServeWithoutItsPortServesTheSocket(t *testing.T) {
 
 // waitState asks for the state every 2 ms until ok accepts it, and returns it. A failed call is
 // repeated.
-func waitState(t *testing.T, c *control.Client, ok func(control.State) bool) control.State {
+func waitState(t *testing.T, c *control.Client, ok func(control.State) bool) (s control.State) {
 	t.Helper()
-	for {
-		s, err := c.State(t.Context())
-		if err == nil && ok(s) {
-			return s
-		}
-		select {
-		case <-t.Context().Done():
-			t.Fatal("the test ended first")
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
+	enginetest.Await(t, "the state", func() bool {
+		var err error
+		s, err = c.State(t.Context())
+		return err == nil && ok(s)
+	})
+	return s
 }
 
 // generating starts an endless streamed completion. It returns the body after the first token.
@@ -242,14 +237,13 @@ func TestSecondSignalEndsTheDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The drain has begun once the port is closed.
-	for {
+	enginetest.Await(t, "the port is closed", func() bool {
 		resp, err := http.Get(p.url + "/health")
-		if err != nil {
-			break
+		if err == nil {
+			resp.Body.Close()
 		}
-		resp.Body.Close()
-		time.Sleep(2 * time.Millisecond)
-	}
+		return err != nil
+	})
 	if _, err := body.Read(make([]byte, 16)); err != nil {
 		t.Errorf("the first signal cut the request in flight: %v", err)
 	}
@@ -409,9 +403,9 @@ func TestSecondRunIsServedByTheFirst(t *testing.T) {
 	first, id1 := begin(1)
 	second, id2 := begin(2)
 	end(first, id1)
-	for !strings.Contains(first.stderr.String(), "other programs") {
-		time.Sleep(5 * time.Millisecond)
-	}
+	enginetest.Await(t, "the log tells of other programs", func() bool {
+		return strings.Contains(first.stderr.String(), "other programs")
+	})
 	end(second, id2)
 	for _, p := range []*process{second, first} {
 		if code, _ := p.exit(t); code != 0 {

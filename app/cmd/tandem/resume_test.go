@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/app/control"
+	"tandem/engine/enginetest"
 )
 
 // streamIDs starts a resumable chat of 330 tokens. It returns the first n tokens, or more, and a
@@ -69,17 +69,14 @@ func TestAnswerIsCompletedAfterAKill(t *testing.T) {
 	before, _ := p.streamIDs(t, 200)
 	// A checkpoint ends at the answer's 64th token or later.
 	c := client(t, home)
-	for range 1000 {
+	enginetest.Await(t, "the answer has a checkpoint", func() bool {
 		list, err := c.Checkpoints(t.Context(), control.CheckpointQuery{Model: "pocket"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.ContainsFunc(list.Checkpoints,
-			func(x control.Checkpoint) bool { return x.Kind == "answer" }) {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return slices.ContainsFunc(list.Checkpoints,
+			func(x control.Checkpoint) bool { return x.Kind == "answer" })
+	})
 	if err := p.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -162,9 +159,8 @@ func TestCheckpointsAreListedNamedPinnedAndDeleted(t *testing.T) {
 	list := func() []control.Checkpoint {
 		return lines[control.Checkpoint](t, console.must(t, "checkpoints", "list", "--json"))
 	}
-	for i := 0; i < 200 && len(list()) < 3; i++ { // checkpoints are written after the answer
-		time.Sleep(10 * time.Millisecond)
-	}
+	// They are written after the answer.
+	enginetest.Await(t, "three checkpoints are written", func() bool { return len(list()) >= 3 })
 	all := list()
 	last := slices.MaxFunc(all, func(a, b control.Checkpoint) int { return a.ToToken - b.ToToken })
 	if last.Kind != "answer" || last.Run != 1 || last.Model != "pocket" {
@@ -187,11 +183,11 @@ func TestCheckpointsAreListedNamedPinnedAndDeleted(t *testing.T) {
 	}
 	console.must(t, "checkpoints", "branch", "--max-tokens", "5", "--temperature", "0", "contains",
 		"Write Index.")
-	r := lines[control.Run](t, console.must(t, "runs", "--json"))[0]
-	for i := 0; i < 200 && r.EndedAt.IsZero(); i++ { // the row is completed after the answer
-		time.Sleep(10 * time.Millisecond)
+	var r control.Run
+	enginetest.Await(t, "the run's row is complete", func() bool { // after the answer
 		r = lines[control.Run](t, console.must(t, "runs", "--json"))[0]
-	}
+		return !r.EndedAt.IsZero()
+	})
 	if r.Endpoint != "/app/checkpoints/branch" || r.CachedTokens < last.ToToken ||
 		r.PromptTokens < last.ToToken+5 {
 		t.Errorf("the run of the branch is %+v, the checkpoint has %d tokens", r, last.ToToken)

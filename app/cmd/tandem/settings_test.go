@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
@@ -182,18 +181,16 @@ func TestKVBitsAreAFlagAVariableAndASetting(t *testing.T) {
 	c.must(t, "settings", "set", "kv_bits=8")
 	bits := func() int {
 		t.Helper()
-		for range 500 { // the row is completed after the answer
-			runs, err := client(t, home).Runs(t.Context(), control.RunQuery{})
+		var runs []control.Run
+		enginetest.Await(t, "the run's row is complete", func() bool { // after the answer
+			var err error
+			runs, err = client(t, home).Runs(t.Context(), control.RunQuery{})
 			if err != nil || len(runs) == 0 {
 				t.Fatal(runs, err)
 			}
-			if !runs[0].EndedAt.IsZero() {
-				return runs[0].KVBits
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		t.Fatal("the run does not end")
-		return 0
+			return !runs[0].EndedAt.IsZero()
+		})
+		return runs[0].KVBits
 	}
 	p := serveProcess(t, home, "--model", dir)
 	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })

@@ -71,7 +71,7 @@ func TestSleepOfAMinuteChangesNothing(t *testing.T) {
 		if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // a stopped process tells nothing, and its clock goes on
 		server.CloseClientConnections()
 		close(hub.hold)
 		time.Sleep(asleep)
