@@ -102,9 +102,20 @@ func TestCompletionLeavesOneRunWithItsCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(runs) != 1 || runs[0].Model != "tiny" || runs[0].PromptTokens != 3 ||
-		runs[0].CompletionTokens != 4 || runs[0].FinishReason != "length" {
-		t.Errorf("the runs are %+v, want one of tiny with 3 and 4 tokens", runs)
+	if len(runs) != 1 {
+		t.Fatalf("len(runs) = %v, want 1", len(runs))
+	}
+	if runs[0].Model != "tiny" {
+		t.Errorf(`runs[0].Model = %q, want "tiny"`, runs[0].Model)
+	}
+	if runs[0].PromptTokens != 3 {
+		t.Errorf("runs[0].PromptTokens = %v, want 3", runs[0].PromptTokens)
+	}
+	if runs[0].CompletionTokens != 4 {
+		t.Errorf("runs[0].CompletionTokens = %v, want 4", runs[0].CompletionTokens)
+	}
+	if runs[0].FinishReason != "length" {
+		t.Errorf(`runs[0].FinishReason = %q, want "length"`, runs[0].FinishReason)
 	}
 	// IPv4 and IPv6 are served at the same port.
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(r.url, "http://"))

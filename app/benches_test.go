@@ -57,13 +57,38 @@ func TestShortBenchKeepsAConsistentResult(t *testing.T) {
 		t.Errorf("the progress is %v, want 2 of each part", parts)
 	}
 	v := b.Result
-	if v.Decode.Pairs != 2 || v.Decode.Differing != 0 || v.Restore.Pairs != 2 ||
-		v.Verify.Turns != 2 || len(v.Verify.Rows) != 5 {
-		t.Errorf("the counts of the result are wrong: %+v", v)
+	if v.Decode.Pairs != 2 {
+		t.Errorf("v.Decode.Pairs = %v, want 2", v.Decode.Pairs)
 	}
-	if b.Model != models.PocketID || b.Machine == "" || v.Seconds <= 0 || v.Restore.Tokens != 96 ||
-		v.Restore.Bytes == 0 || v.Drafter == "" {
-		t.Errorf("a part of the result is missing or wrong: %+v", b)
+	if v.Decode.Differing != 0 {
+		t.Errorf("v.Decode.Differing = %v, want 0", v.Decode.Differing)
+	}
+	if v.Restore.Pairs != 2 {
+		t.Errorf("v.Restore.Pairs = %v, want 2", v.Restore.Pairs)
+	}
+	if v.Verify.Turns != 2 {
+		t.Errorf("v.Verify.Turns = %v, want 2", v.Verify.Turns)
+	}
+	if len(v.Verify.Rows) != 5 {
+		t.Errorf("len(v.Verify.Rows) = %v, want 5", len(v.Verify.Rows))
+	}
+	if b.Model != models.PocketID {
+		t.Errorf("b.Model = %v, want %v", b.Model, models.PocketID)
+	}
+	if b.Machine == "" {
+		t.Error("b.Machine is empty")
+	}
+	if v.Seconds <= 0 {
+		t.Errorf("v.Seconds = %v, want more than 0", v.Seconds)
+	}
+	if v.Restore.Tokens != 96 {
+		t.Errorf("v.Restore.Tokens = %v, want 96", v.Restore.Tokens)
+	}
+	if v.Restore.Bytes == 0 {
+		t.Error("v.Restore.Bytes is 0")
+	}
+	if v.Drafter == "" {
+		t.Error("v.Drafter is empty")
 	}
 	for name, s := range map[string]control.Spread{
 		"plain": v.Decode.Plain, "drafted": v.Decode.Drafted, "times": v.Decode.Times,
@@ -79,9 +104,21 @@ func TestShortBenchKeepsAConsistentResult(t *testing.T) {
 		t.Errorf("files remain after the bench: %v, %v", left, err)
 	}
 	list, err := c.Benches(t.Context())
-	if err != nil || len(list.Benches) != 1 || list.Running || list.Benches[0].ID != b.ID ||
-		list.Benches[0].Result.Decode != v.Decode {
-		t.Errorf("the list of benches is %+v, %v, want the one result", list, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Benches) != 1 {
+		t.Fatalf("len(list.Benches) = %v, want 1", len(list.Benches))
+	}
+	if list.Running {
+		t.Error("list.Running is true")
+	}
+	if list.Benches[0].ID != b.ID {
+		t.Errorf("list.Benches[0].ID = %v, want %v", list.Benches[0].ID, b.ID)
+	}
+	if list.Benches[0].Result.Decode != v.Decode {
+		t.Errorf("list.Benches[0].Result.Decode = %v, want %v",
+			list.Benches[0].Result.Decode, v.Decode)
 	}
 	if err := c.DeleteBench(t.Context(), b.ID); err != nil {
 		t.Error(err)
@@ -214,10 +251,22 @@ func TestShortBenchMeasuresAllDrafters(t *testing.T) {
 		{Name: "looking up the text alone", Kind: "ngram", Choice: "none"},
 	}
 	list, err := c.Benches(t.Context())
-	if err != nil || list.Plan == nil || list.Plan.Model != "coder" ||
-		!slices.Equal(list.Plan.Drafters, []string{want[0].Name, want[1].Name, want[2].Name}) ||
-		list.Plan.Seconds != (6*time.Minute).Seconds() {
-		t.Errorf("the plan is %+v, %v", list.Plan, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list.Plan == nil {
+		t.Fatal("list.Plan is nil")
+	}
+	if list.Plan.Model != "coder" {
+		t.Errorf(`list.Plan.Model = %q, want "coder"`, list.Plan.Model)
+	}
+	if !slices.Equal(list.Plan.Drafters, []string{want[0].Name, want[1].Name, want[2].Name}) {
+		t.Errorf("list.Plan.Drafters = %v, want %v",
+			list.Plan.Drafters, []string{want[0].Name, want[1].Name, want[2].Name})
+	}
+	if list.Plan.Seconds != (6 * time.Minute).Seconds() {
+		t.Errorf("list.Plan.Seconds = %v, want %v",
+			list.Plan.Seconds, (6 * time.Minute).Seconds())
 	}
 	var steps []string
 	found, err := c.Bench(t.Context(), func(p control.BenchProgress) {
@@ -236,10 +285,21 @@ func TestShortBenchMeasuresAllDrafters(t *testing.T) {
 	got := slices.Clone(found.Result.Drafters)
 	for i, d := range got {
 		left := d.Name == "me/coder-DSpark"
-		if left != strings.HasPrefix(d.Why, "The drafter is made for a target with 99 layers") || left != (d.Decode.Pairs == 0) ||
-			!left && (d.Decode.Times.Median <= 0 || d.Decode.Differing > 0) ||
-			(d.Kind == "dflash") != (d.Bytes > 0) || (d.Kind == "ngram") != (d.Source == "") {
-			t.Errorf("%+v", d)
+		if left != strings.HasPrefix(d.Why, "The drafter is made for a target with 99 layers") {
+			t.Errorf("left = %v, want %v",
+				left, strings.HasPrefix(d.Why, "The drafter is made for a target with 99 layers"))
+		}
+		if left != (d.Decode.Pairs == 0) {
+			t.Errorf("left = %v, want %v", left, d.Decode.Pairs == 0)
+		}
+		if !left && (d.Decode.Times.Median <= 0 || d.Decode.Differing > 0) {
+			t.Error("d.Decode.Times.Median <= 0 || d.Decode.Differing > 0 is true")
+		}
+		if (d.Kind == "dflash") != (d.Bytes > 0) {
+			t.Errorf(`d.Kind == "dflash" is %v, want %v`, d.Kind == "dflash", d.Bytes > 0)
+		}
+		if (d.Kind == "ngram") != (d.Source == "") {
+			t.Errorf(`d.Kind == "ngram" is %v, want %v`, d.Kind == "ngram", d.Source == "")
 		}
 		got[i] = control.BenchDrafter{Name: d.Name, Kind: d.Kind, Choice: d.Choice, Served: d.Served}
 	}

@@ -38,9 +38,20 @@ func TestCheckpointIsTitledByItsTextThenByItsChat(t *testing.T) {
 		t.Fatal(err)
 	}
 	titles, err := c.CheckpointTitles(t.Context(), "nothing", kept.ID)
-	if err != nil || len(titles) != 1 || titles[0].ID != kept.ID ||
-		!strings.Contains(titles[0].Title, "abc abc") || titles[0].Ends == "" {
-		t.Fatalf("titles %+v, %v", titles, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(titles) != 1 {
+		t.Fatalf("len(titles) = %v, want 1", len(titles))
+	}
+	if titles[0].ID != kept.ID {
+		t.Fatalf("titles[0].ID = %v, want %v", titles[0].ID, kept.ID)
+	}
+	if !strings.Contains(titles[0].Title, "abc abc") {
+		t.Fatalf(`titles[0].Title = %q, want it to have "abc abc"`, titles[0].Title)
+	}
+	if titles[0].Ends == "" {
+		t.Fatal("titles[0].Ends is empty")
 	}
 	// Once computed, a title is in every list. The title of a chat goes before it.
 	title := func() string {
@@ -77,8 +88,28 @@ func TestCheckpointIsTitledByItsTextThenByItsChat(t *testing.T) {
 // and the engine.
 func TestMachineReportsCoresMemoryAndSystem(t *testing.T) {
 	m, err := start(t, Options{}, "").client(t).Machine(t.Context())
-	if err != nil || m.Cores < 1 || m.Memory <= 0 || m.Room <= 0 || m.Room >= m.Memory ||
-		m.System == "" || !strings.Contains(m.Kind, "/") || !strings.HasPrefix(m.Engine, "MLX ") {
-		t.Errorf("%+v, %v", m, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Cores < 1 {
+		t.Errorf("m.Cores = %v, want at least 1", m.Cores)
+	}
+	if m.Memory <= 0 {
+		t.Errorf("m.Memory = %v, want more than 0", m.Memory)
+	}
+	if m.Room <= 0 {
+		t.Errorf("m.Room = %v, want more than 0", m.Room)
+	}
+	if m.Room >= m.Memory {
+		t.Errorf("m.Room = %v, want less than %v", m.Room, m.Memory)
+	}
+	if m.System == "" {
+		t.Error("m.System is empty")
+	}
+	if !strings.Contains(m.Kind, "/") {
+		t.Errorf(`m.Kind = %q, want it to have "/"`, m.Kind)
+	}
+	if !strings.HasPrefix(m.Engine, "MLX ") {
+		t.Errorf(`m.Engine = %q, want it to start with "MLX "`, m.Engine)
 	}
 }

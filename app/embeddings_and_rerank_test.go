@@ -151,9 +151,22 @@ func TestEmbedderAndRerankerServeTheirOwnRoutesAlone(t *testing.T) {
 		t.Fatalf("%d runs, %v, want 12", len(runs), err)
 	}
 	first := runs[len(runs)-1]
-	if first.Endpoint != "/v1/embeddings" || first.Model != "embedder" ||
-		first.PromptTokens != 27 || first.CompletionTokens != 0 || first.FinishReason != "stop" ||
-		first.PrefillMS <= 0 {
-		t.Errorf("the run of the first request is %+v", first)
+	if first.Endpoint != "/v1/embeddings" {
+		t.Errorf(`first.Endpoint = %q, want "/v1/embeddings"`, first.Endpoint)
+	}
+	if first.Model != "embedder" {
+		t.Errorf(`first.Model = %q, want "embedder"`, first.Model)
+	}
+	if first.PromptTokens != 27 {
+		t.Errorf("first.PromptTokens = %v, want 27", first.PromptTokens)
+	}
+	if first.CompletionTokens != 0 {
+		t.Errorf("first.CompletionTokens = %v, want 0", first.CompletionTokens)
+	}
+	if first.FinishReason != "stop" {
+		t.Errorf(`first.FinishReason = %q, want "stop"`, first.FinishReason)
+	}
+	if first.PrefillMS <= 0 {
+		t.Errorf("first.PrefillMS = %v, want more than 0", first.PrefillMS)
 	}
 }

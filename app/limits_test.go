@@ -144,11 +144,23 @@ func TestPromptBeyondTheContextIsRefusedWithBothLengths(t *testing.T) {
 				t.Errorf("%s: %v: %.300s", c.route, err, a.body)
 				continue
 			}
-			if a.status != http.StatusBadRequest || e.Error.Code != "context_length_exceeded" ||
-				e.Error.Param != c.field ||
-				!strings.Contains(e.Error.Message, "64 tokens") ||
-				!strings.Contains(e.Error.Message, c.got) {
-				t.Errorf("%s: status %d, %+v, want 64 tokens and %q", c.route, a.status, e.Error, c.got)
+			if a.status != http.StatusBadRequest {
+				t.Errorf("%s: a.status = %v, want %v", c.route, a.status, http.StatusBadRequest)
+			}
+			if e.Error.Code != "context_length_exceeded" {
+				t.Errorf(`%s: e.Error.Code = %q, want "context_length_exceeded"`,
+					c.route, e.Error.Code)
+			}
+			if e.Error.Param != c.field {
+				t.Errorf("%s: e.Error.Param = %v, want %v", c.route, e.Error.Param, c.field)
+			}
+			if !strings.Contains(e.Error.Message, "64 tokens") {
+				t.Errorf(`%s: e.Error.Message = %q, want it to have "64 tokens"`,
+					c.route, e.Error.Message)
+			}
+			if !strings.Contains(e.Error.Message, c.got) {
+				t.Errorf("%s: e.Error.Message = %q, want it to have %q",
+					c.route, e.Error.Message, c.got)
 			}
 		}
 	}

@@ -134,9 +134,20 @@ func TestEndpointClosedByASwitchOpensOnRequest(t *testing.T) {
 				t.Errorf("the switch: %v", err)
 			}
 			st, err := client.State(t.Context())
-			if err != nil || st.Address != "" || st.Error == "" || !st.EndpointClosed ||
-				(st.PortTaken != nil) != c.taken {
-				t.Errorf("after the switch the state is %+v %v", st, err)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if st.Address != "" {
+				t.Errorf(`st.Address = %q, want ""`, st.Address)
+			}
+			if st.Error == "" {
+				t.Error("st.Error is empty")
+			}
+			if !st.EndpointClosed {
+				t.Error("st.EndpointClosed is false")
+			}
+			if (st.PortTaken != nil) != c.taken {
+				t.Errorf("st.PortTaken != nil is %v, want %v", st.PortTaken != nil, c.taken)
 			}
 			if owner, err := home.Owner(r.home.Dir); err != nil ||
 				strings.Contains(owner, "http://") {
@@ -158,9 +169,21 @@ func TestEndpointClosedByASwitchOpensOnRequest(t *testing.T) {
 				t.Errorf("after both tries the state is %+v %v", st, err)
 			}
 			well = true
-			if st, err = client.SetPort(t.Context(), 0); err != nil || st.Address != r.url ||
-				st.Error != "" || st.EndpointClosed || st.PortTaken != nil {
-				t.Errorf("SetPort once the port can be opened: %+v %v", st, err)
+			st, err = client.SetPort(t.Context(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if st.Address != r.url {
+				t.Errorf("st.Address = %v, want %v", st.Address, r.url)
+			}
+			if st.Error != "" {
+				t.Errorf(`st.Error = %q, want ""`, st.Error)
+			}
+			if st.EndpointClosed {
+				t.Error("st.EndpointClosed is true")
+			}
+			if st.PortTaken != nil {
+				t.Errorf("st.PortTaken = %v, want nil", st.PortTaken)
 			}
 			if status, err := health(t, port); err != nil {
 				t.Errorf("/health: %d %v", status, err)

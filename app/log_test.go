@@ -33,9 +33,20 @@ func TestLogRingKeepsTheLatestLinesInOrder(t *testing.T) {
 		t.Error("the waiting reader does not learn of a new line")
 	}
 	lines, _ := ring.after(0)
-	if len(lines) != 1 || lines[0].Text != "odd model=m g.n=1" || lines[0].Level != "WARN" ||
-		lines[0].Seq != 1 || lines[0].Time.IsZero() {
-		t.Errorf("the lines are %+v, want one: odd model=m g.n=1", lines)
+	if len(lines) != 1 {
+		t.Fatalf("len(lines) = %v, want 1", len(lines))
+	}
+	if lines[0].Text != "odd model=m g.n=1" {
+		t.Errorf(`lines[0].Text = %q, want "odd model=m g.n=1"`, lines[0].Text)
+	}
+	if lines[0].Level != "WARN" {
+		t.Errorf(`lines[0].Level = %q, want "WARN"`, lines[0].Level)
+	}
+	if lines[0].Seq != 1 {
+		t.Errorf("lines[0].Seq = %v, want 1", lines[0].Seq)
+	}
+	if lines[0].Time.IsZero() {
+		t.Error("lines[0].Time is zero")
 	}
 	for i := range maxLogLines + 5 {
 		log.Info("line", "i", i)
@@ -134,10 +145,24 @@ func TestLogAndReportHaveNoPromptTokenOrKey(t *testing.T) {
 		t.Errorf("the report names the user's folder: %s", report)
 	}
 	var d control.Diagnosis
-	if err := json.Unmarshal([]byte(report), &d); err != nil || len(d.Runs) != 8 || d.Keys != 1 ||
-		len(d.Log) == 0 || d.Engine == "" ||
-		d.Settings.Settings.HubProxy != "http://127.0.0.1:3128" {
-		t.Errorf("the report lacks something: %s: %v", report, err)
+	if err := json.Unmarshal([]byte(report), &d); err != nil {
+		t.Fatalf("the report: %v", err)
+	}
+	if len(d.Runs) != 8 {
+		t.Errorf("the report: len(d.Runs) = %v, want 8", len(d.Runs))
+	}
+	if d.Keys != 1 {
+		t.Errorf("the report: d.Keys = %v, want 1", d.Keys)
+	}
+	if len(d.Log) == 0 {
+		t.Error("the report: len(d.Log) is 0")
+	}
+	if d.Engine == "" {
+		t.Error("the report: d.Engine is empty")
+	}
+	if d.Settings.Settings.HubProxy != "http://127.0.0.1:3128" {
+		t.Errorf(`the report: d.Settings.Settings.HubProxy = %q, want "http://127.0.0.1:3128"`,
+			d.Settings.Settings.HubProxy)
 	}
 	parted := 0
 	runs, err := c.Runs(t.Context(), control.RunQuery{})

@@ -79,9 +79,23 @@ func TestTakenPortIsReportedAndServedOnceFree(t *testing.T) {
 			r := serving(t, a, o)
 			c := r.client(t)
 			st, err := c.State(t.Context())
-			if err != nil || st.Address != "" || st.PortTaken == nil ||
-				st.PortTaken.Port != other.port || st.PortTaken.Next == 0 || st.Error == "" {
-				t.Fatalf("the state is %+v: %v, want port %d taken", st, err, other.port)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if st.Address != "" {
+				t.Fatalf(`st.Address = %q, want ""`, st.Address)
+			}
+			if st.PortTaken == nil {
+				t.Fatal("st.PortTaken is nil")
+			}
+			if st.PortTaken.Port != other.port {
+				t.Fatalf("st.PortTaken.Port = %v, want %v", st.PortTaken.Port, other.port)
+			}
+			if st.PortTaken.Next == 0 {
+				t.Fatal("st.PortTaken.Next is 0")
+			}
+			if st.Error == "" {
+				t.Fatal("st.Error is empty")
 			}
 			if _, err := c.SetPort(t.Context(), 0); codeOf(err) != control.CodePortTaken {
 				t.Errorf("SetPort while the port is taken: %v", err)
@@ -244,9 +258,21 @@ func TestAddrServesThisMachineAloneWhateverTheSetting(t *testing.T) {
 	t.Run("flag", func(t *testing.T) {
 		r, asked := serveAt(t, fmt.Sprintf("127.0.0.1:%d", port))
 		st, err := r.client(t).Settings(t.Context())
-		if err != nil || st.Settings.Network || asked.Network ||
-			sourceOf(st, "network").By != "--addr" || st.Reached != nil {
-			t.Errorf("with --addr it listens at %+v: %+v %v", *asked, st, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Settings.Network {
+			t.Error("st.Settings.Network is true")
+		}
+		if asked.Network {
+			t.Error("asked.Network is true")
+		}
+		if sourceOf(st, "network").By != "--addr" {
+			t.Errorf(`sourceOf(st, "network").By = %q, want "--addr"`,
+				sourceOf(st, "network").By)
+		}
+		if st.Reached != nil {
+			t.Errorf("st.Reached = %v, want nil", st.Reached)
 		}
 		if _, err := r.change(t, `{"network": true}`); err == nil ||
 			!strings.Contains(err.Error(), "decided by --addr") {

@@ -34,9 +34,21 @@ func TestServeTellsOfAShortageOfMemory(t *testing.T) {
 	await(t, c, func(s control.State) bool { return len(s.Active) == 0 && !s.Loaded.InUse })
 	levels <- home.PressureCritical
 	s := await(t, c, func(s control.State) bool { return s.Loaded == nil })
-	if p := s.Pressure; p == nil || p.Level != control.PressureCritical || len(p.Unloaded) != 1 ||
-		p.Unloaded[0] != "tiny" || p.Text == "" {
-		t.Errorf("the state says %+v", p)
+	p := s.Pressure
+	if p == nil {
+		t.Fatal("p is nil")
+	}
+	if p.Level != control.PressureCritical {
+		t.Errorf("p.Level = %v, want %v", p.Level, control.PressureCritical)
+	}
+	if len(p.Unloaded) != 1 {
+		t.Fatalf("len(p.Unloaded) = %v, want 1", len(p.Unloaded))
+	}
+	if p.Unloaded[0] != "tiny" {
+		t.Errorf(`p.Unloaded[0] = %q, want "tiny"`, p.Unloaded[0])
+	}
+	if p.Text == "" {
+		t.Error("p.Text is empty")
 	}
 	text := func(body string) (text string) {
 		var of struct{ Choices []struct{ Text string } }

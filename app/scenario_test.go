@@ -225,9 +225,21 @@ func TestCancelledRunEndsAsAtItsLimit(t *testing.T) {
 	}
 	await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
 	runs, err := c.Runs(t.Context(), control.RunQuery{})
-	if err != nil || len(runs) != 1 || runs[0].ID != id ||
-		runs[0].FinishReason != control.FinishCancel || runs[0].CompletionTokens == 0 {
-		t.Errorf("the runs are %+v, %v, want run %d cancelled with tokens", runs, err, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(runs) != 1 {
+		t.Fatalf("len(runs) = %v, want 1", len(runs))
+	}
+	if runs[0].ID != id {
+		t.Errorf("runs[0].ID = %v, want %v", runs[0].ID, id)
+	}
+	if runs[0].FinishReason != control.FinishCancel {
+		t.Errorf("runs[0].FinishReason = %v, want %v",
+			runs[0].FinishReason, control.FinishCancel)
+	}
+	if runs[0].CompletionTokens == 0 {
+		t.Error("runs[0].CompletionTokens is 0")
 	}
 	err = c.CancelRun(t.Context(), id)
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeRunNotFound {

@@ -60,18 +60,46 @@ func TestUpdateFeedIsAskedOnlyOnRequest(t *testing.T) {
 	if u, err := c.Updates(t.Context()); err != nil || !u.Offered || u.Newer || asked.Load() != 0 {
 		t.Errorf("before the check: %+v, %v, the feed was asked %d times", u, err, asked.Load())
 	}
-	if u, err := c.CheckUpdates(t.Context()); err != nil || !u.Newer || u.Version != "1.3.0" ||
-		u.Page != "https://example.org/tandem" || u.CheckedAt.IsZero() || u.Error != "" {
-		t.Errorf("after the check: %+v, %v, want version 1.3.0", u, err)
+	u, err := c.CheckUpdates(t.Context())
+	if err != nil {
+		t.Fatalf("after the check: %v", err)
+	}
+	if !u.Newer {
+		t.Error("after the check: u.Newer is false")
+	}
+	if u.Version != "1.3.0" {
+		t.Errorf(`after the check: u.Version = %q, want "1.3.0"`, u.Version)
+	}
+	if u.Page != "https://example.org/tandem" {
+		t.Errorf(`after the check: u.Page = %q, want "https://example.org/tandem"`, u.Page)
+	}
+	if u.CheckedAt.IsZero() {
+		t.Error("after the check: u.CheckedAt is zero")
+	}
+	if u.Error != "" {
+		t.Errorf(`after the check: u.Error = %q, want ""`, u.Error)
 	}
 	for _, bad := range []string{"", "<html>",
 		`{"version": "1.3.0", "page": "javascript:alert(1)"}`,
 		`{"version": "1.3.0", "page": "http://example.org"}`,
 		`{"version": "new", "page": "https://example.org"}`} {
 		says.Store(&bad)
-		if u, err := c.CheckUpdates(t.Context()); err != nil || !u.Newer || u.Version != "1.3.0" ||
-			u.Page != "https://example.org/tandem" || !strings.Contains(u.Error, "failed") {
-			t.Errorf("the feed says %q: %+v, %v, want version 1.3.0 and an error", bad, u, err)
+		u, err := c.CheckUpdates(t.Context())
+		if err != nil {
+			t.Fatalf("the feed says %q: %v", bad, err)
+		}
+		if !u.Newer {
+			t.Errorf("the feed says %q: u.Newer is false", bad)
+		}
+		if u.Version != "1.3.0" {
+			t.Errorf(`the feed says %q: u.Version = %q, want "1.3.0"`, bad, u.Version)
+		}
+		if u.Page != "https://example.org/tandem" {
+			t.Errorf(`the feed says %q: u.Page = %q, want "https://example.org/tandem"`,
+				bad, u.Page)
+		}
+		if !strings.Contains(u.Error, "failed") {
+			t.Errorf(`the feed says %q: u.Error = %q, want it to have "failed"`, bad, u.Error)
 		}
 	}
 }

@@ -109,10 +109,21 @@ func TestContinuedDraftKeepsThePlainOutput(t *testing.T) {
 					if stats.NoDrafter != "" {
 						t.Errorf("%s: %s", what, stats.NoDrafter)
 					}
-					if stats.Drafter != "lookup+model" || stats.Drafted == 0 || stats.Accepted == 0 ||
-						len(stats.AcceptedAt) < 3 || stats.Accepted == stats.Drafted {
-						t.Errorf("%s: %s: %d of %d stand, by position %v", what, stats.Drafter,
-							stats.Accepted, stats.Drafted, stats.AcceptedAt)
+					if stats.Drafter != "lookup+model" {
+						t.Errorf(`%s: stats.Drafter = %q, want "lookup+model"`, what, stats.Drafter)
+					}
+					if stats.Drafted == 0 {
+						t.Errorf("%s: stats.Drafted is 0", what)
+					}
+					if stats.Accepted == 0 {
+						t.Errorf("%s: stats.Accepted is 0", what)
+					}
+					if len(stats.AcceptedAt) < 3 {
+						t.Errorf("%s: len(stats.AcceptedAt) = %v, want at least 3",
+							what, len(stats.AcceptedAt))
+					}
+					if stats.Accepted == stats.Drafted {
+						t.Errorf("%s: stats.Accepted = %v", what, stats.Accepted)
 					}
 				}
 			}
@@ -205,14 +216,40 @@ func TestStatsTellWhoDrafted(t *testing.T) {
 		}
 	}
 	m, n := stats.Drafters[0], stats.Drafters[1]
-	if m.Name != "model" || m.Rounds != drafted || m.Drafted != stats.Drafted ||
-		m.Accepted != stats.Accepted || m.Rounds < 10 || m.Trials != 0 {
-		t.Errorf("%d rounds: %+v", drafted, m)
+	if m.Name != "model" {
+		t.Errorf(`%d rounds: m.Name = %q, want "model"`, drafted, m.Name)
+	}
+	if m.Rounds != drafted {
+		t.Errorf("%d rounds: m.Rounds = %v, want %v", drafted, m.Rounds, drafted)
+	}
+	if m.Drafted != stats.Drafted {
+		t.Errorf("%d rounds: m.Drafted = %v, want %v", drafted, m.Drafted, stats.Drafted)
+	}
+	if m.Accepted != stats.Accepted {
+		t.Errorf("%d rounds: m.Accepted = %v, want %v", drafted, m.Accepted, stats.Accepted)
+	}
+	if m.Rounds < 10 {
+		t.Errorf("%d rounds: m.Rounds = %v, want at least 10", drafted, m.Rounds)
+	}
+	if m.Trials != 0 {
+		t.Errorf("%d rounds: m.Trials = %v, want 0", drafted, m.Trials)
 	}
 	// The cycle comes again after 50 tokens: the n-gram drafter has nothing before. Then it comes second,
 	// and nothing was compared.
-	if n.Name != "ngram" || n.Rounds != 0 || n.Idle == 0 || n.Slower != 0 || n.Preceded == 0 {
-		t.Errorf("%+v", n)
+	if n.Name != "ngram" {
+		t.Errorf(`n.Name = %q, want "ngram"`, n.Name)
+	}
+	if n.Rounds != 0 {
+		t.Errorf("n.Rounds = %v, want 0", n.Rounds)
+	}
+	if n.Idle == 0 {
+		t.Error("n.Idle is 0")
+	}
+	if n.Slower != 0 {
+		t.Errorf("n.Slower = %v, want 0", n.Slower)
+	}
+	if n.Preceded == 0 {
+		t.Error("n.Preceded is 0")
 	}
 	r.Speculation = Speculation{}
 	_, _, stats = f.run(t, r)

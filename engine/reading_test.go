@@ -84,9 +84,26 @@ func TestReadingsDoNotDependOnCompany(t *testing.T) {
 					what.Pooling, what.Logits, i, rows[i], want)
 			}
 		}
-		if stats.PromptTokens != tokens || stats.Finish != FinishStop || stats.Prefill <= 0 ||
-			stats.Total < stats.Prefill || told[0] != 0 || told[len(told)-1] != tokens || !slices.IsSorted(told) {
-			t.Errorf("%d tokens, stats %+v, told %v", tokens, stats, told)
+		if stats.PromptTokens != tokens {
+			t.Errorf("stats.PromptTokens = %v, want %v", stats.PromptTokens, tokens)
+		}
+		if stats.Finish != FinishStop {
+			t.Errorf("stats.Finish = %v, want %v", stats.Finish, FinishStop)
+		}
+		if stats.Prefill <= 0 {
+			t.Errorf("stats.Prefill = %v, want more than 0", stats.Prefill)
+		}
+		if stats.Total < stats.Prefill {
+			t.Errorf("stats.Total = %v, want at least %v", stats.Total, stats.Prefill)
+		}
+		if told[0] != 0 {
+			t.Errorf("told[0] = %v, want 0", told[0])
+		}
+		if told[len(told)-1] != tokens {
+			t.Errorf("told[len(told)-1] = %v, want %v", told[len(told)-1], tokens)
+		}
+		if !slices.IsSorted(told) {
+			t.Error("slices.IsSorted(told) is false")
 		}
 		alone := 0
 		for _, rows := range f.chain.Forwards {

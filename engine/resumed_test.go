@@ -99,9 +99,22 @@ func TestResumedAfterItsEndEvaluatesNothing(t *testing.T) {
 		forwards := len(f.chain.Forwards)
 		c.r.Prompt, c.r.Generated = []int32{'a'}, before
 		got, text, stats := f.run(t, c.r)
-		if len(got) != c.tokens || text != c.text || got[len(got)-1].Finish != c.finish ||
-			stats.Finish != c.finish || stats.CompletionTokens != c.tokens {
-			t.Errorf("%s: %d tokens, %q, %s; %+v", c.name, len(got), text, stats.Finish, stats)
+		if len(got) != c.tokens {
+			t.Fatalf("%s: len(got) = %v, want %v", c.name, len(got), c.tokens)
+		}
+		if text != c.text {
+			t.Errorf("%s: text = %v, want %v", c.name, text, c.text)
+		}
+		if got[len(got)-1].Finish != c.finish {
+			t.Errorf("%s: got[len(got)-1].Finish = %v, want %v",
+				c.name, got[len(got)-1].Finish, c.finish)
+		}
+		if stats.Finish != c.finish {
+			t.Errorf("%s: stats.Finish = %v, want %v", c.name, stats.Finish, c.finish)
+		}
+		if stats.CompletionTokens != c.tokens {
+			t.Errorf("%s: stats.CompletionTokens = %v, want %v",
+				c.name, stats.CompletionTokens, c.tokens)
 		}
 		if n := len(f.chain.Forwards) - forwards; n > 0 {
 			t.Errorf("%s: %d forwards", c.name, n)

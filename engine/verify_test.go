@@ -262,11 +262,22 @@ func TestPredictionWithAnErrorKeepsTheOutput(t *testing.T) {
 	r.Speculation = Speculation{Depth: new(4), Drafter: "ngram"} // what is predicted goes first
 	got, _, stats := f.run(t, r)
 	sameTokens(t, "predicted", got, plain)
-	if accepted, rejected := stats.PredictionAccepted, stats.PredictionRejected; accepted < 40 ||
-		rejected == 0 || rejected > 12 ||
-		accepted+rejected > stats.Drafted || accepted > stats.Accepted {
-		t.Errorf("%d and %d tokens of the prediction, of %d drafts %d stand",
-			accepted, rejected, stats.Drafted, stats.Accepted)
+	accepted, rejected := stats.PredictionAccepted, stats.PredictionRejected
+	if accepted < 40 {
+		t.Errorf("accepted = %v, want at least 40", accepted)
+	}
+	if rejected == 0 {
+		t.Error("rejected is 0")
+	}
+	if rejected > 12 {
+		t.Errorf("rejected = %v, want at most 12", rejected)
+	}
+	if accepted+rejected > stats.Drafted {
+		t.Errorf("accepted+rejected = %v, want at most %v",
+			accepted+rejected, stats.Drafted)
+	}
+	if accepted > stats.Accepted {
+		t.Errorf("accepted = %v, want at most %v", accepted, stats.Accepted)
 	}
 }
 

@@ -144,9 +144,21 @@ func TestDSparkLoads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m := d.Block; !m.Markov() || m.Candidates() != 0 || m.BlockSize() != 9 ||
-			d.Info.Architecture != "Qwen3DSparkModel" || len(m.Variants()) != 1 {
-			t.Errorf("%+v, blocks of %d, %d variants", d.Info, m.BlockSize(), len(m.Variants()))
+		m := d.Block
+		if !m.Markov() {
+			t.Error("m.Markov() is false")
+		}
+		if m.Candidates() != 0 {
+			t.Errorf("m.Candidates() = %v, want 0", m.Candidates())
+		}
+		if m.BlockSize() != 9 {
+			t.Errorf("m.BlockSize() = %v, want 9", m.BlockSize())
+		}
+		if d.Info.Architecture != "Qwen3DSparkModel" {
+			t.Errorf(`d.Info.Architecture = %q, want "Qwen3DSparkModel"`, d.Info.Architecture)
+		}
+		if len(m.Variants()) != 1 {
+			t.Errorf("len(m.Variants()) = %v, want 1", len(m.Variants()))
 		}
 		for _, logit := range draftOnce(t, th, b.Model, d.Block) {
 			if !(math.Abs(float64(logit)) <= 20) {
@@ -380,9 +392,20 @@ func TestUnfitDrafterIsRefused(t *testing.T) {
 			_, err := models.LoadDrafter(t.Context(), b, dir, c.set,
 				models.Options{Name: "org/draft"})
 			e, ok := errors.AsType[*models.Error](err)
-			if !ok || e.Code != c.code || !strings.HasPrefix(err.Error(), "org/draft: ") ||
-				!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("got %v, want one line with code %s and %q", err, c.code, c.want)
+			if !ok {
+				t.Fatalf("err = %v", err)
+			}
+			if e.Code != c.code {
+				t.Errorf("e.Code = %v, want %v", e.Code, c.code)
+			}
+			if !strings.HasPrefix(err.Error(), "org/draft: ") {
+				t.Errorf(`err.Error() = %q, want it to start with "org/draft: "`, err.Error())
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("err.Error() = %q, want it to have %q", err.Error(), c.want)
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("err.Error() = %q, want none of %q", err.Error(), "\n")
 			}
 		})
 	}

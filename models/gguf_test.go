@@ -390,11 +390,25 @@ func TestModelOfOllamasHasItsParameters(t *testing.T) {
 	}
 	defer b.Close()
 	d := b.Defaults
-	if *d.Temperature != 0.25 || *d.TopK != 20 || d.TopP != nil || len(d.Ignored) != 2 ||
-		!strings.Contains(d.Ignored[0], "top_p is not between 0 and 1") ||
-		!strings.Contains(d.Ignored[1], `the stop texts ["User:"] are ignored`) {
-		t.Errorf("the defaults are %v, %v and %v; ignored: %q", *d.Temperature, *d.TopK, d.TopP,
-			d.Ignored)
+	if *d.Temperature != 0.25 {
+		t.Errorf("*d.Temperature = %v, want 0.25", *d.Temperature)
+	}
+	if *d.TopK != 20 {
+		t.Errorf("*d.TopK = %v, want 20", *d.TopK)
+	}
+	if d.TopP != nil {
+		t.Errorf("d.TopP = %v, want nil", d.TopP)
+	}
+	if len(d.Ignored) != 2 {
+		t.Fatalf("len(d.Ignored) = %v, want 2", len(d.Ignored))
+	}
+	if !strings.Contains(d.Ignored[0], "top_p is not between 0 and 1") {
+		t.Errorf(`d.Ignored[0] = %q, want it to have "top_p is not between 0 and 1"`,
+			d.Ignored[0])
+	}
+	if !strings.Contains(d.Ignored[1], `the stop texts ["User:"] are ignored`) {
+		t.Errorf("d.Ignored[1] = %q, want it to have %q",
+			d.Ignored[1], `the stop texts ["User:"] are ignored`)
 	}
 	if ends := b.Model.Config().EOS; !slices.Contains(ends, stop) || len(ends) != 2 {
 		t.Errorf("answers end at %v", ends)

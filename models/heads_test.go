@@ -292,9 +292,20 @@ func TestUnfitHeadIsRefused(t *testing.T) {
 			_, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
 				models.Options{Name: "org/head"})
 			e, ok := errors.AsType[*models.Error](err)
-			if !ok || e.Code != c.code || !strings.HasPrefix(err.Error(), "org/head: ") ||
-				!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("got %v, want one line with code %s and %q", err, c.code, c.want)
+			if !ok {
+				t.Fatalf("err = %v", err)
+			}
+			if e.Code != c.code {
+				t.Errorf("e.Code = %v, want %v", e.Code, c.code)
+			}
+			if !strings.HasPrefix(err.Error(), "org/head: ") {
+				t.Errorf(`err.Error() = %q, want it to start with "org/head: "`, err.Error())
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("err.Error() = %q, want it to have %q", err.Error(), c.want)
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("err.Error() = %q, want none of %q", err.Error(), "\n")
 			}
 		})
 	}

@@ -266,9 +266,20 @@ func TestDamagedModelIsRefused(t *testing.T) {
 			c.spoil(files)
 			_, err := models.LoadFS(t.Context(), th, files, models.Options{Name: "org/name"})
 			e, ok := errors.AsType[*models.Error](err)
-			if !ok || e.Code != c.code || !strings.HasPrefix(err.Error(), "org/name: ") ||
-				!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("got %v, want one line with code %s and %q", err, c.code, c.want)
+			if !ok {
+				t.Fatalf("err = %v", err)
+			}
+			if e.Code != c.code {
+				t.Errorf("e.Code = %v, want %v", e.Code, c.code)
+			}
+			if !strings.HasPrefix(err.Error(), "org/name: ") {
+				t.Errorf(`err.Error() = %q, want it to start with "org/name: "`, err.Error())
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("err.Error() = %q, want it to have %q", err.Error(), c.want)
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("err.Error() = %q, want none of %q", err.Error(), "\n")
 			}
 			// a model that is listed as fine can be loaded
 			if _, of := models.InspectFS(files, "org/name"); fmt.Sprint(of) != fmt.Sprint(err) {

@@ -65,9 +65,22 @@ func TestSmallerModelDraftsWithSameTokens(t *testing.T) {
 			d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
 				models.Options{})
 			if c.want == "" {
-				if err != nil || d.Block != nil || d.Model == nil ||
-					d.Info.Architecture != "llama" || d.Info.ContextLength != 4096 {
-					t.Fatalf("%s: %+v, %v", c.name, d, err)
+				if err != nil {
+					t.Fatalf("%s: %v", c.name, err)
+				}
+				if d.Block != nil {
+					t.Fatalf("%s: d.Block = %v, want nil", c.name, d.Block)
+				}
+				if d.Model == nil {
+					t.Fatalf("%s: d.Model is nil", c.name)
+				}
+				if d.Info.Architecture != "llama" {
+					t.Fatalf(`%s: d.Info.Architecture = %q, want "llama"`,
+						c.name, d.Info.Architecture)
+				}
+				if d.Info.ContextLength != 4096 {
+					t.Fatalf("%s: d.Info.ContextLength = %v, want 4096",
+						c.name, d.Info.ContextLength)
 				}
 				if err := d.Close(); err != nil {
 					t.Error(err)

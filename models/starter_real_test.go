@@ -35,10 +35,20 @@ func TestStarterIsWhatItsCardSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Architecture != "llama" || s.Parameters != 134_515_008 || s.ContextLength != 8192 ||
-		s.Kind != "" || s.NoChat() != "" {
-		t.Errorf("it is %s with %d parameters and a context of %d, kind %q, %q", s.Architecture,
-			s.Parameters, s.ContextLength, s.Kind, s.NoChat())
+	if s.Architecture != "llama" {
+		t.Errorf(`s.Architecture = %q, want "llama"`, s.Architecture)
+	}
+	if s.Parameters != 134_515_008 {
+		t.Errorf("s.Parameters = %v, want 134_515_008", s.Parameters)
+	}
+	if s.ContextLength != 8192 {
+		t.Errorf("s.ContextLength = %v, want 8192", s.ContextLength)
+	}
+	if s.Kind != "" {
+		t.Errorf(`s.Kind = %q, want ""`, s.Kind)
+	}
+	if s.NoChat() != "" {
+		t.Errorf(`s.NoChat() = %q, want ""`, s.NoChat())
 	}
 	b := loadStarter(t, path)
 	thread := b.Thread()

@@ -244,10 +244,20 @@ func TestRunOfDeletedChatStoresNoMore(t *testing.T) {
 		_, before := db.Checkpoint(ctx, fmt.Sprint("before", r.ID))
 		_, after := db.Checkpoint(ctx, fmt.Sprint("after", r.ID))
 		row, failed := db.Run(ctx, r.ID)
-		if failed != nil || (err == nil) != stays || (before == nil) != stays ||
-			(after == nil) != stays || (row.Parted != nil) != stays {
-			t.Errorf("run %d: text %v, checkpoints %v, %v, parting %s, %v; want them kept: %t",
-				r.ID, err, before, after, row.Parted, failed, stays)
+		if failed != nil {
+			t.Errorf("run %d: failed = %v, want nil", r.ID, failed)
+		}
+		if (err == nil) != stays {
+			t.Errorf("run %d: err == nil is %v, want %v", r.ID, err == nil, stays)
+		}
+		if (before == nil) != stays {
+			t.Errorf("run %d: before == nil is %v, want %v", r.ID, before == nil, stays)
+		}
+		if (after == nil) != stays {
+			t.Errorf("run %d: after == nil is %v, want %v", r.ID, after == nil, stays)
+		}
+		if (row.Parted != nil) != stays {
+			t.Errorf("run %d: row.Parted != nil is %v, want %v", r.ID, row.Parted != nil, stays)
 		}
 	}
 }

@@ -90,10 +90,24 @@ func TestChatKeepsEveryBranch(t *testing.T) {
 		t.Errorf("the answer is %+v, want %+v", list[1], want)
 	}
 	got, err := db.Chat(ctx, c.ID)
-	if err != nil || got.Title != "Why is the sky blue?" || got.Leaf != e.ID ||
-		got.System != "Be brief." || string(got.Options) != `{"temperature":0}` ||
-		!got.UpdatedAt.After(got.CreatedAt) {
-		t.Errorf("the chat is %+v, %v; want leaf %d", got, err, e.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Title != "Why is the sky blue?" {
+		t.Errorf(`got.Title = %q, want "Why is the sky blue?"`, got.Title)
+	}
+	if got.Leaf != e.ID {
+		t.Errorf("got.Leaf = %v, want %v", got.Leaf, e.ID)
+	}
+	if got.System != "Be brief." {
+		t.Errorf(`got.System = %q, want "Be brief."`, got.System)
+	}
+	if string(got.Options) != `{"temperature":0}` {
+		t.Errorf("string(got.Options) = %q, want %q",
+			string(got.Options), `{"temperature":0}`)
+	}
+	if !got.UpdatedAt.After(got.CreatedAt) {
+		t.Error("got.UpdatedAt.After(got.CreatedAt) is false")
 	}
 	// The other branch is shown again.
 	if got, err = db.ChangeChat(ctx, c.ID, ChatChange{Leaf: &b.ID}); err != nil ||

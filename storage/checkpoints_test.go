@@ -305,11 +305,33 @@ func TestRunTextRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := db.RunText(t.Context(), r.ID)
-		if err != nil || string(got.Request) != string(want.Request) || got.Prompt != 3 ||
-			got.File != want.File || got.Tokens != want.Tokens ||
-			string(got.Tail) != string(want.Tail) || (got.Tail == nil) != (want.Tail == nil) ||
-			got.Model != "m" || string(got.Replay) != "{}" {
-			t.Errorf("stored %+v, read %+v, %v", want, got, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got.Request) != string(want.Request) {
+			t.Errorf("string(got.Request) = %q, want %q",
+				string(got.Request), string(want.Request))
+		}
+		if got.Prompt != 3 {
+			t.Errorf("got.Prompt = %v, want 3", got.Prompt)
+		}
+		if got.File != want.File {
+			t.Errorf("got.File = %v, want %v", got.File, want.File)
+		}
+		if got.Tokens != want.Tokens {
+			t.Errorf("got.Tokens = %v, want %v", got.Tokens, want.Tokens)
+		}
+		if string(got.Tail) != string(want.Tail) {
+			t.Errorf("string(got.Tail) = %q, want %q", string(got.Tail), string(want.Tail))
+		}
+		if (got.Tail == nil) != (want.Tail == nil) {
+			t.Errorf("got.Tail == nil is %v, want %v", got.Tail == nil, want.Tail == nil)
+		}
+		if got.Model != "m" {
+			t.Errorf(`got.Model = %q, want "m"`, got.Model)
+		}
+		if string(got.Replay) != "{}" {
+			t.Errorf(`string(got.Replay) = %q, want "{}"`, string(got.Replay))
 		}
 	}
 }

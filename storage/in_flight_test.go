@@ -56,9 +56,20 @@ func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 				t.Fatal(err)
 			}
 			gone, err := db.Forget(ctx, c.scope, func([]string) error { return nil })
-			if err != nil || gone.Runs != 0 || (gone.InFlight == 1) != c.forget ||
-				said.InFlight != gone.InFlight || said.Bytes != gone.Bytes {
-				t.Fatalf("forgot %+v, announced %+v, %v", gone, said, err)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if gone.Runs != 0 {
+				t.Fatalf("gone.Runs = %v, want 0", gone.Runs)
+			}
+			if (gone.InFlight == 1) != c.forget {
+				t.Fatalf("gone.InFlight == 1 is %v, want %v", gone.InFlight == 1, c.forget)
+			}
+			if said.InFlight != gone.InFlight {
+				t.Fatalf("said.InFlight = %v, want %v", said.InFlight, gone.InFlight)
+			}
+			if said.Bytes != gone.Bytes {
+				t.Fatalf("said.Bytes = %v, want %v", said.Bytes, gone.Bytes)
 			}
 			there := func(when string, want bool) {
 				t.Helper()

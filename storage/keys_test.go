@@ -28,9 +28,23 @@ func TestKeysAreAddedUsedAndDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := db.Keys(ctx)
-	if err != nil || len(list) != 2 || list[0] != zed || list[1].Name != "phone" ||
-		list[1].Hash != "cc" || !list[1].UsedAt.Equal(now) {
-		t.Errorf("keys %+v, %v; want zed, and phone as used", list, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 2 {
+		t.Fatalf("len(list) = %v, want 2", len(list))
+	}
+	if list[0] != zed {
+		t.Errorf("list[0] = %v, want %v", list[0], zed)
+	}
+	if list[1].Name != "phone" {
+		t.Errorf(`list[1].Name = %q, want "phone"`, list[1].Name)
+	}
+	if list[1].Hash != "cc" {
+		t.Errorf(`list[1].Hash = %q, want "cc"`, list[1].Hash)
+	}
+	if !list[1].UsedAt.Equal(now) {
+		t.Error("list[1].UsedAt.Equal(now) is false")
 	}
 	if err := db.DeleteKey(ctx, zed.ID); err != nil {
 		t.Fatal(err)

@@ -370,9 +370,20 @@ func TestRegisterRenewsTheSameModel(t *testing.T) {
 	again.DownloadedByUs = false
 	for _, m := range []Model{ours, again, {ID: "3", Path: "/hub/3", Source: SourceFolder}} {
 		got, err := db.RegisterModel(t.Context(), m)
-		if err != nil || got.ID != "org/name" || got.Source != SourceHub || got.Revision != "3" ||
-			!got.DownloadedByUs {
-			t.Errorf("%+v is registered as %+v, %v; want %+v", m, got, err, ours)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.ID != "org/name" {
+			t.Errorf(`got.ID = %q, want "org/name"`, got.ID)
+		}
+		if got.Source != SourceHub {
+			t.Errorf("got.Source = %v, want %v", got.Source, SourceHub)
+		}
+		if got.Revision != "3" {
+			t.Errorf(`got.Revision = %q, want "3"`, got.Revision)
+		}
+		if !got.DownloadedByUs {
+			t.Error("got.DownloadedByUs is false")
 		}
 	}
 	if err := db.UseModel(t.Context(), "llama-3"); err != nil {

@@ -68,11 +68,23 @@ func TestUsageSumsUpRunsAndCheckpoints(t *testing.T) {
 			t.Fatal(err)
 		}
 		gone, err := db.Forget(t.Context(), s, func([]string) error { return nil })
-		if err != nil || gone.Bytes != said.Bytes || gone.Runs != said.Runs ||
-			gone.InFlight != said.InFlight || len(gone.Checkpoints) != checkpoints ||
-			gone.Bytes == 0 {
-			t.Errorf("%+v: announced %+v and %d checkpoints, forgot %+v, %v",
-				s, said, checkpoints, gone, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gone.Bytes != said.Bytes {
+			t.Errorf("gone.Bytes = %v, want %v", gone.Bytes, said.Bytes)
+		}
+		if gone.Runs != said.Runs {
+			t.Errorf("gone.Runs = %v, want %v", gone.Runs, said.Runs)
+		}
+		if gone.InFlight != said.InFlight {
+			t.Errorf("gone.InFlight = %v, want %v", gone.InFlight, said.InFlight)
+		}
+		if len(gone.Checkpoints) != checkpoints {
+			t.Errorf("len(gone.Checkpoints) = %v, want %v", len(gone.Checkpoints), checkpoints)
+		}
+		if gone.Bytes == 0 {
+			t.Error("gone.Bytes is 0")
 		}
 	}
 	_, _, err = db.WouldForget(context.Background(), Scope{})

@@ -76,10 +76,23 @@ func TestHeldDatabaseCostsOneWait(t *testing.T) {
 		writers.Go(func() {
 			_, err := db.BeginRun(t.Context(), Run{Client: "a"})
 			e, ok := errors.AsType[*Error](err)
-			if !ok || e.Code != Busy || e.Op != "begin run" ||
-				!strings.Contains(e.Message, fmt.Sprintf("(pid %d)", pid)) ||
-				!strings.Contains(e.Message, filepath.Base(os.Args[0])[:7]) {
-				t.Errorf("a write gives %v, want the holder, pid %d", err, pid)
+			if !ok {
+				t.Errorf("err = %v", err)
+				return
+			}
+			if e.Code != Busy {
+				t.Errorf("e.Code = %v, want %v", e.Code, Busy)
+			}
+			if e.Op != "begin run" {
+				t.Errorf(`e.Op = %q, want "begin run"`, e.Op)
+			}
+			if !strings.Contains(e.Message, fmt.Sprintf("(pid %d)", pid)) {
+				t.Errorf("e.Message = %q, want it to have %q",
+					e.Message, fmt.Sprintf("(pid %d)", pid))
+			}
+			if !strings.Contains(e.Message, filepath.Base(os.Args[0])[:7]) {
+				t.Errorf("e.Message = %q, want it to have %q",
+					e.Message, filepath.Base(os.Args[0])[:7])
 			}
 		})
 	}

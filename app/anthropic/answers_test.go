@@ -34,10 +34,26 @@ func messageWith(t *testing.T, fake *roomtest.Backend, body string) roomtest.Mes
 	}
 	streamed := roomtest.JoinMessage(t, roomtest.ReadMessageEvents(t, w.Body.String()))
 	for _, r := range []*roomtest.MessageReply{&whole, &streamed} {
-		if !strings.HasPrefix(r.ID, "msg_") || r.Type != "message" || r.Role != "assistant" ||
-			r.Model != "acme/coder" || r.Content == nil || r.Timings == nil ||
-			r.Timings.RunID == 0 {
-			t.Errorf("a message %+v", r)
+		if !strings.HasPrefix(r.ID, "msg_") {
+			t.Errorf(`r.ID = %q, want it to start with "msg_"`, r.ID)
+		}
+		if r.Type != "message" {
+			t.Errorf(`r.Type = %q, want "message"`, r.Type)
+		}
+		if r.Role != "assistant" {
+			t.Errorf(`r.Role = %q, want "assistant"`, r.Role)
+		}
+		if r.Model != "acme/coder" {
+			t.Errorf(`r.Model = %q, want "acme/coder"`, r.Model)
+		}
+		if r.Content == nil {
+			t.Error("r.Content is nil")
+		}
+		if r.Timings == nil {
+			t.Fatal("r.Timings is nil")
+		}
+		if r.Timings.RunID == 0 {
+			t.Error("r.Timings.RunID is 0")
 		}
 		for i, b := range r.Content {
 			if (b.Type == "thinking") != (b.Signature != "") ||
@@ -94,14 +110,36 @@ func TestMessageHasTextThoughtAndCallBlocks(t *testing.T) {
 				t.Errorf("got  %.200s\nwant %.200s", got, c.want)
 			}
 			u := got.Usage
-			if u.Input+u.CacheRead != 3 || u.CacheRead != 1 || u.CacheCreated != 0 ||
-				u.Output > len(c.says) || c.name == "text" && u.Output != 5 {
-				t.Errorf("usage %+v", u)
+			if u.Input+u.CacheRead != 3 {
+				t.Errorf("u.Input+u.CacheRead is %v, want %v", u.Input+u.CacheRead, 3)
 			}
-			if r := fake.LastRun(); r.FinishReason == "" || r.Endpoint != "/v1/messages" ||
-				r.CompletionTokens != u.Output || fake.Model.OpenMatchers != 0 || fake.Held != 0 {
-				t.Errorf("the history has %+v; %d matchers are open, %d models held",
-					r, fake.Model.OpenMatchers, fake.Held)
+			if u.CacheRead != 1 {
+				t.Errorf("u.CacheRead = %v, want 1", u.CacheRead)
+			}
+			if u.CacheCreated != 0 {
+				t.Errorf("u.CacheCreated = %v, want 0", u.CacheCreated)
+			}
+			if u.Output > len(c.says) {
+				t.Errorf("u.Output = %v, want at most %v", u.Output, len(c.says))
+			}
+			if c.name == "text" && u.Output != 5 {
+				t.Errorf("u.Output = %v, want 5", u.Output)
+			}
+			r := fake.LastRun()
+			if r.FinishReason == "" {
+				t.Error("r.FinishReason is empty")
+			}
+			if r.Endpoint != "/v1/messages" {
+				t.Errorf(`r.Endpoint = %q, want "/v1/messages"`, r.Endpoint)
+			}
+			if r.CompletionTokens != u.Output {
+				t.Errorf("r.CompletionTokens = %v, want %v", r.CompletionTokens, u.Output)
+			}
+			if fake.Model.OpenMatchers != 0 {
+				t.Errorf("fake.Model.OpenMatchers = %v, want 0", fake.Model.OpenMatchers)
+			}
+			if fake.Held != 0 {
+				t.Errorf("fake.Held = %v, want 0", fake.Held)
 			}
 		})
 	}

@@ -123,10 +123,29 @@ func TestMessageParamsReachEngine(t *testing.T) {
 		roomtest.MessageBody(`"temperature":0.5,"top_p":0.25,"top_k":7,"stop_sequences":["a","","b"],"thinking":{"type":"enabled","budget_tokens":5},"speculation":{"drafter":"none"}`))
 	r := fake.Model.Requests[0]
 	s := r.Sampling
-	if w.Code != 200 || *r.MaxTokens != 400 || s.Temperature != 0.5 || s.TopP != 0.25 ||
-		s.TopK != 7 || !slices.Equal(r.Stop, []string{"a", "b"}) || *r.Seed != 1 ||
-		r.Speculation.Drafter != "none" {
-		t.Errorf("%d %s: %+v", w.Code, w.Body, r)
+	if w.Code != 200 {
+		t.Errorf("w.Code = %v, want 200: %s", w.Code, w.Body)
+	}
+	if *r.MaxTokens != 400 {
+		t.Errorf("*r.MaxTokens = %v, want 400", *r.MaxTokens)
+	}
+	if s.Temperature != 0.5 {
+		t.Errorf("s.Temperature = %v, want 0.5", s.Temperature)
+	}
+	if s.TopP != 0.25 {
+		t.Errorf("s.TopP = %v, want 0.25", s.TopP)
+	}
+	if s.TopK != 7 {
+		t.Errorf("s.TopK = %v, want 7", s.TopK)
+	}
+	if !slices.Equal(r.Stop, []string{"a", "b"}) {
+		t.Errorf("r.Stop = %v, want %v", r.Stop, []string{"a", "b"})
+	}
+	if *r.Seed != 1 {
+		t.Errorf("*r.Seed = %v, want 1", *r.Seed)
+	}
+	if r.Speculation.Drafter != "none" {
+		t.Errorf(`r.Speculation.Drafter = %q, want "none"`, r.Speculation.Drafter)
 	}
 	fake = roomtest.Speaking("{}")
 	w = postMessages(t, fake, roomtest.MessageBody(`"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}`))
@@ -309,11 +328,25 @@ func TestCountTokensMatchesUsage(t *testing.T) {
 		w := roomtest.Post(s, "/v1/messages/count_tokens",
 			strings.NewReplacer(`"max_tokens":400,`, "", `"max_tokens":9,`, "").Replace(body))
 		var counted map[string]int
-		if err := json.Unmarshal(w.Body.Bytes(), &counted); err != nil || w.Code != 200 ||
-			len(counted) != 1 || len(fake.Rows) != 0 || len(fake.Model.Requests) != 0 ||
-			fake.Held != 0 {
-			t.Errorf("%s: %d %s, %d runs, %d held",
-				fields, w.Code, w.Body, len(fake.Rows), fake.Held)
+		err := json.Unmarshal(w.Body.Bytes(), &counted)
+		if err != nil {
+			t.Fatalf("%s: %v", fields, err)
+		}
+		if w.Code != 200 {
+			t.Errorf("%s: w.Code = %v, want 200: %s", fields, w.Code, w.Body)
+		}
+		if len(counted) != 1 {
+			t.Errorf("%s: len(counted) = %v, want 1", fields, len(counted))
+		}
+		if len(fake.Rows) != 0 {
+			t.Errorf("%s: len(fake.Rows) = %v, want 0", fields, len(fake.Rows))
+		}
+		if len(fake.Model.Requests) != 0 {
+			t.Errorf("%s: len(fake.Model.Requests) = %v, want 0",
+				fields, len(fake.Model.Requests))
+		}
+		if fake.Held != 0 {
+			t.Errorf("%s: fake.Held = %v, want 0", fields, fake.Held)
 		}
 		var reply roomtest.MessageReply
 		w = roomtest.Post(s, "/v1/messages", body)

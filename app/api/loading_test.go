@@ -129,10 +129,20 @@ func TestLoadFailureEndsStream(t *testing.T) {
 					}
 					return
 				}
-				if len(w.Events) != 2 || w.Events[0] != "2s: "+r.silence ||
-					w.Status != http.StatusOK || !strings.HasPrefix(told, "3s: ") ||
-					strings.Contains(told, "[DONE]") {
-					t.Errorf("%s: %d, %q", r.path, w.Status, w.Events)
+				if len(w.Events) != 2 {
+					t.Fatalf("%s: len(w.Events) = %v, want 2", r.path, len(w.Events))
+				}
+				if w.Events[0] != "2s: "+r.silence {
+					t.Errorf("%s: w.Events[0] = %q, want %q", r.path, w.Events[0], "2s: "+r.silence)
+				}
+				if w.Status != http.StatusOK {
+					t.Errorf("%s: w.Status = %v, want %v", r.path, w.Status, http.StatusOK)
+				}
+				if !strings.HasPrefix(told, "3s: ") {
+					t.Errorf(`%s: told = %q, want it to start with "3s: "`, r.path, told)
+				}
+				if strings.Contains(told, "[DONE]") {
+					t.Errorf(`%s: told = %q, want none of "[DONE]"`, r.path, told)
 				}
 				if row := fake.LastRun(); row.FinishReason != control.FinishError ||
 					!strings.HasPrefix(row.Model, control.Alias) && r.path != branchPath ||
@@ -179,10 +189,23 @@ func TestLoadFailureHasFormOfRoute(t *testing.T) {
 				t.Fatalf("%s", failed)
 			}
 			first, last := list[0].Response, list[2].Response
-			if first.ID != last.ID || !strings.HasPrefix(last.ID, responses.ResponsePrefix) ||
-				last.Model != control.Alias || last.Status != "failed" ||
-				*last.Error != (roomtest.ResponseError{Code: "server_error", Message: "There is no room for it."}) {
-				t.Errorf("%s", failed)
+			if first.ID != last.ID {
+				t.Errorf("first.ID = %v, want %v", first.ID, last.ID)
+			}
+			if !strings.HasPrefix(last.ID, responses.ResponsePrefix) {
+				t.Errorf("last.ID = %q, want it to start with %q",
+					last.ID, responses.ResponsePrefix)
+			}
+			if last.Model != control.Alias {
+				t.Errorf("last.Model = %v, want %v", last.Model, control.Alias)
+			}
+			if last.Status != "failed" {
+				t.Errorf(`last.Status = %q, want "failed"`, last.Status)
+			}
+			if want := (roomtest.ResponseError{Code: "server_error",
+				Message: "There is no room for it."}); *last.Error != want {
+				t.Errorf("*last.Error = %v, want %v",
+					*last.Error, want)
 			}
 		})
 	}

@@ -79,10 +79,26 @@ func TestResponseInProgressHasTheModelOnceItIsKnown(t *testing.T) {
 			if i >= 3 { // the prompt is read
 				want = fake.Model.Name
 			}
-			if kind := e.Type; e.Number != i || (kind == "response.created") != (i == 0) ||
-				e.Response == nil || e.Response.Model != want || e.Response.Status != "in_progress" ||
-				len(e.Response.Output) != 0 {
-				t.Errorf("event %d: %+v %+v", i, e, e.Response)
+			kind := e.Type
+			if e.Number != i {
+				t.Errorf("event %d: e.Number = %v, want %v", i, e.Number, i)
+			}
+			if (kind == "response.created") != (i == 0) {
+				t.Errorf(`event %d: kind == "response.created" is %v, want %v`,
+					i, kind == "response.created", i == 0)
+			}
+			if e.Response == nil {
+				t.Fatalf("event %d: e.Response is nil", i)
+			}
+			if e.Response.Model != want {
+				t.Errorf("event %d: e.Response.Model = %v, want %v", i, e.Response.Model, want)
+			}
+			if e.Response.Status != "in_progress" {
+				t.Errorf(`event %d: e.Response.Status = %q, want "in_progress"`,
+					i, e.Response.Status)
+			}
+			if len(e.Response.Output) != 0 {
+				t.Errorf("event %d: len(e.Response.Output) = %v, want 0", i, len(e.Response.Output))
 			}
 		}
 	})

@@ -107,9 +107,21 @@ func TestResumeSendsSameSeed(t *testing.T) {
 	s := serve(fake)
 	w := roomtest.Post(s, "/app/runs/1/resume", `{}`)
 	got := fake.Model.Requests[0]
-	if w.Code != http.StatusOK || got.Generated != nil || *got.Seed != 77 ||
-		got.Sampling.TopK != 5 || string(got.Prompt) != string([]int32{256, 'x'}) {
-		t.Errorf("%d %s; asked for %+v", w.Code, w.Body, got)
+	if w.Code != http.StatusOK {
+		t.Errorf("w.Code = %v, want %v: %s", w.Code, http.StatusOK, w.Body)
+	}
+	if got.Generated != nil {
+		t.Errorf("got.Generated = %v, want nil", got.Generated)
+	}
+	if *got.Seed != 77 {
+		t.Errorf("*got.Seed = %v, want 77", *got.Seed)
+	}
+	if got.Sampling.TopK != 5 {
+		t.Errorf("got.Sampling.TopK = %v, want 5", got.Sampling.TopK)
+	}
+	if string(got.Prompt) != string([]int32{256, 'x'}) {
+		t.Errorf("string(got.Prompt) = %q, want %q",
+			string(got.Prompt), string([]int32{256, 'x'}))
 	}
 	if r := fake.LastRun(); r.Resumes != 1 || r.Endpoint != "/v1/completions" {
 		t.Errorf("its row is %+v", r)

@@ -291,11 +291,26 @@ func TestCancelledRunKeepsItsText(t *testing.T) {
 		})
 		w := roomtest.Post(s, "/v1/completions",
 			fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%v}`, stream))
-		if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "kept") ||
-			!strings.Contains(body, `"finish_reason":"length"`) ||
-			strings.Contains(body, `"error"`) || !strings.Contains(body, `"stopped":true`) ||
-			w.Header().Get(api.RunHeader) != "1" {
-			t.Errorf("stream %v: %d %v %s", stream, w.Code, w.Header(), w.Body)
+		body := w.Body.String()
+		if w.Code != 200 {
+			t.Errorf("stream %v: w.Code = %v, want 200: %s", stream, w.Code, w.Body)
+		}
+		if !strings.Contains(body, "kept") {
+			t.Errorf(`stream %v: body = %q, want it to have "kept"`, stream, body)
+		}
+		if !strings.Contains(body, `"finish_reason":"length"`) {
+			t.Errorf("stream %v: body = %q, want it to have %q",
+				stream, body, `"finish_reason":"length"`)
+		}
+		if strings.Contains(body, `"error"`) {
+			t.Errorf("stream %v: body = %q, want none of %q", stream, body, `"error"`)
+		}
+		if !strings.Contains(body, `"stopped":true`) {
+			t.Errorf("stream %v: body = %q, want it to have %q", stream, body, `"stopped":true`)
+		}
+		if w.Header().Get(api.RunHeader) != "1" {
+			t.Errorf(`stream %v: w.Header().Get(api.RunHeader) = %q, want "1"`,
+				stream, w.Header().Get(api.RunHeader))
 		}
 		if r := fake.LastRun(); r.FinishReason != "cancel" || r.CompletionTokens != 1 {
 			t.Errorf("stream %v: the history has %+v", stream, r)

@@ -105,9 +105,21 @@ func TestVerifyStreamsProgressThenVerdict(t *testing.T) {
 		}
 		told = append(told, p)
 	}
-	if n := len(told); n < 2 || told[0].Same != 0 || told[0].Verdict != nil ||
-		told[n-1].Verdict == nil || told[n-1].Verdict.Same != 7 {
-		t.Errorf("%+v", told)
+	n := len(told)
+	if n < 2 {
+		t.Fatalf("n = %v, want at least 2", n)
+	}
+	if told[0].Same != 0 {
+		t.Errorf("told[0].Same = %v, want 0", told[0].Same)
+	}
+	if told[0].Verdict != nil {
+		t.Errorf("told[0].Verdict = %v, want nil", told[0].Verdict)
+	}
+	if told[n-1].Verdict == nil {
+		t.Fatal("told[n-1].Verdict is nil")
+	}
+	if told[n-1].Verdict.Same != 7 {
+		t.Errorf("told[n-1].Verdict.Same = %v, want 7", told[n-1].Verdict.Same)
 	}
 	if fake.Rows[0].Verdict == nil {
 		t.Error("the run does not keep the verdict")

@@ -92,10 +92,23 @@ func TestMoreThanRoundingIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := cells[0]
-		if (wrong != nil) != test.wrong || (c.diverged > 0) != test.diverged || c.excused > 0 ||
-			(c.share > 1) != test.beyond || (len(notes) > 0) != test.diverged {
-			t.Errorf("%v added: %v, %d texts differ, %d excused, by %v of the bound, notes %q",
-				test.add, wrong, c.diverged, c.excused, c.share, notes)
+		if (wrong != nil) != test.wrong {
+			t.Errorf("%v added: wrong != nil is %v, want %v",
+				test.add, wrong != nil, test.wrong)
+		}
+		if (c.diverged > 0) != test.diverged {
+			t.Errorf("%v added: c.diverged > 0 is %v, want %v",
+				test.add, c.diverged > 0, test.diverged)
+		}
+		if c.excused > 0 {
+			t.Errorf("%v added: c.excused = %v, want at most 0", test.add, c.excused)
+		}
+		if (c.share > 1) != test.beyond {
+			t.Errorf("%v added: c.share > 1 is %v, want %v", test.add, c.share > 1, test.beyond)
+		}
+		if (len(notes) > 0) != test.diverged {
+			t.Errorf("%v added: len(notes) > 0 is %v, want %v",
+				test.add, len(notes) > 0, test.diverged)
 		}
 	}
 }

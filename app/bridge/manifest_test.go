@@ -208,9 +208,20 @@ func TestManifestOfARequestIsTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 		back, err := Parse(q.Manifest())
-		if err != nil || back.Nonce != q.Nonce || back.Ref != q.Ref || back.Preset.Name != p.Name ||
-			!maps.Equal(back.Params, q.Params) {
-			t.Errorf("%s: %v, %+v, want %+v", p.Name, err, back, q)
+		if err != nil {
+			t.Fatalf("%s: %v", p.Name, err)
+		}
+		if back.Nonce != q.Nonce {
+			t.Errorf("%s: back.Nonce = %v, want %v", p.Name, back.Nonce, q.Nonce)
+		}
+		if back.Ref != q.Ref {
+			t.Errorf("%s: back.Ref = %v, want %v", p.Name, back.Ref, q.Ref)
+		}
+		if back.Preset.Name != p.Name {
+			t.Errorf("%s: back.Preset.Name = %v, want %v", p.Name, back.Preset.Name, p.Name)
+		}
+		if !maps.Equal(back.Params, q.Params) {
+			t.Errorf("%s: back.Params = %v, want %v", p.Name, back.Params, q.Params)
 		}
 	}
 }
@@ -235,9 +246,20 @@ func TestParametersAreReadFromTheCommandLine(t *testing.T) {
 func TestPresetsAreSound(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range Presets() {
-		if seen[p.Name] || !nonceForm.MatchString(p.Name) || len(p.Name) > 40 || p.Doc == "" ||
-			p.Limit <= 0 {
-			t.Errorf("preset %+v", p)
+		if seen[p.Name] {
+			t.Error("seen[p.Name] is true")
+		}
+		if !nonceForm.MatchString(p.Name) {
+			t.Errorf("p.Name = %q, want a match of %v", p.Name, nonceForm)
+		}
+		if len(p.Name) > 40 {
+			t.Errorf("len(p.Name) = %v, want at most 40", len(p.Name))
+		}
+		if p.Doc == "" {
+			t.Error("p.Doc is empty")
+		}
+		if p.Limit <= 0 {
+			t.Errorf("p.Limit = %v, want more than 0", p.Limit)
 		}
 		seen[p.Name] = true
 		used := map[string]bool{}
@@ -301,17 +323,43 @@ func FuzzManifest(f *testing.F) {
 			return
 		}
 		again, err := Parse(q.Manifest())
-		if err != nil || fmt.Sprint(again.Params) != fmt.Sprint(q.Params) ||
-			again.Nonce != q.Nonce || again.Ref != q.Ref || again.Preset.Name != q.Preset.Name {
-			t.Fatalf("%s reads back as %+v: %v", q.Manifest(), again, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprint(again.Params) != fmt.Sprint(q.Params) {
+			t.Fatalf("fmt.Sprint(again.Params) = %v, want %v",
+				fmt.Sprint(again.Params), fmt.Sprint(q.Params))
+		}
+		if again.Nonce != q.Nonce {
+			t.Fatalf("again.Nonce = %v, want %v", again.Nonce, q.Nonce)
+		}
+		if again.Ref != q.Ref {
+			t.Fatalf("again.Ref = %v, want %v", again.Ref, q.Ref)
+		}
+		if again.Preset.Name != q.Preset.Name {
+			t.Fatalf("again.Preset.Name = %v, want %v", again.Preset.Name, q.Preset.Name)
 		}
 		for _, p := range q.Preset.Params {
 			word, err := q.word(p)
-			if err != nil || word == "" || word[0] == '-' || strings.HasPrefix(word, "/") ||
-				strings.Contains(word, "..") || strings.ContainsFunc(word, func(c rune) bool {
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			if word == "" {
+				t.Fatalf("%s: word is empty", text)
+			}
+			if word[0] == '-' {
+				t.Fatalf("%s: word[0] = %v", text, word[0])
+			}
+			if strings.HasPrefix(word, "/") {
+				t.Fatalf(`%s: word = %q, want another start than "/"`, text, word)
+			}
+			if strings.Contains(word, "..") {
+				t.Fatalf(`%s: word = %q, want none of ".."`, text, word)
+			}
+			if strings.ContainsFunc(word, func(c rune) bool {
 				return c <= ' ' || c > '~' || strings.ContainsRune("$`{}\\\"'*?;&|<>()~", c)
 			}) {
-				t.Fatalf("%s: %s is the word %q: %v", text, p.Name, word, err)
+				t.Fatalf("%s: word = %q has characters of a shell", text, word)
 			}
 		}
 		branch, err := BranchOf(q, "")

@@ -237,9 +237,22 @@ func TestGateDecidesTheRun(t *testing.T) {
 	b.gate("4")
 	b.ask("kvquant", "nonce-1", nil)
 	s = b.run(t.Context())
-	if s.ExitCode != 1 || s.EvidenceGateExitCode == nil || *s.EvidenceGateExitCode != 4 ||
-		len(s.Commands) != 6 || !strings.HasPrefix(s.Error, "tandem-lab bench kvquant") {
-		t.Errorf("of a bench that fails: %+v, gate %v", s, s.EvidenceGateExitCode)
+	if s.ExitCode != 1 {
+		t.Errorf("of a bench that fails: s.ExitCode = %v, want 1", s.ExitCode)
+	}
+	if s.EvidenceGateExitCode == nil {
+		t.Fatal("of a bench that fails: s.EvidenceGateExitCode is nil")
+	}
+	if *s.EvidenceGateExitCode != 4 {
+		t.Errorf("of a bench that fails: *s.EvidenceGateExitCode = %v, want 4",
+			*s.EvidenceGateExitCode)
+	}
+	if len(s.Commands) != 6 {
+		t.Errorf("of a bench that fails: len(s.Commands) = %v, want 6", len(s.Commands))
+	}
+	if !strings.HasPrefix(s.Error, "tandem-lab bench kvquant") {
+		t.Errorf(`a bench that fails: s.Error = %q, want it to start with "tandem-lab bench kvquant"`,
+			s.Error)
 	}
 	b = newBench(t, strings.Replace(measuring, "--out", "--nowhere", 1))
 	b.withModel()

@@ -426,9 +426,21 @@ func TestZedFindsEveryFieldItNeeds(t *testing.T) {
 			if m.Name == nil || m.MaxTokens == nil || *m.MaxTokens == 0 || m.Capabilities == nil {
 				t.Fatalf("%s: %+v", name, m)
 			}
-			if a := m.Capabilities; a.Tools == nil || a.Images == nil || *a.Images ||
-				a.ParallelToolCalls == nil || a.PromptCacheKey == nil {
-				t.Errorf("%s: %+v", name, a)
+			a := m.Capabilities
+			if a.Tools == nil {
+				t.Errorf("%s: a.Tools is nil", name)
+			}
+			if a.Images == nil {
+				t.Fatalf("%s: a.Images is nil", name)
+			}
+			if *a.Images {
+				t.Errorf("%s: *a.Images is true", name)
+			}
+			if a.ParallelToolCalls == nil {
+				t.Errorf("%s: a.ParallelToolCalls is nil", name)
+			}
+			if a.PromptCacheKey == nil {
+				t.Errorf("%s: a.PromptCacheKey is nil", name)
 			}
 		}
 		if len(settings.LanguageModels.OpenAICompatible) != 1 {

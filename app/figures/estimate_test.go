@@ -48,9 +48,24 @@ func TestIntervalEnclosesTheMedian(t *testing.T) {
 	for i := range 101 {
 		values = append(values, float64(i))
 	}
-	if e := EstimateEach(values); e.Median != 50 || e.Low >= 50 || e.High <= 50 || e.High-e.Low > 50 ||
-		math.IsNaN(e.Low+e.High) || e.N != 101 {
-		t.Errorf("%+v", e)
+	e := EstimateEach(values)
+	if e.Median != 50 {
+		t.Errorf("e.Median = %v, want 50", e.Median)
+	}
+	if e.Low >= 50 {
+		t.Errorf("e.Low = %v, want less than 50", e.Low)
+	}
+	if e.High <= 50 {
+		t.Errorf("e.High = %v, want more than 50", e.High)
+	}
+	if e.High-e.Low > 50 {
+		t.Errorf("e.High-e.Low = %v, want at most 50", e.High-e.Low)
+	}
+	if math.IsNaN(e.Low + e.High) {
+		t.Error("math.IsNaN(e.Low+e.High) is true")
+	}
+	if e.N != 101 {
+		t.Errorf("e.N = %v, want 101", e.N)
 	}
 }
 

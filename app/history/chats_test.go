@@ -46,14 +46,37 @@ func TestChatsSurviveRestart(t *testing.T) {
 
 	a = open(t, home)
 	whole, err := a.history.Chat(ctx, chat.ID)
-	if err != nil || whole.Chat.Title != "Why?" || len(whole.Messages) != 2 ||
-		whole.Messages[1].Content != "Because of" || whole.Messages[1].Finish != "" {
-		t.Errorf("%+v, %v", whole, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole.Chat.Title != "Why?" {
+		t.Errorf(`whole.Chat.Title = %q, want "Why?"`, whole.Chat.Title)
+	}
+	if len(whole.Messages) != 2 {
+		t.Fatalf("len(whole.Messages) = %v, want 2", len(whole.Messages))
+	}
+	if whole.Messages[1].Content != "Because of" {
+		t.Errorf(`whole.Messages[1].Content = %q, want "Because of"`,
+			whole.Messages[1].Content)
+	}
+	if whole.Messages[1].Finish != "" {
+		t.Errorf(`whole.Messages[1].Finish = %q, want ""`, whole.Messages[1].Finish)
 	}
 	list, err := a.history.Chats(ctx, control.ChatQuery{Search: "because"})
-	if err != nil || list.Keep || list.Count != 1 || list.Bytes != int64(len("Why?Because of")) ||
-		len(list.Chats) != 1 {
-		t.Errorf("%+v, %v", list, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list.Keep {
+		t.Error("list.Keep is true")
+	}
+	if list.Count != 1 {
+		t.Errorf("list.Count = %v, want 1", list.Count)
+	}
+	if list.Bytes != int64(len("Why?Because of")) {
+		t.Errorf("list.Bytes = %v, want %v", list.Bytes, int64(len("Why?Because of")))
+	}
+	if len(list.Chats) != 1 {
+		t.Errorf("len(list.Chats) = %v, want 1", len(list.Chats))
 	}
 	_, err = a.history.AddChat(ctx, control.Chat{Kind: "chat"})
 	wantCode(err, control.CodeNotKept, "Settings, History has the switch")

@@ -46,15 +46,27 @@ func TestResponseBelongsToItsProgramUntilItIsDeleted(t *testing.T) {
 
 	a = open(t, home)
 	a.history.sweepResponses(ctx)
-	if list, err := a.history.ResponseChain(ctx, "zed", "b"); err != nil || len(list) != 2 ||
-		list[0].ID != "a" || list[1].Previous != "a" || list[1].Run != want[1].Run {
-		t.Errorf("%+v %v", list, err)
+	list, err := a.history.ResponseChain(ctx, "zed", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 2 {
+		t.Fatalf("len(list) = %v, want 2", len(list))
+	}
+	if list[0].ID != "a" {
+		t.Errorf(`list[0].ID = %q, want "a"`, list[0].ID)
+	}
+	if list[1].Previous != "a" {
+		t.Errorf(`list[1].Previous = %q, want "a"`, list[1].Previous)
+	}
+	if list[1].Run != want[1].Run {
+		t.Errorf("list[1].Run = %v, want %v", list[1].Run, want[1].Run)
 	}
 	if k, err := a.history.Response(ctx, "phone", "c"); err != nil || k.Owner != "phone" ||
 		string(k.Response) != "{}" || string(k.Output) != "[1]" {
 		t.Errorf("%+v %v", k, err)
 	}
-	_, err := a.history.Response(ctx, "phone", "a")
+	_, err = a.history.Response(ctx, "phone", "a")
 	_, err2 := a.history.ResponseChain(ctx, "phone", "b")
 	for _, err := range []error{err, err2, a.history.DeleteResponse(ctx, "phone", "a")} {
 		if !errors.Is(err, control.ErrNoResponse) {

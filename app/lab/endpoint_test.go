@@ -122,8 +122,19 @@ func TestFIMWatchCountsEveryChunkOfTheLongPrompt(t *testing.T) {
 		t.Errorf("%d chunks, %d reports, %d ends, %+v", w.read(), told, ended, w.short)
 	}
 	ask(9, 9)
-	if w.read() != 5 || told != 5 || ended != 2 || w.short.stats.Queue != time.Second ||
-		w.short.arrived.IsZero() {
-		t.Errorf("%d chunks, %d reports, %d ends, %+v", w.read(), told, ended, w.short)
+	if w.read() != 5 {
+		t.Errorf("w.read() = %v, want 5", w.read())
+	}
+	if told != 5 {
+		t.Errorf("told = %v, want 5", told)
+	}
+	if ended != 2 {
+		t.Errorf("ended = %v, want 2", ended)
+	}
+	if w.short.stats.Queue != time.Second {
+		t.Errorf("w.short.stats.Queue = %v, want %v", w.short.stats.Queue, time.Second)
+	}
+	if w.short.arrived.IsZero() {
+		t.Error("w.short.arrived is zero")
 	}
 }

@@ -104,9 +104,21 @@ func TestSoakCountsARequestInFlight(t *testing.T) {
 			s.Active[0].CompletionTokens > 0
 	})
 	now, err := s.count(t.Context())
-	if err != nil || now.inFlight != 1 || now.open != 1 || !now.exceeds(before) ||
-		now.goroutines <= before.goroutines {
-		t.Errorf("with a request in flight: %+v, %v; before %+v", now, err, before)
+	if err != nil {
+		t.Fatalf("with a request in flight: %v", err)
+	}
+	if now.inFlight != 1 {
+		t.Errorf("with a request in flight: now.inFlight = %v, want 1", now.inFlight)
+	}
+	if now.open != 1 {
+		t.Errorf("with a request in flight: now.open = %v, want 1", now.open)
+	}
+	if !now.exceeds(before) {
+		t.Error("with a request in flight: now.exceeds(before) is false")
+	}
+	if now.goroutines <= before.goroutines {
+		t.Errorf("with a request in flight: now.goroutines = %v, want more than %v",
+			now.goroutines, before.goroutines)
 	}
 	for _, c := range []idleCounts{{goroutines: 1}, {files: spareFiles + 1}, {queued: 1},
 		{inFlight: 1}, {open: 1}} {

@@ -43,8 +43,20 @@ func TestRemovalFreesTheBytesThatItNamed(t *testing.T) {
 		t.Fatal(size, err)
 	}
 	st, err := r.library.Storage(t.Context())
-	if err != nil || len(st.Models) != 2 || st.Home == "" || st.Free == 0 || st.HistoryBytes == 0 {
-		t.Errorf("%+v, %v", st, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(st.Models) != 2 {
+		t.Errorf("len(st.Models) = %v, want 2", len(st.Models))
+	}
+	if st.Home == "" {
+		t.Error("st.Home is empty")
+	}
+	if st.Free == 0 {
+		t.Error("st.Free is 0")
+	}
+	if st.HistoryBytes == 0 {
+		t.Error("st.HistoryBytes is 0")
 	}
 	for _, m := range st.Models {
 		if m.Ours != (m.ID == "org/ours") || m.Ours && m.Bytes != size || m.Bytes == 0 {

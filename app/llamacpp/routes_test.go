@@ -103,9 +103,21 @@ func TestInfillFillsTheGapAtTheCursor(t *testing.T) {
 			Tokens         []int32
 			Predicted      int `json:"tokens_predicted"`
 		}
-		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.Content != "héllo wörld" ||
-			!got.Stop || got.StopType != "eos" || len(got.Tokens) != got.Predicted {
-			t.Errorf("%s: %v %d %s", body, err, w.Code, w.Body)
+		err := json.Unmarshal(w.Body.Bytes(), &got)
+		if err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		if got.Content != "héllo wörld" {
+			t.Errorf(`%s: got.Content = %q, want "héllo wörld"`, body, got.Content)
+		}
+		if !got.Stop {
+			t.Errorf("%s: got.Stop is false", body)
+		}
+		if got.StopType != "eos" {
+			t.Errorf(`%s: got.StopType = %q, want "eos"`, body, got.StopType)
+		}
+		if len(got.Tokens) != got.Predicted {
+			t.Errorf("%s: len(got.Tokens) = %v, want %v", body, len(got.Tokens), got.Predicted)
 		}
 		if len(fake.Model.Requests) != 1 ||
 			!strings.HasSuffix(fake.Model.Decode(fake.Model.Requests[0].Prompt), want) {

@@ -19,15 +19,51 @@ import (
 // checkEnd checks the counts and times of an answer, which the fake sets.
 func checkEnd(t *testing.T, a roomtest.OllamaAnswer, prompt, generated int, reason string) {
 	t.Helper()
-	if a.TotalDuration == nil || a.LoadDuration == nil || a.PromptEvalCount == nil ||
-		a.PromptEvalDuration == nil || a.EvalCount == nil || a.EvalDuration == nil {
-		t.Fatalf("%+v says not all", a)
+	if a.TotalDuration == nil {
+		t.Fatal("a.TotalDuration is nil")
 	}
-	if !strings.HasPrefix(a.Model, "tandem") || time.Since(a.CreatedAt).Abs() > time.Hour || !*a.Done ||
-		a.DoneReason != reason || *a.TotalDuration <= 0 ||
-		*a.PromptEvalCount != prompt || *a.PromptEvalDuration != 2e6 || *a.EvalCount != generated ||
-		*a.EvalDuration != int64(generated)*1e6 {
-		t.Errorf("%+v: %d and %d tokens, %s", a, *a.PromptEvalCount, *a.EvalCount, a.DoneReason)
+	if a.LoadDuration == nil {
+		t.Fatal("a.LoadDuration is nil")
+	}
+	if a.PromptEvalCount == nil {
+		t.Fatal("a.PromptEvalCount is nil")
+	}
+	if a.PromptEvalDuration == nil {
+		t.Fatal("a.PromptEvalDuration is nil")
+	}
+	if a.EvalCount == nil {
+		t.Fatal("a.EvalCount is nil")
+	}
+	if a.EvalDuration == nil {
+		t.Fatal("a.EvalDuration is nil")
+	}
+	if !strings.HasPrefix(a.Model, "tandem") {
+		t.Errorf(`a.Model = %q, want it to start with "tandem"`, a.Model)
+	}
+	if time.Since(a.CreatedAt).Abs() > time.Hour {
+		t.Errorf("time.Since(a.CreatedAt).Abs() = %v, want at most %v",
+			time.Since(a.CreatedAt).Abs(), time.Hour)
+	}
+	if !*a.Done {
+		t.Error("*a.Done is false")
+	}
+	if a.DoneReason != reason {
+		t.Errorf("a.DoneReason = %v, want %v", a.DoneReason, reason)
+	}
+	if *a.TotalDuration <= 0 {
+		t.Errorf("*a.TotalDuration = %v, want more than 0", *a.TotalDuration)
+	}
+	if *a.PromptEvalCount != prompt {
+		t.Errorf("*a.PromptEvalCount = %v, want %v", *a.PromptEvalCount, prompt)
+	}
+	if *a.PromptEvalDuration != 2e6 {
+		t.Errorf("*a.PromptEvalDuration = %v, want 2e6", *a.PromptEvalDuration)
+	}
+	if *a.EvalCount != generated {
+		t.Errorf("*a.EvalCount = %v, want %v", *a.EvalCount, generated)
+	}
+	if *a.EvalDuration != int64(generated)*1e6 {
+		t.Errorf("*a.EvalDuration = %v, want %v", *a.EvalDuration, int64(generated)*1e6)
 	}
 }
 
@@ -98,12 +134,41 @@ func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 		}
 		r := fake.Model.Requests[0]
 		s := r.Sampling
-		if s.Temperature != 0.5 || s.TopP != 0.9 || s.TopK != 20 || s.MinP != 0.1 ||
-			*r.Seed != 42 || *r.MaxTokens != 3 || s.RepetitionPenalty != 1.2 ||
-			s.PresencePenalty != 1.5 || s.FrequencyPenalty != 1 ||
-			!slices.Equal(r.Stop, []string{"\n", "user:"}) || !r.Logprobs ||
-			r.TopLogprobs != 2 {
-			t.Errorf("%s: %+v %+v", path, r, s)
+		if s.Temperature != 0.5 {
+			t.Errorf("%s: s.Temperature = %v, want 0.5", path, s.Temperature)
+		}
+		if s.TopP != 0.9 {
+			t.Errorf("%s: s.TopP = %v, want 0.9", path, s.TopP)
+		}
+		if s.TopK != 20 {
+			t.Errorf("%s: s.TopK = %v, want 20", path, s.TopK)
+		}
+		if s.MinP != 0.1 {
+			t.Errorf("%s: s.MinP = %v, want 0.1", path, s.MinP)
+		}
+		if *r.Seed != 42 {
+			t.Errorf("%s: *r.Seed = %v, want 42", path, *r.Seed)
+		}
+		if *r.MaxTokens != 3 {
+			t.Errorf("%s: *r.MaxTokens = %v, want 3", path, *r.MaxTokens)
+		}
+		if s.RepetitionPenalty != 1.2 {
+			t.Errorf("%s: s.RepetitionPenalty = %v, want 1.2", path, s.RepetitionPenalty)
+		}
+		if s.PresencePenalty != 1.5 {
+			t.Errorf("%s: s.PresencePenalty = %v, want 1.5", path, s.PresencePenalty)
+		}
+		if s.FrequencyPenalty != 1 {
+			t.Errorf("%s: s.FrequencyPenalty = %v, want 1", path, s.FrequencyPenalty)
+		}
+		if !slices.Equal(r.Stop, []string{"\n", "user:"}) {
+			t.Errorf("%s: r.Stop = %v, want %v", path, r.Stop, []string{"\n", "user:"})
+		}
+		if !r.Logprobs {
+			t.Errorf("%s: r.Logprobs is false", path)
+		}
+		if r.TopLogprobs != 2 {
+			t.Errorf("%s: r.TopLogprobs = %v, want 2", path, r.TopLogprobs)
 		}
 		if len(fake.Model.Grammars) != 1 || !strings.Contains(string(fake.Model.Grammars[0].JSON),
 			`"type":"object"`) || fake.Model.OpenMatchers != 0 {
@@ -193,10 +258,30 @@ func TestOllamaChatSendsEachCallWhole(t *testing.T) {
 			all.Thinking += a.Message.Thinking
 			all.Calls = append(all.Calls, a.Message.Calls...)
 		}
-		if all.Thinking != "hm" || strings.TrimSpace(all.Content) != "So:" || len(all.Calls) != 2 ||
-			all.Calls[0].Function.Name != "look" || all.Calls[1].Function.Name != "go" ||
-			all.Calls[0].Function.Arguments["z"] != 1.0 || all.Calls[1].Function.Arguments == nil {
-			t.Errorf("stream %s: %+v", stream, all)
+		if all.Thinking != "hm" {
+			t.Errorf(`stream %s: all.Thinking = %q, want "hm"`, stream, all.Thinking)
+		}
+		if strings.TrimSpace(all.Content) != "So:" {
+			t.Errorf(`stream %s: strings.TrimSpace(all.Content) = %q, want "So:"`,
+				stream, strings.TrimSpace(all.Content))
+		}
+		if len(all.Calls) != 2 {
+			t.Fatalf("stream %s: len(all.Calls) = %v, want 2", stream, len(all.Calls))
+		}
+		if all.Calls[0].Function.Name != "look" {
+			t.Errorf(`stream %s: all.Calls[0].Function.Name = %q, want "look"`,
+				stream, all.Calls[0].Function.Name)
+		}
+		if all.Calls[1].Function.Name != "go" {
+			t.Errorf(`stream %s: all.Calls[1].Function.Name = %q, want "go"`,
+				stream, all.Calls[1].Function.Name)
+		}
+		if all.Calls[0].Function.Arguments["z"] != 1.0 {
+			t.Errorf(`stream %s: all.Calls[0].Function.Arguments["z"] = %v, want 1.0`,
+				stream, all.Calls[0].Function.Arguments["z"])
+		}
+		if all.Calls[1].Function.Arguments == nil {
+			t.Errorf("stream %s: all.Calls[1].Function.Arguments is nil", stream)
 		}
 		if !strings.Contains(w.Body.String(), `{"z": 1, "a": [2]}`) {
 			t.Errorf("the arguments are not as they were written: %s", w.Body)
@@ -284,10 +369,21 @@ func TestOllamaEmptyRequestLoadsOrUnloads(t *testing.T) {
 		fake := roomtest.NewBackend()
 		w := roomtest.Post(serve(fake), c.path, c.body)
 		a := roomtest.ReadOllamaLines(t, w.Body)[0]
-		if w.Code != http.StatusOK || !*a.Done || a.DoneReason != c.reason ||
-			(a.Message != nil) != (c.path == "/api/chat") ||
-			(a.Response != nil) == (c.path == "/api/chat") {
-			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
+		if w.Code != http.StatusOK {
+			t.Errorf("%s: w.Code = %v, want %v: %s", c.body, w.Code, http.StatusOK, w.Body)
+		}
+		if !*a.Done {
+			t.Errorf("%s: *a.Done is false", c.body)
+		}
+		if a.DoneReason != c.reason {
+			t.Errorf("%s: a.DoneReason = %v, want %v", c.body, a.DoneReason, c.reason)
+		}
+		if (a.Message != nil) != (c.path == "/api/chat") {
+			t.Errorf("%s: a.Message != nil is %v, want %v",
+				c.body, a.Message != nil, c.path == "/api/chat")
+		}
+		if (a.Response != nil) == (c.path == "/api/chat") {
+			t.Errorf("%s: a.Response != nil is %v", c.body, a.Response != nil)
 		}
 		if len(fake.Unloaded) != c.unloads || fake.Held != 0 || len(fake.Rows) != 0 ||
 			len(fake.Model.Requests) != 0 {

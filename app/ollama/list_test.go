@@ -68,12 +68,38 @@ func TestOllamaListsModels(t *testing.T) {
 	} {
 		m := tags.Models[i]
 		d := m.Details
-		if m.Name != want.name || m.Model != want.name || d.Family != want.family ||
-			d.Families[0] != want.family || d.ParameterSize != want.size ||
-			d.QuantizationLevel != want.level || d.ContextLength != want.context ||
-			d.Format != "safetensors" || m.Size == 0 || len(m.Digest) != 64 ||
-			m.ModifiedAt.Unix() != 1700000000 {
-			t.Errorf("%+v, want %+v", m, want)
+		if m.Name != want.name {
+			t.Errorf("m.Name = %v, want %v", m.Name, want.name)
+		}
+		if m.Model != want.name {
+			t.Errorf("m.Model = %v, want %v", m.Model, want.name)
+		}
+		if d.Family != want.family {
+			t.Errorf("d.Family = %v, want %v", d.Family, want.family)
+		}
+		if d.Families[0] != want.family {
+			t.Errorf("d.Families[0] = %v, want %v", d.Families[0], want.family)
+		}
+		if d.ParameterSize != want.size {
+			t.Errorf("d.ParameterSize = %v, want %v", d.ParameterSize, want.size)
+		}
+		if d.QuantizationLevel != want.level {
+			t.Errorf("d.QuantizationLevel = %v, want %v", d.QuantizationLevel, want.level)
+		}
+		if d.ContextLength != want.context {
+			t.Errorf("d.ContextLength = %v, want %v", d.ContextLength, want.context)
+		}
+		if d.Format != "safetensors" {
+			t.Errorf(`d.Format = %q, want "safetensors"`, d.Format)
+		}
+		if m.Size == 0 {
+			t.Error("m.Size is 0")
+		}
+		if len(m.Digest) != 64 {
+			t.Errorf("len(m.Digest) = %v, want 64", len(m.Digest))
+		}
+		if m.ModifiedAt.Unix() != 1700000000 {
+			t.Errorf("m.ModifiedAt.Unix() = %v, want 1700000000", m.ModifiedAt.Unix())
 		}
 	}
 	if a, b := tags.Models[0].Digest, tags.Models[1].Digest; a == b || a != tags.Models[3].Digest {

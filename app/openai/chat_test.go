@@ -87,9 +87,20 @@ func TestSamplingFallsBackToModel(t *testing.T) {
 	seeds := map[uint64]bool{}
 	for _, r := range fake.Model.Requests {
 		seeds[*r.Seed] = true
-		if r.Sampling.TopP <= 0 || r.Sampling.TopP > 1e-9 || r.Sampling.LogitBias[7] != -100 ||
-			!r.IgnoreEOS || len(r.Stop) != 2 {
-			t.Errorf("got %+v", r)
+		if r.Sampling.TopP <= 0 {
+			t.Errorf("r.Sampling.TopP = %v, want more than 0", r.Sampling.TopP)
+		}
+		if r.Sampling.TopP > 1e-9 {
+			t.Errorf("r.Sampling.TopP = %v, want at most 1e-9", r.Sampling.TopP)
+		}
+		if r.Sampling.LogitBias[7] != -100 {
+			t.Errorf("r.Sampling.LogitBias[7] = %v, want -100", r.Sampling.LogitBias[7])
+		}
+		if !r.IgnoreEOS {
+			t.Error("r.IgnoreEOS is false")
+		}
+		if len(r.Stop) != 2 {
+			t.Errorf("len(r.Stop) = %v, want 2", len(r.Stop))
 		}
 	}
 	if !seeds[math.MaxUint64-1] || len(seeds) != 3 { // the first has the request's

@@ -83,10 +83,27 @@ func TestEmbeddingsTakeAllInputForms(t *testing.T) {
 			if got.Usage.Prompt != tokens || got.Usage.Total != tokens {
 				t.Errorf("%s: usage %+v, want %d tokens", c.input, got.Usage, tokens)
 			}
-			if r := fake.LastRun(); r.Endpoint != "/v1/embeddings" || r.Model != "acme/coder" ||
-				r.PromptTokens != tokens || r.CompletionTokens != 0 || r.FinishReason != "stop" ||
-				r.Error != "" || r.PrefillMS != 2 {
-				t.Errorf("%s: the history has %+v", c.input, r)
+			r := fake.LastRun()
+			if r.Endpoint != "/v1/embeddings" {
+				t.Errorf(`%s: r.Endpoint = %q, want "/v1/embeddings"`, c.input, r.Endpoint)
+			}
+			if r.Model != "acme/coder" {
+				t.Errorf(`%s: r.Model = %q, want "acme/coder"`, c.input, r.Model)
+			}
+			if r.PromptTokens != tokens {
+				t.Errorf("%s: r.PromptTokens = %v, want %v", c.input, r.PromptTokens, tokens)
+			}
+			if r.CompletionTokens != 0 {
+				t.Errorf("%s: r.CompletionTokens = %v, want 0", c.input, r.CompletionTokens)
+			}
+			if r.FinishReason != "stop" {
+				t.Errorf(`%s: r.FinishReason = %q, want "stop"`, c.input, r.FinishReason)
+			}
+			if r.Error != "" {
+				t.Errorf(`%s: r.Error = %q, want ""`, c.input, r.Error)
+			}
+			if r.PrefillMS != 2 {
+				t.Errorf("%s: r.PrefillMS = %v, want 2", c.input, r.PrefillMS)
 			}
 			if fake.Held != 0 {
 				t.Errorf("%s: %d models are held", c.input, fake.Held)

@@ -259,11 +259,30 @@ func TestAnswerEndsWithFirstCall(t *testing.T) {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		c := reply.Choices[0]
-		if m := c.Message; !left || roomtest.Value(c.FinishReason) != "tool_calls" ||
-			len(m.ToolCalls) != 1 || *m.ToolCalls[0].Function.Arguments != `{"z": "\"}}"}` ||
-			m.Content != nil || reply.Usage.CompletionTokens != len(c.TokenIDs) ||
-			len(c.TokenIDs) == len(all) {
-			t.Errorf("%q: %s", all, w.Body)
+		m := c.Message
+		if !left {
+			t.Errorf("%q: left is false", all)
+		}
+		if roomtest.Value(c.FinishReason) != "tool_calls" {
+			t.Errorf(`%q: roomtest.Value(c.FinishReason) = %q, want "tool_calls"`,
+				all, roomtest.Value(c.FinishReason))
+		}
+		if len(m.ToolCalls) != 1 {
+			t.Fatalf("%q: len(m.ToolCalls) = %v, want 1", all, len(m.ToolCalls))
+		}
+		if *m.ToolCalls[0].Function.Arguments != `{"z": "\"}}"}` {
+			t.Errorf("%q: *m.ToolCalls[0].Function.Arguments = %q, want %q",
+				all, *m.ToolCalls[0].Function.Arguments, `{"z": "\"}}"}`)
+		}
+		if m.Content != nil {
+			t.Errorf("%q: m.Content = %v, want nil", all, m.Content)
+		}
+		if reply.Usage.CompletionTokens != len(c.TokenIDs) {
+			t.Errorf("%q: reply.Usage.CompletionTokens = %v, want %v",
+				all, reply.Usage.CompletionTokens, len(c.TokenIDs))
+		}
+		if len(c.TokenIDs) == len(all) {
+			t.Errorf("%q: len(c.TokenIDs) = %v", all, len(c.TokenIDs))
 		}
 	}
 }
@@ -298,9 +317,20 @@ func TestEachChoiceHasItsOwnCalls(t *testing.T) {
 		t.Fatalf("%d choices", len(got))
 	}
 	for _, s := range got {
-		if s.text != "So:" || s.thought != "hm" || !slices.Equal(s.calls, []string{"go{}"}) ||
-			s.logprobs != len("So:") || len(s.ids) != len(text) {
-			t.Errorf("%+v for %d tokens", s, len(text))
+		if s.text != "So:" {
+			t.Errorf(`s.text = %q, want "So:"`, s.text)
+		}
+		if s.thought != "hm" {
+			t.Errorf(`s.thought = %q, want "hm"`, s.thought)
+		}
+		if !slices.Equal(s.calls, []string{"go{}"}) {
+			t.Errorf("s.calls = %v, want %v", s.calls, []string{"go{}"})
+		}
+		if s.logprobs != len("So:") {
+			t.Errorf("s.logprobs = %v, want %v", s.logprobs, len("So:"))
+		}
+		if len(s.ids) != len(text) {
+			t.Errorf("len(s.ids) = %v, want %v", len(s.ids), len(text))
 		}
 	}
 }

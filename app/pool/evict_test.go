@@ -33,10 +33,30 @@ func TestModelAnswersWhileAnotherIsInTheMidstOfAnAnswer(t *testing.T) {
 	<-held.arrived
 	r.wantAnswers(t, "two", "two")
 	st := r.State()
-	if one, two := st.Resident("one"), st.Resident("two"); one == nil || two == nil || !one.InUse ||
-		two.InUse || st.Loaded.ID != "one" || st.Phase != control.PhaseReady ||
-		one.Bytes <= 0 || one.Needs <= one.Bytes {
-		t.Errorf("state %+v", st)
+	first, second := st.Resident("one"), st.Resident("two")
+	if first == nil {
+		t.Fatal("first is nil")
+	}
+	if second == nil {
+		t.Fatal("second is nil")
+	}
+	if !first.InUse {
+		t.Error("first.InUse is false")
+	}
+	if second.InUse {
+		t.Error("second.InUse is true")
+	}
+	if st.Loaded.ID != "one" {
+		t.Errorf(`st.Loaded.ID = %q, want "one"`, st.Loaded.ID)
+	}
+	if st.Phase != control.PhaseReady {
+		t.Errorf("st.Phase = %v, want %v", st.Phase, control.PhaseReady)
+	}
+	if first.Bytes <= 0 {
+		t.Errorf("first.Bytes = %v, want more than 0", first.Bytes)
+	}
+	if first.Needs <= first.Bytes {
+		t.Errorf("first.Needs = %v, want more than %v", first.Needs, first.Bytes)
 	}
 	close(held.open)
 	answer.Wait()

@@ -174,12 +174,24 @@ func TestModelThatDoesNotFitIsRefusedWithFigures(t *testing.T) {
 	r.setRoom(1 << 10) // too little for any model
 	err := r.pool.Load(t.Context(), "large")
 	e, ok := errors.AsType[*control.Error](err)
-	if !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "large needs 0 GiB") ||
-		!strings.Contains(e.Message, "4,096 tokens") ||
-		!strings.Contains(e.Message,
-			"models may take only 0 GiB of this machine's 2 GiB, beside 0.3 GiB for checkpoints and 0.1 GiB for remembered texts") ||
-		!strings.Contains(e.Message, "Choose a smaller model") {
-		t.Errorf("loading it gives %v", err)
+	if !ok {
+		t.Fatalf("err = %v", err)
+	}
+	if e.Code != control.CodeMemory {
+		t.Errorf("e.Code = %v, want %v", e.Code, control.CodeMemory)
+	}
+	if !strings.Contains(e.Message, "large needs 0 GiB") {
+		t.Errorf(`e.Message = %q, want it to have "large needs 0 GiB"`, e.Message)
+	}
+	if !strings.Contains(e.Message, "4,096 tokens") {
+		t.Errorf(`e.Message = %q, want it to have "4,096 tokens"`, e.Message)
+	}
+	if !strings.Contains(e.Message,
+		"models may take only 0 GiB of this machine's 2 GiB, beside 0.3 GiB for checkpoints and 0.1 GiB for remembered texts") {
+		t.Errorf("e.Message = %q, want it to tell the room", e.Message)
+	}
+	if !strings.Contains(e.Message, "Choose a smaller model") {
+		t.Errorf(`e.Message = %q, want it to have "Choose a smaller model"`, e.Message)
 	}
 	if status, body := r.complete(t, "large", "abc"); status != 507 ||
 		!strings.Contains(body, `"code":"memory_short"`) {

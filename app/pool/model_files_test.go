@@ -34,9 +34,21 @@ func TestUselessDefaultIsShownAtTheModel(t *testing.T) {
 		t.Fatal(status, body)
 	}
 	st, err := r.pool.ModelSettings(t.Context(), control.Alias)
-	if err != nil || st.Defaults.TopP != nil || *st.Defaults.TopK != 7 ||
-		len(st.Defaults.Ignored) != 1 || !strings.Contains(st.Defaults.Ignored[0], "top_p is not between 0 and 1") {
-		t.Errorf("%+v, %v", st.Defaults, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.Defaults.TopP != nil {
+		t.Errorf("st.Defaults.TopP = %v, want nil", st.Defaults.TopP)
+	}
+	if *st.Defaults.TopK != 7 {
+		t.Errorf("*st.Defaults.TopK = %v, want 7", *st.Defaults.TopK)
+	}
+	if len(st.Defaults.Ignored) != 1 {
+		t.Fatalf("len(st.Defaults.Ignored) = %v, want 1", len(st.Defaults.Ignored))
+	}
+	if !strings.Contains(st.Defaults.Ignored[0], "top_p is not between 0 and 1") {
+		t.Errorf(`st.Defaults.Ignored[0] = %q, want it to have "top_p is not between 0 and 1"`,
+			st.Defaults.Ignored[0])
 	}
 }
 

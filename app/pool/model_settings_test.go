@@ -30,10 +30,30 @@ func TestRequestThenModelSettingThenModelFileDecides(t *testing.T) {
 	}
 	complete()
 	st, err := r.pool.ModelSettings(t.Context(), control.Alias)
-	if err != nil || st.Settings != (control.ModelSettings{Model: "tiny"}) || st.Serving != 4096 ||
-		st.Later || st.ContextLength != 4096 ||
-		st.Needs == nil || !st.Needs.Fits || st.Drafter != control.DrafterAuto {
-		t.Errorf("at first %+v, %v", st, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.Settings != (control.ModelSettings{Model: "tiny"}) {
+		t.Errorf("st.Settings = %v, want %v",
+			st.Settings, control.ModelSettings{Model: "tiny"})
+	}
+	if st.Serving != 4096 {
+		t.Errorf("st.Serving = %v, want 4096", st.Serving)
+	}
+	if st.Later {
+		t.Error("st.Later is true")
+	}
+	if st.ContextLength != 4096 {
+		t.Errorf("st.ContextLength = %v, want 4096", st.ContextLength)
+	}
+	if st.Needs == nil {
+		t.Fatal("st.Needs is nil")
+	}
+	if !st.Needs.Fits {
+		t.Error("st.Needs.Fits is false")
+	}
+	if st.Drafter != control.DrafterAuto {
+		t.Errorf("st.Drafter = %v, want %v", st.Drafter, control.DrafterAuto)
 	}
 	m := r.pool.current()
 	if d := m.Defaults(); d.Temperature != nil || d.TopK != nil {

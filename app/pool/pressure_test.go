@@ -81,10 +81,22 @@ func TestShortageFreesIdleModelsThenCheckpoints(t *testing.T) {
 		return st.Pressure != nil && len(st.Pressure.Unloaded) == 1
 	})
 	r.wantInMemory(t, "at a warning", models.PocketID)
-	if p := r.State().Pressure; p.Level != control.PressureWarning || p.Unloaded[0] != "idle" ||
-		p.Since.Before(began) || p.CheckpointBytes != 0 ||
-		!strings.Contains(p.Text, "Tandem unloaded idle") {
-		t.Errorf("at a warning: %+v", p)
+	p := r.State().Pressure
+	if p.Level != control.PressureWarning {
+		t.Errorf("at a warning: p.Level = %v, want %v", p.Level, control.PressureWarning)
+	}
+	if p.Unloaded[0] != "idle" {
+		t.Errorf(`at a warning: p.Unloaded[0] = %q, want "idle"`, p.Unloaded[0])
+	}
+	if p.Since.Before(began) {
+		t.Error("at a warning: p.Since.Before(began) is true")
+	}
+	if p.CheckpointBytes != 0 {
+		t.Errorf("at a warning: p.CheckpointBytes = %v, want 0", p.CheckpointBytes)
+	}
+	if !strings.Contains(p.Text, "Tandem unloaded idle") {
+		t.Errorf(`at a warning: p.Text = %q, want it to have "Tandem unloaded idle"`,
+			p.Text)
 	}
 	levels <- home.PressureCritical
 	r.until(t, "a critical level", func(st control.State) bool {

@@ -77,9 +77,22 @@ func TestAnswerGoesOnPlainlyWhenItsDrafterFails(t *testing.T) {
 			t.Errorf("stream %v: %+v", stream, a.Timings)
 		}
 		run := r.endedRun(t, a.Timings.RunID)
-		if run.NoDrafter != a.Timings.NoDrafter || run.Verifies != 3 || run.Accepted != 12 ||
-			run.FinishReason != "length" || run.Error != "" {
-			t.Errorf("stream %v: the run is %+v", stream, run)
+		if run.NoDrafter != a.Timings.NoDrafter {
+			t.Errorf("stream %v: run.NoDrafter = %v, want %v",
+				stream, run.NoDrafter, a.Timings.NoDrafter)
+		}
+		if run.Verifies != 3 {
+			t.Errorf("stream %v: run.Verifies = %v, want 3", stream, run.Verifies)
+		}
+		if run.Accepted != 12 {
+			t.Errorf("stream %v: run.Accepted = %v, want 12", stream, run.Accepted)
+		}
+		if run.FinishReason != "length" {
+			t.Errorf(`stream %v: run.FinishReason = %q, want "length"`,
+				stream, run.FinishReason)
+		}
+		if run.Error != "" {
+			t.Errorf(`stream %v: run.Error = %q, want ""`, stream, run.Error)
 		}
 	}
 }

@@ -47,12 +47,31 @@ func TestCompactionIsTheInputOfWhatFollows(t *testing.T) {
 			t.Errorf("the model is to sum up %q, without %q", asked, said)
 		}
 	}
-	if c.Object != "response.compaction" || !strings.HasPrefix(c.ID, "resp_") ||
-		c.Usage == nil || c.Usage.TotalTokens <= c.Usage.InputTokens || len(c.Output) != 3 ||
-		!strings.Contains(string(c.Output[0]), "one") ||
-		!strings.Contains(string(c.Output[1]), "three") ||
-		!strings.Contains(string(c.Output[2]), `"type":"compaction"`) {
-		t.Fatalf("the compaction is %+v: %s", c, c.Output)
+	if c.Object != "response.compaction" {
+		t.Fatalf(`c.Object = %q, want "response.compaction"`, c.Object)
+	}
+	if !strings.HasPrefix(c.ID, "resp_") {
+		t.Fatalf(`c.ID = %q, want it to start with "resp_"`, c.ID)
+	}
+	if c.Usage == nil {
+		t.Fatal("c.Usage is nil")
+	}
+	if c.Usage.TotalTokens <= c.Usage.InputTokens {
+		t.Fatalf("c.Usage.TotalTokens = %v, want more than %v",
+			c.Usage.TotalTokens, c.Usage.InputTokens)
+	}
+	if len(c.Output) != 3 {
+		t.Fatalf("len(c.Output) = %v, want 3", len(c.Output))
+	}
+	if !strings.Contains(string(c.Output[0]), "one") {
+		t.Fatalf(`string(c.Output[0]) = %q, want it to have "one"`, string(c.Output[0]))
+	}
+	if !strings.Contains(string(c.Output[1]), "three") {
+		t.Fatalf(`string(c.Output[1]) = %q, want it to have "three"`, string(c.Output[1]))
+	}
+	if !strings.Contains(string(c.Output[2]), `"type":"compaction"`) {
+		t.Fatalf("string(c.Output[2]) = %q, want it to have %q",
+			string(c.Output[2]), `"type":"compaction"`)
 	}
 	next := `[` + string(c.Output[0]) + `,` + string(c.Output[1]) + `,` + string(c.Output[2]) +
 		`,{"role":"user","content":"four"}]`
@@ -117,10 +136,22 @@ func TestCountOfInputIsThatOfItsPrompt(t *testing.T) {
 				Object      string
 				InputTokens int `json:"input_tokens"`
 			}
-			if err := json.Unmarshal(w.Body.Bytes(), &count); err != nil || w.Code != 200 ||
-				count.Object != "response.input_tokens" ||
-				count.InputTokens != r.Usage.InputTokens || count.InputTokens == 0 {
-				t.Errorf("%s: %d %s, want %d", body, w.Code, w.Body, r.Usage.InputTokens)
+			err := json.Unmarshal(w.Body.Bytes(), &count)
+			if err != nil {
+				t.Fatalf("%s: %v", body, err)
+			}
+			if w.Code != 200 {
+				t.Errorf("%s: w.Code = %v, want 200: %s", body, w.Code, w.Body)
+			}
+			if count.Object != "response.input_tokens" {
+				t.Errorf(`%s: count.Object = %q, want "response.input_tokens"`, body, count.Object)
+			}
+			if count.InputTokens != r.Usage.InputTokens {
+				t.Errorf("%s: count.InputTokens = %v, want %v",
+					body, count.InputTokens, r.Usage.InputTokens)
+			}
+			if count.InputTokens == 0 {
+				t.Errorf("%s: count.InputTokens is 0", body)
 			}
 		}
 		if len(fake.Model.Requests) != 1 || len(fake.Rows) != 1 || fake.Held != 0 {

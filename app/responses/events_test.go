@@ -96,10 +96,25 @@ func TestResponseFailureIsLastEvent(t *testing.T) {
 		roomtest.ResponseBody(`"input":"x","stream":true`))
 	list := roomtest.ReadResponseEvents(t, w.Body.String())
 	last := list[len(list)-1]
-	if last.Type != "response.failed" || last.Response.Status != "failed" ||
-		last.Response.Error == nil || last.Response.Error.Message != "The queue is full." ||
-		last.Response.Error.Code != "server_error" || last.Response.Store {
-		t.Errorf("%s", w.Body)
+	if last.Type != "response.failed" {
+		t.Errorf(`last.Type = %q, want "response.failed"`, last.Type)
+	}
+	if last.Response.Status != "failed" {
+		t.Errorf(`last.Response.Status = %q, want "failed"`, last.Response.Status)
+	}
+	if last.Response.Error == nil {
+		t.Fatal("last.Response.Error is nil")
+	}
+	if last.Response.Error.Message != "The queue is full." {
+		t.Errorf(`last.Response.Error.Message = %q, want "The queue is full."`,
+			last.Response.Error.Message)
+	}
+	if last.Response.Error.Code != "server_error" {
+		t.Errorf(`last.Response.Error.Code = %q, want "server_error"`,
+			last.Response.Error.Code)
+	}
+	if last.Response.Store {
+		t.Error("last.Response.Store is true")
 	}
 	if len(fake.KeptResponses) != 0 || fake.LastRun().FinishReason != "error" {
 		t.Errorf("%d kept, %+v", len(fake.KeptResponses), fake.LastRun())

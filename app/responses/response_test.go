@@ -141,9 +141,26 @@ func TestResponseParamsReachEngineAndEcho(t *testing.T) {
 			responses.MaxMetadataValue)+`"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
 			`"text":{"verbosity":"low","format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`))
 	r := fake.Model.Requests[0]
-	if len(fake.Model.Requests) != 1 || *r.MaxTokens != 3 || r.Sampling.Temperature != 0.5 ||
-		r.Sampling.TopP != 0.25 || !r.Logprobs || r.TopLogprobs != 2 || r.Grammar == nil {
-		t.Errorf("%+v", r)
+	if len(fake.Model.Requests) != 1 {
+		t.Errorf("len(fake.Model.Requests) = %v, want 1", len(fake.Model.Requests))
+	}
+	if *r.MaxTokens != 3 {
+		t.Errorf("*r.MaxTokens = %v, want 3", *r.MaxTokens)
+	}
+	if r.Sampling.Temperature != 0.5 {
+		t.Errorf("r.Sampling.Temperature = %v, want 0.5", r.Sampling.Temperature)
+	}
+	if r.Sampling.TopP != 0.25 {
+		t.Errorf("r.Sampling.TopP = %v, want 0.25", r.Sampling.TopP)
+	}
+	if !r.Logprobs {
+		t.Error("r.Logprobs is false")
+	}
+	if r.TopLogprobs != 2 {
+		t.Errorf("r.TopLogprobs = %v, want 2", r.TopLogprobs)
+	}
+	if r.Grammar == nil {
+		t.Error("r.Grammar is nil")
 	}
 	if g := fake.Model.Grammars; len(g) != 1 ||
 		!strings.Contains(string(g[0].JSON), `"lenient":true`) {

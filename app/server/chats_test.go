@@ -50,9 +50,24 @@ func TestChatRoutesKeepAConversation(t *testing.T) {
 	c, ctx := dialFake(t, roomtest.NewBackend()), t.Context()
 	chat, err := c.AddChat(ctx, control.Chat{Kind: "code", Title: "mine", System: "Be brief.",
 		Options: json.RawMessage(`{"temperature":0.5}`)})
-	if err != nil || chat.ID == 0 || chat.Kind != "code" || chat.Title != "mine" ||
-		chat.System != "Be brief." || string(chat.Options) != `{"temperature":0.5}` {
-		t.Fatalf("%+v, %v", chat, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if chat.ID == 0 {
+		t.Fatal("chat.ID is 0")
+	}
+	if chat.Kind != "code" {
+		t.Fatalf(`chat.Kind = %q, want "code"`, chat.Kind)
+	}
+	if chat.Title != "mine" {
+		t.Fatalf(`chat.Title = %q, want "mine"`, chat.Title)
+	}
+	if chat.System != "Be brief." {
+		t.Fatalf(`chat.System = %q, want "Be brief."`, chat.System)
+	}
+	if string(chat.Options) != `{"temperature":0.5}` {
+		t.Fatalf("string(chat.Options) = %q, want %q",
+			string(chat.Options), `{"temperature":0.5}`)
 	}
 	q, err := c.AddMessage(ctx, control.Message{Chat: chat.ID, Role: "user", Content: "x :="})
 	if err != nil || q.ID == 0 || q.Content != "x :=" {
@@ -70,10 +85,21 @@ func TestChatRoutesKeepAConversation(t *testing.T) {
 	}
 	// A field that is absent from a body keeps its value.
 	for _, change := range []control.MessageChange{{Content: &content}, {}, {Finish: &end}} {
-		if got, err := c.ChangeMessage(ctx, chat.ID, a.ID, change); err != nil ||
-			got.Content != " 1" || got.Run != 5 || got.Model != "m" ||
-			string(got.Facts) != `{"n":[1,2]}` {
-			t.Errorf("%+v, %v", got, err)
+		got, err := c.ChangeMessage(ctx, chat.ID, a.ID, change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Content != " 1" {
+			t.Errorf(`got.Content = %q, want " 1"`, got.Content)
+		}
+		if got.Run != 5 {
+			t.Errorf("got.Run = %v, want 5", got.Run)
+		}
+		if got.Model != "m" {
+			t.Errorf(`got.Model = %q, want "m"`, got.Model)
+		}
+		if string(got.Facts) != `{"n":[1,2]}` {
+			t.Errorf("string(got.Facts) = %q, want %q", string(got.Facts), `{"n":[1,2]}`)
 		}
 	}
 	if _, err := c.ChangeMessage(ctx, chat.ID, a.ID,

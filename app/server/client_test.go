@@ -125,9 +125,20 @@ func TestControlClientWorksOnTheSocket(t *testing.T) {
 		t.Errorf("no prompt: %v", err)
 	}
 	runs, err := c.Runs(ctx, control.RunQuery{Limit: 1, Model: "tandem"})
-	if err != nil || len(runs) != 1 || runs[0].ID != 2 || runs[0].Client != "tandem" ||
-		runs[0].FinishReason != "error" {
-		t.Errorf("runs: %+v %v", runs, err)
+	if err != nil {
+		t.Fatalf("runs: %v", err)
+	}
+	if len(runs) != 1 {
+		t.Fatalf("runs: len(runs) = %v, want 1", len(runs))
+	}
+	if runs[0].ID != 2 {
+		t.Errorf("runs: runs[0].ID = %v, want 2", runs[0].ID)
+	}
+	if runs[0].Client != "tandem" {
+		t.Errorf(`runs: runs[0].Client = %q, want "tandem"`, runs[0].Client)
+	}
+	if runs[0].FinishReason != "error" {
+		t.Errorf(`runs: runs[0].FinishReason = %q, want "error"`, runs[0].FinishReason)
 	}
 	// The client may see the end of a stream before the server has finished the run.
 	enginetest.Await(t, "the run is finished and can't be cancelled", func() bool {

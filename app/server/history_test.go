@@ -97,9 +97,23 @@ func TestReportOfRunHasPhasesAndVerdict(t *testing.T) {
 	}
 	r, facts = read()
 	v, err := r.Run.Replayed()
-	if err != nil || v == nil || v.Run != 1 || v.At.IsZero() || facts["verified"] != v.String() ||
-		v.Word() != "same" {
-		t.Errorf("verdict %+v, %v, told as %q", v, err, facts["verified"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v == nil {
+		t.Fatal("v is nil")
+	}
+	if v.Run != 1 {
+		t.Errorf("v.Run = %v, want 1", v.Run)
+	}
+	if v.At.IsZero() {
+		t.Error("v.At is zero")
+	}
+	if facts["verified"] != v.String() {
+		t.Errorf(`facts["verified"] = %v, want %v`, facts["verified"], v.String())
+	}
+	if v.Word() != "same" {
+		t.Errorf(`v.Word() = %q, want "same"`, v.Word())
 	}
 }
 

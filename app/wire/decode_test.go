@@ -35,11 +35,35 @@ func TestDecodeReadsEachKindOfField(t *testing.T) {
 	if err := Decode(f, &d); err != nil {
 		t.Fatal(err)
 	}
-	if d.Name != "m" || d.Kind != "code" || d.Rule != "coupled" || d.Port != 8263 ||
-		*d.Heat != 0.5 ||
-		*d.Title != "" || *d.Leaf != 7 || string(d.Facts) != `{"a":1}` || *d.Depth != 31 ||
-		d.Hidden != 0 {
-		t.Errorf("%+v", d)
+	if d.Name != "m" {
+		t.Errorf(`d.Name = %q, want "m"`, d.Name)
+	}
+	if d.Kind != "code" {
+		t.Errorf(`d.Kind = %q, want "code"`, d.Kind)
+	}
+	if d.Rule != "coupled" {
+		t.Errorf(`d.Rule = %q, want "coupled"`, d.Rule)
+	}
+	if d.Port != 8263 {
+		t.Errorf("d.Port = %v, want 8263", d.Port)
+	}
+	if *d.Heat != 0.5 {
+		t.Errorf("*d.Heat = %v, want 0.5", *d.Heat)
+	}
+	if *d.Title != "" {
+		t.Errorf(`*d.Title = %q, want ""`, *d.Title)
+	}
+	if *d.Leaf != 7 {
+		t.Errorf("*d.Leaf = %v, want 7", *d.Leaf)
+	}
+	if string(d.Facts) != `{"a":1}` {
+		t.Errorf("string(d.Facts) = %q, want %q", string(d.Facts), `{"a":1}`)
+	}
+	if *d.Depth != 31 {
+		t.Errorf("*d.Depth = %v, want 31", *d.Depth)
+	}
+	if d.Hidden != 0 {
+		t.Errorf("d.Hidden = %v, want 0", d.Hidden)
 	}
 }
 

@@ -141,9 +141,20 @@ func TestReadMachOTakesMacProgramsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !m.executable || m.signature == nil || m.signature.flags&flagAdHoc == 0 || m.minOS == "" ||
-		!slices.Contains(m.loads, "/usr/lib/libSystem.B.dylib") {
-		t.Errorf("%+v", m)
+	if !m.executable {
+		t.Error("m.executable is false")
+	}
+	if m.signature == nil {
+		t.Fatal("m.signature is nil")
+	}
+	if m.signature.flags&flagAdHoc == 0 {
+		t.Errorf("m.signature.flags&flagAdHoc is %v", m.signature.flags&flagAdHoc)
+	}
+	if m.minOS == "" {
+		t.Error("m.minOS is empty")
+	}
+	if !slices.Contains(m.loads, "/usr/lib/libSystem.B.dylib") {
+		t.Errorf(`m.loads = %v, want it to have "/usr/lib/libSystem.B.dylib"`, m.loads)
 	}
 	for name, data := range map[string][]byte{"empty": nil,
 		"text": []byte("hello there, this is a text"), "short": []byte("\xcf\xfa")} {

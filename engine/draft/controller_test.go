@@ -64,9 +64,23 @@ func TestAcceptanceFollowsTheText(t *testing.T) {
 	}
 	// The third position leans on the second as on 8 accepted drafts, those after it on it.
 	third := 8.0 / 28
-	if got := a.expected(even); got[0] != 1 || got[1] != 2 || got[2] != 3 ||
-		math.Abs(got[3]-3-third) > 1e-9 || math.Abs(got[MaxDepth]-3-third/(1-third)) > 1e-9 {
-		t.Errorf("expected tokens %v", got)
+	got := a.expected(even)
+	if got[0] != 1 {
+		t.Errorf("got[0] = %v, want 1", got[0])
+	}
+	if got[1] != 2 {
+		t.Errorf("got[1] = %v, want 2", got[1])
+	}
+	if got[2] != 3 {
+		t.Errorf("got[2] = %v, want 3", got[2])
+	}
+	if math.Abs(got[3]-3-third) > 1e-9 {
+		t.Errorf("math.Abs(got[3]-3-third) = %v, want at most 1e-9",
+			math.Abs(got[3]-3-third))
+	}
+	if math.Abs(got[MaxDepth]-3-third/(1-third)) > 1e-9 {
+		t.Errorf("math.Abs(got[MaxDepth]-3-third/(1-third)) = %v, want at most 1e-9",
+			math.Abs(got[MaxDepth]-3-third/(1-third)))
 	}
 	// Bad luck in a few rounds hides nothing that lies deeper.
 	a = acceptance{}

@@ -290,10 +290,21 @@ func TestSelectorAmongOffersMeasuredDrafts(t *testing.T) {
 	check := func(what string, s *Selector) {
 		t.Helper()
 		o, ok := among(s)
-		if !ok || o.Arm != 0 || o.Depth != depth || math.Abs(o.Rate()/best-1) > 1e-9 ||
-			o.Cost != known.curve.at(depth) {
-			t.Errorf("%s: %+v %t, want %d drafts that give %.0f tokens per second",
-				what, o, ok, depth, best)
+		if !ok {
+			t.Fatalf("%s: nothing is chosen", what)
+		}
+		if o.Arm != 0 {
+			t.Errorf("%s: o.Arm = %v, want 0", what, o.Arm)
+		}
+		if o.Depth != depth {
+			t.Errorf("%s: o.Depth = %v, want %v", what, o.Depth, depth)
+		}
+		if math.Abs(o.Rate()/best-1) > 1e-9 {
+			t.Errorf("%s: math.Abs(o.Rate()/best-1) = %v, want at most 1e-9",
+				what, math.Abs(o.Rate()/best-1))
+		}
+		if o.Cost != known.curve.at(depth) {
+			t.Errorf("%s: o.Cost = %v, want %v", what, o.Cost, known.curve.at(depth))
 		}
 	}
 	check("when they pay", good)

@@ -193,10 +193,22 @@ func FuzzConfig(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(taps) == 0 || !slices.IsSorted(taps) || taps[0] < 0 ||
-			taps[len(taps)-1] >= target.Layers ||
-			len(slices.Compact(slices.Clone(taps))) != len(taps) {
-			t.Errorf("taps %v of %d layers", taps, target.Layers)
+		if len(taps) == 0 {
+			t.Fatal("len(taps) is 0")
+		}
+		if !slices.IsSorted(taps) {
+			t.Error("slices.IsSorted(taps) is false")
+		}
+		if taps[0] < 0 {
+			t.Errorf("taps[0] = %v, want at least 0", taps[0])
+		}
+		if taps[len(taps)-1] >= target.Layers {
+			t.Errorf("taps[len(taps)-1] = %v, want less than %v",
+				taps[len(taps)-1], target.Layers)
+		}
+		if len(slices.Compact(slices.Clone(taps))) != len(taps) {
+			t.Errorf("len(slices.Compact(slices.Clone(taps))) = %v, want %v",
+				len(slices.Compact(slices.Clone(taps))), len(taps))
 		}
 		if a.block() < 2 || *a.DFlashConfig.MaskTokenID < 0 ||
 			*a.DFlashConfig.MaskTokenID >= target.VocabSize || a.HiddenSize != target.HiddenSize {

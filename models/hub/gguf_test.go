@@ -46,9 +46,26 @@ func TestPullTakesOneQuantization(t *testing.T) {
 			}
 			same(t, s.Dir, h.files, c.files)
 			g := s.GGUF
-			if g == nil || g.File != c.file || g.Quantization != c.quantization || !g.Projector ||
-				len(g.Others) != 3 || slices.Contains(g.Others, c.quantization) || s.Added != added {
-				t.Errorf("%s is %+v, %+v", c.name, s, g)
+			if g == nil {
+				t.Fatal("g is nil")
+			}
+			if g.File != c.file {
+				t.Errorf("g.File = %v, want %v", g.File, c.file)
+			}
+			if g.Quantization != c.quantization {
+				t.Errorf("g.Quantization = %v, want %v", g.Quantization, c.quantization)
+			}
+			if !g.Projector {
+				t.Error("g.Projector is false")
+			}
+			if len(g.Others) != 3 {
+				t.Errorf("len(g.Others) = %v, want 3", len(g.Others))
+			}
+			if slices.Contains(g.Others, c.quantization) {
+				t.Errorf("g.Others = %v, want it without %v", g.Others, c.quantization)
+			}
+			if s.Added != added {
+				t.Errorf("s.Added = %v, want %v", s.Added, added)
 			}
 		}
 		o.Offline = true

@@ -276,9 +276,20 @@ func TestDrainEndsEndlessRequests(t *testing.T) {
 		t.Errorf("the stream ends with %q, want the reason", text[max(0, len(text)-200):])
 	}
 	list := lines[control.Run](t, newConsole(t, home).must(t, "runs", "--json"))
-	if len(list) != 1 || list[0].EndedAt.IsZero() || list[0].FinishReason != "interrupted" ||
-		list[0].Message != "Tandem is stopping." || list[0].TotalMS == 0 {
-		t.Errorf("the runs are %+v, want one that was interrupted, with the reason", list)
+	if len(list) != 1 {
+		t.Fatalf("len(list) = %v, want 1", len(list))
+	}
+	if list[0].EndedAt.IsZero() {
+		t.Error("list[0].EndedAt is zero")
+	}
+	if list[0].FinishReason != "interrupted" {
+		t.Errorf(`list[0].FinishReason = %q, want "interrupted"`, list[0].FinishReason)
+	}
+	if list[0].Message != "Tandem is stopping." {
+		t.Errorf(`list[0].Message = %q, want "Tandem is stopping."`, list[0].Message)
+	}
+	if list[0].TotalMS == 0 {
+		t.Error("list[0].TotalMS is 0")
 	}
 }
 
