@@ -114,10 +114,10 @@ var named = []string{"models/retrieval"}
 // testsMayImport is the package that all tests may import beyond their package's row.
 const testsMayImport = "engine/enginetest"
 
-// testArrows are further arrows for tests. Tests of models need cache.Options to ask a model for
-// its caches, and bound their layers.
+// testArrows are further arrows for tests. Tests of models ask them for caches, bound their layers,
+// and let the engine decode with drafts and restore texts in every family.
 var testArrows = map[string][]string{
-	"models": {"engine/cache", "engine/restore"},
+	"models": {"engine", "engine/cache", "engine/checkpoint", "engine/draft", "engine/restore", "engine/sample", "engine/texts"},
 	// its test loads and decodes
 	"models/retrieval": {"models", "engine/lm", "engine/cache", "engine/mlx", "engine/tokenizer"},
 	// its files are read by the tokenizer that they are for

@@ -144,7 +144,7 @@ func (c exactCase) run(t *testing.T, th *mlx.Thread, layout cache.Layout, compar
 	text := slices.Concat(want.prompt, want.ids, want.prompt)
 	// Odd, as wide as kernels are, more than a chunk of attention.
 	lengths := []int{3, 16, 70, len(text)}
-	blocks := []int{2, 16} // app/bench has others
+	blocks := []int{2, 16} // families_test.go has others
 	if enginetest.Long {
 		lengths, blocks = []int{2, 3, 8, 16, 64, 70, len(text)}, []int{2, 4, 8, 16}
 	}

@@ -15,7 +15,7 @@ import (
 // decides: both tokens are plain decoding's best two and nearly equal. Rounding depends on how many
 // rows are computed at once.
 type Divergence struct {
-	At          int   // index of the token in the answer
+	at          int   // index of the token in the answer
 	plain, said int32 // tokens
 
 	// Of both tokens; zero if one of the answers ended there.
@@ -25,9 +25,9 @@ type Divergence struct {
 
 func (p Divergence) String() string {
 	if p.logits == [2]float32{} {
-		return fmt.Sprintf("only one answer goes on at token %d", p.At)
+		return fmt.Sprintf("only one answer goes on at token %d", p.at)
 	}
-	text := fmt.Sprintf("token %d is %d (logit %.7g), in plain decoding %d (%.7g)", p.At, p.said,
+	text := fmt.Sprintf("token %d is %d (logit %.7g), in plain decoding %d (%.7g)", p.at, p.said,
 		p.logits[1], p.plain, p.logits[0])
 	if p.Excused {
 		text += ", excused"
@@ -45,7 +45,7 @@ func firstDifference(a, b []int32) int {
 	return -1
 }
 
-// An DivergenceJudge judges divergences.
+// A DivergenceJudge judges divergences.
 type DivergenceJudge struct {
 	Thread *mlx.Thread
 	Model  lm.Model
@@ -58,16 +58,16 @@ type DivergenceJudge struct {
 // stays the same.
 func (u DivergenceJudge) Judge(ctx context.Context, r engine.Request,
 	plain, said []int32) (Divergence, error) {
-	p := Divergence{At: firstDifference(plain, said)}
-	if p.At >= min(len(plain), len(said)) {
+	p := Divergence{at: firstDifference(plain, said)}
+	if p.at >= min(len(plain), len(said)) {
 		return p, nil
 	}
-	p.plain, p.said = plain[p.At], said[p.At]
-	position := len(r.Prompt) + p.At
+	p.plain, p.said = plain[p.at], said[p.at]
+	position := len(r.Prompt) + p.at
 	w := &watched{Model: u.Model, position: position}
 	e := u.Open(w)
 	defer e.Close()
-	r.Speculation, r.MaxTokens, r.Done = engine.Speculation{Drafter: engine.None}, new(p.At+1), nil
+	r.Speculation, r.MaxTokens, r.Done = engine.Speculation{Drafter: engine.None}, new(p.at+1), nil
 	last := int32(-1)
 	for tok, err := range e.Generate(ctx, r) {
 		if err != nil {
@@ -79,7 +79,7 @@ func (u DivergenceJudge) Judge(ctx context.Context, r engine.Request,
 		defer w.logits.Free()
 		if last != p.plain || w.logits == nil {
 			return fmt.Errorf("plain decoding said %d and then %d as token %d of the same answer",
-				p.plain, last, p.At)
+				p.plain, last, p.at)
 		}
 		row, err := mlx.Read[float32](s, s.AsType(w.logits, mlx.Float32))
 		if err != nil {

@@ -98,7 +98,7 @@ func TestDivergenceIsExcusedOnlyWhereRoundingDecides(t *testing.T) {
 				said = said[:at]
 			}
 			p, err := u.Judge(t.Context(), r, plain, said)
-			if err != nil || p.Excused != test.want || p.At != at ||
+			if err != nil || p.Excused != test.want || p.at != at ||
 				!test.end && (p.plain != one || p.logits[0] != 1) {
 				t.Errorf("temperature %v, %s: %+v, %v", temperature, test.name, p, err)
 			}

@@ -96,13 +96,13 @@ type Contest struct {
 	Drafters []draft.Drafter
 	Pairs    int       // of a comparison, at least
 	Once     bool      // pairs are never doubled
-	Warm     int       // answers before an adaptive way is measured
+	warm     int       // answers before an adaptive way is measured
 	Log      io.Writer // progress, for a person
-	Host     Host      // nil: nothing else happens in the process
+	host     host      // nil: nothing else happens in the process
 }
 
-// A Host is a program that serves requests while it measures.
-type Host interface {
+// A host is a program that serves requests while it measures.
+type host interface {
 	// alone runs a measurement while no request is in flight. It repeats the measurement if a
 	// request came.
 	alone(ctx context.Context, measure func(context.Context) error) error
@@ -113,10 +113,10 @@ type Host interface {
 // Answer lets a side continue a prompt. A host keeps other work away meanwhile.
 func (c *Contest) Answer(ctx context.Context, s *Side, w *Workload, i int,
 	set Setting) (a Response, err error) {
-	if c.Host == nil {
+	if c.host == nil {
 		return s.Answer(ctx, w, i, set)
 	}
-	err = c.Host.alone(ctx, func(ctx context.Context) error {
+	err = c.host.alone(ctx, func(ctx context.Context) error {
 		a, err = s.Answer(ctx, w, i, set)
 		return err
 	})
@@ -269,10 +269,10 @@ func (c *Comparison) Count(yes func(Pair) bool) int {
 	return n
 }
 
-// Compare lets two ways answer prompts in turns until there are enough pairs. If these do not
+// compare lets two ways answer prompts in turns until there are enough pairs. If these do not
 // decide about the bar, there will be twice as many. Prompts are used again where there are too
 // few.
-func (c *Contest) Compare(ctx context.Context, w *Workload, set Setting, one, two Way,
+func (c *Contest) compare(ctx context.Context, w *Workload, set Setting, one, two Way,
 	b figures.Bar) (*Comparison, error) {
 	first, second := c.Open(one), c.Open(two)
 	defer first.Close()
@@ -296,7 +296,7 @@ func (c *Contest) warmUp(ctx context.Context, w *Workload, set Setting, one, two
 		picks = w.Picks
 	}
 	for _, i := range picks {
-		if learned == c.Warm {
+		if learned == c.warm {
 			break
 		}
 		ok, err := c.usable(ctx, w, set, i, one)
@@ -380,7 +380,7 @@ func (c *Contest) takeTurns(ctx context.Context, w *Workload, set Setting, one, 
 		if turn-last > len(w.Picks) {
 			break // there is nothing to measure, or no more
 		}
-		if c.Host != nil && !c.Host.hasTime(len(result.Pairs)) {
+		if c.host != nil && !c.host.hasTime(len(result.Pairs)) {
 			break
 		}
 		i := w.Picks[turn%len(w.Picks)]

@@ -182,7 +182,7 @@ func TestContestLeavesOutLoopingAndShortAnswers(t *testing.T) {
 		w.Picks = append(w.Picks, i)
 	}
 	for _, set := range []Setting{{}, {Temperature: 0.8}} {
-		got, err := c.Compare(t.Context(), w, set, Way{}, Way{Drafter: "ngram", Depth: 3}, figures.Bar{})
+		got, err := c.compare(t.Context(), w, set, Way{}, Way{Drafter: "ngram", Depth: 3}, figures.Bar{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func TestContestLeavesOutLoopingAndShortAnswers(t *testing.T) {
 	}
 	// If all answers loop, nothing is measured, and the contest ends.
 	w.Picks = []int{1}
-	if got, err := c.Compare(t.Context(), w, Setting{}, Way{}, Way{Drafter: "ngram", Depth: 3},
+	if got, err := c.compare(t.Context(), w, Setting{}, Way{}, Way{Drafter: "ngram", Depth: 3},
 		editBar); err != nil || len(got.Pairs) != 0 {
 		t.Errorf("%d pairs, %v", len(got.Pairs), err)
 	}
@@ -230,7 +230,7 @@ func TestContestReportsDifferencesBeyondRounding(t *testing.T) {
 		{Setting{Temperature: 0.8}, Way{},
 			Way{Drafter: "scripted", Depth: 3, Rule: engine.Rejection}, 0},
 	} {
-		result, err := c.Compare(t.Context(), w, test.set, test.one, test.two, figures.Bar{Least: 1})
+		result, err := c.compare(t.Context(), w, test.set, test.one, test.two, figures.Bar{Least: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -84,7 +84,7 @@ func NewShort(m Borrowed, folder string, plan Plan, progress func(control.BenchP
 	return &Short{m: m, folder: folder, plan: plan, progress: progress}
 }
 
-var _ Host = (*Short)(nil)
+var _ host = (*Short)(nil)
 
 // errDisturbed ends a measurement in which a request came.
 var errDisturbed = errors.New("a request came")
@@ -406,7 +406,7 @@ func (b *Short) measure(ctx context.Context, code *Workload, d *control.BenchDra
 	m := b.m
 	c := Contest{
 		Thread: m.Thread(), Model: m.Bundle().Model, Pairs: b.plan.Pairs, Once: true,
-		Warm: b.plan.Warm, Log: io.Discard, Host: b,
+		warm: b.plan.Warm, Log: io.Discard, host: b,
 		Engines: func(model lm.Model, drafters []draft.Drafter) *engine.Engine {
 			return engine.New(m.Thread(), model, m.Bundle().Tokenizer,
 				engine.Options{Drafters: continued(drafters)})
@@ -418,7 +418,7 @@ func (b *Short) measure(ctx context.Context, code *Workload, d *control.BenchDra
 		c.Drafters = append(c.Drafters, with.Drafter)
 	}
 	c.Drafters = append(c.Drafters, draft.Ngram{})
-	found, err := c.Compare(ctx, code, Setting{}, Way{}, Way{Drafter: engine.Auto, Depth: Adaptive},
+	found, err := c.compare(ctx, code, Setting{}, Way{}, Way{Drafter: engine.Auto, Depth: Adaptive},
 		figures.Bar{})
 	if err != nil {
 		return err

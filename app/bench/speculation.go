@@ -94,13 +94,13 @@ func openSpeculation(ctx context.Context, o speculationOptions,
 		return nil, errors.Join(err, s.Close())
 	}
 	s.Contest = Contest{
-		Thread: t, Model: b.Model, Drafters: s.loaded.List, Pairs: figures.MinPairs, Warm: 8, Log: log,
+		Thread: t, Model: b.Model, Drafters: s.loaded.List, Pairs: figures.MinPairs, warm: 8, Log: log,
 		Engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
 			return engine.New(t, m, b.Tokenizer, engine.Options{Drafters: continued(drafters)})
 		},
 	}
 	if o.quick {
-		s.Pairs, s.Warm, s.coldRuns, s.Once = 2, 1, 1, true
+		s.Pairs, s.warm, s.coldRuns, s.Once = 2, 1, 1, true
 		again, dictated := s.texts.again, s.texts.dictatedAgain
 		for _, w := range []*Workload{s.texts.Code, s.texts.Edit, s.texts.copied, s.texts.noise,
 			s.texts.after, again.first, again.second, dictated.first, dictated.second,
@@ -185,7 +185,7 @@ func (b *speculation) section(ctx context.Context, s section, table func(figures
 	}
 	var done []*Comparison
 	add := func(w *Workload, one, two Way, b1 figures.Bar) error {
-		c, err := b.Compare(ctx, w, s.Setting, one, two, b1)
+		c, err := b.compare(ctx, w, s.Setting, one, two, b1)
 		done = append(done, c)
 		return err
 	}

@@ -1,4 +1,4 @@
-package bench
+package models_test
 
 import (
 	"encoding/json"
@@ -16,12 +16,12 @@ import (
 	"tandem/models"
 )
 
-// recordings are the models that parity was recorded with. Package models has more about them.
-const recordings = "../../models/testdata/parity"
+// parityFolder is the folder of the models that parity was recorded with.
+const parityFolder = "testdata/parity"
 
 // families are recorded models of every architecture, in each form that has caches of its own or
 // rows of another arithmetic.
-var families = []family{
+var everyFamily = []family{
 	{"gemma3", false},
 	{"gemma4", true},
 	{"gemma4-e", false},
@@ -65,7 +65,7 @@ func (f family) compare(other family) int { return strings.Compare(f.name, other
 func recordedFolder(t *testing.T, name string) string {
 	t.Helper()
 	folder := t.TempDir()
-	if err := os.CopyFS(folder, enginetest.RecordedModel(t, recordings, name)); err != nil {
+	if err := os.CopyFS(folder, enginetest.RecordedModel(t, parityFolder, name)); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -97,7 +97,7 @@ func (l *lossless) hasRings() bool {
 
 // forEachFamily runs a test on every family, in each layout. Each family has a process of its own.
 func forEachFamily(t *testing.T, test func(*lossless)) {
-	for _, f := range families {
+	for _, f := range everyFamily {
 		if f.long && !enginetest.Long {
 			continue
 		}
@@ -173,8 +173,8 @@ func TestFamiliesRestoreToTheBit(t *testing.T) {
 // Every architecture has a model in the list.
 func TestFamiliesAreComplete(t *testing.T) {
 	types := map[string]bool{}
-	for _, f := range families {
-		text, err := os.ReadFile(filepath.Join(recordings, f.name, "config.json"))
+	for _, f := range everyFamily {
+		text, err := os.ReadFile(filepath.Join(parityFolder, f.name, "config.json"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestFamiliesAreComplete(t *testing.T) {
 			t.Errorf("no family is of model_type %s", name)
 		}
 	}
-	if !slices.IsSortedFunc(families, family.compare) {
+	if !slices.IsSortedFunc(everyFamily, family.compare) {
 		t.Error("families are not in order")
 	}
 }

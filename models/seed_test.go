@@ -1,4 +1,4 @@
-package bench
+package models_test
 
 import (
 	"fmt"
@@ -58,7 +58,8 @@ func (l *lossless) sameSeed(c *cast, d draft.Drafter, temperature float64,
 	want := l.sayOn(e, r, 0).ids
 	l.drafter.Text = slices.Concat(r.Prompt, want)
 	_, joins := d.(*draft.Continued)
-	for _, depth := range []int{Adaptive, 0, 1, 8, 15, 16} {
+	const adaptive = -1 // the request leaves the depth to the engine
+	for _, depth := range []int{adaptive, 0, 1, 8, 15, 16} {
 		if depth > d.MaxDrafts() || depth == 0 && d != draft.Drafter(l.drafter) {
 			continue // without drafts all drafters are the same
 		}
@@ -67,7 +68,7 @@ func (l *lossless) sameSeed(c *cast, d draft.Drafter, temperature float64,
 		}
 		c.giveAnswer(&r, d, want)
 		r.Speculation = engine.Speculation{Drafter: d.Name(), Rollback: rollback}
-		if depth != Adaptive {
+		if depth != adaptive {
 			r.Speculation.Depth = &depth
 		}
 		said := l.sayOn(e, r, 0)
@@ -89,7 +90,7 @@ func (l *lossless) sameSeed(c *cast, d draft.Drafter, temperature float64,
 			l.t.Errorf("%s: %d syncs in %d rounds", what, st.Syncs, st.Rounds)
 		}
 		accepted[d.Name()] += st.Accepted
-		if depth == Adaptive {
+		if depth == adaptive {
 			accepted["adaptive"] += st.Accepted
 		}
 	}

@@ -1,4 +1,4 @@
-package bench
+package models_test
 
 import (
 	"fmt"

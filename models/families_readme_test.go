@@ -1,4 +1,4 @@
-package bench
+package models_test
 
 import (
 	"bytes"
@@ -58,7 +58,7 @@ type tried struct {
 func recordedFamilies(t *testing.T) map[string]*tried {
 	t.Helper()
 	all := map[string]*tried{}
-	paths, err := filepath.Glob(filepath.Join(recordings, "*", "config.json"))
+	paths, err := filepath.Glob(filepath.Join(parityFolder, "*", "config.json"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%d recordings, %v", len(paths), err)
 	}
@@ -124,11 +124,11 @@ func addPackings(to map[string]bool, section map[string]any) {
 func tableOfFamilies(t *testing.T) string {
 	t.Helper()
 	held := map[string][]string{} // by family, the models of the bit tests
-	for _, f := range families {
+	for _, f := range everyFamily {
 		var config struct {
 			ModelType string `json:"model_type"`
 		}
-		readInto(t, filepath.Join(recordings, f.name, "config.json"), &config)
+		readInto(t, filepath.Join(parityFolder, f.name, "config.json"), &config)
 		base := baseOf(config.ModelType)
 		held[base] = append(held[base], f.name)
 	}
@@ -158,7 +158,7 @@ func plural(n int, what string) string {
 // The table of models/README.md says what the recordings and the tests of this package hold. Every
 // architecture stands in it, or the one that has the same layers.
 func TestReadmeSaysWhatFamiliesWereTriedWith(t *testing.T) {
-	const readme, head = "../../models/README.md", "## What each family was tried with\n"
+	const readme, head = "README.md", "## What each family was tried with\n"
 	text, err := os.ReadFile(readme)
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestReadmeSaysWhatFamiliesWereTriedWith(t *testing.T) {
 // TestEveryRecordingOfCallsIsOfAFamily expects each recording of app/dialect in the table, or among
 // those of other models. Each family has one.
 func TestEveryRecordingOfCallsIsOfAFamily(t *testing.T) {
-	paths, err := filepath.Glob("../dialect/testdata/*.txt")
+	paths, err := filepath.Glob("../app/dialect/testdata/*.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

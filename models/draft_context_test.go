@@ -1,4 +1,4 @@
-package bench
+package models_test
 
 import (
 	"slices"
@@ -15,12 +15,12 @@ import (
 )
 
 // A recordedPath is a network whose logits are written down.
-type recordedPath struct {
+type recordingPath struct {
 	draft.PathBlock
 	logits []float32
 }
 
-func (b *recordedPath) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+func (b *recordingPath) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	logits := b.PathBlock.Unembed(s, hidden)
 	rows, err := mlx.Read[float32](s, s.Contiguous(s.AsType(logits, mlx.Float32)))
 	if err != nil {
@@ -44,7 +44,7 @@ func TestSecondDFlashSaysTheSameAfterARestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &recordedPath{PathBlock: d.Block}
+	b := &recordingPath{PathBlock: d.Block}
 	var flash *draft.DFlash
 	enginetest.Do(t, l.th, func(s *mlx.Scope) error {
 		flash = draft.NewDFlash(s, b, config.VocabSize)
