@@ -13,7 +13,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"tandem/build/measure"
 	"tandem/build/setup"
 )
 
@@ -98,7 +97,7 @@ var arrows = []struct {
 	{"build/setup", nil}, // this machine: packages, MLX, the crate, the interface
 	{"build/program", []string{"build/setup"}},
 	{"build/typecheck", []string{"build/setup"}},
-	{"build/measure", nil}, // counts sources
+	{"build/knots", nil}, // counts references between files
 	{"build/fixtures", []string{"build/setup"}},
 	{"build/bench", []string{"build/setup", "build/program", "app/figures"}},
 	{"build/clients", []string{"build/setup", "build/program"}},
@@ -177,13 +176,6 @@ func TestArchitecture(t *testing.T) {
 		t.Error(v)
 	}
 	for _, v := range strangers(tree) {
-		t.Error(v)
-	}
-	sources, err := measure.Read(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range sources.Sizes() {
 		t.Error(v)
 	}
 }
@@ -374,9 +366,8 @@ func TestEachViolationIsFound(t *testing.T) {
 		{"cgo in a main", "app/cmd/tandem/bad.go", doc + "package main\nimport \"C\"\n", "app/cmd/tandem may not import C"},
 		{"cgo in a main for macOS", "app/cmd/tandem/good_darwin.go", doc + "package main\nimport \"C\"\n", ""},
 		{"library in build", "build/bad.go", doc + "package main\nimport _ \"golang.org/x/sys/unix\"\n", "build may not import golang.org/x/sys/unix"},
-		{"library in a folder of build", "build/measure/bad.go", doc + "package measure\nimport _ \"golang.org/x/sys/unix\"\n", "build/measure may not import golang.org/x/sys/unix"},
+		{"library in a folder of build", "build/knots/bad.go", doc + "package knots\nimport _ \"golang.org/x/sys/unix\"\n", "build/knots may not import golang.org/x/sys/unix"},
 		{"a library that build/mac may use", "build/mac/good.go", doc + "package mac\nimport _ \"howett.net/plist\"\n", ""},
-		{"too many methods", "engine/bad.go", "package engine\ntype Wide interface {\n" + numbered("M%d()\n", 16) + "}\n", "engine.Wide has 16 methods, at most 15"},
 		{"no row", "engine/util/util.go", doc + "package util\n", "engine/util has no row"},
 		{"no comment", "models/qwen3/qwen3.go", "package qwen3\n", "models/qwen3 has no package comment"},
 		{"too deep", "models/llama/v3/v3.go", doc + "package v3\n", "models/llama/v3 lies 3 levels deep"},
@@ -394,11 +385,7 @@ func TestEachViolationIsFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sources, err := measure.Read(tree)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := append(violations(packages), sources.Sizes()...)
+			got := violations(packages)
 			if test.want == "" {
 				if len(got) > 0 {
 					t.Fatalf("violations of a right tree: %q", got)
@@ -412,34 +399,6 @@ func TestEachViolationIsFound(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestFullPackageIsFound expects a finding for a package with one file too many. Tests do not
-// count.
-func TestFullPackageIsFound(t *testing.T) {
-	for files, want := range map[int]int{55: 0, 56: 1} {
-		tree := fstest.MapFS{"engine/engine_test.go": {Data: []byte("package engine\n")}}
-		for i := range files {
-			tree[fmt.Sprintf("engine/f%d.go",
-				i)] = &fstest.MapFile{Data: []byte("package engine\n")}
-		}
-		sources, err := measure.Read(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := sources.Sizes(); len(got) != want {
-			t.Errorf("%d files: got %q", files, got)
-		}
-	}
-}
-
-// numbered fills a format with each number below n, one after the other.
-func numbered(format string, n int) string {
-	var s strings.Builder
-	for i := range n {
-		fmt.Fprintf(&s, format, i)
-	}
-	return s.String()
 }
 
 func TestStrangersAtTheTopAreFound(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"tandem/build/measure"
+	"tandem/build/knots"
 	"tandem/build/setup"
 	"tandem/build/typecheck"
 	"tandem/build/ui"
@@ -28,11 +28,11 @@ func checkVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		run  func(context.Context, *setup.Builder) error
 	}{
 		{"gofmt", checkFormat},
-		{"go vet", checkWith("go", "vet", "./...")},
-		{"staticcheck", checkWith("go", "tool", "-modfile=build/tools.mod", "staticcheck", "./...")},
+		{"golangci-lint", checkWith("go", "tool", "-modfile=build/tools.mod", "golangci-lint", "run",
+			"--config=build/golangci.yml", "./...")},
 		{"go.mod is tidy", checkModule},
 		{"arrows, layout and pins", checkWith("go", "test", "./build/...")},
-		{"numbers of the tree", checkNumbers},
+		{"knots of files", checkKnots},
 		{"types for darwin/arm64", typecheck.Darwin},
 		{"types of the interface", func(_ context.Context, b *setup.Builder) error { return b.CheckTypes() }},
 		{"libraries of the interface", checkWith("npm", "--prefix", setup.FrontendDir, "run", "--silent", "published")},
@@ -92,21 +92,20 @@ func checkFormat(ctx context.Context, b *setup.Builder) error {
 	return nil
 }
 
-// checkNumbers prints how large and how entangled the tree is. It returns an error if a number is
-// past its limit.
-func checkNumbers(ctx context.Context, b *setup.Builder) error {
-	tree, err := measure.Read(os.DirFS(b.Root))
-	if err != nil {
-		return err
-	}
+// checkKnots prints the largest knots of files of the product's packages. It returns an error if one
+// is too large.
+func checkKnots(ctx context.Context, b *setup.Builder) error {
 	list, err := b.Output(b.Command(ctx, "go", "list", "-export", "-deps",
-		"-json="+measure.ListFields, "./app/..."))
+		"-json="+knots.ListFields, "./app/...", "./engine/...", "./models/...", "./storage/..."))
 	if err != nil {
 		return err
 	}
-	knots, err := measure.Knots(strings.NewReader(list))
+	found, err := knots.Find(strings.NewReader(list))
 	if err != nil {
 		return err
 	}
-	return tree.Report(b.Out, knots)
+	for _, k := range found[:min(5, len(found))] {
+		fmt.Fprintf(b.Out, "%4d files of %s reach each other\n", len(k.Files), k.Package)
+	}
+	return knots.Check(found)
 }

@@ -5,7 +5,7 @@
 // A verb sets up what it needs, says what it does, and does nothing twice.
 //
 // This folder holds main and the verbs, one file each. The work is done in the folders below:
-// setup, program, mac, clients, real, bench, ui, fixtures, typecheck and measure. They all import the
+// setup, program, mac, clients, real, bench, ui, fixtures, typecheck and knots. They all import the
 // standard library alone, but for a reader of property lists in mac, and run binaries.
 package main
 
@@ -37,7 +37,7 @@ func verbs() []verb {
 	return []verb{
 		{"run", "[serve flags]", "build and serve the starter model in the foreground", runVerb},
 		{"test", "[--race] [--long] [clients|field|mac|real|ui]", "run everything deterministic; --long: with the long matrices; clients: programs that others wrote, against the endpoint; field [KEY...]: what clients, published models and hostile files send; real: the starter, against what mlx_lm said; ui: the interface, in a browser and on a display; mac: the app for a Mac, as far as this machine builds it", testVerb},
-		{"check", "", "check formatting, vet, staticcheck, go.mod, imports, sizes, types for macOS", checkVerb},
+		{"check", "", "check formatting, golangci-lint, go.mod, imports, knots, types for macOS", checkVerb},
 		{"setup", "[--clean]", "install MLX, mlx-c, the Rust crate and the interface", setupVerb},
 		{"app", "[--url URL]", "make Tandem.app, its archive and, on a Mac, its disk image", appVerb},
 		{"doctor", "", "say what this machine lacks, and the line that installs it", doctorVerb},

@@ -196,8 +196,10 @@ func findChats(ctx context.Context, q querier, id, message int64) (
 	err = q.QueryRowContext(ctx, goes+`,
 		resumed (id, resumes) AS MATERIALIZED (SELECT id, resumes FROM runs WHERE resumes <> 0),
 		mine (run) AS (
-			SELECT run FROM (SELECT run FROM chat_messages WHERE run > 0 AND id IN goes EXCEPT SELECT run FROM chat_messages WHERE id NOT IN goes)
-			UNION SELECT iif(resumed.id = mine.run, resumed.resumes, resumed.id) FROM resumed JOIN mine ON mine.run IN (resumed.id, resumed.resumes))
+			SELECT run FROM (SELECT run FROM chat_messages WHERE run > 0 AND id IN goes
+			EXCEPT SELECT run FROM chat_messages WHERE id NOT IN goes)
+			UNION SELECT iif(resumed.id = mine.run, resumed.resumes, resumed.id)
+			FROM resumed JOIN mine ON mine.run IN (resumed.id, resumed.resumes))
 		SELECT count(*), json_group_array(run) FROM mine`, id, message).Scan(&out.Runs, &runs)
 	if err != nil || out.Runs == 0 {
 		return out, runs, err
@@ -205,7 +207,8 @@ func findChats(ctx context.Context, q querier, id, message int64) (
 	rows, err := q.QueryContext(ctx, `WITH RECURSIVE
 		mine (run) AS MATERIALIZED (SELECT value FROM json_each(?)),
 		needed (id) AS (
-			SELECT id FROM checkpoints WHERE gone = '' AND (pinned <> 0 OR name <> '' OR run NOT IN (SELECT run FROM mine))
+			SELECT id FROM checkpoints
+			WHERE gone = '' AND (pinned <> 0 OR name <> '' OR run NOT IN (SELECT run FROM mine))
 			UNION SELECT file FROM run_texts WHERE file <> '' AND run NOT IN (SELECT run FROM mine)
 			UNION SELECT c.parent FROM checkpoints c JOIN needed ON c.id = needed.id WHERE c.parent <> '')
 		SELECT id, bytes FROM checkpoints WHERE gone = '' AND run IN (SELECT run FROM mine) AND id NOT IN (SELECT id FROM needed) ORDER BY id`, runs)

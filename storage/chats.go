@@ -166,7 +166,8 @@ type ChatFilter struct {
 
 // Chats returns the selected chats, the last written to first, and the cursor to pass as Before for
 // the next page, 0 at the end. The first page begins with all pinned chats, beyond its limit. A search
-// reads all messages: for ten megabytes it takes about 10 ms. Error: [Invalid] for a negative limit or cursor, or a search longer than MaxSearchBytes.
+// reads all messages: for ten megabytes it takes about 10 ms. Error: [Invalid] for a negative limit
+// or cursor, or a search longer than MaxSearchBytes.
 func (db *DB) Chats(ctx context.Context, f ChatFilter) (list []Chat, next int64, err error) {
 	const op = "list chats"
 	if f.Limit < 0 || f.Before < 0 {

@@ -70,8 +70,10 @@ func (db *DB) AddCheckpoint(ctx context.Context, c Checkpoint) error {
 		}
 		_, err := tx.ExecContext(ctx,
 			"INSERT INTO checkpoints ("+checkpointColumns+") VALUES (?"+marks+`)
-		ON CONFLICT (id) DO UPDATE SET parent = excluded.parent, model = excluded.model, key = excluded.key, context = excluded.context,
-			kind = excluded.kind, from_token = excluded.from_token, to_token = excluded.to_token, bytes = excluded.bytes,
+		ON CONFLICT (id) DO UPDATE SET
+			parent = excluded.parent, model = excluded.model, key = excluded.key, context = excluded.context,
+			kind = excluded.kind, from_token = excluded.from_token, to_token = excluded.to_token,
+			bytes = excluded.bytes,
 			digest = excluded.digest, run = excluded.run, gone = excluded.gone, used_at = excluded.used_at`,
 			c.fields()...)
 		return err

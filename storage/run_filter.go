@@ -79,7 +79,8 @@ const medianRuns = "1000"
 const slowForClient = `id IN (
 	WITH RECURSIVE clients(client) AS (
 		SELECT min(client) FROM runs
-		UNION ALL SELECT (SELECT min(client) FROM runs r WHERE r.client > c.client) FROM clients c WHERE c.client IS NOT NULL),
+		UNION ALL SELECT (SELECT min(client) FROM runs r WHERE r.client > c.client)
+			FROM clients c WHERE c.client IS NOT NULL),
 	medians AS MATERIALIZED (SELECT client, (
 		SELECT total_ms FROM (
 			SELECT total_ms, row_number() OVER (ORDER BY total_ms) AS place, count(*) OVER () AS count FROM (

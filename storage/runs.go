@@ -95,8 +95,9 @@ const (
 
 	// runFigures are the columns that lists have.
 	runFigures = `ended_at, client, endpoint, model, drafter, prompt_tokens, cached_tokens, completion_tokens,
-	drafted, accepted, rounds, syncs, load_ms, restore_ms, prefill_ms, first_token_ms, draft_ms, verify_ms, total_ms, peak_bytes,
-	finish_reason, miss_reason, error, seed, queue_ms, no_drafter, verifies, prediction_accepted, prediction_rejected, repeats`
+	drafted, accepted, rounds, syncs, load_ms, restore_ms, prefill_ms, first_token_ms, draft_ms,
+	verify_ms, total_ms, peak_bytes, finish_reason, miss_reason, error, seed, queue_ms, no_drafter,
+	verifies, prediction_accepted, prediction_rejected, repeats`
 
 	// runTexts are the columns about texts that the prompt and the answer were compared with.
 	runTexts = "matched_tokens, parted, resumes, verdict, message, held, kv_bits, " +

@@ -103,7 +103,8 @@ func (b *checkpointBench) capture(ctx context.Context, w Way) (row []any, err er
 	if w.Drafter != "" {
 		drafter = w.Drafter
 	}
-	return []any{drafter, figures.Round(figures.Median(rates[0])), figures.Round(figures.Median(rates[1])), e.Median, e.Low, e.High,
+	return []any{drafter, figures.Round(figures.Median(rates[0])),
+		figures.Round(figures.Median(rates[1])), e.Median, e.Low, e.High,
 		c.Whole().Median, figures.OrDash(c.figures().tokens),
 		fmt.Sprintf("%d/%d", c.Count(func(p Pair) bool { return slices.Equal(p.One.IDs, p.Two.IDs) }),
 			len(c.Pairs)),

@@ -21,7 +21,9 @@ type RunQuery struct {
 
 	Since  time.Time // only runs that began then or later; zero = all
 	Failed bool      // only runs that failed or were interrupted
-	Slow   bool      // only runs that took more than twice the median of their client, or that read most of a known prompt again
+	// only runs that took more than twice the median of their client, or that read most of a known
+	// prompt again
+	Slow bool
 
 	// Sort is one of RunOrders; empty = the newest first. The largest value comes first, or the
 	// smallest with Up. Before counts runs to leave out then.

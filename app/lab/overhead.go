@@ -171,7 +171,8 @@ func (b *endpointBench) overhead(ctx context.Context) (t figures.Table, err erro
 	atOnce, paced := clients[0], clients[1]
 	// row measures n tokens, or one request, and adds a row to the table. unitOf is how many units
 	// a second has.
-	row := func(what, unit string, n, times int, unitOf float64, bar *figures.Mark, over func() (time.Duration, error)) error {
+	row := func(what, unit string, n, times int, unitOf float64, bar *figures.Mark,
+		over func() (time.Duration, error)) error {
 		var overs, alone, added []float64
 		for i := range times + 1 {
 			took, err := over()

@@ -430,7 +430,8 @@ func (r *recall) lengthRows(ctx context.Context, a *recallArm, most int) (rows [
 			full += int64(2*shape.Row()*r.bundle.Model.Config().Dtype.Size()) * int64(rows)
 		}
 		rows = append(rows, []any{a.name, n, attended, h.own - attended, figures.Megabytes(h.Own),
-			figures.Megabytes(h.Restored), figures.Megabytes(h.Source), figures.Megabytes(h.Exact), figures.Megabytes(full)})
+			figures.Megabytes(h.Restored), figures.Megabytes(h.Source),
+			figures.Megabytes(h.Exact), figures.Megabytes(full)})
 	}
 	fmt.Fprintln(r.env.Err)
 	return rows, nil

@@ -14,7 +14,9 @@ import (
 // A loadRequest says which model is to be in memory, and for whom.
 type loadRequest struct {
 	row    storage.Model
-	users  int  // requests that hold it from then on; 0 loads it ahead of requests, so that another model may still replace it
+	// requests that hold it from then on; 0 loads it ahead of requests, so that another model may
+	// still replace it
+	users  int
 	alias  bool // errChanged if the model is no longer the choice
 	choose bool // a person chose it: it takes the place of the choice
 }

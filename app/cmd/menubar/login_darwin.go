@@ -25,7 +25,8 @@ static int login_status(void) {
 static int login_set(int on, char *why, size_t size) {
 	@autoreleasepool {
 		NSError *error = nil;
-		BOOL done = on ? [login_agent() registerAndReturnError:&error] : [login_agent() unregisterAndReturnError:&error];
+		BOOL done = on ? [login_agent() registerAndReturnError:&error]
+		: [login_agent() unregisterAndReturnError:&error];
 		if (!done)
 			strlcpy(why, error ? [[error localizedDescription] UTF8String] : "no reason was given", size);
 		return done;

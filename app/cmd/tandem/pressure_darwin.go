@@ -6,7 +6,8 @@ package main
 #include <stdlib.h>
 #include <unistd.h>
 
-static const unsigned long all_levels = DISPATCH_MEMORYPRESSURE_NORMAL | DISPATCH_MEMORYPRESSURE_WARN | DISPATCH_MEMORYPRESSURE_CRITICAL;
+static const unsigned long all_levels = DISPATCH_MEMORYPRESSURE_NORMAL |
+	DISPATCH_MEMORYPRESSURE_WARN | DISPATCH_MEMORYPRESSURE_CRITICAL;
 
 struct pressure_watch {
 	dispatch_source_t source;
@@ -34,7 +35,8 @@ static void *pressure_begin(int to) {
 	struct pressure_watch *w = malloc(sizeof *w);
 	if (w == NULL)
 		return NULL;
-	dispatch_source_t source = dispatch_source_create(DISPATCH_SOURCE_TYPE_MEMORYPRESSURE, 0, all_levels, dispatch_get_global_queue(0, 0));
+	dispatch_source_t source = dispatch_source_create(DISPATCH_SOURCE_TYPE_MEMORYPRESSURE,
+		0, all_levels, dispatch_get_global_queue(0, 0));
 	if (source == NULL) {
 		free(w);
 		return NULL;

@@ -1,77 +1,13 @@
 package server
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"tandem/app/roomtest"
 )
-
-// The server follows no address or path in a request, whether it names an image, a file or a
-// schema. Nothing here opens a connection or a file. The interface's own files are embedded.
-func TestNothingIsFetched(t *testing.T) {
-	allowed := map[string][]string{
-		"os":       {"ErrDeadlineExceeded"},
-		"net":      {"Conn", "SplitHostPort", "Addr"},
-		"net/http": {}, // see below
-	}
-	calls := []string{"Get", "Head", "Post", "PostForm", "Client", "DefaultClient", "NewRequest",
-		"NewRequestWithContext", "Transport", "DefaultTransport", "RoundTripper", "Dir",
-		"ServeFile", "FileServer", "FS"}
-	for _, dir := range []string{".", "../dialect"} {
-		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s has no code: %v", dir, err)
-		}
-		for _, name := range files {
-			if strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			set := token.NewFileSet()
-			file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
-			imported := map[string]string{}
-			for _, i := range file.Imports {
-				path := strings.Trim(i.Path.Value, `"`)
-				local := path[strings.LastIndexByte(path, '/')+1:]
-				if i.Name != nil {
-					local = i.Name.Name
-				}
-				imported[local] = path
-				if slices.Contains([]string{"os/exec", "syscall", "net/http/httputil", "net/rpc",
-					"plugin", "unsafe", "path/filepath"}, path) ||
-					strings.HasPrefix(path, "golang.org/x/net") || local == "." {
-					t.Errorf("%s imports %s", name, path)
-				}
-			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				s, ok := n.(*ast.SelectorExpr)
-				if !ok {
-					return true
-				}
-				x, ok := s.X.(*ast.Ident)
-				if !ok {
-					return true
-				}
-				path := imported[x.Name]
-				list, known := allowed[path]
-				if known && path != "net/http" && !slices.Contains(list, s.Sel.Name) ||
-					path == "net/http" && slices.Contains(calls, s.Sel.Name) {
-					t.Errorf("%s: %s.%s", set.Position(s.Pos()), path, s.Sel.Name)
-				}
-				return true
-			})
-		}
-	}
-}
 
 // No text of a client is in the log, even at its most detailed level, or in the history. This holds
 // for each route and each kind of mistake.
