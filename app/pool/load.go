@@ -13,7 +13,7 @@ import (
 
 // A loadRequest says which model is to be in memory, and for whom.
 type loadRequest struct {
-	row    storage.Model
+	row storage.Model
 	// requests that hold it from then on; 0 loads it ahead of requests, so that another model may
 	// still replace it
 	users  int
