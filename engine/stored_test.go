@@ -22,7 +22,8 @@ func newStore(t *testing.T, dir string) *checkpoint.Store {
 	return store
 }
 
-// written returns once the store has written everything.
+// written returns once the store has written everything. A goroutine writes, and nothing tells that
+// it has nothing left to write.
 func written(store *checkpoint.Store) {
 	for store.Busy() {
 		time.Sleep(time.Millisecond)

@@ -256,7 +256,7 @@ func TestKilledRequestLeavesTheCheckout(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			for range 3000 {
+			for range 3000 { // another process gets there
 				if _, err := os.Stat(reached); err == nil {
 					break
 				}
@@ -292,7 +292,7 @@ func TestStoppedRequestLeavesTheCheckout(t *testing.T) {
 		done <- err
 	}()
 	var hook int
-	for range 3000 {
+	for range 3000 { // another process writes it
 		if text, err := os.ReadFile(pid); err == nil && len(text) > 1 {
 			fmt.Sscan(string(text), &hook)
 			break
@@ -470,7 +470,7 @@ func TestWaitEndsInTime(t *testing.T) {
 		}
 		done <- err
 	}()
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond) // git fails some times meanwhile
 	if err := os.Rename(p.hub+".away", p.hub); err != nil {
 		t.Fatal(err)
 	}

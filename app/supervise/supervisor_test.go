@@ -174,7 +174,7 @@ func TestRunningProcessIsAdopted(t *testing.T) {
 	home := t.TempDir()
 	_, w, stop := start(t, home, "serve")
 	child := w.until(t, Running, 1)
-	for !answers(t, home) {
+	for !answers(t, home) { // another process
 		time.Sleep(time.Millisecond)
 	}
 	_, w2, stop2 := start(t, home, "serve")

@@ -104,7 +104,7 @@ func TestClientThatEndsItsSendingGetsTheWholeStream(t *testing.T) {
 		out := NewEventStream(w)
 		go func() {
 			for i := range 5 {
-				time.Sleep(50 * time.Millisecond)
+				time.Sleep(50 * time.Millisecond) // the client ends its sending between two
 				out.Send(fmt.Append(nil, i))
 			}
 			out.End(nil)
@@ -156,6 +156,7 @@ func TestClientThatLeavesEndsItsRequest(t *testing.T) {
 	}
 	overEach(t, wait, func(t *testing.T, dial func() halfClosable) {
 		for _, streams = range []bool{false, true} {
+			// The kernel tells nobody when the server has seen the end of the sending.
 			for name, leave := range map[string]func(halfClosable){
 				"closes": func(c halfClosable) {},
 				"ends its sending, then closes": func(c halfClosable) {
@@ -172,7 +173,7 @@ func TestClientThatLeavesEndsItsRequest(t *testing.T) {
 				c := dial()
 				fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
 				<-there
-				time.Sleep(50 * time.Millisecond)
+				time.Sleep(50 * time.Millisecond) // the server reads ahead by then
 				leave(c)
 				left := time.Now()
 				c.Close()

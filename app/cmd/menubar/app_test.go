@@ -408,6 +408,7 @@ func TestWindowRowsStartTheWindow(t *testing.T) {
 		fmt.Sprintf(`echo "$TANDEM_HOME $*" >'%s.new'; mv '%s.new' '%s'`, out, out, out))})
 	a.change(func(*menu.View) {})
 	a.clicked(menu.Window)
+	// The file is another process's.
 	for limit := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 		if text, err := os.ReadFile(out); err == nil {
 			if string(text) != a.o.home+" --follow\n" {
@@ -448,6 +449,7 @@ func TestClickStartsACrashedServerAgain(t *testing.T) {
 		t.Errorf("the problem is %q", got)
 	}
 	a.clicked(menu.StartAgain)
+	// The file is another process's.
 	for limit := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 		if text, _ := os.ReadFile(starts); len(text) == len("x\n")*4 { // there is one by now
 			break
