@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"database/sql"
 	"io"
 	"os"
 	"path/filepath"
@@ -124,5 +125,38 @@ func TestCrashedFileOpens(t *testing.T) {
 	db := mustOpen(t, path)
 	if v, err := db.Setting(t.Context(), "in the log"); v != "yes" || err != nil {
 		t.Errorf("setting %q, %v; want the one in the log", v, err)
+	}
+}
+
+// TestUnfinishedTransactionIsRolledBack opens a file that was left in rollback mode, in the middle of
+// a transaction, as a new file is before it is in write-ahead logging mode.
+func TestUnfinishedTransactionIsRolledBack(t *testing.T) {
+	live, path := filepath.Join(t.TempDir(), "live.db"), filepath.Join(t.TempDir(), "x.db")
+	fill(t, live)
+	db, err := sql.Open("sqlite", live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, statement := range []string{"PRAGMA journal_mode=DELETE", "PRAGMA cache_size=1", "BEGIN",
+		"DELETE FROM runs"} { // more pages than the cache has
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, suffix := range []string{"", "-journal"} {
+		copyFile(t, live+suffix, path+suffix)
+	}
+	if st, err := os.Stat(path + "-journal"); err != nil || st.Size() == 0 {
+		t.Fatalf("there is no journal: %v", err)
+	}
+	opened := mustOpen(t, path)
+	if problem, err := opened.Integrity(t.Context()); problem != "" || err != nil {
+		t.Errorf("the file has %q, %v", problem, err)
+	}
+	var runs int
+	if err := opened.r.QueryRow("SELECT count(*) FROM runs").Scan(&runs); err != nil || runs != 200 {
+		t.Errorf("%d runs, %v; want the 200 from before", runs, err)
 	}
 }

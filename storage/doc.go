@@ -21,7 +21,9 @@
 // was, byte for byte.
 //
 // The schema changes only by appending a file to migrations/. The first one has the number 31, and a
-// file with an older schema is refused.
+// file with an older schema is refused. Nothing copies the database before it is migrated, since
+// there is nothing to migrate yet. Whoever adds number 32 adds that: a person goes back to the older
+// program by such a copy, and [DB.Forget] and [DB.DeleteChats] remove it.
 //
 // # Texts
 //

@@ -26,7 +26,7 @@ const (
 	Busy     Code = "busy"      // another process holds the file
 	ReadOnly Code = "read_only" // the file or its folder may not be written
 	Newer    Code = "newer"     // the file was written by a newer program
-	Older    Code = "older"     // the file was written by an older program
+	Older    Code = "older"     // the file has the schema of an older program
 	Empty    Code = "empty"     // the file has no schema yet, and may not be changed
 	Internal Code = "internal"  // anything else
 )

@@ -13,13 +13,22 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// schemaVersion is the version of the schema: the number of the last file in migrations/. The files
-// of the versions before 31 are gone, so an older database is refused.
-const schemaVersion = 31
+// oldestSchema is the oldest version of the schema that migrate brings up to date: the number of the
+// first file in migrations/. The files of the versions before it are gone.
+const oldestSchema = 31
+
+// newestSchema returns the version that migrate leads to: the number of the last file in migrations/.
+func (db *DB) newestSchema() (int64, error) {
+	names, err := fs.Glob(db.migrations, "migrations/*.sql")
+	if err != nil {
+		return 0, err
+	}
+	return goose.NumericComponent(names[len(names)-1])
+}
 
 // migrate applies the files in migrations/ that the database lacks. A released file is never edited.
 func (db *DB) migrate(ctx context.Context) error {
-	files, err := fs.Sub(migrations, "migrations")
+	files, err := fs.Sub(db.migrations, "migrations")
 	if err != nil {
 		return err
 	}
@@ -46,18 +55,41 @@ func version(ctx context.Context, file *sql.DB) (v int64, err error) {
 	return v, err
 }
 
-// checkVersion refuses a schema of another version than this program's. A file without a schema is
-// good.
+// checkVersion refuses a schema that migrate cannot bring up to date. A file without a schema is
+// accepted.
 func (db *DB) checkVersion(op string, have int64) error {
+	newest, err := db.newestSchema()
 	switch {
-	case have > schemaVersion:
+	case err != nil:
+		return err
+	case have > newest:
 		return &Error{Code: Newer, Op: op, Message: fmt.Sprintf(
 			"the database %s was written by a newer Tandem (schema %d, this one knows %d): update Tandem, or use another home folder",
-			db.path, have, schemaVersion)}
-	case have > 0 && have < schemaVersion:
+			db.path, have, newest)}
+	case have > 0 && have < oldestSchema:
 		return &Error{Code: Older, Op: op, Message: fmt.Sprintf(
-			"the database %s was written by an older Tandem (schema %d, this one needs %d) and was left as it is: move it aside, with the -wal and -shm files beside it, to start with an empty one, or use another home folder",
-			db.path, have, schemaVersion)}
+			"the database %s was written by an older Tandem (schema %d, this one needs %d or later) and was left as it is: move it aside, with the -wal and -shm files beside it, to start with an empty one, or use another home folder",
+			db.path, have, oldestSchema)}
+	}
+	return nil
+}
+
+// checkCurrent refuses every schema but the newest, for a database that may not be changed.
+func (db *DB) checkCurrent(op string, have int64) error {
+	if err := db.checkVersion(op, have); err != nil {
+		return err
+	}
+	newest, err := db.newestSchema()
+	switch {
+	case err != nil:
+		return err
+	case have == 0:
+		return &Error{Code: Empty, Op: op, Message: fmt.Sprintf(
+			"the database %s is still empty: the next start makes its tables", db.path)}
+	case have < newest:
+		return &Error{Code: Older, Op: op, Message: fmt.Sprintf(
+			"the database %s was written by an older Tandem (schema %d, this one reads %d): the next start brings it up to date",
+			db.path, have, newest)}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 )
 
@@ -80,8 +81,8 @@ func schema(t *testing.T, db *DB) map[string]string {
 func TestOldestDatabaseHasTheSchema(t *testing.T) {
 	got := schema(t, mustOpen(t, filepath.Join(t.TempDir(), "new.db")))
 	want := schema(t, mustOpen(t, version31(t)))
-	if len(want) < 38 {
-		t.Errorf("the old database has %d tables and indexes, want 38 and goose's", len(want))
+	if len(want) != 40 {
+		t.Errorf("the old database has %d tables and indexes, want 38, and those of goose and SQLite", len(want))
 	}
 	for name, text := range want {
 		if got[name] != text {
@@ -94,12 +95,77 @@ func TestOldestDatabaseHasTheSchema(t *testing.T) {
 	}
 }
 
-// TestSchemaHasTheNumberOfTheLastFile expects that Open takes what a new database gets.
+// TestSchemaHasTheNumberOfTheLastFile expects that Open accepts what a new database gets.
 func TestSchemaHasTheNumberOfTheLastFile(t *testing.T) {
 	db := mustOpen(t, "")
 	got, err := version(t.Context(), db.r)
-	if err != nil || got != schemaVersion {
-		t.Errorf("a new database has version %d, %v; want %d", got, err, schemaVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, err := db.newestSchema(); err != nil || got != want {
+		t.Errorf("a new database has version %d; want %d, %v", got, want, err)
+	}
+}
+
+// withFile32 returns a DB, not yet open, of a program that has one more file in migrations/.
+func withFile32(t *testing.T, path string) *DB {
+	t.Helper()
+	first, err := migrations.ReadFile("migrations/00031_schema.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := newDB(Options{})
+	db.path = path
+	db.migrations = fstest.MapFS{
+		"migrations/00031_schema.sql": {Data: first},
+		"migrations/00032_notes.sql":  {Data: []byte("-- +goose Up\nCREATE TABLE notes (a TEXT);\n")},
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// TestNextFileIsApplied expects that a program with one more file brings a database at 31 up to
+// date, and that a program without that file then refuses it.
+func TestNextFileIsApplied(t *testing.T) {
+	path, ctx := version31(t), t.Context()
+	db := withFile32(t, path)
+	if err := db.open(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := version(ctx, db.r); err != nil || got != 32 {
+		t.Errorf("the version is %d, %v; want 32", got, err)
+	}
+	if _, err := db.w.Exec("INSERT INTO notes VALUES ('new')"); err != nil {
+		t.Error(err)
+	}
+	if m, err := db.Model(ctx, "org/name"); err != nil || m.Path != "/models/name" {
+		t.Errorf("the model is %+v, %v", m, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(path, Options{})
+	wantCode(t, err, Newer)
+}
+
+// TestReadOnlyAsksForTheNextStart expects that a database which the next start migrates is not read
+// before.
+func TestReadOnlyAsksForTheNextStart(t *testing.T) {
+	path := version31(t)
+	before := files(t, path)
+	e := wantCode(t, withFile32(t, path).openReadOnly("read"), Older)
+	if want := "schema 31, this one reads 32): the next start brings it up to date"; !strings.Contains(
+		e.Message, want) {
+		t.Errorf("message %q lacks %q", e.Message, want)
+	}
+	if files(t, path) != before {
+		t.Error("the file was changed, or another one was made")
+	}
+	if err := withFile32(t, path).open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := withFile32(t, path).openReadOnly("read"); err != nil {
+		t.Errorf("after a start: %v", err)
 	}
 }
 
@@ -121,6 +187,10 @@ func TestOldestDatabaseKeepsItsRows(t *testing.T) {
 	}
 	if choice, err := db.Drafter(ctx, "org/name"); err != nil || choice != "auto" {
 		t.Errorf("the drafter is %q, %v", choice, err)
+	}
+	if r, err := db.Reading(ctx, "org/name", "/models/drafter"); err != nil ||
+		string(r.Settings) != `{"window":8}` || string(r.Trials) != "[3]" {
+		t.Errorf("the drafter's reading is %+v, %v", r, err)
 	}
 	if p, err := db.Policy(ctx, "org/name", "ngram", 1024); err != nil ||
 		string(p.State) != `{"depth":4}` {
@@ -192,9 +262,9 @@ func TestOtherSchemaIsRefusedAndLeftAlone(t *testing.T) {
 		says   []string
 	}{
 		"older": {"DELETE FROM goose_db_version WHERE version_id > 30", Older,
-			[]string{"older Tandem (schema 30, this one needs 31)", "move it aside"}},
+			[]string{"older Tandem (schema 30, this one needs 31 or later)", "move it aside"}},
 		"oldest": {"DELETE FROM goose_db_version WHERE version_id > 1", Older,
-			[]string{"older Tandem (schema 1, this one needs 31)", "move it aside"}},
+			[]string{"older Tandem (schema 1, this one needs 31 or later)", "move it aside"}},
 		"newer": {"INSERT INTO goose_db_version (version_id, is_applied) VALUES (32, 1)", Newer,
 			[]string{"newer Tandem (schema 32, this one knows 31)", "update Tandem"}},
 	} {

@@ -32,7 +32,7 @@ func (db *DB) removeCopies(op string) error {
 		return nil
 	}
 	return &Error{Code: ReadOnly, Op: op,
-		Message: fmt.Sprintf("nothing is deleted, for an old copy of the database stays beside %s: %v",
+		Message: fmt.Sprintf("nothing is deleted, for an old copy of the database is still beside %s: %v",
 			db.path, err), Err: err}
 }
 

@@ -13,8 +13,8 @@ import (
 // the runs in flight. Every call that writes fails with [ReadOnly]. If the file was closed, no
 // other process may write to it meanwhile.
 //
-// Errors: [Empty] if the file has no schema yet, [Older] or [Newer] if another program wrote it,
-// [Corrupt], [ReadOnly] if the file cannot be opened, [Busy].
+// Errors: [Empty] if the file has no schema yet, [Older] or [Newer] if its schema is not this
+// program's, [Corrupt], [ReadOnly] if the file cannot be opened, [Busy].
 func OpenReadOnly(path string) (*DB, error) {
 	const op = "open database to read"
 	db := newDB(Options{})
@@ -22,30 +22,33 @@ func OpenReadOnly(path string) (*DB, error) {
 	if db.path, err = filepath.Abs(path); err != nil {
 		return nil, db.wrap(op, err)
 	}
-	if err := db.checkFiles(op); err != nil {
-		return nil, err
-	}
-	if db.r, _, err = db.readOnly(); err != nil {
-		return nil, db.wrap(op, err)
-	}
-	db.w = db.r
-	have, err := version(context.Background(), db.r)
-	switch {
-	case err != nil:
-	case have == 0:
-		err = &Error{Code: Empty, Op: op, Message: fmt.Sprintf(
-			"the database %s is still empty: the next start makes its tables", db.path)}
-	default:
-		err = db.checkVersion(op, have)
-	}
-	if err != nil {
+	if err := db.openReadOnly(op); err != nil {
 		db.Close()
 		return nil, db.wrap(op, err)
 	}
 	return db, nil
 }
 
+func (db *DB) openReadOnly(op string) (err error) {
+	if err := db.checkFiles(op); err != nil {
+		return err
+	}
+	if db.r, _, err = db.readOnly(); err != nil {
+		return err
+	}
+	db.w = db.r
+	have, err := version(context.Background(), db.r)
+	if err != nil {
+		return err
+	}
+	return db.checkCurrent(op, have)
+}
+
 // readOnly opens a connection that changes nothing, and reports whether the file was closed.
+//
+// A rollback journal (-journal) does not count. A file has one only in the first moments, before it
+// is in write-ahead logging mode and has a schema. The connection ignores it, because without
+// immutable SQLite would refuse to read. The writer of Open rolls it back.
 func (db *DB) readOnly() (ro *sql.DB, closed bool, err error) {
 	query := fmt.Sprintf("mode=ro&_pragma=busy_timeout(%d)&_pragma=query_only(1)", busyTimeout)
 	if st, err := os.Stat(db.path + "-wal"); err != nil || st.Size() == 0 {

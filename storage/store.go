@@ -34,6 +34,8 @@ type DB struct {
 	now  func() time.Time
 	log  *slog.Logger
 
+	migrations fs.FS // with the folder migrations
+
 	writer writer
 	holder holder
 
@@ -44,13 +46,13 @@ type DB struct {
 }
 
 // Open opens the database at path. It creates a missing file with mode 0600, in a folder that must
-// exist. It checks a file that was not closed. It marks the runs that an earlier process left in
-// flight as interrupted. An empty path opens a database in memory,
-// which ends with Close. The caller closes the DB.
+// exist, and gives an existing file this mode. It checks a file that was not closed. It marks the
+// runs that an earlier process left in flight as interrupted. An empty path opens a database in
+// memory, which ends with Close. The caller closes the DB.
 //
-// Errors:
-//   - [Corrupt] if the file is damaged (it stays as it is)
-//   - [Newer] if a newer program wrote it, [Older] if an older one did (it stays as it is)
+// Errors, after which the content of the file is as before:
+//   - [Corrupt] if the file is damaged
+//   - [Newer] if a newer program wrote it, [Older] if one did whose schema cannot be brought up to date
 //   - [Busy] if another program writes to it for more than three seconds
 //   - [ReadOnly] and [Full]
 func Open(path string, opts Options) (*DB, error) {
@@ -70,7 +72,8 @@ func Open(path string, opts Options) (*DB, error) {
 
 // newDB returns a DB that has no file yet.
 func newDB(opts Options) *DB {
-	db := &DB{now: opts.Now, log: opts.Logger, unpurged: make(chan struct{}, 1)}
+	db := &DB{now: opts.Now, log: opts.Logger, migrations: migrations,
+		unpurged: make(chan struct{}, 1)}
 	db.writer.turn = make(chan struct{}, 1)
 	db.life, db.end = context.WithCancel(context.Background())
 	if db.now == nil {
@@ -185,7 +188,7 @@ func (db *DB) checkFiles(op string) error {
 	return nil
 }
 
-// check refuses a file with the schema of another program, and a damaged one: it reads the whole of
+// check refuses a file whose schema cannot be brought up to date, and a damaged one: it reads the whole of
 // a file that was not closed. Its connection is read-only, because a writer would fold the log into
 // the file as it closes. So neither the file nor its log changes if the check fails.
 func (db *DB) check(ctx context.Context) error {

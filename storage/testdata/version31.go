@@ -39,6 +39,8 @@ func main() {
 	must(db.SetModelSettings(ctx, storage.ModelSettings{Model: "org/name", Temperature: &temperature,
 		KeepLoaded: true}))
 	must(db.SetDrafter(ctx, "org/name", "auto"))
+	must(db.SetReading(ctx, storage.Reading{Model: "org/name", Drafter: "/models/drafter",
+		Settings: json.RawMessage(`{"window":8}`), Trials: json.RawMessage(`[3]`)}))
 	must(db.SetPolicy(ctx, storage.Policy{Model: "org/name", Drafter: "ngram", Bucket: 1024,
 		State: json.RawMessage(`{"depth":4}`)}))
 	key, err := db.AddKey(ctx, "editor", "0f")
