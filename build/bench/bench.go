@@ -144,7 +144,7 @@ func bench(
 	if err := os.MkdirAll(filepath.Dir(result), 0o755); err != nil {
 		return err
 	}
-	on, err := benchModel(ctx, b, r.Model)
+	on, err := benchModel(ctx, b, r)
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ const (
 	hybridModel = "qwen3_5-30m" // with recurrent states
 )
 
-// retrievalModel finds codes. It is built into Tandem.
+// retrievalModel finds codes. It is built into the lab.
 const retrievalModel = "retrieval"
 
 var RandomModels = []string{largeModel, "qwen3_moe-100m", "qwen3_next-100m", "gpt_oss-100m",
@@ -244,9 +244,15 @@ type model struct {
 	drafter     string // for benches that draft, or empty
 }
 
-// benchModel returns the model that a bench's --model names.
-func benchModel(ctx context.Context, b *setup.Builder, name string) (m model, err error) {
+// byName are the benches that know the retrieval model by its name. Others get its folder.
+var byName = []string{"journey", "recall", "kvquant", "code", "scorecard"}
+
+// benchModel returns the model of a run.
+func benchModel(ctx context.Context, b *setup.Builder, r Run) (m model, err error) {
+	name := r.Model
 	switch {
+	case name == retrievalModel && !slices.Contains(byName, r.Name):
+		name = filepath.Join(b.Root, "models", retrievalModel)
 	case name == Starter:
 		dir, err := b.Starter()
 		if err != nil {

@@ -101,6 +101,19 @@ func TestBenchesThatDraftGetTheDrafterOfTheirModel(t *testing.T) {
 	}
 }
 
+// TestRetrievalModelGoesToEveryBench expects that benches which don't know the model by its name get its
+// folder.
+func TestRetrievalModelGoesToEveryBench(t *testing.T) {
+	b := newTestBuilder(t)
+	folder := filepath.Join(b.Root, "models", "retrieval")
+	for name, want := range map[string]string{"recall": "retrieval", "code": "retrieval",
+		"plain": folder, "memory": folder, "checkpoints": folder} {
+		if on, err := benchModel(t.Context(), b, Run{name, retrievalModel}); err != nil || on.ours != want {
+			t.Errorf("%s measures %q, %v", name, on.ours, err)
+		}
+	}
+}
+
 // TestRivalTakesNoFlags expects that a flag without effect is refused.
 func TestRivalTakesNoFlags(t *testing.T) {
 	b := newTestBuilder(t)
