@@ -32,8 +32,7 @@ type Knot struct {
 	Files   []string // one if no files reach each other
 }
 
-// most is how many files a knot may have, a fifth above the largest of today: app/api and
-// app/cmd/tandem have 20.
+// most is how many files a knot may have, a fifth above the largest good one of today: app/api has 20.
 const most = 24
 
 // larger has the packages with a larger knot, the files that theirs may have, and why.
