@@ -141,8 +141,8 @@ var testArrows = map[string][]string{
 	"app/cmd/lab":    {"app/scripttest"},
 }
 
-// buildModules are the packages of other modules that build may import. Otherwise it uses the
-// standard library only.
+// buildModules are the packages of other modules that build may import, by package. Nothing else
+// imports them. Otherwise build uses the standard library only.
 var buildModules = map[string][]string{"build/mac": {"howett.net/plist"}}
 
 // cgoPackages may import "C". Other packages may not. engine/enginetest asks the loader which BLAS
@@ -303,9 +303,15 @@ func importAllowed(pkg, imported string, allowed []string, test bool) bool {
 	own, inModule := strings.CutPrefix(imported, "tandem/")
 	if !inModule {
 		first, _, _ := strings.Cut(imported, "/")
-		standard := !strings.Contains(first, ".")
-		return standard || pkg != "build" && path.Dir(pkg) != "build" ||
-			slices.Contains(buildModules[pkg], imported)
+		if !strings.Contains(first, ".") { // the standard library
+			return true
+		}
+		for by, modules := range buildModules {
+			if slices.Contains(modules, imported) {
+				return pkg == by
+			}
+		}
+		return pkg != "build" && path.Dir(pkg) != "build"
 	}
 	if test && (own == testsMayImport || own == pkg || slices.Contains(testArrows[pkg], own)) {
 		return true
@@ -368,6 +374,8 @@ func TestEachViolationIsFound(t *testing.T) {
 		{"library in build", "build/bad.go", doc + "package main\nimport _ \"golang.org/x/sys/unix\"\n", "build may not import golang.org/x/sys/unix"},
 		{"library in a folder of build", "build/knots/bad.go", doc + "package knots\nimport _ \"golang.org/x/sys/unix\"\n", "build/knots may not import golang.org/x/sys/unix"},
 		{"a library that build/mac may use", "build/mac/good.go", doc + "package mac\nimport _ \"howett.net/plist\"\n", ""},
+		{"a library of build/mac in another folder of build", "build/knots/bad.go", doc + "package knots\nimport _ \"howett.net/plist\"\n", "build/knots may not import howett.net/plist"},
+		{"a library of build/mac above build", "app/bad.go", doc + "package app\nimport _ \"howett.net/plist\"\n", "app may not import howett.net/plist"},
 		{"no row", "engine/util/util.go", doc + "package util\n", "engine/util has no row"},
 		{"no comment", "models/qwen3/qwen3.go", "package qwen3\n", "models/qwen3 has no package comment"},
 		{"too deep", "models/llama/v3/v3.go", doc + "package v3\n", "models/llama/v3 lies 3 levels deep"},

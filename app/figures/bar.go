@@ -13,7 +13,8 @@ const MinPairs = 20
 // range from the worst to the best holds the median with 95 %. Eight leave two to spare.
 const minPrompts = 8
 
-// A Bar is the least ratio that a comparison must reach, and the ratio that it aims at. 0 is none.
+// A Bar is the least ratio that a comparison must reach, and the ratio that it aims at. 0 means no bar
+// or no aim.
 type Bar struct {
 	Least, Aim float64
 }

@@ -103,3 +103,18 @@ func TestTablePrintsADashForNoValue(t *testing.T) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }
+
+func TestFormatHasThreeDigits(t *testing.T) {
+	for _, test := range []struct {
+		v    float64
+		want string
+	}{
+		{0, "0.00"}, {1.2345, "1.23"}, {12.345, "12.3"}, {123.45, "123"}, {-12345.6, "-12346"},
+		{0.5, "0.500"}, {0.0042, "0.00420"}, {-0.00123456, "-0.00123"},
+		{math.Inf(1), "+Inf"}, {math.NaN(), "NaN"},
+	} {
+		if got := Format(test.v); got != test.want {
+			t.Errorf("%v is printed as %s, want %s", test.v, got, test.want)
+		}
+	}
+}

@@ -24,6 +24,7 @@ type Header struct {
 // Print writes the header for a person.
 func (h Header) Print(w io.Writer) error {
 	var versions strings.Builder
+	// A version of Go begins with "go" itself.
 	for _, name := range slices.Sorted(maps.Keys(h.Versions)) {
 		fmt.Fprintf(&versions, ", %s %s", name, strings.TrimPrefix(h.Versions[name], name))
 	}

@@ -18,22 +18,16 @@ type Metrics map[string]float64
 func (m Metrics) Print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		if label, value := m.row(name); label != "" {
-			fmt.Fprintf(table, "%s\t%s\n", label, value)
-		}
+		label, value := m.row(name)
+		fmt.Fprintf(table, "%s\t%s\n", label, value)
 	}
 	return table.Flush()
 }
 
-// row returns the label and the value of one metric. The label is empty if another row says the
-// same.
+// row returns the label and the value of one metric.
 func (m Metrics) row(name string) (label, value string) {
 	label, value = strings.ReplaceAll(name, "_", " "), Format(m[name])
 	switch {
-	case name == "prefill_default_per_second":
-		return "prefill per second", value
-	case name == "prefill_chunk_512_per_second" && m[name] == m["prefill_default_per_second"]:
-		return "", ""
 	case strings.HasSuffix(name, "_bytes"):
 		return strings.TrimSuffix(label, " bytes"), Format(m[name]/1e6) + " MB"
 	case strings.HasSuffix(name, "_percent"), strings.Contains(name, "_percent_"):

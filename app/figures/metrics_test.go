@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Values have units and at most three digits, and no value is printed twice.
+// Values have units and at most three digits.
 func TestMetricsPrintWithUnitsAndFewDigits(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -18,7 +18,8 @@ func TestMetricsPrintWithUnitsAndFewDigits(t *testing.T) {
 			"prefill_default_per_second": 235.335,
 			"step_ms":                    6.7771, "host_percent_of_step": 0.1034,
 		}, map[string]string{
-			"decode per second": "148", "prefill per second": "235", "step ms": "6.78",
+			"decode per second": "148", "prefill chunk 512 per second": "235",
+			"prefill default per second": "235", "step ms": "6.78",
 			"host percent of step": "0.1",
 		}},
 		{"memory", Metrics{"held_bytes": 48_123_456.789, "held_growth_percent": -0.01, "resident_bytes": 210e6},

@@ -60,11 +60,14 @@ func cell(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Format formats a number with three digits, or with all digits before the point.
+// Format formats a number with three significant digits, or with all digits before the point.
 func Format(v float64) string {
-	digits := 2
-	for x := max(v, -v); digits > 0 && x >= 10; x /= 10 {
+	digits, x := 2, math.Abs(v)
+	for ; digits > 0 && x >= 10; x /= 10 {
 		digits--
+	}
+	for ; 0 < x && x < 1; x *= 10 {
+		digits++
 	}
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }

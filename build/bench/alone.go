@@ -67,7 +67,7 @@ func printAlone(w io.Writer, r io.Reader) (text []byte, err error) {
 func printFound(w io.Writer, line []byte) error {
 	var t figures.Table
 	numbers := json.NewDecoder(bytes.NewReader(line))
-	numbers.UseNumber() // keeps 3 apart from 3.00
+	numbers.UseNumber() // a whole number stays one: 3, not 3.00
 	if err := numbers.Decode(&t); err != nil {
 		return err
 	}

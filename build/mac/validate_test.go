@@ -243,7 +243,7 @@ func TestEachFaultOfABundleIsFound(t *testing.T) {
 		{"the window's name on the app", replaceIn("Contents/Info.plist", bundleID, windowID), "CFBundleIdentifier is " + windowID},
 		{"no property list", replaceIn("Contents/Info.plist", "<plist", "<list"), "Info.plist: plist: "},
 		{"half a property list", replaceIn("Contents/"+inWindow+"/Info.plist", "</dict>\n</plist>", ""), "Window.app/Contents/Info.plist"},
-		{"a key twice", replaceIn("Contents/Info.plist", "<key>CFBundleName</key>", "<key>CFBundleVersion</key>"), "CFBundleName is <nil>; it has to be Tandem"},
+		{"no name", replaceIn("Contents/Info.plist", "<key>CFBundleName</key>", "<key>CFBundleVersion</key>"), "CFBundleName is <nil>; it has to be Tandem"},
 		{"a login that shows a window", replaceIn("Contents/"+inAgent, "--login", "--log"), "have to end in --login"},
 		{"a login of another program", replaceIn("Contents/"+inAgent, "Contents/MacOS/Tandem</string>\n\t<key>Label", "Contents/MacOS/Other</string>\n\t<key>Label"), "BundleProgram is Contents/MacOS/Other"},
 	} {

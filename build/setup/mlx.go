@@ -150,7 +150,7 @@ func (b *Builder) patchMLXC(ctx context.Context, dir string) error {
 	patch := b.Command(ctx, "patch", "-d", dir, "-p1", "-N", "-F0", "-i",
 		filepath.Join(b.Root, mlxcPatch))
 	if err := b.Step("mlx-c "+MLXCVersion+": apply "+mlxcPatch, patch); err != nil {
-		return fmt.Errorf("%s does not fit mlx-c %s; make it anew for these sources, or delete it "+
+		return fmt.Errorf("%s does not fit mlx-c %s; write it again for these sources, or delete it "+
 			"with patchMLXC if they need no change for MLX %s: %w", mlxcPatch, MLXCVersion, MLXVersion, err)
 	}
 	return nil

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestPatchFitsOneSource applies mlxcPatch to the lines that it expects, and to others.
+// TestPatchFitsOneSource applies mlxcPatch to the lines that it expects, and to others. These lines
+// come from the patch. Whether it fits the pinned mlx-c, only setup finds out, as it builds that.
 func TestPatchFitsOneSource(t *testing.T) {
 	patch, err := os.ReadFile("../../" + mlxcPatch)
 	if err != nil {

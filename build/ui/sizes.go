@@ -29,7 +29,8 @@ const (
 const sizesFile = "build/ui/sizes.json"
 
 // CheckSizes prints what the first paint loads, and what each page loads that is not part of it. It
-// returns an error if the first paint is too large, or if one of them has grown by more than a tenth.
+// returns an error if the first paint is too large, if one of them is more than a tenth larger or
+// smaller than recorded, or if the record has other pages.
 func CheckSizes(_ context.Context, b *setup.Builder) error {
 	dist := filepath.Join(b.Root, setup.FrontendDir, "dist")
 	pages, err := weighPages(os.DirFS(dist))
@@ -51,12 +52,20 @@ func CheckSizes(_ context.Context, b *setup.Builder) error {
 func compareSizes(w io.Writer, pages map[string]size, recorded map[string]int) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
-		p, was := pages[name], recorded[name]
+		p := pages[name]
+		was, known := recorded[name]
 		fmt.Fprintf(w, "interface, %s: %d bytes, gzipped %d, recorded %d\n", name, p.plain, p.packed,
 			was)
-		if p.packed*10 > was*11 {
+		switch {
+		case !known:
+			errs = append(errs, fmt.Errorf("%s has no size for %s: write %d for it", sizesFile, name,
+				p.packed))
+		case p.packed*10 > was*11:
 			errs = append(errs, fmt.Errorf("%s has grown by more than a tenth: write %d for it into %s, "+
 				"and say in the commit what it is for", name, p.packed, sizesFile))
+		case p.packed*10 < was*9:
+			errs = append(errs, fmt.Errorf("%s is smaller by more than a tenth: write %d for it into %s",
+				name, p.packed, sizesFile))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(recorded)) {
@@ -67,12 +76,12 @@ func compareSizes(w io.Writer, pages map[string]size, recorded map[string]int) e
 	}
 	if first := pages[firstPaint].packed; first > mostFirst {
 		errs = append(errs, fmt.Errorf("the first paint loads %d bytes gzipped, and %d are allowed: "+
-			"import what it does not show at once by import()", first, mostFirst))
+			"load what is not shown at once with import()", first, mostFirst))
 	}
 	return errors.Join(errs...)
 }
 
-// A size is that of some files together, in bytes.
+// A size is the total of some files, in bytes.
 type size struct{ plain, packed int } // packed is gzipped, file by file
 
 // A chunk is a file of the script in Vite's manifest.

@@ -71,18 +71,19 @@ func TestPagesAreWeighed(t *testing.T) {
 	}
 }
 
-// TestInterfaceThatGrowsIsAnError expects a page of one byte less than too many to pass.
-func TestInterfaceThatGrowsIsAnError(t *testing.T) {
+// TestOtherSizesAreErrors expects a page that is a tenth larger or smaller to pass, and not a byte more.
+func TestOtherSizesAreErrors(t *testing.T) {
 	for _, c := range []struct {
 		first, runs int
 		recorded    map[string]int
 		want        string // part of the error, empty = none
 	}{
 		{100_000, 1100, map[string]int{firstPaint: 100_000, "Runs": 1000}, ""},
-		{100_000, 500, map[string]int{firstPaint: 100_000, "Runs": 1000}, ""},
-		{100_000, 1101, map[string]int{firstPaint: 100_000, "Runs": 1000}, "write 1101"},
+		{100_000, 900, map[string]int{firstPaint: 100_000, "Runs": 1000}, ""},
+		{100_000, 899, map[string]int{firstPaint: 100_000, "Runs": 1000}, "smaller by more than a tenth: write 899"},
+		{100_000, 1101, map[string]int{firstPaint: 100_000, "Runs": 1000}, "grown by more than a tenth: write 1101"},
 		{100_000, 1000, map[string]int{firstPaint: 90_000, "Runs": 1000}, "write 100000"},
-		{100_000, 1000, map[string]int{firstPaint: 100_000}, "write 1000"},
+		{100_000, 1000, map[string]int{firstPaint: 100_000}, "has no size for Runs: write 1000"},
 		{100_000, 1000, map[string]int{firstPaint: 100_000, "Runs": 1000, "Old": 1}, "no page Old"},
 		{mostFirst, 1000, map[string]int{firstPaint: mostFirst, "Runs": 1000}, ""},
 		{mostFirst + 1, 1000, map[string]int{firstPaint: mostFirst, "Runs": 1000}, "first paint loads 120001"},
