@@ -31,12 +31,15 @@ type memberForm struct {
 	lines     bool     // a line's end before a value and one after it belong to the tags
 	ends      []string // the tags that end the call, in their order; each of them is enough
 
+	functions []string // function alone
+	valueds   []string // valued alone
 	next      []string // the tags that may follow the tool's name, or a value
 	valueEnds []string // valueEnd, with and without a line's end before it
 }
 
-// newMemberForm fills in next and valueEnds.
+// newMemberForm fills in the lists of tags.
 func newMemberForm(f memberForm) *memberForm {
+	f.functions, f.valueds = []string{f.function}, []string{f.valued}
 	f.next = append([]string{f.parameter}, f.ends...)
 	if f.valueEnds = []string{f.valueEnd}; f.lines {
 		f.valueEnds = append(f.valueEnds, "\n"+f.valueEnd)
@@ -67,7 +70,7 @@ func (m *memberCall) read(p *Parser, c byte) {
 			m.readName(p, c)
 			return
 		}
-		if tag, ok := m.look.read(c, []string{m.form.function}); !ok {
+		if tag, ok := m.look.read(c, m.form.functions); !ok {
 			m.fail(p)
 		} else if tag != "" {
 			m.at = memberInName
@@ -80,7 +83,7 @@ func (m *memberCall) read(p *Parser, c byte) {
 		m.readKey(p, c)
 	case memberAtValue:
 		m.head = append(m.head, c)
-		if tag, ok := m.look.read(c, []string{m.form.valued}); !ok {
+		if tag, ok := m.look.read(c, m.form.valueds); !ok {
 			m.fail(p, m.head...)
 		} else if tag != "" {
 			m.beginValue(p)

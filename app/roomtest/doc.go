@@ -1,4 +1,4 @@
-// Package roomtest has what tests of several rooms stand on.
+// Package roomtest has what tests of several rooms share.
 //
 // Open opens the rooms below a room that is tested: home folder, database, MLX thread, settings and
 // pool. Tests of library and history call it. Package pool cannot, since its tests are inside the

@@ -53,7 +53,8 @@ func answer(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// GetAs is Get with the header by which Anthropic's programs are known; an empty version is none.
+// GetAs is Get with the header by which Anthropic's programs are known; an empty version
+// sends none.
 func GetAs(h http.Handler, version, path string) *httptest.ResponseRecorder {
 	r := LocalRequest(http.MethodGet, path, nil)
 	r.Host = "localhost:8263"

@@ -40,8 +40,8 @@ func (r *Recording) Read(t testing.TB, dir string, v any) {
 	}
 }
 
-// Check ends the test unless it was recorded from the config.json of its folder and from the weights
-// among these files. So weights that are other bytes here than in Python fail it.
+// Check ends the test unless r was recorded from the config.json of its folder and from the weights
+// among these files. So it fails if a recipe makes other bytes here than in Python.
 func (r *Recording) Check(t testing.TB, files fstest.MapFS) {
 	t.Helper()
 	hash := sha256.New()

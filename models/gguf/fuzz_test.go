@@ -22,7 +22,7 @@ func FuzzHeader(f *testing.F) {
 	whole := smallest().file()
 	f.Add(whole)
 	f.Add(whole[:len(whole)/2])
-	for end := 0; end < 2<<10; end += 5 { // in the magic, a number, a key, an array, a tensor
+	for end := 0; end < 2<<10; end += 5 { // cut in the magic, a number, a key, an array, a tensor
 		f.Add(whole[:end])
 	}
 	notASCII := smallest()
