@@ -369,7 +369,7 @@ func (l *lossless) each(c cell, of *cast) (differ, all int) {
 			{"sampled", sample.Params{Temperature: 0.8}},
 		} {
 			r := suit(engine.Request{
-				Prompt: l.prompt(30, 2), MaxTokens: new(40), IgnoreEOS: true,
+				Prompt: l.prompt(30, 2), MaxTokens: new(56), IgnoreEOS: true,
 				Seed: new(uint64(5)), Sampling: how.Params,
 			}, d)
 			name := "drafted " + how.name
