@@ -25,6 +25,9 @@ func TestCheckpointTextIsReadWithoutItsModelInMemory(t *testing.T) {
 			}
 			if len(list.Checkpoints) > 0 {
 				id = list.Checkpoints[0].ID
+				if list.Checkpoints[0].TextOnly {
+					t.Errorf("%s's checkpoint is of other arithmetic", model)
+				}
 			}
 			return id != ""
 		})

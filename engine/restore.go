@@ -117,7 +117,13 @@ func missed(p *checkpoint.Path, n int) string {
 func captureOffsets(t *task, n int) []int {
 	if t.path.Scheduled() {
 		// Where this text parts from another, more may.
-		return checkpoint.Offsets(t.fed, n, append(slices.Clone(t.req.Boundaries), t.path.Matched))
+		offsets := checkpoint.Offsets(t.fed, n, append(slices.Clone(t.req.Boundaries), t.path.Matched))
+		// Where a checkpoint is gone, it is kept again: exactly there, so that it can take the place of
+		// one of older arithmetic.
+		if at, found := slices.BinarySearch(offsets, t.path.Length); !found && t.path.Length > 0 {
+			offsets = slices.Insert(offsets, at, t.path.Length)
+		}
+		return offsets
 	}
 	if end := n - 1; end > t.fed {
 		return []int{end} // it can be restored anywhere before

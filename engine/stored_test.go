@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -258,10 +260,55 @@ func TestRequestInFlightLeavesNothingAfterForget(t *testing.T) {
 type census chan struct{}
 
 func (census) Known() ([]checkpoint.Entry, error)                { return nil, nil }
-func (c census) Add(checkpoint.Entry) error                      { c <- struct{}{}; return nil }
+func (c census) Add(checkpoint.Entry) ([]string, error)          { c <- struct{}{}; return nil, nil }
 func (census) Use(checkpoint.Use) error                          { return nil }
 func (census) Lose(string, string) error                         { return nil }
 func (census) ByWorth() (list, stay []checkpoint.Entry, _ error) { return nil, nil, nil }
+
+// An archive is an index that knows the files that it was told of.
+type archive struct {
+	census
+	mu      sync.Mutex
+	entries []checkpoint.Entry
+}
+
+func (a *archive) Known() ([]checkpoint.Entry, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.entries), nil
+}
+
+func (a *archive) Add(e checkpoint.Entry) ([]string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.entries = append(a.entries, e)
+	return nil, nil
+}
+
+// TestCheckpointOfOlderArithmeticIsKeptAgain goes on from a text whose checkpoint is of older
+// arithmetic. A new one ends at the same token, though the text has a boundary just before.
+func TestCheckpointOfOlderArithmeticIsKeptAgain(t *testing.T) {
+	dir, known := t.TempDir(), new(archive)
+	ask := func(arithmetic string, r Request) Stats {
+		store := checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Budget: 1 << 30,
+			Key: checkpoint.NewKey("k", arithmetic), Index: known})
+		t.Cleanup(store.Close)
+		f := recalling(t, cache.Ring, Options{Store: store})
+		r.MaxTokens = new(3)
+		stats, _ := f.ask(t, r)
+		written(store)
+		f.Close()
+		return stats
+	}
+	ask("MLX 1", Request{Prompt: counting(0, 100)})
+	stats := ask("MLX 2", Request{Prompt: counting(0, 130), Boundaries: []int{97}})
+	if !strings.Contains(stats.Miss, "the first 99 tokens was computed with MLX 1") {
+		t.Errorf("the miss is %q", stats.Miss)
+	}
+	if ends := storedEnds(t, dir); !slices.Equal(ends, []int{97, 99, 99, 129}) {
+		t.Errorf("the files end at %v", ends)
+	}
+}
 
 // TestForgottenFilesAreNotLookedFor deletes files after the store has found them and before the
 // first request. That request misses without a search for them.

@@ -80,6 +80,52 @@ func (db *DB) AddCheckpoint(ctx context.Context, c Checkpoint) error {
 	}))
 }
 
+// ReplaceCheckpoints has a checkpoint take the place of others of its model with the same text: those
+// that useless reports. It gets their pin and a name, and what goes on from them goes on from it. It
+// returns the ids of those that it replaced, which have no row any more; the caller deletes their
+// files. One whose name would be lost is left.
+func (db *DB) ReplaceCheckpoints(ctx context.Context, id string, useless func(Checkpoint) bool) (
+	replaced []string, err error) {
+	const op = "replace checkpoints"
+	c, err := db.Checkpoint(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	same, err := db.checkpoints(ctx, "gone = '' AND model = ? AND to_token = ? AND digest = ? AND id <> ?",
+		c.Model, c.ToToken, c.Digest, id)
+	if err != nil {
+		return nil, err
+	}
+	name := c.Name
+	for _, old := range same {
+		if !useless(old) || old.Name != "" && name != "" {
+			continue
+		}
+		name = cmp.Or(name, old.Name)
+		replaced = append(replaced, old.ID)
+	}
+	if len(replaced) == 0 {
+		return nil, nil
+	}
+	return replaced, db.wrap(op, db.update(ctx, func(tx *sql.Tx) error {
+		for _, old := range replaced {
+			for _, change := range []string{
+				`UPDATE checkpoints SET pinned = pinned OR (SELECT pinned FROM checkpoints WHERE id = ?2)
+					WHERE id = ?1`,
+				"UPDATE checkpoints SET parent = ?1 WHERE parent = ?2",
+				"UPDATE run_texts SET file = ?1 WHERE file = ?2",
+				"DELETE FROM checkpoints WHERE id = ?2",
+			} {
+				if _, err := tx.ExecContext(ctx, change, id, old); err != nil {
+					return err
+				}
+			}
+		}
+		_, err := tx.ExecContext(ctx, "UPDATE checkpoints SET name = ? WHERE id = ?", name, id)
+		return err
+	}))
+}
+
 // A Restoration is the use of files to restore the beginning of a text.
 type Restoration struct {
 	IDs    []string // of the files, in the order of their tokens

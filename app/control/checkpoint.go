@@ -9,6 +9,10 @@ import (
 type Checkpoint struct {
 	CheckpointRecord
 
+	// TextOnly is true after an update that computes differently: the text is read again when it is
+	// used, and then kept in place of this checkpoint.
+	TextOnly bool `json:"text_only,omitempty"`
+
 	// Text is the end of the text, or all of it where GET /app/checkpoints/{id} says whole=true. A
 	// list leaves it out. It is empty too when the model has been removed.
 	Text string `json:"text,omitempty"`

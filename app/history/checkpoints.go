@@ -55,7 +55,8 @@ func (h *History) CheckpointPath(id string) string {
 }
 
 func describeCheckpoint(c storage.Checkpoint) control.Checkpoint {
-	return control.Checkpoint{CheckpointRecord: control.CheckpointRecord(c)}
+	return control.Checkpoint{CheckpointRecord: control.CheckpointRecord(c),
+		TextOnly: pool.IsTextOnly(c.Key)}
 }
 
 // findCheckpoint returns the row of an id or a name. It waits for a checkpoint that is being

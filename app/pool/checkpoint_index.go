@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"tandem/engine/checkpoint"
@@ -44,8 +45,9 @@ func (x checkpointIndex) row(e checkpoint.Entry) storage.Checkpoint {
 }
 
 // Add implements checkpoint.Index. The file may be older than the database. So the run that it
-// names is kept only if that run exists and was in progress then.
-func (x checkpointIndex) Add(e checkpoint.Entry) error {
+// names is kept only if that run exists and was in progress then. A file replaces those of other
+// arithmetic with the same text.
+func (x checkpointIndex) Add(e checkpoint.Entry) (replaced []string, err error) {
 	r, err := x.db.Run(context.Background(), e.Run)
 	if err != nil || e.Created.Before(r.StartedAt) ||
 		!r.EndedAt.IsZero() && e.Created.After(r.EndedAt.Add(time.Minute)) {
@@ -53,9 +55,13 @@ func (x checkpointIndex) Add(e checkpoint.Entry) error {
 	}
 	err = x.db.AddCheckpoint(context.Background(), x.row(e))
 	if storage.IsNotFound(err) {
-		return checkpoint.ErrForgotten
+		return nil, checkpoint.ErrForgotten
 	}
-	return err
+	if err != nil || IsTextOnly(e.Key) {
+		return nil, err
+	}
+	return x.db.ReplaceCheckpoints(context.Background(), e.ID,
+		func(c storage.Checkpoint) bool { return IsTextOnly(c.Key) })
 }
 
 // Use implements checkpoint.Index.
@@ -68,14 +74,20 @@ func (x checkpointIndex) Lose(id, why string) error {
 	return x.db.LoseCheckpoints(context.Background(), []string{id}, why)
 }
 
-// ByWorth implements checkpoint.Index.
+// ByWorth implements checkpoint.Index. Files of other arithmetic go first, except the pinned ones:
+// these have the whole text, so what they go on from may go too.
 func (x checkpointIndex) ByWorth() (list, stay []checkpoint.Entry, err error) {
 	rows, kept, err := x.db.CheckpointsByWorth(context.Background())
-	for _, c := range rows {
-		list = append(list, entryOf(c))
+	var useful []checkpoint.Entry
+	for i, c := range slices.Concat(rows, kept) {
+		switch {
+		case IsTextOnly(c.Key) && !c.Pinned:
+			list = append(list, entryOf(c))
+		case i < len(rows):
+			useful = append(useful, entryOf(c))
+		default:
+			stay = append(stay, entryOf(c))
+		}
 	}
-	for _, c := range kept {
-		stay = append(stay, entryOf(c))
-	}
-	return list, stay, err
+	return append(list, useful...), stay, err
 }

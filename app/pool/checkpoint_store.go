@@ -41,8 +41,7 @@ func (p *Pool) openStore(m *Model, d *Drafter) (store *checkpoint.Store, key str
 		return nil, ""
 	}
 	o := checkpoint.StoreOptions{
-		Dir: p.home.Path(CheckpointFolder), Folder: &p.files, Key: key,
-		Arithmetic: arithmetic, PerDay: checkpointsADay,
+		Dir: p.home.Path(CheckpointFolder), Folder: &p.files, Key: key, PerDay: checkpointsADay,
 		Logger: p.log, Make: home.WithoutBackup,
 		Budget: cmp.Or(p.settings.Current().CheckpointDisk, DiskShare(&disk)),
 	}
@@ -63,16 +62,24 @@ func (p *Pool) openStore(m *Model, d *Drafter) (store *checkpoint.Store, key str
 // Restored rows are kept too. So the key of bounded layers tells all that makes these: the files of
 // the f_theta and of the drafter, the form that the drafter is held in, and the window set for it.
 func (p *Pool) checkpointKey(m *Model) (string, error) {
-	return p.arithmeticKey(m, arithmetic)
+	target, err := p.targetKey(m)
+	return checkpoint.NewKey(target, arithmetic()), err
 }
 
 // arithmetic names what computes keys and values. Rows of another one are other bits.
-var arithmetic = fmt.Sprintf("MLX %s and models %d", mlx.Version(), models.Arithmetic)
+func arithmetic() string {
+	return fmt.Sprintf("MLX %s and models %d", mlx.Version(), models.Arithmetic)
+}
 
-func (p *Pool) arithmeticKey(m *Model, arithmetic string) (string, error) {
+// IsTextOnly reports whether a checkpoint's key is of another arithmetic than this program's. Its rows
+// are of no use then. Its text is, and is read again.
+func IsTextOnly(key string) bool { return checkpoint.Arithmetic(key) != arithmetic() }
+
+// targetKey returns what checkpointKey tells except the arithmetic.
+func (p *Pool) targetKey(m *Model) (string, error) {
 	h, row, bundle := sha256.New(), m.row, m.bundle
-	fmt.Fprintln(h, arithmetic, p.thread.GPU(), bundle.Info.Architecture,
-		bundle.Info.Parameters, bundle.Info.Dtype)
+	fmt.Fprintln(h, p.thread.GPU(), bundle.Info.Architecture, bundle.Info.Parameters,
+		bundle.Info.Dtype)
 	if bundle.Info.Unpacked {
 		fmt.Fprintln(h, "unpacked")
 	}

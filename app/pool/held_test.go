@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/engine/checkpoint"
 	"tandem/engine/enginetest"
 	"tandem/engine/mlx"
 	"tandem/models"
@@ -72,13 +73,18 @@ func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 			}
 			keys[key] = c.name
 			if want := fmt.Sprintf("MLX %s and models %d", mlx.Version(),
-				models.Arithmetic); arithmetic != want {
-				t.Errorf("the arithmetic is %q, want %q", arithmetic, want)
+				models.Arithmetic); checkpoint.Arithmetic(key) != want || IsTextOnly(key) {
+				t.Errorf("the key is %q, want the arithmetic %q", key, want)
 			}
-			for _, of := range []string{"MLX 0.32.2 and models 5",
-				fmt.Sprintf("MLX %s and models %d", mlx.Version(), models.Arithmetic+1)} {
-				if next, err := r.pool.arithmeticKey(m, of); err != nil || next == key {
-					t.Errorf("%s has the key %s, %v", of, next, err)
+			target, err := r.pool.targetKey(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, other := range []string{target, checkpoint.NewKey(target, "MLX 0.32.2 and models 5"),
+				checkpoint.NewKey(target, fmt.Sprintf("MLX %s and models %d", mlx.Version(),
+					models.Arithmetic+1))} {
+				if other == key || !IsTextOnly(other) {
+					t.Errorf("%q counts as a key of this program", other)
 				}
 			}
 		})

@@ -53,8 +53,9 @@
 // say why a text had to be evaluated.
 //
 // Files are not trusted. The header and each tensor have a checksum. A file of other weights, of
-// another format or of other caches is left out. Damage that shows during a read gives up the file
-// and everything after it. The context of another drafter is left out; the rest of its file is not.
+// other arithmetic, of another format or of other caches is left out. Damage that shows during a
+// read gives up the file and everything after it. The context of another drafter is left out; the
+// rest of its file is not.
 //
 // # Concurrency
 //

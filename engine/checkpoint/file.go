@@ -28,19 +28,18 @@ const (
 
 // A header says what a file holds.
 type header struct {
-	Format     string            `json:"format"`
-	Version    int               `json:"version"`
-	Key        string            `json:"key"`        // of the target; see StoreOptions
-	Arithmetic string            `json:"arithmetic"` // of StoreOptions; older programs did not write it
-	Needed     int               `json:"needed"`     // spans of the target's caches; a draft's follow
-	Context    string            `json:"context"`    // of the draft
-	Parent     string            `json:"parent"`     // id of the file with the text before From
-	Kind       Kind              `json:"kind"`
-	Run        int64             `json:"run"`
-	Tokens     []int32           `json:"tokens"` // the text from its beginning
-	From       int               `json:"from"`   // where the edge begins in the text
-	Spans      []*span           `json:"spans"`  // by cache; null where the file has nothing
-	Sums       map[string]uint32 `json:"sums"`   // CRC-32C of each tensor's bytes
+	Format  string            `json:"format"`
+	Version int               `json:"version"`
+	Key     string            `json:"key"`     // of the target; see StoreOptions
+	Needed  int               `json:"needed"`  // spans of the target's caches; a draft's follow
+	Context string            `json:"context"` // of the draft
+	Parent  string            `json:"parent"`  // id of the file with the text before From
+	Kind    Kind              `json:"kind"`
+	Run     int64             `json:"run"`
+	Tokens  []int32           `json:"tokens"` // the text from its beginning
+	From    int               `json:"from"`   // where the edge begins in the text
+	Spans   []*span           `json:"spans"`  // by cache; null where the file has nothing
+	Sums    map[string]uint32 `json:"sums"`   // CRC-32C of each tensor's bytes
 }
 
 // A span is the range of positions whose rows are in the file: [From, To).
@@ -101,22 +100,23 @@ type file struct {
 // An otherKeyError says that a file belongs to another model, to the same one loaded otherwise, or to
 // other arithmetic.
 type otherKeyError struct {
-	arithmetic string // the file's
+	key string // the file's
 }
 
 func (e *otherKeyError) Error() string {
 	return "it belongs to another model, or to the same one loaded otherwise"
 }
 
-// why says what differs, to a store whose rows are computed with arithmetic.
-func (e *otherKeyError) why(arithmetic string) string {
-	switch e.arithmetic {
-	case arithmetic:
+// why says what differs, to a store with a key.
+func (e *otherKeyError) why(key string) string {
+	switch its, own := Arithmetic(e.key), Arithmetic(key); its {
+	case own:
 		return "was computed by other weights, or with other settings"
 	case "":
 		return "was computed by an older version of this program"
+	default:
+		return fmt.Sprintf("was computed with %s, and this program has %s", its, own)
 	}
-	return fmt.Sprintf("was computed with %s, and this program has %s", e.arithmetic, arithmetic)
 }
 
 var errNewer = errors.New("it was written by a newer program")
@@ -181,7 +181,7 @@ func (x *file) read(key string) error {
 	case h.Version > fileVersion:
 		return errNewer
 	case h.Key != key && key != anyKey:
-		return &otherKeyError{h.Arithmetic}
+		return &otherKeyError{h.Key}
 	case h.From < 0 || h.From >= len(h.Tokens):
 		return useless("it begins at %d of %d tokens", h.From, len(h.Tokens))
 	}

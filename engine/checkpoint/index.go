@@ -52,8 +52,10 @@ type Use struct {
 type Index interface {
 	// Known returns the entries of this model, under all keys, with those whose file is gone.
 	Known() ([]Entry, error)
-	// Add says that a file is now on disk. If it returns ErrForgotten, the store deletes the file.
-	Add(Entry) error
+	// Add says that a file is now on disk. replaced has the ids of files with the same text that are
+	// of no use beside it, such as those of older arithmetic: the store deletes them. If Add returns
+	// ErrForgotten, the store deletes the file itself.
+	Add(Entry) (replaced []string, err error)
 	// Use says that a text was restored from files. Under load the store leaves some uses out.
 	Use(Use) error
 	// Lose says that a file is gone or unusable, and why.
@@ -61,6 +63,19 @@ type Index interface {
 	// ByWorth returns the files of all keys. list has the files that may be deleted to make room,
 	// the least valuable first. stay has the files that must not be deleted.
 	ByWorth() (list, stay []Entry, err error)
+}
+
+// keyMark stands between the parts of a key.
+const keyMark = " with "
+
+// NewKey returns the key of a target's files. target identifies its weights, its type and its layout.
+// arithmetic names what computes the rows, such as MLX 0.32.4.
+func NewKey(target, arithmetic string) string { return target + keyMark + arithmetic }
+
+// Arithmetic returns the arithmetic of a key, empty if it was made by a program that did not tell it.
+func Arithmetic(key string) string {
+	_, arithmetic, _ := strings.Cut(key, keyMark)
+	return arithmetic
 }
 
 // FilePath returns the path of the file with this id in a folder.

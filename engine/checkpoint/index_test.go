@@ -113,10 +113,10 @@ func TestIndexFollowsFolder(t *testing.T) {
 		}, false, "", 40, evicted},
 		{"other keys", "another", func(*testing.T, *notebook, string, string) {}, false, "", 0, "other weights"},
 		{"other arithmetic", "another", func(t *testing.T, _ *notebook, path, _ string) {
-			rewrite(t, path, `\"arithmetic\":\"MLX 2\"`, `\"arithmetic\":\"MLX 1\"`)
+			rewrite(t, path, `\"k with MLX 2\"`, `\"k with MLX 1\"`)
 		}, false, "", 0, "was computed with MLX 1, and this program has MLX 2"},
 		{"arithmetic before it was kept", "another", func(t *testing.T, _ *notebook, path, _ string) {
-			rewrite(t, path, `\"arithmetic\":\"MLX 2\"`, `\"arithmetics\":\"MLX2\"`)
+			rewrite(t, path, `\"k with MLX 2\"`, `\"k-----------\"`)
 		}, false, "", 0, "was computed by an older version"},
 		{"a newer version", "k", func(t *testing.T, _ *notebook, path, _ string) {
 			rewrite(t, path, `\"version\":1`, `\"version\":7`)
@@ -138,7 +138,7 @@ func TestIndexFollowsFolder(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, stacks[2].make, plenty)
 			dir, x := t.TempDir(), &notebook{}
-			defer b.restart(dir, StoreOptions{Key: "k", Arithmetic: "MLX 2", Index: x}).Close()
+			defer b.restart(dir, StoreOptions{Key: NewKey("k", "MLX 2"), Index: x}).Close()
 			a := text(1, 60)
 			b.begin(a, 20, 40, 60).leave()
 			b.flush()
@@ -147,7 +147,7 @@ func TestIndexFollowsFolder(t *testing.T) {
 			c.change(t, x, FilePath(dir, id), id)
 			x.added = nil
 
-			defer b.restart(dir, StoreOptions{Key: c.key, Arithmetic: "MLX 2", Index: x}).Close()
+			defer b.restart(dir, StoreOptions{Key: NewKey(c.key, "MLX 2"), Index: x}).Close()
 			q := b.begin(append(slices.Clone(a), 7))
 			if q.path.Restored != c.restored {
 				t.Errorf("%d tokens were restored, want %d", q.path.Restored, c.restored)
@@ -205,18 +205,24 @@ func rewrite(t *testing.T, path, old, new string) {
 	}
 }
 
-// TestTextOfOtherArithmeticIsReadAnew uses a text whose file is of an older MLX. Its rows do not come
-// back, its tokens do. Read anew, the text is kept beside that file, which stays.
-func TestTextOfOtherArithmeticIsReadAnew(t *testing.T) {
+// TestTextOfOtherArithmeticIsReadAgain uses a text whose file is of an older MLX. Its rows do not come
+// back, its tokens do. The text is read again and kept in a new file, in place of the old one.
+func TestTextOfOtherArithmeticIsReadAgain(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	dir, x := t.TempDir(), &notebook{}
-	defer b.restart(dir, StoreOptions{Key: "1", Arithmetic: "MLX 1", Index: x}).Close()
+	defer b.restart(dir, StoreOptions{Key: NewKey("k", "MLX 1"), Index: x}).Close()
 	a := text(1, 60)
 	b.begin(a, 60).leave()
 	b.flush()
 	old := FilePath(dir, x.added[0])
 
-	newer := StoreOptions{Key: "2", Arithmetic: "MLX 2", Index: x}
+	x.replaced = func(e Entry) []string {
+		if e.To != 60 || e.Digest != x.entries[x.added[0]].Digest {
+			t.Errorf("the index is told of %+v", e)
+		}
+		return x.added[:1:1]
+	}
+	newer := StoreOptions{Key: NewKey("k", "MLX 2"), Index: x}
 	defer b.restart(dir, newer).Close()
 	kept, err := ReadText(old)
 	if err != nil || !slices.Equal(kept, a) {
@@ -226,13 +232,13 @@ func TestTextOfOtherArithmeticIsReadAnew(t *testing.T) {
 	q.want(0, 0)
 	q.leave()
 	b.flush()
+	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the old file is still there: %v", err)
+	}
 	defer b.restart(dir, newer).Close()
 	q = b.begin(append(slices.Clone(a), 7))
 	q.want(60, 60)
 	q.leave()
-	if _, err := os.Stat(old); err != nil {
-		t.Error(err)
-	}
 }
 
 // TestIndexOrdersDeletions expects that files are deleted in the index's order until the rest is

@@ -17,6 +17,9 @@ type notebook struct {
 	// unwanted, if set, reports whether the text of an entry was forgotten.
 	unwanted func(Entry) bool
 
+	// replaced, if set, is asked which files an entry replaces.
+	replaced func(Entry) []string
+
 	// order, if set, orders the entries that ByWorth returns; otherwise they are ordered by id.
 	order func([]Entry) []Entry
 }
@@ -37,18 +40,24 @@ func (x *notebook) Known() ([]Entry, error) {
 }
 
 // Add implements Index.
-func (x *notebook) Add(e Entry) error {
+func (x *notebook) Add(e Entry) (replaced []string, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.unwanted != nil && x.unwanted(e) {
-		return ErrForgotten
+		return nil, ErrForgotten
+	}
+	if x.replaced != nil {
+		replaced = x.replaced(e)
+	}
+	for _, id := range replaced {
+		delete(x.entries, id)
 	}
 	if x.entries == nil {
 		x.entries = map[string]Entry{}
 	}
 	x.entries[e.ID] = e
 	x.added = append(x.added, e.ID)
-	return nil
+	return replaced, nil
 }
 
 // Use implements Index.

@@ -136,14 +136,15 @@ func (d *Store) giveUp(err error) {
 }
 
 // useless notes why a file cannot serve this model as it is loaded now. A file of another key is
-// not lost: it may serve the model when it is loaded in another way, and its text can be read.
+// not lost: it may serve the model when it is loaded in another way, and its text can be read until
+// a file of this key replaces it.
 func (d *Store) useless(e Entry, err error) {
-	damaged, useless := errors.AsType[*DamagedError](err)
-	other, kept := errors.AsType[*otherKeyError](err)
+	damaged, isDamaged := errors.AsType[*DamagedError](err)
+	other, isOtherKey := errors.AsType[*otherKeyError](err)
 	switch {
-	case kept:
-		d.gone.add(e.To, e.Digest, other.why(d.o.Arithmetic))
-	case useless:
+	case isOtherKey:
+		d.gone.add(e.To, e.Digest, other.why(d.o.Key))
+	case isDamaged:
 		d.lose(e, "is of no use: "+damaged.Why)
 	case errors.Is(err, errNewer): // the newer program may be used again
 		d.gone.add(e.To, e.Digest, "is of a newer version of the format")

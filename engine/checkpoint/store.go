@@ -23,12 +23,8 @@ const (
 type StoreOptions struct {
 	Dir     string  // a folder for checkpoints alone, made if missing
 	Folder  *Folder // shared by all stores with files there; nil if there is no other store
-	Key     string  // identifies the target, its type, its layout and Arithmetic
+	Key     string  // identifies the target and its arithmetic; see NewKey
 	Context string  // identifies the drafter whose contexts are kept
-
-	// Arithmetic names what computes the rows, such as MLX 0.32.4. It tells a person why a file of
-	// another key is of no use.
-	Arithmetic string
 
 	// Index, if there is one, is told about the files and orders their deletion. Without one the
 	// oldest files are deleted first.
@@ -193,24 +189,21 @@ func (d *Store) write() {
 	}
 }
 
-// add tells the index about a file. If the index answers ErrForgotten, add deletes the file and
-// returns ErrForgotten.
-func (d *Store) add(e Entry) error {
-	forgotten := false
-	d.tell("keeping a checkpoint", func(x Index) error {
-		err := x.Add(e)
-		if forgotten = errors.Is(err, ErrForgotten); forgotten {
+// add tells the index about a file, and deletes the files that it replaces. If the index answers
+// ErrForgotten, add deletes the file itself and returns ErrForgotten.
+func (d *Store) add(e Entry) (forgotten error) {
+	var useless []string
+	d.tell("keeping a checkpoint", func(x Index) (err error) {
+		if useless, err = x.Add(e); errors.Is(err, ErrForgotten) {
+			useless, forgotten = []string{e.ID}, ErrForgotten
 			return nil
 		}
 		return err
 	})
-	if !forgotten {
-		return nil
-	}
-	if err := Delete(d.o.Dir, []string{e.ID}); err != nil {
+	if err := Delete(d.o.Dir, useless); err != nil {
 		d.o.Logger.Warn("deleting a checkpoint", "error", err)
 	}
-	return ErrForgotten
+	return forgotten
 }
 
 // tell calls the index, if there is one.
@@ -260,7 +253,7 @@ func (d *Store) offer(s *mlx.Scope, h header, captures []*cache.Snapshot) (id st
 	if len(d.jobs) == cap(d.jobs) {
 		return "", nil
 	}
-	h.Key, h.Context, h.Arithmetic = d.o.Key, d.o.Context, d.o.Arithmetic
+	h.Key, h.Context = d.o.Key, d.o.Context
 	j := &job{header: h}
 	var arrays []mlx.NamedArray
 	for i, p := range captures {

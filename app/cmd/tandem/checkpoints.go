@@ -96,11 +96,14 @@ func listCheckpoints(ctx context.Context, m *Main, name string, args []string) e
 				}
 				continue
 			}
-			pin := ""
+			pin, kept := "-", "all"
 			if x.Pinned {
 				pin = "pinned"
 			}
-			rows = append(rows, []string{x.ID, cmp.Or(x.Name, "-"), cmp.Or(pin, "-"), x.Model,
+			if x.TextOnly {
+				kept = "text"
+			}
+			rows = append(rows, []string{x.ID, cmp.Or(x.Name, "-"), pin, kept, x.Model,
 				x.Kind, fmt.Sprint(x.ToToken),
 				fmt.Sprint(x.ToToken - x.FromToken), control.ByteSize(x.Bytes), fmt.Sprint(x.Hits),
 				clock(x.UsedAt), run64(x.Run)})
@@ -108,7 +111,7 @@ func listCheckpoints(ctx context.Context, m *Main, name string, args []string) e
 		if *asJSON {
 			return nil
 		}
-		return terminal.Table(m.Stdout, []string{"ID", "NAME", "PIN", "MODEL", "KIND", "TOKENS", "OWN",
+		return terminal.Table(m.Stdout, []string{"ID", "NAME", "PIN", "KEPT", "MODEL", "KIND", "TOKENS", "OWN",
 			"SIZE", "HITS", "USED", "RUN"}, rows)
 	})
 }
@@ -214,6 +217,10 @@ func showCheckpoint(ctx context.Context, m *Main, args []string) error {
 			{"made", clock(x.CreatedAt)},
 			{"used", fmt.Sprintf("%s, %s", clock(x.UsedAt), control.Plural(x.Hits, "time"))},
 			{"pinned", pinned},
+		}
+		if x.TextOnly {
+			rows = append(rows, []string{"kept",
+				"only the text: this version computes differently and reads it again when it is used"})
 		}
 		if err := terminal.Table(m.Stdout, []string{"checkpoint", x.ID}, rows); err != nil {
 			return err

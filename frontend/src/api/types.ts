@@ -257,6 +257,7 @@ export interface DeletedChats {
 
 // A Checkpoint is the state of a model after a text, on disk.
 export interface Checkpoint extends CheckpointRecord {
+  text_only?: boolean
   text?: string
   title?: string
   client?: string
