@@ -290,7 +290,7 @@ func TestMessageRunIsCancelledKeptAndResumed(t *testing.T) {
 		s := serve(fake)
 		fake.Model.Script = roomtest.Script(func(ctx context.Context, yield func(string, error) bool) {
 			yield("a", nil)
-			roomtest.Post(s, "/app/runs/1/cancel", `{}`)
+			s.API.CancelRun("1")
 			<-ctx.Done()
 			yield("", ctx.Err())
 		})

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"tandem/app/api"
-	"tandem/app/control"
 	"tandem/app/wire"
 )
 
@@ -23,8 +22,8 @@ type Served struct {
 	drain   context.CancelFunc
 }
 
-// Serve serves the routes that add adds, together with the routes by which a run is cancelled,
-// resumed and computed again. add returns the readers of its routes' bodies.
+// Serve serves the routes that add adds, together with the routes by which a run is resumed and
+// computed again. add returns the readers of its routes' bodies.
 func (f *Backend) Serve(add func(*api.API, wire.AddRoute) map[string]api.ReadBody) *Served {
 	draining, drain := context.WithCancel(context.Background())
 	readers := map[string]api.ReadBody{}
@@ -43,26 +42,14 @@ func (f *Backend) Serve(add func(*api.API, wire.AddRoute) map[string]api.ReadBod
 		}
 	})
 	maps.Copy(readers, add(s.API, route))
-	route.Post("/app/runs/{id}/cancel", s.cancel)
 	route.Post("/app/runs/{id}/resume", s.API.Resume)
 	route.Post("/app/runs/{id}/verify", s.API.VerifyRun)
 	return s
 }
 
-func (s *Served) cancel(w http.ResponseWriter, r *http.Request) error {
-	if !s.API.CancelRun(r.PathValue("id")) {
-		return control.Errorf(control.CodeRunNotFound, "There is no such run in flight.")
-	}
-	return wire.WriteJSON(w, struct{}{})
-}
-
-// ServeHTTP answers in the name of the key that the request shows, with an id as the door gives it.
+// ServeHTTP answers in the name of the key that the request shows, with an id.
 func (s *Served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	id := wire.NewID("req_")
-	w.Header().Set("X-Request-Id", id)
-	if wire.ProtocolOf(r) == (wire.Anthropic{}) {
-		w.Header().Set("Request-Id", id)
-	}
+	wire.SetID(w.Header(), r)
 	if key, ok := s.backend.FindKey(strings.TrimPrefix(r.Header.Get("Authorization"),
 		"Bearer ")); ok {
 		r = wire.Called(r, key)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -53,6 +54,33 @@ func TestBaseURLSpellingsFindTheirRoute(t *testing.T) {
 		"/v1/health"} {
 		if w := roomtest.Get(s.Endpoint(), p); w.Code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", p, w.Code, w.Body)
+		}
+	}
+}
+
+// However its address is spelled, a request is answered and counts for one route, in the history and
+// among the figures.
+func TestBaseURLSpellingsCountForOneRoute(t *testing.T) {
+	fake := roomtest.NewBackend()
+	s := New(services(fake), Options{})
+	for route, body := range map[string]string{
+		"/v1/completions":      `{"model":"tandem","prompt":"x"}`,
+		"/v1/chat/completions": `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`,
+	} {
+		short := strings.TrimPrefix(route, "/v1")
+		spellings := []string{route, route + "/", short, short + "/", "/" + short, "/v1" + route}
+		for _, spelled := range spellings {
+			if w := roomtest.Post(s.Endpoint(), spelled, body); w.Code != http.StatusOK {
+				t.Errorf("%s: %d %s", spelled, w.Code, w.Body)
+			}
+			if r := fake.LastRun(); r.Endpoint != route {
+				t.Errorf("%s: the history has a run of %s", spelled, r.Endpoint)
+			}
+		}
+		line := fmt.Sprintf("tandem_requests_total{code=\"200\",endpoint=%q} %d\n", route,
+			len(spellings))
+		if w := roomtest.Get(s.Endpoint(), "/metrics"); !strings.Contains(w.Body.String(), line) {
+			t.Errorf("the figures lack %s", line)
 		}
 	}
 }

@@ -91,10 +91,7 @@ func (s *Server) wrap(mux *http.ServeMux, h wire.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.URL.Path, r.URL.RawPath = canonical(mux, r.URL.Path), ""
 		header := w.Header()
-		header.Set("X-Request-Id", wire.NewID("req_"))
-		if wire.ProtocolOf(r) == (wire.Anthropic{}) {
-			header.Set("Request-Id", header.Get("X-Request-Id"))
-		}
+		wire.SetID(header, r)
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		header.Set("Referrer-Policy", "no-referrer")

@@ -14,6 +14,15 @@ type protocol interface {
 	Refusal(h http.Header, f Failure) (status int, body []byte)
 }
 
+// SetID gives an answer an id, in the headers where the programs of the request's vendor look for it.
+func SetID(h http.Header, r *http.Request) {
+	id := NewID("req_")
+	h.Set("X-Request-Id", id)
+	if ProtocolOf(r) == (Anthropic{}) {
+		h.Set("Request-Id", id)
+	}
+}
+
 // anthropicVersion is the header that Anthropic's programs send with every request.
 const anthropicVersion = "Anthropic-Version"
 
