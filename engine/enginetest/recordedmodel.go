@@ -47,8 +47,8 @@ func RecordedWeights(t testing.TB, recordings, name string) fstest.MapFS {
 		return RecordedWeights(t, recordings, recording.Weights)
 	}
 	files := fstest.MapFS{}
-	for name, tensors := range recording.Files {
-		files[name] = &fstest.MapFile{Data: safetensors(t, recording.Seed, tensors)}
+	for file, tensors := range recording.Files {
+		files[file] = &fstest.MapFile{Data: safetensors(t, recording.Seed, tensors)}
 	}
 	return files
 }
