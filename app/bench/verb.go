@@ -10,7 +10,7 @@ import (
 )
 
 // Verb returns the verb of a program that measures with the benches of a list. The name of a bench
-// follows it, then the bench's own flags. home returns the home folder, see [Env].
+// follows it, before or after the bench's own flags. home returns the home folder, see [Env].
 func Verb(p *terminal.Program, doc string, list []Bench, home func() string) terminal.Verb {
 	v := terminal.Verb{Name: "bench", Args: "NAME", Doc: doc,
 		Needs: fmt.Sprintf("the name of a bench: %s bench NAME", p.Name)}
@@ -19,19 +19,26 @@ func Verb(p *terminal.Program, doc string, list []Bench, home func() string) ter
 	}
 	v.Run = func(ctx context.Context, args []string) error {
 		f := p.Flags(v.Name)
-		if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		if len(args) == 0 || slices.Contains([]string{"-h", "-help", "--help"}, args[0]) {
 			_, err := p.Parse(f, args, 1, 1)
 			return err
 		}
-		i := slices.IndexFunc(list, func(b Bench) bool { return b.Name == args[0] })
+		at := 0 // of the name
+		if strings.HasPrefix(args[0], "-") {
+			if at = theName(list, args); at < 0 {
+				return terminal.Mistake(f, fmt.Sprintf("the name of a bench comes first: %s NAME [flags]", f.Name()))
+			}
+		}
+		name := args[at]
+		i := indexOf(list, name)
 		if i < 0 {
-			fmt.Fprintf(p.Stderr, "%s: there is no bench %q\n", f.Name(), args[0])
+			fmt.Fprintf(p.Stderr, "%s: there is no bench %q\n", f.Name(), name)
 			f.Usage()
 			return terminal.ErrUsage
 		}
-		f = p.Flags(v.Name + " " + args[0])
+		f = p.Flags(v.Name + " " + name)
 		r := list[i].NewRun(f)
-		if _, err := p.Parse(f, args[1:], 0, 0); err != nil {
+		if _, err := p.Parse(f, slices.Delete(slices.Clone(args), at, at+1), 0, 0); err != nil {
 			return err
 		}
 		e := Env{Home: home(), In: p.Stdin, Out: p.Stdout, Err: p.Stderr}
@@ -41,4 +48,25 @@ func Verb(p *terminal.Program, doc string, list []Bench, home func() string) ter
 		return r.Do(ctx, e)
 	}
 	return v
+}
+
+// indexOf returns the index of the bench of this name, or -1.
+func indexOf(list []Bench, name string) int {
+	return slices.IndexFunc(list, func(b Bench) bool { return b.Name == name })
+}
+
+// theName returns the index of the argument that names a bench. It returns -1 if there is none, or if
+// one of several may be the value of a flag.
+func theName(list []Bench, args []string) int {
+	at := -1
+	for i, arg := range args {
+		if indexOf(list, arg) < 0 {
+			continue
+		}
+		if at >= 0 {
+			return -1
+		}
+		at = i
+	}
+	return at
 }

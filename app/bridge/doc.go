@@ -1,4 +1,4 @@
-// Package bridge lets a Mac measure for a machine that is none. Both share a git remote and nothing
+// Package bridge lets a Mac measure for a machine that is not a Mac. Both share a git remote and nothing
 // else.
 //
 // A client asks by a manifest: it names one of the [Presets], the preset's parameters and the commit

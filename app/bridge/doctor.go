@@ -119,6 +119,9 @@ func ExamineRunner(state, actions, system string, getenv func(string) string) []
 	}
 	if env[tandemVariable] == "" {
 		add(tandemVariable, false, "not set for the Actions runner; `tandem-lab bridge setup` sets it")
+	} else if filepath.Base(env[tandemVariable]) == "tandem" {
+		add(tandemVariable, false, "%s no longer has the bridge; run `tandem-lab bridge setup`",
+			env[tandemVariable])
 	} else if _, err := os.Stat(env[tandemVariable]); err != nil {
 		add(tandemVariable, false, "%s is gone; run `tandem-lab bridge setup` with the present one",
 			env[tandemVariable])

@@ -27,7 +27,7 @@ const Label = "tandem-bridge"
 type Setup struct {
 	State   string // as in Runner
 	Actions string // folder of GitHub's runner, unpacked
-	Program string // the file of tandem-lab, which runs requests; it should outlive checkouts
+	Program string // the file of tandem-lab, which runs requests. It loads MLX from the checkout that built it
 	URL     string // of the repository; empty = the runner is registered already
 	Token   string // for the registration; it goes by the environment, never as a word
 	Model   string // for TANDEM_BRIDGE_MODEL; empty = as it is

@@ -180,8 +180,13 @@ func TestDoctorOfTheRunner(t *testing.T) {
 	if list := ExamineRunner(s.State, s.Actions, Mac, getenv); failing(list) != "" {
 		t.Errorf("after the setup %+v", list)
 	}
-	if err := os.Chmod(s.State, 0o755); err != nil {
-		t.Fatal(err)
+	// Before the lab had a program of its own, tandem ran requests.
+	s.Program = filepath.Join(t.TempDir(), "tandem")
+	write(t, s.Program, "")
+	carryOut(t, s)
+	list = ExamineRunner(s.State, s.Actions, Mac, getenv)
+	if got := failing(list); got != tandemVariable {
+		t.Errorf("with the program of before %s\n%+v", got, list)
 	}
 	s.Program = filepath.Join(t.TempDir(), "tandem-lab")
 	write(t, s.Program, "")

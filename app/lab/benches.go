@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"flag"
 	"iter"
 
 	"tandem/app/bench"
@@ -30,33 +31,40 @@ type OpenStage func(ctx context.Context, drafter string) (Stage, error)
 // and an f_theta.
 type Retrieval func() (string, error)
 
-// retrievalModel is the word for that model. It is no file: a folder of the same name is ./retrieval.
-const retrievalModel = "retrieval"
+// RetrievalModel is the word for that model. It is no file: a folder of the same name is ./retrieval.
+const RetrievalModel = "retrieval"
+
+// orRetrieval tells of that word at the --model of a bench that measures the pocket model otherwise.
+func orRetrieval(f *flag.FlagSet) {
+	f.Lookup("model").Usage = "`DIR` of the model, or retrieval (default: the pocket model)"
+}
 
 // folder returns the folder of a model that a flag names.
 func (r Retrieval) folder(name string) (string, error) {
-	if name != retrievalModel {
+	if name != RetrievalModel {
 		return name, nil
 	}
 	return r()
 }
 
 // Benches returns all benches, in the order in which help lists them. starter is the path of the starter
-// model, or empty if there is none.
-func Benches(starter string, retrieval Retrieval, open OpenStage) []bench.Bench {
+// model, tandem the file of a tandem that serves unless a flag names another. Each is empty if there is
+// none.
+func Benches(starter, tandem string, retrieval Retrieval, open OpenStage) []bench.Bench {
 	of := subjectOptions{starter: starter, retrieval: retrieval}
+	plain := plainOptions{retrieval: retrieval}
 	return []bench.Bench{
 		{Name: "contexts", Doc: "plain decode and prefill after contexts of several lengths, tokens per second",
-			New: func() bench.Options { return &contextOptions{} }},
+			New: func() bench.Options { return &contextOptions{plain} }},
 		{Name: "load", Doc: "how fast GGUF files of 1 GB load, by what they hold",
 			New: func() bench.Options { return &loadOptions{} }},
 		{Name: "start", Doc: "milliseconds from start to the first answer of /health",
-			New: func() bench.Options { return &startOptions{} }},
+			New: func() bench.Options { return &startOptions{tandem} }},
 		{Name: "memory", Doc: "memory held, and what 200 requests add to it",
-			New: func() bench.Options { return &memoryOptions{} }},
+			New: func() bench.Options { return &memoryOptions{plain} }},
 		{Name: "endpoint", Doc: "what the endpoint adds to a token and to a request, how requests share the model, and what 1,000 requests leave behind",
-			New: func() bench.Options { return &endpointOptions{open: open} }},
-		{Name: "journey", Doc: "the stages from a forward of the whole text for each token to adaptive drafts, and what each reading of a drafter accepts",
+			New: func() bench.Options { return &endpointOptions{open: open, program: tandem} }},
+		{Name: "journey", Doc: "the stages from a forward of the whole text for each token to adaptive drafts, and what each reading of a drafter with sliding layers accepts",
 			New: func() bench.Options { return &journeyOptions{retrieval: retrieval} }},
 		{Name: "recall", Doc: "needles in a haystack, with full caches, bounded ones and restored rows",
 			New: func() bench.Options { return &recallOptions{subjectOptions: of} }},

@@ -119,7 +119,7 @@ func (c *capture) free() {
 
 // A loss is what a codec makes of captured rows.
 type loss struct {
-	relMSE   float64 // energy of the error by that of the rows
+	relMSE   float64 // energy of the error over energy of the rows
 	perValue float64 // bits of a value, measured by the bytes of the packed arrays
 }
 

@@ -2,7 +2,9 @@ package lab
 
 import (
 	"context"
+	"flag"
 	"fmt"
+
 	"tandem/app/bench"
 	"tandem/app/figures"
 )
@@ -16,11 +18,32 @@ const benchAfter = 33
 // contexts measures decode and prefill of one model at several lengths.
 type contexts struct{ *bench.Plain }
 
-type contextOptions struct{ bench.ModelOptions }
+// plainOptions name the model of a bench of plain decoding.
+type plainOptions struct {
+	bench.ModelOptions
+	retrieval Retrieval
+}
+
+// Flags implements Options.
+func (o *plainOptions) Flags(f *flag.FlagSet) {
+	o.ModelOptions.Flags(f)
+	orRetrieval(f)
+}
+
+// open opens the model. The caller closes it.
+func (o *plainOptions) open(ctx context.Context) (*bench.Plain, error) {
+	dir, err := o.retrieval.folder(o.Model)
+	if err != nil {
+		return nil, err
+	}
+	return bench.OpenPlain(ctx, dir)
+}
+
+type contextOptions struct{ plainOptions }
 
 // Open implements Options.
 func (o *contextOptions) Open(ctx context.Context, _ bench.Env) (bench.Opened, error) {
-	p, err := bench.OpenPlain(ctx, o.Model)
+	p, err := o.open(ctx)
 	return contexts{p}, err
 }
 

@@ -10,16 +10,19 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
+
 	"tandem/app/bench"
 	"tandem/app/figures"
-	"time"
 )
 
 // An endpointBench measures what the endpoint costs, and how requests fare that come at the same
 // time. Each figure is held to a bar.
 type endpointBench struct {
 	program string // file of tandem: some rows serve in a process of their own
+	version string // of that file; empty if no row asks for it
 	open    OpenStage
 	only    string    // rows whose name contains it; empty for all
 	quick   bool      // few measurements, which miss no bar
@@ -29,14 +32,15 @@ type endpointBench struct {
 
 // An endpointRow is one measurement, with a table of its own.
 type endpointRow struct {
-	name string // for --only
-	run  func(context.Context) (figures.Table, error)
+	name  string // for --only
+	apart bool   // a process of its own serves
+	run   func(context.Context) (figures.Table, error)
 }
 
 func (b *endpointBench) rows() []endpointRow {
 	return []endpointRow{
-		{"overhead", b.overhead}, {"schema", b.schema}, {"together", b.together}, {"fair", b.fair},
-		{"fim", b.fim}, {"soak", b.soak},
+		{"overhead", false, b.overhead}, {"schema", false, b.schema}, {"together", true, b.together},
+		{"fair", true, b.fair}, {"fim", false, b.fim}, {"soak", true, b.soak},
 	}
 }
 
@@ -58,17 +62,23 @@ func (o *endpointOptions) Flags(f *flag.FlagSet) {
 }
 
 // Open implements Options.
-func (o *endpointOptions) Open(_ context.Context, e bench.Env) (bench.Opened, error) {
+func (o *endpointOptions) Open(ctx context.Context, e bench.Env) (bench.Opened, error) {
 	b := &endpointBench{open: o.open, program: o.program, only: o.only, quick: o.quick, log: e.Err}
-	for _, r := range b.rows() {
-		if strings.Contains(r.name, b.only) {
-			return b, nil
-		}
+	rows := slices.DeleteFunc(b.rows(), func(r endpointRow) bool {
+		return !strings.Contains(r.name, b.only)
+	})
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("there is no row %q; there are %s", b.only, endpointRowNames)
 	}
-	return nil, fmt.Errorf("there is no row %q; there are %s", b.only, endpointRowNames)
+	if !slices.ContainsFunc(rows, func(r endpointRow) bool { return r.apart }) {
+		return b, nil
+	}
+	var err error
+	b.version, err = versionOf(ctx, b.program)
+	return b, err
 }
 
-func (b *endpointBench) Header() figures.Header { return bench.NewHeader() }
+func (b *endpointBench) Header() figures.Header { return headerOf(b.version) }
 func (b *endpointBench) Close() error           { return nil }
 
 // Report measures row by row. It returns the missed bars as an error, after the last row.

@@ -140,7 +140,7 @@ func TestOptionsThatWouldBeIgnored(t *testing.T) {
 // benchNamed returns the bench of a name.
 func benchNamed(t *testing.T, name string) bench.Bench {
 	t.Helper()
-	for _, b := range Benches("", nil, nil) {
+	for _, b := range Benches("", "", nil, nil) {
 		if b.Name == name {
 			return b
 		}

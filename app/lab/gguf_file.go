@@ -204,7 +204,7 @@ func (s ggufShape) write(path string, mix ggufMix, layers int) (size int64, err 
 	return size, w.Flush()
 }
 
-// header returns what lies before the tensors: metadata, with a tokenizer of a few tokens, and what
+// header returns what comes before the tensors: metadata, with a tokenizer of a few tokens, and what
 // the tensors are.
 func (s ggufShape) header(tensors []ggufTensor, layers int) []byte {
 	var metadata ggufMetadata

@@ -54,6 +54,7 @@ type journeyOptions struct {
 // Flags implements Options.
 func (o *journeyOptions) Flags(f *flag.FlagSet) {
 	o.DraftOptions.Flags(f)
+	orRetrieval(f)
 	bench.QuickFlag(f, &o.quick)
 }
 

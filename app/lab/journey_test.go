@@ -124,18 +124,18 @@ func TestJourneyReadsTheDrafterOfTheRetrievalModel(t *testing.T) {
 	work := t.TempDir()
 	retrieval := retrievalFolder(t)
 	t.Chdir(work)
-	if err := os.MkdirAll(filepath.Join(work, retrievalModel), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(work, RetrievalModel), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(enginetest.TinyDrafter(t, nil),
-		filepath.Join(work, retrievalModel, "drafter")); err != nil {
+		filepath.Join(work, RetrievalModel, "drafter")); err != nil {
 		t.Fatal(err)
 	}
 	dir, _ := retrieval()
 	own := filepath.Join(dir, "drafter")
 	for _, given := range [][]string{nil, {own}} {
 		j, err := openJourney(t.Context(), journeyOptions{quick: true, retrieval: retrieval,
-			DraftOptions: bench.DraftOptions{ModelOptions: bench.ModelOptions{Model: retrievalModel},
+			DraftOptions: bench.DraftOptions{ModelOptions: bench.ModelOptions{Model: RetrievalModel},
 				Drafters: given}}, io.Discard)
 		if err != nil {
 			t.Fatal(err)

@@ -194,7 +194,7 @@ func (e *subject) heldOut() (pieces [][]int32, err error) {
 	return pieces, nil
 }
 
-// perplexity returns that of the texts with caches of so many bits.
+// perplexity returns the perplexity of the texts, with this number of bits in the caches.
 func (e *subject) perplexity(ctx context.Context, texts [][]int32, bits int) (float64, error) {
 	run := e.open(e.bundle.Model, engine.Options{KVBits: bits})
 	defer run.Close()

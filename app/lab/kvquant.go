@@ -82,7 +82,7 @@ type needlePrompt struct {
 	ids []int32
 }
 
-// errLost is joined by errors of arms that lose what they must keep. What was measured stands.
+// errLost is joined by errors of arms that lose what they must keep. What was measured is kept.
 var errLost = errors.New("recall was lost")
 
 // A codecArm is what a codec made of all prompts.
@@ -302,7 +302,7 @@ func (e *subject) blind(oracle []evidence.Sample) []string {
 	}
 	note := "the oracle found no needle, so recall tells nothing here"
 	if !e.terse { // else it is that model
-		note += "; `--model " + retrievalModel + "` finds them"
+		note += "; `--model " + RetrievalModel + "` finds them"
 	}
 	return []string{note}
 }

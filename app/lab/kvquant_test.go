@@ -176,7 +176,7 @@ func TestBlindOracleIsNoted(t *testing.T) {
 	wrong := []evidence.Sample{{Correct: new(false)}}
 	for _, terse := range []bool{false, true} {
 		notes := (&subject{terse: terse}).blind(wrong)
-		if len(notes) != 1 || strings.Contains(notes[0], "--model "+retrievalModel) == terse {
+		if len(notes) != 1 || strings.Contains(notes[0], "--model "+RetrievalModel) == terse {
 			t.Errorf("terse %t: %q", terse, notes)
 		}
 	}

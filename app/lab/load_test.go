@@ -6,9 +6,10 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"testing"
+
 	"tandem/app/bench"
 	"tandem/app/figures"
-	"testing"
 )
 
 // The bench loads a small file of each kind, and says what it is in memory.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,17 +52,25 @@ func (o *recallOptions) Flags(f *flag.FlagSet) {
 	o.subjectOptions.Flags(f)
 	o.drafterFlag(f)
 	samplesFlag(f, &o.samples)
-	f.StringVar(&o.size, "size", "",
-		"`SIZE` of the haystack: ctx70 or ctx280 (default: ctx70 now, ctx280 from saved reports)")
-	f.BoolVar(&o.long, "long", false, "measure ctx280 too")
+	both := errors.New("--size names one haystack and --long adds one to the usual: give one of them")
+	f.Func("size", "`SIZE` of the haystack: ctx70 or ctx280 (default: ctx70 now, ctx280 from saved reports)",
+		func(size string) error {
+			if o.size = size; o.long {
+				return both
+			}
+			return nil
+		})
+	f.BoolFunc("long", "measure ctx280 too", func(text string) (err error) {
+		if o.long, err = strconv.ParseBool(text); o.long && o.size != "" {
+			return both
+		}
+		return err
+	})
 	f.Func("tokens", "`N` tokens of an answer, at most", bench.Positive(&o.tokens))
 }
 
 // Open implements Options.
 func (o *recallOptions) Open(ctx context.Context, e bench.Env) (bench.Opened, error) {
-	if o.size != "" && o.long {
-		return nil, errors.New("--size names one haystack and --long adds one to the usual: give one of them")
-	}
 	s, err := openSubject(ctx, o.subjectOptions)
 	if err != nil {
 		return nil, err

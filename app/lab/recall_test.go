@@ -291,7 +291,7 @@ func TestIdentityMustSayWhatTheOracleSays(t *testing.T) {
 }
 
 // TestBytesAreThoseOfTheFormulaAndOfThePrompt measures a model whose bounded layers keep slack beside
-// what the formula of sink and window gives. Full caches of the same tokens stand beside.
+// what the formula of sink and window gives. The next column has full caches of the same tokens.
 func TestBytesAreThoseOfTheFormulaAndOfThePrompt(t *testing.T) {
 	const kv, dim, layers, size = 2, 16, 3, 4
 	var last *recall
@@ -345,6 +345,6 @@ func TestBytesAreThoseOfTheFormulaAndOfThePrompt(t *testing.T) {
 	}
 	own := startsWith(t, tables, "own rows")
 	if cellOf(t, own, armIdentity, "restored MB") == nil {
-		t.Errorf("no restored rows stand beside: %v", own.Rows)
+		t.Errorf("no restored rows are beside: %v", own.Rows)
 	}
 }

@@ -50,7 +50,7 @@ func briefly(c evidence.Claim) string { return cmp.Or(c.Brief(), "not claimed") 
 // reasons gathers why claims are withheld, for notes below a table.
 type reasons []withheldReason
 
-// A withheldReason stands against some claims.
+// A withheldReason is why some claims are withheld.
 type withheldReason struct {
 	text   string
 	claims []string

@@ -12,7 +12,7 @@ import (
 
 // TestRetrievalModelComesWithItsParts opens the retrieval model in an empty folder: it finds the code with full caches, and with what its f_theta restores, and not without.
 func TestRetrievalModelComesWithItsParts(t *testing.T) {
-	o := subjectOptions{model: retrievalModel, retrieval: retrievalFolder(t), quick: true}
+	o := subjectOptions{model: RetrievalModel, retrieval: retrievalFolder(t), quick: true}
 	t.Chdir(t.TempDir())
 	e, drafts, err := openDrafted(t.Context(), o)
 	if err != nil {
@@ -52,10 +52,10 @@ func TestRetrievalModelComesWithItsParts(t *testing.T) {
 func TestFolderNamedRetrieval(t *testing.T) {
 	retrieval := retrievalFolder(t)
 	t.Chdir(t.TempDir())
-	if err := os.Rename(enginetest.TinyModel(t, "gemma3_text"), retrievalModel); err != nil {
+	if err := os.Rename(enginetest.TinyModel(t, "gemma3_text"), RetrievalModel); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{retrievalModel: true, "./" + retrievalModel: false} {
+	for name, want := range map[string]bool{RetrievalModel: true, "./" + RetrievalModel: false} {
 		e, err := openSubject(t.Context(), subjectOptions{model: name, retrieval: retrieval})
 		if err != nil {
 			t.Fatal(err)

@@ -183,7 +183,7 @@ func (s *scorecard) page(rows []pageRow) figures.Table {
 			fmt.Sprintf("recall: %d prompts of %s, seed %d, bounded layers keep %d + %d rows of their own; speed: %d code tasks; %s",
 				s.recall.samples, haystacks[0].name, needleSeed, sink, window, len(s.code.tasks),
 				s.recall.now().UTC().Format("2006-01-02 15:04 MST")),
-			"speed of recall's arms is end to end against the oracle; that of drafts against plain decoding"}}
+			"speed of recall's arms is end to end against the oracle, speed of drafts against plain decoding"}}
 	t.Notes = append(t.Notes, s.recall.blind(s.recall.arms[0].samples)...)
 	for _, what := range []string{"recall", "bytes", "speed", "exactness"} {
 		for _, r := range rows {

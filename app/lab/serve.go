@@ -23,7 +23,7 @@ import (
 )
 
 // startup measures how long `tandem serve` takes on the pocket model.
-type startup struct{ program string }
+type startup struct{ program, version string }
 
 type startOptions struct{ program string }
 
@@ -32,15 +32,38 @@ func (o *startOptions) Flags(f *flag.FlagSet) { tandemFlag(f, &o.program) }
 
 // tandemFlag declares --tandem.
 func tandemFlag(f *flag.FlagSet, program *string) {
-	f.StringVar(program, "tandem", "tandem", "`FILE` of the tandem that serves")
+	f.StringVar(program, "tandem", *program, "`FILE` of the tandem that serves")
+}
+
+// versionOf returns the version of a file of tandem, such as 0.1.0+1234567890ab.
+func versionOf(ctx context.Context, program string) (string, error) {
+	if program == "" {
+		return "", errors.New("no tandem is beside this program; give --tandem FILE: " +
+			"`go run ./build run --headless` builds one")
+	}
+	out, err := exec.CommandContext(ctx, program, "version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s does not run, give another --tandem FILE: %w", program, err)
+	}
+	return strings.TrimPrefix(strings.TrimSpace(string(out)), "tandem "), nil
+}
+
+// headerOf returns the header of a bench that lets a tandem of this version serve.
+func headerOf(version string) figures.Header {
+	h := bench.NewHeader()
+	if version != "" {
+		h.Versions["tandem"] = version
+	}
+	return h
 }
 
 // Open implements Options.
-func (o *startOptions) Open(context.Context, bench.Env) (bench.Opened, error) {
-	return &startup{o.program}, nil
+func (o *startOptions) Open(ctx context.Context, _ bench.Env) (bench.Opened, error) {
+	version, err := versionOf(ctx, o.program)
+	return &startup{o.program, version}, err
 }
 
-func (s *startup) Header() figures.Header { return bench.NewHeader() }
+func (s *startup) Header() figures.Header { return headerOf(s.version) }
 func (s *startup) Close() error           { return nil }
 
 func (s *startup) Measure(ctx context.Context) (figures.Metrics, error) {
@@ -134,11 +157,11 @@ func (p *served) Close() error {
 // memory measures what 200 requests leave behind.
 type memory struct{ *bench.Plain }
 
-type memoryOptions struct{ bench.ModelOptions }
+type memoryOptions struct{ plainOptions }
 
 // Open implements Options.
 func (o *memoryOptions) Open(ctx context.Context, _ bench.Env) (bench.Opened, error) {
-	p, err := bench.OpenPlain(ctx, o.Model)
+	p, err := o.open(ctx)
 	return memory{p}, err
 }
 

@@ -41,7 +41,7 @@ type soak struct {
 
 const (
 	soakClients = 8
-	soakLeave   = 5 // one client in so many leaves
+	soakLeave   = 5 // every fifth client leaves
 )
 
 // newSoak returns a soak of the endpoint at url, whose server has the home folder.

@@ -100,7 +100,7 @@ func openSubject(ctx context.Context, o subjectOptions) (*subject, error) {
 	if dir != "" && dir == o.starter {
 		e.name = starterModel
 	}
-	e.terse = o.model == retrievalModel
+	e.terse = o.model == RetrievalModel
 	if err := e.loadRestoration(ctx, dir, o.drafter); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}

@@ -19,9 +19,10 @@ import (
 
 // A Program runs command lines, apart from the process it runs in.
 type Program struct {
-	Name    string // as a person types it
-	Version string // see [Version]
-	Verbs   []Verb // in the order of the help
+	Name    string            // as a person types it
+	Version string            // see [Version]
+	Verbs   []Verb            // in the order of the help
+	Hints   map[string]string // for words that are no verbs here: what to type instead
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -30,7 +31,7 @@ type Program struct {
 	Typed          bool // Stdin is one too: questions are answered there
 }
 
-// ErrUsage stands for a mistake on the command line that has been printed already.
+// ErrUsage is a mistake on the command line that has been printed already.
 var ErrUsage = errors.New("usage")
 
 // An ExitError ends the program with a code of the verb's own.
@@ -72,7 +73,7 @@ func (p *Program) Exit() {
 }
 
 // Run executes one command line and returns the exit code: 0 done, 1 failed, 2 wrong usage, 130
-// interrupted, or that of an [ExitError].
+// interrupted, or the Code of an [ExitError].
 func (p *Program) Run(ctx context.Context, args []string) int {
 	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
 		p.help()
@@ -104,6 +105,10 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 			return e.Code
 		}
 		return 1
+	}
+	if hint, ok := p.Hints[args[0]]; ok {
+		fmt.Fprintf(p.Stderr, "%s: there is no verb %q; %s\n", p.Name, args[0], hint)
+		return 2
 	}
 	fmt.Fprintf(p.Stderr, "%s: there is no verb %q\n", p.Name, args[0])
 	p.help()

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// A Verb is one word of the command line. What it takes beside flags stands in the table; the flags
-// are printed from its FlagSet.
+// A Verb is one word of the command line. What it takes beside flags is in the table; the flags are
+// printed from its FlagSet.
 type Verb struct {
 	Name  string
 	Args  string // positional arguments
@@ -87,7 +87,7 @@ func Mistake(f *flag.FlagSet, text string) error {
 	return ErrUsage
 }
 
-// Parse reads the flags of a verb, which may stand before and after its positional arguments. It
+// Parse reads the flags of a verb, which may come before and after its positional arguments. It
 // returns the arguments: at least min, at most max of them.
 func (p *Program) Parse(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
 	var rest []string

@@ -312,7 +312,7 @@ func publishResults(ctx context.Context, m *Main, args []string) error {
 	return p.Publish(ctx, *branch, *manifest)
 }
 
-// actionsFolder returns the folder in which GitHub's runner lies unless a flag says otherwise.
+// actionsFolder returns the folder of GitHub's runner, unless a flag says otherwise.
 func (m *Main) actionsFolder() string {
 	return filepath.Join(control.UserHome(m.Getenv), "actions-runner")
 }

@@ -140,7 +140,7 @@ func (h *hub) act(branch, home string) (codes []int) {
 			continue
 		case step.Uses != "":
 			git(h.t, h.t.TempDir(), "clone", "-q", "--depth=2", "--branch="+branch, "file://"+h.dir,
-				checkout) // which fails if something lies there
+				checkout) // which fails if the folder has anything in it
 			checkedOut = true
 			continue
 		}

@@ -1,6 +1,6 @@
 // Command lab is tandem-lab, the program that judges what Tandem's research claims: its benches, a server
-// with bounded layers, the rules of evidence, and a Mac that measures for a machine that is none. It is no
-// part of the app for users.
+// with bounded layers, the rules of evidence, and a Mac that measures for a machine that is not a Mac. It
+// is no part of the app for users.
 //
 // Standard output carries results alone; everything else goes to standard error.
 //
@@ -9,6 +9,8 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 
 	"tandem/app"
 	"tandem/app/bench"
@@ -28,17 +30,28 @@ func newMain() *Main {
 		{Name: "serve", Doc: "serve the endpoint in the foreground, with bounded layers if asked for", Run: m.serve},
 		bench.Verb(&m.Program, "measure what research claims", m.benches(), m.home),
 		{Name: "evidence", Args: "VERB", Doc: "what reports of evaluations may claim", Run: m.evidence, Subs: evidenceVerbs()},
-		{Name: "bridge", Args: "VERB", Doc: "let a Mac measure for a machine that is none, by a git branch", Run: m.bridge, Subs: bridgeVerbs()},
+		{Name: "bridge", Args: "VERB", Doc: "let a Mac measure for a machine that is not a Mac, by a git branch", Run: m.bridge, Subs: bridgeVerbs()},
 	}
 	return m
 }
 
-// benches returns the benches of the lab. The starter model may lie beside the program.
+// benches returns the benches of the lab. The starter model may be beside the program, and tandem where
+// the build puts it.
 func (m *Main) benches() []bench.Bench {
-	return lab.Benches(starter.Beside(terminal.Executable()), m.retrievalFolder,
+	program := terminal.Executable()
+	return lab.Benches(starter.Beside(program), tandemBeside(program), m.retrievalFolder,
 		func(ctx context.Context, drafter string) (lab.Stage, error) {
 			return app.OpenStage(ctx, drafter)
 		})
+}
+
+// tandemBeside returns the tandem that a build of the same checkout made, or empty if there is none.
+func tandemBeside(program string) string {
+	file := filepath.Join(filepath.Dir(program), "..", "cli", "tandem")
+	if _, err := os.Stat(file); err != nil {
+		return ""
+	}
+	return file
 }
 
 // home returns the folder that holds everything Tandem keeps.

@@ -8,19 +8,19 @@ import (
 	"path/filepath"
 
 	"tandem/app/home"
+	"tandem/app/lab"
 	"tandem/models/retrieval"
 )
 
-// retrievalModel is the word for the embedded model that finds codes and little else. A folder of that
-// name is ./retrieval.
-const retrievalModel = "retrieval"
+// retrievalDir returns the folder of the embedded model, which need not be there yet.
+func (m *Main) retrievalDir() string { return filepath.Join(m.home(), "models", lab.RetrievalModel) }
 
 // retrievalFolder writes the embedded model to its folder in the home folder and returns that: a model
 // with a drafter and an f_theta needs a folder.
 func (m *Main) retrievalFolder() (string, error) {
-	dir := filepath.Join(m.home(), "models", retrievalModel)
+	dir := m.retrievalDir()
 	if err := writeFolder(dir, retrieval.Files()); err != nil {
-		return "", fmt.Errorf("write the model %s: %w", retrievalModel, err)
+		return "", fmt.Errorf("write the model %s: %w", lab.RetrievalModel, err)
 	}
 	return dir, nil
 }

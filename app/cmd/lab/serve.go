@@ -5,12 +5,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"tandem/app"
 	"tandem/app/control"
+	"tandem/app/lab"
 	"tandem/app/pool"
 	"tandem/app/terminal"
 	"tandem/models/starter"
@@ -21,6 +23,8 @@ type serveFlags struct {
 	set                  *flag.FlagSet
 	addr, model, drafter string
 	layout, fTheta       string
+	checkpoints          string
+	speculation          string
 	context              int // tokens
 	verbose              bool
 }
@@ -39,6 +43,10 @@ func (m *Main) serveFlags() *serveFlags {
 		"bounded keeps a sink and a window, and restores the rows between by an f_theta (default: ring)")
 	f.StringVar(&s.fTheta, "f-theta", "", "`DIR` of the f_theta of bounded layers "+
 		"(default: the folder f_theta in the drafter's or the model's)")
+	f.StringVar(&s.checkpoints, "checkpoints", "on",
+		"`on|off`: keep what was computed for requests that begin alike")
+	f.StringVar(&s.speculation, "speculation", "auto",
+		"`auto|none`, for requests that do not choose for themselves")
 	f.BoolVar(&s.verbose, "verbose", false, "log more")
 	return s
 }
@@ -48,6 +56,19 @@ func (s *serveFlags) check() error {
 	given := map[string]bool{}
 	s.set.Visit(func(x *flag.Flag) { given[x.Name] = true })
 	switch {
+	case given["model"] && s.model == "":
+		return terminal.Mistake(s.set, "--model is empty; give it a folder, a GGUF file, an id or retrieval, or leave it out for the last one")
+	case given["drafter"] && s.drafter == "":
+		return terminal.Mistake(s.set, "--drafter is empty; give it a folder, a GGUF file, an id, auto or none, or leave it out for what was set")
+	case given["addr"] && s.addr == "":
+		return terminal.Mistake(s.set, "--addr is empty; write HOST:PORT, for example 127.0.0.1:0, or leave it out")
+	case s.context < 0:
+		return terminal.Mistake(s.set, "--context must be at least 0")
+	case s.checkpoints != "on" && s.checkpoints != "off":
+		return terminal.Mistake(s.set, fmt.Sprintf("--checkpoints must be on or off, not %q", s.checkpoints))
+	case s.speculation != "auto" && s.speculation != "none":
+		return terminal.Mistake(s.set, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter",
+			s.speculation))
 	case given["kv-layout"] && !slices.Contains(control.KVLayouts, s.layout):
 		return terminal.Mistake(s.set, fmt.Sprintf("--kv-layout must be %s, not %q",
 			control.Words(control.KVLayouts), s.layout))
@@ -67,10 +88,17 @@ func (s *serveFlags) options(m *Main) (o app.Options, err error) {
 	o.Logger = m.Logger(s.verbose)
 	o.Hub.Logger = o.Logger
 	o.Drafter, o.ContextLength, o.KVLayout = s.drafter, s.context, s.layout
-	if o.Model = s.model; s.model == retrievalModel {
-		if o.Model, err = m.retrievalFolder(); err != nil {
-			return o, err
+	o.NoCheckpoints, o.Speculation = s.checkpoints == "off", s.speculation
+	switch o.Model = s.model; o.Model {
+	case lab.RetrievalModel:
+		o.Model, err = m.retrievalFolder()
+	case "": // it may be the last choice; an older program may have written its files
+		if _, gone := os.Stat(m.retrievalDir()); gone == nil {
+			_, err = m.retrievalFolder()
 		}
+	}
+	if err != nil {
+		return o, err
 	}
 	if s.fTheta != "" {
 		o.FTheta, err = filepath.Abs(s.fTheta)
@@ -97,20 +125,20 @@ func (m *Main) serve(ctx context.Context, args []string) error {
 	}
 	err = a.Serve(ctx, app.ServeOptions{
 		Endpoint: true, Addr: s.addr, Preload: true,
-		Ready:  func(address, link string) { m.sayReady(a, address, link) },
+		Ready:  func(address, _ string) { m.sayReady(a, address) },
 		Loaded: func(err error) { m.sayLoaded(a, err) },
 	})
 	return errors.Join(err, a.Close())
 }
 
 // sayReady prints where the endpoint is, or why there is none.
-func (m *Main) sayReady(a *app.App, address, link string) {
+func (m *Main) sayReady(a *app.App, address string) {
 	if address == "" {
 		fmt.Fprintf(m.Stderr, "tandem-lab: running without an endpoint: %s. Give another port by --addr.\n",
 			a.State().Error)
 		return
 	}
-	fmt.Fprintf(m.Stdout, "%s\n%s\n", address, link)
+	fmt.Fprintln(m.Stdout, address)
 }
 
 // sayLoaded tells what is served, or what to do where the model cannot be.
@@ -121,9 +149,9 @@ func (m *Main) sayLoaded(a *app.App, err error) {
 		return
 	}
 	try := ""
-	if pool.CannotBound(err) && choice != retrievalModel {
+	if pool.CannotBound(err) && choice != lab.RetrievalModel {
 		try = fmt.Sprintf(" To try bounded layers, press Ctrl-C, then `tandem-lab serve --model %s "+
-			"--kv-layout bounded`, a model that comes with the program.", retrievalModel)
+			"--kv-layout bounded`, a model that comes with the program.", lab.RetrievalModel)
 	}
 	fmt.Fprintf(m.Stderr, "tandem-lab: %s cannot be served: %s.\n"+
 		"Until it can, requests for it get this error.%s\n", choice,

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/lab"
 	"tandem/engine/enginetest"
 )
 
@@ -59,11 +60,11 @@ func tinyModel(t *testing.T, name string) string {
 // it that was changed is written again when it is named.
 func TestRetrievalModelIsServedByItsName(t *testing.T) {
 	c := newConsole(newHome(t))
-	weights := filepath.Join(c.env["TANDEM_HOME"], "models", retrievalModel, "model.safetensors")
+	weights := filepath.Join(c.env["TANDEM_HOME"], "models", lab.RetrievalModel, "model.safetensors")
 	for _, when := range []string{"at first", "with other weights in its folder"} {
 		t.Run(when, func(t *testing.T) {
 			said := c.serve(t, func(s control.State) {
-				l := s.Resident(retrievalModel)
+				l := s.Resident(lab.RetrievalModel)
 				if l == nil || l.KVLayout != control.KVBounded || l.Bounded == nil ||
 					!strings.HasPrefix(l.Bounded.FTheta, filepath.Dir(weights)) {
 					t.Fatalf("in memory is %+v, %s", l, s.Error)
@@ -81,7 +82,7 @@ func TestRetrievalModelIsServedByItsName(t *testing.T) {
 					!bytes.Contains(body, []byte(`"model":"retrieval"`)) {
 					t.Errorf("status %d: %s", resp.StatusCode, body)
 				}
-			}, "--model", retrievalModel, "--kv-layout", control.KVBounded)
+			}, "--model", lab.RetrievalModel, "--kv-layout", control.KVBounded)
 			if !strings.Contains(said, "Serving retrieval.") {
 				t.Errorf("serve says %q", said)
 			}
@@ -92,8 +93,8 @@ func TestRetrievalModelIsServedByItsName(t *testing.T) {
 	}
 }
 
-// A model whose layers cannot be bounded is refused with what to do. A command that tries bounded layers
-// stands below, unless that very command failed. A model that fails otherwise gets no such advice.
+// A model whose layers cannot be bounded is refused with what to do. The advice has a command
+// that tries bounded layers, unless that very command failed. A model that fails otherwise gets no such advice.
 func TestRefusedBoundedLayersNameAModelThatHasThem(t *testing.T) {
 	const try = "`tandem-lab serve --model retrieval --kv-layout bounded`"
 	gone := tinyModel(t, "gone")

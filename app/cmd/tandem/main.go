@@ -21,6 +21,10 @@ type Main struct{ terminal.Program }
 func newMain() *Main {
 	m := &Main{terminal.Program{Name: "tandem", Version: terminal.Version(release)}}
 	m.Verbs = m.verbs()
+	m.Hints = map[string]string{
+		"evidence": "`tandem-lab evidence` judges reports, and `go run ./build lab` builds it",
+		"bridge":   "`tandem-lab bridge` asks a Mac to measure, and `go run ./build lab` builds it",
+	}
 	return m
 }
 
