@@ -19,7 +19,7 @@ const pluginsOf = async (option: PluginOption): Promise<Plugin[]> => {
   return of ? [of] : []
 }
 
-test('every file of a library comes to the bundler as it lies on the disk', async () => {
+test('every file of a library reaches the bundler as it is on disk', async () => {
   const libraries = new Set<string>()
   const changed: string[] = []
   const last: Plugin = {
@@ -40,9 +40,12 @@ test('every file of a library comes to the bundler as it lies on the disk', asyn
 })
 
 test('no plugin changes the script after it is put together', async () => {
-  const after = ['renderChunk', 'generateBundle', 'banner', 'footer', 'intro', 'outro']
+  const after = ['renderChunk', 'generateBundle', 'writeBundle', 'closeBundle', 'banner', 'footer', 'intro', 'outro']
   const found = (await pluginsOf(config.plugins)).flatMap((p) => after.filter((hook) => hook in p).map((hook) => `${p.name}: ${hook}`))
   assert.deepEqual(found, ['in-short: generateBundle']) // adds a file of its own
+  const { output = [], ...others } = config.build?.rolldownOptions ?? {}
+  assert.deepEqual([output].flat().flatMap((o) => Object.keys(o)), ['codeSplitting']) // neither plugins nor texts
+  assert.deepEqual(others, {})
 })
 
 test('every library is pinned by the hash of its archive', () => {

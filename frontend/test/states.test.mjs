@@ -117,6 +117,41 @@ test('a page whose file a newer Tandem lacks says so, and the other pages go on'
   assert.deepEqual(problems, [])
 })
 
+test('help that is asked for while a page loads opens over that page', async (t) => {
+  const answer = state(example('states', 'ready'))
+  const { page, problems } = await follow(t, (res) => answer(res))
+  let load
+  await page.route('**/assets/Runs-*.js', (route) => (load = () => route.continue()))
+  const asked = page.waitForRequest('**/assets/Runs-*.js')
+  await page.reload()
+  // go changes the address, and waits until the page has read it.
+  const go = (to) =>
+    page.evaluate(async (to) => {
+      const changed = new Promise((done) => addEventListener('hashchange', () => setTimeout(done), { once: true }))
+      location.hash = to
+      await changed
+    }, to)
+  await asked
+  await go('#/runs')
+  await go('#/help')
+  load()
+  await page.getByRole('dialog', { name: 'Help' }).waitFor()
+  await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor()
+  assert.match(await page.evaluate(() => location.hash), /^#\/runs\/?$/)
+  assert.deepEqual(problems, [])
+})
+
+test('an address that names no page leads to the playground', async (t) => {
+  const answer = state(example('states', 'ready'))
+  const { page, problems } = await follow(t, (res) => answer(res))
+  for (const name of ['nothing', 'constructor', '__proto__']) {
+    await page.goto(new URL(`#/${name}`, page.url()).href)
+    await page.reload()
+    await page.getByPlaceholder('Message').waitFor()
+  }
+  assert.deepEqual(problems, [])
+})
+
 test('a tab that Tandem knew before is told why it needs a link again', async (t) => {
   let answer = state(example('states', 'ready'))
   let streaming

@@ -1,5 +1,10 @@
-import type { Attached } from '../parts/attachments.ts'
 import type { Timings } from './answer.ts'
+
+// An Attached is what a message keeps of a file. The file's text is in the message itself.
+export interface Attached {
+  name: string
+  tokens: number // of the model that answers; 0 = not known
+}
 
 // Facts are the data kept with a message's text.
 export interface Facts {

@@ -23,7 +23,7 @@ const pages: Record<Path, () => Promise<{ default: Page }>> = {
 }
 
 // isPage returns whether an address names a page.
-export const isPage = (name: string): name is Path => name in pages
+export const isPage = (name: string): name is Path => Object.hasOwn(pages, name)
 
 // loadPage returns a page. If its file cannot be loaded, it returns a page that says so.
 export const loadPage = async (path: Path): Promise<Page> => {

@@ -1,12 +1,9 @@
-// A TextFile is a file whose text goes with a message.
-export interface TextFile {
-  name: string
-  text: string
-  tokens: number // of the model that answers; 0 = not known
-}
+import type { Attached } from '../api/facts.ts'
 
-// An Attached is what a message keeps of its files. Their texts stand in the message itself.
-export type Attached = Pick<TextFile, 'name' | 'tokens'>
+// A TextFile is a file whose text goes with a message.
+export interface TextFile extends Attached {
+  text: string
+}
 
 export const mostAttached = 900_000 // bytes of all files of a message; a message holds 1 MiB
 
