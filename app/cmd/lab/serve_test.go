@@ -57,12 +57,22 @@ func tinyModel(t *testing.T, name string) string {
 }
 
 // The retrieval model is served by its name, with bounded layers, from any working folder. A file of
-// it that was changed is written again when it is named.
+// it that was changed is written again when it is named, and when it is the last choice. Standard output
+// has the address alone.
 func TestRetrievalModelIsServedByItsName(t *testing.T) {
 	c := newConsole(newHome(t))
 	weights := filepath.Join(c.env["TANDEM_HOME"], "models", lab.RetrievalModel, "model.safetensors")
-	for _, when := range []string{"at first", "with other weights in its folder"} {
-		t.Run(when, func(t *testing.T) {
+	layout := []string{"--kv-layout", control.KVBounded}
+	named := append([]string{"--model", lab.RetrievalModel}, layout...)
+	for _, x := range []struct {
+		when  string
+		flags []string
+	}{
+		{"at first", named},
+		{"with other weights in its folder", named},
+		{"with other weights, as the last choice", layout},
+	} {
+		t.Run(x.when, func(t *testing.T) {
 			said := c.serve(t, func(s control.State) {
 				l := s.Resident(lab.RetrievalModel)
 				if l == nil || l.KVLayout != control.KVBounded || l.Bounded == nil ||
@@ -82,7 +92,10 @@ func TestRetrievalModelIsServedByItsName(t *testing.T) {
 					!bytes.Contains(body, []byte(`"model":"retrieval"`)) {
 					t.Errorf("status %d: %s", resp.StatusCode, body)
 				}
-			}, "--model", lab.RetrievalModel, "--kv-layout", control.KVBounded)
+			}, x.flags...)
+			if !strings.HasPrefix(c.stdout, "http://") || strings.Count(c.stdout, "\n") != 1 {
+				t.Errorf("serve prints %q, want its address", c.stdout)
+			}
 			if !strings.Contains(said, "Serving retrieval.") {
 				t.Errorf("serve says %q", said)
 			}
