@@ -136,8 +136,8 @@ var testArrows = map[string][]string{
 	"app/library":    {"app/roomtest"},
 	"app/history":    {"app/roomtest"},
 	"app/lab":        {"app"}, // its tests serve a whole Tandem
-	// its list of families, and the benches that presets name
-	"app/cmd/tandem": {"models", "app/bridge", "app/scripttest"},
+	// its list of families
+	"app/cmd/tandem": {"models", "app/scripttest"},
 	"app/cmd/lab":    {"app/scripttest"},
 }
 

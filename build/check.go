@@ -31,7 +31,7 @@ func checkVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		{"golangci-lint", checkWith("go", "tool", "-modfile=build/tools.mod", "golangci-lint", "run",
 			"--config=build/golangci.yml", "./...")},
 		{"go.mod is tidy", checkModule},
-		{"arrows, layout and pins", checkWith("go", "test", "./build/...")},
+		{"arrows, layout and pins", checkWith("go", "test", "-tags=lint", "./build/...")},
 		{"knots of files", checkKnots},
 		{"types for darwin/arm64", typecheck.Darwin},
 		{"types of the interface", func(_ context.Context, b *setup.Builder) error { return b.CheckTypes() }},
