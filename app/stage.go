@@ -26,7 +26,7 @@ type Stage struct {
 	servers []*http.Server
 }
 
-// OpenStage opens an App for a bench, with a drafter for its model; empty means auto. Its log goes to
+// OpenStage opens an App for a bench of the lab, with a drafter for its model; empty means auto. Its log goes to
 // a file, as with `tandem serve`.
 func OpenStage(ctx context.Context, drafter string) (*Stage, error) {
 	return openStage(ctx, Options{Drafter: drafter})

@@ -139,9 +139,10 @@ const (
 	DraftingOff = "off"
 )
 
-// KVLayouts are the values of --kv-layout. With ring, a layer that looks back over a window keeps a
-// ring of rows. With full, it keeps every row. With bounded, every layer keeps a sink and a window of
-// its own rows, unless its f_theta names it exact. Rows between are restored from the drafter's layers.
+// KVLayouts are the values of --kv-layout. `tandem serve` takes the first two, `tandem-lab serve` all.
+// With ring, a layer that looks back over a window keeps a ring of rows. With full, it keeps every row.
+// With bounded, every layer keeps a sink and a window of its own rows, unless its f_theta names it
+// exact. Rows between are restored from the drafter's layers.
 var KVLayouts = []string{KVRing, KVFull, KVBounded}
 
 // The values of KVLayouts.

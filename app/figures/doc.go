@@ -2,5 +2,5 @@
 // and metrics, and the median of measurements with its interval, held to a bar.
 //
 // It imports nothing of this module, because `go run ./build` compiles before MLX is there, and
-// build's benches print and judge as those of app/bench and app/lab do.
+// build's benches print and judge the way app/bench and app/lab do.
 package figures

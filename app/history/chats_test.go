@@ -67,7 +67,7 @@ func TestChatsSurviveRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if list.Keep {
-		t.Error("list.Keep is true")
+		t.Error("list.Keep = true, want false")
 	}
 	if list.Count != 1 {
 		t.Errorf("list.Count = %v, want 1", list.Count)
@@ -92,7 +92,7 @@ func TestChatsSurviveRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = a.history.DeleteChats(ctx, chat.ID)
-	wantCode(err, control.CodeFolder, "Nothing is deleted, for an old copy of the database stays")
+	wantCode(err, control.CodeFolder, "Nothing is deleted, for an old copy of the database is still beside")
 	_, err = a.history.DeleteChats(ctx, 0)
 	wantCode(err, control.CodeFolder, "Nothing is deleted")
 	_, err = a.history.Forget(ctx, control.ForgetRequest{Client: "c"})

@@ -93,7 +93,7 @@ func turnsOf(runs []control.Run, now time.Time) map[string][]turn {
 	for i := range runs {
 		if r := &runs[i]; r.QueueMS >= leastWaitMS {
 			turns[r.Model] = append(turns[r.Model], turn{loaded(r), r.Client, true, 1},
-			turn{taken(r), r.Client, true, -1})
+				turn{taken(r), r.Client, true, -1})
 		}
 	}
 	for i := range runs {

@@ -61,7 +61,8 @@ func (e *fThetaError) Error() string {
 func (e *fThetaError) Unwrap() error { return e.err }
 
 // CannotBound reports whether err says that the layers of a model cannot be bounded. Its text says what
-// to do.
+// to do. Only the lab bounds layers: its serve ends with such an error, where `tandem serve` would go on
+// without a model.
 func CannotBound(err error) bool {
 	_, drafter := errors.AsType[*noDrafterError](err)
 	_, fTheta := errors.AsType[*fThetaError](err)

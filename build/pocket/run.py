@@ -6,8 +6,8 @@
     export      writes its weights into --out
     evaluate    measures the model card's figures
     generate    writes text by the model in --out
-    drafter     trains that model's drafter on that text, into --out/drafter (--sliding: --out/drafter-sliding)
-    acceptance  measures tokens per verify forward of the drafters in --out, beside a random one
+    drafter     trains that model's drafter on that text, into --out/drafter
+    acceptance  measures tokens per verify forward of the drafter in --out, beside a random one
     parity      records the training forward as a fixture of models/dflash
 
     python build/pocket/run.py [--stage NAME] [--cache DIR] [--out DIR] [--minutes N] ...
@@ -84,7 +84,6 @@ def arguments():
     parser.add_argument("--tokens", type=int, default=1_500_000, help="text for the drafter to learn from (%(default)s)")
     parser.add_argument("--layers", type=int, default=dflash.Config.num_hidden_layers, help="of the drafter, as many as stage joint has or fewer (%(default)s)")
     parser.add_argument("--block", type=int, choices=[4, 8, 16], default=dflash.Config.block_size, help="rows of a block (%(default)s)")
-    parser.add_argument("--sliding", action="store_true", help="make the drafter's first layer a sliding one")
     return parser.parse_args()
 
 
@@ -158,11 +157,10 @@ class Recipe:
         picks = random.Random(0).sample(range(len(held_out)), acceptance.TEXTS)
         prompts = held_out[picks, : acceptance.PROMPT].astype("int64")
         stops = {self.tokens.token_to_id("<|endoftext|>"), self.tokens.token_to_id("<|im_end|>")}
-        drafters = {"random": dflash.Drafter(self.variant())}
-        for shape in (self.variant(), self.variant(sliding=True)):
-            name = drafter_name(shape)
-            if name not in drafters and os.path.exists(os.path.join(self.args.out, name)):
-                drafters[name] = self.exported(dflash.Drafter(shape), name)
+        shape = self.variant()
+        drafters, name = {"random": dflash.Drafter(shape)}, drafter_name(shape)
+        if os.path.exists(os.path.join(self.args.out, name)):
+            drafters[name] = self.exported(dflash.Drafter(shape), name)
         acceptance.report(drafters, target.model, prompts, stops, log)
 
     def exported(self, model, name):
@@ -215,10 +213,9 @@ class Recipe:
             **form,
         )
 
-    def variant(self, sliding=None):
-        """Returns the config of the drafter asked for. sliding overrides --sliding."""
-        sliding = self.args.sliding if sliding is None else sliding
-        return self.drafter_config(num_hidden_layers=self.args.layers, block_size=self.args.block, sliding_layers=(0,) if sliding else ())
+    def variant(self):
+        """Returns the config of the drafter asked for."""
+        return self.drafter_config(num_hidden_layers=self.args.layers, block_size=self.args.block)
 
 
 class Target:
@@ -245,7 +242,7 @@ def digest(folder):
 
 def drafter_name(config):
     """Returns the name of a drafter's state in the cache and of its folder in --out."""
-    name = "drafter-sliding" if config.sliding_layers else "drafter"
+    name = "drafter"
     if config.block_size != dflash.Config.block_size:
         name += f"-block{config.block_size}"
     if config.num_hidden_layers != dflash.Config.num_hidden_layers:

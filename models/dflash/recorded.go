@@ -105,7 +105,7 @@ func caseParity(ctx context.Context, t *mlx.Thread, recorded fs.FS, name string,
 	return p, err
 }
 
-// A recordedBlock is what the reference guessed after so many rows of context.
+// A recordedBlock is what the reference guessed after Context rows of context.
 type recordedBlock struct {
 	Context, N int
 	Anchor     int32
@@ -113,7 +113,7 @@ type recordedBlock struct {
 	Drafts     []int32   // (n)
 }
 
-// readBlocks reads the blocks of a case, whose target has so many tokens and rows of taps. Contexts
+// readBlocks reads the blocks of a case. Its target has vocab tokens and taps rows of taps. Contexts
 // grow from block to block, as those of one request do.
 func readBlocks(s *mlx.Scope, file *mlx.Tensors, vocab, taps int) (list []recordedBlock, err error) {
 	ints := map[string][]int32{}
