@@ -111,7 +111,7 @@ func TestShortBenchKeepsAConsistentResult(t *testing.T) {
 		t.Fatalf("len(list.Benches) = %v, want 1", len(list.Benches))
 	}
 	if list.Running {
-		t.Error("list.Running is true")
+		t.Error("list.Running = true, want false")
 	}
 	if list.Benches[0].ID != b.ID {
 		t.Errorf("list.Benches[0].ID = %v, want %v", list.Benches[0].ID, b.ID)
@@ -286,20 +286,20 @@ func TestShortBenchMeasuresAllDrafters(t *testing.T) {
 	for i, d := range got {
 		left := d.Name == "me/coder-DSpark"
 		if left != strings.HasPrefix(d.Why, "The drafter is made for a target with 99 layers") {
-			t.Errorf("left = %v, want %v",
-				left, strings.HasPrefix(d.Why, "The drafter is made for a target with 99 layers"))
+			t.Errorf("%s: left out %t, because %q", d.Name, left, d.Why)
 		}
 		if left != (d.Decode.Pairs == 0) {
-			t.Errorf("left = %v, want %v", left, d.Decode.Pairs == 0)
+			t.Errorf("%s: left out %t, after %d pairs", d.Name, left, d.Decode.Pairs)
 		}
 		if !left && (d.Decode.Times.Median <= 0 || d.Decode.Differing > 0) {
-			t.Error("d.Decode.Times.Median <= 0 || d.Decode.Differing > 0 is true")
+			t.Errorf("%s: decodes %v times as fast with %d answers that differ, want more than 0 and none",
+				d.Name, d.Decode.Times.Median, d.Decode.Differing)
 		}
 		if (d.Kind == "dflash") != (d.Bytes > 0) {
-			t.Errorf(`d.Kind == "dflash" is %v, want %v`, d.Kind == "dflash", d.Bytes > 0)
+			t.Errorf("%s: a drafter of kind %q has %d bytes", d.Name, d.Kind, d.Bytes)
 		}
 		if (d.Kind == "ngram") != (d.Source == "") {
-			t.Errorf(`d.Kind == "ngram" is %v, want %v`, d.Kind == "ngram", d.Source == "")
+			t.Errorf("%s: a drafter of kind %q is from %q", d.Name, d.Kind, d.Source)
 		}
 		got[i] = control.BenchDrafter{Name: d.Name, Kind: d.Kind, Choice: d.Choice, Served: d.Served}
 	}

@@ -144,7 +144,7 @@ func TestEndpointClosedByASwitchOpensOnRequest(t *testing.T) {
 				t.Error("st.Error is empty")
 			}
 			if !st.EndpointClosed {
-				t.Error("st.EndpointClosed is false")
+				t.Error("st.EndpointClosed = false, want true")
 			}
 			if (st.PortTaken != nil) != c.taken {
 				t.Errorf("st.PortTaken != nil is %v, want %v", st.PortTaken != nil, c.taken)
@@ -180,7 +180,7 @@ func TestEndpointClosedByASwitchOpensOnRequest(t *testing.T) {
 				t.Errorf(`st.Error = %q, want ""`, st.Error)
 			}
 			if st.EndpointClosed {
-				t.Error("st.EndpointClosed is true")
+				t.Error("st.EndpointClosed = true, want false")
 			}
 			if st.PortTaken != nil {
 				t.Errorf("st.PortTaken = %v, want nil", st.PortTaken)

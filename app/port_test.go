@@ -262,10 +262,10 @@ func TestAddrServesThisMachineAloneWhateverTheSetting(t *testing.T) {
 			t.Fatal(err)
 		}
 		if st.Settings.Network {
-			t.Error("st.Settings.Network is true")
+			t.Error("st.Settings.Network = true, want false")
 		}
 		if asked.Network {
-			t.Error("asked.Network is true")
+			t.Error("asked.Network = true, want false")
 		}
 		if sourceOf(st, "network").By != "--addr" {
 			t.Errorf(`sourceOf(st, "network").By = %q, want "--addr"`,

@@ -65,7 +65,7 @@ func TestUpdateFeedIsAskedOnlyOnRequest(t *testing.T) {
 		t.Fatalf("after the check: %v", err)
 	}
 	if !u.Newer {
-		t.Error("after the check: u.Newer is false")
+		t.Error("after the check: u.Newer = false, want true")
 	}
 	if u.Version != "1.3.0" {
 		t.Errorf(`after the check: u.Version = %q, want "1.3.0"`, u.Version)
@@ -89,7 +89,7 @@ func TestUpdateFeedIsAskedOnlyOnRequest(t *testing.T) {
 			t.Fatalf("the feed says %q: %v", bad, err)
 		}
 		if !u.Newer {
-			t.Errorf("the feed says %q: u.Newer is false", bad)
+			t.Errorf("the feed says %q: u.Newer = false, want true", bad)
 		}
 		if u.Version != "1.3.0" {
 			t.Errorf(`the feed says %q: u.Version = %q, want "1.3.0"`, bad, u.Version)

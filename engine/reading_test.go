@@ -85,25 +85,25 @@ func TestReadingsDoNotDependOnCompany(t *testing.T) {
 			}
 		}
 		if stats.PromptTokens != tokens {
-			t.Errorf("stats.PromptTokens = %v, want %v", stats.PromptTokens, tokens)
+			t.Errorf("%s %v: stats.PromptTokens = %v, want %v", what.Pooling, what.Logits, stats.PromptTokens, tokens)
 		}
 		if stats.Finish != FinishStop {
-			t.Errorf("stats.Finish = %v, want %v", stats.Finish, FinishStop)
+			t.Errorf("%s %v: stats.Finish = %v, want %v", what.Pooling, what.Logits, stats.Finish, FinishStop)
 		}
 		if stats.Prefill <= 0 {
-			t.Errorf("stats.Prefill = %v, want more than 0", stats.Prefill)
+			t.Errorf("%s %v: stats.Prefill = %v, want more than 0", what.Pooling, what.Logits, stats.Prefill)
 		}
 		if stats.Total < stats.Prefill {
-			t.Errorf("stats.Total = %v, want at least %v", stats.Total, stats.Prefill)
+			t.Errorf("%s %v: stats.Total = %v, want at least %v", what.Pooling, what.Logits, stats.Total, stats.Prefill)
 		}
 		if told[0] != 0 {
-			t.Errorf("told[0] = %v, want 0", told[0])
+			t.Errorf("%s %v: told[0] = %v, want 0", what.Pooling, what.Logits, told[0])
 		}
 		if told[len(told)-1] != tokens {
-			t.Errorf("told[len(told)-1] = %v, want %v", told[len(told)-1], tokens)
+			t.Errorf("%s %v: told[len(told)-1] = %v, want %v", what.Pooling, what.Logits, told[len(told)-1], tokens)
 		}
 		if !slices.IsSorted(told) {
-			t.Error("slices.IsSorted(told) is false")
+			t.Errorf("%s %v: told = %v, want it in order", what.Pooling, what.Logits, told)
 		}
 		alone := 0
 		for _, rows := range f.chain.Forwards {

@@ -22,19 +22,19 @@ func TestTimesOfADecodeAddUp(t *testing.T) {
 		}
 		b := stats.Blocks
 		if b.Count != rounds {
-			t.Errorf("b.Count = %v, want %v", b.Count, rounds)
+			t.Errorf("%+v: b.Count = %v, want %v", x, b.Count, rounds)
 		}
 		if b.Early > b.Total {
-			t.Errorf("b.Early = %v, want at most %v", b.Early, b.Total)
+			t.Errorf("%+v: b.Early = %v, want at most %v", x, b.Early, b.Total)
 		}
 		if b.Mean() > b.Max {
-			t.Errorf("b.Mean() = %v, want at most %v", b.Mean(), b.Max)
+			t.Errorf("%+v: b.Mean() = %v, want at most %v", x, b.Mean(), b.Max)
 		}
 		if b.First8() > b.Max {
-			t.Errorf("b.First8() = %v, want at most %v", b.First8(), b.Max)
+			t.Errorf("%+v: b.First8() = %v, want at most %v", x, b.First8(), b.Max)
 		}
 		if b.First8() <= 0 {
-			t.Errorf("b.First8() = %v, want more than 0", b.First8())
+			t.Errorf("%+v: b.First8() = %v, want more than 0", x, b.First8())
 		}
 		if stats.Draft <= 0 || stats.Verify <= 0 || stats.Draft+stats.Verify > b.Total {
 			t.Errorf("%+v: %v drafting, %v verifying in blocks of %v",

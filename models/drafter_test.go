@@ -138,7 +138,7 @@ func TestDSparkLoads(t *testing.T) {
 		}
 		dir := enginetest.TinyDSpark(t, 259, []int{0, 2}, fields)
 		if !models.IsDrafter(dir) {
-			t.Error("the folder is not known as a drafter")
+			t.Errorf("%d bits: the folder is not known as a drafter", bits)
 		}
 		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{}, models.Options{})
 		if err != nil {
@@ -146,19 +146,19 @@ func TestDSparkLoads(t *testing.T) {
 		}
 		m := d.Block
 		if !m.Markov() {
-			t.Error("m.Markov() is false")
+			t.Errorf("%d bits: m.Markov() = false, want true", bits)
 		}
 		if m.Candidates() != 0 {
-			t.Errorf("m.Candidates() = %v, want 0", m.Candidates())
+			t.Errorf("%d bits: m.Candidates() = %v, want 0", bits, m.Candidates())
 		}
 		if m.BlockSize() != 9 {
-			t.Errorf("m.BlockSize() = %v, want 9", m.BlockSize())
+			t.Errorf("%d bits: m.BlockSize() = %v, want 9", bits, m.BlockSize())
 		}
 		if d.Info.Architecture != "Qwen3DSparkModel" {
-			t.Errorf(`d.Info.Architecture = %q, want "Qwen3DSparkModel"`, d.Info.Architecture)
+			t.Errorf(`%d bits: d.Info.Architecture = %q, want "Qwen3DSparkModel"`, bits, d.Info.Architecture)
 		}
 		if len(m.Variants()) != 1 {
-			t.Errorf("len(m.Variants()) = %v, want 1", len(m.Variants()))
+			t.Errorf("%d bits: len(m.Variants()) = %v, want 1", bits, len(m.Variants()))
 		}
 		for _, logit := range draftOnce(t, th, b.Model, d.Block) {
 			if !(math.Abs(float64(logit)) <= 20) {
@@ -249,7 +249,7 @@ func TestCutHeadSaysTheSameOfItsTokens(t *testing.T) {
 					t.Fatal(err)
 				}
 				if logits[i] = draftOnce(t, th, b.Model, d.Block); list == nil && d.Block.Vocabulary() != nil {
-					t.Error("the head was cut without a list")
+					t.Errorf("%s: the head was cut without a list", dir)
 				}
 				if err := d.Close(); err != nil {
 					t.Error(err)

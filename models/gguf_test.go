@@ -140,7 +140,7 @@ func TestSpoiltGGUFSaysWhatToDo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := models.Inspect(path); err == nil || !strings.HasSuffix(err.Error(), c.want) {
-			t.Errorf("got %v, want %q", err, c.want)
+			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
 	}
 }
@@ -341,12 +341,12 @@ func TestGGUFRecommendsSampling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range []models.Defaults{b.Defaults, read} {
+	for how, d := range map[string]models.Defaults{"loaded": b.Defaults, "read": read} {
 		want := []string{"its recommended sampling: top_p is not between 0 and 1, so it is ignored: " +
 			"it is 1.5"}
 		if *d.Temperature != 0.7 || *d.TopK != 20 || d.TopP != nil || !slices.Equal(d.Ignored, want) {
-			t.Errorf("the defaults are %v, %v and %v; ignored: %q", *d.Temperature, *d.TopK, d.TopP,
-				d.Ignored)
+			t.Errorf("%s: the defaults are %v, %v and %v; ignored: %q", how, *d.Temperature, *d.TopK,
+				d.TopP, d.Ignored)
 		}
 	}
 }

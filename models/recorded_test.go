@@ -117,19 +117,19 @@ func testHeaders(t *testing.T, th *mlx.Thread, path string) {
 		}
 		i := b.Info
 		if s.Parameters != i.Parameters {
-			t.Errorf("s.Parameters = %v, want %v", s.Parameters, i.Parameters)
+			t.Errorf("%s: s.Parameters = %v, want %v", mode.name, s.Parameters, i.Parameters)
 		}
 		if s.Architecture != i.Architecture {
-			t.Errorf("s.Architecture = %v, want %v", s.Architecture, i.Architecture)
+			t.Errorf("%s: s.Architecture = %v, want %v", mode.name, s.Architecture, i.Architecture)
 		}
 		if s.Quantization != i.Quantization {
-			t.Errorf("s.Quantization = %v, want %v", s.Quantization, i.Quantization)
+			t.Errorf("%s: s.Quantization = %v, want %v", mode.name, s.Quantization, i.Quantization)
 		}
 		if s.Bytes != i.FileBytes {
-			t.Errorf("s.Bytes = %v, want %v", s.Bytes, i.FileBytes)
+			t.Errorf("%s: s.Bytes = %v, want %v", mode.name, s.Bytes, i.FileBytes)
 		}
 		if s.ContextLength != i.ContextLength {
-			t.Errorf("s.ContextLength = %v, want %v", s.ContextLength, i.ContextLength)
+			t.Errorf("%s: s.ContextLength = %v, want %v", mode.name, s.ContextLength, i.ContextLength)
 		}
 		// Loading adds what it computes by itself, such as rotary frequencies.
 		if off := math.Abs(float64(mode.said)/float64(i.Bytes) - 1); !(off <= 0.03) ||

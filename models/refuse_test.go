@@ -348,7 +348,7 @@ func TestKnownUnneededTensorsAreIgnored(t *testing.T) {
 // A message names what a file calls a thing, however long, and stays one line.
 func TestMessagesAreOneLine(t *testing.T) {
 	long := strings.Repeat("x\n\x1b", 1<<16)
-	for _, change := range []func(files fstest.MapFS){
+	for i, change := range []func(files fstest.MapFS){
 		func(files fstest.MapFS) { setConfig(files, map[string]any{"model_type": long}) },
 		func(files fstest.MapFS) { setConfig(files, map[string]any{"hidden_act": long}) },
 		func(files fstest.MapFS) {
@@ -367,7 +367,7 @@ func TestMessagesAreOneLine(t *testing.T) {
 		change(files)
 		_, err := models.InspectFS(files, "M")
 		if err == nil || len(err.Error()) > 1100 || strings.ContainsFunc(err.Error(), unicode.IsControl) {
-			t.Errorf("the error is %.1200q", fmt.Sprint(err))
+			t.Errorf("change %d: the error is %.1200q", i, fmt.Sprint(err))
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestSmallerModelDraftsWithSameTokens(t *testing.T) {
 	edit := func(from, to string) func(text []byte) []byte {
 		return func(text []byte) []byte { return bytes.Replace(text, []byte(from), []byte(to), 1) }
 	}
-	for _, b := range []*models.Bundle{whole, outline} {
+	for of, b := range map[string]*models.Bundle{"the whole model": whole, "its outline": outline} {
 		held := th.Memory().Active
 		for _, c := range []struct {
 			name string
@@ -56,7 +56,7 @@ func TestSmallerModelDraftsWithSameTokens(t *testing.T) {
 				}
 				changed := c.edit(text)
 				if bytes.Equal(changed, text) {
-					t.Fatalf("%s: %s was not changed:\n%.2000s", c.name, c.file, text)
+					t.Fatalf("%s, %s: %s was not changed:\n%.2000s", of, c.name, c.file, text)
 				}
 				if err := os.WriteFile(path, changed, 0o600); err != nil {
 					t.Fatal(err)
@@ -66,21 +66,21 @@ func TestSmallerModelDraftsWithSameTokens(t *testing.T) {
 				models.Options{})
 			if c.want == "" {
 				if err != nil {
-					t.Fatalf("%s: %v", c.name, err)
+					t.Fatalf("%s, %s: %v", of, c.name, err)
 				}
 				if d.Block != nil {
-					t.Fatalf("%s: d.Block = %v, want nil", c.name, d.Block)
+					t.Fatalf("%s, %s: d.Block = %v, want nil", of, c.name, d.Block)
 				}
 				if d.Model == nil {
-					t.Fatalf("%s: d.Model is nil", c.name)
+					t.Fatalf("%s, %s: d.Model is nil", of, c.name)
 				}
 				if d.Info.Architecture != "llama" {
-					t.Fatalf(`%s: d.Info.Architecture = %q, want "llama"`,
-						c.name, d.Info.Architecture)
+					t.Fatalf(`%s, %s: d.Info.Architecture = %q, want "llama"`,
+						of, c.name, d.Info.Architecture)
 				}
 				if d.Info.ContextLength != 4096 {
-					t.Fatalf("%s: d.Info.ContextLength = %v, want 4096",
-						c.name, d.Info.ContextLength)
+					t.Fatalf("%s, %s: d.Info.ContextLength = %v, want 4096",
+						of, c.name, d.Info.ContextLength)
 				}
 				if err := d.Close(); err != nil {
 					t.Error(err)
@@ -89,20 +89,20 @@ func TestSmallerModelDraftsWithSameTokens(t *testing.T) {
 			}
 			e, ok := errors.AsType[*models.Error](err)
 			if !ok || e.Code != c.code || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s: %v, want code %s and %q", c.name, err, c.code, c.want)
+				t.Errorf("%s, %s: %v, want code %s and %q", of, c.name, err, c.code, c.want)
 			}
 		}
 		// A block network pairs with an outline too.
 		d, err := models.LoadDrafter(t.Context(), b, enginetest.TinyDrafter(t, nil),
 			models.DrafterSettings{}, models.Options{})
 		if err != nil || d.Block == nil {
-			t.Fatalf("%+v, %v", d, err)
+			t.Fatalf("%s: %+v, %v", of, d, err)
 		}
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
 		if now := th.Memory().Active; now != held {
-			t.Errorf("active memory went from %d to %d", held, now)
+			t.Errorf("%s: active memory went from %d to %d", of, held, now)
 		}
 	}
 	if err := errors.Join(outline.Close(), whole.Close()); err != nil {

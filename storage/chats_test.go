@@ -107,7 +107,7 @@ func TestChatKeepsEveryBranch(t *testing.T) {
 			string(got.Options), `{"temperature":0}`)
 	}
 	if !got.UpdatedAt.After(got.CreatedAt) {
-		t.Error("got.UpdatedAt.After(got.CreatedAt) is false")
+		t.Errorf("got.UpdatedAt = %v, want it after %v", got.UpdatedAt, got.CreatedAt)
 	}
 	// The other branch is shown again.
 	if got, err = db.ChangeChat(ctx, c.ID, ChatChange{Leaf: &b.ID}); err != nil ||

@@ -296,7 +296,7 @@ func TestRunTextRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCode(t, db.SetRunText(t.Context(), RunText{Run: 99}), Invalid) // of no run
-	for _, want := range []RunText{
+	for i, want := range []RunText{
 		{Run: r.ID, Model: "m", Request: json.RawMessage(`{"a":1}`), Prompt: 3, Replay: json.RawMessage(`{}`)},
 		{Run: r.ID, Model: "m", Prompt: 3, File: "f", Tokens: 2, Tail: []byte{1, 2, 3, 4}, Replay: json.RawMessage(`{}`)},
 		{Run: r.ID, Model: "m", Prompt: 3, File: "f", Tokens: 2, Tail: []byte{}, Replay: json.RawMessage(`{}`)},
@@ -309,29 +309,29 @@ func TestRunTextRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(got.Request) != string(want.Request) {
-			t.Errorf("string(got.Request) = %q, want %q",
+			t.Errorf("text %d: string(got.Request) = %q, want %q", i,
 				string(got.Request), string(want.Request))
 		}
 		if got.Prompt != 3 {
-			t.Errorf("got.Prompt = %v, want 3", got.Prompt)
+			t.Errorf("text %d: got.Prompt = %v, want 3", i, got.Prompt)
 		}
 		if got.File != want.File {
-			t.Errorf("got.File = %v, want %v", got.File, want.File)
+			t.Errorf("text %d: got.File = %v, want %v", i, got.File, want.File)
 		}
 		if got.Tokens != want.Tokens {
-			t.Errorf("got.Tokens = %v, want %v", got.Tokens, want.Tokens)
+			t.Errorf("text %d: got.Tokens = %v, want %v", i, got.Tokens, want.Tokens)
 		}
 		if string(got.Tail) != string(want.Tail) {
-			t.Errorf("string(got.Tail) = %q, want %q", string(got.Tail), string(want.Tail))
+			t.Errorf("text %d: string(got.Tail) = %q, want %q", i, string(got.Tail), string(want.Tail))
 		}
 		if (got.Tail == nil) != (want.Tail == nil) {
-			t.Errorf("got.Tail == nil is %v, want %v", got.Tail == nil, want.Tail == nil)
+			t.Errorf("text %d: got.Tail == nil is %v, want %v", i, got.Tail == nil, want.Tail == nil)
 		}
 		if got.Model != "m" {
-			t.Errorf(`got.Model = %q, want "m"`, got.Model)
+			t.Errorf(`text %d: got.Model = %q, want "m"`, i, got.Model)
 		}
 		if string(got.Replay) != "{}" {
-			t.Errorf(`string(got.Replay) = %q, want "{}"`, string(got.Replay))
+			t.Errorf(`text %d: string(got.Replay) = %q, want "{}"`, i, string(got.Replay))
 		}
 	}
 }

@@ -44,7 +44,7 @@ func TestKeysAreAddedUsedAndDeleted(t *testing.T) {
 		t.Errorf(`list[1].Hash = %q, want "cc"`, list[1].Hash)
 	}
 	if !list[1].UsedAt.Equal(now) {
-		t.Error("list[1].UsedAt.Equal(now) is false")
+		t.Errorf("list[1].UsedAt = %v, want %v", list[1].UsedAt, now)
 	}
 	if err := db.DeleteKey(ctx, zed.ID); err != nil {
 		t.Fatal(err)

@@ -368,22 +368,22 @@ func TestRegisterRenewsTheSameModel(t *testing.T) {
 		DownloadedByUs: true}
 	again := ours
 	again.DownloadedByUs = false
-	for _, m := range []Model{ours, again, {ID: "3", Path: "/hub/3", Source: SourceFolder}} {
+	for i, m := range []Model{ours, again, {ID: "3", Path: "/hub/3", Source: SourceFolder}} {
 		got, err := db.RegisterModel(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got.ID != "org/name" {
-			t.Errorf(`got.ID = %q, want "org/name"`, got.ID)
+			t.Errorf(`model %d: got.ID = %q, want "org/name"`, i, got.ID)
 		}
 		if got.Source != SourceHub {
-			t.Errorf("got.Source = %v, want %v", got.Source, SourceHub)
+			t.Errorf("model %d: got.Source = %v, want %v", i, got.Source, SourceHub)
 		}
 		if got.Revision != "3" {
-			t.Errorf(`got.Revision = %q, want "3"`, got.Revision)
+			t.Errorf(`model %d: got.Revision = %q, want "3"`, i, got.Revision)
 		}
 		if !got.DownloadedByUs {
-			t.Error("got.DownloadedByUs is false")
+			t.Errorf("model %d: got.DownloadedByUs = false, want true", i)
 		}
 	}
 	if err := db.UseModel(t.Context(), "llama-3"); err != nil {

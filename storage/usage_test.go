@@ -72,19 +72,19 @@ func TestUsageSumsUpRunsAndCheckpoints(t *testing.T) {
 			t.Fatal(err)
 		}
 		if gone.Bytes != said.Bytes {
-			t.Errorf("gone.Bytes = %v, want %v", gone.Bytes, said.Bytes)
+			t.Errorf("%+v: gone.Bytes = %v, want %v", s, gone.Bytes, said.Bytes)
 		}
 		if gone.Runs != said.Runs {
-			t.Errorf("gone.Runs = %v, want %v", gone.Runs, said.Runs)
+			t.Errorf("%+v: gone.Runs = %v, want %v", s, gone.Runs, said.Runs)
 		}
 		if gone.InFlight != said.InFlight {
-			t.Errorf("gone.InFlight = %v, want %v", gone.InFlight, said.InFlight)
+			t.Errorf("%+v: gone.InFlight = %v, want %v", s, gone.InFlight, said.InFlight)
 		}
 		if len(gone.Checkpoints) != checkpoints {
-			t.Errorf("len(gone.Checkpoints) = %v, want %v", len(gone.Checkpoints), checkpoints)
+			t.Errorf("%+v: len(gone.Checkpoints) = %v, want %v", s, len(gone.Checkpoints), checkpoints)
 		}
 		if gone.Bytes == 0 {
-			t.Error("gone.Bytes is 0")
+			t.Errorf("%+v: gone.Bytes is 0", s)
 		}
 	}
 	_, _, err = db.WouldForget(context.Background(), Scope{})

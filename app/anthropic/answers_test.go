@@ -33,32 +33,32 @@ func messageWith(t *testing.T, fake *roomtest.Backend, body string) roomtest.Mes
 		t.Fatalf("%s: %d %v", body, w.Code, w.Header())
 	}
 	streamed := roomtest.JoinMessage(t, roomtest.ReadMessageEvents(t, w.Body.String()))
-	for _, r := range []*roomtest.MessageReply{&whole, &streamed} {
+	for how, r := range map[string]*roomtest.MessageReply{"whole": &whole, "in events": &streamed} {
 		if !strings.HasPrefix(r.ID, "msg_") {
-			t.Errorf(`r.ID = %q, want it to start with "msg_"`, r.ID)
+			t.Errorf(`%s %s: r.ID = %q, want it to start with "msg_"`, body, how, r.ID)
 		}
 		if r.Type != "message" {
-			t.Errorf(`r.Type = %q, want "message"`, r.Type)
+			t.Errorf(`%s %s: r.Type = %q, want "message"`, body, how, r.Type)
 		}
 		if r.Role != "assistant" {
-			t.Errorf(`r.Role = %q, want "assistant"`, r.Role)
+			t.Errorf(`%s %s: r.Role = %q, want "assistant"`, body, how, r.Role)
 		}
 		if r.Model != "acme/coder" {
-			t.Errorf(`r.Model = %q, want "acme/coder"`, r.Model)
+			t.Errorf(`%s %s: r.Model = %q, want "acme/coder"`, body, how, r.Model)
 		}
 		if r.Content == nil {
-			t.Error("r.Content is nil")
+			t.Errorf("%s %s: r.Content is nil", body, how)
 		}
 		if r.Timings == nil {
-			t.Fatal("r.Timings is nil")
+			t.Fatalf("%s %s: r.Timings is nil", body, how)
 		}
 		if r.Timings.RunID == 0 {
-			t.Error("r.Timings.RunID is 0")
+			t.Errorf("%s %s: r.Timings.RunID is 0", body, how)
 		}
 		for i, b := range r.Content {
 			if (b.Type == "thinking") != (b.Signature != "") ||
 				(b.Type == "tool_use") != (len(b.ID) == api.CallID) {
-				t.Errorf("a block %+v", b)
+				t.Errorf("%s %s: a block %+v", body, how, b)
 			}
 			r.Content[i].ID = ""
 		}
@@ -221,12 +221,12 @@ func TestMessagePingsFillSilence(t *testing.T) {
 				want += "content_block_delta|11s content_block_stop|11s message_delta|11s message_stop"
 			}
 			if strings.Join(got, "|") != want || w.Status != 200 {
-				t.Errorf("%d %q\nwant %q", w.Status, got, want)
+				t.Errorf("fails %t: %d %q\nwant %q", fails, w.Status, got, want)
 			}
 			if last := w.Events[len(w.Events)-1]; fails &&
 				!strings.HasSuffix(last,
 					`data: {"type":"error","error":{"type":"overloaded_error","message":"the model was unloaded; send the request again"}}`) {
-				t.Errorf("it ends with %s", last)
+				t.Errorf("a message that fails ends with %s", last)
 			}
 		})
 	}
@@ -303,10 +303,10 @@ func TestMessageRunIsCancelledKeptAndResumed(t *testing.T) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 		if got.String() != "text a|max_tokens" || w.Code != http.StatusOK || !got.Timings.Stopped {
-			t.Errorf("%d %s", w.Code, w.Body)
+			t.Errorf("stream %t: %d %s", stream, w.Code, w.Body)
 		}
 		if r := fake.LastRun(); r.FinishReason != control.FinishCancel {
-			t.Errorf("its row is %+v", r)
+			t.Errorf("stream %t: its row is %+v", stream, r)
 		}
 	}
 }

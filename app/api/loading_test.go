@@ -186,25 +186,25 @@ func TestLoadFailureHasFormOfRoute(t *testing.T) {
 			list := roomtest.ReadResponseEvents(t, strings.TrimPrefix(w.Events[0], "2s: ")+"\n\n"+failed)
 			if len(list) != 3 || list[0].Type != "response.created" ||
 				list[1].Type != "response.in_progress" || list[2].Type != "response.failed" {
-				t.Fatalf("%s", failed)
+				t.Fatalf("%s: %s", r.path, failed)
 			}
 			first, last := list[0].Response, list[2].Response
 			if first.ID != last.ID {
-				t.Errorf("first.ID = %v, want %v", first.ID, last.ID)
+				t.Errorf("%s: first.ID = %v, want %v", r.path, first.ID, last.ID)
 			}
 			if !strings.HasPrefix(last.ID, responses.ResponsePrefix) {
-				t.Errorf("last.ID = %q, want it to start with %q",
+				t.Errorf("%s: last.ID = %q, want it to start with %q", r.path,
 					last.ID, responses.ResponsePrefix)
 			}
 			if last.Model != control.Alias {
-				t.Errorf("last.Model = %v, want %v", last.Model, control.Alias)
+				t.Errorf("%s: last.Model = %v, want %v", r.path, last.Model, control.Alias)
 			}
 			if last.Status != "failed" {
-				t.Errorf(`last.Status = %q, want "failed"`, last.Status)
+				t.Errorf(`%s: last.Status = %q, want "failed"`, r.path, last.Status)
 			}
 			if want := (roomtest.ResponseError{Code: "server_error",
 				Message: "There is no room for it."}); *last.Error != want {
-				t.Errorf("*last.Error = %v, want %v",
+				t.Errorf("%s: *last.Error = %v, want %v", r.path,
 					*last.Error, want)
 			}
 		})

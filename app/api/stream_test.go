@@ -116,7 +116,7 @@ func TestErrorInStreamIsAnEvent(t *testing.T) {
 				t.Errorf("%+v: Retry-After %q", c, again)
 			}
 			if r := fake.LastRun(); r.FinishReason != "error" || r.Error != string(full.Code) {
-				t.Errorf("the history has %+v", r)
+				t.Errorf("%+v: the history has %+v", c, r)
 			}
 		})
 	}
@@ -280,7 +280,7 @@ func TestCancelledRunKeepsItsText(t *testing.T) {
 		fake.Model.Script = roomtest.Script(func(ctx context.Context, yield func(string, error) bool) {
 			yield("kept", nil)
 			if !s.API.CancelRun("1") {
-				t.Error("no run 1 is in flight")
+				t.Errorf("stream %v: no run 1 is in flight", stream)
 			}
 			<-ctx.Done()
 			yield("", ctx.Err())

@@ -3,6 +3,7 @@ package bench
 import (
 	"io"
 	"slices"
+	"strings"
 	"testing"
 
 	"tandem/app/figures"
@@ -75,15 +76,17 @@ func (b *checkpointSuite) restores(t *testing.T) (cached map[string][]int) {
 			key, r := s.name+" "+a.name, a.share(s)
 			cached[key] = r.cached
 			if r.late {
-				t.Errorf("%s: %d tokens that matched were not restored, at most %d may be", key,
+				t.Errorf("%s: %v tokens that matched were not restored, at most %d may be", key,
 					r.short, s.within)
 			}
 			if a.name == "off" && slices.Max(append(r.matched, r.cached...)) != 0 {
 				t.Errorf("%s: %v tokens matched and %v were restored without checkpoints", key,
 					r.matched, r.cached)
 			}
-			if a.name != "off" && (r.reason == "") != (r.short == 0) {
-				t.Errorf("%s: %d tokens short for the reason %q", key, r.short, r.reason)
+			for i, reason := range r.reasons {
+				if a.name != "off" && (reason == "") != (r.short[i] == 0) {
+					t.Errorf("%s: text %d is %d tokens short for the reason %q", key, i, r.short[i], reason)
+				}
 			}
 		}
 	}
@@ -130,8 +133,12 @@ func TestCheckpointsRestoreWhatFlowsShare(t *testing.T) {
 		probe + "diverges at 336 to 399 prompt only":            29,
 	} {
 		got, ok := cached[key]
-		if !ok {
-			t.Errorf("no flow is %s", key)
+		texts := b.texts
+		if strings.HasPrefix(key, probe) {
+			texts = b.probes
+		}
+		if !ok || len(got) != texts {
+			t.Errorf("%s: %d texts were measured, want %d", key, len(got), texts)
 		}
 		for _, n := range got {
 			if n != want {
@@ -160,10 +167,10 @@ func TestLateRestoreIsAnErrorWithCheckpointsOn(t *testing.T) {
 	} {
 		stats[1].CachedTokens = test.last
 		r := (&arm{name: test.arm, stats: map[string][]engine.Stats{"a": stats}}).share(s)
-		if r.short != test.short || r.late != test.late {
-			t.Errorf("%s: short by %d, late %t", test.arm, r.short, r.late)
+		if !slices.Equal(r.short, []int{20, test.short}) || r.late != test.late {
+			t.Errorf("%s: short by %v, late %t", test.arm, r.short, r.late)
 		}
-		if !slices.Equal(r.matched, []int{200, 300}) || r.reason != "why" {
+		if !slices.Equal(r.matched, []int{200, 300}) || !slices.Equal(r.reasons, []string{"", "why"}) {
 			t.Errorf("%s: %+v", test.arm, r)
 		}
 	}

@@ -34,8 +34,8 @@ type step struct {
 	// prompts with their answers.
 	prompt func(said [][]int32) ([]int32, []int)
 
-	// The client leaves after so many tokens of the prompt were evaluated, or after so many were
-	// generated. 0 is never.
+	// The client leaves once leaveRead tokens of the prompt were evaluated, or leaveAnswer tokens
+	// were generated. 0 is never.
 	leaveRead, leaveAnswer int
 }
 
@@ -223,10 +223,9 @@ func (b *checkpointSuite) play(ctx context.Context, a, first *arm, s step) error
 
 // A restoredShare says what an arm restored in one step, of all texts.
 type restoredShare struct {
-	matched, cached []int  // tokens
-	short           int    // the most matched tokens that were not restored
-	reason          string // of the last text
-	late            bool   // more is missing than the step allows
+	matched, cached, short []int    // tokens of each text; short = matched and not restored
+	reasons                []string // why each is short
+	late                   bool     // more is missing than the step allows
 }
 
 // share sums up a step. The prompt's last token is always evaluated, so it is not missing. Only the arm
@@ -234,9 +233,9 @@ type restoredShare struct {
 func (a *arm) share(s step) (r restoredShare) {
 	for _, st := range a.stats[s.name] {
 		r.matched, r.cached = append(r.matched, st.Matched), append(r.cached, st.CachedTokens)
-		r.short = max(r.short, min(st.Matched, st.PromptTokens-1)-st.CachedTokens)
-		r.reason = st.Miss
+		r.short = append(r.short, min(st.Matched, st.PromptTokens-1)-st.CachedTokens)
+		r.reasons = append(r.reasons, st.Miss)
 	}
-	r.late = a.name == "on" && s.within > 0 && r.short > s.within
+	r.late = a.name == "on" && s.within > 0 && slices.Max(r.short) > s.within
 	return r
 }

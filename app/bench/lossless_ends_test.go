@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	endsAfter   = 30 // at least so many tokens come before the last one, so that blocks can be laid out
+	endsAfter   = 30 // the fewest tokens before the last one, so that blocks can be laid out
 	endsRequest = 2  // the request that is ended: it does not repeat itself
 )
 

@@ -103,7 +103,7 @@ type losslessRun struct {
 	known   map[int]losslessAnswer
 	endings []*ending // nil until waysToEnd makes them
 
-	umpire DivergenceJudge
+	judge  DivergenceJudge
 	judged map[divergenceKey]bool // whether each is excused
 	notes  []string               // one a judgement
 }
@@ -133,7 +133,7 @@ func (l *losslessBench) newRun(layout cache.Layout, exact bool) *losslessRun {
 			engine.Options{Layout: layout, Chunk: losslessChunk, Drafters: drafters})
 	}
 	r.engine = r.open(l.bundle.Model, r.drafter)
-	r.umpire = DivergenceJudge{l.thread, l.bundle.Model,
+	r.judge = DivergenceJudge{l.thread, l.bundle.Model,
 		func(m lm.Model) *engine.Engine { return r.open(m) }}
 	return r
 }
@@ -230,7 +230,7 @@ func (l *losslessRun) excused(ctx context.Context, which int, r engine.Request,
 	}
 	excused, known := l.judged[key]
 	if !known {
-		p, err := l.umpire.Judge(ctx, r, plain, said)
+		p, err := l.judge.Judge(ctx, r, plain, said)
 		if err != nil {
 			return false, err
 		}
@@ -262,7 +262,7 @@ func (l *losslessRun) bounds(ctx context.Context, r engine.Request) ([]float64, 
 		return nil, nil
 	}
 	g := &gauged{Model: l.bundle.Model, first: len(r.Prompt)}
-	e := l.umpire.Open(g)
+	e := l.judge.Open(g)
 	defer e.Close()
 	for _, err := range e.Generate(ctx, r) {
 		if err != nil {

@@ -247,19 +247,19 @@ func TestPresetsAreSound(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range Presets() {
 		if seen[p.Name] {
-			t.Error("seen[p.Name] is true")
+			t.Errorf("there are two presets %q", p.Name)
 		}
 		if !nonceForm.MatchString(p.Name) {
-			t.Errorf("p.Name = %q, want a match of %v", p.Name, nonceForm)
+			t.Errorf("preset %q: p.Name = %q, want a match of %v", p.Name, p.Name, nonceForm)
 		}
 		if len(p.Name) > 40 {
-			t.Errorf("len(p.Name) = %v, want at most 40", len(p.Name))
+			t.Errorf("preset %q: len(p.Name) = %v, want at most 40", p.Name, len(p.Name))
 		}
 		if p.Doc == "" {
-			t.Error("p.Doc is empty")
+			t.Errorf("preset %q: p.Doc is empty", p.Name)
 		}
 		if p.Limit <= 0 {
-			t.Errorf("p.Limit = %v, want more than 0", p.Limit)
+			t.Errorf("preset %q: p.Limit = %v, want more than 0", p.Name, p.Limit)
 		}
 		seen[p.Name] = true
 		used := map[string]bool{}

@@ -434,7 +434,7 @@ func TestZedFindsEveryFieldItNeeds(t *testing.T) {
 				t.Fatalf("%s: a.Images is nil", name)
 			}
 			if *a.Images {
-				t.Errorf("%s: *a.Images is true", name)
+				t.Errorf("%s: *a.Images = true, want false", name)
 			}
 			if a.ParallelToolCalls == nil {
 				t.Errorf("%s: a.ParallelToolCalls is nil", name)

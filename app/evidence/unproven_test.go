@@ -249,34 +249,34 @@ func TestOtherPromptsAreNotCompared(t *testing.T) {
 		longer.Oracle.Samples[i].Prompt = 10_000
 	}
 	more.Oracle = arms(50, plain(), nil)
-	for _, run := range []Run{longer, more} {
+	for name, run := range map[string]Run{"longer prompts": longer, "more prompts": more} {
 		r := written(t, run.Report())
 		g := r.Gate
 		if g.Recall == nil {
-			t.Error("g.Recall is nil")
+			t.Errorf("%s: g.Recall is nil", name)
 		}
 		if g.RecallOracle == nil {
-			t.Error("g.RecallOracle is nil")
+			t.Errorf("%s: g.RecallOracle is nil", name)
 		}
 		if g.DeltaPoints != nil {
-			t.Errorf("g.DeltaPoints = %v, want nil", g.DeltaPoints)
+			t.Errorf("%s: g.DeltaPoints = %v, want nil", name, g.DeltaPoints)
 		}
 		if g.Within5Points != nil {
-			t.Errorf("g.Within5Points = %v, want nil", g.Within5Points)
+			t.Errorf("%s: g.Within5Points = %v, want nil", name, g.Within5Points)
 		}
 		if r.Throughput.Speedup != nil {
-			t.Errorf("r.Throughput.Speedup = %v, want nil", r.Throughput.Speedup)
+			t.Errorf("%s: r.Throughput.Speedup = %v, want nil", name, r.Throughput.Speedup)
 		}
 		if len(Check(r)) > 0 {
-			t.Errorf("len(Check(r)) = %v, want at most 0", len(Check(r)))
+			t.Errorf("%s: len(Check(r)) = %v, want at most 0", name, len(Check(r)))
 		}
 		if text := HeadlineOf(r).Recall.Text; !strings.Contains(text, "oracle 1.000 on other prompts") {
-			t.Errorf("the headline is %q", text)
+			t.Errorf("%s: the headline is %q", name, text)
 		}
 		tree := asTree(t, r)
 		set(t, tree, "gate.recall_delta_vs_oracle_pp", 0)
 		if found := Check(written(t, tree)); fmt.Sprint(codes(found)) != "[RECALL_SCOPE]" {
-			t.Errorf("a distance breaks %v", found)
+			t.Errorf("%s: a distance breaks %v", name, found)
 		}
 	}
 }

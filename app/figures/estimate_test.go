@@ -62,7 +62,7 @@ func TestIntervalEnclosesTheMedian(t *testing.T) {
 		t.Errorf("e.High-e.Low = %v, want at most 50", e.High-e.Low)
 	}
 	if math.IsNaN(e.Low + e.High) {
-		t.Error("math.IsNaN(e.Low+e.High) is true")
+		t.Errorf("the interval is %v to %v", e.Low, e.High)
 	}
 	if e.N != 101 {
 		t.Errorf("e.N = %v, want 101", e.N)

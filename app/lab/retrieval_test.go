@@ -10,7 +10,8 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// TestRetrievalModelComesWithItsParts opens the retrieval model in an empty folder: it finds the code with full caches, and with what its f_theta restores, and not without.
+// TestRetrievalModelComesWithItsParts opens the retrieval model in an empty folder: it finds the code
+// with full caches, and with what its f_theta restores, and not without.
 func TestRetrievalModelComesWithItsParts(t *testing.T) {
 	o := subjectOptions{model: RetrievalModel, retrieval: retrievalFolder(t), quick: true}
 	t.Chdir(t.TempDir())

@@ -114,7 +114,7 @@ func TestSoakCountsARequestInFlight(t *testing.T) {
 		t.Errorf("with a request in flight: now.open = %v, want 1", now.open)
 	}
 	if !now.exceeds(before) {
-		t.Error("with a request in flight: now.exceeds(before) is false")
+		t.Errorf("with a request in flight: %+v does not exceed %+v", now, before)
 	}
 	if now.goroutines <= before.goroutines {
 		t.Errorf("with a request in flight: now.goroutines = %v, want more than %v",

@@ -111,7 +111,7 @@ func TestInfillFillsTheGapAtTheCursor(t *testing.T) {
 			t.Errorf(`%s: got.Content = %q, want "héllo wörld"`, body, got.Content)
 		}
 		if !got.Stop {
-			t.Errorf("%s: got.Stop is false", body)
+			t.Errorf("%s: got.Stop = false, want true", body)
 		}
 		if got.StopType != "eos" {
 			t.Errorf(`%s: got.StopType = %q, want "eos"`, body, got.StopType)

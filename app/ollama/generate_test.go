@@ -45,7 +45,7 @@ func checkEnd(t *testing.T, a roomtest.OllamaAnswer, prompt, generated int, reas
 			time.Since(a.CreatedAt).Abs(), time.Hour)
 	}
 	if !*a.Done {
-		t.Error("*a.Done is false")
+		t.Error("*a.Done = false, want true")
 	}
 	if a.DoneReason != reason {
 		t.Errorf("a.DoneReason = %v, want %v", a.DoneReason, reason)
@@ -165,7 +165,7 @@ func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 			t.Errorf("%s: r.Stop = %v, want %v", path, r.Stop, []string{"\n", "user:"})
 		}
 		if !r.Logprobs {
-			t.Errorf("%s: r.Logprobs is false", path)
+			t.Errorf("%s: r.Logprobs = false, want true", path)
 		}
 		if r.TopLogprobs != 2 {
 			t.Errorf("%s: r.TopLogprobs = %v, want 2", path, r.TopLogprobs)
@@ -373,7 +373,7 @@ func TestOllamaEmptyRequestLoadsOrUnloads(t *testing.T) {
 			t.Errorf("%s: w.Code = %v, want %v: %s", c.body, w.Code, http.StatusOK, w.Body)
 		}
 		if !*a.Done {
-			t.Errorf("%s: *a.Done is false", c.body)
+			t.Errorf("%s: *a.Done = false, want true", c.body)
 		}
 		if a.DoneReason != c.reason {
 			t.Errorf("%s: a.DoneReason = %v, want %v", c.body, a.DoneReason, c.reason)

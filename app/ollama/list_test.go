@@ -69,37 +69,37 @@ func TestOllamaListsModels(t *testing.T) {
 		m := tags.Models[i]
 		d := m.Details
 		if m.Name != want.name {
-			t.Errorf("m.Name = %v, want %v", m.Name, want.name)
+			t.Errorf("%s: m.Name = %v, want %v", want.name, m.Name, want.name)
 		}
 		if m.Model != want.name {
-			t.Errorf("m.Model = %v, want %v", m.Model, want.name)
+			t.Errorf("%s: m.Model = %v, want %v", want.name, m.Model, want.name)
 		}
 		if d.Family != want.family {
-			t.Errorf("d.Family = %v, want %v", d.Family, want.family)
+			t.Errorf("%s: d.Family = %v, want %v", want.name, d.Family, want.family)
 		}
 		if d.Families[0] != want.family {
-			t.Errorf("d.Families[0] = %v, want %v", d.Families[0], want.family)
+			t.Errorf("%s: d.Families[0] = %v, want %v", want.name, d.Families[0], want.family)
 		}
 		if d.ParameterSize != want.size {
-			t.Errorf("d.ParameterSize = %v, want %v", d.ParameterSize, want.size)
+			t.Errorf("%s: d.ParameterSize = %v, want %v", want.name, d.ParameterSize, want.size)
 		}
 		if d.QuantizationLevel != want.level {
-			t.Errorf("d.QuantizationLevel = %v, want %v", d.QuantizationLevel, want.level)
+			t.Errorf("%s: d.QuantizationLevel = %v, want %v", want.name, d.QuantizationLevel, want.level)
 		}
 		if d.ContextLength != want.context {
-			t.Errorf("d.ContextLength = %v, want %v", d.ContextLength, want.context)
+			t.Errorf("%s: d.ContextLength = %v, want %v", want.name, d.ContextLength, want.context)
 		}
 		if d.Format != "safetensors" {
-			t.Errorf(`d.Format = %q, want "safetensors"`, d.Format)
+			t.Errorf(`%s: d.Format = %q, want "safetensors"`, want.name, d.Format)
 		}
 		if m.Size == 0 {
-			t.Error("m.Size is 0")
+			t.Errorf("%s: m.Size is 0", want.name)
 		}
 		if len(m.Digest) != 64 {
-			t.Errorf("len(m.Digest) = %v, want 64", len(m.Digest))
+			t.Errorf("%s: len(m.Digest) = %v, want 64", want.name, len(m.Digest))
 		}
 		if m.ModifiedAt.Unix() != 1700000000 {
-			t.Errorf("m.ModifiedAt.Unix() = %v, want 1700000000", m.ModifiedAt.Unix())
+			t.Errorf("%s: m.ModifiedAt.Unix() = %v, want 1700000000", want.name, m.ModifiedAt.Unix())
 		}
 	}
 	if a, b := tags.Models[0].Digest, tags.Models[1].Digest; a == b || a != tags.Models[3].Digest {

@@ -85,22 +85,22 @@ func TestSamplingFallsBackToModel(t *testing.T) {
 	roomtest.Post(serve(fake), "/v1/completions",
 		`{"model":"tandem","prompt":"x","n":3,"seed":-2,"top_p":0,"logit_bias":{"7":-100},"ignore_eos":true,"stop":["a","","b"]}`)
 	seeds := map[uint64]bool{}
-	for _, r := range fake.Model.Requests {
+	for i, r := range fake.Model.Requests {
 		seeds[*r.Seed] = true
 		if r.Sampling.TopP <= 0 {
-			t.Errorf("r.Sampling.TopP = %v, want more than 0", r.Sampling.TopP)
+			t.Errorf("choice %d: r.Sampling.TopP = %v, want more than 0", i, r.Sampling.TopP)
 		}
 		if r.Sampling.TopP > 1e-9 {
-			t.Errorf("r.Sampling.TopP = %v, want at most 1e-9", r.Sampling.TopP)
+			t.Errorf("choice %d: r.Sampling.TopP = %v, want at most 1e-9", i, r.Sampling.TopP)
 		}
 		if r.Sampling.LogitBias[7] != -100 {
-			t.Errorf("r.Sampling.LogitBias[7] = %v, want -100", r.Sampling.LogitBias[7])
+			t.Errorf("choice %d: r.Sampling.LogitBias[7] = %v, want -100", i, r.Sampling.LogitBias[7])
 		}
 		if !r.IgnoreEOS {
-			t.Error("r.IgnoreEOS is false")
+			t.Errorf("choice %d: r.IgnoreEOS = false, want true", i)
 		}
 		if len(r.Stop) != 2 {
-			t.Errorf("len(r.Stop) = %v, want 2", len(r.Stop))
+			t.Errorf("choice %d: len(r.Stop) = %v, want 2", i, len(r.Stop))
 		}
 	}
 	if !seeds[math.MaxUint64-1] || len(seeds) != 3 { // the first has the request's

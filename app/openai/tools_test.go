@@ -261,7 +261,7 @@ func TestAnswerEndsWithFirstCall(t *testing.T) {
 		c := reply.Choices[0]
 		m := c.Message
 		if !left {
-			t.Errorf("%q: left is false", all)
+			t.Errorf("%q: left = false, want true", all)
 		}
 		if roomtest.Value(c.FinishReason) != "tool_calls" {
 			t.Errorf(`%q: roomtest.Value(c.FinishReason) = %q, want "tool_calls"`,
@@ -316,21 +316,21 @@ func TestEachChoiceHasItsOwnCalls(t *testing.T) {
 	if len(got) != 2 {
 		t.Fatalf("%d choices", len(got))
 	}
-	for _, s := range got {
+	for i, s := range got {
 		if s.text != "So:" {
-			t.Errorf(`s.text = %q, want "So:"`, s.text)
+			t.Errorf(`choice %d: s.text = %q, want "So:"`, i, s.text)
 		}
 		if s.thought != "hm" {
-			t.Errorf(`s.thought = %q, want "hm"`, s.thought)
+			t.Errorf(`choice %d: s.thought = %q, want "hm"`, i, s.thought)
 		}
 		if !slices.Equal(s.calls, []string{"go{}"}) {
-			t.Errorf("s.calls = %v, want %v", s.calls, []string{"go{}"})
+			t.Errorf("choice %d: s.calls = %v, want %v", i, s.calls, []string{"go{}"})
 		}
 		if s.logprobs != len("So:") {
-			t.Errorf("s.logprobs = %v, want %v", s.logprobs, len("So:"))
+			t.Errorf("choice %d: s.logprobs = %v, want %v", i, s.logprobs, len("So:"))
 		}
 		if len(s.ids) != len(text) {
-			t.Errorf("len(s.ids) = %v, want %v", len(s.ids), len(text))
+			t.Errorf("choice %d: len(s.ids) = %v, want %v", i, len(s.ids), len(text))
 		}
 	}
 }

@@ -41,10 +41,10 @@ func TestModelAnswersWhileAnotherIsInTheMidstOfAnAnswer(t *testing.T) {
 		t.Fatal("second is nil")
 	}
 	if !first.InUse {
-		t.Error("first.InUse is false")
+		t.Error("first.InUse = false, want true")
 	}
 	if second.InUse {
-		t.Error("second.InUse is true")
+		t.Error("second.InUse = true, want false")
 	}
 	if st.Loaded.ID != "one" {
 		t.Errorf(`st.Loaded.ID = %q, want "one"`, st.Loaded.ID)

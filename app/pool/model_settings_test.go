@@ -41,7 +41,7 @@ func TestRequestThenModelSettingThenModelFileDecides(t *testing.T) {
 		t.Errorf("st.Serving = %v, want 4096", st.Serving)
 	}
 	if st.Later {
-		t.Error("st.Later is true")
+		t.Error("st.Later = true, want false")
 	}
 	if st.ContextLength != 4096 {
 		t.Errorf("st.ContextLength = %v, want 4096", st.ContextLength)
@@ -50,7 +50,7 @@ func TestRequestThenModelSettingThenModelFileDecides(t *testing.T) {
 		t.Fatal("st.Needs is nil")
 	}
 	if !st.Needs.Fits {
-		t.Error("st.Needs.Fits is false")
+		t.Error("st.Needs.Fits = false, want true")
 	}
 	if st.Drafter != control.DrafterAuto {
 		t.Errorf("st.Drafter = %v, want %v", st.Drafter, control.DrafterAuto)
@@ -104,15 +104,16 @@ func TestRequestThenModelSettingThenModelFileDecides(t *testing.T) {
 		e.Param != "context" {
 		t.Errorf("a context longer than the model's: %v", err)
 	}
-	for _, f := range []func() error{
+	for i, f := range []func() error{
 		func() error { _, err := r.pool.ModelSettings(t.Context(), "none"); return err },
 		func() error {
 			_, err := r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: "none"})
 			return err
 		},
 	} {
-		if e, ok := errors.AsType[*control.Error](f()); !ok || e.Code != control.CodeModelNotFound {
-			t.Errorf("a model that is not registered: %v", err)
+		err := f()
+		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
+			t.Errorf("call %d for a model that is not registered: %v", i, err)
 		}
 	}
 }

@@ -89,7 +89,7 @@ func TestShortageFreesIdleModelsThenCheckpoints(t *testing.T) {
 		t.Errorf(`at a warning: p.Unloaded[0] = %q, want "idle"`, p.Unloaded[0])
 	}
 	if p.Since.Before(began) {
-		t.Error("at a warning: p.Since.Before(began) is true")
+		t.Errorf("at a warning: p.Since = %v, want no earlier than %v", p.Since, began)
 	}
 	if p.CheckpointBytes != 0 {
 		t.Errorf("at a warning: p.CheckpointBytes = %v, want 0", p.CheckpointBytes)

@@ -114,7 +114,7 @@ func TestResponseFailureIsLastEvent(t *testing.T) {
 			last.Response.Error.Code)
 	}
 	if last.Response.Store {
-		t.Error("last.Response.Store is true")
+		t.Error("last.Response.Store = true, want false")
 	}
 	if len(fake.KeptResponses) != 0 || fake.LastRun().FinishReason != "error" {
 		t.Errorf("%d kept, %+v", len(fake.KeptResponses), fake.LastRun())

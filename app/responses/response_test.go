@@ -154,7 +154,7 @@ func TestResponseParamsReachEngineAndEcho(t *testing.T) {
 		t.Errorf("r.Sampling.TopP = %v, want 0.25", r.Sampling.TopP)
 	}
 	if !r.Logprobs {
-		t.Error("r.Logprobs is false")
+		t.Error("r.Logprobs = false, want true")
 	}
 	if r.TopLogprobs != 2 {
 		t.Errorf("r.TopLogprobs = %v, want 2", r.TopLogprobs)

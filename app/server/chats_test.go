@@ -84,22 +84,22 @@ func TestChatRoutesKeepAConversation(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	// A field that is absent from a body keeps its value.
-	for _, change := range []control.MessageChange{{Content: &content}, {}, {Finish: &end}} {
+	for i, change := range []control.MessageChange{{Content: &content}, {}, {Finish: &end}} {
 		got, err := c.ChangeMessage(ctx, chat.ID, a.ID, change)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got.Content != " 1" {
-			t.Errorf(`got.Content = %q, want " 1"`, got.Content)
+			t.Errorf(`change %d: got.Content = %q, want " 1"`, i, got.Content)
 		}
 		if got.Run != 5 {
-			t.Errorf("got.Run = %v, want 5", got.Run)
+			t.Errorf("change %d: got.Run = %v, want 5", i, got.Run)
 		}
 		if got.Model != "m" {
-			t.Errorf(`got.Model = %q, want "m"`, got.Model)
+			t.Errorf(`change %d: got.Model = %q, want "m"`, i, got.Model)
 		}
 		if string(got.Facts) != `{"n":[1,2]}` {
-			t.Errorf("string(got.Facts) = %q, want %q", string(got.Facts), `{"n":[1,2]}`)
+			t.Errorf("change %d: string(got.Facts) = %q, want %q", i, string(got.Facts), `{"n":[1,2]}`)
 		}
 	}
 	if _, err := c.ChangeMessage(ctx, chat.ID, a.ID,

@@ -142,7 +142,7 @@ func TestReadMachOTakesMacProgramsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !m.executable {
-		t.Error("m.executable is false")
+		t.Error("m.executable = false, want true")
 	}
 	if m.signature == nil {
 		t.Fatal("m.signature is nil")

@@ -197,7 +197,7 @@ func FuzzConfig(f *testing.F) {
 			t.Fatal("len(taps) is 0")
 		}
 		if !slices.IsSorted(taps) {
-			t.Error("slices.IsSorted(taps) is false")
+			t.Errorf("taps = %v, want them in order", taps)
 		}
 		if taps[0] < 0 {
 			t.Errorf("taps[0] = %v, want at least 0", taps[0])

@@ -47,25 +47,25 @@ func TestPullTakesOneQuantization(t *testing.T) {
 			same(t, s.Dir, h.files, c.files)
 			g := s.GGUF
 			if g == nil {
-				t.Fatal("g is nil")
+				t.Fatalf("%s: g is nil", c.name)
 			}
 			if g.File != c.file {
-				t.Errorf("g.File = %v, want %v", g.File, c.file)
+				t.Errorf("%s: g.File = %v, want %v", c.name, g.File, c.file)
 			}
 			if g.Quantization != c.quantization {
-				t.Errorf("g.Quantization = %v, want %v", g.Quantization, c.quantization)
+				t.Errorf("%s: g.Quantization = %v, want %v", c.name, g.Quantization, c.quantization)
 			}
 			if !g.Projector {
-				t.Error("g.Projector is false")
+				t.Errorf("%s: g.Projector = false, want true", c.name)
 			}
 			if len(g.Others) != 3 {
-				t.Errorf("len(g.Others) = %v, want 3", len(g.Others))
+				t.Errorf("%s: len(g.Others) = %v, want 3", c.name, len(g.Others))
 			}
 			if slices.Contains(g.Others, c.quantization) {
-				t.Errorf("g.Others = %v, want it without %v", g.Others, c.quantization)
+				t.Errorf("%s: g.Others = %v, want it without %v", c.name, g.Others, c.quantization)
 			}
 			if s.Added != added {
-				t.Errorf("s.Added = %v, want %v", s.Added, added)
+				t.Errorf("%s: s.Added = %v, want %v", c.name, s.Added, added)
 			}
 		}
 		o.Offline = true
