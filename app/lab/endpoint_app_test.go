@@ -114,9 +114,15 @@ func checkRows(t *testing.T, table figures.Table, rows int) {
 // awaitState waits until the state is as wanted.
 func awaitState(t *testing.T, c *control.Client, wanted func(control.State) bool) {
 	t.Helper()
+	var s control.State
+	defer func() {
+		if t.Failed() {
+			t.Logf("the last state is %+v", s)
+		}
+	}()
 	enginetest.Await(t, "the state", func() bool {
-		s, err := c.State(t.Context())
-		if err != nil {
+		var err error
+		if s, err = c.State(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return wanted(s)

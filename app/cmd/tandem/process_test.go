@@ -105,8 +105,13 @@ func TestServeWithoutItsPortServesTheSocket(t *testing.T) {
 // repeated.
 func waitState(t *testing.T, c *control.Client, ok func(control.State) bool) (s control.State) {
 	t.Helper()
+	var err error
+	defer func() {
+		if t.Failed() {
+			t.Logf("the last state is %+v, %v", s, err)
+		}
+	}()
 	enginetest.Await(t, "the state", func() bool {
-		var err error
 		s, err = c.State(t.Context())
 		return err == nil && ok(s)
 	})

@@ -9,8 +9,8 @@ import (
 	"tandem/app/control"
 )
 
-// Earlier versions wrote a model named retrieval to the home folder and registered it when it was
-// served. Such a home opens, and the model is one of the user's: served while its files are there, then
+// Earlier versions wrote a model named retrieval to the home folder, with its drafter and its f_theta,
+// and registered it when it was served. Such a home opens, and the model is one of the user's: served while its files are there, then
 // refused with what to do.
 func TestHomeWithTheRetrievalModelOpens(t *testing.T) {
 	home := newHome(t)
@@ -18,7 +18,7 @@ func TestHomeWithTheRetrievalModelOpens(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(tinyModel(t, "retrieval", nil), dir); err != nil {
+	if err := os.CopyFS(dir, os.DirFS("../../../models/retrieval")); err != nil {
 		t.Fatal(err)
 	}
 	serve := func(phase control.Phase, flags ...string) string {
