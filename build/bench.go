@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tandem/app/figures"
@@ -76,7 +77,8 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err := b.SetUp(ctx); err != nil {
 		return err
 	}
-	of, err := program.BuildMeasured(ctx, b)
+	of, err := program.BuildMeasured(ctx, b,
+		slices.ContainsFunc(runs, bench.Run.StartsTandem), slices.ContainsFunc(runs, bench.Run.StartsLab))
 	if err != nil {
 		return err
 	}

@@ -111,11 +111,19 @@ func (r Run) file() string {
 
 // program returns the program that has the bench.
 func (r Run) program(of program.Programs) string {
-	if slices.Contains(ofTandem, r.Name) {
-		return of.Tandem
+	if r.StartsLab() {
+		return of.Lab
 	}
-	return of.Lab
+	return of.Tandem
 }
+
+// StartsTandem reports whether the run starts tandem, to measure or to serve.
+func (r Run) StartsTandem() bool {
+	return slices.Contains(ofTandem, r.Name) || slices.Contains(serving, r.Name)
+}
+
+// StartsLab reports whether the run starts tandem-lab.
+func (r Run) StartsLab() bool { return !slices.Contains(ofTandem, r.Name) }
 
 // RunAll runs one bench after the other and returns the errors of the failed ones. A failure does
 // not stop the others. pairs is 0 for the usual number. passed are flags for benches without a

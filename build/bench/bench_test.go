@@ -147,6 +147,12 @@ func TestSuiteHasEveryBench(t *testing.T) {
 		}
 	}
 	for _, r := range Suite {
+		// The programs that the run starts are built for it.
+		alone := map[string]bool{"start": true, "endpoint": true}[r.Name]
+		if r.StartsTandem() != (alone || !r.StartsLab()) ||
+			r.StartsLab() != (r.program(program.Programs{Lab: "lab"}) == "lab") {
+			t.Errorf("%s starts tandem %t, the lab %t", r, r.StartsTandem(), r.StartsLab())
+		}
 		runs = append(runs, r.Name)
 	}
 	if runs = slices.Compact(runs); !slices.Equal(runs, has) || len(has) == 0 {

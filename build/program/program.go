@@ -20,10 +20,12 @@ func BuildLab(ctx context.Context, b *setup.Builder) (string, error) {
 	return path, buildBesideStarter(ctx, b, path, "./app/cmd/lab")
 }
 
-// BuildMeasured builds the programs that have benches, tandem and the lab's.
-func BuildMeasured(ctx context.Context, b *setup.Builder) (Programs, error) {
-	_, err := BuildTandem(ctx, b)
-	if err == nil {
+// BuildMeasured builds the programs that benches need: tandem, the lab's, or both.
+func BuildMeasured(ctx context.Context, b *setup.Builder, tandem, lab bool) (of Programs, err error) {
+	if tandem {
+		_, err = BuildTandem(ctx, b)
+	}
+	if err == nil && lab {
 		_, err = BuildLab(ctx, b)
 	}
 	return programsOf(b), err
