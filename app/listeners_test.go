@@ -147,7 +147,7 @@ func TestEndpointClosedByASwitchOpensOnRequest(t *testing.T) {
 				t.Error("st.EndpointClosed = false, want true")
 			}
 			if (st.PortTaken != nil) != c.taken {
-				t.Errorf("st.PortTaken != nil is %v, want %v", st.PortTaken != nil, c.taken)
+				t.Errorf("st.PortTaken = %+v, want one: %v", st.PortTaken, c.taken)
 			}
 			if owner, err := home.Owner(r.home.Dir); err != nil ||
 				strings.Contains(owner, "http://") {

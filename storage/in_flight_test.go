@@ -63,7 +63,7 @@ func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 				t.Fatalf("gone.Runs = %v, want 0", gone.Runs)
 			}
 			if (gone.InFlight == 1) != c.forget {
-				t.Fatalf("gone.InFlight == 1 is %v, want %v", gone.InFlight == 1, c.forget)
+				t.Fatalf("gone.InFlight = %v, want 1: %v", gone.InFlight, c.forget)
 			}
 			if said.InFlight != gone.InFlight {
 				t.Fatalf("said.InFlight = %v, want %v", said.InFlight, gone.InFlight)

@@ -100,22 +100,19 @@ func TestMoreThanRoundingIsFound(t *testing.T) {
 		}
 		c := cells[0]
 		if (wrong != nil) != test.wrong {
-			t.Errorf("%v added: wrong != nil is %v, want %v",
-				test.add, wrong != nil, test.wrong)
+			t.Errorf("%v added: wrong = %v, want an error: %v", test.add, wrong, test.wrong)
 		}
 		if (c.diverged > 0) != test.diverged {
-			t.Errorf("%v added: c.diverged > 0 is %v, want %v",
-				test.add, c.diverged > 0, test.diverged)
+			t.Errorf("%v added: c.diverged = %v, want more than 0: %v", test.add, c.diverged, test.diverged)
 		}
 		if c.excused > 0 {
 			t.Errorf("%v added: c.excused = %v, want at most 0", test.add, c.excused)
 		}
 		if (c.share > 1) != test.beyond {
-			t.Errorf("%v added: c.share > 1 is %v, want %v", test.add, c.share > 1, test.beyond)
+			t.Errorf("%v added: c.share = %v, want more than 1: %v", test.add, c.share, test.beyond)
 		}
 		if (len(notes) > 0) != test.diverged {
-			t.Errorf("%v added: len(notes) > 0 is %v, want %v",
-				test.add, len(notes) > 0, test.diverged)
+			t.Errorf("%v added: notes = %q, want some: %v", test.add, notes, test.diverged)
 		}
 	}
 }

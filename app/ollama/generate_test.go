@@ -379,11 +379,10 @@ func TestOllamaEmptyRequestLoadsOrUnloads(t *testing.T) {
 			t.Errorf("%s: a.DoneReason = %v, want %v", c.body, a.DoneReason, c.reason)
 		}
 		if (a.Message != nil) != (c.path == "/api/chat") {
-			t.Errorf("%s: a.Message != nil is %v, want %v",
-				c.body, a.Message != nil, c.path == "/api/chat")
+			t.Errorf("%s: %s answers with a.Message = %+v", c.body, c.path, a.Message)
 		}
 		if (a.Response != nil) == (c.path == "/api/chat") {
-			t.Errorf("%s: a.Response != nil is %v", c.body, a.Response != nil)
+			t.Errorf("%s: %s answers with a.Response = %q", c.body, c.path, roomtest.Value(a.Response))
 		}
 		if len(fake.Unloaded) != c.unloads || fake.Held != 0 || len(fake.Rows) != 0 ||
 			len(fake.Model.Requests) != 0 {
