@@ -56,7 +56,7 @@ func Darwin(ctx context.Context, b *setup.Builder) error {
 // checkedTags are tags whose files can stand beside each other, so that one check takes all of
 // them. The tag ui is left out: its file embeds what setup builds, and every tandem that is built
 // has it.
-const checkedTags = "bundle,desktop,long,production,real,scripted"
+const checkedTags = "bundle,desktop,lint,long,production,real,scripted"
 
 // DarwinTags checks types as Darwin does, with one set of build tags.
 func DarwinTags(ctx context.Context, b *setup.Builder, tags string) error {
