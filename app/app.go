@@ -40,6 +40,9 @@ type Options struct {
 	// kept once it was loaded. Empty takes the last choice, else the starter, else the pocket model.
 	Model string
 
+	// Trial leaves the last choice alone: the next start does not take Model.
+	Trial bool
+
 	Starter string // path of the starter model; empty = none
 
 	ContextLength int   // positions; zero = the model's, or as many as there is memory for
@@ -191,7 +194,8 @@ func (a *App) openRooms(ctx context.Context) error {
 	}
 	a.pool = pool.New(a.life, a.thread, a.db, a.home, a.settings, a.log, pool.Options{
 		ContextLength: o.ContextLength, Memory: o.Memory, Speculation: o.Speculation,
-		NoCheckpoints: o.NoCheckpoints, KVLayout: o.KVLayout, FTheta: o.FTheta, Script: o.Script,
+		NoCheckpoints: o.NoCheckpoints, KVLayout: o.KVLayout, FTheta: o.FTheta, Trial: o.Trial,
+		Script: o.Script,
 	})
 	a.pool.Wire(ctx)
 	// Flags may ask for more than the machine has. That must not stop a start.

@@ -32,7 +32,11 @@ func Verb(p *terminal.Program, doc string, list []Bench, home func() string) ter
 		name := args[at]
 		i := indexOf(list, name)
 		if i < 0 {
-			fmt.Fprintf(p.Stderr, "%s: there is no bench %q\n", f.Name(), name)
+			fmt.Fprintf(p.Stderr, "%s: there is no bench %q", f.Name(), name)
+			if hint := p.Hints[v.Name]; hint != "" {
+				fmt.Fprintf(p.Stderr, "; %s", hint)
+			}
+			fmt.Fprintln(p.Stderr)
 			f.Usage()
 			return terminal.ErrUsage
 		}

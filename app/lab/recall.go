@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -385,7 +386,8 @@ func (r *recall) saved(h haystack) figures.Table {
 	t.Notes = append(t.Notes, against.notes()...)
 	if len(t.Rows) == 0 {
 		t.Notes = []string{fmt.Sprintf(
-			"Nothing is saved yet. `tandem-lab bench recall --size %s` measures it.", h.name)}
+			"Nothing is saved yet. `tandem-lab bench recall --model %s --size %s` measures it.",
+			cmp.Or(r.options.model, starterModel), h.name)}
 	}
 	return t
 }

@@ -149,6 +149,9 @@ func (p *Pool) finishLoad(ctx context.Context, r loadRequest, m *Model, err erro
 // choice that cannot be loaded must not come back at the next start. What the next start would
 // choose anyway is not stored: a pocket model that only takes the starter's place is no choice.
 func (p *Pool) keepChoice(ctx context.Context, id string) {
+	if p.opts.Trial {
+		return
+	}
 	p.mu.Lock()
 	chosen := id == p.choice
 	p.mu.Unlock()

@@ -43,6 +43,9 @@ type Options struct {
 	// f_theta of bounded layers; empty = the one beside the drafter or the model.
 	KVLayout, FTheta string
 
+	// Trial leaves the last choice alone: the first choice of this Pool is not the next start's.
+	Trial bool
+
 	// Script gives the answers, in a program that tests clients.
 	Script Script
 }

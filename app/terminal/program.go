@@ -22,7 +22,7 @@ type Program struct {
 	Name    string            // as a person types it
 	Version string            // see [Version]
 	Verbs   []Verb            // in the order of the help
-	Hints   map[string]string // for words that are no verbs here: what to type instead
+	Hints   map[string]string // by a word that is no verb here, or bench for an unknown one: what to type instead
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer

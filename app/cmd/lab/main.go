@@ -32,6 +32,9 @@ func newMain() *Main {
 		{Name: "evidence", Args: "VERB", Doc: "what reports of evaluations may claim", Run: m.evidence, Subs: evidenceVerbs()},
 		{Name: "bridge", Args: "VERB", Doc: "let a Mac measure for a machine that is not a Mac, by a git branch", Run: m.bridge, Subs: bridgeVerbs()},
 	}
+	m.Hints = map[string]string{
+		"bench": "`tandem bench` has those of plain decoding, verification, drafts and checkpoints",
+	}
 	return m
 }
 

@@ -12,13 +12,10 @@ import (
 	"tandem/models/retrieval"
 )
 
-// retrievalDir returns the folder of the embedded model, which need not be there yet.
-func (m *Main) retrievalDir() string { return filepath.Join(m.home(), "models", lab.RetrievalModel) }
-
 // retrievalFolder writes the embedded model to its folder in the home folder and returns that: a model
 // with a drafter and an f_theta needs a folder.
 func (m *Main) retrievalFolder() (string, error) {
-	dir := m.retrievalDir()
+	dir := filepath.Join(m.home(), "models", lab.RetrievalModel)
 	if err := writeFolder(dir, retrieval.Files()); err != nil {
 		return "", fmt.Errorf("write the model %s: %w", lab.RetrievalModel, err)
 	}

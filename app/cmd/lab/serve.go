@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,7 +34,7 @@ func (m *Main) serveFlags() *serveFlags {
 	f.StringVar(&s.addr, "addr", "", "`HOST:PORT` to listen at, for this machine alone; port 0 picks one "+
 		"(default: 127.0.0.1 and the port of the settings)")
 	f.StringVar(&s.model, "model", "", "`DIR|FILE.gguf|ID` of the model to serve, "+
-		"or retrieval, which comes with the program (default: the last one)")
+		"or retrieval, which comes with the program (default: the one that tandem serves)")
 	f.StringVar(&s.drafter, "drafter", "", "`DIR|FILE.gguf|ID|auto|none`: drafter of that model while this runs "+
 		"(default: what tandem models drafter set)")
 	f.IntVar(&s.context, "context", 0, "context length, `N` tokens (default: the model's)")
@@ -57,7 +56,7 @@ func (s *serveFlags) check() error {
 	s.set.Visit(func(x *flag.Flag) { given[x.Name] = true })
 	switch {
 	case given["model"] && s.model == "":
-		return terminal.Mistake(s.set, "--model is empty; give it a folder, a GGUF file, an id or retrieval, or leave it out for the last one")
+		return terminal.Mistake(s.set, "--model is empty; give it a folder, a GGUF file, an id or retrieval, or leave it out for the one that tandem serves")
 	case given["drafter"] && s.drafter == "":
 		return terminal.Mistake(s.set, "--drafter is empty; give it a folder, a GGUF file, an id, auto or none, or leave it out for what was set")
 	case given["addr"] && s.addr == "":
@@ -89,16 +88,11 @@ func (s *serveFlags) options(m *Main) (o app.Options, err error) {
 	o.Hub.Logger = o.Logger
 	o.Drafter, o.ContextLength, o.KVLayout = s.drafter, s.context, s.layout
 	o.NoCheckpoints, o.Speculation = s.checkpoints == "off", s.speculation
-	switch o.Model = s.model; o.Model {
-	case lab.RetrievalModel:
-		o.Model, err = m.retrievalFolder()
-	case "": // it may be the last choice; an older program may have written its files
-		if _, gone := os.Stat(m.retrievalDir()); gone == nil {
-			_, err = m.retrievalFolder()
+	o.Model, o.Trial = s.model, true // tandem's choice stays what it was
+	if s.model == lab.RetrievalModel {
+		if o.Model, err = m.retrievalFolder(); err != nil {
+			return o, err
 		}
-	}
-	if err != nil {
-		return o, err
 	}
 	if s.fTheta != "" {
 		o.FTheta, err = filepath.Abs(s.fTheta)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tandem/app"
 	"tandem/app/control"
 	"tandem/app/lab"
 	"tandem/engine/enginetest"
@@ -57,22 +58,14 @@ func tinyModel(t *testing.T, name string) string {
 }
 
 // The retrieval model is served by its name, with bounded layers, from any working folder. A file of
-// it that was changed is written again when it is named, and when it is the last choice. Standard output
-// has the address alone.
+// it that was changed is written again when it is named. Standard output has the address alone. What
+// tandem serves stays the choice.
 func TestRetrievalModelIsServedByItsName(t *testing.T) {
 	c := newConsole(newHome(t))
 	weights := filepath.Join(c.env["TANDEM_HOME"], "models", lab.RetrievalModel, "model.safetensors")
-	layout := []string{"--kv-layout", control.KVBounded}
-	named := append([]string{"--model", lab.RetrievalModel}, layout...)
-	for _, x := range []struct {
-		when  string
-		flags []string
-	}{
-		{"at first", named},
-		{"with other weights in its folder", named},
-		{"with other weights, as the last choice", layout},
-	} {
-		t.Run(x.when, func(t *testing.T) {
+	named := []string{"--model", lab.RetrievalModel, "--kv-layout", control.KVBounded}
+	for _, when := range []string{"at first", "with other weights in its folder"} {
+		t.Run(when, func(t *testing.T) {
 			said := c.serve(t, func(s control.State) {
 				l := s.Resident(lab.RetrievalModel)
 				if l == nil || l.KVLayout != control.KVBounded || l.Bounded == nil ||
@@ -92,7 +85,7 @@ func TestRetrievalModelIsServedByItsName(t *testing.T) {
 					!bytes.Contains(body, []byte(`"model":"retrieval"`)) {
 					t.Errorf("status %d: %s", resp.StatusCode, body)
 				}
-			}, x.flags...)
+			}, named...)
 			if !strings.HasPrefix(c.stdout, "http://") || strings.Count(c.stdout, "\n") != 1 {
 				t.Errorf("serve prints %q, want its address", c.stdout)
 			}
@@ -103,6 +96,10 @@ func TestRetrievalModelIsServedByItsName(t *testing.T) {
 		if err := os.WriteFile(weights, []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	last, err := app.LastChoice(t.Context(), c.env["TANDEM_HOME"], "")
+	if err != nil || last.ID == lab.RetrievalModel {
+		t.Errorf("the next start of tandem serves %q, error %v, want its own choice", last.ID, err)
 	}
 }
 

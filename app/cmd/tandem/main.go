@@ -24,6 +24,7 @@ func newMain() *Main {
 	m.Hints = map[string]string{
 		"evidence": "`tandem-lab evidence` judges reports, and `go run ./build lab` builds it",
 		"bridge":   "`tandem-lab bridge` asks a Mac to measure, and `go run ./build lab` builds it",
+		"bench":    "`tandem-lab bench` has those of research, and `go run ./build lab` builds it",
 	}
 	return m
 }
