@@ -5,8 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -35,38 +33,10 @@ var updatePrompts = flag.Bool("update", false, "write the prompts into testdata"
 // the ids of the last response and of the last call. $ID stands for the common part of the ids of
 // the response's items.
 func TestPromptsAreAsRecorded(t *testing.T) {
-	files, err := filepath.Glob("testdata/prompts/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no conversations", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			script, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out strings.Builder
-			head, rest, _ := strings.Cut(string(script), "== ")
-			out.WriteString(head)
-			for conversation := range strings.SplitSeq(rest, "\n== ") {
-				title, body, _ := strings.Cut(conversation, "\n")
-				requests, want, _ := strings.Cut(body, "\n--\n")
-				want = strings.TrimSuffix(want, "\n")
-				t.Run(title, func(t *testing.T) {
-					got := recordPrompts(t, title, strings.Split(requests, "\n"))
-					if !*updatePrompts && got != want {
-						t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
-					}
-					fmt.Fprintf(&out, "== %s\n%s\n--\n%s\n", title, requests, got)
-				})
-			}
-			if *updatePrompts {
-				if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
+	roomtest.PlayRecordings(t, "testdata/prompts/*.txt", *updatePrompts,
+		func(t *testing.T, title, requests string) string {
+			return recordPrompts(t, title, strings.Split(requests, "\n"))
 		})
-	}
 }
 
 // recordedModel returns a backend whose model has the template that a title names.

@@ -26,12 +26,31 @@ import (
 //
 // The answer is its status, the headers that matter and its body. Ids and times are replaced.
 func PlayTranscripts(t *testing.T, update bool, serve func(f *Backend, socket bool) http.Handler) {
-	files, err := filepath.Glob("testdata/*.http")
+	PlayRecordings(t, "testdata/*.http", update, func(t *testing.T, title, request string) string {
+		fake := NewBackend()
+		if strings.Contains(title, "(bare model)") {
+			fake.Model.Template, fake.Model.FillsMiddle = nil, false
+		}
+		got := exchangeText(t, serve(fake, strings.Contains(title, "(socket)")), request)
+		if fake.Held != 0 {
+			t.Errorf("%d models were not released", fake.Held)
+		}
+		return got
+	})
+}
+
+// PlayRecordings plays each entry of the files that match pattern and compares what play returns with
+// what the entry recorded, or writes it into the file if update is true. An entry is a line "== title",
+// its input, a line "--", and what was recorded.
+func PlayRecordings(t *testing.T, pattern string, update bool,
+	play func(t *testing.T, title, input string) string) {
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
-		t.Fatal("no transcripts", err)
+		t.Fatalf("no files match %s: %v", pattern, err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".http"), func(t *testing.T) {
+		name := filepath.Base(file)
+		t.Run(strings.TrimSuffix(name, filepath.Ext(name)), func(t *testing.T) {
 			script, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -39,23 +58,16 @@ func PlayTranscripts(t *testing.T, update bool, serve func(f *Backend, socket bo
 			var out strings.Builder
 			head, rest, _ := strings.Cut(string(script), "== ")
 			out.WriteString(head)
-			for exchange := range strings.SplitSeq(rest, "\n== ") {
-				title, body, _ := strings.Cut(exchange, "\n")
-				request, want, _ := strings.Cut(body, "\n--\n")
+			for entry := range strings.SplitSeq(rest, "\n== ") {
+				title, body, _ := strings.Cut(entry, "\n")
+				input, want, _ := strings.Cut(body, "\n--\n")
 				want = strings.TrimSuffix(want, "\n")
 				t.Run(title, func(t *testing.T) {
-					fake := NewBackend()
-					if strings.Contains(title, "(bare model)") {
-						fake.Model.Template, fake.Model.FillsMiddle = nil, false
-					}
-					got := exchangeText(t, serve(fake, strings.Contains(title, "(socket)")), request)
+					got := play(t, title, input)
 					if !update && got != want {
 						t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
 					}
-					fmt.Fprintf(&out, "== %s\n%s\n--\n%s\n", title, request, got)
-					if fake.Held != 0 {
-						t.Errorf("%d models were not released", fake.Held)
-					}
+					fmt.Fprintf(&out, "== %s\n%s\n--\n%s\n", title, input, got)
 				})
 			}
 			if update {
