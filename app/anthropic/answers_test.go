@@ -232,7 +232,7 @@ func TestMessagePingsFillSilence(t *testing.T) {
 	}
 }
 
-// Before the first byte an error is an answer of its own. It says when to try again.
+// An error before the first byte is a whole response with its own status. It says when to try again.
 func TestMessageErrorBeforeFirstByteHasStatus(t *testing.T) {
 	fake := roomtest.Speaking("")
 	fake.Model.Script = roomtest.Script(func(_ context.Context, yield func(string, error) bool) {

@@ -77,8 +77,8 @@ func TestSilentStreamGetsComments(t *testing.T) {
 	})
 }
 
-// TestErrorInStreamIsAnEvent: before the first byte an error is an answer of its own. After it the
-// error is an event.
+// TestErrorInStreamIsAnEvent: before the first byte an error is a response with its own status. After
+// it the error is an event.
 func TestErrorInStreamIsAnEvent(t *testing.T) {
 	full := &engine.Error{Code: engine.CodeQueueFull,
 		Message: "64 requests wait already; try again in a second."}

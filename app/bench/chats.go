@@ -90,7 +90,7 @@ func AskDirectly(ctx context.Context, b *models.Bundle, text string) ([]int32, e
 	return b.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: special})
 }
 
-// bosOf returns the token that a text of a model begins with, empty if there is none.
+// bosOf returns the BOS token of the model, or "" if it has none.
 func bosOf(b *models.Bundle) string {
 	if id, ok := b.Tokenizer.BOS(); ok {
 		return b.Tokenizer.Token(id)

@@ -21,7 +21,7 @@ import (
 // A checkpointBench measures checkpoints:
 //
 //   - what they cost while an answer is written;
-//   - how soon a text is back after a restart.
+//   - how soon a prompt is restored after a restart.
 //
 // Everything runs on rings, where a text can continue only from a place that was captured.
 type checkpointBench struct {

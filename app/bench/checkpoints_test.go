@@ -64,9 +64,9 @@ func openCheckpointSuite(t *testing.T, dir string) *checkpointSuite {
 	return &checkpointSuite{b.(*checkpointBench), 2, 1, 40}
 }
 
-// restores plays all flows. With checkpoints a text that diverges is computed again from near the place;
-// without, all of it is. A text that was not restored whole has a reason. It returns the tokens that came
-// from checkpoints, by flow and arm.
+// restores plays all flows and returns the tokens restored from checkpoints, by flow and arm. With
+// checkpoints a diverging prompt is recomputed from near the divergence, without them from its start. A
+// prompt that was only partly restored has a reason.
 func (b *checkpointSuite) restores(t *testing.T) (cached map[string][]int) {
 	t.Helper()
 	arms, measured := b.flows(t)
@@ -93,8 +93,8 @@ func (b *checkpointSuite) restores(t *testing.T) (cached map[string][]int) {
 	return cached
 }
 
-// comesBack writes a text's checkpoints to files, and expects that an engine that knows nothing else
-// restores the text from them and says what follows.
+// comesBack writes a prompt's checkpoints to files and expects a new engine to restore the prompt from
+// them and to generate the same continuation.
 func (b *checkpointSuite) comesBack(t *testing.T, length int) {
 	t.Helper()
 	text, dir := b.text(length), t.TempDir()

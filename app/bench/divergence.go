@@ -11,7 +11,7 @@ import (
 	"tandem/engine/sample"
 )
 
-// A Divergence is where an answer leaves that of plain decoding. It is excused where rounding
+// A Divergence is the position at which an answer differs from plain decoding. It is excused where rounding
 // decides: both tokens are plain decoding's best two and nearly equal. Rounding depends on how many
 // rows are computed at once.
 type Divergence struct {

@@ -123,7 +123,7 @@ func (c *Contest) Answer(ctx context.Context, s *Side, w *Workload, i int,
 	return a, err
 }
 
-// A Side is a way of decoding with an engine of its own, and with what that engine learns.
+// A Side is one way of decoding. It has its own engine, and what that engine learns.
 type Side struct {
 	Way
 	Model  *Dictated
