@@ -36,7 +36,7 @@
 //   - Every fourth chunk goes to the prompt that came first.
 //   - Chunks of prompts and of readings alternate.
 //   - Before a chunk of a long prompt, the short requests pass that other engines of the
-//     thread have then ([Neighbours]).
+//     thread have then ([ThreadShare]).
 //
 // Steps need no turns: every request that decodes has a part in each.
 //

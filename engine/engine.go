@@ -76,8 +76,8 @@ type Options struct {
 	Policies draft.Store
 	Name     string
 
-	// Neighbours is shared by the engines of one thread; nil if there is no other.
-	Neighbours *Neighbours
+	// ThreadShare is shared by the engines of one thread; nil if there is no other.
+	ThreadShare *ThreadShare
 }
 
 // An Engine owns one model's queue and schedules its requests on the MLX thread. Its methods may be

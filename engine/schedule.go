@@ -19,16 +19,16 @@ func (e *Engine) schedule() {
 	idle := true
 	defer func() {
 		if !idle {
-			e.opts.Neighbours.end()
+			e.opts.ThreadShare.end()
 		}
-		e.opts.Neighbours.setBrief(e, nil)
+		e.opts.ThreadShare.setShort(e, nil)
 	}()
 	for turn := 0; ; turn++ {
 		active = slices.DeleteFunc(active, e.ended)
 		e.readers = slices.DeleteFunc(e.readers, e.readingEnded)
 		closed := false
 		active, closed = e.admit(active)
-		e.opts.Neighbours.setBrief(e, e.briefWork(active))
+		e.opts.ThreadShare.setShort(e, e.shortWork(active))
 		e.runJobs()
 		if closed {
 			e.finishReadings(errClosed)
@@ -41,7 +41,7 @@ func (e *Engine) schedule() {
 		}
 		if len(active)+len(e.readers) == 0 {
 			if !idle {
-				e.opts.Neighbours.end()
+				e.opts.ThreadShare.end()
 			}
 			idle = true
 			e.savePolicies()
@@ -50,7 +50,7 @@ func (e *Engine) schedule() {
 		}
 		if idle {
 			idle = false
-			e.opts.Neighbours.begin()
+			e.opts.ThreadShare.begin()
 			e.resetPeak()
 		}
 		e.readChunk(active, turn)
@@ -59,7 +59,7 @@ func (e *Engine) schedule() {
 			clear(e.batchPolicy.costs) // other requests, other lengths
 		}
 		followed := e.catchUpDraft(active)
-		alone := sole && !followed && !e.opts.Neighbours.others()
+		alone := sole && !followed && !e.opts.ThreadShare.others()
 		e.plan(active, alone)
 		var plain []*task
 		for _, t := range active {
@@ -81,7 +81,7 @@ func (e *Engine) schedule() {
 
 // resetPeak begins a new measurement of memory, unless another engine has one under way.
 func (e *Engine) resetPeak() {
-	if e.opts.Neighbours.others() {
+	if e.opts.ThreadShare.others() {
 		return
 	}
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error { s.ResetPeak(); return nil })
@@ -107,20 +107,20 @@ func (e *Engine) readChunk(active []*task, turn int) {
 	switch both := len(prompts) > 0 && len(texts) > 0; {
 	case len(texts) > 0 && (!both || turn%2 == 1):
 		next := e.readShares.next(texts)
-		e.letPass(texts[next])
+		e.yield(texts[next])
 		e.readRound(e.readers[next])
 	case len(prompts) > 0:
 		next := e.promptShares.next(prompts)
-		e.letPass(prompts[next])
+		e.yield(prompts[next])
 		e.runRound([]*task{tasks[next]}, e.prefill, false)
 	}
 }
 
-// letPass waits for brief work of other engines before a chunk of a long text. A short request
+// yield lets short work of other engines pass before a chunk of a long text. A short request
 // takes the thread several times, and would wait for a chunk each time.
-func (e *Engine) letPass(p pending) {
+func (e *Engine) yield(p pending) {
 	if p.rest > e.opts.Chunk {
-		e.opts.Neighbours.letPass(e)
+		e.opts.ThreadShare.yield(e)
 	}
 }
 

@@ -13,13 +13,13 @@ import (
 
 // A plainStep is one round of plain decoding that its tasks share.
 type plainStep struct {
-	tasks   []*task
-	landing []*task // have a token in flight, which is read
-	going   []*task // get their next token dispatched
-	next    []*draw // of going
+	tasks       []*task
+	reading     []*task // have a token in flight, which is read
+	dispatching []*task // get their next token dispatched
+	next        []*draw // of dispatching
 
-	read   map[*task]Token // of landing
-	failed map[*task]error // of going, where a grammar failed
+	read   map[*task]Token // of reading
+	failed map[*task]error // of dispatching, where a grammar failed
 	syncs  int64
 	cost   time.Duration
 }
@@ -30,11 +30,11 @@ func newPlainStep(tasks []*task) *plainStep {
 	p := &plainStep{tasks: tasks, read: map[*task]Token{}}
 	for _, t := range tasks {
 		if t.inFlight != nil {
-			p.landing = append(p.landing, t)
+			p.reading = append(p.reading, t)
 		}
 		// The last allowed token needs no successor.
 		if t.inFlight == nil || t.choice.Depth == 0 && t.pipelined() && t.generated()+1 < t.limit {
-			p.going = append(p.going, t)
+			p.dispatching = append(p.dispatching, t)
 		}
 	}
 	return p
@@ -75,10 +75,10 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 // readAndDispatch builds the next step, reads the one in flight and dispatches the next.
 func (e *Engine) readAndDispatch(s *mlx.Scope, p *plainStep) error {
 	start, inC := time.Now(), s.TimeInC()
-	p.next = e.buildStep(s, p.going)
+	p.next = e.buildStep(s, p.dispatching)
 	build := time.Since(start) - (s.TimeInC() - inC)
 	built := time.Now()
-	for _, t := range slices.SortedStableFunc(slices.Values(p.landing), dispatchedLast) {
+	for _, t := range slices.SortedStableFunc(slices.Values(p.reading), dispatchedLast) {
 		tokens, err := t.inFlight.read(s)
 		if err != nil {
 			return err
@@ -87,13 +87,13 @@ func (e *Engine) readAndDispatch(s *mlx.Scope, p *plainStep) error {
 	}
 	readAt := time.Now()
 	inC = s.TimeInC()
-	if err := e.dispatch(s, p.going, p.next); err != nil {
+	if err := e.dispatch(s, p.dispatching, p.next); err != nil {
 		return err
 	}
 	host := time.Since(readAt) - (s.TimeInC() - inC)
-	if slices.ContainsFunc(p.going, (*task).constrained) {
-		p.failed = e.drawMasked(s, p.going, p.next, p.read)
-		if err := e.dispatch(s, p.going, p.next); err != nil {
+	if slices.ContainsFunc(p.dispatching, (*task).constrained) {
+		p.failed = e.drawMasked(s, p.dispatching, p.next, p.read)
+		if err := e.dispatch(s, p.dispatching, p.next); err != nil {
 			return err
 		}
 	}
@@ -107,12 +107,12 @@ func (e *Engine) readAndDispatch(s *mlx.Scope, p *plainStep) error {
 
 // handOver replaces the tokens that were read by those just dispatched.
 func (e *Engine) handOver(s *mlx.Scope, p *plainStep) {
-	for _, t := range p.landing {
+	for _, t := range p.reading {
 		e.tellNewest(s, t)
 		t.inFlight.free()
 		t.inFlight = nil
 	}
-	for i, t := range p.going {
+	for i, t := range p.dispatching {
 		t.fed = len(t.tokens) // the caches hold the row of one that begins here
 		if p.failed[t] != nil {
 			continue
@@ -126,10 +126,10 @@ func (e *Engine) handOver(s *mlx.Scope, p *plainStep) {
 // acceptStep emits the tokens that were read, learns what the step cost, and ends the tasks
 // whose grammar failed after their last token.
 func (e *Engine) acceptStep(p *plainStep, alone bool) {
-	if len(p.landing) == len(p.tasks) && len(p.going) == len(p.tasks) {
+	if len(p.reading) == len(p.tasks) && len(p.dispatching) == len(p.tasks) {
 		e.batchPolicy.measured(len(p.tasks), p.cost)
 	}
-	for _, t := range p.landing {
+	for _, t := range p.reading {
 		t.stats.Syncs += int(p.syncs)
 		if t.inFlight != nil {
 			// A task that only waits for its last step is no whole round.

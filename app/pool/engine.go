@@ -17,7 +17,7 @@ func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 	o := engine.Options{
 		ContextLength: m.context, KVBits: m.kvBits, Layout: m.cacheLayout(), Logger: p.log,
 		Name: m.row.ID, NoDrafter: reason,
-		Drafters: []draft.Drafter{draft.Prediction{}}, Neighbours: &p.engines,
+		Drafters: []draft.Drafter{draft.Prediction{}}, ThreadShare: &p.engines,
 	}
 	learned := policies{db: p.db, form: m.learnedForm()}
 	if d != nil {

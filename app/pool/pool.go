@@ -58,13 +58,13 @@ type Pool struct {
 	db       *storage.DB
 	thread   *mlx.Thread
 	settings *settings.Store
-	life     context.Context   // ends when the process drains; a load ends with it, not with its request
-	engines  engine.Neighbours // of all models in memory
-	files    checkpoint.Folder // the files of checkpoints, of all models
-	texts    *texts.Store      // what clients said, for the drafter memory
-	patience time.Duration     // how long a load waits for texts, see waitForMemory
-	least    int64             // bytes that checkpoints keep in a shortage of memory
-	lane     *native.Lane      // of templates and grammars that take long, of all models
+	life     context.Context    // ends when the process drains; a load ends with it, not with its request
+	engines  engine.ThreadShare // of all models in memory
+	files    checkpoint.Folder  // the files of checkpoints, of all models
+	texts    *texts.Store       // what clients said, for the drafter memory
+	patience time.Duration      // how long a load waits for texts, see waitForMemory
+	least    int64              // bytes that checkpoints keep in a shortage of memory
+	lane     *native.Lane       // of templates and grammars that take long, of all models
 
 	mu         sync.Mutex
 	choice     string   // model id

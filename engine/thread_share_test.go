@@ -39,9 +39,9 @@ func TestWaitingRequestStartsWhenSetRoomGivesRoom(t *testing.T) {
 func TestShortRequestOfAnotherModelEndsWithinTwoChunks(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		for at := range 6 {
-			var n Neighbours
-			a, halts := halting(t, Options{Neighbours: &n}, at)
-			b := newFixtureOn(t, a.thread, enginetest.Cycle(30), Options{Neighbours: &n})
+			var n ThreadShare
+			a, halts := halting(t, Options{ThreadShare: &n}, at)
+			b := newFixtureOn(t, a.thread, enginetest.Cycle(30), Options{ThreadShare: &n})
 			long := begin(a, t.Context(), Request{Prompt: make([]int32, 16<<10), MaxTokens: new(1)}, 0)
 			<-halts[0].there
 			var short <-chan error
@@ -50,12 +50,12 @@ func TestShortRequestOfAnotherModelEndsWithinTwoChunks(t *testing.T) {
 			} else {
 				short = begin(b, t.Context(), Request{Prompt: make([]int32, 9), MaxTokens: new(1)}, 0)
 			}
-			for b.brief(&n) == 0 {
+			for b.short(&n) == 0 {
 				runtime.Gosched()
 			}
 			chunks := 1 // the one under way
 			a.chain.OnForward = func(int) {
-				if b.brief(&n) > 0 {
+				if b.short(&n) > 0 {
 					chunks++
 				}
 			}
@@ -68,11 +68,11 @@ func TestShortRequestOfAnotherModelEndsWithinTwoChunks(t *testing.T) {
 	}
 }
 
-// brief returns how much brief work the engine has.
-func (f *fixture) brief(n *Neighbours) int {
+// short returns how much short work the engine has.
+func (f *fixture) short(n *ThreadShare) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return len(n.brief[f.Engine])
+	return len(n.short[f.Engine])
 }
 
 // TestRoundsBesideAnotherEngineTeachNothing runs rounds beside another busy engine. These rounds
@@ -80,9 +80,9 @@ func (f *fixture) brief(n *Neighbours) int {
 func TestRoundsBesideAnotherEngineTeachNothing(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		var l ledger
-		var n Neighbours
+		var n ThreadShare
 		f := newFixture(t, enginetest.Cycle(40),
-			Options{Drafters: []draft.Drafter{draft.Ngram{}}, Policies: &l, Neighbours: &n})
+			Options{Drafters: []draft.Drafter{draft.Ngram{}}, Policies: &l, ThreadShare: &n})
 		seen := false
 		f.chain.OnForward = func(int) { seen = seen || n.others() }
 		if busy {
@@ -115,10 +115,10 @@ func (*learned) LoadPolicy(draft.Key) (*draft.State, error) {
 // TestStoredPolicyWaitsForACostOfPlainRounds runs beside another engine, where no round is
 // measured. The policy of an earlier launch drafts only after plain rounds have been measured.
 func TestStoredPolicyWaitsForACostOfPlainRounds(t *testing.T) {
-	var n Neighbours
+	var n ThreadShare
 	n.begin()
 	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}},
-		Policies: &learned{}, Neighbours: &n})
+		Policies: &learned{}, ThreadShare: &n})
 	if _, _, stats := f.run(t, Request{Prompt: []int32{1, 2, 3},
 		MaxTokens: new(200)}); stats.Drafted > 0 {
 		t.Errorf("%d tokens were drafted in rounds of a second each", stats.Drafted)
