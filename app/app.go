@@ -177,7 +177,7 @@ func (a *App) useDrafter(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
 	}
-	_, err := a.db.Model(ctx, name)
+	_, err := a.db.Models.Get(ctx, name)
 	if storage.IsNotFound(err) && library.IsFolder(name) {
 		if name, err = filepath.Abs(name); err != nil {
 			return err
@@ -229,7 +229,7 @@ func (a *App) choose(ctx context.Context, name string) error {
 		a.pool.Start(id)
 		return err
 	}
-	_, err := a.db.Model(ctx, name)
+	_, err := a.db.Models.Get(ctx, name)
 	switch {
 	case storage.IsNotFound(err) && library.IsFolder(name):
 		m, err := a.library.AddModel(ctx, control.AddRequest{Path: name})
@@ -323,7 +323,7 @@ func (a *App) Spare() string {
 
 // choosable returns the registered models as State shows them.
 func (a *App) choosable() []control.Choosable {
-	rows, err := a.db.Models(context.Background())
+	rows, err := a.db.Models.List(context.Background())
 	if err != nil {
 		a.log.Warn("listing the models", "error", err)
 	}

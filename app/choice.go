@@ -30,7 +30,7 @@ func LastChoice(ctx context.Context, dir, starter string) (_ control.Model, err 
 	if err != nil {
 		return control.Model{}, err
 	}
-	row, err := db.Model(ctx, id)
+	row, err := db.Models.Get(ctx, id)
 	if storage.IsNotFound(err) || err == nil && row.Source == storage.SourceStarter {
 		return firstChoice(starter), nil
 	}

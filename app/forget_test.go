@@ -61,7 +61,7 @@ func TestForgottenRequestInFlightIsAnsweredAndLeavesNothing(t *testing.T) {
 					reply.Store != (stays && c.response) {
 					t.Errorf("%s: the answer is %s, %v", name, answer, err)
 				}
-				if _, err := r.db.RunText(t.Context(), run); (err == nil) != (stays && c.text) {
+				if _, err := r.db.Runs.Text(t.Context(), run); (err == nil) != (stays && c.text) {
 					t.Errorf("%s: the text of the run: %v", name, err)
 				}
 				if _, err := r.history.Response(t.Context(), "", reply.ID); errors.Is(err,
@@ -71,7 +71,7 @@ func TestForgottenRequestInFlightIsAnsweredAndLeavesNothing(t *testing.T) {
 				// Once this run has a checkpoint, the files of earlier runs are written if ever.
 				if stays && c.checkpoint {
 					enginetest.Await(t, "the run has a checkpoint", func() bool {
-						_, err := r.db.RunCheckpoint(t.Context(), run)
+						_, err := r.db.Checkpoints.OfRun(t.Context(), run)
 						return err == nil
 					})
 				}

@@ -42,7 +42,7 @@ func TestReportHasTheWordsAroundAParting(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	for _, run := range []int64{kept, given} {
-		if text, err := r.db.RunText(t.Context(), run); err != nil || text.Tokens <= got.At {
+		if text, err := r.db.Runs.Text(t.Context(), run); err != nil || text.Tokens <= got.At {
 			t.Fatalf("the files have %d tokens of run %d, %v, so their deletion shows nothing", text.Tokens, run, err)
 		}
 	}
@@ -72,7 +72,7 @@ func (r *running) ran(t *testing.T, prompt string) int64 {
 		t.Fatal(err)
 	}
 	enginetest.Await(t, "the run has a checkpoint", func() bool {
-		_, err := r.db.RunCheckpoint(t.Context(), runs[0].ID)
+		_, err := r.db.Checkpoints.OfRun(t.Context(), runs[0].ID)
 		return err == nil
 	})
 	return runs[0].ID

@@ -115,7 +115,7 @@ func TestLogAndReportHaveNoPromptTokenOrKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The verdict of run 2 has a form that no version writes.
-	if err := r.db.SetRunVerdict(t.Context(), 2, json.RawMessage(`"`+secret+`"`)); err != nil {
+	if err := r.db.Runs.SetVerdict(t.Context(), 2, json.RawMessage(`"`+secret+`"`)); err != nil {
 		t.Fatal(err)
 	}
 

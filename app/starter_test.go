@@ -132,7 +132,7 @@ func TestStarterHasOneRow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := a.db.Models(t.Context())
+		rows, err := a.db.Models.List(t.Context())
 		var found []string
 		for _, r := range rows {
 			if r.Source == storage.SourceStarter {

@@ -22,43 +22,43 @@ type DeletedChats struct {
 	Bytes       int64 // of these files
 }
 
-// WouldDeleteChats returns what [DB.DeleteChats] would remove. Error: [NotFound].
-func (db *DB) WouldDeleteChats(ctx context.Context, id int64) (out DeletedChats, err error) {
-	out, _, err = findChats(ctx, db.r, id, 0)
-	return out, db.chatError("look at", id, err)
+// WouldDelete returns what [Chats.Delete] would remove. Error: [NotFound].
+func (cs Chats) WouldDelete(ctx context.Context, id int64) (out DeletedChats, err error) {
+	out, _, err = findChats(ctx, cs.db.r, id, 0)
+	return out, cs.wrap("look at", id, err)
 }
 
-// WouldDeleteMessage returns what [DB.DeleteMessage] would remove. Error: [NotFound].
-func (db *DB) WouldDeleteMessage(ctx context.Context, chat, id int64) (out DeletedChats, err error) {
-	out, _, err = findChats(ctx, db.r, chat, id)
-	return out, db.messageError("look at", chat, id, err)
+// WouldDeleteMessage returns what [Chats.DeleteMessage] would remove. Error: [NotFound].
+func (cs Chats) WouldDeleteMessage(ctx context.Context, chat, id int64) (out DeletedChats, err error) {
+	out, _, err = findChats(ctx, cs.db.r, chat, id)
+	return out, cs.wrapMessage("look at", chat, id, err)
 }
 
-// messageError is chatError for a message.
-func (db *DB) messageError(verb string, chat, id int64, err error) error {
+// wrapMessage is wrap for a message.
+func (cs Chats) wrapMessage(verb string, chat, id int64, err error) error {
 	op := fmt.Sprintf("%s message %d", verb, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return &Error{Code: NotFound, Op: op,
 			Message: fmt.Sprintf("chat %d has no message %d", chat, id), Err: err}
 	}
-	return db.wrap(op, err)
+	return cs.db.wrap(op, err)
 }
 
 // DeleteMessage deletes a message of a chat with all that follow it. With them go the same things as
-// with a chat; see [DB.DeleteChats]. If the shown branch held the message, it ends before it then.
+// with a chat; see [Chats.Delete]. If the shown branch held the message, it ends before it then.
 //
 // Errors: [NotFound]; [ReadOnly] if a copy cannot be removed; the error of remove. After an error
 // nothing is deleted.
-func (db *DB) DeleteMessage(ctx context.Context, chat, id int64,
+func (cs Chats) DeleteMessage(ctx context.Context, chat, id int64,
 	remove func(checkpoints []string, runs []int64) error) (DeletedChats, error) {
 	op := fmt.Sprintf("delete message %d", id)
 	var out DeletedChats
-	err := db.update(ctx, func(tx *sql.Tx) error {
+	err := cs.db.update(ctx, func(tx *sql.Tx) error {
 		found, runs, err := findChats(ctx, tx, chat, id)
 		if err != nil {
 			return err
 		}
-		if err := db.dropChatRuns(ctx, tx, op, found, runs, remove); err != nil {
+		if err := cs.dropRuns(ctx, tx, op, found, runs, remove); err != nil {
 			return err
 		}
 		var parent int64
@@ -76,31 +76,31 @@ func (db *DB) DeleteMessage(ctx context.Context, chat, id int64,
 		return err
 	})
 	if err == nil {
-		db.purge()
+		cs.db.purge()
 	}
-	return out, db.messageError("delete", chat, id, err)
+	return out, cs.wrapMessage("delete", chat, id, err)
 }
 
-// DeleteChats deletes a chat, or all chats if id is 0. With it go its messages, the checkpoints
+// Delete deletes a chat, or all chats if id is 0. With it go its messages, the checkpoints
 // that nothing else needs, the other texts of its runs, and the copies of the database. The copies
 // go first, then remove deletes the files of the checkpoints and whatever else is kept of the runs.
 // A run that still answers in the chat stores nothing from then on.
 //
 // Errors: [NotFound]; [ReadOnly] if a copy cannot be removed; the error of remove. After an error
 // nothing is deleted.
-func (db *DB) DeleteChats(ctx context.Context, id int64,
+func (cs Chats) Delete(ctx context.Context, id int64,
 	remove func(checkpoints []string, runs []int64) error) (DeletedChats, error) {
 	op := fmt.Sprintf("delete chat %d", id)
 	if id == 0 {
 		op = "delete all chats"
 	}
 	var out DeletedChats
-	err := db.update(ctx, func(tx *sql.Tx) error {
+	err := cs.db.update(ctx, func(tx *sql.Tx) error {
 		found, runs, err := findChats(ctx, tx, id, 0)
 		if err != nil {
 			return err
 		}
-		if err := db.dropChatRuns(ctx, tx, op, found, runs, remove); err != nil {
+		if err := cs.dropRuns(ctx, tx, op, found, runs, remove); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, "DELETE FROM chats WHERE id = ? OR ? = 0", id,
@@ -111,18 +111,18 @@ func (db *DB) DeleteChats(ctx context.Context, id int64,
 		return nil
 	})
 	if err == nil {
-		db.purge()
+		cs.db.purge()
 	}
 	if id == 0 {
-		return out, db.wrap(op, err)
+		return out, cs.db.wrap(op, err)
 	}
-	return out, db.chatError("delete", id, err)
+	return out, cs.wrap("delete", id, err)
 }
 
-// dropChatRuns deletes what is kept of the runs that answered in chats or messages which go.
-func (db *DB) dropChatRuns(ctx context.Context, tx *sql.Tx, op string, found DeletedChats,
+// dropRuns deletes what is kept of the runs that answered in chats or messages which go.
+func (cs Chats) dropRuns(ctx context.Context, tx *sql.Tx, op string, found DeletedChats,
 	runs string, remove func(checkpoints []string, runs []int64) error) error {
-	if err := db.removeCopies(op); err != nil {
+	if err := cs.db.removeCopies(op); err != nil {
 		return err
 	}
 	var ids []int64

@@ -45,15 +45,15 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 			if i == 3 { // run 4 parted from a text of run 1
 				parted = json.RawMessage(`{"run":1}`)
 			}
-			r, err := db.BeginRun(ctx, Run{Model: "m", Parted: parted})
+			r, err := db.Runs.Begin(ctx, Run{Model: "m", Parted: parted})
 			if err == nil && r.ID == 5 {
 				r.Resumes = 2
 			}
 			if err == nil {
-				err = db.FinishRun(ctx, r)
+				err = db.Runs.Finish(ctx, r)
 			}
 			if err == nil {
-				err = db.SetRunText(ctx, RunText{Run: r.ID, File: c.texts[r.ID], Tail: []byte{1}})
+				err = db.Runs.SetText(ctx, RunText{Run: r.ID, File: c.texts[r.ID], Tail: []byte{1}})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -73,16 +73,16 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 			if f.change != nil {
 				f.change(&x)
 			}
-			if err := db.AddCheckpoint(ctx, x); err != nil {
+			if err := db.Checkpoints.Add(ctx, x); err != nil {
 				t.Fatal(err)
 			}
 			all, sizes[f.id] = append(all, f.id), x.Bytes
 		}
-		if err := db.AddCheckpoint(ctx, Checkpoint{ID: "z", Model: "m", Run: 1,
+		if err := db.Checkpoints.Add(ctx, Checkpoint{ID: "z", Model: "m", Run: 1,
 			Digest: "of the text"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.LoseCheckpoints(ctx, []string{"z"}, "was lost"); err != nil {
+		if err := db.Checkpoints.MarkGone(ctx, []string{"z"}, "was lost"); err != nil {
 			t.Fatal(err)
 		}
 		want := DeletedChats{Chats: 1, Runs: 3}
@@ -96,29 +96,29 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 			return got.Chats == want.Chats && got.Runs == want.Runs &&
 				slices.Equal(got.Checkpoints, want.Checkpoints) && got.Bytes == want.Bytes
 		}
-		if got, err := db.WouldDeleteChats(ctx, chat.ID); err != nil || !same(got) {
+		if got, err := db.Chats.WouldDelete(ctx, chat.ID); err != nil || !same(got) {
 			t.Errorf("%s: would delete %+v, %v; want %+v", c.name, got, err, want)
 		}
 		// If the files cannot be deleted, nothing is.
 		failing := errors.New("no")
 		if len(want.Checkpoints) > 0 {
-			if _, err := db.DeleteChats(ctx, chat.ID,
+			if _, err := db.Chats.Delete(ctx, chat.ID,
 				func([]string, []int64) error { return failing }); !errors.Is(err, failing) {
 				t.Errorf("%s: error %v, want that of the files", c.name, err)
 			}
-			if got, err := db.WouldDeleteChats(ctx, chat.ID); err != nil || !same(got) {
+			if got, err := db.Chats.WouldDelete(ctx, chat.ID); err != nil || !same(got) {
 				t.Errorf("%s: after a failure would delete %+v, %v; want %+v",
 					c.name, got, err, want)
 			}
 		}
 		var removed []string
-		got, err := db.DeleteChats(ctx, chat.ID,
+		got, err := db.Chats.Delete(ctx, chat.ID,
 			func(ids []string, _ []int64) error { removed = ids; return nil })
 		if err != nil || !same(got) || !slices.Equal(removed, want.Checkpoints) {
 			t.Errorf("%s: deleted %+v, the files %v, %v; want %+v",
 				c.name, got, removed, err, want)
 		}
-		list, err := db.AllCheckpoints(ctx, "m")
+		list, err := db.Checkpoints.All(ctx, "m")
 		left := slices.DeleteFunc(all,
 			func(id string) bool { return slices.Contains(want.Checkpoints, id) })
 		if err != nil || checkpointIDs(list) != strings.Join(left, " ") {
@@ -126,17 +126,17 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 		}
 		// The texts of its runs are deleted too. Texts of other runs stay.
 		for id := range int64(6) {
-			_, err := db.RunText(ctx, id+1)
-			r, runErr := db.Run(ctx, id+1)
+			_, err := db.Runs.Text(ctx, id+1)
+			r, runErr := db.Runs.Get(ctx, id+1)
 			if mine := slices.Contains([]int64{1, 2, 5}, id+1); runErr != nil ||
 				(err == nil) == mine || (r.Parted == nil) != (mine || id+1 == 4) {
 				t.Errorf("%s: run %d: text %v, parting %s, %v; want them gone: %t",
 					c.name, id+1, err, r.Parted, runErr, mine)
 			}
 		}
-		_, err = db.WouldDeleteChats(ctx, chat.ID)
+		_, err = db.Chats.WouldDelete(ctx, chat.ID)
 		wantCode(t, err, NotFound)
-		if n, _, err := db.ChatSize(ctx); err != nil || n != 1 {
+		if n, _, err := db.Chats.Size(ctx); err != nil || n != 1 {
 			t.Errorf("%s: %d chats are left, %v; want 1", c.name, n, err)
 		}
 	}
@@ -146,7 +146,7 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 // that only chats share.
 func TestDeleteAllTakesSharedCheckpoints(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
-	if got, err := db.DeleteChats(ctx, 0, keepRuns); err != nil || got.Chats != 0 {
+	if got, err := db.Chats.Delete(ctx, 0, keepRuns); err != nil || got.Chats != 0 {
 		t.Errorf("without chats deletes %+v, %v; want none", got, err)
 	}
 	for run, files := range [][]Checkpoint{{}, {{ID: "a"}, {ID: "b", Parent: "a"}},
@@ -154,7 +154,7 @@ func TestDeleteAllTakesSharedCheckpoints(t *testing.T) {
 		if run == 0 {
 			continue
 		}
-		if _, err := db.BeginRun(ctx, Run{}); err != nil {
+		if _, err := db.Runs.Begin(ctx, Run{}); err != nil {
 			t.Fatal(err)
 		}
 		if run < 3 {
@@ -163,22 +163,23 @@ func TestDeleteAllTakesSharedCheckpoints(t *testing.T) {
 		}
 		for _, c := range files {
 			c.Run, c.Bytes = int64(run), 10
-			if err := db.AddCheckpoint(ctx, c); err != nil {
+			if err := db.Checkpoints.Add(ctx, c); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	one, err := db.WouldDeleteChats(ctx, 1)
+	one, err := db.Chats.WouldDelete(ctx, 1)
 	if err != nil || strings.Join(one.Checkpoints, " ") != "b" {
 		t.Errorf("one chat takes %+v, %v; want b", one, err)
 	}
-	all, err := db.DeleteChats(ctx, 0, keepRuns)
+	all, err := db.Chats.Delete(ctx, 0, keepRuns)
 	if err != nil || all.Chats != 2 || strings.Join(all.Checkpoints, " ") != "a b c" ||
 		all.Bytes != 30 {
 		t.Errorf("all chats take %+v, %v; want a, b and c", all, err)
 	}
-	if list, err := db.Checkpoints(ctx, ""); err != nil || checkpointIDs(list) != "x" {
-		t.Errorf("%s stay, %v; want x", checkpointIDs(list), err)
+	if list, err := db.Checkpoints.List(ctx, CheckpointFilter{}); err != nil ||
+		checkpointIDs(list.Checkpoints) != "x" {
+		t.Errorf("%s stay, %v; want x", checkpointIDs(list.Checkpoints), err)
 	}
 }
 
@@ -191,13 +192,13 @@ func TestRunOfDeletedChatStoresNoMore(t *testing.T) {
 	cut := finished(t, db, Run{FinishReason: FinishInterrupted})
 	// first has no message: its message names the run that continued it.
 	first := finished(t, db, Run{FinishReason: FinishInterrupted})
-	if err := db.SetRunText(ctx, RunText{Run: first,
+	if err := db.Runs.SetText(ctx, RunText{Run: first,
 		Request: json.RawMessage(`{"a":1}`)}); err != nil {
 		t.Fatal(err)
 	}
 	var runs []Run
 	for _, r := range []Run{{Resumes: first}, {Resumes: cut}, {}} {
-		r, err := db.BeginRun(ctx, r)
+		r, err := db.Runs.Begin(ctx, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,11 +209,11 @@ func TestRunOfDeletedChatStoresNoMore(t *testing.T) {
 	mustSay(t, db, Message{Chat: other.ID, Role: RoleAssistant, Run: runs[2].ID})
 	// store does what a run does when it stores.
 	store := func(r Run, when string) error {
-		if err := db.SetRunText(ctx, RunText{Run: r.ID,
+		if err := db.Runs.SetText(ctx, RunText{Run: r.ID,
 			Request: json.RawMessage(`{"a":1}`)}); err != nil {
 			return err
 		}
-		return db.AddCheckpoint(ctx, Checkpoint{ID: fmt.Sprint(when, r.ID), Model: "m", Run: r.ID,
+		return db.Checkpoints.Add(ctx, Checkpoint{ID: fmt.Sprint(when, r.ID), Model: "m", Run: r.ID,
 			ToToken: 9})
 	}
 	for _, r := range runs {
@@ -220,11 +221,11 @@ func TestRunOfDeletedChatStoresNoMore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if gone, err := db.DeleteChats(ctx, chat.ID, keepRuns); err != nil || gone.Runs != 4 ||
+	if gone, err := db.Chats.Delete(ctx, chat.ID, keepRuns); err != nil || gone.Runs != 4 ||
 		len(gone.Checkpoints) != 2 {
 		t.Fatalf("deleted %+v, %v; want 4 runs and 2 checkpoints", gone, err)
 	}
-	_, err := db.RunText(ctx, first)
+	_, err := db.Runs.Text(ctx, first)
 	wantCode(t, err, NotFound)
 	for i, r := range runs {
 		stays := i == 2
@@ -234,16 +235,16 @@ func TestRunOfDeletedChatStoresNoMore(t *testing.T) {
 			wantCode(t, err, NotFound)
 		}
 		r.Parted = json.RawMessage(`{"at":3}`)
-		if err := db.FinishRun(ctx, r); err != nil {
+		if err := db.Runs.Finish(ctx, r); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.SetRunText(ctx, RunText{Run: r.ID, Tail: []byte{1, 0, 0, 0}}); err != nil {
+		if err := db.Runs.SetText(ctx, RunText{Run: r.ID, Tail: []byte{1, 0, 0, 0}}); err != nil {
 			t.Error(err)
 		}
-		_, err := db.RunText(ctx, r.ID)
-		_, before := db.Checkpoint(ctx, fmt.Sprint("before", r.ID))
-		_, after := db.Checkpoint(ctx, fmt.Sprint("after", r.ID))
-		row, failed := db.Run(ctx, r.ID)
+		_, err := db.Runs.Text(ctx, r.ID)
+		_, before := db.Checkpoints.Get(ctx, fmt.Sprint("before", r.ID))
+		_, after := db.Checkpoints.Get(ctx, fmt.Sprint("after", r.ID))
+		row, failed := db.Runs.Get(ctx, r.ID)
 		if failed != nil {
 			t.Errorf("run %d: failed = %v, want nil", r.ID, failed)
 		}
@@ -292,7 +293,7 @@ func TestWhatFollowsAMessageIsFoundByAnIndex(t *testing.T) {
 		!strings.Contains(plan, "chat_messages_parent (chat=? AND parent=?)") {
 		t.Errorf("%s%v", plan, err)
 	}
-	if _, err := db.DeleteMessage(ctx, chat.ID, first, keepRuns); err != nil {
+	if _, err := db.Chats.DeleteMessage(ctx, chat.ID, first, keepRuns); err != nil {
 		t.Fatal(err)
 	}
 	var left int

@@ -38,33 +38,33 @@ func (m *Message) fields() []any {
 }
 
 // Messages returns the messages of a chat, the oldest first. A chat that does not exist has none.
-func (db *DB) Messages(ctx context.Context, chat int64) ([]Message, error) {
+func (cs Chats) Messages(ctx context.Context, chat int64) ([]Message, error) {
 	op := fmt.Sprintf("read chat %d", chat)
-	rows, err := db.r.QueryContext(ctx,
+	rows, err := cs.db.r.QueryContext(ctx,
 		"SELECT "+messageColumns+" FROM chat_messages WHERE chat = ? ORDER BY id", chat)
 	if err != nil {
-		return nil, db.wrap(op, err)
+		return nil, cs.db.wrap(op, err)
 	}
 	defer rows.Close()
 	var list []Message
 	for rows.Next() {
 		var m Message
 		if err := rows.Scan(m.fields()...); err != nil {
-			return nil, db.wrap(op, err)
+			return nil, cs.db.wrap(op, err)
 		}
 		list = append(list, m)
 	}
-	return list, db.wrap(op, rows.Err())
+	return list, cs.db.wrap(op, rows.Err())
 }
 
 // AddMessage adds a message to a chat, after its parent, and returns it with ID and CreatedAt. The
 // shown branch then ends with it, and a chat without a title takes one from it. A message of
 // RoleUser gets [FinishSaid]. A message of a model may grow until it has a finish; see
-// [DB.ChangeMessage].
+// [Chats.UpdateMessage].
 //
 // Errors: [NotFound] if there is no such chat, [Invalid] for a parent of another chat or beyond the
 // limits.
-func (db *DB) AddMessage(ctx context.Context, m Message) (Message, error) {
+func (cs Chats) AddMessage(ctx context.Context, m Message) (Message, error) {
 	op := fmt.Sprintf("add to chat %d", m.Chat)
 	if m.Role == RoleUser {
 		m.Finish = FinishSaid
@@ -72,14 +72,14 @@ func (db *DB) AddMessage(ctx context.Context, m Message) (Message, error) {
 	if err := m.check(op); err != nil {
 		return Message{}, err
 	}
-	m.CreatedAt = db.clock()
-	err := db.update(ctx, func(tx *sql.Tx) error {
+	m.CreatedAt = cs.db.clock()
+	err := cs.db.update(ctx, func(tx *sql.Tx) error {
 		var kind, title string
 		if err := tx.QueryRowContext(ctx, "SELECT kind, title FROM chats WHERE id = ?",
 			m.Chat).Scan(&kind, &title); err != nil {
 			return err
 		}
-		if err := db.checkParent(ctx, tx, op, m.Chat, m.Parent); err != nil {
+		if err := checkParent(ctx, tx, op, m.Chat, m.Parent); err != nil {
 			return err
 		}
 		var n, used int
@@ -110,7 +110,7 @@ func (db *DB) AddMessage(ctx context.Context, m Message) (Message, error) {
 			m.ID, title, stamp(m.CreatedAt), m.Chat)
 		return err
 	})
-	return m, db.chatError("add to", m.Chat, err)
+	return m, cs.wrap("add to", m.Chat, err)
 }
 
 func (m *Message) check(op string) error {
@@ -127,7 +127,7 @@ func (m *Message) check(op string) error {
 }
 
 // checkParent refuses a message that is not in the chat. 0 stands for no message and is accepted.
-func (db *DB) checkParent(ctx context.Context, tx *sql.Tx, op string, chat, id int64) error {
+func checkParent(ctx context.Context, tx *sql.Tx, op string, chat, id int64) error {
 	if id == 0 {
 		return nil
 	}
@@ -153,15 +153,15 @@ type MessageChange struct {
 	Facts   json.RawMessage
 }
 
-// ChangeMessage changes a message that is still being generated, and returns it.
+// UpdateMessage changes a message that is still being generated, and returns it.
 //
 // Errors: [NotFound]; [Conflict] if the message has ended, or if the content does not begin with
 // the stored content, so that nothing is lost; [Invalid] beyond the limits.
-func (db *DB) ChangeMessage(ctx context.Context, chat, id int64, change MessageChange) (
+func (cs Chats) UpdateMessage(ctx context.Context, chat, id int64, change MessageChange) (
 	Message, error) {
 	op := fmt.Sprintf("change message %d", id)
 	var m Message
-	err := db.update(ctx, func(tx *sql.Tx) error {
+	err := cs.db.update(ctx, func(tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx,
 			"SELECT "+messageColumns+" FROM chat_messages WHERE id = ? AND chat = ?", id,
 			chat).Scan(m.fields()...)
@@ -186,7 +186,7 @@ func (db *DB) ChangeMessage(ctx context.Context, chat, id int64, change MessageC
 			append(m.fields(), id)...)
 		return err
 	})
-	return m, db.wrap(op, err)
+	return m, cs.db.wrap(op, err)
 }
 
 func (c MessageChange) apply(m *Message) {

@@ -15,17 +15,17 @@ func TestPinnedChatsComeFirst(t *testing.T) {
 		ids = append(ids, mustChat(t, db, Chat{Pinned: true}).ID) // a new chat has no pin
 	}
 	for _, id := range []int64{ids[0], ids[1], ids[2]} {
-		if c, err := db.ChangeChat(ctx, id, ChatChange{Pinned: &yes}); err != nil || !c.Pinned {
+		if c, err := db.Chats.Update(ctx, id, ChatChange{Pinned: &yes}); err != nil || !c.Pinned {
 			t.Fatalf("%+v, %v", c, err)
 		}
 	}
-	if c, err := db.ChangeChat(ctx, ids[2], ChatChange{Pinned: &no}); err != nil || c.Pinned {
+	if c, err := db.Chats.Update(ctx, ids[2], ChatChange{Pinned: &no}); err != nil || c.Pinned {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	var pages [][]int64
 	before := int64(0)
 	for {
-		list, next, err := db.Chats(ctx, ChatFilter{Limit: 2, Before: before})
+		list, next, err := db.Chats.List(ctx, ChatFilter{Limit: 2, Before: before})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,35 +59,35 @@ func TestDeletedMessageTakesWhatFollows(t *testing.T) {
 	say(c, more, RoleAssistant, 13)
 	say(other, say(other, 0, RoleUser, 0), RoleAssistant, 12) // a copy of an answer
 
-	would, err := db.WouldDeleteMessage(ctx, c.ID, second)
+	would, err := db.Chats.WouldDeleteMessage(ctx, c.ID, second)
 	if err != nil || would.Chats != 0 || would.Runs != 1 {
 		t.Errorf("would delete %+v, %v; want run 13 alone", would, err)
 	}
 	var runs []int64
-	gone, err := db.DeleteMessage(ctx, c.ID, second, func(_ []string, of []int64) error {
+	gone, err := db.Chats.DeleteMessage(ctx, c.ID, second, func(_ []string, of []int64) error {
 		runs = of
 		return nil
 	})
 	if err != nil || gone.Runs != 1 || !slices.Equal(runs, []int64{13}) {
 		t.Errorf("deleted %+v of runs %v, %v; want run 13 alone", gone, runs, err)
 	}
-	list, err := db.Messages(ctx, c.ID)
+	list, err := db.Chats.Messages(ctx, c.ID)
 	if err != nil || len(list) != 2 || list[0].ID != q || list[1].ID != first {
 		t.Errorf("the chat has %+v, %v; want the question and its first answer", list, err)
 	}
-	if chat, err := db.Chat(ctx, c.ID); err != nil || chat.Leaf != q {
+	if chat, err := db.Chats.Get(ctx, c.ID); err != nil || chat.Leaf != q {
 		t.Errorf("%+v, %v; want it to end with the question", chat, err)
 	}
-	if list, err := db.Messages(ctx, other.ID); err != nil || len(list) != 2 {
+	if list, err := db.Chats.Messages(ctx, other.ID); err != nil || len(list) != 2 {
 		t.Errorf("the other chat has %d messages, %v; want 2", len(list), err)
 	}
 	for _, id := range []int64{second, list[0].ID + 100} {
-		_, err := db.WouldDeleteMessage(ctx, c.ID, id)
+		_, err := db.Chats.WouldDeleteMessage(ctx, c.ID, id)
 		wantCode(t, err, NotFound)
-		_, err = db.DeleteMessage(ctx, c.ID, id, keepRuns)
+		_, err = db.Chats.DeleteMessage(ctx, c.ID, id, keepRuns)
 		wantCode(t, err, NotFound)
 	}
-	if _, err := db.DeleteMessage(ctx, other.ID, first, keepRuns); err == nil {
+	if _, err := db.Chats.DeleteMessage(ctx, other.ID, first, keepRuns); err == nil {
 		t.Error("a message is deleted by the id of another chat")
 	}
 }

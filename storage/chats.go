@@ -14,6 +14,9 @@ import (
 	"unicode/utf8"
 )
 
+// Chats is the window's chats and their messages.
+type Chats struct{ db *DB }
+
 // A Chat is a conversation of Tandem's own window. Its messages are a tree: a message that is
 // edited or answered again gets a sibling, so that nothing is lost.
 type Chat struct {
@@ -67,16 +70,16 @@ func (c *Chat) fields() []any {
 		(*stamp)(&c.CreatedAt), (*stamp)(&c.UpdatedAt), &c.Pinned}
 }
 
-// AddChat begins a chat with the kind, title, system prompt and options of c, and returns its row.
+// Add begins a chat with the kind, title, system prompt and options of c, and returns its row.
 // Error: [Invalid] beyond the limits.
-func (db *DB) AddChat(ctx context.Context, c Chat) (Chat, error) {
+func (cs Chats) Add(ctx context.Context, c Chat) (Chat, error) {
 	const op = "begin a chat"
 	if err := c.check(op); err != nil {
 		return Chat{}, err
 	}
-	c.Leaf, c.Pinned, c.CreatedAt = 0, false, db.clock()
+	c.Leaf, c.Pinned, c.CreatedAt = 0, false, cs.db.clock()
 	c.UpdatedAt = c.CreatedAt
-	err := db.update(ctx, func(tx *sql.Tx) error {
+	err := cs.db.update(ctx, func(tx *sql.Tx) error {
 		var n int
 		if err := tx.QueryRowContext(ctx,
 			"SELECT count(*), coalesce(max(used), 0) + 1 FROM chats").Scan(&n,
@@ -96,7 +99,7 @@ func (db *DB) AddChat(ctx context.Context, c Chat) (Chat, error) {
 		c.ID, err = res.LastInsertId()
 		return err
 	})
-	return c, db.wrap(op, err)
+	return c, cs.db.wrap(op, err)
 }
 
 // check refuses a chat beyond the limits, and cleans its title.
@@ -140,20 +143,20 @@ func titleOf(s string) string {
 	return ""
 }
 
-// Chat returns the chat with this id. Error: [NotFound].
-func (db *DB) Chat(ctx context.Context, id int64) (Chat, error) {
+// Get returns the chat with this id. Error: [NotFound].
+func (cs Chats) Get(ctx context.Context, id int64) (Chat, error) {
 	var c Chat
-	err := db.r.QueryRowContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE id = ?",
+	err := cs.db.r.QueryRowContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE id = ?",
 		id).Scan(c.fields()...)
-	return c, db.chatError("find", id, err)
+	return c, cs.wrap("find", id, err)
 }
 
-func (db *DB) chatError(verb string, id int64, err error) error {
+func (cs Chats) wrap(verb string, id int64, err error) error {
 	op := fmt.Sprintf("%s chat %d", verb, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return &Error{Code: NotFound, Op: op, Message: "there is no such chat", Err: err}
 	}
-	return db.wrap(op, err)
+	return cs.db.wrap(op, err)
 }
 
 // A ChatFilter selects chats. The zero value selects the chats written to last.
@@ -164,11 +167,11 @@ type ChatFilter struct {
 	Limit  int   // DefaultChatsLimit if 0, at most MaxChatsLimit
 }
 
-// Chats returns the selected chats, the last written to first, and the cursor to pass as Before for
+// List returns the selected chats, the last written to first, and the cursor to pass as Before for
 // the next page, 0 at the end. The first page begins with all pinned chats, beyond its limit. A search
 // reads all messages: for ten megabytes it takes about 10 ms. Error: [Invalid] for a negative limit
 // or cursor, or a search longer than MaxSearchBytes.
-func (db *DB) Chats(ctx context.Context, f ChatFilter) (list []Chat, next int64, err error) {
+func (cs Chats) List(ctx context.Context, f ChatFilter) (list []Chat, next int64, err error) {
 	const op = "list chats"
 	if f.Limit < 0 || f.Before < 0 {
 		return nil, 0, &Error{Code: Invalid, Op: op,
@@ -188,16 +191,16 @@ func (db *DB) Chats(ctx context.Context, f ChatFilter) (list []Chat, next int64,
 	}
 	var pinned []Chat
 	if f.Before == 0 {
-		pinned, err = db.selectChats(ctx, append(where, "pinned"), append(args, MaxChats))
+		pinned, err = cs.query(ctx, append(where, "pinned"), append(args, MaxChats))
 	} else {
 		where, args = append(where, "used < ?"), append(args, f.Before)
 	}
 	if err == nil {
 		// The query asks for one row more, to know whether there is a next page.
-		list, err = db.selectChats(ctx, append(where, "NOT pinned"), append(args, limit+1))
+		list, err = cs.query(ctx, append(where, "NOT pinned"), append(args, limit+1))
 	}
 	if err != nil {
-		return nil, 0, db.wrap(op, err)
+		return nil, 0, cs.db.wrap(op, err)
 	}
 	if len(list) > limit {
 		list = list[:limit]
@@ -206,11 +209,11 @@ func (db *DB) Chats(ctx context.Context, f ChatFilter) (list []Chat, next int64,
 	return append(pinned, list...), next, nil
 }
 
-// selectChats returns the chats for which all conditions hold, the last written to first. The last
+// query returns the chats for which all conditions hold, the last written to first. The last
 // argument is the most rows.
-func (db *DB) selectChats(ctx context.Context, where []string, args []any) (list []Chat,
+func (cs Chats) query(ctx context.Context, where []string, args []any) (list []Chat,
 	err error) {
-	rows, err := db.r.QueryContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE "+
+	rows, err := cs.db.r.QueryContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE "+
 		strings.Join(where, " AND ")+" ORDER BY used DESC LIMIT ?", args...)
 	if err != nil {
 		return nil, err
@@ -231,30 +234,30 @@ func having(search string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(search) + "%"
 }
 
-// The characters that ChatWords returns before a match, and in all.
+// The characters that Words returns before a match, and in all.
 const (
 	wordsBefore = 40
 	wordsInAll  = 160
 )
 
-// ChatWords returns the words around a search in the last message of a chat that has it, without
+// Words returns the words around a search in the last message of a chat that has it, without
 // regard to the case of ASCII letters. It returns "" if no message has it.
-func (db *DB) ChatWords(ctx context.Context, chat int64, search string) (words string, err error) {
-	err = db.r.QueryRowContext(ctx, `SELECT substr(content, max(1, instr(lower(content), lower(?)) - ?), ?)
+func (cs Chats) Words(ctx context.Context, chat int64, search string) (words string, err error) {
+	err = cs.db.r.QueryRowContext(ctx, `SELECT substr(content, max(1, instr(lower(content), lower(?)) - ?), ?)
 		FROM chat_messages WHERE chat = ? AND content LIKE ? ESCAPE '\' ORDER BY id DESC LIMIT 1`,
 		search, wordsBefore, wordsInAll, chat, having(search)).Scan(&words)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
-	return words, db.wrap("find words in a chat", err)
+	return words, cs.db.wrap("find words in a chat", err)
 }
 
-// ChatSize returns the number of chats and the bytes of their messages.
-func (db *DB) ChatSize(ctx context.Context) (chats int, bytes int64, err error) {
-	err = db.r.QueryRowContext(ctx,
+// Size returns the number of chats and the bytes of their messages.
+func (cs Chats) Size(ctx context.Context) (chats int, bytes int64, err error) {
+	err = cs.db.r.QueryRowContext(ctx,
 		`SELECT (SELECT count(*) FROM chats), (SELECT coalesce(sum(octet_length(content)), 0) FROM chat_messages)`).Scan(&chats,
 		&bytes)
-	return chats, bytes, db.wrap("measure chats", err)
+	return chats, bytes, cs.db.wrap("measure chats", err)
 }
 
 // A ChatChange changes a chat. Nil fields stay as they are.
@@ -266,12 +269,12 @@ type ChatChange struct {
 	Pinned  *bool
 }
 
-// ChangeChat changes a chat and returns it. Errors: [NotFound]; [Invalid] beyond the limits, or for
+// Update changes a chat and returns it. Errors: [NotFound]; [Invalid] beyond the limits, or for
 // a leaf that is not a message of the chat.
-func (db *DB) ChangeChat(ctx context.Context, id int64, change ChatChange) (Chat, error) {
+func (cs Chats) Update(ctx context.Context, id int64, change ChatChange) (Chat, error) {
 	op := fmt.Sprintf("change chat %d", id)
 	var c Chat
-	err := db.update(ctx, func(tx *sql.Tx) error {
+	err := cs.db.update(ctx, func(tx *sql.Tx) error {
 		if err := tx.QueryRowContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE id = ?",
 			id).Scan(c.fields()...); err != nil {
 			return err
@@ -287,7 +290,7 @@ func (db *DB) ChangeChat(ctx context.Context, id int64, change ChatChange) (Chat
 		}
 		if change.Leaf != nil {
 			c.Leaf = *change.Leaf
-			if err := db.checkParent(ctx, tx, op, id, c.Leaf); err != nil {
+			if err := checkParent(ctx, tx, op, id, c.Leaf); err != nil {
 				return err
 			}
 		}
@@ -311,5 +314,5 @@ func (db *DB) ChangeChat(ctx context.Context, id int64, change ChatChange) (Chat
 			append(c.fields(), id)...)
 		return err
 	})
-	return c, db.chatError("change", id, err)
+	return c, cs.wrap("change", id, err)
 }

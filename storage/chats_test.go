@@ -18,7 +18,7 @@ func mustChat(t *testing.T, db *DB, c Chat) Chat {
 	if c.Kind == "" {
 		c.Kind = ChatTalk
 	}
-	c, err := db.AddChat(t.Context(), c)
+	c, err := db.Chats.Add(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func mustChat(t *testing.T, db *DB, c Chat) Chat {
 
 func mustSay(t *testing.T, db *DB, m Message) Message {
 	t.Helper()
-	m, err := db.AddMessage(t.Context(), m)
+	m, err := db.Chats.AddMessage(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,31 +48,31 @@ func TestChatKeepsEveryBranch(t *testing.T) {
 	content, model, run := "Because", "m", int64(7)
 	grown := MessageChange{Content: &content, Model: &model, Run: &run,
 		Facts: json.RawMessage(`{"n":1}`)}
-	if got, err := db.ChangeMessage(ctx, c.ID, a.ID, grown); err != nil ||
+	if got, err := db.Chats.UpdateMessage(ctx, c.ID, a.ID, grown); err != nil ||
 		got.Content != "Because" || got.Role != RoleAssistant || got.Parent != q.ID {
 		t.Fatalf("changed to %+v, %v; want Because", got, err)
 	}
 	// A change that would lose generated text is refused.
 	for _, lost := range []string{"", "Beca", "because", "So it is"} {
-		_, err := db.ChangeMessage(ctx, c.ID, a.ID, MessageChange{Content: &lost})
+		_, err := db.Chats.UpdateMessage(ctx, c.ID, a.ID, MessageChange{Content: &lost})
 		wantCode(t, err, Conflict)
 	}
 	// Fields that a change does not name stay.
 	words, end := "Because of Rayleigh.", "stop"
 	for _, change := range []MessageChange{{Content: &words}, {}, {Finish: &end}} {
-		if _, err := db.ChangeMessage(ctx, c.ID, a.ID, change); err != nil {
+		if _, err := db.Chats.UpdateMessage(ctx, c.ID, a.ID, change); err != nil {
 			t.Fatal(err)
 		}
 	}
 	more, asked, yes := words+" And", q.Content+"!", "Air. Yes"
-	_, err := db.ChangeMessage(ctx, c.ID, a.ID, MessageChange{Content: &more})
+	_, err := db.Chats.UpdateMessage(ctx, c.ID, a.ID, MessageChange{Content: &more})
 	wantCode(t, err, Conflict)
-	_, err = db.ChangeMessage(ctx, c.ID, q.ID, MessageChange{Content: &asked})
+	_, err = db.Chats.UpdateMessage(ctx, c.ID, q.ID, MessageChange{Content: &asked})
 	wantCode(t, err, Conflict)
 
 	b := mustSay(t, db, Message{Chat: c.ID, Parent: q.ID, Role: RoleAssistant, Content: "Air."})
 	e := mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "Why is grass green?"})
-	list, err := db.Messages(ctx, c.ID)
+	list, err := db.Chats.Messages(ctx, c.ID)
 	if err != nil || len(list) != 4 {
 		t.Fatalf("messages %+v, %v; want 4", list, err)
 	}
@@ -89,7 +89,7 @@ func TestChatKeepsEveryBranch(t *testing.T) {
 	if !reflect.DeepEqual(list[1], want) {
 		t.Errorf("the answer is %+v, want %+v", list[1], want)
 	}
-	got, err := db.Chat(ctx, c.ID)
+	got, err := db.Chats.Get(ctx, c.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestChatKeepsEveryBranch(t *testing.T) {
 		t.Errorf("got.UpdatedAt = %v, want it after %v", got.UpdatedAt, got.CreatedAt)
 	}
 	// The other branch is shown again.
-	if got, err = db.ChangeChat(ctx, c.ID, ChatChange{Leaf: &b.ID}); err != nil ||
+	if got, err = db.Chats.Update(ctx, c.ID, ChatChange{Leaf: &b.ID}); err != nil ||
 		got.Leaf != b.ID {
 		t.Errorf("the chat is %+v, %v; want leaf %d", got, err, b.ID)
 	}
@@ -121,31 +121,31 @@ func TestChatKeepsEveryBranch(t *testing.T) {
 	if m := mustSay(t, db, Message{Chat: c.ID, Parent: e.ID, Role: RoleAssistant,
 		Content: odd}); m.Content != odd {
 		t.Errorf("text %q, want %q", m.Content, odd)
-	} else if m, err = db.ChangeMessage(ctx, c.ID, m.ID,
+	} else if m, err = db.Chats.UpdateMessage(ctx, c.ID, m.ID,
 		MessageChange{Content: &odder}); err != nil {
 		t.Error(err)
-	} else if list, err := db.Messages(ctx, c.ID); err != nil ||
+	} else if list, err := db.Chats.Messages(ctx, c.ID); err != nil ||
 		list[len(list)-1].Content != odder {
 		t.Errorf("text %q, %v; want %q", list[len(list)-1].Content, err, odder)
 	}
 
 	// A message of one chat is refused in another one.
 	other := mustChat(t, db, Chat{})
-	_, err = db.AddMessage(ctx, Message{Chat: other.ID, Parent: q.ID, Role: RoleUser})
+	_, err = db.Chats.AddMessage(ctx, Message{Chat: other.ID, Parent: q.ID, Role: RoleUser})
 	wantCode(t, err, Invalid)
-	_, err = db.ChangeChat(ctx, other.ID, ChatChange{Leaf: &b.ID})
+	_, err = db.Chats.Update(ctx, other.ID, ChatChange{Leaf: &b.ID})
 	wantCode(t, err, Invalid)
-	_, err = db.ChangeMessage(ctx, other.ID, b.ID, MessageChange{Content: &yes})
+	_, err = db.Chats.UpdateMessage(ctx, other.ID, b.ID, MessageChange{Content: &yes})
 	wantCode(t, err, NotFound)
-	_, err = db.AddMessage(ctx, Message{Chat: 999, Role: RoleUser})
+	_, err = db.Chats.AddMessage(ctx, Message{Chat: 999, Role: RoleUser})
 	wantCode(t, err, NotFound)
-	_, err = db.AddMessage(ctx, Message{Chat: c.ID, Role: "system"})
+	_, err = db.Chats.AddMessage(ctx, Message{Chat: c.ID, Role: "system"})
 	wantCode(t, err, Invalid)
-	_, err = db.AddChat(ctx, Chat{Kind: "poem"})
+	_, err = db.Chats.Add(ctx, Chat{Kind: "poem"})
 	wantCode(t, err, Invalid)
-	_, err = db.ChangeChat(ctx, 999, ChatChange{})
+	_, err = db.Chats.Update(ctx, 999, ChatChange{})
 	wantCode(t, err, NotFound)
-	_, err = db.Chat(ctx, 999)
+	_, err = db.Chats.Get(ctx, 999)
 	wantCode(t, err, NotFound)
 }
 
@@ -154,25 +154,25 @@ func TestChatTakesTitleFromItsText(t *testing.T) {
 	c := mustChat(t, db, Chat{})
 	mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "first"})
 	mine, none := "  my\x00 own\x1b title ", ""
-	if got, err := db.ChangeChat(ctx, c.ID, ChatChange{Title: &mine}); err != nil ||
+	if got, err := db.Chats.Update(ctx, c.ID, ChatChange{Title: &mine}); err != nil ||
 		got.Title != "my own title" {
 		t.Errorf("title %q, %v; want my own title", got.Title, err)
 	}
 	mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "second"})
-	if got, err := db.Chat(ctx, c.ID); err != nil || got.Title != "my own title" {
+	if got, err := db.Chats.Get(ctx, c.ID); err != nil || got.Title != "my own title" {
 		t.Errorf("title %q, %v; want my own title", got.Title, err)
 	}
-	if got, err := db.ChangeChat(ctx, c.ID, ChatChange{Title: &none}); err != nil ||
+	if got, err := db.Chats.Update(ctx, c.ID, ChatChange{Title: &none}); err != nil ||
 		got.Title != "first" {
 		t.Errorf("title %q, %v; want first", got.Title, err)
 	}
 	code := mustChat(t, db, Chat{Kind: ChatCode})
 	mustSay(t, db, Message{Chat: code.ID, Role: RoleUser,
 		Content: "package main\n\nfunc Len(s string) int {\n\t\n"})
-	if got, err := db.Chat(ctx, code.ID); err != nil || got.Title != "func Len(s string) int {" {
+	if got, err := db.Chats.Get(ctx, code.ID); err != nil || got.Title != "func Len(s string) int {" {
 		t.Errorf("title %q, %v; want the first line of code with words", got.Title, err)
 	}
-	if got, err := db.ChangeChat(ctx, code.ID, ChatChange{Title: &none}); err != nil ||
+	if got, err := db.Chats.Update(ctx, code.ID, ChatChange{Title: &none}); err != nil ||
 		got.Title != "func Len(s string) int {" {
 		t.Errorf("title %q, %v; want the first line of code with words", got.Title, err)
 	}
@@ -200,7 +200,7 @@ func TestChatsAreListedBySearchAndPage(t *testing.T) {
 	var got []int64
 	f := ChatFilter{Limit: 3}
 	for page := 0; ; page++ {
-		list, next, err := db.Chats(ctx, f)
+		list, next, err := db.Chats.List(ctx, f)
 		if err != nil || page > 1 {
 			t.Fatal(err, page)
 		}
@@ -218,7 +218,7 @@ func TestChatsAreListedBySearchAndPage(t *testing.T) {
 		"HELLO": {ids[3], ids[0]}, "%": {ids[1]}, "0% s": {ids[1]}, "_": {ids[2]}, `\`: {ids[2]},
 		"system 3": {ids[3]}, "itle": {ids[1], ids[3], ids[2], ids[0]}, "nowhere": nil,
 	} {
-		list, _, err := db.Chats(ctx, ChatFilter{Search: search})
+		list, _, err := db.Chats.List(ctx, ChatFilter{Search: search})
 		var found []int64
 		for _, c := range list {
 			found = append(found, c.ID)
@@ -228,28 +228,28 @@ func TestChatsAreListedBySearchAndPage(t *testing.T) {
 		}
 	}
 	for search, want := range map[string]string{"WORLD": "Hello World", "itle": "title", "system 0": "", "% sure": ""} {
-		if words, err := db.ChatWords(ctx, ids[0], search); err != nil || words != want {
+		if words, err := db.Chats.Words(ctx, ids[0], search); err != nil || words != want {
 			t.Errorf("the words around %q are %q, %v, want %q", search, words, err, want)
 		}
 	}
 	other := mustOpen(t, "")
 	long := mustChat(t, other, Chat{})
 	mustSay(t, other, Message{Chat: long.ID, Role: RoleUser, Content: strings.Repeat("ä", 300) + "needle" + strings.Repeat("ö", 300)})
-	if words, err := other.ChatWords(ctx, long.ID, "needle"); err != nil ||
+	if words, err := other.Chats.Words(ctx, long.ID, "needle"); err != nil ||
 		words != strings.Repeat("ä", 40)+"needle"+strings.Repeat("ö", 114) {
 		t.Errorf("of a long message the words are %q, %v", words, err)
 	}
-	if n, bytes, err := db.ChatSize(ctx); err != nil || n != 4 ||
+	if n, bytes, err := db.Chats.Size(ctx); err != nil || n != 4 ||
 		bytes != int64(4*len("title")+len("Hello World100% sure")+len(`a_b\chello again`)+len("answer")) {
 		t.Errorf("%d chats, %d bytes, %v; want 4 and the bytes of their texts", n, bytes, err)
 	}
-	_, _, err := db.Chats(ctx, ChatFilter{Limit: -1})
+	_, _, err := db.Chats.List(ctx, ChatFilter{Limit: -1})
 	wantCode(t, err, Invalid)
-	_, _, err = db.Chats(ctx, ChatFilter{Search: strings.Repeat("%", MaxSearchBytes)})
+	_, _, err = db.Chats.List(ctx, ChatFilter{Search: strings.Repeat("%", MaxSearchBytes)})
 	if err != nil {
 		t.Error(err)
 	}
-	_, _, err = db.Chats(ctx, ChatFilter{Search: strings.Repeat("%", MaxSearchBytes+1)})
+	_, _, err = db.Chats.List(ctx, ChatFilter{Search: strings.Repeat("%", MaxSearchBytes+1)})
 	wantCode(t, err, Invalid)
 }
 
@@ -260,24 +260,24 @@ func TestChatBeyondItsLimitsIsRefused(t *testing.T) {
 	for range MaxChatBytes / MaxMessageBytes {
 		mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: big})
 	}
-	_, err := db.AddMessage(ctx, Message{Chat: c.ID, Role: RoleUser, Content: "x"})
+	_, err := db.Chats.AddMessage(ctx, Message{Chat: c.ID, Role: RoleUser, Content: "x"})
 	wantCode(t, err, Invalid)
 	small := mustChat(t, db, Chat{})
-	_, err = db.AddMessage(ctx, Message{Chat: small.ID, Role: RoleUser, Content: big + "x"})
+	_, err = db.Chats.AddMessage(ctx, Message{Chat: small.ID, Role: RoleUser, Content: big + "x"})
 	wantCode(t, err, Invalid)
 	short, tooLong := mustSay(t, db, Message{Chat: mustChat(t, db, Chat{}).ID,
 		Role: RoleAssistant}), big+"x"
-	_, err = db.ChangeMessage(ctx, short.Chat, short.ID, MessageChange{Content: &tooLong})
+	_, err = db.Chats.UpdateMessage(ctx, short.Chat, short.ID, MessageChange{Content: &tooLong})
 	wantCode(t, err, Invalid)
-	_, err = db.AddMessage(ctx, Message{Chat: small.ID, Role: RoleUser,
+	_, err = db.Chats.AddMessage(ctx, Message{Chat: small.ID, Role: RoleUser,
 		Facts: make([]byte, MaxFactsBytes+1)})
 	wantCode(t, err, Invalid)
-	_, err = db.AddChat(ctx, Chat{Kind: ChatTalk, System: strings.Repeat("x", MaxSystemBytes+1)})
+	_, err = db.Chats.Add(ctx, Chat{Kind: ChatTalk, System: strings.Repeat("x", MaxSystemBytes+1)})
 	wantCode(t, err, Invalid)
 	for range MaxChatMessages {
 		mustSay(t, db, Message{Chat: small.ID, Role: RoleUser})
 	}
-	_, err = db.AddMessage(ctx, Message{Chat: small.ID, Role: RoleUser})
+	_, err = db.Chats.AddMessage(ctx, Message{Chat: small.ID, Role: RoleUser})
 	wantCode(t, err, Invalid)
 }
 
@@ -310,21 +310,21 @@ func TestDeletedChatLeavesNoText(t *testing.T) {
 	if len(found()) == 0 {
 		t.Fatal("no file has the text before its deletion")
 	}
-	if _, err := db.DeleteChats(ctx, c.ID, keepRuns); err != nil {
+	if _, err := db.Chats.Delete(ctx, c.ID, keepRuns); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := db.Messages(ctx, c.ID); err != nil || len(list) != 0 {
+	if list, err := db.Chats.Messages(ctx, c.ID); err != nil || len(list) != 0 {
 		t.Errorf("its messages stay: %v, %v", list, err)
 	}
-	_, err := db.DeleteChats(ctx, c.ID, keepRuns)
+	_, err := db.Chats.Delete(ctx, c.ID, keepRuns)
 	wantCode(t, err, NotFound)
-	if n, err := db.DeleteChats(ctx, 0, keepRuns); err != nil || n.Chats != 1 {
+	if n, err := db.Chats.Delete(ctx, 0, keepRuns); err != nil || n.Chats != 1 {
 		t.Errorf("deleted %v, %v; want 1 chat", n, err)
 	}
 	if where := found(); len(where) > 0 {
 		t.Errorf("%v still have the text", where)
 	}
-	if n, size, err := db.ChatSize(ctx); err != nil || n != 0 || size != 0 {
+	if n, size, err := db.Chats.Size(ctx); err != nil || n != 0 || size != 0 {
 		t.Errorf("%d chats, %d bytes, %v; want none", n, size, err)
 	}
 }

@@ -34,20 +34,20 @@ type CheckpointList struct {
 	SavedMS float64
 }
 
-// ListCheckpoints returns a page. Error: [Invalid] for a negative limit or a bad cursor.
-func (db *DB) ListCheckpoints(ctx context.Context, f CheckpointFilter) (CheckpointList, error) {
+// List returns a page. Error: [Invalid] for a negative limit or a bad cursor.
+func (cs Checkpoints) List(ctx context.Context, f CheckpointFilter) (CheckpointList, error) {
 	const op = "list checkpoints"
 	var out CheckpointList
 	if f.Limit < 0 {
 		return out, &Error{Code: Invalid, Op: op, Message: "a limit may not be negative"}
 	}
 	where, args := "gone = '' AND (model = ? OR ? = '')", []any{f.Model, f.Model}
-	err := db.r.QueryRowContext(ctx,
+	err := cs.db.r.QueryRowContext(ctx,
 		"SELECT count(*), coalesce(sum(bytes), 0), coalesce(sum(saved_ms), 0) FROM checkpoints WHERE "+where,
 		args...).
 		Scan(&out.Count, &out.Bytes, &out.SavedMS)
 	if err != nil {
-		return out, db.wrap(op, err)
+		return out, cs.db.wrap(op, err)
 	}
 	if f.Before != "" {
 		c, ok := parseCheckpointCursor(f.Before)
@@ -60,7 +60,7 @@ func (db *DB) ListCheckpoints(ctx context.Context, f CheckpointFilter) (Checkpoi
 	}
 	limit := min(cmp.Or(f.Limit, DefaultCheckpointsLimit), MaxCheckpointsLimit)
 	// The query asks for one row more, to know whether there is a next page.
-	list, err := db.checkpoints(ctx, where+" ORDER BY used_at DESC, to_token DESC, id LIMIT ?",
+	list, err := cs.query(ctx, where+" ORDER BY used_at DESC, to_token DESC, id LIMIT ?",
 		append(args, limit+1)...)
 	if err != nil {
 		return out, err

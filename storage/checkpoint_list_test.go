@@ -20,21 +20,21 @@ func TestCheckpointPagesHaveNoGaps(t *testing.T) {
 		}
 		c := Checkpoint{ID: fmt.Sprintf("c%d", i), Model: "m",
 			ToToken: 100 * (i / 2), Bytes: 10, SavedMS: 1.5}
-		if err := db.AddCheckpoint(t.Context(), c); err != nil {
+		if err := db.Checkpoints.Add(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
 	keep(t, db, "other")
-	if err := db.LoseCheckpoints(t.Context(), []string{"other"}, "was deleted"); err != nil {
+	if err := db.Checkpoints.MarkGone(t.Context(), []string{"other"}, "was deleted"); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.AddCheckpoint(t.Context(), Checkpoint{ID: "n", Model: "n", Bytes: 5}); err != nil {
+	if err := db.Checkpoints.Add(t.Context(), Checkpoint{ID: "n", Model: "n", Bytes: 5}); err != nil {
 		t.Fatal(err)
 	}
 	read := func(f CheckpointFilter, between func(page int)) (pages []string) {
 		t.Helper()
 		for {
-			list, err := db.ListCheckpoints(t.Context(), f)
+			list, err := db.Checkpoints.List(t.Context(), f)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestCheckpointPagesHaveNoGaps(t *testing.T) {
 			return
 		}
 		now = now.Add(time.Hour)
-		if err := db.UseCheckpoints(t.Context(),
+		if err := db.Checkpoints.MarkUsed(t.Context(),
 			Restoration{IDs: []string{"c4", "c2"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -89,10 +89,10 @@ func TestCheckpointPagesHaveNoGaps(t *testing.T) {
 	}
 	for _, bad := range []string{"x", ",", "2026-11-22T09:00:00.000Z", "2026-11-22T09:00:00.000Z,1",
 		"2026-11-22T09:00:00.000Z,x,id", "0001-01-01T00:00:00.000Z,1,id"} {
-		_, err := db.ListCheckpoints(t.Context(), CheckpointFilter{Before: bad})
+		_, err := db.Checkpoints.List(t.Context(), CheckpointFilter{Before: bad})
 		wantCode(t, err, Invalid)
 	}
-	_, err := db.ListCheckpoints(t.Context(), CheckpointFilter{Limit: -1})
+	_, err := db.Checkpoints.List(t.Context(), CheckpointFilter{Limit: -1})
 	wantCode(t, err, Invalid)
 }
 

@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// Checkpoints is the index of the checkpoint files.
+type Checkpoints struct{ db *DB }
+
 // A Checkpoint describes a file with the state of a text, or a file that is gone.
 type Checkpoint struct {
 	ID string `json:"id"`
@@ -54,17 +57,17 @@ func (c *Checkpoint) fields() []any {
 		&c.SavedMS}
 }
 
-// AddCheckpoint stores a checkpoint. In place of an older one with its id, it keeps name, pin,
+// Add stores a checkpoint. In place of an older one with its id, it keeps name, pin,
 // hits, savings and CreatedAt. It sets UsedAt, and CreatedAt if that is zero. Error: [NotFound] if
 // its run was forgotten while in flight.
-func (db *DB) AddCheckpoint(ctx context.Context, c Checkpoint) error {
+func (cs Checkpoints) Add(ctx context.Context, c Checkpoint) error {
 	if c.CreatedAt.IsZero() {
-		c.CreatedAt = db.clock()
+		c.CreatedAt = cs.db.clock()
 	}
-	c.UsedAt = db.clock()
+	c.UsedAt = cs.db.clock()
 	marks := strings.Repeat(", ?", len(c.fields())-1)
 	const op = "keep a checkpoint"
-	return db.wrap(op, db.update(ctx, func(tx *sql.Tx) error {
+	return cs.db.wrap(op, cs.db.update(ctx, func(tx *sql.Tx) error {
 		if err := refuseForgotten(ctx, tx, op, c.Run); err != nil {
 			return err
 		}
@@ -80,18 +83,18 @@ func (db *DB) AddCheckpoint(ctx context.Context, c Checkpoint) error {
 	}))
 }
 
-// ReplaceCheckpoints has a checkpoint take the place of others of its model with the same text: those
+// Replace has a checkpoint take the place of others of its model with the same text: those
 // that useless reports. It gets their pin and a name, and what goes on from them goes on from it. It
 // returns the ids of those that it replaced, which have no row any more; the caller deletes their
 // files. One whose name would be lost is left.
-func (db *DB) ReplaceCheckpoints(ctx context.Context, id string, useless func(Checkpoint) bool) (
+func (cs Checkpoints) Replace(ctx context.Context, id string, useless func(Checkpoint) bool) (
 	replaced []string, err error) {
 	const op = "replace checkpoints"
-	c, err := db.Checkpoint(ctx, id)
+	c, err := cs.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	same, err := db.checkpoints(ctx, "gone = '' AND model = ? AND to_token = ? AND digest = ? AND id <> ?",
+	same, err := cs.query(ctx, "gone = '' AND model = ? AND to_token = ? AND digest = ? AND id <> ?",
 		c.Model, c.ToToken, c.Digest, id)
 	if err != nil {
 		return nil, err
@@ -107,7 +110,7 @@ func (db *DB) ReplaceCheckpoints(ctx context.Context, id string, useless func(Ch
 	if len(replaced) == 0 {
 		return nil, nil
 	}
-	return replaced, db.wrap(op, db.update(ctx, func(tx *sql.Tx) error {
+	return replaced, cs.db.wrap(op, cs.db.update(ctx, func(tx *sql.Tx) error {
 		for _, old := range replaced {
 			for _, change := range []string{
 				`UPDATE checkpoints SET pinned = pinned OR (SELECT pinned FROM checkpoints WHERE id = ?2)
@@ -133,11 +136,11 @@ type Restoration struct {
 	Took   time.Duration
 }
 
-// UseCheckpoints notes that a text was restored from files, and adds the time saved; see
+// MarkUsed notes that a text was restored from files, and adds the time saved; see
 // Checkpoint.SavedMS. For a model without measured runs it adds nothing. Unknown ids are left out.
-func (db *DB) UseCheckpoints(ctx context.Context, r Restoration) error {
-	return db.wrap("note the use of checkpoints", db.update(ctx, func(tx *sql.Tx) error {
-		now := stamp(db.clock())
+func (cs Checkpoints) MarkUsed(ctx context.Context, r Restoration) error {
+	return cs.db.wrap("note the use of checkpoints", cs.db.update(ctx, func(tx *sql.Tx) error {
+		now := stamp(cs.db.clock())
 		end := r.Tokens
 		for _, id := range slices.Backward(r.IDs) {
 			var model string
@@ -182,11 +185,11 @@ func prefillPace(ctx context.Context, tx *sql.Tx, model string) (ms float64, err
 	return ms, err
 }
 
-// LoseCheckpoints notes why the files of checkpoints are gone. The rows lose their names and pins.
+// MarkGone notes why the files of checkpoints are gone. The rows lose their names and pins.
 // The oldest rows beyond KeepGone are deleted.
-func (db *DB) LoseCheckpoints(ctx context.Context, ids []string, why string) error {
-	return db.wrap("note the loss of checkpoints", db.update(ctx, func(tx *sql.Tx) error {
-		now := stamp(db.clock())
+func (cs Checkpoints) MarkGone(ctx context.Context, ids []string, why string) error {
+	return cs.db.wrap("note the loss of checkpoints", cs.db.update(ctx, func(tx *sql.Tx) error {
+		now := stamp(cs.db.clock())
 		for _, id := range ids {
 			if _, err := tx.ExecContext(ctx,
 				"UPDATE checkpoints SET gone = ?, used_at = ?, name = '', pinned = 0 WHERE id = ? AND gone = ''",
@@ -201,83 +204,75 @@ func (db *DB) LoseCheckpoints(ctx context.Context, ids []string, why string) err
 	}))
 }
 
-// Checkpoint returns the checkpoint with this id or name, whose file is there. An id wins over a
+// Get returns the checkpoint with this id or name, whose file is there. An id wins over a
 // name. Error: [NotFound].
-func (db *DB) Checkpoint(ctx context.Context, name string) (Checkpoint, error) {
+func (cs Checkpoints) Get(ctx context.Context, name string) (Checkpoint, error) {
 	op := fmt.Sprintf("find the checkpoint %q", name)
 	var c Checkpoint
-	err := db.r.QueryRowContext(ctx,
+	err := cs.db.r.QueryRowContext(ctx,
 		"SELECT "+checkpointColumns+" FROM checkpoints WHERE gone = '' AND (id = ? OR name = ? AND name <> '') ORDER BY id = ? DESC LIMIT 1",
 		name, name, name).Scan(c.fields()...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Checkpoint{}, &Error{Code: NotFound, Op: op, Message: "there is no such checkpoint",
 			Err: err}
 	}
-	return c, db.wrap(op, err)
+	return c, cs.db.wrap(op, err)
 }
 
-// Checkpoints returns the checkpoints of a model whose files are there, the last used first. An
-// empty model stands for all models.
-func (db *DB) Checkpoints(ctx context.Context, model string) ([]Checkpoint, error) {
-	return db.checkpoints(ctx,
-		"gone = '' AND (model = ? OR ? = '') ORDER BY used_at DESC, to_token DESC, id", model,
-		model)
+// All returns all checkpoints of a model, also the ones whose files are gone.
+func (cs Checkpoints) All(ctx context.Context, model string) ([]Checkpoint, error) {
+	return cs.query(ctx, "model = ? ORDER BY to_token, id", model)
 }
 
-// AllCheckpoints returns all checkpoints of a model, also the ones whose files are gone.
-func (db *DB) AllCheckpoints(ctx context.Context, model string) ([]Checkpoint, error) {
-	return db.checkpoints(ctx, "model = ? ORDER BY to_token, id", model)
-}
-
-// RunCheckpoint returns the checkpoint of a run that reaches furthest. Error: [NotFound].
-func (db *DB) RunCheckpoint(ctx context.Context, run int64) (Checkpoint, error) {
+// OfRun returns the checkpoint of a run that reaches furthest. Error: [NotFound].
+func (cs Checkpoints) OfRun(ctx context.Context, run int64) (Checkpoint, error) {
 	op := fmt.Sprintf("find a checkpoint of run %d", run)
-	list, err := db.checkpoints(ctx, "gone = '' AND run = ? ORDER BY to_token DESC LIMIT 1", run)
+	list, err := cs.query(ctx, "gone = '' AND run = ? ORDER BY to_token DESC LIMIT 1", run)
 	if err == nil && len(list) == 0 {
 		err = &Error{Code: NotFound, Op: op, Message: "there is none"}
 	}
 	if err != nil {
-		return Checkpoint{}, db.wrap(op, err)
+		return Checkpoint{}, cs.db.wrap(op, err)
 	}
 	return list[0], nil
 }
 
-func (db *DB) checkpoints(ctx context.Context, where string, args ...any) (
+func (cs Checkpoints) query(ctx context.Context, where string, args ...any) (
 	list []Checkpoint, err error) {
 	const op = "list checkpoints"
-	rows, err := db.r.QueryContext(ctx,
+	rows, err := cs.db.r.QueryContext(ctx,
 		"SELECT "+checkpointColumns+" FROM checkpoints WHERE "+where, args...)
 	if err != nil {
-		return nil, db.wrap(op, err)
+		return nil, cs.db.wrap(op, err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var c Checkpoint
 		if err := rows.Scan(c.fields()...); err != nil {
-			return nil, db.wrap(op, err)
+			return nil, cs.db.wrap(op, err)
 		}
 		list = append(list, c)
 	}
-	return list, db.wrap(op, rows.Err())
+	return list, cs.db.wrap(op, rows.Err())
 }
 
-// NameCheckpoint sets the name of a checkpoint; an empty one removes it. Errors: [NotFound];
+// SetName sets the name of a checkpoint; an empty one removes it. Errors: [NotFound];
 // [Conflict] if another checkpoint has the name.
-func (db *DB) NameCheckpoint(ctx context.Context, id, name string) error {
-	return db.changeCheckpoint(ctx, id, "name", name)
+func (cs Checkpoints) SetName(ctx context.Context, id, name string) error {
+	return cs.setColumn(ctx, id, "name", name)
 }
 
-// PinCheckpoint pins a checkpoint, or unpins it. Error: [NotFound].
-func (db *DB) PinCheckpoint(ctx context.Context, id string, pinned bool) error {
-	return db.changeCheckpoint(ctx, id, "pinned", pinned)
+// SetPinned pins a checkpoint, or unpins it. Error: [NotFound].
+func (cs Checkpoints) SetPinned(ctx context.Context, id string, pinned bool) error {
+	return cs.setColumn(ctx, id, "pinned", pinned)
 }
 
-func (db *DB) changeCheckpoint(ctx context.Context, id, column string, value any) error {
+func (cs Checkpoints) setColumn(ctx context.Context, id, column string, value any) error {
 	op := fmt.Sprintf("change the checkpoint %q", id)
-	res, err := db.exec(ctx,
+	res, err := cs.db.exec(ctx,
 		"UPDATE checkpoints SET "+column+" = ? WHERE id = ? AND gone = ''", value, id)
 	if err != nil {
-		return db.wrap(op, err)
+		return cs.db.wrap(op, err)
 	}
 	if n, _ := res.RowsAffected(); n == 0 {
 		return &Error{Code: NotFound, Op: op, Message: "there is no such checkpoint"}
@@ -288,40 +283,41 @@ func (db *DB) changeCheckpoint(ctx context.Context, id, column string, value any
 // halfLife is the time after which an unused checkpoint is worth half.
 const halfLife = 24 * time.Hour
 
-// CheckpointsByWorth returns the checkpoints of all models whose files are there. list has those
+// ByWorth returns the checkpoints of all models whose files are there. list has those
 // that may be deleted, the least valuable first. stay has the pinned ones and their ancestors.
 //
 // The worth is the seconds that its uses save for each byte. Seconds for each token are those of
 // the model's latest runs. Uses are those so far, halved for each halfLife since the last one. A
 // checkpoint never comes before its descendants.
-func (db *DB) CheckpointsByWorth(ctx context.Context) (list, stay []Checkpoint, err error) {
+func (cs Checkpoints) ByWorth(ctx context.Context) (list, stay []Checkpoint, err error) {
 	const op = "rate checkpoints"
-	if list, err = db.Checkpoints(ctx, ""); err != nil {
+	list, err = cs.query(ctx, "gone = '' ORDER BY used_at DESC, to_token DESC, id")
+	if err != nil {
 		return nil, nil, err
 	}
 	seconds := map[string]float64{}
-	rows, err := db.r.QueryContext(ctx,
+	rows, err := cs.db.r.QueryContext(ctx,
 		`SELECT model, sum(prefill_ms - restore_ms) / 1000 / sum(prompt_tokens - cached_tokens) FROM
 		(SELECT model, prefill_ms, restore_ms, prompt_tokens, cached_tokens FROM runs ORDER BY id DESC LIMIT 1000) WHERE prompt_tokens > cached_tokens GROUP BY model`)
 	if err != nil {
-		return nil, nil, db.wrap(op, err)
+		return nil, nil, cs.db.wrap(op, err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var model string
 		var s float64
 		if err := rows.Scan(&model, &s); err != nil {
-			return nil, nil, db.wrap(op, err)
+			return nil, nil, cs.db.wrap(op, err)
 		}
 		seconds[model] = s
 	}
 	if err := rows.Err(); err != nil {
-		return nil, nil, db.wrap(op, err)
+		return nil, nil, cs.db.wrap(op, err)
 	}
 
 	const unknown = 1e-3 // seconds for each token of a model without runs
 	worth := map[string]float64{}
-	now := db.clock()
+	now := cs.db.clock()
 	for _, c := range list {
 		s := seconds[c.Model]
 		if s <= 0 {
@@ -356,8 +352,8 @@ func (db *DB) CheckpointsByWorth(ctx context.Context) (list, stay []Checkpoint, 
 	return list, stay, nil
 }
 
-// CheckpointTree returns a checkpoint and all that go on from it, as far as their files are there.
-func (db *DB) CheckpointTree(ctx context.Context, id string) ([]Checkpoint, error) {
-	return db.checkpoints(ctx, `gone = '' AND id IN (WITH RECURSIVE tree (id) AS
+// Tree returns a checkpoint and all that go on from it, as far as their files are there.
+func (cs Checkpoints) Tree(ctx context.Context, id string) ([]Checkpoint, error) {
+	return cs.query(ctx, `gone = '' AND id IN (WITH RECURSIVE tree (id) AS
 		(SELECT ? UNION SELECT c.id FROM checkpoints c JOIN tree ON c.parent = tree.id) SELECT id FROM tree) ORDER BY to_token, id`, id)
 }

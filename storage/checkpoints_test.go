@@ -23,7 +23,7 @@ func keep(t *testing.T, db *DB, list ...string) {
 		ends[id] = ends[parent] + 100
 		c := Checkpoint{ID: id, Parent: parent, Model: "m", Key: "k", Kind: "prompt",
 			FromToken: ends[parent], ToToken: ends[id], Bytes: 1000, Digest: id}
-		if err := db.AddCheckpoint(t.Context(), c); err != nil {
+		if err := db.Checkpoints.Add(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,10 +41,10 @@ func TestCheckpointRoundTrip(t *testing.T) {
 	db := mustOpen(t, "")
 	want := filled[Checkpoint]()
 	want.Gone = ""
-	if err := db.AddCheckpoint(t.Context(), want); err != nil {
+	if err := db.Checkpoints.Add(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := db.Checkpoint(t.Context(), want.Name)
+	got, err := db.Checkpoints.Get(t.Context(), want.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,10 +57,10 @@ func TestCheckpointRoundTrip(t *testing.T) {
 	// A second write, as after a restart, keeps the name, the pin and the hits.
 	again := want
 	again.Name, again.Pinned, again.Hits, again.Bytes = "", false, 0, 7
-	if err := db.AddCheckpoint(t.Context(), again); err != nil {
+	if err := db.Checkpoints.Add(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ = db.Checkpoint(t.Context(), want.ID); got.Name != want.Name || !got.Pinned ||
+	if got, _ = db.Checkpoints.Get(t.Context(), want.ID); got.Name != want.Name || !got.Pinned ||
 		got.Hits != want.Hits || got.Bytes != 7 {
 		t.Errorf("added again it is %+v, want the name, pin and hits of %+v", got, want)
 	}
@@ -69,27 +69,27 @@ func TestCheckpointRoundTrip(t *testing.T) {
 func TestCheckpointIsFoundByNameOrID(t *testing.T) {
 	db := mustOpen(t, "")
 	keep(t, db, "a", "b<a", "c<b")
-	if err := db.NameCheckpoint(t.Context(), "b", "before"); err != nil {
+	if err := db.Checkpoints.SetName(t.Context(), "b", "before"); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, db.NameCheckpoint(t.Context(), "c", "before"), Conflict)
-	wantCode(t, db.NameCheckpoint(t.Context(), "x", "other"), NotFound)
-	if c, err := db.Checkpoint(t.Context(), "before"); err != nil || c.ID != "b" {
+	wantCode(t, db.Checkpoints.SetName(t.Context(), "c", "before"), Conflict)
+	wantCode(t, db.Checkpoints.SetName(t.Context(), "x", "other"), NotFound)
+	if c, err := db.Checkpoints.Get(t.Context(), "before"); err != nil || c.ID != "b" {
 		t.Errorf("before is %+v, %v; want b", c, err)
 	}
 	// An id wins over a name. The empty name finds nothing.
-	if err := db.NameCheckpoint(t.Context(), "a", "c"); err != nil {
+	if err := db.Checkpoints.SetName(t.Context(), "a", "c"); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := db.Checkpoint(t.Context(), "c"); err != nil || c.ID != "c" {
+	if c, err := db.Checkpoints.Get(t.Context(), "c"); err != nil || c.ID != "c" {
 		t.Errorf("c is %+v, %v; want the id", c, err)
 	}
-	_, err := db.Checkpoint(t.Context(), "")
+	_, err := db.Checkpoints.Get(t.Context(), "")
 	wantCode(t, err, NotFound)
-	if err := db.LoseCheckpoints(t.Context(), []string{"b"}, "was deleted"); err != nil {
+	if err := db.Checkpoints.MarkGone(t.Context(), []string{"b"}, "was deleted"); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.NameCheckpoint(t.Context(), "c", "before"); err != nil {
+	if err := db.Checkpoints.SetName(t.Context(), "c", "before"); err != nil {
 		t.Errorf("the name of a deleted checkpoint is refused: %v", err)
 	}
 }
@@ -98,26 +98,26 @@ func TestLostCheckpointsAreRemembered(t *testing.T) {
 	db := mustOpen(t, "")
 	keep(t, db, "a", "b<a", "c<b")
 	for _, why := range []string{"was deleted", "another reason, too late"} {
-		if err := db.LoseCheckpoints(t.Context(), []string{"b"}, why); err != nil {
+		if err := db.Checkpoints.MarkGone(t.Context(), []string{"b"}, why); err != nil {
 			t.Fatal(err)
 		}
 	}
-	list, err := db.Checkpoints(t.Context(), "m")
-	if err != nil || checkpointIDs(list) != "c a" {
-		t.Errorf("checkpoints with files are %s, %v; want c a", checkpointIDs(list), err)
+	list, err := db.Checkpoints.List(t.Context(), CheckpointFilter{Model: "m"})
+	if got := checkpointIDs(list.Checkpoints); err != nil || got != "c a" {
+		t.Errorf("checkpoints with files are %s, %v; want c a", got, err)
 	}
-	all, err := db.AllCheckpoints(t.Context(), "m")
+	all, err := db.Checkpoints.All(t.Context(), "m")
 	if err != nil || checkpointIDs(all) != "a b c" || all[1].Gone != "was deleted" {
 		t.Errorf("all are %s, %+v, %v; want a b c, b deleted", checkpointIDs(all), all, err)
 	}
-	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: []string{"a", "a",
+	if err := db.Checkpoints.MarkUsed(t.Context(), Restoration{IDs: []string{"a", "a",
 		"nothing"}}); err != nil {
 		t.Fatal(err)
 	}
-	if a, _ := db.Checkpoint(t.Context(), "a"); a.Hits != 2 {
+	if a, _ := db.Checkpoints.Get(t.Context(), "a"); a.Hits != 2 {
 		t.Errorf("%d hits, want 2", a.Hits)
 	}
-	tree, err := db.CheckpointTree(t.Context(), "a")
+	tree, err := db.Checkpoints.Tree(t.Context(), "a")
 	if err != nil || checkpointIDs(tree) != "a c" {
 		t.Errorf("the tree of a is %s, %v; want a c", checkpointIDs(tree), err)
 	}
@@ -129,14 +129,14 @@ func TestCheckpointsAreOrderedByWorth(t *testing.T) {
 	db.now = func() time.Time { return now }
 	worth := func(want string) {
 		t.Helper()
-		list, _, err := db.CheckpointsByWorth(t.Context())
+		list, _, err := db.Checkpoints.ByWorth(t.Context())
 		if err != nil || checkpointIDs(list) != want {
 			t.Errorf("the order is %s, %v; want %s", checkpointIDs(list), err, want)
 		}
 	}
 	keep(t, db, "a", "b<a", "c<b", "d<a", "e")
 	worth("c b d a e") // of equal worth: the deepest first, then by id
-	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: []string{"a", "b",
+	if err := db.Checkpoints.MarkUsed(t.Context(), Restoration{IDs: []string{"a", "b",
 		"c"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -146,27 +146,27 @@ func TestCheckpointsAreOrderedByWorth(t *testing.T) {
 	worth("d e c b a f")
 	for _, c := range []Checkpoint{{ID: "g", Model: "slow", ToToken: 100, Bytes: 1000},
 		{ID: "h", Model: "m", ToToken: 100, Bytes: 10}} {
-		if err := db.AddCheckpoint(t.Context(), c); err != nil {
+		if err := db.Checkpoints.Add(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, r := range []Run{{Model: "m", PromptTokens: 1000, PrefillMS: 1000},
 		{Model: "slow", PromptTokens: 1000, CachedTokens: 900, PrefillMS: 50_000}} {
-		if _, err := db.BeginRun(t.Context(), r); err != nil {
+		if _, err := db.Runs.Begin(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	worth("d e c b a f h g") // h has few bytes, g saves many seconds
-	if err := db.PinCheckpoint(t.Context(), "b", true); err != nil {
+	if err := db.Checkpoints.SetPinned(t.Context(), "b", true); err != nil {
 		t.Fatal(err)
 	}
 	worth("d e c f h g")
 	// A checkpoint never comes before its continuation, even if the continuation is worth more.
-	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: slices.Repeat([]string{"d"},
+	if err := db.Checkpoints.MarkUsed(t.Context(), Restoration{IDs: slices.Repeat([]string{"d"},
 		50)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.PinCheckpoint(t.Context(), "b", false); err != nil {
+	if err := db.Checkpoints.SetPinned(t.Context(), "b", false); err != nil {
 		t.Fatal(err)
 	}
 	worth("e c b f d a h g")
@@ -180,22 +180,22 @@ func TestParentIsWorthAsMuchAsItsFork(t *testing.T) {
 		{ID: "p", Parent: "g", FromToken: 200, ToToken: 8000},
 		{ID: "c", Parent: "p", FromToken: 3000, ToToken: 3500}} {
 		c.Bytes = 1000
-		if err := db.AddCheckpoint(t.Context(), c); err != nil {
+		if err := db.Checkpoints.Add(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: slices.Repeat([]string{"c"},
+	if err := db.Checkpoints.MarkUsed(t.Context(), Restoration{IDs: slices.Repeat([]string{"c"},
 		50)}); err != nil {
 		t.Fatal(err)
 	}
-	list, _, err := db.CheckpointsByWorth(t.Context())
+	list, _, err := db.Checkpoints.ByWorth(t.Context())
 	if err != nil || checkpointIDs(list) != "c p g" {
 		t.Errorf("the order is %s, %v; want c p g", checkpointIDs(list), err)
 	}
-	if err := db.PinCheckpoint(t.Context(), "c", true); err != nil {
+	if err := db.Checkpoints.SetPinned(t.Context(), "c", true); err != nil {
 		t.Fatal(err)
 	}
-	list, stay, err := db.CheckpointsByWorth(t.Context())
+	list, stay, err := db.Checkpoints.ByWorth(t.Context())
 	if err != nil || len(list) > 0 || len(stay) != 3 {
 		t.Errorf("with c pinned %s go and %s stay, %v; want all three to stay",
 			checkpointIDs(list), checkpointIDs(stay), err)
@@ -208,13 +208,13 @@ func TestForgetDeletesItsScope(t *testing.T) {
 		day := 0
 		add := func(model, client string) int64 {
 			day++
-			r, err := db.BeginRun(t.Context(),
+			r, err := db.Runs.Begin(t.Context(),
 				Run{Model: model, Client: client, StartedAt: noon.AddDate(0, 0, day)})
 			if err == nil {
-				err = db.FinishRun(t.Context(), r)
+				err = db.Runs.Finish(t.Context(), r)
 			}
 			if err == nil {
-				err = db.SetRunText(t.Context(),
+				err = db.Runs.SetText(t.Context(),
 					RunText{Run: r.ID, Request: json.RawMessage("{}"), Tail: []byte{1}})
 			}
 			if err != nil {
@@ -229,12 +229,12 @@ func TestForgetDeletesItsScope(t *testing.T) {
 			{ID: "d", Model: "n", Run: add("n", "y")}, {ID: "e", Model: "n"},
 		} {
 			c.ToToken = 10 * i
-			if err := db.AddCheckpoint(t.Context(), c); err != nil {
+			if err := db.Checkpoints.Add(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
 		}
 		// in flight
-		if _, err := db.BeginRun(t.Context(), Run{Model: "m", Client: "x"}); err != nil {
+		if _, err := db.Runs.Begin(t.Context(), Run{Model: "m", Client: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		return db
@@ -267,7 +267,8 @@ func TestForgetDeletesItsScope(t *testing.T) {
 			len(asked) != len(got.Checkpoints) {
 			t.Errorf("%+v forgets %+v, %v; want %d runs and %s", c.scope, got, err, c.runs, c.gone)
 		}
-		rest, _ := db.Checkpoints(t.Context(), "")
+		list, _ := db.Checkpoints.List(t.Context(), CheckpointFilter{})
+		rest := list.Checkpoints
 		slices.SortFunc(rest, func(a, b Checkpoint) int { return strings.Compare(a.ID, b.ID) })
 		if checkpointIDs(rest) != c.remain {
 			t.Errorf("%+v leaves %s, want %s", c.scope, checkpointIDs(rest), c.remain)
@@ -289,22 +290,22 @@ func TestForgetDeletesItsScope(t *testing.T) {
 
 func TestRunTextRoundTrip(t *testing.T) {
 	db := mustOpen(t, "")
-	_, err := db.RunText(t.Context(), 1)
+	_, err := db.Runs.Text(t.Context(), 1)
 	wantCode(t, err, NotFound)
-	r, err := db.BeginRun(t.Context(), Run{})
+	r, err := db.Runs.Begin(t.Context(), Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, db.SetRunText(t.Context(), RunText{Run: 99}), Invalid) // of no run
+	wantCode(t, db.Runs.SetText(t.Context(), RunText{Run: 99}), Invalid) // of no run
 	for i, want := range []RunText{
 		{Run: r.ID, Model: "m", Request: json.RawMessage(`{"a":1}`), Prompt: 3, Replay: json.RawMessage(`{}`)},
 		{Run: r.ID, Model: "m", Prompt: 3, File: "f", Tokens: 2, Tail: []byte{1, 2, 3, 4}, Replay: json.RawMessage(`{}`)},
 		{Run: r.ID, Model: "m", Prompt: 3, File: "f", Tokens: 2, Tail: []byte{}, Replay: json.RawMessage(`{}`)},
 	} {
-		if err := db.SetRunText(t.Context(), want); err != nil {
+		if err := db.Runs.SetText(t.Context(), want); err != nil {
 			t.Fatal(err)
 		}
-		got, err := db.RunText(t.Context(), r.ID)
+		got, err := db.Runs.Text(t.Context(), r.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,13 +342,13 @@ func TestRunTextRoundTrip(t *testing.T) {
 func TestForgottenTextIsNowhere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tandem.db")
 	db := mustOpen(t, path)
-	r, err := db.BeginRun(t.Context(), Run{Model: "m", Client: "c"})
+	r, err := db.Runs.Begin(t.Context(), Run{Model: "m", Client: "c"})
 	if err == nil {
-		err = db.SetRunText(t.Context(), RunText{Run: r.ID,
+		err = db.Runs.SetText(t.Context(), RunText{Run: r.ID,
 			Request: json.RawMessage(`"` + strings.Repeat("a secret ", 2000) + `"`)})
 	}
 	if err == nil {
-		err = db.FinishRun(t.Context(), r)
+		err = db.Runs.Finish(t.Context(), r)
 	}
 	if err == nil {
 		_, err = db.w.Exec("VACUUM INTO ?", path+".v7-20261121T120000Z.backup")
@@ -386,21 +387,21 @@ func TestUseAddsSavedTime(t *testing.T) {
 	db := mustOpen(t, "")
 	for _, c := range []Checkpoint{{ID: "a", Model: "m", ToToken: 100},
 		{ID: "b", Model: "m", FromToken: 60, ToToken: 160}, {ID: "x", Model: "new", ToToken: 100}} {
-		if err := db.AddCheckpoint(t.Context(), c); err != nil {
+		if err := db.Checkpoints.Add(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// A token takes 10 ms. Restored tokens and runs in flight do not count.
 	for _, r := range []Run{{Model: "m", PromptTokens: 300, CachedTokens: 200, PrefillMS: 1050,
 		RestoreMS: 50}, {Model: "m"}, {Model: "other", PromptTokens: 1, PrefillMS: 1e6}} {
-		if _, err := db.BeginRun(t.Context(), r); err != nil {
+		if _, err := db.Runs.Begin(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	saved := func(want map[string]float64) {
 		t.Helper()
 		for id, ms := range want {
-			if c, err := db.Checkpoint(t.Context(), id); err != nil ||
+			if c, err := db.Checkpoints.Get(t.Context(), id); err != nil ||
 				math.Abs(c.SavedMS-ms) > 1e-6 {
 				t.Errorf("%s saved %v ms, %v, want %v", id, c.SavedMS, err, ms)
 			}
@@ -408,7 +409,7 @@ func TestUseAddsSavedTime(t *testing.T) {
 	}
 	use := func(tokens int, took time.Duration, ids ...string) {
 		t.Helper()
-		if err := db.UseCheckpoints(t.Context(),
+		if err := db.Checkpoints.MarkUsed(t.Context(),
 			Restoration{IDs: ids, Tokens: tokens, Took: took}); err != nil {
 			t.Fatal(err)
 		}
@@ -420,7 +421,7 @@ func TestUseAddsSavedTime(t *testing.T) {
 	use(100, time.Second, "x")
 	saved(map[string]float64{"x": 0})
 	// A file that is written again keeps its saved time.
-	if err := db.AddCheckpoint(t.Context(), Checkpoint{ID: "b", Model: "m", FromToken: 60,
+	if err := db.Checkpoints.Add(t.Context(), Checkpoint{ID: "b", Model: "m", FromToken: 60,
 		ToToken: 160}); err != nil {
 		t.Fatal(err)
 	}

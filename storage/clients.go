@@ -11,21 +11,21 @@ type SeenClient struct {
 	At     time.Time
 }
 
-// SeenClients returns the clients of the history, the latest first, at most MaxRunValues.
-func (db *DB) SeenClients(ctx context.Context) (list []SeenClient, err error) {
+// Clients returns the clients of the history, the latest first, at most MaxRunValues.
+func (rs Runs) Clients(ctx context.Context) (list []SeenClient, err error) {
 	const op = "list clients"
-	rows, err := db.r.QueryContext(ctx, `SELECT client, max(started_at) FROM runs WHERE client <> ''
+	rows, err := rs.db.r.QueryContext(ctx, `SELECT client, max(started_at) FROM runs WHERE client <> ''
 		GROUP BY client ORDER BY max(id) DESC LIMIT ?`, MaxRunValues)
 	if err != nil {
-		return nil, db.wrap(op, err)
+		return nil, rs.db.wrap(op, err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var c SeenClient
 		if err := rows.Scan(&c.Client, (*stamp)(&c.At)); err != nil {
-			return nil, db.wrap(op, err)
+			return nil, rs.db.wrap(op, err)
 		}
 		list = append(list, c)
 	}
-	return list, db.wrap(op, rows.Err())
+	return list, rs.db.wrap(op, rows.Err())
 }

@@ -15,11 +15,11 @@ func fill(t *testing.T, path string) {
 	t.Helper()
 	db := mustOpen(t, path)
 	for range 200 {
-		r, err := db.BeginRun(t.Context(), Run{Client: strings.Repeat("x", 1000), Model: "m"})
+		r, err := db.Runs.Begin(t.Context(), Run{Client: strings.Repeat("x", 1000), Model: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.FinishRun(t.Context(), r); err != nil {
+		if err := db.Runs.Finish(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}

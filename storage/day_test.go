@@ -23,18 +23,18 @@ func TestDaysAreLocal(t *testing.T) {
 	}
 	db := mustOpen(t, "")
 	db.now = func() time.Time { return noon }
-	if _, err := db.BeginRun(t.Context(), Run{Model: "a", Client: "zed"}); err != nil {
+	if _, err := db.Runs.Begin(t.Context(), Run{Model: "a", Client: "zed"}); err != nil {
 		t.Fatal(err)
 	}
 	there, here := noon.Format(time.DateOnly), noon.Add(ahead).Format(time.DateOnly)
-	if v, err := db.RunValues(t.Context()); err != nil || !slices.Equal(v.Days, []string{here}) {
+	if v, err := db.Runs.Values(t.Context()); err != nil || !slices.Equal(v.Days, []string{here}) {
 		t.Errorf("days %v, %v; want %s", v.Days, err, here)
 	}
 	if u, err := db.Usage(t.Context(), ByDay); err != nil || len(u) != 1 || u[0].Name != here {
 		t.Errorf("by day %+v, %v; want %s", u, err, here)
 	}
 	for day, want := range map[string]int{here: 1, there: 0} {
-		runs, _, err := db.Runs(t.Context(), RunFilter{Day: day})
+		runs, _, err := db.Runs.List(t.Context(), RunFilter{Day: day})
 		if err != nil || len(runs) != want {
 			t.Errorf("%s has %d runs, %v; want %d", day, len(runs), err, want)
 		}

@@ -4,6 +4,16 @@
 // It is a leaf: it knows nothing of engines, models or HTTP. Its records are plain structs of its
 // own, whose JSON names are the names of the columns.
 //
+// The methods of a [DB] are grouped by what they read and write:
+//
+//   - DB.Models: the registry; settings, drafters, readings and policies of its models; downloads and
+//     files of drafters
+//   - DB.Checkpoints: what the checkpoint files hold, are worth, and came from
+//   - DB.Runs: the history, the texts of its runs, and its clients
+//   - DB.Chats: the window's chats and messages, and what is deleted with them
+//   - DB.Responses: responses and thoughts, for the next request of a conversation
+//   - DB: settings, keys, benches, and what concerns several of these, such as [DB.Forget]
+//
 // # Concurrency
 //
 // Any number of goroutines may use a [DB]. Writes go through one connection, one after the other.
@@ -23,7 +33,7 @@
 // The schema changes only by appending a file to migrations/. The first one has the number 31, and a
 // file with an older schema is refused. Nothing copies the database before it is migrated, since
 // there is nothing to migrate yet. Whoever adds number 32 adds that: a person goes back to the older
-// program by such a copy, and [DB.Forget] and [DB.DeleteChats] remove it.
+// program by such a copy, and [DB.Forget] and [Chats.Delete] remove it.
 //
 // # Texts
 //
@@ -38,7 +48,7 @@
 // Thoughts of earlier answers ([Thought]) are sealed. Their key comes from the conversation, so only
 // a request that repeats the conversation can open them.
 //
-// Deleted rows are overwritten. [DB.Forget] and [DB.DeleteChats] remove them from the log and from
+// Deleted rows are overwritten. [DB.Forget] and [Chats.Delete] remove them from the log and from
 // the copies that older programs left beside the file.
 //
 // # Errors

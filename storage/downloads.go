@@ -22,34 +22,34 @@ type Download struct {
 }
 
 // SetDownload stores a download in place of an older row. It sets StartedAt if that is zero.
-func (db *DB) SetDownload(ctx context.Context, d Download) error {
+func (ms Models) SetDownload(ctx context.Context, d Download) error {
 	if d.StartedAt.IsZero() {
-		d.StartedAt = db.clock()
+		d.StartedAt = ms.db.clock()
 	}
 	blobs, err := json.Marshal(append([]string{}, d.Blobs...))
 	if err != nil {
 		return err
 	}
-	_, err = db.exec(ctx,
+	_, err = ms.db.exec(ctx,
 		"INSERT OR REPLACE INTO downloads (id, revision, paused, error, done, total, blobs, started_at, cache, dropped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		d.ID, d.Revision, d.Paused, d.Error, d.Done, d.Total, string(blobs), stamp(d.StartedAt),
 		d.Cache, d.Dropped)
-	return db.wrap(fmt.Sprintf("note the download of %q", d.ID), err)
+	return ms.db.wrap(fmt.Sprintf("note the download of %q", d.ID), err)
 }
 
 // RemoveDownload removes a download from the list, if it is there.
-func (db *DB) RemoveDownload(ctx context.Context, id string) error {
-	_, err := db.exec(ctx, "DELETE FROM downloads WHERE id = ?", id)
-	return db.wrap(fmt.Sprintf("forget the download of %q", id), err)
+func (ms Models) RemoveDownload(ctx context.Context, id string) error {
+	_, err := ms.db.exec(ctx, "DELETE FROM downloads WHERE id = ?", id)
+	return ms.db.wrap(fmt.Sprintf("forget the download of %q", id), err)
 }
 
 // Downloads returns all downloads, the first begun first.
-func (db *DB) Downloads(ctx context.Context) (list []Download, err error) {
+func (ms Models) Downloads(ctx context.Context) (list []Download, err error) {
 	const op = "list downloads"
-	rows, err := db.r.QueryContext(ctx,
+	rows, err := ms.db.r.QueryContext(ctx,
 		"SELECT id, revision, paused, error, done, total, blobs, started_at, cache, dropped FROM downloads ORDER BY started_at, id")
 	if err != nil {
-		return nil, db.wrap(op, err)
+		return nil, ms.db.wrap(op, err)
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -57,12 +57,12 @@ func (db *DB) Downloads(ctx context.Context) (list []Download, err error) {
 		var blobs string
 		if err := rows.Scan(&d.ID, &d.Revision, &d.Paused, &d.Error, &d.Done, &d.Total, &blobs,
 			(*stamp)(&d.StartedAt), &d.Cache, &d.Dropped); err != nil {
-			return nil, db.wrap(op, err)
+			return nil, ms.db.wrap(op, err)
 		}
 		if err := json.Unmarshal([]byte(blobs), &d.Blobs); err != nil {
-			return nil, db.wrap(op, err)
+			return nil, ms.db.wrap(op, err)
 		}
 		list = append(list, d)
 	}
-	return list, db.wrap(op, rows.Err())
+	return list, ms.db.wrap(op, rows.Err())
 }

@@ -16,28 +16,28 @@ type DrafterFile struct {
 }
 
 // DrafterFile returns the drafter with this id. Error: [NotFound].
-func (db *DB) DrafterFile(ctx context.Context, id string) (DrafterFile, error) {
+func (ms Models) DrafterFile(ctx context.Context, id string) (DrafterFile, error) {
 	f := DrafterFile{ID: id}
-	err := db.r.QueryRowContext(ctx,
+	err := ms.db.r.QueryRowContext(ctx,
 		"SELECT path, revision, downloaded_by_us FROM drafter_files WHERE id = ?", id).
 		Scan(&f.Path, &f.Revision, &f.DownloadedByUs)
-	return f, db.wrap(fmt.Sprintf("read the drafter %q", id), err)
+	return f, ms.db.wrap(fmt.Sprintf("read the drafter %q", id), err)
 }
 
 // SetDrafterFile stores a drafter's files in place of older ones. DownloadedByUs stays set if the
 // path stays the same.
-func (db *DB) SetDrafterFile(ctx context.Context, f DrafterFile) error {
-	_, err := db.exec(ctx,
+func (ms Models) SetDrafterFile(ctx context.Context, f DrafterFile) error {
+	_, err := ms.db.exec(ctx,
 		`INSERT INTO drafter_files (id, path, revision, downloaded_by_us, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET
 			downloaded_by_us = excluded.downloaded_by_us OR (path = excluded.path AND downloaded_by_us),
 			path = excluded.path, revision = excluded.revision, created_at = excluded.created_at`,
-		f.ID, f.Path, f.Revision, f.DownloadedByUs, stamp(db.clock()))
-	return db.wrap("write a drafter's files", err)
+		f.ID, f.Path, f.Revision, f.DownloadedByUs, stamp(ms.db.clock()))
+	return ms.db.wrap("write a drafter's files", err)
 }
 
 // RemoveDrafterFile removes a drafter from the list. The caller deletes its files.
-func (db *DB) RemoveDrafterFile(ctx context.Context, id string) error {
-	_, err := db.exec(ctx, "DELETE FROM drafter_files WHERE id = ?", id)
-	return db.wrap("remove a drafter", err)
+func (ms Models) RemoveDrafterFile(ctx context.Context, id string) error {
+	_, err := ms.db.exec(ctx, "DELETE FROM drafter_files WHERE id = ?", id)
+	return ms.db.wrap("remove a drafter", err)
 }

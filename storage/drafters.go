@@ -8,19 +8,19 @@ import (
 
 // Drafter returns the drafter that was chosen for a model. The choice is deleted with the model.
 // Error: [NotFound].
-func (db *DB) Drafter(ctx context.Context, model string) (choice string, err error) {
-	err = db.r.QueryRowContext(ctx, "SELECT choice FROM drafters WHERE model = ?",
+func (ms Models) Drafter(ctx context.Context, model string) (choice string, err error) {
+	err = ms.db.r.QueryRowContext(ctx, "SELECT choice FROM drafters WHERE model = ?",
 		model).Scan(&choice)
-	return choice, db.wrap(fmt.Sprintf("read the drafter of model %q", model), err)
+	return choice, ms.db.wrap(fmt.Sprintf("read the drafter of model %q", model), err)
 }
 
 // SetDrafter stores the drafter of a registered model.
-func (db *DB) SetDrafter(ctx context.Context, model, choice string) error {
-	_, err := db.exec(ctx,
+func (ms Models) SetDrafter(ctx context.Context, model, choice string) error {
+	_, err := ms.db.exec(ctx,
 		`INSERT INTO drafters (model, choice, updated_at) VALUES (?, ?, ?)
 		ON CONFLICT (model) DO UPDATE SET choice = excluded.choice, updated_at = excluded.updated_at`,
-		model, choice, stamp(db.clock()))
-	return db.wrap(fmt.Sprintf("write the drafter of model %q", model), err)
+		model, choice, stamp(ms.db.clock()))
+	return ms.db.wrap(fmt.Sprintf("write the drafter of model %q", model), err)
 }
 
 // A Reading says how a drafter's checkpoint is read for one model, where the checkpoint leaves that
@@ -33,21 +33,21 @@ type Reading struct {
 }
 
 // Reading returns the reading of a drafter for a model. Error: [NotFound].
-func (db *DB) Reading(ctx context.Context, model, drafter string) (Reading, error) {
+func (ms Models) Reading(ctx context.Context, model, drafter string) (Reading, error) {
 	r := Reading{Model: model, Drafter: drafter}
 	var settings, trials string
-	err := db.r.QueryRowContext(ctx,
+	err := ms.db.r.QueryRowContext(ctx,
 		"SELECT settings, trials FROM drafter_readings WHERE model = ? AND drafter = ?", model,
 		drafter).Scan(&settings, &trials)
 	r.Settings, r.Trials = json.RawMessage(settings), json.RawMessage(trials)
-	return r, db.wrap("read how a drafter is read", err)
+	return r, ms.db.wrap("read how a drafter is read", err)
 }
 
 // SetReading stores a reading in place of an older one.
-func (db *DB) SetReading(ctx context.Context, r Reading) error {
-	_, err := db.exec(ctx,
+func (ms Models) SetReading(ctx context.Context, r Reading) error {
+	_, err := ms.db.exec(ctx,
 		`INSERT INTO drafter_readings (model, drafter, settings, trials, updated_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (model, drafter) DO UPDATE SET settings = excluded.settings, trials = excluded.trials, updated_at = excluded.updated_at`,
-		r.Model, r.Drafter, string(r.Settings), string(r.Trials), stamp(db.clock()))
-	return db.wrap("write how a drafter is read", err)
+		r.Model, r.Drafter, string(r.Settings), string(r.Trials), stamp(ms.db.clock()))
+	return ms.db.wrap("write how a drafter is read", err)
 }

@@ -20,17 +20,17 @@ func Example() {
 	ctx := context.Background()
 
 	// A run is recorded as it begins, and again as it ends.
-	run, err := db.BeginRun(ctx, storage.Run{Model: "org/model", Client: "curl"})
+	run, err := db.Runs.Begin(ctx, storage.Run{Model: "org/model", Client: "curl"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	run.CompletionTokens, run.FinishReason = 42, "stop"
-	if err := db.FinishRun(ctx, run); err != nil {
+	if err := db.Runs.Finish(ctx, run); err != nil {
 		fmt.Println(err)
 		return
 	}
-	runs, _, err := db.Runs(ctx, storage.RunFilter{Model: "org/model"})
+	runs, _, err := db.Runs.List(ctx, storage.RunFilter{Model: "org/model"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -49,7 +49,7 @@ func ExampleError() {
 		return
 	}
 	defer db.Close()
-	_, err = db.Model(context.Background(), "org/model")
+	_, err = db.Models.Get(context.Background(), "org/model")
 	fmt.Println(storage.IsNotFound(err), err)
 	// Output: true find model "org/model": no such model is registered
 }

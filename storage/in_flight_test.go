@@ -30,7 +30,7 @@ func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			db := mustOpen(t, "")
-			r, err := db.BeginRun(ctx, Run{Client: "x",
+			r, err := db.Runs.Begin(ctx, Run{Client: "x",
 				StartedAt: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)})
 			if err != nil {
 				t.Fatal(err)
@@ -39,12 +39,12 @@ func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 				Replay: json.RawMessage(`{}`)}
 			store := func(name string) (errs []error) {
 				if c.model != "" {
-					errs = append(errs, db.SetRunText(ctx, text))
+					errs = append(errs, db.Runs.SetText(ctx, text))
 				}
 				return append(errs,
-					db.AddResponse(ctx, Response{ID: name, Run: r.ID, Input: json.RawMessage(`[]`),
+					db.Responses.Add(ctx, Response{ID: name, Run: r.ID, Input: json.RawMessage(`[]`),
 						Response: json.RawMessage(`{}`)}),
-					db.AddCheckpoint(ctx, Checkpoint{ID: name, Model: "m", Run: r.ID, ToToken: 9}))
+					db.Checkpoints.Add(ctx, Checkpoint{ID: name, Model: "m", Run: r.ID, ToToken: 9}))
 			}
 			for _, err := range store("before") {
 				if err != nil {
@@ -73,9 +73,9 @@ func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 			}
 			there := func(when string, want bool) {
 				t.Helper()
-				_, err := db.RunText(ctx, r.ID)
-				_, err2 := db.Response(ctx, "", when)
-				_, err3 := db.Checkpoint(ctx, when)
+				_, err := db.Runs.Text(ctx, r.ID)
+				_, err2 := db.Responses.Get(ctx, "", when)
+				_, err3 := db.Checkpoints.Get(ctx, when)
 				if c.model == "" {
 					err = err2
 				}
@@ -100,17 +100,17 @@ func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 			}
 			there("after", !c.forget)
 			r.Model, r.Parted = "m", json.RawMessage(`{"at":3}`)
-			if err := db.FinishRun(ctx, r); err != nil {
+			if err := db.Runs.Finish(ctx, r); err != nil {
 				t.Fatal(err)
 			}
 			if c.model != "" {
 				text.Request, text.Tail = nil, []byte{1, 0, 0, 0}
-				if err := db.SetRunText(ctx, text); err != nil {
+				if err := db.Runs.SetText(ctx, text); err != nil {
 					t.Error(err)
 				}
 			}
 			there("after", !c.forget)
-			if got, err := db.Run(ctx, r.ID); err != nil || got.Parted != nil ||
+			if got, err := db.Runs.Get(ctx, r.ID); err != nil || got.Parted != nil ||
 				got.EndedAt.IsZero() {
 				t.Errorf("its row is %+v, %v; want an end and no parting", got, err)
 			}
@@ -122,9 +122,9 @@ func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 // failed Forget.
 func TestFailedForgetKeepsEverything(t *testing.T) {
 	db := mustOpen(t, "")
-	r, err := db.BeginRun(t.Context(), Run{Client: "x"})
+	r, err := db.Runs.Begin(t.Context(), Run{Client: "x"})
 	if err == nil {
-		err = db.SetRunText(t.Context(), RunText{Run: r.ID, Request: json.RawMessage(`{}`)})
+		err = db.Runs.SetText(t.Context(), RunText{Run: r.ID, Request: json.RawMessage(`{}`)})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -133,10 +133,10 @@ func TestFailedForgetKeepsEverything(t *testing.T) {
 		func([]string) error { return fmt.Errorf("the disk is gone") }); err == nil {
 		t.Error("no error although the files stay")
 	}
-	if _, err := db.RunText(t.Context(), r.ID); err != nil {
+	if _, err := db.Runs.Text(t.Context(), r.ID); err != nil {
 		t.Error("the text is lost:", err)
 	}
-	if err := db.AddCheckpoint(t.Context(), Checkpoint{ID: "a", Run: r.ID}); err != nil {
+	if err := db.Checkpoints.Add(t.Context(), Checkpoint{ID: "a", Run: r.ID}); err != nil {
 		t.Error("a checkpoint is refused:", err)
 	}
 }

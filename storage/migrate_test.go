@@ -138,7 +138,7 @@ func TestNextFileIsApplied(t *testing.T) {
 	if _, err := db.w.Exec("INSERT INTO notes VALUES ('new')"); err != nil {
 		t.Error(err)
 	}
-	if m, err := db.Model(ctx, "org/name"); err != nil || m.Path != "/models/name" {
+	if m, err := db.Models.Get(ctx, "org/name"); err != nil || m.Path != "/models/name" {
 		t.Errorf("the model is %+v, %v", m, err)
 	}
 	if err := db.Close(); err != nil {
@@ -173,7 +173,7 @@ func TestReadOnlyAsksForTheNextStart(t *testing.T) {
 func TestOldestDatabaseKeepsItsRows(t *testing.T) {
 	db, ctx := mustOpen(t, version31(t)), t.Context()
 
-	m, err := db.Model(ctx, "org/name")
+	m, err := db.Models.Get(ctx, "org/name")
 	if err != nil || m.Path != "/models/name" || m.LoadMS != 1234 {
 		t.Errorf("the model is %+v, %v", m, err)
 	}
@@ -181,18 +181,18 @@ func TestOldestDatabaseKeepsItsRows(t *testing.T) {
 	if err != nil || settings["model"] != `"org/name"` || settings["hub_cache"] != `"/cache"` {
 		t.Errorf("the settings are %v, %v", settings, err)
 	}
-	own, err := db.ModelSettings(ctx, "org/name")
+	own, err := db.Models.Settings(ctx, "org/name")
 	if err != nil || own.Temperature == nil || *own.Temperature != 0.7 || !own.KeepLoaded {
 		t.Errorf("the model's settings are %+v, %v", own, err)
 	}
-	if choice, err := db.Drafter(ctx, "org/name"); err != nil || choice != "auto" {
+	if choice, err := db.Models.Drafter(ctx, "org/name"); err != nil || choice != "auto" {
 		t.Errorf("the drafter is %q, %v", choice, err)
 	}
-	if r, err := db.Reading(ctx, "org/name", "/models/drafter"); err != nil ||
+	if r, err := db.Models.Reading(ctx, "org/name", "/models/drafter"); err != nil ||
 		string(r.Settings) != `{"window":8}` || string(r.Trials) != "[3]" {
 		t.Errorf("the drafter's reading is %+v, %v", r, err)
 	}
-	if p, err := db.Policy(ctx, "org/name", "ngram", 1024); err != nil ||
+	if p, err := db.Models.Policy(ctx, "org/name", "ngram", 1024); err != nil ||
 		string(p.State) != `{"depth":4}` {
 		t.Errorf("the policy is %s, %v", p.State, err)
 	}
@@ -201,36 +201,36 @@ func TestOldestDatabaseKeepsItsRows(t *testing.T) {
 		t.Errorf("the keys are %+v, %v", keys, err)
 	}
 
-	run, err := db.Run(ctx, 1)
+	run, err := db.Runs.Get(ctx, 1)
 	if err != nil || run.CompletionTokens != 42 || run.TotalMS != 321.5 || run.Seed != 16 {
 		t.Errorf("the run is %+v, %v", run, err)
 	}
 	if run.EndedAt.IsZero() || run.FinishReason != "stop" {
 		t.Errorf("the run ended at %v by %q, want as it was", run.EndedAt, run.FinishReason)
 	}
-	text, err := db.RunText(ctx, 1)
+	text, err := db.Runs.Text(ctx, 1)
 	if err != nil || text.File != "c1" || string(text.Tail) != "\x07\x00\x00\x00" {
 		t.Errorf("the run's text is %+v, %v", text, err)
 	}
-	c, err := db.Checkpoint(ctx, "the manual")
+	c, err := db.Checkpoints.Get(ctx, "the manual")
 	if err != nil || c.ID != "c1" || !c.Pinned || c.ToToken != 40 {
 		t.Errorf("the checkpoint is %+v, %v", c, err)
 	}
 
-	chats, _, err := db.Chats(ctx, ChatFilter{Search: "scatters"})
+	chats, _, err := db.Chats.List(ctx, ChatFilter{Search: "scatters"})
 	if err != nil || len(chats) != 1 || !chats[0].Pinned || chats[0].Title != "Why is the sky blue?" {
 		t.Fatalf("the chats are %+v, %v", chats, err)
 	}
-	messages, err := db.Messages(ctx, chats[0].ID)
+	messages, err := db.Chats.Messages(ctx, chats[0].ID)
 	if err != nil || len(messages) != 2 || messages[1].Content != "Air scatters blue light most." {
 		t.Errorf("the messages are %+v, %v", messages, err)
 	}
 
-	r, err := db.Response(ctx, "editor", "resp_1")
+	r, err := db.Responses.Get(ctx, "editor", "resp_1")
 	if err != nil || string(r.Output) != `[{"type":"message"}]` {
 		t.Errorf("the response is %+v, %v", r, err)
 	}
-	thoughts, err := db.Thoughts(ctx, keys[0].ID, "org/name", []string{"h"})
+	thoughts, err := db.Responses.Thoughts(ctx, keys[0].ID, "org/name", []string{"h"})
 	if err != nil || len(thoughts) != 1 {
 		t.Errorf("the thoughts are %+v, %v", thoughts, err)
 	}
@@ -238,16 +238,16 @@ func TestOldestDatabaseKeepsItsRows(t *testing.T) {
 	if err != nil || len(benches) != 1 || string(benches[0].Result) != `{"decode":60}` {
 		t.Errorf("the benches are %+v, %v", benches, err)
 	}
-	downloads, err := db.Downloads(ctx)
+	downloads, err := db.Models.Downloads(ctx)
 	if err != nil || len(downloads) != 1 || downloads[0].ID != "org/other" || !downloads[0].Paused {
 		t.Errorf("the downloads are %+v, %v", downloads, err)
 	}
-	if f, err := db.DrafterFile(ctx, "org/drafter"); err != nil || f.Revision != "def" {
+	if f, err := db.Models.DrafterFile(ctx, "org/drafter"); err != nil || f.Revision != "def" {
 		t.Errorf("the drafter's file is %+v, %v", f, err)
 	}
 
 	// And it goes on: new rows follow the old ones.
-	next, err := db.BeginRun(ctx, Run{Model: "org/name", StartedAt: time.Now()})
+	next, err := db.Runs.Begin(ctx, Run{Model: "org/name", StartedAt: time.Now()})
 	if err != nil || next.ID != 2 {
 		t.Errorf("the next run is %d, %v; want 2", next.ID, err)
 	}

@@ -34,20 +34,20 @@ func (m *ModelSettings) fields() []any {
 		&m.DraftWindow, &m.DrafterBits}
 }
 
-// ModelSettings returns the settings of a model. They are deleted with the model. Error: [NotFound]
+// Settings returns the settings of a model. They are deleted with the model. Error: [NotFound]
 // if there are none.
-func (db *DB) ModelSettings(ctx context.Context, model string) (ModelSettings, error) {
+func (ms Models) Settings(ctx context.Context, model string) (ModelSettings, error) {
 	var m ModelSettings
-	err := db.r.QueryRowContext(ctx,
+	err := ms.db.r.QueryRowContext(ctx,
 		"SELECT "+modelSettingsColumns+" FROM model_settings WHERE model = ?",
 		model).Scan(m.fields()...)
-	return m, db.wrap(fmt.Sprintf("read the settings of model %q", model), err)
+	return m, ms.db.wrap(fmt.Sprintf("read the settings of model %q", model), err)
 }
 
-// SetModelSettings stores the settings of a registered model in place of older ones.
-func (db *DB) SetModelSettings(ctx context.Context, m ModelSettings) error {
-	_, err := db.exec(ctx,
+// SetSettings stores the settings of a registered model in place of older ones.
+func (ms Models) SetSettings(ctx context.Context, m ModelSettings) error {
+	_, err := ms.db.exec(ctx,
 		"INSERT OR REPLACE INTO model_settings ("+modelSettingsColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		m.fields()...)
-	return db.wrap(fmt.Sprintf("write the settings of model %q", m.Model), err)
+	return ms.db.wrap(fmt.Sprintf("write the settings of model %q", m.Model), err)
 }

@@ -8,11 +8,11 @@ import (
 
 func TestModelSettingsGoWithTheirModel(t *testing.T) {
 	db := mustOpen(t, "")
-	_, err := db.ModelSettings(t.Context(), "m")
+	_, err := db.Models.Settings(t.Context(), "m")
 	wantCode(t, err, NotFound)
 	// no such model
-	wantCode(t, db.SetModelSettings(t.Context(), ModelSettings{Model: "m"}), Invalid)
-	if _, err := db.RegisterModel(t.Context(),
+	wantCode(t, db.Models.SetSettings(t.Context(), ModelSettings{Model: "m"}), Invalid)
+	if _, err := db.Models.Register(t.Context(),
 		Model{ID: "m", Path: "/m", Source: SourceFolder}); err != nil {
 		t.Fatal(err)
 	}
@@ -23,18 +23,18 @@ func TestModelSettingsGoWithTheirModel(t *testing.T) {
 		{Model: "m", Depth: new(0), Temperature: new(0.0)}, // zero is a value, nil is none
 		{Model: "m"},
 	} {
-		if err := db.SetModelSettings(t.Context(), want); err != nil {
+		if err := db.Models.SetSettings(t.Context(), want); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := db.ModelSettings(t.Context(), "m"); err != nil ||
+		if got, err := db.Models.Settings(t.Context(), "m"); err != nil ||
 			!reflect.DeepEqual(got, want) {
 			t.Errorf("set %+v, read %+v, %v", want, got, err)
 		}
 	}
-	if err := db.RemoveModel(t.Context(), "m"); err != nil {
+	if err := db.Models.Remove(t.Context(), "m"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.ModelSettings(t.Context(), "m")
+	_, err = db.Models.Settings(t.Context(), "m")
 	wantCode(t, err, NotFound)
 }
 
@@ -45,20 +45,20 @@ func TestDownloadsRoundTrip(t *testing.T) {
 	second := Download{ID: "a/a", Dropped: true, Blobs: []string{},
 		StartedAt: noon.Add(time.Second)}
 	for _, d := range []Download{second, {ID: "b/b"}, first} {
-		if err := db.SetDownload(t.Context(), d); err != nil {
+		if err := db.Models.SetDownload(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, err := db.Downloads(t.Context()); err != nil ||
+	if got, err := db.Models.Downloads(t.Context()); err != nil ||
 		!reflect.DeepEqual(got, []Download{first, second}) {
 		t.Errorf("downloads %+v, %v; want the older one first", got, err)
 	}
 	for range 2 {
-		if err := db.RemoveDownload(t.Context(), "b/b"); err != nil {
+		if err := db.Models.RemoveDownload(t.Context(), "b/b"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, err := db.Downloads(t.Context()); err != nil || len(got) != 1 || got[0].ID != "a/a" {
+	if got, err := db.Models.Downloads(t.Context()); err != nil || len(got) != 1 || got[0].ID != "a/a" {
 		t.Errorf("downloads %+v, %v; want a/a alone", got, err)
 	}
 }

@@ -8,6 +8,10 @@ import (
 	"time"
 )
 
+// Models is the model registry, with what is stored for its models: settings, drafters, what was
+// measured and learned about drafting, and downloads.
+type Models struct{ db *DB }
+
 // A Model is one entry of the registry: a model that can be loaded.
 type Model struct {
 	ID             string    `json:"id"`   // org/name, or the folder's name
@@ -48,7 +52,7 @@ func (m *Model) fields() []any {
 		(*stamp)(&m.LastUsedAt), &m.LoadMS, &m.Kind, &m.FileType}
 }
 
-// RegisterModel adds m to the registry or renews its row, and returns the row as it now is.
+// Register adds m to the registry or renews its row, and returns the row as it now is.
 //
 // A model is the same as a registered one in these cases:
 //   - Both have the same path.
@@ -61,12 +65,12 @@ func (m *Model) fields() []any {
 // AddedAt is the time now; that of m is ignored.
 //
 // Errors: [Invalid] if the id or the source is empty.
-func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {
+func (ms Models) Register(ctx context.Context, m Model) (Model, error) {
 	op := fmt.Sprintf("register model %q", m.ID)
 	if m.ID == "" || m.Source == "" {
 		return Model{}, &Error{Code: Invalid, Op: op, Message: "a model needs an id and a source"}
 	}
-	err := db.update(ctx, func(tx *sql.Tx) error {
+	err := ms.db.update(ctx, func(tx *sql.Tx) error {
 		const marks = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 		old, err := registered(ctx, tx, m)
 		switch {
@@ -82,7 +86,7 @@ func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {
 			_, err = tx.ExecContext(ctx,
 				"UPDATE models SET ("+modelColumns+") = "+marks+" WHERE id = ?1", m.fields()...)
 		case errors.Is(err, sql.ErrNoRows):
-			m.AddedAt, m.LastUsedAt, m.LoadMS = db.clock(), time.Time{}, 0
+			m.AddedAt, m.LastUsedAt, m.LoadMS = ms.db.clock(), time.Time{}, 0
 			if m.ID, err = FreeID(m.ID, isTaken(ctx, tx)); err == nil {
 				_, err = tx.ExecContext(ctx, "INSERT INTO models ("+modelColumns+") VALUES "+marks,
 					m.fields()...)
@@ -91,7 +95,7 @@ func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {
 		return err
 	})
 	if err != nil {
-		return Model{}, db.wrap(op, err)
+		return Model{}, ms.db.wrap(op, err)
 	}
 	return m, nil
 }
@@ -129,71 +133,71 @@ func scanModel(r row) (Model, error) {
 	return m, err
 }
 
-// Model returns the model with this id. Error: [NotFound].
-func (db *DB) Model(ctx context.Context, id string) (Model, error) {
-	m, err := scanModel(db.r.QueryRowContext(ctx,
+// Get returns the model with this id. Error: [NotFound].
+func (ms Models) Get(ctx context.Context, id string) (Model, error) {
+	m, err := scanModel(ms.db.r.QueryRowContext(ctx,
 		"SELECT "+modelColumns+" FROM models WHERE id = ?", id))
-	return m, db.modelError("find", id, err)
+	return m, ms.wrap("find", id, err)
 }
 
-// Models returns all models, the last used first, then the last added.
-func (db *DB) Models(ctx context.Context) ([]Model, error) {
+// List returns all models, the last used first, then the last added.
+func (ms Models) List(ctx context.Context) ([]Model, error) {
 	const op = "list models"
-	rows, err := db.r.QueryContext(ctx,
+	rows, err := ms.db.r.QueryContext(ctx,
 		"SELECT "+modelColumns+" FROM models ORDER BY coalesce(last_used_at, '') DESC, added_at DESC, id")
 	if err != nil {
-		return nil, db.wrap(op, err)
+		return nil, ms.db.wrap(op, err)
 	}
 	defer rows.Close()
 	var all []Model
 	for rows.Next() {
 		m, err := scanModel(rows)
 		if err != nil {
-			return nil, db.wrap(op, err)
+			return nil, ms.db.wrap(op, err)
 		}
 		all = append(all, m)
 	}
-	return all, db.wrap(op, rows.Err())
+	return all, ms.db.wrap(op, rows.Err())
 }
 
-// UseModel notes that the model was used now. Error: [NotFound].
-func (db *DB) UseModel(ctx context.Context, id string) error {
-	return db.changeModel(ctx, "use", id, "UPDATE models SET last_used_at = ?2 WHERE id = ?1", id,
-		stamp(db.clock()))
+// MarkUsed notes that the model was used now. Error: [NotFound].
+func (ms Models) MarkUsed(ctx context.Context, id string) error {
+	return ms.change(ctx, "use", id, "UPDATE models SET last_used_at = ?2 WHERE id = ?1", id,
+		stamp(ms.db.clock()))
 }
 
-// TimeModel notes how long the model took to load. Error: [NotFound].
-func (db *DB) TimeModel(ctx context.Context, id string, took time.Duration) error {
-	return db.changeModel(ctx, "time", id, "UPDATE models SET load_ms = ?2 WHERE id = ?1", id,
+// SetLoadTime notes how long the model took to load. Error: [NotFound].
+func (ms Models) SetLoadTime(ctx context.Context, id string, took time.Duration) error {
+	return ms.change(ctx, "time", id, "UPDATE models SET load_ms = ?2 WHERE id = ?1", id,
 		max(1, took.Milliseconds()))
 }
 
-// RemoveModel removes the model from the registry, with what was learned about drafting for it,
+// Remove removes the model from the registry, with what was learned about drafting for it,
 // because another model may get its id. The caller deletes its files. Error: [NotFound].
-func (db *DB) RemoveModel(ctx context.Context, id string) error {
+func (ms Models) Remove(ctx context.Context, id string) error {
 	for _, query := range []string{"DELETE FROM policies WHERE model = ?",
 		"DELETE FROM drafter_readings WHERE model = ?"} {
-		if _, err := db.exec(ctx, query, id); err != nil {
-			return db.modelError("remove", id, err)
+		if _, err := ms.db.exec(ctx, query, id); err != nil {
+			return ms.wrap("remove", id, err)
 		}
 	}
-	return db.changeModel(ctx, "remove", id, "DELETE FROM models WHERE id = ?", id)
+	return ms.change(ctx, "remove", id, "DELETE FROM models WHERE id = ?", id)
 }
 
-func (db *DB) changeModel(ctx context.Context, verb, id, query string, args ...any) error {
-	res, err := db.exec(ctx, query, args...)
+func (ms Models) change(ctx context.Context, verb, id, query string, args ...any) error {
+	res, err := ms.db.exec(ctx, query, args...)
 	if err == nil {
 		if n, _ := res.RowsAffected(); n == 0 {
 			err = sql.ErrNoRows
 		}
 	}
-	return db.modelError(verb, id, err)
+	return ms.wrap(verb, id, err)
 }
 
-func (db *DB) modelError(verb, id string, err error) error {
+func (ms Models) wrap(verb, id string, err error) error {
 	op := fmt.Sprintf("%s model %q", verb, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return &Error{Code: NotFound, Op: op, Message: "no such model is registered", Err: err}
 	}
-	return db.wrap(op, err)
+	return ms.db.wrap(op, err)
 }

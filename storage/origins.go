@@ -13,19 +13,19 @@ type Origin struct {
 }
 
 // Origins returns the origins of checkpoints, by id, as far as they are known.
-func (db *DB) Origins(ctx context.Context, ids []string) (map[string]Origin, error) {
+func (cs Checkpoints) Origins(ctx context.Context, ids []string) (map[string]Origin, error) {
 	const op = "find what checkpoints came from"
 	list, err := json.Marshal(ids)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := db.r.QueryContext(ctx,
+	rows, err := cs.db.r.QueryContext(ctx,
 		`SELECT c.id, coalesce(r.client, ''), coalesce((SELECT t.title FROM chat_messages m JOIN chats t ON t.id = m.chat
 			WHERE m.run = c.run AND m.run > 0 LIMIT 1), '')
 		FROM json_each(?) JOIN checkpoints c ON c.id = value LEFT JOIN runs r ON r.id = c.run WHERE c.run > 0`,
 		string(list))
 	if err != nil {
-		return nil, db.wrap(op, err)
+		return nil, cs.db.wrap(op, err)
 	}
 	defer rows.Close()
 	origins := map[string]Origin{}
@@ -33,20 +33,20 @@ func (db *DB) Origins(ctx context.Context, ids []string) (map[string]Origin, err
 		var id string
 		var o Origin
 		if err := rows.Scan(&id, &o.Client, &o.Title); err != nil {
-			return nil, db.wrap(op, err)
+			return nil, cs.db.wrap(op, err)
 		}
 		if o != (Origin{}) {
 			origins[id] = o
 		}
 	}
-	return origins, db.wrap(op, rows.Err())
+	return origins, cs.db.wrap(op, rows.Err())
 }
 
 // ResumedBy returns the run that completed the answer of a run that was cut off, 0 if none did.
-func (db *DB) ResumedBy(ctx context.Context, run int64) (id int64, err error) {
-	err = db.r.QueryRowContext(ctx,
+func (rs Runs) ResumedBy(ctx context.Context, run int64) (id int64, err error) {
+	err = rs.db.r.QueryRowContext(ctx,
 		`SELECT coalesce(max(id), 0) FROM runs WHERE resumes = ? AND resumes > 0
 		AND ended_at IS NOT NULL AND finish_reason NOT IN ('cancel', 'error', ?)`, run,
 		FinishInterrupted).Scan(&id)
-	return id, db.wrap(fmt.Sprintf("find what completed run %d", run), err)
+	return id, rs.db.wrap(fmt.Sprintf("find what completed run %d", run), err)
 }

@@ -11,7 +11,7 @@ func TestOriginsNameChatAndClient(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	begin := func(client string) int64 {
 		t.Helper()
-		r, err := db.BeginRun(ctx, Run{Client: client})
+		r, err := db.Runs.Begin(ctx, Run{Client: client})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -20,7 +20,7 @@ func TestOriginsNameChatAndClient(t *testing.T) {
 	own, other, unsaid := begin("Tandem"), begin("zed"), begin("")
 	for id, run := range map[string]int64{"own": own, "other": other, "unsaid": unsaid, "gone": 99,
 		"unknown": 0} {
-		if err := db.AddCheckpoint(ctx, Checkpoint{ID: id, Model: "m", Key: "k", Kind: "prompt",
+		if err := db.Checkpoints.Add(ctx, Checkpoint{ID: id, Model: "m", Key: "k", Kind: "prompt",
 			ToToken: 1, Run: run}); err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func TestOriginsNameChatAndClient(t *testing.T) {
 	mustSay(t, db, Message{Chat: c.ID, Parent: q.ID, Role: RoleAssistant, Content: "Rayleigh.",
 		Finish: "edited"})
 
-	got, err := db.Origins(ctx, []string{"own", "other", "unsaid", "gone", "unknown", "nothing",
+	got, err := db.Checkpoints.Origins(ctx, []string{"own", "other", "unsaid", "gone", "unknown", "nothing",
 		`"`})
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestOriginsNameChatAndClient(t *testing.T) {
 	if len(got) != len(want) || got["own"] != want["own"] || got["other"] != want["other"] {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got, err := db.Origins(ctx, nil); err != nil || len(got) != 0 {
+	if got, err := db.Checkpoints.Origins(ctx, nil); err != nil || len(got) != 0 {
 		t.Errorf("without ids there are origins %v, %v; want none", got, err)
 	}
 }
@@ -50,25 +50,25 @@ func TestOriginsNameChatAndClient(t *testing.T) {
 // itself.
 func TestOnlyCompletedRunsResume(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
-	cut, err := db.BeginRun(ctx, Run{})
+	cut, err := db.Runs.Begin(ctx, Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, finish := range strings.Fields("cancel error interrupted") {
 		finished(t, db, Run{Resumes: cut.ID, FinishReason: finish})
 	}
-	if _, err := db.BeginRun(ctx, Run{Resumes: cut.ID}); err != nil {
+	if _, err := db.Runs.Begin(ctx, Run{Resumes: cut.ID}); err != nil {
 		t.Fatal(err)
 	}
-	if by, err := db.ResumedBy(ctx, cut.ID); err != nil || by != 0 {
+	if by, err := db.Runs.ResumedBy(ctx, cut.ID); err != nil || by != 0 {
 		t.Errorf("completed by %d, %v; want none", by, err)
 	}
 	want := finished(t, db, Run{Resumes: cut.ID, FinishReason: "length"})
 	finished(t, db, Run{FinishReason: "stop"})
-	if by, err := db.ResumedBy(ctx, cut.ID); err != nil || by != want {
+	if by, err := db.Runs.ResumedBy(ctx, cut.ID); err != nil || by != want {
 		t.Errorf("completed by %d, %v; want %d", by, err, want)
 	}
-	if by, err := db.ResumedBy(ctx, 0); err != nil || by != 0 {
+	if by, err := db.Runs.ResumedBy(ctx, 0); err != nil || by != 0 {
 		t.Errorf("run 0 is completed by %d, %v; want none", by, err)
 	}
 }
@@ -76,12 +76,12 @@ func TestOnlyCompletedRunsResume(t *testing.T) {
 // finished stores a run that has ended, and returns its id.
 func finished(t *testing.T, db *DB, r Run) int64 {
 	t.Helper()
-	begun, err := db.BeginRun(t.Context(), r)
+	begun, err := db.Runs.Begin(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.ID = begun.ID
-	if err := db.FinishRun(t.Context(), r); err != nil {
+	if err := db.Runs.Finish(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	return r.ID

@@ -30,7 +30,7 @@ func TestLogIsPurgedAfterItsReader(t *testing.T) {
 	c := mustChat(t, db, Chat{})
 	mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "the-secret"})
 	reading := holdLog(t, db.r)
-	if _, err := db.DeleteChats(ctx, c.ID, keepRuns); err != nil {
+	if _, err := db.Chats.Delete(ctx, c.ID, keepRuns); err != nil {
 		t.Fatal(err)
 	}
 	if !secretInLog(path) {
@@ -72,7 +72,7 @@ func TestLogIsPurgedAfterRestart(t *testing.T) {
 	}
 	defer other.Close()
 	reading := holdLog(t, other)
-	if _, err := db.DeleteChats(t.Context(), c.ID, keepRuns); err != nil {
+	if _, err := db.Chats.Delete(t.Context(), c.ID, keepRuns); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -94,9 +94,9 @@ func TestCopiesAreRemovedFirst(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	db, ctx := mustOpen(t, path), t.Context()
 	c := mustChat(t, db, Chat{})
-	r, err := db.BeginRun(ctx, Run{Model: "m", Client: "c"})
+	r, err := db.Runs.Begin(ctx, Run{Model: "m", Client: "c"})
 	if err == nil {
-		err = db.FinishRun(ctx, r)
+		err = db.Runs.Finish(ctx, r)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -113,12 +113,12 @@ func TestCopiesAreRemovedFirst(t *testing.T) {
 			func([]string) error { asked = true; return nil })
 		return asked, err
 	}
-	_, err = db.DeleteChats(ctx, c.ID, keepRuns)
+	_, err = db.Chats.Delete(ctx, c.ID, keepRuns)
 	e := wantCode(t, err, ReadOnly)
 	if !strings.Contains(e.Message, filepath.Base(stuck)) {
 		t.Errorf("message %q does not name the file %s", e.Message, stuck)
 	}
-	_, err = db.DeleteChats(ctx, 0, keepRuns)
+	_, err = db.Chats.Delete(ctx, 0, keepRuns)
 	wantCode(t, err, ReadOnly)
 	asked, err := forget()
 	if wantCode(t, err, ReadOnly); asked {
@@ -127,19 +127,19 @@ func TestCopiesAreRemovedFirst(t *testing.T) {
 	if _, err := os.Stat(begun); !os.IsNotExist(err) {
 		t.Error("a copy that was not finished stays:", err)
 	}
-	if _, err := db.Chat(ctx, c.ID); err != nil {
+	if _, err := db.Chats.Get(ctx, c.ID); err != nil {
 		t.Error("the chat is gone:", err)
 	}
 	if err := os.RemoveAll(stuck); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.DeleteChats(ctx, c.ID, keepRuns); err != nil {
+	if _, err := db.Chats.Delete(ctx, c.ID, keepRuns); err != nil {
 		t.Error("the chat cannot be deleted:", err)
 	}
 	if _, err := forget(); err != nil {
 		t.Error("the run cannot be forgotten:", err)
 	}
-	if _, err := db.Run(ctx, r.ID); err == nil {
+	if _, err := db.Runs.Get(ctx, r.ID); err == nil {
 		t.Error("a forgotten run is there")
 	}
 }

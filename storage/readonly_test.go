@@ -18,7 +18,7 @@ func TestReadOnlyChangesNoFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.db")
 			db := mustOpen(t, path)
-			run, err := db.BeginRun(t.Context(), Run{})
+			run, err := db.Runs.Begin(t.Context(), Run{})
 			if err := errors.Join(err, db.SetSetting(t.Context(), "in the file", "yes"),
 				db.Close()); err != nil {
 				t.Fatal(err)
@@ -39,7 +39,7 @@ func TestReadOnlyChangesNoFile(t *testing.T) {
 				t.Errorf("setting %q, %v; want yes", v, err)
 			}
 			// In the other case crash has opened the file and ended the run.
-			if r, err := db.Run(t.Context(), run.ID); err != nil || !r.EndedAt.IsZero() &&
+			if r, err := db.Runs.Get(t.Context(), run.ID); err != nil || !r.EndedAt.IsZero() &&
 				name == "closed" {
 				t.Errorf("the run is %+v, %v; want it in flight", r, err)
 			}

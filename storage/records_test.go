@@ -74,46 +74,46 @@ func filled[T any]() T {
 func TestRunRoundTrip(t *testing.T) {
 	db := mustOpen(t, "")
 	want := filled[Run]()
-	begun, err := db.BeginRun(t.Context(), want)
+	begun, err := db.Runs.Begin(t.Context(), want)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if begun.ID == want.ID || !begun.EndedAt.IsZero() || !begun.StartedAt.Equal(want.StartedAt) {
 		t.Errorf("begun as %+v, want a new id and no end", begun)
 	}
-	if got, err := db.Run(t.Context(), begun.ID); err != nil || !reflect.DeepEqual(got, begun) {
+	if got, err := db.Runs.Get(t.Context(), begun.ID); err != nil || !reflect.DeepEqual(got, begun) {
 		t.Errorf("in flight %+v, %v, want %+v", got, err, begun)
 	}
 	want.ID = begun.ID
 	late := want
-	late.StartedAt = noon.Add(time.Hour) // FinishRun does not change the start
-	if err := db.FinishRun(t.Context(), late); err != nil {
+	late.StartedAt = noon.Add(time.Hour) // Finish does not change the start
+	if err := db.Runs.Finish(t.Context(), late); err != nil {
 		t.Fatal(err)
 	}
-	got, err := db.Run(t.Context(), begun.ID)
+	got, err := db.Runs.Get(t.Context(), begun.ID)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("finished as\n%+v, %v, want\n%+v", got, err, want)
 	}
 	want.Speculation = nil
-	if list, _, err := db.Runs(t.Context(), RunFilter{}); err != nil || len(list) != 1 ||
+	if list, _, err := db.Runs.List(t.Context(), RunFilter{}); err != nil || len(list) != 1 ||
 		!reflect.DeepEqual(list[0], want) {
 		t.Errorf("listed as\n%+v, %v, want\n%+v", list, err, want)
 	}
-	wantCode(t, db.FinishRun(t.Context(), want), Conflict)
+	wantCode(t, db.Runs.Finish(t.Context(), want), Conflict)
 	want.ID = 999
-	wantCode(t, db.FinishRun(t.Context(), want), NotFound)
-	_, err = db.Run(t.Context(), 999)
+	wantCode(t, db.Runs.Finish(t.Context(), want), NotFound)
+	_, err = db.Runs.Get(t.Context(), 999)
 	wantCode(t, err, NotFound)
 
 	// Times come from the clock if the caller gives none.
-	r, err := db.BeginRun(t.Context(), Run{})
+	r, err := db.Runs.Begin(t.Context(), Run{})
 	if err != nil || r.StartedAt.IsZero() {
 		t.Fatalf("begun as %+v, %v; want a start", r, err)
 	}
-	if err := db.FinishRun(t.Context(), r); err != nil {
+	if err := db.Runs.Finish(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	if r, err = db.Run(t.Context(), r.ID); err != nil || !r.EndedAt.After(r.StartedAt) {
+	if r, err = db.Runs.Get(t.Context(), r.ID); err != nil || !r.EndedAt.After(r.StartedAt) {
 		t.Errorf("finished as %+v, %v; want an end after the start", r, err)
 	}
 	text, err := json.Marshal(begun)
@@ -125,12 +125,12 @@ func TestRunRoundTrip(t *testing.T) {
 func TestRunsOfAClientAreThoseOfAllItsVersions(t *testing.T) {
 	db := mustOpen(t, "")
 	for _, client := range []string{"zed/1.2", "zed/1.3 (macos/26)", "zed", "zedra/1", "z"} {
-		if _, err := db.BeginRun(t.Context(), Run{Client: client}); err != nil {
+		if _, err := db.Runs.Begin(t.Context(), Run{Client: client}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for client, want := range map[string]int{"zed": 3, "zed/1.2": 1, "zed/1": 0, "": 5} {
-		runs, _, err := db.Runs(t.Context(), RunFilter{Client: client})
+		runs, _, err := db.Runs.List(t.Context(), RunFilter{Client: client})
 		if err != nil || len(runs) != want {
 			t.Errorf("%q has %d runs, %v; want %d", client, len(runs), err, want)
 		}
@@ -140,7 +140,7 @@ func TestRunsOfAClientAreThoseOfAllItsVersions(t *testing.T) {
 func TestRunsAreListedByFilterAndPage(t *testing.T) {
 	db := mustOpen(t, "")
 	for i := range 10 {
-		r, err := db.BeginRun(t.Context(), Run{
+		r, err := db.Runs.Begin(t.Context(), Run{
 			StartedAt: time.Date(2026, 11, 21, 18+i, 0, 0, 0, time.UTC),
 			Model:     []string{"a", "b"}[i%2], Client: []string{"zed", "aider", "curl"}[i%3],
 			Endpoint: "/v1/completions",
@@ -155,7 +155,7 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 			if r.TotalMS = float64(100 * (i + 1)); i == 6 {
 				r.TotalMS = 5000
 			}
-			if err := db.FinishRun(t.Context(), r); err != nil {
+			if err := db.Runs.Finish(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -204,7 +204,7 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 		{"page of a search", RunFilter{Search: "zed", Limit: 2}, []int64{10, 7}, 7},
 	}
 	for _, test := range tests {
-		runs, next, err := db.Runs(t.Context(), test.f)
+		runs, next, err := db.Runs.List(t.Context(), test.f)
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 		}
@@ -217,7 +217,7 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 				test.name, ids, next, test.want, test.next)
 		}
 	}
-	values, err := db.RunValues(t.Context())
+	values, err := db.Runs.Values(t.Context())
 	want := RunValues{
 		Models: []string{"b", "a"}, Clients: []string{"zed", "curl", "aider"},
 		Endpoints: []string{"/v1/completions"},
@@ -226,7 +226,7 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(values, want) {
 		t.Errorf("values %+v, %v, want %+v", values, err, want)
 	}
-	seen, err := db.SeenClients(t.Context())
+	seen, err := db.Runs.Clients(t.Context())
 	var names []string
 	for _, c := range seen {
 		names = append(names, c.Client)
@@ -235,7 +235,7 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 		t.Errorf("seen %+v, %v, want %v", seen, err, want.Clients)
 	}
 	for _, f := range []RunFilter{{Limit: -1}, {Before: -1}} {
-		_, _, err := db.Runs(t.Context(), f)
+		_, _, err := db.Runs.List(t.Context(), f)
 		wantCode(t, err, Invalid)
 	}
 }
@@ -245,7 +245,7 @@ func TestRunsSinceHaveNoLimit(t *testing.T) {
 	db := mustOpen(t, "")
 	start := time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
 	for i := range MaxRunsLimit + 5 {
-		if _, err := db.BeginRun(t.Context(),
+		if _, err := db.Runs.Begin(t.Context(),
 			Run{StartedAt: start.Add(time.Duration(i) * time.Second)}); err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +254,7 @@ func TestRunsSinceHaveNoLimit(t *testing.T) {
 		start: MaxRunsLimit + 5, start.Add(time.Second): MaxRunsLimit + 4, start.Add(time.Hour): 0,
 	} {
 		var ids []int64
-		if err := db.RunsSince(t.Context(), since,
+		if err := db.Runs.Since(t.Context(), since,
 			func(r Run) { ids = append(ids, r.ID) }); err != nil {
 			t.Fatal(err)
 		}
@@ -267,32 +267,32 @@ func TestRunsSinceHaveNoLimit(t *testing.T) {
 // TestLatestVerdictIsKept expects the latest verdict both in the list and in the run itself.
 func TestLatestVerdictIsKept(t *testing.T) {
 	db := mustOpen(t, "")
-	r, err := db.BeginRun(t.Context(), Run{})
+	r, err := db.Runs.Begin(t.Context(), Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.FinishRun(t.Context(), r); err != nil {
+	if err := db.Runs.Finish(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	for _, verdict := range []string{`{"same":1}`, `{"same":2}`} {
-		if err := db.SetRunVerdict(t.Context(), r.ID, json.RawMessage(verdict)); err != nil {
+		if err := db.Runs.SetVerdict(t.Context(), r.ID, json.RawMessage(verdict)); err != nil {
 			t.Fatal(err)
 		}
-		one, err := db.Run(t.Context(), r.ID)
-		list, _, errList := db.Runs(t.Context(), RunFilter{})
+		one, err := db.Runs.Get(t.Context(), r.ID)
+		list, _, errList := db.Runs.List(t.Context(), RunFilter{})
 		if err != nil || errList != nil || string(one.Verdict) != verdict ||
 			string(list[0].Verdict) != verdict {
 			t.Errorf("verdict %s, %v; listed %+v, %v; want %s",
 				one.Verdict, err, list, errList, verdict)
 		}
 	}
-	wantCode(t, db.SetRunVerdict(t.Context(), 99, json.RawMessage("{}")), NotFound)
+	wantCode(t, db.Runs.SetVerdict(t.Context(), 99, json.RawMessage("{}")), NotFound)
 }
 
 func TestModelRoundTrip(t *testing.T) {
 	db := mustOpen(t, "")
 	want := filled[Model]()
-	got, err := db.RegisterModel(t.Context(), want)
+	got, err := db.Models.Register(t.Context(), want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,29 +300,29 @@ func TestModelRoundTrip(t *testing.T) {
 	if got != want || got.AddedAt.IsZero() {
 		t.Errorf("registered as\n%+v, want\n%+v", got, want)
 	}
-	if err := db.UseModel(t.Context(), want.ID); err != nil {
+	if err := db.Models.MarkUsed(t.Context(), want.ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.TimeModel(t.Context(), want.ID, 1500*time.Millisecond); err != nil {
+	if err := db.Models.SetLoadTime(t.Context(), want.ID, 1500*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	want.LoadMS = 1500
-	got, err = db.RegisterModel(t.Context(), want) // a second registration keeps the load time
+	got, err = db.Models.Register(t.Context(), want) // a second registration keeps the load time
 	if err != nil || got.LoadMS != want.LoadMS {
 		t.Errorf("registered again as %+v, %v; want a load of %v ms", got, err, want.LoadMS)
 	}
-	got, err = db.Model(t.Context(), want.ID)
+	got, err = db.Models.Get(t.Context(), want.ID)
 	if want.LastUsedAt = got.LastUsedAt; err != nil || got != want ||
 		!got.LastUsedAt.After(got.AddedAt) {
 		t.Errorf("read as\n%+v, %v, want\n%+v", got, err, want)
 	}
-	if err := db.RemoveModel(t.Context(), want.ID); err != nil {
+	if err := db.Models.Remove(t.Context(), want.ID); err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.Model(t.Context(), want.ID)
+	_, err = db.Models.Get(t.Context(), want.ID)
 	wantCode(t, err, NotFound)
-	wantCode(t, db.RemoveModel(t.Context(), want.ID), NotFound)
-	wantCode(t, db.UseModel(t.Context(), want.ID), NotFound)
+	wantCode(t, db.Models.Remove(t.Context(), want.ID), NotFound)
+	wantCode(t, db.Models.MarkUsed(t.Context(), want.ID), NotFound)
 }
 
 func TestRegisterRenewsTheSameModel(t *testing.T) {
@@ -350,16 +350,16 @@ func TestRegisterRenewsTheSameModel(t *testing.T) {
 		{"the starter's file, added by hand", Model{ID: "2", Path: "/app/2", Source: SourceFolder}, "starter-2", 9},
 	}
 	for _, step := range steps {
-		got, err := db.RegisterModel(t.Context(), step.m)
+		got, err := db.Models.Register(t.Context(), step.m)
 		if err != nil || got.ID != step.want {
 			t.Fatalf("%s: id %q, %v, want %q", step.name, got.ID, err, step.want)
 		}
-		all, err := db.Models(t.Context())
+		all, err := db.Models.List(t.Context())
 		if err != nil || len(all) != step.n {
 			t.Fatalf("%s: %d rows, %v, want %d", step.name, len(all), err, step.n)
 		}
 	}
-	m, err := db.Model(t.Context(), "org/name")
+	m, err := db.Models.Get(t.Context(), "org/name")
 	if err != nil || m.Path != "/hub/2" || m.Revision != "2" || m.DownloadedByUs {
 		t.Errorf("the next revision, fetched by others, is %+v, %v; want /hub/2, not ours", m, err)
 	}
@@ -369,7 +369,7 @@ func TestRegisterRenewsTheSameModel(t *testing.T) {
 	again := ours
 	again.DownloadedByUs = false
 	for i, m := range []Model{ours, again, {ID: "3", Path: "/hub/3", Source: SourceFolder}} {
-		got, err := db.RegisterModel(t.Context(), m)
+		got, err := db.Models.Register(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -386,15 +386,15 @@ func TestRegisterRenewsTheSameModel(t *testing.T) {
 			t.Errorf("model %d: got.DownloadedByUs = false, want true", i)
 		}
 	}
-	if err := db.UseModel(t.Context(), "llama-3"); err != nil {
+	if err := db.Models.MarkUsed(t.Context(), "llama-3"); err != nil {
 		t.Fatal(err)
 	}
-	all, err := db.Models(t.Context())
+	all, err := db.Models.List(t.Context())
 	if err != nil || all[0].ID != "llama-3" || all[1].ID != "starter-2" {
 		t.Errorf("models %v, %v; want llama-3 and starter-2 first", all, err)
 	}
 	for _, m := range []Model{{Path: "/x", Source: SourceFolder}, {ID: "x", Path: "/x"}} {
-		_, err := db.RegisterModel(t.Context(), m)
+		_, err := db.Models.Register(t.Context(), m)
 		wantCode(t, err, Invalid)
 	}
 }
@@ -432,17 +432,17 @@ func TestSettingsAreSetAndRemoved(t *testing.T) {
 func TestOnlyNewestRunsKeepRounds(t *testing.T) {
 	db := mustOpen(t, "")
 	for i := range KeepRounds + 2 {
-		r, err := db.BeginRun(t.Context(), Run{Model: "m"})
+		r, err := db.Runs.Begin(t.Context(), Run{Model: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Speculation, r.Rounds = []byte(`{}`), i+1
-		if err := db.FinishRun(t.Context(), r); err != nil {
+		if err := db.Runs.Finish(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for id, kept := range map[int64]bool{1: false, 2: false, 3: true, KeepRounds + 2: true} {
-		if r, err := db.Run(t.Context(), id); err != nil || (r.Speculation != nil) != kept ||
+		if r, err := db.Runs.Get(t.Context(), id); err != nil || (r.Speculation != nil) != kept ||
 			r.Rounds != int(id) {
 			t.Errorf("run %d is %+v, %v; want rounds kept: %t", id, r, err, kept)
 		}
@@ -451,7 +451,7 @@ func TestOnlyNewestRunsKeepRounds(t *testing.T) {
 
 func TestPolicyReplacesAnOlderOne(t *testing.T) {
 	db := mustOpen(t, "")
-	if _, err := db.Policy(t.Context(), "m", "ngram", 1024); err == nil {
+	if _, err := db.Models.Policy(t.Context(), "m", "ngram", 1024); err == nil {
 		t.Error("a policy is found before any is stored")
 	} else {
 		wantCode(t, err, NotFound)
@@ -462,15 +462,15 @@ func TestPolicyReplacesAnOlderOne(t *testing.T) {
 		{"m", "dflash", 1024, []byte(`{"c":1}`)},
 		{"m", "ngram", 1024, []byte(`{"a":2}`)}, // in place of the first
 	} {
-		if err := db.SetPolicy(t.Context(), p); err != nil {
+		if err := db.Models.SetPolicy(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
-		got, err := db.Policy(t.Context(), p.Model, p.Drafter, p.Bucket)
+		got, err := db.Models.Policy(t.Context(), p.Model, p.Drafter, p.Bucket)
 		if err != nil || string(got.State) != string(p.State) {
 			t.Errorf("policy %s is read as %s, %v", p.State, got.State, err)
 		}
 	}
-	if got, _ := db.Policy(t.Context(), "m", "ngram", 2048); string(got.State) != `{"b":1}` {
+	if got, _ := db.Models.Policy(t.Context(), "m", "ngram", 2048); string(got.State) != `{"b":1}` {
 		t.Errorf("bucket 2048 holds %s, want its own policy", got.State)
 	}
 }

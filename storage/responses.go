@@ -9,6 +9,10 @@ import (
 	"time"
 )
 
+// Responses is what a later request of a conversation needs: earlier responses, and the thoughts
+// before earlier answers.
+type Responses struct{ db *DB }
+
 // A Response is an answer that its program may ask for again, or continue.
 type Response struct {
 	ID       string
@@ -47,7 +51,7 @@ func (r *Response) said() []any { return []any{(*text)(&r.Input), (*text)(&r.Out
 func (r *Response) bytes() int { return len(r.Input) + len(r.Output) + len(r.Response) }
 
 // unusedSince is the earliest last use of a response that is kept.
-func (db *DB) unusedSince() stamp { return stamp(db.clock().Add(-ResponsesKept)) }
+func (rs Responses) unusedSince() stamp { return stamp(rs.db.clock().Add(-ResponsesKept)) }
 
 // chain selects a response and the ones that it continues, at most one more than MaxChain: the id,
 // and how far back it is, from 0. Its arguments are the id and those of readable.
@@ -64,13 +68,13 @@ var (
 		(SELECT rowid, sum(bytes) OVER (ORDER BY used_at DESC, created_at DESC, rowid DESC) AS newer FROM responses) WHERE newer > ?)`
 )
 
-// AddResponse stores a response with the current time, and marks the ones that it continues as
+// Add stores a response with the current time, and marks the ones that it continues as
 // used. The ones unused for longest are deleted beyond MaxResponses. Error: [NotFound] if the key
 // of its owner was deleted, because a later key may get that name, or if its run was forgotten.
-func (db *DB) AddResponse(ctx context.Context, r Response) error {
-	r.CreatedAt = db.clock()
+func (rs Responses) Add(ctx context.Context, r Response) error {
+	r.CreatedAt = rs.db.clock()
 	r.UsedAt = r.CreatedAt
-	err := db.update(ctx, func(tx *sql.Tx) error {
+	err := rs.db.update(ctx, func(tx *sql.Tx) error {
 		if err := refuseForgotten(ctx, tx, "keep a response", r.Run); err != nil {
 			return err
 		}
@@ -93,43 +97,43 @@ func (db *DB) AddResponse(ctx context.Context, r Response) error {
 			append(r.said(), (*text)(&r.Response), r.ID)...); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, useChain, r.ID, r.Owner, db.unusedSince(), stamp(r.UsedAt),
+		if _, err := tx.ExecContext(ctx, useChain, r.ID, r.Owner, rs.unusedSince(), stamp(r.UsedAt),
 			r.Owner); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, trimResponses, MaxResponses)
 		return err
 	})
-	return db.wrap("keep a response", err)
+	return rs.db.wrap("keep a response", err)
 }
 
-// Response returns the owner's response with this id. Error: [NotFound].
-func (db *DB) Response(ctx context.Context, owner, id string) (Response, error) {
+// Get returns the owner's response with this id. Error: [NotFound].
+func (rs Responses) Get(ctx context.Context, owner, id string) (Response, error) {
 	var r Response
-	err := db.r.QueryRowContext(ctx,
+	err := rs.db.r.QueryRowContext(ctx,
 		"SELECT "+responseColumns+", input, output, response FROM responses JOIN response_texts USING (id) WHERE id = ? AND "+readable,
-		id, owner, db.unusedSince()).
+		id, owner, rs.unusedSince()).
 		Scan(append(append(r.fields(), r.said()...), (*text)(&r.Response))...)
-	return r, db.responseError("find", id, err)
+	return r, rs.wrap("find", id, err)
 }
 
-func (db *DB) responseError(verb, id string, err error) error {
+func (rs Responses) wrap(verb, id string, err error) error {
 	op := fmt.Sprintf("%s response %s", verb, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return &Error{Code: NotFound, Op: op, Message: "there is no such response", Err: err}
 	}
-	return db.wrap(op, err)
+	return rs.db.wrap(op, err)
 }
 
-// ResponseChain returns the owner's response and all that it continues, the earliest first, with
+// Chain returns the owner's response and all that it continues, the earliest first, with
 // Response left out. Errors: [NotFound], also if one of them is gone; [Invalid] beyond MaxChain or
 // MaxChainBytes.
-func (db *DB) ResponseChain(ctx context.Context, owner, id string) ([]Response, error) {
-	rows, err := db.r.QueryContext(ctx,
+func (rs Responses) Chain(ctx context.Context, owner, id string) ([]Response, error) {
+	rows, err := rs.db.r.QueryContext(ctx,
 		chain+"SELECT "+responseColumns+", input, output FROM chain JOIN responses USING (id) JOIN response_texts USING (id) WHERE "+readable+" ORDER BY back DESC",
-		id, owner, db.unusedSince(), owner, db.unusedSince())
+		id, owner, rs.unusedSince(), owner, rs.unusedSince())
 	if err != nil {
-		return nil, db.responseError("go back from", id, err)
+		return nil, rs.wrap("go back from", id, err)
 	}
 	defer rows.Close()
 	var list []Response
@@ -137,7 +141,7 @@ func (db *DB) ResponseChain(ctx context.Context, owner, id string) ([]Response, 
 	for rows.Next() {
 		var r Response
 		if err := rows.Scan(append(r.fields(), r.said()...)...); err != nil {
-			return nil, db.responseError("go back from", id, err)
+			return nil, rs.wrap("go back from", id, err)
 		}
 		list = append(list, r)
 		if bytes += len(r.Input) + len(r.Output); bytes > MaxChainBytes || len(list) > MaxChain {
@@ -147,41 +151,41 @@ func (db *DB) ResponseChain(ctx context.Context, owner, id string) ([]Response, 
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return nil, db.responseError("go back from", id, err)
+		return nil, rs.wrap("go back from", id, err)
 	}
 	if len(list) == 0 || list[0].Previous != "" {
-		return nil, db.responseError("go back from", id, sql.ErrNoRows)
+		return nil, rs.wrap("go back from", id, sql.ErrNoRows)
 	}
 	return list, nil
 }
 
-// DeleteResponse deletes the owner's response, and the copies of the database. Errors: [NotFound];
+// Delete deletes the owner's response, and the copies of the database. Errors: [NotFound];
 // [ReadOnly] if a copy cannot be removed, and then nothing is deleted.
-func (db *DB) DeleteResponse(ctx context.Context, owner, id string) error {
-	err := db.update(ctx, func(tx *sql.Tx) error {
+func (rs Responses) Delete(ctx context.Context, owner, id string) error {
+	err := rs.db.update(ctx, func(tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, "DELETE FROM responses WHERE id = ? AND "+readable, id,
-			owner, db.unusedSince())
+			owner, rs.unusedSince())
 		if err != nil {
 			return err
 		}
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return errors.Join(err, sql.ErrNoRows)
 		}
-		return db.removeCopies("delete a response")
+		return rs.db.removeCopies("delete a response")
 	})
 	if err == nil {
-		db.purge()
+		rs.db.purge()
 	}
-	return db.responseError("delete", id, err)
+	return rs.wrap("delete", id, err)
 }
 
-// SweepResponses deletes the responses that were not used for ResponsesKept, and returns how many.
-func (db *DB) SweepResponses(ctx context.Context) (int64, error) {
+// Sweep deletes the responses that were not used for ResponsesKept, and returns how many.
+func (rs Responses) Sweep(ctx context.Context) (int64, error) {
 	const op = "sweep responses"
-	res, err := db.exec(ctx, "DELETE FROM responses WHERE used_at < ?", db.unusedSince())
+	res, err := rs.db.exec(ctx, "DELETE FROM responses WHERE used_at < ?", rs.unusedSince())
 	if err != nil {
-		return 0, db.wrap(op, err)
+		return 0, rs.db.wrap(op, err)
 	}
 	n, err := res.RowsAffected()
-	return n, db.wrap(op, err)
+	return n, rs.db.wrap(op, err)
 }

@@ -15,17 +15,17 @@ import (
 // mustRespond stores a response with a run of its own that has ended.
 func mustRespond(t *testing.T, db *DB, id, previous, owner string) Run {
 	t.Helper()
-	r, err := db.BeginRun(t.Context(), Run{Model: "m", Client: owner})
+	r, err := db.Runs.Begin(t.Context(), Run{Model: "m", Client: owner})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.AddResponse(t.Context(), Response{ID: id, Owner: owner, Run: r.ID, Previous: previous,
+	err = db.Responses.Add(t.Context(), Response{ID: id, Owner: owner, Run: r.ID, Previous: previous,
 		Input: json.RawMessage(`["` + id + `"]`), Output: json.RawMessage(`["o"]`),
 		Response: json.RawMessage(`{"a":1}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.FinishRun(t.Context(), r); err != nil {
+	if err := db.Runs.Finish(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -64,57 +64,57 @@ func TestResponseIsFoundByItsOwner(t *testing.T) {
 	want := Response{ID: "a", Owner: "zed", Run: r.ID, Input: json.RawMessage(`["a"]`),
 		Output: json.RawMessage(`["o"]`), Response: json.RawMessage(`{"a":1}`), CreatedAt: now,
 		UsedAt: now}
-	if got, err := db.Response(ctx, "zed", "a"); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+	if got, err := db.Responses.Get(ctx, "zed", "a"); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v %v, want %v", got, err, want)
 	}
 	for _, owner := range []string{"", "phone"} {
-		_, err := db.Response(ctx, owner, "a")
+		_, err := db.Responses.Get(ctx, owner, "a")
 		wantCode(t, err, NotFound)
-		_, err = db.ResponseChain(ctx, owner, "a")
+		_, err = db.Responses.Chain(ctx, owner, "a")
 		wantCode(t, err, NotFound)
-		wantCode(t, db.DeleteResponse(ctx, owner, "a"), NotFound)
+		wantCode(t, db.Responses.Delete(ctx, owner, "a"), NotFound)
 	}
 	now = now.Add(20 * time.Hour)
 	mustRespond(t, db, "b", "a", "zed")
 	mustRespond(t, db, "c", "b", "zed")
 	mustRespond(t, db, "other", "", "zed")
 	mustRespond(t, db, "strange", "c", "phone")
-	if got := ids(db.ResponseChain(ctx, "zed", "c")); got != "a b c" {
+	if got := ids(db.Responses.Chain(ctx, "zed", "c")); got != "a b c" {
 		t.Errorf("the chain is %s, want a b c", got)
 	}
-	if _, err := db.ResponseChain(ctx, "phone", "strange"); err == nil {
+	if _, err := db.Responses.Chain(ctx, "phone", "strange"); err == nil {
 		t.Error("a chain goes back to a response of another owner")
 	}
 
 	// A response that is continued stays for a day from then on.
 	now = now.Add(23 * time.Hour)
-	if n, err := db.SweepResponses(ctx); err != nil || n != 0 {
+	if n, err := db.Responses.Sweep(ctx); err != nil || n != 0 {
 		t.Errorf("%d swept, %v; want none", n, err)
 	}
-	if got := ids(db.ResponseChain(ctx, "zed", "c")); got != "a b c" {
+	if got := ids(db.Responses.Chain(ctx, "zed", "c")); got != "a b c" {
 		t.Errorf("the chain is %s, want a b c", got)
 	}
 	mustRespond(t, db, "d", "b", "zed")
 	now = now.Add(2 * time.Hour)
 	for _, id := range []string{"c", "other"} {
-		_, err := db.Response(ctx, "zed", id)
+		_, err := db.Responses.Get(ctx, "zed", id)
 		wantCode(t, err, NotFound)
-		wantCode(t, db.DeleteResponse(ctx, "zed", id), NotFound)
+		wantCode(t, db.Responses.Delete(ctx, "zed", id), NotFound)
 	}
-	if got := ids(db.ResponseChain(ctx, "zed", "d")); got != "a b d" {
+	if got := ids(db.Responses.Chain(ctx, "zed", "d")); got != "a b d" {
 		t.Errorf("the chain is %s, want a b d", got)
 	}
-	if n, err := db.SweepResponses(ctx); err != nil || n != 3 {
+	if n, err := db.Responses.Sweep(ctx); err != nil || n != 3 {
 		t.Errorf("%d swept, %v; want 3", n, err)
 	}
 
-	if err := db.DeleteResponse(ctx, "zed", "a"); err != nil {
+	if err := db.Responses.Delete(ctx, "zed", "a"); err != nil {
 		t.Error(err)
 	}
-	if _, err := db.ResponseChain(ctx, "zed", "d"); err == nil {
+	if _, err := db.Responses.Chain(ctx, "zed", "d"); err == nil {
 		t.Error("a chain without its beginning is returned")
 	}
-	if got, err := db.Response(ctx, "zed", "d"); err != nil || got.Previous != "b" {
+	if got, err := db.Responses.Get(ctx, "zed", "d"); err != nil || got.Previous != "b" {
 		t.Errorf("response %v, %v; want one that continues b", got, err)
 	}
 
@@ -123,11 +123,11 @@ func TestResponseIsFoundByItsOwner(t *testing.T) {
 	if err := db.DeleteKey(ctx, k.ID); err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.Response(ctx, "zed", "d")
+	_, err = db.Responses.Get(ctx, "zed", "d")
 	wantCode(t, err, NotFound)
-	wantCode(t, db.AddResponse(ctx, Response{ID: "late", Owner: "zed", Run: r.ID,
+	wantCode(t, db.Responses.Add(ctx, Response{ID: "late", Owner: "zed", Run: r.ID,
 		Input: json.RawMessage("[]"), Response: json.RawMessage("{}")}), NotFound)
-	if _, err := db.Response(ctx, "", "mine"); err != nil {
+	if _, err := db.Responses.Get(ctx, "", "mine"); err != nil {
 		t.Error(err)
 	}
 }
@@ -136,7 +136,7 @@ func TestResponseIsFoundByItsOwner(t *testing.T) {
 // and that a longer chain is refused.
 func TestOldestResponsesAreDeleted(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
-	r, err := db.BeginRun(ctx, Run{})
+	r, err := db.Runs.Begin(ctx, Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestOldestResponsesAreDeleted(t *testing.T) {
 		if i%2 == 1 {
 			x.Previous = fmt.Sprint(i - 1)
 		}
-		if err := db.AddResponse(ctx, x); err != nil {
+		if err := db.Responses.Add(ctx, x); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,37 +157,37 @@ func TestOldestResponsesAreDeleted(t *testing.T) {
 	}
 	var there []string
 	for i := range most + 1 {
-		if _, err := db.Response(ctx, "", fmt.Sprint(i)); err == nil {
+		if _, err := db.Responses.Get(ctx, "", fmt.Sprint(i)); err == nil {
 			there = append(there, fmt.Sprint(i))
 		}
 	}
 	if len(there) != most || slices.Contains(there, "0") {
 		t.Errorf("there are %v, want %d without 0", there, most)
 	}
-	if _, err := db.ResponseChain(ctx, "", "3"); err != nil {
+	if _, err := db.Responses.Chain(ctx, "", "3"); err != nil {
 		t.Errorf("a chain of the largest size is refused: %v", err)
 	}
-	if err := db.AddResponse(ctx, Response{ID: "more", Run: r.ID, Previous: "3",
+	if err := db.Responses.Add(ctx, Response{ID: "more", Run: r.ID, Previous: "3",
 		Input: json.RawMessage("[]")}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.ResponseChain(ctx, "", "more")
+	_, err = db.Responses.Chain(ctx, "", "more")
 	wantCode(t, err, Invalid)
 
 	previous := ""
 	for i := range MaxChain + 1 {
 		id := fmt.Sprint("link", i)
-		if err := db.AddResponse(ctx, Response{ID: id, Run: r.ID, Previous: previous,
+		if err := db.Responses.Add(ctx, Response{ID: id, Run: r.ID, Previous: previous,
 			Input: json.RawMessage("[]")}); err != nil {
 			t.Fatal(err)
 		}
 		previous = id
 	}
-	if list, err := db.ResponseChain(ctx, "", fmt.Sprint("link", MaxChain-1)); err != nil ||
+	if list, err := db.Responses.Chain(ctx, "", fmt.Sprint("link", MaxChain-1)); err != nil ||
 		len(list) != MaxChain {
 		t.Errorf("%d responses, %v; want %d", len(list), err, MaxChain)
 	}
-	_, err = db.ResponseChain(ctx, "", previous)
+	_, err = db.Responses.Chain(ctx, "", previous)
 	wantCode(t, err, Invalid)
 }
 
@@ -200,15 +200,15 @@ func TestForgottenResponsesLeaveNoText(t *testing.T) {
 		return json.RawMessage(`["` + strings.Repeat(word+" ", 2000) + `"]`)
 	}
 	for i, word := range []string{"forgotten", "deleted", "staying"} {
-		r, err := db.BeginRun(ctx, Run{Client: word})
+		r, err := db.Runs.Begin(ctx, Run{Client: word})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.AddResponse(ctx, Response{ID: fmt.Sprint(i), Run: r.ID, Input: secret(word),
+		if err := db.Responses.Add(ctx, Response{ID: fmt.Sprint(i), Run: r.ID, Input: secret(word),
 			Output: secret(word), Response: secret(word)}); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.FinishRun(ctx, r); err != nil {
+		if err := db.Runs.Finish(ctx, r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -216,11 +216,11 @@ func TestForgottenResponsesLeaveNoText(t *testing.T) {
 		func([]string) error { return nil }); err != nil || out.Runs != 1 {
 		t.Fatalf("forgot %+v, %v; want 1 run", out, err)
 	}
-	if err := db.DeleteResponse(ctx, "", "1"); err != nil {
+	if err := db.Responses.Delete(ctx, "", "1"); err != nil {
 		t.Fatal(err)
 	}
 	for i, there := range []bool{false, false, true} {
-		if _, err := db.Response(ctx, "", fmt.Sprint(i)); (err == nil) != there {
+		if _, err := db.Responses.Get(ctx, "", fmt.Sprint(i)); (err == nil) != there {
 			t.Errorf("response %d: %v; want it there: %t", i, err, there)
 		}
 	}
@@ -241,7 +241,7 @@ func TestForgottenResponsesLeaveNoText(t *testing.T) {
 // not the tools and instructions that each response repeats. Storing a response reads no text.
 func TestChainLeavesOutRepeatedTexts(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
-	r, err := db.BeginRun(ctx, Run{})
+	r, err := db.Runs.Begin(ctx, Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,12 +249,12 @@ func TestChainLeavesOutRepeatedTexts(t *testing.T) {
 	for i := range 12 {
 		x := Response{ID: fmt.Sprint(i), Run: r.ID, Previous: previous,
 			Input: json.RawMessage("in"), Output: json.RawMessage("out"), Response: tools}
-		if err := db.AddResponse(ctx, x); err != nil {
+		if err := db.Responses.Add(ctx, x); err != nil {
 			t.Fatal(err)
 		}
 		previous = x.ID
 	}
-	list, err := db.ResponseChain(ctx, "", previous)
+	list, err := db.Responses.Chain(ctx, "", previous)
 	if err != nil || len(list) != 12 {
 		t.Fatalf("%d responses, %v", len(list), err)
 	}
@@ -265,7 +265,7 @@ func TestChainLeavesOutRepeatedTexts(t *testing.T) {
 		}
 	}
 	for statement, args := range map[string][]any{
-		useChain:      {previous, "", db.unusedSince(), stamp(db.clock()), ""},
+		useChain:      {previous, "", db.Responses.unusedSince(), stamp(db.clock()), ""},
 		trimResponses: {MaxResponses},
 	} {
 		rows, err := db.w.QueryContext(ctx, "EXPLAIN QUERY PLAN "+statement, args...)

@@ -135,10 +135,10 @@ func (f RunFilter) where() (string, []any) {
 	return strings.Join(list, " AND "), args
 }
 
-// Runs returns the selected runs in their order, without Speculation. next is what to pass as Before
+// List returns the selected runs in their order, without Speculation. next is what to pass as Before
 // for the next page, 0 at the end. Error: [Invalid] for a negative limit or cursor, or an unknown
 // order.
-func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, err error) {
+func (rs Runs) List(ctx context.Context, f RunFilter) (runs []Run, next int64, err error) {
 	const op = "list runs"
 	if f.Limit < 0 || f.Before < 0 {
 		return nil, 0, &Error{Code: Invalid, Op: op,
@@ -157,10 +157,10 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, er
 		skip = f.Before
 	}
 	// The query asks for one row more, to know whether there is a next page.
-	err = db.eachRun(ctx, where+" ORDER BY "+f.order()+" LIMIT ? OFFSET ?",
+	err = rs.each(ctx, where+" ORDER BY "+f.order()+" LIMIT ? OFFSET ?",
 		append(args, limit+1, skip), func(r Run) { runs = append(runs, r) })
 	if err != nil {
-		return nil, 0, db.wrap(op, err)
+		return nil, 0, rs.db.wrap(op, err)
 	}
 	if len(runs) > limit {
 		runs = runs[:limit]
@@ -171,17 +171,17 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, er
 	return runs, next, nil
 }
 
-// RunsSince calls visit with each run that began at a time or later, the newest first, without
+// Since calls visit with each run that began at a time or later, the newest first, without
 // Speculation. There may be any number of them.
-func (db *DB) RunsSince(ctx context.Context, since time.Time, visit func(Run)) error {
+func (rs Runs) Since(ctx context.Context, since time.Time, visit func(Run)) error {
 	f := RunFilter{Since: since}
 	where, args := f.where()
-	return db.wrap("read runs", db.eachRun(ctx, where+" ORDER BY "+f.order(), args, visit))
+	return rs.db.wrap("read runs", rs.each(ctx, where+" ORDER BY "+f.order(), args, visit))
 }
 
-// eachRun calls visit with each run of a condition and an order, without Speculation.
-func (db *DB) eachRun(ctx context.Context, where string, args []any, visit func(Run)) error {
-	rows, err := db.r.QueryContext(ctx,
+// each calls visit with each run of a condition and an order, without Speculation.
+func (rs Runs) each(ctx context.Context, where string, args []any, visit func(Run)) error {
+	rows, err := rs.db.r.QueryContext(ctx,
 		"SELECT id, started_at, "+runFigures+", '', "+runTexts+" FROM runs WHERE "+where, args...)
 	if err != nil {
 		return err
@@ -203,26 +203,26 @@ type RunValues struct {
 	Models, Clients, Endpoints, Finishes, Days []string
 }
 
-// RunValues returns the values of the history.
-func (db *DB) RunValues(ctx context.Context) (v RunValues, err error) {
+// Values returns the values of the history.
+func (rs Runs) Values(ctx context.Context) (v RunValues, err error) {
 	for _, c := range []struct {
 		column string
 		values *[]string
 	}{
 		{"model", &v.Models}, {"client", &v.Clients}, {"endpoint", &v.Endpoints}, {"finish_reason", &v.Finishes}, {day("started_at"), &v.Days},
 	} {
-		if *c.values, err = db.texts(ctx,
+		if *c.values, err = rs.texts(ctx,
 			"SELECT "+c.column+" AS value FROM runs WHERE value <> '' GROUP BY value ORDER BY max(id) DESC LIMIT ?",
 			MaxRunValues); err != nil {
-			return RunValues{}, db.wrap("list what runs differ in", err)
+			return RunValues{}, rs.db.wrap("list what runs differ in", err)
 		}
 	}
 	return v, nil
 }
 
 // texts returns the only column of a query.
-func (db *DB) texts(ctx context.Context, query string, args ...any) (list []string, err error) {
-	rows, err := db.r.QueryContext(ctx, query, args...)
+func (rs Runs) texts(ctx context.Context, query string, args ...any) (list []string, err error) {
+	rows, err := rs.db.r.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

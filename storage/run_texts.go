@@ -25,25 +25,25 @@ type RunText struct {
 	Replay json.RawMessage // how the answer was generated
 }
 
-// SetRunText stores a run's text in place of an earlier one. For a run that was forgotten while in
+// SetText stores a run's text in place of an earlier one. For a run that was forgotten while in
 // flight it stores nothing and returns nil.
-func (db *DB) SetRunText(ctx context.Context, t RunText) error {
+func (rs Runs) SetText(ctx context.Context, t RunText) error {
 	// The tail is stored as text, because an empty blob is read back as NULL.
 	tail := sql.NullString{String: base64.StdEncoding.EncodeToString(t.Tail), Valid: t.Tail != nil}
-	_, err := db.exec(ctx,
+	_, err := rs.db.exec(ctx,
 		`INSERT OR REPLACE INTO run_texts (run, model, key, request, prompt, file, tokens, tail, replay) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
 		WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ? AND forgotten = `+ownForgotten+")",
 		t.Run, t.Model, t.Key, text(t.Request), t.Prompt, t.File, t.Tokens, tail, text(t.Replay),
 		t.Run)
-	return db.wrap("keep the text of a run", err)
+	return rs.db.wrap("keep the text of a run", err)
 }
 
-// RunText returns the text of a run. Error: [NotFound].
-func (db *DB) RunText(ctx context.Context, run int64) (RunText, error) {
+// Text returns the text of a run. Error: [NotFound].
+func (rs Runs) Text(ctx context.Context, run int64) (RunText, error) {
 	op := fmt.Sprintf("find the text of run %d", run)
 	t := RunText{Run: run}
 	var tail sql.NullString
-	err := db.r.QueryRowContext(ctx,
+	err := rs.db.r.QueryRowContext(ctx,
 		"SELECT model, key, request, prompt, file, tokens, tail, replay FROM run_texts WHERE run = ?", run).
 		Scan(&t.Model, &t.Key, (*text)(&t.Request), &t.Prompt, &t.File, &t.Tokens, &tail,
 			(*text)(&t.Replay))
@@ -53,13 +53,13 @@ func (db *DB) RunText(ctx context.Context, run int64) (RunText, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return t, &Error{Code: NotFound, Op: op, Message: "there is none", Err: err}
 	}
-	return t, db.wrap(op, err)
+	return t, rs.db.wrap(op, err)
 }
 
-// DropRunText removes the text of a run, if there is one.
-func (db *DB) DropRunText(ctx context.Context, run int64) error {
-	_, err := db.exec(ctx, "DELETE FROM run_texts WHERE run = ?", run)
-	return db.wrap("forget the text of a run", err)
+// DropText removes the text of a run, if there is one.
+func (rs Runs) DropText(ctx context.Context, run int64) error {
+	_, err := rs.db.exec(ctx, "DELETE FROM run_texts WHERE run = ?", run)
+	return rs.db.wrap("forget the text of a run", err)
 }
 
 // A verdict may name the two tokens where the answers differ.
@@ -68,11 +68,11 @@ const (
 	verdictWithoutText = "json_set(json_remove(verdict, '$.answered', '$.now'), '$.forgotten', json('true'))"
 )
 
-// SweepRunTexts deletes the texts of runs that ended before ended, and of interrupted runs that
+// SweepTexts deletes the texts of runs that ended before ended, and of interrupted runs that
 // ended before cutOff, and returns how many. With them go the tokens that their verdicts name, and
 // the tokens where a prompt parted from another text.
-func (db *DB) SweepRunTexts(ctx context.Context, ended, cutOff time.Time) (n int64, err error) {
-	err = db.update(ctx, func(tx *sql.Tx) error {
+func (rs Runs) SweepTexts(ctx context.Context, ended, cutOff time.Time) (n int64, err error) {
+	err = rs.db.update(ctx, func(tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, `DELETE FROM run_texts WHERE run IN (
 			SELECT id FROM runs JOIN run_texts ON run = id WHERE ended_at IS NOT NULL AND ended_at < CASE request WHEN '' THEN ? ELSE ? END)`,
 			stamp(ended), stamp(cutOff))
@@ -92,7 +92,7 @@ func (db *DB) SweepRunTexts(ctx context.Context, ended, cutOff time.Time) (n int
 				" AND id NOT IN (SELECT run FROM run_texts)", stamp(ended))
 		return err
 	})
-	return n, db.wrap("sweep the texts of runs", err)
+	return n, rs.db.wrap("sweep the texts of runs", err)
 }
 
 // A Scope says what to forget. Each field that is not empty narrows it; at least one must be set.

@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// Runs is the history of runs, with their texts.
+type Runs struct{ db *DB }
+
 // A Run is the record of one request. Durations are in milliseconds; fields that do not apply are
 // zero.
 type Run struct {
@@ -90,7 +93,7 @@ const KeepRounds = 1000
 const (
 	runColumns = "id, started_at, " + runOutcome
 
-	// runOutcome are the columns that FinishRun writes.
+	// runOutcome are the columns that Finish writes.
 	runOutcome = runFigures + ", speculation, " + runTexts
 
 	// runFigures are the columns that lists have.
@@ -121,38 +124,38 @@ func (r *Run) fields() []any {
 		&r.PutBackThoughts, &r.PutBackTokens}
 }
 
-// BeginRun records that a request arrived and returns its row with ID. It sets StartedAt if that is
+// Begin records that a request arrived and returns its row with ID. It sets StartedAt if that is
 // zero.
-func (db *DB) BeginRun(ctx context.Context, r Run) (Run, error) {
+func (rs Runs) Begin(ctx context.Context, r Run) (Run, error) {
 	if r.StartedAt.IsZero() {
-		r.StartedAt = db.now()
+		r.StartedAt = rs.db.now()
 	}
 	r.StartedAt, r.EndedAt = r.StartedAt.UTC().Truncate(time.Millisecond), time.Time{}
 	marks := strings.Repeat(", ?", len(r.fields())-1)
-	res, err := db.exec(ctx, "INSERT INTO runs ("+runColumns+") VALUES (NULL"+marks+")",
+	res, err := rs.db.exec(ctx, "INSERT INTO runs ("+runColumns+") VALUES (NULL"+marks+")",
 		r.fields()[1:]...)
 	if err == nil {
 		r.ID, err = res.LastInsertId()
 	}
 	if err != nil {
-		return Run{}, db.wrap("begin run", err)
+		return Run{}, rs.db.wrap("begin run", err)
 	}
 	return r, nil
 }
 
-// FinishRun replaces the row of a run in flight by r, except for started_at. It sets EndedAt if
+// Finish replaces the row of a run in flight by r, except for started_at. It sets EndedAt if
 // that is zero. It does not store Parted if any text was forgotten while the run was in flight.
 // Every run is finished, so after a client has left, pass a context that was not cancelled with the
 // request.
 //
 // Errors: [NotFound]; [Conflict] if the run has ended before.
-func (db *DB) FinishRun(ctx context.Context, r Run) error {
+func (rs Runs) Finish(ctx context.Context, r Run) error {
 	op := fmt.Sprintf("finish run %d", r.ID)
 	if r.EndedAt.IsZero() {
-		r.EndedAt = db.clock()
+		r.EndedAt = rs.db.clock()
 	}
 	ended := false
-	err := db.update(ctx, func(tx *sql.Tx) error {
+	err := rs.db.update(ctx, func(tx *sql.Tx) error {
 		if some, _, err := forgotten(ctx, tx, r.ID); err != nil {
 			return err
 		} else if some {
@@ -177,20 +180,20 @@ func (db *DB) FinishRun(ctx context.Context, r Run) error {
 		return err
 	})
 	if err != nil || ended {
-		return db.wrap(op, err)
+		return rs.db.wrap(op, err)
 	}
-	if _, err := db.Run(ctx, r.ID); err != nil {
+	if _, err := rs.Get(ctx, r.ID); err != nil {
 		return err
 	}
 	return &Error{Code: Conflict, Op: op, Message: "the run has ended before"}
 }
 
-// DropRun deletes a run in flight and its text. Error: [NotFound], also if the run has ended.
-func (db *DB) DropRun(ctx context.Context, id int64) error {
+// Drop deletes a run in flight and its text. Error: [NotFound], also if the run has ended.
+func (rs Runs) Drop(ctx context.Context, id int64) error {
 	op := fmt.Sprintf("drop run %d", id)
-	res, err := db.exec(ctx, "DELETE FROM runs WHERE id = ? AND ended_at IS NULL", id)
+	res, err := rs.db.exec(ctx, "DELETE FROM runs WHERE id = ? AND ended_at IS NULL", id)
 	if err != nil {
-		return db.wrap(op, err)
+		return rs.db.wrap(op, err)
 	}
 	if n, _ := res.RowsAffected(); n == 0 {
 		return &Error{Code: NotFound, Op: op, Message: "no such run is in flight"}
@@ -198,16 +201,16 @@ func (db *DB) DropRun(ctx context.Context, id int64) error {
 	return nil
 }
 
-// interruptRuns ends the runs that an earlier process left in flight.
-func (db *DB) interruptRuns(ctx context.Context) error {
-	res, err := db.exec(ctx, `UPDATE runs SET ended_at = ?, finish_reason = ?, error = ?,
+// interrupt ends the runs that an earlier process left in flight.
+func (rs Runs) interrupt(ctx context.Context) error {
+	res, err := rs.db.exec(ctx, `UPDATE runs SET ended_at = ?, finish_reason = ?, error = ?,
 		model = coalesce((SELECT model FROM run_texts WHERE run = runs.id), model) WHERE ended_at IS NULL`,
-		stamp(db.clock()), FinishInterrupted, "Tandem ended before this run did")
+		stamp(rs.db.clock()), FinishInterrupted, "Tandem ended before this run did")
 	if err != nil {
 		return err
 	}
 	if n, _ := res.RowsAffected(); n > 0 {
-		db.log.Warn("runs were in flight when the last process ended", "runs", n)
+		rs.db.log.Warn("runs were in flight when the last process ended", "runs", n)
 	}
 	return nil
 }
@@ -218,23 +221,23 @@ func scanRun(rw row) (Run, error) {
 	return r, err
 }
 
-// Run returns the run with this id. Error: [NotFound].
-func (db *DB) Run(ctx context.Context, id int64) (Run, error) {
+// Get returns the run with this id. Error: [NotFound].
+func (rs Runs) Get(ctx context.Context, id int64) (Run, error) {
 	op := fmt.Sprintf("find run %d", id)
-	r, err := scanRun(db.r.QueryRowContext(ctx, "SELECT "+runColumns+" FROM runs WHERE id = ?", id))
+	r, err := scanRun(rs.db.r.QueryRowContext(ctx, "SELECT "+runColumns+" FROM runs WHERE id = ?", id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Run{}, &Error{Code: NotFound, Op: op, Message: "there is no such run", Err: err}
 	}
-	return r, db.wrap(op, err)
+	return r, rs.db.wrap(op, err)
 }
 
-// SetRunVerdict stores how a run's answer compared when it was computed again, in place of the
+// SetVerdict stores how a run's answer compared when it was computed again, in place of the
 // verdict before. Error: [NotFound].
-func (db *DB) SetRunVerdict(ctx context.Context, id int64, verdict json.RawMessage) error {
+func (rs Runs) SetVerdict(ctx context.Context, id int64, verdict json.RawMessage) error {
 	op := fmt.Sprintf("keep the verdict on run %d", id)
-	res, err := db.exec(ctx, "UPDATE runs SET verdict = ? WHERE id = ?", text(verdict), id)
+	res, err := rs.db.exec(ctx, "UPDATE runs SET verdict = ? WHERE id = ?", text(verdict), id)
 	if err != nil {
-		return db.wrap(op, err)
+		return rs.db.wrap(op, err)
 	}
 	if n, _ := res.RowsAffected(); n == 0 {
 		return &Error{Code: NotFound, Op: op, Message: "there is no such run"}

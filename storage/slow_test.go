@@ -37,12 +37,12 @@ func TestRunsThatReadAgainAreSlow(t *testing.T) {
 	} {
 		r := again
 		x.change(&r)
-		begun, err := db.BeginRun(t.Context(), r)
+		begun, err := db.Runs.Begin(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.ID = begun.ID
-		if err := db.FinishRun(t.Context(), r); err != nil {
+		if err := db.Runs.Finish(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 		if x.slow {
@@ -51,7 +51,7 @@ func TestRunsThatReadAgainAreSlow(t *testing.T) {
 	}
 	slices.Reverse(want)
 	wantRuns(t, db, RunFilter{Slow: true}, want)
-	if _, err := db.BeginRun(t.Context(), Run{Client: "agent"}); err != nil { // in flight
+	if _, err := db.Runs.Begin(t.Context(), Run{Client: "agent"}); err != nil { // in flight
 		t.Fatal(err)
 	}
 	wantRuns(t, db, RunFilter{Slow: true}, want)
@@ -83,7 +83,7 @@ func TestRunsSinceAreFoundByTheirTimes(t *testing.T) {
 	db := mustOpen(t, "")
 	start := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	for _, minutes := range []int{-10, 20, -5, 10, 0} {
-		if _, err := db.BeginRun(t.Context(), Run{StartedAt: start.Add(time.Duration(minutes) * time.Minute)}); err != nil {
+		if _, err := db.Runs.Begin(t.Context(), Run{StartedAt: start.Add(time.Duration(minutes) * time.Minute)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -110,7 +110,7 @@ func TestRunsSinceAreFoundByTheirTimes(t *testing.T) {
 
 func wantRuns(t *testing.T, db *DB, f RunFilter, want []int64) {
 	t.Helper()
-	runs, _, err := db.Runs(t.Context(), f)
+	runs, _, err := db.Runs.List(t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,8 +26,16 @@ type Options struct {
 	Logger *slog.Logger     // discards if nil
 }
 
-// A DB is an open database. It may be used by many goroutines at once.
+// A DB is an open database. It may be used by many goroutines at once. Its fields have the
+// methods for the records they are named for. The others are its own: for settings, keys and benches,
+// and for what concerns several fields.
 type DB struct {
+	Models      Models
+	Checkpoints Checkpoints
+	Runs        Runs
+	Chats       Chats
+	Responses   Responses
+
 	path string  // empty in memory
 	w    *sql.DB // one connection, every transaction immediate
 	r    *sql.DB // cannot write; the same as w in memory
@@ -74,6 +82,8 @@ func Open(path string, opts Options) (*DB, error) {
 func newDB(opts Options) *DB {
 	db := &DB{now: opts.Now, log: opts.Logger, migrations: migrations,
 		unpurged: make(chan struct{}, 1)}
+	db.Models, db.Checkpoints, db.Runs = Models{db}, Checkpoints{db}, Runs{db}
+	db.Chats, db.Responses = Chats{db}, Responses{db}
 	db.writer.turn = make(chan struct{}, 1)
 	db.life, db.end = context.WithCancel(context.Background())
 	if db.now == nil {
@@ -110,7 +120,7 @@ func (db *DB) open(ctx context.Context) error {
 	if err := db.migrate(ctx); err != nil {
 		return err
 	}
-	if err := db.interruptRuns(ctx); err != nil {
+	if err := db.Runs.interrupt(ctx); err != nil {
 		return err
 	}
 	if done, err := db.fold(ctx); !done { // after a crash the log may have deleted rows

@@ -180,27 +180,27 @@ func TestReadersAndWritersRunTogether(t *testing.T) {
 	for w := range writers {
 		wg.Go(func() {
 			for range each {
-				r, err := db.BeginRun(t.Context(), Run{Model: fmt.Sprint("m", w)})
+				r, err := db.Runs.Begin(t.Context(), Run{Model: fmt.Sprint("m", w)})
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				// Every reader sees a committed row at once.
-				if _, err := db.Run(t.Context(), r.ID); err != nil {
+				if _, err := db.Runs.Get(t.Context(), r.ID); err != nil {
 					t.Error(err)
 				}
 				r.FinishReason = "stop"
-				if err := db.FinishRun(t.Context(), r); err != nil {
+				if err := db.Runs.Finish(t.Context(), r); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 		wg.Go(func() {
 			for range each {
-				if _, _, err := db.Runs(t.Context(), RunFilter{}); err != nil {
+				if _, _, err := db.Runs.List(t.Context(), RunFilter{}); err != nil {
 					t.Error(err)
 				}
-				if _, err := db.RegisterModel(t.Context(),
+				if _, err := db.Models.Register(t.Context(),
 					Model{ID: "same", Path: fmt.Sprint("/", w), Source: SourceFolder}); err != nil {
 					t.Error(err)
 				}
@@ -208,11 +208,11 @@ func TestReadersAndWritersRunTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	runs, _, err := db.Runs(t.Context(), RunFilter{Limit: MaxRunsLimit})
+	runs, _, err := db.Runs.List(t.Context(), RunFilter{Limit: MaxRunsLimit})
 	if err != nil || len(runs) != writers*each {
 		t.Errorf("%d runs, %v, want %d", len(runs), err, writers*each)
 	}
-	models, err := db.Models(t.Context())
+	models, err := db.Models.List(t.Context())
 	if err != nil || len(models) != writers {
 		t.Errorf("%d models, %v, want %d", len(models), err, writers)
 	}
@@ -229,7 +229,7 @@ func TestKilledWriterLosesNoCommit(t *testing.T) {
 			os.Exit(1)
 		}
 		for {
-			r, err := db.BeginRun(context.Background(),
+			r, err := db.Runs.Begin(context.Background(),
 				Run{Model: "m", Client: strings.Repeat("x", 2000)})
 			if err != nil {
 				fmt.Println(err)
@@ -237,7 +237,7 @@ func TestKilledWriterLosesNoCommit(t *testing.T) {
 			}
 			fmt.Println("begun", r.ID)
 			if r.ID%2 == 0 {
-				if err := db.FinishRun(context.Background(), r); err != nil {
+				if err := db.Runs.Finish(context.Background(), r); err != nil {
 					fmt.Println(err)
 					os.Exit(1)
 				}
@@ -281,7 +281,7 @@ func TestKilledWriterLosesNoCommit(t *testing.T) {
 
 		db := mustOpen(t, path)
 		for id := range begun {
-			r, err := db.Run(t.Context(), id)
+			r, err := db.Runs.Get(t.Context(), id)
 			switch {
 			case err != nil:
 				t.Fatalf("run %d was committed and is lost: %v", id, err)
@@ -313,7 +313,7 @@ func TestFullDiskIsReported(t *testing.T) {
 	var err error
 	for range 1000 {
 		var r Run
-		if r, err = db.BeginRun(t.Context(), Run{Client: strings.Repeat("x", 1000)}); err != nil {
+		if r, err = db.Runs.Begin(t.Context(), Run{Client: strings.Repeat("x", 1000)}); err != nil {
 			break
 		}
 		stored = append(stored, r.ID)
@@ -327,19 +327,19 @@ func TestFullDiskIsReported(t *testing.T) {
 	}
 	// On a full disk reads work, and so does the end of a run, which needs no page. Writes work
 	// once there is room.
-	if err := db.FinishRun(t.Context(), Run{ID: stored[0]}); err != nil {
+	if err := db.Runs.Finish(t.Context(), Run{ID: stored[0]}); err != nil {
 		t.Error(err)
 	}
 	if _, err := db.w.Exec("PRAGMA max_page_count = 100000"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.BeginRun(t.Context(), Run{}); err != nil {
+	if _, err := db.Runs.Begin(t.Context(), Run{}); err != nil {
 		t.Error(err)
 	}
 	db.Close()
 	db = mustOpen(t, path)
 	for _, id := range stored {
-		if _, err := db.Run(t.Context(), id); err != nil {
+		if _, err := db.Runs.Get(t.Context(), id); err != nil {
 			t.Errorf("run %d is lost: %v", id, err)
 		}
 	}
@@ -349,40 +349,40 @@ func TestFullDiskIsReported(t *testing.T) {
 func TestDrafterGoesWithItsModel(t *testing.T) {
 	db := mustOpen(t, "")
 	ctx := t.Context()
-	_, err := db.Drafter(ctx, "m")
+	_, err := db.Models.Drafter(ctx, "m")
 	wantCode(t, err, NotFound)
-	if err := db.SetDrafter(ctx, "m", "auto"); err == nil {
+	if err := db.Models.SetDrafter(ctx, "m", "auto"); err == nil {
 		t.Error("a drafter was chosen for a model that is not registered")
 	}
-	if _, err := db.RegisterModel(ctx, Model{ID: "m", Path: "/m",
+	if _, err := db.Models.Register(ctx, Model{ID: "m", Path: "/m",
 		Source: SourceFolder}); err != nil {
 		t.Fatal(err)
 	}
 	for _, choice := range []string{"/d", "none"} {
-		if err := db.SetDrafter(ctx, "m", choice); err != nil {
+		if err := db.Models.SetDrafter(ctx, "m", choice); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := db.Drafter(ctx, "m"); got != choice || err != nil {
+		if got, err := db.Models.Drafter(ctx, "m"); got != choice || err != nil {
 			t.Errorf("got %q, %v, want %q", got, err, choice)
 		}
 	}
-	_, err = db.Reading(ctx, "m", "/d")
+	_, err = db.Models.Reading(ctx, "m", "/d")
 	wantCode(t, err, NotFound)
 	for _, settings := range []string{`{}`, `{"embedding":"raw"}`} {
 		want := Reading{Model: "m", Drafter: "/d", Settings: []byte(settings),
 			Trials: []byte(`[1]`)}
-		if err := db.SetReading(ctx, want); err != nil {
+		if err := db.Models.SetReading(ctx, want); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := db.Reading(ctx, "m", "/d"); err != nil || string(got.Settings) != settings ||
+		if got, err := db.Models.Reading(ctx, "m", "/d"); err != nil || string(got.Settings) != settings ||
 			string(got.Trials) != `[1]` {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 	}
-	if err := db.RemoveModel(ctx, "m"); err != nil {
+	if err := db.Models.Remove(ctx, "m"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.Drafter(ctx, "m")
+	_, err = db.Models.Drafter(ctx, "m")
 	wantCode(t, err, NotFound)
 }
 

@@ -23,7 +23,7 @@ func TestSweepKeepsTextsInFlight(t *testing.T) {
 	for day := range 5 {
 		now = start.AddDate(0, 0, day)
 		for _, request := range []string{"", `{"prompt":"x"}`} {
-			r, err := db.BeginRun(ctx, Run{Model: "m",
+			r, err := db.Runs.Begin(ctx, Run{Model: "m",
 				Parted: json.RawMessage(`{"at":3,"kept":"a","given":"b"}`)})
 			if err != nil {
 				t.Fatal(err)
@@ -33,15 +33,15 @@ func TestSweepKeepsTextsInFlight(t *testing.T) {
 			if request != "" {
 				text.Request = json.RawMessage(request)
 			}
-			if err := db.SetRunText(ctx, text); err != nil {
+			if err := db.Runs.SetText(ctx, text); err != nil {
 				t.Fatal(err)
 			}
 			if r.ID != 10 {
-				if err := db.FinishRun(ctx, r); err != nil {
+				if err := db.Runs.Finish(ctx, r); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := db.SetRunVerdict(ctx, r.ID,
+			if err := db.Runs.SetVerdict(ctx, r.ID,
 				json.RawMessage(`{"tokens":2,"same":1,"answered":"a","now":"b"}`)); err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestSweepKeepsTextsInFlight(t *testing.T) {
 	}
 	left := func() (ids []int64) {
 		for id := range int64(10) {
-			if _, err := db.RunText(ctx, id+1); err == nil {
+			if _, err := db.Runs.Text(ctx, id+1); err == nil {
 				ids = append(ids, id+1)
 			} else if e, ok := errors.AsType[*Error](err); !ok || e.Code != NotFound {
 				t.Fatal(err)
@@ -60,7 +60,7 @@ func TestSweepKeepsTextsInFlight(t *testing.T) {
 	// named returns the runs with tokens in their verdicts.
 	named := func() (ids []int64) {
 		for id := range int64(10) {
-			r, err := db.Run(ctx, id+1)
+			r, err := db.Runs.Get(ctx, id+1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestSweepKeepsTextsInFlight(t *testing.T) {
 	// parted returns the runs that still have the tokens at which they parted from a text.
 	parted := func() (ids []int64) {
 		for id := range int64(10) {
-			r, err := db.Run(ctx, id+1)
+			r, err := db.Runs.Get(ctx, id+1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func TestSweepKeepsTextsInFlight(t *testing.T) {
 		}
 		return ids
 	}
-	if n, err := db.SweepRunTexts(ctx, start.AddDate(0, 0, 2),
+	if n, err := db.Runs.SweepTexts(ctx, start.AddDate(0, 0, 2),
 		start.AddDate(0, 0, 1)); err != nil || n != 3 {
 		t.Errorf("%d swept, %v; want 3", n, err)
 	}
@@ -100,7 +100,7 @@ func TestSweepKeepsTextsInFlight(t *testing.T) {
 	if got, want := named(), left(); !slices.Equal(got, want) {
 		t.Errorf("verdicts name tokens of %v, texts are left of %v", got, want)
 	}
-	if _, err := db.SweepRunTexts(ctx, now.Add(time.Hour), now.Add(time.Hour)); err != nil {
+	if _, err := db.Runs.SweepTexts(ctx, now.Add(time.Hour), now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if got := left(); !slices.Equal(got, []int64{10}) {

@@ -38,13 +38,13 @@ const trimThoughts = `DELETE FROM thoughts WHERE rowid IN (SELECT rowid FROM
 // AddThought stores a thought in place of an earlier one of the same history. The ones unused for
 // longest are deleted beyond MaxThoughts. Errors: [NotFound] if the key of its owner was deleted, or
 // if its run was forgotten; [Invalid] beyond MaxThought.
-func (db *DB) AddThought(ctx context.Context, t Thought) error {
+func (rs Responses) AddThought(ctx context.Context, t Thought) error {
 	const op = "keep a thought"
 	if len(t.Sealed) > MaxThought {
 		return &Error{Code: Invalid, Op: op,
 			Message: fmt.Sprintf("it has %d bytes; %d are kept", len(t.Sealed), MaxThought)}
 	}
-	err := db.update(ctx, func(tx *sql.Tx) error {
+	err := rs.db.update(ctx, func(tx *sql.Tx) error {
 		if err := refuseForgotten(ctx, tx, op, t.Run); err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (db *DB) AddThought(ctx context.Context, t Thought) error {
 		if _, err := tx.ExecContext(ctx,
 			"INSERT OR REPLACE INTO thoughts (owner, model, history, run, tokens, sealed, bytes, used_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 			t.Owner, t.Model, t.History, t.Run, t.Tokens, t.Sealed, len(t.Sealed),
-			stamp(db.clock())); err != nil {
+			stamp(rs.db.clock())); err != nil {
 			return err
 		}
 		var all int64
@@ -71,26 +71,26 @@ func (db *DB) AddThought(ctx context.Context, t Thought) error {
 		_, err := tx.ExecContext(ctx, trimThoughts, trimmedThoughts)
 		return err
 	})
-	return db.wrap(op, err)
+	return rs.db.wrap(op, err)
 }
 
 // Thoughts returns the owner's thoughts of a model before the answers that end these histories, in
 // no particular order. Histories without one are left out. They are used from now on. That is noted
 // later, since the request need not wait for it.
-func (db *DB) Thoughts(ctx context.Context, owner int64, model string,
+func (rs Responses) Thoughts(ctx context.Context, owner int64, model string,
 	histories []string) ([]Thought, error) {
 	const op = "find thoughts"
 	names, err := json.Marshal(histories)
 	if err != nil {
 		return nil, err
 	}
-	now := db.clock()
-	rows, err := db.r.QueryContext(ctx,
+	now := rs.db.clock()
+	rows, err := rs.db.r.QueryContext(ctx,
 		`SELECT owner, model, history, run, tokens, sealed, used_at FROM thoughts
 		WHERE owner = ? AND model = ? AND used_at >= ? AND history IN (SELECT value FROM json_each(?))`,
 		owner, model, stamp(now.Add(-ThoughtsKept)), string(names))
 	if err != nil {
-		return nil, db.wrap(op, err)
+		return nil, rs.db.wrap(op, err)
 	}
 	defer rows.Close()
 	var list []Thought
@@ -100,65 +100,65 @@ func (db *DB) Thoughts(ctx context.Context, owner int64, model string,
 		var used time.Time
 		if err := rows.Scan(&t.Owner, &t.Model, &t.History, &t.Run, &t.Tokens, &t.Sealed,
 			(*stamp)(&used)); err != nil {
-			return nil, db.wrap(op, err)
+			return nil, rs.db.wrap(op, err)
 		}
 		if list = append(list, t); used.Before(first) {
 			first = used
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return nil, db.wrap(op, err)
+		return nil, rs.db.wrap(op, err)
 	}
 	if now.Sub(first) >= thoughtUsedEvery {
-		db.working.Go(func() { db.useThoughts(owner, model, string(names), now) })
+		rs.db.working.Go(func() { rs.useThoughts(owner, model, string(names), now) })
 	}
 	return list, nil
 }
 
 // useThoughts notes that thoughts were used. names are their histories, as JSON.
-func (db *DB) useThoughts(owner int64, model, names string, at time.Time) {
-	_, err := db.exec(db.life,
+func (rs Responses) useThoughts(owner int64, model, names string, at time.Time) {
+	_, err := rs.db.exec(rs.db.life,
 		"UPDATE thoughts SET used_at = ? WHERE owner = ? AND model = ? AND history IN (SELECT value FROM json_each(?))",
 		stamp(at), owner, model, names)
-	if err != nil && db.life.Err() == nil {
-		db.log.Warn("the use of thoughts is not noted, so they may be deleted too early",
+	if err != nil && rs.db.life.Err() == nil {
+		rs.db.log.Warn("the use of thoughts is not noted, so they may be deleted too early",
 			"error", err)
 	}
 }
 
 // DropThoughts deletes all thoughts, and the copies of the database. Error: [ReadOnly] if a copy
 // cannot be removed, and then nothing is deleted.
-func (db *DB) DropThoughts(ctx context.Context) error {
-	return db.dropThoughts(ctx, "DELETE FROM thoughts")
+func (rs Responses) DropThoughts(ctx context.Context) error {
+	return rs.dropThoughts(ctx, "DELETE FROM thoughts")
 }
 
 // DropThoughtsOf is DropThoughts for one owner.
-func (db *DB) DropThoughtsOf(ctx context.Context, owner int64) error {
-	return db.dropThoughts(ctx, "DELETE FROM thoughts WHERE owner = ?", owner)
+func (rs Responses) DropThoughtsOf(ctx context.Context, owner int64) error {
+	return rs.dropThoughts(ctx, "DELETE FROM thoughts WHERE owner = ?", owner)
 }
 
-func (db *DB) dropThoughts(ctx context.Context, statement string, args ...any) error {
+func (rs Responses) dropThoughts(ctx context.Context, statement string, args ...any) error {
 	const op = "delete thoughts"
-	err := db.update(ctx, func(tx *sql.Tx) error {
+	err := rs.db.update(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, statement, args...); err != nil {
 			return err
 		}
-		return db.removeCopies(op)
+		return rs.db.removeCopies(op)
 	})
 	if err == nil {
-		db.purge()
+		rs.db.purge()
 	}
-	return db.wrap(op, err)
+	return rs.db.wrap(op, err)
 }
 
 // SweepThoughts deletes the thoughts that were not used for ThoughtsKept, and returns how many.
-func (db *DB) SweepThoughts(ctx context.Context) (int64, error) {
+func (rs Responses) SweepThoughts(ctx context.Context) (int64, error) {
 	const op = "sweep thoughts"
-	res, err := db.exec(ctx, "DELETE FROM thoughts WHERE used_at < ?",
-		stamp(db.clock().Add(-ThoughtsKept)))
+	res, err := rs.db.exec(ctx, "DELETE FROM thoughts WHERE used_at < ?",
+		stamp(rs.db.clock().Add(-ThoughtsKept)))
 	if err != nil {
-		return 0, db.wrap(op, err)
+		return 0, rs.db.wrap(op, err)
 	}
 	n, err := res.RowsAffected()
-	return n, db.wrap(op, err)
+	return n, rs.db.wrap(op, err)
 }

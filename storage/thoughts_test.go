@@ -16,14 +16,14 @@ import (
 // mustThink stores a thought with a run of its own, and returns the run.
 func mustThink(t *testing.T, db *DB, client string, x Thought) Run {
 	t.Helper()
-	r, err := db.BeginRun(t.Context(), Run{Model: x.Model, Client: client})
+	r, err := db.Runs.Begin(t.Context(), Run{Model: x.Model, Client: client})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if x.Run = r.ID; x.Sealed == nil {
 		x.Sealed = []byte{1}
 	}
-	if err := db.AddThought(t.Context(), x); err != nil {
+	if err := db.Responses.AddThought(t.Context(), x); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -32,7 +32,7 @@ func mustThink(t *testing.T, db *DB, client string, x Thought) Run {
 // thoughts returns the histories that have a thought, sorted.
 func thoughts(t *testing.T, db *DB, owner int64, model string, histories ...string) string {
 	t.Helper()
-	list, err := db.Thoughts(t.Context(), owner, model, histories)
+	list, err := db.Responses.Thoughts(t.Context(), owner, model, histories)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,13 +66,13 @@ func TestThoughtIsFoundByOwnerModelAndHistory(t *testing.T) {
 	}
 	r := mustThink(t, db, "zed",
 		Thought{Owner: k.ID, Model: "m", History: "a", Tokens: 5, Sealed: []byte{2, 3}})
-	list, err := db.Thoughts(ctx, k.ID, "m", []string{"a"})
+	list, err := db.Responses.Thoughts(ctx, k.ID, "m", []string{"a"})
 	want := Thought{Owner: k.ID, Model: "m", History: "a", Run: r.ID, Tokens: 5, Sealed: []byte{2, 3}}
 	if err != nil || len(list) != 1 || fmt.Sprint(list[0]) != fmt.Sprint(want) {
 		t.Errorf("%v, %v, want %v", list, err, want)
 	}
 
-	if err := db.DropThoughtsOf(ctx, 0); err != nil {
+	if err := db.Responses.DropThoughtsOf(ctx, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.DeleteKey(ctx, k.ID); err != nil {
@@ -83,7 +83,7 @@ func TestThoughtIsFoundByOwnerModelAndHistory(t *testing.T) {
 			t.Errorf("after their deletion owner %d has %s", owner, got)
 		}
 	}
-	wantCode(t, db.AddThought(ctx, Thought{Owner: k.ID, Run: r.ID, Sealed: []byte{1}}), NotFound)
+	wantCode(t, db.Responses.AddThought(ctx, Thought{Owner: k.ID, Run: r.ID, Sealed: []byte{1}}), NotFound)
 }
 
 // TestForgottenThoughtIsGone expects that a thought goes with its run and with its chat, and that a
@@ -91,7 +91,7 @@ func TestThoughtIsFoundByOwnerModelAndHistory(t *testing.T) {
 func TestForgottenThoughtIsGone(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	ended := mustThink(t, db, "zed", Thought{Model: "m", History: "ended"})
-	if err := db.FinishRun(ctx, ended); err != nil {
+	if err := db.Runs.Finish(ctx, ended); err != nil {
 		t.Fatal(err)
 	}
 	flying := mustThink(t, db, "zed", Thought{Model: "m", History: "flying"})
@@ -103,18 +103,18 @@ func TestForgottenThoughtIsGone(t *testing.T) {
 	if got := thoughts(t, db, 0, "m", all...); got != "[other]" {
 		t.Errorf("%s are left", got)
 	}
-	wantCode(t, db.AddThought(ctx, Thought{Run: flying.ID, Sealed: []byte{1}}), NotFound)
+	wantCode(t, db.Responses.AddThought(ctx, Thought{Run: flying.ID, Sealed: []byte{1}}), NotFound)
 
 	said := mustThink(t, db, "Tandem", Thought{Model: "m", History: "said"})
 	chat := mustChat(t, db, Chat{})
 	mustSay(t, db, Message{Chat: chat.ID, Role: "assistant", Run: said.ID})
-	if _, err := db.DeleteChats(ctx, chat.ID, keepRuns); err != nil {
+	if _, err := db.Chats.Delete(ctx, chat.ID, keepRuns); err != nil {
 		t.Fatal(err)
 	}
 	if got := thoughts(t, db, 0, "m", all...); got != "[other]" {
 		t.Errorf("after its chat was deleted %s are left", got)
 	}
-	if err := db.DropThoughts(ctx); err != nil {
+	if err := db.Responses.DropThoughts(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if got := thoughts(t, db, 0, "m", all...); got != "[]" {
@@ -192,7 +192,7 @@ func TestUnusedThoughtsAreDeleted(t *testing.T) {
 	if got := thoughts(t, db, 0, "m", "old"); got != "[]" {
 		t.Errorf("%s are found after their time", got)
 	}
-	if n, err := db.SweepThoughts(t.Context()); err != nil || n != 1 {
+	if n, err := db.Responses.SweepThoughts(t.Context()); err != nil || n != 1 {
 		t.Errorf("%d swept, %v; want 1", n, err)
 	}
 
@@ -207,9 +207,9 @@ func TestUnusedThoughtsAreDeleted(t *testing.T) {
 	if got := thoughts(t, db, 0, "m", append(names, "used")...); got != fmt.Sprint(want) {
 		t.Errorf("there are %s, want %v", got, want)
 	}
-	r, err := db.BeginRun(t.Context(), Run{})
+	r, err := db.Runs.Begin(t.Context(), Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, db.AddThought(t.Context(), Thought{Run: r.ID, Sealed: append(big, 1)}), Invalid)
+	wantCode(t, db.Responses.AddThought(t.Context(), Thought{Run: r.ID, Sealed: append(big, 1)}), Invalid)
 }

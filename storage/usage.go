@@ -85,20 +85,20 @@ func (db *DB) Totals(ctx context.Context) (t Totals, err error) {
 }
 
 // DrafterFiles returns all drafters that were pulled, ordered by id.
-func (db *DB) DrafterFiles(ctx context.Context) (list []DrafterFile, err error) {
+func (ms Models) DrafterFiles(ctx context.Context) (list []DrafterFile, err error) {
 	const op = "list drafters"
-	rows, err := db.r.QueryContext(ctx,
+	rows, err := ms.db.r.QueryContext(ctx,
 		"SELECT id, path, revision, downloaded_by_us FROM drafter_files ORDER BY id")
 	if err != nil {
-		return nil, db.wrap(op, err)
+		return nil, ms.db.wrap(op, err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var f DrafterFile
 		if err := rows.Scan(&f.ID, &f.Path, &f.Revision, &f.DownloadedByUs); err != nil {
-			return nil, db.wrap(op, err)
+			return nil, ms.db.wrap(op, err)
 		}
 		list = append(list, f)
 	}
-	return list, db.wrap(op, rows.Err())
+	return list, ms.db.wrap(op, rows.Err())
 }

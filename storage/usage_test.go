@@ -15,12 +15,12 @@ func TestUsageSumsUpRunsAndCheckpoints(t *testing.T) {
 	db.now = func() time.Time { return now }
 	add := func(model, client string, ended bool, files ...Checkpoint) {
 		t.Helper()
-		r, err := db.BeginRun(t.Context(), Run{Model: model, Client: client})
+		r, err := db.Runs.Begin(t.Context(), Run{Model: model, Client: client})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if r.FinishReason = "stop"; ended {
-			if err := db.FinishRun(t.Context(), r); err != nil {
+			if err := db.Runs.Finish(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -29,7 +29,7 @@ func TestUsageSumsUpRunsAndCheckpoints(t *testing.T) {
 			if c.Run == 0 {
 				c.Run = r.ID
 			}
-			if err := db.AddCheckpoint(t.Context(), c); err != nil {
+			if err := db.Checkpoints.Add(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -41,10 +41,10 @@ func TestUsageSumsUpRunsAndCheckpoints(t *testing.T) {
 	now = now.Add(24 * time.Hour)
 	add("a", "curl", true, Checkpoint{ID: "a3", Bytes: 5}, Checkpoint{ID: "a4", Bytes: 7})
 	add("a", "curl", false)
-	if err := db.PinCheckpoint(t.Context(), "a2", true); err != nil {
+	if err := db.Checkpoints.SetPinned(t.Context(), "a2", true); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.LoseCheckpoints(t.Context(), []string{"a4"}, "was deleted"); err != nil {
+	if err := db.Checkpoints.MarkGone(t.Context(), []string{"a4"}, "was deleted"); err != nil {
 		t.Fatal(err)
 	}
 	for by, want := range map[UsageBy][]Usage{

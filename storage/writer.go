@@ -44,14 +44,14 @@ func (db *DB) write(ctx context.Context, f func() error) error {
 		return held
 	}
 	err := f()
-	if db.isBusy(err) {
+	if isBusy(err) {
 		db.hold()
 	}
 	return err
 }
 
 // isBusy reports whether an error says that another process holds the file.
-func (db *DB) isBusy(err error) bool {
+func isBusy(err error) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	return ok && slices.Contains([]int{sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}, e.Code()&0xff)
 }
@@ -88,7 +88,7 @@ func (db *DB) isFree(ctx context.Context) bool {
 		}
 		return err
 	})
-	return ctx.Err() == nil && !db.isBusy(err) // another failure is told by the next write
+	return ctx.Err() == nil && !isBusy(err) // another failure is told by the next write
 }
 
 // impatiently calls f with the connection that writes, which does not wait for other processes

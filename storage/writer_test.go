@@ -74,7 +74,7 @@ func TestHeldDatabaseCostsOneWait(t *testing.T) {
 	var writers sync.WaitGroup
 	for range 8 { // as many answers at once
 		writers.Go(func() {
-			_, err := db.BeginRun(t.Context(), Run{Client: "a"})
+			_, err := db.Runs.Begin(t.Context(), Run{Client: "a"})
 			e, ok := errors.AsType[*Error](err)
 			if !ok {
 				t.Errorf("err = %v", err)
@@ -105,7 +105,7 @@ func TestHeldDatabaseCostsOneWait(t *testing.T) {
 	for what, write := range map[string]func() error{
 		"a setting": func() error { return db.SetSetting(t.Context(), "a", "b") },
 		"a key":     func() error { _, err := db.AddKey(t.Context(), "a", "b"); return err },
-		"a run":     func() error { return db.FinishRun(t.Context(), Run{ID: 1}) },
+		"a run":     func() error { return db.Runs.Finish(t.Context(), Run{ID: 1}) },
 	} {
 		e, ok := errors.AsType[*Error](write())
 		if code, _ := e.Told(); !ok || e.Code != Busy || code != "database_busy" {
@@ -115,12 +115,12 @@ func TestHeldDatabaseCostsOneWait(t *testing.T) {
 	if d := time.Since(start); d > wait/2 {
 		t.Errorf("later writes took %v", d)
 	}
-	if _, _, err := db.Runs(t.Context(), RunFilter{Limit: 1}); err != nil {
+	if _, _, err := db.Runs.List(t.Context(), RunFilter{Limit: 1}); err != nil {
 		t.Errorf("reading gives %v", err)
 	}
 	release()
 	enginetest.Await(t, "a run begins in the free database", func() bool {
-		_, err := db.BeginRun(t.Context(), Run{Client: "b"})
+		_, err := db.Runs.Begin(t.Context(), Run{Client: "b"})
 		return err == nil
 	})
 }
@@ -204,7 +204,7 @@ func TestDiskWithoutRoomIsTold(t *testing.T) {
 	db := mustOpen(t, path)
 	fill()
 	for range 100 {
-		if _, err = db.BeginRun(t.Context(), Run{Client: strings.Repeat("x", 5000)}); err != nil {
+		if _, err = db.Runs.Begin(t.Context(), Run{Client: strings.Repeat("x", 5000)}); err != nil {
 			break
 		}
 	}

@@ -55,7 +55,7 @@ func (n *Connections) Connect(ctx context.Context) (control.Connect, error) {
 	for _, x := range clients() {
 		c.Connections = append(c.Connections, n.connection(x, o))
 	}
-	seen, err := n.db.SeenClients(ctx)
+	seen, err := n.db.Runs.Clients(ctx)
 	for _, x := range seen {
 		c.Seen = append(c.Seen, control.SeenClient(x))
 	}
@@ -65,7 +65,7 @@ func (n *Connections) Connect(ctx context.Context) (control.Connect, error) {
 // offer returns what every client needs.
 func (n *Connections) offer(ctx context.Context) (control.Connect, offer, error) {
 	st, set := n.state(), n.settings.Current()
-	rows, err := n.db.Models(ctx)
+	rows, err := n.db.Models.List(ctx)
 	if err != nil {
 		return control.Connect{}, offer{}, err
 	}

@@ -17,7 +17,7 @@ func (h *History) Activity(ctx context.Context, minutes int, active []control.Ac
 	now := h.now()
 	a := newActivity(now, time.Duration(minutes)*time.Minute)
 	var runs []control.Run
-	err := h.db.RunsSince(ctx, a.From.Add(-longestRun),
+	err := h.db.Runs.Since(ctx, a.From.Add(-longestRun),
 		func(r storage.Run) {
 			r.Message, r.Parted = "", nil // a day may have many runs
 			runs = append(runs, control.Run(r))

@@ -45,7 +45,7 @@ func (h *History) Chats(ctx context.Context, q control.ChatQuery) (control.ChatL
 	if err != nil {
 		return list, err
 	}
-	rows, next, err := h.db.Chats(ctx, storage.ChatFilter{Search: q.Search, Before: q.Before,
+	rows, next, err := h.db.Chats.List(ctx, storage.ChatFilter{Search: q.Search, Before: q.Before,
 		Limit: q.Limit})
 	if err != nil {
 		return list, chatError(err)
@@ -56,24 +56,24 @@ func (h *History) Chats(ctx context.Context, q control.ChatQuery) (control.ChatL
 		if q.Search == "" {
 			continue
 		}
-		words, err := h.db.ChatWords(ctx, c.ID, q.Search)
+		words, err := h.db.Chats.Words(ctx, c.ID, q.Search)
 		if err != nil {
 			return list, err
 		}
 		list.Words = append(list.Words, words)
 	}
-	list.Count, list.Bytes, err = h.db.ChatSize(ctx)
+	list.Count, list.Bytes, err = h.db.Chats.Size(ctx)
 	return list, err
 }
 
 // Chat returns a chat with its messages. It implements server.Chats.
 func (h *History) Chat(ctx context.Context, id int64) (control.WholeChat, error) {
 	var whole control.WholeChat
-	c, err := h.db.Chat(ctx, id)
+	c, err := h.db.Chats.Get(ctx, id)
 	if err != nil {
 		return whole, chatError(err)
 	}
-	rows, err := h.db.Messages(ctx, id)
+	rows, err := h.db.Chats.Messages(ctx, id)
 	whole.Chat = control.Chat(c)
 	for _, m := range rows {
 		whole.Messages = append(whole.Messages, control.Message(m))
@@ -91,28 +91,28 @@ func (h *History) AddChat(ctx context.Context, c control.Chat) (control.Chat, er
 		return c, control.Errorf(control.CodeNotKept,
 			"Chats are not kept. Settings, History has the switch.")
 	}
-	row, err := h.db.AddChat(context.WithoutCancel(ctx), storage.Chat(c))
+	row, err := h.db.Chats.Add(context.WithoutCancel(ctx), storage.Chat(c))
 	return control.Chat(row), chatError(err)
 }
 
 // ChangeChat implements server.Chats.
 func (h *History) ChangeChat(ctx context.Context, id int64,
 	change control.ChatChange) (control.Chat, error) {
-	row, err := h.db.ChangeChat(context.WithoutCancel(ctx), id, storage.ChatChange(change))
+	row, err := h.db.Chats.Update(context.WithoutCancel(ctx), id, storage.ChatChange(change))
 	return control.Chat(row), chatError(err)
 }
 
 // AddMessage adds a message to a chat, even if new chats are no longer kept. It implements
 // server.Chats.
 func (h *History) AddMessage(ctx context.Context, m control.Message) (control.Message, error) {
-	row, err := h.db.AddMessage(context.WithoutCancel(ctx), storage.Message(m))
+	row, err := h.db.Chats.AddMessage(context.WithoutCancel(ctx), storage.Message(m))
 	return control.Message(row), chatError(err)
 }
 
 // ChangeMessage implements server.Chats.
 func (h *History) ChangeMessage(ctx context.Context, chat, id int64,
 	change control.MessageChange) (control.Message, error) {
-	row, err := h.db.ChangeMessage(context.WithoutCancel(ctx), chat, id,
+	row, err := h.db.Chats.UpdateMessage(context.WithoutCancel(ctx), chat, id,
 		storage.MessageChange(change))
 	return control.Message(row), chatError(err)
 }

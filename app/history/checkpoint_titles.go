@@ -54,7 +54,7 @@ func (h *History) withOrigins(ctx context.Context,
 	for i, c := range list {
 		ids[i] = c.ID
 	}
-	origins, err := h.db.Origins(ctx, ids)
+	origins, err := h.db.Checkpoints.Origins(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (h *History) CheckpointTitles(ctx context.Context,
 	ids []string) ([]control.CheckpointTitle, error) {
 	var rows []storage.Checkpoint
 	for _, id := range ids {
-		row, err := h.db.Checkpoint(ctx, id)
+		row, err := h.db.Checkpoints.Get(ctx, id)
 		if storage.IsNotFound(err) {
 			continue
 		}

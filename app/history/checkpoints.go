@@ -24,7 +24,7 @@ func (h *History) Checkpoints(ctx context.Context,
 	if q.Model == control.Alias {
 		q.Model = h.pool.Choice()
 	}
-	page, err := h.db.ListCheckpoints(ctx, storage.CheckpointFilter(q))
+	page, err := h.db.Checkpoints.List(ctx, storage.CheckpointFilter(q))
 	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Invalid {
 		return control.CheckpointList{}, &control.Error{Code: control.CodeInvalid, Param: "before",
 			Message: control.Sentence(e.Message), Err: err}
@@ -33,7 +33,7 @@ func (h *History) Checkpoints(ctx context.Context,
 		return control.CheckpointList{}, err
 	}
 	if page.Count == 0 && q.Model != "" { // a removed model may have left checkpoints
-		if _, err := h.db.Model(ctx, q.Model); err != nil {
+		if _, err := h.db.Models.Get(ctx, q.Model); err != nil {
 			return control.CheckpointList{}, pool.NotRegistered(err, q.Model)
 		}
 	}
@@ -63,12 +63,12 @@ func describeCheckpoint(c storage.Checkpoint) control.Checkpoint {
 // written. Error: CodeNoCheckpoint.
 func (h *History) findCheckpoint(ctx context.Context, name string) (storage.Checkpoint, error) {
 	busy, deadline := true, time.Now().Add(durable)
-	c, err := h.db.Checkpoint(ctx, name)
+	c, err := h.db.Checkpoints.Get(ctx, name)
 	for storage.IsNotFound(err) && busy && ctx.Err() == nil && time.Now().Before(deadline) {
 		if busy = h.pool.WritesCheckpoints(); busy {
 			time.Sleep(10 * time.Millisecond)
 		}
-		c, err = h.db.Checkpoint(ctx, name)
+		c, err = h.db.Checkpoints.Get(ctx, name)
 	}
 	if storage.IsNotFound(err) {
 		return c, &control.Error{Code: control.CodeNoCheckpoint, Err: err,
@@ -107,13 +107,13 @@ func (h *History) ChangeCheckpoint(ctx context.Context, name string,
 		return control.Checkpoint{}, err
 	}
 	if change.Name != nil {
-		if other, err := h.db.Checkpoint(ctx, *change.Name); err == nil &&
+		if other, err := h.db.Checkpoints.Get(ctx, *change.Name); err == nil &&
 			other.ID == *change.Name && other.ID != row.ID {
 			return control.Checkpoint{}, &control.Error{Code: control.CodeInvalid, Param: "name",
 				Message: fmt.Sprintf("%q is the id of another checkpoint; choose another name.",
 					*change.Name)}
 		}
-		err := h.db.NameCheckpoint(ctx, row.ID, *change.Name)
+		err := h.db.Checkpoints.SetName(ctx, row.ID, *change.Name)
 		if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Conflict {
 			return control.Checkpoint{}, &control.Error{Code: control.CodeInvalid, Param: "name",
 				Err: err,
@@ -125,7 +125,7 @@ func (h *History) ChangeCheckpoint(ctx context.Context, name string,
 		}
 	}
 	if change.Pinned != nil {
-		if err := h.db.PinCheckpoint(ctx, row.ID, *change.Pinned); err != nil {
+		if err := h.db.Checkpoints.SetPinned(ctx, row.ID, *change.Pinned); err != nil {
 			return control.Checkpoint{}, err
 		}
 	}
@@ -151,7 +151,7 @@ func (h *History) DeleteCheckpoint(ctx context.Context, name string,
 		if err := h.deleteCheckpointFiles(out.Checkpoints); err != nil {
 			return err
 		}
-		return h.db.LoseCheckpoints(ctx, out.Checkpoints, "was deleted, as you asked")
+		return h.db.Checkpoints.MarkGone(ctx, out.Checkpoints, "was deleted, as you asked")
 	})
 	return out, err
 }
@@ -213,7 +213,7 @@ func (h *History) Forget(ctx context.Context,
 // 0: its texts and its thoughts. It implements server.Checkpoints.
 func (h *History) ForgetTexts(ctx context.Context, key int64) (control.Forgotten, error) {
 	h.thoughts.note()
-	if err := h.db.DropThoughtsOf(context.WithoutCancel(ctx), key); err != nil {
+	if err := h.db.Responses.DropThoughtsOf(context.WithoutCancel(ctx), key); err != nil {
 		return control.Forgotten{}, readOnlyError(err)
 	}
 	tokens, bytes, err := h.pool.ForgetTextsOfKey(key)
@@ -255,7 +255,7 @@ func (h *History) strays(ctx context.Context) (ids []string, err error) {
 		}
 	}
 	for _, id := range files {
-		c, err := h.db.Checkpoint(ctx, id)
+		c, err := h.db.Checkpoints.Get(ctx, id)
 		if storage.IsNotFound(err) || err == nil && c.ID != id {
 			ids = append(ids, id)
 		} else if err != nil {
@@ -273,14 +273,14 @@ func (h *History) SetRunText(ctx context.Context, t control.RunText) error {
 	}
 	ended := t.Request == nil && h.settings.Current().KeepRequests == control.KeepNone
 	if t.Request == nil && t.Tail == nil || ended {
-		return h.db.DropRunText(ctx, t.Run)
+		return h.db.Runs.DropText(ctx, t.Run)
 	}
-	return h.db.SetRunText(ctx, storage.RunText(t))
+	return h.db.Runs.SetText(ctx, storage.RunText(t))
 }
 
 // RunText returns the text of a run. Error: CodeNotKept. It implements api.Texts.
 func (h *History) RunText(ctx context.Context, run int64) (control.RunText, error) {
-	t, err := h.db.RunText(ctx, run)
+	t, err := h.db.Runs.Text(ctx, run)
 	if storage.IsNotFound(err) {
 		return control.RunText{}, &control.Error{Code: control.CodeNotKept, Err: err,
 			Message: fmt.Sprintf("The text of run %d was not kept; runs keep it while checkpoints are on, for as long as the settings say under Keep requests.", run)}
@@ -291,7 +291,7 @@ func (h *History) RunText(ctx context.Context, run int64) (control.RunText, erro
 // RunCheckpoint returns the tokens of the checkpoint that a run left. Error: CodeNotKept. It
 // implements api.Texts.
 func (h *History) RunCheckpoint(ctx context.Context, run int64) ([]int32, error) {
-	c, err := h.db.RunCheckpoint(ctx, run)
+	c, err := h.db.Checkpoints.OfRun(ctx, run)
 	if storage.IsNotFound(err) {
 		return nil, &control.Error{Code: control.CodeNotKept,
 			Message: fmt.Sprintf("Run %d left no checkpoint.", run), Err: err}

@@ -12,7 +12,7 @@ import (
 func TestCheckpointOfOtherArithmeticIsMarked(t *testing.T) {
 	r := open(t, t.TempDir())
 	row := storage.Checkpoint{ID: "old", Model: "acme/coder", Key: "k", ToToken: 60}
-	if err := r.db.AddCheckpoint(t.Context(), row); err != nil {
+	if err := r.db.Checkpoints.Add(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
 	path := r.history.CheckpointPath("old")

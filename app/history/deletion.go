@@ -21,7 +21,7 @@ func (h *History) WouldDelete(ctx context.Context, name string, all bool) (contr
 func (h *History) deletion(ctx context.Context, row storage.Checkpoint,
 	all bool) (control.Deleted, error) {
 	var out control.Deleted
-	tree, err := h.db.CheckpointTree(ctx, row.ID)
+	tree, err := h.db.Checkpoints.Tree(ctx, row.ID)
 	if err != nil {
 		return out, err
 	}
@@ -47,7 +47,7 @@ func (h *History) deletion(ctx context.Context, row storage.Checkpoint,
 
 // WouldDeleteChats returns what DeleteChats would delete. It implements server.Chats.
 func (h *History) WouldDeleteChats(ctx context.Context, id int64) (control.DeletedChats, error) {
-	gone, err := h.db.WouldDeleteChats(ctx, id)
+	gone, err := h.db.Chats.WouldDelete(ctx, id)
 	return describeDeletion(gone), chatError(err)
 }
 
@@ -55,17 +55,17 @@ func (h *History) WouldDeleteChats(ctx context.Context, id int64) (control.Delet
 // implements server.Chats.
 func (h *History) DeleteChats(ctx context.Context, id int64) (control.DeletedChats, error) {
 	ctx = context.WithoutCancel(ctx)
-	gone, err := h.db.WouldDeleteChats(ctx, id)
+	gone, err := h.db.Chats.WouldDelete(ctx, id)
 	return h.deleteWithRuns(ctx, gone, err,
 		func(rest func([]string, []int64) error) (storage.DeletedChats, error) {
-			return h.db.DeleteChats(ctx, id, rest)
+			return h.db.Chats.Delete(ctx, id, rest)
 		})
 }
 
 // WouldDeleteMessage returns what DeleteMessage would delete. It implements server.Chats.
 func (h *History) WouldDeleteMessage(ctx context.Context, chat, id int64) (control.DeletedChats,
 	error) {
-	gone, err := h.db.WouldDeleteMessage(ctx, chat, id)
+	gone, err := h.db.Chats.WouldDeleteMessage(ctx, chat, id)
 	return describeDeletion(gone), chatError(err)
 }
 
@@ -73,10 +73,10 @@ func (h *History) WouldDeleteMessage(ctx context.Context, chat, id int64) (contr
 // their runs. It implements server.Chats.
 func (h *History) DeleteMessage(ctx context.Context, chat, id int64) (control.DeletedChats, error) {
 	ctx = context.WithoutCancel(ctx)
-	gone, err := h.db.WouldDeleteMessage(ctx, chat, id)
+	gone, err := h.db.Chats.WouldDeleteMessage(ctx, chat, id)
 	return h.deleteWithRuns(ctx, gone, err,
 		func(rest func([]string, []int64) error) (storage.DeletedChats, error) {
-			return h.db.DeleteMessage(ctx, chat, id, rest)
+			return h.db.Chats.DeleteMessage(ctx, chat, id, rest)
 		})
 }
 

@@ -24,7 +24,7 @@ func (h *History) Insights(ctx context.Context) (control.Insights, error) {
 	now := h.now()
 	y, m, d := now.Date()
 	var runs []control.Run // the newest first
-	err := h.db.RunsSince(ctx, time.Date(y, m, d, 0, 0, 0, 0, now.Location()),
+	err := h.db.Runs.Since(ctx, time.Date(y, m, d, 0, 0, 0, 0, now.Location()),
 		func(r storage.Run) { runs = append(runs, control.Run(r)) })
 	if err != nil {
 		return control.Insights{}, err

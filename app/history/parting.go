@@ -50,7 +50,7 @@ func (h *History) tokens(ctx context.Context, run int64) []int32 {
 	if run == 0 {
 		return nil
 	}
-	if t, err := h.db.RunText(ctx, run); err == nil {
+	if t, err := h.db.Runs.Text(ctx, run); err == nil {
 		var text []int32
 		if t.File != "" {
 			_, file, err := h.CheckpointText(ctx, t.File)

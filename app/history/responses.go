@@ -11,14 +11,14 @@ import (
 
 // KeepResponse implements responses.Store.
 func (h *History) KeepResponse(ctx context.Context, k control.KeptResponse) error {
-	return responseError(h.db.AddResponse(ctx,
+	return responseError(h.db.Responses.Add(ctx,
 		storage.Response{ID: k.ID, Owner: k.Owner, Run: k.Run, Previous: k.Previous, Input: k.Input,
 			Output: k.Output, Response: k.Response}))
 }
 
 // Response implements responses.Store.
 func (h *History) Response(ctx context.Context, owner, id string) (control.KeptResponse, error) {
-	r, err := h.db.Response(ctx, owner, id)
+	r, err := h.db.Responses.Get(ctx, owner, id)
 	return keptResponse(r), responseError(err)
 }
 
@@ -30,7 +30,7 @@ func keptResponse(r storage.Response) control.KeptResponse {
 // ResponseChain implements responses.Store.
 func (h *History) ResponseChain(ctx context.Context,
 	owner, id string) ([]control.KeptResponse, error) {
-	rows, err := h.db.ResponseChain(ctx, owner, id)
+	rows, err := h.db.Responses.Chain(ctx, owner, id)
 	list := make([]control.KeptResponse, len(rows))
 	for i, r := range rows {
 		list[i] = keptResponse(r)
@@ -40,7 +40,7 @@ func (h *History) ResponseChain(ctx context.Context,
 
 // DeleteResponse implements responses.Store.
 func (h *History) DeleteResponse(ctx context.Context, owner, id string) error {
-	return responseError(readOnlyError(h.db.DeleteResponse(context.WithoutCancel(ctx), owner, id)))
+	return responseError(readOnlyError(h.db.Responses.Delete(context.WithoutCancel(ctx), owner, id)))
 }
 
 // responseError returns an error of the database as a client is told of it.
@@ -59,7 +59,7 @@ func responseError(err error) error {
 
 // sweepResponses removes the responses that are too old.
 func (h *History) sweepResponses(ctx context.Context) {
-	n, err := h.db.SweepResponses(ctx)
+	n, err := h.db.Responses.Sweep(ctx)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:

@@ -15,7 +15,7 @@ import (
 // are equal field by field, and the conversions here make the compiler check that. It implements
 // server.Runs.
 func (h *History) BeginRun(ctx context.Context, r control.Run) (int64, error) {
-	row, err := h.db.BeginRun(ctx, storage.Run(r))
+	row, err := h.db.Runs.Begin(ctx, storage.Run(r))
 	if err == nil {
 		h.finishLate(context.WithoutCancel(ctx)) // they are other requests' runs
 	}
@@ -28,7 +28,7 @@ func (h *History) FinishRun(ctx context.Context, r control.Run) error {
 	if h.settings.Current().KeepRequests == control.KeepNone {
 		r.Parted = nil
 	}
-	err := h.db.FinishRun(ctx, storage.Run(r))
+	err := h.db.Runs.Finish(ctx, storage.Run(r))
 	if e, ok := errors.AsType[*storage.Error](err); ok &&
 		(e.Code == storage.Busy || e.Code == storage.Full) {
 		h.late.add(storage.Run(r))
@@ -67,11 +67,11 @@ func (h *History) finishLate(ctx context.Context) {
 }
 
 // DropRun implements server.Runs.
-func (h *History) DropRun(ctx context.Context, id int64) error { return h.db.DropRun(ctx, id) }
+func (h *History) DropRun(ctx context.Context, id int64) error { return h.db.Runs.Drop(ctx, id) }
 
 // Run implements server.Runs.
 func (h *History) Run(ctx context.Context, id int64) (control.Run, error) {
-	r, err := h.db.Run(ctx, id)
+	r, err := h.db.Runs.Get(ctx, id)
 	if storage.IsNotFound(err) {
 		return control.Run{}, &control.Error{Code: control.CodeRunNotFound, Err: err,
 			Message: fmt.Sprintf("There is no run %d in the history; `tandem runs` lists the latest.", id)}
@@ -81,7 +81,7 @@ func (h *History) Run(ctx context.Context, id int64) (control.Run, error) {
 
 // Runs implements server.Runs.
 func (h *History) Runs(ctx context.Context, q control.RunQuery) ([]control.Run, error) {
-	rows, _, err := h.db.Runs(ctx, storage.RunFilter(q))
+	rows, _, err := h.db.Runs.List(ctx, storage.RunFilter(q))
 	if err != nil {
 		return nil, err
 	}
@@ -94,12 +94,12 @@ func (h *History) Runs(ctx context.Context, q control.RunQuery) ([]control.Run, 
 
 // ResumedBy implements server.Runs.
 func (h *History) ResumedBy(ctx context.Context, run int64) (int64, error) {
-	return h.db.ResumedBy(ctx, run)
+	return h.db.Runs.ResumedBy(ctx, run)
 }
 
 // RunValues implements server.Runs.
 func (h *History) RunValues(ctx context.Context) (control.RunValues, error) {
-	v, err := h.db.RunValues(ctx)
+	v, err := h.db.Runs.Values(ctx)
 	return control.RunValues(v), err
 }
 
@@ -109,5 +109,5 @@ func (h *History) KeepVerdict(ctx context.Context, v control.Replayed) error {
 	if err != nil {
 		return err
 	}
-	return h.db.SetRunVerdict(ctx, v.Run, text)
+	return h.db.Runs.SetVerdict(ctx, v.Run, text)
 }

@@ -44,7 +44,7 @@ func (h *History) Sweep(ctx context.Context) {
 // SweepOnce removes the texts of runs that are too old.
 func (h *History) SweepOnce(ctx context.Context) {
 	ended, cutOff := keptSince(h.settings.Current().KeepRequests, time.Now())
-	n, err := h.db.SweepRunTexts(ctx, ended, cutOff)
+	n, err := h.db.Runs.SweepTexts(ctx, ended, cutOff)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:

@@ -35,7 +35,7 @@ func (h *History) KeepThought(ctx context.Context, t control.KeptThought, arrive
 	if !h.KeepsThoughts() || !arrived.After(h.thoughts.at) {
 		return nil
 	}
-	err := h.db.AddThought(ctx, storage.Thought(t))
+	err := h.db.Responses.AddThought(ctx, storage.Thought(t))
 	if storage.IsNotFound(err) { // its key is gone, or its run was forgotten
 		return nil
 	}
@@ -45,7 +45,7 @@ func (h *History) KeepThought(ctx context.Context, t control.KeptThought, arrive
 // KeptThoughts implements api.Thoughts.
 func (h *History) KeptThoughts(ctx context.Context, owner int64, model string,
 	histories []string) ([]control.KeptThought, error) {
-	rows, err := h.db.Thoughts(ctx, owner, model, histories)
+	rows, err := h.db.Responses.Thoughts(ctx, owner, model, histories)
 	list := make([]control.KeptThought, len(rows))
 	for i, t := range rows {
 		list[i] = control.KeptThought(t)
@@ -56,14 +56,14 @@ func (h *History) KeptThoughts(ctx context.Context, owner int64, model string,
 // DropThoughts deletes all thoughts. It is called when the setting is turned off.
 func (h *History) DropThoughts(ctx context.Context) {
 	h.thoughts.note()
-	if err := h.db.DropThoughts(context.WithoutCancel(ctx)); err != nil {
+	if err := h.db.Responses.DropThoughts(context.WithoutCancel(ctx)); err != nil {
 		h.log.Warn("thoughts stay in the database until they are old", "error", err)
 	}
 }
 
 // sweepThoughts removes the thoughts that are too old.
 func (h *History) sweepThoughts(ctx context.Context) {
-	n, err := h.db.SweepThoughts(ctx)
+	n, err := h.db.Responses.SweepThoughts(ctx)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:

@@ -21,7 +21,7 @@ func (l *Library) Storage(ctx context.Context) (control.Storage, error) {
 	if unix.Statfs(l.home.Dir, &disk) == nil {
 		out.Free = int64(disk.Bavail) * int64(disk.Bsize)
 	}
-	rows, err := l.db.Models(ctx)
+	rows, err := l.db.Models.List(ctx)
 	if err != nil {
 		return out, err
 	}
@@ -32,7 +32,7 @@ func (l *Library) Storage(ctx context.Context) (control.Storage, error) {
 		out.Models = append(out.Models, control.StoredModel{ID: r.ID, Path: r.Path, Bytes: r.Bytes,
 			Ours: r.DownloadedByUs})
 	}
-	drafters, err := l.db.DrafterFiles(ctx)
+	drafters, err := l.db.Models.DrafterFiles(ctx)
 	if err != nil {
 		return out, err
 	}

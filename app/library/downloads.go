@@ -136,7 +136,7 @@ func (l *Library) startDownload(r control.PullRequest) error {
 
 // openDownloads reads the downloads that an earlier process left. None is fetched before Resume.
 func (l *Library) openDownloads(ctx context.Context) error {
-	rows, err := l.db.Downloads(ctx)
+	rows, err := l.db.Models.Downloads(ctx)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (l *Library) refetchDownloads() {
 
 // keepDownload stores the progress of a download. The caller holds downloads.mu.
 func (l *Library) keepDownload(x *download) {
-	err := l.db.SetDownload(context.Background(), storage.Download{ID: x.ID, Revision: x.revision,
+	err := l.db.Models.SetDownload(context.Background(), storage.Download{ID: x.ID, Revision: x.revision,
 		Paused: x.intent == intentPause, Error: x.Error, Done: x.Done, Total: x.Total,
 		Cache: x.cache, Blobs: x.blobs, StartedAt: x.began, Dropped: x.dropped()})
 	if err != nil {
@@ -198,7 +198,7 @@ func (l *Library) keepDownload(x *download) {
 // downloads.mu.
 func (l *Library) dropDownload(x *download) {
 	l.downloads.drop(x)
-	if err := l.db.RemoveDownload(context.Background(), x.ID); err != nil {
+	if err := l.db.Models.RemoveDownload(context.Background(), x.ID); err != nil {
 		l.log.Warn("forgetting a download", "model", x.ID, "error", err)
 	}
 }

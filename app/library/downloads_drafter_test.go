@@ -215,7 +215,7 @@ func TestDownloadHasTheDrafterAsAPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitDownload(t, a, func(x control.Download) bool { return x.Paused && half(x) })
-	if rows, err := a.db.Downloads(t.Context()); err != nil || len(rows) != 2 || !rows[0].Paused ||
+	if rows, err := a.db.Models.Downloads(t.Context()); err != nil || len(rows) != 2 || !rows[0].Paused ||
 		!rows[1].Paused {
 		t.Errorf("the records are %+v, %v", rows, err)
 	}
@@ -293,7 +293,7 @@ func TestDownloadGoesOnWithoutAFailedDrafter(t *testing.T) {
 	if err := b.library.Download(t.Context(), control.PullRequest{ID: offered}); err != nil {
 		t.Fatal(err)
 	}
-	if rows, err := b.db.Downloads(t.Context()); err != nil || len(rows) != 1 {
+	if rows, err := b.db.Models.Downloads(t.Context()); err != nil || len(rows) != 1 {
 		t.Errorf("the records are %+v, %v", rows, err)
 	}
 }

@@ -39,7 +39,7 @@ func openWith(t *testing.T, home string, o hub.Options, row storage.Download) *o
 	t.Helper()
 	a := open(t, setup{Home: home, Hub: o})
 	row.ID, row.Paused = "org/name", true
-	if err := errors.Join(a.db.SetDownload(t.Context(), row), a.Close()); err != nil {
+	if err := errors.Join(a.db.Models.SetDownload(t.Context(), row), a.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return open(t, setup{Home: home, Hub: o})
@@ -122,7 +122,7 @@ func TestDiscardDeletesWhatACancelledDownloadLeft(t *testing.T) {
 		if _, err := os.Stat(file); !os.IsNotExist(err) {
 			t.Errorf("restarted %v: its first partial file is still there: %v", restarted, err)
 		}
-		if list, err := a.db.Downloads(t.Context()); err != nil || len(list) > 0 {
+		if list, err := a.db.Models.Downloads(t.Context()); err != nil || len(list) > 0 {
 			t.Errorf("restarted %v: the database has %+v, %v", restarted, list, err)
 		}
 	}

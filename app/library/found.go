@@ -35,7 +35,7 @@ type ModelFolder struct {
 // reason why it cannot be used. Cut says that the search reached a bound. A folder that does not
 // answer is listed as such, and keeps no other from being found. It implements server.Library.
 func (l *Library) Found(ctx context.Context) (control.Found, error) {
-	rows, err := l.db.Models(ctx)
+	rows, err := l.db.Models.List(ctx)
 	if err != nil {
 		return control.Found{}, err
 	}

@@ -32,7 +32,7 @@ func blobID(path string) string {
 // IDOf returns the id of the registered model that Ollama has under a name too. Of another name it
 // returns the name itself. It implements server.Library.
 func (l *Library) IDOf(ctx context.Context, name string) (id string, err error) {
-	rows, err := l.db.Models(ctx)
+	rows, err := l.db.Models.List(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -239,7 +239,7 @@ func (l *Library) pulledFiles(ctx context.Context, repository string) (paths []s
 // pulledRows returns the rows of a repository: those of its GGUF files, or those of its folders.
 func (l *Library) pulledRows(ctx context.Context, repository string,
 	files bool) (list []storage.Model, err error) {
-	rows, err := l.db.Models(ctx)
+	rows, err := l.db.Models.List(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -206,7 +206,7 @@ func TestDrafterThatFitsNoModelIsRefusedBeforeItsWeightsAreFetched(t *testing.T)
 			}
 			_, err := a.library.Pull(t.Context(), control.PullRequest{ID: "maker/Tiny-DFlash"},
 				func(control.Progress) {})
-			_, kept := a.db.DrafterFile(t.Context(), "maker/Tiny-DFlash")
+			_, kept := a.db.Models.DrafterFile(t.Context(), "maker/Tiny-DFlash")
 			if test.want == "" {
 				if err != nil || kept != nil {
 					t.Errorf("got %v, %v", err, kept)

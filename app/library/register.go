@@ -17,7 +17,7 @@ import (
 
 // Models returns the registered models. It implements server.Library.
 func (l *Library) Models(ctx context.Context) ([]control.Model, error) {
-	rows, err := l.db.Models(ctx)
+	rows, err := l.db.Models.List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (l *Library) register(ctx context.Context, row storage.Model,
 	row.FileType = info.FileType
 	row.Parameters, row.Bytes, row.ContextLength, row.Kind = info.Parameters, info.Bytes,
 		info.ContextLength, string(info.Kind)
-	row, err := l.db.RegisterModel(ctx, row)
+	row, err := l.db.Models.Register(ctx, row)
 	return control.Model(row), err
 }
 
@@ -104,7 +104,7 @@ func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.M
 
 // unusable returns the error of the files at a path. It names the model that has them.
 func (l *Library) unusable(ctx context.Context, path string, err error) error {
-	rows, _ := l.db.Models(ctx) // without them the error names the path
+	rows, _ := l.db.Models.List(ctx) // without them the error names the path
 	for _, r := range rows {
 		if r.Path == path {
 			return pool.Unusable(r, err)
@@ -191,7 +191,7 @@ func (l *Library) checkID(ctx context.Context, id, dir string) error {
 	if id == control.Alias {
 		return refuse("The name %s stands for the chosen model, whichever that is; take another id.", id)
 	}
-	rows, err := l.db.Models(ctx)
+	rows, err := l.db.Models.List(ctx)
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ import (
 // requests hold it. It implements server.Library.
 func (l *Library) RemoveModel(ctx context.Context, id string) (out control.Removal, err error) {
 	out.ID = id
-	row, err := l.db.Model(ctx, id)
+	row, err := l.db.Models.Get(ctx, id)
 	if storage.IsNotFound(err) {
-		if f, err := l.db.DrafterFile(ctx, id); !storage.IsNotFound(err) {
+		if f, err := l.db.Models.DrafterFile(ctx, id); !storage.IsNotFound(err) {
 			if err == nil {
 				out.Bytes, err = l.removeDrafterFile(ctx, f)
 			}
@@ -54,9 +54,9 @@ func stays(row storage.Model) error {
 // Removal returns what RemoveModel would do. It implements server.Library.
 func (l *Library) Removal(ctx context.Context, id string) (control.Removal, error) {
 	out := control.Removal{ID: id}
-	row, err := l.db.Model(ctx, id)
+	row, err := l.db.Models.Get(ctx, id)
 	if storage.IsNotFound(err) {
-		if f, err := l.db.DrafterFile(ctx, id); !storage.IsNotFound(err) {
+		if f, err := l.db.Models.DrafterFile(ctx, id); !storage.IsNotFound(err) {
 			out.Deletes, out.InMemory = f.DownloadedByUs, l.pool.HasDrafter(f.Path)
 			return withBytes(out, f.Path), err
 		}
@@ -86,7 +86,7 @@ func (l *Library) forget(ctx context.Context, row storage.Model) (freed int64, e
 	if freed, err = l.deleteFiles(row); err != nil {
 		return freed, err
 	}
-	return freed, pool.NotRegistered(l.db.RemoveModel(ctx, row.ID), row.ID)
+	return freed, pool.NotRegistered(l.db.Models.Remove(ctx, row.ID), row.ID)
 }
 
 // deleteFiles deletes the snapshot of a row, if Tandem downloaded it.
@@ -114,11 +114,11 @@ func (l *Library) deleteSnapshot(id, path, revision string) (freed int64, err er
 // keepDrafterFile stores where a pulled drafter lies. It deletes an earlier snapshot that Tandem
 // downloaded and no model uses: no name leads there any more.
 func (l *Library) keepDrafterFile(ctx context.Context, f storage.DrafterFile) error {
-	old, err := l.db.DrafterFile(ctx, f.ID)
+	old, err := l.db.Models.DrafterFile(ctx, f.ID)
 	if err != nil && !storage.IsNotFound(err) {
 		return err
 	}
-	if err := l.db.SetDrafterFile(ctx, f); err != nil {
+	if err := l.db.Models.SetDrafterFile(ctx, f); err != nil {
 		return err
 	}
 	if old.DownloadedByUs && old.Path != f.Path && !l.pool.HasDrafter(old.Path) {
@@ -142,5 +142,5 @@ func (l *Library) removeDrafterFile(ctx context.Context,
 			return freed, err
 		}
 	}
-	return freed, l.db.RemoveDrafterFile(context.WithoutCancel(ctx), f.ID)
+	return freed, l.db.Models.RemoveDrafterFile(context.WithoutCancel(ctx), f.ID)
 }

@@ -26,7 +26,7 @@ func TestRemovalFreesTheBytesThatItNamed(t *testing.T) {
 		}
 		row := storage.Model(m)
 		row.Source, row.DownloadedByUs = storage.SourceHub, mine
-		if _, err := r.db.RegisterModel(t.Context(), row); err != nil {
+		if _, err := r.db.Models.Register(t.Context(), row); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,13 +109,13 @@ func TestRemovalGoesOnIfItsClientLeaves(t *testing.T) {
 	}
 	row := storage.Model(m)
 	row.Source, row.DownloadedByUs = storage.SourceHub, true
-	if _, err := a.db.RegisterModel(t.Context(), row); err != nil {
+	if _, err := a.db.Models.Register(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.library.RemoveModel(ctx, m.ID); err != nil || ctx.Err() == nil {
 		t.Errorf("the removal ended with %v, its client with %v", err, ctx.Err())
 	}
-	if _, err := a.db.Model(t.Context(), m.ID); !storage.IsNotFound(err) {
+	if _, err := a.db.Models.Get(t.Context(), m.ID); !storage.IsNotFound(err) {
 		t.Errorf("reading the removed row gives %v", err)
 	}
 }

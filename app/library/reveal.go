@@ -20,10 +20,10 @@ const revealWithin = 10 * time.Second
 // folder. It implements server.Library. Error: CodeModelNotFound, or CodeInvalid where nothing shows
 // files.
 func (l *Library) Reveal(ctx context.Context, id string) error {
-	row, err := l.db.Model(ctx, id)
+	row, err := l.db.Models.Get(ctx, id)
 	path := row.Path
 	if storage.IsNotFound(err) {
-		if f, err := l.db.DrafterFile(ctx, id); err == nil {
+		if f, err := l.db.Models.DrafterFile(ctx, id); err == nil {
 			return reveal(ctx, f.Path)
 		}
 	}

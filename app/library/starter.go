@@ -27,7 +27,7 @@ func (l *Library) registerStarter(ctx context.Context) error {
 	if err != nil || id == "" {
 		return err
 	}
-	return l.db.RemoveModel(ctx, id)
+	return l.db.Models.Remove(ctx, id)
 }
 
 // StarterFault returns why the starter model cannot be used, in one sentence. It is empty if it can

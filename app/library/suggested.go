@@ -91,7 +91,7 @@ func (l *Library) keepSizes(ctx context.Context) {
 // Catalogue returns the suggested models, and which of them are there. ask says whether the hub is
 // asked for sizes that are not known. It implements server.Library.
 func (l *Library) Catalogue(ctx context.Context, ask bool) (control.Catalogue, error) {
-	rows, err := l.db.Models(ctx)
+	rows, err := l.db.Models.List(ctx)
 	if err != nil {
 		return control.Catalogue{}, err
 	}

@@ -12,7 +12,7 @@ import (
 // Abilities returns what a registered model can be asked for, in memory or not. It implements
 // api.Pool.
 func (p *Pool) Abilities(ctx context.Context, id string) (model.Abilities, error) {
-	row, err := p.db.Model(ctx, id)
+	row, err := p.db.Models.Get(ctx, id)
 	if err != nil {
 		return model.Abilities{}, NotRegistered(err, id)
 	}

@@ -17,7 +17,7 @@ func (p *Pool) Acquire(ctx context.Context, name string) (model.Model, error) {
 		return nil, err
 	}
 	// This is noted also for a client that leaves at this moment.
-	if err := p.db.UseModel(context.WithoutCancel(ctx), row.ID); err != nil {
+	if err := p.db.Models.MarkUsed(context.WithoutCancel(ctx), row.ID); err != nil {
 		p.log.Warn("noting that a model was used", "model", row.ID, "error", err)
 	}
 	return m, nil
@@ -36,7 +36,7 @@ func (p *Pool) acquire(ctx context.Context, name string,
 			name = p.choice
 			p.mu.Unlock()
 		}
-		if row, err = p.db.Model(ctx, name); err != nil {
+		if row, err = p.db.Models.Get(ctx, name); err != nil {
 			return row, nil, NotRegistered(err, name)
 		}
 		m, err = p.getOrLoad(ctx, loadRequest{row: row, users: users, alias: alias})

@@ -72,7 +72,7 @@ func (p *Pool) lockFor(ctx context.Context, id string) (row storage.Model, err e
 		return row, err
 	}
 	err = p.change(func() error {
-		row, err = p.db.Model(ctx, id)
+		row, err = p.db.Models.Get(ctx, id)
 		return NotRegistered(err, id)
 	})
 	if err == nil && p.draining { // since

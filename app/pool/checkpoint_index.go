@@ -19,7 +19,7 @@ var _ checkpoint.Index = checkpointIndex{}
 
 // Known implements checkpoint.Index.
 func (x checkpointIndex) Known() (list []checkpoint.Entry, err error) {
-	rows, err := x.db.AllCheckpoints(context.Background(), x.model)
+	rows, err := x.db.Checkpoints.All(context.Background(), x.model)
 	for _, c := range rows {
 		list = append(list, entryOf(c))
 	}
@@ -48,36 +48,36 @@ func (x checkpointIndex) row(e checkpoint.Entry) storage.Checkpoint {
 // names is kept only if that run exists and was in progress then. A file replaces those of other
 // arithmetic with the same text.
 func (x checkpointIndex) Add(e checkpoint.Entry) (replaced []string, err error) {
-	r, err := x.db.Run(context.Background(), e.Run)
+	r, err := x.db.Runs.Get(context.Background(), e.Run)
 	if err != nil || e.Created.Before(r.StartedAt) ||
 		!r.EndedAt.IsZero() && e.Created.After(r.EndedAt.Add(time.Minute)) {
 		e.Run = 0
 	}
-	err = x.db.AddCheckpoint(context.Background(), x.row(e))
+	err = x.db.Checkpoints.Add(context.Background(), x.row(e))
 	if storage.IsNotFound(err) {
 		return nil, checkpoint.ErrForgotten
 	}
 	if err != nil || IsTextOnly(e.Key) {
 		return nil, err
 	}
-	return x.db.ReplaceCheckpoints(context.Background(), e.ID,
+	return x.db.Checkpoints.Replace(context.Background(), e.ID,
 		func(c storage.Checkpoint) bool { return IsTextOnly(c.Key) })
 }
 
 // Use implements checkpoint.Index.
 func (x checkpointIndex) Use(u checkpoint.Use) error {
-	return x.db.UseCheckpoints(context.Background(), storage.Restoration(u))
+	return x.db.Checkpoints.MarkUsed(context.Background(), storage.Restoration(u))
 }
 
 // Lose implements checkpoint.Index.
 func (x checkpointIndex) Lose(id, why string) error {
-	return x.db.LoseCheckpoints(context.Background(), []string{id}, why)
+	return x.db.Checkpoints.MarkGone(context.Background(), []string{id}, why)
 }
 
 // ByWorth implements checkpoint.Index. Files of other arithmetic go first, except the pinned ones:
 // these have the whole text, so what they go on from may go too.
 func (x checkpointIndex) ByWorth() (list, stay []checkpoint.Entry, err error) {
-	rows, kept, err := x.db.CheckpointsByWorth(context.Background())
+	rows, kept, err := x.db.Checkpoints.ByWorth(context.Background())
 	var useful []checkpoint.Entry
 	for i, c := range slices.Concat(rows, kept) {
 		switch {

@@ -58,18 +58,18 @@ func TestCheckpointReplacesThatOfOtherArithmetic(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"old", "pin"} {
-		if err := db.PinCheckpoint(ctx, id, true); err != nil {
+		if err := db.Checkpoints.SetPinned(ctx, id, true); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := db.NameCheckpoint(ctx, "old", "parser"); err != nil {
+	if err := db.Checkpoints.SetName(ctx, "old", "parser"); err != nil {
 		t.Fatal(err)
 	}
-	run, err := db.BeginRun(ctx, storage.Run{})
+	run, err := db.Runs.Begin(ctx, storage.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.SetRunText(ctx, storage.RunText{Run: run.ID, File: "old", Tokens: 60}); err != nil {
+	if err := db.Runs.SetText(ctx, storage.RunText{Run: run.ID, File: "old", Tokens: 60}); err != nil {
 		t.Fatal(err)
 	}
 	for range 9 {
@@ -81,16 +81,16 @@ func TestCheckpointReplacesThatOfOtherArithmetic(t *testing.T) {
 	if err != nil || !slices.Equal(replaced, []string{"old"}) {
 		t.Errorf("%v were replaced: %v", replaced, err)
 	}
-	if c, err := db.Checkpoint(ctx, "parser"); err != nil || c.ID != "new" || !c.Pinned {
+	if c, err := db.Checkpoints.Get(ctx, "parser"); err != nil || c.ID != "new" || !c.Pinned {
 		t.Errorf("parser is %+v: %v", c, err)
 	}
-	if c, err := db.Checkpoint(ctx, "after"); err != nil || c.Parent != "new" {
+	if c, err := db.Checkpoints.Get(ctx, "after"); err != nil || c.Parent != "new" {
 		t.Errorf("what goes on from it is %+v: %v", c, err)
 	}
-	if text, err := db.RunText(ctx, run.ID); err != nil || text.File != "new" {
+	if text, err := db.Runs.Text(ctx, run.ID); err != nil || text.File != "new" {
 		t.Errorf("a run's text begins in %q: %v", text.File, err)
 	}
-	if _, err := db.Checkpoint(ctx, "old"); !storage.IsNotFound(err) {
+	if _, err := db.Checkpoints.Get(ctx, "old"); !storage.IsNotFound(err) {
 		t.Errorf("the old one is still there: %v", err)
 	}
 	list, stay, err := x.ByWorth()
@@ -112,11 +112,11 @@ func TestCheckpointReplacesThatOfOtherArithmetic(t *testing.T) {
 	if _, err := x.Add(checkpoint.Entry{ID: "second", Key: "k", To: 60, Digest: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.NameCheckpoint(ctx, "second", "lexer"); err != nil {
+	if err := db.Checkpoints.SetName(ctx, "second", "lexer"); err != nil {
 		t.Fatal(err)
 	}
 	replaced, err = x.Add(checkpoint.Entry{ID: "new", Key: own, To: 60, Digest: "a"})
-	if c, lexerErr := db.Checkpoint(ctx, "lexer"); err != nil || len(replaced) > 0 ||
+	if c, lexerErr := db.Checkpoints.Get(ctx, "lexer"); err != nil || len(replaced) > 0 ||
 		lexerErr != nil || c.ID != "second" {
 		t.Errorf("%v were replaced, lexer is %+v: %v, %v", replaced, c, err, lexerErr)
 	}

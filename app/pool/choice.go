@@ -18,7 +18,7 @@ const settingChoice = "model"
 func Chosen(ctx context.Context, db *storage.DB) (id string, err error) {
 	id, err = db.Setting(ctx, settingChoice)
 	if err == nil {
-		_, err = db.Model(ctx, id)
+		_, err = db.Models.Get(ctx, id)
 	}
 	if storage.IsNotFound(err) {
 		return "", nil
@@ -43,7 +43,7 @@ func firstChoice(ctx context.Context, db *storage.DB) (id string, err error) {
 
 // StarterID returns the id of the starter model, empty if it is not registered.
 func StarterID(ctx context.Context, db *storage.DB) (id string, err error) {
-	rows, err := db.Models(ctx)
+	rows, err := db.Models.List(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -63,7 +63,7 @@ func (p *Pool) UseDrafter(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	row, err := p.db.Model(ctx, p.choice)
+	row, err := p.db.Models.Get(ctx, p.choice)
 	if err != nil {
 		return NotRegistered(err, p.choice)
 	}

@@ -140,7 +140,7 @@ func TestChoiceComesBackWithItsWholeContext(t *testing.T) {
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: small}); err != nil {
 		t.Fatal(err)
 	}
-	row, err := r.db.Model(t.Context(), "long")
+	row, err := r.db.Models.Get(t.Context(), "long")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 		}
 	}
 	r.wantAnswers(t, "long", "two")
-	row, err := r.db.Model(t.Context(), "three")
+	row, err := r.db.Models.Get(t.Context(), "three")
 	if err != nil {
 		t.Fatal(err)
 	}

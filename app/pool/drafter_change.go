@@ -122,7 +122,7 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 				return nil, err
 			}
 		}
-		return nil, p.db.SetDrafter(ctx, row.ID, choice)
+		return nil, p.db.Models.SetDrafter(ctx, row.ID, choice)
 	}
 	source, err := p.drafterSource(row, choice)
 	how, both := m.form, true
@@ -153,7 +153,7 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 		return back(InvalidModel(err))
 	}
 	reason := noDrafterReason(err)
-	if err := p.db.SetDrafter(ctx, row.ID, choice); err != nil {
+	if err := p.db.Models.SetDrafter(ctx, row.ID, choice); err != nil {
 		return back(errors.Join(err, d.Close()))
 	}
 	if both {

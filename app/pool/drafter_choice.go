@@ -26,7 +26,7 @@ func (p *Pool) drafterChoice(ctx context.Context, row storage.Model) (string, er
 	if served {
 		return p.drafter, nil
 	}
-	choice, err := p.db.Drafter(ctx, row.ID)
+	choice, err := p.db.Models.Drafter(ctx, row.ID)
 	if storage.IsNotFound(err) {
 		return control.DrafterAuto, nil
 	}
@@ -187,7 +187,7 @@ func Drafts(drafter, model string) bool {
 // PairedModels returns the folders of the registered models that a drafter at the hub would draft
 // for, by its name.
 func (p *Pool) PairedModels(ctx context.Context, drafter string) (folders []string, err error) {
-	rows, err := p.db.Models(ctx)
+	rows, err := p.db.Models.List(ctx)
 	for _, row := range rows {
 		if row.Path != "" && Drafts(drafter, hubName(row)) {
 			folders = append(folders, row.Path)
@@ -268,7 +268,7 @@ func (p *Pool) drafterFolder(ctx context.Context, name string) (string, error) {
 		strings.HasPrefix(name, "../"):
 		return "", refuse(fmt.Errorf("%q does not say where it begins; name a folder by its whole path, from / on", name))
 	}
-	row, err := p.db.Model(ctx, name)
+	row, err := p.db.Models.Get(ctx, name)
 	switch {
 	case err == nil && row.Path == "":
 		return "", refuse(fmt.Errorf("the %s model is part of the program and can be no other's drafter; name another model", name))

@@ -60,11 +60,11 @@ func TestDrafterOptionsAreLearnedApart(t *testing.T) {
 		}
 		key := r.pool.drafterKey(dir, r.pool.formSetting(own))
 		for _, want := range []bool{false, true} {
-			_, err := r.db.Policy(t.Context(), "tiny", "dflash "+key, draft.Buckets[0])
+			_, err := r.db.Models.Policy(t.Context(), "tiny", "dflash "+key, draft.Buckets[0])
 			if got := err == nil; got != want {
 				t.Errorf("%s: a policy is there: %t, want %t", key, got, want)
 			}
-			list, err := r.db.AllCheckpoints(t.Context(), "tiny")
+			list, err := r.db.Checkpoints.All(t.Context(), "tiny")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -62,7 +62,7 @@ func (p *Pool) builtInHash(name string) string {
 // that say so. Both are empty if nothing was measured.
 func (p *Pool) reading(ctx context.Context, row storage.Model, source string,
 	f formSetting) (set models.DrafterSettings, trials []control.Trial, err error) {
-	read, err := p.db.Reading(ctx, row.ID, p.readingKey(row, source, f))
+	read, err := p.db.Models.Reading(ctx, row.ID, p.readingKey(row, source, f))
 	if storage.IsNotFound(err) {
 		return set, nil, nil
 	}
@@ -89,7 +89,7 @@ func (m *Model) keepReading(ctx context.Context, source string, set models.Draft
 	if err != nil {
 		return err
 	}
-	return m.pool.db.SetReading(ctx, storage.Reading{Model: m.row.ID,
+	return m.pool.db.Models.SetReading(ctx, storage.Reading{Model: m.row.ID,
 		Drafter:  m.pool.readingKey(m.row, source, m.formSetting),
 		Settings: settings, Trials: figures})
 }

@@ -158,7 +158,7 @@ func TestNothingIsKeptOfAModelWhoseAnswersEndAtOnce(t *testing.T) {
 	if d.Kind != "dflash" || len(d.Trials) > 0 || d.Embedding != "" {
 		t.Errorf("%+v", d)
 	}
-	if _, err := r.db.Reading(t.Context(), id, weightsKey(d.Source)); !storage.IsNotFound(err) {
+	if _, err := r.db.Models.Reading(t.Context(), id, weightsKey(d.Source)); !storage.IsNotFound(err) {
 		t.Errorf("a reading was kept: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 // another model leaves the memory for that one, and repaired after the test's request.
 func (r *running) damage(t *testing.T, id string) (repair func()) {
 	t.Helper()
-	row, err := r.db.Model(t.Context(), id)
+	row, err := r.db.Models.Get(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,13 +87,13 @@ func TestEvictedModelsComeBackAfterAFailedLoad(t *testing.T) {
 func TestOldFilesOfARenewedModelAreNotLoadedAgain(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two")
 	r.wantAnswers(t, "one", "two")
-	row, err := r.db.Model(t.Context(), "two")
+	row, err := r.db.Models.Get(t.Context(), "two")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.renew(t, "two")
 	row.Path, row.Source, row.Revision = writeModel(t, "newer"), storage.SourceHub, "newer"
-	if _, err := r.db.RegisterModel(t.Context(), row); err != nil {
+	if _, err := r.db.Models.Register(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
 	r.damage(t, "two")

@@ -230,7 +230,7 @@ func (s shelf) register(
 	row.Architecture, row.Quantization, row.Dtype = info.Architecture, info.Quantization, info.Dtype
 	row.Parameters, row.Bytes, row.ContextLength, row.Kind = info.Parameters, info.Bytes,
 		info.ContextLength, string(info.Kind)
-	return s.db.RegisterModel(ctx, row)
+	return s.db.Models.Register(ctx, row)
 }
 
 // AddModel registers a folder by the requested name, or by the folder's name.
@@ -250,7 +250,7 @@ func (s shelf) AddModel(ctx context.Context, r control.AddRequest) (storage.Mode
 func (s shelf) RemoveModel(ctx context.Context, id string) (bool, error) {
 	return s.pool.RemoveModel(ctx, id, func(ctx context.Context,
 		row storage.Model) error {
-		return s.db.RemoveModel(ctx, row.ID)
+		return s.db.Models.Remove(ctx, row.ID)
 	})
 }
 

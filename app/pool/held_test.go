@@ -211,7 +211,7 @@ func TestDrafterIsHeldInFloat32WhereItFits(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			row, err := r.db.Model(t.Context(), "packed")
+			row, err := r.db.Models.Get(t.Context(), "packed")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -56,7 +56,7 @@ func (p *Pool) getOrLoad(ctx context.Context, r loadRequest) (m *Model, err erro
 		end()
 	}()
 	// The row may be old. No row is removed from here on: a removal is a change.
-	now, err := p.db.Model(ctx, r.row.ID)
+	now, err := p.db.Models.Get(ctx, r.row.ID)
 	if err != nil || !sameFiles(now, r.row) {
 		return nil, errChanged
 	}
@@ -215,7 +215,7 @@ func (p *Pool) load(row storage.Model, need demand, progress *loading) (*Model, 
 		return nil, errors.Join(Unusable(row, err), d.Close(), bundle.Close())
 	}
 	took := time.Since(start) - (p.thread.Lent() - lent)
-	if err := p.db.TimeModel(p.life, row.ID, took); err != nil {
+	if err := p.db.Models.SetLoadTime(p.life, row.ID, took); err != nil {
 		p.log.Warn("noting how long a model took to load", "model", row.ID, "error", err)
 	}
 	m.took = took

@@ -15,7 +15,7 @@ import (
 
 // modelSettings returns what a person set for a model.
 func (p *Pool) modelSettings(ctx context.Context, id string) (control.ModelSettings, error) {
-	set, err := p.db.ModelSettings(ctx, id)
+	set, err := p.db.Models.Settings(ctx, id)
 	if storage.IsNotFound(err) {
 		return control.ModelSettings{Model: id}, nil
 	}
@@ -87,7 +87,7 @@ func (p *Pool) SetModelSettings(ctx context.Context,
 			Message: "kv_bits is for models that answer in text. " + row.ID +
 				" makes vectors or scores, and keeps keys and values as they are computed."}
 	}
-	if err := p.db.SetModelSettings(context.WithoutCancel(ctx),
+	if err := p.db.Models.SetSettings(context.WithoutCancel(ctx),
 		storage.ModelSettings(set)); err != nil {
 		return control.ModelSettingsState{}, err
 	}
@@ -107,7 +107,7 @@ func (p *Pool) findModel(ctx context.Context, id string) (storage.Model, error) 
 	if id == control.Alias {
 		id = p.Choice()
 	}
-	row, err := p.db.Model(ctx, id)
+	row, err := p.db.Models.Get(ctx, id)
 	if err != nil {
 		return row, NotRegistered(err, id)
 	}

@@ -216,7 +216,7 @@ func (m *Model) textMemory(d *Drafter) (text func(tokens int) int64, whole deman
 // Memory returns what each registered model would need if it were alone in memory. It implements
 // server.Residents.
 func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
-	rows, err := p.db.Models(ctx)
+	rows, err := p.db.Models.List(ctx)
 	if err != nil {
 		return control.Memory{}, err
 	}

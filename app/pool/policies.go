@@ -23,7 +23,7 @@ var _ draft.Store = policies{}
 
 // LoadPolicy implements draft.Store.
 func (p policies) LoadPolicy(k draft.Key) (*draft.State, error) {
-	row, err := p.db.Policy(context.Background(), k.Model, p.drafter(k), k.Bucket)
+	row, err := p.db.Models.Policy(context.Background(), k.Model, p.drafter(k), k.Bucket)
 	if storage.IsNotFound(err) {
 		return nil, nil
 	}
@@ -75,6 +75,6 @@ func (p policies) SavePolicy(k draft.Key, s draft.State) error {
 	if err != nil {
 		return err
 	}
-	return p.db.SetPolicy(context.Background(),
+	return p.db.Models.SetPolicy(context.Background(),
 		storage.Policy{Model: k.Model, Drafter: p.drafter(k), Bucket: k.Bucket, State: text})
 }

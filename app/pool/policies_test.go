@@ -43,7 +43,7 @@ func TestEnginesLearnUnderTheirForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		for drafter, want := range map[string]bool{"ngram": bits == 0, "ngram kv 4": bits == 4} {
-			_, err := r.db.Policy(t.Context(), id, drafter, draft.Buckets[0])
+			_, err := r.db.Models.Policy(t.Context(), id, drafter, draft.Buckets[0])
 			if got := err == nil; got != want || err != nil && !storage.IsNotFound(err) {
 				t.Errorf("%d bits: a policy of %q: %t, %v", bits, drafter, got, err)
 			}

@@ -18,12 +18,12 @@ import (
 // renew makes the row of a model stand for another revision.
 func (r *running) renew(t *testing.T, id string) {
 	t.Helper()
-	row, err := r.db.Model(t.Context(), id)
+	row, err := r.db.Models.Get(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	row.Source, row.Revision = storage.SourceHub, "another"
-	if _, err := r.db.RegisterModel(t.Context(), row); err != nil {
+	if _, err := r.db.Models.Register(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -60,7 +60,7 @@ func TestRenewedModelTakesItsOwnPlaceUnderLoadNever(t *testing.T) {
 // A request may wait with a row that changes meanwhile. It loads nothing by the old row.
 func TestRowThatChangedWhileWaitingLoadsNothing(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
-	row, err := r.db.Model(t.Context(), "two")
+	row, err := r.db.Models.Get(t.Context(), "two")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func (c lockProbe) Done() <-chan struct{} {
 // The database is never read under the pool's lock.
 func TestDatabaseIsReadWithoutTheLock(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
-	row, err := r.db.Model(t.Context(), "two")
+	row, err := r.db.Models.Get(t.Context(), "two")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestDatabaseIsReadWithoutTheLock(t *testing.T) {
 // Settings count for a model if they were made during its load.
 func TestSettingsMadeDuringALoadCount(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
-	row, err := r.db.Model(t.Context(), "two")
+	row, err := r.db.Models.Get(t.Context(), "two")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestChoosingAModelLoadsItsChangedWeights(t *testing.T) {
 func TestChangedWeightsWaitForTheLastAnswer(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
 	r.wantAnswers(t, "one")
-	row, err := r.db.Model(t.Context(), "two")
+	row, err := r.db.Models.Get(t.Context(), "two")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 // cannot be loaded, the choice before it goes on. Other models stay if there is memory for them. A
 // model in memory is loaded again if its weights on disk have changed.
 func (p *Pool) Load(ctx context.Context, id string) error {
-	row, err := p.db.Model(ctx, id)
+	row, err := p.db.Models.Get(ctx, id)
 	if err != nil {
 		return NotRegistered(err, id)
 	}
@@ -30,7 +30,7 @@ func (p *Pool) Load(ctx context.Context, id string) error {
 		if err != errChanged {
 			return err
 		}
-		if row, err = p.db.Model(ctx, id); err != nil {
+		if row, err = p.db.Models.Get(ctx, id); err != nil {
 			return NotRegistered(err, id)
 		}
 	}

@@ -21,7 +21,7 @@ func (p *Pool) Tokenizer(ctx context.Context, id string) (*tokenizer.Tokenizer, 
 		return m.bundle.Tokenizer, nil
 	}
 	p.mu.Unlock()
-	row, err := p.db.Model(ctx, id)
+	row, err := p.db.Models.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}

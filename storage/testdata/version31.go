@@ -27,62 +27,62 @@ func main() {
 	must(err)
 	ctx := context.Background()
 
-	_, err = db.RegisterModel(ctx, storage.Model{ID: "org/name", Path: "/models/name",
+	_, err = db.Models.Register(ctx, storage.Model{ID: "org/name", Path: "/models/name",
 		Source: storage.SourceHub, Revision: "abc", Architecture: "qwen3", Quantization: "affine 4-bit/64",
 		Dtype: "bfloat16", Parameters: 600_000_000, Bytes: 335_000_000, ContextLength: 40_960,
 		DownloadedByUs: true})
 	must(err)
-	must(db.TimeModel(ctx, "org/name", 1234*time.Millisecond))
+	must(db.Models.SetLoadTime(ctx, "org/name", 1234*time.Millisecond))
 	must(db.SetSetting(ctx, "model", `"org/name"`))
 	must(db.SetSetting(ctx, "hub_cache", `"/cache"`))
 	temperature := 0.7
-	must(db.SetModelSettings(ctx, storage.ModelSettings{Model: "org/name", Temperature: &temperature,
+	must(db.Models.SetSettings(ctx, storage.ModelSettings{Model: "org/name", Temperature: &temperature,
 		KeepLoaded: true}))
-	must(db.SetDrafter(ctx, "org/name", "auto"))
-	must(db.SetReading(ctx, storage.Reading{Model: "org/name", Drafter: "/models/drafter",
+	must(db.Models.SetDrafter(ctx, "org/name", "auto"))
+	must(db.Models.SetReading(ctx, storage.Reading{Model: "org/name", Drafter: "/models/drafter",
 		Settings: json.RawMessage(`{"window":8}`), Trials: json.RawMessage(`[3]`)}))
-	must(db.SetPolicy(ctx, storage.Policy{Model: "org/name", Drafter: "ngram", Bucket: 1024,
+	must(db.Models.SetPolicy(ctx, storage.Policy{Model: "org/name", Drafter: "ngram", Bucket: 1024,
 		State: json.RawMessage(`{"depth":4}`)}))
 	key, err := db.AddKey(ctx, "editor", "0f")
 	must(err)
 
-	run, err := db.BeginRun(ctx, storage.Run{Model: "org/name", Client: "editor",
+	run, err := db.Runs.Begin(ctx, storage.Run{Model: "org/name", Client: "editor",
 		Endpoint: "/v1/chat/completions", Seed: 16})
 	must(err)
-	must(db.SetRunText(ctx, storage.RunText{Run: run.ID, Model: "org/name", Key: "k", Prompt: 40,
+	must(db.Runs.SetText(ctx, storage.RunText{Run: run.ID, Model: "org/name", Key: "k", Prompt: 40,
 		File: "c1", Tokens: 40, Tail: []byte{7, 0, 0, 0}, Replay: json.RawMessage("{}")}))
 	run.PromptTokens, run.CachedTokens, run.CompletionTokens = 100, 60, 42
 	run.Drafted, run.Accepted, run.TotalMS, run.FinishReason = 30, 20, 321.5, "stop"
-	must(db.FinishRun(ctx, run))
-	must(db.AddCheckpoint(ctx, storage.Checkpoint{ID: "c1", Model: "org/name", Key: "k",
+	must(db.Runs.Finish(ctx, run))
+	must(db.Checkpoints.Add(ctx, storage.Checkpoint{ID: "c1", Model: "org/name", Key: "k",
 		Kind: "prompt", ToToken: 40, Bytes: 4096, Digest: "d", Run: run.ID}))
-	must(db.NameCheckpoint(ctx, "c1", "the manual"))
-	must(db.PinCheckpoint(ctx, "c1", true))
+	must(db.Checkpoints.SetName(ctx, "c1", "the manual"))
+	must(db.Checkpoints.SetPinned(ctx, "c1", true))
 
-	chat, err := db.AddChat(ctx, storage.Chat{Kind: storage.ChatTalk, System: "Be brief."})
+	chat, err := db.Chats.Add(ctx, storage.Chat{Kind: storage.ChatTalk, System: "Be brief."})
 	must(err)
-	question, err := db.AddMessage(ctx, storage.Message{Chat: chat.ID, Role: storage.RoleUser,
+	question, err := db.Chats.AddMessage(ctx, storage.Message{Chat: chat.ID, Role: storage.RoleUser,
 		Content: "Why is the sky blue?"})
 	must(err)
-	_, err = db.AddMessage(ctx, storage.Message{Chat: chat.ID, Parent: question.ID,
+	_, err = db.Chats.AddMessage(ctx, storage.Message{Chat: chat.ID, Parent: question.ID,
 		Role: storage.RoleAssistant, Content: "Air scatters blue light most.", Model: "org/name",
 		Finish: "stop", Run: run.ID})
 	must(err)
 	pinned := true
-	_, err = db.ChangeChat(ctx, chat.ID, storage.ChatChange{Pinned: &pinned})
+	_, err = db.Chats.Update(ctx, chat.ID, storage.ChatChange{Pinned: &pinned})
 	must(err)
 
-	must(db.AddResponse(ctx, storage.Response{ID: "resp_1", Owner: "editor", Run: run.ID,
+	must(db.Responses.Add(ctx, storage.Response{ID: "resp_1", Owner: "editor", Run: run.ID,
 		Input: json.RawMessage(`[]`), Output: json.RawMessage(`[{"type":"message"}]`),
 		Response: json.RawMessage(`{"id":"resp_1"}`)}))
-	must(db.AddThought(ctx, storage.Thought{Owner: key.ID, Model: "org/name", History: "h",
+	must(db.Responses.AddThought(ctx, storage.Thought{Owner: key.ID, Model: "org/name", History: "h",
 		Run: run.ID, Tokens: 3, Sealed: []byte("sealed")}))
 	_, err = db.AddBench(ctx, storage.Bench{Model: "org/name", Machine: "Mac", Version: "0.1.0",
 		Result: json.RawMessage(`{"decode":60}`)})
 	must(err)
-	must(db.SetDownload(ctx, storage.Download{ID: "org/other", Paused: true, Done: 5, Total: 10,
+	must(db.Models.SetDownload(ctx, storage.Download{ID: "org/other", Paused: true, Done: 5, Total: 10,
 		Blobs: []string{"b"}, Cache: "/cache"}))
-	must(db.SetDrafterFile(ctx, storage.DrafterFile{ID: "org/drafter", Path: "/models/drafter",
+	must(db.Models.SetDrafterFile(ctx, storage.DrafterFile{ID: "org/drafter", Path: "/models/drafter",
 		Revision: "def", DownloadedByUs: true}))
 	must(db.Close())
 }
