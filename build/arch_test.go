@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -158,12 +160,32 @@ var topFiles = []string{"go.mod", "go.sum", "README.md", "wails.json"}
 // maxDepth is how many levels below the root a library folder may lie. Mains lie in app/cmd/NAME.
 const maxDepth = 2
 
+// mostMethods is how many methods a type may have. A reader cannot keep more of them apart.
+const mostMethods = 60
+
+// largerTypes may have more.
+var largerTypes = map[string]int{
+	"engine/mlx.Scope": 150, // a method is an operation of MLX
+
+	// to be split by owner
+	"app/pool.Pool":        134,
+	"engine.Engine":        102,
+	"app/server.Server":    96,
+	"app/control.Client":   75,
+	"app/roomtest.Backend": 71,
+	"models/nn.Weights":    69,
+	"app/pool.Model":       68,
+	"app/history.History":  64,
+}
+
 // A goPackage is one folder's Go files, whatever their build tags.
 type goPackage struct {
 	path        string              // relative to the module
 	imports     map[string][]string // import path to files, tests left out
 	testImports map[string][]string
 	documented  bool
+
+	methods map[string]map[string]bool // type to names, tests left out
 }
 
 func TestArchitecture(t *testing.T) {
@@ -178,9 +200,24 @@ func TestArchitecture(t *testing.T) {
 	for _, v := range strangers(tree) {
 		t.Error(v)
 	}
+	for name := range largerTypes {
+		if n := methodsOf(packages, name); n <= mostMethods {
+			t.Errorf("%s has %d methods: remove it from largerTypes", name, n)
+		}
+	}
 }
 
-// readPackages parses the package clauses and imports of every Go file of the module.
+// methodsOf returns the number of methods of a type, such as engine.Engine.
+func methodsOf(packages []*goPackage, name string) int {
+	for _, p := range packages {
+		if of, ok := strings.CutPrefix(name, p.path+"."); ok {
+			return len(p.methods[of])
+		}
+	}
+	return 0
+}
+
+// readPackages parses every Go file of the module.
 func readPackages(tree fs.FS) ([]*goPackage, error) {
 	byPath := map[string]*goPackage{}
 	fset := token.NewFileSet()
@@ -209,7 +246,7 @@ func readPackages(tree fs.FS) ([]*goPackage, error) {
 		if err != nil {
 			return err
 		}
-		file, err := parser.ParseFile(fset, name, text, parser.ImportsOnly|parser.ParseComments)
+		file, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
@@ -217,14 +254,15 @@ func readPackages(tree fs.FS) ([]*goPackage, error) {
 		p := byPath[dir]
 		if p == nil {
 			p = &goPackage{path: dir, imports: map[string][]string{},
-				testImports: map[string][]string{}}
+				testImports: map[string][]string{}, methods: map[string]map[string]bool{}}
 			byPath[dir] = p
 		}
 		imports := p.imports
 		if strings.HasSuffix(base, "_test.go") {
 			imports = p.testImports
-		} else if file.Doc != nil && strings.TrimSpace(file.Doc.Text()) != "" {
-			p.documented = true
+		} else {
+			p.documented = p.documented || strings.TrimSpace(file.Doc.Text()) != ""
+			p.addMethods(file)
 		}
 		for _, spec := range file.Imports {
 			imported, err := strconv.Unquote(spec.Path.Value)
@@ -243,7 +281,34 @@ func readPackages(tree fs.FS) ([]*goPackage, error) {
 	return packages, err
 }
 
-// violations returns a sentence for each import or folder that breaks the table.
+// addMethods adds the methods that a file declares. One that several files declare, each for another
+// system, is one method.
+func (p *goPackage) addMethods(file *ast.File) {
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Recv == nil {
+			continue
+		}
+		of := f.Recv.List[0].Type
+		if pointer, ok := of.(*ast.StarExpr); ok {
+			of = pointer.X
+		}
+		switch generic := of.(type) {
+		case *ast.IndexExpr:
+			of = generic.X
+		case *ast.IndexListExpr:
+			of = generic.X
+		}
+		name := of.(*ast.Ident).Name
+		if p.methods[name] == nil {
+			p.methods[name] = map[string]bool{}
+		}
+		p.methods[name][f.Name.Name] = true
+	}
+}
+
+// violations returns a sentence for each import or folder that breaks the table, and for each type
+// with too many methods.
 func violations(packages []*goPackage) []string {
 	var found []string
 	for _, p := range packages {
@@ -254,6 +319,13 @@ func violations(packages []*goPackage) []string {
 			!strings.HasPrefix(p.path, "app/cmd/") {
 			found = append(found, fmt.Sprintf("%s lies %d levels deep, at most %d are allowed",
 				p.path, depth, maxDepth))
+		}
+		for name, methods := range p.methods {
+			name = p.path + "." + name
+			if most := cmp.Or(largerTypes[name], mostMethods); len(methods) > most {
+				found = append(found, fmt.Sprintf("%s has %d methods, at most %d are allowed", name,
+					len(methods), most))
+			}
 		}
 		allowed, ok := allowedImports(p.path)
 		if !ok {
@@ -358,10 +430,20 @@ func TestEachViolationIsFound(t *testing.T) {
 		"frontend/node_modules/x/x.go":   "package broken",
 		"engine/tokenizer/testdata/x.go": "package broken",
 	}
+	methods := func(n int) string {
+		text := "package nn\ntype Table[T any] struct{}\nfunc (Table[T]) Twice() {}\n"
+		for i := range n {
+			text += fmt.Sprintf("func (t *Table[T]) M%d() {}\n", i)
+		}
+		return text
+	}
+	right["models/nn/table.go"] = methods(mostMethods - 1)
 	tests := []struct {
 		name, file, text, want string
 	}{
 		{"nothing", "", "", ""},
+		{"many methods, one in two files", "models/nn/table_darwin.go", methods(0), ""},
+		{"too many methods", "models/nn/table.go", methods(mostMethods), "models/nn.Table has 61 methods"},
 		{"upward import", "engine/bad.go", "package engine\nimport _ \"tandem/models\"\n", "engine may not import tandem/models (engine/bad.go)"},
 		{"sideways import", "models/llama/bad.go", "package llama\nimport _ \"tandem/engine\"\n", "models/llama may not import tandem/engine"},
 		{"leaf import", "storage/bad.go", "package storage\nimport _ \"tandem/engine/enginetest\"\n", "storage may not import tandem/engine/enginetest"},
