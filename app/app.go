@@ -104,6 +104,7 @@ type App struct {
 	pool     *pool.Pool
 	library  *library.Library
 	history  *history.History
+	chats    *history.Chats
 	endpoint *endpoint.Endpoint
 	connect  *connect.Connections
 
@@ -211,6 +212,7 @@ func (a *App) openRooms(ctx context.Context) error {
 	}
 	a.history = history.New(a.db, a.home, a.settings, a.pool, a.log,
 		history.Options{NoCheckpoints: o.NoCheckpoints})
+	a.chats = history.NewChats(a.db, a.home, a.pool)
 	a.keys.OnDelete(func(id int64) error {
 		_, _, err := a.pool.ForgetTextsOfKey(id)
 		return err

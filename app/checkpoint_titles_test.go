@@ -71,9 +71,9 @@ func TestCheckpointIsTitledByItsTextThenByItsChat(t *testing.T) {
 	if got := title(); got != titles[0].Title {
 		t.Errorf("after that the list has the title %q", got)
 	}
-	chat, err := r.history.AddChat(t.Context(), control.Chat{Kind: "chat", Title: "Letters"})
+	chat, err := r.chats.AddChat(t.Context(), control.Chat{Kind: "chat", Title: "Letters"})
 	if err == nil {
-		_, err = r.history.AddMessage(t.Context(),
+		_, err = r.chats.AddMessage(t.Context(),
 			control.Message{Chat: chat.ID, Role: "assistant", Content: "abc", Run: kept.Run})
 	}
 	if err != nil {

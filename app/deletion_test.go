@@ -135,7 +135,7 @@ func TestDeletedChatTakesItsOwnCheckpoints(t *testing.T) {
 	// The deletion goes on when its caller has left.
 	asked, leave := context.WithCancel(ctx)
 	leave()
-	if _, err := r.history.DeleteChats(asked, id); err != nil {
+	if _, err := r.chats.DeleteChats(asked, id); err != nil {
 		t.Error(err)
 	}
 }

@@ -15,7 +15,7 @@ func (a *App) services() server.Services {
 		Residents:   a.pool,
 		Library:     a.library,
 		Checkpoints: a.history,
-		Chats:       a.history,
+		Chats:       a.chats,
 		Settings:    a,
 		Keys:        a.keys,
 		Connections: a.connect,

@@ -175,7 +175,6 @@ var largerTypes = map[string]int{
 	"app/roomtest.Backend": 71,
 	"models/nn.Weights":    69,
 	"app/pool.Model":       68,
-	"app/history.History":  64,
 }
 
 // A goPackage is one folder's Go files, whatever their build tags.

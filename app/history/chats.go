@@ -5,10 +5,28 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"tandem/app/control"
+	"tandem/app/home"
+	"tandem/app/pool"
 	"tandem/storage"
 )
+
+// Chats keeps the window's own chats and its presets. It implements server.Chats, and is safe for use
+// by several goroutines.
+type Chats struct {
+	db   *storage.DB
+	home *home.Home
+	pool *pool.Pool
+
+	presets sync.Mutex // held while they change
+}
+
+// NewChats returns the chats in a database.
+func NewChats(db *storage.DB, dir *home.Home, pool *pool.Pool) *Chats {
+	return &Chats{db: db, home: dir, pool: pool}
+}
 
 // Writes here do not end with their client: a window sends the last words of an answer as it
 // closes.
@@ -21,31 +39,31 @@ const (
 )
 
 // keepsChats reports whether chats are kept.
-func (h *History) keepsChats(ctx context.Context) (bool, error) {
-	v, err := h.db.Setting(ctx, settingChats)
+func (cs *Chats) keepsChats(ctx context.Context) (bool, error) {
+	v, err := cs.db.Setting(ctx, settingChats)
 	if storage.IsNotFound(err) {
 		return true, nil
 	}
 	return v != keepNone, err
 }
 
-// KeepChats sets whether new chats are kept. It implements server.Chats.
-func (h *History) KeepChats(ctx context.Context, keep bool) error {
+// KeepChats sets whether new chats are kept.
+func (cs *Chats) KeepChats(ctx context.Context, keep bool) error {
 	value := "all"
 	if !keep {
 		value = keepNone
 	}
-	return h.db.SetSetting(context.WithoutCancel(ctx), settingChats, value)
+	return cs.db.SetSetting(context.WithoutCancel(ctx), settingChats, value)
 }
 
-// Chats returns a page of chats, and whether chats are kept. It implements server.Chats.
-func (h *History) Chats(ctx context.Context, q control.ChatQuery) (control.ChatList, error) {
+// Chats returns a page of chats, and whether chats are kept.
+func (cs *Chats) Chats(ctx context.Context, q control.ChatQuery) (control.ChatList, error) {
 	var list control.ChatList
-	keep, err := h.keepsChats(ctx)
+	keep, err := cs.keepsChats(ctx)
 	if err != nil {
 		return list, err
 	}
-	rows, next, err := h.db.Chats.List(ctx, storage.ChatFilter{Search: q.Search, Before: q.Before,
+	rows, next, err := cs.db.Chats.List(ctx, storage.ChatFilter{Search: q.Search, Before: q.Before,
 		Limit: q.Limit})
 	if err != nil {
 		return list, chatError(err)
@@ -56,24 +74,24 @@ func (h *History) Chats(ctx context.Context, q control.ChatQuery) (control.ChatL
 		if q.Search == "" {
 			continue
 		}
-		words, err := h.db.Chats.Words(ctx, c.ID, q.Search)
+		words, err := cs.db.Chats.Words(ctx, c.ID, q.Search)
 		if err != nil {
 			return list, err
 		}
 		list.Words = append(list.Words, words)
 	}
-	list.Count, list.Bytes, err = h.db.Chats.Size(ctx)
+	list.Count, list.Bytes, err = cs.db.Chats.Size(ctx)
 	return list, err
 }
 
-// Chat returns a chat with its messages. It implements server.Chats.
-func (h *History) Chat(ctx context.Context, id int64) (control.WholeChat, error) {
+// Chat returns a chat with its messages.
+func (cs *Chats) Chat(ctx context.Context, id int64) (control.WholeChat, error) {
 	var whole control.WholeChat
-	c, err := h.db.Chats.Get(ctx, id)
+	c, err := cs.db.Chats.Get(ctx, id)
 	if err != nil {
 		return whole, chatError(err)
 	}
-	rows, err := h.db.Chats.Messages(ctx, id)
+	rows, err := cs.db.Chats.Messages(ctx, id)
 	whole.Chat = control.Chat(c)
 	for _, m := range rows {
 		whole.Messages = append(whole.Messages, control.Message(m))
@@ -81,9 +99,9 @@ func (h *History) Chat(ctx context.Context, id int64) (control.WholeChat, error)
 	return whole, err
 }
 
-// AddChat stores a chat. Error: CodeNotKept if chats are not kept. It implements server.Chats.
-func (h *History) AddChat(ctx context.Context, c control.Chat) (control.Chat, error) {
-	keep, err := h.keepsChats(context.WithoutCancel(ctx))
+// AddChat stores a chat. Error: CodeNotKept if chats are not kept.
+func (cs *Chats) AddChat(ctx context.Context, c control.Chat) (control.Chat, error) {
+	keep, err := cs.keepsChats(context.WithoutCancel(ctx))
 	if err != nil {
 		return c, err
 	}
@@ -91,28 +109,27 @@ func (h *History) AddChat(ctx context.Context, c control.Chat) (control.Chat, er
 		return c, control.Errorf(control.CodeNotKept,
 			"Chats are not kept. Settings, History has the switch.")
 	}
-	row, err := h.db.Chats.Add(context.WithoutCancel(ctx), storage.Chat(c))
+	row, err := cs.db.Chats.Add(context.WithoutCancel(ctx), storage.Chat(c))
 	return control.Chat(row), chatError(err)
 }
 
-// ChangeChat implements server.Chats.
-func (h *History) ChangeChat(ctx context.Context, id int64,
+// ChangeChat changes a chat.
+func (cs *Chats) ChangeChat(ctx context.Context, id int64,
 	change control.ChatChange) (control.Chat, error) {
-	row, err := h.db.Chats.Update(context.WithoutCancel(ctx), id, storage.ChatChange(change))
+	row, err := cs.db.Chats.Update(context.WithoutCancel(ctx), id, storage.ChatChange(change))
 	return control.Chat(row), chatError(err)
 }
 
-// AddMessage adds a message to a chat, even if new chats are no longer kept. It implements
-// server.Chats.
-func (h *History) AddMessage(ctx context.Context, m control.Message) (control.Message, error) {
-	row, err := h.db.Chats.AddMessage(context.WithoutCancel(ctx), storage.Message(m))
+// AddMessage adds a message to a chat, even if new chats are no longer kept.
+func (cs *Chats) AddMessage(ctx context.Context, m control.Message) (control.Message, error) {
+	row, err := cs.db.Chats.AddMessage(context.WithoutCancel(ctx), storage.Message(m))
 	return control.Message(row), chatError(err)
 }
 
-// ChangeMessage implements server.Chats.
-func (h *History) ChangeMessage(ctx context.Context, chat, id int64,
+// ChangeMessage changes a message that is still being generated.
+func (cs *Chats) ChangeMessage(ctx context.Context, chat, id int64,
 	change control.MessageChange) (control.Message, error) {
-	row, err := h.db.Chats.UpdateMessage(context.WithoutCancel(ctx), chat, id,
+	row, err := cs.db.Chats.UpdateMessage(context.WithoutCancel(ctx), chat, id,
 		storage.MessageChange(change))
 	return control.Message(row), chatError(err)
 }

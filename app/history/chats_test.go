@@ -23,21 +23,21 @@ func TestChatsSurviveRestart(t *testing.T) {
 	}
 
 	a := open(t, home)
-	chat, err := a.history.AddChat(ctx, control.Chat{Kind: "chat"})
+	chat, err := a.chats.AddChat(ctx, control.Chat{Kind: "chat"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := a.history.AddMessage(ctx, control.Message{Chat: chat.ID, Role: "user",
+	q, err := a.chats.AddMessage(ctx, control.Message{Chat: chat.ID, Role: "user",
 		Content: "Why?"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := a.history.AddMessage(ctx, control.Message{Chat: chat.ID, Parent: q.ID,
+	answer, err := a.chats.AddMessage(ctx, control.Message{Chat: chat.ID, Parent: q.ID,
 		Role: "assistant", Content: "Because of"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.history.KeepChats(ctx, false); err != nil {
+	if err := a.chats.KeepChats(ctx, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Close(); err != nil {
@@ -45,7 +45,7 @@ func TestChatsSurviveRestart(t *testing.T) {
 	}
 
 	a = open(t, home)
-	whole, err := a.history.Chat(ctx, chat.ID)
+	whole, err := a.chats.Chat(ctx, chat.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestChatsSurviveRestart(t *testing.T) {
 	if whole.Messages[1].Finish != "" {
 		t.Errorf(`whole.Messages[1].Finish = %q, want ""`, whole.Messages[1].Finish)
 	}
-	list, err := a.history.Chats(ctx, control.ChatQuery{Search: "because"})
+	list, err := a.chats.Chats(ctx, control.ChatQuery{Search: "because"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,32 +78,32 @@ func TestChatsSurviveRestart(t *testing.T) {
 	if len(list.Chats) != 1 {
 		t.Errorf("len(list.Chats) = %v, want 1", len(list.Chats))
 	}
-	_, err = a.history.AddChat(ctx, control.Chat{Kind: "chat"})
+	_, err = a.chats.AddChat(ctx, control.Chat{Kind: "chat"})
 	wantCode(err, control.CodeNotKept, "Settings, History has the switch")
-	_, err = a.history.Chats(ctx, control.ChatQuery{Search: strings.Repeat("x", 2000)})
+	_, err = a.chats.Chats(ctx, control.ChatQuery{Search: strings.Repeat("x", 2000)})
 	wantCode(err, control.CodeInvalid, "longer than")
 	so := "So"
-	_, err = a.history.ChangeMessage(ctx, chat.ID, answer.ID, control.MessageChange{Content: &so})
+	_, err = a.chats.ChangeMessage(ctx, chat.ID, answer.ID, control.MessageChange{Content: &so})
 	wantCode(err, control.CodeInvalid, "would be lost")
-	_, err = a.history.AddMessage(ctx, control.Message{Chat: 99, Role: "user"})
+	_, err = a.chats.AddMessage(ctx, control.Message{Chat: 99, Role: "user"})
 	wantCode(err, control.CodeNoChat, "There is no such chat.")
 	stuck := a.Home.Path("tandem.db.v1-20261121T120000Z.backup")
 	if err := os.MkdirAll(filepath.Join(stuck, "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err = a.history.DeleteChats(ctx, chat.ID)
+	_, err = a.chats.DeleteChats(ctx, chat.ID)
 	wantCode(err, control.CodeFolder, "Nothing is deleted, for an old copy of the database is still beside")
-	_, err = a.history.DeleteChats(ctx, 0)
+	_, err = a.chats.DeleteChats(ctx, 0)
 	wantCode(err, control.CodeFolder, "Nothing is deleted")
 	_, err = a.history.Forget(ctx, control.ForgetRequest{Client: "c"})
 	wantCode(err, control.CodeFolder, "Nothing is deleted")
 	if err := os.RemoveAll(stuck); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := a.history.DeleteChats(ctx, 0); err != nil || n.Chats != 1 {
+	if n, err := a.chats.DeleteChats(ctx, 0); err != nil || n.Chats != 1 {
 		t.Errorf("%v, %v", n, err)
 	}
-	_, err = a.history.Chat(ctx, chat.ID)
+	_, err = a.chats.Chat(ctx, chat.ID)
 	wantCode(err, control.CodeNoChat, "There is no such chat.")
 }
 
@@ -112,39 +112,39 @@ func TestChangeOfChatsIsMadeAfterItsClientLeft(t *testing.T) {
 	a := open(t, t.TempDir())
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	chat, err := a.history.AddChat(left, control.Chat{Kind: "chat"})
+	chat, err := a.chats.AddChat(left, control.Chat{Kind: "chat"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := a.history.AddMessage(left, control.Message{Chat: chat.ID, Role: "assistant",
+	m, err := a.chats.AddMessage(left, control.Message{Chat: chat.ID, Role: "assistant",
 		Content: "Be"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	words, title := "Because", "Why?"
-	if _, err := a.history.ChangeMessage(left, chat.ID, m.ID,
+	if _, err := a.chats.ChangeMessage(left, chat.ID, m.ID,
 		control.MessageChange{Content: &words}); err != nil {
 		t.Error(err)
 	}
-	if _, err := a.history.ChangeChat(left, chat.ID,
+	if _, err := a.chats.ChangeChat(left, chat.ID,
 		control.ChatChange{Title: &title}); err != nil {
 		t.Error(err)
 	}
-	if err := a.history.KeepChats(left, false); err != nil {
+	if err := a.chats.KeepChats(left, false); err != nil {
 		t.Error(err)
 	}
-	if whole, err := a.history.Chat(t.Context(), chat.ID); err != nil ||
+	if whole, err := a.chats.Chat(t.Context(), chat.ID); err != nil ||
 		whole.Chat.Title != title || len(whole.Messages) != 1 ||
 		whole.Messages[0].Content != words {
 		t.Errorf("%+v, %v", whole, err)
 	}
-	if _, err := a.history.DeleteChats(left, chat.ID); err != nil {
+	if _, err := a.chats.DeleteChats(left, chat.ID); err != nil {
 		t.Error(err)
 	}
-	if _, err := a.history.DeleteChats(left, 0); err != nil {
+	if _, err := a.chats.DeleteChats(left, 0); err != nil {
 		t.Error(err)
 	}
-	if list, err := a.history.Chats(t.Context(), control.ChatQuery{}); err != nil ||
+	if list, err := a.chats.Chats(t.Context(), control.ChatQuery{}); err != nil ||
 		list.Count != 0 || list.Keep {
 		t.Errorf("%+v, %v", list, err)
 	}

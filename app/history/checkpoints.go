@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/app/pool"
 	"tandem/engine/checkpoint"
 	"tandem/storage"
@@ -148,7 +149,7 @@ func (h *History) DeleteCheckpoint(ctx context.Context, name string,
 			return err
 		}
 		out = gone
-		if err := h.deleteCheckpointFiles(out.Checkpoints); err != nil {
+		if err := deleteCheckpointFiles(h.home, out.Checkpoints); err != nil {
 			return err
 		}
 		return h.db.Checkpoints.MarkGone(ctx, out.Checkpoints, "was deleted, as you asked")
@@ -158,8 +159,8 @@ func (h *History) DeleteCheckpoint(ctx context.Context, name string,
 
 // deleteCheckpointFiles deletes the files of checkpoints. After an error, which is the folder's,
 // some may be gone.
-func (h *History) deleteCheckpointFiles(ids []string) error {
-	return folderError(checkpoint.Delete(h.home.Path(pool.CheckpointFolder), ids))
+func deleteCheckpointFiles(dir *home.Home, ids []string) error {
+	return folderError(checkpoint.Delete(dir.Path(pool.CheckpointFolder), ids))
 }
 
 // folderError returns an error of the folder of checkpoints as a client is told of it: CodeFolder.
@@ -196,7 +197,7 @@ func (h *History) Forget(ctx context.Context,
 			if err != nil {
 				return err
 			}
-			if err := h.deleteCheckpointFiles(append(strays, ids...)); err != nil {
+			if err := deleteCheckpointFiles(h.home, append(strays, ids...)); err != nil {
 				return err
 			}
 			out.Tokens, out.Bytes, err = h.pool.ForgetTexts(r)

@@ -16,8 +16,8 @@
 //
 // A deletion goes on if its client leaves.
 //
-// [History] owns the titles that it remembers, and the runs whose end is still to be stored. Each
-// has a lock that is never held while a file or the database is read. Everything else is in the
-// database. During a deletion it works inside a change of the pool, and takes no other lock of
-// Tandem.
+// [Chats] has the window's own chats, [History] everything else. History owns the titles that it
+// remembers, and the runs whose end is still to be stored. Each has a lock that is never held while a
+// file or the database is read. Everything else is in the database. A deletion works inside a change
+// of the pool, and takes no other lock of Tandem.
 package history

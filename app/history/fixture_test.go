@@ -12,6 +12,7 @@ import (
 type opened struct {
 	*roomtest.Rooms
 	history *History
+	chats   *Chats
 	pool    *pool.Pool
 	db      *storage.DB
 }
@@ -20,5 +21,6 @@ type opened struct {
 func open(t *testing.T, folder string) *opened {
 	t.Helper()
 	r := roomtest.Open(t, roomtest.Options{Home: folder})
-	return &opened{r, New(r.DB, r.Home, r.Settings, r.Pool, r.Log, Options{}), r.Pool, r.DB}
+	return &opened{r, New(r.DB, r.Home, r.Settings, r.Pool, r.Log, Options{}),
+		NewChats(r.DB, r.Home, r.Pool), r.Pool, r.DB}
 }

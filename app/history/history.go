@@ -2,7 +2,6 @@ package history
 
 import (
 	"log/slog"
-	"sync"
 	"time"
 
 	"tandem/app/home"
@@ -25,8 +24,6 @@ type History struct {
 	titles   titles
 	late     lateRuns
 	thoughts thoughtDeletion
-
-	presets sync.Mutex // held while they change
 }
 
 // Options of a History.

@@ -16,9 +16,9 @@ const settingPresets = "presets"
 
 const maxPresets = 100
 
-// Presets returns the named system prompts, in the order of their names. It implements server.Chats.
-func (h *History) Presets(ctx context.Context) (p control.Presets, err error) {
-	text, err := h.db.Setting(ctx, settingPresets)
+// Presets returns the named system prompts, in the order of their names.
+func (cs *Chats) Presets(ctx context.Context) (p control.Presets, err error) {
+	text, err := cs.db.Setting(ctx, settingPresets)
 	if storage.IsNotFound(err) {
 		return p, nil
 	}
@@ -29,8 +29,8 @@ func (h *History) Presets(ctx context.Context) (p control.Presets, err error) {
 }
 
 // SetPreset keeps a system prompt under its name. Error: CodeInvalid for a name that is blank or
-// long, for a long prompt, and beyond 100 presets. It implements server.Chats.
-func (h *History) SetPreset(ctx context.Context, one control.Preset) error {
+// long, for a long prompt, and beyond 100 presets.
+func (cs *Chats) SetPreset(ctx context.Context, one control.Preset) error {
 	switch {
 	case strings.TrimSpace(one.Name) == "":
 		return control.Errorf(control.CodeInvalid, "A preset needs a name.")
@@ -41,22 +41,22 @@ func (h *History) SetPreset(ctx context.Context, one control.Preset) error {
 		return control.Errorf(control.CodeInvalid, "The text of a preset has %d KiB at most.",
 			storage.MaxSystemBytes>>10)
 	}
-	_, err := h.changePresets(ctx, one.Name, &one)
+	_, err := cs.changePresets(ctx, one.Name, &one)
 	return err
 }
 
 // DeletePreset deletes the system prompt of a name, and returns the others. Error: CodeInvalid if
-// there is none. It implements server.Chats.
-func (h *History) DeletePreset(ctx context.Context, name string) (control.Presets, error) {
-	return h.changePresets(ctx, name, nil)
+// there is none.
+func (cs *Chats) DeletePreset(ctx context.Context, name string) (control.Presets, error) {
+	return cs.changePresets(ctx, name, nil)
 }
 
 // changePresets puts a preset in the place of that with a name, or deletes that for nil.
-func (h *History) changePresets(ctx context.Context, name string,
+func (cs *Chats) changePresets(ctx context.Context, name string,
 	one *control.Preset) (control.Presets, error) {
-	h.presets.Lock()
-	defer h.presets.Unlock()
-	p, err := h.Presets(ctx)
+	cs.presets.Lock()
+	defer cs.presets.Unlock()
+	p, err := cs.Presets(ctx)
 	if err != nil {
 		return p, err
 	}
@@ -79,5 +79,5 @@ func (h *History) changePresets(ctx context.Context, name string,
 	if err != nil {
 		return p, err
 	}
-	return p, h.db.SetSetting(context.WithoutCancel(ctx), settingPresets, string(text))
+	return p, cs.db.SetSetting(context.WithoutCancel(ctx), settingPresets, string(text))
 }

@@ -14,11 +14,11 @@ import (
 func TestPresetsSurviveRestart(t *testing.T) {
 	home, ctx := t.TempDir(), t.Context()
 	a := open(t, home)
-	if p, err := a.history.Presets(ctx); err != nil || len(p.Presets) != 0 {
+	if p, err := a.chats.Presets(ctx); err != nil || len(p.Presets) != 0 {
 		t.Errorf("at first there are %+v, %v; want none", p, err)
 	}
 	set := func(name, system string) error {
-		return a.history.SetPreset(ctx, control.Preset{Name: name, System: system})
+		return a.chats.SetPreset(ctx, control.Preset{Name: name, System: system})
 	}
 	for _, one := range [][2]string{{"Reviewer", "Be long."}, {"Editor", "Mend the text."},
 		{"Reviewer", "Be brief."}, {"Poet", "Rhyme."}} {
@@ -26,10 +26,10 @@ func TestPresetsSurviveRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if p, err := a.history.DeletePreset(ctx, "Poet"); err != nil || len(p.Presets) != 2 {
+	if p, err := a.chats.DeletePreset(ctx, "Poet"); err != nil || len(p.Presets) != 2 {
 		t.Errorf("without one there are %+v, %v; want 2", p, err)
 	}
-	if _, err := a.history.DeletePreset(ctx, "Poet"); err == nil {
+	if _, err := a.chats.DeletePreset(ctx, "Poet"); err == nil {
 		t.Error("a preset that is not there is deleted")
 	}
 	if err := a.Close(); err != nil {
@@ -45,7 +45,7 @@ func TestPresetsSurviveRestart(t *testing.T) {
 	}
 	want := []control.Preset{{Name: "Editor", System: "Mend the text."},
 		{Name: "Reviewer", System: "Be brief."}}
-	if p, err := a.history.Presets(ctx); err != nil || !reflect.DeepEqual(p.Presets, want) {
+	if p, err := a.chats.Presets(ctx); err != nil || !reflect.DeepEqual(p.Presets, want) {
 		t.Errorf("after a restart there are %+v, %v; want %+v", p, err, want)
 	}
 	for i := range maxPresets - len(want) {
