@@ -22,8 +22,10 @@ type Backend struct {
 
 	benches
 	chats
+	checkpoints
 	connections
 	keptResponses
+	keys
 
 	Mu       sync.Mutex
 	finished sync.Cond // told of each row that is finished
@@ -39,14 +41,11 @@ type Backend struct {
 	Left     []int32                   // tokens on disk, whichever run left them
 
 	Query     control.RunQuery // of the last list
-	OnDisk    control.Checkpoint
-	Listed    control.CheckpointQuery // of the last list
 	Downloads []control.Download
 	Own       control.ModelSettings
 	Welcome   bool
 	Forgot    control.ForgetRequest // of the last question
 	Set       control.Settings
-	Keyed     bool
 	lines     []control.LogLine
 	more      chan struct{} // closed when the next line comes
 

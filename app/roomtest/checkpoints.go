@@ -6,16 +6,22 @@ import (
 	"tandem/app/control"
 )
 
+// checkpoints has one checkpoint.
+type checkpoints struct {
+	OnDisk control.Checkpoint
+	Listed control.CheckpointQuery // of the last list
+}
+
 // Checkpoints lists one checkpoint with the letters a to z as its text.
-func (f *Backend) Checkpoints(_ context.Context,
+func (f *checkpoints) Checkpoints(_ context.Context,
 	q control.CheckpointQuery) (control.CheckpointList, error) {
 	f.Listed = q
 	return control.CheckpointList{Checkpoints: []control.Checkpoint{f.OnDisk}, Next: "2",
 		Count: 7, Bytes: 70}, nil
 }
 
-// CheckpointTitles has a title only for the fake's own checkpoint.
-func (f *Backend) CheckpointTitles(_ context.Context,
+// CheckpointTitles has a title only for OnDisk.
+func (f *checkpoints) CheckpointTitles(_ context.Context,
 	ids []string) (list []control.CheckpointTitle, err error) {
 	for _, id := range ids {
 		if id == f.OnDisk.ID {
@@ -25,7 +31,7 @@ func (f *Backend) CheckpointTitles(_ context.Context,
 	return list, nil
 }
 
-func (f *Backend) Checkpoint(
+func (f *checkpoints) Checkpoint(
 	_ context.Context, name string, whole bool,
 ) (control.Checkpoint, error) {
 	if name != f.OnDisk.ID {
@@ -39,7 +45,7 @@ func (f *Backend) Checkpoint(
 	return c, nil
 }
 
-func (f *Backend) CheckpointText(ctx context.Context, name string) (c control.Checkpoint,
+func (f *checkpoints) CheckpointText(ctx context.Context, name string) (c control.Checkpoint,
 	ids []int32, err error) {
 	for id := 'a'; id <= 'z'; id++ {
 		ids = append(ids, id)
@@ -48,7 +54,7 @@ func (f *Backend) CheckpointText(ctx context.Context, name string) (c control.Ch
 	return c, ids, err
 }
 
-func (f *Backend) ChangeCheckpoint(ctx context.Context, name string,
+func (f *checkpoints) ChangeCheckpoint(ctx context.Context, name string,
 	change control.CheckpointChange) (control.Checkpoint, error) {
 	if change.Name != nil {
 		f.OnDisk.Name = *change.Name
@@ -59,14 +65,14 @@ func (f *Backend) ChangeCheckpoint(ctx context.Context, name string,
 	return f.Checkpoint(ctx, name, false)
 }
 
-func (f *Backend) DeleteCheckpoint(
+func (f *checkpoints) DeleteCheckpoint(
 	ctx context.Context, name string, _ bool,
 ) (control.Deleted, error) {
 	_, err := f.Checkpoint(ctx, name, false)
 	return control.Deleted{Checkpoints: []string{name}}, err
 }
 
-func (f *Backend) WouldDelete(
+func (f *checkpoints) WouldDelete(
 	ctx context.Context, name string, all bool,
 ) (control.Deleted, error) {
 	d, err := f.DeleteCheckpoint(ctx, name, all)
@@ -76,7 +82,7 @@ func (f *Backend) WouldDelete(
 	return d, err
 }
 
-func (f *Backend) VerifyCheckpoint(
+func (f *checkpoints) VerifyCheckpoint(
 	ctx context.Context, name string,
 ) (control.Integrity, error) {
 	_, err := f.Checkpoint(ctx, name, false)

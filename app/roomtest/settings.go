@@ -36,43 +36,6 @@ func (f *Backend) SetPort(_ context.Context, port int) error {
 	return nil
 }
 
-// Key is the key of "zed".
-const Key = "tandem-zed"
-
-func (f *Backend) Keys(context.Context) ([]control.Key, error) {
-	if !f.HasKeys() {
-		return nil, nil
-	}
-	return []control.Key{{ID: 1, Name: "zed"}}, nil
-}
-
-func (f *Backend) AddKey(_ context.Context, r control.KeyRequest) (control.NewKey, error) {
-	f.Mu.Lock()
-	defer f.Mu.Unlock()
-	f.Keyed = true
-	return control.NewKey{Key: control.Key{ID: 1, Name: r.Name}, Secret: Key}, nil
-}
-
-func (f *Backend) DeleteKey(_ context.Context, id int64) error {
-	if id != 1 {
-		return control.Errorf(control.CodeKeyNotFound, "There is no key %d.", id)
-	}
-	f.Mu.Lock()
-	defer f.Mu.Unlock()
-	f.Keyed = false
-	return nil
-}
-
-func (f *Backend) FindKey(secret string) (key control.Key, ok bool) {
-	return control.Key{ID: 1, Name: "zed"}, f.HasKeys() && secret == Key
-}
-
-func (f *Backend) HasKeys() bool {
-	f.Mu.Lock()
-	defer f.Mu.Unlock()
-	return f.Keyed
-}
-
 func (f *Backend) Log(after int64) ([]control.LogLine, <-chan struct{}) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
