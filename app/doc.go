@@ -9,6 +9,7 @@
 //
 //   - home: the home folder, and the figures of the machine;
 //   - settings: what is set, who decides it, and the keys;
+//   - drafters: which drafter a model has;
 //   - pool: the models in memory, with their drafters and checkpoints;
 //   - library: the models on disk;
 //   - history: runs, chats, checkpoints and responses as people see them;

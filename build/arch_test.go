@@ -45,15 +45,16 @@ var arrows = []struct {
 	{"app/connect", []string{"app/settings", "app/home", "app/control", "storage", "storage/disk"}},
 	// engine's codes only
 	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}},
-	{"app/lab", []string{"app/bench", "app/figures", "app/evidence", "app/pool", "app/model", "app/home", "app/control", "engine", "engine/*", "models", "models/dflash"}},
-	{"app/bench", []string{"app/figures", "app/terminal", "app/pool", "app/home", "app/control", "engine", "engine/*", "models"}},
+	{"app/lab", []string{"app/bench", "app/figures", "app/evidence", "app/pool", "app/drafters", "app/model", "app/home", "app/control", "engine", "engine/*", "models", "models/dflash"}},
+	{"app/bench", []string{"app/figures", "app/terminal", "app/pool", "app/drafters", "app/home", "app/control", "engine", "engine/*", "models"}},
 	{"app/figures", nil},  // tables and statistics: build's benches need them before MLX is there
 	{"app/terminal", nil}, // the command line, without knowing what the verbs do
 	{"app/bridge", nil},   // git and processes, without knowing what they measure
-	{"app/library", []string{"app/pool", "app/settings", "app/home", "app/control", "models", "models/hub", "models/ollama", "storage", "storage/disk"}},
+	{"app/library", []string{"app/pool", "app/drafters", "app/settings", "app/home", "app/control", "models", "models/hub", "models/ollama", "storage", "storage/disk"}},
 	// engine's codes and reasons only
 	{"app/history", []string{"app/pool", "app/settings", "app/home", "app/control", "storage", "engine", "engine/checkpoint", "engine/tokenizer"}},
-	{"app/pool", []string{"app/model", "app/settings", "app/home", "app/control", "app/dialect", "engine", "engine/*", "models", "models/hub", "storage", "storage/disk"}},
+	{"app/pool", []string{"app/drafters", "app/model", "app/settings", "app/home", "app/control", "app/dialect", "engine", "engine/*", "models", "models/hub", "storage", "storage/disk"}},
+	{"app/drafters", []string{"app/model", "app/settings", "app/home", "app/control", "engine", "engine/*", "models", "models/hub", "storage", "storage/disk"}},
 	{"app/settings", []string{"app/home", "app/control", "storage", "storage/disk", "models/hub"}},
 	{"app/home", []string{"app/control", "storage/disk"}},
 	// for tests alone

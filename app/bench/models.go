@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"tandem/app/pool"
+	"tandem/app/drafters"
 	"tandem/engine"
 	"tandem/engine/draft"
 	"tandem/engine/mlx"
@@ -72,7 +72,7 @@ func TokenIDs(n, vocab int) []int32 {
 // Drafters are the drafters of one model, loaded.
 type Drafters struct {
 	List   []draft.Drafter
-	Loaded []*pool.Drafter
+	Loaded []*drafters.Drafter
 }
 
 // LoadDrafters loads the drafters in the given folders, in the model's type. Without folders
@@ -84,7 +84,7 @@ func LoadDrafters(ctx context.Context, b *models.Bundle, model string, dirs []st
 	if len(dirs) == 0 {
 		beside := ""
 		if model != "" {
-			beside = pool.DrafterBeside(model)
+			beside = drafters.Beside(model)
 		}
 		switch own := models.BuiltInDrafter(model); {
 		case model == "":
@@ -98,7 +98,7 @@ func LoadDrafters(ctx context.Context, b *models.Bundle, model string, dirs []st
 	d := &Drafters{}
 	names := distinctNames(dirs)
 	for i, dir := range dirs {
-		one, err := pool.LoadDrafter(ctx, b, dir, models.DrafterSettings{},
+		one, err := drafters.Load(ctx, b, dir, models.DrafterSettings{},
 			AsServed(o, dir, b.Thread().GPU()))
 		if err != nil {
 			return nil, errors.Join(err, d.Close())

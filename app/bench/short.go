@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/drafters"
 	"tandem/app/figures"
 	"tandem/app/pool"
 	"tandem/engine"
@@ -70,7 +71,7 @@ type Short struct {
 type Borrowed interface {
 	Thread() *mlx.Thread
 	Bundle() *models.Bundle
-	Drafter() *pool.Drafter // nil if there is none
+	Drafter() *drafters.Drafter // nil if there is none
 	Candidates(ctx context.Context) ([]control.DrafterChoice, error)
 	BorrowDrafter(ctx context.Context, source string) (*pool.BorrowedDrafter, error)
 	Describe() *control.Loaded
@@ -114,7 +115,7 @@ func (b *Short) standBack(ctx context.Context) error {
 		}
 		if !b.m.IsQuiet() { // its drafter is tried
 			select {
-			case <-time.After(pool.TrialPause):
+			case <-time.After(drafters.TrialPause):
 			case <-ctx.Done():
 			}
 		}
@@ -400,7 +401,7 @@ func reason(err error) string {
 // measure compares plain decoding with what requests get that have a drafter, in turns. The drafter
 // is nil for the lookups alone.
 func (b *Short) measure(ctx context.Context, code *Workload, d *control.BenchDrafter,
-	with *pool.Drafter, nth, of int) error {
+	with *drafters.Drafter, nth, of int) error {
 	b.begin(control.BenchProgress{Part: "decode", Total: b.plan.Pairs, Drafter: d.Name, Nth: nth,
 		Of: of}, b.plan.Decode)
 	m := b.m

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"tandem/app/bench"
+	"tandem/app/drafters"
 	"tandem/app/figures"
-	"tandem/app/pool"
 	"tandem/engine"
 	"tandem/engine/cache"
 	"tandem/engine/draft"
@@ -281,7 +281,7 @@ func (j *journey) ablations(ctx context.Context, table func(figures.Table) error
 }
 
 // ablate returns the table of one drafter.
-func (j *journey) ablate(ctx context.Context, d *pool.Drafter) (figures.Table, error) {
+func (j *journey) ablate(ctx context.Context, d *drafters.Drafter) (figures.Table, error) {
 	t := figures.Table{
 		Title: fmt.Sprintf("accepted length by reading: %s, blocks of %d", d.Source(), d.MaxDrafts()+1),
 		Columns: []string{"embedding", "sliding layers", "tokens/verify", "of the default's", "blocks",
@@ -310,7 +310,7 @@ type reading struct {
 }
 
 // readings answers the prompts of the stages with a drafter, under each of its settings in turns.
-func (j *journey) readings(ctx context.Context, d *pool.Drafter,
+func (j *journey) readings(ctx context.Context, d *drafters.Drafter,
 	sets []models.DrafterSettings) ([]reading, error) {
 	alone := j.Contest
 	alone.Drafters = []draft.Drafter{d.Drafter}

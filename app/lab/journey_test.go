@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"tandem/app/bench"
+	"tandem/app/drafters"
 	"tandem/app/figures"
-	"tandem/app/pool"
 	"tandem/engine/draft"
 	"tandem/engine/enginetest"
 	"tandem/models"
@@ -31,7 +31,7 @@ func TestJourneyStagesGiveTheSameAnswers(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	sliding, err := pool.LoadDrafter(t.Context(), j.bundle, slidingDrafter(t),
+	sliding, err := drafters.Load(t.Context(), j.bundle, slidingDrafter(t),
 		models.DrafterSettings{}, models.Options{})
 	if err != nil {
 		t.Fatal(err)

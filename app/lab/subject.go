@@ -11,8 +11,8 @@ import (
 	"slices"
 
 	"tandem/app/bench"
+	"tandem/app/drafters"
 	"tandem/app/figures"
-	"tandem/app/pool"
 	"tandem/engine"
 	"tandem/engine/cache"
 	"tandem/engine/lm"
@@ -158,7 +158,7 @@ func folderKey(folders []string) string {
 // loadRestoration loads the f_theta of a model and the drafter that it reads, if there are both.
 func (e *subject) loadRestoration(ctx context.Context, dir, drafter string) error {
 	if drafter == "" && dir != "" {
-		drafter = pool.DrafterBeside(dir)
+		drafter = drafters.Beside(dir)
 	}
 	found := models.FindFTheta(drafter, dir)
 	if found == "" || drafter == "" {

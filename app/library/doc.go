@@ -11,7 +11,7 @@
 // # GGUF files
 //
 // The path of a GGUF file stands wherever that of a folder does: models/gguf shows it as a folder.
-// What goes by the dates of files takes the file itself (app/pool, singleFile).
+// What goes by the dates of files takes the file itself (models.GGUFDates).
 //
 // # Who owns what
 //

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/drafters"
 	"tandem/app/pool"
 	"tandem/models"
 	"tandem/models/hub"
@@ -195,7 +196,7 @@ func (l *Library) checkPull(ctx context.Context, id string, files fs.FS, of *hub
 		}
 		return nil
 	}
-	targets, err := l.pool.PairedModels(ctx, id)
+	targets, err := drafters.PairedModels(ctx, l.db, id)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func (p *Pool) Abilities(ctx context.Context, id string) (model.Abilities, error
 	if err != nil {
 		return model.Abilities{}, NotRegistered(err, id)
 	}
-	return p.abilities.get(id, tokenizerFiles(row), func() (model.Abilities, error) {
+	return p.abilities.Get(id, tokenizerFiles(row), func() (model.Abilities, error) {
 		return p.readAbilities(ctx, row)
 	})
 }

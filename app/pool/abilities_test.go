@@ -11,6 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/model"
+	"tandem/storage"
 )
 
 // Abilities come from a model's present files, without a load. The loaded model has the same ones.
@@ -61,7 +62,8 @@ func TestAbilitiesAreReadFromTheFilesWithoutALoad(t *testing.T) {
 	if got, err := r.pool.Abilities(t.Context(), "pocket"); err != nil || got.FIM == nil {
 		t.Errorf("the embedded model: %+v, %v", got, err)
 	}
-	if _, ok := r.pool.abilities.of["pocket"]; !ok {
+	if _, err := r.pool.abilities.Get("pocket", storage.SourcePocket,
+		func() (model.Abilities, error) { return model.Abilities{}, errors.New("read") }); err != nil {
 		t.Error("the abilities of the embedded model are read again each time")
 	}
 	if err := os.Remove(filepath.Join(dir, "tokenizer.json")); err != nil {

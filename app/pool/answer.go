@@ -35,7 +35,7 @@ func (m *Model) LongerContext(tokens int) bool {
 	}
 	drafter := ""
 	if m.drafter != nil {
-		drafter = m.drafter.source
+		drafter = m.drafter.Source()
 	}
 	size, err := m.pool.measure(m.row, drafter, m.pool.formSetting(m.ownSettings()))
 	return err == nil && size.demand(tokens).bytes() <= m.pool.Room()

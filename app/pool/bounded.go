@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tandem/app/control"
+	"tandem/app/drafters"
 	"tandem/engine/cache"
 	"tandem/engine/lm"
 	"tandem/engine/restore"
@@ -93,19 +94,19 @@ func (p *Pool) findFTheta(row storage.Model, drafter string) (dir string, err er
 
 // openBounded bounds the layers of a loaded model, if that is asked for. d is its drafter; where it has
 // none, reason may say why. Models that do not generate stay as they are.
-func (p *Pool) openBounded(ctx context.Context, m *Model, d *Drafter, reason string) (*bounded, error) {
+func (p *Pool) openBounded(ctx context.Context, m *Model, d *drafters.Drafter, reason string) (*bounded, error) {
 	if !m.bounds(m.bundle.Purpose.Kind) {
 		return nil, nil
 	}
 	if d == nil {
 		return nil, &noDrafterError{m.row.ID, reason}
 	}
-	dir, err := p.findFTheta(m.row, d.source)
+	dir, err := p.findFTheta(m.row, d.Source())
 	if err != nil {
 		return nil, err
 	}
 	b := &bounded{dir: dir}
-	if b.files, err = models.LoadFTheta(ctx, m.bundle, d.files, dir, models.Options{}); err != nil {
+	if b.files, err = models.LoadFTheta(ctx, m.bundle, d.Files(), dir, models.Options{}); err != nil {
 		return nil, &fThetaError{m.row.ID, err}
 	}
 	c := b.files.Config

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tandem/app/control"
+	"tandem/app/drafters"
 	"tandem/app/home"
 	"tandem/engine/checkpoint"
 	"tandem/engine/mlx"
@@ -25,7 +26,7 @@ const CheckpointFolder = "checkpoints"
 
 // openStore opens the files of a model's checkpoints and returns their key. store is nil if files
 // are not kept, or cannot be kept; the log says why.
-func (p *Pool) openStore(m *Model, d *Drafter) (store *checkpoint.Store, key string) {
+func (p *Pool) openStore(m *Model, d *drafters.Drafter) (store *checkpoint.Store, key string) {
 	if p.opts.NoCheckpoints {
 		return nil, ""
 	}
@@ -46,7 +47,7 @@ func (p *Pool) openStore(m *Model, d *Drafter) (store *checkpoint.Store, key str
 		Budget: cmp.Or(p.settings.Current().CheckpointDisk, DiskShare(&disk)),
 	}
 	if d != nil {
-		o.Context = p.drafterKey(d.source, m.formSetting)
+		o.Context = d.Key()
 	}
 	o.Index = checkpointIndex{p.db, m.row.ID}
 	return checkpoint.NewStore(o), key
@@ -91,18 +92,18 @@ func (p *Pool) targetKey(m *Model) (string, error) {
 	}
 	if b := m.bounded; b != nil {
 		d := m.drafter
-		fmt.Fprintln(h, "bounded", d.files.Info.Dtype, d.files.Info.Unpacked)
+		fmt.Fprintln(h, "bounded", d.Files().Info.Dtype, d.Files().Info.Unpacked)
 		if m.drafterBits > 0 || m.draftWindow > 0 {
 			fmt.Fprintln(h, "drafter", m.drafterBits, m.draftWindow)
 		}
 		if err := addRestoring(h, b.dir, models.FThetaConfigFile); err != nil {
 			return "", err
 		}
-		if models.IsBuiltInDrafter(d.source) {
-			if err := models.CopyDrafterWeights(h, d.source); err != nil {
+		if models.IsBuiltInDrafter(d.Source()) {
+			if err := models.CopyDrafterWeights(h, d.Source()); err != nil {
 				return "", err
 			}
-		} else if err := addRestoring(h, d.source, "config.json"); err != nil {
+		} else if err := addRestoring(h, d.Source(), "config.json"); err != nil {
 			return "", err
 		}
 	}
@@ -112,7 +113,7 @@ func (p *Pool) targetKey(m *Model) (string, error) {
 		}
 		return hex.EncodeToString(h.Sum(nil)), nil
 	}
-	if file := singleFile(row.Path); file != "" {
+	if file := models.GGUFDates(row.Path); file != "" {
 		fmt.Fprint(h, file)
 		return hex.EncodeToString(h.Sum(nil)), nil
 	}

@@ -59,7 +59,7 @@ func StarterID(ctx context.Context, db *storage.DB) (id string, err error) {
 // control.DrafterAuto, control.DrafterNone, a path, a registered model or one in the hub's cache. A
 // drafter that cannot be loaded for the model is refused.
 func (p *Pool) UseDrafter(ctx context.Context, name string) error {
-	folder, err := p.drafterFolder(ctx, name)
+	folder, err := p.drafters.Folder(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (p *Pool) UseDrafter(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	p.drafter, p.drafterFor = folder, row.ID
+	p.drafters.Use(row.ID, folder)
 	return nil
 }
 

@@ -51,29 +51,9 @@
 //
 // # Drafters
 //
-// Each model has a setting for its drafter: a folder, none, or auto, the default. Auto takes the
-// first of these:
-//
-//   - the drafter that is built in, for the pocket model;
-//   - the folder drafter inside the model's own folder;
-//   - the drafter that is built in, for the starter;
-//   - a drafter in the hub's cache named NAME-DFlash2 or NAME-DFlash2-MORE. Any publisher will do. The
-//     model is named NAME or NAME-MORE, and the longest NAME wins;
-//   - one named so with DFlash, or else with DSpark, in place of DFlash2;
-//   - the head for multi-token prediction that the model's own folder brings, in its weights, as
-//     mtp.safetensors or as mtp/model.safetensors;
-//   - a drafter in the hub's cache named so with MTP or assistant in place of DFlash2;
-//   - none.
-//
-// Auto decides when the model is loaded, by the place alone. Then the drafter's config.json and
-// tensors must fit the model. A smaller model that drafts must have the same tokens. A drafter that
-// a person names is loaded or refused at once. If auto finds one that cannot be used, the model is
-// served without it, and each answer and run says why.
-//
-// A drafter's checkpoint may not say how to read it. Then the possible readings are measured once,
-// while the model is idle: one text is decoded plainly, and each reading drafts along. The best
-// reading is kept with its figures. The built-in drafter is not measured. Looking up earlier text
-// (memory and n-grams) comes after every drafter. It is not measured either.
+// Package drafters says which drafter a model has and opens it. The pool makes room for it, and
+// replaces it on a model in memory (drafter_change.go). Looking up earlier text (memory and n-grams)
+// comes after every drafter.
 //
 // # The memory of texts
 //

@@ -3,87 +3,140 @@ package pool
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"tandem/app/control"
-	"tandem/engine/draft"
-	"tandem/engine/mlx"
-	"tandem/models"
+	"tandem/app/drafters"
+	"tandem/engine/cache"
+	"tandem/storage"
 )
 
-// A Drafter is in memory beside the model that it drafts for.
-type Drafter struct {
-	draft.Drafter
-	source string // its folder, or the name of a built-in one
-	files  *models.Drafter
-	flash  *draft.DFlash // nil if the drafter is no block network
-
-	settings models.DrafterSettings
-	trials   []control.Trial
-	open     bool // its reading is still to be measured
+// Drafter returns what drafts for a model, after setting it if the request says so. A drafter that
+// cannot be loaded for the model is refused, and nothing is changed. It implements
+// server.Residents.
+func (p *Pool) Drafter(ctx context.Context, r control.DrafterRequest) (control.Drafter, error) {
+	row, err := p.findModel(ctx, r.Model)
+	if err != nil {
+		return control.Drafter{}, err
+	}
+	if r.Drafter != "" {
+		if err := p.setDrafter(ctx, row, r.Drafter); err != nil {
+			return control.Drafter{}, err
+		}
+	}
+	return p.describeDrafter(ctx, row)
 }
 
-// LoadDrafter loads the drafter in a folder, or a built-in one, for a model. The caller closes it.
-func LoadDrafter(ctx context.Context, bundle *models.Bundle, source string,
-	set models.DrafterSettings, o models.Options) (*Drafter, error) {
-	d := &Drafter{source: source, settings: set}
+// describeDrafter says what drafts for a model, or would draft if it were loaded.
+func (p *Pool) describeDrafter(ctx context.Context, row storage.Model) (control.Drafter, error) {
+	out := control.Drafter{Model: row.ID}
+	show := func(r drafters.Reading) {
+		out.Embedding, out.Sliding = string(r.Settings.Embedding), string(r.Settings.Sliding)
+		out.Trials, out.Measuring = r.Trials, r.Measuring
+	}
 	var err error
-	if d.files, err = models.LoadDrafter(ctx, bundle, source, set, o); err != nil {
+	if out.Choice, err = p.drafters.Choice(ctx, row.ID); err != nil {
+		return out, err
+	}
+	p.mu.Lock()
+	if m := p.inMemory(row.ID); m != nil {
+		defer p.mu.Unlock()
+		out.Loaded, out.Reason = true, m.noDrafter
+		if d := m.drafter; d != nil {
+			out.Source, out.Kind = d.Source(), d.Name()
+			show(d.Reading())
+		}
+		return out, nil
+	}
+	p.mu.Unlock()
+	if out.Source, err = p.drafters.Source(row, out.Choice); err != nil {
+		out.Reason = err.Error()
+		return out, nil
+	}
+	_, asked, err := p.askedFor(ctx, row)
+	if err != nil {
+		return out, err
+	}
+	reading, err := p.drafters.Reading(ctx, row.ID, out.Source,
+		p.formOfDrafter(row, out.Source, form{formSetting: asked}))
+	show(reading)
+	return out, err
+}
+
+// HasDrafter reports whether the drafter in a folder is in memory.
+func (p *Pool) HasDrafter(path string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.resident,
+		func(m *Model) bool { return m.drafter != nil && m.drafter.Source() == path })
+}
+
+// Candidates returns the drafters that a model could have, see [drafters.Finder.Candidates].
+func (p *Pool) Candidates(ctx context.Context, id string) ([]control.DrafterChoice, error) {
+	row, err := p.findModel(ctx, id)
+	if err != nil {
 		return nil, err
 	}
-	switch {
-	case d.files.Head != nil:
-		d.Drafter = draft.NewMTP(d.files.Head, bundle.Model)
-		return d, nil
-	case d.files.Assistant != nil:
-		d.Drafter = draft.NewAssistant(d.files.Assistant, bundle.Model)
-		return d, nil
-	case d.files.Block == nil:
-		d.Drafter = draft.NewModel(d.files.Model, bundle.Model)
-		return d, nil
-	}
-	if err := d.files.Thread().Do(ctx, func(s *mlx.Scope) error {
-		d.flash = draft.NewDFlash(s, d.files.Block, bundle.Model.Config().VocabSize)
-		return s.Err()
-	}); err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
-	d.Drafter = d.flash
-	return d, nil
+	return p.drafters.Candidates(ctx, row)
 }
 
-// Source returns its folder, or the name of a built-in one.
-func (d *Drafter) Source() string { return d.source }
-
-// Bytes returns what its weights take in memory.
-func (d *Drafter) Bytes() int64 { return d.files.Info.Bytes }
-
-// Readings returns the ways to read its checkpoint, the usual one first. Only a block
-// network has some.
-func (d *Drafter) Readings() []models.DrafterSettings {
-	if d.files.Block == nil {
-		return nil
-	}
-	return d.files.Block.Variants()
+// Candidates are those of a model in memory.
+func (m *Model) Candidates(ctx context.Context) ([]control.DrafterChoice, error) {
+	return m.pool.drafters.Candidates(ctx, m.row)
 }
 
-// Read makes requests from the next one on draft with one of its Readings.
-func (d *Drafter) Read(ctx context.Context, set models.DrafterSettings) error {
-	block, err := d.files.Block.With(set)
+// formOfDrafter returns the form of a drafter beside a model in a form.
+func (p *Pool) formOfDrafter(row storage.Model, source string, of form) drafters.Form {
+	fTheta := ""
+	if of.layout == control.KVBounded {
+		fTheta, _ = p.findFTheta(row, source) // without one the load fails, and says so
+	}
+	return drafters.Form{Options: of.drafterOptions(), Window: of.draftWindow,
+		Target: of.learned(fTheta)}
+}
+
+// openDrafter loads what drafts for a model, in a form. It is nil for an empty source.
+func (p *Pool) openDrafter(ctx context.Context, m *Model, source string,
+	how form) (*drafters.Drafter, error) {
+	return p.drafters.Open(ctx, m.row.ID, m.bundle, source, p.formOfDrafter(m.row, source, how))
+}
+
+// openDrafterIfUsable is openDrafter for a model that is served in any case. reason says why there
+// is no drafter; each answer tells it.
+func (p *Pool) openDrafterIfUsable(ctx context.Context,
+	m *Model) (d *drafters.Drafter, reason string, err error) {
+	choice, err := p.drafters.Choice(ctx, m.row.ID)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	return d.files.Thread().Do(ctx, func(*mlx.Scope) error { d.flash.Use(block); return nil })
+	source, err := p.drafters.Source(m.row, choice)
+	if err == nil {
+		d, err = p.openDrafter(ctx, m, source, m.form)
+	}
+	if ctx.Err() != nil {
+		return nil, "", errors.Join(ctx.Err(), d.Close())
+	}
+	if err != nil {
+		p.log.Warn("a model is served without its drafter", "model", m.row.ID, "drafter", source,
+			"error", err)
+	}
+	return d, noDrafterReason(err), nil
 }
 
-// Close frees a drafter that no engine uses any more. It does nothing to nil.
-func (d *Drafter) Close() error {
-	if d == nil {
-		return nil
+// noDrafterReason says in an answer why a model has no drafter; empty without an error.
+func noDrafterReason(err error) string {
+	if err == nil {
+		return ""
 	}
-	return errors.Join(d.files.Thread().Do(context.Background(), func(*mlx.Scope) error {
-		if d.flash != nil {
-			d.flash.Free()
-		}
-		return nil
-	}), d.files.Close())
+	return "the drafter cannot be used: " + err.Error()
+}
+
+// target returns the model as its drafter is measured on it.
+func (m *Model) target() drafters.Target {
+	t := drafters.Target{ID: m.row.ID, Model: m.served(), Tokenizer: m.bundle.Tokenizer,
+		Caches: cache.Options{Bits: m.kvBits, Layout: m.cacheLayout()}, AwaitIdle: m.AwaitIdle}
+	if m.chats.plain.template != nil {
+		t.Render = m.chats.plain.Render
+	}
+	return t
 }

@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"tandem/app/control"
-	"tandem/engine/mlx"
+	"tandem/app/drafters"
 	"tandem/models"
 	"tandem/storage"
 )
 
-// checkDrafter loads a drafter for a model, which is not in memory, and frees it. So a drafter that
-// does not work is refused when it is chosen. It is loaded in the form that it would have now.
+// checkDrafter refuses a drafter that cannot be loaded for a model, which is not in memory. It is
+// loaded in the form that it would have now.
 func (p *Pool) checkDrafter(ctx context.Context, row storage.Model, dir string) error {
 	outline, err := models.Outline(p.thread, row.Path)
 	if err != nil {
@@ -23,12 +22,10 @@ func (p *Pool) checkDrafter(ctx context.Context, row storage.Model, dir string) 
 	if err != nil {
 		return err
 	}
-	d, err := models.LoadDrafter(ctx, outline, dir, models.DrafterSettings{}, how.drafterOptions())
-	if err != nil {
+	if err := drafters.Check(ctx, outline, dir, how.drafterOptions()); err != nil {
 		return InvalidModel(err)
 	}
-	return errors.Join(d.Close(), p.thread.Do(ctx,
-		func(s *mlx.Scope) error { s.ClearCache(); return nil }))
+	return nil
 }
 
 // drafterForm returns the form that the drafter in a folder would have now beside a model. Where the models
@@ -51,24 +48,10 @@ func (p *Pool) drafterForm(ctx context.Context, row storage.Model, dir string) (
 	return need.form, nil
 }
 
-// Drafter returns what drafts for a model, after setting it if the request says so. A drafter that
-// cannot be loaded for the model is refused, and nothing is changed. It implements
-// server.Residents.
-func (p *Pool) Drafter(ctx context.Context, r control.DrafterRequest) (control.Drafter, error) {
-	row, err := p.findModel(ctx, r.Model)
-	if err != nil {
-		return control.Drafter{}, err
-	}
-	if r.Drafter != "" {
-		if err := p.setDrafter(ctx, row, r.Drafter); err != nil {
-			return control.Drafter{}, err
-		}
-	}
-	return p.describeDrafter(ctx, row)
-}
-
+// setDrafter makes a choice for a model. A drafter that cannot be loaded for the model is refused, and
+// nothing is changed.
 func (p *Pool) setDrafter(ctx context.Context, row storage.Model, name string) error {
-	choice, err := p.drafterFolder(ctx, name)
+	choice, err := p.drafters.Folder(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -76,7 +59,7 @@ func (p *Pool) setDrafter(ctx context.Context, row storage.Model, name string) e
 		return err
 	}
 	defer p.mu.Unlock()
-	if choice == row.Path && p.head(row.Path) == (head{}) { // the load of an unusable head says why
+	if choice == row.Path && !p.drafters.HasHead(row.Path) {
 		return InvalidModel(fmt.Errorf("%s is the model itself and has no head that could draft; name a drafter, or a smaller model", name))
 	}
 	m := p.inMemory(row.ID)
@@ -91,7 +74,7 @@ func (p *Pool) setDrafter(ctx context.Context, row storage.Model, name string) e
 		p.remove([]*Model{m})
 		p.loading = &loading{id: row.ID, needs: m.needs}
 	}
-	err = p.change(func() error {
+	return p.change(func() error {
 		next := m
 		if m != nil { // it comes back, also after a panic
 			defer func() {
@@ -105,10 +88,6 @@ func (p *Pool) setDrafter(ctx context.Context, row storage.Model, name string) e
 		next = drafted
 		return err
 	})
-	if err == nil && row.ID == p.drafterFor {
-		p.drafterFor = "" // the last choice counts
-	}
-	return err
 }
 
 // replaceDrafter stores what drafts for a model, and returns the model with it if it is in memory.
@@ -122,9 +101,9 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 				return nil, err
 			}
 		}
-		return nil, p.db.Models.SetDrafter(ctx, row.ID, choice)
+		return nil, p.drafters.SetChoice(ctx, row.ID, choice)
 	}
-	source, err := p.drafterSource(row, choice)
+	source, err := p.drafters.Source(row, choice)
 	how, both := m.form, true
 	if err == nil {
 		// With auto, a drafter without enough memory is left out.
@@ -135,7 +114,7 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 	}
 	back := func(err error) (*Model, error) { return m, err }
 	if !both {
-		old := m.drafter.source
+		old := m.drafter.Source()
 		p.stopDrafting(m)
 		back = func(err error) (*Model, error) {
 			m, lost := p.loadAgain(m, old)
@@ -145,7 +124,7 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 			return m, err
 		}
 	}
-	var d *Drafter
+	var d *drafters.Drafter
 	if err == nil {
 		d, err = p.openDrafter(ctx, m, source, how)
 	}
@@ -153,7 +132,7 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 		return back(InvalidModel(err))
 	}
 	reason := noDrafterReason(err)
-	if err := p.db.Models.SetDrafter(ctx, row.ID, choice); err != nil {
+	if err := p.drafters.SetChoice(ctx, row.ID, choice); err != nil {
 		return back(errors.Join(err, d.Close()))
 	}
 	if both {
@@ -166,7 +145,7 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 func (p *Pool) stopDrafting(m *Model) {
 	m.stopEngine()
 	if err := m.drafter.Close(); err != nil {
-		p.log.Error("freeing a drafter", "drafter", m.drafter.source, "error", err)
+		p.log.Error("freeing a drafter", "drafter", m.drafter.Source(), "error", err)
 	}
 	if err := m.vocabulary.Close(); err != nil {
 		p.log.Error("freeing a vocabulary", "model", m.row.ID, "error", err)
@@ -175,7 +154,7 @@ func (p *Pool) stopDrafting(m *Model) {
 
 // withDrafter returns a model whose engine was ended with a new one, and with a drafter, which may be
 // nil.
-func (p *Pool) withDrafter(m *Model, how form, d *Drafter, reason string) *Model {
+func (p *Pool) withDrafter(m *Model, how form, d *drafters.Drafter, reason string) *Model {
 	next := &Model{
 		pool: p, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context,
 		form: how, uses: m.uses, used: m.used, took: m.took, own: m.own,
@@ -231,7 +210,7 @@ func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model,
 			control.GiB.Of(p.Room())))
 	}
 	if m.drafter != nil {
-		with, old := need, m.drafter.files.Info.Bytes
+		with, old := need, m.drafter.Bytes()
 		with.weights, with.text = need.weights+old, max(0, need.text-old)
 		if both = with.bytes() <= room && p.over(with) == nil; both {
 			need = with
@@ -243,44 +222,4 @@ func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model,
 	p.loading.needs = need
 	p.divideMemory()
 	return how, both, p.waitForMemory(ctx, m.row.ID, false)
-}
-
-// describeDrafter says what drafts for a model, or would draft if it were loaded.
-func (p *Pool) describeDrafter(ctx context.Context, row storage.Model) (control.Drafter, error) {
-	out := control.Drafter{Model: row.ID}
-	var err error
-	if out.Choice, err = p.drafterChoice(ctx, row); err != nil {
-		return out, err
-	}
-	p.mu.Lock()
-	if m := p.inMemory(row.ID); m != nil {
-		defer p.mu.Unlock()
-		out.Loaded, out.Reason = true, m.noDrafter
-		if d := m.drafter; d != nil {
-			out.Source, out.Kind = d.source, d.Name()
-			out.Embedding, out.Sliding = string(d.settings.Embedding), string(d.settings.Sliding)
-			out.Trials, out.Measuring = d.trials, d.open
-		}
-		return out, nil
-	}
-	p.mu.Unlock()
-	if out.Source, err = p.drafterSource(row, out.Choice); err != nil {
-		out.Reason = err.Error()
-		return out, nil
-	}
-	_, asked, err := p.askedFor(ctx, row)
-	if err != nil {
-		return out, err
-	}
-	set, trials, err := p.reading(ctx, row, out.Source, asked)
-	out.Embedding, out.Sliding, out.Trials = string(set.Embedding), string(set.Sliding), trials
-	return out, err
-}
-
-// HasDrafter reports whether the drafter in a folder is in memory.
-func (p *Pool) HasDrafter(path string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.resident,
-		func(m *Model) bool { return m.drafter != nil && m.drafter.source == path })
 }

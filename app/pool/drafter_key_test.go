@@ -1,44 +1,18 @@
 package pool
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/drafters"
 	"tandem/engine/draft"
 	"tandem/engine/enginetest"
 	"tandem/models"
 	"tandem/storage"
 )
-
-// A built-in drafter is known by its weights: another build may have other ones by the same name.
-// A folder of that name in the working folder is no part of it.
-func TestBuiltInDrafterIsKnownByItsWeights(t *testing.T) {
-	p := &Pool{}
-	h := sha256.New()
-	if err := models.CopyDrafterWeights(h, models.PocketDrafter); err != nil {
-		t.Fatal(err)
-	}
-	key := p.drafterKey(models.PocketDrafter, formSetting{})
-	if !strings.Contains(key, hex.EncodeToString(h.Sum(nil)[:16])) {
-		t.Errorf("the key is %s", key)
-	}
-	t.Chdir(t.TempDir())
-	dir := filepath.FromSlash(models.PocketDrafter)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, dir, "model.safetensors", "")
-	if got := p.drafterKey(models.PocketDrafter, formSetting{}); got != key {
-		t.Errorf("with a folder of that name the key is %s, before %s", got, key)
-	}
-}
 
 // What was learned about a drafter belongs to the bits that it is packed in and to the rows that it
 // reads. So do its context rows in checkpoints.
@@ -58,7 +32,9 @@ func TestDrafterOptionsAreLearnedApart(t *testing.T) {
 		if err := r.pool.Unload(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
-		key := r.pool.drafterKey(dir, r.pool.formSetting(own))
+		set := r.pool.formSetting(own)
+		key := r.pool.drafters.Key(dir, drafters.Form{Options: models.Options{Bits: set.drafterBits},
+			Window: set.draftWindow})
 		for _, want := range []bool{false, true} {
 			_, err := r.db.Models.Policy(t.Context(), "tiny", "dflash "+key, draft.Buckets[0])
 			if got := err == nil; got != want {

@@ -22,7 +22,7 @@ func TestModelSettingsReachTheDrafter(t *testing.T) {
 	ask := fmt.Sprintf(fixedDepth, "dflash")
 	plain := r.say(t, "tiny", ask)
 	m := r.pool.current()
-	if got := m.drafter.files.Info.Quantization; got != "" {
+	if got := m.drafter.Files().Info.Quantization; got != "" {
 		t.Errorf("at first the drafter is packed: %s", got)
 	}
 	st, err := r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: "tiny",
@@ -38,12 +38,12 @@ func TestModelSettingsReachTheDrafter(t *testing.T) {
 		t.Errorf("after a load: %v, want %v; %+v", got.IDs, plain.IDs, got.Timings)
 	}
 	m = r.pool.current()
-	if got := m.drafter.files.Info.Quantization; got != "4-bit" || m.drafter.settings.Window != 10 {
+	if got := m.drafter.Files().Info.Quantization; got != "4-bit" || m.drafter.Reading().Settings.Window != 10 {
 		t.Errorf("after a load the drafter is packed in %q and reads %d rows", got,
-			m.drafter.settings.Window)
+			m.drafter.Reading().Settings.Window)
 	}
 	// Memory includes a table of angles for each, which is no weight.
-	held := m.bundle.Info.Bytes + m.drafter.files.Info.Bytes
+	held := m.bundle.Info.Bytes + m.drafter.Files().Info.Bytes
 	if got := m.needs.weights; got > held || got < held-2<<10 {
 		t.Errorf("weights of %d bytes were expected, and %d are held", got, held)
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/drafters"
 	"tandem/engine/cache"
-	"tandem/engine/draft"
 	"tandem/engine/enginetest"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
@@ -109,9 +109,9 @@ func TestMeasurementWaitsForRequestsAndEndsWithTheModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(TrialPause / 2) // a step may have begun
+		time.Sleep(drafters.TrialPause / 2) // a step may have begun
 		before := r.thread.Syncs()
-		time.Sleep(2 * TrialPause) // nothing tells that no step begins
+		time.Sleep(2 * drafters.TrialPause) // nothing tells that no step begins
 		if after := r.thread.Syncs(); after != before {
 			t.Errorf("a measurement computed while a request held the model: %d syncs, then %d",
 				before, after)
@@ -158,7 +158,7 @@ func TestNothingIsKeptOfAModelWhoseAnswersEndAtOnce(t *testing.T) {
 	if d.Kind != "dflash" || len(d.Trials) > 0 || d.Embedding != "" {
 		t.Errorf("%+v", d)
 	}
-	if _, err := r.db.Models.Reading(t.Context(), id, weightsKey(d.Source)); !storage.IsNotFound(err) {
+	if _, err := r.db.Models.Reading(t.Context(), id, models.WeightsKey(d.Source)); !storage.IsNotFound(err) {
 		t.Errorf("a reading was kept: %v", err)
 	}
 }
@@ -272,8 +272,7 @@ func TestReadingsAreMeasuredInTheFormThatIsServed(t *testing.T) {
 		m.borrowers.Wait() // a measurement of its own
 		told := &cachesTold{Model: m.bundle.Model}
 		m.bundle.Model = told
-		block := m.drafter.files.Block
-		if _, _, err := m.tryText(t.Context(), []draft.Block{block}, "ab"); err != nil {
+		if err := r.pool.drafters.TryReadings(t.Context(), m.drafter, m.target()); err != nil {
 			t.Fatal(err)
 		}
 		if c.KVLayout == control.KVBounded {
@@ -287,19 +286,16 @@ func TestReadingsAreMeasuredInTheFormThatIsServed(t *testing.T) {
 		m.bundle.Model = told.Model
 
 		own := m.formSetting
-		if err := m.keepReading(t.Context(), m.drafter.source, models.DrafterSettings{Embedding: "raw"},
-			[]control.Trial{{Blocks: 1}}); err != nil {
-			t.Fatal(err)
-		}
 		for _, f := range []formSetting{{}, {layout: control.KVFull}, {kvBits: 4},
 			{kvBits: 4, layout: control.KVFull}, {layout: control.KVBounded}} {
 			if f.layout == control.KVBounded && c.KVLayout != control.KVBounded {
 				continue // it has no f_theta, and is not loaded so
 			}
-			_, trials, err := r.pool.reading(t.Context(), m.row, m.drafter.source, f)
+			reading, err := r.pool.drafters.Reading(t.Context(), m.row.ID, m.drafter.Source(),
+				r.pool.formOfDrafter(m.row, m.drafter.Source(), form{formSetting: f}))
 			same := f.kvBits == own.kvBits && f.layout == own.layout
-			if err != nil || (len(trials) == 1) != same {
-				t.Errorf("%+v: a form %+v has the trials %+v, %v", own, f, trials, err)
+			if err != nil || (len(reading.Trials) > 0) != same {
+				t.Errorf("%+v: a form %+v has the trials %+v, %v", own, f, reading.Trials, err)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"tandem/app/drafters"
 	"tandem/engine"
 	"tandem/engine/draft"
 )
@@ -12,7 +13,7 @@ import (
 // comes before the drafter, since it costs nothing. Looking up earlier text comes after it, and
 // costs nothing either: what the client's earlier requests said (memory), then the request's own
 // text (n-grams).
-func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
+func (m *Model) newEngine(d *drafters.Drafter, reason string) *engine.Engine {
 	p := m.pool
 	o := engine.Options{
 		ContextLength: m.context, KVBits: m.kvBits, Layout: m.cacheLayout(), Logger: p.log,
@@ -22,7 +23,7 @@ func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 	learned := policies{db: p.db, form: m.learnedForm()}
 	if d != nil {
 		o.Drafters = append(o.Drafters, d.Drafter)
-		learned.sources = map[string]string{d.Name(): p.drafterKey(d.source, m.formSetting)}
+		learned.sources = map[string]string{d.Name(): d.Key()}
 	}
 	o.Policies = learned
 	if memory := (draft.Memory{}); p.opts.NoCheckpoints {
@@ -46,28 +47,26 @@ func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 
 // startEngine starts the engine with a drafter, which may be nil, and the measurement of a drafter
 // that was not measured before.
-func (m *Model) startEngine(d *Drafter, reason string) {
+func (m *Model) startEngine(d *drafters.Drafter, reason string) {
 	m.drafter, m.noDrafter = d, reason
 	m.settings = m.pool.settings.Current()
 	m.store, m.key = m.pool.openStore(m, d)
 	m.engine = m.newEngine(d, reason)
 	ctx, cancel := context.WithCancel(context.Background())
 	m.borrowed, m.endBorrowing = ctx, cancel
-	if d == nil || !d.open {
+	if d == nil || !d.Reading().Measuring {
 		return
 	}
 	m.borrowers.Go(func() {
 		select {
-		case <-time.After(TrialPause): // a request is likely to follow the load
+		case <-time.After(drafters.TrialPause): // a request is likely to follow the load
 		case <-ctx.Done():
 			return
 		}
-		if err := m.tryReadings(ctx, d); err != nil && ctx.Err() == nil {
-			m.pool.mu.Lock()
-			d.open = false // until the next load
-			m.pool.mu.Unlock()
+		err := m.pool.drafters.TryReadings(ctx, d, m.target())
+		if err != nil && ctx.Err() == nil {
 			m.pool.log.Warn("the drafter could not be measured and is read as published",
-				"model", m.row.ID, "drafter", d.source, "error", err)
+				"model", m.row.ID, "drafter", d.Source(), "error", err)
 		}
 	})
 }

@@ -1,12 +1,14 @@
 package pool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 
 	"tandem/app/control"
 	"tandem/models"
+	"tandem/models/hub"
 	"tandem/storage"
 )
 
@@ -28,7 +30,7 @@ func Unusable(row storage.Model, err error) *control.Error {
 		back := "put it back"
 		switch row.Source {
 		case storage.SourceHub:
-			back = "download it with `tandem pull " + hubName(row) + "`"
+			back = "download it with `tandem pull " + cmp.Or(hub.NameOf(row.Path), row.ID) + "`"
 		case storage.SourceOllama:
 			back = "fetch it with `ollama pull`"
 		}

@@ -131,7 +131,7 @@ func TestDtypeOfDraftersAndGGUF(t *testing.T) {
 		Drafter: smaller}); err != nil {
 		t.Fatal(err)
 	}
-	info := r.pool.current().drafter.files.Info
+	info := r.pool.current().drafter.Files().Info
 	if info.Dtype != mlx.Float32 || info.Unpacked {
 		t.Errorf("its drafter computes in %s, unpacked: %t", info.Dtype, info.Unpacked)
 	}

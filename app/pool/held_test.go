@@ -147,12 +147,12 @@ func TestDtypeCountsFromTheNextLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := r.pool.current()
-	if info := m.drafter.files.Info; !info.Unpacked || m.Held() != control.HeldFloat32 {
+	if info := m.drafter.Files().Info; !info.Unpacked || m.Held() != control.HeldFloat32 {
 		t.Errorf("the model is held as %q, its drafter unpacked: %t", m.Held(), info.Unpacked)
 	}
 	unload()
 	load(control.HeldQuantized, "")
-	if m := r.pool.current(); m.drafter.files.Info.Unpacked {
+	if m := r.pool.current(); m.drafter.Files().Info.Unpacked {
 		t.Error("the drafter is unpacked, though the settings keep the stored form")
 	}
 	unload()
@@ -194,7 +194,7 @@ func TestDrafterIsHeldInFloat32WhereItFits(t *testing.T) {
 				if m.drafter == nil {
 					t.Fatalf("%s: no drafter: %s", when, m.noDrafter)
 				}
-				if got := m.drafter.files.Info.Unpacked; m.bundle.Info.Unpacked != c.unpacked ||
+				if got := m.drafter.Files().Info.Unpacked; m.bundle.Info.Unpacked != c.unpacked ||
 					got != c.drafted {
 					t.Errorf("%s: model unpacked: %t, drafter unpacked: %t", when,
 						m.bundle.Info.Unpacked, got)

@@ -2,8 +2,10 @@ package pool
 
 import (
 	"context"
+	"time"
 
 	"tandem/app/control"
+	"tandem/app/drafters"
 	"tandem/engine/mlx"
 	"tandem/models"
 )
@@ -22,14 +24,14 @@ func (m *Model) Thread() *mlx.Thread { return m.pool.thread }
 func (m *Model) Bundle() *models.Bundle { return m.bundle }
 
 // Drafter is the model's drafter, nil if it has none.
-func (m *Model) Drafter() *Drafter { return m.drafter }
+func (m *Model) Drafter() *drafters.Drafter { return m.drafter }
 
 // IsQuiet reports whether no request holds any model, and the drafter is not being measured.
 func (m *Model) IsQuiet() bool {
 	m.pool.mu.Lock()
 	defer m.pool.mu.Unlock()
 	users, _ := m.pool.usage()
-	return users == 0 && (m.drafter == nil || !m.drafter.open)
+	return users == 0 && (m.drafter == nil || !m.drafter.Reading().Measuring)
 }
 
 // Watch counts the model as used. disturbed reports whether a request has come since.
@@ -52,4 +54,23 @@ func (m *Model) Watch() (disturbed func() bool) {
 func (p *Pool) Borrow(ctx context.Context) (*Model, error) {
 	_, m, err := p.acquire(ctx, control.Alias, 1)
 	return m, err
+}
+
+// AwaitIdle waits until no request holds this model or another. Error: that of ctx.
+func (m *Model) AwaitIdle(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m.pool.mu.Lock()
+		users, _ := m.pool.usage()
+		m.pool.mu.Unlock()
+		if users == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(drafters.TrialPause):
+		case <-ctx.Done():
+		}
+	}
 }

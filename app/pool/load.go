@@ -95,7 +95,7 @@ func (p *Pool) getOrLoad(ctx context.Context, r loadRequest) (m *Model, err erro
 func (p *Pool) lookup(ctx context.Context, r loadRequest) (*Model, error) {
 	weights := ""
 	if r.choose { // before the lock, since a folder may take its time to answer
-		weights = weightsKey(r.row.Path)
+		weights = models.WeightsKey(r.row.Path)
 	}
 	p.mu.Lock()
 	m := p.inMemory(r.row.ID)
@@ -172,7 +172,7 @@ func (p *Pool) keepChoice(ctx context.Context, id string) {
 // room for it.
 func (p *Pool) load(row storage.Model, need demand, progress *loading) (*Model, error) {
 	start, lent := time.Now(), p.thread.Lent()
-	weights := weightsKey(row.Path)
+	weights := models.WeightsKey(row.Path)
 	opts := need.options()
 	opts.Lane = p.lane
 	opts.Progress = func(done, total int64) {

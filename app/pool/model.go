@@ -7,6 +7,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/dialect"
+	"tandem/app/drafters"
 	"tandem/engine"
 	"tandem/engine/checkpoint"
 	"tandem/models"
@@ -17,7 +18,7 @@ import (
 type Model struct {
 	pool       *Pool
 	row        storage.Model
-	weights    string // weightsKey at the load
+	weights    string // models.WeightsKey at the load
 	bundle     *models.Bundle
 	engine     *engine.Engine
 	store      *checkpoint.Store // of the engine; nil if there is none
@@ -46,10 +47,10 @@ type Model struct {
 	// closed when no request holds it any more; nil if no change waits for that; guarded by Pool.mu
 	released chan struct{}
 
-	bounded      *bounded        // nil if no layer is bounded
-	drafter      *Drafter        // nil if there is none
-	noDrafter    string          // why there is none, if there should be
-	borrowers    sync.WaitGroup  // measurements, see Lend
-	borrowed     context.Context // of the measurements; ended by endBorrowing
+	bounded      *bounded          // nil if no layer is bounded
+	drafter      *drafters.Drafter // nil if there is none
+	noDrafter    string            // why there is none, if there should be
+	borrowers    sync.WaitGroup    // measurements, see Lend
+	borrowed     context.Context   // of the measurements; ended by endBorrowing
 	endBorrowing context.CancelFunc
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
@@ -135,22 +134,6 @@ func TestDamagedWeightsAreSaidWhereTextsAreRead(t *testing.T) {
 			http.StatusUnprocessableEntity || !strings.Contains(got, "The model computes no numbers") {
 			t.Errorf("%s: %d %s", route, status, got)
 		}
-	}
-}
-
-// TestNewShardIsANewModel expects weights without an index to be known by their newest shard.
-func TestNewShardIsANewModel(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"model-1-of-2.safetensors", "model-2-of-2.safetensors"} {
-		writeFile(t, dir, name, "")
-	}
-	before := weightsKey(dir)
-	later := time.Now().Add(time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "model-1-of-2.safetensors"), later, later); err != nil {
-		t.Fatal(err)
-	}
-	if before == weightsKey(dir) || before == dir {
-		t.Errorf("the key stays %s", before)
 	}
 }
 

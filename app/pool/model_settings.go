@@ -33,7 +33,7 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 	if out.Settings, err = p.modelSettings(ctx, row.ID); err != nil {
 		return out, err
 	}
-	if out.Drafter, err = p.drafterChoice(ctx, row); err != nil {
+	if out.Drafter, err = p.drafters.Choice(ctx, row.ID); err != nil {
 		return out, err
 	}
 	// if they cannot be read, the load says why
@@ -45,7 +45,7 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 	if short := isMemoryError(err); err == nil || short {
 		out.Needs = &control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}
 	}
-	out.Drafters, _ = p.drafterChoices(ctx, row) // a cache that cannot be read offers none
+	out.Drafters, _ = p.drafters.Choices(ctx, row) // a cache that cannot be read offers none
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m := p.inMemory(row.ID); m != nil {

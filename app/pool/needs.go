@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"tandem/app/control"
+	"tandem/app/drafters"
 	"tandem/engine/texts"
 	"tandem/models"
 	"tandem/storage"
@@ -33,10 +34,10 @@ func (p *Pool) sizeOf(ctx context.Context,
 		return size, asked, err
 	}
 	var drafter string
-	choice, missing := p.drafterChoice(ctx, row)
+	choice, missing := p.drafters.Choice(ctx, row.ID)
 	if missing == nil {
 		// A drafter that cannot be used takes no memory: the model is served without it.
-		drafter, missing = p.drafterSource(row, choice)
+		drafter, missing = p.drafters.Source(row, choice)
 	}
 	if size, err = p.measure(row, drafter, set); err != nil {
 		if _, ok := errors.AsType[*noDrafterError](err); ok {
@@ -61,7 +62,7 @@ func (p *Pool) fitsAlone(row storage.Model, size loadable, asked int) (demand, e
 // loaded so. The pocket drafter is too small to count. Error: also a model that cannot be loaded so.
 func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (loadable, error) {
 	inspect := func() (models.Summary, error) { // the pocket model never changes
-		return p.models.get(row.Source, row.Source, models.InspectPocket)
+		return p.models.Get(row.Source, row.Source, models.InspectPocket)
 	}
 	if row.Source != storage.SourcePocket {
 		inspect = func() (models.Summary, error) { return p.Inspect(row.Path) }
@@ -69,18 +70,7 @@ func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (load
 	s, err := inspect()
 	m, refused := p.loadable(s, set)
 	if drafter != "" && drafter != models.PocketDrafter {
-		name, read := drafter, models.MeasureDrafter
-		if drafter == row.Path && p.head(drafter).there { // else it drafts for itself, whole
-			name, read = drafter+" head", models.MeasureHead
-		}
-		files := name // of the program itself, which are always the same
-		if !models.IsBuiltInDrafter(drafter) {
-			files = listFiles(drafter)
-		}
-		size, e := p.drafters.get(name, files, func() (models.Footprint, error) {
-			return read(drafter)
-		})
-		if e == nil {
+		if size, e := p.drafters.Measure(row, drafter); e == nil {
 			m.draftsWide = p.computesWide(size, set.dtype)
 			if set.layout == control.KVFull {
 				size = size.Full()
@@ -193,15 +183,15 @@ func (p *Pool) Inspect(dir string) (models.Summary, error) {
 // InspectBy is Inspect with another function to read the files at a path.
 func (p *Pool) InspectBy(path string,
 	read func() (models.Summary, error)) (models.Summary, error) {
-	return p.models.get(path, listFiles(path), read)
+	return p.models.Get(path, models.FileDates(path), read)
 }
 
 // textMemory returns the demand of the model with its whole context. text turns the length of a
 // text in tokens into its memory in bytes. Both are zero if the files cannot be read.
-func (m *Model) textMemory(d *Drafter) (text func(tokens int) int64, whole demand) {
+func (m *Model) textMemory(d *drafters.Drafter) (text func(tokens int) int64, whole demand) {
 	source := ""
 	if d != nil {
-		source = d.source
+		source = d.Source()
 	}
 	size, err := m.measure(source)
 	if err != nil {

@@ -9,13 +9,14 @@ import (
 
 	"tandem/app/control"
 	"tandem/engine/draft"
+	"tandem/models"
 	"tandem/storage"
 )
 
 // policies keeps in the database what engines learn about drafting.
 type policies struct {
 	db      *storage.DB
-	sources map[string]string // drafterKey of drafters, by name: another drafter is learned again
+	sources map[string]string // drafters.Finder.Key of drafters, by name: another drafter is learned again
 	form    string            // of keys and values, see formSetting.learned: another one is learned again
 }
 
@@ -49,7 +50,7 @@ func (f formSetting) learned(fTheta string) string {
 	}
 	switch {
 	case fTheta != "":
-		layout = "bounded by " + weightsKey(fTheta)
+		layout = "bounded by " + models.WeightsKey(fTheta)
 	case f.layout == control.KVFull:
 		layout = "full"
 	}

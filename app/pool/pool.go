@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/drafters"
 	"tandem/app/home"
 	"tandem/app/model"
 	"tandem/app/settings"
@@ -58,6 +59,7 @@ type Pool struct {
 	db       *storage.DB
 	thread   *mlx.Thread
 	settings *settings.Store
+	drafters *drafters.Finder
 	life     context.Context    // ends when the process drains; a load ends with it, not with its request
 	engines  engine.ThreadShare // of all models in memory
 	files    checkpoint.Folder  // the files of checkpoints, of all models
@@ -66,33 +68,29 @@ type Pool struct {
 	least    int64              // bytes that checkpoints keep in a shortage of memory
 	lane     *native.Lane       // of templates and grammars that take long, of all models
 
-	mu         sync.Mutex
-	choice     string   // model id
-	drafter    string   // set by UseDrafter for the model drafterFor, while this process runs
-	drafterFor string   // model id; empty = no model
-	resident   []*Model // the models in memory
-	loading    *loading // the model being loaded; nil if none
-	changing   *change  // nil if no change of what is in memory is in progress
-	draining   bool
-	failure    string // why the choice could not be loaded
+	mu       sync.Mutex
+	choice   string   // model id
+	resident []*Model // the models in memory
+	loading  *loading // the model being loaded; nil if none
+	changing *change  // nil if no change of what is in memory is in progress
+	draining bool
+	failure  string // why the choice could not be loaded
 
 	pressure        *control.Pressure // what was done about the shortage of memory; nil if there is none
 	checkpointLimit int64             // bytes of memory that checkpoints may take during it; 0 = no limit
 
 	// What was read from folders, for the next time.
 	tokenizer lastTokenizer
-	abilities remembered[model.Abilities]  // of models, by id
-	models    remembered[models.Summary]   // by folder
-	drafters  remembered[models.Footprint] // by folder
-	heads     remembered[head]             // by the model's path
-	builtIn   remembered[string]           // hashes of built-in drafters, by name
+	abilities models.Memo[model.Abilities] // of models, by id
+	models    models.Memo[models.Summary]  // by folder
 }
 
 // New returns a pool without a model. life ends every load.
 func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Home,
 	set *settings.Store, log *slog.Logger, o Options) *Pool {
 	return &Pool{opts: o, log: log, home: dir, db: db, thread: thread, settings: set, life: life,
-		patience: memoryPatience, least: control.LeastBudget, lane: native.NewLane(),
+		drafters: drafters.New(db, set, log), patience: memoryPatience, least: control.LeastBudget,
+		lane: native.NewLane(),
 		texts: texts.NewStore(texts.Options{Dir: dir.Path(TextFolder), Idle: textsIdle, Logger: log,
 			Make: home.WithoutBackup})}
 }

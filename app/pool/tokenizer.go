@@ -39,7 +39,7 @@ func tokenizerFiles(row storage.Model) string {
 	if row.Source == storage.SourcePocket { // it has no folder and never changes
 		return row.Source
 	}
-	if file := singleFile(row.Path); file != "" {
+	if file := models.GGUFDates(row.Path); file != "" {
 		return row.Path + "\n" + file
 	}
 	files := row.Path

@@ -69,6 +69,25 @@ func SnapshotOf(file string) (dir string, err error) {
 	return "", err
 }
 
+// NameOf returns the name by which [Pull] takes the model at a path in a hub's cache: its id, with the
+// quantization of a GGUF file. It is empty for another path.
+func NameOf(path string) string {
+	dir, quantization := path, ""
+	if isGGUF(path) {
+		if snapshot, err := SnapshotOf(path); err == nil {
+			dir, quantization = snapshot, Quantization(path)
+		}
+	}
+	_, id, _, err := ParseDir(dir)
+	if err != nil {
+		return ""
+	}
+	if quantization != "" {
+		id += ":" + quantization
+	}
+	return id
+}
+
 // commit returns the commit that a revision stands for on disk, "" if it is not known.
 func (r repo) commit(revision string) (string, error) {
 	if isCommit(revision) {

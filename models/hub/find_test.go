@@ -335,6 +335,23 @@ func TestParseDirSplitsSnapshots(t *testing.T) {
 	}
 }
 
+// The name of a model at the hub is what `tandem pull` takes.
+func TestNamesAtTheHub(t *testing.T) {
+	snapshot := "/cache/models--org--tiny/snapshots/" + commitA
+	for path, want := range map[string]string{
+		snapshot:                             "org/tiny",
+		snapshot + "/tiny-Q4_K_M.gguf":       "org/tiny:Q4_K_M",
+		snapshot + "/q8_0/tiny-q8_0.gguf":    "org/tiny:Q8_0",
+		snapshot + "/tiny.gguf":              "org/tiny",
+		"/elsewhere/models/tiny-Q4_K_M.gguf": "",
+		"/elsewhere/models/tiny":             "",
+	} {
+		if got := NameOf(path); got != want {
+			t.Errorf("%s is %s at the hub, not %s", path, got, want)
+		}
+	}
+}
+
 func TestListFindsModelFoldersOnly(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"models--org--b", "models--org--a", "models--plain",

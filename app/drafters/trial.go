@@ -1,4 +1,4 @@
-package pool
+package drafters
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"tandem/app/control"
 	"tandem/engine/cache"
 	"tandem/engine/draft"
+	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/engine/tokenizer"
-	"tandem/models"
 )
 
 // TrialPause is how long a model is left alone before its drafter is measured. A waiting
@@ -30,16 +30,52 @@ var trialPrompts = []string{
 	"Write a short story about a lighthouse keeper who finds a message in a bottle.",
 }
 
-// tryReadings measures, while the model is idle, which reading of a drafter's checkpoint drafts best.
-// That reading is used from then on and stored with the figures. Measuring stops early when ctx
-// ends.
-func (m *Model) tryReadings(ctx context.Context, d *Drafter) error {
+// A Target is a model in memory whose drafter is measured, as requests are served by it: the layers
+// that drafts read depend on its form.
+type Target struct {
+	ID        string
+	Model     lm.Model
+	Tokenizer *tokenizer.Tokenizer
+	Caches    cache.Options
+
+	// Render prints the variables of a chat template; nil if the model has none.
+	Render func(ctx context.Context, vars []byte) (string, error)
+	// AwaitIdle waits until no request holds a model.
+	AwaitIdle func(ctx context.Context) error
+}
+
+// TryReadings measures, while the model is idle, which reading of a drafter's checkpoint drafts best.
+// That reading is used from then on and stored with the figures. After an error the drafter is read
+// as before. Measuring stops early when ctx ends.
+func (f *Finder) TryReadings(ctx context.Context, d *Drafter, of Target) error {
+	best, err := f.measureReadings(ctx, d, of)
+	if err == nil {
+		err = f.keepReading(ctx, of.ID, d, best)
+	}
+	if err == nil {
+		err = d.Read(ctx, best.Settings)
+	}
+	switch {
+	case err == nil:
+		d.setReading(best)
+		f.log.Info("the drafter was measured", "model", of.ID, "drafter", d.source,
+			"reading", best.Settings, "trials", best.Trials)
+	case ctx.Err() == nil: // it is tried again at the next load
+		now := d.Reading()
+		now.Measuring = false
+		d.setReading(now)
+	}
+	return err
+}
+
+// measureReadings returns the best reading of a drafter, with the figures of each.
+func (f *Finder) measureReadings(ctx context.Context, d *Drafter, of Target) (best Reading, err error) {
 	variants := d.Readings()
 	var blocks []draft.Block
 	for _, set := range variants {
 		block, err := d.files.Block.With(set)
 		if err != nil {
-			return err
+			return best, err
 		}
 		blocks = append(blocks, block)
 	}
@@ -48,9 +84,9 @@ func (m *Model) tryReadings(ctx context.Context, d *Drafter) error {
 		if n >= trialBlocks {
 			break
 		}
-		scores, count, err := m.tryText(ctx, blocks, prompt)
+		scores, count, err := f.tryText(ctx, d.files.Thread(), of, blocks, prompt)
 		if err != nil {
-			return err
+			return best, err
 		}
 		n += count
 		for i, s := range scores {
@@ -58,49 +94,46 @@ func (m *Model) tryReadings(ctx context.Context, d *Drafter) error {
 		}
 	}
 	if n == 0 {
-		return errors.New("the model's answers are too short to measure a drafter")
+		return best, errors.New("the model's answers are too short to measure a drafter")
 	}
-	best := 0
-	var trials []control.Trial
+	first := 0
 	for i, set := range variants {
-		if sums[i] > sums[best] {
-			best = i
+		if sums[i] > sums[first] {
+			first = i
 		}
-		trials = append(trials, control.Trial{
+		best.Trials = append(best.Trials, control.Trial{
 			Embedding: string(set.Embedding), Sliding: string(set.Sliding),
 			TokensPerVerify: sums[i] / float64(n), Blocks: n,
 		})
 	}
-	return m.useReading(ctx, d, variants[best], trials)
+	best.Settings = variants[first]
+	return best, nil
 }
 
 // tryText lets all readings draft along one text. It returns the tokens per verification of each
 // reading, and the number of drafts.
-func (m *Model) tryText(ctx context.Context, blocks []draft.Block,
+func (f *Finder) tryText(ctx context.Context, thread *mlx.Thread, of Target, blocks []draft.Block,
 	text string) (scores []float64, n int, err error) {
-	p := m.pool
-	prompt, err := m.trialTokens(ctx, text)
+	prompt, err := of.trialTokens(ctx, text)
 	if err != nil {
 		return nil, 0, err
 	}
 	var trial *draft.Trial
 	defer func() {
 		if trial != nil {
-			if err := p.thread.Do(context.Background(),
+			if err := thread.Do(context.Background(),
 				func(s *mlx.Scope) error { trial.Free(s); return nil }); err != nil {
-				p.log.Error("freeing the trial of a drafter", "error", err)
+				f.log.Error("freeing the trial of a drafter", "error", err)
 			}
 		}
 	}()
 	for more := true; more; {
-		if err := m.AwaitIdle(ctx); err != nil {
+		if err := of.AwaitIdle(ctx); err != nil {
 			return nil, 0, err
 		}
-		if err := p.thread.Do(ctx, func(s *mlx.Scope) (err error) {
+		if err := thread.Do(ctx, func(s *mlx.Scope) (err error) {
 			if trial == nil {
-				// On the model as it is served: the layers that drafts read depend on that.
-				trial = draft.NewTrial(m.served(), blocks,
-					cache.Options{Bits: m.kvBits, Layout: m.cacheLayout()}, prompt)
+				trial = draft.NewTrial(of.Model, blocks, of.Caches, prompt)
 			}
 			more, err = trial.Step(s)
 			return err
@@ -112,28 +145,10 @@ func (m *Model) tryText(ctx context.Context, blocks []draft.Block,
 	return scores, n, nil
 }
 
-// useReading stores a reading and drafts with it.
-func (m *Model) useReading(ctx context.Context, d *Drafter, set models.DrafterSettings,
-	trials []control.Trial) error {
-	p := m.pool
-	if err := m.keepReading(ctx, d.source, set, trials); err != nil {
-		return err
-	}
-	if err := d.Read(ctx, set); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	d.settings, d.trials, d.open = set, trials, false
-	p.mu.Unlock()
-	p.log.Info("the drafter was measured", "model", m.row.ID, "drafter", d.source, "reading", set,
-		"trials", trials)
-	return nil
-}
-
 // trialTokens returns the prompt of a trial, as a chat if the model has a chat template.
-func (m *Model) trialTokens(ctx context.Context, text string) ([]int32, error) {
+func (t Target) trialTokens(ctx context.Context, text string) ([]int32, error) {
 	special := true
-	if m.chats.plain.template != nil {
+	if t.Render != nil {
 		vars, err := json.Marshal(map[string]any{
 			"messages":              []map[string]string{{"role": "user", "content": text}},
 			"add_generation_prompt": true,
@@ -141,32 +156,13 @@ func (m *Model) trialTokens(ctx context.Context, text string) ([]int32, error) {
 		if err != nil {
 			return nil, err
 		}
-		if chat, err := m.chats.plain.Render(ctx, vars); err == nil {
+		if chat, err := t.Render(ctx, vars); err == nil {
 			text, special = chat, false
 		}
 	}
-	ids, err := m.bundle.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: special})
+	ids, err := t.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: special})
 	if err == nil && len(ids) == 0 {
 		err = errors.New("the prompt of a trial has no tokens")
 	}
 	return ids, err
-}
-
-// AwaitIdle waits until no request holds this model or another. Error: that of ctx.
-func (m *Model) AwaitIdle(ctx context.Context) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		m.pool.mu.Lock()
-		users, _ := m.pool.usage()
-		m.pool.mu.Unlock()
-		if users == 0 {
-			return nil
-		}
-		select {
-		case <-time.After(TrialPause):
-		case <-ctx.Done():
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package pool
+package models
 
 import (
 	"errors"
@@ -19,12 +19,12 @@ func TestFolderIsReadAgainAfterAChange(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var known remembered[int]
+	var known Memo[int]
 	reads := 0
 	wantReads := func(after string, want int) {
 		t.Helper()
 		for range 2 {
-			got, err := known.get(dir, listFiles(dir),
+			got, err := known.Get(dir, FileDates(dir),
 				func() (int, error) { reads++; return reads, nil })
 			if err != nil || got != want || reads != want {
 				t.Errorf("after %s: value %d, %d reads, want %d, %v", after, got, reads, want, err)
@@ -66,14 +66,14 @@ func TestFolderIsReadAgainAfterAChange(t *testing.T) {
 
 // An error is not kept. So a folder is read again after it was mended.
 func TestFailedReadIsTriedAgain(t *testing.T) {
-	var known remembered[int]
-	if _, err := known.get("a", "files", func() (int, error) {
+	var known Memo[int]
+	if _, err := known.Get("a", "files", func() (int, error) {
 		return 0,
 			os.ErrNotExist
 	}); err != os.ErrNotExist {
 		t.Errorf("the first read: %v", err)
 	}
-	if got, err := known.get("a", "files", func() (int, error) { return 7, nil }); got != 7 ||
+	if got, err := known.Get("a", "files", func() (int, error) { return 7, nil }); got != 7 ||
 		err != nil {
 		t.Errorf("the second read: %d, %v", got, err)
 	}
@@ -81,9 +81,9 @@ func TestFailedReadIsTriedAgain(t *testing.T) {
 
 // A folder whose files are not known is read each time.
 func TestUnlistedFolderIsReadEachTime(t *testing.T) {
-	var known remembered[int]
+	var known Memo[int]
 	for want := 1; want <= 2; want++ {
-		if got, err := known.get("a", listFiles(t.TempDir()),
+		if got, err := known.Get("a", FileDates(t.TempDir()),
 			func() (int, error) { return want, nil }); got != want || err != nil {
 			t.Errorf("read %d gave %d, %v", want, got, err)
 		}

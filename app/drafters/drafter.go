@@ -1,0 +1,109 @@
+package drafters
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"tandem/engine/draft"
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// A Drafter is in memory beside the model that it drafts for.
+type Drafter struct {
+	draft.Drafter
+	source string // its folder, or the name of a built-in one
+	files  *models.Drafter
+	flash  *draft.DFlash // nil if the drafter is no block network
+
+	key, readingKey string // see Finder.Open
+
+	mu      sync.Mutex
+	reading Reading // guarded by mu
+}
+
+// Load loads the drafter in a folder, or a built-in one, for a model. The caller closes it.
+func Load(ctx context.Context, bundle *models.Bundle, source string, set models.DrafterSettings,
+	o models.Options) (*Drafter, error) {
+	d := &Drafter{source: source, reading: Reading{Settings: set}}
+	var err error
+	if d.files, err = models.LoadDrafter(ctx, bundle, source, set, o); err != nil {
+		return nil, err
+	}
+	switch {
+	case d.files.Head != nil:
+		d.Drafter = draft.NewMTP(d.files.Head, bundle.Model)
+		return d, nil
+	case d.files.Assistant != nil:
+		d.Drafter = draft.NewAssistant(d.files.Assistant, bundle.Model)
+		return d, nil
+	case d.files.Block == nil:
+		d.Drafter = draft.NewModel(d.files.Model, bundle.Model)
+		return d, nil
+	}
+	if err := d.files.Thread().Do(ctx, func(s *mlx.Scope) error {
+		d.flash = draft.NewDFlash(s, d.files.Block, bundle.Model.Config().VocabSize)
+		return s.Err()
+	}); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	d.Drafter = d.flash
+	return d, nil
+}
+
+// Source returns its folder, or the name of a built-in one.
+func (d *Drafter) Source() string { return d.source }
+
+// Files returns its loaded files.
+func (d *Drafter) Files() *models.Drafter { return d.files }
+
+// Bytes returns what its weights take in memory.
+func (d *Drafter) Bytes() int64 { return d.files.Info.Bytes }
+
+// Key returns what [Finder.Key] says of it, as it was opened. It is empty after [Load].
+func (d *Drafter) Key() string { return d.key }
+
+// Reading returns how its checkpoint is read.
+func (d *Drafter) Reading() Reading {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reading
+}
+
+func (d *Drafter) setReading(r Reading) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.reading = r
+}
+
+// Readings returns the ways to read its checkpoint, the usual one first. Only a block network has
+// some.
+func (d *Drafter) Readings() []models.DrafterSettings {
+	if d.files.Block == nil {
+		return nil
+	}
+	return d.files.Block.Variants()
+}
+
+// Read makes requests from the next one on draft with one of its Readings.
+func (d *Drafter) Read(ctx context.Context, set models.DrafterSettings) error {
+	block, err := d.files.Block.With(set)
+	if err != nil {
+		return err
+	}
+	return d.files.Thread().Do(ctx, func(*mlx.Scope) error { d.flash.Use(block); return nil })
+}
+
+// Close frees a drafter that no engine uses any more. It does nothing to nil.
+func (d *Drafter) Close() error {
+	if d == nil {
+		return nil
+	}
+	return errors.Join(d.files.Thread().Do(context.Background(), func(*mlx.Scope) error {
+		if d.flash != nil {
+			d.flash.Free()
+		}
+		return nil
+	}), d.files.Close())
+}

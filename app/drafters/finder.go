@@ -1,0 +1,173 @@
+package drafters
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"tandem/app/control"
+	"tandem/app/settings"
+	"tandem/engine/mlx"
+	"tandem/models"
+	"tandem/models/hub"
+	"tandem/storage"
+)
+
+// A Finder knows which drafter each model has, and opens it. It is safe for use by several
+// goroutines.
+type Finder struct {
+	db       *storage.DB
+	settings *settings.Store
+	log      *slog.Logger
+
+	used atomic.Pointer[override] // see Use; nil if there is none
+
+	// What was read from folders, for the next time.
+	heads   models.Memo[head]             // by the model's path
+	sizes   models.Memo[models.Footprint] // by the drafter's path
+	builtIn models.Memo[string]           // hashes of built-in drafters, by name
+}
+
+// An override is a choice for one model that only this process knows.
+type override struct{ model, choice string }
+
+// New returns a Finder of the drafters that the database and the settings name.
+func New(db *storage.DB, set *settings.Store, log *slog.Logger) *Finder {
+	return &Finder{db: db, settings: set, log: log}
+}
+
+// Choice returns what drafts for the model with an id: control.DrafterAuto, control.DrafterNone, or a
+// folder. What Use was told comes first.
+func (f *Finder) Choice(ctx context.Context, id string) (string, error) {
+	if used := f.used.Load(); used != nil && used.model == id {
+		return used.choice, nil
+	}
+	choice, err := f.db.Models.Drafter(ctx, id)
+	if storage.IsNotFound(err) {
+		return control.DrafterAuto, nil
+	}
+	return choice, err
+}
+
+// Use makes a choice for a model while this process runs, whatever is stored for it.
+func (f *Finder) Use(id, choice string) { f.used.Store(&override{id, choice}) }
+
+// SetChoice stores a choice for a model. It ends what Use did: the last choice counts.
+func (f *Finder) SetChoice(ctx context.Context, id, choice string) error {
+	if err := f.db.Models.SetDrafter(ctx, id, choice); err != nil {
+		return err
+	}
+	if used := f.used.Load(); used != nil && used.model == id {
+		f.used.CompareAndSwap(used, nil)
+	}
+	return nil
+}
+
+// Source returns the folder that a choice leads to, the name of a built-in drafter, or "" if nothing
+// drafts.
+func (f *Finder) Source(row storage.Model, choice string) (string, error) {
+	switch choice {
+	case control.DrafterNone:
+		return "", nil
+	case control.DrafterAuto:
+		return f.auto(row)
+	}
+	return choice, nil
+}
+
+// Folder turns the name of a drafter into a choice. It is a registered model's id, one in the hub's
+// cache, or a path, which must be absolute: only the caller knows its working folder. Error:
+// CodeInvalid.
+func (f *Finder) Folder(ctx context.Context, name string) (string, error) {
+	refuse := func(err error) error {
+		return &control.Error{Code: control.CodeInvalid, Param: "drafter", Message: err.Error(),
+			Err: err}
+	}
+	switch {
+	case name == control.DrafterAuto || name == control.DrafterNone:
+		return name, nil
+	case filepath.IsAbs(name):
+		return filepath.Clean(name), nil
+	case name == "." || name == ".." || strings.HasPrefix(name, "./") ||
+		strings.HasPrefix(name, "../"):
+		return "", refuse(fmt.Errorf("%q does not say where it begins; name a folder by its whole path, from / on", name))
+	}
+	row, err := f.db.Models.Get(ctx, name)
+	switch {
+	case err == nil && row.Path == "":
+		return "", refuse(fmt.Errorf("the %s model is part of the program and can be no other's drafter; name another model", name))
+	case err == nil:
+		return row.Path, nil
+	case !storage.IsNotFound(err):
+		return "", err
+	case f.settings.Current().HubCache == "":
+		return "", refuse(fmt.Errorf("%q is no folder and no registered model; name one by its path, or by its id in `tandem models list`", name))
+	}
+	dir, err := hub.Resolve(f.settings.Current().HubCache, name)
+	if err != nil {
+		return "", refuse(err)
+	}
+	return dir, nil
+}
+
+// Measure returns the memory of the drafter that a model would have from a folder, read from its
+// files.
+func (f *Finder) Measure(row storage.Model, source string) (models.Footprint, error) {
+	name, read := source, models.MeasureDrafter
+	if source == row.Path && f.head(source).found { // else it drafts for itself, whole
+		name, read = source+" head", models.MeasureHead
+	}
+	files := name // of the program itself, which are always the same
+	if !models.IsBuiltInDrafter(source) {
+		files = models.FileDates(source)
+	}
+	return f.sizes.Get(name, files, func() (models.Footprint, error) { return read(source) })
+}
+
+// A Form says how a drafter is held in memory, and what it reads.
+type Form struct {
+	models.Options        // of its load
+	Window         int    // rows of context, see models.DrafterSettings
+	Target         string // form of the model's keys and values, "" for the usual one
+}
+
+// Open loads what drafts for the model with an id, and reads it as its trials said. It is nil for an
+// empty source.
+func (f *Finder) Open(ctx context.Context, id string, bundle *models.Bundle, source string,
+	how Form) (*Drafter, error) {
+	if source == "" {
+		return nil, nil
+	}
+	reading, err := f.Reading(ctx, id, source, how)
+	if err != nil {
+		return nil, err
+	}
+	key, readingKey := f.Key(source, how), f.readingKey(source, how)
+	reading.Settings.Window = how.Window
+	d, err := Load(ctx, bundle, source, reading.Settings, how.Options)
+	if err != nil {
+		return nil, err
+	}
+	// A built-in drafter is read as it was trained.
+	reading.Measuring = reading.Trials == nil && !models.IsBuiltInDrafter(source) &&
+		len(d.Readings()) > 1
+	d.key, d.readingKey, d.reading = key, readingKey, reading
+	return d, nil
+}
+
+// Check loads a drafter for a model of which target knows the sizes and the tokens, and frees it. So a
+// drafter that does not work is refused when it is chosen.
+func Check(ctx context.Context, target *models.Bundle, source string, o models.Options) error {
+	d, err := Load(ctx, target, source, models.DrafterSettings{}, o)
+	if err != nil {
+		return err
+	}
+	thread := d.files.Thread()
+	if err := d.Close(); err != nil {
+		return err
+	}
+	return thread.Do(ctx, func(s *mlx.Scope) error { s.ClearCache(); return nil })
+}
