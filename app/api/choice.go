@@ -69,9 +69,6 @@ type Choice struct {
 	Tokens       []engine.Token // without a stream: all of them
 	Scored       []engine.Token // the prompt's, under PromptLogprobs
 	Runes        int            // of this choice's text so far, for text_offset; below 0 in the BOS
-	Began        bool           // its first chunk is out
-	Buf          []byte         // its next event, under a stream
-	Draft        DraftInfo      // since its last chunk, under a stream
 	Finish       engine.Finish
 	Stopped      string // the stop text that it met
 	Stats        engine.Stats
@@ -263,24 +260,6 @@ func countPrompts(choices []*Choice) int {
 		}
 	}
 	return n
-}
-
-// DraftInfo is what return_draft_info adds. A chunk has what was proposed and accepted since the
-// chunk before. A whole choice, and the last chunk of a choice, also have its rounds.
-type DraftInfo struct {
-	Proposed int `json:"proposed"`
-	Accepted int `json:"accepted"`
-	*Rounds
-}
-
-// Rounds are parallel lists, one entry a round. Plain rounds have 0.
-type Rounds struct {
-	Depths  []int `json:"depths"`
-	Accepts []int `json:"accepts"`
-}
-
-func (c *Choice) Rounds() *Rounds {
-	return &Rounds{append([]int{}, c.Stats.Depths...), append([]int{}, c.Stats.Accepts...)}
 }
 
 // Text is the text of the choice, after its prompt if that was asked for.

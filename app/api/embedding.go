@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"tandem/app/control"
 	"tandem/app/wire"
@@ -71,14 +70,5 @@ func (e *Embedding) Texts(in *Intake) error {
 	return nil
 }
 
-// AppendFloats appends a JSON list with the shortest numbers that give the same float32.
-func AppendFloats(dst []byte, list []float32) []byte {
-	dst = append(dst, '[')
-	for i, x := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = strconv.AppendFloat(dst, float64(x), 'g', -1, 32)
-	}
-	return append(dst, ']')
-}
+// AppendFloats appends a JSON list.
+func AppendFloats(dst []byte, list wire.Floats) []byte { return append(dst, wire.Encode(list)...) }

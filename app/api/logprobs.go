@@ -9,36 +9,41 @@ import (
 	"tandem/engine"
 )
 
-// AppendLogprobs appends the tokens as a JSON list.
-func AppendLogprobs(dst []byte, tk model.Tokenizer, toks []engine.Token) []byte {
-	dst = append(dst, '[')
-	n := 0
+// A TokenLogprob is a token with its log-probability.
+type TokenLogprob struct {
+	_       struct{}     `schema:"TokenLogprob"`
+	Token   string       `json:"token"`
+	Logprob wire.Logprob `json:"logprob"`
+	Bytes   wire.Bytes   `json:"bytes"`
+}
+
+// A ScoredToken is a token of an answer with its log-probability, and those of other tokens in its
+// place.
+type ScoredToken struct {
+	TokenLogprob
+	Top []TokenLogprob `json:"top_logprobs"`
+}
+
+// ScoredTokens returns the tokens that have log-probabilities.
+func ScoredTokens(tk model.Tokenizer, toks []engine.Token) []ScoredToken {
+	list := []ScoredToken{}
 	for _, t := range toks {
 		if t.Logprobs == nil {
 			continue
 		}
-		if n++; n > 1 {
-			dst = append(dst, ',')
+		s := ScoredToken{newTokenLogprob(tk, t.ID, t.Logprobs.Logprob), []TokenLogprob{}}
+		for _, top := range t.Logprobs.Top {
+			s.Top = append(s.Top, newTokenLogprob(tk, top.ID, top.Logprob))
 		}
-		dst = appendTokenLogprob(dst, tk, t.ID, t.Logprobs.Logprob)
-		dst = append(dst, `,"top_logprobs":[`...)
-		for i, top := range t.Logprobs.Top {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(appendTokenLogprob(dst, tk, top.ID, top.Logprob), '}')
-		}
-		dst = append(dst, "]}"...)
+		list = append(list, s)
 	}
-	return append(dst, ']')
+	return list
 }
 
-// appendTokenLogprob appends a token's object without its closing brace.
-func appendTokenLogprob(dst []byte, tk model.Tokenizer, id int32, logprob float32) []byte {
+func newTokenLogprob(tk model.Tokenizer, id int32, logprob float32) TokenLogprob {
 	b := tk.TokenBytes(id)
-	dst = wire.AppendString(append(dst, `{"token":`...), string(b))
-	dst = wire.AppendLogprob(append(dst, `,"logprob":`...), logprob)
-	return wire.AppendInts(append(dst, `,"bytes":`...), b)
+	// Each byte that is no rune becomes one U+FFFD.
+	return TokenLogprob{Token: string([]rune(string(b))), Logprob: wire.Logprob(logprob), Bytes: b}
 }
 
 // LegacyToken names a token that is part of a rune by its bytes, as OpenAI's older API does.
@@ -51,4 +56,9 @@ func LegacyToken(b []byte) string {
 		s += fmt.Sprintf(`\x%02x`, c)
 	}
 	return s
+}
+
+// AppendLogprobs appends the tokens as a JSON list.
+func AppendLogprobs(dst []byte, tk model.Tokenizer, toks []engine.Token) []byte {
+	return append(dst, wire.Encode(ScoredTokens(tk, toks))...)
 }

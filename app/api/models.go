@@ -11,17 +11,17 @@ import (
 // A ModelEntry is one model of /v1/models. Clients read its context size from context_length or
 // from max_model_len.
 type ModelEntry struct {
-	ID            string `json:"id"`
-	Object        string `json:"object"`
-	Created       int64  `json:"created"` // Unix seconds
-	OwnedBy       string `json:"owned_by"`
-	ContextLength int    `json:"context_length"`
-	MaxModelLen   int    `json:"max_model_len"`
-	Root          string `json:"root"` // the model of an alias, as in vLLM
+	_             struct{} `schema:"Model"`
+	ID            string   `json:"id" doc:"org/name, a folder's name, or tandem for the model that is chosen."`
+	Object        string   `json:"object" enum:"model"`
+	Created       int64    `json:"created" doc:"Unix seconds."`
+	OwnedBy       string   `json:"owned_by"`
+	ContextLength int      `json:"context_length" doc:"Tokens."`
+	MaxModelLen   int      `json:"max_model_len" doc:"vLLM's name for it."`
+	Root          string   `json:"root" doc:"The model of an alias."`
 
-	// ShortContext says why a context that --context asks for cannot be had. It is left out where
-	// nothing longer was asked for.
-	ShortContext string `json:"short_context,omitempty"`
+	// ShortContext is left out where nothing longer was asked for.
+	ShortContext string `json:"short_context,omitempty" doc:"Why a context that --context asks for cannot be had."`
 }
 
 // latest is the tag that Ollama's programs put after a name without one.
@@ -85,8 +85,9 @@ func (a *API) Entries(ctx context.Context) ([]ModelEntry, error) {
 		if l := state.Resident(m.ID); l != nil {
 			length = l.ContextLength // may be cut to the machine's memory
 		}
-		e := ModelEntry{m.ID, "model", m.AddedAt.Unix(), owner, length, length, m.ID,
-			control.ShortContext(state.ContextLimit, m.ContextLength)}
+		e := ModelEntry{ID: m.ID, Object: "model", Created: m.AddedAt.Unix(), OwnedBy: owner,
+			ContextLength: length, MaxModelLen: length, Root: m.ID,
+			ShortContext: control.ShortContext(state.ContextLimit, m.ContextLength)}
 		out = append(out, e)
 		if m.ID == state.Choice {
 			e.ID, e.OwnedBy = control.Alias, "tandem"

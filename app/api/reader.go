@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 
@@ -155,8 +154,14 @@ func (t *Intake) Add(param string, ids []int32, err error) error {
 	return nil
 }
 
-// AppendReadUsage appends the usage of a request that generates nothing.
-func AppendReadUsage(dst []byte, t engine.Stats) []byte {
-	return fmt.Appendf(dst, `,"usage":{"prompt_tokens":%d,"total_tokens":%d}`, t.PromptTokens,
-		t.PromptTokens)
+// ReadUsage is the usage of a request that generates nothing.
+type ReadUsage struct {
+	_            struct{} `schema:"ReadUsage"`
+	PromptTokens int      `json:"prompt_tokens"`
+	TotalTokens  int      `json:"total_tokens"`
+}
+
+// ReadUsageOf returns the usage of texts that were read.
+func ReadUsageOf(t engine.Stats) ReadUsage {
+	return ReadUsage{PromptTokens: t.PromptTokens, TotalTokens: t.PromptTokens}
 }

@@ -43,9 +43,10 @@ func (r *Reply) Send(out *wire.EventStream, name string, data []byte) {
 
 // Usage has OpenAI's fields.
 type Usage struct {
-	PromptTokens     int `json:"prompt_tokens"`
-	CompletionTokens int `json:"completion_tokens"`
-	TotalTokens      int `json:"total_tokens"`
+	_                struct{} `schema:"Usage"`
+	PromptTokens     int      `json:"prompt_tokens"`
+	CompletionTokens int      `json:"completion_tokens"`
+	TotalTokens      int      `json:"total_tokens"`
 
 	PromptTokensDetails struct {
 		CachedTokens int `json:"cached_tokens" doc:"Reused, not computed again."`
@@ -73,6 +74,8 @@ func (r *Reply) Usage() Usage {
 
 // Timings has llama.cpp's fields, then ours.
 type Timings struct {
+	_ struct{} `schema:"Timings" doc:"llama.cpp's, then ours."`
+
 	CacheN              int     `json:"cache_n"`
 	PromptN             int     `json:"prompt_n"` // evaluated, so without cache_n
 	PromptMS            float64 `json:"prompt_ms"`

@@ -98,7 +98,7 @@ func TestPromptOfSeveralChoicesCountsOnce(t *testing.T) {
 func changed[T any](a, b T, names map[string]bool) (n int) {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range x.NumField() {
-		if !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
+		if x.Type().Field(i).IsExported() && !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
 			names[x.Type().Field(i).Name] = true
 			n++
 		}
@@ -159,9 +159,9 @@ func TestEachFigureReachesHistoryAndClient(t *testing.T) {
 			t.Errorf("no figure reaches control.Run.%s", name)
 		}
 	}
-	for i := range reflect.TypeFor[Timings]().NumField() {
-		if name := reflect.TypeFor[Timings]().Field(i).Name; !timings[name] {
-			t.Errorf("no figure reaches Timings.%s", name)
+	for f := range reflect.TypeFor[Timings]().Fields() {
+		if f.IsExported() && !timings[f.Name] {
+			t.Errorf("no figure reaches Timings.%s", f.Name)
 		}
 	}
 }

@@ -24,14 +24,14 @@ type branchRequest struct {
 	answer bool // base ends with an answer
 	text   string
 	raw    bool
-	said   branchMembers
+	said   branchObjects
 }
 
 // branchRequestShape is a completion's body with raw.
 var branchRequestShape = wire.Both(completionRequestShape, wire.Object(wire.Opt("raw", wire.Flag)))
 
-// branchMembers are the members of a chat or of a completion, depending on the prompt.
-type branchMembers struct{ members }
+// branchObjects are the objects of a chat or of a completion, depending on the prompt.
+type branchObjects struct{ objects }
 
 // Branch answers a request that continues a chosen checkpoint. The body is that of /v1/completions.
 // prompt is the next message, or with raw the text itself. The model is the checkpoint's.
@@ -49,7 +49,7 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 			f.As(branchRequestShape).Values["model"] = model
 			b := &branchRequest{
 				Params: api.Params{PromptParam: "prompt"}, base: base,
-				answer: c.Kind == control.KindAnswer, said: branchMembers{completionMembers{}},
+				answer: c.Kind == control.KindAnswer, said: branchObjects{completionObjects{}},
 			}
 			b.Read(f)
 			b.MaxTokens = api.ReadLimit(f, "max_tokens")
@@ -66,7 +66,7 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 func (b *branchRequest) Common() *api.Params { return &b.Params }
 
 // Form implements api.Request.
-func (b *branchRequest) Form() api.Form { return choicesForm{members: &b.said} }
+func (b *branchRequest) Form() api.Form { return choicesForm{objects: &b.said} }
 
 // Prompts implements api.Question.
 func (b *branchRequest) Prompts(ctx context.Context, m model.Model) ([]*api.Prompt, error) {
@@ -76,7 +76,7 @@ func (b *branchRequest) Prompts(ctx context.Context, m model.Model) ([]*api.Prom
 	if !b.raw {
 		turn, err := b.turn(ctx, m)
 		if err == nil {
-			b.said.members = chatMembers{}
+			b.said.objects = chatObjects{}
 			p := &api.Prompt{IDs: slices.Concat(b.base, turn)}
 			if m.Dialect().Reasons() {
 				p.Parsing = &dialect.Options{Prompt: api.PromptEnd(m.Tokenizer().Decode(turn))}

@@ -78,5 +78,5 @@ func readPrediction(f *wire.Fields) string {
 
 // Form implements api.Request.
 func (c *chatRequest) Form() api.Form {
-	return choicesForm{members: chatMembers{functions: c.Tools.Functions}}
+	return choicesForm{objects: chatObjects{functions: c.Tools.Functions}}
 }

@@ -1,12 +1,10 @@
 package openai
 
 import (
-	"strconv"
 	"sync"
 
 	"tandem/app/api"
 	"tandem/app/dialect"
-	"tandem/app/model"
 	"tandem/app/wire"
 	"tandem/engine"
 )
@@ -15,91 +13,101 @@ import (
 // object with a list of choices, or chunks of it.
 type choicesForm struct {
 	wire.ServerSent
-	members
+	objects
 }
 
-// members are the parts in which the two differ. Methods that append begin and end with a member,
-// without a comma outside.
-type members interface {
+// objects make the objects in which the two differ.
+type objects interface {
 	IDPrefix() string
-	Object(chunk bool) string
-	// appendWhole appends the text of a choice.
-	appendWhole(dst []byte, c *api.Choice) []byte
-	// appendPart appends what a part adds to that text.
-	appendPart(dst []byte, c *api.Choice, p dialect.Part) []byte
-	// appendBegin and appendEnd append this member for a choice's first and last chunk. If
-	// appendBegin appends nothing, there is no first chunk.
-	appendBegin(dst []byte, c *api.Choice) []byte
-	appendEnd(dst []byte) []byte
+	// whole returns the whole answer.
+	whole(r *api.Reply) any
+	// chunk returns the chunk with a piece of the answer.
+	chunk(r *api.Reply, p piece) any
+	// opens reports whether a choice has a first chunk, before those of its tokens.
+	opens(c *api.Choice) bool
 	// scored returns the new tokens whose log-probabilities are sent.
 	scored(c *api.Choice, toks []engine.Token) []engine.Token
-	appendLogprobs(dst []byte, tk model.Tokenizer, c *api.Choice, toks []engine.Token) []byte
 	// reason returns why a choice ended.
 	reason(c *api.Choice) string
 }
 
-// Whole implements api.Form.
-func (f choicesForm) Whole(r *api.Reply) []byte {
-	b := f.appendHead(nil, r, false)
-	for i, c := range r.Shown() {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = f.appendChoice(b, r, c)
-	}
-	b = append(b, ']')
-	b = wire.AppendMember(b, "usage", r.Usage())
-	b = wire.AppendMember(b, "timings", r.Timings())
-	return append(b, '}')
+// A piece is what a chunk adds to the answer.
+type piece struct {
+	choice *api.Choice    // nil for a chunk that has only figures
+	first  bool           // of the choice
+	part   dialect.Part   // neither of the first nor of the last piece
+	scored []engine.Token // nil for null
+	finish *string        // of the last piece
+	extras
+	figures
 }
 
-// appendHead appends everything before the first choice.
-func (f choicesForm) appendHead(dst []byte, r *api.Reply, chunk bool) []byte {
-	dst = wire.AppendString(append(dst, `{"id":`...), r.ID)
-	dst = wire.AppendString(append(dst, `,"object":`...), f.Object(chunk))
-	dst = strconv.AppendInt(append(dst, `,"created":`...), r.Created, 10)
-	dst = wire.AppendString(append(dst, `,"model":`...), r.Name())
-	return append(dst, `,"choices":[`...)
+// extras are what a request can ask for in each choice, beyond OpenAI's fields.
+type extras struct {
+	PromptTokenIDs []int32 `json:"prompt_token_ids,omitzero"`
+	TokenIDs       []int32 `json:"token_ids,omitzero"`
+	Draft          *draft  `json:"draft,omitempty"`
 }
 
-func (f choicesForm) appendChoice(dst []byte, r *api.Reply, c *api.Choice) []byte {
-	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(c.Index), 10)
-	dst = f.appendWhole(append(dst, ','), c)
-	dst = append(dst, `,"logprobs":`...)
-	if r.Params.Logprobs {
-		dst = f.appendLogprobs(dst, r.Model.Tokenizer(), c,
-			f.scored(c, append(c.Scored, c.Tokens...)))
-	} else {
-		dst = append(dst, "null"...)
-	}
-	dst = wire.AppendString(append(dst, `,"finish_reason":`...), f.reason(c))
+// A draft is what return_draft_info adds. A chunk has what was proposed and accepted since the chunk
+// before. A whole choice, and the last chunk of a choice, also have its rounds: parallel lists, with
+// 0 for a plain round.
+type draft struct {
+	_        struct{} `schema:"Draft"`
+	Proposed int      `json:"proposed"`
+	Accepted int      `json:"accepted"`
+	Depths   []int    `json:"depths,omitzero"`
+	Accepts  []int    `json:"accepts,omitzero"`
+}
+
+// addRounds adds the rounds of a choice that has ended.
+func (d *draft) addRounds(c *api.Choice) {
+	d.Depths, d.Accepts = append([]int{}, c.Stats.Depths...), append([]int{}, c.Stats.Accepts...)
+}
+
+// extrasOf returns the extras of a whole choice.
+func extrasOf(r *api.Reply, c *api.Choice) (x extras) {
 	if r.Params.ReturnTokenIDs {
-		dst = wire.AppendInts(append(dst, `,"prompt_token_ids":`...), c.Prompt.IDs)
-		dst = wire.AppendInts(append(dst, `,"token_ids":`...), c.IDs)
+		x.PromptTokenIDs, x.TokenIDs = c.Prompt.IDs, append([]int32{}, c.IDs...)
 	}
 	if r.Params.ReturnDrafts {
-		dst = wire.AppendMember(dst, "draft",
-			api.DraftInfo{Proposed: c.Stats.Drafted, Accepted: c.Stats.Accepted,
-				Rounds: c.Rounds()})
+		x.Draft = &draft{Proposed: c.Stats.Drafted, Accepted: c.Stats.Accepted}
+		x.Draft.addRounds(c)
 	}
-	return append(dst, '}')
+	return x
 }
+
+// figures are at the end of a chunk. Under include_usage the usage is null until the last one.
+type figures struct {
+	Usage   **api.Usage  `json:"usage,omitempty"`
+	Timings *api.Timings `json:"timings,omitempty"`
+}
+
+// Whole implements api.Form.
+func (f choicesForm) Whole(r *api.Reply) []byte { return wire.Encode(f.whole(r)) }
 
 // Stream implements api.Form.
 func (f choicesForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	return &chunks{form: f, rep: rep, out: out, left: len(rep.Choices),
-		head: f.appendHead(nil, rep, true)}
+		streams: make([]choiceStream, len(rep.Choices))}
 }
 
 // chunks are the events of a choicesForm.
 type chunks struct {
-	form choicesForm
-	rep  *api.Reply
-	out  *wire.EventStream
-	head []byte
+	form    choicesForm
+	rep     *api.Reply
+	out     *wire.EventStream
+	streams []choiceStream // by the choice's index
 
 	mu   sync.Mutex
 	left int // choices that have not ended
+}
+
+// A choiceStream are the chunks of one choice, on the choice's goroutine.
+type choiceStream struct {
+	began bool  // its first chunk is out
+	draft draft // since its last chunk
+	json  wire.Encoder
 }
 
 // Begin implements api.Events. What the first chunk says of the prompt's own tokens comes later.
@@ -109,15 +117,15 @@ func (k *chunks) Begin(c *api.Choice) {
 	}
 }
 
-// Add implements api.Events. Each part is a chunk. The first chunk also has the members of the
-// token. A token without a part may have a chunk too.
+// Add implements api.Events. Each part is a chunk. The first chunk also has the fields of the token.
+// A token without a part may have a chunk too.
 func (k *chunks) Add(c *api.Choice, toks []engine.Token, parts []dialect.Part) {
 	k.begin(c)
-	p := k.rep.Params
+	s, p := &k.streams[c.Index], k.rep.Params
 	for i := range toks {
-		c.Draft.Proposed += toks[i].Drafted
+		s.draft.Proposed += toks[i].Drafted
 		if toks[i].Draft {
-			c.Draft.Accepted++
+			s.draft.Accepted++
 		}
 	}
 	var scored []engine.Token
@@ -128,112 +136,68 @@ func (k *chunks) Add(c *api.Choice, toks []engine.Token, parts []dialect.Part) {
 		parts = []dialect.Part{{Kind: dialect.Text}}
 	}
 	for _, part := range parts {
-		k.open(c)
-		c.Buf = k.form.appendPart(c.Buf, c, part)
-		c.Buf = append(c.Buf, `,"logprobs":`...)
+		next := piece{choice: c, part: part}
 		if part.Kind == dialect.Text && len(scored) > 0 {
-			c.Buf = k.form.appendLogprobs(c.Buf, k.rep.Model.Tokenizer(), c, scored)
-			scored = nil
-		} else {
-			c.Buf = append(c.Buf, "null"...)
+			next.scored, scored = scored, nil
 		}
-		c.Buf = append(c.Buf, `,"finish_reason":null`...)
 		if p.ReturnTokenIDs {
-			c.Buf = k.appendPromptIDs(c.Buf, c)
-			c.Buf = append(c.Buf, `,"token_ids":[`...)
-			if len(toks) > 0 {
-				c.Buf = strconv.AppendInt(c.Buf, int64(toks[0].ID), 10)
+			next.TokenIDs = []int32{}
+			for _, t := range toks {
+				next.TokenIDs = append(next.TokenIDs, t.ID)
 			}
-			c.Buf = append(c.Buf, ']')
 		}
-		k.close(c, "")
+		k.send(next)
 		toks = nil
 	}
 }
 
 // begin sends a choice's first chunk once, if the form has one.
 func (k *chunks) begin(c *api.Choice) {
-	if c.Began {
-		return
+	if !k.streams[c.Index].began && k.form.opens(c) {
+		k.send(piece{choice: c, first: true, scored: c.Scored})
 	}
-	k.open(c)
-	n := len(c.Buf)
-	if c.Buf = k.form.appendBegin(c.Buf, c); len(c.Buf) == n {
-		return
-	}
-	c.Buf = append(c.Buf, `,"logprobs":`...)
-	if len(c.Scored) > 0 {
-		c.Buf = k.form.appendLogprobs(c.Buf, k.rep.Model.Tokenizer(), c, c.Scored)
-	} else {
-		c.Buf = append(c.Buf, "null"...)
-	}
-	c.Buf = append(c.Buf, `,"finish_reason":null`...)
-	if k.rep.Params.ReturnTokenIDs {
-		c.Buf = k.appendPromptIDs(c.Buf, c)
-	}
-	k.close(c, "")
-}
-
-// appendPromptIDs adds the prompt to a choice's first chunk.
-func (k *chunks) appendPromptIDs(dst []byte, c *api.Choice) []byte {
-	if c.Began {
-		return dst
-	}
-	return wire.AppendInts(append(dst, `,"prompt_token_ids":`...), c.Prompt.IDs)
 }
 
 // End implements api.Events. The reply's last chunk with a choice has the timings, unless a chunk
 // with the usage follows.
 func (k *chunks) End(c *api.Choice) {
 	k.begin(c)
-	k.open(c)
-	c.Buf = k.form.appendEnd(c.Buf)
-	c.Buf = wire.AppendString(append(c.Buf, `,"logprobs":null,"finish_reason":`...),
-		k.form.reason(c))
+	last := piece{choice: c, finish: new(k.form.reason(c))}
 	if k.rep.Params.ReturnTokenIDs {
-		c.Buf = k.appendPromptIDs(c.Buf, c)
-		c.Buf = append(c.Buf, `,"token_ids":[]`...)
+		last.TokenIDs = []int32{}
 	}
-	c.Draft.Rounds = c.Rounds()
+	k.streams[c.Index].draft.addRounds(c)
 	k.mu.Lock()
 	defer k.mu.Unlock() // until it is sent: the chunk with the timings comes last
 	k.left--
 	if k.left == 0 && !k.rep.Params.IncludeUsage {
-		k.close(c, string(wire.AppendMember(nil, "timings", k.rep.Timings())))
-		return
+		last.Timings = new(k.rep.Timings())
 	}
-	k.close(c, "")
+	k.send(last)
 }
 
 // Finish implements api.Events.
 func (k *chunks) Finish() {
 	if k.rep.Params.IncludeUsage {
-		b := append(append([]byte(nil), k.head...), ']')
-		b = wire.AppendMember(b, "usage", k.rep.Usage())
-		b = wire.AppendMember(b, "timings", k.rep.Timings())
-		k.rep.Send(k.out, "", append(b, '}'))
+		last := figures{Usage: new(new(k.rep.Usage())), Timings: new(k.rep.Timings())}
+		k.rep.Send(k.out, "", wire.Encode(k.form.chunk(k.rep, piece{figures: last})))
 	}
 	k.rep.Release()
 	k.rep.Send(k.out, "", []byte("[DONE]"))
 }
 
-// open starts an event with one choice in the choice's buffer.
-func (k *chunks) open(c *api.Choice) {
-	c.Buf = append(append(c.Buf[:0], k.head...), `{"index":`...)
-	c.Buf = append(strconv.AppendInt(c.Buf, int64(c.Index), 10), ',')
-}
-
-// close sends the event. extra has members that follow the choices.
-func (k *chunks) close(c *api.Choice, extra string) {
-	if k.rep.Params.ReturnDrafts {
-		c.Buf = wire.AppendMember(c.Buf, "draft", c.Draft)
-		c.Draft = api.DraftInfo{}
+// send sends a chunk of a choice, with what the request asks for in each.
+func (k *chunks) send(p piece) {
+	s, asked := &k.streams[p.choice.Index], k.rep.Params
+	if asked.ReturnTokenIDs && !s.began {
+		p.PromptTokenIDs = p.choice.Prompt.IDs
 	}
-	c.Buf = append(append(c.Buf, "}]"...), extra...)
-	if k.rep.Params.IncludeUsage {
-		c.Buf = append(c.Buf, `,"usage":null`...)
+	if asked.ReturnDrafts {
+		p.Draft = new(s.draft)
 	}
-	c.Buf = append(c.Buf, '}')
-	c.Began = true
-	k.rep.Send(k.out, "", c.Buf)
+	if asked.IncludeUsage {
+		p.Usage = new(*api.Usage)
+	}
+	s.began, s.draft = true, draft{}
+	k.rep.Send(k.out, "", s.json.Encode(k.form.chunk(k.rep, p)))
 }

@@ -83,4 +83,4 @@ func (c *completionRequest) readPrompt(f *wire.Fields) {
 }
 
 // Form implements api.Request.
-func (c *completionRequest) Form() api.Form { return choicesForm{members: completionMembers{}} }
+func (c *completionRequest) Form() api.Form { return choicesForm{objects: completionObjects{}} }

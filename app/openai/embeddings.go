@@ -3,7 +3,6 @@ package openai
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"fmt"
 	"math"
 
 	"tandem/app/api"
@@ -44,29 +43,49 @@ func (e *embeddingsRequest) Answer(run *api.Run, m model.Model, texts [][]int32)
 		return nil, err
 	}
 	run.Took(stats)
-	b := []byte(`{"object":"list","data":[`)
+	out := embeddings{Object: "list", Model: m.ID(), Usage: api.ReadUsageOf(stats)}
 	for i, v := range vectors {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = fmt.Appendf(b, `{"object":"embedding","index":%d,"embedding":`, i)
-		if e.base64 {
-			b = appendBase64(b, v)
-		} else {
-			b = api.AppendFloats(b, v)
-		}
-		b = append(b, '}')
+		out.Data = append(out.Data, embedding{"embedding", i, vector{v, e.base64}})
 	}
-	b = wire.AppendString(append(b, `],"model":`...), m.ID())
-	return append(api.AppendReadUsage(b, stats), '}'), nil
+	return wire.Encode(out), nil
 }
 
-// appendBase64 appends the numbers as a JSON string of little-endian float32 in base64. The
-// official clients ask for that form.
-func appendBase64(dst []byte, list []float32) []byte {
-	raw := make([]byte, 0, 4*len(list))
-	for _, x := range list {
+// embeddings are the answer of /v1/embeddings.
+type embeddings struct {
+	_      struct{}      `schema:"Embeddings"`
+	Object string        `json:"object" enum:"list"`
+	Data   []embedding   `json:"data"`
+	Model  string        `json:"model"`
+	Usage  api.ReadUsage `json:"usage"`
+}
+
+type embedding struct {
+	Object    string `json:"object" enum:"embedding"`
+	Index     int    `json:"index"`
+	Embedding vector `json:"embedding"`
+}
+
+// A vector is a list of numbers, or a text with little-endian float32 in base64. The official
+// clients ask for the latter.
+type vector struct {
+	list   wire.Floats
+	base64 bool
+}
+
+// MarshalJSON implements json.Marshaler.
+func (v vector) MarshalJSON() ([]byte, error) {
+	if !v.base64 {
+		return v.list.MarshalJSON()
+	}
+	raw := make([]byte, 0, 4*len(v.list))
+	for _, x := range v.list {
 		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
 	}
-	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), raw), '"')
+	return append(base64.StdEncoding.AppendEncode([]byte{'"'}, raw), '"'), nil
+}
+
+// Shape describes the vector to wire.AnswerOf.
+func (vector) Shape() *wire.Shape {
+	return wire.Either(wire.List(wire.Real),
+		wire.Text.Doc("float32, the little end first, in base64."))
 }

@@ -10,19 +10,27 @@ import (
 	"tandem/app/wire"
 )
 
+// LMStudioModels are the answer of /api/v0/models.
+type LMStudioModels struct {
+	_      struct{}        `schema:"LMStudioModels"`
+	Object string          `json:"object" enum:"list"`
+	Data   []LMStudioModel `json:"data"`
+}
+
 // An LMStudioModel is one model of /api/v0/models, LM Studio's own list. Editors read the context
 // and the state of a model from it.
 type LMStudioModel struct {
-	ID                string `json:"id"`
-	Object            string `json:"object"`
-	Type              string `json:"type" doc:"llm or embeddings."`
-	Publisher         string `json:"publisher"`
-	Arch              string `json:"arch"`
-	CompatibilityType string `json:"compatibility_type"`
-	Quantization      string `json:"quantization"`
-	State             string `json:"state" doc:"loaded or not-loaded."`
-	MaxContext        int    `json:"max_context_length" doc:"Tokens."`
-	LoadedContext     int    `json:"loaded_context_length,omitempty" doc:"Tokens."`
+	_                 struct{} `schema:"LMStudioModel"`
+	ID                string   `json:"id"`
+	Object            string   `json:"object"`
+	Type              string   `json:"type" doc:"llm or embeddings."`
+	Publisher         string   `json:"publisher"`
+	Arch              string   `json:"arch"`
+	CompatibilityType string   `json:"compatibility_type"`
+	Quantization      string   `json:"quantization"`
+	State             string   `json:"state" doc:"loaded or not-loaded."`
+	MaxContext        int      `json:"max_context_length" doc:"Tokens."`
+	LoadedContext     int      `json:"loaded_context_length,omitempty" doc:"Tokens."`
 }
 
 // lmStudioModels returns the models of entries that are still registered.
@@ -74,10 +82,7 @@ func (v Routes) listLMStudio(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return wire.WriteJSON(w, struct {
-		Object string          `json:"object"`
-		Data   []LMStudioModel `json:"data"`
-	}{"list", list})
+	return wire.WriteJSON(w, LMStudioModels{Object: "list", Data: list})
 }
 
 func (v Routes) getLMStudio(w http.ResponseWriter, r *http.Request) error {
@@ -95,30 +100,24 @@ func (v Routes) getLMStudio(w http.ResponseWriter, r *http.Request) error {
 	return wire.WriteJSON(w, list[0])
 }
 
-var lmStudioModelShape = wire.AnswerOf[LMStudioModel]().Named("LMStudioModel")
-
 // lmStudioOperations describe LM Studio's routes for OpenAPI.
 var lmStudioOperations = []wire.Operation{
 	{
 		Method: http.MethodGet, Path: lmStudioBase + "/models", ID: "lmStudioModels",
 		Summary: "The models as LM Studio lists them, tandem first.",
-		Answer: wire.Object(
-			wire.Need("object", wire.Just("list")),
-			wire.Need("data", wire.List(lmStudioModelShape)),
-		).Named("LMStudioModels"),
-		Error: wire.OpenAIErrorShape,
+		Answer:  wire.AnswerOf[LMStudioModels](), Error: wire.OpenAIErrorShape,
 	},
 	{
 		Method: http.MethodGet, Path: lmStudioBase + "/models/{id}", ID: "lmStudioModel",
 		Summary:    "One of them; its id may hold slashes.",
 		Parameters: []wire.Parameter{wire.PathID},
-		Answer:     lmStudioModelShape, Error: wire.OpenAIErrorShape,
+		Answer:     wire.AnswerOf[LMStudioModel](), Error: wire.OpenAIErrorShape,
 	},
 	{
 		Method: http.MethodPost, Path: lmStudioBase + "/chat/completions", ID: "lmStudioChat",
 		Summary: "The next message of a chat, where LM Studio's programs ask for it.",
 		Body:    chatRequestShape,
-		Answer:  chatCompletionShape, Chunk: chatCompletionChunkShape, Done: true,
+		Answer:  wire.AnswerOf[chatCompletion](), Chunk: wire.AnswerOf[chatChunk](), Done: true,
 		Error: wire.OpenAIErrorShape,
 	},
 	{
@@ -132,6 +131,6 @@ var lmStudioOperations = []wire.Operation{
 		Method: http.MethodPost, Path: lmStudioBase + "/embeddings", ID: "lmStudioEmbed",
 		Summary: "Vectors of texts, where LM Studio's programs ask for them.",
 		Body:    embeddingsRequestShape,
-		Answer:  embeddingsShape, Error: wire.OpenAIErrorShape,
+		Answer:  wire.AnswerOf[embeddings](), Error: wire.OpenAIErrorShape,
 	},
 }

@@ -2,9 +2,17 @@ package openai
 
 import (
 	"net/http"
+
 	"tandem/app/api"
 	"tandem/app/wire"
 )
+
+// ModelList is the answer of GET /v1/models.
+type ModelList struct {
+	_      struct{}         `schema:"ModelList"`
+	Object string           `json:"object" enum:"list"`
+	Data   []api.ModelEntry `json:"data"`
+}
 
 // ListModels answers GET /v1/models.
 func (v Routes) ListModels(w http.ResponseWriter, r *http.Request) error {
@@ -12,10 +20,7 @@ func (v Routes) ListModels(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return wire.WriteJSON(w, struct {
-		Object string           `json:"object"`
-		Data   []api.ModelEntry `json:"data"`
-	}{"list", list})
+	return wire.WriteJSON(w, ModelList{Object: "list", Data: list})
 }
 
 // GetModel answers GET /v1/models/{id}.

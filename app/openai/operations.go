@@ -12,7 +12,7 @@ var Operations = append([]wire.Operation{
 		Method: http.MethodPost, Path: "/v1/chat/completions", ID: "chat",
 		Summary: "The next message of a chat.",
 		Body:    chatRequestShape,
-		Answer:  chatCompletionShape, Chunk: chatCompletionChunkShape, Done: true,
+		Answer:  wire.AnswerOf[chatCompletion](), Chunk: wire.AnswerOf[chatChunk](), Done: true,
 		Error: wire.OpenAIErrorShape,
 	},
 	{
@@ -33,12 +33,12 @@ var Operations = append([]wire.Operation{
 		Method: http.MethodPost, Path: "/v1/embeddings", ID: "embed",
 		Summary: "Vectors of texts.",
 		Body:    embeddingsRequestShape,
-		Answer:  embeddingsShape, Error: wire.OpenAIErrorShape,
+		Answer:  wire.AnswerOf[embeddings](), Error: wire.OpenAIErrorShape,
 	},
 	{
 		Method: http.MethodPost, Path: "/v1/rerank", ID: "rerank",
 		Summary: "Documents by how well they answer a query, as Jina and Cohere have it.",
 		Body:    rerankRequestShape,
-		Answer:  rankedShape, Error: wire.OpenAIErrorShape,
+		Answer:  wire.AnswerOf[ranking](), Error: wire.OpenAIErrorShape,
 	},
 }, lmStudioOperations...)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"tandem/app/api"
 	"tandem/app/control"
@@ -115,20 +114,34 @@ func (r *rerankRequest) Answer(run *api.Run, m model.Model, texts [][]int32) ([]
 	if r.top > 0 {
 		order = order[:min(r.top, len(order))]
 	}
-	b := wire.AppendString([]byte(`{"object":"list","id":`), wire.NewID("rerank-"))
-	b = wire.AppendString(append(b, `,"model":`...), m.ID())
-	b = append(b, `,"results":[`...)
-	for i, at := range order {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = fmt.Appendf(b, `{"index":%d,"relevance_score":`, at)
-		b = strconv.AppendFloat(b, scores[at], 'g', -1, 64)
+	out := ranking{Object: "list", ID: wire.NewID("rerank-"), Model: m.ID(), Results: []ranked{},
+		Usage: api.ReadUsageOf(stats)}
+	for _, at := range order {
+		one := ranked{Index: at, Score: scores[at]}
 		if r.returned {
-			b = wire.AppendString(append(b, `,"document":{"text":`...), r.documents[at])
-			b = append(b, '}')
+			one.Document = &rankedDocument{r.documents[at]}
 		}
-		b = append(b, '}')
+		out.Results = append(out.Results, one)
 	}
-	return append(api.AppendReadUsage(append(b, ']'), stats), '}'), nil
+	return wire.Encode(out), nil
+}
+
+// A ranking is the answer of /v1/rerank, the most relevant document first.
+type ranking struct {
+	_       struct{}      `schema:"Ranked"`
+	Object  string        `json:"object" enum:"list"`
+	ID      string        `json:"id"`
+	Model   string        `json:"model"`
+	Results []ranked      `json:"results"`
+	Usage   api.ReadUsage `json:"usage"`
+}
+
+type ranked struct {
+	Index    int             `json:"index" doc:"Of the document."`
+	Score    float64         `json:"relevance_score"`
+	Document *rankedDocument `json:"document,omitempty"`
+}
+
+type rankedDocument struct {
+	Text string `json:"text"`
 }

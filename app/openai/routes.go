@@ -37,4 +37,4 @@ func Readers() map[string]api.ReadBody {
 }
 
 // ChatForm returns the form of a chat completion.
-func ChatForm() api.Form { return choicesForm{members: chatMembers{}} }
+func ChatForm() api.Form { return choicesForm{objects: chatObjects{}} }

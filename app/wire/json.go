@@ -3,7 +3,6 @@ package wire
 import (
 	"crypto/rand"
 	"encoding/json"
-	"math"
 	"strconv"
 	"unicode/utf8"
 )
@@ -72,17 +71,6 @@ func AppendInts[T ~int32 | ~byte](dst []byte, list []T) []byte {
 		dst = strconv.AppendInt(dst, int64(x), 10)
 	}
 	return append(dst, ']')
-}
-
-// noChance is a log-probability of minus infinity in OpenAI's API.
-const noChance = -9999
-
-// AppendLogprob appends x, or noChance where JSON has no such number.
-func AppendLogprob(dst []byte, x float32) []byte {
-	if math.IsInf(float64(x), 0) || x != x || x < noChance {
-		x = noChance
-	}
-	return strconv.AppendFloat(dst, float64(x), 'g', -1, 32)
 }
 
 // AppendMember appends a comma, a name and a value to an object.

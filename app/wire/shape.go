@@ -59,16 +59,17 @@ const MaxExact = 1<<53 - 1
 
 // The shapes without bounds.
 var (
-	Anything = &Shape{}
-	Text     = &Shape{kind: "string"}
-	Flag     = &Shape{kind: "boolean"}
-	Real     = &Shape{kind: "number"}
-	Whole    = &Shape{kind: "integer"}
-	Null     = &Shape{kind: "null"}
-	AnyMap   = &Shape{kind: "object"}           // an object with any fields
-	Filled   = Text.Least(1)                    // a text that is not empty
-	Moment   = Text.With("format", "date-time") // RFC 3339
-	TokenID  = Int(0, math.MaxInt32)
+	Anything  = &Shape{}
+	Text      = &Shape{kind: "string"}
+	Flag      = &Shape{kind: "boolean"}
+	Real      = &Shape{kind: "number"}
+	Whole     = &Shape{kind: "integer"}
+	Null      = &Shape{kind: "null"}
+	AnyMap    = &Shape{kind: "object"}                    // an object with any fields
+	AnyObject = AnyMap.With("additionalProperties", true) // the same, where the document says so
+	Filled    = Text.Least(1)                             // a text that is not empty
+	Moment    = Text.With("format", "date-time")          // RFC 3339
+	TokenID   = Int(0, math.MaxInt32)
 )
 
 // Number returns a number between two bounds. math.MaxFloat64 is no bound.
