@@ -173,7 +173,6 @@ var largerTypes = map[string]int{
 	"engine.Engine":      102,
 	"app/server.Server":  96,
 	"app/control.Client": 75,
-	"models/nn.Weights":  69,
 	"app/pool.Model":     68,
 }
 

@@ -2,35 +2,11 @@ package nn
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"tandem/engine/mlx"
 )
-
-// A Source is a checkpoint: tensors by name, in one file or in many.
-type Source interface {
-	Names() []string
-	Info(name string) (mlx.TensorInfo, bool)
-	Load(s *mlx.Scope, name string) *mlx.Array
-}
-
-// An exactSource has packed weights that only come near those of its files.
-type exactSource interface {
-	// LoadExact returns such a weight unpacked, in float32 and exactly that of the file. ok is false
-	// for any other.
-	LoadExact(s *mlx.Scope, name string) (a *mlx.Array, ok bool)
-}
-
-// A formattedSource knows who wrote its files.
-type formattedSource interface {
-	// Format returns what the metadata of a tensor's file calls its format.
-	Format(name string) string
-}
-
-// FormatMLX is the format of files that MLX has written.
-const FormatMLX = "mlx"
 
 // Weights hands a checkpoint's tensors to the layers of a model and owns what it loaded. It notes
 // each name that is asked for, so that [Weights.Err] can name missing and unexpected tensors.
@@ -42,82 +18,25 @@ type Weights struct {
 	NoHead  bool      // an embedding model: its head is not read and may be missing
 	Bits    int       // pack plain matrices in so many bits; 0 = hold them as stored
 
-	checks  bool       // nothing is read, see NewChecks
-	scope   *mlx.Scope // while loading
-	src     Source
-	config  *Quantization     // may be nil
-	packed  packedCount       // elements of packed matrices
-	names   map[string]string // name asked for -> name in the checkpoint
-	leftOut map[string]bool   // see LeftOut
-	asked   map[string]bool
-	missing []string
-	err     error
+	checks bool          // nothing is read, see NewChecks
+	scope  *mlx.Scope    // while loading
+	config *Quantization // may be nil
+	err    error
 
-	arrays     []*mlx.Array // kept
-	pending    []*mlx.Array // of the last keep, perhaps not computed yet
-	fewRows    *fewRows     // of the packed matrices, nil if there are none
-	parts      Parts
-	parameters int64
-	bytes      int64
-	unpacking  Unpacking
-	made       Made
-	plain      Plain // all of those asked for
-}
+	checkpoint
+	totals
 
-// Made is the memory that loading takes beyond the tensors of the checkpoint, for arrays that it
-// computes from them.
-type Made struct {
-	Packed   int64 // bytes of what has one type, whatever the model computes in
-	Floats   int64 // bytes of the rest, as it is stored
-	Elements int64 // of the rest
-
-	Stacks Plain // experts that are not packed; the CPU holds them in float32
-	Convs  Plain // kernels of convolutions, always held in float32
-
-	Packable Packable // what Weights.Bits packs
-	Cut      Cut      // of the target's head
-}
-
-// Packable counts the plain matrices that can be packed.
-type Packable struct {
-	Plain
-	Scales int64 // of them packed, and as many biases
-}
-
-// Cut is the size of the rows that a drafter reads from the head of its target.
-type Cut struct {
-	Rows, Width int64
-}
-
-// Plain counts matrices that are not packed.
-type Plain struct {
-	Elements int64
-	Bytes    int64 // as stored
-}
-
-// add counts a tensor.
-func (p *Plain) add(t mlx.TensorInfo) {
-	p.Elements += t.Size()
-	p.Bytes += t.Bytes
-}
-
-// addFloats adds an array like a tensor of the checkpoint.
-func (m *Made) addFloats(like mlx.TensorInfo) {
-	m.Floats += like.Bytes
-	m.Elements += like.Size()
+	arrays  []*mlx.Array // kept
+	pending []*mlx.Array // of the last keep, perhaps not computed yet
+	fewRows *fewRows     // of the packed matrices, nil if there are none
+	parts   Parts
 }
 
 // NewWeights returns the weights of src, read on the thread with arrays of s. q says how modules are
 // packed. If it is nil, that follows from their tensors.
 func NewWeights(s *mlx.Scope, src Source, q *Quantization) *Weights {
-	w := &Weights{
-		scope: s, src: src, config: q, packed: packedCount{}, names: map[string]string{},
-		asked: map[string]bool{}, leftOut: map[string]bool{},
-	}
-	for _, name := range src.Names() {
-		w.names[name] = name
-	}
-	return w
+	return &Weights{scope: s, config: q, checkpoint: newCheckpoint(src),
+		totals: totals{packed: packedCount{}}}
 }
 
 // NewChecks returns weights that read nothing. What asks for them makes a model that cannot compute,
@@ -149,32 +68,6 @@ func (w *Weights) Sanitize(rename func(name string) (to string, keep bool)) {
 		names[to] = stored
 	}
 	w.names = names
-}
-
-// LeftOut says what parts that Sanitize dropped are for, such as "images and sound", empty for none.
-func (w *Weights) LeftOut() string {
-	return strings.Join(slices.Sorted(maps.Keys(w.leftOut)), " and ")
-}
-
-// Has reports whether the checkpoint holds a tensor.
-func (w *Weights) Has(name string) bool { return w.names[name] != "" }
-
-// Names lists the tensors that there are.
-func (w *Weights) Names() []string { return slices.Sorted(maps.Keys(w.names)) }
-
-// Format returns what the file of a tensor calls its format, empty if it is silent.
-func (w *Weights) Format(name string) string {
-	if src, ok := w.src.(formattedSource); ok {
-		return src.Format(w.names[name])
-	}
-	return ""
-}
-
-// Shape returns the shape of a tensor, nil if the checkpoint has none of that name. It does not
-// count as asking for the tensor.
-func (w *Weights) Shape(name string) []int {
-	info, _ := w.src.Info(w.names[name])
-	return info.Shape
 }
 
 // Vector reads a tensor of dim elements.
@@ -255,63 +148,8 @@ func (w *Weights) Err() error {
 	if err := w.scope.Err(); err != nil && !w.checks {
 		return err
 	}
-	if what := w.LeftOut(); len(w.names) == 0 && what != "" {
-		return fmt.Errorf("the checkpoint has parts for %s alone, and no text model: "+
-			"take a folder with the whole model", what)
-	}
-	unexpected := slices.DeleteFunc(slices.Sorted(maps.Keys(w.names)),
-		func(name string) bool { return w.asked[name] })
-	if len(w.missing)+len(unexpected) > 0 {
-		return &MisfitError{w.missing, unexpected}
-	}
-	return nil
+	return w.misfit()
 }
-
-// A MisfitError says that a checkpoint has other tensors than its config.json asks for.
-type MisfitError struct{ Missing, Unexpected []string }
-
-func (e *MisfitError) Error() string {
-	return "the checkpoint " + e.Tensors() + ", so it does not fit its config.json"
-}
-
-// Tensors returns what is wrong with the tensors, such as "lacks 1 tensors (lm_head.weight)".
-func (e *MisfitError) Tensors() string {
-	var parts []string
-	for _, list := range []struct {
-		what  string
-		names []string
-	}{{"lacks", e.Missing}, {"has unexpected", e.Unexpected}} {
-		if n := len(list.names); n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d tensors (%s)", list.what, n, some(list.names)))
-		}
-	}
-	return strings.Join(parts, " and ")
-}
-
-// some lists the first few names.
-func some(names []string) string {
-	const most = 4
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + ", ..."
-	}
-	return strings.Join(names, ", ")
-}
-
-// Parameters returns the number of weights asked for so far. A quantized weight counts as one.
-func (w *Weights) Parameters() int64 { return w.parameters }
-
-// Unpacking returns what the packed matrices asked for so far would be unpacked.
-func (w *Weights) Unpacking() Unpacking { return w.unpacking }
-
-// Bytes returns the memory of the arrays kept so far.
-func (w *Weights) Bytes() int64 { return w.bytes }
-
-// Made returns the memory of what loading computes. It is complete once everything was asked for.
-func (w *Weights) Made() Made { return w.made }
-
-// Packing names the quantization for a person, such as "4-bit", "mxfp4" or "mixed 4-bit". It is
-// empty if no matrix is packed.
-func (w *Weights) Packing() string { return w.packed.String() }
 
 // Free releases everything that was loaded.
 func (w *Weights) Free() {
@@ -327,16 +165,6 @@ func (w *Weights) Free() {
 		w.fewRows.kernel.Free()
 		w.fewRows = nil
 	}
-}
-
-// info returns type and shape of a tensor, and notes that it was asked for.
-func (w *Weights) info(name string) (mlx.TensorInfo, bool) {
-	info, ok := w.src.Info(w.names[name])
-	if !ok && !w.asked[name] {
-		w.missing = append(w.missing, name)
-	}
-	w.asked[name] = true
-	return info, ok
 }
 
 // Types of floating and of packed tensors, and of scales, as safetensors spells them.

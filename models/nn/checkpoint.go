@@ -1,0 +1,132 @@
+package nn
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tandem/engine/mlx"
+)
+
+// A Source is a checkpoint: tensors by name, in one file or in many.
+type Source interface {
+	Names() []string
+	Info(name string) (mlx.TensorInfo, bool)
+	Load(s *mlx.Scope, name string) *mlx.Array
+}
+
+// An exactSource has packed weights that only come near those of its files.
+type exactSource interface {
+	// LoadExact returns such a weight unpacked, in float32 and exactly that of the file. ok is false
+	// for any other.
+	LoadExact(s *mlx.Scope, name string) (a *mlx.Array, ok bool)
+}
+
+// A formattedSource knows who wrote its files.
+type formattedSource interface {
+	// Format returns what the metadata of a tensor's file calls its format.
+	Format(name string) string
+}
+
+// FormatMLX is the format of files that MLX has written.
+const FormatMLX = "mlx"
+
+// A checkpoint has the tensors of a Source by the names that the model has for them. It notes each
+// name that is asked for.
+type checkpoint struct {
+	src     Source
+	names   map[string]string // name asked for -> name in the checkpoint
+	leftOut map[string]bool   // see LeftOut
+	asked   map[string]bool
+	missing []string
+}
+
+// newCheckpoint returns the tensors of src under its own names.
+func newCheckpoint(src Source) checkpoint {
+	c := checkpoint{src: src, names: map[string]string{}, leftOut: map[string]bool{},
+		asked: map[string]bool{}}
+	for _, name := range src.Names() {
+		c.names[name] = name
+	}
+	return c
+}
+
+// LeftOut says what parts that Sanitize dropped are for, such as "images and sound", empty for none.
+func (c *checkpoint) LeftOut() string {
+	return strings.Join(slices.Sorted(maps.Keys(c.leftOut)), " and ")
+}
+
+// Has reports whether the checkpoint holds a tensor.
+func (c *checkpoint) Has(name string) bool { return c.names[name] != "" }
+
+// Names lists the tensors that there are.
+func (c *checkpoint) Names() []string { return slices.Sorted(maps.Keys(c.names)) }
+
+// Format returns what the file of a tensor calls its format, empty if it is silent.
+func (c *checkpoint) Format(name string) string {
+	if src, ok := c.src.(formattedSource); ok {
+		return src.Format(c.names[name])
+	}
+	return ""
+}
+
+// Shape returns the shape of a tensor, nil if the checkpoint has none of that name. It does not
+// count as asking for the tensor.
+func (c *checkpoint) Shape(name string) []int {
+	info, _ := c.src.Info(c.names[name])
+	return info.Shape
+}
+
+// info returns type and shape of a tensor, and notes that it was asked for.
+func (c *checkpoint) info(name string) (mlx.TensorInfo, bool) {
+	info, ok := c.src.Info(c.names[name])
+	if !ok && !c.asked[name] {
+		c.missing = append(c.missing, name)
+	}
+	c.asked[name] = true
+	return info, ok
+}
+
+// misfit returns an error that names missing and unexpected tensors, nil if there are none.
+func (c *checkpoint) misfit() error {
+	if what := c.LeftOut(); len(c.names) == 0 && what != "" {
+		return fmt.Errorf("the checkpoint has parts for %s alone, and no text model: "+
+			"take a folder with the whole model", what)
+	}
+	unexpected := slices.DeleteFunc(c.Names(), func(name string) bool { return c.asked[name] })
+	if len(c.missing)+len(unexpected) > 0 {
+		return &MisfitError{c.missing, unexpected}
+	}
+	return nil
+}
+
+// A MisfitError says that a checkpoint has other tensors than its config.json asks for.
+type MisfitError struct{ Missing, Unexpected []string }
+
+func (e *MisfitError) Error() string {
+	return "the checkpoint " + e.Tensors() + ", so it does not fit its config.json"
+}
+
+// Tensors returns what is wrong with the tensors, such as "lacks 1 tensors (lm_head.weight)".
+func (e *MisfitError) Tensors() string {
+	var parts []string
+	for _, list := range []struct {
+		what  string
+		names []string
+	}{{"lacks", e.Missing}, {"has unexpected", e.Unexpected}} {
+		if n := len(list.names); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d tensors (%s)", list.what, n, some(list.names)))
+		}
+	}
+	return strings.Join(parts, " and ")
+}
+
+// some lists the first few names.
+func some(names []string) string {
+	const most = 4
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + ", ..."
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,72 @@
+package nn
+
+import "tandem/engine/mlx"
+
+// totals sum up the tensors that were asked for.
+type totals struct {
+	packed     packedCount // elements of packed matrices
+	parameters int64
+	bytes      int64
+	unpacking  Unpacking
+	made       Made
+	plain      Plain // all of those asked for
+}
+
+// Parameters returns the number of weights asked for so far. A quantized weight counts as one.
+func (t *totals) Parameters() int64 { return t.parameters }
+
+// Unpacking returns what the packed matrices asked for so far would be unpacked.
+func (t *totals) Unpacking() Unpacking { return t.unpacking }
+
+// Bytes returns the memory of the arrays kept so far.
+func (t *totals) Bytes() int64 { return t.bytes }
+
+// Made returns the memory of what loading computes. It is complete once everything was asked for.
+func (t *totals) Made() Made { return t.made }
+
+// Packing names the quantization for a person, such as "4-bit", "mxfp4" or "mixed 4-bit". It is
+// empty if no matrix is packed.
+func (t *totals) Packing() string { return t.packed.String() }
+
+// Made is the memory that loading takes beyond the tensors of the checkpoint, for arrays that it
+// computes from them.
+type Made struct {
+	Packed   int64 // bytes of what has one type, whatever the model computes in
+	Floats   int64 // bytes of the rest, as it is stored
+	Elements int64 // of the rest
+
+	Stacks Plain // experts that are not packed; the CPU holds them in float32
+	Convs  Plain // kernels of convolutions, always held in float32
+
+	Packable Packable // what Weights.Bits packs
+	Cut      Cut      // of the target's head
+}
+
+// Packable counts the plain matrices that can be packed.
+type Packable struct {
+	Plain
+	Scales int64 // of them packed, and as many biases
+}
+
+// Cut is the size of the rows that a drafter reads from the head of its target.
+type Cut struct {
+	Rows, Width int64
+}
+
+// Plain counts matrices that are not packed.
+type Plain struct {
+	Elements int64
+	Bytes    int64 // as stored
+}
+
+// add counts a tensor.
+func (p *Plain) add(t mlx.TensorInfo) {
+	p.Elements += t.Size()
+	p.Bytes += t.Bytes
+}
+
+// addFloats adds an array like a tensor of the checkpoint.
+func (m *Made) addFloats(like mlx.TensorInfo) {
+	m.Floats += like.Bytes
+	m.Elements += like.Size()
+}
