@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"strconv"
-
 	"tandem/app/api"
 	"tandem/app/dialect"
 	"tandem/app/wire"
@@ -11,19 +9,18 @@ import (
 
 // Stream implements api.Form.
 func (m messageForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
-	return &messageEvents{form: m, rep: rep, out: out}
+	return &messageEvents{rep: rep, out: out}
 }
 
 // messageEvents are the events of a message. Its blocks come one after the other.
 type messageEvents struct {
-	form  messageForm
 	rep   *api.Reply
 	out   *wire.EventStream
 	began bool
 	open  bool // a block is open
 	index int  // of the open block, or of the next
 	kind  dialect.Kind
-	buf   []byte
+	json  wire.Encoder
 }
 
 // Begin implements api.Events.
@@ -43,11 +40,11 @@ func (e *messageEvents) Add(c *api.Choice, _ []engine.Token, parts []dialect.Par
 		}
 		switch p.Kind {
 		case dialect.Reasoning:
-			e.delta("thinking_delta", "thinking", p.Text)
+			e.delta(thinkingDelta{"thinking_delta", p.Text})
 		case dialect.Arguments:
-			e.delta("input_json_delta", "partial_json", p.Text)
+			e.delta(inputDelta{"input_json_delta", p.Text})
 		case dialect.Text:
-			e.delta("text_delta", "text", p.Text)
+			e.delta(textDelta{"text_delta", p.Text})
 		}
 	}
 }
@@ -60,26 +57,22 @@ func (e *messageEvents) begin(c *api.Choice) {
 		return
 	}
 	e.began = true
-	b := e.form.appendHead(append(e.buf[:0], `{"type":"message_start","message":`...), e.rep)
-	b = append(b, `],"stop_reason":null,"stop_sequence":null`...)
-	e.buf = append(wire.AppendMember(b, "usage", MessageUsage{Input: len(c.Prompt.IDs)}), "}}"...)
-	e.send("message_start")
+	e.send("message_start", messageStart{"message_start", begunMessage{
+		messageHead: headOf(e.rep), Usage: MessageUsage{Input: len(c.Prompt.IDs)}}})
 }
 
 // start begins a block. index is that of a call.
 func (e *messageEvents) start(c *api.Choice, kind dialect.Kind, index int) {
 	e.open, e.kind = true, kind
-	e.head("content_block_start", "content_block")
+	b := block{textBlock{Type: "text"}}
 	switch kind {
 	case dialect.Reasoning:
-		e.buf = append(e.buf, `{"type":"thinking","thinking":"","signature":""`...)
+		b = block{thinkingBlock{Type: "thinking"}}
 	case dialect.Call:
-		e.buf = append(appendToolUse(e.buf, c.Answer.Call(index)), "{}"...)
-	default:
-		e.buf = append(e.buf, `{"type":"text","text":""`...)
+		call := c.Answer.Call(index)
+		b = block{toolUse{"tool_use", call.ID, call.Name, wire.RawObject("{}")}}
 	}
-	e.buf = append(e.buf, "}}"...)
-	e.send("content_block_start")
+	e.send("content_block_start", blockStart{"content_block_start", e.index, b})
 }
 
 // stop ends the block, if one is open.
@@ -88,30 +81,16 @@ func (e *messageEvents) stop() {
 		return
 	}
 	if e.kind == dialect.Reasoning {
-		e.delta("signature_delta", "signature", signature)
+		e.delta(signatureDelta{"signature_delta", signature})
 	}
-	e.buf = strconv.AppendInt(append(e.buf[:0], `{"type":"content_block_stop","index":`...),
-		int64(e.index), 10)
-	e.buf = append(e.buf, '}')
-	e.send("content_block_stop")
+	e.send("content_block_stop", blockStop{"content_block_stop", e.index})
 	e.open = false
 	e.index++
 }
 
 // delta sends a piece of the open block.
-func (e *messageEvents) delta(kind, name, text string) {
-	e.head("content_block_delta", "delta")
-	e.buf = wire.AppendString(append(e.buf, `{"type":`...), kind)
-	e.buf = wire.AppendString(append(e.buf, ','), name)
-	e.buf = append(wire.AppendString(append(e.buf, ':'), text), "}}"...)
-	e.send("content_block_delta")
-}
-
-// head begins an event of the open block. The caller appends the event's content.
-func (e *messageEvents) head(event, name string) {
-	e.buf = wire.AppendString(append(e.buf[:0], `{"type":`...), event)
-	e.buf = strconv.AppendInt(append(e.buf, `,"index":`...), int64(e.index), 10)
-	e.buf = append(wire.AppendString(append(e.buf, ','), name), ':')
+func (e *messageEvents) delta(of any) {
+	e.send("content_block_delta", blockDelta{"content_block_delta", e.index, delta{of}})
 }
 
 // End implements api.Events.
@@ -121,17 +100,14 @@ func (e *messageEvents) End(c *api.Choice) {
 		e.start(c, silent.Kind, 0)
 	}
 	e.stop()
-	e.buf = e.form.appendStop(append(e.buf[:0], `{"type":"message_delta","delta":{`...), e.rep, c)
-	e.buf = wire.AppendMember(append(e.buf, '}'), "usage", messageUsageOf(e.rep))
-	e.buf = append(wire.AppendMember(e.buf, "timings", e.rep.Timings()), '}')
-	e.send("message_delta")
+	e.send("message_delta",
+		messageDelta{"message_delta", stopOf(e.rep, c), messageUsageOf(e.rep), e.rep.Timings()})
 }
 
 // Finish implements api.Events.
 func (e *messageEvents) Finish() {
 	e.rep.Release()
-	e.buf = append(e.buf[:0], `{"type":"message_stop"}`...)
-	e.send("message_stop")
+	e.send("message_stop", messageStop{"message_stop"})
 }
 
-func (e *messageEvents) send(event string) { e.rep.Send(e.out, event, e.buf) }
+func (e *messageEvents) send(name string, event any) { e.rep.Send(e.out, name, e.json.Encode(event)) }

@@ -121,7 +121,5 @@ func (v *Routes) countTokens(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return wire.WriteJSON(w, struct {
-		InputTokens int `json:"input_tokens"`
-	}{n})
+	return wire.WriteJSON(w, tokenCount{InputTokens: n})
 }

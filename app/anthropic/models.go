@@ -22,7 +22,8 @@ var PageShape = wire.Int(1, maxPageModels).With("default", pageModels)
 
 // A Model is one model in Anthropic's list.
 type Model struct {
-	Type           string    `json:"type"`
+	_              struct{}  `schema:"AnthropicModel"`
+	Type           string    `json:"type" enum:"model"`
 	ID             string    `json:"id"`
 	DisplayName    string    `json:"display_name"`
 	CreatedAt      time.Time `json:"created_at"`
@@ -30,17 +31,19 @@ type Model struct {
 	MaxTokens      int       `json:"max_tokens"` // of an answer: only the context limits it
 }
 
-// A page is a part of Anthropic's list.
-type page struct {
-	Data    []Model `json:"data"`
-	HasMore bool    `json:"has_more"` // after this page, in its direction from the cursor
-	FirstID *string `json:"first_id"` // null if Data is empty
-	LastID  *string `json:"last_id"`
+// A ModelPage is a part of Anthropic's list.
+type ModelPage struct {
+	_       struct{} `schema:"AnthropicModelList"`
+	Data    []Model  `json:"data"`
+	HasMore bool     `json:"has_more"` // after this page, in its direction from the cursor
+	FirstID *string  `json:"first_id"` // null if Data is empty
+	LastID  *string  `json:"last_id"`
 }
 
 // newModel returns an entry in Anthropic's form.
 func newModel(e api.ModelEntry) Model {
-	m := Model{"model", e.ID, e.ID, time.Unix(e.Created, 0).UTC(), e.ContextLength, e.ContextLength}
+	m := Model{Type: "model", ID: e.ID, DisplayName: e.ID, CreatedAt: time.Unix(e.Created, 0).UTC(),
+		MaxInputTokens: e.ContextLength, MaxTokens: e.ContextLength}
 	if e.ID == control.Alias {
 		m.DisplayName = "Tandem (" + e.Root + ")"
 	}
@@ -70,12 +73,12 @@ func (v Routes) GetModel(w http.ResponseWriter, r *http.Request) error {
 }
 
 // cutPage returns the page of the list that a request asks for.
-func cutPage(r *http.Request, list []api.ModelEntry) (page, error) {
+func cutPage(r *http.Request, list []api.ModelEntry) (ModelPage, error) {
 	q, limit := r.URL.Query(), pageModels
 	if v := q.Get("limit"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > maxPageModels {
-			return page{}, wire.Invalid("limit",
+			return ModelPage{}, wire.Invalid("limit",
 				"limit must lie between 1 and %d, not %q.", maxPageModels, wire.Clip(v))
 		}
 		limit = n
@@ -92,23 +95,23 @@ func cutPage(r *http.Request, list []api.ModelEntry) (page, error) {
 	more := func() bool { return to < len(list) }
 	switch after, before := q.Has("after_id"), q.Has("before_id"); {
 	case after && before:
-		return page{}, wire.Invalid("before_id", "before_id cannot be combined with after_id.")
+		return ModelPage{}, wire.Invalid("before_id", "before_id cannot be combined with after_id.")
 	case after:
 		i, err := at("after_id")
 		if err != nil {
-			return page{}, err
+			return ModelPage{}, err
 		}
 		from = i + 1
 	case before:
 		i, err := at("before_id")
 		if err != nil {
-			return page{}, err
+			return ModelPage{}, err
 		}
 		from, to = max(0, i-limit), i
 		more = func() bool { return from > 0 }
 	}
 	to = min(to, from+limit)
-	p := page{Data: []Model{}, HasMore: more()}
+	p := ModelPage{Data: []Model{}, HasMore: more()}
 	for _, e := range list[from:to] {
 		p.Data = append(p.Data, newModel(e))
 	}

@@ -38,14 +38,14 @@ var sharedOperations = []wire.Operation{
 			{Name: "after_id", In: "query", Shape: wire.Text, Doc: "Of Anthropic's list."},
 			{Name: "before_id", In: "query", Shape: wire.Text, Doc: "Of Anthropic's list."},
 		},
-		Answer: wire.Either(wire.AnswerOf[openai.ModelList](), anthropic.ModelListShape),
+		Answer: wire.Either(wire.AnswerOf[openai.ModelList](), wire.AnswerOf[anthropic.ModelPage]()),
 		Error:  wire.Either(wire.OpenAIErrorShape, wire.AnthropicErrorShape),
 	},
 	{
 		Method: http.MethodGet, Path: "/v1/models/{id}", ID: "getModel",
 		Summary:    "One model; its id may hold slashes.",
 		Parameters: []wire.Parameter{wire.PathID, anthropicVersion},
-		Answer:     wire.Either(wire.AnswerOf[api.ModelEntry](), anthropic.ModelShape),
+		Answer:     wire.Either(wire.AnswerOf[api.ModelEntry](), wire.AnswerOf[anthropic.Model]()),
 		Error:      wire.Either(wire.OpenAIErrorShape, wire.AnthropicErrorShape),
 	},
 	{

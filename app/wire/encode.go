@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 )
 
-// An Encoder writes values as JSON into a buffer that it uses again. Unlike MustJSON it leaves <, >
-// and & as they are. The zero Encoder is ready.
+// An Encoder writes answers as JSON into a buffer that it uses again. Unlike MustJSON it leaves <, >
+// and & as they are, and a Raw in its spelling. The zero Encoder is ready.
 type Encoder struct {
 	buf  bytes.Buffer
 	json *json.Encoder
@@ -24,20 +25,71 @@ func (e *Encoder) Encode(v any) []byte {
 	if err := e.json.Encode(v); err != nil {
 		panic(err)
 	}
-	return bytes.TrimSuffix(e.buf.Bytes(), []byte("\n"))
+	return unpackRaws(bytes.TrimSuffix(e.buf.Bytes(), []byte("\n")))
 }
 
 // Encode returns v as an Encoder writes it.
 func Encode(v any) []byte { return new(Encoder).Encode(v) }
 
-// A RawObject is an object in somebody else's spelling.
-type RawObject json.RawMessage
+// Marshal returns v for a method MarshalJSON of a type that has one of several others.
+func Marshal(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return buf.Bytes(), err
+}
+
+// A Raw is a value in the spelling of a client or of a model. An Encoder keeps that spelling: a
+// client may send it back, and a prompt that differs by a space is another prompt.
+type Raw json.RawMessage
+
+// A RawObject is a Raw that is an object.
+type RawObject Raw
+
+// packedRaw begins a string that is a packed Raw. The package json never escapes this character by
+// itself.
+const packedRaw = `"\u003a`
+
+// MarshalJSON implements json.Marshaler. It packs the value into a string, in which the package json
+// removes no space.
+func (r Raw) MarshalJSON() ([]byte, error) {
+	return append([]byte(packedRaw), AppendString(nil, string(r))[1:]...), nil
+}
+
+// Shape describes the value to AnswerOf.
+func (Raw) Shape() *Shape { return Anything }
 
 // MarshalJSON implements json.Marshaler.
-func (o RawObject) MarshalJSON() ([]byte, error) { return o, nil }
+func (o RawObject) MarshalJSON() ([]byte, error) { return Raw(o).MarshalJSON() }
 
 // Shape describes the object to AnswerOf.
 func (RawObject) Shape() *Shape { return AnyObject }
+
+// unpackRaws returns b with each packed Raw in its spelling.
+func unpackRaws(b []byte) []byte {
+	before, rest, found := bytes.Cut(b, []byte(packedRaw))
+	if !found {
+		return b
+	}
+	out := slices.Clone(before)
+	for found {
+		end := 0
+		for ; rest[end] != '"'; end++ {
+			if rest[end] == '\\' {
+				end++
+			}
+		}
+		raw, err := unquote(slices.Concat([]byte{'"'}, rest[:end+1]))
+		if err != nil {
+			panic(err)
+		}
+		out = append(out, raw...)
+		before, rest, found = bytes.Cut(rest[end+1:], []byte(packedRaw))
+		out = append(out, before...)
+	}
+	return out
+}
 
 // noChance is a log-probability of minus infinity in OpenAI's API.
 const noChance = -9999

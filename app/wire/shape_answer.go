@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -32,8 +31,6 @@ func shapeOf(t reflect.Type) *Shape {
 	switch t {
 	case reflect.TypeFor[time.Time]():
 		return Moment
-	case reflect.TypeFor[json.RawMessage]():
-		return Anything
 	case reflect.TypeFor[AlwaysNull]():
 		return Null
 	}
