@@ -170,7 +170,6 @@ var largerTypes = map[string]int{
 
 	// to be split by owner
 	"app/pool.Pool":      134,
-	"engine.Engine":      102,
 	"app/server.Server":  96,
 	"app/control.Client": 75,
 	"app/pool.Model":     68,

@@ -8,12 +8,12 @@ import (
 
 // accept takes a token that was read: it is recorded, then emitted, and may end the task. A panic
 // on the way, in a tokenizer's decoder say, ends this task only. advance is as in addToken.
-func (e *Engine) accept(t *task, tok Token, advance bool) {
+func (r *runner) accept(t *task, tok Token, advance bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			e.opts.Logger.Error("panic while taking a token",
+			r.log.Error("panic while taking a token",
 				"token", tok.ID, "panic", v, "stack", string(debug.Stack()))
-			e.finish(t, &Error{
+			r.finish(t, &Error{
 				Code:    CodeInternal,
 				Message: "a generated token could not be decoded; the request was given up",
 			})
@@ -21,7 +21,7 @@ func (e *Engine) accept(t *task, tok Token, advance bool) {
 	}()
 	if tok.isNone() {
 		t.broken = true // its caches hold rows that are no numbers
-		e.finish(t, errNoNumbers)
+		r.finish(t, errNoNumbers)
 		return
 	}
 	now := time.Now()
@@ -31,17 +31,17 @@ func (e *Engine) accept(t *task, tok Token, advance bool) {
 		t.stats.Prefill = now.Sub(t.begun)
 	}
 	t.last = now
-	if last, err := e.addToken(t, tok, advance); last || err != nil {
-		e.finish(t, err)
+	if last, err := t.addToken(tok, advance); last || err != nil {
+		r.finish(t, err)
 	}
 }
 
 // addToken records and emits a token, and reports whether it is the last one. It advances the
 // task's grammar if advance is set. A grammar that has failed refuses everything, but the tokens it
 // allowed before stand.
-func (e *Engine) addToken(t *task, tok Token, advance bool) (last bool, err error) {
+func (t *task) addToken(tok Token, advance bool) (last bool, err error) {
 	t.tokens = append(t.tokens, tok.ID)
-	eos := (!t.req.IgnoreEOS || t.req.Grammar != nil) && slices.Contains(e.config.EOS, tok.ID)
+	eos := slices.Contains(t.eos, tok.ID)
 	hit, complete := false, false
 	if !eos {
 		if advance {

@@ -25,7 +25,7 @@ type block struct {
 }
 
 // buildVerify builds the graph of a block with drafts p, up to the verdict.
-func (e *Engine) buildVerify(s *mlx.Scope, b *block, p draft.Proposal) (err error) {
+func (r *runner) buildVerify(s *mlx.Scope, b *block, p draft.Proposal) (err error) {
 	t, last := b.task, len(b.tokens)-1
 	b.n = p.N
 	tokens := mlx.New(s, t.tokens[t.fed:], b.carried+1)
@@ -37,9 +37,9 @@ func (e *Engine) buildVerify(s *mlx.Scope, b *block, p draft.Proposal) (err erro
 			return err
 		}
 	}
-	layers, rows := e.taps(t), b.carried+1+b.n
-	out := e.forwardBlock(s, t, tokens, rows, layers)
-	logits := e.logits(s, t, out.Hidden, b.carried, rows) // (n+1, V)
+	layers, rows := r.drafters.taps(t), b.carried+1+b.n
+	out := r.forwardBlock(s, t, tokens, rows, layers)
+	logits := r.logits(s, t, out.Hidden, b.carried, rows) // (n+1, V)
 	allowed, err := b.allowedTokens(s, p, logits, out.Taps)
 	if err != nil {
 		return err

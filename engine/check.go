@@ -1,9 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
+
+	"tandem/engine/draft"
+	"tandem/engine/lm"
 )
 
 // check refuses what cannot be served. It returns how many tokens may be generated.
@@ -50,13 +55,13 @@ func (e *Engine) check(r Request) (limit int, err error) {
 		return invalid("the prediction holds token %d; the vocabulary has %d", r.Prediction[i],
 			e.config.VocabSize)
 	}
-	if err := e.checkSpeculation(r.Speculation); err != nil {
+	if err := e.drafters.check(r.Speculation); err != nil {
 		return 0, err
 	}
 	if err := r.Sampling.Check(e.config.VocabSize); err != nil {
 		return 0, &Error{Code: CodeInvalid, Message: err.Error()}
 	}
-	context, prompt := e.opts.ContextLength, len(r.Prompt)
+	context, prompt := e.contextLength, len(r.Prompt)
 	if prompt > context {
 		return 0, &Error{Code: CodeContextLength, Message: fmt.Sprintf(
 			"This model's maximum context length is %d tokens. However, you requested %d tokens in the prompt. Please reduce the length of the prompt.",
@@ -71,4 +76,82 @@ func (e *Engine) check(r Request) (limit int, err error) {
 			limit)
 	}
 	return limit, nil
+}
+
+// checkReading refuses what cannot be served.
+func (e *Engine) checkReading(r Reading) error {
+	invalid := func(format string, args ...any) error {
+		return &Error{Code: CodeInvalid, Message: fmt.Sprintf(format, args...)}
+	}
+	unknown := func(id int32) bool { return id < 0 || int(id) >= e.config.VocabSize }
+	if n := len(r.Texts); n == 0 || n > MaxTexts {
+		return invalid("a reading has 1 to %d texts, not %d", MaxTexts, n)
+	}
+	for i, text := range r.Texts {
+		switch n := len(text); {
+		case n == 0:
+			return invalid("text %d is empty; send at least one token", i)
+		case n > e.contextLength:
+			return &Error{Code: CodeContextLength, Message: fmt.Sprintf(
+				"This model's maximum context length is %d tokens. However, text %d has %d tokens. Please reduce its length.",
+				e.contextLength, i, n)}
+		}
+		if at := slices.IndexFunc(text, unknown); at >= 0 {
+			return invalid("token %d of text %d has id %d; the vocabulary has %d", at, i, text[at],
+				e.config.VocabSize)
+		}
+	}
+	if i := slices.IndexFunc(r.Logits, unknown); i >= 0 {
+		return invalid("the logit of token %d is asked for; the vocabulary has %d", r.Logits[i],
+			e.config.VocabSize)
+	}
+	poolings := []lm.Pooling{lm.PoolLast, lm.PoolMean, lm.PoolFirst}
+	if len(r.Logits) == 0 && !slices.Contains(poolings, r.Pooling) {
+		return invalid("there is no pooling %q", r.Pooling)
+	}
+	return nil
+}
+
+// check refuses what the drafters cannot do and what contradicts itself.
+func (ds *drafters) check(r Speculation) error {
+	invalid := func(format string, args ...any) error {
+		return &Error{Code: CodeInvalid, Message: fmt.Sprintf(format, args...)}
+	}
+	name := cmp.Or(r.Drafter, Auto)
+	names := []string{Auto, None}
+	known, most := slices.Contains(names, name), MaxDepth
+	for _, d := range ds.list {
+		if _, ok := d.(*draft.Continued); !ok { // clients name one that works by itself
+			names = append(names, d.Name())
+		}
+		if d.Name() == name {
+			known = true
+			most = min(most, d.MaxDrafts())
+		}
+	}
+	switch {
+	case !known:
+		why := cmp.Or(ds.without[name], ds.noDrafter)
+		if why != "" {
+			why = "; " + why
+		}
+		return invalid("speculation.drafter %q is not there for this model; it has %s%s", name,
+			strings.Join(names, ", "), why)
+	case r.Depth != nil && (*r.Depth < 0 || *r.Depth > MaxDepth):
+		return invalid("speculation.depth must lie between 0 and %d, not %d", MaxDepth, *r.Depth)
+	case r.Depth != nil && *r.Depth > most:
+		return invalid("speculation.depth must be at most %d with the drafter %s, not %d", most,
+			name, *r.Depth)
+	case r.Fused && r.Timed:
+		return invalid("speculation.fused has no draft to wait for; leave out speculation.timed")
+	case r.Exact && r.Depth != nil && *r.Depth > MaxExactDepth:
+		return invalid("speculation.depth must be at most %d with speculation.exact, not %d",
+			MaxExactDepth, *r.Depth)
+	case !slices.Contains([]Rollback{"", "auto", Trim, Undo}, r.Rollback):
+		return invalid("speculation.rollback must be auto, %s or %s, not %q", Trim, Undo,
+			r.Rollback)
+	case !slices.Contains([]Rule{"", Coupled, Rejection}, r.Rule):
+		return invalid("speculation.rule must be %s or %s, not %q", Coupled, Rejection, r.Rule)
+	}
+	return nil
 }

@@ -197,7 +197,7 @@ func TestCancelInAnyRoundLeavesSoundCaches(t *testing.T) {
 				f := recalling(t, layout, Options{Chunk: chunk, Drafters: []draft.Drafter{d}})
 				before := f.thread.Memory().Active
 				for at := range 24 {
-					f.dropCheckpoints() // no request is in flight
+					f.checkpoints.drop() // no request is in flight
 					var seen Stats
 					n := f.cut(t, Request{Prompt: script[:prompt], Speculation: way,
 						Done: func(s Stats) { seen = s }}, at)

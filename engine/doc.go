@@ -15,11 +15,26 @@
 // so a slow reader stalls no other request. Leaving the range, or cancelling its context,
 // ends a request within one round.
 //
+// # Parts
+//
+// Each field has one owner:
+//
+//   - queue is what all goroutines share with the scheduler: requests, readings and jobs, under a
+//     lock. Its admission decides which of them is next, and whether there is room.
+//   - scheduler has the requests in flight, and decides what a round evaluates. All below belong to its
+//     goroutine.
+//   - runner evaluates rounds of requests on the MLX thread, and ends requests. What lasts from round
+//     to round is in the task of a request.
+//   - readings does the same for texts that are read without an answer.
+//   - checkpoints saves states and restores them.
+//   - drafters opens drafts, commits tokens to them and drops them.
+//   - planner chooses the drafts of the next round, from what rounds cost.
+//
 // # The queue
 //
 // A reading is a text that is read without an answer (see Readings). Requests and readings
 // wait for a place, and for memory where Options.Text bounds it. Each rule has a test that
-// plays its scenario (fair_test.go, admit_test.go).
+// plays its scenario (fair_test.go, admission_test.go).
 //
 //   - The client ([Request].Client) with the fewest requests in flight is next. Among
 //     equal clients it is the one whose last turn is the longest ago.
@@ -35,8 +50,8 @@
 //   - No client is read more than some eight chunks ahead of another.
 //   - Every fourth chunk goes to the prompt that came first.
 //   - Chunks of prompts and of readings alternate.
-//   - Before a chunk of a long prompt, the short requests pass that other engines of the
-//     thread have then ([ThreadShare]).
+//   - Before a chunk of a long prompt, short requests of the thread's other engines go first
+//     ([ThreadShare]).
 //
 // Steps need no turns: every request that decodes has a part in each.
 //
@@ -60,13 +75,13 @@
 //   - where it parts from another text;
 //   - along the answer, close together first.
 //
-// A capture inside a verify block stands if its token does. A request that ends, by a
+// A capture inside a verify block is kept if its token is. A request that ends, by a
 // cancel too, leaves its caches to the next one.
 //
 // Restored states were computed in chunks, steps and blocks of other requests. Kernels of
 // most devices then differ in the last bits (see Exact requests). So two kinds of request
 // restore nothing: an exact one, and one whose prompt is scored. When a round fails, all
-// checkpoints are given up, because some lie in caches that are undefined now.
+// checkpoints are given up, because some are in caches that are undefined now.
 //
 // # Plain decoding is pipelined
 //

@@ -92,3 +92,11 @@ func (d *draw) read(s *mlx.Scope) ([]Token, error) {
 	}
 	return tokens, nil
 }
+
+// rows returns rows [from, to) of x.
+func rows(s *mlx.Scope, x *mlx.Array, from, to int) *mlx.Array {
+	if from == 0 && to == x.Dim(0) {
+		return x
+	}
+	return s.Slice(x, 0, from, to)
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
 	"tandem/engine/cache"
@@ -18,28 +17,24 @@ import (
 // fixture is an engine over a chain model, on a CPU thread.
 type fixture struct {
 	*Engine
-	chain   *enginetest.Chain
-	thread  *mlx.Thread
-	changes *sync.Cond // signals changes of the fields that the engine's mu guards
-}
-
-// waitUntil waits until is returns true. It calls is with mu held.
-func (f *fixture) waitUntil(is func() bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for !is() {
-		f.changes.Wait()
-	}
+	chain  *enginetest.Chain
+	thread *mlx.Thread
+	t      *testing.T
 }
 
 // waitQueued waits until n requests and readings are in the queue.
 func (f *fixture) waitQueued(n int) {
-	f.waitUntil(func() bool { return f.queued() >= n })
+	enginetest.Await(f.t, fmt.Sprintf("%d wait in the queue", n),
+		func() bool { return f.Queued() >= n })
 }
 
 // waitForJob waits until a job waits for the end of the round.
 func (f *fixture) waitForJob() {
-	f.waitUntil(func() bool { return len(f.jobs) > 0 })
+	enginetest.Await(f.t, "a job waits", func() bool {
+		f.queue.mu.Lock()
+		defer f.queue.mu.Unlock()
+		return len(f.queue.jobs) > 0
+	})
 }
 
 func newFixture(t *testing.T, table [][]float32, opts Options, eos ...int32) *fixture {
@@ -56,7 +51,7 @@ func newFixture(t *testing.T, table [][]float32, opts Options, eos ...int32) *fi
 func newFixtureOn(t *testing.T, th *mlx.Thread, table [][]float32, opts Options,
 	eos ...int32) *fixture {
 	t.Helper()
-	f := &fixture{thread: th}
+	f := &fixture{thread: th, t: t}
 	if err := th.Do(context.Background(), func(s *mlx.Scope) error {
 		f.chain = enginetest.NewChain(s, table, eos...)
 		return nil
@@ -64,10 +59,6 @@ func newFixtureOn(t *testing.T, th *mlx.Thread, table [][]float32, opts Options,
 		t.Fatal(err)
 	}
 	f.Engine = New(th, f.chain, enginetest.ByteTokenizer(t), opts)
-	f.changes = sync.NewCond(&f.mu)
-	f.mu.Lock()
-	f.changed = f.changes.Broadcast
-	f.mu.Unlock()
 	t.Cleanup(func() {
 		f.Close()
 		th.Do(context.Background(), func(*mlx.Scope) error { f.chain.Free(); return nil })

@@ -1,6 +1,12 @@
 package engine
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"tandem/engine/mlx"
+)
 
 // A Code classifies an Error for programs. The server maps codes to HTTP
 // status in one table.
@@ -30,3 +36,15 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// roundError is the error of a request whose round failed.
+func roundError(log *slog.Logger, err error) *Error {
+	if p, ok := errors.AsType[*mlx.PanicError](err); ok {
+		log.Error("panic on the MLX thread", "panic", p.Value, "stack", string(p.Stack))
+	}
+	if failed, ok := errors.AsType[*Error](err); ok {
+		return failed
+	}
+	return &Error{Code: CodeInternal,
+		Message: "the model failed to evaluate; the request was given up", Err: err}
+}

@@ -7,26 +7,10 @@ import (
 	"tandem/engine/mlx"
 )
 
-// ExactRows is how many rows every forward of an exact request has after its prompt: a block
-// of MaxExactDepth drafts, or a plain step and seven rows of padding. Fewer rows leave
-// little room for drafts; more make plain steps dearer.
-const (
-	ExactRows     = 8
-	MaxExactDepth = ExactRows - 1
-)
-
-// maxRows returns the most rows of a block of the task.
-func (t *task) maxRows() int {
-	if t.req.Speculation.Exact {
-		return ExactRows
-	}
-	return MaxDepth + 1
-}
-
-// block evaluates the task's n tokens from t.fed on and returns the outputs, with
+// forwardBlock evaluates the task's n tokens from t.fed on and returns the outputs, with
 // taps of layers. The caches then hold the tokens. The outputs of an exact request have
 // ExactRows rows; its caches hold none of the padding.
-func (e *Engine) forwardBlock(s *mlx.Scope, t *task, tokens *mlx.Array, n int,
+func (r *runner) forwardBlock(s *mlx.Scope, t *task, tokens *mlx.Array, n int,
 	layers []int) lm.Output {
 	q := lm.Sequence{Tokens: tokens, N: n, Pos: t.fed, Caches: t.caches}
 	if t.req.Speculation.Exact {
@@ -36,7 +20,7 @@ func (e *Engine) forwardBlock(s *mlx.Scope, t *task, tokens *mlx.Array, n int,
 		q.Tokens = s.Concat(0, tokens, s.Zeros(mlx.Int32, q.Pad))
 	}
 	t.checkOffsets(s, t.fed)
-	out := e.model.Forward(s, lm.Batch{q}, layers)
+	out := r.model.Forward(s, lm.Batch{q}, layers)
 	if s.Err() == nil {
 		if err := t.trim(q.Pad); err != nil {
 			s.Fail(fmt.Errorf("dropping padding: %w", err))
@@ -47,9 +31,9 @@ func (e *Engine) forwardBlock(s *mlx.Scope, t *task, tokens *mlx.Array, n int,
 
 // logits returns the logits (to-from, V) of rows [from, to) of a block's hidden states. An
 // exact request computes those of all rows.
-func (e *Engine) logits(s *mlx.Scope, t *task, hidden *mlx.Array, from, to int) *mlx.Array {
+func (r *runner) logits(s *mlx.Scope, t *task, hidden *mlx.Array, from, to int) *mlx.Array {
 	if t.req.Speculation.Exact {
-		return rows(s, e.model.Unembed(s, hidden), from, to)
+		return rows(s, r.model.Unembed(s, hidden), from, to)
 	}
-	return e.model.Unembed(s, rows(s, hidden, from, to))
+	return r.model.Unembed(s, rows(s, hidden, from, to))
 }

@@ -14,14 +14,9 @@ import (
 // scoreRows x vocabulary x 4 bytes.
 const scoreRows = 64
 
-// prefillSlack is what a chunk may hold beside the scores of one layer before MLX stops running
-// ahead. Beyond it each operation waits for the last one and gives memory back, which halves the
-// speed. Only prompts with scores that large meet it (log/2026-11-21.md).
-const prefillSlack = 256 << 20 // bytes
-
 // prefill evaluates the next chunk of a task's prompt. After the last chunk the first token is in
 // flight.
-func (e *Engine) prefill(tasks []*task, _ bool) error {
+func (r *runner) prefill(tasks []*task, _ bool) error {
 	t := tasks[0]
 	if t.begun.IsZero() {
 		t.begun = time.Now()
@@ -29,26 +24,27 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 		t.mail.leaveQueue()
 	}
 	var scored []Token
-	err := e.thread.Do(context.Background(), func(s *mlx.Scope) (err error) {
+	err := r.thread.Do(context.Background(), func(s *mlx.Scope) (err error) {
 		if t.caches == nil {
-			e.restore(s, t)
+			r.checkpoints.restore(s, t)
 			t.mail.restore(t.stats.CachedTokens)
-			t.sampler = sample.New(s, t.req.Sampling, t.seed, e.config.VocabSize, t.req.Prompt)
+			t.sampler = sample.New(s, t.req.Sampling, t.seed, r.vocab, t.req.Prompt)
 			if g := t.req.Generated; len(g) > 0 {
 				t.sampler.Observe(s, mlx.New(s, g, len(g)))
 			}
-			e.openDrafts(s, t)
+			r.drafters.open(s, t)
+			r.planner.begin(t)
 		}
-		if old, ok := e.limitMemory(s); ok {
+		if old, ok := limitMemory(r.thread, s); ok {
 			defer s.SetMemoryLimit(old)
 		}
-		from, n := t.fed, min(e.opts.Chunk, t.remaining())
-		layers := e.taps(t)
-		out := e.model.Forward(s, lm.Batch{{
+		from, n := t.fed, min(r.chunk, t.remaining())
+		layers := r.drafters.taps(t)
+		out := r.model.Forward(s, lm.Batch{{
 			Tokens: mlx.New(s, t.tokens[from:from+n], n), N: n, Pos: from, Caches: t.caches,
 		}}, layers)
 		hidden := out.Hidden // (n, H)
-		e.tellDrafts(s, t, committed{tokens: t.tokens[from : from+n], from: from, layers: layers,
+		r.drafters.tell(s, t, committed{tokens: t.tokens[from : from+n], from: from, layers: layers,
 			outputs: out.Taps})
 		pending := t.liveArrays()
 		if t.req.PromptLogprobs {
@@ -59,17 +55,17 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 				return err
 			}
 			pending = nil
-			if scored, err = e.scorePrompt(s, t, hidden, from, n); err != nil {
+			if scored, err = r.scorePrompt(s, t, hidden, from, n); err != nil {
 				return err
 			}
 		}
 		if from+n == t.given && t.limit > 0 {
 			last := s.Slice(hidden, 0, n-1, n)
-			allowed, err := t.allowed(s, e.config.VocabSize)
+			allowed, err := t.allowed(s, r.vocab)
 			if err != nil {
 				return err
 			}
-			first := t.draw(s, e.model.Unembed(s, last), allowed, from+n)
+			first := t.draw(s, r.model.Unembed(s, last), allowed, from+n)
 			if err = s.AsyncEval(append(pending, first.arrays()...)...); err == nil {
 				first.keep(s)
 				t.inFlight = first
@@ -82,14 +78,14 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 			// more than decoding does, so it is left out for them.
 			s.ClearCache()
 		}
-		e.noteHeld(t)
+		r.kv.note(t)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	t.fed = min(t.fed+e.opts.Chunk, t.given)
-	e.saveCheckpoints(t)
+	t.fed = min(t.fed+r.chunk, t.given)
+	r.checkpoints.save(t)
 	for _, tok := range scored {
 		t.mail.post(tok)
 	}
@@ -97,38 +93,15 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 	if !t.prefilling() && t.limit == 0 {
 		t.stats.Prefill = time.Since(t.begun)
 		t.stats.Finish = FinishLength
-		e.finish(t, nil)
+		r.finish(t, nil)
 	}
 	return nil
-}
-
-// limitMemory bounds the memory of one forward of many rows, where that is needed. If ok, the
-// caller sets the old limit again.
-func (e *Engine) limitMemory(s *mlx.Scope) (old int64, ok bool) {
-	if e.thread.GPU() {
-		return 0, false
-	}
-	// Attention in MLX's operations materialises its scores on the CPU: (heads, chunk, T) under a
-	// mask, blocks of queries without one. With more than the slack active, the operations go one by
-	// one. So the scores of two layers never exist at once.
-	return s.SetMemoryLimit(s.Memory().Active + prefillSlack)
-}
-
-// liveArrays lists the arrays that carry the task from round to round.
-func (t *task) liveArrays() []*mlx.Array {
-	list := t.caches.Arrays()
-	for _, d := range t.drafts {
-		if d != nil {
-			list = append(list, d.Arrays()...)
-		}
-	}
-	return list
 }
 
 // scorePrompt returns the prompt tokens that rows [from, from+n) predict, with their
 // log-probabilities. The first chunk also brings the very first token, which no row predicts. The
 // caller keeps hidden (n, H).
-func (e *Engine) scorePrompt(s *mlx.Scope, t *task, hidden *mlx.Array,
+func (r *runner) scorePrompt(s *mlx.Scope, t *task, hidden *mlx.Array,
 	from, n int) ([]Token, error) {
 	prompt := t.tokens // nothing is generated yet
 	var out []Token
@@ -139,7 +112,7 @@ func (e *Engine) scorePrompt(s *mlx.Scope, t *task, hidden *mlx.Array,
 	for lo := 0; lo < n; lo += scoreRows {
 		hi := min(lo+scoreRows, n)
 		next := prompt[from+lo+1 : from+hi+1]
-		logits := e.model.Unembed(s, s.Slice(hidden, 0, lo, hi)) // (rows, V)
+		logits := r.model.Unembed(s, s.Slice(hidden, 0, lo, hi)) // (rows, V)
 		d := &draw{token: mlx.New(s, next, len(next))}
 		d.chosen, d.topIDs, d.topLogprob = sample.Logprobs(s, logits, d.token, t.req.TopLogprobs)
 		if err := s.Eval(d.arrays()...); err != nil {

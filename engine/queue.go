@@ -1,66 +1,176 @@
 package engine
 
 import (
-	"cmp"
-	"maps"
 	"slices"
+	"sync"
 )
 
-// A queue holds what waits for one kind of work, in the order of arrival. Clients take
-// turns in it.
-type queue[T queueable] struct {
-	list     []T
-	admitted int            // left the queue so far
-	last     map[string]int // admitted, when the client's last one left
+// A queue holds what other goroutines want of the scheduler: requests, readings, and jobs to run
+// between two rounds. Its methods may be called from any goroutine, but those that take something out
+// are the scheduler's.
+type queue struct {
+	size int           // requests and readings that may wait
+	wake chan struct{} // capacity 1: something arrived, was cancelled, or may fit now
+
+	mu        sync.Mutex // guards all below
+	requests  waitList[*task]
+	readings  waitList[*reader]
+	jobs      []func()
+	admission admission
+	reserved  int64 // bytes, see Engine.Reserved
+	closed    bool
 }
 
-// A queueable belongs to a client. One that is resumed was admitted before: it goes ahead
-// of all others, so that an answer under way does not stop for them.
-type queueable interface {
-	client() string
-	resumed() bool
+var (
+	errClosed = &Error{Code: CodeClosed,
+		Message: "the model was unloaded; send the request again"}
+	errQueueFull = &Error{Code: CodeQueueFull,
+		Message: "the model is busy and its queue is full; try again in a second"}
+)
+
+func newQueue(o Options) *queue {
+	return &queue{size: o.Queue, wake: make(chan struct{}, 1), admission: admission{
+		places: o.Active, contextLength: o.ContextLength, short: o.Short, text: o.Text, room: o.Room,
+	}}
 }
 
-// order returns the indices of the queue, the next one first. The client with the fewest in flight
-// is next. Among equal clients it is the one whose last turn is the longest ago, and among the
-// requests of one client the first that came.
-//
-// Both keys are needed. The first lets a client that asks for one thing at a time pass one that
-// asks for many. The second does so where only one fits at a time, because no client has any in
-// flight when the next is chosen.
-func (q *queue[T]) order(inFlight map[string]int) []int {
-	order := make([]int, len(q.list))
-	for i := range order {
-		order[i] = i
+// signal wakes the scheduler.
+func (q *queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
 	}
-	rest := order
-	for len(rest) > 0 && q.list[rest[0]].resumed() {
-		rest = rest[1:]
-	}
-	slices.SortStableFunc(rest, func(i, j int) int {
-		a, b := q.list[i].client(), q.list[j].client()
-		return cmp.Or(cmp.Compare(inFlight[a], inFlight[b]), cmp.Compare(q.last[a], q.last[b]))
-	})
-	return order
 }
 
-// remove takes the one at an index out of the queue and counts it as its client's turn.
-func (q *queue[T]) remove(i int) T {
-	t := q.list[i]
-	q.list = slices.Delete(q.list, i, i+1)
-	q.admitted++
-	if q.last == nil {
-		q.last = map[string]int{}
-	}
-	q.last[t.client()] = q.admitted
-	if len(q.last) > 2*MaxQueue { // a turn so long ago counts as none
-		maps.DeleteFunc(q.last, func(_ string, at int) bool { return q.admitted-at >= MaxQueue })
-	}
-	return t
+// close refuses all that comes from now on. The scheduler takes what waits.
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.signal()
 }
 
-func (t *task) client() string { return t.req.Client }
-func (t *task) resumed() bool  { return len(t.req.Generated) > 0 }
+// isClosed reports whether close was called.
+func (q *queue) isClosed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
+}
 
-func (t *reader) client() string { return t.Client }
-func (t *reader) resumed() bool  { return false }
+// waiting returns how many requests and readings wait.
+func (q *queue) waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waitingLocked()
+}
+
+// waitingLocked is waiting for callers that hold mu.
+func (q *queue) waitingLocked() int { return len(q.requests.list) + len(q.readings.list) }
+
+// add puts a request into the queue.
+func (q *queue) add(t *task) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed:
+		return errClosed
+	case t.resumed(): // it was admitted when it began
+		q.requests.list = slices.Insert(q.requests.list, 0, t)
+	case q.waitingLocked() >= q.size:
+		return errQueueFull
+	default:
+		q.requests.list = append(q.requests.list, t)
+	}
+	q.signal()
+	return nil
+}
+
+// addReading puts a reading into the queue.
+func (q *queue) addReading(t *reader) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed:
+		return errClosed
+	case q.waitingLocked() >= q.size:
+		return errQueueFull
+	}
+	q.readings.list = append(q.readings.list, t)
+	q.signal()
+	return nil
+}
+
+// addJob has the scheduler run f between two rounds. It reports false if the queue is closed: then f
+// never runs.
+func (q *queue) addJob(f func()) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	q.jobs = append(q.jobs, f)
+	q.signal()
+	return true
+}
+
+// takeJobs removes the jobs and returns them.
+func (q *queue) takeJobs() []func() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	list := q.jobs
+	q.jobs = nil
+	return list
+}
+
+// takeCancelled removes the requests and readings whose contexts have ended, and returns them. In a
+// closed queue it leaves them to admit.
+func (q *queue) takeCancelled() (requests []*task, readings []*reader) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, nil
+	}
+	return q.requests.take((*task).cancelled), q.readings.take((*reader).cancelled)
+}
+
+// admit removes the requests and readings that there is room for beside those in flight, and returns
+// them. Once the queue is closed it removes all.
+func (q *queue) admit(active []*task, readers []*reader) (requests []*task, readings []*reader,
+	closed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		requests, readings = q.requests.list, q.readings.list
+		q.requests.list, q.readings.list = nil, nil
+		return requests, readings, true
+	}
+	before, beforeReaders := len(active), len(readers)
+	active, readers = slices.Clip(active), slices.Clip(readers) // the caller's stay as they are
+	for {
+		t, r := q.admission.next(&q.requests, &q.readings, active, readers)
+		switch {
+		case t != nil:
+			active = append(active, t)
+		case r != nil:
+			readers = append(readers, r)
+		default:
+			q.reserved = q.admission.reserved(active, readers)
+			return active[before:], readers[beforeReaders:], false
+		}
+	}
+}
+
+// setRoom changes the bytes that all in flight may come to take.
+func (q *queue) setRoom(bytes int64) {
+	q.mu.Lock()
+	q.admission.room = bytes
+	q.mu.Unlock()
+	q.signal()
+}
+
+// reservedBytes returns the bytes that all in flight may come to take.
+func (q *queue) reservedBytes() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.reserved
+}

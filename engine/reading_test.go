@@ -126,7 +126,7 @@ func TestReadingsDoNotDependOnCompany(t *testing.T) {
 	// A hundred texts of one token share forwards: each takes as many as fit.
 	f.chain.Forwards = nil
 	many := slices.Repeat([][]int32{{5}}, 100)
-	f.Engine.opts.Chunk = 512
+	f.scheduler.readings.chunk = 512
 	if _, _, err := f.Read(t.Context(), Reading{Texts: many, Pooling: lm.PoolLast}); err != nil ||
 		len(f.chain.Forwards) != 4 || len(f.chain.Forwards[0]) != readTexts {
 		t.Errorf("%v, %d forwards", err, len(f.chain.Forwards))
@@ -280,7 +280,7 @@ func TestReadingEndsWithinOneRound(t *testing.T) {
 		}},
 		{"closed", func(f *fixture, _ context.CancelFunc) {
 			go f.Close()
-			f.waitUntil(func() bool { return f.closed })
+			enginetest.Await(f.t, "the queue is closed", f.queue.isClosed)
 		}, func(err error) bool { return err == errClosed }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

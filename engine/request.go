@@ -114,14 +114,6 @@ type Request struct {
 	Done func(Stats)
 }
 
-// Finish says why a generation ended. The values are OpenAI's.
-type Finish string
-
-const (
-	FinishStop   Finish = "stop"   // an end-of-sequence token or a stop text
-	FinishLength Finish = "length" // MaxTokens or the end of the context
-)
-
 // A Token is one step of a generation.
 type Token struct {
 	ID int32

@@ -15,20 +15,20 @@ const maxRestores = 16
 
 // restore gives a task its caches: with the deepest state that is kept of its text, or
 // empty. Where less is restored than could be, Stats.Miss says why.
-func (e *Engine) restore(s *mlx.Scope, t *task) {
-	if fresh, miss := e.beginsFresh(t); fresh {
-		t.caches, t.stats.Miss = e.newCaches(t), miss
+func (c *checkpoints) restore(s *mlx.Scope, t *task) {
+	if fresh, miss := c.beginsFresh(t); fresh {
+		t.caches, t.stats.Miss = c.newCaches(t), miss
 		return
 	}
-	if e.trie == nil {
-		e.openTrie(s, t)
+	if c.trie == nil {
+		c.openTrie(s, t)
 	}
 	start := time.Now()
 	text := t.tokens[:t.given]
-	e.restorePath(s, t, text)
+	c.restorePath(s, t, text)
 	if t.caches == nil {
 		t.path.Leave()
-		t.path, t.caches = nil, e.newCaches(t)
+		t.path, t.caches = nil, c.newCaches(t)
 		return
 	}
 	t.caches.Expect(t.maxPositions()) // they may come from a request of another length
@@ -44,17 +44,17 @@ func (e *Engine) restore(s *mlx.Scope, t *task) {
 }
 
 // newCaches makes the empty caches of a task.
-func (e *Engine) newCaches(t *task) cache.Stack {
-	return e.model.NewCaches(e.cacheOptions(t.maxPositions()))
+func (c *checkpoints) newCaches(t *task) cache.Stack {
+	return c.model.NewCaches(c.caches.ofModel(t.maxPositions()))
 }
 
 // beginsFresh reports whether a task takes nothing from others, and why where that is
 // worth a word.
-func (e *Engine) beginsFresh(t *task) (fresh bool, miss string) {
+func (c *checkpoints) beginsFresh(t *task) (fresh bool, miss string) {
 	switch {
-	case t.req.Fresh || t.forgets != e.forgets:
+	case t.req.Fresh || t.forgets != c.forgets.Load():
 		return true, ""
-	case e.opts.Checkpoints <= 0:
+	case c.budget <= 0:
 		return true, "checkpoints are off"
 	case t.req.PromptLogprobs:
 		return true, "the prompt is scored, token by token"
@@ -66,23 +66,23 @@ func (e *Engine) beginsFresh(t *task) (fresh bool, miss string) {
 }
 
 // openTrie makes the trie of checkpoints at the first request, with what is on disk.
-func (e *Engine) openTrie(s *mlx.Scope, t *task) {
-	e.contexts.find(e.opts.Drafters, e.contextOptions(0))
-	e.trie = checkpoint.New(e.newCaches(t), e.contexts.like, e.opts.Checkpoints)
-	if e.opts.Store == nil {
+func (c *checkpoints) openTrie(s *mlx.Scope, t *task) {
+	contexts := c.drafters.findContexts()
+	c.trie = checkpoint.New(c.newCaches(t), contexts, c.budget)
+	if c.store == nil {
 		return
 	}
-	if err := e.trie.Load(s, e.opts.Store); err != nil {
-		e.opts.Logger.Error("bringing back checkpoints", "error", err)
+	if err := c.trie.Load(s, c.store); err != nil {
+		c.log.Error("bringing back checkpoints", "error", err)
 	}
 }
 
 // restorePath finds a task's place among the checkpoints and restores the caches there.
 // They stay nil if that fails too often.
-func (e *Engine) restorePath(s *mlx.Scope, t *task, text []int32) {
+func (c *checkpoints) restorePath(s *mlx.Scope, t *task, text []int32) {
 	label := checkpoint.Label{Run: t.req.Run, Prompt: len(t.req.Prompt)}
-	fresh := func() cache.Stack { return e.newCaches(t) }
-	t.path = e.trie.Begin(text, label)
+	fresh := func() cache.Stack { return c.newCaches(t) }
+	t.path = c.trie.Begin(text, label)
 	t.stats.Matched = min(t.path.Matched, len(t.req.Prompt))
 	if p := t.path.Parted; p != nil {
 		t.stats.Parted = &Parting{p.Kept, p.Given, p.Kind == checkpoint.KindAnswer, p.Run}
@@ -93,10 +93,10 @@ func (e *Engine) restorePath(s *mlx.Scope, t *task, text []int32) {
 			return
 		}
 		// An earlier checkpoint may do.
-		e.opts.Logger.Warn("restoring a checkpoint", "error", err)
+		c.log.Warn("restoring a checkpoint", "error", err)
 		t.stats.Miss = fmt.Sprintf("a checkpoint could not be restored: %v", err)
 		t.path.Leave()
-		t.path = e.trie.Begin(text, label)
+		t.path = c.trie.Begin(text, label)
 	}
 }
 

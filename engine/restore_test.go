@@ -30,7 +30,7 @@ func (f *fixture) ask(t *testing.T, r Request) (Stats, []int32) {
 func (f *fixture) sound(t *testing.T) {
 	t.Helper()
 	if err := f.thread.Do(context.Background(),
-		func(*mlx.Scope) error { return f.trie.Check() }); err != nil {
+		func(*mlx.Scope) error { return f.checkpoints.trie.Check() }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -94,7 +94,7 @@ func TestFollowUpThatPartsInsideAnAnswerIsRestored(t *testing.T) {
 func TestWithoutAnswerCheckpointsAFollowUpBeginsAtTheAnswer(t *testing.T) {
 	f := recalling(t, cache.Ring, Options{PromptOnly: true})
 	stats, text := f.ask(t, Request{Prompt: counting(0, 30), MaxTokens: new(400)})
-	if n := f.trie.Bytes(); n == 0 || stats.CheckpointBytes != n {
+	if n := f.checkpoints.trie.Bytes(); n == 0 || stats.CheckpointBytes != n {
 		t.Errorf("checkpoints hold %d bytes, the figures say %d", n, stats.CheckpointBytes)
 	}
 	for _, split := range []int{200, 96} {
@@ -283,7 +283,7 @@ func TestCloseFreesAllCheckpoints(t *testing.T) {
 		before := f.thread.Memory().Active
 		for i := range 30 {
 			f.ask(t, Request{Prompt: counting(i, 50+i), MaxTokens: new(70)})
-			if n := f.trie.Bytes(); n > budget {
+			if n := f.checkpoints.trie.Bytes(); n > budget {
 				t.Errorf("%d bytes are kept, the budget is %d", n, budget)
 			}
 		}

@@ -75,12 +75,12 @@ func (p *restorePoint) free() {
 }
 
 // flush evaluates the carried tokens, so that the caches hold all tokens but the newest.
-func (e *Engine) flush(s *mlx.Scope, t *task) error {
+func (r *runner) flush(s *mlx.Scope, t *task) error {
 	n := t.carried()
 	if n == 0 {
 		return nil
 	}
-	e.forwardBlock(s, t, mlx.New(s, t.tokens[t.fed:t.fed+n], n), n, nil)
+	r.forwardBlock(s, t, mlx.New(s, t.tokens[t.fed:t.fed+n], n), n, nil)
 	t.fed += n
 	return s.Eval(t.liveArrays()...)
 }

@@ -5,6 +5,14 @@ import (
 	"time"
 )
 
+// Finish says why a generation ended. The values are OpenAI's.
+type Finish string
+
+const (
+	FinishStop   Finish = "stop"   // an end-of-sequence token or a stop text
+	FinishLength Finish = "length" // MaxTokens or the end of the context
+)
+
 // Stats tells what one request cost. Durations are wall time.
 type Stats struct {
 	PromptTokens     int

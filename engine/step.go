@@ -50,32 +50,32 @@ func newPlainStep(tasks []*task) *plainStep {
 //
 // Tasks under a grammar draw in a second graph, for what is allowed in step n+1 depends on
 // token n. Their masks are made while the device computes the logits.
-func (e *Engine) step(tasks []*task, alone bool) error {
+func (r *runner) step(tasks []*task, alone bool) error {
 	p := newPlainStep(tasks)
-	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
-		syncs, start := e.thread.Syncs(), time.Now()
-		if err := e.readAndDispatch(s, p); err != nil {
+	err := r.thread.Do(context.Background(), func(s *mlx.Scope) error {
+		syncs, start := r.thread.Syncs(), time.Now()
+		if err := r.readAndDispatch(s, p); err != nil {
 			return err
 		}
-		e.handOver(s, p)
+		r.handOver(s, p)
 		// As in verify, the cost is without the counting of bytes: both costs are compared.
-		p.syncs, p.cost = e.thread.Syncs()-syncs, time.Since(start)
+		p.syncs, p.cost = r.thread.Syncs()-syncs, time.Since(start)
 		for _, t := range p.tasks {
-			e.noteHeld(t)
+			r.kv.note(t)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	e.acceptStep(p, alone)
+	r.acceptStep(p, alone)
 	return nil
 }
 
 // readAndDispatch builds the next step, reads the one in flight and dispatches the next.
-func (e *Engine) readAndDispatch(s *mlx.Scope, p *plainStep) error {
+func (r *runner) readAndDispatch(s *mlx.Scope, p *plainStep) error {
 	start, inC := time.Now(), s.TimeInC()
-	p.next = e.buildStep(s, p.dispatching)
+	p.next = r.buildStep(s, p.dispatching)
 	build := time.Since(start) - (s.TimeInC() - inC)
 	built := time.Now()
 	for _, t := range slices.SortedStableFunc(slices.Values(p.reading), dispatchedLast) {
@@ -87,13 +87,13 @@ func (e *Engine) readAndDispatch(s *mlx.Scope, p *plainStep) error {
 	}
 	readAt := time.Now()
 	inC = s.TimeInC()
-	if err := e.dispatch(s, p.dispatching, p.next); err != nil {
+	if err := r.dispatch(s, p.dispatching, p.next); err != nil {
 		return err
 	}
 	host := time.Since(readAt) - (s.TimeInC() - inC)
 	if slices.ContainsFunc(p.dispatching, (*task).constrained) {
-		p.failed = e.drawMasked(s, p.dispatching, p.next, p.read)
-		if err := e.dispatch(s, p.dispatching, p.next); err != nil {
+		p.failed = r.drawMasked(s, p.dispatching, p.next, p.read)
+		if err := r.dispatch(s, p.dispatching, p.next); err != nil {
 			return err
 		}
 	}
@@ -106,9 +106,9 @@ func (e *Engine) readAndDispatch(s *mlx.Scope, p *plainStep) error {
 }
 
 // handOver replaces the tokens that were read by those just dispatched.
-func (e *Engine) handOver(s *mlx.Scope, p *plainStep) {
+func (r *runner) handOver(s *mlx.Scope, p *plainStep) {
 	for _, t := range p.reading {
-		e.tellNewest(s, t)
+		r.drafters.tellNewest(s, t)
 		t.inFlight.free()
 		t.inFlight = nil
 	}
@@ -119,33 +119,33 @@ func (e *Engine) handOver(s *mlx.Scope, p *plainStep) {
 		}
 		p.next[i].keep(s)
 		t.inFlight = p.next[i]
-		e.countRound(t, 0)
+		r.drafters.countRound(t, 0)
 	}
 }
 
 // acceptStep emits the tokens that were read, learns what the step cost, and ends the tasks
 // whose grammar failed after their last token.
-func (e *Engine) acceptStep(p *plainStep, alone bool) {
+func (r *runner) acceptStep(p *plainStep, alone bool) {
 	if len(p.reading) == len(p.tasks) && len(p.dispatching) == len(p.tasks) {
-		e.batchPolicy.measured(len(p.tasks), p.cost)
+		r.planner.learnStep(len(p.tasks), p.cost)
 	}
 	for _, t := range p.reading {
 		t.stats.Syncs += int(p.syncs)
 		if t.inFlight != nil {
 			// A task that only waits for its last step is no whole round.
-			e.learn(t, alone && len(p.tasks) == 1, draft.Round{Cost: p.cost})
+			r.planner.learn(t, alone && len(p.tasks) == 1, draft.Round{Cost: p.cost})
 		}
-		e.accept(t, p.read[t], p.failed[t] == nil)
+		r.accept(t, p.read[t], p.failed[t] == nil)
 		if p.failed[t] != nil {
 			continue
 		}
 		if t.inFlight != nil {
 			t.fed = len(t.tokens)
 		}
-		e.saveCheckpoints(t)
+		r.checkpoints.save(t)
 	}
 	for t, err := range p.failed {
-		e.finish(t, err)
+		r.finish(t, err)
 	}
 }
 
@@ -165,19 +165,9 @@ func dispatchedLast(a, b *task) int {
 	return cmp.Compare(rank(a), rank(b))
 }
 
-// tellNewest tells the drafts of the newest token, whose row the step in flight computes. Of the
-// last given token they know already.
-func (e *Engine) tellNewest(s *mlx.Scope, t *task) {
-	if d := t.inFlight; len(t.tokens) > t.given {
-		newest := len(t.tokens) - 1
-		e.tellDrafts(s, t, committed{tokens: t.tokens[newest:], from: newest, layers: d.layers,
-			outputs: d.taps})
-	}
-}
-
 // buildStep makes the graph of the next forward of all tasks, and of the draws of those without a
 // grammar.
-func (e *Engine) buildStep(s *mlx.Scope, tasks []*task) []*draw {
+func (r *runner) buildStep(s *mlx.Scope, tasks []*task) []*draw {
 	if len(tasks) == 0 {
 		return nil
 	}
@@ -194,9 +184,9 @@ func (e *Engine) buildStep(s *mlx.Scope, tasks []*task) []*draw {
 		t.checkOffsets(s, q.Pos)
 		batch[i] = q
 	}
-	taps := e.taps(tasks...)
-	out := e.model.Forward(s, batch, taps)
-	logits := e.model.Unembed(s, out.Hidden) // (B, V)
+	taps := r.drafters.taps(tasks...)
+	out := r.model.Forward(s, batch, taps)
+	logits := r.model.Unembed(s, out.Hidden) // (B, V)
 	next := make([]*draw, len(tasks))
 	for i, t := range tasks {
 		row, pos := rows(s, logits, i, i+1), batch[i].Pos+1
@@ -214,7 +204,7 @@ func (e *Engine) buildStep(s *mlx.Scope, tasks []*task) []*draw {
 }
 
 // dispatch starts the evaluation of a built step.
-func (e *Engine) dispatch(s *mlx.Scope, tasks []*task, next []*draw) error {
+func (r *runner) dispatch(s *mlx.Scope, tasks []*task, next []*draw) error {
 	if len(tasks) == 0 {
 		return s.Err()
 	}

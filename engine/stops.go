@@ -53,13 +53,3 @@ func overlap(text, stop string) int {
 	}
 	return 0
 }
-
-// findStop adds the next piece of the text. It returns what became certain, and whether a
-// stop text ends the generation there.
-func (t *task) findStop(text string) (certain string, hit bool) {
-	if t.stop == nil {
-		return t.stops.Push(text)
-	}
-	t.stops.Found = t.stop(text)
-	return text, t.stops.Found != ""
-}

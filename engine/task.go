@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/engine/sample"
+	"tandem/engine/texts"
 	"tandem/engine/tokenizer"
 )
 
@@ -24,7 +27,8 @@ type task struct {
 	left   chan struct{} // closed by the scheduler when it has let go; stats is final
 	req    Request
 	seed   uint64
-	limit  int // most tokens to generate
+	limit  int     // most tokens to generate
+	eos    []int32 // tokens that end the text
 
 	// tokens is the prompt and what was generated. The request gave the first given ones, which are
 	// evaluated like a prompt. Between rounds every cache in caches, the live path, holds the first
@@ -34,10 +38,10 @@ type task struct {
 	given  int
 	fed    int
 	caches cache.Stack
-	held   lm.KVBytes // its part of Engine.held
+	held   lm.KVBytes // its part of kvBytes.sum
 
 	path    *checkpoint.Path // its place among the checkpoints, nil if it has none
-	forgets int              // Engine.forgets when it came; after a Forget it leaves nothing
+	forgets int64            // checkpoints.forgets when it came; after a Forget it leaves nothing
 	offsets []int            // of captures to come, ascending
 
 	sampler  *sample.Sampler
@@ -60,12 +64,19 @@ type task struct {
 	finished                    bool
 }
 
-func newTask(ctx context.Context, r Request, seed uint64, limit int,
-	tok *tokenizer.Tokenizer) *task {
+func newTask(ctx context.Context, r Request, limit int, tok *tokenizer.Tokenizer,
+	eos []int32) *task {
+	seed := rand.Uint64N(1 << 53) // exact in JSON readers whose numbers are doubles
+	if r.Seed != nil {
+		seed = *r.Seed
+	}
+	if r.IgnoreEOS && r.Grammar == nil {
+		eos = nil
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	t := &task{
 		ctx: ctx, cancel: cancel, mail: newMailbox(), left: make(chan struct{}),
-		req: r, seed: seed, limit: limit,
+		req: r, seed: seed, limit: limit, eos: eos,
 		tokens: slices.Clone(r.Prompt),
 		given:  len(r.Prompt) + len(r.Generated),
 		stream: tok.NewStream(true, r.Special...),
@@ -84,6 +95,9 @@ func newTask(ctx context.Context, r Request, seed uint64, limit int,
 	t.stats = Stats{PromptTokens: len(r.Prompt), Given: len(r.Generated), Seed: seed}
 	return t
 }
+
+// cancelled reports whether nobody wants the task's tokens any more.
+func (t *task) cancelled() bool { return t.ctx.Err() != nil }
 
 // prefilling reports whether some given tokens are still to be evaluated.
 func (t *task) prefilling() bool { return t.fed < t.given }
@@ -130,6 +144,27 @@ func (t *task) drafting() bool {
 	return slices.ContainsFunc(t.drafts, func(d draft.Draft) bool { return d != nil })
 }
 
+// wants reports whether the task may draft with d. What the client predicts is tried whichever
+// drafter it prefers.
+func (t *task) wants(d draft.Drafter) bool {
+	_, predicts := d.(draft.Prediction)
+	name := cmp.Or(t.req.Speculation.Drafter, Auto)
+	return name != None && (name == Auto || name == d.Name() || predicts)
+}
+
+// adaptive reports whether measurements choose who drafts in a round, and how much.
+func (t *task) adaptive() bool {
+	return t.req.Speculation.Depth == nil && !t.req.Speculation.Exact
+}
+
+// maxRows returns the most rows of a block of the task.
+func (t *task) maxRows() int {
+	if t.req.Speculation.Exact {
+		return ExactRows
+	}
+	return MaxDepth + 1
+}
+
 // observe tells the sampler of the token (1) int32 that makes the text n tokens long, unless it
 // knows.
 func (t *task) observe(s *mlx.Scope, token *mlx.Array, n int) {
@@ -145,6 +180,24 @@ func (t *task) maxPositions() int { return len(t.req.Prompt) + t.limit }
 // generated returns how many tokens were read so far.
 func (t *task) generated() int { return len(t.tokens) - len(t.req.Prompt) }
 
+// texts returns what the client's earlier requests said, nil if the request may not use it.
+func (t *task) texts() *texts.Use {
+	if t.req.Fresh {
+		return nil
+	}
+	return t.req.Texts
+}
+
+// said returns what the client's memory of texts gets of a task: prompt and answer, or what stands
+// before a gap and the answer.
+func (t *task) said() texts.Text {
+	prompt := len(t.req.Prompt)
+	if before := t.req.Before; before != nil {
+		return texts.Text{Tokens: slices.Concat(before, t.tokens[prompt:]), Prompt: len(before)}
+	}
+	return texts.Text{Tokens: t.tokens, Prompt: prompt}
+}
+
 // draw samples the token at position pos from the logits (1, V) before it, among the allowed ones.
 // Its arrays belong to s and are unevaluated.
 func (t *task) draw(s *mlx.Scope, logits, allowed *mlx.Array, pos int) *draw {
@@ -158,6 +211,62 @@ func (t *task) drawOf(s *mlx.Scope, logits, tokens *mlx.Array) *draw {
 		d.chosen, d.topIDs, d.topLogprob = sample.Logprobs(s, logits, d.token, t.req.TopLogprobs)
 	}
 	return d
+}
+
+// liveArrays lists the arrays that carry the task from round to round.
+func (t *task) liveArrays() []*mlx.Array {
+	list := t.caches.Arrays()
+	for _, d := range t.drafts {
+		if d != nil {
+			list = append(list, d.Arrays()...)
+		}
+	}
+	return list
+}
+
+// findStop adds the next piece of the text. It returns what became certain, and whether a
+// stop text ends the generation there.
+func (t *task) findStop(text string) (certain string, hit bool) {
+	if t.stop == nil {
+		return t.stops.Push(text)
+	}
+	t.stops.Found = t.stop(text)
+	return text, t.stops.Found != ""
+}
+
+// countPrediction counts what a draft that ends made of the request's prediction.
+func (t *task) countPrediction(d draft.Draft) {
+	if p, ok := d.(*draft.PredictionDraft); ok {
+		accepted, rejected := p.Predicted(t.tokens)
+		t.stats.PredictionAccepted += accepted
+		t.stats.PredictionRejected += rejected
+	}
+}
+
+// end completes the stats of a task that holds nothing on the MLX thread, and closes its mailbox.
+// plain says why it had no drafts, if it had none; peak is the most bytes that MLX had.
+func (t *task) end(err error, plain string, peak int64) {
+	now := time.Now()
+	t.stats.Err = err
+	t.stats.CompletionTokens = t.generated()
+	t.stats.Total = now.Sub(t.arrived)
+	switch {
+	case !t.first.IsZero():
+		t.stats.Decode = t.last.Sub(t.first)
+	case t.begun.IsZero():
+		t.stats.Queue = now.Sub(t.arrived)
+	case t.stats.Prefill == 0:
+		t.stats.Prefill = now.Sub(t.begun)
+	}
+	if t.stats.Drafted == 0 && t.stats.NoDrafter == "" {
+		t.stats.NoDrafter = plain
+	}
+	if !t.begun.IsZero() {
+		t.texts().Add(t.said())
+	}
+	t.stats.PeakBytes = peak
+	t.mail.close()
+	close(t.left)
 }
 
 // free releases everything that the task holds on the MLX thread.

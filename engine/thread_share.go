@@ -13,8 +13,8 @@ type ThreadShare struct {
 	working atomic.Int32
 
 	mu      sync.Mutex
-	changed *sync.Cond        // of short; its lock is mu
-	short   map[*Engine][]any // what each engine will soon have done; see Engine.shortWork
+	changed *sync.Cond    // of short; its lock is mu
+	short   map[any][]any // what each engine will soon have done, by its scheduler
 }
 
 func (s *ThreadShare) begin() {
@@ -32,20 +32,20 @@ func (s *ThreadShare) end() {
 // others reports whether another engine has work. Only an engine that has work asks.
 func (s *ThreadShare) others() bool { return s != nil && s.working.Load() > 1 }
 
-// setShort replaces the short work of e.
-func (s *ThreadShare) setShort(e *Engine, work []any) {
+// setShort replaces the short work of an engine.
+func (s *ThreadShare) setShort(engine any, work []any) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(work) == 0 {
-		delete(s.short, e)
+		delete(s.short, engine)
 	} else {
 		if s.short == nil {
-			s.short = map[*Engine][]any{}
+			s.short = map[any][]any{}
 		}
-		s.short[e] = work
+		s.short[engine] = work
 	}
 	if s.changed != nil {
 		s.changed.Broadcast()
@@ -54,7 +54,7 @@ func (s *ThreadShare) setShort(e *Engine, work []any) {
 
 // yield waits until the short work is done that other engines have now. An engine that has short work
 // itself does not wait, so that no two wait for each other.
-func (s *ThreadShare) yield(e *Engine) {
+func (s *ThreadShare) yield(engine any) {
 	if s == nil {
 		return
 	}
@@ -65,7 +65,7 @@ func (s *ThreadShare) yield(e *Engine) {
 	}
 	var passing []any
 	for other, work := range s.short {
-		if other == e {
+		if other == engine {
 			return
 		}
 		passing = append(passing, work...)
@@ -81,23 +81,4 @@ func (s *ThreadShare) yield(e *Engine) {
 	for slices.ContainsFunc(passing, unfinished) {
 		s.changed.Wait()
 	}
-}
-
-// shortTokens are the first tokens of an answer, which come without chunks of other engines between
-// them.
-const shortTokens = 8
-
-// shortWork lists the requests and readings that need no more than a chunk and some steps.
-func (e *Engine) shortWork(active []*task) (list []any) {
-	for _, t := range active {
-		if !t.finished && t.remaining() <= e.opts.Chunk && t.generated() < shortTokens {
-			list = append(list, t)
-		}
-	}
-	for _, t := range e.readers {
-		if !t.finished && t.stats.PromptTokens-t.done <= e.opts.Chunk {
-			list = append(list, t)
-		}
-	}
-	return list
 }

@@ -30,7 +30,7 @@ func TestWaitingRequestStartsWhenSetRoomGivesRoom(t *testing.T) {
 			t.Errorf("grows %t: the second prompt was read in forward %d: %v",
 				grows, at, f.chain.Forwards)
 		}
-		f.waitUntil(func() bool { return f.reserved == 0 })
+		enginetest.Await(t, "nothing is reserved", func() bool { return f.Reserved() == 0 })
 	}
 }
 
@@ -72,7 +72,7 @@ func TestShortRequestOfAnotherModelEndsWithinTwoChunks(t *testing.T) {
 func (f *fixture) short(n *ThreadShare) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return len(n.short[f.Engine])
+	return len(n.short[f.scheduler])
 }
 
 // TestRoundsBesideAnotherEngineTeachNothing runs rounds beside another busy engine. These rounds

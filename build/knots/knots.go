@@ -40,7 +40,6 @@ var larger = map[string]struct {
 	most int
 	why  string
 }{
-	"engine":      {37, "the scheduler's state is one struct, whose methods fill most files"},
 	"models/gguf": {31, "each family adds methods to the one reader of metadata, which calls them by a table"},
 }
 

@@ -60,7 +60,7 @@ func TestLargeKnotIsRefused(t *testing.T) {
 		}
 		return names
 	}
-	right := []Knot{{"engine", files(most + 1)}, {"app", files(most)}}
+	right := []Knot{{"models/gguf", files(most + 1)}, {"app", files(most)}}
 	if err := Check(right); err != nil {
 		t.Errorf("right knots: %v", err)
 	}

@@ -29,7 +29,7 @@ func (m boundedChain) Bytes(caches []cache.Cache) (sum lm.KVBytes) {
 // as it is in flight, whichever had the last round.
 func TestKVBytesAreThoseInFlight(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(50), Options{})
-	f.model = boundedChain{f.chain, nil}
+	f.kv.bounded = boundedChain{f.chain, nil}
 	if got := f.KVBytes(); got != (lm.KVBytes{}) {
 		t.Errorf("before the first request: %+v", got)
 	}
@@ -68,7 +68,7 @@ func TestAPanicInKVBytesFailsOneRequest(t *testing.T) {
 	for after := range 3 {
 		f := newFixture(t, enginetest.Cycle(50), Options{})
 		calls := 0
-		f.model = boundedChain{f.chain, func() {
+		f.kv.bounded = boundedChain{f.chain, func() {
 			if calls++; calls == after+1 {
 				panic("no bytes")
 			}

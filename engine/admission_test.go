@@ -130,8 +130,8 @@ func TestRequestAloneAlwaysHasRoom(t *testing.T) {
 func TestLimitIsCutBeforeItIsCounted(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{ContextLength: 16})
 	limit, err := f.check(Request{Prompt: make([]int32, 10), MaxTokens: new(100)})
-	if most := newTask(t.Context(), Request{Prompt: make([]int32, 10)}, 0, limit,
-		f.tok).maxPositions(); err != nil || most != 16 {
+	if most := newTask(t.Context(), Request{Prompt: make([]int32, 10)}, limit, f.tok,
+		nil).maxPositions(); err != nil || most != 16 {
 		t.Errorf("the request may come to have %d positions, %v", most, err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A waiter is an entry of the queue, known by its client and a number.
+// A waiter is an entry of a waitList, known by its client and a number.
 type waiter struct {
 	name  string
 	n     int
@@ -18,7 +18,7 @@ func (w waiter) resumed() bool  { return w.again }
 
 // empty admits all waiters and returns them in order. Each stays in flight until so many others as
 // there are places came after it.
-func empty(l *queue[waiter], inFlight map[string]int, places int) (order []waiter) {
+func empty(l *waitList[waiter], inFlight map[string]int, places int) (order []waiter) {
 	var held []string
 	for len(l.list) > 0 {
 		if len(held) == places {
@@ -33,7 +33,7 @@ func empty(l *queue[waiter], inFlight map[string]int, places int) (order []waite
 	return order
 }
 
-func waitersOf(clients string) (l queue[waiter]) {
+func waitersOf(clients string) (l waitList[waiter]) {
 	for i, c := range clients {
 		l.list = append(l.list, waiter{name: string(c), n: i})
 	}
@@ -90,7 +90,7 @@ func TestResumedAnswerDoesNotWaitForTheQueue(t *testing.T) {
 // TestQueueRemembersFewClients expects that the memory of past turns is bounded, however many
 // clients come.
 func TestQueueRemembersFewClients(t *testing.T) {
-	var l queue[waiter]
+	var l waitList[waiter]
 	for n := range 10_000 {
 		l.list = append(l.list, waiter{name: fmt.Sprint(n)})
 		l.remove(0)

@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
+
+// A runner evaluates the rounds of tasks on the MLX thread: chunks of prompts (prefill.go), plain steps
+// (step.go) and rounds with drafts (verify.go). What lasts from round to round is in the tasks. It
+// belongs to the scheduler's goroutine.
+type runner struct {
+	thread *mlx.Thread
+	model  lm.Model
+	vocab  int
+	chunk  int // prompt rows per forward
+	log    *slog.Logger
+
+	drafters    *drafters
+	planner     *planner // is told what rounds cost
+	checkpoints *checkpoints
+	kv          *kvBytes
+}
+
+// run does one piece of work. If it fails or panics, all its tasks fail. Other tasks and the
+// next round go on.
+func (r *runner) run(tasks []*task, work func(tasks []*task, alone bool) error, alone bool) {
+	err := work(tasks, alone)
+	if err == nil {
+		return
+	}
+	failed := roundError(r.log, err)
+	r.checkpoints.drop() // some lie in the caches of these tasks
+	for _, t := range tasks {
+		t.broken = true
+		r.finish(t, failed)
+	}
+}
+
+// finish ends a task: it leaves its state to later requests, frees what it holds and lets go of it.
+// err is nil for a generation that came to its end.
+func (r *runner) finish(t *task, err error) {
+	if t.finished {
+		return
+	}
+	t.finished = true
+	if t.caches != nil {
+		freed := r.thread.Do(context.Background(), func(s *mlx.Scope) error {
+			if t.broken {
+				return nil
+			}
+			if err := t.rollback(); err != nil {
+				return err
+			}
+			if err := r.flush(s, t); err != nil {
+				return err
+			}
+			now := r.kv.measure(t)
+			t.stats.KVExact, t.stats.KVOwn, t.stats.KVRestored = now.Exact, now.Own,
+				now.Restored+now.Source
+			if t.path == nil {
+				return nil
+			}
+			if t.inFlight != nil && t.fed == len(t.tokens) {
+				r.drafters.tellNewest(s, t) // cancelled, its row stays
+			}
+			return r.checkpoints.keepState(s, t)
+		})
+		// Apart, so that a failed rollback still frees.
+		freed = errors.Join(freed, r.thread.Do(context.Background(), func(s *mlx.Scope) error {
+			t.free(s)
+			t.stats.CheckpointBytes = r.checkpoints.bytes()
+			return nil
+		}))
+		r.kv.set(t, lm.KVBytes{})
+		if freed != nil {
+			r.log.Error("letting go of a request", "error", freed)
+		}
+	}
+	t.end(err, r.drafters.whyPlain(t), r.thread.Memory().Peak)
+}
+
+// resetPeak begins a new measurement of memory.
+func (r *runner) resetPeak() {
+	err := r.thread.Do(context.Background(), func(s *mlx.Scope) error { s.ResetPeak(); return nil })
+	if err != nil {
+		r.log.Warn("resetting the peak of MLX's memory", "error", err)
+	}
+}

@@ -1,0 +1,183 @@
+package engine
+
+import "slices"
+
+// A scheduler decides what each round evaluates: which chunk is read, and which requests take a step
+// together. Its goroutine owns all that is in flight, and alone uses the runner, readings, planner and
+// checkpoints.
+type scheduler struct {
+	queue       *queue
+	runner      *runner
+	readings    *readings
+	drafters    *drafters
+	planner     *planner
+	checkpoints *checkpoints
+	share       *ThreadShare // nil if no other engine is on the thread
+	chunk       int          // rows; a text with more left is long
+
+	active []*task // requests in flight
+	shares fairShares
+	turn   int
+	idle   bool // nothing is in flight; the share knows
+
+	stopped chan struct{} // closed when the goroutine has ended
+}
+
+// schedule runs rounds until the queue is closed. A round is at most one chunk of a prompt or a
+// reading, and one decode step. So answers go on between the chunks of a long prompt, and a short
+// prompt waits for one chunk or two.
+func (s *scheduler) schedule() {
+	defer close(s.stopped)
+	s.idle = true
+	defer func() {
+		if !s.idle {
+			s.share.end()
+		}
+		s.share.setShort(s, nil)
+	}()
+	for ; ; s.turn++ {
+		closed := s.admit()
+		s.share.setShort(s, s.shortWork())
+		for _, job := range s.queue.takeJobs() {
+			job()
+		}
+		if closed {
+			s.finishAll()
+			return
+		}
+		if len(s.active)+len(s.readings.inFlight) == 0 {
+			s.wait()
+			continue
+		}
+		if s.idle {
+			s.idle = false
+			s.share.begin()
+			if !s.share.others() { // else one of them measures
+				s.runner.resetPeak()
+			}
+		}
+		s.readChunk()
+		s.decode()
+	}
+}
+
+// admit ends what was cancelled, and takes from the queue what there is room for. It reports whether
+// the queue is closed.
+func (s *scheduler) admit() (closed bool) {
+	s.active = slices.DeleteFunc(s.active, s.ended)
+	s.readings.dropCancelled()
+	requests, readings := s.queue.takeCancelled()
+	for _, t := range requests {
+		s.runner.finish(t, t.ctx.Err())
+	}
+	for _, t := range readings {
+		s.readings.finish(t, t.ctx.Err())
+	}
+	requests, readings, closed = s.queue.admit(s.active, s.readings.inFlight)
+	s.active = append(s.active, requests...)
+	s.readings.add(readings...)
+	return closed
+}
+
+// ended reports whether a task has ended. It ends one that was cancelled.
+func (s *scheduler) ended(t *task) bool {
+	if err := t.ctx.Err(); err != nil {
+		s.runner.finish(t, err)
+	}
+	return t.finished
+}
+
+// finishAll ends everything, because the queue is closed.
+func (s *scheduler) finishAll() {
+	s.readings.finishAll(errClosed)
+	for _, t := range s.active {
+		s.runner.finish(t, errClosed)
+	}
+	s.planner.save() // no pause came between the last round and Close
+	s.checkpoints.drop()
+}
+
+// wait returns when the queue has something.
+func (s *scheduler) wait() {
+	if !s.idle {
+		s.share.end()
+	}
+	s.idle = true
+	s.planner.save()
+	<-s.queue.wake
+}
+
+// readChunk evaluates the next chunk of a prompt or of a reading. The two kinds take turns, so
+// that neither waits for a long one of the other.
+func (s *scheduler) readChunk() {
+	var tasks []*task
+	var prompts []pending
+	for _, t := range s.active {
+		if t.prefilling() && !t.finished {
+			tasks = append(tasks, t)
+			prompts = append(prompts, pending{t.client(), t.remaining(), t.arrived})
+		}
+	}
+	texts := s.readings.chunks()
+	switch both := len(prompts) > 0 && len(texts) > 0; {
+	case len(texts) > 0 && (!both || s.turn%2 == 1):
+		next := s.readings.shares.next(texts)
+		s.yield(texts[next])
+		s.readings.run(s.readings.inFlight[next])
+	case len(prompts) > 0:
+		next := s.shares.next(prompts)
+		s.yield(prompts[next])
+		s.runner.run([]*task{tasks[next]}, s.runner.prefill, false)
+	}
+}
+
+// yield lets short work of other engines pass before a chunk of a long text. A short request
+// takes the thread several times, and would wait for a chunk each time.
+func (s *scheduler) yield(p pending) {
+	if p.rest > s.chunk {
+		s.share.yield(s)
+	}
+}
+
+// decode advances every request whose prompt is evaluated: one round with drafts for each that has
+// some, and one step for all others together.
+func (s *scheduler) decode() {
+	sole := len(s.active) == 1 && len(s.readings.inFlight) == 0
+	followed := s.drafters.catchUp(s.active)
+	alone := sole && !followed && !s.share.others()
+	s.planner.plan(s.active, sole, alone)
+	var plain []*task
+	for _, t := range s.active {
+		if !t.decoding() {
+			continue
+		}
+		if t.inFlight == nil && (t.choice.Depth > 0 || t.carried() > 0 || !t.pipelined()) {
+			s.runner.run([]*task{t}, s.runner.verify, alone)
+		} else {
+			plain = append(plain, t)
+		}
+	}
+	if len(plain) > 0 {
+		s.runner.run(plain, s.runner.step, alone)
+	}
+	s.active = slices.DeleteFunc(s.active, func(t *task) bool { return t.finished })
+}
+
+// shortTokens are the first tokens of an answer, which come without chunks of other engines between
+// them.
+const shortTokens = 8
+
+// shortWork lists the requests and readings that need no more than a chunk and some steps.
+func (s *scheduler) shortWork() (list []any) {
+	for _, t := range s.active {
+		if !t.finished && t.remaining() <= s.chunk && t.generated() < shortTokens {
+			list = append(list, t)
+		}
+	}
+	for _, t := range s.readings.inFlight {
+		if !t.finished && t.remaining() <= s.chunk {
+			list = append(list, t)
+		}
+	}
+	return list
+}
