@@ -19,7 +19,7 @@ func (r *runner) accept(t *task, tok Token, advance bool) {
 			})
 		}
 	}()
-	if tok.isNone() {
+	if tok.isInvalid() {
 		t.broken = true // its caches hold rows that are no numbers
 		r.finish(t, errNoNumbers)
 		return
@@ -38,7 +38,7 @@ func (r *runner) accept(t *task, tok Token, advance bool) {
 
 // addToken records and emits a token, and reports whether it is the last one. It advances the
 // task's grammar if advance is set. A grammar that has failed refuses everything, but the tokens it
-// allowed before stand.
+// allowed before are kept.
 func (t *task) addToken(tok Token, advance bool) (last bool, err error) {
 	t.tokens = append(t.tokens, tok.ID)
 	eos := slices.Contains(t.eos, tok.ID)

@@ -104,7 +104,7 @@ func (a *admission) usage(active []*task, readers []*reader) usage {
 	return u
 }
 
-// fits reports whether there is room for so many bytes more. One that is alone has room.
+// fits reports whether there is room for that many more bytes. Whoever is alone has room.
 func (u usage) fits(bytes int64) bool { return u.alone || u.all+bytes <= u.room }
 
 // admitsShort reports whether a request may pass others as a short one: it fits into the memory
@@ -115,7 +115,7 @@ func (a *admission) admitsShort(u usage, t *task) bool {
 	return n <= a.short && place && u.short+a.textBytes(n) <= u.kept
 }
 
-// textBytes returns the bytes that a text of so many positions takes, 0 where nothing is bounded.
+// textBytes returns the bytes that a text of that many positions takes, or 0 if nothing is bounded.
 func (a *admission) textBytes(positions int) int64 {
 	if a.text == nil {
 		return 0

@@ -44,8 +44,8 @@ func (p *batchPolicy) measured(n int, cost time.Duration) {
 }
 
 // atLeast returns what a step of n requests costs, in seconds. Where that is not measured
-// it returns the cost for fewer requests, as if one more cost nothing, and 0 where there
-// is none: drafts have to beat that, so that steps get measured.
+// it returns the cost for fewer requests, as if one more cost nothing, and 0 if no step was
+// measured: drafts have to beat that, so that steps get measured.
 func (p *batchPolicy) atLeast(n int) float64 {
 	for m := min(n, len(p.costs)-1); m > 0; m-- {
 		if p.costs[m] > 0 {
@@ -56,7 +56,7 @@ func (p *batchPolicy) atLeast(n int) float64 {
 }
 
 // atMost returns what a step of m of n requests costs, in seconds. Where that is not
-// measured it returns the cost for more of them, and infinity where there is none.
+// measured it returns the cost for more of them, or infinity.
 func (p *batchPolicy) atMost(m, n int) float64 {
 	if m == 0 {
 		return 0

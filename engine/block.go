@@ -91,8 +91,8 @@ func (b *block) read(s *mlx.Scope) ([]Token, error) {
 		return nil, err
 	}
 	tokens = tokens[:accepted+1]
-	if bad := slices.IndexFunc(tokens, Token.isNone); bad >= 0 {
-		tokens = tokens[:bad+1] // nothing after it stands
+	if bad := slices.IndexFunc(tokens, Token.isInvalid); bad >= 0 {
+		tokens = tokens[:bad+1] // the rest is void
 	}
 	return tokens, nil
 }

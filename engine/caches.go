@@ -9,8 +9,8 @@ type cacheOptions struct {
 	bits   int // of the model's caches
 }
 
-// ofModel returns the options of the model's caches of a request with at most so many positions; 0
-// means not known.
+// ofModel returns the options of the model's caches of a request with at most that many positions,
+// or 0 if unknown.
 func (o cacheOptions) ofModel(positions int) cache.Options {
 	options := o.ofDraft(positions)
 	options.Bits = o.bits

@@ -103,7 +103,7 @@ func (c *checkpoints) save(t *task) {
 		t.path = nil
 		return
 	}
-	// A draft is told of the row in flight one step later. Until then its context is a row
+	// A draft gets the row in flight one step later. Until then its context is a row
 	// short, and the edge would not span it.
 	settled := t.fed
 	if t.inFlight != nil && len(t.tokens) > t.given {

@@ -213,7 +213,7 @@ func TestContextOfOneDrafterIsKept(t *testing.T) {
 			Speculation: Speculation{Drafter: x.drafter.Name(), Depth: new(3)}})
 		if !slices.Equal(text, script[:x.at+120]) || stats.NoDrafter != "" ||
 			stats.Accepted == 0 || stats.Accepted != stats.Drafted {
-			t.Errorf("turn %d: %d of %d drafts stand, %q, tokens %v", i, stats.Accepted, stats.Drafted,
+			t.Errorf("turn %d: %d of %d drafts were accepted, %q, tokens %v", i, stats.Accepted, stats.Drafted,
 				stats.NoDrafter, text)
 		}
 		if i > 0 && stats.CachedTokens < x.at-66 {

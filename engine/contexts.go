@@ -33,7 +33,7 @@ func (ds *drafters) findContexts() (like cache.Stack) {
 }
 
 // keptContext returns what a task's draft has of positions [from, to): one snapshot for each cache
-// of a context, nil where there is none. A drafter that is read another way by now may have other
+// of a context, nil where nothing is kept. A drafter that is read another way by now may have other
 // caches. Its contexts are not kept until the engine is opened again.
 func (ds *drafters) keptContext(s *mlx.Scope, t *task, from, to int) []*cache.Snapshot {
 	c := &ds.contexts
@@ -55,8 +55,7 @@ func (ds *drafters) keptContext(s *mlx.Scope, t *task, from, to int) []*cache.Sn
 	return kept
 }
 
-// restoreContext returns the restored context of a task's draft of the i-th drafter, nil if there
-// is none.
+// restoreContext returns the restored context of a task's draft of the i-th drafter, or nil.
 func (ds *drafters) restoreContext(s *mlx.Scope, t *task, i int) cache.Stack {
 	c := &ds.contexts
 	if t.path == nil || c.Keeper == nil || i != c.index {

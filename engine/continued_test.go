@@ -13,42 +13,44 @@ import (
 	"tandem/engine/sample"
 )
 
-// told is a lookup that has two tokens of a text, of which every third time one is wrong.
-type told struct {
+// given is a lookup that has two tokens of a text, of which every third time one is wrong.
+type given struct {
 	draft.Ngram
 	text []int32
 }
 
-func (d *told) Open(*mlx.Scope, draft.Options) (draft.Draft, error) { return toldDraft{told: d}, nil }
-
-type toldDraft struct {
-	draft.Draft
-	told *told
+func (d *given) Open(*mlx.Scope, draft.Options) (draft.Draft, error) {
+	return givenDraft{given: d}, nil
 }
 
-func (d toldDraft) Guess(history []int32, n int) []int32 {
+type givenDraft struct {
+	draft.Draft
+	given *given
+}
+
+func (d givenDraft) Guess(history []int32, n int) []int32 {
 	at := len(history)
-	guess := slices.Clone(d.told.text[min(at, len(d.told.text)):min(at+min(n, 2), len(d.told.text))])
+	guess := slices.Clone(d.given.text[min(at, len(d.given.text)):min(at+min(n, 2), len(d.given.text))])
 	if at%3 == 0 && len(guess) > 0 {
 		guess[len(guess)-1] ^= 1
 	}
 	return guess
 }
 
-func (d toldDraft) Peek(history []int32, n int) int { return len(d.Guess(history, n)) }
+func (d givenDraft) Peek(history []int32, n int) int { return len(d.Guess(history, n)) }
 
-func (d toldDraft) Features([]int32) draft.Features {
+func (d givenDraft) Features([]int32) draft.Features {
 	return draft.Features{Match: 5, Count: 1, Share: 1}
 }
 
-func (d toldDraft) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal {
+func (d givenDraft) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal {
 	guess := d.Guess(history, n)
 	return draft.Proposal{N: len(guess), Tokens: mlx.New(s, guess, len(guess))}
 }
 
-func (toldDraft) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
-func (toldDraft) Arrays() []*mlx.Array                             { return nil }
-func (toldDraft) Free(*mlx.Scope)                                  {}
+func (givenDraft) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
+func (givenDraft) Arrays() []*mlx.Array                             { return nil }
+func (givenDraft) Free(*mlx.Scope)                                  {}
 
 // TestContinuedDraftKeepsThePlainOutput lets a smaller model go on where matches end. The tokens
 // equal plain decoding's, and rejected and accepted drafts both occur.
@@ -74,7 +76,7 @@ func TestContinuedDraftKeepsThePlainOutput(t *testing.T) {
 		prompt = append(prompt, i*7%30)
 	}
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
-		trained, lookup := draft.NewModel(smaller, target), &told{}
+		trained, lookup := draft.NewModel(smaller, target), &given{}
 		f := &fixture{thread: th, chain: target}
 		f.Engine = New(th, target, enginetest.ByteTokenizer(t), Options{Layout: layout,
 			Drafters: []draft.Drafter{trained, lookup, draft.NewContinued(trained)}})
@@ -172,7 +174,7 @@ func TestFailedContinuationNamesItsReason(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(vocab), Options{})
 	f.Engine.Close()
 	trained := &failing{}
-	lookup := &told{text: counting(0, 200)}
+	lookup := &given{text: counting(0, 200)}
 	f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t), Options{
 		Drafters: []draft.Drafter{trained, lookup, draft.NewContinued(trained)},
 	})

@@ -194,8 +194,8 @@ type committed struct {
 	row     int          // of the first token in outputs
 }
 
-// tell tells the task's drafts of a committed run.
-func (ds *drafters) tell(s *mlx.Scope, t *task, c committed) {
+// commit hands a committed run to the task's drafts.
+func (ds *drafters) commit(s *mlx.Scope, t *task, c committed) {
 	for i, d := range t.drafts {
 		if d == nil {
 			continue
@@ -229,12 +229,12 @@ func (ds *drafters) taps(tasks ...*task) []int {
 	return slices.Compact(taps)
 }
 
-// tellNewest tells the drafts of the newest token, whose row the step in flight computes. Of the
-// last given token they know already.
-func (ds *drafters) tellNewest(s *mlx.Scope, t *task) {
+// commitNewest commits the newest token, whose row the step in flight computes. The drafts have the
+// last given token already.
+func (ds *drafters) commitNewest(s *mlx.Scope, t *task) {
 	if d := t.inFlight; len(t.tokens) > t.given {
 		newest := len(t.tokens) - 1
-		ds.tell(s, t, committed{tokens: t.tokens[newest:], from: newest, layers: d.layers,
+		ds.commit(s, t, committed{tokens: t.tokens[newest:], from: newest, layers: d.layers,
 			outputs: d.taps})
 	}
 }

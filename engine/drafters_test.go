@@ -100,7 +100,7 @@ func TestModelDraftKeepsThePlainOutput(t *testing.T) {
 					}
 					accepted += stats.Accepted
 					if c.noise == 0 && name != "penalties" && stats.Accepted != stats.Drafted {
-						t.Errorf("%s: the target's own guesses: %d of %d stand",
+						t.Errorf("%s: the target's own guesses: %d of %d were accepted",
 							what, stats.Accepted, stats.Drafted)
 					}
 					// The first token comes from the prompt, in a round of its own.
@@ -111,7 +111,7 @@ func TestModelDraftKeepsThePlainOutput(t *testing.T) {
 				}
 			}
 			if c.noise < 2 && accepted < 50 {
-				t.Errorf("%+v: %s: %d drafts stand", c, name, accepted)
+				t.Errorf("%+v: %s: %d drafts were accepted", c, name, accepted)
 			}
 			r.Speculation = Speculation{Drafter: "model", Depth: new(4), Rule: Rejection}
 			if got, _, stats := f.run(t, r); stats.Drafted == 0 || len(got) != len(plain) ||
@@ -155,7 +155,7 @@ func TestModelDraftCatchesUpBesidePlainSteps(t *testing.T) {
 	// The draft reads 64 tokens a round. It reads the remaining ones together with a proposal.
 	if first := slices.Index(stats.Depths, 4); first < 1700/chunk || first > 2000/chunk ||
 		stats.Accepted != stats.Drafted {
-		t.Errorf("the first drafts came in round %d; %d of %d stand",
+		t.Errorf("the first drafts came in round %d; %d of %d were accepted",
 			first, stats.Accepted, stats.Drafted)
 	}
 }

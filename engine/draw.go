@@ -9,7 +9,7 @@ type draw struct {
 	chosen             *mlx.Array // (n, 1) float32, nil unless wanted
 	topIDs, topLogprob *mlx.Array // (n, top), nil unless wanted
 
-	// Under a grammar, until its mask is known, these stand in place of the token: the logits to
+	// Under a grammar, until its mask is known, these take the place of the token: the logits to
 	// draw from, and the position.
 	logits *mlx.Array // (1, V)
 	pos    int

@@ -24,8 +24,7 @@ type pending struct {
 }
 
 // fairShares choose whose chunk is read next. They count the chunks of each client that
-// wants some. A client that comes later is counted from the least of the others: it is owed
-// nothing for the time when it wanted nothing.
+// wants some. A new client starts level with the lowest and gets no credit for idle time.
 type fairShares struct {
 	had    map[string]int // chunks, by client
 	chunks int            // of all

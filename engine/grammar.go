@@ -83,13 +83,13 @@ func (r *runner) drawMasked(s *mlx.Scope, tasks []*task, next []*draw,
 }
 
 // allowedAfter returns which tokens may follow the text and the token that was read, (1, V) bool;
-// nil if that token ends the text or is none.
+// or nil if that token ends the text or is invalid.
 func (r *runner) allowedAfter(s *mlx.Scope, t *task, read map[*task]Token) (*mlx.Array, error) {
 	tok, ok := read[t]
 	if !ok {
 		return t.allowed(s, r.vocab)
 	}
-	if slices.Contains(t.eos, tok.ID) || tok.isNone() {
+	if slices.Contains(t.eos, tok.ID) || tok.isInvalid() {
 		return nil, nil
 	}
 	bits, err := walk(t.req.Grammar, []int32{tok.ID}, 1)
@@ -99,7 +99,7 @@ func (r *runner) allowedAfter(s *mlx.Scope, t *task, read map[*task]Token) (*mlx
 	return unpackMasks(s, bits, 1, r.vocab), nil
 }
 
-// advanceGrammar tells the request's grammar of an emitted token, and reports whether the text is
+// advanceGrammar advances the request's grammar by an emitted token, and reports whether the text is
 // complete with it.
 func (t *task) advanceGrammar(id int32) (complete bool, err error) {
 	g := t.req.Grammar

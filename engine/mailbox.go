@@ -42,9 +42,10 @@ func (m *mailbox) restore(tokens int) { m.update(func() { m.restored = tokens })
 func (m *mailbox) close() { m.update(func() { m.closed = true }) }
 
 // each hands over tokens in order until the box is closed and empty, visit returns false, or ctx
-// ends. It reports whether everything was handed over. It tells the request how far its prompt is.
+// ends. It reports whether everything was handed over. It calls the request's Restoring, Restored
+// and Progress.
 func (m *mailbox) each(ctx context.Context, r *Request, visit func(Token) bool) (drained bool) {
-	told, restored, left := 0, -1, false
+	reported, restored, left := 0, -1, false
 	for {
 		m.mu.Lock()
 		tokens, done, total, closed := m.tokens, m.done, m.total, m.closed
@@ -61,9 +62,9 @@ func (m *mailbox) each(ctx context.Context, r *Request, visit func(Token) bool) 
 			r.Restored(ready)
 			restored = ready
 		}
-		if r.Progress != nil && done > told {
+		if r.Progress != nil && done > reported {
 			r.Progress(done, total)
-			told = done
+			reported = done
 		}
 		for _, t := range tokens {
 			if ctx.Err() != nil || !visit(t) {

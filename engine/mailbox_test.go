@@ -6,14 +6,13 @@ import (
 	"testing"
 )
 
-// The restoring is told once and first, and then the tokens that were restored, even none. Later news
-// does not tell them again.
+// Restoring is called once and first, then Restored, with 0 too. Later updates do not call them again.
 func TestRestoringAndRestoredTokensAreToldOnceAndFirst(t *testing.T) {
-	var told []string
+	var calls []string
 	r := Request{
-		Restoring: func() { told = append(told, "restoring") },
-		Restored:  func(n int) { told = append(told, fmt.Sprint("restored ", n)) },
-		Progress:  func(done, total int) { told = append(told, fmt.Sprint(done, " of ", total)) },
+		Restoring: func() { calls = append(calls, "restoring") },
+		Restored:  func(n int) { calls = append(calls, fmt.Sprint("restored ", n)) },
+		Progress:  func(done, total int) { calls = append(calls, fmt.Sprint(done, " of ", total)) },
 	}
 	for _, n := range []int{3, 0} {
 		m := newMailbox()
@@ -21,20 +20,20 @@ func TestRestoringAndRestoredTokensAreToldOnceAndFirst(t *testing.T) {
 		m.restore(n)
 		m.progress(5, 10)
 		m.post(Token{})
-		told = nil
+		calls = nil
 		if !m.each(t.Context(), &r, func(Token) bool {
 			m.progress(6, 10)
 			m.close()
 			return true
-		}) || !slices.Equal(told, []string{"restoring", fmt.Sprint("restored ", n), "5 of 10", "6 of 10"}) {
-			t.Errorf("told %q", told)
+		}) || !slices.Equal(calls, []string{"restoring", fmt.Sprint("restored ", n), "5 of 10", "6 of 10"}) {
+			t.Errorf("called %q", calls)
 		}
 	}
 	m := newMailbox()
 	m.close()
-	told = nil
+	calls = nil
 	m.each(t.Context(), &r, func(Token) bool { return true })
-	if told != nil {
-		t.Errorf("before the reading it told %q", told)
+	if calls != nil {
+		t.Errorf("before the reading it called %q", calls)
 	}
 }

@@ -46,7 +46,7 @@ func TestClientIsDraftedFromItsEarlierTexts(t *testing.T) {
 			want = "memory"
 		}
 		if stats.Drafter != want || (stats.Accepted > 70) != drafts {
-			t.Errorf("%s: %q drafted %d tokens, and %d stand: %s", what, stats.Drafter, stats.Drafted,
+			t.Errorf("%s: %q drafted %d tokens, and %d were accepted: %s", what, stats.Drafter, stats.Drafted,
 				stats.Accepted, stats.NoDrafter)
 		}
 	}
@@ -67,7 +67,7 @@ func TestClientIsDraftedFromItsEarlierTexts(t *testing.T) {
 }
 
 // A lookup in the request's own text and one in the client's earlier texts are two drafters. What
-// stands in the request's own is the first one's, whatever the order in which they come.
+// is in the request's own is the first one's, whatever the order in which they come.
 func TestMemoryLeavesTheOwnTextToTheNgrams(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Memory{},
 		draft.Ngram{}}})
@@ -82,7 +82,7 @@ func TestMemoryLeavesTheOwnTextToTheNgrams(t *testing.T) {
 			Speculation: Speculation{Drafter: name, Depth: new(7)}})
 		u.Close()
 		if stats.Drafter != want || stats.Accepted < 30 {
-			t.Errorf("%s: %q drafted, and %d tokens stand", name, stats.Drafter, stats.Accepted)
+			t.Errorf("%s: %q drafted, and %d tokens were accepted", name, stats.Drafter, stats.Accepted)
 		}
 	}
 }

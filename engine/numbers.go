@@ -9,8 +9,8 @@ var errNoNumbers = &Error{
 		"Download it again, or take another version of it.",
 }
 
-// isNone reports whether the logits of a token were no numbers.
-func (t Token) isNone() bool { return t.ID == sample.NoToken }
+// isInvalid reports whether the logits of the token were not numbers.
+func (t Token) isInvalid() bool { return t.ID == sample.NoToken }
 
 // allNumbers reports whether all of x are finite.
 func allNumbers(x []float32) bool {

@@ -24,7 +24,7 @@ type Options struct {
 	Queue         int          // zero means MaxQueue
 	Active        int          // zero means MaxActive
 
-	// Text returns the bytes that a text of so many positions takes. Room bounds the bytes that all
+	// Text returns the bytes that a text of that many positions takes. Room bounds the bytes that all
 	// in flight may come to take, however long their answers become. A request for which there is
 	// no room waits, and those after it. A request that is alone always has room. A nil Text bounds
 	// nothing. SetRoom changes Room.

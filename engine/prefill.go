@@ -44,7 +44,7 @@ func (r *runner) prefill(tasks []*task, _ bool) error {
 			Tokens: mlx.New(s, t.tokens[from:from+n], n), N: n, Pos: from, Caches: t.caches,
 		}}, layers)
 		hidden := out.Hidden // (n, H)
-		r.drafters.tell(s, t, committed{tokens: t.tokens[from : from+n], from: from, layers: layers,
+		r.drafters.commit(s, t, committed{tokens: t.tokens[from : from+n], from: from, layers: layers,
 			outputs: out.Taps})
 		pending := t.liveArrays()
 		if t.req.PromptLogprobs {

@@ -70,8 +70,8 @@ func TestReadingsDoNotDependOnCompany(t *testing.T) {
 		{Pooling: lm.PoolMean}, {Logits: []int32{7, 2, 7}}} {
 		f.chain.Forwards = nil
 		what.Texts = texts
-		var told []int
-		what.Progress = func(done int) { told = append(told, done) }
+		var reported []int
+		what.Progress = func(done int) { reported = append(reported, done) }
 		rows, stats, err := f.Read(t.Context(), what)
 		if err != nil || len(rows) != len(texts) {
 			t.Fatalf("%s %v: %d rows, %v", what.Pooling, what.Logits, len(rows), err)
@@ -96,14 +96,14 @@ func TestReadingsDoNotDependOnCompany(t *testing.T) {
 		if stats.Total < stats.Prefill {
 			t.Errorf("%s %v: stats.Total = %v, want at least %v", what.Pooling, what.Logits, stats.Total, stats.Prefill)
 		}
-		if told[0] != 0 {
-			t.Errorf("%s %v: told[0] = %v, want 0", what.Pooling, what.Logits, told[0])
+		if reported[0] != 0 {
+			t.Errorf("%s %v: reported[0] = %v, want 0", what.Pooling, what.Logits, reported[0])
 		}
-		if told[len(told)-1] != tokens {
-			t.Errorf("%s %v: told[len(told)-1] = %v, want %v", what.Pooling, what.Logits, told[len(told)-1], tokens)
+		if reported[len(reported)-1] != tokens {
+			t.Errorf("%s %v: reported[len(reported)-1] = %v, want %v", what.Pooling, what.Logits, reported[len(reported)-1], tokens)
 		}
-		if !slices.IsSorted(told) {
-			t.Errorf("%s %v: told = %v, want it in order", what.Pooling, what.Logits, told)
+		if !slices.IsSorted(reported) {
+			t.Errorf("%s %v: reported = %v, want it in order", what.Pooling, what.Logits, reported)
 		}
 		alone := 0
 		for _, rows := range f.chain.Forwards {

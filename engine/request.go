@@ -27,7 +27,7 @@ type Request struct {
 	// Client names who asks. Clients take turns; requests without one are one client's.
 	Client string
 
-	// Run is the caller's number for the request, in the files it leaves; 0 is none.
+	// Run is the caller's number for the request, in the files it leaves, or 0.
 	Run int64
 
 	// MaxTokens bounds the generated tokens. Nil, or more than the context leaves, means

@@ -206,7 +206,7 @@ func TestLogprobsAreTheModelsOwn(t *testing.T) {
 	}
 }
 
-// A request tells that its reading begins before the first chunk is read, which may take seconds.
+// A request reports that its reading begins before the first chunk is read, which may take seconds.
 func TestReadingIsToldBeforeItsFirstChunk(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{Chunk: 4})
 	begun := make(chan int, 1)
@@ -220,30 +220,30 @@ func TestReadingIsToldBeforeItsFirstChunk(t *testing.T) {
 				t.Errorf("%d tokens were restored", n)
 			}
 		case <-time.After(20 * time.Second):
-			t.Error("the first chunk is read, and nothing was told")
+			t.Error("the first chunk is read, and nothing was reported")
 		}
 	}
 	f.run(t, Request{Prompt: make([]int32, 3), MaxTokens: new(1),
 		Restored: func(tokens int) { begun <- tokens }})
 }
 
-// A request tells that its restoring begins, which may take seconds, before that makes its caches.
+// A request reports that its restoring begins, which may take seconds, before that makes its caches.
 func TestRestoringIsToldBeforeItIsDone(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{Checkpoints: 1 << 20})
-	told, watched := make(chan bool, 1), false
+	restoring, watched := make(chan bool, 1), false
 	f.chain.Wrap = func(_ int, c cache.Attention) cache.Attention {
 		if watched {
 			return c
 		}
 		watched = true
 		select {
-		case <-told:
+		case <-restoring:
 		case <-time.After(20 * time.Second):
-			t.Error("the caches are made, and nothing was told")
+			t.Error("the caches are made, and nothing was reported")
 		}
 		return c
 	}
-	f.run(t, Request{Prompt: make([]int32, 3), MaxTokens: new(1), Restoring: func() { told <- true }})
+	f.run(t, Request{Prompt: make([]int32, 3), MaxTokens: new(1), Restoring: func() { restoring <- true }})
 	if !watched {
 		t.Error("no caches were made")
 	}

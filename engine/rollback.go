@@ -30,7 +30,7 @@ type restorePoint struct {
 	captures []*cache.Snapshot // by cache; nil where not needed
 }
 
-// restorePoint captures the state at t.fed, where the caches stand.
+// restorePoint captures the state at t.fed, the offset of the caches.
 func (t *task) restorePoint(s *mlx.Scope) (*restorePoint, error) {
 	p := &restorePoint{t, make([]*cache.Snapshot, len(t.caches))}
 	for i, c := range t.caches {

@@ -35,7 +35,7 @@ func TestRollbackAllocatesNothing(t *testing.T) {
 				Speculation: Speculation{Depth: new(7), Rollback: rollback}}
 			r.Done = func(stats Stats) {
 				if stats.Accepted == 0 || stats.Accepted == stats.Drafted {
-					t.Errorf("%d of %d drafts stand", stats.Accepted, stats.Drafted)
+					t.Errorf("%d of %d drafts were accepted", stats.Accepted, stats.Drafted)
 				}
 			}
 			for _, err := range f.Generate(t.Context(), r) {

@@ -20,7 +20,7 @@ type runner struct {
 	log    *slog.Logger
 
 	drafters    *drafters
-	planner     *planner // is told what rounds cost
+	planner     *planner // learns what rounds cost
 	checkpoints *checkpoints
 	kv          *kvBytes
 }
@@ -33,7 +33,7 @@ func (r *runner) run(tasks []*task, work func(tasks []*task, alone bool) error, 
 		return
 	}
 	failed := roundError(r.log, err)
-	r.checkpoints.drop() // some lie in the caches of these tasks
+	r.checkpoints.drop() // some are in the caches of these tasks
 	for _, t := range tasks {
 		t.broken = true
 		r.finish(t, failed)
@@ -65,7 +65,7 @@ func (r *runner) finish(t *task, err error) {
 				return nil
 			}
 			if t.inFlight != nil && t.fed == len(t.tokens) {
-				r.drafters.tellNewest(s, t) // cancelled, its row stays
+				r.drafters.commitNewest(s, t) // cancelled, its row stays
 			}
 			return r.checkpoints.keepState(s, t)
 		})

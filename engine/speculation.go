@@ -32,7 +32,7 @@ type Speculation struct {
 	Exact bool
 }
 
-// Names in Speculation.Drafter that stand for no single drafter.
+// Values of Speculation.Drafter that name no single drafter.
 const (
 	Auto = "auto" // whatever there is, where it gains
 	None = "none" // plain decoding

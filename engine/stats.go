@@ -50,7 +50,7 @@ type Stats struct {
 	Parted *Parting // where a kept text goes on differently after Matched; nil if none does
 
 	// File is the id of the file in Options.Store that has the first Filed tokens of
-	// prompt and answer; empty if there is none.
+	// prompt and answer, or empty.
 	File  string
 	Filed int
 

@@ -108,7 +108,7 @@ func (r *runner) readAndDispatch(s *mlx.Scope, p *plainStep) error {
 // handOver replaces the tokens that were read by those just dispatched.
 func (r *runner) handOver(s *mlx.Scope, p *plainStep) {
 	for _, t := range p.reading {
-		r.drafters.tellNewest(s, t)
+		r.drafters.commitNewest(s, t)
 		t.inFlight.free()
 		t.inFlight = nil
 	}

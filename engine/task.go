@@ -128,7 +128,7 @@ func (t *task) carried() int {
 	return max(0, len(t.tokens)-1-t.fed)
 }
 
-// checkOffsets fails s if the next row of some cache is not that of position pos: the result would
+// checkOffsets fails s if the next row of some cache is not at position pos: the result would
 // look like a text.
 func (t *task) checkOffsets(s *mlx.Scope, pos int) {
 	for _, c := range t.caches {
@@ -165,8 +165,8 @@ func (t *task) maxRows() int {
 	return MaxDepth + 1
 }
 
-// observe tells the sampler of the token (1) int32 that makes the text n tokens long, unless it
-// knows.
+// observe passes the token (1) int32 that makes the text n tokens long to the sampler, unless it has
+// that.
 func (t *task) observe(s *mlx.Scope, token *mlx.Array, n int) {
 	if t.observed < n {
 		t.sampler.Observe(s, token)
@@ -188,7 +188,7 @@ func (t *task) texts() *texts.Use {
 	return t.req.Texts
 }
 
-// said returns what the client's memory of texts gets of a task: prompt and answer, or what stands
+// said returns what the client's memory of texts gets of a task: prompt and answer, or the text
 // before a gap and the answer.
 func (t *task) said() texts.Text {
 	prompt := len(t.req.Prompt)

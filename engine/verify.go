@@ -65,7 +65,7 @@ func (r *runner) verify(tasks []*task, alone bool) error {
 			return err
 		}
 		cost = time.Since(start)
-		r.drafters.tell(s, t, committed{kept, len(t.tokens) - 1, b.draw.layers, b.draw.taps,
+		r.drafters.commit(s, t, committed{kept, len(t.tokens) - 1, b.draw.layers, b.draw.taps,
 			b.carried})
 		r.kv.note(t)
 		t.stats.Host += time.Since(readAt) - (s.TimeInC() - inC)

@@ -130,7 +130,7 @@ func TestVerifyEqualsPlain(t *testing.T) {
 				what := fmt.Sprintf("%s, %d drafts, %s", name, depth, rollback)
 				sameTokens(t, what, got, plain)
 				if stats.Drafted == 0 || stats.Accepted == 0 || stats.Accepted >= stats.Drafted {
-					t.Errorf("%s: %d of %d drafts stand", what, stats.Accepted, stats.Drafted)
+					t.Errorf("%s: %d of %d drafts were accepted", what, stats.Accepted, stats.Drafted)
 				}
 				// The first token comes from the prompt, in a round of its own.
 				if stats.Syncs != stats.Rounds+1 {
@@ -199,7 +199,7 @@ func TestLookupsKeepThePlainOutput(t *testing.T) {
 	got, _, stats := f.run(t, r)
 	sameTokens(t, "lookups", got, plain)
 	if stats.Drafter != "ngram" || stats.Accepted < 100 {
-		t.Errorf("%d of %d drafts by %q stand", stats.Accepted, stats.Drafted, stats.Drafter)
+		t.Errorf("%d of %d drafts by %q were accepted", stats.Accepted, stats.Drafted, stats.Drafter)
 	}
 }
 
@@ -427,7 +427,7 @@ func TestDraftThatPanicsInPlanningIsDropped(t *testing.T) {
 			if !strings.Contains(stats.NoDrafter,
 				"scripted failed: runtime error: integer divide by zero") || depth != nil &&
 				(stats.Accepted > 0) != (others > 0) {
-				t.Errorf("%s: %d drafts stand, %q", what, stats.Accepted, stats.NoDrafter)
+				t.Errorf("%s: %d drafts were accepted, %q", what, stats.Accepted, stats.NoDrafter)
 			}
 		}
 	}
