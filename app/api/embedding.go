@@ -69,6 +69,3 @@ func (e *Embedding) Texts(in *Intake) error {
 	}
 	return nil
 }
-
-// AppendFloats appends a JSON list.
-func AppendFloats(dst []byte, list wire.Floats) []byte { return append(dst, wire.Encode(list)...) }

@@ -9,6 +9,7 @@ import (
 
 // Props are the answer of /props. Editors read the size of the context from it.
 type Props struct {
+	_          struct{}   `schema:"Props"`
 	Defaults   Defaults   `json:"default_generation_settings"`
 	TotalSlots int        `json:"total_slots" doc:"Requests that share the model."`
 	ModelAlias string     `json:"model_alias"`

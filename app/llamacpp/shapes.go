@@ -23,27 +23,10 @@ var tokenizeRequestShape = wire.Object(
 	wire.Object(wire.Need("prompt", wire.Text)),
 ).Named("TokenizeRequest")
 
-var tokenizedShape = wire.Object(
-	wire.Need("tokens", wire.List(wire.Either(wire.TokenID, wire.Object(
-		wire.Need("id", wire.TokenID),
-		wire.Need("piece", wire.Either(wire.Text, wire.List(wire.Int(0, 255))),
-			"A list of bytes where it is no whole text."),
-	)))),
-	wire.Need("count", wire.Whole),
-	wire.Need("max_model_len", wire.Whole, "The model's context."),
-).Named("Tokenized")
-
 var detokenizeRequestShape = wire.Object(
 	modelField,
 	wire.Need("tokens", wire.List(wire.TokenID), "No more than the context."),
 ).Named("DetokenizeRequest")
-
-var detokenizedShape = wire.Object(
-	wire.Need("content", wire.Text),
-	wire.Need("prompt", wire.Text, "The same, by vLLM's name."),
-).Named("Detokenized")
-
-var propsShape = wire.AnswerOf[Props]().Named("Props")
 
 // answerFields are the fields of /infill and /completion that say how to answer.
 var answerFields = []wire.Field{
@@ -79,22 +62,6 @@ var infillRequestShape = wire.Object(
 	)), "Texts of other files, before input_prefix."),
 ).Add(answerFields...).Named("InfillRequest").Doc("Others are ignored.")
 
-var textPieceShape = wire.Object(
-	wire.Need("index", wire.Just(0)),
-	wire.Need("content", wire.Text, "The new text."),
-	wire.Need("tokens", wire.List(wire.TokenID)),
-	wire.Need("stop", wire.Flag, "true in the last one."),
-	wire.Need("id_slot", wire.Just(0)),
-	wire.May("model", wire.Text),
-	wire.May("stop_type", wire.Word("eos", "limit", "word")),
-	wire.May("stopping_word", wire.Text),
-	wire.May("truncated", wire.Flag),
-	wire.May("tokens_predicted", wire.Whole),
-	wire.May("tokens_evaluated", wire.Whole, "Of the prompt."),
-	wire.May("tokens_cached", wire.Whole),
-	wire.May("timings", api.TimingsShape),
-).Named("Infilled").Doc("Whole, or an event of a stream.")
-
 // Operations describe the routes for OpenAPI.
 var Operations = []wire.Operation{
 	{
@@ -102,30 +69,30 @@ var Operations = []wire.Operation{
 		Summary: "The chosen model's context, as llama.cpp has it.",
 		Parameters: []wire.Parameter{{Name: "model", In: "query", Shape: wire.Text,
 			Doc: "Another model."}},
-		Answer: propsShape, Error: wire.OpenAIErrorShape,
+		Answer: wire.AnswerOf[Props](), Error: wire.OpenAIErrorShape,
 	},
 	{
 		Method: "POST", Path: "/tokenize", ID: "tokenize",
 		Summary: "The tokens of a text.",
 		Body:    tokenizeRequestShape,
-		Answer:  tokenizedShape, Error: wire.OpenAIErrorShape,
+		Answer:  wire.AnswerOf[tokenized](), Error: wire.OpenAIErrorShape,
 	},
 	{
 		Method: "POST", Path: "/detokenize", ID: "detokenize",
 		Summary: "The text of tokens.",
 		Body:    detokenizeRequestShape,
-		Answer:  detokenizedShape, Error: wire.OpenAIErrorShape,
+		Answer:  wire.AnswerOf[detokenized](), Error: wire.OpenAIErrorShape,
 	},
 	{
 		Method: "POST", Path: "/completion", ID: "llamaComplete",
 		Summary: "What follows a text, as llama.cpp's editors ask for it.",
 		Body:    completionRequestShape,
-		Answer:  textPieceShape, Chunk: textPieceShape, Error: wire.OpenAIErrorShape,
+		Answer:  wire.AnswerOf[textAnswer](), Chunk: wire.AnswerOf[textAnswer](), Error: wire.OpenAIErrorShape,
 	},
 	{
 		Method: "POST", Path: "/infill", ID: "infill",
 		Summary: "What stands in a gap of a text, as llama.cpp's editors ask for it.",
 		Body:    infillRequestShape,
-		Answer:  textPieceShape, Chunk: textPieceShape, Error: wire.OpenAIErrorShape,
+		Answer:  wire.AnswerOf[textAnswer](), Chunk: wire.AnswerOf[textAnswer](), Error: wire.OpenAIErrorShape,
 	},
 }

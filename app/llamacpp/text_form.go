@@ -15,50 +15,39 @@ type textForm struct{ wire.ServerSent }
 func (textForm) IDPrefix() string { return "" }
 
 // Whole implements api.Form.
-func (f textForm) Whole(r *api.Reply) []byte { return f.appendEnd(r, r.Choices[0].Text()) }
+func (textForm) Whole(r *api.Reply) []byte {
+	c := r.Choices[0]
+	return wire.Encode(textAnswer{Content: c.Text(), Tokens: append([]int32{}, c.IDs...),
+		Stop: true, textEnd: endOf(r)})
+}
 
-// appendEnd appends an object that ends the answer.
-func (textForm) appendEnd(r *api.Reply, text string) []byte {
+// endOf returns the end of an answer.
+func endOf(r *api.Reply) *textEnd {
 	c, timings := r.Choices[0], r.Timings()
-	kind := "limit"
+	end := &textEnd{
+		Model: r.Name(), StopType: "limit", StoppingWord: c.Stopped,
+		TokensPredicted: timings.PredictedN, TokensEvaluated: timings.PromptN + timings.CacheN,
+		TokensCached: timings.CacheN, Timings: timings,
+	}
 	switch {
 	case c.Stopped != "":
-		kind = "word"
+		end.StopType = "word"
 	case c.Finish == engine.FinishStop:
-		kind = "eos"
+		end.StopType = "eos"
 	}
-	b := wire.AppendString([]byte(`{"index":0,"content":`), text)
-	b = append(b, `,"tokens":`...)
-	if r.Params.Stream {
-		b = append(b, "[]"...)
-	} else {
-		b = wire.AppendInts(b, c.IDs)
-	}
-	b = append(b, `,"stop":true`...)
-	for _, m := range []struct {
-		name  string
-		value any
-	}{
-		{"id_slot", 0}, {"model", r.Name()}, {"stop_type", kind}, {"stopping_word", c.Stopped},
-		{"truncated", false}, {"tokens_predicted", timings.PredictedN},
-		{"tokens_evaluated", timings.PromptN + timings.CacheN}, {"tokens_cached", timings.CacheN},
-		{"timings", timings},
-	} {
-		b = wire.AppendMember(b, m.name, m.value)
-	}
-	return append(b, '}')
+	return end
 }
 
 // Stream implements api.Form.
-func (f textForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
-	return &textEvents{form: f, rep: rep, out: out}
+func (textForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
+	return &textEvents{rep: rep, out: out}
 }
 
-// textEvents are the events of an textForm, which has one choice.
+// textEvents are the events of a textForm, which has one choice.
 type textEvents struct {
-	form textForm
 	rep  *api.Reply
 	out  *wire.EventStream
+	json wire.Encoder
 }
 
 // Begin implements api.Events.
@@ -66,20 +55,17 @@ func (*textEvents) Begin(*api.Choice) {}
 
 // Add implements api.Events.
 func (e *textEvents) Add(_ *api.Choice, toks []engine.Token, parts []dialect.Part) {
-	text := ""
+	next := textAnswer{Tokens: []int32{}}
 	for _, p := range parts {
-		text += p.Text
+		next.Content += p.Text
 	}
-	if text == "" {
+	if next.Content == "" {
 		return
 	}
-	ids := make([]int32, len(toks))
-	for i, t := range toks {
-		ids[i] = t.ID
+	for _, t := range toks {
+		next.Tokens = append(next.Tokens, t.ID)
 	}
-	b := wire.AppendString([]byte(`{"index":0,"content":`), text)
-	b = wire.AppendInts(append(b, `,"tokens":`...), ids)
-	e.rep.Send(e.out, "", append(b, `,"stop":false,"id_slot":0}`...))
+	e.rep.Send(e.out, "", e.json.Encode(next))
 }
 
 // End implements api.Events.
@@ -87,7 +73,7 @@ func (*textEvents) End(*api.Choice) {}
 
 // Finish implements api.Events.
 func (e *textEvents) Finish() {
-	b := e.form.appendEnd(e.rep, "")
+	last := textAnswer{Tokens: []int32{}, Stop: true, textEnd: endOf(e.rep)}
 	e.rep.Release()
-	e.rep.Send(e.out, "", b)
+	e.rep.Send(e.out, "", e.json.Encode(last))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"tandem/app/api"
 	"tandem/app/model"
@@ -39,14 +38,14 @@ func (v Routes) tokenize(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		b := []byte(`{"tokens":`)
+		list := tokenList{ids: ids}
 		if pieces {
-			b = appendPieces(b, m, ids)
-		} else {
-			b = wire.AppendInts(b, ids)
+			list.pieces = []tokenPiece{}
+			for _, id := range ids {
+				list.pieces = append(list.pieces, tokenPiece{id, m.Tokenizer().TokenBytes(id)})
+			}
 		}
-		b = wire.AppendMember(b, "count", len(ids))
-		b = append(wire.AppendMember(b, "max_model_len", m.ContextLength()), '}')
+		b := wire.Encode(tokenized{Tokens: list, Count: len(ids), MaxModelLen: m.ContextLength()})
 		w.Header().Set("Content-Type", "application/json")
 		return wire.WriteWhole(w, http.StatusOK, b)
 	})
@@ -68,25 +67,6 @@ func encode(m model.Model, text string, special, plain bool) ([]int32, error) {
 	return append(around, ids...), err
 }
 
-// appendPieces appends the ids with their texts. A text that is no whole rune is a list of bytes.
-func appendPieces(dst []byte, m model.Model, ids []int32) []byte {
-	dst = append(dst, '[')
-	for i, id := range ids {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `{"id":`...)
-		dst = append(append(dst, wire.MustJSON(id)...), `,"piece":`...)
-		if piece := m.Tokenizer().TokenBytes(id); utf8.Valid(piece) {
-			dst = wire.AppendString(dst, string(piece))
-		} else {
-			dst = wire.AppendInts(dst, piece)
-		}
-		dst = append(dst, '}')
-	}
-	return append(dst, ']')
-}
-
 // detokenize answers with the text of ids, by llama.cpp's name and by vLLM's.
 func (v Routes) detokenize(w http.ResponseWriter, r *http.Request) error {
 	return v.withModel(w, r, detokenizeRequestShape, func(f *wire.Fields, m model.Model) error {
@@ -100,10 +80,7 @@ func (v Routes) detokenize(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		text := strings.ToValidUTF8(m.Tokenizer().Decode(ids), "\ufffd")
-		return wire.WriteJSON(w, struct {
-			Content string `json:"content"`
-			Prompt  string `json:"prompt"`
-		}{text, text})
+		return wire.WriteJSON(w, detokenized{Content: text, Prompt: text})
 	})
 }
 

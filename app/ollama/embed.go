@@ -1,7 +1,6 @@
 package ollama
 
 import (
-	"fmt"
 	"time"
 
 	"tandem/app/api"
@@ -54,17 +53,13 @@ func (o *ollamaEmbedRequest) Answer(run *api.Run, m model.Model, texts [][]int32
 	}
 	run.Took(stats)
 	if o.one {
-		return append(api.AppendFloats([]byte(`{"embedding":`), vectors[0]), '}'), nil
+		return wire.Encode(embedding{Embedding: vectors[0]}), nil
 	}
-	b := wire.AppendString([]byte(`{"model":`), o.name)
-	b = append(b, `,"embeddings":[`...)
-	for i, v := range vectors {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = api.AppendFloats(b, v)
+	out := embedded{Model: o.name, TotalDuration: time.Since(run.Start),
+		LoadDuration:    time.Duration(run.Row.LoadMS * float64(time.Millisecond)),
+		PromptEvalCount: stats.PromptTokens}
+	for _, v := range vectors {
+		out.Embeddings = append(out.Embeddings, v)
 	}
-	load := time.Duration(run.Row.LoadMS * float64(time.Millisecond))
-	return fmt.Appendf(b, `],"total_duration":%d,"load_duration":%d,"prompt_eval_count":%d}`,
-		time.Since(run.Start), load, stats.PromptTokens), nil
+	return wire.Encode(out), nil
 }

@@ -33,8 +33,7 @@ func (o lineForm) AppendFailure(dst []byte, f wire.Failure) []byte {
 // AppendSilence implements wire.Framing. Ollama's programs read every line as an object, so it
 // sends one without new text.
 func (o lineForm) AppendSilence(dst []byte) []byte {
-	piece := o.appendPiece(o.appendHead(nil), piece{})
-	return o.AppendEvent(dst, "", append(piece, `,"done":false}`...))
+	return o.AppendEvent(dst, "", wire.Encode(o.line(piece{}, lineEnd{})))
 }
 
 // IDPrefix implements api.Form. These answers have no id.
@@ -53,12 +52,11 @@ func (o lineForm) Whole(r *api.Reply) []byte {
 	for i := range c.Answer.Blocks {
 		s.say(c, &c.Answer.Blocks[i])
 	}
-	dst := o.appendPiece(o.appendHead(nil), s)
+	end := lastEnd(r)
 	if r.Params.Logprobs {
-		dst = api.AppendLogprobs(append(dst, `,"logprobs":`...), r.Model.Tokenizer(),
-			c.NewlyScored())
+		end.Logprobs = api.ScoredTokens(r.Model.Tokenizer(), c.NewlyScored())
 	}
-	return o.appendEnd(dst, r)
+	return wire.Encode(o.line(s, end))
 }
 
 // say adds a block that has ended. A call that the model broke is added as text, see api.Answer. Of
@@ -76,61 +74,29 @@ func (s *piece) say(c *api.Choice, b *api.Block) {
 	}
 }
 
-// appendHead appends an object up to its new text.
-func (o lineForm) appendHead(dst []byte) []byte {
-	dst = wire.AppendString(append(dst, `{"model":`...), o.model)
-	return append(time.Now().UTC().AppendFormat(append(dst, `,"created_at":"`...),
-		time.RFC3339Nano), '"')
-}
-
-func (o lineForm) appendPiece(dst []byte, s piece) []byte {
+// line returns an object of an answer.
+func (o lineForm) line(s piece, end lineEnd) any {
+	head := lineHead{o.model, time.Now().UTC()}
 	if !o.chat {
-		dst = wire.AppendString(append(dst, `,"response":`...), s.text)
-		if s.thought != "" {
-			dst = wire.AppendString(append(dst, `,"thinking":`...), s.thought)
-		}
-		return dst
+		return generated{lineHead: head, Response: s.text, Thinking: s.thought, lineEnd: end}
 	}
-	dst = wire.AppendString(append(dst, `,"message":{"role":"assistant","content":`...), s.text)
-	if s.thought != "" {
-		dst = wire.AppendString(append(dst, `,"thinking":`...), s.thought)
+	m := chatMessage{Role: "assistant", Content: s.text, Thinking: s.thought}
+	for _, b := range s.calls {
+		m.ToolCalls = append(m.ToolCalls, toolCall{b.ID, functionCall{b.Name, b.Text}})
 	}
-	for i, b := range s.calls {
-		if i == 0 {
-			dst = append(dst, `,"tool_calls":[`...)
-		} else {
-			dst = append(dst, ',')
-		}
-		dst = wire.AppendString(append(dst, `{"id":`...), b.ID)
-		dst = wire.AppendString(append(dst, `,"function":{"name":`...), b.Name)
-		dst = append(append(dst, `,"arguments":`...), b.Text...)
-		dst = append(dst, "}}"...)
-	}
-	if len(s.calls) > 0 {
-		dst = append(dst, ']')
-	}
-	return append(dst, '}')
+	return chatted{lineHead: head, Message: m, lineEnd: end}
 }
 
-// appendEnd appends the figures of an answer. Durations are in nanoseconds.
-func (o lineForm) appendEnd(dst []byte, r *api.Reply) []byte {
+// lastEnd returns the end of an answer, with its figures.
+func lastEnd(r *api.Reply) lineEnd {
 	t := r.Total()
-	reason := string(r.Choices[0].Finish)
-	dst = wire.AppendString(append(dst, `,"done":true,"done_reason":`...), reason)
-	for _, n := range []struct {
-		name  string
-		value int64
-	}{
-		{"total_duration", int64(time.Since(r.Run.Start))},
-		{"load_duration", int64(r.Run.Row.LoadMS * 1e6)},
-		{"prompt_eval_count", int64(t.PromptTokens)},
-		{"prompt_eval_duration", int64(t.Prefill)},
-		{"eval_count", int64(t.CompletionTokens)},
-		{"eval_duration", int64(t.Decode)},
-	} {
-		dst = wire.AppendMember(dst, n.name, n.value)
-	}
-	return append(dst, '}')
+	return lineEnd{Done: true, DoneReason: string(r.Choices[0].Finish), figures: &figures{
+		TotalDuration: time.Since(r.Run.Start),
+		LoadDuration:  time.Duration(r.Run.Row.LoadMS * float64(time.Millisecond)),
+
+		PromptEvalCount: t.PromptTokens, PromptEvalDuration: t.Prefill,
+		EvalCount: t.CompletionTokens, EvalDuration: t.Decode,
+	}}
 }
 
 // Stream implements api.Form.
@@ -144,6 +110,7 @@ type lines struct {
 	rep  *api.Reply
 	out  *wire.EventStream
 	open int // number of the call that is begun and not sent, from 1; 0 for none
+	json wire.Encoder
 }
 
 // Begin implements api.Events.
@@ -189,10 +156,9 @@ func (l *lines) End(c *api.Choice) {
 
 // Finish implements api.Events.
 func (l *lines) Finish() {
-	b := l.form.appendEnd(l.form.appendPiece(l.form.appendHead(nil), piece{}),
-		l.rep)
+	last := l.form.line(piece{}, lastEnd(l.rep))
 	l.rep.Release()
-	l.rep.Send(l.out, "", b)
+	l.rep.Send(l.out, "", l.json.Encode(last))
 }
 
 // send sends the new part of the answer, if there is one.
@@ -202,9 +168,9 @@ func (l *lines) send(c *api.Choice, s piece) {
 	if s.text == "" && s.thought == "" && s.calls == nil && !scored {
 		return
 	}
-	b := l.form.appendPiece(l.form.appendHead(nil), s)
+	var end lineEnd
 	if scored {
-		b = api.AppendLogprobs(append(b, `,"logprobs":`...), l.rep.Model.Tokenizer(), toks)
+		end.Logprobs = api.ScoredTokens(l.rep.Model.Tokenizer(), toks)
 	}
-	l.rep.Send(l.out, "", append(b, `,"done":false}`...))
+	l.rep.Send(l.out, "", l.json.Encode(l.form.line(s, end)))
 }

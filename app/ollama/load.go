@@ -109,8 +109,7 @@ func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fiel
 		m.Release()
 	}
 	form := lineForm{chat: endpoint == "/api/chat", model: p.Model}
-	b := form.appendPiece(form.appendHead(nil), piece{})
-	b = append(wire.AppendString(append(b, `,"done":true,"done_reason":`...), reason), "}"...)
+	b := wire.Encode(form.line(piece{}, lineEnd{Done: true, DoneReason: reason}))
 	w.Header().Set("Content-Type", "application/json")
 	_ = wire.WriteWhole(w, http.StatusOK, b) // an error here means that the client left
 	return nil

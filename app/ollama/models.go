@@ -30,8 +30,27 @@ func tagged(id string) string {
 	return id + latest
 }
 
+// A version is the answer of /api/version.
+type version struct {
+	_       struct{} `schema:"OllamaVersion"`
+	Version string   `json:"version" doc:"Of Ollama whose API this is."`
+}
+
+// tags are the answer of /api/tags.
+type tags struct {
+	_      struct{} `schema:"OllamaTags"`
+	Models []Model  `json:"models"`
+}
+
+// inMemory is the answer of /api/ps.
+type inMemory struct {
+	_      struct{}  `schema:"OllamaRunning"`
+	Models []Running `json:"models"`
+}
+
 // Details say what kind of model a model is.
 type Details struct {
+	_                 struct{} `schema:"OllamaDetails"`
 	ParentModel       string   `json:"parent_model"`
 	Format            string   `json:"format"`
 	Family            string   `json:"family"`
@@ -43,10 +62,10 @@ type Details struct {
 
 // A Model is one model of /api/tags.
 type Model struct {
-	Name       string    `json:"name"`
+	Name       string    `json:"name" doc:"With the tag latest."`
 	Model      string    `json:"model"` // same as Name
 	ModifiedAt time.Time `json:"modified_at"`
-	Size       int64     `json:"size"`   // bytes
+	Size       int64     `json:"size" doc:"Bytes."`
 	Digest     string    `json:"digest"` // of id and revision, so it changes with them
 	Details    Details   `json:"details"`
 
@@ -58,8 +77,8 @@ type Model struct {
 type Running struct {
 	Model
 	ExpiresAt     time.Time `json:"expires_at"`
-	SizeVRAM      int64     `json:"size_vram"`      // bytes
-	ContextLength int       `json:"context_length"` // tokens
+	SizeVRAM      int64     `json:"size_vram" doc:"Bytes."`
+	ContextLength int       `json:"context_length" doc:"Tokens."`
 }
 
 // ollamaModels returns the alias first, then the registered models.
@@ -115,7 +134,7 @@ func parameterSize(n int64) string {
 }
 
 func (v *Routes) ollamaVersion(w http.ResponseWriter, _ *http.Request) error {
-	return wire.WriteJSON(w, map[string]string{"version": ollamaVersion})
+	return wire.WriteJSON(w, version{Version: ollamaVersion})
 }
 
 func (v *Routes) ollamaTags(w http.ResponseWriter, r *http.Request) error {
@@ -123,7 +142,7 @@ func (v *Routes) ollamaTags(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return wire.WriteJSON(w, map[string][]Model{"models": list})
+	return wire.WriteJSON(w, tags{Models: list})
 }
 
 // ollamaPS lists the models in memory.
@@ -147,7 +166,7 @@ func (v *Routes) ollamaPS(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	return wire.WriteJSON(w, map[string][]Running{"models": running})
+	return wire.WriteJSON(w, inMemory{Models: running})
 }
 
 // idleUntil returns the time at which a model that is idle from now on is unloaded. If that is

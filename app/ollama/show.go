@@ -11,12 +11,13 @@ import (
 
 // A Show is the answer of /api/show.
 type Show struct {
+	_            struct{}       `schema:"OllamaShow"`
 	Modelfile    string         `json:"modelfile"`
 	Parameters   string         `json:"parameters"`
 	Template     string         `json:"template"`
 	Details      Details        `json:"details"`
 	ModelInfo    map[string]any `json:"model_info"`
-	Capabilities []string       `json:"capabilities"`
+	Capabilities []string       `json:"capabilities" enum:"completion,tools,thinking,insert,embedding" doc:"Of a model in memory; of others only the first is known."`
 	ModifiedAt   time.Time      `json:"modified_at"`
 }
 

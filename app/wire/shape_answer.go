@@ -9,7 +9,8 @@ import (
 )
 
 // AnswerOf returns the shape of a struct as encoding/json writes it. A field with omitempty or
-// omitzero may be absent, and any other pointer may be null. Further tags describe a field:
+// omitzero may be absent, as may the fields of an embedded pointer. Any other pointer may be null.
+// An int32 is the id of a token. Further tags describe a field:
 //
 //	doc    a sentence about it
 //	enum   the values that it or its items may have, between commas
@@ -39,8 +40,10 @@ func shapeOf(t reflect.Type) *Shape {
 		return Text
 	case reflect.Bool:
 		return Flag
-	case reflect.Int, reflect.Int32, reflect.Int64:
+	case reflect.Int, reflect.Int64:
 		return Whole
+	case reflect.Int32:
+		return TokenID
 	case reflect.Float32, reflect.Float64:
 		return Real
 	case reflect.Slice:
@@ -71,6 +74,11 @@ func answerFields(t reflect.Type) (fields []Field) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name == "-" || !f.IsExported() && !f.Anonymous:
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Pointer:
+			for _, field := range answerFields(f.Type.Elem()) {
+				field.absent = true
+				fields = append(fields, field)
+			}
 		case f.Anonymous && name == "":
 			fields = append(fields, answerFields(f.Type)...)
 		default:

@@ -1,0 +1,83 @@
+package ollama
+
+import (
+	"time"
+
+	"tandem/app/api"
+	"tandem/app/wire"
+)
+
+// A generated is the answer of /api/generate.
+type generated struct {
+	_ struct{} `schema:"OllamaGenerated" doc:"Whole, or a line of a stream."`
+	lineHead
+	Response string `json:"response"`
+	Thinking string `json:"thinking,omitempty"`
+	lineEnd
+}
+
+// A chatted is the answer of /api/chat.
+type chatted struct {
+	_ struct{} `schema:"OllamaChatted" doc:"Whole, or a line of a stream."`
+	lineHead
+	Message chatMessage `json:"message"`
+	lineEnd
+}
+
+type chatMessage struct {
+	Role      string     `json:"role" enum:"assistant"`
+	Content   string     `json:"content"`
+	Thinking  string     `json:"thinking,omitempty"`
+	ToolCalls []toolCall `json:"tool_calls,omitempty"`
+}
+
+type toolCall struct {
+	ID       string       `json:"id"`
+	Function functionCall `json:"function"`
+}
+
+type functionCall struct {
+	Name      string         `json:"name"`
+	Arguments wire.RawObject `json:"arguments"`
+}
+
+// A lineHead begins the answers of both routes.
+type lineHead struct {
+	Model     string    `json:"model"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// A lineEnd ends the answers of both routes. Only the last line of a stream has a reason and
+// figures.
+type lineEnd struct {
+	Logprobs   []api.ScoredToken `json:"logprobs,omitzero"`
+	Done       bool              `json:"done"`
+	DoneReason string            `json:"done_reason,omitempty" enum:"stop,length,load,unload"`
+	*figures
+}
+
+// figures are the durations of an answer, in nanoseconds, and its tokens.
+type figures struct {
+	TotalDuration      time.Duration `json:"total_duration" doc:"Nanoseconds."`
+	LoadDuration       time.Duration `json:"load_duration"`
+	PromptEvalCount    int           `json:"prompt_eval_count"`
+	PromptEvalDuration time.Duration `json:"prompt_eval_duration"`
+	EvalCount          int           `json:"eval_count"`
+	EvalDuration       time.Duration `json:"eval_duration"`
+}
+
+// An embedded is the answer of /api/embed.
+type embedded struct {
+	_               struct{}      `schema:"OllamaEmbedded"`
+	Model           string        `json:"model"`
+	Embeddings      []wire.Floats `json:"embeddings"`
+	TotalDuration   time.Duration `json:"total_duration" doc:"Nanoseconds."`
+	LoadDuration    time.Duration `json:"load_duration"`
+	PromptEvalCount int           `json:"prompt_eval_count"`
+}
+
+// An embedding is the answer of the older /api/embeddings.
+type embedding struct {
+	_         struct{}    `schema:"OllamaEmbedding"`
+	Embedding wire.Floats `json:"embedding"`
+}
