@@ -16,8 +16,7 @@ const scoreRows = 64
 
 // prefill evaluates the next chunk of a task's prompt. After the last chunk the first token is in
 // flight.
-func (r *runner) prefill(tasks []*task, _ bool) error {
-	t := tasks[0]
+func (r *runner) prefill(t *task) error {
 	if t.begun.IsZero() {
 		t.begun = time.Now()
 		t.stats.Queue = t.begun.Sub(t.arrived)

@@ -25,10 +25,9 @@ type runner struct {
 	kv          *kvBytes
 }
 
-// run does one piece of work. If it fails or panics, all its tasks fail. Other tasks and the
-// next round go on.
-func (r *runner) run(tasks []*task, work func(tasks []*task, alone bool) error, alone bool) {
-	err := work(tasks, alone)
+// finishFailed ends the tasks of a round that failed with err, and does nothing if err is nil. Other
+// tasks and the next round go on.
+func (r *runner) finishFailed(err error, tasks ...*task) {
 	if err == nil {
 		return
 	}

@@ -127,7 +127,7 @@ func (s *scheduler) readChunk() {
 	case len(prompts) > 0:
 		next := s.shares.next(prompts)
 		s.yield(prompts[next])
-		s.runner.run([]*task{tasks[next]}, s.runner.prefill, false)
+		s.runner.finishFailed(s.runner.prefill(tasks[next]), tasks[next])
 	}
 }
 
@@ -152,13 +152,13 @@ func (s *scheduler) decode() {
 			continue
 		}
 		if t.inFlight == nil && (t.choice.Depth > 0 || t.carried() > 0 || !t.pipelined()) {
-			s.runner.run([]*task{t}, s.runner.verify, alone)
+			s.runner.finishFailed(s.runner.verify(t, alone), t)
 		} else {
 			plain = append(plain, t)
 		}
 	}
 	if len(plain) > 0 {
-		s.runner.run(plain, s.runner.step, alone)
+		s.runner.finishFailed(s.runner.step(plain, alone), plain...)
 	}
 	s.active = slices.DeleteFunc(s.active, func(t *task) bool { return t.finished })
 }

@@ -17,8 +17,7 @@ var errDraft = errors.New("the draft failed")
 // of the target, with one sync. The draft is dispatched and not read. The target's graph, with the
 // verdict in it, is built while the draft runs. At least one token follows: the target's own, where
 // the drafts end or go wrong.
-func (r *runner) verify(tasks []*task, alone bool) error {
-	t := tasks[0]
+func (r *runner) verify(t *task, alone bool) error {
 	b := &block{task: t, carried: t.carried()}
 	var read []Token
 	var cost time.Duration
