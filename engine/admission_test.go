@@ -9,7 +9,7 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// crowded returns an engine with room for so many positions. It stops in its first forward until
+// crowded returns an engine with room for that many positions. It stops in its first forward until
 // release is called.
 func crowded(t *testing.T, room int64) (f *fixture, started <-chan struct{}, release func()) {
 	return stopped(t, Options{Room: room})
@@ -29,7 +29,7 @@ func stopped(t *testing.T, o Options) (f *fixture, started <-chan struct{}, rele
 	return f, begun, func() { close(held) }
 }
 
-// begin starts a request. If queued is over 0, it waits until so many requests are in the queue.
+// begin starts a request. If queued is over 0, it waits until that many requests are in the queue.
 func begin(f *fixture, ctx context.Context, r Request, queued int) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- drain(f, ctx, r) }()
@@ -37,7 +37,7 @@ func begin(f *fixture, ctx context.Context, r Request, queued int) <-chan error 
 	return done
 }
 
-// forward returns the forward in which a prompt of so many tokens was read, or -1.
+// forward returns the forward in which a prompt of that many tokens was read, or -1.
 func (f *fixture) forward(prompt int) int {
 	return slices.IndexFunc(f.chain.Forwards,
 		func(rows []int) bool { return slices.Equal(rows, []int{prompt}) })

@@ -160,7 +160,7 @@ func TestDrafterThatIsReadAnotherWayKeepsCheckpoints(t *testing.T) {
 	}
 }
 
-// TestStoppedAnswerLeavesItsWholeDraftContext stops an answer whose draft has not been told of the
+// TestStoppedAnswerLeavesItsWholeDraftContext stops an answer whose draft has not got the
 // last token. The context is kept up to that token.
 func TestStoppedAnswerLeavesItsWholeDraftContext(t *testing.T) {
 	script := counting(0, 1000)

@@ -294,7 +294,7 @@ func TestCachesHoldTheTokensThatWereRead(t *testing.T) {
 							want = prompt + read
 						}
 						if offset[layer] != want {
-							t.Errorf("cache %d stands at %d, want %d", layer, offset[layer], want)
+							t.Errorf("cache %d is at %d, want %d", layer, offset[layer], want)
 						}
 						for i, v := range rows {
 							if p := offset[layer] - len(rows) + i; int32(v) != at(p) {

@@ -11,7 +11,7 @@ import (
 // A text is a prompt of a simulated schedule. Its unit is the chunk.
 type text struct {
 	client string
-	comes  int // before so many chunks were read
+	comes  int // before that many chunks were read
 	chunks int
 }
 

@@ -45,7 +45,7 @@ func beginReading(f *fixture, client string, tokens, queued int) <-chan error {
 	return done
 }
 
-// prompts counts the forwards in [from, to) that read prompts of so many tokens.
+// prompts counts the forwards in [from, to) that read prompts of that many tokens.
 func (f *fixture) prompts(tokens, from, to int) (n int) {
 	for _, rows := range f.chain.Forwards[from:to] {
 		if slices.Equal(rows, []int{tokens}) {

@@ -132,7 +132,7 @@ func (r *runner) acceptStep(p *plainStep, alone bool) {
 	for _, t := range p.reading {
 		t.stats.Syncs += int(p.syncs)
 		if t.inFlight != nil {
-			// A task that only waits for its last step is no whole round.
+			// A task that only waits for its last step makes no whole round.
 			r.planner.learn(t, alone && len(p.tasks) == 1, draft.Round{Cost: p.cost})
 		}
 		r.accept(t, p.read[t], p.failed[t] == nil)

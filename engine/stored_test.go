@@ -256,7 +256,7 @@ func TestRequestInFlightLeavesNothingAfterForget(t *testing.T) {
 	}
 }
 
-// A census is an index that knows no files and is told of each that a store finds.
+// A census is an index that knows no files and gets each that a store finds.
 type census chan struct{}
 
 func (census) Known() ([]checkpoint.Entry, error)                { return nil, nil }
@@ -265,7 +265,7 @@ func (census) Use(checkpoint.Use) error                          { return nil }
 func (census) Lose(string, string) error                         { return nil }
 func (census) ByWorth() (list, stay []checkpoint.Entry, _ error) { return nil, nil, nil }
 
-// An archive is an index that knows the files that it was told of.
+// An archive is an index that knows the files that were added.
 type archive struct {
 	census
 	mu      sync.Mutex

@@ -306,7 +306,7 @@ func TestRequestWithoutDraftsSaysWhy(t *testing.T) {
 }
 
 // TestDraftFailureAtAnyStepKeepsOutput breaks the draft inside a generation: once where it
-// proposes, once where it is told of tokens.
+// proposes, once where it gets tokens.
 func TestDraftFailureAtAnyStepKeepsOutput(t *testing.T) {
 	for _, where := range []string{"proposing", "committing"} {
 		for _, how := range []string{"error", "panic"} {
@@ -343,9 +343,9 @@ func TestDraftFailureAtAnyStepKeepsOutput(t *testing.T) {
 	}
 }
 
-// TestDraftIsToldOfEveryToken expects that a draft that taps layers is told of every token but the
+// TestDraftGetsEveryToken expects that a draft that taps layers gets every token but the
 // last. The tokens come in order, whatever rounds made them.
-func TestDraftIsToldOfEveryToken(t *testing.T) {
+func TestDraftGetsEveryToken(t *testing.T) {
 	r := Request{Prompt: []int32{1, 2, 3, 4, 5, 6, 7}, MaxTokens: new(60)}
 	table := wild(64)
 	for _, c := range []struct {
@@ -457,7 +457,7 @@ func TestPlainStepWithoutSuccessorLands(t *testing.T) {
 }
 
 // TestDraftsMayKeepTheirTaps runs two drafters with the same taps. Both keep the rows that they are
-// told of, over plain rounds and rounds with drafts, and free them later.
+// get, over plain rounds and rounds with drafts, and free them later.
 func TestDraftsMayKeepTheirTaps(t *testing.T) {
 	var drafters []*enginetest.Scripted
 	held := make([][]*mlx.Array, 2)

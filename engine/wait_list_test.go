@@ -16,7 +16,7 @@ type waiter struct {
 func (w waiter) client() string { return w.name }
 func (w waiter) resumed() bool  { return w.again }
 
-// empty admits all waiters and returns them in order. Each stays in flight until so many others as
+// empty admits all waiters and returns them in order. Each stays in flight until as many others as
 // there are places came after it.
 func empty(l *waitList[waiter], inFlight map[string]int, places int) (order []waiter) {
 	var held []string
