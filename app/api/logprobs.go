@@ -57,8 +57,3 @@ func LegacyToken(b []byte) string {
 	}
 	return s
 }
-
-// AppendLogprobs appends the tokens as a JSON list.
-func AppendLogprobs(dst []byte, tk model.Tokenizer, toks []engine.Token) []byte {
-	return append(dst, wire.Encode(ScoredTokens(tk, toks))...)
-}

@@ -59,18 +59,31 @@ func (compactionForm) Stream(*api.Reply, *wire.EventStream) api.Events { return 
 // Whole implements api.Form.
 func (f compactionForm) Whole(r *api.Reply) []byte {
 	output := f.req.said(r.ID)
-	output = append(output, wire.MustJSON(map[string]string{
-		"id":                itemIDOf(r.ID, "cmp_", len(output)),
-		"type":              compactionItem,
-		"encrypted_content": packSummary(r.Choices[0].Answer.Joined(dialect.Text)),
+	output = append(output, wire.Encode(summaryItem{
+		ID: itemIDOf(r.ID, "cmp_", len(output)), Type: compactionItem,
+		EncryptedContent: packSummary(r.Choices[0].Answer.Joined(dialect.Text)),
 	}))
-	b := wire.AppendString([]byte(`{"id":`), r.ID)
-	b = wire.AppendMember(b, "object", "response.compaction")
-	b = wire.AppendMember(b, "created_at", r.Created)
-	b = wire.AppendMember(b, "model", r.Name())
-	b = wire.AppendMember(b, "output", output)
-	b = wire.AppendMember(b, "usage", responseUsageOf(r))
-	return append(wire.AppendMember(b, "timings", r.Timings()), '}')
+	return wire.Encode(compaction{ID: r.ID, Object: "response.compaction", CreatedAt: r.Created,
+		Model: r.Name(), Output: output, Usage: responseUsageOf(r), Timings: r.Timings()})
+}
+
+// A compaction is the answer of /v1/responses/compact.
+type compaction struct {
+	_         struct{}          `schema:"Compaction"`
+	ID        string            `json:"id"`
+	Object    string            `json:"object" enum:"response.compaction"`
+	CreatedAt int64             `json:"created_at" doc:"Unix seconds."`
+	Model     string            `json:"model" doc:"The id."`
+	Output    []json.RawMessage `json:"output" doc:"The user's messages, then the summary; the input of what follows."`
+	Usage     ResponseUsage     `json:"usage"`
+	Timings   api.Timings       `json:"timings"`
+}
+
+// A summaryItem is the item with a summary.
+type summaryItem struct {
+	EncryptedContent string `json:"encrypted_content"`
+	ID               string `json:"id"`
+	Type             string `json:"type"`
 }
 
 // said returns the user's messages, in the form of stored items.

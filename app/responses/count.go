@@ -10,8 +10,9 @@ import (
 
 // An inputTokens is the answer of /v1/responses/input_tokens.
 type inputTokens struct {
-	Object      string `json:"object"`
-	InputTokens int    `json:"input_tokens"`
+	_           struct{} `schema:"InputTokens"`
+	Object      string   `json:"object"`
+	InputTokens int      `json:"input_tokens"`
 }
 
 // countInput answers with the number of tokens that a request for a response would have as its
@@ -37,5 +38,5 @@ func (v Routes) countInput(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return wire.WriteJSON(w, inputTokens{"response.input_tokens", n})
+	return wire.WriteJSON(w, inputTokens{Object: "response.input_tokens", InputTokens: n})
 }

@@ -16,7 +16,7 @@ type itemEvents struct {
 	out  *wire.EventStream
 
 	mu    sync.Mutex // guards what follows; held until an event is queued, so that they are in order
-	now   []byte     // the response while it is in progress
+	now   response   // while it is in progress
 	known bool       // now has the model and its sampling
 	begun bool
 	ended bool
@@ -25,14 +25,14 @@ type itemEvents struct {
 	at           int  // index of the item, -1 before the first
 	open         bool // the item is open
 	logprobsSent int  // for how many tokens of the item
-	buf          []byte
+	json         wire.Encoder
 }
 
 // Wait implements api.WaitingForm. Programs count events and give up after some minutes without one,
 // so that the sign that more is to come is an event too.
 func (f *responseForm) Wait(rep *api.Reply, out *wire.EventStream) {
 	f.events = &itemEvents{form: f, rep: rep, out: out, at: -1,
-		now: f.appendResponse(nil, rep, InProgress, f.req.store, nil)}
+		now: f.response(rep, InProgress, nil)}
 	out.Wait = f.events.wait
 }
 
@@ -52,31 +52,24 @@ func (e *itemEvents) wait() {
 	}
 }
 
-// start starts an event in the buffer.
-func (e *itemEvents) start(kind string) {
-	e.buf = wire.AppendString(append(e.buf[:0], `{"type":`...), kind)
-	e.buf = appendIndex(e.buf, "sequence_number", e.next)
+// number returns the next event's number.
+func (e *itemEvents) number() int {
 	e.next++
+	return e.next - 1
 }
 
-// send completes the event and sends it.
-func (e *itemEvents) send(kind string) {
-	e.buf = append(e.buf, '}')
-	e.rep.Send(e.out, kind, e.buf)
-}
+// send sends an event, which has its kind too.
+func (e *itemEvents) send(kind string, event any) { e.rep.Send(e.out, kind, e.json.Encode(event)) }
 
 // whole sends an event with the response.
-func (e *itemEvents) whole(kind string, response []byte) {
-	e.start(kind)
-	e.buf = append(append(e.buf, `,"response":`...), response...)
-	e.send(kind)
+func (e *itemEvents) whole(kind string, r response) {
+	e.send(kind, responseEvent{kind, e.number(), r})
 }
 
 // begin sends the first events, once. Before them a failure is an answer of its own.
 func (e *itemEvents) begin() {
 	if !e.known { // until then the response had the names of the request
-		e.known, e.now = true,
-			e.form.appendResponse(nil, e.rep, InProgress, e.form.req.store, nil)
+		e.known, e.now = true, e.form.response(e.rep, InProgress, nil)
 	}
 	e.create()
 }
@@ -128,45 +121,36 @@ func (e *itemEvents) opens(c *api.Choice) {
 }
 
 func (e *itemEvents) item(kind string, b *api.Block, status string) {
-	e.start(kind)
-	e.buf = append(appendIndex(e.buf, "output_index", e.at), `,"item":`...)
-	e.buf = e.form.appendItem(e.buf, e.rep, e.at, b, status)
-	e.send(kind)
+	e.send(kind, itemEvent{kind, e.number(), e.at, e.form.item(e.rep, e.at, b, status)})
 }
 
 func (e *itemEvents) part(kind string, b *api.Block, text string, toks []engine.Token) {
-	e.startOf(kind, b)
-	e.buf = e.form.appendPart(append(e.buf, `,"part":`...), e.rep, b, text, toks)
-	e.send(kind)
+	e.send(kind, partEvent{kind, e.contentPlace(b), e.form.part(e.rep, b, text, toks)})
 }
 
-// startOf starts an event of the open item.
-func (e *itemEvents) startOf(kind string, b *api.Block) {
-	e.start(kind)
-	e.buf = wire.AppendString(append(e.buf, `,"item_id":`...), blockID(e.rep, e.at, b))
-	e.buf = appendIndex(e.buf, "output_index", e.at)
-	if b.Kind != dialect.Call {
-		e.buf = appendIndex(e.buf, "content_index", 0)
-	}
+// place returns the place of the next event of the open item.
+func (e *itemEvents) place(b *api.Block) itemPlace {
+	return itemPlace{e.number(), blockID(e.rep, e.at, b), e.at}
 }
 
-// textEvents are the names of text events, by the kind of the text.
-var textEvents = map[dialect.Kind]string{
-	dialect.Text:      "response.output_text",
-	dialect.Reasoning: "response.reasoning_text",
-	dialect.Call:      "response.function_call_arguments",
+func (e *itemEvents) contentPlace(b *api.Block) contentPlace {
+	return contentPlace{itemPlace: e.place(b)}
 }
 
 func (e *itemEvents) delta(b *api.Block, text string) {
-	kind := textEvents[b.Kind] + ".delta"
-	e.startOf(kind, b)
-	e.buf = wire.AppendString(append(e.buf, `,"delta":`...), text)
-	if b.Kind == dialect.Text {
-		e.buf = append(e.buf, `,"logprobs":`...)
-		e.buf = e.form.appendLogprobs(e.buf, e.rep, b.Tokens[e.logprobsSent:])
+	switch b.Kind {
+	case dialect.Call:
+		const kind = "response.function_call_arguments.delta"
+		e.send(kind, argumentsDelta{kind, e.place(b), text})
+	case dialect.Reasoning:
+		const kind = "response.reasoning_text.delta"
+		e.send(kind, reasoningDelta{kind, e.contentPlace(b), text})
+	default:
+		const kind = "response.output_text.delta"
+		e.send(kind, textDelta{kind, e.contentPlace(b), text,
+			e.form.logprobs(e.rep, b.Tokens[e.logprobsSent:])})
 		e.logprobsSent = len(b.Tokens)
 	}
-	e.send(kind)
 }
 
 // close ends the item that is open, if there is one. last says that no item follows.
@@ -176,19 +160,17 @@ func (e *itemEvents) close(c *api.Choice, last bool) {
 	}
 	e.open = false
 	b := e.form.blocks(c)[e.at]
-	kind := textEvents[b.Kind] + ".done"
-	e.startOf(kind, b)
-	switch b.Kind {
+	switch text := string(b.Text); b.Kind {
 	case dialect.Call:
-		e.buf = e.form.appendName(e.buf, b.Name)
-		e.buf = wire.AppendString(append(e.buf, `,"arguments":`...), string(b.Text))
-	case dialect.Text:
-		e.buf = wire.AppendString(append(e.buf, `,"text":`...), string(b.Text))
-		e.buf = e.form.appendLogprobs(append(e.buf, `,"logprobs":`...), e.rep, b.Tokens)
+		const kind = "response.function_call_arguments.done"
+		e.send(kind, argumentsDone{kind, e.place(b), e.form.toolName(b.Name), text})
+	case dialect.Reasoning:
+		const kind = "response.reasoning_text.done"
+		e.send(kind, reasoningDone{kind, e.contentPlace(b), text})
 	default:
-		e.buf = wire.AppendString(append(e.buf, `,"text":`...), string(b.Text))
+		const kind = "response.output_text.done"
+		e.send(kind, textDone{kind, e.contentPlace(b), text, e.form.logprobs(e.rep, b.Tokens)})
 	}
-	e.send(kind)
 	if b.Kind != dialect.Call {
 		e.part("response.content_part.done", b, string(b.Text), b.Tokens)
 	}
@@ -223,12 +205,9 @@ func (f *responseForm) AppendFailure(dst []byte, fail wire.Failure) []byte {
 	defer e.mu.Unlock()
 	e.ended = true
 	event := func(kind, status string, fail *wire.Failure) {
-		b := wire.AppendString([]byte(`{"type":`), kind)
-		b = appendIndex(b, "sequence_number", e.next)
-		e.next++
-		kept := f.req.store && status != failed
-		b = f.appendResponse(append(b, `,"response":`...), e.rep, status, kept, fail)
-		dst = f.AppendEvent(dst, kind, append(b, '}'))
+		r := f.response(e.rep, status, fail)
+		r.Store = r.Store && status != failed
+		dst = f.AppendEvent(dst, kind, wire.Encode(responseEvent{kind, e.number(), r}))
 	}
 	if !e.begun {
 		event("response.created", InProgress, nil)

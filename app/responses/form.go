@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strconv"
 	"time"
 
 	"tandem/app/api"
@@ -33,17 +32,14 @@ const (
 	failed     = "failed"
 )
 
-// Whole implements api.Form. It stores the response before the client gets it.
-func (f *responseForm) Whole(r *api.Reply) []byte { return f.final(r) }
+// Whole implements api.Form.
+func (f *responseForm) Whole(r *api.Reply) []byte { return wire.Encode(f.final(r)) }
 
-// final returns the response at its end.
-func (f *responseForm) final(r *api.Reply) []byte {
-	store := f.req.store
-	b := f.appendResponse(nil, r, state(r.Choices[0]), store, nil)
-	if store && !f.keep(r, b) {
-		b = f.appendResponse(nil, r, state(r.Choices[0]), false, nil)
-	}
-	return b
+// final returns the response at its end. It stores the response before the client gets it.
+func (f *responseForm) final(r *api.Reply) response {
+	out := f.response(r, state(r.Choices[0]), nil)
+	out.Store = f.req.store && f.keep(r, wire.Encode(out))
+	return out
 }
 
 // keep stores the response, and reports whether it could.
@@ -74,82 +70,59 @@ func state(c *api.Choice) string {
 	return Completed
 }
 
-// appendResponse appends the object. Before the end it has no items. Before the model is in memory
-// it shows the sampling that the request asks for.
-func (f *responseForm) appendResponse(dst []byte, r *api.Reply, status string, store bool,
-	fail *wire.Failure) []byte {
+// response returns the response in a state. Before the model is in memory it shows the sampling that
+// the request asks for.
+func (f *responseForm) response(r *api.Reply, status string, fail *wire.Failure) response {
 	q, sampling := f.req, f.req.Request(nil, model.Defaults{}, 0).Sampling
 	if r.Choices != nil {
 		sampling = r.Choices[0].Req.Sampling
 	}
-	member := func(name string) { dst = append(wire.AppendString(append(dst, ','), name), ':') }
-	value := func(name string, v any) { dst = wire.AppendMember(dst, name, v) }
-	asked := func(name, otherwise string) { // in the client's spelling
-		member(name)
-		if v := q.body[name]; v != nil && string(v) != "null" {
-			dst = append(dst, v...)
-			return
-		}
-		dst = append(dst, otherwise...)
-	}
-	dst = wire.AppendString(append(dst, `{"id":`...), r.ID)
-	value("object", "response")
-	value("created_at", r.Created)
-	value("status", status)
-	value("background", false)
-	if status == Completed {
-		value("completed_at", max(r.Created, time.Now().Unix()))
-	} else {
-		value("completed_at", nil)
+	out := response{
+		ID: r.ID, Object: "response", CreatedAt: r.Created, Status: status, Model: r.Name(),
+		Instructions:       asked[*string](q, "instructions", nil),
+		MaxOutputTokens:    q.MaxTokens,
+		Output:             []outputItem{},
+		ParallelToolCalls:  asked(q, "parallel_tool_calls", true),
+		PreviousResponseID: asked[*string](q, "previous_response_id", nil),
+		PromptCacheKey:     wire.Raw(q.body["prompt_cache_key"]),
+		SafetyIdentifier:   wire.Raw(q.body["safety_identifier"]),
+		User:               wire.Raw(q.body["user"]),
+		PresencePenalty:    sampling.PresencePenalty,
+		FrequencyPenalty:   sampling.FrequencyPenalty,
+		Reasoning:          responseReasoning{Effort: textOrNull(q.Thinking.Effort)},
+		ServiceTier:        "default",
+		Store:              q.store,
+		Temperature:        sampling.Temperature,
+		Text:               q.textSettings(),
+		ToolChoice:         wire.Raw(q.offers.choice),
+		Tools:              q.offers.shown,
+		TopLogprobs:        q.TopLogprobs,
+		TopP:               sampling.TopP,
+		Truncation:         "disabled",
+		Metadata:           asked(q, "metadata", map[string]string{}),
 	}
 	if fail != nil {
-		value("error", map[string]string{"code": responseCode(fail), "message": fail.Body.Message})
-	} else {
-		value("error", nil)
+		out.Error = &responseError{responseCode(fail), fail.Body.Message}
 	}
-	if status == Incomplete {
-		value("incomplete_details", map[string]string{"reason": "max_output_tokens"})
-	} else {
-		value("incomplete_details", nil)
+	switch status {
+	case Completed:
+		out.CompletedAt = new(max(r.Created, time.Now().Unix()))
+	case Incomplete:
+		out.IncompleteDetails = &incompleteDetails{"max_output_tokens"}
+	default:
+		return out
 	}
-	asked("instructions", "null")
-	asked("max_output_tokens", "null")
-	value("max_tool_calls", nil)
-	value("model", r.Name())
-	member("output")
-	dst = append(dst, '[')
-	if status == Completed || status == Incomplete {
-		dst = f.appendItems(dst, r, r.Choices[0])
+	out.Output = f.items(r, r.Choices[0])
+	out.Usage, out.Timings = new(responseUsageOf(r)), new(r.Timings())
+	return out
+}
+
+// asked returns a field of the request, or otherwise if it is absent or null.
+func asked[T any](q *responseRequest, name string, otherwise T) T {
+	if v := q.body[name]; v != nil && string(v) != "null" {
+		_ = json.Unmarshal(v, &otherwise) // it was read before
 	}
-	dst = append(dst, ']')
-	asked("parallel_tool_calls", "true")
-	asked("previous_response_id", "null")
-	asked("prompt_cache_key", "null")
-	asked("safety_identifier", "null")
-	asked("user", "null")
-	value("presence_penalty", sampling.PresencePenalty)
-	value("frequency_penalty", sampling.FrequencyPenalty)
-	value("reasoning", map[string]any{"effort": textOrNull(q.Thinking.Effort), "summary": nil})
-	value("service_tier", "default")
-	value("store", store)
-	value("temperature", sampling.Temperature)
-	member("text")
-	dst = q.appendText(dst)
-	member("tool_choice")
-	dst = append(dst, q.offers.choice...)
-	member("tools")
-	dst = append(dst, q.offers.shown...)
-	value("top_logprobs", q.TopLogprobs)
-	value("top_p", sampling.TopP)
-	value("truncation", "disabled")
-	asked("metadata", "{}")
-	if status == Completed || status == Incomplete {
-		value("usage", responseUsageOf(r))
-		value("timings", r.Timings())
-	} else {
-		value("usage", nil)
-	}
-	return append(dst, '}')
+	return otherwise
 }
 
 func textOrNull(s string) *string {
@@ -159,34 +132,19 @@ func textOrNull(s string) *string {
 	return &s
 }
 
-// appendText appends the text settings of the request.
-func (q *responseRequest) appendText(dst []byte) []byte {
-	format := json.RawMessage(`{"type":"text"}`)
+// textSettings returns the text settings of the request.
+func (q *responseRequest) textSettings() responseText {
 	var text struct {
 		Format    json.RawMessage `json:"format"`
 		Verbosity *string         `json:"verbosity"`
 	}
+	out := responseText{Format: wire.RawObject(`{"type":"text"}`)}
 	if v := q.body["text"]; v != nil && json.Unmarshal(v, &text) == nil && text.Format != nil &&
 		string(text.Format) != "null" {
-		format = text.Format
+		out.Format = wire.RawObject(text.Format)
 	}
-	dst = append(append(dst, `{"format":`...), format...)
-	dst = wire.AppendString(append(dst, `,"verbosity":`...), api.First("medium", text.Verbosity))
-	return append(dst, '}')
-}
-
-// ResponseUsage is the usage of a response.
-type ResponseUsage struct {
-	InputTokens        int `json:"input_tokens"`
-	InputTokensDetails struct {
-		CachedTokens     int `json:"cached_tokens"`
-		CacheWriteTokens int `json:"cache_write_tokens"` // other servers charge for these
-	} `json:"input_tokens_details"`
-	OutputTokens        int `json:"output_tokens"`
-	OutputTokensDetails struct {
-		ReasoningTokens int `json:"reasoning_tokens"`
-	} `json:"output_tokens_details"`
-	TotalTokens int `json:"total_tokens"`
+	out.Verbosity = api.First("medium", text.Verbosity)
+	return out
 }
 
 func responseUsageOf(r *api.Reply) (u ResponseUsage) {
@@ -220,16 +178,13 @@ func (f *responseForm) blocks(c *api.Choice) (list []*api.Block) {
 	return list
 }
 
-// appendItems appends the items of an ended answer.
-func (f *responseForm) appendItems(dst []byte, r *api.Reply, c *api.Choice) []byte {
+// items returns the items of an ended answer.
+func (f *responseForm) items(r *api.Reply, c *api.Choice) (items []outputItem) {
 	list := f.blocks(c)
 	for i, b := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = f.appendItem(dst, r, i, b, ended(c, b, i == len(list)-1))
+		items = append(items, f.item(r, i, b, ended(c, b, i == len(list)-1)))
 	}
-	return dst
+	return items
 }
 
 // ended returns the state of an item after its end. last says that the answer has none after it.
@@ -241,34 +196,22 @@ func ended(c *api.Choice, b *api.Block, last bool) string {
 	return Completed
 }
 
-// appendItem appends an item. It is empty while it is in progress.
-func (f *responseForm) appendItem(dst []byte, r *api.Reply, i int, b *api.Block,
-	status string) []byte {
-	dst = wire.AppendString(append(dst, `{"id":`...), blockID(r, i, b))
+// item returns an item. It is empty while it is in progress.
+func (f *responseForm) item(r *api.Reply, i int, b *api.Block, status string) outputItem {
+	id, text, content := blockID(r, i, b), "", []outputPart{}
+	if status != InProgress {
+		text = string(b.Text)
+		content = append(content, f.part(r, b, text, b.Tokens))
+	}
 	switch b.Kind {
 	case dialect.Call:
-		dst = wire.AppendString(append(dst, `,"type":"function_call","status":`...), status)
-		dst = wire.AppendString(append(dst, `,"call_id":`...), CallPrefix+b.ID)
-		dst = f.appendName(dst, b.Name)
-		text := string(b.Text)
-		if status == InProgress {
-			text = ""
-		}
-		return append(wire.AppendString(append(dst, `,"arguments":`...), text), '}')
+		return outputItem{callItem{id, "function_call", status, CallPrefix + b.ID,
+			f.toolName(b.Name), text}}
 	case dialect.Reasoning:
-		dst = wire.AppendString(append(dst, `,"type":"reasoning","status":`...), status)
-		dst = append(dst, `,"summary":[],"encrypted_content":null,"content":[`...)
-		if status != InProgress {
-			dst = f.appendPart(dst, r, b, string(b.Text), b.Tokens)
-		}
-	default:
-		dst = wire.AppendString(append(dst, `,"type":"message","status":`...), status)
-		dst = append(dst, `,"role":"assistant","content":[`...)
-		if status != InProgress {
-			dst = f.appendPart(dst, r, b, string(b.Text), b.Tokens)
-		}
+		return outputItem{reasoningItem{ID: id, Type: "reasoning", Status: status,
+			Summary: []struct{}{}, Content: content}}
 	}
-	return append(dst, "]}"...)
+	return outputItem{messageItem{id, "message", status, "assistant", content}}
 }
 
 func blockID(r *api.Reply, i int, b *api.Block) string {
@@ -282,36 +225,27 @@ func blockID(r *api.Reply, i int, b *api.Block) string {
 	return itemIDOf(r.ID, prefix, i)
 }
 
-// appendName appends a call's name, and its namespace if the tool is in one.
-func (f *responseForm) appendName(dst []byte, name string) []byte {
+// toolName returns a tool's name as the client knows it.
+func (f *responseForm) toolName(name string) toolName {
 	if s, ok := f.req.offers.spaces[name]; ok {
-		dst = wire.AppendString(append(dst, `,"namespace":`...), s.space)
-		name = s.name
+		return toolName{s.space, s.name}
 	}
-	return wire.AppendString(append(dst, `,"name":`...), name)
+	return toolName{Name: name}
 }
 
-// appendPart appends the content of an item of text or of reasoning.
-func (f *responseForm) appendPart(dst []byte, r *api.Reply, b *api.Block, text string,
-	toks []engine.Token) []byte {
+// part returns the content of an item of text or of reasoning.
+func (f *responseForm) part(r *api.Reply, b *api.Block, text string,
+	toks []engine.Token) outputPart {
 	if b.Kind == dialect.Reasoning {
-		return append(wire.AppendString(append(dst, `{"type":"reasoning_text","text":`...), text),
-			'}')
+		return outputPart{reasoningPart{"reasoning_text", text}}
 	}
-	dst = wire.AppendString(append(dst, `{"type":"output_text","text":`...), text)
-	dst = append(dst, `,"annotations":[],"logprobs":`...)
-	return append(f.appendLogprobs(dst, r, toks), '}')
+	return outputPart{textPart{"output_text", text, []struct{}{}, f.logprobs(r, toks)}}
 }
 
-// appendLogprobs appends the log-probabilities of text.
-func (f *responseForm) appendLogprobs(dst []byte, r *api.Reply, toks []engine.Token) []byte {
+// logprobs returns the log-probabilities of text, if the request asks for them.
+func (f *responseForm) logprobs(r *api.Reply, toks []engine.Token) []api.ScoredToken {
 	if !f.req.Logprobs {
-		return append(dst, "[]"...)
+		return []api.ScoredToken{}
 	}
-	return api.AppendLogprobs(dst, r.Model.Tokenizer(), toks)
-}
-
-func appendIndex(dst []byte, name string, i int) []byte {
-	dst = append(append(append(dst, `,"`...), name...), `":`...)
-	return strconv.AppendInt(dst, int64(i), 10)
+	return api.ScoredTokens(r.Model.Tokenizer(), toks)
 }

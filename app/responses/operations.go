@@ -12,19 +12,19 @@ var Operations = []wire.Operation{
 		Method: http.MethodPost, Path: "/v1/responses", ID: "respond",
 		Summary: "An answer to items, as OpenAI's newer API has it.",
 		Body:    responseRequestShape,
-		Answer:  responseShape, Chunk: responseEventShape, Error: wire.OpenAIErrorShape,
+		Answer:  wire.AnswerOf[response](), Chunk: responseEventShape, Error: wire.OpenAIErrorShape,
 	},
 	{
 		Method: http.MethodPost, Path: "/v1/responses/input_tokens", ID: "countInput",
 		Summary: "The tokens of a prompt.",
 		Body:    inputTokensShape,
-		Answer:  inputTokensAnswer, Error: wire.OpenAIErrorShape,
+		Answer:  wire.AnswerOf[inputTokens](), Error: wire.OpenAIErrorShape,
 	},
 	{
 		Method: http.MethodPost, Path: "/v1/responses/compact", ID: "compact",
 		Summary: "A conversation in fewer words.",
 		Body:    compactRequestShape,
-		Answer:  compactionShape, Error: wire.OpenAIErrorShape,
+		Answer:  wire.AnswerOf[compaction](), Error: wire.OpenAIErrorShape,
 	},
 	{
 		Method: http.MethodGet, Path: "/v1/responses/{id}", ID: "getResponse",
@@ -33,13 +33,13 @@ var Operations = []wire.Operation{
 			wire.PathID,
 			{Name: "stream", In: "query", Shape: wire.Just(false).With("type", "boolean"), Doc: "Must be false."},
 		},
-		Answer: responseShape, Error: wire.OpenAIErrorShape,
+		Answer: wire.AnswerOf[response](), Error: wire.OpenAIErrorShape,
 	},
 	{
 		Method: http.MethodDelete, Path: "/v1/responses/{id}", ID: "deleteResponse",
 		Summary:    "Deletes one.",
 		Parameters: []wire.Parameter{wire.PathID},
-		Answer:     deletedResponseShape, Error: wire.OpenAIErrorShape,
+		Answer:     wire.AnswerOf[deletedResponse](), Error: wire.OpenAIErrorShape,
 	},
 	{
 		Method: http.MethodGet, Path: "/v1/responses/{id}/input_items", ID: "inputItems",
@@ -50,7 +50,7 @@ var Operations = []wire.Operation{
 			{Name: "order", In: "query", Shape: wire.Word(itemOrders...), Doc: "desc where absent."},
 			{Name: "after", In: "query", Shape: wire.Text, Doc: "An item's id."},
 		},
-		Answer: itemListShape, Error: wire.OpenAIErrorShape,
+		Answer: wire.AnswerOf[ItemList](), Error: wire.OpenAIErrorShape,
 	},
 	{
 		Method: http.MethodPost, Path: "/v1/responses/{id}/cancel", ID: "cancelResponse",

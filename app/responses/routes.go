@@ -74,7 +74,7 @@ func (v *Routes) deleteResponse(w http.ResponseWriter, r *http.Request) error {
 	if err := v.Kept.DeleteResponse(r.Context(), wire.Caller(r.Context()), id); err != nil {
 		return noResponse(err, id)
 	}
-	return wire.WriteJSON(w, map[string]any{"id": id, "object": "response", "deleted": true})
+	return wire.WriteJSON(w, deletedResponse{Deleted: true, ID: id, Object: "response"})
 }
 
 func (v *Routes) cancelResponse(w http.ResponseWriter, r *http.Request) error {
@@ -99,15 +99,6 @@ const (
 
 // itemOrders are the words for the order of items.
 var itemOrders = []string{"asc", "desc"}
-
-// ItemList is the body of GET /v1/responses/{id}/input_items.
-type ItemList struct {
-	Object  string            `json:"object"`
-	Data    []json.RawMessage `json:"data"`
-	FirstID string            `json:"first_id"`
-	LastID  string            `json:"last_id"`
-	HasMore bool              `json:"has_more"`
-}
 
 func (v *Routes) inputItems(w http.ResponseWriter, r *http.Request) error {
 	q, limit := r.URL.Query(), someItems

@@ -12,7 +12,7 @@ import (
 // responseTools are the tools of a request for a response.
 type responseTools struct {
 	api.Toolbox
-	shown  json.RawMessage       // tools that the model gets, in the client's spelling; for the answer
+	shown  []wire.RawObject      // tools that the model gets, for the answer
 	choice json.RawMessage       // tool_choice, for the answer
 	spaces map[string]spacedName // tools in namespaces, by the name that the model knows
 }
@@ -33,7 +33,7 @@ func flatName(space, name string) string {
 // them.
 func readResponseTools(f *wire.Fields) (t responseTools) {
 	const list, choice = "tools", "tool_choice"
-	t.shown, t.choice = json.RawMessage("["), json.RawMessage(`"auto"`)
+	t.shown, t.choice = []wire.RawObject{}, json.RawMessage(`"auto"`)
 	var all []api.Offered
 	for _, entry := range api.ReadToolList(f, list) {
 		more, ok := t.offer(f, entry)
@@ -41,12 +41,8 @@ func readResponseTools(f *wire.Fields) (t responseTools) {
 			continue
 		}
 		all = append(all, more...)
-		if len(t.shown) > 1 {
-			t.shown = append(t.shown, ',')
-		}
-		t.shown = append(t.shown, entry...)
+		t.shown = append(t.shown, wire.RawObject(entry))
 	}
-	t.shown = append(t.shown, ']')
 	if len(all) > api.MaxTools { // counts tools in namespaces too
 		f.Fail(list, "may hold %d tools, not %d.", api.MaxTools, len(all))
 	}

@@ -41,7 +41,8 @@ func Marshal(v any) ([]byte, error) {
 }
 
 // A Raw is a value in the spelling of a client or of a model. An Encoder keeps that spelling: a
-// client may send it back, and a prompt that differs by a space is another prompt.
+// client may send it back, and a prompt that differs by a space is another prompt. Only an Encoder
+// writes a Raw.
 type Raw json.RawMessage
 
 // A RawObject is a Raw that is an object.
@@ -54,6 +55,9 @@ const packedRaw = `"\u003a`
 // MarshalJSON implements json.Marshaler. It packs the value into a string, in which the package json
 // removes no space.
 func (r Raw) MarshalJSON() ([]byte, error) {
+	if r == nil {
+		return []byte("null"), nil
+	}
 	return append([]byte(packedRaw), AppendString(nil, string(r))[1:]...), nil
 }
 

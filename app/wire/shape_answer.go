@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -10,7 +11,7 @@ import (
 
 // AnswerOf returns the shape of a struct as encoding/json writes it. A field with omitempty or
 // omitzero may be absent, as may the fields of an embedded pointer. Any other pointer may be null.
-// An int32 is the id of a token. Further tags describe a field:
+// An int32 is the id of a token, and a json.RawMessage an object. Further tags describe a field:
 //
 //	doc    a sentence about it
 //	enum   the values that it or its items may have, between commas
@@ -32,6 +33,8 @@ func shapeOf(t reflect.Type) *Shape {
 	switch t {
 	case reflect.TypeFor[time.Time]():
 		return Moment
+	case reflect.TypeFor[json.RawMessage]():
+		return AnyObject
 	case reflect.TypeFor[AlwaysNull]():
 		return Null
 	}
