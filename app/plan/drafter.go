@@ -1,0 +1,34 @@
+package plan
+
+import (
+	"fmt"
+
+	"tandem/app/control"
+)
+
+// SwapDrafter returns what a model needs with another drafter, in the first of z's forms that fits. The
+// model itself is not among s.Models; its context stays. old is the bytes of its drafter's weights.
+//
+// both says whether there is room for the old drafter too. Then that is freed once the new one is
+// loaded, else before. No text of the model takes memory meanwhile. Error: CodeMemory.
+func (s State) SwapDrafter(m Model, z Size, old int64) (n Need, both bool, err error) {
+	left := s.Left()
+	room := max(left, m.Need.Bytes())
+	for form := range z.Forms {
+		if n = z.need(form, m.Need.Context); n.Bytes() <= room {
+			break
+		}
+	}
+	if n.Bytes() > room {
+		return n, true, control.Plain(control.CodeMemory, fmt.Sprintf(
+			"With that drafter %s needs %s, but only %s of the %s for models are left. "+
+				"Unload other models, give it a shorter context, or choose a smaller drafter.",
+			m.ID, control.GiB.Of(n.Bytes()), control.GiB.Of(max(0, left)), control.GiB.Of(s.Room())))
+	}
+	with := n
+	with.Weights, with.Text = n.Weights+old, max(0, n.Text-old)
+	if with.Bytes() > room || s.Overdrawn(with) != "" {
+		return n, old == 0, nil
+	}
+	return with, true, nil
+}

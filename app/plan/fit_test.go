@@ -1,0 +1,113 @@
+package plan
+
+import (
+	"math"
+	"testing"
+)
+
+// The system keeps a quarter of the memory, and 2 GiB at least.
+func TestModelsMayTakeWhatTheSystemLeaves(t *testing.T) {
+	for _, c := range []struct{ memory, want int64 }{
+		{0, math.MaxInt64}, // the memory is not known
+		{1 * gib, 0},
+		{8 * gib, 6 * gib},
+		{16 * gib, 12 * gib},
+		{64 * gib, 48 * gib},
+	} {
+		if got := RoomFor(c.memory); got != c.want {
+			t.Errorf("models may take %d bytes of %d GiB, want %d", got, c.memory/gib, c.want)
+		}
+	}
+	l := Limits{Memory: 16 * gib, Checkpoints: 2 * gib, Texts: 1 * gib}
+	if got := l.Room(); got != 9*gib {
+		t.Errorf("beside checkpoints and texts models may take %d GiB, want 9", got/gib)
+	}
+}
+
+// A context that a person set fits or is refused. Otherwise a model gets the longest context that
+// fits, down to the shortest.
+func TestContextIsAsAskedOrTheLongestThatFits(t *testing.T) {
+	const weights, row = 1 << 20, 1 << 10
+	whole := Size{Context: 4096, Forms: []Form{linear{weights, row}}}
+	much := Size{Context: 100_000, Forms: whole.Forms}
+	asked := func(z Size, tokens int) Size { z.Asked = tokens; return z }
+	for _, c := range []struct {
+		name    string
+		size    Size
+		room    int64
+		context int
+		ok      bool
+	}{
+		{"all of it", whole, weights + 4096*row, 4096, true},
+		{"not known how much there is", whole, math.MaxInt64, 4096, true},
+		// 4096 is the shortest context
+		{"a byte too little", whole, weights + 4096*row - 1, 4096, false},
+		{"cut, with room for a short text beside it", much, weights + (10_000+ShortRequest)*row, 9 * 1024, true},
+		{"cut to the shortest", much, weights + 4096*row, 4096, true},
+		{"not even the shortest", much, weights + 4095*row, 4096, false},
+		{"not the weights", much, weights - 1, 4096, false},
+		{"as asked", asked(much, 10_000), weights + 10_000*row, 10_000, true},
+		{"asked for too much", asked(much, 10_001), weights + 10_000*row, 10_001, false},
+		{"asked for a short one", asked(much, 100), weights + 100*row, 100, true},
+		{"asked for more than the model has", asked(whole, 8192), weights + 4096*row, 4096, true},
+		{"asked, of a model that does not say", asked(Size{Forms: whole.Forms}, 8192), weights + 8192*row, 8192, true},
+	} {
+		n, ok := c.size.Fit(c.room)
+		if n.Context != c.context || ok != c.ok {
+			t.Errorf("%s: a context of %d, %t; want %d, %t", c.name, n.Context, ok, c.context, c.ok)
+		}
+		if n.Weights != weights || n.Text != int64(c.context)*row {
+			t.Errorf("%s: it needs %d and %d bytes", c.name, n.Weights, n.Text)
+		}
+	}
+}
+
+// A long context that is cut leaves memory for a small model. A context that was asked for, or that
+// fits whole, may take all memory.
+func TestCutContextLeavesMemoryForASmallModel(t *testing.T) {
+	z := Size{Context: 200_000, Forms: []Form{linear{1 << 20, 1 << 10}}}
+	bytes := func(context int) int64 { return z.need(0, context).Bytes() }
+	room := bytes(100_000)
+	left := func(context int) int64 { return room - bytes(context) - z.need(0, ShortRequest).Text }
+	if n, ok := z.Fit(room); !ok || n.Context <= agentContext ||
+		left(n.Context) < room/neighbourPart || left(n.Context+contextStep) >= room/neighbourPart {
+		t.Errorf("cut to %d, which leaves %d of %d, %t", n.Context, left(n.Context), room, ok)
+	}
+	room = bytes(agentContext+2*contextStep) + z.need(0, ShortRequest).Text
+	if n, ok := z.Fit(room); !ok || n.Context != agentContext {
+		t.Errorf("cut to %d, not %d, %t", n.Context, agentContext, ok)
+	}
+	if n, ok := z.Fit(bytes(200_000)); !ok || n.Context != 200_000 {
+		t.Errorf("a whole context is cut to %d, %t", n.Context, ok)
+	}
+	z.Asked = 199_000
+	if n, ok := z.Fit(bytes(199_000)); !ok || n.Context != 199_000 {
+		t.Errorf("a context that was asked for is cut to %d, %t", n.Context, ok)
+	}
+}
+
+// The preferred form that fits is taken, unless it costs a context with which an agent can work.
+func TestPreferredFormIsTakenWhereItCostsNoContext(t *testing.T) {
+	const row = 1 << 10
+	z := Size{Context: 64 << 10, Forms: []Form{linear{90 << 20, row}, linear{40 << 20, row}, linear{10 << 20, row}}}
+	bytes := func(form, context int) int64 { return z.need(form, context).Bytes() }
+	for _, c := range []struct {
+		name  string
+		asked int
+		room  int64
+		form  int
+		ok    bool
+	}{
+		{"all fit", 0, bytes(0, 64<<10), 0, true},
+		{"the second fits", 0, bytes(1, 64<<10), 1, true},
+		{"the first would leave no context for an agent", 0, bytes(0, 8<<10), 1, true},
+		{"none but the smallest leaves one", 0, bytes(2, 40<<10), 2, true},
+		{"a set context decides by itself", 4096, bytes(0, 4096), 0, true},
+		{"none fits", 0, bytes(2, 4095), 2, false},
+	} {
+		z.Asked = c.asked
+		if n, ok := z.Fit(c.room); n.Form != c.form || ok != c.ok {
+			t.Errorf("%s: form %d, %t; want %d, %t", c.name, n.Form, ok, c.form, c.ok)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tandem/app/control"
+)
+
+// A Want is a model that is to be loaded.
+type Want struct {
+	ID string
+	Size
+
+	// Current says that it is the current model, or becomes it: in the end all others are evicted for
+	// it. Replaces is the id of the current model in memory whose place it takes; "" = none.
+	Current  bool
+	Replaces string
+
+	Always bool // it is loaded on every machine, so that some model answers
+}
+
+// MayLoad refuses a request for a model that is not in memory, if load_on_request is never and the
+// model is not the current one. A model whose files have changed may take its own place.
+func (s State) MayLoad(id string, current bool) error {
+	if current || s.LoadOnRequest != control.LoadNever || s.model(id) != nil {
+		return nil
+	}
+	return control.Plain(control.CodeNotLoaded, fmt.Sprintf(
+		"%s is not loaded, and requests may load no model but the chosen one, %s (load_on_request is never). "+
+			"Ask for %s or %s, or choose %s in Tandem.",
+		id, s.Current, control.Alias, s.Current, id))
+}
+
+// Load returns how a model comes into memory: what is unloaded for it, a wait for texts in flight, and
+// the load. Errors: CodeMemory if the model does not fit this machine; CodeModelBusy and CodeNotLoaded
+// if the models in memory stay.
+func (s State) Load(w Want) ([]Action, error) {
+	if _, err := s.Alone(w); err != nil {
+		return nil, err
+	}
+	evicted, others, err := s.takePlace(w)
+	if err != nil {
+		return nil, err
+	}
+	n, more, err := s.makeRoom(w, others)
+	if err != nil {
+		return nil, err
+	}
+	var list []Action
+	for _, m := range append(evicted, more...) {
+		list = append(list, Action{Step: Unload, Model: m.ID, Finish: w.Current})
+	}
+	return append(list, Action{Step: Wait, Model: w.ID, Need: n},
+		Action{Step: Load, Model: w.ID, Need: n}), nil
+}
+
+// takePlace returns the models that go whether their memory is needed or not, and the others: the
+// current model that is replaced, the model itself if its files have changed, and all others if
+// load_on_request is replace. Error: CodeModelBusy.
+func (s State) takePlace(w Want) (evicted, others []Model, err error) {
+	replace := s.LoadOnRequest == control.LoadReplace
+	for _, m := range s.Models {
+		switch {
+		case m.ID == w.Replaces && (!m.Kept || m.ID == w.ID):
+		case m.ID == w.ID && m.Users > 0 && w.Replaces == "": // a switch waits instead
+			return nil, nil, control.Errorf(control.CodeModelBusy,
+				"%s has changed, but what it was before is still answering requests; try again when it is idle.",
+				control.Word(w.ID))
+		case m.ID == w.ID:
+		case replace && m.Users > 0 && !w.Current:
+			return nil, nil, control.Errorf(control.CodeModelBusy,
+				"The model %s is answering requests, so %s cannot take its place now; try again when it is idle.",
+				control.Word(m.ID), control.Word(w.ID))
+		case replace:
+		default:
+			others = append(others, m)
+			continue
+		}
+		evicted = append(evicted, m)
+	}
+	return evicted, others, nil
+}
+
+// makeRoom returns what a model will need, and which of the others are evicted for it, by the eviction
+// rule. Error: CodeNotLoaded.
+func (s State) makeRoom(w Want, others []Model) (n Need, evicted []Model, err error) {
+	var claims []claim
+	for _, m := range others {
+		claims = append(claims, s.claim(m, w.Current))
+	}
+	chosen := func(list []int) (of []Model) {
+		for _, i := range list {
+			of = append(of, others[i])
+		}
+		return of
+	}
+	room, most, agent := s.Room(), priorityIdle, min(agentContext, w.Context)
+	if w.Current {
+		most = priorityKept
+		// The context that it has alone comes before idle models.
+		own, _ := w.Fit(leftBeside(claims, priorityIdle, room))
+		list, ok := victims(claims, priorityIdle, room,
+			func(room int64) bool { return own.Bytes() <= room })
+		if ok && own.Context >= agent {
+			return own, chosen(list), nil
+		}
+	}
+	for _, least := range []int{agent, 0} {
+		enough := func(room int64) bool {
+			n, ok := w.Fit(room)
+			return ok && (w.Asked > 0 || n.Context >= least)
+		}
+		for p := priorityIdle; p <= most; p++ {
+			list, ok := victims(claims, p, room, enough)
+			if !ok {
+				continue
+			}
+			left := room
+			for i, c := range claims {
+				if !slices.Contains(list, i) {
+					left -= c.bytes
+				}
+			}
+			n, _ = w.Fit(left)
+			return n, chosen(list), nil
+		}
+	}
+	left := leftBeside(claims, most, room)
+	n, _ = w.Fit(left)
+	if !slices.ContainsFunc(claims, func(c claim) bool { return c.priority > most }) {
+		return n, others, nil // Want.Always: it does not even fit alone
+	}
+	return n, nil, s.noRoom(w.ID, n, left, others, claims)
+}
+
+// noRoom says why a model is not loaded beside others, with the figures, and what to do. left is the
+// memory beside the models that stay, in bytes.
+func (s State) noRoom(id string, n Need, left int64, others []Model, claims []claim) error {
+	why := map[priority]string{
+		priorityUsed: "answering requests", priorityKept: "set to stay",
+		priorityCurrent: "the chosen model",
+	}
+	var ids, stays []string
+	for i, c := range claims {
+		if c.priority == priorityIdle {
+			continue // it would have been evicted
+		}
+		ids = append(ids, others[i].ID)
+		stays = append(stays, fmt.Sprintf("%s (%s, %s)", others[i].ID, control.GiB.Of(c.bytes),
+			why[c.priority]))
+	}
+	return control.Plain(control.CodeNotLoaded, fmt.Sprintf(
+		"%s needs %s, but only %s of the %s for models are left beside %s. "+
+			"Choose %s in Tandem, which unloads others for it, give one of them a shorter context, or ask for %s.",
+		id, n, control.GiB.Of(max(0, left)), control.GiB.Of(s.Room()),
+		strings.Join(stays, " and "), id, strings.Join(ids, " or ")))
+}
