@@ -30,7 +30,7 @@ type claim struct {
 // claim returns the claim of a model. comes says that the current model is being loaded, so none in
 // memory is it.
 func (s State) claim(m Model, comes bool) claim {
-	c := claim{bytes: m.Need.Bytes(), value: worth(m.LoadTime, m.Unused)}
+	c := claim{bytes: m.Need.Bytes(), value: worth(m.LoadTime, s.Now.Sub(m.Used))}
 	switch {
 	case m.ID == s.Current && !comes:
 		c.priority = priorityCurrent

@@ -22,13 +22,13 @@ type idleTime struct {
 
 // Unload returns the models to unload now: those that were idle for limit, except for those that a
 // person set to stay. A limit of 0 unloads none.
-func (t IdleTimes) Unload(s State, limit time.Duration, now time.Time) (list []Action) {
+func (t IdleTimes) Unload(s State, limit time.Duration) (list []Action) {
 	maps.DeleteFunc(t, func(id string, _ *idleTime) bool { return s.model(id) == nil })
 	for _, m := range s.Models {
 		if t[m.ID] == nil {
 			t[m.ID] = new(idleTime)
 		}
-		idle := t[m.ID].observe(now, m.LastUse, m.Users > 0)
+		idle := t[m.ID].observe(s.Now, m.LastUse, m.Users > 0)
 		if limit > 0 && idle >= limit && !m.Kept {
 			list = append(list, Action{Step: Unload, Model: m.ID})
 		}

@@ -8,7 +8,7 @@ import (
 // Idle time is counted from look to look in small steps, so a clock that jumps adds little.
 func TestClockJumpsAreNoIdleTime(t *testing.T) {
 	one, two := new(idleTime), new(idleTime)
-	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	now := now
 	for n, c := range []struct {
 		after time.Duration
 		model *idleTime
@@ -41,22 +41,21 @@ func TestClockJumpsAreNoIdleTime(t *testing.T) {
 // left the memory is forgotten.
 func TestIdleModelsAreUnloaded(t *testing.T) {
 	idle := IdleTimes{}
-	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	s := State{Models: []Model{holding("a"), holding("kept", kept), holding("used", used)}}
+	s := State{Now: now, Models: []Model{holding("a"), holding("kept", kept), holding("used", used)}}
 	for range 6 {
-		if got := describe(idle.Unload(s, time.Minute, now)); got != "" {
-			t.Fatalf("%v: %q is unloaded", now, got)
+		if got := describe(idle.Unload(s, time.Minute)); got != "" {
+			t.Fatalf("%v: %q is unloaded", s.Now, got)
 		}
-		now = now.Add(IdleStep)
+		s.Now = s.Now.Add(IdleStep)
 	}
-	if got := describe(idle.Unload(s, 0, now)); got != "" {
+	if got := describe(idle.Unload(s, 0)); got != "" {
 		t.Errorf("without a limit %q is unloaded", got)
 	}
-	if got := describe(idle.Unload(s, time.Minute, now)); got != "-a" {
+	if got := describe(idle.Unload(s, time.Minute)); got != "-a" {
 		t.Errorf("%q is unloaded, want -a", got)
 	}
 	s.Models = s.Models[1:]
-	if idle.Unload(s, time.Minute, now); len(idle) != 2 {
+	if idle.Unload(s, time.Minute); len(idle) != 2 {
 		t.Errorf("idle times are kept for %d models, want 2", len(idle))
 	}
 }

@@ -25,9 +25,12 @@ var small = Size{Context: 1024, Forms: []Form{linear{2 * gib, 1 << 20}}}
 // long is a model of 2 GiB whose 64k tokens take 8 GiB.
 var long = Size{Context: 64 << 10, Forms: []Form{linear{2 * gib, 128 << 10}}}
 
+// now is when plans are made.
+var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
 // holding returns a model of 3 GiB in memory.
 func holding(id string, change ...func(*Model)) Model {
-	m := Model{ID: id, Need: small.need(0, 1024), LoadTime: time.Second, Unused: time.Minute}
+	m := Model{ID: id, Need: small.need(0, 1024), LoadTime: time.Second, Used: now.Add(-time.Minute)}
 	for _, c := range change {
 		c(&m)
 	}
@@ -36,7 +39,7 @@ func holding(id string, change ...func(*Model)) Model {
 
 func used(m *Model)                       { m.Users = 1 }
 func kept(m *Model)                       { m.Kept = true }
-func unused(d time.Duration) func(*Model) { return func(m *Model) { m.Unused = d } }
+func unused(d time.Duration) func(*Model) { return func(m *Model) { m.Used = now.Add(-d) } }
 func loadTime(d time.Duration) func(*Model) {
 	return func(m *Model) { m.LoadTime = d }
 }
@@ -61,7 +64,7 @@ func describe(list []Action) string {
 // The eviction rule of the package's comment, row by row. Models may take rooms of 3 GiB each; an
 // idle model that is named first in a row is worth as much as the others.
 func TestEvictionRule(t *testing.T) {
-	now := func(id string) Want { return Want{ID: id, Size: small, Current: true} }
+	chosen := func(id string) Want { return Want{ID: id, Size: small, Current: true} }
 	request := func(id string) Want { return Want{ID: id, Size: small} }
 	replacing := func(id, old string) Want {
 		return Want{ID: id, Size: small, Current: true, Replaces: old}
@@ -93,11 +96,11 @@ func TestEvictionRule(t *testing.T) {
 		{"until an agent can work with what is left of it", beside, 3, "", []Model{holding("a"), holding("d")}, longer(request("b")), "-a -d +b 43k", "", ""},
 		{"but not one that a person set", beside, 4, "", []Model{holding("a")}, asked(longer(request("b")), 60<<10), "-a +b 60k", "", ""},
 
-		{"for the current model idle ones go before its context is cut", beside, 4, "b", []Model{holding("a")}, longer(now("b")), "~a +b 64k", "", ""},
-		{"for the current model used ones go after their answers", beside, 1, "b", []Model{holding("a", used)}, now("b"), "~a +b 1k", "", ""},
-		{"and idle ones first", beside, 2, "b", []Model{holding("a", used), holding("d")}, now("b"), "~d +b 1k", "", ""},
-		{"and kept ones last", beside, 2, "b", []Model{holding("a", kept), holding("d", used)}, now("b"), "~d +b 1k", "", ""},
-		{"a kept one goes too", beside, 1, "b", []Model{holding("a", kept)}, now("b"), "~a +b 1k", "", ""},
+		{"for the current model idle ones go before its context is cut", beside, 4, "b", []Model{holding("a")}, longer(chosen("b")), "~a +b 64k", "", ""},
+		{"for the current model used ones go after their answers", beside, 1, "b", []Model{holding("a", used)}, chosen("b"), "~a +b 1k", "", ""},
+		{"and idle ones first", beside, 2, "b", []Model{holding("a", used), holding("d")}, chosen("b"), "~d +b 1k", "", ""},
+		{"and kept ones last", beside, 2, "b", []Model{holding("a", kept), holding("d", used)}, chosen("b"), "~d +b 1k", "", ""},
+		{"a kept one goes too", beside, 1, "b", []Model{holding("a", kept)}, chosen("b"), "~a +b 1k", "", ""},
 
 		{"the next current model replaces it", beside, 2, "a", []Model{holding("a"), holding("d")}, replacing("b", "a"), "~a +b 1k", "", ""},
 		{"after its answers", beside, 2, "a", []Model{holding("a", used)}, replacing("b", "a"), "~a +b 1k", "", ""},
@@ -108,16 +111,16 @@ func TestEvictionRule(t *testing.T) {
 
 		{"replace: all others go", replace, 9, "c", []Model{holding("a"), holding("c")}, request("b"), "-a -c +b 1k", "", ""},
 		{"replace: a used one refuses", replace, 9, "c", []Model{holding("a", used), holding("c")}, request("b"), "", control.CodeModelBusy, "a is answering requests"},
-		{"replace: the current model waits", replace, 9, "b", []Model{holding("a", used)}, now("b"), "~a +b 1k", "", ""},
+		{"replace: the current model waits", replace, 9, "b", []Model{holding("a", used)}, chosen("b"), "~a +b 1k", "", ""},
 		{"never: a request loads none", never, 9, "a", []Model{holding("a")}, request("b"), "", control.CodeNotLoaded, "load_on_request is never"},
 		{"never: changed files may", never, 9, "a", []Model{holding("a"), holding("b")}, request("b"), "-b +b 1k", "", ""},
-		{"never: the current model is loaded", never, 9, "b", []Model{holding("a")}, now("b"), "+b 1k", "", ""},
+		{"never: the current model is loaded", never, 9, "b", []Model{holding("a")}, chosen("b"), "+b 1k", "", ""},
 
 		{"too large for this machine", beside, 1, "a", nil, asked(longer(request("b")), 64<<10), "", control.CodeMemory, "Give it a shorter context"},
 		{"too large, but loaded always", beside, 1, "", []Model{holding("a")}, Want{ID: "b", Size: Size{Context: 1024, Forms: []Form{linear{9 * gib, 1}}}, Always: true}, "-a +b 1k", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := State{LoadOnRequest: c.load, Current: c.current, Models: c.models,
+			s := State{Now: now, LoadOnRequest: c.load, Current: c.current, Models: c.models,
 				Limits: Limits{Memory: c.rooms * 4 * gib}}
 			if s.Memory < 8*gib {
 				s.Memory = c.rooms*3*gib + systemBytes

@@ -87,10 +87,10 @@ func (s *Shortage) lookCalm(now time.Time) Change {
 
 // Unload returns the models to unload in a step: at a warning one, and at a critical level all that no
 // request holds. The current one comes last.
-func (s *Shortage) Unload(of State, now time.Time) (list []Action) {
+func (s *Shortage) Unload(of State) (list []Action) {
 	var idle []Model
 	for _, m := range of.Models {
-		if m.Users == 0 && !m.Kept && s.mayUnload(m, of.Current, now) {
+		if m.Users == 0 && !m.Kept && s.mayUnload(of, m) {
 			idle = append(idle, m)
 		}
 	}
@@ -115,17 +115,18 @@ func (s *Shortage) Unloaded(id string, now time.Time) {
 }
 
 // mayUnload reports whether an idle model was unused long enough, and has not just come back.
-func (s *Shortage) mayUnload(m Model, current string, now time.Time) bool {
-	if was, ok := s.unloaded[m.ID]; ok && now.Sub(was) < pressureRest {
+func (s *Shortage) mayUnload(of State, m Model) bool {
+	if was, ok := s.unloaded[m.ID]; ok && of.Now.Sub(was) < pressureRest {
 		return false
 	}
+	unused := of.Now.Sub(m.Used)
 	switch {
 	case s.level == LevelCritical:
 		return true
-	case m.ID == current:
-		return m.Unused >= pressureCurrent
+	case m.ID == of.Current:
+		return unused >= pressureCurrent
 	}
-	return m.Unused >= pressureUnused
+	return unused >= pressureUnused
 }
 
 // Shrink returns how checkpoints leave the memory in a step, if they take more than that: half of what

@@ -8,7 +8,7 @@ import (
 // Levels that come and go are one shortage. It ends once the level was normal for a while.
 func TestLevelsThatComeAndGoAreOneShortage(t *testing.T) {
 	var s Shortage
-	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	now := now
 	for n, c := range []struct {
 		after time.Duration
 		level Level
@@ -41,7 +41,6 @@ func TestShortageUnloadsIdleModels(t *testing.T) {
 	ago := unused(5 * time.Minute)
 	all := []Model{holding("current", unused(time.Hour)), holding("b", ago), holding("c", ago, loadTime(time.Hour)),
 		holding("kept", ago, kept), holding("used", ago, used), holding("fresh", unused(time.Second))}
-	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		name   string
 		level  Level
@@ -61,7 +60,7 @@ func TestShortageUnloadsIdleModels(t *testing.T) {
 		if c.came != "" {
 			s.Unloaded(c.came, now.Add(-time.Minute))
 		}
-		if got := describe(s.Unload(State{Models: c.models, Current: "current"}, now)); got != c.want {
+		if got := describe(s.Unload(State{Now: now, Models: c.models, Current: "current"})); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

@@ -16,6 +16,7 @@ const (
 // A State is what is in memory, and what may be.
 type State struct {
 	Limits
+	Now           time.Time
 	LoadOnRequest control.LoadOnRequest
 	Current       string // id of the current model, in memory or not
 	Models        []Model
@@ -30,7 +31,7 @@ type Model struct {
 	Need     Need
 	Users    int           // requests that hold it
 	LastUse  int64         // number of its last use; no two uses of any models have the same
-	Unused   time.Duration // since then
+	Used     time.Time     // when a request last took or released it
 	LoadTime time.Duration // of its last load
 	Kept     bool          // a person set it to stay in memory
 	InFlight int64         // bytes that its texts in flight may come to take

@@ -2,7 +2,6 @@ package pool
 
 import (
 	"context"
-	"time"
 
 	"tandem/app/control"
 	"tandem/app/model"
@@ -12,54 +11,91 @@ import (
 // Acquire returns the model of a name, loaded if needed. It counts as used until the caller
 // releases it. It implements api.Pool.
 func (p *Pool) Acquire(ctx context.Context, name string) (model.Model, error) {
-	row, m, err := p.acquire(ctx, name, 1)
+	m, err := p.acquire(ctx, name, 1)
 	if err != nil {
 		return nil, err
 	}
 	// This is noted also for a client that leaves at this moment.
-	if err := p.db.Models.MarkUsed(context.WithoutCancel(ctx), row.ID); err != nil {
-		p.log.Warn("noting that a model was used", "model", row.ID, "error", err)
+	if err := p.db.Models.MarkUsed(context.WithoutCancel(ctx), m.row.ID); err != nil {
+		p.log.Warn("noting that a model was used", "model", m.row.ID, "error", err)
 	}
 	return m, nil
 }
 
-// acquire returns the row and the model of a name, held by so many users; see loadRequest. The
-// alias means the choice at the moment when the model is taken, after any switch in progress.
-func (p *Pool) acquire(ctx context.Context, name string,
-	users int) (row storage.Model, m *Model, err error) {
+// acquire returns the model of a name, held by so many users; 0 loads it ahead of requests, so that
+// another model may still replace it. The alias means the current model at the moment when the model is
+// taken, after any switch in progress.
+func (p *Pool) acquire(ctx context.Context, name string, users int) (*Model, error) {
 	alias := name == control.Alias || name == ""
 	for {
+		id := name
 		if alias {
-			if err := p.waitWhile(ctx, func(c *change) bool { return c.choice }); err != nil {
-				return row, nil, err
+			var err error
+			if id, err = p.settledCurrent(ctx); err != nil {
+				return nil, err
 			}
-			name = p.choice
-			p.mu.Unlock()
 		}
-		if row, err = p.db.Models.Get(ctx, name); err != nil {
-			return row, nil, NotRegistered(err, name)
+		row, err := p.db.Models.Get(ctx, id)
+		if err != nil {
+			return nil, NotRegistered(err, id)
 		}
-		m, err = p.getOrLoad(ctx, loadRequest{row: row, users: users, alias: alias})
-		if err != errChanged {
-			return row, m, err
+		if p.draining.Load() {
+			return nil, control.ErrDraining
+		}
+		m := find(p.look().models, row.ID)
+		if m == nil || !sameFiles(m.row, row) || !m.users.take(users) {
+			break
+		}
+		if !alias || p.Choice() == row.ID {
+			return m, nil
+		}
+		for range users { // another model was chosen meanwhile
+			m.Release()
 		}
 	}
+	var m *Model
+	err := p.change(ctx, func(o *owner) (err error) {
+		m, err = o.acquire(ctx, name, users)
+		return err
+	})
+	return m, err
 }
 
-// addUsers counts the requests that use the model from now on. The caller holds p.mu.
-func (m *Model) addUsers(users int) {
-	m.users += users
-	m.uses += users
-	m.used = time.Now()
+// acquire is Pool.acquire for a model that may have to be loaded. Its row is read again: no row changes
+// or is removed during a change.
+func (o *owner) acquire(ctx context.Context, name string, users int) (*Model, error) {
+	if name == control.Alias || name == "" {
+		name = o.current
+	}
+	row, err := o.db.Models.Get(ctx, name)
+	if err != nil {
+		return nil, NotRegistered(err, name)
+	}
+	m := find(o.models, row.ID)
+	if m == nil || !sameFiles(m.row, row) {
+		if m, err = o.load(ctx, row, false); err != nil {
+			return nil, err
+		}
+	}
+	m.users.take(users) // it is open: only the owner closes it
+	return m, nil
+}
+
+// sameFiles reports whether two rows stand for the same files. A pull may have renewed the files of
+// an id.
+func sameFiles(a, b storage.Model) bool {
+	return a.ID == b.ID && a.Path == b.Path && a.Revision == b.Revision
 }
 
 // Release lets the model be unloaded again. It implements model.Model.
-func (m *Model) Release() {
-	m.pool.mu.Lock()
-	defer m.pool.mu.Unlock()
-	m.used = time.Now()
-	if m.users--; m.users == 0 && m.released != nil {
-		close(m.released)
-		m.released = nil
-	}
+func (m *Model) Release() { m.users.release() }
+
+// Preload loads the current model ahead of the first request.
+func (p *Pool) Preload(ctx context.Context) error {
+	_, err := p.acquire(ctx, control.Alias, 0)
+	return err
 }
+
+// Borrow holds the current model for a measurement, and loads it if needed. That counts as use. The
+// caller calls Release.
+func (p *Pool) Borrow(ctx context.Context) (*Model, error) { return p.acquire(ctx, control.Alias, 1) }

@@ -38,7 +38,11 @@ func (m *Model) LongerContext(tokens int) bool {
 		drafter = m.drafter.Source()
 	}
 	size, err := m.pool.measure(m.row, drafter, m.pool.formSetting(m.ownSettings()))
-	return err == nil && size.demand(tokens).bytes() <= m.pool.Room()
+	if err != nil {
+		return false
+	}
+	weights, text := size.Bytes(tokens)
+	return weights+text <= m.pool.Room()
 }
 
 func (m *Model) VocabSize() int { return m.bundle.Model.Config().VocabSize }

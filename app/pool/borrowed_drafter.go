@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"tandem/app/control"
 	"tandem/app/drafters"
+	"tandem/app/plan"
 )
 
 // A BorrowedDrafter is loaded for a measurement, beside the drafter that the model has.
@@ -24,7 +24,7 @@ func (m *Model) BorrowDrafter(ctx context.Context, source string) (*BorrowedDraf
 	if m.bounded != nil {
 		return nil, refuseOtherDrafter(m.row)
 	}
-	how, bytes, err := m.reserveDrafter(source)
+	how, bytes, err := m.reserveDrafter(ctx, source)
 	if err != nil {
 		return nil, err
 	}
@@ -51,46 +51,44 @@ func (b *BorrowedDrafter) GiveBack() error {
 
 // reserveDrafter counts the memory of another drafter as the model's. It returns the form to load the
 // drafter in: unpacked where that fits. Error: CodeMemory.
-func (m *Model) reserveDrafter(source string) (how form, bytes int64, err error) {
-	p := m.pool
+func (m *Model) reserveDrafter(ctx context.Context, source string) (how form, bytes int64, err error) {
 	how = m.form
-	size, err := p.measure(m.row, source, m.formSetting)
+	size, err := m.pool.measure(m.row, source, m.formSetting)
 	if err != nil { // its needs are not known, see textMemory
 		how.drafts = false
 		return how, 0, nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	left := p.roomLeft()
+	ctx, cancel := context.WithCancel(ctx) // a change may wait for the end of this measurement
+	defer cancel()
+	defer context.AfterFunc(m.lent, cancel)()
 	need := func() int64 {
 		held := size.as(how)
 		return held.drafterWeights() +
-			held.drafter.Text(min(shortRequest, cmp.Or(m.context, shortRequest)), how.wide || how.draftsWide)
+			held.drafter.Text(min(plan.ShortRequest, cmp.Or(m.context, plan.ShortRequest)), how.wide || how.draftsWide)
 	}
-	how.draftsWide, how.drafts = size.draftsWide, size.unpacks
-	if need() > left {
-		how.drafts = false
-	}
-	if bytes = need(); bytes > left {
-		return how, 0, control.Plain(control.CodeMemory, fmt.Sprintf(
-			"It needs %s beside the model, and %s of the memory for models are left.",
-			control.GiB.Of(bytes), control.GiB.Of(max(0, left))))
-	}
-	m.countMore(bytes)
-	return how, bytes, nil
+	err = m.pool.change(ctx, func(o *owner) error {
+		left := o.state().Left()
+		how.draftsWide, how.drafts = size.draftsWide, size.unpacks
+		if need() > left {
+			how.drafts = false
+		}
+		if bytes = need(); bytes > left {
+			return control.Plain(control.CodeMemory, fmt.Sprintf(
+				"It needs %s beside the model, and %s of the memory for models are left.",
+				control.GiB.Of(bytes), control.GiB.Of(max(0, left))))
+		}
+		m.borrowed.Add(bytes)
+		return nil
+	})
+	return how, bytes, err
 }
 
-// release takes the memory of another drafter off the model's.
+// release takes the memory of another drafter off the model's. It does not wait for a change, which may
+// wait for it.
 func (m *Model) release(bytes int64) {
-	m.pool.mu.Lock()
-	defer m.pool.mu.Unlock()
-	m.countMore(-bytes)
-}
-
-// countMore adds bytes to the weights of the model. The caller holds the pool's mu.
-func (m *Model) countMore(bytes int64) {
-	m.needs.weights += bytes
-	if slices.Contains(m.pool.resident, m) {
-		m.pool.divideMemory()
+	m.borrowed.Add(-bytes)
+	select {
+	case m.pool.unbalanced <- struct{}{}:
+	default: // the shares are to be divided already
 	}
 }

@@ -20,7 +20,7 @@ func (r *running) keyOf(t *testing.T) string {
 		r.pool.Load(t.Context(), r.pool.Choice())); err != nil {
 		t.Fatal(err)
 	}
-	m := r.pool.current()
+	m := r.pool.look().model()
 	key, err := r.pool.checkpointKey(m)
 	if err != nil || m.bounded == nil {
 		t.Fatalf("%v; %+v", err, m.bounded)
@@ -125,13 +125,13 @@ func TestKeyOfBoundedLayersTellsTheFormOfTheDrafter(t *testing.T) {
 			}
 			r := open(t, setup{Model: dir, KVLayout: control.KVBounded})
 			wide := r.keyOf(t)
-			before := r.pool.current()
+			before := r.pool.look().model()
 			if _, err := r.ChangeSettings(t.Context(),
 				control.SettingsChange{"dtype": json.RawMessage(`"checkpoint"`)}); err != nil {
 				t.Fatal(err)
 			}
 			stored := r.keyOf(t)
-			if now := r.pool.current(); now.bundle.Info != before.bundle.Info {
+			if now := r.pool.look().model(); now.bundle.Info != before.bundle.Info {
 				t.Fatalf("the model has another form: %+v, %+v", before.bundle.Info, now.bundle.Info)
 			}
 			if stored == wide {
@@ -174,7 +174,7 @@ func TestKeyOfBoundedLayersTellsTheBitsOfExactOnes(t *testing.T) {
 	for _, bits := range []int{0, 8, 4} {
 		r := open(t, setup{Model: dir, KVLayout: control.KVBounded, KVBits: bits})
 		keys[r.keyOf(t)] = true
-		learned[r.pool.current().learnedForm()] = true
+		learned[r.pool.look().model().learnedForm()] = true
 	}
 	if len(keys) != 3 || len(learned) != 3 || learned[""] {
 		t.Errorf("three forms have %d keys, and learn as %v", len(keys), learned)

@@ -70,7 +70,7 @@ func TestBoundedLayersAreServed(t *testing.T) {
 			}
 			own = run.KVOwnBytes
 		}
-		m := r.pool.current()
+		m := r.pool.look().model()
 		l := m.Describe()
 		if needs[layout] = l.Needs; l.KVLayout != layout || (l.Bounded != nil) != (own > 0) {
 			t.Errorf("%q: the state says %+v", layout, l)

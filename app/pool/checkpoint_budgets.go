@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tandem/app/control"
+	"tandem/app/plan"
 	"tandem/models"
 )
 
@@ -35,7 +36,7 @@ func (p *Pool) CheckpointBytes() int64 {
 // MostCheckpointMemory returns how much of a machine's memory may be set for checkpoints, in bytes:
 // half of what models may take, so that a model still fits, or the default if that is more.
 func MostCheckpointMemory(memory int64) int64 {
-	return max(roomFor(memory)/2, memory/CheckpointMemory)
+	return max(plan.RoomFor(memory)/2, memory/CheckpointMemory)
 }
 
 // DiskShare returns how much of a disk checkpoints take at most where nothing is set, in bytes.
@@ -51,13 +52,11 @@ func (p *Pool) AutomaticCheckpointMemory() int64 { return p.MachineMemory() / Ch
 func (p *Pool) SettingsLater() map[string]control.Later {
 	now := p.settings.Current()
 	later := map[string]control.Later{}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, m := range p.resident {
+	for _, m := range p.look().models {
 		if m.dtype != models.DtypePolicy(now.Dtype) {
 			later["dtype"] = control.AtNextLoad
 		}
-		if m.kvBits != m.formAtNextLoad(m.own).kvBits {
+		if m.kvBits != m.formAtNextLoad(m.ownSettings()).kvBits {
 			later["kv_bits"] = control.AtNextLoad
 		}
 		if m.settings.CheckpointMemory != now.CheckpointMemory {

@@ -55,7 +55,7 @@ func StarterID(ctx context.Context, db *storage.DB) (id string, err error) {
 	return rows[i].ID, nil
 }
 
-// UseDrafter lets the choice draft with name while this process runs, whatever is set for it: with
+// UseDrafter lets the current model draft with name while this process runs, whatever is set for it: with
 // control.DrafterAuto, control.DrafterNone, a path, a registered model or one in the hub's cache. A
 // drafter that cannot be loaded for the model is refused.
 func (p *Pool) UseDrafter(ctx context.Context, name string) error {
@@ -63,18 +63,17 @@ func (p *Pool) UseDrafter(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	row, err := p.db.Models.Get(ctx, p.choice)
-	if err != nil {
-		return NotRegistered(err, p.choice)
-	}
-	if folder != control.DrafterAuto && folder != control.DrafterNone {
-		if err := p.checkDrafter(ctx, row, folder); err != nil {
-			return err
+	return p.change(ctx, func(o *owner) error {
+		row, err := o.db.Models.Get(ctx, o.current)
+		if err != nil {
+			return NotRegistered(err, o.current)
 		}
-	}
-	p.drafters.Use(row.ID, folder)
-	return nil
+		if folder != control.DrafterAuto && folder != control.DrafterNone {
+			if err := o.checkDrafter(ctx, row, folder); err != nil {
+				return err
+			}
+		}
+		o.drafters.Use(row.ID, folder)
+		return nil
+	})
 }
-
-// Start makes a model the choice before anything else happens. Nothing is loaded.
-func (p *Pool) Start(id string) { p.choice = id }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/plan"
 	"tandem/engine"
 	"tandem/engine/enginetest"
 	"tandem/engine/texts"
@@ -28,10 +29,9 @@ func TestCheckpointsTakeNothingThatModelsNeed(t *testing.T) {
 	r.wantAnswers(t, "one")
 	check := func(beside int64, off bool) {
 		t.Helper()
-		r.pool.mu.Lock()
-		r.pool.opts.Memory = 2<<30 + texts.MaxBytes + r.pool.current().needs.bytes() + beside
-		r.pool.divideMemory()
-		r.pool.mu.Unlock()
+		r.own(t, func(*owner) { // the shares are divided at the end of a change
+			r.pool.opts.Memory = 2<<30 + texts.MaxBytes + r.pool.look().model().needs.Bytes() + beside
+		})
 		_, body := r.complete(t, "one", "abc")
 		var got struct {
 			Timings struct {
@@ -49,42 +49,49 @@ func TestCheckpointsTakeNothingThatModelsNeed(t *testing.T) {
 }
 
 // setRoom sets the memory for models, in bytes.
-func (r *running) setRoom(room int64) {
-	r.pool.mu.Lock()
-	defer r.pool.mu.Unlock()
-	r.pool.opts.Memory = 2<<30 + room
+func (r *running) setRoom(t *testing.T, room int64) {
+	t.Helper()
+	r.own(t, func(*owner) { r.pool.opts.Memory = 2<<30 + room })
+}
+
+// own calls f on the owner's goroutine.
+func (r *running) own(t *testing.T, f func(*owner)) {
+	t.Helper()
+	if err := r.pool.change(t.Context(), func(o *owner) error { f(o); return nil }); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A drafter that does not fit beside the models in memory is refused, and nothing is changed.
 func TestDrafterWithoutMemoryIsRefused(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true})
 	r.wantAnswers(t, "tiny")
-	dir, m := enginetest.TinyModel(t, "llama"), r.pool.current()
+	dir, m := enginetest.TinyModel(t, "llama"), r.pool.look().model()
 	size, err := r.pool.measure(m.row, dir, m.formSetting)
 	if err != nil {
 		t.Fatal(err)
 	}
 	set := func(room int64, drafter string) error {
-		r.setRoom(room)
+		r.setRoom(t, room)
 		_, err := r.pool.Drafter(t.Context(),
 			control.DrafterRequest{Model: "tiny", Drafter: drafter})
 		return err
 	}
-	need := size.demand(4096).bytes()
+	need := total(size.Bytes(4096))
 	err = set(need-1, dir)
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeMemory ||
 		!strings.Contains(e.Message, "With that drafter tiny needs 0 GiB") {
 		t.Errorf("with a byte too little: %v", err)
 	}
 	d, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny"})
-	if err != nil || d.Choice != control.DrafterAuto || d.Kind != "" || r.pool.current() != m {
+	if err != nil || d.Choice != control.DrafterAuto || d.Kind != "" || r.pool.look().model() != m {
 		t.Errorf("after a refusal %+v, %v", d, err)
 	}
 	r.wantAnswers(t, "tiny")
-	if err := set(need, dir); err != nil || r.pool.current().needs.bytes() != need {
+	if err := set(need, dir); err != nil || r.pool.look().model().needs.Bytes() != need {
 		t.Errorf("with room for it: %v", err)
 	}
-	if err := set(0, control.DrafterNone); err != nil || r.pool.current().needs.bytes() >= need {
+	if err := set(0, control.DrafterNone); err != nil || r.pool.look().model().needs.Bytes() >= need {
 		t.Errorf("no drafter, which needs no memory: %v", err)
 	}
 }
@@ -109,21 +116,21 @@ func TestModelGoesOnWithoutAnAutoDrafterThatDoesNotFit(t *testing.T) {
 	}
 	set(control.DrafterNone)
 	r.wantAnswers(t, "tiny")
-	size, err := r.pool.measure(r.pool.current().row, dir, formSetting{dtype: models.DtypeAuto})
+	size, err := r.pool.measure(r.pool.look().model().row, dir, formSetting{dtype: models.DtypeAuto})
 	if err != nil {
 		t.Fatal(err)
 	}
-	need := size.demand(4096).bytes()
-	r.setRoom(need - 1)
+	need := total(size.Bytes(4096))
+	r.setRoom(t, need-1)
 	if d := set(control.DrafterAuto); d.Kind != "" ||
 		!strings.Contains(d.Reason, "With that drafter tiny needs") {
 		t.Errorf("with a byte too little: %+v", d)
 	}
-	if got := r.pool.current().needs.bytes(); got >= need {
+	if got := r.pool.look().model().needs.Bytes(); got >= need {
 		t.Errorf("the model needs %d bytes, with the drafter %d", got, need)
 	}
 	r.wantAnswers(t, "tiny")
-	r.setRoom(need)
+	r.setRoom(t, need)
 	if d := set(control.DrafterAuto); d.Kind == "" || d.Reason != "" {
 		t.Errorf("with room for it: %+v", d)
 	}
@@ -157,8 +164,8 @@ func TestChoiceComesBackWithItsWholeContext(t *testing.T) {
 		{"both fit", f.Weights(true) + f.Text(1<<16, true) + two, false, "long two", true},
 		{"its context is cut so that another fits beside it", f.Weights(true) + f.Text(60<<10, true), false, "long two", true},
 	} {
-		r.setRoom(c.room)
-		alone, err := r.pool.demand(t.Context(), row)
+		r.setRoom(t, c.room)
+		alone, _, err := r.pool.need(t.Context(), row)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,9 +176,9 @@ func TestChoiceComesBackWithItsWholeContext(t *testing.T) {
 		}
 		r.wantAnswers(t, control.Alias)
 		r.wantInMemory(t, c.name, c.there)
-		if got := r.State().Loaded.ContextLength; got == alone.context != c.whole ||
-			got < agentContext {
-			t.Errorf("%s: a context of %d, alone %d", c.name, got, alone.context)
+		if got := r.State().Loaded.ContextLength; got == alone.Context != c.whole ||
+			got < 32<<10 {
+			t.Errorf("%s: a context of %d, alone %d", c.name, got, alone.Context)
 		}
 		if c.held {
 			held.Release()
@@ -186,9 +193,7 @@ func TestChoiceComesBackWithItsWholeContext(t *testing.T) {
 // for their end.
 func TestOnlyTheChoiceWaitsForTextsWithoutLimit(t *testing.T) {
 	r, leave := startCrowded(t)
-	r.pool.mu.Lock()
-	r.pool.patience = time.Millisecond
-	r.pool.mu.Unlock()
+	r.own(t, func(*owner) { r.pool.patience = time.Millisecond })
 	r.wantRefused(t, "two", control.CodeModelBusy,
 		"The memory that two needs is taken by requests that long is answering")
 	r.wantInMemory(t, "after a refusal", "long")
@@ -225,24 +230,29 @@ func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.pool.mu.Lock()
-	end, old, two := r.pool.begin(true), r.pool.inMemory("long"), r.pool.inMemory("two")
-	r.pool.loading = &loading{id: "three"}
-	r.pool.mu.Unlock()
-	_, gone, err := r.pool.makeRoom(t.Context(), row, arrival{isChoice: true, replaces: old})
-	r.pool.mu.Lock()
-	defer r.pool.mu.Unlock()
-	if err != nil || !slices.Equal(gone, []*Model{old}) ||
-		!slices.Equal(r.pool.resident, []*Model{two}) {
-		t.Errorf("evicted %v, %v", gone, err)
-	}
-	if got := r.pool.textShares(r.pool.resident,
-		r.pool.loading.needs)[0]; two.needs.weights+got+old.needs.bytes() > r.pool.Room() {
-		t.Errorf("two has room for %d bytes of texts, and long needs %d of %d",
-			got, old.needs.bytes(), r.pool.Room())
-	}
-	r.pool.loading = nil
-	end()
+	r.own(t, func(o *owner) {
+		old, two := find(o.models, "long"), find(o.models, "two")
+		size, err := o.sizeOf(t.Context(), row)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		w := size.want(row)
+		w.Current, w.Replaces = true, "long"
+		need, unloaded, err := o.shutFor(w)
+		if err == nil {
+			err = o.makeRoom(t.Context(), w, need, unloaded)
+		}
+		if err != nil || !slices.Equal(unloaded, []*Model{old}) ||
+			!slices.Equal(o.models, []*Model{two}) {
+			t.Errorf("unloaded %v, %v", unloaded, err)
+			return
+		}
+		if got := o.state().Shares(o.coming)[0].Texts; two.needs.Weights+got+old.needs.Bytes() > r.pool.Room() {
+			t.Errorf("two has room for %d bytes of texts, and long needs %d of %d",
+				got, old.needs.Bytes(), r.pool.Room())
+		}
+	})
 }
 
 // startCrowded starts a pool whose chosen model, long, answers two requests without an end. They
@@ -254,7 +264,7 @@ func startCrowded(t *testing.T) (r *running, leave [2]context.CancelFunc) {
 	g := measured(t, small)
 	text := f.Text(1<<16, true)
 	r = start(t, setup{Model: long, NoCheckpoints: true, Memory: 2<<30 + f.Weights(true) + 2*text +
-		f.Text(shortRequest, true) + (g.Weights(true)+g.Text(4096, true))/2})
+		f.Text(plan.ShortRequest, true) + (g.Weights(true)+g.Text(4096, true))/2})
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: small}); err != nil {
 		t.Fatal(err)
 	}
@@ -301,37 +311,11 @@ func TestLoadWaitsForTextsBeyondAWholeContext(t *testing.T) {
 		}
 		came <- ended.Load()
 	}()
-	enginetest.Await(t, "a load waits for memory", func() bool {
-		r.pool.mu.Lock()
-		defer r.pool.mu.Unlock()
-		return r.pool.loading != nil && r.pool.loading.needs.bytes() > 0
-	})
+	enginetest.Await(t, "a load waits for memory", func() bool { return r.State().Loading != nil })
 	ended.Store(true)
 	leave[0]()
 	if !<-came {
 		t.Error("the model was loaded while two texts had its memory")
 	}
 	r.wantInMemory(t, "in the end", "long two")
-}
-
-// Each model has memory for a whole context, and an equal part of the rest.
-func TestTextSharesAreAWholeContextAndAnEqualPart(t *testing.T) {
-	a := &Pool{opts: Options{Memory: 2<<30 + 1000, NoCheckpoints: true}}
-	one, two := &Model{needs: demand{weights: 100, text: 200}},
-		&Model{needs: demand{weights: 50, text: 50}}
-	for _, c := range []struct {
-		name   string
-		list   []*Model
-		coming demand
-		want   []int64
-	}{
-		{"alone", []*Model{one}, demand{}, []int64{900}},
-		{"two", []*Model{one, two}, demand{}, []int64{200 + 300, 50 + 300}},
-		{"one beside one that comes", []*Model{one}, demand{weights: 100, text: 100}, []int64{200 + 250}},
-		{"one that takes all comes", []*Model{one}, demand{weights: 500, text: 500}, []int64{200}},
-	} {
-		if got := a.textShares(c.list, c.coming); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-	}
 }

@@ -1,59 +1,30 @@
 // Package pool holds the models in memory: it loads, lends and unloads them.
 //
-// # How a model comes into memory
+// # From a name to a model
 //
-// A model is loaded when a request names it or a person chooses it. It stays until its memory is
-// needed, a person unloads it, or it was idle for as long as the settings say (idle.go). A model
-// that answers requests is never taken away from them.
+//  1. [Pool.Acquire] (acquire.go) reads the row of the name. The alias means the current model, after
+//     any switch in progress.
+//  2. If the view (view.go) has the model, the request takes it (users.go). This is the usual end.
+//  3. Otherwise the request waits for the owner (owner.go), which carries out one change after the
+//     other, and reads the row again: it may have changed meanwhile.
+//  4. sizeOf (measure.go) measures the model and its drafter. Their files were inspected before, and
+//     are read again only if they have changed.
+//  5. [plan.State.Load] decides what is unloaded for it, in which form and with which context it is
+//     loaded, or why it is refused.
+//  6. shutFor (make_room.go) lets no further request take the models to unload.
+//  7. makeRoom waits until no request holds them, and until the texts in flight of the others fit
+//     their new shares. Then it frees them.
+//  8. open (load.go) loads the weights, between the rounds of the models that answer.
+//  9. Package drafters opens its drafter. One that cannot be used is left out; each answer and run
+//     says why.
+//  10. startEngine (engine.go) opens the store of its checkpoints and starts its engine.
+//  11. The owner adds it to the list and divides the memory anew. If the load has failed, the models
+//     that were unloaded for it come back (restore).
+//  12. The request takes it, until it calls Release.
 //
-// Before a load the pool compares what the model needs with the memory of the machine (fit.go). A
-// need is the weights and a whole context. The needs of the models in memory count too.
-//
-// # The eviction rule
-//
-// If a model does not fit beside the others, other models leave. victims (evict.go) says in which
-// order, plan (make_room.go) says which of them may leave for the new model:
-//
-//   - For any model, idle models leave. The model of the least worth leaves first. Its worth is the
-//     time of its next load, divided by the time since its last use.
-//   - For the choice, models that requests use leave next, after their answers. Models that a person
-//     set to stay leave last.
-//   - The choice leaves only for the next choice, which replaces it.
-//   - No more models leave than needed, and none if that does not make enough room.
-//
-// If the setting load_on_request is replace, all other models leave, the choice too. If one of them
-// answers requests, the load is refused; only the choice waits for them. idle.go unloads models by
-// time, whether memory is needed or not.
-//
-// Before an idle model leaves, the new model's context is cut down to agentContext (32,768 tokens),
-// unless a person set it. For the choice, idle models leave before its context is cut. If the new
-// model still does not fit, it is refused and nothing changes in memory. If a load fails, the
-// models that left for it come back. Their memory stays reserved until then.
-//
-// # When the machine is short of memory
-//
-// Room says what models may take, and other programs may want it all the same. The system then says
-// so (pressure.go; home.PressureSource). Models that no request holds leave, the least worth first
-// and the choice last. Then checkpoints leave the memory; on disk they stay. Kept models and models
-// that answer stay. A model comes back by a request alone, and then stays for some minutes. So levels
-// that come and go do not load and unload it in turns.
-//
-// # One change at a time
-//
-// One change at a time decides which models are in memory (change.go). All other models answer
-// meanwhile, and weights are read between their rounds. On the MLX thread the rounds of several
-// engines take turns.
-//
-// The memory that the needs leave is shared equally, for further texts and for checkpoints
-// (divide.go). A load makes the shares smaller. So it first waits for texts that need more than
-// their new share. If that takes long, the load is refused, since other changes wait for it. Only
-// the choice waits without a limit.
-//
-// # Drafters
-//
-// Package drafters says which drafter a model has and opens it. The pool makes room for it, and
-// replaces it on a model in memory (drafter_change.go). Looking up earlier text (memory and n-grams)
-// comes after every drafter.
+// A model stays in memory until its memory is needed, a person unloads it, it was idle for as long as
+// the settings say (idle.go), or the machine is short of memory (pressure.go). A model that answers
+// requests is never taken away from them. Package plan has the rules.
 //
 // # The memory of texts
 //
@@ -73,11 +44,11 @@
 //
 // # Who owns what
 //
-// [Pool] owns the list of models. Its lock guards that list, the change in progress, and every
-// field of a [Model] that says so. Package app has the lock order of Tandem. The pool's lock is
-// never held while the database is read, since every request needs the lock.
+// One goroutine, the owner, has the list of models, and nothing else reads or writes it. It publishes a
+// copy for readers, the view; the pool's lock guards that copy alone. Requests that a model in memory
+// can serve do not ask the owner, so a load does not hold them up. On the MLX thread the rounds of
+// several engines take turns.
 //
 // A [Model] is held by requests from Acquire to Release. Measurements borrow it without holding it
-// (lend.go): they end when it leaves, and requests always come first. The lists of abilities and of
-// the last tokenizer have locks of their own, which are taken without the pool's.
+// (lend.go): they end when it is unloaded, and requests always come first.
 package pool

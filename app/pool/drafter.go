@@ -20,7 +20,7 @@ func (p *Pool) Drafter(ctx context.Context, r control.DrafterRequest) (control.D
 		return control.Drafter{}, err
 	}
 	if r.Drafter != "" {
-		if err := p.setDrafter(ctx, row, r.Drafter); err != nil {
+		if err := p.setDrafter(ctx, row.ID, r.Drafter); err != nil {
 			return control.Drafter{}, err
 		}
 	}
@@ -38,9 +38,7 @@ func (p *Pool) describeDrafter(ctx context.Context, row storage.Model) (control.
 	if out.Choice, err = p.drafters.Choice(ctx, row.ID); err != nil {
 		return out, err
 	}
-	p.mu.Lock()
-	if m := p.inMemory(row.ID); m != nil {
-		defer p.mu.Unlock()
+	if m := find(p.look().models, row.ID); m != nil {
 		out.Loaded, out.Reason = true, m.noDrafter
 		if d := m.drafter; d != nil {
 			out.Source, out.Kind = d.Source(), d.Name()
@@ -48,7 +46,6 @@ func (p *Pool) describeDrafter(ctx context.Context, row storage.Model) (control.
 		}
 		return out, nil
 	}
-	p.mu.Unlock()
 	if out.Source, err = p.drafters.Source(row, out.Choice); err != nil {
 		out.Reason = err.Error()
 		return out, nil
@@ -65,9 +62,7 @@ func (p *Pool) describeDrafter(ctx context.Context, row storage.Model) (control.
 
 // HasDrafter reports whether the drafter in a folder is in memory.
 func (p *Pool) HasDrafter(path string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.resident,
+	return slices.ContainsFunc(p.look().models,
 		func(m *Model) bool { return m.drafter != nil && m.drafter.Source() == path })
 }
 

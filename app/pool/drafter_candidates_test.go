@@ -91,20 +91,20 @@ func TestBorrowedDrafterTakesMemory(t *testing.T) {
 		return m
 	}
 	m := borrowed()
-	before := m.needs.bytes()
+	before := m.need().Bytes()
 	d, err := m.BorrowDrafter(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := m.needs.bytes() - before; got < d.Bytes() || d.Bytes() == 0 {
+	if got := m.need().Bytes() - before; got < d.Bytes() || d.Bytes() == 0 {
 		t.Errorf("a drafter of %d bytes counts as %d", d.Bytes(), got)
 	}
 	if err := d.GiveBack(); err != nil {
 		t.Error(err)
 	}
-	if now := r.thread.Memory().Active; m.needs.bytes() != before || now != active {
+	if now := r.thread.Memory().Active; m.need().Bytes() != before || now != active {
 		t.Errorf("%d bytes count after it was given back, %d before; MLX has %d, had %d",
-			m.needs.bytes(), before, now, active)
+			m.need().Bytes(), before, now, active)
 	}
 	if _, err := m.BorrowDrafter(t.Context(), filepath.Join(dir, "nowhere")); err == nil {
 		t.Error("a drafter that is not there is lent")
@@ -113,13 +113,13 @@ func TestBorrowedDrafterTakesMemory(t *testing.T) {
 	r = startWithRoom(t, 1, "a")
 	r.wantAnswers(t, "a")
 	m = borrowed()
-	before = m.needs.bytes()
+	before = m.need().Bytes()
 	_, err = m.BorrowDrafter(t.Context(), dir)
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeMemory ||
 		!strings.HasSuffix(e.Message, "are left.") {
 		t.Errorf("a drafter that does not fit: %v", err)
 	}
-	if m.needs.bytes() != before {
-		t.Errorf("%d bytes count after the refusal, %d before", m.needs.bytes(), before)
+	if m.need().Bytes() != before {
+		t.Errorf("%d bytes count after the refusal, %d before", m.need().Bytes(), before)
 	}
 }

@@ -88,7 +88,7 @@ func TestHeadThatCannotBeUsedIsNamed(t *testing.T) {
 			if !strings.Contains(got.Timings.NoDrafter, c.want) {
 				t.Errorf("no_drafter is %q, want %q", got.Timings.NoDrafter, c.want)
 			}
-			if d := r.pool.current().drafter; d != nil {
+			if d := r.pool.look().model().drafter; d != nil {
 				t.Errorf("%s drafts", d.Name())
 			}
 			_, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: model})

@@ -21,7 +21,7 @@ func TestModelSettingsReachTheDrafter(t *testing.T) {
 	}
 	ask := fmt.Sprintf(fixedDepth, "dflash")
 	plain := r.say(t, "tiny", ask)
-	m := r.pool.current()
+	m := r.pool.look().model()
 	if got := m.drafter.Files().Info.Quantization; got != "" {
 		t.Errorf("at first the drafter is packed: %s", got)
 	}
@@ -37,14 +37,14 @@ func TestModelSettingsReachTheDrafter(t *testing.T) {
 		got.Timings.DraftN == 0 || got.Timings.NoDrafter != "" {
 		t.Errorf("after a load: %v, want %v; %+v", got.IDs, plain.IDs, got.Timings)
 	}
-	m = r.pool.current()
+	m = r.pool.look().model()
 	if got := m.drafter.Files().Info.Quantization; got != "4-bit" || m.drafter.Reading().Settings.Window != 10 {
 		t.Errorf("after a load the drafter is packed in %q and reads %d rows", got,
 			m.drafter.Reading().Settings.Window)
 	}
 	// Memory includes a table of angles for each, which is no weight.
 	held := m.bundle.Info.Bytes + m.drafter.Files().Info.Bytes
-	if got := m.needs.weights; got > held || got < held-2<<10 {
+	if got := m.needs.Weights; got > held || got < held-2<<10 {
 		t.Errorf("weights of %d bytes were expected, and %d are held", got, held)
 	}
 	if st, err := r.pool.ModelSettings(t.Context(), "tiny"); err != nil || st.Later {

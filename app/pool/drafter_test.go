@@ -351,23 +351,19 @@ func TestChangeOfDrafterKeepsToTheMemory(t *testing.T) {
 			if !c.both {
 				r.losesDrafter(t, second, others)
 			}
-			r.pool.mu.Lock()
-			defer r.pool.mu.Unlock()
-			m := r.pool.current()
-			r.pool.resident, r.pool.loading = nil, &loading{id: "long", needs: m.needs}
-			err := r.pool.change(func() error {
-				_, both, err := r.pool.makeRoomForDrafter(t.Context(), m, first)
-				if want := weights + 2*drafts; both != c.both ||
-					both && r.pool.loading.needs.bytes() < want {
-					t.Errorf("%d bytes are reserved, both: %t; want %d", r.pool.loading.needs.bytes(),
-						both, want)
+			r.own(t, func(o *owner) {
+				m := find(o.models, "long")
+				o.remove([]*Model{m})
+				o.coming = m.needs
+				defer o.add(m)
+				_, both, err := o.makeRoomForDrafter(t.Context(), m, first)
+				if want := weights + 2*drafts; both != c.both || both && o.coming.Bytes() < want {
+					t.Errorf("%d bytes are reserved, both: %t; want %d", o.coming.Bytes(), both, want)
 				}
-				return err
+				if err != nil {
+					t.Error(err)
+				}
 			})
-			if err != nil {
-				t.Error(err)
-			}
-			r.pool.resident, r.pool.loading = []*Model{m}, nil
 		})
 	}
 }

@@ -267,8 +267,8 @@ func TestReadingsAreMeasuredInTheFormThatIsServed(t *testing.T) {
 		if err := r.pool.Load(t.Context(), r.pool.Choice()); err != nil {
 			t.Fatal(err)
 		}
-		m := r.pool.current()
-		m.endBorrowing()
+		m := r.pool.look().model()
+		m.endLending()
 		m.borrowers.Wait() // a measurement of its own
 		told := &cachesTold{Model: m.bundle.Model}
 		m.bundle.Model = told

@@ -197,7 +197,7 @@ func TestVectorsAndScoresHaveWholeKeysAndValues(t *testing.T) {
 				t.Errorf("%s: other results with bits of %+v", filepath.Base(of.dir), set)
 			}
 			id := filepath.Base(of.dir)
-			m := r.pool.inMemory(id)
+			m := find(r.pool.look().models, id)
 			if bits := m.Describe().KVBits; bits != 0 || m.Form().KVBits != 0 {
 				t.Errorf("%s has %d bits", id, bits)
 			}

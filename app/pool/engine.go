@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tandem/app/drafters"
+	"tandem/app/plan"
 	"tandem/engine"
 	"tandem/engine/draft"
 )
@@ -41,7 +42,7 @@ func (m *Model) newEngine(d *drafters.Drafter, reason string) *engine.Engine {
 		o.Checkpoints, o.Store = p.CheckpointBytes(), m.store
 	}
 	o.Text, m.needs = m.textMemory(d)
-	o.Room, o.Short = m.needs.text, shortRequest // and more once it is in memory, see divideMemory
+	o.Room, o.Short = m.needs.Text, plan.ShortRequest // and more once it is in memory, see owner.divide
 	return engine.New(p.thread, m.served(), m.bundle.Tokenizer, o)
 }
 
@@ -53,7 +54,7 @@ func (m *Model) startEngine(d *drafters.Drafter, reason string) {
 	m.store, m.key = m.pool.openStore(m, d)
 	m.engine = m.newEngine(d, reason)
 	ctx, cancel := context.WithCancel(context.Background())
-	m.borrowed, m.endBorrowing = ctx, cancel
+	m.lent, m.endLending = ctx, cancel
 	if d == nil || !d.Reading().Measuring {
 		return
 	}
@@ -73,7 +74,7 @@ func (m *Model) startEngine(d *drafters.Drafter, reason string) {
 
 // stopEngine ends the engine, and first every measurement of the model.
 func (m *Model) stopEngine() {
-	m.endBorrowing()
+	m.endLending()
 	m.borrowers.Wait()
 	m.engine.Close()
 	if m.store != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/plan"
 	"tandem/engine/enginetest"
 )
 
@@ -73,44 +74,6 @@ func TestModelAnswersWhileAnotherIsInTheMidstOfAnAnswer(t *testing.T) {
 		})
 	}
 	clients.Wait()
-}
-
-// The least valuable models leave, and no more than needed. No model of a higher priority leaves.
-func TestVictimsAreTheLeastValuableAndNoneInVain(t *testing.T) {
-	idle := func(bytes int64, load, unused time.Duration) claim {
-		return claim{bytes: bytes, value: worth(load, unused)}
-	}
-	const second, minute = time.Second, time.Minute
-	for _, c := range []struct {
-		name   string
-		claims []claim
-		most   priority
-		room   int64
-		need   int64
-		gone   []int
-		ok     bool
-	}{
-		{"there is room", []claim{idle(4, second, minute)}, priorityIdle, 10, 6, nil, true},
-		{"nothing is there", nil, priorityIdle, 10, 10, nil, true},
-		{"too much", nil, priorityIdle, 10, 11, nil, false},
-		{"the longest unused", []claim{idle(4, second, minute), idle(4, second, 2*minute)}, priorityIdle, 10, 6, []int{1}, true},
-		{"the soonest loaded", []claim{idle(4, 9*second, minute), idle(4, 8*second, minute)}, priorityIdle, 10, 6, []int{1}, true},
-		{"used less long ago, but sooner loaded", []claim{idle(4, 10*second, 3*minute), idle(4, 2*second, minute)}, priorityIdle, 10, 6, []int{1}, true},
-		{"both", []claim{idle(4, second, minute), idle(4, second, 2*minute)}, priorityIdle, 10, 7, []int{1, 0}, true},
-		{"a little one in vain", []claim{idle(1, second, 2*minute), idle(8, second, minute)}, priorityIdle, 10, 6, []int{1}, true},
-		{"one is in use", []claim{{bytes: 4, priority: priorityUsed}, idle(4, second, minute)}, priorityIdle, 10, 6, []int{1}, true},
-		{"all are in use", []claim{{bytes: 4, priority: priorityUsed}}, priorityIdle, 10, 7, nil, false},
-		{"all are in use, but the choice comes", []claim{{bytes: 4, priority: priorityUsed}}, priorityUsed, 10, 7, []int{0}, true},
-		{"idle ones before those in use", []claim{{bytes: 4, priority: priorityUsed}, {bytes: 4, value: 9}}, priorityUsed, 10, 6, []int{1}, true},
-		{"kept", []claim{{bytes: 4, priority: priorityKept}}, priorityUsed, 10, 7, nil, false},
-		{"the choice", []claim{{bytes: 4, priority: priorityChosen}}, priorityKept, 10, 7, nil, false},
-	} {
-		gone, ok := victims(c.claims, c.most, c.room,
-			func(room int64) bool { return room >= c.need })
-		if !slices.Equal(gone, c.gone) || ok != c.ok {
-			t.Errorf("%s: %v, %t; want %v, %t", c.name, gone, ok, c.gone, c.ok)
-		}
-	}
 }
 
 // With memory for two, a third model takes the place of the least valuable one. The choice, a model
@@ -180,11 +143,9 @@ func TestChoiceWaitsForModelsInItsWay(t *testing.T) {
 		}
 		close(answered)
 	}()
-	for leaving := false; !leaving; {
-		r.pool.mu.Lock()
-		leaving = r.pool.inMemory("two").leaving
-		r.pool.mu.Unlock()
-	}
+	enginetest.Await(t, "the model takes no new request", func() bool {
+		return find(r.pool.look().models, "two").users.now().closed
+	})
 	ctx, stop := context.WithCancel(t.Context())
 	late := make(chan error, 1)
 	go func() {
@@ -251,18 +212,13 @@ func TestEmbeddingsAndChatInTurnsLoadEachModelOnce(t *testing.T) {
 	}
 	r.embedded(t, `"input":"abc"`)
 	r.wantAnswers(t, control.Alias)
-	r.pool.mu.Lock()
-	before := slices.Clone(r.pool.resident)
-	r.pool.mu.Unlock()
+	before := r.pool.look().models
 	for range 3 {
 		r.embedded(t, `"input":"abc"`)
 		r.wantAnswers(t, control.Alias)
 	}
-	r.pool.mu.Lock()
-	defer r.pool.mu.Unlock()
-	if len(before) != 2 || !slices.Equal(before, r.pool.resident) {
-		t.Errorf("the %d models in memory became %d, or other ones", len(before),
-			len(r.pool.resident))
+	if after := r.pool.look().models; len(before) != 2 || !slices.Equal(before, after) {
+		t.Errorf("the %d models in memory became %d, or other ones", len(before), len(after))
 	}
 }
 
@@ -273,10 +229,10 @@ func TestIdleModelOfTwoIsUnloaded(t *testing.T) {
 		control.SettingsChange{"idle_unload_minutes": []byte("5")}); err != nil {
 		t.Fatal(err)
 	}
-	now, idle := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), idleTimes{}
+	now, idle := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), plan.IdleTimes{}
 	pass := func(d time.Duration) {
 		for end := now.Add(d); now.Before(end); {
-			now = now.Add(idleStep)
+			now = now.Add(plan.IdleStep)
 			r.pool.unloadIfIdle(t.Context(), idle, now)
 		}
 	}

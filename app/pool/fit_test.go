@@ -3,7 +3,6 @@ package pool
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/plan"
 	"tandem/engine/enginetest"
 	"tandem/engine/texts"
 	"tandem/models"
@@ -22,91 +22,22 @@ import (
 
 const gib = 1 << 30
 
-// The system keeps a quarter of the memory, and 2 GiB at least.
-func TestModelsMayTakeWhatTheSystemLeaves(t *testing.T) {
-	for _, c := range []struct{ memory, want int64 }{
-		{0, math.MaxInt64}, // the memory is not known
-		{1 * gib, 0},
-		{8 * gib, 6 * gib},
-		{16 * gib, 12 * gib},
-		{64 * gib, 48 * gib},
-	} {
-		if got := roomFor(c.memory); got != c.want {
-			t.Errorf("models may take %d bytes of %d GiB, want %d", got, c.memory/gib, c.want)
-		}
-	}
-}
+// total is what a model takes with a context.
+func total(weights, text int64) int64 { return weights + text }
 
-// A context that a request sets fits or is refused. Otherwise a model gets the longest context that
-// fits, down to the shortest.
-func TestContextIsAsAskedOrTheLongestThatFits(t *testing.T) {
+// What a model takes counts its drafter, in the types that both compute in.
+func TestNeedCountsTheDrafter(t *testing.T) {
 	f := measured(t, enginetest.TinyModel(t, "llama"))
-	row := f.Text(4096, true) / 4096
-	weights := f.Weights(true)
-	assistant := f
-	assistant.ContextLength = 0
 	stored := models.Footprint{Floats: 2_000_000, Elements: 1_000_000} // it computes in float32
-	long := f
-	long.ContextLength = 100_000
-	for _, c := range []struct {
-		name    string
-		of      models.Footprint
-		drafter models.Footprint
-		asked   int
-		room    int64
-		context int
-		ok      bool
-	}{
-		{"all of it", f, models.Footprint{}, 0, weights + 4096*row, 4096, true},
-		{"not known how much there is", f, models.Footprint{}, 0, math.MaxInt64, 4096, true},
-		// 4096 is the shortest context
-		{"a byte too little", f, models.Footprint{}, 0, weights + 4096*row - 1, 4096, false},
-		{"cut, with room for a short text beside it", long, models.Footprint{}, 0, weights + (10_000+shortRequest)*row, 9 * 1024, true},
-		{"cut to the shortest", long, models.Footprint{}, 0, weights + 4096*row, 4096, true},
-		{"not even the shortest", long, models.Footprint{}, 0, weights + 4095*row, 4096, false},
-		{"not the weights", long, models.Footprint{}, 0, weights - 1, 4096, false},
-		// a buffer's size is a multiple of 256 bytes
-		{"as asked", long, models.Footprint{}, 10_000, weights + 10_240*row, 10_000, true},
-		{"asked for too much", long, models.Footprint{}, 10_241, weights + 10_240*row, 10_241, false},
-		{"asked for a short one", long, models.Footprint{}, 100, weights + 256*row, 100, true},
-		{"asked for more than the model has", f, models.Footprint{}, 8192, weights + 4096*row, 4096, true},
-		{"with a drafter", long, assistant, 0, 2*weights + 10_000*row, 4096, true},
-		{"a drafter of 16 bits", f, stored, 0, weights + 4_000_000 + 4096*row, 4096, true},
-		{"a drafter of 16 bits too many", f, stored, 0, weights + 4_000_000 + 4096*row - 1, 4096, false},
-		{"a drafter too many", long, assistant, 0, weights + 8192*row, 4096, false},
-	} {
-		d, ok := fit(loadable{Footprint: c.of, drafter: c.drafter,
-			form: form{wide: true}}, c.asked, c.room)
-		w, text := weights+c.drafter.Weights(true),
-			c.of.Text(c.context, true)+c.drafter.Text(c.context, true)
-		if d.context != c.context || ok != c.ok || d.weights != w || d.text != text {
-			t.Errorf("%s: %+v, %t; want a context of %d, %t", c.name, d, ok, c.context, c.ok)
+	for _, drafter := range []models.Footprint{{}, f, stored} {
+		m := loadable{Footprint: f, drafter: drafter, form: form{wide: true}}
+		weights, text := m.Bytes(4096)
+		if want := f.Weights(true) + drafter.Weights(true); weights != want {
+			t.Errorf("the weights take %d bytes, want %d", weights, want)
 		}
-	}
-}
-
-// A long context that is cut leaves memory for a small model. A context that was asked for, or that
-// fits whole, may take all memory.
-func TestCutContextLeavesMemoryForASmallModel(t *testing.T) {
-	f := measured(t, enginetest.TinyModel(t, "llama"))
-	f.ContextLength = 200_000
-	m := loadable{Footprint: f, form: form{wide: true}}
-	room := m.demand(100_000).bytes()
-	left := func(context int) int64 { return room - m.demand(context).bytes() - m.demand(shortRequest).text }
-	if d, ok := fit(m, 0, room); !ok || d.context <= agentContext ||
-		left(d.context) < room/neighbourPart || left(d.context+contextStep) >= room/neighbourPart {
-		t.Errorf("cut to %d, which leaves %d of %d, %t", d.context, left(d.context), room, ok)
-	}
-	room = m.demand(agentContext+2*contextStep).bytes() + m.demand(shortRequest).text
-	if d, ok := fit(m, 0, room); !ok || d.context != agentContext {
-		t.Errorf("cut to %d, not %d, %t", d.context, agentContext, ok)
-	}
-	room = m.demand(200_000).bytes()
-	if d, ok := fit(m, 0, room); !ok || d.context != 200_000 {
-		t.Errorf("a whole context is cut to %d, %t", d.context, ok)
-	}
-	if d, ok := fit(m, 199_000, m.demand(199_000).bytes()); !ok || d.context != 199_000 {
-		t.Errorf("a context that was asked for is cut to %d, %t", d.context, ok)
+		if want := f.Text(4096, true) + drafter.Text(4096, true); text != want {
+			t.Errorf("the context takes %d bytes, want %d", text, want)
+		}
 	}
 }
 
@@ -151,8 +82,8 @@ func TestRequestsHaveWhatTheWeightsLeave(t *testing.T) {
 	for _, c := range []struct{ left, want int64 }{{3 * whole, 3 * whole}, {whole / 2, whole}} {
 		a.pool.opts.Memory = 2<<30 + f.Weights(true) + c.left
 		text, needs := m.textMemory(nil)
-		m.needs = needs
-		room := a.pool.textShares([]*Model{m}, demand{})[0]
+		s := plan.State{Limits: a.pool.limits(), Models: []plan.Model{{Need: needs}}}
+		room := s.Shares(plan.Need{})[0].Texts
 		if room != c.want || text(5*1024) != whole || text(1024) != f.Text(1024, true) {
 			t.Errorf("with %d bytes beside the weights: room for %d, want %d; a context takes %d, want %d",
 				c.left, room, c.want, text(5*1024), whole)
@@ -171,7 +102,7 @@ func TestModelThatDoesNotFitIsRefusedWithFigures(t *testing.T) {
 	if status, body := r.complete(t, "small", "abc"); status != 200 {
 		t.Fatal(status, body)
 	}
-	r.setRoom(1 << 10) // too little for any model
+	r.setRoom(t, 1<<10) // too little for any model
 	err := r.pool.Load(t.Context(), "large")
 	e, ok := errors.AsType[*control.Error](err)
 	if !ok {
@@ -209,7 +140,7 @@ func TestModelThatDoesNotFitIsRefusedWithFigures(t *testing.T) {
 func TestContextIsCutToTheMemory(t *testing.T) {
 	dir := longModel(t)
 	f := measured(t, dir)
-	most := f.Weights(true) + f.Text(5*1024, true) + f.Text(shortRequest, true)
+	most := f.Weights(true) + f.Text(5*1024, true) + f.Text(plan.ShortRequest, true)
 	// an eighth of the memory is for checkpoints, and a quarter is less than 2 GB
 	memory := (most + texts.MaxBytes + 2<<30 + 8) / 7 * 8
 	r := start(t, setup{Model: dir, Memory: memory})
@@ -318,7 +249,7 @@ func TestDrafterWithEveryRowIsCounted(t *testing.T) {
 		if err := r.pool.Load(t.Context(), "long"); err != nil {
 			t.Fatal(err)
 		}
-		l := r.pool.current().Describe()
+		l := r.pool.look().model().Describe()
 		if needs[layout] = l.Needs; l.Drafter == "" {
 			t.Errorf("%s: no drafter: %s", layout, l.NoDrafter)
 		}

@@ -86,10 +86,11 @@ func (r *running) wantInMemory(t *testing.T, when, want string) {
 
 // setIdle makes models look unused for some time.
 func (r *running) setIdle(idle time.Duration, ids ...string) {
-	r.pool.mu.Lock()
-	defer r.pool.mu.Unlock()
 	for _, id := range ids {
-		r.pool.inMemory(id).used = time.Now().Add(-idle)
+		u := find(r.pool.look().models, id).users
+		u.mu.Lock()
+		u.used = time.Now().Add(-idle)
+		u.mu.Unlock()
 	}
 }
 

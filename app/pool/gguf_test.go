@@ -48,7 +48,7 @@ func TestGGUFComputesInFloat32OnTheCPU(t *testing.T) {
 			if status, body := r.complete(t, "packed.gguf", "a"); status != http.StatusOK {
 				t.Fatalf("%d %s", status, body)
 			}
-			m := r.pool.current()
+			m := r.pool.look().model()
 			l := m.Describe()
 			if l.Dtype != mlx.Float32.String() || l.Held != c.held || !strings.Contains(l.HeldWhy, c.why) ||
 				(c.why == "") != (l.HeldWhy == "") {
@@ -101,9 +101,9 @@ func TestDtypeOfDraftersAndGGUF(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, _ := fit(size, 0, r.pool.Room())
-		if d.weights != c.weights || d.unpacked || d.drafts {
-			t.Errorf("%s: %+v, want weights of %d", c.name, d, c.weights)
+		n, d := fit(size, 0, r.pool.Room())
+		if n.Weights != c.weights || d.unpacked || d.drafts {
+			t.Errorf("%s: %+v, %+v, want weights of %d", c.name, n, d, c.weights)
 		}
 		if got := d.options().Dtype; got != c.dtype {
 			t.Errorf("%s: the model is loaded as %s", c.name, got)
@@ -111,7 +111,7 @@ func TestDtypeOfDraftersAndGGUF(t *testing.T) {
 		if got := d.drafterOptions().Dtype; got != c.drafts {
 			t.Errorf("%s: the drafter is loaded as %s", c.name, got)
 		}
-		checked, err := r.pool.drafterForm(t.Context(), row, c.drafter)
+		checked, err := r.drafterForm(t, row, c.drafter)
 		if o := checked.drafterOptions(); err != nil || o.Dtype != c.drafts || o.Unpack {
 			t.Errorf("%s: the drafter is checked as %+v, %v", c.name, o, err)
 		}
@@ -131,7 +131,7 @@ func TestDtypeOfDraftersAndGGUF(t *testing.T) {
 		Drafter: smaller}); err != nil {
 		t.Fatal(err)
 	}
-	info := r.pool.current().drafter.Files().Info
+	info := r.pool.look().model().drafter.Files().Info
 	if info.Dtype != mlx.Float32 || info.Unpacked {
 		t.Errorf("its drafter computes in %s, unpacked: %t", info.Dtype, info.Unpacked)
 	}

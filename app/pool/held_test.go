@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/plan"
 	"tandem/engine/checkpoint"
 	"tandem/engine/enginetest"
 	"tandem/engine/mlx"
 	"tandem/models"
+	"tandem/storage"
 )
 
 // quantizedModel writes the recorded 4-bit llama, with a tokenizer, into a folder of its own.
@@ -58,7 +60,7 @@ func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 					t.Errorf("the history says %q", run.Held)
 				}
 			}
-			m := r.pool.current()
+			m := r.pool.look().model()
 			l := m.Describe()
 			if l.Held != c.held || m.Held() != c.held || !strings.Contains(l.HeldWhy, c.why) ||
 				(c.why == "") != (l.HeldWhy == "") {
@@ -94,21 +96,37 @@ func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 	}
 }
 
+// fit returns what a model takes in so much room, and in which form.
+func fit(m loadable, asked int, room int64) (plan.Need, form) {
+	z := size{m.inForms(), asked}
+	n, _ := z.planned().Fit(room)
+	return n, z.forms[n.Form].form
+}
+
+// drafterForm asks the owner for the form of a drafter.
+func (r *running) drafterForm(t *testing.T, row storage.Model, dir string) (f form, err error) {
+	t.Helper()
+	r.own(t, func(o *owner) { f, err = o.drafterForm(t.Context(), row, dir) })
+	return f, err
+}
+
 // Float32 may not cost a context with which an agent can work.
 func TestFloat32DoesNotCutTheContextOfAnAgent(t *testing.T) {
 	f := measured(t, quantizedModel(t))
-	f.ContextLength = 4 * agentContext
+	const agent = 32 << 10 // tokens
+	f.ContextLength = 4 * agent
 	m := loadable{Footprint: f, unpacks: true, form: form{wide: true}}
-	room := m.as(form{unpacked: true}).demand(agentContext).bytes() + m.demand(shortRequest).text
-	if d, ok := fit(m, 0, room); !ok || !d.unpacked || d.context < agentContext {
-		t.Errorf("%+v, %t", d, ok)
+	_, short := m.Bytes(plan.ShortRequest)
+	room := total(m.as(form{unpacked: true}).Bytes(agent)) + short
+	if n, f := fit(m, 0, room); n.Bytes() > room || !f.unpacked || n.Context < agent {
+		t.Errorf("%+v, %+v", n, f)
 	}
-	room = m.demand(agentContext).bytes() + m.demand(shortRequest).text
-	if d, ok := fit(m, 0, room); !ok || d.unpacked || d.context != agentContext {
-		t.Errorf("less memory: %+v, %t", d, ok)
+	room = total(m.Bytes(agent)) + short
+	if n, f := fit(m, 0, room); n.Bytes() > room || f.unpacked || n.Context != agent {
+		t.Errorf("less memory: %+v, %+v", n, f)
 	}
-	if d, ok := fit(m, 2*agentContext, room); ok && d.unpacked {
-		t.Errorf("asked for more: %+v, %t", d, ok)
+	if n, f := fit(m, 2*agent, room); n.Bytes() <= room && f.unpacked {
+		t.Errorf("asked for more: %+v, %+v", n, f)
 	}
 }
 
@@ -128,7 +146,7 @@ func TestDtypeCountsFromTheNextLoad(t *testing.T) {
 		if err := r.pool.Load(t.Context(), "packed"); err != nil {
 			t.Fatal(err)
 		}
-		if m := r.pool.current(); m.Held() != held || r.pool.SettingsLater()["dtype"] != later {
+		if m := r.pool.look().model(); m.Held() != held || r.pool.SettingsLater()["dtype"] != later {
 			t.Errorf("held as %q, and the settings say %q", m.Held(),
 				r.pool.SettingsLater()["dtype"])
 		}
@@ -146,13 +164,13 @@ func TestDtypeCountsFromTheNextLoad(t *testing.T) {
 		Drafter: quantizedModel(t)}); err != nil {
 		t.Fatal(err)
 	}
-	m := r.pool.current()
+	m := r.pool.look().model()
 	if info := m.drafter.Files().Info; !info.Unpacked || m.Held() != control.HeldFloat32 {
 		t.Errorf("the model is held as %q, its drafter unpacked: %t", m.Held(), info.Unpacked)
 	}
 	unload()
 	load(control.HeldQuantized, "")
-	if m := r.pool.current(); m.drafter.Files().Info.Unpacked {
+	if m := r.pool.look().model(); m.drafter.Files().Info.Unpacked {
 		t.Error("the drafter is unpacked, though the settings keep the stored form")
 	}
 	unload()
@@ -190,7 +208,7 @@ func TestDrafterIsHeldInFloat32WhereItFits(t *testing.T) {
 				if err := r.pool.Load(t.Context(), "packed"); err != nil {
 					t.Fatal(err)
 				}
-				m := r.pool.current()
+				m := r.pool.look().model()
 				if m.drafter == nil {
 					t.Fatalf("%s: no drafter: %s", when, m.noDrafter)
 				}
@@ -199,9 +217,9 @@ func TestDrafterIsHeldInFloat32WhereItFits(t *testing.T) {
 					t.Errorf("%s: model unpacked: %t, drafter unpacked: %t", when,
 						m.bundle.Info.Unpacked, got)
 				}
-				if m.needs.weights > c.weights {
+				if m.needs.Weights > c.weights {
 					t.Errorf("%s: it needs %d bytes of weights, and %d are there", when,
-						m.needs.weights, c.weights)
+						m.needs.Weights, c.weights)
 				}
 			}
 			set := func(name string) {
@@ -215,14 +233,14 @@ func TestDrafterIsHeldInFloat32WhereItFits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			how, err := r.pool.drafterForm(t.Context(), row, drafter)
+			how, err := r.drafterForm(t, row, drafter)
 			if o := how.drafterOptions(); err != nil || o.Unpack != c.drafted ||
 				o.Dtype != models.DtypeFloat32 {
 				t.Errorf("it is checked as %+v, %v", o, err)
 			}
 			set(drafter)
 			check("loaded with it")
-			how, err = r.pool.drafterForm(t.Context(), row, drafter)
+			how, err = r.drafterForm(t, row, drafter)
 			if err != nil || how.drafterOptions().Unpack {
 				t.Errorf("though no memory is left, it is checked as %+v, %v", how, err)
 			}

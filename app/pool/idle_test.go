@@ -6,50 +6,18 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/plan"
 )
-
-// Idle time is counted from look to look in small steps, so a clock that jumps adds little.
-func TestClockJumpsAreNoIdleTime(t *testing.T) {
-	one, two := &Model{}, &Model{}
-	all := idleTimes{}
-	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	for n, c := range []struct {
-		after time.Duration
-		model *Model
-		uses  int
-		busy  bool
-		want  time.Duration
-	}{
-		{0, one, 1, false, 0},
-		{10 * time.Second, one, 1, false, 10 * time.Second},
-		{10 * time.Second, one, 1, false, 20 * time.Second},
-		{time.Hour, one, 1, false, 40 * time.Second}, // the machine slept
-		{-time.Hour, one, 1, false, 40 * time.Second},
-		{10 * time.Second, one, 2, false, 0}, // a request used it in between
-		{10 * time.Second, one, 2, false, 10 * time.Second},
-		{10 * time.Second, one, 2, true, 0},
-		{10 * time.Second, one, 2, false, 10 * time.Second},
-		{10 * time.Second, two, 2, false, 0}, // another model
-		{10 * time.Second, two, 2, false, 10 * time.Second},
-		// the last look was longer ago, but not as long as a sleep
-		{10 * time.Second, one, 2, false, 30 * time.Second},
-	} {
-		now = now.Add(c.after)
-		if got := all.of(c.model).observe(now, c.uses, c.busy); got != c.want {
-			t.Errorf("look %d: idle for %v, want %v", n, got, c.want)
-		}
-	}
-}
 
 // An idle model is unloaded after the minutes in the settings, unless it is kept. The next request
 // loads it again.
 func TestIdleModelIsUnloadedAfterTheMinutesSet(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny")})
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	idle := idleTimes{}
+	idle := plan.IdleTimes{}
 	pass := func(d time.Duration) {
 		for end := now.Add(d); now.Before(end); {
-			now = now.Add(idleStep)
+			now = now.Add(plan.IdleStep)
 			r.pool.unloadIfIdle(t.Context(), idle, now)
 		}
 	}
@@ -99,7 +67,7 @@ func TestIdleModelIsUnloadedAfterTheMinutesSet(t *testing.T) {
 	}
 	pass(time.Hour)
 	there(true, "kept")
-	_, m, err := r.pool.acquire(t.Context(), "tiny", 1)
+	m, err := r.pool.acquire(t.Context(), "tiny", 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestQuantizedKeysMakeRoom(t *testing.T) {
 	learned := map[string]bool{}
 	for _, bits := range []int{0, 8, 4} {
 		r := start(t, setup{Model: dir, KVBits: bits, NoCheckpoints: true})
-		r.setRoom(f.Weights(true) + f.Text(least, true))
+		r.setRoom(t, f.Weights(true)+f.Text(least, true))
 		own := control.ModelSettings{Model: "tiny-qwen3", Context: new(least)}
 		if _, err := r.pool.SetModelSettings(t.Context(), own); err != nil {
 			t.Fatal(err)
@@ -45,7 +45,7 @@ func TestQuantizedKeysMakeRoom(t *testing.T) {
 		if status, body := r.complete(t, "tiny-qwen3", "a"); status != http.StatusOK {
 			t.Fatalf("%d bits: %d %s", bits, status, body)
 		}
-		m := r.pool.current()
+		m := r.pool.look().model()
 		key, err := r.pool.checkpointKey(m)
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestKVBitsOfAModelCountFromTheNextLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		st, err := r.pool.ModelSettings(t.Context(), id)
-		if got := r.pool.current().Describe().KVBits; err != nil || got != bits || st.Later ||
+		if got := r.pool.look().model().Describe().KVBits; err != nil || got != bits || st.Later ||
 			r.pool.SettingsLater()["kv_bits"] != "" {
 			t.Errorf("loaded with %d bits, want %d; %+v, %v", got, bits, st, err)
 		}

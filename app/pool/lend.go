@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"tandem/app/control"
 	"tandem/app/drafters"
 	"tandem/engine/mlx"
 	"tandem/models"
@@ -15,7 +14,7 @@ import (
 
 // Lend calls f on its own goroutine. The model stays in memory until f has returned; gone ends when
 // it is to leave the memory or to get another drafter. The caller holds the model.
-func (m *Model) Lend(f func(gone context.Context)) { m.borrowers.Go(func() { f(m.borrowed) }) }
+func (m *Model) Lend(f func(gone context.Context)) { m.borrowers.Go(func() { f(m.lent) }) }
 
 // Thread is the thread that the model's arrays belong to.
 func (m *Model) Thread() *mlx.Thread { return m.pool.thread }
@@ -28,49 +27,24 @@ func (m *Model) Drafter() *drafters.Drafter { return m.drafter }
 
 // IsQuiet reports whether no request holds any model, and the drafter is not being measured.
 func (m *Model) IsQuiet() bool {
-	m.pool.mu.Lock()
-	defer m.pool.mu.Unlock()
-	users, _ := m.pool.usage()
-	return users == 0 && (m.drafter == nil || !m.drafter.Reading().Measuring)
+	return m.pool.Users() == 0 && (m.drafter == nil || !m.drafter.Reading().Measuring)
 }
 
 // Watch counts the model as used. disturbed reports whether a request has come since.
 func (m *Model) Watch() (disturbed func() bool) {
 	p := m.pool
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	m.uses++
-	_, uses := p.usage()
-	return func() bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		users, now := p.usage()
-		return users > 0 || now != uses
-	}
-}
-
-// Borrow holds the choice for a measurement, and loads it if needed. That counts as use. The caller
-// calls Release.
-func (p *Pool) Borrow(ctx context.Context) (*Model, error) {
-	_, m, err := p.acquire(ctx, control.Alias, 1)
-	return m, err
+	m.users.take(0)
+	seen := p.uses.Load()
+	return func() bool { return p.Users() > 0 || p.uses.Load() != seen }
 }
 
 // AwaitIdle waits until no request holds this model or another. Error: that of ctx.
 func (m *Model) AwaitIdle(ctx context.Context) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		m.pool.mu.Lock()
-		users, _ := m.pool.usage()
-		m.pool.mu.Unlock()
-		if users == 0 {
-			return nil
-		}
+	for ctx.Err() == nil && m.pool.Users() > 0 {
 		select {
 		case <-time.After(drafters.TrialPause):
 		case <-ctx.Done():
 		}
 	}
+	return ctx.Err()
 }

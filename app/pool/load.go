@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,169 +12,129 @@ import (
 	"tandem/storage"
 )
 
-// A loadRequest says which model is to be in memory, and for whom.
-type loadRequest struct {
-	row storage.Model
-	// requests that hold it from then on; 0 loads it ahead of requests, so that another model may
-	// still replace it
-	users  int
-	alias  bool // errChanged if the model is no longer the choice
-	choose bool // a person chose it: it takes the place of the choice
+// Load makes a model the current one and loads it. It implements server.Residents.
+//
+// Requests for the current model before it end first, and new requests wait for the new one. If that
+// cannot be loaded, the one before it goes on. Other models stay if there is memory for them. A model
+// in memory is loaded again if its weights on disk have changed.
+func (p *Pool) Load(ctx context.Context, id string) error {
+	err := p.change(ctx, func(o *owner) error { return o.choose(ctx, id) })
+	if err != nil {
+		return err
+	}
+	return p.db.SetSetting(context.WithoutCancel(ctx), settingChoice, id)
 }
 
-// errChanged says that the caller's row may be old: the load has waited, another model was chosen,
-// or the row was renewed or removed. The caller reads the row again.
-var errChanged = errors.New("what the name stands for has changed")
-
-// sameFiles reports whether two rows stand for the same files. A pull may have renewed the files of
-// an id.
-func sameFiles(a, b storage.Model) bool {
-	return a.ID == b.ID && a.Path == b.Path && a.Revision == b.Revision
+// choose makes a model the current one.
+func (o *owner) choose(ctx context.Context, id string) error {
+	row, err := o.db.Models.Get(ctx, id)
+	if err != nil {
+		return NotRegistered(err, id)
+	}
+	if m := find(o.models, id); m != nil && sameFiles(m.row, row) &&
+		m.weights == models.WeightsKey(row.Path) {
+		m.users.take(0)
+		o.current, o.failure = id, ""
+		return nil
+	}
+	_, err = o.load(ctx, row, true)
+	return err
 }
 
-// getOrLoad returns the model if it is in memory, and loads it otherwise: beside others, or in
-// place of models that leave for it. These come back if the load fails. Error: errChanged.
-func (p *Pool) getOrLoad(ctx context.Context, r loadRequest) (m *Model, err error) {
-	if m, err = p.lookup(ctx, r); m != nil || err != nil {
-		return m, err
-	}
-	end := p.begin(r.choose)
-	a := arrival{isChoice: r.choose || r.row.ID == p.choice}
-	if r.choose {
-		a.replaces = p.inMemory(p.choice)
-	}
-	progress := &loading{id: r.row.ID}
-	p.loading = progress
-	p.mu.Unlock()
-	var back []*Model
-	// This is deferred, so that other changes go on even after a panic.
+// load loads a model, beside others or in place of models that are unloaded for it. These come back if
+// the load fails. choose says that it becomes the current model.
+func (o *owner) load(ctx context.Context, row storage.Model, choose bool) (m *Model, err error) {
 	defer func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.loading = nil
-		p.add(back...)
-		p.finishLoad(ctx, r, m, err)
-		end()
+		if err != nil {
+			o.noteFailure(ctx, row.ID, err)
+		}
 	}()
-	// The row may be old. No row is removed from here on: a removal is a change.
-	now, err := p.db.Models.Get(ctx, r.row.ID)
-	if err != nil || !sameFiles(now, r.row) {
-		return nil, errChanged
-	}
-	r.row = now // a folder that was registered again may have another context
-	if err := p.checkMayLoad(r.row, a.isChoice); err != nil {
-		return nil, err
-	}
-	need, gone, err := p.makeRoom(ctx, r.row, a)
+	size, err := o.sizeOf(o.life, row)
 	if err != nil {
 		return nil, err
 	}
-	// The load goes on if this client leaves: the next client will want the model.
-	m, err = p.load(r.row, need, progress)
-	switch {
-	case err == nil && !r.choose: // Load notes its choice by itself
-		p.keepChoice(ctx, r.row.ID)
-	case err == nil:
-	case p.life.Err() != nil:
-		err = control.ErrDraining
-	case r.choose:
-		back = p.restore(gone)
-		err = switchError(a.replaces, gone, back, r.row.ID, err)
-	default:
-		// The earlier files of the same model are not loaded again: no name leads to them.
-		back = p.restore(slices.DeleteFunc(gone,
-			func(m *Model) bool { return m.row.ID == r.row.ID }))
-	}
-	return m, err
-}
-
-// lookup returns the model of a row if it is in memory, and counts its users. m is nil if the model
-// is not in memory and no change is in progress: then the caller holds p.mu, and the row may be
-// old. Error: errChanged, also after it has waited.
-//
-// A model that a person chooses has to have the weights that are on disk now.
-func (p *Pool) lookup(ctx context.Context, r loadRequest) (*Model, error) {
-	weights := ""
-	if r.choose { // before the lock, since a folder may take its time to answer
-		weights = models.WeightsKey(r.row.Path)
-	}
-	p.mu.Lock()
-	m := p.inMemory(r.row.ID)
-	switch {
-	case p.draining:
-		p.mu.Unlock()
-		return nil, control.ErrDraining
-	case r.alias && p.choice != r.row.ID:
-		p.mu.Unlock()
-		return nil, errChanged
-	case r.choose && p.changing != nil:
-	case m != nil && !m.leaving && sameFiles(m.row, r.row) &&
-		(!r.choose || m.weights == weights):
-		m.addUsers(r.users)
-		if r.choose {
-			p.choice, p.failure = r.row.ID, ""
+	w := size.want(row)
+	w.Current = choose || row.ID == o.current
+	var replaced *Model // by the next current model
+	if choose {
+		if replaced = find(o.models, o.current); replaced != nil {
+			w.Replaces = o.current
 		}
-		p.mu.Unlock()
-		return m, nil
-	case p.changing == nil:
-		return nil, nil
 	}
-	if err := p.waitForChange(ctx); err != nil {
+	need, unloaded, err := o.shutFor(w)
+	if err != nil {
 		return nil, err
 	}
-	p.mu.Unlock()
-	return nil, errChanged
-}
-
-// finishLoad puts a loaded model into the list, or notes for the state why the choice could not be
-// loaded. It notes nothing about a client that left, nor about the program's end. The caller holds
-// p.mu.
-func (p *Pool) finishLoad(ctx context.Context, r loadRequest, m *Model, err error) {
-	left := ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+	progress := o.announce(row.ID)
+	if choose {
+		o.maySwitch()
+	}
+	if err := o.makeRoom(ctx, w, need, unloaded); err != nil {
+		return nil, err
+	}
+	// The load goes on if this client leaves: the next client will want the model.
+	m, err = o.open(row, size.forms[need.Form].form, need.Context, progress)
 	switch {
-	case err == nil && m != nil:
-		m.users, m.used = r.users, time.Now()
-		p.add(m)
-		if r.choose {
-			p.choice = r.row.ID
-		}
-		if p.choice == r.row.ID {
-			p.failure = ""
-		}
-	case err != nil && err != errChanged && !left && p.life.Err() == nil:
-		p.noteFailure(r.row.ID, err)
+	case err == nil:
+		o.loaded(ctx, m, choose)
+		return m, nil
+	case o.life.Err() != nil:
+		return nil, control.ErrDraining
+	}
+	o.restore(slices.DeleteFunc(unloaded, // no name leads to earlier files of the same model
+		func(m *Model) bool { return m.row.ID == row.ID && !choose }))
+	if replaced != nil && find(o.models, replaced.row.ID) != nil {
+		err = &control.Error{Code: control.CodeModelInvalid, Err: err,
+			Message: fmt.Sprintf("%s cannot be loaded, and %s goes on: %v", row.ID, replaced.row.ID, err)}
+	}
+	return nil, err
+}
+
+// loaded adds a model to the list of those in memory.
+func (o *owner) loaded(ctx context.Context, m *Model, choose bool) {
+	if choose {
+		o.current = m.row.ID
+	}
+	if o.current == m.row.ID {
+		o.failure = ""
+	}
+	o.add(m)
+	if !choose { // Load notes its choice by itself
+		o.keepChoice(ctx, m.row.ID)
 	}
 }
 
-// keepChoice stores that a model is the choice, if it is. It is called once the model is loaded: a
-// choice that cannot be loaded must not come back at the next start. What the next start would
-// choose anyway is not stored: a pocket model that only takes the starter's place is no choice.
-func (p *Pool) keepChoice(ctx context.Context, id string) {
-	if p.opts.Trial {
-		return
+// noteFailure keeps for the state why the current model cannot be loaded, unless an earlier one of its
+// name is in memory. A client that left and the program's end are no reason.
+func (o *owner) noteFailure(ctx context.Context, id string, err error) {
+	left := ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+	if !left && o.life.Err() == nil && find(o.models, id) == nil && o.current == id {
+		o.failure = err.Error()
 	}
-	p.mu.Lock()
-	chosen := id == p.choice
-	p.mu.Unlock()
-	if !chosen {
+}
+
+// keepChoice stores that a model is the current one, if it is. It is called once the model is loaded: one
+// that cannot be loaded must not come back at the next start. What the next start would choose anyway
+// is not stored: a pocket model that only takes the starter's place is no choice.
+func (o *owner) keepChoice(ctx context.Context, id string) {
+	if o.opts.Trial || id != o.current {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	if last, err := LastChoice(ctx, p.db); err == nil && last == id {
+	if last, err := LastChoice(ctx, o.db); err == nil && last == id {
 		return
 	}
 	// This is noted also for a client that leaves at this moment.
-	if err := p.db.SetSetting(ctx, settingChoice, id); err != nil {
-		p.log.Warn("noting the choice", "model", id, "error", err)
+	if err := o.db.SetSetting(ctx, settingChoice, id); err != nil {
+		o.log.Warn("noting the choice", "model", id, "error", err)
 	}
 }
 
-// load loads a model with the context and the form of weights that need tells. The caller has made
-// room for it.
-func (p *Pool) load(row storage.Model, need demand, progress *loading) (*Model, error) {
+// open loads a model in a form and with a context in tokens, 0 = its own. There is room for it.
+func (p *Pool) open(row storage.Model, f form, context int, progress *loading) (*Model, error) {
 	start, lent := time.Now(), p.thread.Lent()
 	weights := models.WeightsKey(row.Path)
-	opts := need.options()
+	opts := f.options()
 	opts.Lane = p.lane
 	opts.Progress = func(done, total int64) {
 		progress.done.Store(done)
@@ -204,8 +165,8 @@ func (p *Pool) load(row storage.Model, need demand, progress *loading) (*Model, 
 		p.log.Warn("a default of the model is ignored", "model", row.ID, "reason", ignored)
 	}
 	m := &Model{
-		pool: p, row: row, weights: weights, bundle: bundle, context: need.context,
-		form: need.form, used: time.Now(),
+		pool: p, row: row, weights: weights, bundle: bundle, context: context, form: f,
+		users: &users{uses: &p.uses, used: time.Now()},
 	}
 	d, reason, err := p.openDrafterIfUsable(p.life, m)
 	if err != nil {
@@ -219,8 +180,10 @@ func (p *Pool) load(row storage.Model, need demand, progress *loading) (*Model, 
 		p.log.Warn("noting how long a model took to load", "model", row.ID, "error", err)
 	}
 	m.took = took
-	if m.own, err = p.modelSettings(p.life, row.ID); err != nil {
+	if own, err := p.modelSettings(p.life, row.ID); err != nil {
 		p.log.Warn("the settings of a model cannot be read", "model", row.ID, "error", err)
+	} else {
+		p.own.LoadOrStore(row.ID, own) // a person may set others meanwhile
 	}
 	m.readTokenizer(p.life)
 	p.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds(), "held", m.Held(),
@@ -230,10 +193,4 @@ func (p *Pool) load(row storage.Model, need demand, progress *loading) (*Model, 
 	}
 	m.startEngine(d, reason)
 	return m, nil
-}
-
-// Preload loads the choice ahead of the first request.
-func (p *Pool) Preload(ctx context.Context) error {
-	_, _, err := p.acquire(ctx, control.Alias, 0)
-	return err
 }

@@ -33,7 +33,7 @@ func TestLoadTimeLeavesOutTheWorkOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		all, given := time.Since(begun), r.thread.Lent()-lent
-		m := r.pool.current()
+		m := r.pool.look().model()
 		if m.took+given > all {
 			t.Errorf("a load that took %v beside %v of others counts as %v", all, given, m.took)
 		}

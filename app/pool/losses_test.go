@@ -23,7 +23,7 @@ func TestLossesOfALoadedModelAreTold(t *testing.T) {
 		unpacked != "" {
 		t.Errorf("packed it loses %q, and unpacked %q", packed, unpacked)
 	}
-	p.resident = []*Model{{row: row, bundle: &models.Bundle{Losses: []models.Loss{
+	p.view.models = []*Model{{row: row, bundle: &models.Bundle{Losses: []models.Loss{
 		{Kind: "Q3_K", Bits: 5, RMS: 0.0851, Max: 0.29},
 		{Kind: "Q6_K", Bits: 8, RMS: 0.0904, Max: 0.421, Whole: true}}}}}
 	want := "Q3_K is held in 5 bits, with an rms error of about 0.085 steps and errors up to about " +

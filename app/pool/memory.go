@@ -3,40 +3,30 @@ package pool
 import (
 	"cmp"
 	"context"
+	"errors"
+	"sync"
 
+	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/app/plan"
 	"tandem/engine/mlx"
 	"tandem/engine/texts"
+	"tandem/models"
 )
+
+// limits returns how much of this machine's memory models may take beside checkpoints and remembered
+// texts.
+func (p *Pool) limits() plan.Limits {
+	l := plan.Limits{Memory: p.MachineMemory(), Checkpoints: p.CheckpointBytes()}
+	if !p.opts.NoCheckpoints {
+		l.Texts = texts.MaxBytes
+	}
+	return l
+}
 
 // Room returns how much of this machine's memory models may take, in bytes. What checkpoints and
 // remembered texts may take is not part of it.
-func (p *Pool) Room() int64 {
-	if p.MachineMemory() <= 0 {
-		return p.besideTexts()
-	}
-	return max(0, p.besideTexts()-p.CheckpointBytes())
-}
-
-// roomLeft returns how much of Room the models in memory leave, below 0 if they need more than there
-// is. The caller holds p.mu.
-func (p *Pool) roomLeft() int64 {
-	left := p.Room()
-	for _, m := range p.resident {
-		left -= m.needs.bytes()
-	}
-	return left
-}
-
-// besideTexts returns how much memory models and checkpoints may take, in bytes. Remembered texts
-// come first: their bound is small, and nothing takes them away while requests use them.
-func (p *Pool) besideTexts() int64 {
-	room := roomFor(p.MachineMemory())
-	if p.MachineMemory() <= 0 || p.opts.NoCheckpoints {
-		return room
-	}
-	return max(0, room-texts.MaxBytes)
-}
+func (p *Pool) Room() int64 { return p.limits().Room() }
 
 // MachineMemory returns the machine's memory in bytes, 0 if it is not known.
 func (p *Pool) MachineMemory() int64 { return cmp.Or(p.opts.Memory, home.Memory()) }
@@ -46,7 +36,7 @@ func (p *Pool) MachineMemory() int64 { return cmp.Or(p.opts.Memory, home.Memory(
 func (p *Pool) Wire(ctx context.Context) {
 	var limit int64
 	err := p.thread.Do(ctx, func(s *mlx.Scope) (err error) {
-		limit, err = s.Wire(roomFor(p.MachineMemory()))
+		limit, err = s.Wire(plan.RoomFor(p.MachineMemory()))
 		return err
 	})
 	if err != nil {
@@ -54,4 +44,57 @@ func (p *Pool) Wire(ctx context.Context) {
 		return
 	}
 	p.log.Debug("memory may be wired", "bytes", limit)
+}
+
+// Memory returns what each registered model would need if it were alone in memory. It implements
+// server.Residents.
+func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
+	rows, err := p.db.Models.List(ctx)
+	if err != nil {
+		return control.Memory{}, err
+	}
+	out := control.Memory{Total: p.MachineMemory()}
+	if out.Total > 0 {
+		out.Room = p.Room()
+	}
+	out.Models = make([]control.ModelNeeds, len(rows))
+	var reading sync.WaitGroup
+	for i, row := range rows { // at once, since a folder that does not answer takes its time
+		reading.Go(func() {
+			m := &out.Models[i]
+			m.ID = row.ID
+			n, unpacked, err := p.need(ctx, row)
+			if needs := needsOf(n, err); needs != nil {
+				m.Needs = *needs
+			} else {
+				m.Why = err.Error()
+			}
+			m.NoChat, m.Inexact = p.noChat(row), p.inexact(row, unpacked)
+		})
+	}
+	reading.Wait()
+	return out, nil
+}
+
+// Needs returns what a model that is not registered would need if it were alone in memory. It is nil
+// where only a registered model can tell. That is so for bounded layers, which need a drafter and an
+// f_theta. It is so too where kv_bits does not fit the heads: settings of its own may say other bits.
+func (p *Pool) Needs(of models.Summary) *control.Needs {
+	set := p.formSetting(control.ModelSettings{})
+	m, refused := p.loadable(of, set)
+	if refused != nil || set.bounds(of.Kind) {
+		return nil
+	}
+	n, ok := size{m.inForms(), p.opts.ContextLength}.planned().Fit(p.Room())
+	return &control.Needs{Bytes: n.Bytes(), Context: n.Context, Fits: ok}
+}
+
+// needsOf returns a need for people, or nil if err says that it is not known.
+func needsOf(n plan.Need, err error) *control.Needs {
+	e, _ := errors.AsType[*control.Error](err)
+	short := e != nil && e.Code == control.CodeMemory
+	if err != nil && !short {
+		return nil
+	}
+	return &control.Needs{Bytes: n.Bytes(), Context: n.Context, Fits: !short}
 }

@@ -3,11 +3,13 @@ package pool
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tandem/app/control"
 	"tandem/app/dialect"
 	"tandem/app/drafters"
+	"tandem/app/plan"
 	"tandem/engine"
 	"tandem/engine/checkpoint"
 	"tandem/models"
@@ -35,22 +37,37 @@ type Model struct {
 
 	tokenizerKey func() string // of its memories of texts; it takes some milliseconds once
 
-	needs   demand    // of memory; zero if it is not known
-	users   int       // requests that hold it; guarded by Pool.mu
-	uses    int       // requests that ever held it; guarded by Pool.mu
-	used    time.Time // when a request last acquired or released it; guarded by Pool.mu
-	leaving bool      // it is being evicted, and no new request gets it; guarded by Pool.mu
+	users    *users
+	needs    plan.Need        // of memory; zero if it is not known
+	borrowed atomic.Int64     // bytes of further drafters, see BorrowDrafter
+	settings control.Settings // at the start of the engine
 
-	own      control.ModelSettings // guarded by Pool.mu
-	settings control.Settings      // at the start of the engine
+	bounded    *bounded          // nil if no layer is bounded
+	drafter    *drafters.Drafter // nil if there is none
+	noDrafter  string            // why there is none, if there should be
+	borrowers  sync.WaitGroup    // measurements, see Lend
+	lent       context.Context   // of the measurements; ended by endLending
+	endLending context.CancelFunc
+}
 
-	// closed when no request holds it any more; nil if no change waits for that; guarded by Pool.mu
-	released chan struct{}
+// planned returns the model as plans see it.
+func (m *Model) planned() plan.Model {
+	now := m.users.now()
+	return plan.Model{
+		ID: m.row.ID, Need: m.need(), Users: now.holding, LastUse: now.last,
+		Used: now.used, LoadTime: m.took, Kept: m.ownSettings().KeepLoaded,
+		InFlight: m.engine.Reserved(), KeepsCheckpoints: m.keepsCheckpoints(),
+	}
+}
 
-	bounded      *bounded          // nil if no layer is bounded
-	drafter      *drafters.Drafter // nil if there is none
-	noDrafter    string            // why there is none, if there should be
-	borrowers    sync.WaitGroup    // measurements, see Lend
-	borrowed     context.Context   // of the measurements; ended by endBorrowing
-	endBorrowing context.CancelFunc
+// need returns the memory that the model needs now.
+func (m *Model) need() plan.Need {
+	n := m.needs
+	n.Weights += m.borrowed.Load()
+	return n
+}
+
+// keepsCheckpoints reports whether requests leave checkpoints of this model.
+func (m *Model) keepsCheckpoints() bool {
+	return m.bundle.Purpose.Kind != models.KindEmbedding && !m.pool.opts.NoCheckpoints
 }

@@ -41,14 +41,10 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 		out.Defaults = control.SamplingDefaults{Temperature: d.Temperature, TopP: d.TopP,
 			TopK: d.TopK, MinP: d.MinP, RepetitionPenalty: d.RepetitionPenalty, Ignored: d.Ignored}
 	}
-	d, err := p.demand(ctx, row)
-	if short := isMemoryError(err); err == nil || short {
-		out.Needs = &control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}
-	}
+	n, _, err := p.need(ctx, row)
+	out.Needs = needsOf(n, err)
 	out.Drafters, _ = p.drafters.Choices(ctx, row) // a cache that cannot be read offers none
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if m := p.inMemory(row.ID); m != nil {
+	if m := find(p.look().models, row.ID); m != nil {
 		out.Serving = m.engine.ContextLength()
 		out.Later = out.Needs != nil && out.Needs.Fits && out.Needs.Context != out.Serving ||
 			m.formSetting.bits() != m.formAtNextLoad(out.Settings).bits()
@@ -91,14 +87,7 @@ func (p *Pool) SetModelSettings(ctx context.Context,
 		storage.ModelSettings(set)); err != nil {
 		return control.ModelSettingsState{}, err
 	}
-	p.mu.Lock()
-	if m := p.inMemory(row.ID); m != nil {
-		m.own = set
-	}
-	if p.changing != nil { // it may be loading now
-		p.changing.set[row.ID] = set
-	}
-	p.mu.Unlock()
+	p.own.Store(row.ID, set)
 	return p.ModelSettings(ctx, row.ID)
 }
 
@@ -133,9 +122,9 @@ func (m *Model) formAtNextLoad(own control.ModelSettings) formSetting {
 
 // ownSettings returns the model's settings as they are now.
 func (m *Model) ownSettings() control.ModelSettings {
-	m.pool.mu.Lock()
-	defer m.pool.mu.Unlock()
-	return m.own
+	set, _ := m.pool.own.Load(m.row.ID)
+	own, _ := set.(control.ModelSettings) // none if they could not be read
+	return own
 }
 
 // Defaults implements model.Model.

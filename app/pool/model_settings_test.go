@@ -55,7 +55,7 @@ func TestRequestThenModelSettingThenModelFileDecides(t *testing.T) {
 	if st.Drafter != control.DrafterAuto {
 		t.Errorf("st.Drafter = %v, want %v", st.Drafter, control.DrafterAuto)
 	}
-	m := r.pool.current()
+	m := r.pool.look().model()
 	if d := m.Defaults(); d.Temperature != nil || d.TopK != nil {
 		t.Errorf("defaults %+v", d)
 	}
@@ -128,7 +128,7 @@ func TestNoLongerContextIsAdvisedThanFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.wantAnswers(t, "tiny")
-	m := r.pool.current()
+	m := r.pool.look().model()
 	for _, c := range []struct {
 		room         int64
 		tokens, more int // the longest context that fits, and one that does not
@@ -136,7 +136,7 @@ func TestNoLongerContextIsAdvisedThanFits(t *testing.T) {
 		{1 << 30, 4096, 4097},
 		{f.Weights(true) + f.Text(1024, true), 1024, 1025},
 	} {
-		r.setRoom(c.room)
+		r.setRoom(t, c.room)
 		if !m.LongerContext(c.tokens) || m.LongerContext(c.more) {
 			t.Errorf("with room for %d bytes: %d tokens %t, %d tokens %t",
 				c.room, c.tokens, m.LongerContext(c.tokens), c.more, m.LongerContext(c.more))

@@ -21,13 +21,6 @@ import (
 	"tandem/storage"
 )
 
-// A load checks every memoryPoll whether texts have left enough memory. It gives up after
-// memoryPatience, since other changes wait for it. Only the choice waits without a limit.
-const (
-	memoryPoll     = 20 * time.Millisecond
-	memoryPatience = 10 * time.Second
-)
-
 // Options of a Pool.
 type Options struct {
 	ContextLength int   // positions; zero = the model's, or as many as there is memory for
@@ -64,49 +57,60 @@ type Pool struct {
 	engines  engine.ThreadShare // of all models in memory
 	files    checkpoint.Folder  // the files of checkpoints, of all models
 	texts    *texts.Store       // what clients said, for the drafter memory
-	patience time.Duration      // how long a load waits for texts, see waitForMemory
+	patience time.Duration      // how long a load waits for texts, see owner.waitForMemory
 	least    int64              // bytes that checkpoints keep in a shortage of memory
 	lane     *native.Lane       // of templates and grammars that take long, of all models
+	uses     atomic.Int64       // of all models so far
+	draining atomic.Bool        // requests and changes are refused
 
-	mu       sync.Mutex
-	choice   string   // model id
-	resident []*Model // the models in memory
-	loading  *loading // the model being loaded; nil if none
-	changing *change  // nil if no change of what is in memory is in progress
-	draining bool
-	failure  string // why the choice could not be loaded
+	changes    chan change   // for the owner
+	unbalanced chan struct{} // capacity 1: the shares of memory are to be divided again
+	ended      chan struct{} // closed when the owner has ended
 
-	pressure        *control.Pressure // what was done about the shortage of memory; nil if there is none
-	checkpointLimit int64             // bytes of memory that checkpoints may take during it; 0 = no limit
+	mu   sync.Mutex // guards view
+	view view
+
+	own sync.Map // string -> control.ModelSettings: of models that were in memory, by id
 
 	// What was read from folders, for the next time.
 	tokenizer lastTokenizer
 	abilities models.Memo[model.Abilities] // of models, by id
-	models    models.Memo[models.Summary]  // by folder
+	summaries models.Memo[models.Summary]  // by folder
 }
 
-// New returns a pool without a model. life ends every load.
+// New returns a pool without a model. life ends every load. The caller calls Close.
 func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Home,
 	set *settings.Store, log *slog.Logger, o Options) *Pool {
-	return &Pool{opts: o, log: log, home: dir, db: db, thread: thread, settings: set, life: life,
-		drafters: drafters.New(db, set, log), patience: memoryPatience, least: control.LeastBudget,
-		lane: native.NewLane(),
+	p := &Pool{opts: o, log: log, home: dir, db: db, thread: thread, settings: set, life: life,
+		drafters: drafters.New(db, set, log), patience: memoryPatience, least: control.LeastBudget, lane: native.NewLane(),
 		texts: texts.NewStore(texts.Options{Dir: dir.Path(TextFolder), Idle: textsIdle, Logger: log,
-			Make: home.WithoutBackup})}
+			Make: home.WithoutBackup}),
+		changes: make(chan change), unbalanced: make(chan struct{}, 1), ended: make(chan struct{})}
+	go (&owner{Pool: p}).run()
+	return p
 }
 
-// A change is a change in progress of what is in memory. There is one at a time. Models that it
-// does not touch answer requests meanwhile.
-type change struct {
-	done   chan struct{} // closed when it has ended
-	choice bool          // another model may be the choice at the end, so requests for the choice wait
-
-	set map[string]control.ModelSettings // set for models meanwhile, by id; guarded by Pool.mu
+// Start makes a model the current one before anything else happens. Nothing is loaded.
+func (p *Pool) Start(id string) {
+	_ = p.change(context.Background(), func(o *owner) error { // fails only once the pool is closed
+		o.current = id
+		return nil
+	})
 }
 
-// A loading is a model that is being loaded.
-type loading struct {
-	id          string
-	needs       demand       // zero until it is known; guarded by Pool.mu
-	done, total atomic.Int64 // bytes of weights
+// Drain refuses requests and changes from now on.
+func (p *Pool) Drain() { p.draining.Store(true) }
+
+// Close waits for changes in progress and frees the models. No model is loaded any more.
+func (p *Pool) Close() error {
+	p.draining.Store(true)
+	err := p.changeAlways(context.Background(), func(o *owner) error {
+		list := o.models
+		o.setModels(nil)
+		o.closed = true
+		return closeAll(list)
+	})
+	<-p.ended
+	p.texts.Settle()
+	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/app/plan"
 	"tandem/engine/enginetest"
 	"tandem/models"
 )
@@ -123,15 +124,13 @@ func TestShortageFreesIdleModelsThenCheckpoints(t *testing.T) {
 // their memory back.
 func TestLevelsThatComeAndGoAreOneShortage(t *testing.T) {
 	r := startShort(t)
-	now, s := time.Now(), &shortage{left: map[string]time.Time{}}
+	now, s := time.Now(), &plan.Shortage{}
 	at := func(after time.Duration, level home.Pressure) {
-		now, s.level = now.Add(after), level
-		r.pool.relieve(t.Context(), s, now)
+		now = now.Add(after)
+		r.pool.relieve(t.Context(), s, level, now)
 	}
-	budget := func() int64 {
-		r.pool.mu.Lock()
-		defer r.pool.mu.Unlock()
-		bytes, _ := r.pool.checkpointBudget(demand{})
+	budget := func() (bytes int64) {
+		r.own(t, func(o *owner) { bytes, _ = o.state().CheckpointBudget(plan.Need{}) })
 		return bytes
 	}
 	whole := budget()
@@ -157,17 +156,17 @@ func TestLevelsThatComeAndGoAreOneShortage(t *testing.T) {
 	}
 	r.wantAnswers(t, "idle")
 	for range 9 {
-		at(pressureStep, home.PressureWarning)
+		at(10*time.Second, home.PressureWarning)
 	}
 	at(0, home.PressureCritical)
 	r.wantInMemory(t, "it has come back", "idle")
 	if st := r.State().Pressure; !slices.Equal(st.Unloaded, []string{"idle", models.PocketID}) {
 		t.Errorf("at a critical level %+v", st)
 	}
-	at(pressureRest, home.PressureCritical)
+	at(5*time.Minute, home.PressureCritical)
 	r.wantInMemory(t, "later", "")
 	at(time.Second, home.PressureNormal)
-	at(pressureCalm-time.Second, home.PressureNormal)
+	at(29*time.Second, home.PressureNormal)
 	if r.State().Pressure == nil {
 		t.Error("the shortage ends too soon")
 	}
@@ -189,10 +188,10 @@ func TestShortageLeavesWhatIsKeptOrUsed(t *testing.T) {
 	r := startWithRoom(t, 4.5, "one", "two", "three")
 	r.wantAnswers(t, "one", "two", "three")
 	r.keep(t, "two", true)
-	now, s := time.Now(), &shortage{left: map[string]time.Time{}}
+	now, s := time.Now(), &plan.Shortage{}
 	at := func(after time.Duration, level home.Pressure) {
-		now, s.level = now.Add(after), level
-		r.pool.relieve(t.Context(), s, now)
+		now = now.Add(after)
+		r.pool.relieve(t.Context(), s, level, now)
 	}
 	held := r.acquire(t, "three")
 	at(5*time.Minute, home.PressureWarning)
@@ -214,18 +213,19 @@ func TestShortageLeavesWhatIsKeptOrUsed(t *testing.T) {
 func TestShortageWaitsForTheDiskWithoutAChange(t *testing.T) {
 	r := startShort(t)
 	waited := 0
-	r.pool.shrinkCheckpoints(t.Context(), home.PressureCritical, func(context.Context) {
+	limit := func() (bytes int64) {
+		r.own(t, func(o *owner) { bytes = o.checkpointLimit })
+		return bytes
+	}
+	var s plan.Shortage
+	s.Look(plan.LevelCritical, time.Now())
+	r.pool.shrinkCheckpoints(t.Context(), &s, func(context.Context) {
 		waited++
-		r.pool.mu.Lock()
-		defer r.pool.mu.Unlock()
-		if r.pool.changing != nil || r.pool.checkpointLimit != 0 {
-			t.Errorf("a change waits for the disk: %+v, the limit is %d", r.pool.changing,
-				r.pool.checkpointLimit)
+		if limit := limit(); limit != 0 { // a change that waited for the disk would keep the owner
+			t.Errorf("before the disk has them the limit is %d", limit)
 		}
 	})
-	r.pool.mu.Lock()
-	defer r.pool.mu.Unlock()
-	if waited != 1 || r.pool.checkpointLimit != 1 {
-		t.Errorf("it waited %d times, and the limit is %d", waited, r.pool.checkpointLimit)
+	if waited != 1 || limit() != 1 {
+		t.Errorf("it waited %d times, and the limit is %d", waited, limit())
 	}
 }

@@ -57,22 +57,43 @@ func TestRenewedModelTakesItsOwnPlaceUnderLoadNever(t *testing.T) {
 	r.wantInMemory(t, "in the end", "one two")
 }
 
-// A request may wait with a row that changes meanwhile. It loads nothing by the old row.
+// A row may change while a request for its model waits. The request gets what the row is then.
 func TestRowThatChangedWhileWaitingLoadsNothing(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
-	row, err := r.db.Models.Get(t.Context(), "two")
+	// while calls change on the owner's goroutine, after a request for two has begun to wait for it.
+	while := func(change func()) (m *Model, err error) {
+		begun, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			<-begun
+			m, err = r.pool.acquire(t.Context(), "two", 1)
+			close(done)
+		}()
+		r.own(t, func(*owner) {
+			close(begun)
+			time.Sleep(20 * time.Millisecond) // if it is not enough, the request sees the new row at first
+			change()
+		})
+		<-done
+		return m, err
+	}
+	m, err := while(func() { r.renew(t, "two") })
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.renew(t, "two")
-	if _, err := r.pool.getOrLoad(t.Context(), loadRequest{row: row, users: 1}); err != errChanged {
-		t.Errorf("the row of a renewed model: %v", err)
+	if m.row.Revision != "another" {
+		t.Errorf("the revision %q was loaded", m.row.Revision)
 	}
-	if _, err := r.library.RemoveModel(t.Context(), "two"); err != nil {
+	m.Release()
+	if err := r.pool.Unload(t.Context(), "two"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.pool.getOrLoad(t.Context(), loadRequest{row: row, users: 1}); err != errChanged {
-		t.Errorf("the row of a removed model: %v", err)
+	_, err = while(func() {
+		if err := r.db.Models.Remove(t.Context(), "two"); err != nil {
+			t.Error(err)
+		}
+	})
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
+		t.Errorf("a request for the removed model: %v", err)
 	}
 	err = r.pool.Load(t.Context(), "two")
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
@@ -105,16 +126,12 @@ func (c lockProbe) Done() <-chan struct{} {
 // The database is never read under the pool's lock.
 func TestDatabaseIsReadWithoutTheLock(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
-	row, err := r.db.Models.Get(t.Context(), "two")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
 		name string
 		work func(ctx context.Context) error
 	}{
 		{"a request", func(ctx context.Context) error {
-			m, err := r.pool.getOrLoad(ctx, loadRequest{row: row, users: 1})
+			m, err := r.pool.Acquire(ctx, "two")
 			if err == nil {
 				m.Release()
 			}
@@ -145,20 +162,16 @@ func TestSettingsMadeDuringALoadCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.pool.mu.Lock()
-	end, progress := r.pool.begin(false), &loading{id: "two"}
-	r.pool.loading = progress
-	r.pool.mu.Unlock()
-	m, err := r.pool.load(row, demand{}, progress)
+	var m *Model
+	r.own(t, func(o *owner) {
+		if m, err = o.open(row, form{}, 0, o.announce("two")); err == nil {
+			r.keep(t, "two", true)
+			o.add(m)
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.keep(t, "two", true)
-	r.pool.mu.Lock()
-	r.pool.loading = nil
-	r.pool.add(m)
-	end()
-	r.pool.mu.Unlock()
 	if !m.ownSettings().KeepLoaded {
 		t.Error("the settings count only from the next load on")
 	}
@@ -180,7 +193,7 @@ func TestSettingsMadeDuringAChangeOfDrafterCount(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if m := r.pool.current(); !m.ownSettings().KeepLoaded || m.drafter == nil {
+	if m := r.pool.look().model(); !m.ownSettings().KeepLoaded || m.drafter == nil {
 		t.Errorf("kept: %t, with a drafter: %t", m.ownSettings().KeepLoaded, m.drafter != nil)
 	}
 }
@@ -194,7 +207,7 @@ func TestChoosingAModelLoadsItsChangedWeights(t *testing.T) {
 		if err := r.pool.Load(t.Context(), "tiny"); err != nil {
 			t.Fatal(err)
 		}
-		return r.pool.current()
+		return r.pool.look().model()
 	}
 	old := load()
 	if load() != old {
@@ -221,7 +234,7 @@ func TestChangedWeightsWaitForTheLastAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := r.pool.getOrLoad(t.Context(), loadRequest{row: row, users: 1})
+	old, err := r.pool.acquire(t.Context(), "two", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,17 +245,14 @@ func TestChangedWeightsWaitForTheLastAnswer(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- r.pool.Load(t.Context(), "two") }()
 	enginetest.Await(t, "the old model leaves", func() bool {
-		r.pool.mu.Lock()
-		defer r.pool.mu.Unlock()
-		return old.leaving || len(done) > 0
+		return old.users.now().closed || len(done) > 0
 	})
 	old.Release()
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	r.pool.mu.Lock()
-	defer r.pool.mu.Unlock()
-	if m := r.pool.inMemory("two"); m == nil || m == old || r.pool.choice != "two" {
-		t.Errorf("the choice is %s, loaded again: %t", r.pool.choice, m != old)
+	v := r.pool.look()
+	if m := find(v.models, "two"); m == nil || m == old || v.current != "two" {
+		t.Errorf("the choice is %s, loaded again: %t", v.current, m != old)
 	}
 }

@@ -13,10 +13,9 @@ func TestPanicInAChangeIsItsErrorAndTheNextChangeWorks(t *testing.T) {
 	if err := r.pool.Load(t.Context(), "tiny"); err != nil {
 		t.Fatal(err)
 	}
-	r.pool.mu.Lock()
-	bundle := r.pool.current().bundle
-	r.pool.current().bundle = nil // closing it panics
-	r.pool.mu.Unlock()
+	m := r.pool.look().model()
+	bundle := m.bundle
+	m.bundle = nil // closing it panics
 	defer bundle.Close()
 	c := r.client(t)
 	_, err := c.Unload(t.Context(), "")

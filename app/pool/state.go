@@ -12,15 +12,13 @@ import (
 // State fills in what the pool knows: the models in memory, the model being loaded, the choice, and
 // the phase as far as the pool decides it.
 func (p *Pool) State(st *control.State) {
-	room := p.Room() // before p.mu, which is never held for long
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	mem, current := p.thread.Memory(), p.current()
-	st.ActiveBytes, st.PeakBytes, st.Choice, st.Error = mem.Active, mem.Most, p.choice, p.failure
+	v := p.look()
+	mem, current := p.thread.Memory(), v.model()
+	st.ActiveBytes, st.PeakBytes, st.Choice, st.Error = mem.Active, mem.Most, v.current, v.failure
 	st.InMemory = []control.Loaded{}
-	for _, m := range p.resident {
+	for _, m := range v.models {
 		shown := *m.Describe()
-		shown.InUse, shown.Drafting = m.users > 0, m.drafting()
+		shown.InUse, shown.Drafting = m.users.now().holding > 0, m.drafting()
 		st.InMemory = append(st.InMemory, shown)
 		if m == current {
 			st.Loaded = &shown
@@ -29,34 +27,33 @@ func (p *Pool) State(st *control.State) {
 			st.Warning = cmp.Or(st.Warning, m.store.Failure())
 		}
 	}
-	if p.pressure != nil {
-		shown := p.pressure.Told()
+	if v.pressure != nil {
+		shown := v.pressure.Told()
 		st.Pressure = &shown
 	}
-	if p.loading != nil {
-		st.Loading = p.loading.describe()
+	if v.loading != nil {
+		st.Loading = v.loading.describe()
 	}
 	if p.MachineMemory() > 0 {
-		st.MemoryRoom = room
+		st.MemoryRoom = p.Room()
 	}
 	switch {
-	case p.draining:
+	case p.draining.Load():
 		st.Phase = control.PhaseDraining
-	case p.loading != nil && (current == nil || p.changing != nil && p.changing.choice ||
-		p.loading.id == p.choice):
+	case v.loading != nil && (current == nil || v.settled != nil || v.loading.id == v.current):
 		st.Phase = control.PhaseLoading // requests for the choice wait
 	case current != nil:
 		st.Phase = control.PhaseReady
-	case p.failure != "":
+	case v.failure != "":
 		st.Phase = control.PhaseFailed
 	default:
 		st.Phase = control.PhaseNoModel
 	}
 }
 
-// drafting says whether anything drafts for the model, see [control.Loaded]. The caller holds p.mu.
+// drafting says whether anything drafts for the model, see [control.Loaded].
 func (m *Model) drafting() string {
-	switch depth := m.own.Depth; {
+	switch depth := m.ownSettings().Depth; {
 	case m.Kind() != "" || m.pool.opts.Speculation == engine.None:
 		return ""
 	case depth != nil && *depth == 0:
@@ -87,7 +84,7 @@ func (m *Model) Describe() *control.Loaded {
 		Drafter: name, NoDrafter: m.noDrafter, Held: m.Held(), HeldWhy: m.heldWhy(),
 		KVLayout: m.layoutShown(), Bounded: m.bounded.describe(device, m.engine.KVBytes()),
 		ShortContext: control.ShortContext(m.pool.opts.ContextLength, m.bundle.Info.ContextLength),
-		Bytes:        m.needs.weights, Needs: m.needs.bytes(),
+		Bytes:        m.need().Weights, Needs: m.need().Bytes(),
 	}
 }
 

@@ -137,26 +137,23 @@ func TestFailedSwitchLeavesTheChoice(t *testing.T) {
 func TestStateShowsTheModelThatComesBack(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two")
 	r.wantAnswers(t, "one", "two")
-	r.pool.mu.Lock()
-	end, gone := r.pool.begin(false), []*Model{r.pool.inMemory("two")}
-	r.pool.loading = &loading{id: "three", needs: gone[0].needs}
-	r.pool.remove(gone)
-	r.pool.mu.Unlock()
-	if err := closeAll(gone); err != nil {
-		t.Fatal(err)
-	}
-	back := r.pool.restore(gone)
-	if seen := r.State().Loading; seen.ID != "two" || seen.Done == 0 {
-		t.Errorf("the state shows %+v", seen)
-	}
-	r.pool.mu.Lock()
-	if r.pool.loading.needs != gone[0].needs {
-		t.Errorf("the reserved memory is %+v, want %+v", r.pool.loading.needs, gone[0].needs)
-	}
-	r.pool.loading = nil
-	r.pool.add(back...)
-	end()
-	r.pool.mu.Unlock()
+	r.own(t, func(o *owner) {
+		unloaded := []*Model{find(o.models, "two")}
+		o.announce("three")
+		o.coming = unloaded[0].needs
+		o.remove(unloaded)
+		if err := closeAll(unloaded); err != nil {
+			t.Error(err)
+			return
+		}
+		o.restore(unloaded)
+		if seen := r.State().Loading; seen.ID != "two" || seen.Done == 0 {
+			t.Errorf("the state shows %+v", seen)
+		}
+		if o.coming != unloaded[0].needs {
+			t.Errorf("the reserved memory is %+v, want %+v", o.coming, unloaded[0].needs)
+		}
+	})
 	r.wantInMemory(t, "in the end", "one two")
 }
 

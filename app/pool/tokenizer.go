@@ -15,12 +15,9 @@ import (
 
 // Tokenizer returns the tokenizer of a model, in memory or not.
 func (p *Pool) Tokenizer(ctx context.Context, id string) (*tokenizer.Tokenizer, error) {
-	p.mu.Lock()
-	if m := p.inMemory(id); m != nil {
-		defer p.mu.Unlock()
+	if m := find(p.look().models, id); m != nil {
 		return m.bundle.Tokenizer, nil
 	}
-	p.mu.Unlock()
 	row, err := p.db.Models.Get(ctx, id)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"tandem/app/control"
+	"tandem/app/plan"
 	"tandem/engine/mlx"
 	"tandem/models"
 	"tandem/storage"
@@ -21,82 +22,82 @@ func (p *Pool) Unload(ctx context.Context, id string) error {
 		}
 		id = row.ID
 	}
-	if err := p.lock(ctx); err != nil {
-		return err
-	}
-	defer p.mu.Unlock()
-	var list []*Model
-	for _, m := range p.resident {
-		switch {
-		case id != "" && m.row.ID != id:
-			continue
-		case m.users > 0:
-			return control.Errorf(control.CodeModelBusy,
-				"The model %s is answering requests; try again when it is idle.", m.row.ID)
+	return p.change(ctx, func(o *owner) error {
+		var list []plan.Action
+		for _, m := range o.models {
+			if id == "" || m.row.ID == id {
+				list = append(list, plan.Action{Step: plan.Unload, Model: m.row.ID})
+			}
 		}
-		list = append(list, m)
-	}
-	if list == nil {
-		return nil
-	}
-	p.remove(list)
-	return p.change(func() error { return closeAll(list) })
+		_, busy, err := o.unload(list)
+		if busy != nil {
+			return control.Errorf(control.CodeModelBusy,
+				"The model %s is answering requests; try again when it is idle.", busy.row.ID)
+		}
+		return err
+	})
 }
 
 // RemoveModel takes a model out of memory and calls remove with its row, in one change. A removed
-// choice is followed by the model that is served unless another is chosen. A client that leaves does
-// not end the removal half way: rows without files would stay. wasInMemory says whether the model
+// current model is followed by the one that is served unless another is chosen. A client that leaves
+// does not end the removal half way: rows without files would stay. wasInMemory says whether the model
 // was in memory. Error: CodeModelBusy while requests hold it.
 func (p *Pool) RemoveModel(ctx context.Context, id string,
 	remove func(context.Context, storage.Model) error) (wasInMemory bool, err error) {
-	row, err := p.lockFor(ctx, id)
-	if err != nil {
-		return false, err
-	}
-	defer p.mu.Unlock()
-	ctx = context.WithoutCancel(ctx)
-	idle := p.inMemory(id)
-	if idle != nil {
-		if idle.users > 0 {
-			return false, control.Errorf(control.CodeModelBusy,
-				"The model %s is answering requests; remove it when it is idle.", id)
+	err = p.change(ctx, func(o *owner) error {
+		row, err := o.db.Models.Get(ctx, id)
+		if err != nil {
+			return NotRegistered(err, id)
 		}
-		p.remove([]*Model{idle})
-	}
-	chosen, next := p.choice == id, ""
-	err = p.changeFor(chosen, func() error {
-		if idle != nil {
-			if err := idle.Close(); err != nil {
-				return fmt.Errorf("unload %s: %w", id, err)
-			}
-		}
-		if err := remove(ctx, row); err != nil || !chosen {
-			return err
-		}
-		if next, err = firstChoice(ctx, p.db); err != nil {
-			next = models.PocketID
-		}
-		return errors.Join(err,
-			p.db.ChangeSettings(ctx, map[string]*string{settingChoice: nil}))
+		wasInMemory = find(o.models, id) != nil
+		return o.removeModel(context.WithoutCancel(ctx), row, remove)
 	})
-	if next != "" {
-		p.choice, p.failure = next, ""
+	return wasInMemory, err
+}
+
+func (o *owner) removeModel(ctx context.Context, row storage.Model,
+	remove func(context.Context, storage.Model) error) error {
+	var idle []plan.Action
+	if find(o.models, row.ID) != nil {
+		idle = append(idle, plan.Action{Step: plan.Unload, Model: row.ID})
 	}
-	return idle != nil, err
+	chosen := row.ID == o.current
+	if chosen {
+		o.maySwitch()
+	}
+	_, busy, err := o.unload(idle)
+	switch {
+	case busy != nil:
+		return control.Errorf(control.CodeModelBusy,
+			"The model %s is answering requests; remove it when it is idle.", row.ID)
+	case err != nil:
+		return fmt.Errorf("unload %s: %w", row.ID, err)
+	}
+	if err := remove(ctx, row); err != nil {
+		return err
+	}
+	o.own.Delete(row.ID)
+	if !chosen {
+		return nil
+	}
+	next, err := firstChoice(ctx, o.db)
+	if err != nil {
+		next = models.PocketID
+	}
+	o.current, o.failure = next, ""
+	return errors.Join(err, o.db.ChangeSettings(ctx, map[string]*string{settingChoice: nil}))
 }
 
 // Forget calls remove at a moment when no engine holds anything from which a text could be
 // restored. No change of what is in memory happens meanwhile.
 func (p *Pool) Forget(ctx context.Context, remove func() error) error {
-	if err := p.lockSettled(ctx); err != nil {
-		return err
-	}
-	defer p.mu.Unlock()
-	for _, m := range p.resident {
-		inner := remove
-		remove = func() error { return m.engine.Forget(inner) }
-	}
-	return p.change(remove)
+	return p.changeAlways(ctx, func(o *owner) error {
+		for _, m := range o.models {
+			inner := remove
+			remove = func() error { return m.engine.Forget(inner) }
+		}
+		return remove()
+	})
 }
 
 // Close ends the engine and frees the f_theta, the drafter that it reads, and then the weights, from
@@ -108,13 +109,4 @@ func (m *Model) Close() error {
 			s.ClearCache()
 			return nil
 		}))
-}
-
-// closeAll frees models that are off the list and that no request holds.
-func closeAll(list []*Model) error {
-	var errs []error
-	for _, m := range list {
-		errs = append(errs, m.Close())
-	}
-	return errors.Join(errs...)
 }
