@@ -214,10 +214,10 @@ func (a *App) openRooms(ctx context.Context) error {
 		history.Options{NoCheckpoints: o.NoCheckpoints})
 	a.chats = history.NewChats(a.db, a.home, a.pool)
 	a.keys.OnDelete(func(id int64) error {
-		_, _, err := a.pool.ForgetTextsOfKey(id)
+		_, _, err := a.pool.Texts.ForgetKey(id)
 		return err
 	})
-	if err := a.pool.SweepTexts(ctx); err != nil {
+	if err := a.pool.Texts.Sweep(ctx); err != nil {
 		a.log.Warn("texts of deleted keys stay on disk", "error", err)
 	}
 	a.connect = connect.New(a.db, a.home, a.settings, a.keys, a.State)

@@ -240,7 +240,7 @@ func TestTextBelongsToTheDayOfItsArrival(t *testing.T) {
 		day  time.Time
 		some bool
 	}{{time.Now(), false}, {arrived, true}} {
-		tokens, _, err := r.pool.ForgetTexts(control.ForgetRequest{Day: c.day.Format(time.DateOnly)})
+		tokens, _, err := r.pool.Texts.Forget(control.ForgetRequest{Day: c.day.Format(time.DateOnly)})
 		if err != nil || (tokens > 0) != c.some {
 			t.Errorf("of %v %d tokens are forgotten, %v", c.day, tokens, err)
 		}

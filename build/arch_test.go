@@ -170,10 +170,8 @@ var largerTypes = map[string]int{
 	"engine/mlx.Scope": 150, // a method is an operation of MLX
 
 	// to be split by owner
-	"app/pool.Pool":      134,
 	"app/server.Server":  96,
 	"app/control.Client": 75,
-	"app/pool.Model":     68,
 }
 
 // A goPackage is one folder's Go files, whatever their build tags.

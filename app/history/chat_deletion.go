@@ -57,7 +57,7 @@ func (cs *Chats) deleteWithRuns(ctx context.Context, gone storage.DeletedChats, 
 			if err := deleteCheckpointFiles(cs.home, checkpoints); err != nil {
 				return err
 			}
-			return folderError(cs.pool.ForgetTextsOfRuns(runs))
+			return folderError(cs.pool.Texts.ForgetRuns(runs))
 		})
 		return err
 	}

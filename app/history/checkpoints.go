@@ -200,7 +200,7 @@ func (h *History) Forget(ctx context.Context,
 			if err := deleteCheckpointFiles(h.home, append(strays, ids...)); err != nil {
 				return err
 			}
-			out.Tokens, out.Bytes, err = h.pool.ForgetTexts(r)
+			out.Tokens, out.Bytes, err = h.pool.Texts.Forget(r)
 			return folderError(err)
 		})
 		out.Runs, out.Checkpoints, out.InFlight = gone.Runs, len(gone.Checkpoints), gone.InFlight
@@ -217,7 +217,7 @@ func (h *History) ForgetTexts(ctx context.Context, key int64) (control.Forgotten
 	if err := h.db.Responses.DropThoughtsOf(context.WithoutCancel(ctx), key); err != nil {
 		return control.Forgotten{}, readOnlyError(err)
 	}
-	tokens, bytes, err := h.pool.ForgetTextsOfKey(key)
+	tokens, bytes, err := h.pool.Texts.ForgetKey(key)
 	return control.Forgotten{Tokens: tokens, Bytes: bytes}, folderError(err)
 }
 
@@ -238,7 +238,7 @@ func (h *History) WouldForget(ctx context.Context,
 	if err != nil {
 		return control.Forgotten{}, err
 	}
-	tokens, bytes, err := h.pool.WouldForgetTexts(r)
+	tokens, bytes, err := h.pool.Texts.WouldForget(r)
 	return control.Forgotten{Runs: gone.Runs, Checkpoints: checkpoints, Tokens: tokens,
 		Bytes: gone.Bytes + bytes, InFlight: gone.InFlight}, folderError(err)
 }

@@ -59,7 +59,7 @@ func (l *Library) Storage(ctx context.Context) (control.Storage, error) {
 	out.ByModel, out.ByClient, out.ByDay = usage(storage.ByModel), usage(storage.ByClient),
 		usage(storage.ByDay)
 	var e error
-	out.Texts, e = l.pool.Texts(ctx)
+	out.Texts, e = l.pool.Texts.List(ctx)
 	return out, errors.Join(err, e)
 }
 

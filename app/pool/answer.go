@@ -2,21 +2,14 @@ package pool
 
 import (
 	"context"
-	"errors"
 	"iter"
 
-	"tandem/app/control"
 	"tandem/app/dialect"
 	"tandem/app/model"
 	"tandem/engine"
-	"tandem/engine/tokenizer"
 )
 
-var (
-	_ model.Model     = (*Model)(nil)
-	_ model.Tokenizer = (*Model)(nil)
-	_ model.Reader    = (*Model)(nil)
-)
+var _ model.Model = (*Model)(nil)
 
 func (m *Model) ID() string         { return m.row.ID }
 func (m *Model) Key() string        { return m.key }
@@ -52,31 +45,11 @@ func (m *Model) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 	return m.remember(ctx, r)
 }
 
-func (m *Model) Encode(text string, addSpecial bool) ([]int32, error) {
-	return m.encode(text, tokenizer.EncodeOptions{AddSpecial: addSpecial})
-}
-
-func (m *Model) EncodePlain(text string) ([]int32, error) {
-	return m.encode(text, tokenizer.EncodeOptions{NoSpecial: true})
-}
-
-func (m *Model) encode(text string, o tokenizer.EncodeOptions) ([]int32, error) {
-	ids, err := m.bundle.Tokenizer.Encode(text, o)
-	if _, ok := errors.AsType[*tokenizer.Error](err); ok { // the text is too much for it
-		return nil, &control.Error{Code: control.CodeInvalid, Message: err.Error(), Err: err}
-	}
-	return ids, err
-}
-
-func (m *Model) Decode(ids []int32) string { return m.bundle.Tokenizer.Decode(ids, false) }
-
-func (m *Model) LongestToken() int { return m.longest }
-
 // Tokenizer implements model.Model.
-func (m *Model) Tokenizer() model.Tokenizer { return m }
+func (m *Model) Tokenizer() model.Tokenizer { return tokens{m.bundle.Tokenizer, m.longest} }
 
 // Reader implements model.Model.
-func (m *Model) Reader() model.Reader { return m }
+func (m *Model) Reader() model.Reader { return reader{m.bundle, m.engine} }
 
 // Dialect implements model.Model.
 func (m *Model) Dialect() *dialect.Dialect { return m.dialect }
@@ -86,7 +59,3 @@ func (m *Model) Chat(tools bool) model.Chat { return m.chats.of(tools) }
 
 // Special implements model.Model.
 func (m *Model) Special() []int32 { return m.special }
-
-func (m *Model) TokenBytes(id int32) []byte { return m.bundle.Tokenizer.TokenBytes(id) }
-
-func (m *Model) FIM() (model.FIM, bool) { return fimOf(m.bundle.Tokenizer) }

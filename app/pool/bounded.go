@@ -72,12 +72,12 @@ func CannotBound(err error) bool {
 
 // findFTheta returns the folder of the f_theta that restores the rows of a model from the layers of the
 // drafter in a folder.
-func (p *Pool) findFTheta(row storage.Model, drafter string) (dir string, err error) {
+func (s *sizer) findFTheta(row storage.Model, drafter string) (dir string, err error) {
 	if drafter == "" {
 		return "", &noDrafterError{id: row.ID}
 	}
-	if p.opts.FTheta != "" {
-		return p.opts.FTheta, nil
+	if s.opts.FTheta != "" {
+		return s.opts.FTheta, nil
 	}
 	beside := []string{drafter, row.Path}
 	if row.Path != "" && !disk.IsDir(row.Path) {

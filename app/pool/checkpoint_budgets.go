@@ -21,12 +21,12 @@ const (
 // CheckpointBytes returns how much memory checkpoints may take from the next load on, in bytes. A
 // setting above MostCheckpointMemory counts as that: an older program or a machine with more memory
 // may have stored it.
-func (p *Pool) CheckpointBytes() int64 {
-	if p.opts.NoCheckpoints {
+func (s *sizer) CheckpointBytes() int64 {
+	if s.opts.NoCheckpoints {
 		return 0
 	}
-	all := p.MachineMemory()
-	set := p.settings.Current().CheckpointMemory
+	all := s.MachineMemory()
+	set := s.settings.Current().CheckpointMemory
 	if all > 0 {
 		set = min(set, MostCheckpointMemory(all))
 	}
@@ -46,7 +46,7 @@ func DiskShare(disk *unix.Statfs_t) int64 {
 
 // AutomaticCheckpointMemory returns how much memory checkpoints take where nothing is set, in
 // bytes.
-func (p *Pool) AutomaticCheckpointMemory() int64 { return p.MachineMemory() / CheckpointMemory }
+func (s *sizer) AutomaticCheckpointMemory() int64 { return s.MachineMemory() / CheckpointMemory }
 
 // SettingsLater returns the settings whose new values work only after the next load.
 func (p *Pool) SettingsLater() map[string]control.Later {

@@ -2,27 +2,30 @@ package pool
 
 import (
 	"context"
-	"errors"
 	"math"
 
-	"tandem/app/control"
 	"tandem/engine"
-	"tandem/engine/tokenizer"
 	"tandem/models"
 )
 
+// A reader implements model.Reader.
+type reader struct {
+	bundle *models.Bundle
+	engine *engine.Engine
+}
+
 // Kind implements model.Reader.
-func (m *Model) Kind() string { return string(m.bundle.Purpose.Kind) }
+func (r reader) Kind() string { return string(r.bundle.Purpose.Kind) }
 
 // Dimensions implements model.Reader.
-func (m *Model) Dimensions() int { return m.bundle.Model.Config().HiddenSize }
+func (r reader) Dimensions() int { return r.bundle.Model.Config().HiddenSize }
 
 // Embed returns a vector for each text. It implements model.Reader.
-func (m *Model) Embed(ctx context.Context, r engine.Reading,
+func (r reader) Embed(ctx context.Context, in engine.Reading,
 	dimensions int) ([][]float32, engine.Stats, error) {
-	p := m.bundle.Purpose
-	r.Pooling = p.Pooling
-	rows, stats, err := m.engine.Read(ctx, r)
+	p := r.bundle.Purpose
+	in.Pooling = p.Pooling
+	rows, stats, err := r.engine.Read(ctx, in)
 	if err != nil {
 		return nil, stats, err
 	}
@@ -52,22 +55,19 @@ func normalize(row []float32) {
 }
 
 // RerankPrompt implements model.Reader.
-func (m *Model) RerankPrompt(instruction, query, document string) ([]int32, error) {
+func (r reader) RerankPrompt(instruction, query, document string) ([]int32, error) {
 	if instruction == "" {
 		instruction = models.RerankInstruction
 	}
-	ids, err := m.bundle.RerankPrompt(instruction, query, document)
-	if _, ok := errors.AsType[*tokenizer.Error](err); ok { // the text is too much for it
-		return nil, &control.Error{Code: control.CodeInvalid, Message: err.Error(), Err: err}
-	}
-	return ids, err
+	ids, err := r.bundle.RerankPrompt(instruction, query, document)
+	return ids, tooMuchText(err)
 }
 
 // Relevance returns a probability for each prompt. It implements model.Reader.
-func (m *Model) Relevance(ctx context.Context, r engine.Reading) ([]float64, engine.Stats, error) {
-	p := m.bundle.Purpose
-	r.Logits = []int32{p.Yes, p.No}
-	rows, stats, err := m.engine.Read(ctx, r)
+func (r reader) Relevance(ctx context.Context, in engine.Reading) ([]float64, engine.Stats, error) {
+	p := r.bundle.Purpose
+	in.Logits = []int32{p.Yes, p.No}
+	rows, stats, err := r.engine.Read(ctx, in)
 	if err != nil {
 		return nil, stats, err
 	}

@@ -108,11 +108,11 @@ func (m loadable) Bytes(context int) (weights, text int64) {
 
 // formSetting returns what the next load of a model with settings of its own does. A flag or the
 // environment wins over these.
-func (p *Pool) formSetting(own control.ModelSettings) formSetting {
-	now := p.settings.Current()
+func (s *sizer) formSetting(own control.ModelSettings) formSetting {
+	now := s.settings.Current()
 	set := formSetting{dtype: models.DtypePolicy(now.Dtype), kvBits: now.KVBits,
-		layout: p.opts.KVLayout}
-	if _, given := p.settings.Given("kv_bits"); !given && own.KVBits != nil {
+		layout: s.opts.KVLayout}
+	if _, given := s.settings.Given("kv_bits"); !given && own.KVBits != nil {
 		set.kvBits = *own.KVBits
 	}
 	if own.DraftWindow != nil {
@@ -126,12 +126,12 @@ func (p *Pool) formSetting(own control.ModelSettings) formSetting {
 
 // computesWide reports whether a model is computed in float32, see models.DtypeAuto. On the CPU a
 // GGUF file is, whatever the dtype: in bfloat16 a small one answers nonsense.
-func (p *Pool) computesWide(of models.Footprint, dtype models.DtypePolicy) bool {
+func (s *sizer) computesWide(of models.Footprint, dtype models.DtypePolicy) bool {
 	switch dtype {
 	case models.DtypeFloat32:
 		return true
 	case models.DtypeCheckpoint:
-		return of.IsGGUF() && !p.thread.GPU()
+		return of.IsGGUF() && !s.thread.GPU()
 	}
-	return !p.thread.GPU()
+	return !s.thread.GPU()
 }

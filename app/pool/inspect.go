@@ -8,15 +8,15 @@ import (
 )
 
 // noChat returns why a model cannot chat though it has a chat template.
-func (p *Pool) noChat(row storage.Model) string {
+func (s *sizer) noChat(row storage.Model) string {
 	if row.Source == storage.SourcePocket {
 		return ""
 	}
-	s, err := p.Inspect(row.Path)
+	found, err := s.Inspect(row.Path)
 	if err != nil {
 		return "" // why it cannot be loaded is told
 	}
-	return s.NoChat()
+	return found.NoChat()
 }
 
 // inexact says what the weights of a model lose in memory: of the whole if it is loaded, else of a
@@ -52,12 +52,12 @@ func (p *Pool) losses(id string) (_ []models.Loss, loaded bool) {
 }
 
 // Inspect is [models.Inspect]. It reads a folder again only if one of its files is another one.
-func (p *Pool) Inspect(dir string) (models.Summary, error) {
-	return p.InspectBy(dir, func() (models.Summary, error) { return models.Inspect(dir) })
+func (s *sizer) Inspect(dir string) (models.Summary, error) {
+	return s.InspectBy(dir, func() (models.Summary, error) { return models.Inspect(dir) })
 }
 
 // InspectBy is Inspect with another function to read the files at a path.
-func (p *Pool) InspectBy(path string,
+func (s *sizer) InspectBy(path string,
 	read func() (models.Summary, error)) (models.Summary, error) {
-	return p.summaries.Get(path, models.FileDates(path), read)
+	return s.summaries.Get(path, models.FileDates(path), read)
 }

@@ -11,17 +11,27 @@ import (
 
 // shutFor makes the plan for a load. It returns what the model will need, and the models to unload for
 // it, which no further request gets. Errors: those of the plan; nothing is changed then.
-func (o *owner) shutFor(w plan.Want) (plan.Need, []*Model, error) {
+func (o *owner) shutFor(w plan.Want) (need plan.Need, models []*Model, err error) {
 	if err := o.state().MayLoad(w.ID, w.Current); err != nil {
-		return plan.Need{}, nil, err
+		return need, nil, err
 	}
+	list, models, err := o.shutAs(func(s plan.State) ([]plan.Action, error) { return s.Load(w) })
+	if err != nil {
+		return need, nil, err
+	}
+	return list[len(list)-1].Need, models, nil
+}
+
+// shutAs makes a plan and lets no further request take the models that it unloads. The plan is made
+// again while a request takes a model that it took for idle.
+func (o *owner) shutAs(decide func(plan.State) ([]plan.Action, error)) (list []plan.Action, models []*Model, err error) {
 	for {
-		list, err := o.state().Load(w)
-		if err != nil {
-			return plan.Need{}, nil, err
+		if list, err = decide(o.state()); err != nil {
+			return nil, nil, err
 		}
-		if shut, busy := o.shut(list); busy == nil { // else a request has taken an idle model
-			return list[len(list)-1].Need, shut, nil
+		var busy *Model
+		if models, busy = o.shut(list); busy == nil {
+			return list, models, nil
 		}
 	}
 }

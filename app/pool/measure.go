@@ -9,9 +9,22 @@ import (
 	"tandem/app/control"
 	"tandem/app/drafters"
 	"tandem/app/plan"
+	"tandem/app/settings"
+	"tandem/engine/mlx"
 	"tandem/models"
 	"tandem/storage"
 )
+
+// A sizer measures models by their files and their settings. It does not know what is in memory.
+type sizer struct {
+	opts     Options
+	thread   *mlx.Thread
+	db       *storage.DB
+	settings *settings.Store
+	drafters *drafters.Finder
+
+	summaries models.Memo[models.Summary] // of what was inspected, by folder
+}
 
 // A size is what a model may take in memory, in the forms it may have; see plan.Size.
 type size struct {
@@ -20,18 +33,18 @@ type size struct {
 }
 
 // sizeOf returns what is known of a model's memory by its files.
-func (p *Pool) sizeOf(ctx context.Context, row storage.Model) (size, error) {
-	asked, set, err := p.askedFor(ctx, row)
+func (s *sizer) sizeOf(ctx context.Context, row storage.Model) (size, error) {
+	asked, set, err := s.askedFor(ctx, row)
 	if err != nil {
 		return size{}, err
 	}
 	var drafter string
-	choice, missing := p.drafters.Choice(ctx, row.ID)
+	choice, missing := s.drafters.Choice(ctx, row.ID)
 	if missing == nil {
 		// A drafter that cannot be used takes no memory: the model is served without it.
-		drafter, missing = p.drafters.Source(row, choice)
+		drafter, missing = s.drafters.Source(row, choice)
 	}
-	m, err := p.measure(row, drafter, set)
+	m, err := s.measure(row, drafter, set)
 	if err != nil {
 		if _, ok := errors.AsType[*noDrafterError](err); ok {
 			err = &noDrafterError{row.ID, noDrafterReason(missing)}
@@ -67,40 +80,40 @@ func (z size) want(row storage.Model) plan.Want {
 // need returns what a model would take if no other were in memory, and whether its quantized weights
 // would be held in float32, as far as its files tell. Error: CodeMemory if it does not fit, together
 // with the need.
-func (p *Pool) need(ctx context.Context, row storage.Model) (n plan.Need, unpacked bool, err error) {
-	z, err := p.sizeOf(ctx, row)
+func (s *sizer) need(ctx context.Context, row storage.Model) (n plan.Need, unpacked bool, err error) {
+	z, err := s.sizeOf(ctx, row)
 	if err != nil {
 		return n, false, err
 	}
-	n, err = p.limits().Alone(z.want(row))
+	n, err = s.limits().Alone(z.want(row))
 	return n, z.forms[n.Form].unpacked, err
 }
 
 // measure returns the memory of a model and of its drafter's folder, which may be empty, if they are
 // loaded so. The pocket drafter is too small to count. Error: also a model that cannot be loaded so.
-func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (loadable, error) {
+func (s *sizer) measure(row storage.Model, drafter string, set formSetting) (loadable, error) {
 	inspect := func() (models.Summary, error) { // the pocket model never changes
-		return p.summaries.Get(row.Source, row.Source, models.InspectPocket)
+		return s.summaries.Get(row.Source, row.Source, models.InspectPocket)
 	}
 	if row.Source != storage.SourcePocket {
-		inspect = func() (models.Summary, error) { return p.Inspect(row.Path) }
+		inspect = func() (models.Summary, error) { return s.Inspect(row.Path) }
 	}
-	s, err := inspect()
-	m, refused := p.loadable(s, set)
+	found, err := inspect()
+	m, refused := s.loadable(found, set)
 	if drafter != "" && drafter != models.PocketDrafter {
-		if size, e := p.drafters.Measure(row, drafter); e == nil {
-			m.draftsWide = p.computesWide(size, set.dtype)
+		if size, e := s.drafters.Measure(row, drafter); e == nil {
+			m.draftsWide = s.computesWide(size, set.dtype)
 			if set.layout == control.KVFull {
 				size = size.Full()
 			}
-			if m.drafter = size.PackedIn(set.drafterBits); !p.thread.GPU() {
+			if m.drafter = size.PackedIn(set.drafterBits); !s.thread.GPU() {
 				m.drafter = m.drafter.OnCPU()
 			}
 		}
 	}
-	if err = cmp.Or(err, refused); err == nil && set.bounds(s.Kind) {
+	if err = cmp.Or(err, refused); err == nil && set.bounds(found.Kind) {
 		var dir string
-		if dir, err = p.findFTheta(row, drafter); err != nil {
+		if dir, err = s.findFTheta(row, drafter); err != nil {
 			return m, err
 		}
 		c, err := models.ReadFTheta(dir)
@@ -113,13 +126,13 @@ func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (load
 }
 
 // loadable returns a model without a drafter. Error: its keys and values cannot be held so.
-func (p *Pool) loadable(s models.Summary, set formSetting) (loadable, error) {
-	set = set.of(s.Kind)
-	wide := p.computesWide(s.Footprint, set.dtype)
-	of, err := s.Footprint.Quantized(set.kvBits)
+func (s *sizer) loadable(found models.Summary, set formSetting) (loadable, error) {
+	set = set.of(found.Kind)
+	wide := s.computesWide(found.Footprint, set.dtype)
+	of, err := found.Footprint.Quantized(set.kvBits)
 	if err != nil {
 		advice := "; set it to 0 for this model"
-		if by, given := p.settings.Given("kv_bits"); given {
+		if by, given := s.settings.Given("kv_bits"); given {
 			advice = fmt.Sprintf(", by %s; leave that out", by.By)
 		}
 		err = fmt.Errorf("%w (kv_bits is %d%s)", err, set.kvBits, advice)
@@ -127,7 +140,7 @@ func (p *Pool) loadable(s models.Summary, set formSetting) (loadable, error) {
 	if set.layout == control.KVFull {
 		of = of.Full()
 	}
-	gpu := p.thread.GPU()
+	gpu := s.thread.GPU()
 	if !gpu {
 		of = of.OnCPU()
 	}

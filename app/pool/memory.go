@@ -16,9 +16,9 @@ import (
 
 // limits returns how much of this machine's memory models may take beside checkpoints and remembered
 // texts.
-func (p *Pool) limits() plan.Limits {
-	l := plan.Limits{Memory: p.MachineMemory(), Checkpoints: p.CheckpointBytes()}
-	if !p.opts.NoCheckpoints {
+func (s *sizer) limits() plan.Limits {
+	l := plan.Limits{Memory: s.MachineMemory(), Checkpoints: s.CheckpointBytes()}
+	if !s.opts.NoCheckpoints {
 		l.Texts = texts.MaxBytes
 	}
 	return l
@@ -26,10 +26,10 @@ func (p *Pool) limits() plan.Limits {
 
 // Room returns how much of this machine's memory models may take, in bytes. What checkpoints and
 // remembered texts may take is not part of it.
-func (p *Pool) Room() int64 { return p.limits().Room() }
+func (s *sizer) Room() int64 { return s.limits().Room() }
 
 // MachineMemory returns the machine's memory in bytes, 0 if it is not known.
-func (p *Pool) MachineMemory() int64 { return cmp.Or(p.opts.Memory, home.Memory()) }
+func (s *sizer) MachineMemory() int64 { return cmp.Or(s.opts.Memory, home.Memory()) }
 
 // Wire lets the memory of models stay resident, see mlx.Scope.Wire. Where the system does not allow
 // that, everything works, but slower after a pause.
@@ -79,13 +79,13 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 // Needs returns what a model that is not registered would need if it were alone in memory. It is nil
 // where only a registered model can tell. That is so for bounded layers, which need a drafter and an
 // f_theta. It is so too where kv_bits does not fit the heads: settings of its own may say other bits.
-func (p *Pool) Needs(of models.Summary) *control.Needs {
-	set := p.formSetting(control.ModelSettings{})
-	m, refused := p.loadable(of, set)
+func (s *sizer) Needs(of models.Summary) *control.Needs {
+	set := s.formSetting(control.ModelSettings{})
+	m, refused := s.loadable(of, set)
 	if refused != nil || set.bounds(of.Kind) {
 		return nil
 	}
-	n, ok := size{m.inForms(), p.opts.ContextLength}.planned().Fit(p.Room())
+	n, ok := size{m.inForms(), s.opts.ContextLength}.planned().Fit(s.Room())
 	return &control.Needs{Bytes: n.Bytes(), Context: n.Context, Fits: ok}
 }
 

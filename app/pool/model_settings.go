@@ -14,8 +14,8 @@ import (
 )
 
 // modelSettings returns what a person set for a model.
-func (p *Pool) modelSettings(ctx context.Context, id string) (control.ModelSettings, error) {
-	set, err := p.db.Models.Settings(ctx, id)
+func (s *sizer) modelSettings(ctx context.Context, id string) (control.ModelSettings, error) {
+	set, err := s.db.Models.Settings(ctx, id)
 	if storage.IsNotFound(err) {
 		return control.ModelSettings{Model: id}, nil
 	}
@@ -105,14 +105,14 @@ func (p *Pool) findModel(ctx context.Context, id string) (storage.Model, error) 
 
 // askedFor returns the context that a person set for a model, in tokens, and the form; the context is 0
 // if none is set. Options.ContextLength limits it, and stands in for it.
-func (p *Pool) askedFor(ctx context.Context,
+func (s *sizer) askedFor(ctx context.Context,
 	row storage.Model) (context int, set formSetting, err error) {
-	own, err := p.modelSettings(ctx, row.ID)
-	set = p.formSetting(own)
+	own, err := s.modelSettings(ctx, row.ID)
+	set = s.formSetting(own)
 	if err != nil || own.Context == nil {
-		return p.opts.ContextLength, set, err
+		return s.opts.ContextLength, set, err
 	}
-	return min(*own.Context, cmp.Or(p.opts.ContextLength, *own.Context)), set, nil
+	return min(*own.Context, cmp.Or(s.opts.ContextLength, *own.Context)), set, nil
 }
 
 // formAtNextLoad returns the form that the next load of the model is asked for, with settings of its own.

@@ -16,7 +16,6 @@ import (
 	"tandem/engine/checkpoint"
 	"tandem/engine/mlx"
 	"tandem/engine/native"
-	"tandem/engine/texts"
 	"tandem/models"
 	"tandem/storage"
 )
@@ -46,17 +45,14 @@ type Options struct {
 
 // A Pool holds the models in memory. It is safe for use by several goroutines.
 type Pool struct {
-	opts     Options
+	Texts *ClientTexts // what clients said, for the drafter memory
+
+	sizer
 	log      *slog.Logger
 	home     *home.Home
-	db       *storage.DB
-	thread   *mlx.Thread
-	settings *settings.Store
-	drafters *drafters.Finder
 	life     context.Context    // ends when the process drains; a load ends with it, not with its request
 	engines  engine.ThreadShare // of all models in memory
 	files    checkpoint.Folder  // the files of checkpoints, of all models
-	texts    *texts.Store       // what clients said, for the drafter memory
 	patience time.Duration      // how long a load waits for texts, see owner.waitForMemory
 	least    int64              // bytes that checkpoints keep in a shortage of memory
 	lane     *native.Lane       // of templates and grammars that take long, of all models
@@ -75,16 +71,15 @@ type Pool struct {
 	// What was read from folders, for the next time.
 	tokenizer lastTokenizer
 	abilities models.Memo[model.Abilities] // of models, by id
-	summaries models.Memo[models.Summary]  // by folder
 }
 
 // New returns a pool without a model. life ends every load. The caller calls Close.
 func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Home,
 	set *settings.Store, log *slog.Logger, o Options) *Pool {
-	p := &Pool{opts: o, log: log, home: dir, db: db, thread: thread, settings: set, life: life,
-		drafters: drafters.New(db, set, log), patience: memoryPatience, least: control.LeastBudget, lane: native.NewLane(),
-		texts: texts.NewStore(texts.Options{Dir: dir.Path(TextFolder), Idle: textsIdle, Logger: log,
-			Make: home.WithoutBackup}),
+	p := &Pool{log: log, home: dir, life: life,
+		sizer:    sizer{opts: o, thread: thread, db: db, settings: set, drafters: drafters.New(db, set, log)},
+		patience: memoryPatience, least: control.LeastBudget, lane: native.NewLane(),
+		Texts:   newClientTexts(dir, db, log),
 		changes: make(chan change), unbalanced: make(chan struct{}, 1), ended: make(chan struct{})}
 	go (&owner{Pool: p}).run()
 	return p
@@ -111,6 +106,6 @@ func (p *Pool) Close() error {
 		return closeAll(list)
 	})
 	<-p.ended
-	p.texts.Settle()
+	p.Texts.store.Settle()
 	return err
 }

@@ -124,10 +124,10 @@ func TestShortageFreesIdleModelsThenCheckpoints(t *testing.T) {
 // their memory back.
 func TestLevelsThatComeAndGoAreOneShortage(t *testing.T) {
 	r := startShort(t)
-	now, s := time.Now(), &plan.Shortage{}
+	now, s := time.Now(), &relief{Pool: r.pool}
 	at := func(after time.Duration, level home.Pressure) {
 		now = now.Add(after)
-		r.pool.relieve(t.Context(), s, level, now)
+		s.relieve(t.Context(), level, now)
 	}
 	budget := func() (bytes int64) {
 		r.own(t, func(o *owner) { bytes, _ = o.state().CheckpointBudget(plan.Need{}) })
@@ -188,10 +188,10 @@ func TestShortageLeavesWhatIsKeptOrUsed(t *testing.T) {
 	r := startWithRoom(t, 4.5, "one", "two", "three")
 	r.wantAnswers(t, "one", "two", "three")
 	r.keep(t, "two", true)
-	now, s := time.Now(), &plan.Shortage{}
+	now, s := time.Now(), &relief{Pool: r.pool}
 	at := func(after time.Duration, level home.Pressure) {
 		now = now.Add(after)
-		r.pool.relieve(t.Context(), s, level, now)
+		s.relieve(t.Context(), level, now)
 	}
 	held := r.acquire(t, "three")
 	at(5*time.Minute, home.PressureWarning)
@@ -217,9 +217,9 @@ func TestShortageWaitsForTheDiskWithoutAChange(t *testing.T) {
 		r.own(t, func(o *owner) { bytes = o.checkpointLimit })
 		return bytes
 	}
-	var s plan.Shortage
-	s.Look(plan.LevelCritical, time.Now())
-	r.pool.shrinkCheckpoints(t.Context(), &s, func(context.Context) {
+	s := &relief{Pool: r.pool}
+	s.shortage.Look(plan.LevelCritical, time.Now())
+	s.shrinkCheckpoints(t.Context(), func(context.Context) {
 		waited++
 		if limit := limit(); limit != 0 { // a change that waited for the disk would keep the owner
 			t.Errorf("before the disk has them the limit is %d", limit)

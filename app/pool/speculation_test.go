@@ -55,7 +55,7 @@ func TestAnswerGoesOnPlainlyWhenItsDrafterFails(t *testing.T) {
 	m.engine.Close()
 	m.engine = engine.New(r.thread, m.Bundle().Model, m.Bundle().Tokenizer,
 		engine.Options{Drafters: []draft.Drafter{d}})
-	prompt, err := m.Encode("abc", true)
+	prompt, err := m.Tokenizer().Encode("abc", true)
 	if err != nil {
 		t.Fatal(err)
 	}

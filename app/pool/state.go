@@ -54,7 +54,7 @@ func (p *Pool) State(st *control.State) {
 // drafting says whether anything drafts for the model, see [control.Loaded].
 func (m *Model) drafting() string {
 	switch depth := m.ownSettings().Depth; {
-	case m.Kind() != "" || m.pool.opts.Speculation == engine.None:
+	case m.bundle.Purpose.Kind != models.KindText || m.pool.opts.Speculation == engine.None:
 		return ""
 	case depth != nil && *depth == 0:
 		return control.DraftingOff

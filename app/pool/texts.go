@@ -2,19 +2,17 @@ package pool
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"iter"
+	"log/slog"
 	"slices"
 	"strconv"
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/app/model"
 	"tandem/engine"
 	"tandem/engine/texts"
-	"tandem/engine/tokenizer"
 	"tandem/storage"
 )
 
@@ -28,15 +26,15 @@ const textsIdle = 10 * time.Minute
 // remember has the engine use and extend the author's memory of texts, if the author is known. It is
 // opened when the generation begins, and closed when it has ended. A later key never gets what a
 // deleted one left: ids of keys are not used again, and a request that was there at the deletion, or
-// at another call of ForgetTexts, adds nothing.
+// at another call of Forget, adds nothing.
 func (m *Model) remember(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 	by, known := model.AuthorOf(ctx)
 	if !known || m.pool.opts.NoCheckpoints || r.Fresh {
 		return m.generate(ctx, r)
 	}
 	return func(yield func(engine.Token, error) bool) {
-		if m.pool.hasKey(ctx, by.Key) {
-			r.Texts = m.pool.texts.OpenSince(
+		if m.pool.Texts.hasKey(ctx, by.Key) {
+			r.Texts = m.pool.Texts.store.OpenSince(
 				texts.Owner{Client: textsClient(by.Key), Tokenizer: m.tokenizerKey()},
 				texts.Origin{Model: m.row.ID, Client: by.Client, Run: by.Run, Started: by.Arrived},
 				by.Arrived)
@@ -50,47 +48,25 @@ func (m *Model) remember(ctx context.Context, r engine.Request) iter.Seq2[engine
 	}
 }
 
-// hasKey reports whether there still is a key of that id; 0 is no key, and always there.
-func (p *Pool) hasKey(ctx context.Context, id int64) bool {
-	if id == 0 {
-		return true
-	}
-	has, err := p.db.HasKey(ctx, id)
-	if err != nil && ctx.Err() == nil {
-		p.log.Warn("a request is not drafted from its client's texts", "key", id, "error", err)
-	}
-	return has && err == nil
+// ClientTexts are the memories of texts of all clients. It is safe for use by several goroutines.
+type ClientTexts struct {
+	store *texts.Store
+	db    *storage.DB
+	log   *slog.Logger
 }
 
-// textsClient returns the owner in package texts of the client with a key of that id. Clients
-// without a key, which is 0, are one.
-func textsClient(key int64) string {
-	if key == 0 {
-		return ""
-	}
-	return strconv.FormatInt(key, 10)
+func newClientTexts(dir *home.Home, db *storage.DB, log *slog.Logger) *ClientTexts {
+	return &ClientTexts{store: texts.NewStore(texts.Options{Dir: dir.Path(TextFolder), Idle: textsIdle,
+		Logger: log, Make: home.WithoutBackup}), db: db, log: log}
 }
 
-// tokenizerHash returns a key that differs between tokenizers whose tokens differ.
-func tokenizerHash(tokens *tokenizer.Tokenizer) string {
-	h := sha256.New()
-	var size [4]byte
-	for id := range int32(tokens.Size()) {
-		token := tokens.TokenBytes(id)
-		binary.LittleEndian.PutUint32(size[:], uint32(len(token)))
-		h.Write(size[:])
-		h.Write(token)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// Texts returns what the memories of texts hold, by client.
-func (p *Pool) Texts(ctx context.Context) ([]control.RememberedTexts, error) {
-	clients, err := p.textsClients(ctx)
+// List returns what the memories of texts hold, by client.
+func (c *ClientTexts) List(ctx context.Context) ([]control.RememberedTexts, error) {
+	clients, err := c.clients(ctx)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := p.texts.List()
+	kept, err := c.store.List()
 	list := []control.RememberedTexts{}
 	of := map[string]int{}
 	for _, k := range kept {
@@ -114,10 +90,10 @@ func (p *Pool) Texts(ctx context.Context) ([]control.RememberedTexts, error) {
 	return list, err
 }
 
-// textsClients returns the keys by their owners in package texts. Clients without one have the zero
+// clients returns the keys by their owners in package texts. Clients without one have the zero
 // key.
-func (p *Pool) textsClients(ctx context.Context) (map[string]storage.Key, error) {
-	keys, err := p.db.Keys(ctx)
+func (c *ClientTexts) clients(ctx context.Context) (map[string]storage.Key, error) {
+	keys, err := c.db.Keys(ctx)
 	clients := map[string]storage.Key{textsClient(0): {}}
 	for _, k := range keys {
 		clients[textsClient(k.ID)] = k
@@ -125,17 +101,17 @@ func (p *Pool) textsClients(ctx context.Context) (map[string]storage.Key, error)
 	return clients, err
 }
 
-// SweepTexts removes the memories of clients whose key is gone, for a process that ended before it
+// Sweep removes the memories of clients whose key is gone, for a process that ended before it
 // could.
-func (p *Pool) SweepTexts(ctx context.Context) error {
-	clients, err := p.textsClients(ctx)
+func (c *ClientTexts) Sweep(ctx context.Context) error {
+	clients, err := c.clients(ctx)
 	if err != nil {
 		return err
 	}
 	gone := func(o texts.Owner) bool { _, has := clients[o.Client]; return !has }
-	kept, err := p.texts.List()
+	kept, err := c.store.List()
 	if err == nil && slices.ContainsFunc(kept, func(k texts.Kept) bool { return gone(k.Owner) }) {
-		_, err = p.texts.Forget(func(o texts.Owner, _ texts.Origin) bool { return gone(o) })
+		_, err = c.store.Forget(func(o texts.Owner, _ texts.Origin) bool { return gone(o) })
 	}
 	return err
 }
@@ -149,34 +125,55 @@ func textsOf(r control.ForgetRequest) texts.Which {
 	}
 }
 
-// WouldForgetTexts returns how many tokens ForgetTexts would remove, and the bytes of their files.
-func (p *Pool) WouldForgetTexts(r control.ForgetRequest) (tokens int, bytes int64, err error) {
-	gone, err := p.texts.Would(textsOf(r))
+// WouldForget returns how many tokens Forget would remove, and the bytes of their files.
+func (c *ClientTexts) WouldForget(r control.ForgetRequest) (tokens int, bytes int64, err error) {
+	gone, err := c.store.Would(textsOf(r))
 	return gone.Tokens, gone.Bytes, err
 }
 
-// ForgetTexts removes the texts of a scope from the memories of texts. Requests in flight add
+// Forget removes the texts of a scope from the memories of texts. Requests in flight add
 // nothing to them any more.
-func (p *Pool) ForgetTexts(r control.ForgetRequest) (tokens int, bytes int64, err error) {
-	gone, err := p.texts.Forget(textsOf(r))
+func (c *ClientTexts) Forget(r control.ForgetRequest) (tokens int, bytes int64, err error) {
+	gone, err := c.store.Forget(textsOf(r))
 	return gone.Tokens, gone.Bytes, err
 }
 
-// ForgetTextsOfRuns removes the texts of some runs likewise.
-func (p *Pool) ForgetTextsOfRuns(runs []int64) error {
+// ForgetRuns removes the texts of some runs likewise.
+func (c *ClientTexts) ForgetRuns(runs []int64) error {
 	of := map[int64]bool{}
 	for _, id := range runs {
 		of[id] = true
 	}
-	_, err := p.texts.Forget(func(_ texts.Owner, from texts.Origin) bool { return of[from.Run] })
+	_, err := c.store.Forget(func(_ texts.Owner, from texts.Origin) bool { return of[from.Run] })
 	return err
 }
 
-// ForgetTextsOfKey removes the memories of the client with a key of that id, or of all clients
+// ForgetKey removes the memories of the client with a key of that id, or of all clients
 // without one for 0.
-func (p *Pool) ForgetTextsOfKey(id int64) (tokens int, bytes int64, err error) {
-	gone, err := p.texts.Forget(func(o texts.Owner, _ texts.Origin) bool {
+func (c *ClientTexts) ForgetKey(id int64) (tokens int, bytes int64, err error) {
+	gone, err := c.store.Forget(func(o texts.Owner, _ texts.Origin) bool {
 		return o.Client == textsClient(id)
 	})
 	return gone.Tokens, gone.Bytes, err
+}
+
+// hasKey reports whether there still is a key of that id; 0 is no key, and always there.
+func (c *ClientTexts) hasKey(ctx context.Context, id int64) bool {
+	if id == 0 {
+		return true
+	}
+	has, err := c.db.HasKey(ctx, id)
+	if err != nil && ctx.Err() == nil {
+		c.log.Warn("a request is not drafted from its client's texts", "key", id, "error", err)
+	}
+	return has && err == nil
+}
+
+// textsClient returns the owner in package texts of the client with a key of that id. Clients
+// without a key, which is 0, are one.
+func textsClient(key int64) string {
+	if key == 0 {
+		return ""
+	}
+	return strconv.FormatInt(key, 10)
 }

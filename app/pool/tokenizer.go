@@ -2,9 +2,14 @@ package pool
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"sync"
 
+	"tandem/app/control"
 	"tandem/app/dialect"
 	"tandem/app/model"
 	"tandem/engine/tokenizer"
@@ -125,3 +130,48 @@ func alwaysVars(tokens *tokenizer.Tokenizer) []byte {
 	out[len(out)-1] = ','
 	return out
 }
+
+// tokenizerHash returns a key that differs between tokenizers whose tokens differ.
+func tokenizerHash(tokens *tokenizer.Tokenizer) string {
+	h := sha256.New()
+	var size [4]byte
+	for id := range int32(tokens.Size()) {
+		token := tokens.TokenBytes(id)
+		binary.LittleEndian.PutUint32(size[:], uint32(len(token)))
+		h.Write(size[:])
+		h.Write(token)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// tokens implements model.Tokenizer.
+type tokens struct {
+	tokenizer *tokenizer.Tokenizer
+	longest   int // bytes of the longest token
+}
+
+func (t tokens) Encode(text string, addSpecial bool) ([]int32, error) {
+	return t.encode(text, tokenizer.EncodeOptions{AddSpecial: addSpecial})
+}
+
+func (t tokens) EncodePlain(text string) ([]int32, error) {
+	return t.encode(text, tokenizer.EncodeOptions{NoSpecial: true})
+}
+
+func (t tokens) encode(text string, o tokenizer.EncodeOptions) ([]int32, error) {
+	ids, err := t.tokenizer.Encode(text, o)
+	return ids, tooMuchText(err)
+}
+
+// tooMuchText returns CodeInvalid for a text that takes the tokenizer too long, else err.
+func tooMuchText(err error) error {
+	if _, ok := errors.AsType[*tokenizer.Error](err); ok {
+		return &control.Error{Code: control.CodeInvalid, Message: err.Error(), Err: err}
+	}
+	return err
+}
+
+func (t tokens) Decode(ids []int32) string  { return t.tokenizer.Decode(ids, false) }
+func (t tokens) TokenBytes(id int32) []byte { return t.tokenizer.TokenBytes(id) }
+func (t tokens) LongestToken() int          { return t.longest }
+func (t tokens) FIM() (model.FIM, bool)     { return fimOf(t.tokenizer) }
