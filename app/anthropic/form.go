@@ -16,8 +16,8 @@ func (messageForm) IDPrefix() string { return "msg_" }
 
 // AppendFailure implements wire.Framing.
 func (m messageForm) AppendFailure(dst []byte, f wire.Failure) []byte {
-	_, body := wire.AnthropicFailure(f)
-	return m.AppendEvent(dst, "error", body)
+	_, failure := wire.AnthropicFailureOf(f)
+	return m.AppendEvent(dst, "error", wire.Encode(failure))
 }
 
 // AppendSilence implements wire.Framing.
@@ -37,7 +37,7 @@ func messageUsageOf(r *api.Reply) MessageUsage {
 var silent = api.Block{Kind: dialect.Text}
 
 // Whole implements api.Form.
-func (messageForm) Whole(r *api.Reply) []byte {
+func (messageForm) Whole(r *api.Reply) any {
 	c := r.Choices[0]
 	out := message{messageHead: headOf(r), stop: stopOf(r, c), Usage: messageUsageOf(r),
 		Timings: r.Timings()}
@@ -47,7 +47,7 @@ func (messageForm) Whole(r *api.Reply) []byte {
 	if len(c.Answer.Blocks) == 0 {
 		out.Content = append(out.Content, newBlock(&silent))
 	}
-	return wire.Encode(out)
+	return out
 }
 
 // headOf returns a message up to its content.

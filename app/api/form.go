@@ -12,8 +12,8 @@ type Form interface {
 
 	IDPrefix() string
 
-	// Whole returns the body for a reply whose choices have ended.
-	Whole(*Reply) []byte
+	// Whole returns the answer for a reply whose choices have ended.
+	Whole(*Reply) any
 
 	// Stream returns Events that write the reply to out while it is generated. A reply without
 	// choices has failed, maybe before it had a model. Such Events get no call.

@@ -44,8 +44,8 @@ type ReadRequest interface {
 	ModelName() string
 	// Texts hands the texts of the request to the intake.
 	Texts(*Intake) error
-	// Answer returns the body of the answer.
-	Answer(run *Run, m model.Model, texts [][]int32) ([]byte, error)
+	// Answer returns the answer.
+	Answer(run *Run, m model.Model, texts [][]int32) (any, error)
 }
 
 // TextsRoute returns the handler of such a route.
@@ -83,13 +83,14 @@ func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run,
 	}
 	held.Release()
 	run.promptTokens.Store(int64(in.n))
-	whole, err := req.Answer(run, m, in.texts)
+	answer, err := req.Answer(run, m, in.texts)
 	if cause := context.Cause(run.Ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause // the engine knows only that the context ended
 	}
 	if err != nil {
 		return err
 	}
+	whole := wire.Encode(answer)
 	release()
 	run.began = true
 	w.Header().Set("Content-Type", "application/json")

@@ -16,7 +16,7 @@ func (a *API) replyWhole(w http.ResponseWriter, rep *Reply) error {
 		return err
 	}
 	rep.ID = wire.NewID(rep.form.IDPrefix())
-	whole := rep.form.Whole(rep)
+	whole := wire.Encode(rep.form.Whole(rep))
 	rep.Release()
 	rep.Run.began = true
 	w.Header().Set("Content-Type", "application/json")

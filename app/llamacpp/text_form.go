@@ -15,10 +15,10 @@ type textForm struct{ wire.ServerSent }
 func (textForm) IDPrefix() string { return "" }
 
 // Whole implements api.Form.
-func (textForm) Whole(r *api.Reply) []byte {
+func (textForm) Whole(r *api.Reply) any {
 	c := r.Choices[0]
-	return wire.Encode(textAnswer{Content: c.Text(), Tokens: append([]int32{}, c.IDs...),
-		Stop: true, textEnd: endOf(r)})
+	return textAnswer{Content: c.Text(), Tokens: append([]int32{}, c.IDs...),
+		Stop: true, textEnd: endOf(r)}
 }
 
 // endOf returns the end of an answer.

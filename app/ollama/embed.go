@@ -46,14 +46,14 @@ func (o *ollamaEmbedRequest) Read(f *wire.Fields, key string) {
 }
 
 // Answer implements api.ReadRequest.
-func (o *ollamaEmbedRequest) Answer(run *api.Run, m model.Model, texts [][]int32) ([]byte, error) {
+func (o *ollamaEmbedRequest) Answer(run *api.Run, m model.Model, texts [][]int32) (any, error) {
 	vectors, stats, err := m.Reader().Embed(run.Ctx, run.Reading(texts), o.Dimensions)
 	if err != nil {
 		return nil, err
 	}
 	run.Took(stats)
 	if o.one {
-		return wire.Encode(embedding{Embedding: vectors[0]}), nil
+		return embedding{Embedding: vectors[0]}, nil
 	}
 	out := embedded{Model: o.name, TotalDuration: time.Since(run.Start),
 		LoadDuration:    time.Duration(run.Row.LoadMS * float64(time.Millisecond)),
@@ -61,5 +61,5 @@ func (o *ollamaEmbedRequest) Answer(run *api.Run, m model.Model, texts [][]int32
 	for _, v := range vectors {
 		out.Embeddings = append(out.Embeddings, v)
 	}
-	return wire.Encode(out), nil
+	return out, nil
 }

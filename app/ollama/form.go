@@ -46,7 +46,7 @@ type piece struct {
 }
 
 // Whole implements api.Form.
-func (o lineForm) Whole(r *api.Reply) []byte {
+func (o lineForm) Whole(r *api.Reply) any {
 	c := r.Choices[0]
 	var s piece
 	for i := range c.Answer.Blocks {
@@ -56,7 +56,7 @@ func (o lineForm) Whole(r *api.Reply) []byte {
 	if r.Params.Logprobs {
 		end.Logprobs = api.ScoredTokens(r.Model.Tokenizer(), c.NewlyScored())
 	}
-	return wire.Encode(o.line(s, end))
+	return o.line(s, end)
 }
 
 // say adds a block that has ended. A call that the model broke is added as text, see api.Answer. Of

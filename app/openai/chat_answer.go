@@ -104,7 +104,7 @@ type chatObjects struct {
 
 func (chatObjects) IDPrefix() string { return "chatcmpl-" }
 
-func (o chatObjects) whole(r *api.Reply) any {
+func (o chatObjects) Whole(r *api.Reply) any {
 	out := chatCompletion{ID: r.ID, Object: "chat.completion", Created: r.Created, Model: r.Name(),
 		Usage: r.Usage(), Timings: r.Timings()}
 	for _, c := range r.Shown() {

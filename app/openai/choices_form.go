@@ -19,8 +19,8 @@ type choicesForm struct {
 // objects make the objects in which the two differ.
 type objects interface {
 	IDPrefix() string
-	// whole returns the whole answer.
-	whole(r *api.Reply) any
+	// Whole returns the whole answer.
+	Whole(r *api.Reply) any
 	// chunk returns the chunk with a piece of the answer.
 	chunk(r *api.Reply, p piece) any
 	// opens reports whether a choice has a first chunk, before those of its tokens.
@@ -82,9 +82,6 @@ type figures struct {
 	Usage   **api.Usage  `json:"usage,omitempty"`
 	Timings *api.Timings `json:"timings,omitempty"`
 }
-
-// Whole implements api.Form.
-func (f choicesForm) Whole(r *api.Reply) []byte { return wire.Encode(f.whole(r)) }
 
 // Stream implements api.Form.
 func (f choicesForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {

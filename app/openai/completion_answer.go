@@ -86,7 +86,7 @@ type completionObjects struct{}
 
 func (completionObjects) IDPrefix() string { return "cmpl-" }
 
-func (o completionObjects) whole(r *api.Reply) any { return wholeText(r, o.choice) }
+func (o completionObjects) Whole(r *api.Reply) any { return wholeText(r, o.choice) }
 
 func (o completionObjects) chunk(r *api.Reply, p piece) any { return chunkOfText(r, p, o.chunkChoice) }
 
@@ -138,7 +138,7 @@ func (completionObjects) reason(c *api.Choice) string { return string(c.Finish) 
 // fimObjects are the objects of Mistral's fill-in-the-middle.
 type fimObjects struct{ completionObjects }
 
-func (o fimObjects) whole(r *api.Reply) any {
+func (o fimObjects) Whole(r *api.Reply) any {
 	return wholeText(r, func(r *api.Reply, c *api.Choice) fimChoice {
 		t := o.choice(r, c)
 		return fimChoice{t.Index, t.Text, fimMessage{"assistant", t.Text}, t.Logprobs,

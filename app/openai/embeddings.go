@@ -37,7 +37,7 @@ func readEmbeddings(f *wire.Fields) (api.ReadRequest, error) {
 }
 
 // Answer implements api.ReadRequest.
-func (e *embeddingsRequest) Answer(run *api.Run, m model.Model, texts [][]int32) ([]byte, error) {
+func (e *embeddingsRequest) Answer(run *api.Run, m model.Model, texts [][]int32) (any, error) {
 	vectors, stats, err := m.Reader().Embed(run.Ctx, run.Reading(texts), e.Dimensions)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (e *embeddingsRequest) Answer(run *api.Run, m model.Model, texts [][]int32)
 	for i, v := range vectors {
 		out.Data = append(out.Data, embedding{"embedding", i, vector{v, e.base64}})
 	}
-	return wire.Encode(out), nil
+	return out, nil
 }
 
 // embeddings are the answer of /v1/embeddings.

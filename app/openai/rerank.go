@@ -100,7 +100,7 @@ func (r *rerankRequest) Texts(in *api.Intake) error {
 }
 
 // Answer implements api.ReadRequest.
-func (r *rerankRequest) Answer(run *api.Run, m model.Model, texts [][]int32) ([]byte, error) {
+func (r *rerankRequest) Answer(run *api.Run, m model.Model, texts [][]int32) (any, error) {
 	scores, stats, err := m.Reader().Relevance(run.Ctx, run.Reading(texts))
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (r *rerankRequest) Answer(run *api.Run, m model.Model, texts [][]int32) ([]
 		}
 		out.Results = append(out.Results, one)
 	}
-	return wire.Encode(out), nil
+	return out, nil
 }
 
 // A ranking is the answer of /v1/rerank, the most relevant document first.

@@ -57,14 +57,14 @@ func (compactionForm) IDPrefix() string { return ResponsePrefix }
 func (compactionForm) Stream(*api.Reply, *wire.EventStream) api.Events { return nil }
 
 // Whole implements api.Form.
-func (f compactionForm) Whole(r *api.Reply) []byte {
+func (f compactionForm) Whole(r *api.Reply) any {
 	output := f.req.said(r.ID)
 	output = append(output, wire.Encode(summaryItem{
 		ID: itemIDOf(r.ID, "cmp_", len(output)), Type: compactionItem,
 		EncryptedContent: packSummary(r.Choices[0].Answer.Joined(dialect.Text)),
 	}))
-	return wire.Encode(compaction{ID: r.ID, Object: "response.compaction", CreatedAt: r.Created,
-		Model: r.Name(), Output: output, Usage: responseUsageOf(r), Timings: r.Timings()})
+	return compaction{ID: r.ID, Object: "response.compaction", CreatedAt: r.Created,
+		Model: r.Name(), Output: output, Usage: responseUsageOf(r), Timings: r.Timings()}
 }
 
 // A compaction is the answer of /v1/responses/compact.

@@ -33,7 +33,7 @@ const (
 )
 
 // Whole implements api.Form.
-func (f *responseForm) Whole(r *api.Reply) []byte { return wire.Encode(f.final(r)) }
+func (f *responseForm) Whole(r *api.Reply) any { return f.final(r) }
 
 // final returns the response at its end. It stores the response before the client gets it.
 func (f *responseForm) final(r *api.Reply) response {

@@ -22,15 +22,34 @@ var anthropicTypes = map[int]string{
 	StatusOverloaded:                 "overloaded_error",
 }
 
-// Refusal implements protocol. The body has the request's id.
-func (Anthropic) Refusal(h http.Header, f Failure) (int, []byte) {
-	status, b := AnthropicFailure(f)
-	b = AppendString(append(b[:len(b)-1], `,"request_id":`...), h.Get("X-Request-Id"))
-	return status, append(b, '}')
+type anthropicError struct {
+	_ struct{} `schema:"AnthropicError"`
+	AnthropicFailure
+	RequestID string `json:"request_id"`
 }
 
-// AnthropicFailure returns {"type":"error","error":{type,message}}.
-func AnthropicFailure(f Failure) (status int, body []byte) {
+// An AnthropicFailure is an error as an event. A whole answer has the request's id too.
+type AnthropicFailure struct {
+	Type  string           `json:"type" enum:"error"`
+	Error anthropicProblem `json:"error"`
+}
+
+type anthropicProblem struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// AnthropicErrorShape is AnthropicError in OpenAPI.
+var AnthropicErrorShape = AnswerOf[anthropicError]()
+
+// Refusal implements protocol.
+func (Anthropic) Refusal(h http.Header, f Failure) (int, []byte) {
+	status, failure := AnthropicFailureOf(f)
+	return status, Encode(anthropicError{AnthropicFailure: failure, RequestID: h.Get("X-Request-Id")})
+}
+
+// AnthropicFailureOf returns a failure in Anthropic's form.
+func AnthropicFailureOf(f Failure) (status int, failure AnthropicFailure) {
 	status = f.Status
 	if status == http.StatusServiceUnavailable {
 		status = StatusOverloaded
@@ -43,8 +62,6 @@ func AnthropicFailure(f Failure) (status int, body []byte) {
 	if f.long != nil { // Anthropic's programs search for these words
 		message = "prompt is too long: " + f.long.Error()
 	}
-	b := AppendString([]byte(`{"type":"error","error":{"type":`),
-		cmp.Or(anthropicTypes[status], otherwise))
-	b = AppendString(append(b, `,"message":`...), message)
-	return status, append(b, "}}"...)
+	return status, AnthropicFailure{"error",
+		anthropicProblem{cmp.Or(anthropicTypes[status], otherwise), message}}
 }

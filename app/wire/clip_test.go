@@ -35,7 +35,7 @@ func TestTextOfAnErrorIsClippedWhoeverMadeIt(t *testing.T) {
 				t.Errorf("%s: %d bytes", name, len(b))
 			}
 		}
-		if _, b := AnthropicFailure(f); len(b) > 2*MaxErrorText {
+		if _, b := (Anthropic{}).Refusal(nil, f); len(b) > 2*MaxErrorText {
 			t.Errorf("Anthropic: %d bytes", len(b))
 		}
 		if _, b := (Ollama{}).Refusal(nil, f); len(b) > 2*MaxErrorText {

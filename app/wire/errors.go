@@ -91,12 +91,21 @@ type Failure struct {
 	long *Overlong // nil unless the prompt is too long
 }
 
+// An ErrorBody is what OpenAI's form of an error has.
 type ErrorBody struct {
-	Message string  `json:"message"`
+	Message string  `json:"message" doc:"One sentence that says what to do."`
 	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    string  `json:"code"`
+	Param   *string `json:"param" doc:"The field at fault."`
+	Code    string  `json:"code" doc:"For programs."`
 }
+
+type openAIError struct {
+	_     struct{}  `schema:"OpenAIError"`
+	Error ErrorBody `json:"error"`
+}
+
+// OpenAIErrorShape is OpenAIError in OpenAPI.
+var OpenAIErrorShape = AnswerOf[openAIError]()
 
 // maxParam limits the name of a field in an error, in bytes: names in it may be the client's.
 const maxParam = 200
@@ -140,7 +149,7 @@ func FailureOf(err error) Failure {
 
 // json returns the body of an error answer in OpenAI's form. An error event has the same.
 func (f Failure) json() []byte {
-	return MustJSON(map[string]ErrorBody{"error": f.Body})
+	return Encode(openAIError{Error: f.Body})
 }
 
 // Write sends the failure as the whole answer, in the form of p.

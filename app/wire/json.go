@@ -73,12 +73,6 @@ func AppendInts[T ~int32 | ~byte](dst []byte, list []T) []byte {
 	return append(dst, ']')
 }
 
-// AppendMember appends a comma, a name and a value to an object.
-func AppendMember(dst []byte, name string, v any) []byte {
-	dst = AppendString(append(dst, ','), name)
-	return append(append(dst, ':'), MustJSON(v)...)
-}
-
 // MustJSON returns v as JSON. v holds only types that always encode.
 func MustJSON(v any) json.RawMessage {
 	b, err := json.Marshal(v)

@@ -60,5 +60,13 @@ type Ollama struct{}
 
 // Refusal implements protocol.
 func (Ollama) Refusal(_ http.Header, f Failure) (int, []byte) {
-	return f.Status, append(AppendString([]byte(`{"error":`), f.Body.Message), '}')
+	return f.Status, Encode(ollamaError{Error: f.Body.Message})
 }
+
+type ollamaError struct {
+	_     struct{} `schema:"OllamaError"`
+	Error string   `json:"error"`
+}
+
+// OllamaErrorShape is OllamaError in OpenAPI.
+var OllamaErrorShape = AnswerOf[ollamaError]()
