@@ -240,7 +240,7 @@ func TestControlSocketIsServedWhenThePortIsTaken(t *testing.T) {
 	}
 	c := control.Dial(home)
 	defer c.Close()
-	state, err := c.State(t.Context())
+	state, err := control.Ask(t.Context(), c, control.GetState)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -109,7 +110,8 @@ func TestServeHoldsAwakeWhileARequestRuns(t *testing.T) {
 	<-held // for the load of the model, or for the request
 	c := r.client(t)
 	s := await(t, c, func(s control.State) bool { return active(s, 3) != nil })
-	if err := c.CancelRun(t.Context(), s.Active[0].RunID); err != nil {
+	if _, err := control.Call(t.Context(), c, control.CancelRun, control.CancelRequest{
+		Run: fmt.Sprint(s.Active[0].RunID)}); err != nil {
 		t.Fatal(err)
 	}
 	<-released

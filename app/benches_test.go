@@ -103,7 +103,7 @@ func TestShortBenchKeepsAConsistentResult(t *testing.T) {
 		len(left) > 0 {
 		t.Errorf("files remain after the bench: %v, %v", left, err)
 	}
-	list, err := c.Benches(t.Context())
+	list, err := control.Ask(t.Context(), c, control.ListBenches)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,10 +120,10 @@ func TestShortBenchKeepsAConsistentResult(t *testing.T) {
 		t.Errorf("list.Benches[0].Result.Decode = %v, want %v",
 			list.Benches[0].Result.Decode, v.Decode)
 	}
-	if err := c.DeleteBench(t.Context(), b.ID); err != nil {
+	if _, err := control.Call(t.Context(), c, control.DeleteBench, b.ID); err != nil {
 		t.Error(err)
 	}
-	if list, err := c.Benches(t.Context()); err != nil || len(list.Benches) != 0 {
+	if list, err := control.Ask(t.Context(), c, control.ListBenches); err != nil || len(list.Benches) != 0 {
 		t.Errorf("the list after the deletion is %+v, %v", list, err)
 	}
 }
@@ -137,10 +137,12 @@ func TestShortBenchEndsEarlyAndKeepsNothing(t *testing.T) {
 		code control.Code
 	}{
 		{"cancel", func(t *testing.T, r *running, _ context.CancelFunc) error {
-			return r.client(t).CancelBench(t.Context())
+			_, err := control.Ask(t.Context(), r.client(t), control.CancelBench)
+			return err
 		}, control.CodeCancelled},
 		{"unload", func(t *testing.T, r *running, _ context.CancelFunc) error {
-			_, err := r.client(t).Unload(t.Context(), "")
+			_, err := control.Call(t.Context(), r.client(t), control.UnloadModel,
+				control.UnloadRequest{Model: ""})
 			return err
 		}, control.CodeModelBusy},
 		{"leave", func(_ *testing.T, _ *running, leave context.CancelFunc) error { leave(); return nil }, ""},
@@ -156,7 +158,7 @@ func TestShortBenchEndsEarlyAndKeepsNothing(t *testing.T) {
 					return
 				}
 				once.Do(func() {
-					if list, err := r.client(t).Benches(t.Context()); err != nil || !list.Running ||
+					if list, err := control.Ask(t.Context(), r.client(t), control.ListBenches); err != nil || !list.Running ||
 						list.Progress == nil || list.Progress.Part != p.Part {
 						t.Errorf("the list while it runs is %+v, %v", list, err)
 					}
@@ -179,14 +181,14 @@ func TestShortBenchEndsEarlyAndKeepsNothing(t *testing.T) {
 			}
 			c := r.client(t)
 			enginetest.Await(t, "no bench runs", func() bool {
-				list, err := c.Benches(t.Context())
+				list, err := control.Ask(t.Context(), c, control.ListBenches)
 				if err != nil || len(list.Benches) != 0 || !list.Running && list.Progress != nil {
 					t.Fatalf("after the early end the list is %+v, %v", list, err)
 				}
 				return !list.Running
 			})
 			// The list tells the failure only if no person ended the bench.
-			if list, err := c.Benches(t.Context()); err != nil ||
+			if list, err := control.Ask(t.Context(), c, control.ListBenches); err != nil ||
 				(list.Failure != "") != (end.name == "unload") {
 				t.Errorf("the failure is %q, %v", list.Failure, err)
 			}
@@ -250,7 +252,7 @@ func TestShortBenchMeasuresAllDrafters(t *testing.T) {
 		{Name: "me/coder-DSpark", Choice: "me/coder-DSpark"},
 		{Name: "looking up the text alone", Kind: "ngram", Choice: "none"},
 	}
-	list, err := c.Benches(t.Context())
+	list, err := control.Ask(t.Context(), c, control.ListBenches)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,13 +311,15 @@ func TestShortBenchMeasuresAllDrafters(t *testing.T) {
 	if d := found.Result; d.Decode != d.Drafters[0].Decode || d.Drafter != "dflash" {
 		t.Errorf("what requests had is %q, %+v", d.Drafter, d.Decode)
 	}
-	if d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "coder"}); err != nil ||
+	if d, err := control.Call(t.Context(), c, control.SetDrafter,
+		control.DrafterRequest{Model: "coder"}); err != nil ||
 		d.Source != filepath.Join(dir, "drafter") {
 		t.Errorf("after the bench requests have %+v, %v", d, err)
 	}
 	before := r.State().InMemory[0].Bytes
 	// What was measured can be set. How it is read was measured too.
-	d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "coder", Drafter: want[1].Choice})
+	d, err := control.Call(t.Context(), c, control.SetDrafter,
+		control.DrafterRequest{Model: "coder", Drafter: want[1].Choice})
 	if err != nil || d.Source != cached("z-lab/coder-DFlash") || len(d.Trials) < 2 || d.Measuring {
 		t.Errorf("%+v, %v", d, err)
 	}

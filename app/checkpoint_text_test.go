@@ -19,7 +19,8 @@ func TestCheckpointTextIsReadWithoutItsModelInMemory(t *testing.T) {
 	kept := func(model string) (id string) {
 		t.Helper()
 		enginetest.Await(t, "there is a checkpoint of "+model, func() bool {
-			list, err := r.client(t).Checkpoints(t.Context(), control.CheckpointQuery{Model: model})
+			list, err := control.Call(t.Context(), r.client(t), control.ListCheckpoints,
+				control.CheckpointQuery{Model: model})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,7 +36,8 @@ func TestCheckpointTextIsReadWithoutItsModelInMemory(t *testing.T) {
 	}
 	text := func(id string) string {
 		t.Helper()
-		c, err := r.client(t).Checkpoint(t.Context(), id)
+		c, err := control.Call(t.Context(), r.client(t), control.GetCheckpoint,
+			control.CheckpointRead{Checkpoint: id})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +59,8 @@ func TestCheckpointTextIsReadWithoutItsModelInMemory(t *testing.T) {
 	if got := text(tiny); got != loaded {
 		t.Errorf("with another model in memory the text is %q, want %q", got, loaded)
 	}
-	if _, err := r.client(t).Unload(t.Context(), ""); err != nil {
+	if _, err := control.Call(t.Context(), r.client(t), control.UnloadModel,
+		control.UnloadRequest{Model: ""}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

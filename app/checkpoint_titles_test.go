@@ -20,7 +20,7 @@ func TestCheckpointIsTitledByItsTextThenByItsChat(t *testing.T) {
 	}
 	var kept control.Checkpoint
 	enginetest.Await(t, "there is a checkpoint of a run", func() bool {
-		list, err := c.Checkpoints(t.Context(), control.CheckpointQuery{})
+		list, err := control.Call(t.Context(), c, control.ListCheckpoints, control.CheckpointQuery{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,13 +34,16 @@ func TestCheckpointIsTitledByItsTextThenByItsChat(t *testing.T) {
 	if kept.Title != "" || kept.Client == "" {
 		t.Errorf("at first the title is %q and the client %q", kept.Title, kept.Client)
 	}
-	if _, err := c.Unload(t.Context(), ""); err != nil {
+	if _, err := control.Call(t.Context(), c, control.UnloadModel,
+		control.UnloadRequest{Model: ""}); err != nil {
 		t.Fatal(err)
 	}
-	titles, err := c.CheckpointTitles(t.Context(), "nothing", kept.ID)
+	list, err := control.Call(t.Context(), c, control.ListCheckpointTitles,
+		[]string{"nothing", kept.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
+	titles := list.Titles
 	if len(titles) != 1 {
 		t.Fatalf("len(titles) = %v, want 1", len(titles))
 	}
@@ -56,7 +59,8 @@ func TestCheckpointIsTitledByItsTextThenByItsChat(t *testing.T) {
 	// Once computed, a title is in every list. The title of a chat goes before it.
 	title := func() string {
 		t.Helper()
-		list, err := c.Checkpoints(t.Context(), control.CheckpointQuery{Model: "tiny"})
+		list, err := control.Call(t.Context(), c, control.ListCheckpoints,
+			control.CheckpointQuery{Model: "tiny"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +91,7 @@ func TestCheckpointIsTitledByItsTextThenByItsChat(t *testing.T) {
 // Machine reports the figures of this computer: cores, memory, the room for models, the system
 // and the engine.
 func TestMachineReportsCoresMemoryAndSystem(t *testing.T) {
-	m, err := start(t, Options{}, "").client(t).Machine(t.Context())
+	m, err := control.Ask(t.Context(), start(t, Options{}, "").client(t), control.GetMachine)
 	if err != nil {
 		t.Fatal(err)
 	}

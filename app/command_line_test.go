@@ -44,11 +44,11 @@ func TestCommandLineLinkReplacesOnlyTandemsOwn(t *testing.T) {
 			before, _ := os.Readlink(path)
 			client := start(t, Options{UserHome: user, Program: program, Path: "/bin:" + bin},
 				"").client(t)
-			got, err := client.CommandLine(t.Context())
+			got, err := control.Ask(t.Context(), client, control.GetCommandLine)
 			if err != nil || got.Link != c.want || !got.OnPath || got.Path != path {
 				t.Fatalf("the link is %+v %v, want %s at %s", got, err, c.want, path)
 			}
-			made, err := client.LinkCommandLine(t.Context())
+			made, err := control.Ask(t.Context(), client, control.LinkCommandLine)
 			after, _ := os.Readlink(path)
 			if c.want == control.LinkForeign {
 				if codeOf(err) != control.CodeFolder ||
@@ -60,7 +60,7 @@ func TestCommandLineLinkReplacesOnlyTandemsOwn(t *testing.T) {
 			if err != nil || made.Link != control.LinkOurs || after != program {
 				t.Errorf("LinkCommandLine: %+v %v, the link leads to %q", made, err, after)
 			}
-			if made, err = client.LinkCommandLine(t.Context()); err != nil ||
+			if made, err = control.Ask(t.Context(), client, control.LinkCommandLine); err != nil ||
 				made.Link != control.LinkOurs {
 				t.Errorf("linked a second time: %+v %v", made, err)
 			}
@@ -81,7 +81,7 @@ func TestCommandLineIsLinkedOnlyToAnInstalledBundle(t *testing.T) {
 		user := t.TempDir()
 		o := Options{UserHome: user, Program: strings.Replace(dir, "~", user, 1) + "/Tandem.app" +
 			inBundle}
-		_, err := start(t, o, "").client(t).LinkCommandLine(t.Context())
+		_, err := control.Ask(t.Context(), start(t, o, "").client(t), control.LinkCommandLine)
 		if installed != (err == nil) || err != nil && codeOf(err) != control.CodeFolder {
 			t.Errorf("in %s: %v, want a link: %t", dir, err, installed)
 		}

@@ -28,11 +28,11 @@ func TestDeletedChatTakesItsOwnCheckpoints(t *testing.T) {
 		if status, body := r.complete(t, control.Alias, prompt); status != http.StatusOK {
 			t.Fatal(status, body)
 		}
-		runs, err := c.Runs(ctx, control.RunQuery{Limit: 1})
+		runs, err := control.Call(ctx, c, control.ListRuns, control.RunQuery{Limit: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return runs[0].ID
+		return runs.Runs[0].ID
 	}
 	// left returns the checkpoints of a run once there is one. More may follow.
 	left := func(run int64) (list []control.Checkpoint) {
@@ -52,10 +52,11 @@ func TestDeletedChatTakesItsOwnCheckpoints(t *testing.T) {
 	}
 	chat := func(run int64) int64 {
 		t.Helper()
-		x, err := c.AddChat(ctx, control.Chat{Kind: "chat"})
+		x, err := control.Call(ctx, c, control.AddChat, control.ChatRequest{Kind: "chat"})
 		if err == nil {
-			_, err = c.AddMessage(ctx, control.Message{Chat: x.ID, Role: "assistant", Content: "so",
-				Run: run})
+			_, err = control.Call(ctx, c, control.AddMessage, control.NewMessage{
+				Chat: x.ID, MessageRequest: control.MessageRequest{Role: "assistant", Content: "so",
+					Run: run}})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -73,11 +74,11 @@ func TestDeletedChatTakesItsOwnCheckpoints(t *testing.T) {
 	for _, x := range own {
 		bytes += x.Bytes
 	}
-	would, err := c.WouldDeleteChats(ctx, talk)
+	would, err := control.Call(ctx, c, control.WouldDeleteChat, talk)
 	if err != nil || would.Chats != 1 || would.Checkpoints < len(own) || would.Bytes < bytes {
 		t.Errorf("DeleteChat would delete %+v, %v, want at least %d checkpoints of %d bytes", would, err, len(own), bytes)
 	}
-	gone, err := c.DeleteChat(ctx, talk)
+	gone, err := control.Call(ctx, c, control.DeleteChat, talk)
 	if err != nil || gone.Chats != 1 || gone.Checkpoints < would.Checkpoints ||
 		gone.Bytes < would.Bytes {
 		t.Errorf("DeleteChat deleted %+v, %v, want at least %+v", gone, err, would)
@@ -94,25 +95,27 @@ func TestDeletedChatTakesItsOwnCheckpoints(t *testing.T) {
 			t.Errorf("there still is the checkpoint %+v, %v", x, err)
 		}
 	}
-	if _, err := c.VerifyRun(ctx, second); codeOf(err) != control.CodeNotKept {
+	if _, err := control.Call(ctx, c, control.VerifyRun,
+		control.RunVerification{Run: second}); codeOf(err) != control.CodeNotKept {
 		t.Errorf("the tokens of a chat that was deleted: %v", err)
 	}
 
 	// A checkpoint with a name stays, and so do the checkpoints that it continues. The chat goes.
 	name := "kept"
-	if _, err := c.ChangeCheckpoint(ctx, shared[0].ID,
-		control.CheckpointChange{Name: &name}); err != nil {
+	if _, err := control.Call(ctx, c, control.ChangeCheckpoint,
+		control.CheckpointUpdate{Checkpoint: shared[0].ID, CheckpointChange: control.CheckpointChange{Name: &name}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.DeleteChat(ctx, chat(first)); err != nil {
+	if _, err := control.Call(ctx, c, control.DeleteChat, chat(first)); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Checkpoint(ctx, name); err != nil {
+	if _, err := control.Call(ctx, c, control.GetCheckpoint,
+		control.CheckpointRead{Checkpoint: name}); err != nil {
 		t.Error(err)
 	}
 
 	// A chat without answers has no checkpoints to delete.
-	if gone, err := c.DeleteChat(ctx, chat(0)); err != nil ||
+	if gone, err := control.Call(ctx, c, control.DeleteChat, chat(0)); err != nil ||
 		gone != (control.DeletedChats{Chats: 1}) {
 		t.Errorf("a chat without answers: %+v, %v", gone, err)
 	}
@@ -123,10 +126,10 @@ func TestDeletedChatTakesItsOwnCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := chat(third)
-	if _, err := c.DeleteChat(ctx, id); codeOf(err) != control.CodeFolder {
+	if _, err := control.Call(ctx, c, control.DeleteChat, id); codeOf(err) != control.CodeFolder {
 		t.Errorf("a checkpoint that cannot be deleted: %v", err)
 	}
-	if _, err := c.Chat(ctx, id); err != nil {
+	if _, err := control.Call(ctx, c, control.GetChat, id); err != nil {
 		t.Errorf("the chat is gone, and its checkpoint is not: %v", err)
 	}
 	if err := os.RemoveAll(stuck); err != nil {

@@ -165,7 +165,7 @@ func number(t *testing.T, text string) (n int64) {
 // deleteChat adds a chat with an answer of the run, and deletes the chat.
 func deleteChat(t *testing.T, c *control.Client, run int64) {
 	t.Helper()
-	if _, err := c.DeleteChat(t.Context(), addChat(t, c, run)); err != nil {
+	if _, err := control.Call(t.Context(), c, control.DeleteChat, addChat(t, c, run)); err != nil {
 		t.Error(err)
 	}
 }
@@ -173,10 +173,11 @@ func deleteChat(t *testing.T, c *control.Client, run int64) {
 // addChat adds a chat with an answer of the run.
 func addChat(t *testing.T, c *control.Client, run int64) (id int64) {
 	t.Helper()
-	chat, err := c.AddChat(t.Context(), control.Chat{Kind: "chat"})
+	chat, err := control.Call(t.Context(), c, control.AddChat, control.ChatRequest{Kind: "chat"})
 	if err == nil {
-		_, err = c.AddMessage(t.Context(), control.Message{Chat: chat.ID, Role: "assistant",
-			Run: run})
+		_, err = control.Call(t.Context(), c, control.AddMessage, control.NewMessage{
+			Chat: chat.ID, MessageRequest: control.MessageRequest{Role: "assistant",
+				Run: run}})
 	}
 	if err != nil {
 		t.Error(err)

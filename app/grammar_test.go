@@ -55,7 +55,8 @@ func TestSchemaAnswerIsTheSameHoweverItIsDecoded(t *testing.T) {
 			r.Ask(t, request, true).same(t, name+", streamed", plain)
 		} else {
 			r.Run(t, plain.Timings.RunID)
-			v, err := r.client(t).VerifyRun(t.Context(), plain.Timings.RunID)
+			v, err := control.Call(t.Context(), r.client(t), control.VerifyRun,
+				control.RunVerification{Run: plain.Timings.RunID})
 			if err != nil || v.Same != v.Tokens || v.Tokens != len(plain.IDs) {
 				t.Errorf("%s, computed a second time: %+v, %v", name, v, err)
 			}

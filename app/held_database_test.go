@@ -71,8 +71,9 @@ func TestAnswersGoOnWhileTheDatabaseIsHeld(t *testing.T) {
 		t.Error(status, body)
 	}
 	enginetest.Await(t, "the end of the second run is noted", func() bool {
-		runs, err := r.client(t).Runs(t.Context(), control.RunQuery{Limit: 9})
-		return err == nil && len(runs) == 2 && !runs[0].EndedAt.IsZero()
+		runs, err := control.Call(t.Context(), r.client(t), control.ListRuns,
+			control.RunQuery{Limit: 9})
+		return err == nil && len(runs.Runs) == 2 && !runs.Runs[0].EndedAt.IsZero()
 	})
 }
 

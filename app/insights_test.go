@@ -67,15 +67,15 @@ func (r *running) ran(t *testing.T, prompt string) int64 {
 		t.Fatalf("%+v", a)
 	}
 	await(t, r.client(t), func(s control.State) bool { return len(s.Active) == 0 })
-	runs, err := r.client(t).Runs(t.Context(), control.RunQuery{Limit: 1})
+	runs, err := control.Call(t.Context(), r.client(t), control.ListRuns, control.RunQuery{Limit: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	enginetest.Await(t, "the run has a checkpoint", func() bool {
-		_, err := r.db.Checkpoints.OfRun(t.Context(), runs[0].ID)
+		_, err := r.db.Checkpoints.OfRun(t.Context(), runs.Runs[0].ID)
 		return err == nil
 	})
-	return runs[0].ID
+	return runs.Runs[0].ID
 }
 
 // Today's figures tell the speed of an answer, and the tokens of a prompt that did not fit.
@@ -87,7 +87,7 @@ func TestInsightsTellOfRealRequests(t *testing.T) {
 	if a.status != http.StatusBadRequest {
 		t.Fatalf("%+v", a)
 	}
-	got, err := r.client(t).Insights(t.Context())
+	got, err := control.Ask(t.Context(), r.client(t), control.GetInsights)
 	if err != nil || got.Today.PerSecond == 0 || got.Today.Requests != 2 || got.Today.Failed != 1 {
 		t.Errorf("%+v, %v", got.Today, err)
 	}

@@ -19,28 +19,31 @@ func TestTokensOfARunAreKeptOnlyUnderTheSetting(t *testing.T) {
 			t.Fatalf("%d %s", status, body)
 		}
 		await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
-		runs, err := c.Runs(t.Context(), control.RunQuery{Limit: 1})
+		runs, err := control.Call(t.Context(), c, control.ListRuns, control.RunQuery{Limit: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return runs[0].ID
+		return runs.Runs[0].ID
 	}
 	kept := complete()
-	if v, err := c.VerifyRun(t.Context(), kept); err != nil || v.Same != v.Tokens {
+	if v, err := control.Call(t.Context(), c, control.VerifyRun,
+		control.RunVerification{Run: kept}); err != nil || v.Same != v.Tokens {
 		t.Errorf("the replay of a kept run: %+v %v", v, err)
 	}
 	if _, err := r.change(t, `{"keep_requests": "off"}`); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []int64{kept, complete()} {
-		if _, err := c.VerifyRun(t.Context(), id); codeOf(err) != control.CodeNotKept {
+		if _, err := control.Call(t.Context(), c, control.VerifyRun,
+			control.RunVerification{Run: id}); codeOf(err) != control.CodeNotKept {
 			t.Errorf("the replay of run %d with keep_requests off: %v", id, err)
 		}
 	}
 	if _, err := r.change(t, `{"keep_requests": "30d"}`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.VerifyRun(t.Context(), complete()); err != nil {
+	if _, err := control.Call(t.Context(), c, control.VerifyRun,
+		control.RunVerification{Run: complete()}); err != nil {
 		t.Errorf("the replay after keep_requests is on again: %v", err)
 	}
 }
@@ -60,11 +63,11 @@ func TestDivergenceIsKeptAsLongAsTokensAre(t *testing.T) {
 			}
 		}
 		await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
-		runs, err := c.Runs(t.Context(), control.RunQuery{})
+		runs, err := control.Call(t.Context(), c, control.ListRuns, control.RunQuery{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range runs {
+		for _, r := range runs.Runs {
 			if r.Parted != nil {
 				ids = append(ids, r.ID)
 			}

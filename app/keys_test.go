@@ -21,14 +21,14 @@ func TestKeyIsFoundUntilDeletedAndIsNowhereOnDisk(t *testing.T) {
 	t.Run("made", func(t *testing.T) {
 		r := start(t, Options{Home: home}, "")
 		c := r.client(t)
-		made, err := c.AddKey(t.Context(), control.KeyRequest{Name: " Zed "})
+		made, err := control.Call(t.Context(), c, control.AddKey, control.KeyRequest{Name: " Zed "})
 		if err != nil || made.Key.Name != "Zed" ||
 			!strings.HasPrefix(made.Secret, settings.KeyPrefix) || len(made.Secret) < 30 {
 			t.Fatalf("the new key is %+v %v", made, err)
 		}
 		secret = made.Secret
 		for _, bad := range []string{"", "  ", "Zed", "a\nb", strings.Repeat("x", 61)} {
-			if _, err := c.AddKey(t.Context(),
+			if _, err := control.Call(t.Context(), c, control.AddKey,
 				control.KeyRequest{Name: bad}); codeOf(err) != control.CodeInvalid ||
 				paramOf(err) != "name" {
 				t.Errorf("name %q: %v, want it refused", bad, err)
@@ -54,18 +54,19 @@ func TestKeyIsFoundUntilDeletedAndIsNowhereOnDisk(t *testing.T) {
 	if key, ok := r.keys.FindKey(secret); !ok || key.Name != "Zed" {
 		t.Errorf("after a restart the key has the name %q, %t, want Zed", key.Name, ok)
 	}
-	list, err := r.client(t).Keys(t.Context())
-	if err != nil || len(list) != 1 || list[0].UsedAt.IsZero() {
+	list, err := control.Ask(t.Context(), r.client(t), control.ListKeys)
+	if err != nil || len(list.Keys) != 1 || list.Keys[0].UsedAt.IsZero() {
 		t.Fatalf("the list is %+v %v, want one key that was used", list, err)
 	}
-	if err := r.client(t).DeleteKey(t.Context(), list[0].ID); err != nil {
+	if _, err := control.Call(t.Context(), r.client(t), control.DeleteKey,
+		list.Keys[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := r.keys.FindKey(secret); ok || r.keys.HasKeys() {
 		t.Error("a deleted key is found")
 	}
-	if err := r.client(t).DeleteKey(t.Context(),
-		list[0].ID); codeOf(err) != control.CodeKeyNotFound {
+	if _, err := control.Call(t.Context(), r.client(t), control.DeleteKey,
+		list.Keys[0].ID); codeOf(err) != control.CodeKeyNotFound {
 		t.Errorf("deleted a second time: %v", err)
 	}
 }

@@ -50,7 +50,8 @@ func TestFullQueueRefusesOneMoreAndAnswersTheRest(t *testing.T) {
 	const places = engine.MaxActive + engine.MaxShort // all requests are short
 	r := start(t, Options{Model: longModel(t)}, "127.0.0.1:0")
 	c := r.client(t)
-	if _, err := c.Load(t.Context(), "long"); err != nil {
+	if _, err := control.Call(t.Context(), c, control.LoadModel,
+		control.LoadRequest{Model: "long"}); err != nil {
 		t.Fatal(err)
 	}
 	thread := enginetest.Hold(t, r.thread)

@@ -38,7 +38,7 @@ func TestNetworkNeedsAKeyAndKeepsThePort(t *testing.T) {
 		t.Errorf("a switch without a key: %v", err)
 	}
 	c := r.client(t)
-	key, err := c.AddKey(t.Context(), control.KeyRequest{Name: "phone"})
+	key, err := control.Call(t.Context(), c, control.AddKey, control.KeyRequest{Name: "phone"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,8 @@ func TestNetworkNeedsAKeyAndKeepsThePort(t *testing.T) {
 	if status, err := health(t, port); err != nil {
 		t.Errorf("/health: %d %v", status, err)
 	}
-	if err := c.DeleteKey(t.Context(), key.Key.ID); codeOf(err) != control.CodeInvalid {
+	if _, err := control.Call(t.Context(), c, control.DeleteKey,
+		key.Key.ID); codeOf(err) != control.CodeInvalid {
 		t.Errorf("the deletion of the last key: %v, want it refused", err)
 	}
 	if _, err := r.change(t, `{"network": false}`); err != nil {
@@ -60,7 +61,7 @@ func TestNetworkNeedsAKeyAndKeepsThePort(t *testing.T) {
 	if last := asked[len(asked)-1]; last.Network || last.Port != port {
 		t.Errorf("with network off it listens at %+v", last)
 	}
-	if err := c.DeleteKey(t.Context(), key.Key.ID); err != nil {
+	if _, err := control.Call(t.Context(), c, control.DeleteKey, key.Key.ID); err != nil {
 		t.Error(err)
 	}
 }
@@ -81,14 +82,15 @@ func TestFailedNetworkSwitchKeepsServingThisMachine(t *testing.T) {
 		return listens(at)
 	}
 	r := serving(t, a, ServeOptions{Endpoint: true})
-	if _, err := r.client(t).AddKey(t.Context(), control.KeyRequest{Name: "phone"}); err != nil {
+	if _, err := control.Call(t.Context(), r.client(t), control.AddKey,
+		control.KeyRequest{Name: "phone"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.change(t, `{"network": true}`); err == nil ||
 		!strings.Contains(err.Error(), "not on this machine") {
 		t.Errorf("the switch: %v, want its cause", err)
 	}
-	if st, err := r.client(t).Settings(t.Context()); err != nil || st.Settings.Network ||
+	if st, err := control.Ask(t.Context(), r.client(t), control.GetSettings); err != nil || st.Settings.Network ||
 		st.Reached != nil {
 		t.Errorf("after the failed switch the settings are %+v %v", st, err)
 	}
@@ -126,14 +128,15 @@ func TestEndpointClosedByASwitchOpensOnRequest(t *testing.T) {
 			}
 			r := serving(t, a, ServeOptions{Endpoint: true})
 			client := r.client(t)
-			if _, err := client.AddKey(t.Context(), control.KeyRequest{Name: "phone"}); err != nil {
+			if _, err := control.Call(t.Context(), client, control.AddKey,
+				control.KeyRequest{Name: "phone"}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := r.change(t, `{"network": true}`); codeOf(err) != control.CodePortTaken ||
 				!strings.HasPrefix(err.Error(), "The endpoint is closed: ") {
 				t.Errorf("the switch: %v", err)
 			}
-			st, err := client.State(t.Context())
+			st, err := control.Ask(t.Context(), client, control.GetState)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,20 +159,22 @@ func TestEndpointClosedByASwitchOpensOnRequest(t *testing.T) {
 			// The state tells the cause of the latest try at this port. A try at another port does
 			// not change it.
 			again = errors.New("not today")
-			if _, err := client.SetPort(t.Context(), 0); codeOf(err) != control.CodePortTaken {
+			if _, err := control.Call(t.Context(), client, control.SetPort,
+				control.PortRequest{Port: 0}); codeOf(err) != control.CodePortTaken {
 				t.Errorf("SetPort at the same port: %v", err)
 			}
 			again = errors.New("not there")
-			if _, err := client.SetPort(t.Context(), port-1); codeOf(err) != control.CodePortTaken {
+			if _, err := control.Call(t.Context(), client, control.SetPort,
+				control.PortRequest{Port: port - 1}); codeOf(err) != control.CodePortTaken {
 				t.Errorf("SetPort at another port: %v", err)
 			}
-			if st, err = client.State(t.Context()); err != nil ||
+			if st, err = control.Ask(t.Context(), client, control.GetState); err != nil ||
 				!strings.HasSuffix(st.Error, "not today") || !st.EndpointClosed ||
 				st.PortTaken != nil {
 				t.Errorf("after both tries the state is %+v %v", st, err)
 			}
 			well = true
-			st, err = client.SetPort(t.Context(), 0)
+			st, err = control.Call(t.Context(), client, control.SetPort, control.PortRequest{Port: 0})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -218,7 +223,7 @@ func TestNetworkSwitchOpensAClosedEndpointUnlessThePortIsTaken(t *testing.T) {
 				return listens(at)
 			}
 			r := serving(t, a, ServeOptions{Endpoint: true})
-			if _, err := r.client(t).AddKey(t.Context(),
+			if _, err := control.Call(t.Context(), r.client(t), control.AddKey,
 				control.KeyRequest{Name: "phone"}); err != nil {
 				t.Fatal(err)
 			}
@@ -237,7 +242,8 @@ func TestNetworkSwitchOpensAClosedEndpointUnlessThePortIsTaken(t *testing.T) {
 			if err != nil || !st.Settings.Network || (r.State().Address != "") != c.opens {
 				t.Errorf("after the switch the state is %+v %v, want it open: %t", r.State(), err, c.opens)
 			}
-			if s, err := r.client(t).SetPort(t.Context(), 0); err != nil || s.Address == "" ||
+			if s, err := control.Call(t.Context(), r.client(t), control.SetPort,
+				control.PortRequest{Port: 0}); err != nil || s.Address == "" ||
 				!r.endpoint.Place().Network {
 				t.Errorf("after SetPort the state is %+v %v", s, err)
 			}

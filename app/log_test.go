@@ -74,7 +74,7 @@ func TestLogAndReportHaveNoPromptTokenOrKey(t *testing.T) {
 	home := filepath.Join(user, "tandem")
 	r := start(t, Options{Model: writeModel(t, "tiny"), Home: home, UserHome: user}, "127.0.0.1:0")
 	c := r.client(t)
-	key, err := c.AddKey(t.Context(), control.KeyRequest{Name: "zed"})
+	key, err := control.Call(t.Context(), c, control.AddKey, control.KeyRequest{Name: "zed"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,15 +119,15 @@ func TestLogAndReportHaveNoPromptTokenOrKey(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	lines, err := c.Log(t.Context())
-	if err != nil || len(lines) < 6 {
-		t.Fatalf("the log has %d lines: %v, want 6 or more", len(lines), err)
+	lines, err := control.Ask(t.Context(), c, control.GetLog)
+	if err != nil || len(lines.Lines) < 6 {
+		t.Fatalf("the log has %d lines: %v, want 6 or more", len(lines.Lines), err)
 	}
-	saved, err := c.SaveReport(t.Context())
+	saved, err := control.Ask(t.Context(), c, control.SaveDiagnosis)
 	if err != nil || filepath.Dir(saved.Path) != user {
 		t.Fatalf("the report is at %+v %v, want it in %s", saved, err, user)
 	}
-	exported, err := c.ExportSettings(t.Context())
+	exported, err := control.Ask(t.Context(), c, control.ExportSettings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,11 +165,11 @@ func TestLogAndReportHaveNoPromptTokenOrKey(t *testing.T) {
 			d.Settings.Settings.HubProxy)
 	}
 	parted := 0
-	runs, err := c.Runs(t.Context(), control.RunQuery{})
+	runs, err := control.Call(t.Context(), c, control.ListRuns, control.RunQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, r := range runs {
+	for i, r := range runs.Runs {
 		if len(r.Parted) > 0 {
 			parted++
 		}
@@ -185,7 +185,7 @@ func TestLogAndReportHaveNoPromptTokenOrKey(t *testing.T) {
 	if parted == 0 {
 		t.Error("no run says where it parted, so the test shows nothing")
 	}
-	if st, err := c.Settings(t.Context()); err != nil ||
+	if st, err := control.Ask(t.Context(), c, control.GetSettings); err != nil ||
 		!strings.Contains(st.Settings.HubProxy, secret) {
 		t.Errorf("the proxy's password is lost: %+v %v", st.Settings, err)
 	}
@@ -200,7 +200,7 @@ func TestSavedFileReplacesNoOther(t *testing.T) {
 	}
 	c := start(t, Options{UserHome: user}, "").client(t)
 	for _, want := range []string{"tandem-settings.json", "tandem-settings-2.json"} {
-		s, err := c.ExportSettings(t.Context())
+		s, err := control.Ask(t.Context(), c, control.ExportSettings)
 		if err != nil || s.Path != filepath.Join(downloads, want) {
 			t.Errorf("the file is at %+v %v, want %s", s, err, want)
 		}

@@ -78,7 +78,7 @@ func TestTakenPortIsReportedAndServedOnceFree(t *testing.T) {
 			}
 			r := serving(t, a, o)
 			c := r.client(t)
-			st, err := c.State(t.Context())
+			st, err := control.Ask(t.Context(), c, control.GetState)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,11 +97,13 @@ func TestTakenPortIsReportedAndServedOnceFree(t *testing.T) {
 			if st.Error == "" {
 				t.Fatal("st.Error is empty")
 			}
-			if _, err := c.SetPort(t.Context(), 0); codeOf(err) != control.CodePortTaken {
+			if _, err := control.Call(t.Context(), c, control.SetPort,
+				control.PortRequest{Port: 0}); codeOf(err) != control.CodePortTaken {
 				t.Errorf("SetPort while the port is taken: %v", err)
 			}
 			other.close()
-			if st, err = c.SetPort(t.Context(), 0); err != nil ||
+			if st, err = control.Call(t.Context(), c, control.SetPort,
+				control.PortRequest{Port: 0}); err != nil ||
 				st.Address != fmt.Sprintf("http://127.0.0.1:%d", other.port) ||
 				st.PortTaken != nil || st.Error != "" {
 				t.Errorf("SetPort once the port is free: %+v %v", st, err)
@@ -125,12 +127,13 @@ func TestPortOfSetPortStaysAfterARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := serving(t, a, ServeOptions{Endpoint: true}).client(t)
-		st, err := c.State(t.Context())
+		st, err := control.Ask(t.Context(), c, control.GetState)
 		if err != nil {
 			t.Fatal(err)
 		}
 		next = st.PortTaken.Next
-		if st, err = c.SetPort(t.Context(), next); err != nil ||
+		if st, err = control.Call(t.Context(), c, control.SetPort,
+			control.PortRequest{Port: next}); err != nil ||
 			st.Address != fmt.Sprintf("http://127.0.0.1:%d", next) || st.Error != "" {
 			t.Fatalf("SetPort(%d): %+v %v", next, st, err)
 		}
@@ -170,7 +173,7 @@ func TestChangeOfThePortMovesTheEndpoint(t *testing.T) {
 	if codeOf(err) != control.CodePortTaken {
 		t.Errorf("a change to a taken port: %v", err)
 	}
-	if st, err := r.client(t).Settings(t.Context()); err != nil || st.Settings.Port != first.port ||
+	if st, err := control.Ask(t.Context(), r.client(t), control.GetSettings); err != nil || st.Settings.Port != first.port ||
 		st.Settings.IdleUnloadMinutes != 0 {
 		t.Errorf("half of a refused change is in force: %+v %v", st.Settings, err)
 	}
@@ -247,7 +250,7 @@ func TestAddrServesThisMachineAloneWhateverTheSetting(t *testing.T) {
 	}
 	t.Run("set", func(t *testing.T) {
 		r, _ := serveAt(t, "")
-		if _, err := r.client(t).AddKey(t.Context(),
+		if _, err := control.Call(t.Context(), r.client(t), control.AddKey,
 			control.KeyRequest{Name: "phone"}); err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +260,7 @@ func TestAddrServesThisMachineAloneWhateverTheSetting(t *testing.T) {
 	})
 	t.Run("flag", func(t *testing.T) {
 		r, asked := serveAt(t, fmt.Sprintf("127.0.0.1:%d", port))
-		st, err := r.client(t).Settings(t.Context())
+		st, err := control.Ask(t.Context(), r.client(t), control.GetSettings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,18 +282,18 @@ func TestAddrServesThisMachineAloneWhateverTheSetting(t *testing.T) {
 			t.Errorf("a change of network: %v, want it refused because of --addr", err)
 		}
 		// A start without the flag needs the key again.
-		keys, err := r.client(t).Keys(t.Context())
-		if err != nil || len(keys) != 1 {
+		keys, err := control.Ask(t.Context(), r.client(t), control.ListKeys)
+		if err != nil || len(keys.Keys) != 1 {
 			t.Fatal(keys, err)
 		}
-		if err := r.client(t).DeleteKey(t.Context(),
-			keys[0].ID); codeOf(err) != control.CodeInvalid ||
+		if _, err := control.Call(t.Context(), r.client(t), control.DeleteKey,
+			keys.Keys[0].ID); codeOf(err) != control.CodeInvalid ||
 			!strings.Contains(err.Error(), "once Tandem is started without") {
 			t.Errorf("the deletion of the last key: %v, want it refused", err)
 		}
 	})
 	r, asked := serveAt(t, "")
-	if st, err := r.client(t).Settings(t.Context()); err != nil || !st.Settings.Network ||
+	if st, err := control.Ask(t.Context(), r.client(t), control.GetSettings); err != nil || !st.Settings.Network ||
 		!asked.Network {
 		t.Errorf("without the flag it listens at %+v: %+v %v", *asked, st.Settings, err)
 	}
@@ -300,14 +303,15 @@ func TestAddrServesThisMachineAloneWhateverTheSetting(t *testing.T) {
 // for the next process with an endpoint.
 func TestProcessWithoutEndpointStoresThePortAlone(t *testing.T) {
 	r := start(t, Options{}, "")
-	if _, err := r.client(t).SetPort(context.Background(), 0); codeOf(err) != control.CodeInvalid {
+	if _, err := control.Call(context.Background(), r.client(t), control.SetPort,
+		control.PortRequest{Port: 0}); codeOf(err) != control.CodeInvalid {
 		t.Errorf("SetPort without an endpoint: %v", err)
 	}
 	b, err := json.Marshal(control.DefaultPort + 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st, err := r.client(t).ChangeSettings(t.Context(),
+	if st, err := control.Call(t.Context(), r.client(t), control.ChangeSettings,
 		control.SettingsChange{"port": b}); err != nil ||
 		st.Settings.Port != control.DefaultPort+1 || st.Link != "" {
 		t.Errorf("the change of the port: %+v %v", st, err)

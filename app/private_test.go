@@ -46,7 +46,7 @@ func TestEveryFileIsReadableByItsOwnerAlone(t *testing.T) {
 	defer syscall.Umask(before)
 	r := start(t, Options{Model: model, Home: dir, UserHome: user}, "127.0.0.1:0")
 	c := r.client(t)
-	key, err := c.AddKey(t.Context(), control.KeyRequest{Name: "zed"})
+	key, err := control.Call(t.Context(), c, control.AddKey, control.KeyRequest{Name: "zed"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestEveryFileIsReadableByItsOwnerAlone(t *testing.T) {
 	if _, err := r.change(t, `{"hub_token": "hf_secret", "start_hidden": true, "keep_requests": "7d"}`); err != nil {
 		t.Fatal(err)
 	}
-	connect, err := c.Connect(t.Context())
+	connect, err := control.Ask(t.Context(), c, control.GetConnect)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestEveryFileIsReadableByItsOwnerAlone(t *testing.T) {
 		if x.File == "" {
 			continue
 		}
-		if _, err := c.WriteConnection(t.Context(), x.ID); err != nil {
+		if _, err := control.Call(t.Context(), c, control.WriteConnection, x.ID); err != nil {
 			t.Errorf("%s: %v", x.ID, err)
 		}
 	}
@@ -71,10 +71,10 @@ func TestEveryFileIsReadableByItsOwnerAlone(t *testing.T) {
 	if a.err != nil || a.status != http.StatusOK {
 		t.Fatalf("%+v", a)
 	}
-	if _, err := c.SaveReport(t.Context()); err != nil {
+	if _, err := control.Ask(t.Context(), c, control.SaveDiagnosis); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.ExportSettings(t.Context()); err != nil {
+	if _, err := control.Ask(t.Context(), c, control.ExportSettings); err != nil {
 		t.Fatal(err)
 	}
 	var kept []string
@@ -362,7 +362,7 @@ func namesOf(t *testing.T, dir string) (list []string) {
 // session exchanges a new code for a session.
 func (r *running) session(t *testing.T) string {
 	t.Helper()
-	code, err := r.client(t).SessionCode(t.Context())
+	code, err := control.Ask(t.Context(), r.client(t), control.IssueCode)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -214,7 +214,8 @@ func TestThoughtsBelongToTheirKey(t *testing.T) {
 	}
 	forget := func(t *testing.T, client string) {
 		t.Helper()
-		if _, err := r.client(t).Forget(t.Context(), control.ForgetRequest{Client: client}); err != nil {
+		if _, err := control.Call(t.Context(), r.client(t), control.Forget,
+			control.ForgetRequest{Client: client}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -84,7 +84,8 @@ func TestClientsAreDraftedFromTheirOwnTexts(t *testing.T) {
 	t.Run("at first", func(t *testing.T) {
 		r := start(t, Options{Home: dir}, "127.0.0.1:0")
 		for name, secret := range map[string]*string{"Ada": &ada, "Bob": &bob} {
-			k, err := r.client(t).AddKey(t.Context(), control.KeyRequest{Name: name})
+			k, err := control.Call(t.Context(), r.client(t), control.AddKey,
+				control.KeyRequest{Name: name})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,10 +105,12 @@ func TestClientsAreDraftedFromTheirOwnTexts(t *testing.T) {
 
 	r := start(t, Options{Home: dir}, "127.0.0.1:0")
 	check(t, "after a restart", r, ada, true)
-	if _, err := r.client(t).WouldForget(t.Context(), control.ForgetRequest{Client: "Ada"}); err != nil {
+	if _, err := control.Call(t.Context(), r.client(t), control.WouldForget,
+		control.ForgetRequest{Client: "Ada"}); err != nil {
 		t.Fatal(err)
 	}
-	gone, err := r.client(t).Forget(t.Context(), control.ForgetRequest{Client: "Ada"})
+	gone, err := control.Call(t.Context(), r.client(t), control.Forget,
+		control.ForgetRequest{Client: "Ada"})
 	if err != nil || gone.Tokens < 80 || r.remembered(t)["Ada"] > 0 {
 		t.Errorf("forgotten are %+v, %v; left are %v", gone, err, r.remembered(t))
 	}
@@ -118,13 +121,13 @@ func TestClientsAreDraftedFromTheirOwnTexts(t *testing.T) {
 	deleteChat(t, r.client(t), run)
 	check(t, "after another chat was deleted", r, bob, true)
 
-	keys, err := r.client(t).Keys(t.Context())
+	keys, err := control.Ask(t.Context(), r.client(t), control.ListKeys)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range keys {
+	for _, k := range keys.Keys {
 		if k.Name == "Bob" {
-			if err := r.client(t).DeleteKey(t.Context(), k.ID); err != nil {
+			if _, err := control.Call(t.Context(), r.client(t), control.DeleteKey, k.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -145,7 +148,8 @@ func TestClientsAreDraftedFromTheirOwnTexts(t *testing.T) {
 	if left := r.remembered(t); left["Ada"] == 0 || len(left) != 1 {
 		t.Errorf("after those of programs without a key were forgotten %v are left", left)
 	}
-	if _, err := r.client(t).Forget(t.Context(), control.ForgetRequest{Model: "pocket"}); err != nil {
+	if _, err := control.Call(t.Context(), r.client(t), control.Forget,
+		control.ForgetRequest{Model: "pocket"}); err != nil {
 		t.Fatal(err)
 	}
 	if files, err := os.ReadDir(filepath.Join(dir, pool.TextFolder)); err != nil ||
@@ -169,13 +173,14 @@ func TestDeletedChatIsNotRemembered(t *testing.T) {
 	if err := errors.Join(os.Rename(folder, away), os.WriteFile(folder, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.DeleteChat(t.Context(), chat); codeOf(err) != control.CodeFolder {
+	if _, err := control.Call(t.Context(), c, control.DeleteChat,
+		chat); codeOf(err) != control.CodeFolder {
 		t.Errorf("deleting the chat gives %v, want %s", err, control.CodeFolder)
 	}
 	if err := errors.Join(os.Remove(folder), os.Rename(away, folder)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.DeleteChat(t.Context(), chat); err != nil {
+	if _, err := control.Call(t.Context(), c, control.DeleteChat, chat); err != nil {
 		t.Error(err)
 	}
 	if left := r.remembered(t); len(left) > 0 {

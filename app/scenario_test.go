@@ -73,7 +73,7 @@ func await(t *testing.T, c *control.Client, ok func(control.State) bool) (s cont
 	t.Helper()
 	enginetest.Await(t, "the state", func() bool {
 		var err error
-		if s, err = c.State(t.Context()); err != nil {
+		if s, err = control.Ask(t.Context(), c, control.GetState); err != nil {
 			t.Fatal(err)
 		}
 		return ok(s)
@@ -97,7 +97,8 @@ func TestShortRequestIsAnsweredDuringALongPrompt(t *testing.T) {
 	const long, short = 8192, 5
 	r := start(t, Options{Model: longModel(t), NoCheckpoints: true}, "127.0.0.1:0")
 	c := r.client(t)
-	if _, err := c.Load(t.Context(), "long"); err != nil {
+	if _, err := control.Call(t.Context(), c, control.LoadModel,
+		control.LoadRequest{Model: "long"}); err != nil {
 		t.Fatal(err)
 	}
 	thread := enginetest.Hold(t, r.thread)
@@ -186,12 +187,12 @@ func TestClosedConnectionStopsTheRun(t *testing.T) {
 			t.Errorf("the answer ended with %v, want %v", err, context.Canceled)
 		}
 		await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
-		runs, err := c.Runs(t.Context(), control.RunQuery{})
+		runs, err := control.Call(t.Context(), c, control.ListRuns, control.RunQuery{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(runs) != i+1 || runs[0].FinishReason != control.FinishCancel ||
-			runs[0].EndedAt.IsZero() || runs[0].CompletionTokens >= 60000-prompt {
+		if len(runs.Runs) != i+1 || runs.Runs[0].FinishReason != control.FinishCancel ||
+			runs.Runs[0].EndedAt.IsZero() || runs.Runs[0].CompletionTokens >= 60000-prompt {
 			t.Errorf("the runs are %+v, want %d, the last one cancelled", runs, i+1)
 		}
 	}
@@ -215,7 +216,8 @@ func TestCancelledRunEndsAsAtItsLimit(t *testing.T) {
 		return a != nil && a.CompletionTokens > 0
 	})
 	id := s.Active[0].RunID
-	if err := c.CancelRun(t.Context(), id); err != nil {
+	if _, err := control.Call(t.Context(), c, control.CancelRun,
+		control.CancelRequest{Run: fmt.Sprint(id)}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(resp.Body)
@@ -224,24 +226,24 @@ func TestCancelledRunEndsAsAtItsLimit(t *testing.T) {
 		t.Errorf("the stream ends with %q, %v", text[max(0, len(text)-300):], err)
 	}
 	await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
-	runs, err := c.Runs(t.Context(), control.RunQuery{})
+	runs, err := control.Call(t.Context(), c, control.ListRuns, control.RunQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(runs) != 1 {
-		t.Fatalf("len(runs) = %v, want 1", len(runs))
+	if len(runs.Runs) != 1 {
+		t.Fatalf("len(runs) = %v, want 1", len(runs.Runs))
 	}
-	if runs[0].ID != id {
-		t.Errorf("runs[0].ID = %v, want %v", runs[0].ID, id)
+	if runs.Runs[0].ID != id {
+		t.Errorf("runs[0].ID = %v, want %v", runs.Runs[0].ID, id)
 	}
-	if runs[0].FinishReason != control.FinishCancel {
+	if runs.Runs[0].FinishReason != control.FinishCancel {
 		t.Errorf("runs[0].FinishReason = %v, want %v",
-			runs[0].FinishReason, control.FinishCancel)
+			runs.Runs[0].FinishReason, control.FinishCancel)
 	}
-	if runs[0].CompletionTokens == 0 {
+	if runs.Runs[0].CompletionTokens == 0 {
 		t.Error("runs[0].CompletionTokens is 0")
 	}
-	err = c.CancelRun(t.Context(), id)
+	_, err = control.Call(t.Context(), c, control.CancelRun, control.CancelRequest{Run: fmt.Sprint(id)})
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeRunNotFound {
 		t.Errorf("the second cancel: %v, want %s", err, control.CodeRunNotFound)
 	}

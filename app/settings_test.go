@@ -24,7 +24,7 @@ func (r *running) change(t *testing.T, change string) (control.SettingsState, er
 	if err := json.Unmarshal([]byte(change), &c); err != nil {
 		t.Fatal(err)
 	}
-	return r.client(t).ChangeSettings(t.Context(), c)
+	return control.Call(t.Context(), r.client(t), control.ChangeSettings, c)
 }
 
 // sourceOf returns the state of one setting, or the zero value.
@@ -66,7 +66,7 @@ func TestSettingIsInForceAtOnceAndAfterARestart(t *testing.T) {
 		}
 	})
 	r := start(t, o, "")
-	st, err := r.client(t).Settings(t.Context())
+	st, err := control.Ask(t.Context(), r.client(t), control.GetSettings)
 	if err != nil || st.Settings.IdleUnloadMinutes != 30 || r.settings.Hub().CacheDir != set {
 		t.Errorf("after a restart: %+v, %v", st, err)
 	}
@@ -95,7 +95,7 @@ func TestFlagAndEnvironmentWinOverAStoredSetting(t *testing.T) {
 				"hub_endpoint":          {Source: control.FromEnvironment, By: "HF_ENDPOINT"},
 				control.SettingHubToken: {Source: control.FromEnvironment, By: "HF_TOKEN"},
 			}}, "127.0.0.1:0")
-		st, err := given.client(t).Settings(t.Context())
+		st, err := control.Ask(t.Context(), given.client(t), control.GetSettings)
 		if err != nil || st.Settings.HubEndpoint != "https://env.example.org" ||
 			sourceOf(st, "hub_endpoint") != (control.SettingState{Name: "hub_endpoint",
 				Source: control.FromEnvironment, By: "HF_ENDPOINT"}) {
@@ -199,7 +199,8 @@ func TestStartHiddenIsReadWithoutAServer(t *testing.T) {
 // key while the settings say that none is required.
 func TestChangeThatFailsInPartChangesNothing(t *testing.T) {
 	r := start(t, Options{}, "127.0.0.1:0")
-	if _, err := r.client(t).AddKey(t.Context(), control.KeyRequest{Name: "zed"}); err != nil {
+	if _, err := control.Call(t.Context(), r.client(t), control.AddKey,
+		control.KeyRequest{Name: "zed"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.change(t, `{"hub_token": "hf_before"}`); err != nil {
@@ -224,7 +225,7 @@ func TestChangeThatFailsInPartChangesNothing(t *testing.T) {
 		if _, err := r.change(t, change); codeOf(err) != control.CodeFolder {
 			t.Errorf("%s: %v, want %s", change, err, control.CodeFolder)
 		}
-		st, err := r.client(t).Settings(t.Context())
+		st, err := control.Ask(t.Context(), r.client(t), control.GetSettings)
 		if err != nil || st.Settings.RequireKey || st.Settings.StartHidden ||
 			sourceOf(st, "require_key").Source != control.FromDefault {
 			t.Errorf("%s changes settings in part: %+v, %v", change, st.Settings, err)

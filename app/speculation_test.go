@@ -97,7 +97,7 @@ func (r *running) Run(t *testing.T, id int64) control.Run {
 	t.Helper()
 	c := r.client(t)
 	await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
-	row, err := c.Run(t.Context(), id)
+	row, err := control.Call(t.Context(), c, control.GetRun, id)
 	if err != nil {
 		t.Fatal(err)
 	}

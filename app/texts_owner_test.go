@@ -79,7 +79,7 @@ func readAnswer(t *testing.T) func(*http.Response, error) {
 // addKey makes a key and returns its secret.
 func (r *running) addKey(t *testing.T, name string) string {
 	t.Helper()
-	k, err := r.client(t).AddKey(t.Context(), control.KeyRequest{Name: name})
+	k, err := control.Call(t.Context(), r.client(t), control.AddKey, control.KeyRequest{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,11 +134,12 @@ func (r *running) generate(t *testing.T, by model.Author) {
 // deleteOnlyKey deletes the one key that there is.
 func (r *running) deleteOnlyKey(t *testing.T) {
 	t.Helper()
-	keys, err := r.client(t).Keys(t.Context())
-	if err != nil || len(keys) != 1 {
+	keys, err := control.Ask(t.Context(), r.client(t), control.ListKeys)
+	if err != nil || len(keys.Keys) != 1 {
 		t.Fatalf("%v, %v", keys, err)
 	}
-	if err := r.client(t).DeleteKey(t.Context(), keys[0].ID); err != nil {
+	if _, err := control.Call(t.Context(), r.client(t), control.DeleteKey,
+		keys.Keys[0].ID); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -169,17 +170,17 @@ func TestResumedRunIsRememberedOfItsClient(t *testing.T) {
 	if after["Ada"] <= before["Ada"] || len(after) != 1 {
 		t.Errorf("%v are remembered, before the run was resumed %v", after, before)
 	}
-	list, err := c.Checkpoints(t.Context(), control.CheckpointQuery{})
+	list, err := control.Call(t.Context(), c, control.ListCheckpoints, control.CheckpointQuery{})
 	if err != nil || len(list.Checkpoints) == 0 {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	readAnswer(t)(c.Do(t.Context(), http.MethodPost,
-		control.CheckpointPath(list.Checkpoints[0].ID)+"/branch",
+	readAnswer(t)(c.BranchCheckpoint(t.Context(), list.Checkpoints[0].ID,
 		map[string]any{"prompt": "\n// go on", "raw": true, "max_tokens": 9}))
 	if left := r.remembered(t); left["Ada"] != after["Ada"] || len(left) != 1 {
 		t.Errorf("after a branch %v are remembered, before it %v", left, after)
 	}
-	if _, err := c.Forget(t.Context(), control.ForgetRequest{Client: "Ada"}); err != nil {
+	if _, err := control.Call(t.Context(), c, control.Forget,
+		control.ForgetRequest{Client: "Ada"}); err != nil {
 		t.Fatal(err)
 	}
 	if left := r.remembered(t); len(left) > 0 {
@@ -196,7 +197,7 @@ func TestDeletedKeyIsNotRemembered(t *testing.T) {
 		key := r.addKey(t, "Ada")
 		r.answerAround(t, key, func() {
 			all := control.ForgetRequest{Client: "Ada"}
-			if _, err := r.client(t).Forget(t.Context(), all); err != nil {
+			if _, err := control.Call(t.Context(), r.client(t), control.Forget, all); err != nil {
 				t.Error(err)
 			}
 		})

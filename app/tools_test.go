@@ -63,7 +63,8 @@ func (r *running) talk(t *testing.T, fields map[string]any) toolAnswer {
 func (r *running) repeatable(t *testing.T, what string, a toolAnswer) {
 	t.Helper()
 	r.Run(t, a.Timings.RunID)
-	if v, err := r.client(t).VerifyRun(t.Context(), a.Timings.RunID); err != nil ||
+	if v, err := control.Call(t.Context(), r.client(t), control.VerifyRun,
+		control.RunVerification{Run: a.Timings.RunID}); err != nil ||
 		v.Same != v.Tokens || v.Tokens != len(a.Choices[0].TokenIDs) {
 		t.Errorf("%s: the replay gives %+v, %v, want the same tokens", what, v, err)
 	}

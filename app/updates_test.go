@@ -57,10 +57,10 @@ func TestUpdateFeedIsAskedOnlyOnRequest(t *testing.T) {
 	}))
 	defer feed.Close()
 	c := start(t, Options{Version: "1.2.0", UpdateFeed: feed.URL}, "").client(t)
-	if u, err := c.Updates(t.Context()); err != nil || !u.Offered || u.Newer || asked.Load() != 0 {
+	if u, err := control.Ask(t.Context(), c, control.GetUpdates); err != nil || !u.Offered || u.Newer || asked.Load() != 0 {
 		t.Errorf("before the check: %+v, %v, the feed was asked %d times", u, err, asked.Load())
 	}
-	u, err := c.CheckUpdates(t.Context())
+	u, err := control.Ask(t.Context(), c, control.CheckUpdates)
 	if err != nil {
 		t.Fatalf("after the check: %v", err)
 	}
@@ -84,7 +84,7 @@ func TestUpdateFeedIsAskedOnlyOnRequest(t *testing.T) {
 		`{"version": "1.3.0", "page": "http://example.org"}`,
 		`{"version": "new", "page": "https://example.org"}`} {
 		says.Store(&bad)
-		u, err := c.CheckUpdates(t.Context())
+		u, err := control.Ask(t.Context(), c, control.CheckUpdates)
 		if err != nil {
 			t.Fatalf("the feed says %q: %v", bad, err)
 		}
@@ -185,10 +185,10 @@ func TestServerAsksForUpdatesOnceADay(t *testing.T) {
 // A program that was built without the address of a feed offers no updates and refuses a check.
 func TestProgramWithoutAFeedOffersNoUpdates(t *testing.T) {
 	c := start(t, Options{Version: "1.2.0"}, "").client(t)
-	if u, err := c.Updates(t.Context()); err != nil || u.Offered {
+	if u, err := control.Ask(t.Context(), c, control.GetUpdates); err != nil || u.Offered {
 		t.Errorf("the updates are %+v, %v, want none offered", u, err)
 	}
-	if _, err := c.CheckUpdates(t.Context()); codeOf(err) != control.CodeInvalid {
+	if _, err := control.Ask(t.Context(), c, control.CheckUpdates); codeOf(err) != control.CodeInvalid {
 		t.Errorf("the check: %v, want %s", err, control.CodeInvalid)
 	}
 }

@@ -168,10 +168,6 @@ const mostMethods = 60
 // largerTypes may have more.
 var largerTypes = map[string]int{
 	"engine/mlx.Scope": 150, // a method is an operation of MLX
-
-	// to be split by owner
-	"app/server.Server":  96,
-	"app/control.Client": 75,
 }
 
 // A goPackage is one folder's Go files, whatever their build tags.

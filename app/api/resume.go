@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"tandem/app/control"
 	"tandem/app/model"
@@ -61,16 +60,6 @@ func (r *resumption) setPrompt(c *Choice) {
 	talk.putBack = r.how.PutBack
 }
 
-// RunID reads the id of a run in the path.
-func RunID(r *http.Request) (int64, error) {
-	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
-	if err != nil {
-		return 0, control.Errorf(control.CodeRunNotFound,
-			"%q is no run's id; a run's id is a number.", wire.Clip(r.PathValue("id")))
-	}
-	return id, nil
-}
-
 // textLeft returns the kept text of a run that was cut off. It is the whole text if the program
 // lived to keep that. Otherwise it ends where a checkpoint ends.
 func (a *API) textLeft(ctx context.Context, t control.RunText) []int32 {
@@ -90,7 +79,7 @@ func (a *API) textLeft(ctx context.Context, t control.RunText) []int32 {
 // whole: first what was generated and kept before the cut, then the rest. The body may set stream,
 // stream_options and return_token_ids.
 func (a *API) Resume(w http.ResponseWriter, r *http.Request) error {
-	id, err := RunID(r)
+	id, err := control.ResumeRun.ReadParams(r)
 	if err != nil {
 		return err
 	}

@@ -328,7 +328,7 @@ func sentence(err error) string {
 	} else if wire.FailureOf(err).Status == http.StatusInternalServerError {
 		text = wire.ErrPanic.Record
 	}
-	return wire.Shorten(wire.Printable(text), mostSentence)
+	return control.Shorten(wire.Printable(text), mostSentence)
 }
 
 // InFlight returns the runs in flight, in no particular order.

@@ -29,7 +29,7 @@ type verification struct {
 // VerifyRun computes the answer of a run again and compares the ids. It restores nothing and drafts
 // nothing.
 func (a *API) VerifyRun(w http.ResponseWriter, r *http.Request) error {
-	id, err := RunID(r)
+	q, err := control.VerifyRun.ReadParams(r)
 	if err != nil {
 		return err
 	}
@@ -37,11 +37,10 @@ func (a *API) VerifyRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var q control.VerifyRequest
 	if err := wire.Decode(f, &q); err != nil {
 		return err
 	}
-	v, err := a.verification(r.Context(), id)
+	v, err := a.verification(r.Context(), q.Run)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 )
 
@@ -130,15 +129,10 @@ type BenchProgress struct {
 	Bench   *Bench `json:"bench,omitempty"`
 }
 
-// Benches returns the results that were kept, and what runs now.
-func (c *Client) Benches(ctx context.Context) (Benches, error) {
-	return call[Benches](ctx, c, http.MethodGet, "/app/benches", nil)
-}
-
 // Bench measures the chosen model, for some minutes: BenchPlan says how many. It calls progress for every event. When
 // ctx ends, the measuring ends.
 func (c *Client) Bench(ctx context.Context, progress func(BenchProgress)) (Bench, error) {
-	resp, err := c.Do(ctx, http.MethodPost, "/app/benches", BenchRequest{})
+	resp, err := open(ctx, c, RunBench, BenchRequest{}, "")
 	if err != nil {
 		return Bench{}, err
 	}
@@ -160,16 +154,4 @@ func (c *Client) Bench(ctx context.Context, progress func(BenchProgress)) (Bench
 		progress(p)
 	}
 	return Bench{}, Errorf(CodeUnavailable, "The bench was cut off; run it again.")
-}
-
-// CancelBench ends the measuring that runs.
-func (c *Client) CancelBench(ctx context.Context) error {
-	_, err := call[struct{}](ctx, c, http.MethodPost, "/app/benches/cancel", struct{}{})
-	return err
-}
-
-// DeleteBench deletes one result.
-func (c *Client) DeleteBench(ctx context.Context, id int64) error {
-	_, err := call[struct{}](ctx, c, http.MethodDelete, fmt.Sprintf("/app/benches/%d", id), nil)
-	return err
 }

@@ -1,12 +1,7 @@
 package control
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 )
 
@@ -58,6 +53,14 @@ type MessageRequest struct {
 	Facts   json.RawMessage `json:"facts"`
 }
 
+// A NewMessage is a message for a chat.
+type NewMessage struct {
+	Chat int64 `json:"-"`
+	MessageRequest
+}
+
+func (m *NewMessage) params(p *params) { chatID(&m.Chat, p) }
+
 // WholeChat is the answer of GET /app/chats/{id}.
 type WholeChat struct {
 	Chat     Chat      `json:"chat"`
@@ -69,6 +72,12 @@ type ChatQuery struct {
 	Search string // in titles, system prompts and messages
 	Before int64  // only chats with a smaller Used
 	Limit  int    // at most 200; 0 = 50
+}
+
+func (q *ChatQuery) params(p *params) {
+	p.query("search", &q.Search)
+	queryNumber(p, "limit", &q.Limit, 200)
+	queryNumber(p, "before", &q.Before, 1<<62)
 }
 
 // ChatList is the answer of GET /app/chats.
@@ -94,6 +103,14 @@ type ChatChange struct {
 	Pinned  *bool           `json:"pinned,omitempty"`
 }
 
+// A ChatUpdate is a change of one chat.
+type ChatUpdate struct {
+	ID int64 `json:"-"`
+	ChatChange
+}
+
+func (u *ChatUpdate) params(p *params) { chatID(&u.ID, p) }
+
 // MessageChange is the body of POST /app/chats/{id}/messages/{message}. A nil field stays.
 type MessageChange struct {
 	Content *string         `json:"content,omitempty"` // begins with what it was
@@ -102,6 +119,25 @@ type MessageChange struct {
 	Run     *int64          `json:"run,omitempty"`
 	Facts   json.RawMessage `json:"facts,omitempty"`
 }
+
+// A MessageID names a message of a chat.
+type MessageID struct {
+	Chat int64 `json:"-"`
+	ID   int64 `json:"-"`
+}
+
+func (m *MessageID) params(p *params) {
+	chatID(&m.Chat, p)
+	p.pathID("message", &m.ID, anyID, CodeNoChat, "There is no message %q.")
+}
+
+// A MessageUpdate is a change of one message.
+type MessageUpdate struct {
+	MessageID
+	MessageChange
+}
+
+func (u *MessageUpdate) params(p *params) { u.MessageID.params(p) }
 
 // KeepChats is the body of POST /app/chats/keep, and its answer.
 type KeepChats struct {
@@ -119,80 +155,4 @@ type DeletedChats struct {
 	// a name or a pin stay and do not count.
 	Checkpoints int   `json:"checkpoints"`
 	Bytes       int64 `json:"bytes"` // of their files
-}
-
-// Chats lists a page of the window's conversations, the last written to first.
-func (c *Client) Chats(ctx context.Context, q ChatQuery) (ChatList, error) {
-	v := url.Values{}
-	if q.Search != "" {
-		v.Set("search", q.Search)
-	}
-	if q.Before != 0 {
-		v.Set("before", strconv.FormatInt(q.Before, 10))
-	}
-	if q.Limit != 0 {
-		v.Set("limit", strconv.Itoa(q.Limit))
-	}
-	return call[ChatList](ctx, c, http.MethodGet, "/app/chats?"+v.Encode(), nil)
-}
-
-// Chat returns a chat with its messages.
-func (c *Client) Chat(ctx context.Context, id int64) (WholeChat, error) {
-	return call[WholeChat](ctx, c, http.MethodGet, chatPath(id), nil)
-}
-
-// AddChat begins a chat with the kind, title, system prompt and options given.
-func (c *Client) AddChat(ctx context.Context, chat Chat) (Chat, error) {
-	return call[Chat](ctx, c, http.MethodPost, "/app/chats",
-		ChatRequest{Kind: chat.Kind, Title: chat.Title, System: chat.System, Options: chat.Options})
-}
-
-// ChangeChat changes a chat and returns it as it is then.
-func (c *Client) ChangeChat(ctx context.Context, id int64, change ChatChange) (Chat, error) {
-	return call[Chat](ctx, c, http.MethodPost, chatPath(id), change)
-}
-
-// AddMessage appends a message to m.Chat, after m.Parent.
-func (c *Client) AddMessage(ctx context.Context, m Message) (Message, error) {
-	return call[Message](ctx, c, http.MethodPost, chatPath(m.Chat)+"/messages",
-		MessageRequest{Parent: m.Parent, Role: m.Role, Content: m.Content, Model: m.Model,
-			Finish: m.Finish, Run: m.Run, Facts: m.Facts})
-}
-
-// ChangeMessage updates an answer while it grows.
-func (c *Client) ChangeMessage(ctx context.Context, chat, id int64,
-	change MessageChange) (Message, error) {
-	return call[Message](ctx, c, http.MethodPost, messagePath(chat, id), change)
-}
-
-// DeleteChat deletes one chat.
-func (c *Client) DeleteChat(ctx context.Context, id int64) (DeletedChats, error) {
-	return call[DeletedChats](ctx, c, http.MethodDelete, chatPath(id), nil)
-}
-
-// DeleteChats deletes all chats.
-func (c *Client) DeleteChats(ctx context.Context) (DeletedChats, error) {
-	return call[DeletedChats](ctx, c, http.MethodDelete, "/app/chats", nil)
-}
-
-// DeleteMessage deletes a message with all that follow it.
-func (c *Client) DeleteMessage(ctx context.Context, chat, id int64) (DeletedChats, error) {
-	return call[DeletedChats](ctx, c, http.MethodDelete, messagePath(chat, id), nil)
-}
-
-// WouldDeleteMessage says what DeleteMessage would delete.
-func (c *Client) WouldDeleteMessage(ctx context.Context, chat, id int64) (DeletedChats, error) {
-	return call[DeletedChats](ctx, c, http.MethodGet, messagePath(chat, id)+"/deletion", nil)
-}
-
-// KeepChats sets whether chats are kept from now on. Chats that are there stay.
-func (c *Client) KeepChats(ctx context.Context, keep bool) error {
-	_, err := call[KeepChats](ctx, c, http.MethodPost, "/app/chats/keep", KeepChats{keep})
-	return err
-}
-
-func chatPath(id int64) string { return fmt.Sprintf("/app/chats/%d", id) }
-
-func messagePath(chat, id int64) string {
-	return fmt.Sprintf("%s/messages/%d", chatPath(chat), id)
 }

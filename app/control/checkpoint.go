@@ -56,6 +56,36 @@ type CheckpointChange struct {
 	Pinned *bool   `json:"pinned,omitempty"`
 }
 
+// A CheckpointUpdate is a change of one checkpoint.
+type CheckpointUpdate struct {
+	Checkpoint string `json:"-"` // its id, or the name that it has
+	CheckpointChange
+}
+
+func (u *CheckpointUpdate) params(p *params) { checkpointInPath(&u.Checkpoint, p) }
+
+// A CheckpointRead asks for a checkpoint.
+type CheckpointRead struct {
+	Checkpoint string // id or name
+	Whole      bool   // with its whole text, not only the end
+}
+
+func (r *CheckpointRead) params(p *params) {
+	checkpointInPath(&r.Checkpoint, p)
+	p.flag("whole", &r.Whole)
+}
+
+// A CheckpointDeletion names a checkpoint to delete.
+type CheckpointDeletion struct {
+	Checkpoint string // id or name
+	All        bool   // with the checkpoints that continue it
+}
+
+func (d *CheckpointDeletion) params(p *params) {
+	checkpointInPath(&d.Checkpoint, p)
+	p.flag("all", &d.All)
+}
+
 // Deleted is the answer of DELETE /app/checkpoints/{id}: what was deleted, with all that went on
 // from it. GET /app/checkpoints/{id}/deletion answers the same, or why it would be refused; it
 // deletes nothing.
@@ -76,6 +106,12 @@ type ForgetRequest struct {
 	Model  string `json:"model,omitempty"`
 	Client string `json:"client,omitempty"` // as the history has it
 	Day    string `json:"day,omitempty"`    // YYYY-MM-DD, where the server is
+}
+
+func (r *ForgetRequest) params(p *params) {
+	p.query("model", &r.Model)
+	p.query("client", &r.Client)
+	p.query("day", &r.Day)
 }
 
 // Forgotten is the answer of POST /app/forget: what was deleted. GET /app/forget answers what would

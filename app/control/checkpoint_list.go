@@ -3,9 +3,6 @@ package control
 import (
 	"context"
 	"iter"
-	"net/http"
-	"net/url"
-	"strconv"
 )
 
 // CheckpointQuery narrows GET /app/checkpoints. The zero value means the 200 that were used last.
@@ -30,18 +27,10 @@ type CheckpointList struct {
 	SavedMS float64 `json:"saved_ms"` // of all pages
 }
 
-// Checkpoints returns a page of the checkpoints of a model, or of all, the last used first.
-func (c *Client) Checkpoints(ctx context.Context, q CheckpointQuery) (CheckpointList, error) {
-	v := url.Values{}
-	for name, text := range map[string]string{"model": q.Model, "before": q.Before} {
-		if text != "" {
-			v.Set(name, text)
-		}
-	}
-	if q.Limit != 0 {
-		v.Set("limit", strconv.Itoa(q.Limit))
-	}
-	return call[CheckpointList](ctx, c, http.MethodGet, "/app/checkpoints?"+v.Encode(), nil)
+func (q *CheckpointQuery) params(p *params) {
+	p.query("model", &q.Model)
+	p.query("before", &q.Before)
+	queryNumber(p, "limit", &q.Limit, MostCheckpoints)
 }
 
 // EachCheckpoint yields the checkpoints of a model, or of all, the last used first. It asks for
@@ -49,7 +38,7 @@ func (c *Client) Checkpoints(ctx context.Context, q CheckpointQuery) (Checkpoint
 func (c *Client) EachCheckpoint(ctx context.Context, model string) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {
 		for q := (CheckpointQuery{Model: model}); ; {
-			page, err := c.Checkpoints(ctx, q)
+			page, err := Call(ctx, c, ListCheckpoints, q)
 			if err != nil {
 				yield(Checkpoint{}, err)
 				return

@@ -1,11 +1,6 @@
 package control
 
-import (
-	"context"
-	"net/http"
-	"net/url"
-	"strings"
-)
+import "strings"
 
 // CheckpointTitles is the answer of GET /app/checkpoint-titles?ids=ID,ID. Checkpoints that cannot
 // be read are left out.
@@ -21,9 +16,15 @@ type CheckpointTitle struct {
 	Ends  string `json:"ends,omitempty"` // the last words of the text
 }
 
-// CheckpointTitles asks for the titles of checkpoints.
-func (c *Client) CheckpointTitles(ctx context.Context, ids ...string) ([]CheckpointTitle, error) {
-	out, err := call[CheckpointTitles](ctx, c, http.MethodGet,
-		"/app/checkpoint-titles?"+url.Values{"ids": {strings.Join(ids, ",")}}.Encode(), nil)
-	return out.Titles, err
+// maxTitles limits how many titles one request may ask for.
+const maxTitles = 100
+
+// titleIDs passes the ids of checkpoints. A page that lists many asks for the titles in sight.
+func titleIDs(ids *[]string, p *params) {
+	text := strings.Join(*ids, ",")
+	p.query("ids", &text)
+	*ids = strings.FieldsFunc(text, func(c rune) bool { return c == ',' })
+	if len(*ids) > maxTitles {
+		p.invalid("ids", "%s may name %d checkpoints at most, not %d.", Word("ids"), maxTitles, len(*ids))
+	}
 }

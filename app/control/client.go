@@ -12,8 +12,6 @@ import (
 	"iter"
 	"net"
 	"net/http"
-	"net/url"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -53,16 +51,11 @@ func dial(path string) *Client {
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// State asks what the process is doing.
-func (c *Client) State(ctx context.Context) (State, error) {
-	return call[State](ctx, c, http.MethodGet, "/app/state", nil)
-}
-
 // Watch yields the state at once and after each change, at most twice a second. It ends with ctx,
 // or with an error when the process stops serving.
 func (c *Client) Watch(ctx context.Context) iter.Seq2[State, error] {
 	return func(yield func(State, error) bool) {
-		resp, err := c.do(ctx, http.MethodGet, "/app/state", nil, "text/event-stream")
+		resp, err := open(ctx, c, GetState, None{}, "text/event-stream")
 		if err != nil {
 			yield(State{}, err)
 			return
@@ -82,38 +75,11 @@ func (c *Client) Watch(ctx context.Context) iter.Seq2[State, error] {
 	}
 }
 
-// Load makes a registered model the choice and waits until it is loaded.
-func (c *Client) Load(ctx context.Context, id string) (State, error) {
-	return call[State](ctx, c, http.MethodPost, "/app/load", LoadRequest{id})
-}
-
-// Unload frees a model in memory, or all of them if the id is empty.
-func (c *Client) Unload(ctx context.Context, id string) (State, error) {
-	return call[State](ctx, c, http.MethodPost, "/app/unload", UnloadRequest{id})
-}
-
-// Models lists the registry.
-func (c *Client) Models(ctx context.Context) ([]Model, error) {
-	list, err := call[struct{ Models []Model }](ctx, c, http.MethodGet, "/app/models", nil)
-	return list.Models, err
-}
-
-// Memory returns what each registered model needs, or why it cannot be loaded.
-func (c *Client) Memory(ctx context.Context) (Memory, error) {
-	return call[Memory](ctx, c, http.MethodGet, "/app/memory", nil)
-}
-
-// ModelSettings returns what is set for a registered model.
-func (c *Client) ModelSettings(ctx context.Context, id string) (ModelSettingsState, error) {
-	return call[ModelSettingsState](ctx, c, http.MethodGet,
-		"/app/model-settings?model="+url.QueryEscape(id), nil)
-}
-
 // SetDrafting turns all drafts of a model on or off, for requests that do not say, and returns the
 // depth that was set before. On sets the given depth, and nil adapts it. A model that is on or off
 // already keeps its depth. Other settings of the model stay.
 func (c *Client) SetDrafting(ctx context.Context, id string, on bool, depth *int) (before *int, err error) {
-	now, err := c.ModelSettings(ctx, id)
+	now, err := Call(ctx, c, GetModelSettings, id)
 	if err != nil {
 		return nil, err
 	}
@@ -124,191 +90,38 @@ func (c *Client) SetDrafting(ctx context.Context, id string, on bool, depth *int
 	if now.Settings.Depth = depth; !on {
 		now.Settings.Depth = new(0)
 	}
-	_, err = call[ModelSettingsState](ctx, c, http.MethodPost, "/app/model-settings", now.Settings)
+	_, err = Call(ctx, c, SetModelSettings, now.Settings)
 	return before, err
-}
-
-// Found returns the models that lie in the folders that are searched, registered or not.
-func (c *Client) Found(ctx context.Context) (Found, error) {
-	return call[Found](ctx, c, http.MethodGet, "/app/found", nil)
-}
-
-// AddModel registers a folder or a GGUF file.
-func (c *Client) AddModel(ctx context.Context, r AddRequest) (Model, error) {
-	return call[Model](ctx, c, http.MethodPost, "/app/models", r)
-}
-
-// RemoveModel takes a model off the list, and deletes from the disk what Tandem downloaded.
-func (c *Client) RemoveModel(ctx context.Context, id string) (Removal, error) {
-	if path.Clean("/"+id) != "/"+id { // the route would be another
-		return Removal{}, Errorf(CodeModelNotFound,
-			"The model %q is not registered. `tandem models list` lists the registered models.", id)
-	}
-	// An id may hold slashes, and anything else a folder's name may.
-	route := (&url.URL{Path: "/app/models/" + id}).EscapedPath()
-	return call[Removal](ctx, c, http.MethodDelete, route, nil)
-}
-
-// Drafter says what drafts for a model, after setting it if r names one.
-func (c *Client) Drafter(ctx context.Context, r DrafterRequest) (Drafter, error) {
-	return call[Drafter](ctx, c, http.MethodPost, "/app/drafter", r)
-}
-
-// Run returns one row of the history, with its rounds.
-func (c *Client) Run(ctx context.Context, id int64) (Run, error) {
-	return call[Run](ctx, c, http.MethodGet, fmt.Sprintf("/app/runs/%d", id), nil)
-}
-
-// Insights returns the figures of today.
-func (c *Client) Insights(ctx context.Context) (Insights, error) {
-	return call[Insights](ctx, c, http.MethodGet, "/app/insights", nil)
-}
-
-// CancelRun ends a run in flight. Its client gets what was generated so far.
-func (c *Client) CancelRun(ctx context.Context, id int64) error {
-	_, err := call[struct{}](ctx, c, http.MethodPost, fmt.Sprintf("/app/runs/%d/cancel", id),
-		struct{}{})
-	return err
 }
 
 // ResumeRun completes the answer of a run that was cut off. The answer is a stream in the form of
 // the run's own route; the caller closes its body.
 func (c *Client) ResumeRun(ctx context.Context, id int64) (*http.Response, error) {
-	return c.Do(ctx, http.MethodPost, fmt.Sprintf("/app/runs/%d/resume", id), map[string]any{
+	path, err := ResumeRun.URL(id)
+	if err != nil {
+		return nil, err
+	}
+	return c.Do(ctx, ResumeRun.Method, path, map[string]any{
 		"stream": true, "stream_options": map[string]bool{"include_usage": true},
 		"return_token_ids": true,
 	})
 }
 
-// VerifyRun computes the answer of a run again, and compares.
-func (c *Client) VerifyRun(ctx context.Context, id int64) (Replayed, error) {
-	return call[Replayed](ctx, c, http.MethodPost, fmt.Sprintf("/app/runs/%d/verify", id),
-		VerifyRequest{})
-}
-
-// Checkpoint returns a checkpoint by its id or its name.
-func (c *Client) Checkpoint(ctx context.Context, name string) (Checkpoint, error) {
-	return call[Checkpoint](ctx, c, http.MethodGet, CheckpointPath(name), nil)
-}
-
-// ChangeCheckpoint names, pins or unpins a checkpoint.
-func (c *Client) ChangeCheckpoint(ctx context.Context, name string,
-	change CheckpointChange) (Checkpoint, error) {
-	return call[Checkpoint](ctx, c, http.MethodPost, CheckpointPath(name), change)
-}
-
-// DeleteCheckpoint deletes a checkpoint; with all, the ones that go on from it too.
-func (c *Client) DeleteCheckpoint(ctx context.Context, name string, all bool) (Deleted, error) {
-	return call[Deleted](ctx, c, http.MethodDelete,
-		fmt.Sprintf("%s?all=%t", CheckpointPath(name), all), nil)
-}
-
-// VerifyCheckpoint reads the file of a checkpoint whole.
-func (c *Client) VerifyCheckpoint(ctx context.Context, name string) (Integrity, error) {
-	return call[Integrity](ctx, c, http.MethodPost, CheckpointPath(name)+"/verify", struct{}{})
-}
-
-// Forget deletes state and history.
-func (c *Client) Forget(ctx context.Context, r ForgetRequest) (Forgotten, error) {
-	return call[Forgotten](ctx, c, http.MethodPost, "/app/forget", r)
-}
-
-// ForgetTexts deletes what is remembered of the texts of the client with a key; 0 is all clients
-// without one.
-func (c *Client) ForgetTexts(ctx context.Context, key int64) (Forgotten, error) {
-	id := "none"
-	if key > 0 {
-		id = fmt.Sprint(key)
+// BranchCheckpoint goes on from the text of a checkpoint. The body and the answer are those of
+// /v1/completions, but a prompt is added to the text; the caller closes the answer's body.
+func (c *Client) BranchCheckpoint(ctx context.Context, name string, body any) (*http.Response,
+	error) {
+	path, err := BranchCheckpoint.URL(name)
+	if err != nil {
+		return nil, err
 	}
-	return call[Forgotten](ctx, c, http.MethodDelete, "/app/texts/"+id, nil)
-}
-
-// Settings returns the settings in force.
-func (c *Client) Settings(ctx context.Context) (SettingsState, error) {
-	return call[SettingsState](ctx, c, http.MethodGet, "/app/settings", nil)
-}
-
-// ChangeSettings makes all of a change, or none of it.
-func (c *Client) ChangeSettings(ctx context.Context, change SettingsChange) (SettingsState, error) {
-	return call[SettingsState](ctx, c, http.MethodPost, "/app/settings", change)
-}
-
-// SetPort moves the endpoint to a port; 0 is the one that was asked for before.
-func (c *Client) SetPort(ctx context.Context, port int) (State, error) {
-	return call[State](ctx, c, http.MethodPost, "/app/port", PortRequest{port})
-}
-
-// Keys lists the keys.
-func (c *Client) Keys(ctx context.Context) ([]Key, error) {
-	list, err := call[struct{ Keys []Key }](ctx, c, http.MethodGet, "/app/keys", nil)
-	return list.Keys, err
-}
-
-// AddKey makes a key.
-func (c *Client) AddKey(ctx context.Context, r KeyRequest) (NewKey, error) {
-	return call[NewKey](ctx, c, http.MethodPost, "/app/keys", r)
-}
-
-// DeleteKey deletes a key.
-func (c *Client) DeleteKey(ctx context.Context, id int64) error {
-	_, err := call[struct{}](ctx, c, http.MethodDelete, fmt.Sprintf("/app/keys/%d", id), nil)
-	return err
-}
-
-// Log returns the latest lines of the log, the oldest first.
-func (c *Client) Log(ctx context.Context) ([]LogLine, error) {
-	list, err := call[struct{ Lines []LogLine }](ctx, c, http.MethodGet, "/app/log", nil)
-	return list.Lines, err
-}
-
-// SaveReport writes a Diagnosis into the user's folder for downloads.
-func (c *Client) SaveReport(ctx context.Context) (Saved, error) {
-	return call[Saved](ctx, c, http.MethodPost, "/app/report", struct{}{})
-}
-
-// ExportSettings writes the settings, without secrets, into the user's folder for downloads.
-func (c *Client) ExportSettings(ctx context.Context) (Saved, error) {
-	return call[Saved](ctx, c, http.MethodPost, "/app/settings/export", struct{}{})
-}
-
-// CommandLine says whether the command line tool can be called by its name.
-func (c *Client) CommandLine(ctx context.Context) (CommandLine, error) {
-	return call[CommandLine](ctx, c, http.MethodGet, "/app/command-line", nil)
-}
-
-// LinkCommandLine makes a link by which it can be called.
-func (c *Client) LinkCommandLine(ctx context.Context) (CommandLine, error) {
-	return call[CommandLine](ctx, c, http.MethodPost, "/app/command-line", struct{}{})
-}
-
-// Updates returns what is known of newer versions. It asks no other machine.
-func (c *Client) Updates(ctx context.Context) (Updates, error) {
-	return call[Updates](ctx, c, http.MethodGet, "/app/updates", nil)
-}
-
-// CheckUpdates asks the feed for the newest version.
-func (c *Client) CheckUpdates(ctx context.Context) (Updates, error) {
-	return call[Updates](ctx, c, http.MethodPost, "/app/updates", struct{}{})
-}
-
-// CheckpointPath returns the route of a checkpoint. For a name that no checkpoint can have it
-// returns the route of none.
-func CheckpointPath(name string) string {
-	if name == "" || strings.Trim(name, ".") == "" || strings.ContainsAny(name, "/\\") {
-		name = "-"
-	}
-	return "/app/checkpoints/" + url.PathEscape(name)
-}
-
-// SessionCode asks for a code that opens the page with a session.
-func (c *Client) SessionCode(ctx context.Context) (SessionCode, error) {
-	return call[SessionCode](ctx, c, http.MethodPost, "/app/session", struct{}{})
+	return c.Do(ctx, BranchCheckpoint.Method, path, body)
 }
 
 // Pull downloads a model and registers it. It calls progress for every event. When ctx ends, the
 // download stops, and a later pull resumes it.
 func (c *Client) Pull(ctx context.Context, r PullRequest, progress func(Progress)) (Model, error) {
-	resp, err := c.Do(ctx, http.MethodPost, "/app/pull", r)
+	resp, err := open(ctx, c, PullModel, r, "")
 	if err != nil {
 		return Model{}, err
 	}
@@ -331,21 +144,6 @@ func (c *Client) Pull(ctx context.Context, r PullRequest, progress func(Progress
 	}
 	return Model{}, Errorf(CodeUnavailable,
 		"The download of %s was cut off; pull it again to resume.", r.ID)
-}
-
-// Download begins or resumes a pull that goes on by itself. State.Downloads says how far it is.
-func (c *Client) Download(ctx context.Context, r PullRequest) (State, error) {
-	return call[State](ctx, c, http.MethodPost, "/app/downloads", r)
-}
-
-// PauseDownload stops a download. It stays in the state.
-func (c *Client) PauseDownload(ctx context.Context, id string) (State, error) {
-	return call[State](ctx, c, http.MethodPost, "/app/downloads/pause", PullRequest{ID: id})
-}
-
-// DropDownload stops a download and takes it out of the state.
-func (c *Client) DropDownload(ctx context.Context, r DropRequest) (State, error) {
-	return call[State](ctx, c, http.MethodPost, "/app/downloads/drop", r)
 }
 
 // Do sends body as JSON and returns the answer. The caller closes its body. A status other than 2xx
@@ -399,18 +197,6 @@ func (c *Client) do(ctx context.Context, method, path string, body any,
 func unavailable(err error) *Error {
 	return &Error{Code: CodeUnavailable,
 		Message: "Tandem is not running; start it with `tandem serve`.", Err: err}
-}
-
-func call[T any](ctx context.Context, c *Client, method, path string, body any) (v T, err error) {
-	resp, err := c.Do(ctx, method, path, body)
-	if err != nil {
-		return v, err
-	}
-	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&v); err != nil {
-		return v, fmt.Errorf("%s %s: %w", method, path, err)
-	}
-	return v, nil
 }
 
 // errorBody writes what errorOf reads.

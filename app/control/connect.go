@@ -1,11 +1,6 @@
 package control
 
-import (
-	"context"
-	"net/http"
-	"net/url"
-	"time"
-)
+import "time"
 
 // Connect is the answer of GET /app/connect: what clients need to use the endpoint.
 type Connect struct {
@@ -53,13 +48,3 @@ const (
 	// it is something else: for another port or model, or a person changed it
 	WrittenStale Written = "stale"
 )
-
-// Connect asks what clients need.
-func (c *Client) Connect(ctx context.Context) (Connect, error) {
-	return call[Connect](ctx, c, http.MethodGet, "/app/connect", nil)
-}
-
-// WriteConnection writes the file of a client, below Tandem's home.
-func (c *Client) WriteConnection(ctx context.Context, id string) (Connection, error) {
-	return call[Connection](ctx, c, http.MethodPost, "/app/connect/"+url.PathEscape(id), struct{}{})
-}

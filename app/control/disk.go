@@ -1,8 +1,6 @@
 package control
 
 import (
-	"context"
-	"net/http"
 	"time"
 )
 
@@ -33,11 +31,6 @@ type Storage struct {
 	ByModel  []Usage `json:"by_model"`  // the one with the most bytes first
 	ByClient []Usage `json:"by_client"` // the one with the most bytes first
 	ByDay    []Usage `json:"by_day"`    // of this machine's clock, the latest first
-}
-
-// Storage returns what Tandem takes of the disk.
-func (c *Client) Storage(ctx context.Context) (Storage, error) {
-	return call[Storage](ctx, c, http.MethodGet, "/app/storage", nil)
 }
 
 // RememberedTexts is what is remembered of one client's prompts and answers, as token ids, to guess

@@ -1,6 +1,7 @@
 // Package control is the language of Tandem's control routes (/app/...). It holds the Go types of
-// requests and answers, and the codes of errors. Its Client calls the routes over the Unix socket
-// in the home folder.
+// requests and answers, and the codes of errors. routes.go is the table of the routes: a [Route] is a
+// value with the types of what it takes and what it answers. Package server registers a handler for
+// each, and [Call] calls them by a Client, over the Unix socket in the home folder.
 //
 // Opening the socket is the authority: it lies in a folder that only its owner may enter, so the
 // client carries no token. The command line, the menu and the window use this package. Package
@@ -9,7 +10,8 @@
 //
 //	c := control.Dial(home)
 //	defer c.Close()
-//	state, err := c.State(ctx)
+//	state, err := control.Ask(ctx, c, control.GetState)
+//	state, err = control.Call(ctx, c, control.LoadModel, control.LoadRequest{Model: id})
 //
 // The state is a stream as well: the whole first, then merge patches (RFC 7396). evanphx/json-patch
 // makes and applies them, because null, absence and arrays each have a rule of their own.

@@ -11,6 +11,12 @@ type LogLine struct {
 	Text  string    `json:"text"`
 }
 
+// LogLines is the answer of GET /app/log. A client that accepts text/event-stream gets each LogLine
+// as an event, and later lines too.
+type LogLines struct {
+	Lines []LogLine `json:"lines"` // the oldest first
+}
+
 // A Diagnosis is what another person needs to help. It has no text of a request or an answer and no
 // secret, and the user's folder is written ~.
 type Diagnosis struct {

@@ -1,10 +1,8 @@
 package control
 
 import (
-	"context"
-	"net/http"
-	"net/url"
-	"strconv"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -56,40 +54,49 @@ func (q *RunQuery) Texts() map[string]*string {
 		"finish": &q.Finish, "day": &q.Day, "search": &q.Search}
 }
 
-// Runs lists the history, the newest run first.
-func (c *Client) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
-	v := url.Values{}
-	if q.Limit != 0 {
-		v.Set("limit", strconv.Itoa(q.Limit))
-	}
-	if q.Before != 0 {
-		v.Set("before", strconv.FormatInt(q.Before, 10))
-	}
-	for name, text := range q.Texts() {
-		if *text != "" {
-			v.Set(name, *text)
+func (q *RunQuery) params(p *params) {
+	queryNumber(p, "limit", &q.Limit, 1000)
+	queryNumber(p, "before", &q.Before, 1<<62)
+	texts := q.Texts()
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if p.query(name, texts[name]); len(*texts[name]) > MaxRunText {
+			p.invalid(name, "%s may have at most %d bytes.", Word(name), MaxRunText)
 		}
 	}
+	if _, err := time.Parse(time.DateOnly, q.Day); q.Day != "" && err != nil {
+		p.invalid("day", "%s must be a day such as 2026-11-22, not %q.", Word("day"),
+			Shorten(q.Day, maxShown))
+	}
+	since := ""
 	if !q.Since.IsZero() {
-		v.Set("since", q.Since.UTC().Format(time.RFC3339Nano))
+		since = q.Since.UTC().Format(time.RFC3339Nano)
 	}
-	if q.Failed {
-		v.Set("failed", "true")
+	if p.query("since", &since); since != "" {
+		var err error
+		if q.Since, err = time.Parse(time.RFC3339, since); err != nil {
+			p.invalid("since", "%s must be a time such as 2026-11-22T09:00:00Z, not %q.",
+				Word("since"), Shorten(since, maxShown))
+		}
 	}
-	if q.Slow {
-		v.Set("slow", "true")
+	p.flag("failed", &q.Failed)
+	p.flag("slow", &q.Slow)
+	p.query("sort", &q.Sort)
+	p.flag("up", &q.Up)
+	if q.Sort != "" && !slices.Contains(RunOrders, q.Sort) {
+		p.invalid("sort", "%s must be %s, not %q.", Word("sort"), Words(RunOrders),
+			Shorten(q.Sort, maxShown))
 	}
-	if q.Sort != "" {
-		v.Set("sort", q.Sort)
-	}
-	if q.Up {
-		v.Set("up", "true")
-	}
-	list, err := call[struct{ Runs []Run }](ctx, c, http.MethodGet, "/app/runs?"+v.Encode(), nil)
-	return list.Runs, err
 }
 
-// RunValues returns the values that Runs can be narrowed by.
-func (c *Client) RunValues(ctx context.Context) (RunValues, error) {
-	return call[RunValues](ctx, c, http.MethodGet, "/app/runs/values", nil)
+// RunList is the answer of GET /app/runs.
+type RunList struct {
+	Runs []Run `json:"runs"` // the newest first, unless the query sorts them
 }
+
+// CancelRequest is the body of POST /app/runs/{id}/cancel.
+type CancelRequest struct {
+	Run  string `json:"-"`    // its id, or the name that its client gave it
+	Left bool   `json:"left"` // the program that read its answer has gone
+}
+
+func (r *CancelRequest) params(p *params) { p.path("id", &r.Run) }

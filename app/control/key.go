@@ -11,6 +11,11 @@ type Key struct {
 	UsedAt    time.Time `json:"used_at,omitzero"` // to the minute; zero = never
 }
 
+// KeyList is the answer of GET /app/keys.
+type KeyList struct {
+	Keys []Key `json:"keys"` // the oldest first
+}
+
 // KeyRequest makes a key: the body of POST /app/keys.
 type KeyRequest struct {
 	Name string `json:"name"`

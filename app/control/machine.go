@@ -1,10 +1,5 @@
 package control
 
-import (
-	"context"
-	"net/http"
-)
-
 // A Machine is the answer of GET /app/machine: what this computer is, as far as the system tells.
 type Machine struct {
 	Chip      string `json:"chip,omitempty"` // its name, as the maker writes it
@@ -15,9 +10,4 @@ type Machine struct {
 	System    string `json:"system"`               // macOS 26.1
 	Kind      string `json:"kind"`                 // darwin/arm64
 	Engine    string `json:"engine"`               // MLX's version and what it computes on
-}
-
-// Machine returns what this computer is.
-func (c *Client) Machine(ctx context.Context) (Machine, error) {
-	return call[Machine](ctx, c, http.MethodGet, "/app/machine", nil)
 }

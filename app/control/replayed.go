@@ -30,6 +30,14 @@ type VerifyRequest struct {
 	Progress bool `json:"progress,omitempty"` // answer with events, see VerifyProgress, not with the verdict alone
 }
 
+// A RunVerification is a VerifyRequest for one run.
+type RunVerification struct {
+	Run int64 `json:"-"`
+	VerifyRequest
+}
+
+func (v *RunVerification) params(p *params) { runID(&v.Run, p) }
+
 // VerifyProgress is one event of a verification. The last event has Verdict set, or is an error
 // event.
 type VerifyProgress struct {

@@ -74,7 +74,7 @@ func TestListenRefusesALink(t *testing.T) {
 	if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeForbidden {
 		t.Errorf("Listen: %v", err)
 	}
-	_, err = Dial(home).State(t.Context())
+	_, err = Ask(t.Context(), Dial(home), GetState)
 	if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeForbidden {
 		t.Errorf("State: %v", err)
 	}
@@ -83,7 +83,7 @@ func TestListenRefusesALink(t *testing.T) {
 func TestCallWithoutAServerIsUnavailable(t *testing.T) {
 	home := shortDir(t)
 	dead := func(when string) {
-		_, err := Dial(home).State(t.Context())
+		_, err := Ask(t.Context(), Dial(home), GetState)
 		if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeUnavailable {
 			t.Errorf("%s: %v", when, err)
 		}

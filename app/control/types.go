@@ -240,6 +240,11 @@ type Model struct {
 	FileType       string    `json:"file_type,omitzero"` // of a GGUF file, such as Q4_K_M
 }
 
+// ModelList is the answer of GET /app/models.
+type ModelList struct {
+	Models []Model `json:"models"` // registered
+}
+
 // Packing says how the weights are packed: in a GGUF file first, and how they are held. It is the
 // type of the weights if they are not packed.
 func (m Model) Packing() string { return packing(m.FileType, m.Quantization, m.Dtype) }

@@ -77,14 +77,14 @@ func TestGroupBenchSendsRequestsOfItsSizes(t *testing.T) {
 	c := control.Dial(home)
 	defer c.Close()
 	awaitState(t, c, func(s control.State) bool { return len(s.Active) == 0 })
-	runs, err := c.Runs(t.Context(), control.RunQuery{Limit: 1000})
+	runs, err := control.Call(t.Context(), c, control.ListRuns, control.RunQuery{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 2*2*togetherRequests + 2*fairClients; len(runs) != want {
-		t.Errorf("%d requests were sent, want %d", len(runs), want)
+	if want := 2*2*togetherRequests + 2*fairClients; len(runs.Runs) != want {
+		t.Errorf("%d requests were sent, want %d", len(runs.Runs), want)
 	}
-	for _, run := range runs {
+	for _, run := range runs.Runs {
 		together := run.PromptTokens == togetherPrompt
 		if run.CachedTokens > bench.MinAnswer || together == (run.PromptTokens == fairPrompt) ||
 			together && (run.CompletionTokens != togetherAnswer || run.Drafter != "") ||
@@ -122,7 +122,7 @@ func awaitState(t *testing.T, c *control.Client, wanted func(control.State) bool
 	}()
 	enginetest.Await(t, "the state", func() bool {
 		var err error
-		if s, err = c.State(t.Context()); err != nil {
+		if s, err = control.Ask(t.Context(), c, control.GetState); err != nil {
 			t.Fatal(err)
 		}
 		return wanted(s)

@@ -191,8 +191,9 @@ func (s *soak) count(ctx context.Context) (r idleCounts, err error) {
 	}
 	c := control.Dial(s.home)
 	defer c.Close()
-	running, err := c.Runs(ctx, control.RunQuery{Finish: control.FinishRunning, Limit: 1000})
-	r.open = len(running)
+	running, err := control.Call(ctx, c, control.ListRuns,
+		control.RunQuery{Finish: control.FinishRunning, Limit: 1000})
+	r.open = len(running.Runs)
 	return r, err
 }
 

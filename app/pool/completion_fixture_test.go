@@ -106,7 +106,7 @@ func (r *running) waitUntilQuiet(t *testing.T) {
 	t.Helper()
 	c := r.client(t)
 	enginetest.Await(t, "no request is in flight", func() bool {
-		st, err := c.State(t.Context())
+		st, err := control.Ask(t.Context(), c, control.GetState)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,8 +20,9 @@ func TestDrafterOptionsAreLearnedApart(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny")})
 	dir := enginetest.TinyDFlash2(t, 259, []int{0, 2}, map[string]any{
 		"layer_types": []string{"full_attention", "full_attention"}})
-	if _, err := r.client(t).Drafter(t.Context(), control.DrafterRequest{Model: "tiny",
-		Drafter: dir}); err != nil {
+	if _, err := control.Call(t.Context(), r.client(t), control.SetDrafter,
+		control.DrafterRequest{Model: "tiny",
+			Drafter: dir}); err != nil {
 		t.Fatal(err)
 	}
 	for i, own := range []control.ModelSettings{{}, {DraftWindow: new(10)}, {DrafterBits: new(4)}} {

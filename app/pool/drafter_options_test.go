@@ -15,8 +15,9 @@ func TestModelSettingsReachTheDrafter(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true})
 	dir := enginetest.TinyDFlash2(t, 259, []int{0, 2}, map[string]any{
 		"layer_types": []string{"full_attention", "full_attention"}})
-	if _, err := r.client(t).Drafter(t.Context(), control.DrafterRequest{Model: "tiny",
-		Drafter: dir}); err != nil {
+	if _, err := control.Call(t.Context(), r.client(t), control.SetDrafter,
+		control.DrafterRequest{Model: "tiny",
+			Drafter: dir}); err != nil {
 		t.Fatal(err)
 	}
 	ask := fmt.Sprintf(fixedDepth, "dflash")

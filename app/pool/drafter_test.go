@@ -42,7 +42,8 @@ func TestDraftersOfAllKindsDraftAndLeaveNoMemory(t *testing.T) {
 		{"model", enginetest.TinyModel(t, "llama")},
 		{"model", twin}, // the model itself
 	} {
-		d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: x.dir})
+		d, err := control.Call(t.Context(), c, control.SetDrafter,
+			control.DrafterRequest{Model: "tiny", Drafter: x.dir})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +67,7 @@ func TestDraftersOfAllKindsDraftAndLeaveNoMemory(t *testing.T) {
 				got.Timings.Accepted, got.Timings.DraftN)
 		}
 	}
-	if _, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny",
+	if _, err := control.Call(t.Context(), c, control.SetDrafter, control.DrafterRequest{Model: "tiny",
 		Drafter: control.DrafterNone}); err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +76,13 @@ func TestDraftersOfAllKindsDraftAndLeaveNoMemory(t *testing.T) {
 	}
 	// The choice is kept: the next load loads the drafter too.
 	dir := enginetest.TinyModel(t, "llama")
-	if _, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny",
+	if _, err := control.Call(t.Context(), c, control.SetDrafter, control.DrafterRequest{Model: "tiny",
 		Drafter: dir}); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if _, err := c.Unload(t.Context(), ""); err != nil {
+		if _, err := control.Call(t.Context(), c, control.UnloadModel,
+			control.UnloadRequest{Model: ""}); err != nil {
 			t.Fatal(err)
 		}
 		if active := r.thread.Memory().Active; active != 0 {
@@ -91,7 +93,8 @@ func TestDraftersOfAllKindsDraftAndLeaveNoMemory(t *testing.T) {
 			t.Errorf("after a load: %+v", got.Timings)
 		}
 	}
-	if _, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "unknown"}); err == nil {
+	if _, err := control.Call(t.Context(), c, control.SetDrafter,
+		control.DrafterRequest{Model: "unknown"}); err == nil {
 		t.Error("a model that is not registered has a drafter")
 	}
 }
@@ -111,8 +114,9 @@ func TestChangeOfDrafterFreesTheVocabulary(t *testing.T) {
 	if m.vocabulary.made == nil {
 		t.Fatal("a grammar made no vocabulary")
 	}
-	if _, err := r.client(t).Drafter(t.Context(), control.DrafterRequest{Model: "tiny",
-		Drafter: enginetest.TinyModel(t, "llama")}); err != nil {
+	if _, err := control.Call(t.Context(), r.client(t), control.SetDrafter,
+		control.DrafterRequest{Model: "tiny",
+			Drafter: enginetest.TinyModel(t, "llama")}); err != nil {
 		t.Fatal(err)
 	}
 	if m.vocabulary.made != nil {
@@ -167,13 +171,15 @@ func TestUnfitDrafterIsRefusedWhenItIsChosen(t *testing.T) {
 			"nobody/nothing":            "is no folder",
 			"./drafter":                 "by its whole path",
 		} {
-			_, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: name})
+			_, err := control.Call(t.Context(), c, control.SetDrafter,
+				control.DrafterRequest{Model: "tiny", Drafter: name})
 			e, ok := errors.AsType[*control.Error](err)
 			if !ok || e.Code == control.CodeInternal || !strings.Contains(e.Message, want) {
 				t.Errorf("%s: %v, want %q", name, err, want)
 			}
 		}
-		d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny"})
+		d, err := control.Call(t.Context(), c, control.SetDrafter,
+			control.DrafterRequest{Model: "tiny"})
 		if err != nil || d.Choice != control.DrafterAuto || d.Source != "" {
 			t.Errorf("%+v, %v", d, err)
 		}
@@ -212,7 +218,7 @@ func TestModelWithADamagedDrafterIsServedWithoutIt(t *testing.T) {
 	if !strings.Contains(got.Timings.NoDrafter, "cut short") {
 		t.Errorf("%+v", got.Timings)
 	}
-	d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny"})
+	d, err := control.Call(t.Context(), c, control.SetDrafter, control.DrafterRequest{Model: "tiny"})
 	if err != nil || !strings.Contains(d.Reason, "cut short") || d.Kind != "" {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -394,7 +400,8 @@ func TestAssistantDrafts(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "gemma3_text", "tiny"), NoCheckpoints: true})
 	plain := r.say(t, "tiny", `{"drafter":"none"}`)
 	dir := enginetest.TinyAssistant(t, 64, nil)
-	d, err := r.client(t).Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: dir})
+	d, err := control.Call(t.Context(), r.client(t), control.SetDrafter,
+		control.DrafterRequest{Model: "tiny", Drafter: dir})
 	if err != nil || d.Kind != "mtp" {
 		t.Fatalf("%+v, %v", d, err)
 	}

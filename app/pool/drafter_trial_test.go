@@ -31,10 +31,12 @@ func TestMeasuringFindsAndKeepsTheReadingOfADrafter(t *testing.T) {
 	makeParrot(t, model, drafter)
 	r := start(t, setup{Model: model})
 	c := r.client(t)
-	if _, err := c.Load(t.Context(), "parrot"); err != nil {
+	if _, err := control.Call(t.Context(), c, control.LoadModel,
+		control.LoadRequest{Model: "parrot"}); err != nil {
 		t.Fatal(err)
 	}
-	d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "parrot", Drafter: drafter})
+	d, err := control.Call(t.Context(), c, control.SetDrafter,
+		control.DrafterRequest{Model: "parrot", Drafter: drafter})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +44,8 @@ func TestMeasuringFindsAndKeepsTheReadingOfADrafter(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	enginetest.Await(t, "the drafter is measured", func() bool {
-		if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: "parrot"}); err != nil {
+		if d, err = control.Call(t.Context(), c, control.SetDrafter,
+			control.DrafterRequest{Model: "parrot"}); err != nil {
 			t.Fatal(err)
 		}
 		return !d.Measuring
@@ -66,7 +69,8 @@ func TestMeasuringFindsAndKeepsTheReadingOfADrafter(t *testing.T) {
 	if err := r.pool.Load(t.Context(), "parrot"); err != nil {
 		t.Fatal(err)
 	}
-	if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: "parrot"}); err != nil ||
+	if d, err = control.Call(t.Context(), c, control.SetDrafter,
+		control.DrafterRequest{Model: "parrot"}); err != nil ||
 		d.Measuring || d.Embedding != "raw" || d.Sliding != "causal" {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -81,7 +85,8 @@ func TestMeasuringFindsAndKeepsTheReadingOfADrafter(t *testing.T) {
 	if err := r.pool.Load(t.Context(), "parrot"); err != nil {
 		t.Fatal(err)
 	}
-	if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: "parrot"}); err != nil ||
+	if d, err = control.Call(t.Context(), c, control.SetDrafter,
+		control.DrafterRequest{Model: "parrot"}); err != nil ||
 		!d.Measuring || len(d.Trials) > 0 {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -123,7 +128,8 @@ func TestMeasurementWaitsForRequestsAndEndsWithTheModel(t *testing.T) {
 		if active := r.thread.Memory().Active; active != 0 {
 			t.Errorf("%d bytes are left in MLX", active)
 		}
-		d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny"})
+		d, err := control.Call(t.Context(), c, control.SetDrafter,
+			control.DrafterRequest{Model: "tiny"})
 		if err != nil || len(d.Trials) > 0 || d.Embedding != "" {
 			t.Errorf("a measurement that was cut off left %+v, %v", d, err)
 		}
@@ -150,7 +156,8 @@ func TestNothingIsKeptOfAModelWhoseAnswersEndAtOnce(t *testing.T) {
 	var d control.Drafter
 	enginetest.Await(t, "the measurement ends", func() bool {
 		var err error
-		if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: id}); err != nil {
+		if d, err = control.Call(t.Context(), c, control.SetDrafter,
+			control.DrafterRequest{Model: id}); err != nil {
 			t.Fatal(err)
 		}
 		return !d.Measuring

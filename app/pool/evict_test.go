@@ -258,7 +258,7 @@ func TestUnloadByNameAliasOrAll(t *testing.T) {
 	c := r.client(t)
 	unload := func(id string, want control.Code) {
 		t.Helper()
-		_, err := c.Unload(t.Context(), id)
+		_, err := control.Call(t.Context(), c, control.UnloadModel, control.UnloadRequest{Model: id})
 		if e, _ := errors.AsType[*control.Error](err); err == nil != (want == "") || e != nil &&
 			e.Code != want {
 			t.Errorf("unload %q: %v", id, err)

@@ -18,11 +18,12 @@ func TestPanicInAChangeIsItsErrorAndTheNextChangeWorks(t *testing.T) {
 	m.bundle = nil // closing it panics
 	defer bundle.Close()
 	c := r.client(t)
-	_, err := c.Unload(t.Context(), "")
+	_, err := control.Call(t.Context(), c, control.UnloadModel, control.UnloadRequest{Model: ""})
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInternal {
 		t.Errorf("the panic became %v", err)
 	}
-	if _, err := c.Load(t.Context(), "tiny"); err != nil {
+	if _, err := control.Call(t.Context(), c, control.LoadModel,
+		control.LoadRequest{Model: "tiny"}); err != nil {
 		t.Fatalf("the next change: %v", err)
 	}
 	if status, body := r.complete(t, "tiny", "abc"); status != 200 {

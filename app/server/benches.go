@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/wire"
 )
@@ -22,37 +23,35 @@ type Benches interface {
 	DeleteBench(ctx context.Context, id int64) error
 }
 
-// runBench streams the progress of a bench. The last event has the result or the error. The bench
-// ends when its client leaves, unless the request asks it to stay. Other clients then follow it by
-// GET.
-func (s *Server) runBench(w http.ResponseWriter, r *http.Request) error {
-	q, err := read[control.BenchRequest](s, w, r)
-	if err != nil {
-		return err
-	}
-	return s.api.Progress(w, r, func(ctx context.Context, to wire.Reports) error {
+// benchRoutes answer for Benches.
+type benchRoutes struct {
+	Benches
+	api *api.API
+}
+
+func addBenches(to *controlRoutes, of Benches) {
+	handle(to, control.ListBenches, ask(of.Benches))
+	stream(to, control.RunBench, benchRoutes{of, to.api}.run)
+	handle(to, control.CancelBench, done(func(ctx context.Context, _ control.None) error {
+		return of.CancelBench(ctx)
+	}))
+	handle(to, control.DeleteBench, done(of.DeleteBench))
+}
+
+// run streams the progress of a bench. The last event has the result or the error. The bench ends
+// when its client leaves, unless the request asks it to stay. Other clients then follow it by GET.
+func (b benchRoutes) run(w http.ResponseWriter, r *http.Request, q control.BenchRequest) error {
+	return b.api.Progress(w, r, func(ctx context.Context, to wire.Reports) error {
 		if q.Stay {
 			var end context.CancelCauseFunc
 			ctx, end = context.WithCancelCause(context.WithoutCancel(ctx))
 			defer end(nil)
-			defer context.AfterFunc(s.api.Draining, func() { end(wire.ErrStopping) })()
+			defer context.AfterFunc(b.api.Draining, func() { end(wire.ErrStopping) })()
 		}
-		b, err := s.services.Benches.RunBench(ctx, func(p control.BenchProgress) { to.Send(p) })
+		bench, err := b.RunBench(ctx, func(p control.BenchProgress) { to.Send(p) })
 		if err == nil {
-			to.Send(control.BenchProgress{Bench: &b})
+			to.Send(control.BenchProgress{Bench: &bench})
 		}
 		return err
 	})
-}
-
-func (s *Server) cancelBench(ctx context.Context, _ nothing) (nothing, error) {
-	return nothing{}, s.services.Benches.CancelBench(ctx)
-}
-
-func (s *Server) deleteBench(ctx context.Context, id benchID) (nothing, error) {
-	return nothing{}, s.services.Benches.DeleteBench(ctx, int64(id))
-}
-
-func (s *Server) benches(ctx context.Context) (control.Benches, error) {
-	return s.services.Benches.Benches(ctx)
 }

@@ -3,10 +3,8 @@ package server
 import (
 	"cmp"
 	"context"
-	"net/http"
 
 	"tandem/app/control"
-	"tandem/app/wire"
 )
 
 // Chats keeps the window's own conversations. Errors are CodeNoChat for an unknown id, CodeNotKept
@@ -43,153 +41,97 @@ type Chats interface {
 	KeepChats(ctx context.Context, keep bool) error
 }
 
-// chatRoutes lays out the routes of chats.
-func (s *Server) chatRoutes(route wire.AddRoute) {
-	route("/app/chats", map[string]wire.Handler{
-		http.MethodGet:    call(s, s.chats),
-		http.MethodPost:   call(s, s.addChat),
-		http.MethodDelete: call(s, s.deleteChats),
-	})
-	route.Post("/app/chats/keep", call(s, s.keepChats))
-	route.Get("/app/chats/deletion", call(s, s.wouldDeleteChats))
-	route("/app/chats/{id}", map[string]wire.Handler{
-		http.MethodGet:    call(s, s.oneChat),
-		http.MethodPost:   call(s, s.changeChat),
-		http.MethodDelete: call(s, s.deleteChat),
-	})
-	route.Get("/app/chats/{id}/deletion", call(s, s.wouldDeleteChat))
-	route.Post("/app/chats/{id}/messages", call(s, s.addMessage))
-	route("/app/chats/{id}/messages/{message}", map[string]wire.Handler{
-		http.MethodPost:   call(s, s.changeMessage),
-		http.MethodDelete: call(s, s.deleteMessage),
-	})
-	route.Get("/app/chats/{id}/messages/{message}/deletion", call(s, s.wouldDeleteMessage))
-	route("/app/presets", map[string]wire.Handler{
-		http.MethodGet:  ask(s, s.presets),
-		http.MethodPost: call(s, s.setPreset),
-	})
-	route("/app/presets/{name...}", map[string]wire.Handler{
-		http.MethodDelete: call(s, s.deletePreset),
-	})
+// chatRoutes answer for Chats.
+type chatRoutes struct{ Chats }
+
+func addChats(to *controlRoutes, of Chats) {
+	c := chatRoutes{of}
+	handle(to, control.ListChats, c.list)
+	handle(to, control.AddChat, c.add)
+	handle(to, control.DeleteChats, c.deleteAll)
+	handle(to, control.WouldDeleteChats, c.wouldDeleteAll)
+	handle(to, control.SetKeepChats, c.keep)
+	handle(to, control.GetChat, c.get)
+	handle(to, control.ChangeChat, c.change)
+	handle(to, control.DeleteChat, of.DeleteChats)
+	handle(to, control.WouldDeleteChat, of.WouldDeleteChats)
+	handle(to, control.AddMessage, c.addMessage)
+	handle(to, control.ChangeMessage, c.changeMessage)
+	handle(to, control.DeleteMessage, c.deleteMessage)
+	handle(to, control.WouldDeleteMessage, c.wouldDeleteMessage)
+	handle(to, control.ListPresets, ask(c.listPresets))
+	handle(to, control.SetPreset, c.setPreset)
+	handle(to, control.DeletePreset, c.deletePreset)
 }
 
-// A chatQuery has the filters of GET /app/chats.
-type chatQuery control.ChatQuery
-
-func (q *chatQuery) readAddress(r *http.Request) error {
-	query := r.URL.Query()
-	q.Search = query.Get("search")
-	limit, err := queryNumber(query, "limit", 200)
-	if err != nil {
-		return err
-	}
-	q.Limit = int(limit)
-	q.Before, err = queryNumber(query, "before", 1<<62)
-	return err
-}
-
-func (s *Server) chats(ctx context.Context, q chatQuery) (control.ChatList, error) {
-	list, err := s.services.Chats.Chats(ctx, control.ChatQuery(q))
+func (c chatRoutes) list(ctx context.Context, q control.ChatQuery) (control.ChatList, error) {
+	list, err := c.Chats.Chats(ctx, q)
 	list.Chats = listOf(list.Chats)
 	return list, err
 }
 
-func (s *Server) oneChat(ctx context.Context, c chatID) (control.WholeChat, error) {
-	whole, err := s.services.Chats.Chat(ctx, c.id)
+func (c chatRoutes) get(ctx context.Context, id int64) (control.WholeChat, error) {
+	whole, err := c.Chat(ctx, id)
 	whole.Messages = listOf(whole.Messages)
 	return whole, err
 }
 
-func (s *Server) addChat(ctx context.Context, q control.ChatRequest) (control.Chat, error) {
-	c := control.Chat{Kind: cmp.Or(q.Kind, "chat"), Title: q.Title, System: q.System,
-		Options: q.Options}
-	return s.services.Chats.AddChat(ctx, c)
+func (c chatRoutes) add(ctx context.Context, q control.ChatRequest) (control.Chat, error) {
+	return c.AddChat(ctx, control.Chat{Kind: cmp.Or(q.Kind, "chat"), Title: q.Title,
+		System: q.System, Options: q.Options})
 }
 
-// A chatChange is a change of the chat in the path.
-type chatChange struct {
-	chatID
-	control.ChatChange
+func (c chatRoutes) change(ctx context.Context, u control.ChatUpdate) (control.Chat, error) {
+	return c.ChangeChat(ctx, u.ID, u.ChatChange)
 }
 
-func (s *Server) changeChat(ctx context.Context, c chatChange) (control.Chat, error) {
-	return s.services.Chats.ChangeChat(ctx, c.id, c.ChatChange)
-}
-
-// A newMessage is a message for the chat in the path.
-type newMessage struct {
-	chatID
-	control.MessageRequest
-}
-
-func (s *Server) addMessage(ctx context.Context, m newMessage) (control.Message, error) {
-	return s.services.Chats.AddMessage(ctx, control.Message{
-		Chat: m.id, Parent: m.Parent, Role: m.Role, Content: m.Content, Model: m.Model,
+func (c chatRoutes) addMessage(ctx context.Context, m control.NewMessage) (control.Message, error) {
+	return c.AddMessage(ctx, control.Message{
+		Chat: m.Chat, Parent: m.Parent, Role: m.Role, Content: m.Content, Model: m.Model,
 		Finish: m.Finish, Run: m.Run, Facts: m.Facts,
 	})
 }
 
-// A messageChange is a change of the message in the path.
-type messageChange struct {
-	messageID
-	control.MessageChange
+func (c chatRoutes) changeMessage(ctx context.Context,
+	u control.MessageUpdate) (control.Message, error) {
+	return c.ChangeMessage(ctx, u.Chat, u.ID, u.MessageChange)
 }
 
-func (s *Server) changeMessage(ctx context.Context, m messageChange) (control.Message, error) {
-	return s.services.Chats.ChangeMessage(ctx, m.id, m.message, m.MessageChange)
+func (c chatRoutes) deleteAll(ctx context.Context, _ control.None) (control.DeletedChats, error) {
+	return c.DeleteChats(ctx, 0)
 }
 
-func (s *Server) deleteChat(ctx context.Context, c chatID) (control.DeletedChats, error) {
-	return s.services.Chats.DeleteChats(ctx, c.id)
+func (c chatRoutes) wouldDeleteAll(ctx context.Context,
+	_ control.None) (control.DeletedChats, error) {
+	return c.WouldDeleteChats(ctx, 0)
 }
 
-func (s *Server) deleteChats(ctx context.Context, _ nothing) (control.DeletedChats, error) {
-	return s.services.Chats.DeleteChats(ctx, 0)
+func (c chatRoutes) deleteMessage(ctx context.Context,
+	m control.MessageID) (control.DeletedChats, error) {
+	return c.DeleteMessage(ctx, m.Chat, m.ID)
 }
 
-func (s *Server) wouldDeleteChat(ctx context.Context, c chatID) (control.DeletedChats, error) {
-	return s.services.Chats.WouldDeleteChats(ctx, c.id)
+func (c chatRoutes) wouldDeleteMessage(ctx context.Context,
+	m control.MessageID) (control.DeletedChats, error) {
+	return c.WouldDeleteMessage(ctx, m.Chat, m.ID)
 }
 
-func (s *Server) wouldDeleteChats(ctx context.Context, _ nothing) (control.DeletedChats, error) {
-	return s.services.Chats.WouldDeleteChats(ctx, 0)
-}
-
-func (s *Server) deleteMessage(ctx context.Context, m messageID) (control.DeletedChats, error) {
-	return s.services.Chats.DeleteMessage(ctx, m.id, m.message)
-}
-
-func (s *Server) wouldDeleteMessage(ctx context.Context,
-	m messageID) (control.DeletedChats, error) {
-	return s.services.Chats.WouldDeleteMessage(ctx, m.id, m.message)
-}
-
-func (s *Server) presets(ctx context.Context) (control.Presets, error) {
-	p, err := s.services.Chats.Presets(ctx)
+func (c chatRoutes) listPresets(ctx context.Context) (control.Presets, error) {
+	p, err := c.Presets(ctx)
 	p.Presets = listOf(p.Presets)
 	return p, err
 }
 
-func (s *Server) setPreset(ctx context.Context, p control.Preset) (control.Preset, error) {
-	return p, s.services.Chats.SetPreset(ctx, p)
+func (c chatRoutes) setPreset(ctx context.Context, p control.Preset) (control.Preset, error) {
+	return p, c.SetPreset(ctx, p)
 }
 
-// A presetName is the name of a preset in a path.
-type presetName struct {
-	name string
-}
-
-func (p *presetName) readAddress(r *http.Request) error {
-	p.name = r.PathValue("name")
-	return nil
-}
-
-func (s *Server) deletePreset(ctx context.Context, n presetName) (control.Presets, error) {
-	p, err := s.services.Chats.DeletePreset(ctx, n.name)
+func (c chatRoutes) deletePreset(ctx context.Context, name string) (control.Presets, error) {
+	p, err := c.DeletePreset(ctx, name)
 	p.Presets = listOf(p.Presets)
 	return p, err
 }
 
-func (s *Server) keepChats(ctx context.Context, q control.KeepChats) (control.KeepChats, error) {
-	return q, s.services.Chats.KeepChats(ctx, q.Keep)
+func (c chatRoutes) keep(ctx context.Context, q control.KeepChats) (control.KeepChats, error) {
+	return q, c.KeepChats(ctx, q.Keep)
 }

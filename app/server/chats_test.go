@@ -48,8 +48,9 @@ func codeOf(err error) control.Code {
 // TestChatRoutesKeepAConversation walks a conversation over the socket.
 func TestChatRoutesKeepAConversation(t *testing.T) {
 	c, ctx := dialFake(t, roomtest.NewBackend()), t.Context()
-	chat, err := c.AddChat(ctx, control.Chat{Kind: "code", Title: "mine", System: "Be brief.",
-		Options: json.RawMessage(`{"temperature":0.5}`)})
+	chat, err := control.Call(ctx, c, control.AddChat,
+		control.ChatRequest{Kind: "code", Title: "mine", System: "Be brief.",
+			Options: json.RawMessage(`{"temperature":0.5}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,23 +70,27 @@ func TestChatRoutesKeepAConversation(t *testing.T) {
 		t.Fatalf("string(chat.Options) = %q, want %q",
 			string(chat.Options), `{"temperature":0.5}`)
 	}
-	q, err := c.AddMessage(ctx, control.Message{Chat: chat.ID, Role: "user", Content: "x :="})
+	q, err := control.Call(ctx, c, control.AddMessage, control.NewMessage{
+		Chat: chat.ID, MessageRequest: control.MessageRequest{Role: "user", Content: "x :="}})
 	if err != nil || q.ID == 0 || q.Content != "x :=" {
 		t.Fatalf("%+v, %v", q, err)
 	}
-	a, err := c.AddMessage(ctx, control.Message{Chat: chat.ID, Parent: q.ID, Role: "assistant"})
+	a, err := control.Call(ctx, c, control.AddMessage, control.NewMessage{
+		Chat: chat.ID, MessageRequest: control.MessageRequest{Parent: q.ID, Role: "assistant"}})
 	if err != nil || a.Parent != q.ID {
 		t.Fatalf("%+v, %v", a, err)
 	}
+	answer := control.MessageID{Chat: chat.ID, ID: a.ID}
 	model, end, content, run := "m", "stop", " 1", int64(5)
-	if got, err := c.ChangeMessage(ctx, chat.ID, a.ID,
-		control.MessageChange{Model: &model, Run: &run,
-			Facts: json.RawMessage(`{"n":[1,2]}`)}); err != nil || got.Content != "" || got.Run != 5 {
+	if got, err := control.Call(ctx, c, control.ChangeMessage, control.MessageUpdate{
+		MessageID: answer, MessageChange: control.MessageChange{Model: &model, Run: &run,
+			Facts: json.RawMessage(`{"n":[1,2]}`)}}); err != nil || got.Content != "" || got.Run != 5 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	// A field that is absent from a body keeps its value.
 	for i, change := range []control.MessageChange{{Content: &content}, {}, {Finish: &end}} {
-		got, err := c.ChangeMessage(ctx, chat.ID, a.ID, change)
+		got, err := control.Call(ctx, c, control.ChangeMessage, control.MessageUpdate{
+			MessageID: answer, MessageChange: change})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,78 +107,86 @@ func TestChatRoutesKeepAConversation(t *testing.T) {
 			t.Errorf("change %d: string(got.Facts) = %q, want %q", i, string(got.Facts), `{"n":[1,2]}`)
 		}
 	}
-	if _, err := c.ChangeMessage(ctx, chat.ID, a.ID,
-		control.MessageChange{Content: &content}); codeOf(err) != control.CodeInvalid {
+	if _, err := control.Call(ctx, c, control.ChangeMessage, control.MessageUpdate{
+		MessageID: answer, MessageChange: control.MessageChange{Content: &content}}); codeOf(err) != control.CodeInvalid {
 		t.Errorf("change an ended answer: %v", err)
 	}
 	title := ""
-	if got, err := c.ChangeChat(ctx, chat.ID,
-		control.ChatChange{Title: &title, Leaf: &q.ID}); err != nil || got.Title != "" ||
+	if got, err := control.Call(ctx, c, control.ChangeChat,
+		control.ChatUpdate{ID: chat.ID, ChatChange: control.ChatChange{Title: &title, Leaf: &q.ID}}); err != nil || got.Title != "" ||
 		got.Leaf != q.ID || got.System != "Be brief." {
 		t.Errorf("%+v, %v", got, err)
 	}
-	whole, err := c.Chat(ctx, chat.ID)
+	whole, err := control.Call(ctx, c, control.GetChat, chat.ID)
 	if err != nil || len(whole.Messages) != 2 || whole.Messages[1].Content != " 1" ||
 		whole.Chat.Leaf != q.ID {
 		t.Errorf("%+v, %v", whole, err)
 	}
-	list, err := c.Chats(ctx, control.ChatQuery{Search: "", Limit: 1, Before: 99})
+	list, err := control.Call(ctx, c, control.ListChats,
+		control.ChatQuery{Search: "", Limit: 1, Before: 99})
 	if err != nil || !list.Keep || list.Count != 1 || len(list.Chats) != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if list, err := c.Chats(ctx, control.ChatQuery{Search: "a&b=c%"}); err != nil ||
+	if list, err := control.Call(ctx, c, control.ListChats,
+		control.ChatQuery{Search: "a&b=c%"}); err != nil ||
 		len(list.Chats) != 0 || list.Chats == nil {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if err := c.KeepChats(ctx, false); err != nil {
+	if _, err := control.Call(ctx, c, control.SetKeepChats,
+		control.KeepChats{Keep: false}); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.AddChat(ctx, control.Chat{}); codeOf(err) != control.CodeNotKept {
+	if _, err := control.Call(ctx, c, control.AddChat,
+		control.ChatRequest{}); codeOf(err) != control.CodeNotKept {
 		t.Errorf("add while chats are not kept: %v", err)
 	}
-	if err := c.KeepChats(ctx, true); err != nil {
+	if _, err := control.Call(ctx, c, control.SetKeepChats, control.KeepChats{Keep: true}); err != nil {
 		t.Error(err)
 	}
-	other, err := c.AddChat(ctx, control.Chat{})
+	other, err := control.Call(ctx, c, control.AddChat, control.ChatRequest{})
 	if err != nil || other.Kind != "chat" {
 		t.Errorf("%+v, %v", other, err)
 	}
 	one := control.DeletedChats{Chats: 1, Checkpoints: 1, Bytes: 100}
-	if would, err := c.WouldDeleteChats(ctx, other.ID); err != nil || would != one {
+	if would, err := control.Call(ctx, c, control.WouldDeleteChat,
+		other.ID); err != nil || would != one {
 		t.Errorf("would delete %+v, %v", would, err)
 	}
-	if would, err := c.WouldDeleteChats(ctx, 0); err != nil ||
+	if would, err := control.Ask(ctx, c, control.WouldDeleteChats); err != nil ||
 		would != (control.DeletedChats{Chats: 2, Checkpoints: 2, Bytes: 200}) {
 		t.Errorf("all chats would delete %+v, %v", would, err)
 	}
 	message := control.DeletedChats{Checkpoints: 1, Bytes: 100}
-	if would, err := c.WouldDeleteMessage(ctx, chat.ID, a.ID); err != nil || would != message {
+	if would, err := control.Call(ctx, c, control.WouldDeleteMessage,
+		answer); err != nil || would != message {
 		t.Errorf("a message would delete %+v, %v", would, err)
 	}
-	if gone, err := c.DeleteMessage(ctx, chat.ID, a.ID); err != nil || gone != message {
+	if gone, err := control.Call(ctx, c, control.DeleteMessage, answer); err != nil || gone != message {
 		t.Errorf("%+v, %v", gone, err)
 	}
-	if _, err := c.DeleteMessage(ctx, chat.ID, a.ID); codeOf(err) != control.CodeNoChat {
+	if _, err := control.Call(ctx, c, control.DeleteMessage,
+		answer); codeOf(err) != control.CodeNoChat {
 		t.Errorf("delete a deleted message: %v", err)
 	}
 	pinned := true
-	if got, err := c.ChangeChat(ctx, other.ID,
-		control.ChatChange{Pinned: &pinned}); err != nil || !got.Pinned {
+	if got, err := control.Call(ctx, c, control.ChangeChat,
+		control.ChatUpdate{ID: other.ID, ChatChange: control.ChatChange{Pinned: &pinned}}); err != nil || !got.Pinned {
 		t.Errorf("pin a chat: %+v, %v", got, err)
 	}
-	if gone, err := c.DeleteChat(ctx, other.ID); err != nil || gone != one {
+	if gone, err := control.Call(ctx, c, control.DeleteChat, other.ID); err != nil || gone != one {
 		t.Errorf("%+v, %v", gone, err)
 	}
-	if _, err := c.DeleteChat(ctx, other.ID); codeOf(err) != control.CodeNoChat {
+	if _, err := control.Call(ctx, c, control.DeleteChat, other.ID); codeOf(err) != control.CodeNoChat {
 		t.Errorf("delete a deleted chat: %v", err)
 	}
-	if _, err := c.WouldDeleteChats(ctx, other.ID); codeOf(err) != control.CodeNoChat {
+	if _, err := control.Call(ctx, c, control.WouldDeleteChat,
+		other.ID); codeOf(err) != control.CodeNoChat {
 		t.Errorf("deletion of a deleted chat: %v", err)
 	}
-	if gone, err := c.DeleteChats(ctx); err != nil || gone != one {
+	if gone, err := control.Ask(ctx, c, control.DeleteChats); err != nil || gone != one {
 		t.Errorf("%+v, %v", gone, err)
 	}
-	if _, err := c.Chat(ctx, chat.ID); codeOf(err) != control.CodeNoChat {
+	if _, err := control.Call(ctx, c, control.GetChat, chat.ID); codeOf(err) != control.CodeNoChat {
 		t.Errorf("read a deleted chat: %v", err)
 	}
 }
@@ -181,17 +194,18 @@ func TestChatRoutesKeepAConversation(t *testing.T) {
 // TestPresetRoutes keeps a preset, reads it and deletes it.
 func TestPresetRoutes(t *testing.T) {
 	c, ctx := dialFake(t, roomtest.NewBackend()), t.Context()
-	if p, err := c.Presets(ctx); err != nil || p.Presets == nil || len(p.Presets) != 0 {
+	if p, err := control.Ask(ctx, c, control.ListPresets); err != nil || p.Presets == nil || len(p.Presets) != 0 {
 		t.Errorf("at first there are %+v, %v; want an empty list", p, err)
 	}
 	want := control.Preset{Name: "Reviewer / Go", System: "Be brief."}
-	if err := c.SetPreset(ctx, want); err != nil {
+	if _, err := control.Call(ctx, c, control.SetPreset, want); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := c.Presets(ctx); err != nil || len(p.Presets) != 1 || p.Presets[0] != want {
+	if p, err := control.Ask(ctx, c, control.ListPresets); err != nil || len(p.Presets) != 1 || p.Presets[0] != want {
 		t.Errorf("%+v, %v; want %+v", p, err, want)
 	}
-	if p, err := c.DeletePreset(ctx, want.Name); err != nil || len(p.Presets) != 0 {
+	if p, err := control.Call(ctx, c, control.DeletePreset,
+		want.Name); err != nil || len(p.Presets) != 0 {
 		t.Errorf("%+v, %v; want none", p, err)
 	}
 }

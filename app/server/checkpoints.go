@@ -3,13 +3,78 @@ package server
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"regexp"
 	"time"
 
 	"tandem/app/control"
 	"tandem/app/wire"
 )
+
+// Checkpoints are the states of texts on disk. A checkpoint is found by its id or its name. The
+// error is CodeNoCheckpoint if there is none.
+type Checkpoints interface {
+	// Checkpoints lists a page of the checkpoints of a model, or of all, the last used first. The
+	// error is CodeInvalid for an invalid cursor.
+	Checkpoints(ctx context.Context, q control.CheckpointQuery) (control.CheckpointList, error)
+	// CheckpointTitles returns what the texts are about, where they can be read.
+	CheckpointTitles(ctx context.Context, ids []string) ([]control.CheckpointTitle, error)
+	// Checkpoint returns a checkpoint with the end of its Text, or with all of it. The Text needs
+	// the model's tokenizer.
+	Checkpoint(ctx context.Context, name string, whole bool) (control.Checkpoint, error)
+	// ChangeCheckpoint names or pins a checkpoint.
+	ChangeCheckpoint(ctx context.Context, name string,
+		change control.CheckpointChange) (control.Checkpoint, error)
+	// DeleteCheckpoint deletes a checkpoint. If all is true, it also deletes the checkpoints that
+	// continue it. The error is CodeInvalid if all is false and there are such checkpoints, or if a
+	// checkpoint to delete is pinned.
+	DeleteCheckpoint(ctx context.Context, name string, all bool) (control.Deleted, error)
+	// WouldDelete returns what DeleteCheckpoint would delete, or its error.
+	WouldDelete(ctx context.Context, name string, all bool) (control.Deleted, error)
+	// VerifyCheckpoint reads the whole file of a checkpoint.
+	VerifyCheckpoint(ctx context.Context, name string) (control.Integrity, error)
+	// Forget deletes state and history. Runs in flight continue, and leave nothing.
+	Forget(ctx context.Context, q control.ForgetRequest) (control.Forgotten, error)
+	// WouldForget returns what Forget would delete.
+	WouldForget(ctx context.Context, q control.ForgetRequest) (control.Forgotten, error)
+	// ForgetTexts deletes what is remembered of the client with a key, or of all clients without
+	// one for 0.
+	ForgetTexts(ctx context.Context, key int64) (control.Forgotten, error)
+}
+
+// checkpointRoutes answer for Checkpoints.
+type checkpointRoutes struct{ Checkpoints }
+
+func addCheckpoints(to *controlRoutes, of Checkpoints) {
+	c := checkpointRoutes{of}
+	handle(to, control.ListCheckpoints, c.list)
+	handle(to, control.ListCheckpointTitles, c.titles)
+	handle(to, control.GetCheckpoint, c.get)
+	handle(to, control.ChangeCheckpoint, c.change)
+	handle(to, control.DeleteCheckpoint, c.remove)
+	handle(to, control.WouldDeleteCheckpoint, c.wouldRemove)
+	handle(to, control.VerifyCheckpoint, of.VerifyCheckpoint)
+	handle(to, control.Forget, c.forget)
+	handle(to, control.WouldForget, c.wouldForget)
+	handle(to, control.ForgetTexts, of.ForgetTexts)
+}
+
+func (c checkpointRoutes) list(ctx context.Context,
+	q control.CheckpointQuery) (control.CheckpointList, error) {
+	list, err := c.Checkpoints.Checkpoints(ctx, q)
+	list.Checkpoints = listOf(list.Checkpoints)
+	return list, err
+}
+
+func (c checkpointRoutes) titles(ctx context.Context,
+	ids []string) (control.CheckpointTitles, error) {
+	list, err := c.CheckpointTitles(ctx, ids)
+	return control.CheckpointTitles{Titles: listOf(list)}, err
+}
+
+func (c checkpointRoutes) get(ctx context.Context,
+	q control.CheckpointRead) (control.Checkpoint, error) {
+	return c.Checkpoint(ctx, q.Checkpoint, q.Whole)
+}
 
 // maxCheckpointName bounds a name, in bytes.
 const maxCheckpointName = 64
@@ -18,78 +83,40 @@ const maxCheckpointName = 64
 var checkpointName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._-]{0,%d}$`,
 	maxCheckpointName-1))
 
-// A checkpointQuery has the filters of GET /app/checkpoints.
-type checkpointQuery control.CheckpointQuery
-
-func (q *checkpointQuery) readAddress(r *http.Request) error {
-	query := r.URL.Query()
-	q.Model, q.Before = query.Get("model"), query.Get("before")
-	limit, err := queryNumber(query, "limit", control.MostCheckpoints)
-	q.Limit = int(limit)
-	return err
-}
-
-func (s *Server) checkpoints(ctx context.Context,
-	q checkpointQuery) (control.CheckpointList, error) {
-	list, err := s.services.Checkpoints.Checkpoints(ctx, control.CheckpointQuery(q))
-	list.Checkpoints = listOf(list.Checkpoints)
-	return list, err
-}
-
-func (s *Server) oneCheckpoint(ctx context.Context, c checkpointRef) (control.Checkpoint, error) {
-	return s.services.Checkpoints.Checkpoint(ctx, c.ref, c.whole)
-}
-
-// A checkpointChange is a change of the checkpoint in the path.
-type checkpointChange struct {
-	checkpointRef
-	control.CheckpointChange
-}
-
-func (s *Server) changeCheckpoint(ctx context.Context,
-	c checkpointChange) (control.Checkpoint, error) {
-	if c.Name != nil && *c.Name != "" && !checkpointName.MatchString(*c.Name) {
+func (c checkpointRoutes) change(ctx context.Context,
+	u control.CheckpointUpdate) (control.Checkpoint, error) {
+	if u.Name != nil && *u.Name != "" && !checkpointName.MatchString(*u.Name) {
 		return control.Checkpoint{}, wire.Invalid("name",
 			"%s may have letters, digits, dots, dashes and underscores, at most %d, and begins with "+
 				"a letter or a digit.", "name", maxCheckpointName)
 	}
-	return s.services.Checkpoints.ChangeCheckpoint(ctx, c.ref, c.CheckpointChange)
+	return c.ChangeCheckpoint(ctx, u.Checkpoint, u.CheckpointChange)
 }
 
-func (s *Server) deleteCheckpoint(ctx context.Context, c checkpointRef) (control.Deleted, error) {
-	return s.services.Checkpoints.DeleteCheckpoint(ctx, c.ref, c.all)
+func (c checkpointRoutes) remove(ctx context.Context,
+	d control.CheckpointDeletion) (control.Deleted, error) {
+	return c.DeleteCheckpoint(ctx, d.Checkpoint, d.All)
 }
 
-func (s *Server) wouldDelete(ctx context.Context, c checkpointRef) (control.Deleted, error) {
-	return s.services.Checkpoints.WouldDelete(ctx, c.ref, c.all)
+func (c checkpointRoutes) wouldRemove(ctx context.Context,
+	d control.CheckpointDeletion) (control.Deleted, error) {
+	return c.WouldDelete(ctx, d.Checkpoint, d.All)
 }
 
-func (s *Server) verifyCheckpoint(ctx context.Context, c checkpointRef) (control.Integrity, error) {
-	return s.services.Checkpoints.VerifyCheckpoint(ctx, c.ref)
-}
-
-func (s *Server) forget(ctx context.Context, q control.ForgetRequest) (control.Forgotten, error) {
+func (c checkpointRoutes) forget(ctx context.Context,
+	q control.ForgetRequest) (control.Forgotten, error) {
 	if err := checkForget(q); err != nil {
 		return control.Forgotten{}, err
 	}
-	return s.services.Checkpoints.Forget(ctx, q)
+	return c.Checkpoints.Forget(ctx, q)
 }
 
-// A forgetQuery asks what control.ForgetRequest would forget.
-type forgetQuery control.ForgetRequest
-
-func (q *forgetQuery) readAddress(r *http.Request) error {
-	v := r.URL.Query()
-	*q = forgetQuery{Model: v.Get("model"), Client: v.Get("client"), Day: v.Get("day")}
-	return checkForget(control.ForgetRequest(*q))
-}
-
-func (s *Server) wouldForget(ctx context.Context, q forgetQuery) (control.Forgotten, error) {
-	return s.services.Checkpoints.WouldForget(ctx, control.ForgetRequest(q))
-}
-
-func (s *Server) forgetTexts(ctx context.Context, of textsOwner) (control.Forgotten, error) {
-	return s.services.Checkpoints.ForgetTexts(ctx, int64(of))
+func (c checkpointRoutes) wouldForget(ctx context.Context,
+	q control.ForgetRequest) (control.Forgotten, error) {
+	if err := checkForget(q); err != nil {
+		return control.Forgotten{}, err
+	}
+	return c.WouldForget(ctx, q)
 }
 
 // checkForget refuses a request that names nothing, and a day that is no date.

@@ -40,51 +40,56 @@ func TestControlClientWorksOnTheSocket(t *testing.T) {
 		return ""
 	}
 
-	state, err := c.State(ctx)
+	state, err := control.Ask(ctx, c, control.GetState)
 	if err != nil || state.Phase != control.PhaseReady || state.Loaded.ID != "acme/coder" ||
 		state.Active == nil {
 		t.Errorf("state: %+v %v", state, err)
 	}
-	if _, err := c.Load(ctx, "acme/coder"); err != nil {
+	if _, err := control.Call(ctx, c, control.LoadModel,
+		control.LoadRequest{Model: "acme/coder"}); err != nil {
 		t.Errorf("load: %v", err)
 	}
-	if _, err := c.Load(ctx, "no/such"); codeOf(err) != control.CodeModelNotFound ||
+	if _, err := control.Call(ctx, c, control.LoadModel,
+		control.LoadRequest{Model: "no/such"}); codeOf(err) != control.CodeModelNotFound ||
 		!strings.Contains(err.Error(), "no/such") {
 		t.Errorf("load an unknown model: %v", err)
 	}
-	if _, err := c.Unload(ctx, ""); err != nil || len(fake.Unloaded) != 1 {
+	if _, err := control.Call(ctx, c, control.UnloadModel,
+		control.UnloadRequest{Model: ""}); err != nil || len(fake.Unloaded) != 1 {
 		t.Errorf("unload: %v", err)
 	}
-	if list, err := c.Models(ctx); err != nil || len(list) != 2 || list[1].ID != "acme/coder" ||
-		list[1].AddedAt.IsZero() {
+	if list, err := control.Ask(ctx, c, control.ListModels); err != nil || len(list.Models) != 2 || list.Models[1].ID != "acme/coder" ||
+		list.Models[1].AddedAt.IsZero() {
 		t.Errorf("models: %+v %v", list, err)
 	}
-	if m, err := c.AddModel(ctx, control.AddRequest{Path: "/models/new"}); err != nil ||
+	if m, err := control.Call(ctx, c, control.AddModel,
+		control.AddRequest{Path: "/models/new"}); err != nil ||
 		m.ID != "new" {
 		t.Errorf("add: %+v %v", m, err)
 	}
-	if _, err := c.RemoveModel(ctx, "acme/coder"); err != nil {
+	if _, err := control.Call(ctx, c, control.RemoveModel, "acme/coder"); err != nil {
 		t.Errorf("remove: %v", err)
 	}
-	if _, err := c.RemoveModel(ctx, "odd ?#%2F name"); codeOf(err) != control.CodeModelNotFound ||
+	if _, err := control.Call(ctx, c, control.RemoveModel,
+		"odd ?#%2F name"); codeOf(err) != control.CodeModelNotFound ||
 		!strings.Contains(err.Error(), "odd ?#%2F name") {
 		t.Errorf("remove an odd name: %v", err)
 	}
-	if code, err := c.SessionCode(ctx); err != nil || !strings.HasSuffix(code.URL, "/#"+code.Code) {
+	if code, err := control.Ask(ctx, c, control.IssueCode); err != nil || !strings.HasSuffix(code.URL, "/#"+code.Code) {
 		t.Errorf("session: %+v %v", code, err)
 	}
 
-	if st, err := c.ChangeSettings(ctx,
+	if st, err := control.Call(ctx, c, control.ChangeSettings,
 		control.SettingsChange{"port": json.RawMessage("9000")}); err != nil ||
 		st.Settings.Port != 9000 {
 		t.Errorf("settings: %+v %v", st, err)
 	}
-	if _, err := c.ChangeSettings(ctx,
+	if _, err := control.Call(ctx, c, control.ChangeSettings,
 		control.SettingsChange{"port": json.RawMessage("9")}); codeOf(err) != control.CodeInvalid ||
 		err.(*control.Error).Param != "port" {
 		t.Errorf("a bad setting: %v", err)
 	}
-	if st, err := c.Settings(ctx); err != nil || st.Settings.Port != 9000 {
+	if st, err := control.Ask(ctx, c, control.GetSettings); err != nil || st.Settings.Port != 9000 {
 		t.Errorf("settings: %+v %v", st, err)
 	}
 
@@ -124,25 +129,26 @@ func TestControlClientWorksOnTheSocket(t *testing.T) {
 		map[string]any{"model": "tandem"}); codeOf(err) != control.CodeInvalid {
 		t.Errorf("no prompt: %v", err)
 	}
-	runs, err := c.Runs(ctx, control.RunQuery{Limit: 1, Model: "tandem"})
+	runs, err := control.Call(ctx, c, control.ListRuns, control.RunQuery{Limit: 1, Model: "tandem"})
 	if err != nil {
 		t.Fatalf("runs: %v", err)
 	}
-	if len(runs) != 1 {
-		t.Fatalf("runs: len(runs) = %v, want 1", len(runs))
+	if len(runs.Runs) != 1 {
+		t.Fatalf("runs: len(runs) = %v, want 1", len(runs.Runs))
 	}
-	if runs[0].ID != 2 {
-		t.Errorf("runs: runs[0].ID = %v, want 2", runs[0].ID)
+	if runs.Runs[0].ID != 2 {
+		t.Errorf("runs: runs[0].ID = %v, want 2", runs.Runs[0].ID)
 	}
-	if runs[0].Client != "tandem" {
-		t.Errorf(`runs: runs[0].Client = %q, want "tandem"`, runs[0].Client)
+	if runs.Runs[0].Client != "tandem" {
+		t.Errorf(`runs: runs[0].Client = %q, want "tandem"`, runs.Runs[0].Client)
 	}
-	if runs[0].FinishReason != "error" {
-		t.Errorf(`runs: runs[0].FinishReason = %q, want "error"`, runs[0].FinishReason)
+	if runs.Runs[0].FinishReason != "error" {
+		t.Errorf(`runs: runs[0].FinishReason = %q, want "error"`, runs.Runs[0].FinishReason)
 	}
 	// The client may see the end of a stream before the server has finished the run.
 	enginetest.Await(t, "the run is finished and can't be cancelled", func() bool {
-		return codeOf(c.CancelRun(ctx, 1)) == control.CodeRunNotFound
+		_, err := control.Call(ctx, c, control.CancelRun, control.CancelRequest{Run: "1"})
+		return codeOf(err) == control.CodeRunNotFound
 	})
 }
 

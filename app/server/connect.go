@@ -15,10 +15,7 @@ type Connections interface {
 	WriteConnection(ctx context.Context, id string) (control.Connection, error)
 }
 
-func (s *Server) writeConnection(ctx context.Context, c pathID) (control.Connection, error) {
-	return s.services.Connections.WriteConnection(ctx, c.id)
-}
-
-func (s *Server) connect(ctx context.Context) (control.Connect, error) {
-	return s.services.Connections.Connect(ctx)
+func addConnections(to *controlRoutes, of Connections) {
+	handle(to, control.GetConnect, ask(of.Connect))
+	handle(to, control.WriteConnection, of.WriteConnection)
 }

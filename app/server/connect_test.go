@@ -13,7 +13,7 @@ import (
 func TestConnectRoutesListAndWrite(t *testing.T) {
 	fake := roomtest.NewBackend()
 	c, ctx := dialFake(t, fake), t.Context()
-	all, err := c.Connect(ctx)
+	all, err := control.Ask(ctx, c, control.GetConnect)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,11 +29,12 @@ func TestConnectRoutesListAndWrite(t *testing.T) {
 	if len(fake.Written) > 0 {
 		t.Errorf("len(fake.Written) = %v, want at most 0", len(fake.Written))
 	}
-	if one, err := c.WriteConnection(ctx, "aider"); err != nil ||
+	if one, err := control.Call(ctx, c, control.WriteConnection, "aider"); err != nil ||
 		one.Written != control.WrittenCurrent || !slices.Equal(fake.Written, []string{"aider"}) {
 		t.Errorf("%+v, %v, written %v", one, err, fake.Written)
 	}
-	if _, err := c.WriteConnection(ctx, "emacs"); codeOf(err) != control.CodeInvalid {
+	if _, err := control.Call(ctx, c, control.WriteConnection,
+		"emacs"); codeOf(err) != control.CodeInvalid {
 		t.Errorf("a client that is not there: %v", err)
 	}
 }

@@ -1,9 +1,7 @@
 package server
 
 import (
-	"context"
 	"net/http"
-	"strings"
 
 	"tandem/app/control"
 	"tandem/app/wire"
@@ -14,33 +12,6 @@ func (s *Server) State() control.State {
 	st := s.services.Status.State()
 	st.Active = s.api.Active()
 	return st
-}
-
-func (s *Server) state(w http.ResponseWriter, r *http.Request) error {
-	if strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
-		return s.watch(w, r)
-	}
-	return wire.WriteJSON(w, s.State())
-}
-
-// pull streams the progress of a download. The last event has the model or the error. A client that
-// leaves stops the download, which can be resumed.
-func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {
-	req, err := read[control.PullRequest](s, w, r)
-	if err != nil {
-		return err
-	}
-	return s.api.Progress(w, r, func(ctx context.Context, to wire.Reports) error {
-		m, err := s.services.Library.Pull(ctx, req, func(p control.Progress) { to.Send(p) })
-		switch {
-		case err == nil:
-			to.Send(control.Progress{Done: m.Bytes, Total: m.Bytes, Model: &m})
-		case context.Cause(ctx) == error(wire.ErrStopping):
-			return control.Errorf(control.CodeNotReady,
-				"Tandem is stopping; pull %s again to resume.", req.ID)
-		}
-		return err
-	})
 }
 
 // health answers 200 as soon as requests can be served.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/wire"
 )
@@ -31,17 +32,31 @@ type Help interface {
 	CheckUpdates(context.Context) (control.Updates, error)
 }
 
-// logLines is the body of GET /app/log.
-type logLines struct {
-	Lines []control.LogLine `json:"lines"`
+// helpRoutes answer for Help.
+type helpRoutes struct {
+	Help
+	api *api.API
 }
 
-// logRoute answers with the latest lines of the log. A client that accepts text/event-stream gets
+func addHelp(to *controlRoutes, of Help) {
+	stream(to, control.GetLog, helpRoutes{of, to.api}.log)
+	handle(to, control.GetDiagnosis, ask(of.Report))
+	handle(to, control.SaveDiagnosis, ask(of.SaveReport))
+	handle(to, control.ExportSettings, ask(of.ExportSettings))
+	handle(to, control.GetCommandLine, ask(of.CommandLine))
+	handle(to, control.LinkCommandLine, ask(of.LinkCommandLine))
+	handle(to, control.GetUpdates, ask(func(context.Context) (control.Updates, error) {
+		return of.Updates(), nil
+	}))
+	handle(to, control.CheckUpdates, ask(of.CheckUpdates))
+}
+
+// log answers with the latest lines of the log. A client that accepts text/event-stream gets
 // each line as an event, and later lines too.
-func (s *Server) logRoute(w http.ResponseWriter, r *http.Request) error {
+func (h helpRoutes) log(w http.ResponseWriter, r *http.Request, _ control.None) error {
 	if !strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
-		lines, _ := s.services.Help.Log(0)
-		return wire.WriteJSON(w, logLines{append([]control.LogLine{}, lines...)})
+		lines, _ := h.Log(0)
+		return wire.WriteJSON(w, control.LogLines{Lines: listOf(lines)})
 	}
 	out := wire.NewEventStream(w)
 	out.First, out.Next = heartbeat, heartbeat
@@ -51,7 +66,7 @@ func (s *Server) logRoute(w http.ResponseWriter, r *http.Request) error {
 		defer close(done)
 		var seen int64
 		for {
-			lines, more := s.services.Help.Log(seen)
+			lines, more := h.Log(seen)
 			for _, l := range lines {
 				if !out.Send(wire.MustJSON(l)) {
 					out.End(nil)
@@ -64,7 +79,7 @@ func (s *Server) logRoute(w http.ResponseWriter, r *http.Request) error {
 			case <-ctx.Done():
 				out.End(nil)
 				return
-			case <-s.api.Draining.Done():
+			case <-h.api.Draining.Done():
 				out.End(nil)
 				return
 			}
@@ -76,32 +91,4 @@ func (s *Server) logRoute(w http.ResponseWriter, r *http.Request) error {
 		return nil // the client left, or has the error
 	}
 	return err
-}
-
-func (s *Server) updates(context.Context) (control.Updates, error) {
-	return s.services.Help.Updates(), nil
-}
-
-func (s *Server) diagnosis(ctx context.Context) (json.RawMessage, error) {
-	return s.services.Help.Report(ctx)
-}
-
-func (s *Server) saveReport(ctx context.Context) (control.Saved, error) {
-	return s.services.Help.SaveReport(ctx)
-}
-
-func (s *Server) exportSettings(ctx context.Context) (control.Saved, error) {
-	return s.services.Help.ExportSettings(ctx)
-}
-
-func (s *Server) commandLine(ctx context.Context) (control.CommandLine, error) {
-	return s.services.Help.CommandLine(ctx)
-}
-
-func (s *Server) linkCommandLine(ctx context.Context) (control.CommandLine, error) {
-	return s.services.Help.LinkCommandLine(ctx)
-}
-
-func (s *Server) checkUpdates(ctx context.Context) (control.Updates, error) {
-	return s.services.Help.CheckUpdates(ctx)
 }

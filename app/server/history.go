@@ -2,126 +2,74 @@ package server
 
 import (
 	"context"
-	"maps"
-	"net/http"
-	"net/url"
-	"slices"
-	"strconv"
-	"time"
 
 	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/wire"
 )
 
-// runs is the body of GET /app/runs.
-type runs struct {
-	Runs []control.Run `json:"runs"`
+// Runs keep the history. The server logs their errors, which never fail a request.
+type Runs interface {
+	api.Runs
+	// ResumedBy returns the id of the run that completed this run's answer, or 0.
+	ResumedBy(ctx context.Context, run int64) (int64, error)
+	// Runs lists finished and running runs, newest first, without their Speculation.
+	Runs(ctx context.Context, q control.RunQuery) ([]control.Run, error)
+	// RunValues lists the values by which Runs can be narrowed.
+	RunValues(ctx context.Context) (control.RunValues, error)
+	// Parting returns the words around the place where the prompt of a run parts from an earlier
+	// text, nil if it does not part.
+	Parting(ctx context.Context, r control.Run) *control.Parting
+	// Activity tells how many tokens were read and written in so many minutes up to now. active are
+	// the runs that were in flight just before.
+	Activity(ctx context.Context, minutes int, active []control.Active) (control.Activity, error)
+	// Insights tells what the requests of today took, and why some were slow.
+	Insights(ctx context.Context) (control.Insights, error)
 }
 
-func (s *Server) history(ctx context.Context, q runQuery) (runs, error) {
-	list, err := s.services.Runs.Runs(ctx, control.RunQuery(q))
-	return runs{listOf(list)}, err
+// historyRoutes answer for Runs.
+type historyRoutes struct {
+	Runs
+	api *api.API
 }
 
-// queryNumber reads a number from the query of an address. It is 0 if it is absent.
-func queryNumber(query url.Values, name string, most int64) (int64, error) {
-	v := query.Get(name)
-	if v == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || n < 0 || n > most {
-		return 0, wire.Invalid(name, "%s must be a whole number between 0 and %d.", name, most)
-	}
-	return n, nil
+func addHistory(to *controlRoutes, of Runs) {
+	h := historyRoutes{of, to.api}
+	handle(to, control.ListRuns, h.list)
+	handle(to, control.ListRunValues, ask(h.values))
+	handle(to, control.GetActivity, h.activity)
+	handle(to, control.GetInsights, ask(h.insights))
+	handle(to, control.GetRun, of.Run)
+	handle(to, control.GetRunReport, h.report)
+	handle(to, control.CancelRun, done(h.cancel))
 }
 
-// A runQuery has the filters of the history.
-type runQuery control.RunQuery
-
-func (q *runQuery) readAddress(r *http.Request) error {
-	query := r.URL.Query()
-	limit, err := queryNumber(query, "limit", 1000)
-	if err != nil {
-		return err
-	}
-	if q.Before, err = queryNumber(query, "before", 1<<62); err != nil {
-		return err
-	}
-	q.Limit = int(limit)
-	texts := (*control.RunQuery)(q).Texts()
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		if *texts[name] = query.Get(name); len(*texts[name]) > control.MaxRunText {
-			return wire.Invalid(name, "%s may have at most %d bytes.", name, control.MaxRunText)
-		}
-	}
-	if _, err := time.Parse(time.DateOnly, q.Day); q.Day != "" && err != nil {
-		return wire.Invalid("day",
-			"day must be a day such as 2026-11-22, not %q.", wire.Clip(q.Day))
-	}
-	if since := query.Get("since"); since != "" {
-		if q.Since, err = time.Parse(time.RFC3339, since); err != nil {
-			return wire.Invalid("since",
-				"since must be a time such as 2026-11-22T09:00:00Z, not %q.", wire.Clip(since))
-		}
-	}
-	q.Failed = query.Get("failed") == "true"
-	q.Slow = query.Get("slow") == "true"
-	q.Sort, q.Up = query.Get("sort"), query.Get("up") == "true"
-	if q.Sort != "" && !slices.Contains(control.RunOrders, q.Sort) {
-		return wire.Invalid("sort", "sort must be %s, not %q.", control.Words(control.RunOrders),
-			wire.Clip(q.Sort))
-	}
-	return nil
+func (h historyRoutes) list(ctx context.Context, q control.RunQuery) (control.RunList, error) {
+	list, err := h.Runs.Runs(ctx, q)
+	return control.RunList{Runs: listOf(list)}, err
 }
 
-func (s *Server) runValues(ctx context.Context) (control.RunValues, error) {
-	v, err := s.services.Runs.RunValues(ctx)
+func (h historyRoutes) values(ctx context.Context) (control.RunValues, error) {
+	v, err := h.RunValues(ctx)
 	for _, list := range []*[]string{&v.Models, &v.Clients, &v.Endpoints, &v.Finishes, &v.Days} {
 		*list = listOf(*list)
 	}
 	return v, err
 }
 
-// activityMinutes is the length of time that an activity is asked for.
-type activityMinutes int
-
-func (m *activityMinutes) readAddress(r *http.Request) error {
-	n, err := strconv.Atoi(r.URL.Query().Get("minutes"))
-	if err != nil || n < control.MinActivity || n > control.MaxActivity {
-		return wire.Invalid("minutes", "minutes must be a whole number between %d and %d.",
-			control.MinActivity, control.MaxActivity)
-	}
-	*m = activityMinutes(n)
-	return nil
+func (h historyRoutes) activity(ctx context.Context, minutes int) (control.Activity, error) {
+	return h.Activity(ctx, minutes, h.api.Active())
 }
 
-func (s *Server) activity(ctx context.Context, minutes activityMinutes) (control.Activity, error) {
-	return s.services.Runs.Activity(ctx, int(minutes), s.api.Active())
-}
-
-func (s *Server) insights(ctx context.Context) (control.Insights, error) {
-	v, err := s.services.Runs.Insights(ctx)
+func (h historyRoutes) insights(ctx context.Context) (control.Insights, error) {
+	v, err := h.Insights(ctx)
 	v.Slow = listOf(v.Slow)
 	return v, err
 }
 
-// A runID is the id of a run in a path.
-type runID int64
-
-func (u *runID) readAddress(r *http.Request) error {
-	id, err := api.RunID(r)
-	*u = runID(id)
-	return err
-}
-
-func (s *Server) oneRun(ctx context.Context, id runID) (control.Run, error) {
-	return s.services.Runs.Run(ctx, int64(id))
-}
-
-func (s *Server) report(ctx context.Context, id runID) (report control.Report, err error) {
-	run, err := s.services.Runs.Run(ctx, int64(id))
+func (h historyRoutes) report(ctx context.Context,
+	id int64) (report control.Report, err error) {
+	run, err := h.Run(ctx, id)
 	if err != nil {
 		return report, err
 	}
@@ -129,36 +77,30 @@ func (s *Server) report(ctx context.Context, id runID) (report control.Report, e
 		return report, err
 	}
 	if run.FinishReason == control.FinishInterrupted {
-		report.ResumedBy, err = s.services.Runs.ResumedBy(ctx, run.ID)
+		report.ResumedBy, err = h.ResumedBy(ctx, run.ID)
 	}
 	if !run.EndedAt.IsZero() {
-		report.Parting = s.services.Runs.Parting(ctx, run)
+		report.Parting = h.Parting(ctx, run)
 	}
 	return report, err
-}
-
-// A cancelRequest names a run in flight.
-type cancelRequest struct {
-	pathID
-	Left bool `json:"left"` // the program that read its answer has gone
 }
 
 // cancel ends a run on a person's behalf. With left, the request reports that the program that read
 // the answer has gone. A connection alone does not always show that. The answer then comes once no
 // such run is in flight.
-func (s *Server) cancel(ctx context.Context, q cancelRequest) (nothing, error) {
+func (h historyRoutes) cancel(ctx context.Context, q control.CancelRequest) error {
 	if !q.Left {
-		if !s.api.CancelRun(q.id) {
-			return nothing{}, control.Errorf(control.CodeRunNotFound, "No run %s is in flight.",
-				wire.Clip(q.id))
+		if !h.api.CancelRun(q.Run) {
+			return control.Errorf(control.CodeRunNotFound, "No run %s is in flight.",
+				wire.Clip(q.Run))
 		}
-		return nothing{}, nil
+		return nil
 	}
-	for _, u := range s.api.EndRuns(q.id, wire.ErrClientGone) {
+	for _, u := range h.api.EndRuns(q.Run, wire.ErrClientGone) {
 		select { // a client that comes back may resume it at once
 		case <-u.Ended:
 		case <-ctx.Done():
 		}
 	}
-	return nothing{}, nil
+	return nil
 }

@@ -26,6 +26,31 @@ type Keys interface {
 	HasKeys() bool
 }
 
+// keyRoutes answer for Keys.
+type keyRoutes struct{ Keys }
+
+func addKeys(to *controlRoutes, of Keys) {
+	k := keyRoutes{of}
+	handle(to, control.ListKeys, ask(k.list))
+	stream(to, control.AddKey, k.add)
+	handle(to, control.DeleteKey, done(of.DeleteKey))
+}
+
+func (k keyRoutes) list(ctx context.Context) (control.KeyList, error) {
+	list, err := k.Keys.Keys(ctx)
+	return control.KeyList{Keys: listOf(list)}, err
+}
+
+// add makes a key. Its answer has the secret, so no cache may keep it.
+func (k keyRoutes) add(w http.ResponseWriter, r *http.Request, q control.KeyRequest) error {
+	key, err := k.AddKey(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return wire.WriteJSON(w, key)
+}
+
 // bearer returns the secret of an Authorization header. The name of the scheme may have any case.
 func bearer(header string) (secret string, ok bool) {
 	scheme, secret, ok := strings.Cut(header, " ")
@@ -75,32 +100,4 @@ func (s *Server) checkKey(d *door, r *http.Request) (key control.Key, err error)
 	}
 	return key, control.Errorf(control.CodeUnauthorized,
 		"This key is not known; make one in the settings of Tandem.")
-}
-
-// keys is the body of GET /app/keys.
-type keys struct {
-	Keys []control.Key `json:"keys"`
-}
-
-func (s *Server) keys(ctx context.Context) (keys, error) {
-	list, err := s.services.Keys.Keys(ctx)
-	return keys{listOf(list)}, err
-}
-
-// addKey makes a key. Its answer has the secret, so no cache may keep it.
-func (s *Server) addKey(w http.ResponseWriter, r *http.Request) error {
-	q, err := read[control.KeyRequest](s, w, r)
-	if err != nil {
-		return err
-	}
-	k, err := s.services.Keys.AddKey(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	return wire.WriteJSON(w, k)
-}
-
-func (s *Server) deleteKey(ctx context.Context, id keyID) (nothing, error) {
-	return nothing{}, s.services.Keys.DeleteKey(ctx, int64(id))
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/http"
 
+	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // A Library has the models on disk: registered, found, offered and on their way.
@@ -41,70 +43,53 @@ type Library interface {
 	DropDownload(ctx context.Context, r control.DropRequest) error
 }
 
-// models is the body of GET /app/models.
-type models struct {
-	Models []control.Model `json:"models"`
+// libraryRoutes answer for a Library.
+type libraryRoutes struct {
+	Library
+	api *api.API
 }
 
-func (s *Server) registry(ctx context.Context) (models, error) {
-	list, err := s.services.Library.Models(ctx)
-	return models{listOf(list)}, err
+func addLibrary(to *controlRoutes, of Library) {
+	l := libraryRoutes{of, to.api}
+	handle(to, control.ListModels, ask(l.list))
+	handle(to, control.AddModel, of.AddModel)
+	handle(to, control.RemoveModel, of.RemoveModel)
+	handle(to, control.WouldRemoveModel, of.Removal)
+	handle(to, control.RevealModel, thenState(to, l.reveal))
+	handle(to, control.FindModels, ask(of.Found))
+	handle(to, control.GetCatalogue, of.Catalogue)
+	handle(to, control.GetStorage, ask(of.Storage))
+	stream(to, control.PullModel, l.pull)
+	handle(to, control.StartDownload, thenState(to, of.Download))
+	handle(to, control.PauseDownload, thenState(to, l.pause))
+	handle(to, control.DropDownload, thenState(to, of.DropDownload))
 }
 
-func (s *Server) removeModel(ctx context.Context, m pathID) (control.Removal, error) {
-	return s.services.Library.RemoveModel(ctx, m.id)
+func (l libraryRoutes) list(ctx context.Context) (control.ModelList, error) {
+	list, err := l.Models(ctx)
+	return control.ModelList{Models: listOf(list)}, err
 }
 
-func (s *Server) removal(ctx context.Context, id modelQuery) (control.Removal, error) {
-	return s.services.Library.Removal(ctx, string(id))
+func (l libraryRoutes) reveal(ctx context.Context, q control.RevealRequest) error {
+	return l.Reveal(ctx, q.Model)
 }
 
-func (s *Server) reveal(ctx context.Context, q control.RevealRequest) (control.State, error) {
-	err := s.services.Library.Reveal(ctx, q.Model)
-	return s.State(), err
+func (l libraryRoutes) pause(ctx context.Context, q control.PullRequest) error {
+	return l.PauseDownload(ctx, q.ID)
 }
 
-// A catalogueQuery decides whether the hub may be asked for sizes.
-type catalogueQuery bool
-
-func (q *catalogueQuery) readAddress(r *http.Request) error {
-	*q = r.URL.Query().Get("sizes") == "true"
-	return nil
-}
-
-func (s *Server) catalogue(ctx context.Context, ask catalogueQuery) (control.Catalogue, error) {
-	return s.services.Library.Catalogue(ctx, bool(ask))
-}
-
-// download begins a pull that continues after its client has left.
-func (s *Server) download(ctx context.Context, q control.PullRequest) (control.State, error) {
-	err := s.services.Library.Download(ctx, q)
-	return s.State(), err
-}
-
-func (s *Server) pauseDownload(ctx context.Context, q control.PullRequest) (control.State, error) {
-	err := s.services.Library.PauseDownload(ctx, q.ID)
-	return s.State(), err
-}
-
-func (s *Server) dropDownload(ctx context.Context, q control.DropRequest) (control.State, error) {
-	err := s.services.Library.DropDownload(ctx, q)
-	return s.State(), err
-}
-
-func (s *Server) welcome(ctx context.Context, q control.WelcomeRequest) (control.State, error) {
-	err := s.services.Status.Welcomed(ctx, q.Done)
-	return s.State(), err
-}
-
-func (s *Server) addModel(ctx context.Context, q control.AddRequest) (control.Model, error) {
-	return s.services.Library.AddModel(ctx, q)
-}
-
-func (s *Server) found(ctx context.Context) (control.Found, error) {
-	return s.services.Library.Found(ctx)
-}
-
-func (s *Server) storage(ctx context.Context) (control.Storage, error) {
-	return s.services.Library.Storage(ctx)
+// pull streams the progress of a download. The last event has the model or the error. A client that
+// leaves stops the download, which can be resumed.
+func (l libraryRoutes) pull(w http.ResponseWriter, r *http.Request, q control.PullRequest) error {
+	return l.api.Progress(w, r, func(ctx context.Context, to wire.Reports) error {
+		m, err := l.Pull(ctx, q, func(p control.Progress) { to.Send(p) })
+		switch {
+		case err == nil:
+			to.Send(control.Progress{Done: m.Bytes, Total: m.Bytes, Model: &m})
+		case context.Cause(ctx) == error(wire.ErrStopping):
+			return control.Errorf(control.CodeNotReady,
+				"Tandem is stopping; pull %s again to resume.", q.ID)
+		}
+		return err
+	})
 }

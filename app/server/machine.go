@@ -11,6 +11,6 @@ type Machine interface {
 	Machine(context.Context) (control.Machine, error)
 }
 
-func (s *Server) machine(ctx context.Context) (control.Machine, error) {
-	return s.services.Machine.Machine(ctx)
+func addMachine(to *controlRoutes, of Machine) {
+	handle(to, control.GetMachine, ask(of.Machine))
 }

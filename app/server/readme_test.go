@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/roomtest"
 	"tandem/app/wire"
 )
 
@@ -27,7 +28,7 @@ func TestReadmeListsWhatOtherMachinesReach(t *testing.T) {
 		unseen[m[1]] = true
 	}
 	listed := maps.Clone(unseen)
-	(&Server{}).routes(nil, func(pattern string, _ map[string]wire.Handler) {
+	New(services(roomtest.NewBackend()), Options{}).routes(nil, func(pattern string, _ map[string]wire.Handler) {
 		path := pattern
 		for _, folder := range []string{"/v1", "/api"} {
 			if strings.HasPrefix(pattern, folder+"/") {

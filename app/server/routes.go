@@ -89,81 +89,34 @@ func (s *Server) routes(session wire.Handler, route wire.AddRoute) {
 	s.ollama.AddRoutes(route)
 	get(openAPIPath, s.openAPI)
 
-	s.controlRoutes(session, route)
+	for pattern, methods := range s.controlRoutes(session).patterns {
+		route(pattern, methods)
+	}
+	route("/", map[string]wire.Handler{"": nil})
 }
 
-// controlRoutes adds the routes of the menu, the window and the command line. session handles POST
-// /app/session.
-func (s *Server) controlRoutes(session wire.Handler, route wire.AddRoute) {
-	get, post := route.Get, route.Post
-
-	get("/app/state", s.state)
-	post("/app/session", session)
-	post("/app/load", call(s, s.load))
-	post("/app/unload", call(s, s.unload))
-	post("/app/drafter", call(s, s.drafter))
-	post("/app/pull", s.pull)
-	post("/app/downloads", call(s, s.download))
-	post("/app/downloads/pause", call(s, s.pauseDownload))
-	post("/app/downloads/drop", call(s, s.dropDownload))
-	route("/app/models", map[string]wire.Handler{http.MethodGet: ask(s, s.registry),
-		http.MethodPost: call(s, s.addModel)})
-	route("/app/models/{id...}", map[string]wire.Handler{http.MethodDelete: call(s, s.removeModel)})
-	get("/app/found", ask(s, s.found))
-	get("/app/catalogue", call(s, s.catalogue))
-	get("/app/memory", ask(s, s.memory))
-	route("/app/model-settings", map[string]wire.Handler{http.MethodGet: call(s, s.modelSettings),
-		http.MethodPost: call(s, s.setModelSettings)})
-	get("/app/runs", call(s, s.history))
-	get("/app/runs/values", ask(s, s.runValues))
-	get("/app/activity", call(s, s.activity))
-	get("/app/insights", ask(s, s.insights))
-	get("/app/runs/{id}", call(s, s.oneRun))
-	get("/app/runs/{id}/report", call(s, s.report))
-	post("/app/runs/{id}/cancel", call(s, s.cancel))
-	post("/app/runs/{id}/resume", s.api.Resume)
-	post("/app/runs/{id}/verify", s.api.VerifyRun)
-	get("/app/checkpoints", call(s, s.checkpoints))
-	get("/app/checkpoint-titles", call(s, s.checkpointTitles))
-	route("/app/checkpoints/{name}", map[string]wire.Handler{
-		http.MethodGet:    call(s, s.oneCheckpoint),
-		http.MethodPost:   call(s, s.changeCheckpoint),
-		http.MethodDelete: call(s, s.deleteCheckpoint),
-	})
-	get("/app/checkpoints/{name}/deletion", call(s, s.wouldDelete))
-	post("/app/checkpoints/{name}/verify", call(s, s.verifyCheckpoint))
-	post("/app/checkpoints/{name}/branch", s.openAI.Branch)
-	route("/app/forget", map[string]wire.Handler{http.MethodGet: call(s, s.wouldForget),
-		http.MethodPost: call(s, s.forget)})
-	post("/app/welcome", call(s, s.welcome))
-	get("/app/storage", ask(s, s.storage))
-	get("/app/removal", call(s, s.removal))
-	post("/app/reveal", call(s, s.reveal))
-	route("/app/benches", map[string]wire.Handler{http.MethodGet: ask(s, s.benches),
-		http.MethodPost: s.runBench})
-	post("/app/benches/cancel", call(s, s.cancelBench))
-	route("/app/benches/{id}", map[string]wire.Handler{http.MethodDelete: call(s, s.deleteBench)})
-	route("/app/keys", map[string]wire.Handler{http.MethodGet: ask(s, s.keys),
-		http.MethodPost: s.addKey})
-	route("/app/keys/{id}", map[string]wire.Handler{http.MethodDelete: call(s, s.deleteKey)})
-	route("/app/texts/{id}", map[string]wire.Handler{http.MethodDelete: call(s, s.forgetTexts)})
-	post("/app/port", call(s, s.port))
-	get("/app/log", s.logRoute)
-	get("/app/machine", ask(s, s.machine))
-	route("/app/report", map[string]wire.Handler{http.MethodGet: ask(s, s.diagnosis),
-		http.MethodPost: ask(s, s.saveReport)})
-	route("/app/updates", map[string]wire.Handler{http.MethodGet: ask(s, s.updates),
-		http.MethodPost: ask(s, s.checkUpdates)})
-	route("/app/command-line", map[string]wire.Handler{http.MethodGet: ask(s, s.commandLine),
-		http.MethodPost: ask(s, s.linkCommandLine)})
-	post("/app/settings/export", ask(s, s.exportSettings))
-	route("/app/settings", map[string]wire.Handler{http.MethodGet: ask(s, s.settings),
-		http.MethodPost: s.changeSettings, http.MethodPut: s.changeSettings})
-	s.chatRoutes(route)
-	get("/app/connect", ask(s, s.connect))
-	post("/app/connect/{id}", call(s, s.writeConnection))
-
-	route("/", map[string]wire.Handler{"": nil})
+// controlRoutes returns the routes of the menu, the window and the command line. session handles
+// POST /app/session.
+func (s *Server) controlRoutes(session wire.Handler) *controlRoutes {
+	to := &controlRoutes{s.api, s.State, map[string]map[string]wire.Handler{}}
+	raw(to, control.IssueCode, session)
+	raw(to, control.ResumeRun, s.api.Resume)
+	raw(to, control.VerifyRun, s.api.VerifyRun)
+	raw(to, control.BranchCheckpoint, s.openAI.Branch)
+	of := s.services
+	mount(to, of.Status, addStatus)
+	mount(to, of.Residents, addResidents)
+	mount(to, of.Library, addLibrary)
+	mount(to, of.Runs, addHistory)
+	mount(to, of.Checkpoints, addCheckpoints)
+	mount(to, of.Chats, addChats)
+	mount(to, of.Benches, addBenches)
+	mount(to, of.Settings, func(to *controlRoutes, of Settings) { addSettings(to, of, s.NewCode) })
+	mount(to, of.Keys, addKeys)
+	mount(to, of.Connections, addConnections)
+	mount(to, of.Machine, addMachine)
+	mount(to, of.Help, addHelp)
+	return to
 }
 
 // methodNotAllowed answers with CodeMethod for other methods of a route. The route without methods

@@ -2,8 +2,12 @@ package server
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -97,5 +101,45 @@ func TestHeadOfPageNeedsNoKey(t *testing.T) {
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		t.Errorf("%s", resp.Status)
+	}
+}
+
+// The server has each route of the table in package control, and no other control route.
+func TestServerHasControlRoutesOfTheTable(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "../control/routes.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := map[string]string{"get": http.MethodGet, "post": http.MethodPost, "put": http.MethodPut,
+		"remove": http.MethodDelete}
+	table := map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.CompositeLit); ok {
+			path, err := strconv.Unquote(lit.Elts[1].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			table[methods[lit.Elts[0].(*ast.Ident).Name]+" "+path] = true
+		}
+		return true
+	})
+	if len(table) < 70 {
+		t.Errorf("the table has %d routes", len(table))
+	}
+	s := New(services(roomtest.NewBackend()), Options{})
+	s.routes(s.issueCode, func(pattern string, methods map[string]wire.Handler) {
+		if !isControl(pattern) {
+			return
+		}
+		for method := range methods {
+			if route := method + " " + pattern; !table[route] {
+				t.Errorf("%s is not in the table", route)
+			} else {
+				delete(table, route)
+			}
+		}
+	})
+	for route := range table {
+		t.Errorf("%s has no handler", route)
 	}
 }

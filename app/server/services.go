@@ -9,8 +9,8 @@ import (
 // small interface, which one room of the program fills. Their methods may be called by many
 // goroutines at once. If a client can act on an error, it is a *control.Error or an *engine.Error.
 //
-// A test fills in Status and the fields that its routes use. A nil field panics only in the routes
-// that need it.
+// A test fills in Status and the fields that its routes use. A service that is nil has no control
+// routes.
 type Services struct {
 	// For the routes that run a model.
 	Pool      api.Pool

@@ -97,7 +97,7 @@ func (s *Server) NewCode() control.SessionCode {
 
 // issueCode is POST /app/session on the socket.
 func (s *Server) issueCode(w http.ResponseWriter, r *http.Request) error {
-	if _, err := read[nothing](s, w, r); err != nil {
+	if _, err := read(s.api, control.IssueCode, w, r); err != nil {
 		return err
 	}
 	return wire.WriteJSON(w, s.NewCode())
@@ -105,7 +105,7 @@ func (s *Server) issueCode(w http.ResponseWriter, r *http.Request) error {
 
 // exchangeCode is POST /app/session over TCP.
 func (s *Server) exchangeCode(w http.ResponseWriter, r *http.Request) error {
-	q, err := read[control.SessionRequest](s, w, r)
+	q, err := read(s.api, control.ExchangeCode, w, r)
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,8 @@ package server
 
 import (
 	"context"
-	"net/http"
 
 	"tandem/app/control"
-	"tandem/app/wire"
 )
 
 // Settings are the user's choices.
@@ -20,28 +18,32 @@ type Settings interface {
 	SetPort(ctx context.Context, port int) error
 }
 
-// changeSettings accepts any names, because the store knows which settings exist.
-func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.api.ReadObject(w, r)
-	if err != nil {
-		return err
-	}
-	before := s.services.Status.State().Address
-	st, err := s.services.Settings.ChangeSettings(r.Context(), control.SettingsChange(f.Values))
-	if err != nil {
-		return err
-	}
-	if s.services.Status.State().Address != before {
-		st.Link = s.NewCode().URL
-	}
-	return wire.WriteJSON(w, st)
+// settingsRoutes answer for Settings.
+type settingsRoutes struct {
+	Settings
+	to      *controlRoutes
+	newCode func() control.SessionCode
 }
 
-func (s *Server) port(ctx context.Context, q control.PortRequest) (control.State, error) {
-	err := s.services.Settings.SetPort(ctx, q.Port)
-	return s.State(), err
+func addSettings(to *controlRoutes, of Settings, newCode func() control.SessionCode) {
+	s := settingsRoutes{of, to, newCode}
+	handle(to, control.GetSettings, ask(of.Settings))
+	handle(to, control.ChangeSettings, s.change)
+	handle(to, control.PutSettings, s.change)
+	handle(to, control.SetPort, thenState(to, s.setPort))
 }
 
-func (s *Server) settings(ctx context.Context) (control.SettingsState, error) {
-	return s.services.Settings.Settings(ctx)
+// change answers with a link to the page if the change moved it.
+func (s settingsRoutes) change(ctx context.Context,
+	change control.SettingsChange) (control.SettingsState, error) {
+	before := s.to.state().Address
+	st, err := s.ChangeSettings(ctx, change)
+	if err == nil && s.to.state().Address != before {
+		st.Link = s.newCode().URL
+	}
+	return st, err
+}
+
+func (s settingsRoutes) setPort(ctx context.Context, q control.PortRequest) error {
+	return s.SetPort(ctx, q.Port)
 }

@@ -5,23 +5,13 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"tandem/app/control"
 )
 
 // Clip shortens a client's text for an error message.
 func Clip(s string) string {
-	return Shorten(s, 80)
-}
-
-// Shorten cuts a text to at most that many bytes.
-func Shorten(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	n := most
-	for !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "..."
+	return control.Shorten(s, 80)
 }
 
 // MaxErrorText limits the text of an error in an answer, in bytes. Templates, models' files and

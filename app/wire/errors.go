@@ -142,7 +142,7 @@ func FailureOf(err error) Failure {
 	f.long, _ = errors.AsType[*Overlong](err)
 	f.Body.Message = abridge(message, MaxErrorText)
 	if param != "" {
-		f.Body.Param = new(Shorten(param, maxParam))
+		f.Body.Param = new(control.Shorten(param, maxParam))
 	}
 	return f
 }

@@ -29,7 +29,7 @@ func (c *console) serve(t *testing.T, fn func(control.State), flags ...string) s
 	client := control.Dial(c.env["TANDEM_HOME"])
 	defer client.Close()
 	for {
-		s, err := client.State(ctx)
+		s, err := control.Ask(ctx, client, control.GetState)
 		if err == nil && (s.Phase == control.PhaseReady || s.Phase == control.PhaseFailed) {
 			fn(s)
 			break

@@ -176,7 +176,7 @@ func (a *app) followToday(ctx context.Context, news <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		}
-		if of, err := a.client.Insights(ctx); err == nil { // otherwise nothing answers
+		if of, err := control.Ask(ctx, a.client, control.GetInsights); err == nil { // otherwise nothing answers
 			a.change(func(v *menu.View) { v.Today = &of.Today })
 		}
 		select {
@@ -218,14 +218,16 @@ func (a *app) clicked(s menu.Slot) {
 	case menu.Copy:
 		err = copyText(ctx, row.About)
 	case menu.Load:
-		_, err = a.client.Load(ctx, row.About)
+		_, err = control.Call(ctx, a.client, control.LoadModel,
+			control.LoadRequest{Model: row.About})
 	case menu.UnloadModel:
-		_, err = a.client.Unload(ctx, row.About)
+		_, err = control.Call(ctx, a.client, control.UnloadModel,
+			control.UnloadRequest{Model: row.About})
 	case menu.SetDrafting:
 		err = a.setDrafting(ctx, row.About, !row.Checked)
 	case menu.SetPort:
 		port, _ := strconv.Atoi(row.About) // empty is 0
-		_, err = a.client.SetPort(ctx, port)
+		_, err = control.Call(ctx, a.client, control.SetPort, control.PortRequest{Port: port})
 	case menu.StopRuns:
 		err = a.stop(ctx, row.About)
 	case menu.OpenWindow:
@@ -253,10 +255,7 @@ func (a *app) clicked(s menu.Slot) {
 // stop ends requests in flight, by their runs' ids. One that has ended meanwhile is no failure.
 func (a *app) stop(ctx context.Context, ids string) (failure error) {
 	for _, text := range strings.Fields(ids) {
-		id, err := strconv.ParseInt(text, 10, 64)
-		if err == nil {
-			err = a.client.CancelRun(ctx, id)
-		}
+		_, err := control.Call(ctx, a.client, control.CancelRun, control.CancelRequest{Run: text})
 		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeRunNotFound {
 			err = nil
 		}

@@ -28,15 +28,15 @@ func TestBadInputGetsOneClearError(t *testing.T) {
 	record := func(t *testing.T, failed bool) {
 		t.Helper()
 		waitState(t, c, func(s control.State) bool { return len(s.Active) == 0 })
-		list, err := c.Runs(t.Context(), control.RunQuery{Limit: 1000})
+		list, err := control.Call(t.Context(), c, control.ListRuns, control.RunQuery{Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
 		runs++
-		if len(list) != runs {
-			t.Fatalf("%d runs are on record, want %d", len(list), runs)
+		if len(list.Runs) != runs {
+			t.Fatalf("%d runs are on record, want %d", len(list.Runs), runs)
 		}
-		if r := list[0]; r.EndedAt.IsZero() || failed != (r.FinishReason == control.FinishError) ||
+		if r := list.Runs[0]; r.EndedAt.IsZero() || failed != (r.FinishReason == control.FinishError) ||
 			failed != (r.Error != "") {
 			t.Errorf("the newest run is %+v, failed must be %t", r, failed)
 		}
@@ -87,7 +87,7 @@ func TestBadInputGetsOneClearError(t *testing.T) {
 				dir := tinyModel(t, strings.ReplaceAll(b.name, " ", "-"), nil)
 				b.spoil(t, dir)
 				// The headers show some faults at once. The load shows the others.
-				_, err := c.AddModel(t.Context(), control.AddRequest{Path: dir})
+				_, err := control.Call(t.Context(), c, control.AddModel, control.AddRequest{Path: dir})
 				if e, ok := errors.AsType[*control.Error](err); ok {
 					if e.Code != control.CodeModelInvalid {
 						t.Errorf("the code is %s, want %s", e.Code, control.CodeModelInvalid)
@@ -110,7 +110,7 @@ func TestBadInputGetsOneClearError(t *testing.T) {
 		}
 	})
 
-	state, err := c.State(t.Context())
+	state, err := control.Ask(t.Context(), c, control.GetState)
 	if err != nil || state.PID != p.Process.Pid || len(state.Active) != 0 {
 		t.Errorf("the state is %+v, %v, want process %d and no request",
 			state, err, p.Process.Pid)

@@ -126,7 +126,7 @@ func listTexts(ctx context.Context, m *Main, args []string) error {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		stored, err := c.Storage(ctx)
+		stored, err := control.Ask(ctx, c, control.GetStorage)
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (m *Main) forgetTexts(ctx context.Context, f *flag.FlagSet, c *control.Clie
 	if err := m.Confirm(ctx, f, yes, "forget "+would.Amount()); err != nil {
 		return err
 	}
-	gone, err := c.ForgetTexts(ctx, list[i].KeyID)
+	gone, err := control.Call(ctx, c, control.ForgetTexts, list[i].KeyID)
 	if err == nil {
 		fmt.Fprintf(m.Stderr, "tandem: forgot %s\n", gone.Amount())
 	}
@@ -195,7 +195,8 @@ func showCheckpoint(ctx context.Context, m *Main, args []string) error {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		x, err := c.Checkpoint(ctx, rest[0])
+		x, err := control.Call(ctx, c, control.GetCheckpoint,
+			control.CheckpointRead{Checkpoint: rest[0]})
 		if err != nil {
 			return err
 		}
@@ -241,7 +242,8 @@ func changeCheckpoint(ctx context.Context, m *Main, sub string, args []string, n
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		_, err := c.ChangeCheckpoint(ctx, rest[0], change(rest))
+		_, err := control.Call(ctx, c, control.ChangeCheckpoint,
+			control.CheckpointUpdate{Checkpoint: rest[0], CheckpointChange: change(rest)})
 		return err
 	})
 }
@@ -267,7 +269,7 @@ func verifyCheckpoints(ctx context.Context, m *Main, args []string) error {
 		}
 		damaged := 0
 		for _, name := range names {
-			v, err := c.VerifyCheckpoint(ctx, name)
+			v, err := control.Call(ctx, c, control.VerifyCheckpoint, name)
 			e, ok := errors.AsType[*control.Error](err)
 			if ok && e.Code == control.CodeNoCheckpoint && len(rest) == 1 {
 				if id, numErr := strconv.ParseInt(name, 10, 64); numErr == nil {
@@ -344,9 +346,9 @@ func branch(ctx context.Context, m *Main, args []string) error {
 		}
 	})
 	return m.withServer(ctx, func(c *control.Client) error {
-		stop := m.watch(ctx, c.State)
+		stop := m.watch(ctx, stateOf(c))
 		defer stop()
-		resp, err := c.Do(ctx, "POST", control.CheckpointPath(rest[0])+"/branch", b)
+		resp, err := c.BranchCheckpoint(ctx, rest[0], b)
 		if err != nil {
 			return err
 		}

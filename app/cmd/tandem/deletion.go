@@ -17,7 +17,8 @@ func deleteCheckpoint(ctx context.Context, m *Main, args []string) error {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		would, err := c.WouldDelete(ctx, rest[0], *all)
+		would, err := control.Call(ctx, c, control.WouldDeleteCheckpoint,
+			control.CheckpointDeletion{Checkpoint: rest[0], All: *all})
 		if err != nil {
 			return err
 		}
@@ -26,7 +27,8 @@ func deleteCheckpoint(ctx context.Context, m *Main, args []string) error {
 		if err := m.Confirm(ctx, f, *yes, what); err != nil {
 			return err
 		}
-		d, err := c.DeleteCheckpoint(ctx, rest[0], *all)
+		d, err := control.Call(ctx, c, control.DeleteCheckpoint,
+			control.CheckpointDeletion{Checkpoint: rest[0], All: *all})
 		if err != nil {
 			return err
 		}
@@ -51,7 +53,7 @@ func (m *Main) forget(ctx context.Context, args []string) error {
 		return terminal.Mistake(f, "say what to forget: --model, --client, --day, or several, which narrow each other")
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		would, err := c.WouldForget(ctx, r)
+		would, err := control.Call(ctx, c, control.WouldForget, r)
 		if err != nil {
 			return err
 		}
@@ -65,7 +67,7 @@ func (m *Main) forget(ctx context.Context, args []string) error {
 				return err
 			}
 		}
-		gone, err := c.Forget(ctx, r)
+		gone, err := control.Call(ctx, c, control.Forget, r)
 		if err != nil {
 			return err
 		}

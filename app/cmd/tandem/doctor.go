@@ -49,7 +49,7 @@ func (m *Main) examine(ctx context.Context) []terminal.Finding {
 
 	c := control.Dial(dir)
 	defer c.Close()
-	state, err := c.State(ctx)
+	state, err := control.Ask(ctx, c, control.GetState)
 	served, owner := err == nil, ""
 	if notRunning(err) {
 		owner, err = home.Owner(dir)
@@ -94,7 +94,7 @@ func (m *Main) examine(ctx context.Context) []terminal.Finding {
 
 	o := m.options(m.Logger(false))
 	cache := o.Hub.CacheDir
-	if st, err := c.Settings(ctx); err == nil {
+	if st, err := control.Ask(ctx, c, control.GetSettings); err == nil {
 		cache = st.Settings.HubCache
 	} else if _, given := o.Given["hub_cache"]; !given && owner == "" {
 		// The check of the database reports its faults; here they count as nothing saved.
@@ -137,15 +137,15 @@ func examineServer(state control.State, choice terminal.Finding) terminal.Findin
 // servedChoice checks the model that a running process serves.
 func servedChoice(ctx context.Context, c *control.Client, id string) terminal.Finding {
 	const other = "stop the server, and choose another by `tandem serve --model ID`"
-	list, err := c.Models(ctx)
+	list, err := control.Ask(ctx, c, control.ListModels)
 	if err != nil {
 		return terminal.Finding{Name: "chosen model", Detail: err.Error()}
 	}
-	i := slices.IndexFunc(list, func(model control.Model) bool { return model.ID == id })
+	i := slices.IndexFunc(list.Models, func(model control.Model) bool { return model.ID == id })
 	if i < 0 {
 		return terminal.Finding{Name: "chosen model", Detail: fmt.Sprintf("%s is no longer registered; %s", id, other)}
 	}
-	return examineModel(list[i], other)
+	return examineModel(list.Models[i], other)
 }
 
 // database checks the whole database.

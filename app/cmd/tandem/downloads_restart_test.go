@@ -25,7 +25,7 @@ func TestDownloadsGoOnAfterARestart(t *testing.T) {
 
 	p := serveProcess(t, home)
 	c := client(t, home)
-	if _, err := c.Download(t.Context(), control.PullRequest{ID: "lab/tiny",
+	if _, err := control.Call(t.Context(), c, control.StartDownload, control.PullRequest{ID: "lab/tiny",
 		Revision: hubCommit}); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,8 @@ func TestDownloadsGoOnAfterARestart(t *testing.T) {
 	p = serveProcess(t, home)
 	waitState(t, c, moved)
 
-	if _, err := c.PauseDownload(t.Context(), "lab/tiny"); err != nil {
+	if _, err := control.Call(t.Context(), c, control.PauseDownload,
+		control.PullRequest{ID: "lab/tiny"}); err != nil {
 		t.Fatal(err)
 	}
 	paused := waitState(t, c, func(s control.State) bool { return s.Downloads[0].Paused }).Downloads[0]
@@ -55,11 +56,12 @@ func TestDownloadsGoOnAfterARestart(t *testing.T) {
 	}
 
 	// The download goes on where it was, at the revision with which it began.
-	if _, err := c.Download(t.Context(), control.PullRequest{ID: "lab/tiny"}); err != nil {
+	if _, err := control.Call(t.Context(), c, control.StartDownload,
+		control.PullRequest{ID: "lab/tiny"}); err != nil {
 		t.Fatal(err)
 	}
 	waitState(t, c, func(s control.State) bool { return !s.Downloads[0].Paused })
-	if _, err := c.DropDownload(t.Context(), control.DropRequest{ID: "lab/tiny",
+	if _, err := control.Call(t.Context(), c, control.DropDownload, control.DropRequest{ID: "lab/tiny",
 		Discard: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -82,11 +84,12 @@ func TestDownloadsGoOnAfterARestart(t *testing.T) {
 	if err := os.WriteFile(foreign, []byte("half"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Download(t.Context(), control.PullRequest{ID: "lab/tiny"}); err != nil {
+	if _, err := control.Call(t.Context(), c, control.StartDownload,
+		control.PullRequest{ID: "lab/tiny"}); err != nil {
 		t.Fatal(err)
 	}
 	waitState(t, c, moved)
-	if _, err := c.DropDownload(t.Context(), control.DropRequest{ID: "lab/tiny",
+	if _, err := control.Call(t.Context(), c, control.DropDownload, control.DropRequest{ID: "lab/tiny",
 		Discard: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestDownloadsPauseAndGoOn(t *testing.T) {
 		return st
 	}
 	begin := func() (control.State, error) {
-		return c.Download(t.Context(), control.PullRequest{ID: "lab/tiny"})
+		return control.Call(t.Context(), c, control.StartDownload, control.PullRequest{ID: "lab/tiny"})
 	}
 	if st := ask(begin); len(st.Downloads) != 1 {
 		t.Fatalf("downloads %+v", st.Downloads)
@@ -37,7 +37,9 @@ func TestDownloadsPauseAndGoOn(t *testing.T) {
 	ask(begin) // a second request for a download under way
 	waitState(t, c, func(s control.State) bool { return s.Downloads[0].Done > 0 })
 	// The last request decides, even if the one before it is not done yet.
-	pause := func() (control.State, error) { return c.PauseDownload(t.Context(), "lab/tiny") }
+	pause := func() (control.State, error) {
+		return control.Call(t.Context(), c, control.PauseDownload, control.PullRequest{ID: "lab/tiny"})
+	}
 	for range 5 {
 		ask(pause)
 		ask(begin)
@@ -58,23 +60,27 @@ func TestDownloadsPauseAndGoOn(t *testing.T) {
 	}
 
 	ask(func() (control.State, error) {
-		return c.Download(t.Context(), control.PullRequest{ID: "lab/unknown"})
+		return control.Call(t.Context(), c, control.StartDownload,
+			control.PullRequest{ID: "lab/unknown"})
 	})
 	st = waitState(t, c, func(s control.State) bool { return s.Downloads[0].Error != "" })
 	if !strings.HasPrefix(st.Downloads[0].Error, "There is no such model at "+server.URL) {
 		t.Errorf("the failed download is %+v", st.Downloads[0])
 	}
 	if st := ask(func() (control.State, error) {
-		return c.DropDownload(t.Context(), control.DropRequest{ID: "lab/unknown"})
+		return control.Call(t.Context(), c, control.DropDownload,
+			control.DropRequest{ID: "lab/unknown"})
 	}); len(st.Downloads) > 0 {
 		t.Errorf("the downloads are %+v after the failed one was dropped", st.Downloads)
 	}
 	for _, id := range []string{"lab/unknown", "../x"} {
-		if _, err := c.PauseDownload(t.Context(), id); err == nil {
+		if _, err := control.Call(t.Context(), c, control.PauseDownload,
+			control.PullRequest{ID: id}); err == nil {
 			t.Errorf("the unknown download %q can be paused", id)
 		}
 	}
-	if _, err := c.Download(t.Context(), control.PullRequest{ID: "../x"}); err == nil {
+	if _, err := control.Call(t.Context(), c, control.StartDownload,
+		control.PullRequest{ID: "../x"}); err == nil {
 		t.Error("a path is accepted as a model")
 	}
 }

@@ -41,7 +41,7 @@ func drafterOf(ctx context.Context, m *Main, args []string) error {
 		if r.Drafter, err = drafterPath(ctx, c, r.Drafter); err != nil {
 			return err
 		}
-		d, err := c.Drafter(ctx, r)
+		d, err := control.Call(ctx, c, control.SetDrafter, r)
 		if err != nil {
 			return err
 		}
@@ -70,8 +70,9 @@ func drafterPath(ctx context.Context, c *control.Client, name string) (string, e
 	if !library.IsFolder(name) {
 		return name, nil
 	}
-	list, err := c.Models(ctx)
-	if err != nil || slices.ContainsFunc(list, func(m control.Model) bool { return m.ID == name }) {
+	list, err := control.Ask(ctx, c, control.ListModels)
+	if err != nil || slices.ContainsFunc(list.Models,
+		func(m control.Model) bool { return m.ID == name }) {
 		return name, err
 	}
 	return filepath.Abs(name)
@@ -113,7 +114,7 @@ func reading(embedding, sliding string) string {
 
 // measureDrafters measures each drafter of a model, which must be the chosen one.
 func (m *Main) measureDrafters(ctx context.Context, c *control.Client, model string) error {
-	list, err := c.Benches(ctx)
+	list, err := control.Ask(ctx, c, control.ListBenches)
 	if err != nil {
 		return err
 	}
@@ -157,11 +158,11 @@ type drafterFigures struct {
 // draftersOf returns what else could draft for a model: its own drafters, and the text alone.
 func draftersOf(ctx context.Context, c *control.Client, d control.Drafter) (draftersState, error) {
 	out := draftersState{Drafter: d}
-	set, err := c.ModelSettings(ctx, d.Model)
+	set, err := control.Call(ctx, c, control.GetModelSettings, d.Model)
 	if err != nil {
 		return out, err
 	}
-	list, err := c.Benches(ctx)
+	list, err := control.Ask(ctx, c, control.ListBenches)
 	if err != nil {
 		return out, err
 	}

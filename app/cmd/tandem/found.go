@@ -21,7 +21,7 @@ func foundModels(ctx context.Context, m *Main, args []string) error {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		found, err := c.Found(ctx)
+		found, err := control.Ask(ctx, c, control.FindModels)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func foundPath(ctx context.Context, c *control.Client, id, path string) (string,
 	if _, err := disk.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return path, nil
 	}
-	found, err := c.Found(ctx)
+	found, err := control.Ask(ctx, c, control.FindModels)
 	if err != nil {
 		return "", err
 	}

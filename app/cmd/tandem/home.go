@@ -47,7 +47,7 @@ func (m *Main) withServerOf(ctx context.Context, bits kvBitsFlag, model string,
 	defer client.Close()
 	deadline := time.Now().Add(startLimit)
 	for {
-		state, err := client.State(ctx)
+		state, err := control.Ask(ctx, client, control.GetState)
 		if err == nil && state.Phase != control.PhaseDraining {
 			if bits.given {
 				id, err := idOf(ctx, client, model)

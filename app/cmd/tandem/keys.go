@@ -39,7 +39,7 @@ func (m *Main) keys(ctx context.Context, args []string) error {
 			return err
 		}
 		return m.withServer(ctx, func(c *control.Client) error {
-			k, err := c.AddKey(ctx, control.KeyRequest{Name: rest[0]})
+			k, err := control.Call(ctx, c, control.AddKey, control.KeyRequest{Name: rest[0]})
 			if err == nil {
 				fmt.Fprintln(m.Stdout, k.Secret)
 				fmt.Fprintln(m.Stderr, "tandem: this is the only time that the key is shown")
@@ -52,13 +52,14 @@ func (m *Main) keys(ctx context.Context, args []string) error {
 			return err
 		}
 		return m.withServer(ctx, func(c *control.Client) error {
-			list, err := c.Keys(ctx)
+			list, err := control.Ask(ctx, c, control.ListKeys)
 			if err != nil {
 				return err
 			}
-			for _, k := range list {
+			for _, k := range list.Keys {
 				if k.Name == rest[0] {
-					return c.DeleteKey(ctx, k.ID)
+					_, err := control.Call(ctx, c, control.DeleteKey, k.ID)
+					return err
 				}
 			}
 			return fmt.Errorf("there is no key %q; `tandem keys` lists the keys", rest[0])
@@ -76,12 +77,12 @@ func listKeys(ctx context.Context, m *Main, args []string) error {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		list, err := c.Keys(ctx)
+		list, err := control.Ask(ctx, c, control.ListKeys)
 		if err != nil {
 			return err
 		}
 		var rows [][]string
-		for _, k := range list {
+		for _, k := range list.Keys {
 			if *asJSON {
 				if err := terminal.WriteJSON(m.Stdout, k); err != nil {
 					return err

@@ -39,7 +39,7 @@ func (k *kvBitsFlag) check(ctx context.Context, c *control.Client, state control
 	if id == control.Alias {
 		id = state.Choice
 	}
-	st, err := c.Settings(ctx)
+	st, err := control.Ask(ctx, c, control.GetSettings)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,8 @@ func (k *kvBitsFlag) check(ctx context.Context, c *control.Client, state control
 		}
 	}
 	own := false // what is set for the model decides
-	if set, err := c.ModelSettings(ctx, id); err == nil && by == "" && set.Settings.KVBits != nil {
+	if set, err := control.Call(ctx, c, control.GetModelSettings,
+		id); err == nil && by == "" && set.Settings.KVBits != nil {
 		bits, own = *set.Settings.KVBits, true
 	}
 	next := bits // of the next load

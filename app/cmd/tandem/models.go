@@ -64,11 +64,11 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		state, err := c.State(ctx)
+		state, err := control.Ask(ctx, c, control.GetState)
 		if err != nil {
 			return err
 		}
-		list, err := c.Models(ctx)
+		list, err := control.Ask(ctx, c, control.ListModels)
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 		gone := map[string]bool{}      // the models whose files are not there
 		inexact := map[string]string{} // GGUF files that no form here holds exactly
 		if !*asJSON {
-			needs, err := c.Memory(ctx)
+			needs, err := control.Ask(ctx, c, control.GetMemory)
 			if err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 			}
 		}
 		var rows [][]string
-		for _, model := range list {
+		for _, model := range list.Models {
 			if *asJSON {
 				if err := terminal.WriteJSON(m.Stdout, model); err != nil {
 					return err
@@ -179,7 +179,7 @@ func addModel(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
-		model, err := c.AddModel(ctx, control.AddRequest{Path: path, ID: *id})
+		model, err := control.Call(ctx, c, control.AddModel, control.AddRequest{Path: path, ID: *id})
 		if err != nil {
 			return err
 		}
@@ -189,7 +189,7 @@ func addModel(ctx context.Context, m *Main, args []string) error {
 			fmt.Fprintf(m.Stderr, "tandem: the id of %s is %s\n", terminal.Printable(model.Path),
 				model.ID)
 		}
-		needs, err := c.Memory(ctx)
+		needs, err := control.Ask(ctx, c, control.GetMemory)
 		if err != nil {
 			return nil // the model is added; another one's files gave no answer
 		}
@@ -221,7 +221,7 @@ func unloadModel(ctx context.Context, m *Main, args []string) error {
 				return err
 			}
 		}
-		_, err := c.Unload(ctx, id)
+		_, err := control.Call(ctx, c, control.UnloadModel, control.UnloadRequest{Model: id})
 		return err
 	})
 }
@@ -232,7 +232,7 @@ func removeModel(ctx context.Context, m *Main, args []string) error {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		before, err := c.State(ctx)
+		before, err := control.Ask(ctx, c, control.GetState)
 		if err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func removeModel(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
-		gone, err := c.RemoveModel(ctx, id)
+		gone, err := control.Call(ctx, c, control.RemoveModel, id)
 		if err != nil {
 			return err
 		}
@@ -253,7 +253,7 @@ func removeModel(ctx context.Context, m *Main, args []string) error {
 		}
 		if before.Choice == id {
 			next := "another"
-			if after, err := c.State(ctx); err == nil { // the model is removed in any case
+			if after, err := control.Ask(ctx, c, control.GetState); err == nil { // the model is removed in any case
 				next = after.Choice
 			}
 			fmt.Fprintf(m.Stderr, "tandem: %s was the chosen model; requests for %s now get %s\n",

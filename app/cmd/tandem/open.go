@@ -21,7 +21,7 @@ func (m *Main) open(ctx context.Context, args []string) error {
 	// No server is started here: a page works only while one runs.
 	c := control.Dial(m.home())
 	defer c.Close()
-	code, err := c.SessionCode(ctx)
+	code, err := control.Ask(ctx, c, control.IssueCode)
 	if err != nil {
 		return err
 	}

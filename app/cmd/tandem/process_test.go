@@ -60,7 +60,7 @@ func TestServePrintsItsAddressAndALink(t *testing.T) {
 	if code2 != 1 || out != "" {
 		t.Errorf("a second serve exits with %d and prints %q, want 1 and nothing", code2, out)
 	}
-	if _, err := client(t, home).State(t.Context()); err != nil {
+	if _, err := control.Ask(t.Context(), client(t, home), control.GetState); err != nil {
 		t.Errorf("the state of the first serve: %v", err)
 	}
 	waitState(t, client(t, home),
@@ -112,7 +112,7 @@ func waitState(t *testing.T, c *control.Client, ok func(control.State) bool) (s 
 		}
 	}()
 	enginetest.Await(t, "the state", func() bool {
-		s, err = c.State(t.Context())
+		s, err = control.Ask(t.Context(), c, control.GetState)
 		return err == nil && ok(s)
 	})
 	return s
@@ -156,14 +156,14 @@ func TestHomeCanBeServedAfterAKill(t *testing.T) {
 	again := serveProcess(t, home)
 	defer again.stop(t)
 	c := client(t, home)
-	runs, err := c.Runs(t.Context(), control.RunQuery{})
+	runs, err := control.Call(t.Context(), c, control.ListRuns, control.RunQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(runs) != 1 || runs[0].FinishReason != "interrupted" || runs[0].EndedAt.IsZero() {
+	if len(runs.Runs) != 1 || runs.Runs[0].FinishReason != "interrupted" || runs.Runs[0].EndedAt.IsZero() {
 		t.Errorf("the runs are %+v, want one that was interrupted", runs)
 	}
-	if s, err := c.State(t.Context()); err != nil || s.Choice != "endless" {
+	if s, err := control.Ask(t.Context(), c, control.GetState); err != nil || s.Choice != "endless" {
 		t.Errorf("the chosen model is %q, %v, want endless", s.Choice, err)
 	}
 }
@@ -403,7 +403,8 @@ func TestSecondRunIsServedByTheFirst(t *testing.T) {
 		return p, s.Active[n-1].RunID
 	}
 	end := func(p *process, id int64) {
-		if err := c.CancelRun(t.Context(), id); err != nil {
+		if _, err := control.Call(t.Context(), c, control.CancelRun,
+			control.CancelRequest{Run: fmt.Sprint(id)}); err != nil {
 			t.Fatal(err)
 		}
 		for {

@@ -89,6 +89,13 @@ func (b *progressBar) erase() {
 	b.drawn = false
 }
 
+// stateOf returns a function that asks a server for its state.
+func stateOf(c *control.Client) func(context.Context) (control.State, error) {
+	return func(ctx context.Context) (control.State, error) {
+		return control.Ask(ctx, c, control.GetState)
+	}
+}
+
 // watch shows on the terminal what the caller waits for: a load, or the reading of a prompt. stop
 // erases it, and may be called more than once.
 func (m *Main) watch(ctx context.Context,

@@ -19,7 +19,7 @@ func (m *Main) pull(ctx context.Context, args []string) error {
 	}
 	id, revision, _ := strings.Cut(rest[0], "@")
 	return m.withServer(ctx, func(c *control.Client) error {
-		state, err := c.State(ctx)
+		state, err := control.Ask(ctx, c, control.GetState)
 		if err != nil {
 			return err
 		}

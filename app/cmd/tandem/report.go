@@ -29,21 +29,21 @@ func showRun(ctx context.Context, m *Main, args []string) error {
 		}
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		state, err := c.State(ctx) // before the row: see listRuns
+		state, err := control.Ask(ctx, c, control.GetState) // before the row: see listRuns
 		if err != nil {
 			return err
 		}
 		if id == 0 {
-			latest, err := c.Runs(ctx, control.RunQuery{Limit: 1})
+			latest, err := control.Call(ctx, c, control.ListRuns, control.RunQuery{Limit: 1})
 			if err != nil {
 				return err
 			}
-			if len(latest) == 0 {
+			if len(latest.Runs) == 0 {
 				return errors.New("there are no runs yet")
 			}
-			id = latest[0].ID
+			id = latest.Runs[0].ID
 		}
-		r, err := c.Run(ctx, id)
+		r, err := control.Call(ctx, c, control.GetRun, id)
 		if err != nil {
 			return err
 		}

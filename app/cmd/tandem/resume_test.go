@@ -70,7 +70,8 @@ func TestAnswerIsCompletedAfterAKill(t *testing.T) {
 	// A checkpoint ends at the answer's 64th token or later.
 	c := client(t, home)
 	enginetest.Await(t, "the answer has a checkpoint", func() bool {
-		list, err := c.Checkpoints(t.Context(), control.CheckpointQuery{Model: "pocket"})
+		list, err := control.Call(t.Context(), c, control.ListCheckpoints,
+			control.CheckpointQuery{Model: "pocket"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -178,7 +178,7 @@ func (m *Main) run(ctx context.Context, args []string) error {
 		err = m.generate(ctx, c, g, prompt, r.raw, r.json)
 		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelInvalid &&
 			added {
-			_, undo := c.RemoveModel(ctx, id)
+			_, undo := control.Call(ctx, c, control.RemoveModel, id)
 			return errors.Join(err, undo)
 		}
 		return orFolder(err, r.model)
@@ -252,16 +252,17 @@ func register(ctx context.Context, c *control.Client,
 	if !library.IsFolder(name) {
 		return name, false, nil
 	}
-	list, err := c.Models(ctx)
-	if err != nil || slices.ContainsFunc(list, func(m control.Model) bool { return m.ID == name }) {
+	list, err := control.Ask(ctx, c, control.ListModels)
+	if err != nil || slices.ContainsFunc(list.Models,
+		func(m control.Model) bool { return m.ID == name }) {
 		return name, false, err
 	}
 	dir, err := filepath.Abs(name)
 	if err != nil {
 		return "", false, err
 	}
-	model, err := c.AddModel(ctx, control.AddRequest{Path: dir})
-	return model.ID, !slices.ContainsFunc(list,
+	model, err := control.Call(ctx, c, control.AddModel, control.AddRequest{Path: dir})
+	return model.ID, !slices.ContainsFunc(list.Models,
 		func(m control.Model) bool { return m.Path == model.Path }), err
 }
 
@@ -269,12 +270,12 @@ func register(ctx context.Context, c *control.Client,
 // GGUF file, or a name that Ollama has for it. So run and serve take names too. A name that no model has
 // is returned as it is. Error: a folder with several models.
 func idOf(ctx context.Context, c *control.Client, name string) (string, error) {
-	list, err := c.Models(ctx)
+	list, err := control.Ask(ctx, c, control.ListModels)
 	if err != nil {
 		return "", err
 	}
 	has := func(id string) bool {
-		return slices.ContainsFunc(list, func(m control.Model) bool { return m.ID == id })
+		return slices.ContainsFunc(list.Models, func(m control.Model) bool { return m.ID == id })
 	}
 	bare := strings.TrimSuffix(name, ":latest")
 	switch {
@@ -283,11 +284,11 @@ func idOf(ctx context.Context, c *control.Client, name string) (string, error) {
 	case has(bare):
 		return bare, nil
 	case library.IsFolder(name):
-		return idAt(list, name)
-	case !slices.ContainsFunc(list, func(m control.Model) bool { return m.Source == "ollama" }):
+		return idAt(list.Models, name)
+	case !slices.ContainsFunc(list.Models, func(m control.Model) bool { return m.Source == "ollama" }):
 		return name, nil
 	}
-	found, err := c.Found(ctx)
+	found, err := control.Ask(ctx, c, control.FindModels)
 	if err != nil {
 		return "", err
 	}
@@ -348,7 +349,7 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, pr
 	if raw {
 		route, g.Messages, g.Prompt = "/v1/completions", nil, prompt
 	}
-	stop := m.watch(ctx, c.State)
+	stop := m.watch(ctx, stateOf(c))
 	defer stop()
 	resp, err := c.Do(ctx, "POST", route, g)
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoTemplate {

@@ -70,7 +70,7 @@ func resumeRun(ctx context.Context, m *Main, args []string) error {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		stop := m.watch(ctx, c.State)
+		stop := m.watch(ctx, stateOf(c))
 		defer stop()
 		resp, err := c.ResumeRun(ctx, id)
 		if err != nil {
@@ -90,9 +90,9 @@ func verifyRun(ctx context.Context, m *Main, args []string) error {
 
 // replayRun verifies a run, and fails if its answer differs.
 func (m *Main) replayRun(ctx context.Context, c *control.Client, id int64, asJSON bool) error {
-	stop := m.watch(ctx, c.State)
+	stop := m.watch(ctx, stateOf(c))
 	defer stop()
-	v, err := c.VerifyRun(ctx, id)
+	v, err := control.Call(ctx, c, control.VerifyRun, control.RunVerification{Run: id})
 	if err != nil {
 		return err
 	}
@@ -136,16 +136,16 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
 		// The state comes first: the row of a run that ends in between is complete then.
-		state, err := c.State(ctx)
+		state, err := control.Ask(ctx, c, control.GetState)
 		if err != nil {
 			return err
 		}
-		list, err := c.Runs(ctx, q)
+		list, err := control.Call(ctx, c, control.ListRuns, q)
 		if err != nil {
 			return err
 		}
 		var rows [][]string
-		for _, r := range list {
+		for _, r := range list.Runs {
 			if *asJSON {
 				if err := terminal.WriteJSON(m.Stdout, r); err != nil {
 					return err

@@ -48,7 +48,7 @@ func listSettings(ctx context.Context, m *Main, args []string) error {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		st, err := c.Settings(ctx)
+		st, err := control.Ask(ctx, c, control.GetSettings)
 		if err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func setSettings(ctx context.Context, m *Main, args []string) error {
 		change[name] = settingValue(name, text)
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		st, err := c.ChangeSettings(ctx, change)
+		st, err := control.Call(ctx, c, control.ChangeSettings, change)
 		if err != nil {
 			return err
 		}

@@ -148,7 +148,7 @@ func TestFlagsAndEnvironmentWinOverSettings(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://ada:secret@proxy.example:3128")
 	p := serveProcess(t, home, "--checkpoint-disk", "70MB")
 	defer p.stop(t)
-	st, err := client(t, home).Settings(t.Context())
+	st, err := control.Ask(t.Context(), client(t, home), control.GetSettings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,8 +183,9 @@ func TestKVBitsAreAFlagAVariableAndASetting(t *testing.T) {
 		t.Helper()
 		var runs []control.Run
 		enginetest.Await(t, "the run's row is complete", func() bool { // after the answer
-			var err error
-			runs, err = client(t, home).Runs(t.Context(), control.RunQuery{})
+			list, err := control.Call(t.Context(), client(t, home), control.ListRuns,
+				control.RunQuery{})
+			runs = list.Runs
 			if err != nil || len(runs) == 0 {
 				t.Fatal(runs, err)
 			}
@@ -310,7 +311,7 @@ func TestDtypeIsAFlagAndASetting(t *testing.T) {
 		if st.Loaded.Held != run.held {
 			t.Errorf("%v: held as %q, want %q", run.flags, st.Loaded.Held, run.held)
 		}
-		set, err := client(t, home).Settings(t.Context())
+		set, err := control.Ask(t.Context(), client(t, home), control.GetSettings)
 		run.source.Name = "dtype"
 		if err != nil || !slices.Contains(set.Sources, run.source) {
 			t.Errorf("%v: %+v, %v, want %+v", run.flags, set.Sources, err, run.source)

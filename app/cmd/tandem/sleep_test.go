@@ -58,7 +58,8 @@ func TestSleepOfAMinuteChangesNothing(t *testing.T) {
 			states <- st // the newest only
 		}
 	}()
-	if _, err := c.Download(t.Context(), control.PullRequest{ID: "lab/tiny"}); err != nil {
+	if _, err := control.Call(t.Context(), c, control.StartDownload,
+		control.PullRequest{ID: "lab/tiny"}); err != nil {
 		t.Fatal(err)
 	}
 	waitState(t, c, func(s control.State) bool { return s.Downloads[0].Done > 0 })
@@ -108,7 +109,7 @@ func TestSleepOfAMinuteChangesNothing(t *testing.T) {
 func checkPace(t *testing.T, c *control.Client) {
 	t.Helper()
 	for first := -1; ; {
-		st, err := c.State(t.Context())
+		st, err := control.Ask(t.Context(), c, control.GetState)
 		if err != nil {
 			t.Fatal(err)
 		}

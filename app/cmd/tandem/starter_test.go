@@ -38,7 +38,7 @@ func TestProgramInABundleServesTheStarterBesideIt(t *testing.T) {
 		p.readLinks(t)
 		waitState(t, client(t, home),
 			func(s control.State) bool { return s.Phase == control.PhaseReady })
-		st, err := client(t, home).State(t.Context())
+		st, err := control.Ask(t.Context(), client(t, home), control.GetState)
 		if err != nil || st.Choice != c.choice {
 			t.Errorf("%s: it serves %q, %v, want %s", c.why, st.Choice, err, c.choice)
 		}

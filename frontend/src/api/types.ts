@@ -503,6 +503,12 @@ export interface LogLine {
   text: string
 }
 
+// LogLines is the answer of GET /app/log. A client that accepts text/event-stream gets each LogLine
+// as an event, and later lines too.
+export interface LogLines {
+  lines: LogLine[] // the oldest first
+}
+
 // A Diagnosis is what another person needs to help. It has no text of a request or an answer and no
 // secret, and the user's folder is written ~.
 export interface Diagnosis {
@@ -556,6 +562,16 @@ export interface RunValues {
   days: string[]
 }
 
+// RunList is the answer of GET /app/runs.
+export interface RunList {
+  runs: Run[] // the newest first, unless the query sorts them
+}
+
+// CancelRequest is the body of POST /app/runs/{id}/cancel.
+export interface CancelRequest {
+  left: boolean // the program that read its answer has gone
+}
+
 // A Key lets a program call the endpoint from another machine, or from this one where keys are
 // required. Its name is the client of its runs.
 export interface Key {
@@ -563,6 +579,11 @@ export interface Key {
   name: string
   created_at: string
   used_at?: string // to the minute; zero = never
+}
+
+// KeyList is the answer of GET /app/keys.
+export interface KeyList {
+  keys: Key[] // the oldest first
 }
 
 // KeyRequest makes a key: the body of POST /app/keys.
@@ -1029,6 +1050,11 @@ export interface Model {
   load_ms?: number // of the last load; 0 = never loaded
   kind?: string // see KindEmbedding; empty if it goes on with texts
   file_type?: string // of a GGUF file, such as Q4_K_M
+}
+
+// ModelList is the answer of GET /app/models.
+export interface ModelList {
+  models: Model[] // registered
 }
 
 // Run is one row of the history, field for field that of package storage: what one request took. It

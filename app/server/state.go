@@ -1,11 +1,14 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
+	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/wire"
 )
@@ -15,9 +18,39 @@ const (
 	heartbeat  = 15 * time.Second       // of silence until a comment
 )
 
+// Status reports the state of the program.
+type Status interface {
+	api.Status
+	// Welcomed records whether the user has finished the first steps.
+	Welcomed(ctx context.Context, done bool) error
+}
+
+// stateRoutes answer for Status.
+type stateRoutes struct {
+	Status
+	to *controlRoutes
+}
+
+func addStatus(to *controlRoutes, of Status) {
+	s := stateRoutes{of, to}
+	stream(to, control.GetState, s.get)
+	handle(to, control.SetWelcome, thenState(to, s.welcome))
+}
+
+func (s stateRoutes) get(w http.ResponseWriter, r *http.Request, _ control.None) error {
+	if strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
+		return s.watch(w, r)
+	}
+	return wire.WriteJSON(w, s.to.state())
+}
+
+func (s stateRoutes) welcome(ctx context.Context, q control.WelcomeRequest) error {
+	return s.Welcomed(ctx, q.Done)
+}
+
 // watch streams the state. The whole state comes at once, and a merge patch with the next rev
 // follows each change. The stream ends when the server drains, after the last state.
-func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
+func (s stateRoutes) watch(w http.ResponseWriter, r *http.Request) error {
 	out := wire.NewEventStream(w)
 	out.First, out.Next = heartbeat, heartbeat
 	ctx := r.Context()
@@ -28,7 +61,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
 		for {
-			event, err := f.next(s.State())
+			event, err := f.next(s.to.state())
 			if err != nil || event != nil && !out.Send(event) {
 				out.End(err)
 				return
@@ -38,8 +71,8 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 			case <-ctx.Done():
 				out.End(nil)
 				return
-			case <-s.api.Draining.Done():
-				if event, err = f.next(s.State()); event != nil {
+			case <-s.to.api.Draining.Done():
+				if event, err = f.next(s.to.state()); event != nil {
 					out.Send(event)
 				}
 				out.End(err)
