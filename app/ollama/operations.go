@@ -33,13 +33,15 @@ var Operations = []wire.Operation{
 		Method: http.MethodPost, Path: "/api/generate", ID: "ollamaGenerate",
 		Summary: "An answer to a prompt.",
 		Body:    generateRequestShape,
-		Answer:  wire.AnswerOf[generated](), Chunk: wire.AnswerOf[generated](), Lines: true, Error: wire.OllamaErrorShape,
+		Answer:  wire.AnswerOf[generated](), Chunk: wire.AnswerOf[generated](), Lines: true,
+		Error: wire.OllamaErrorShape,
 	},
 	{
 		Method: http.MethodPost, Path: "/api/chat", ID: "ollamaChat",
 		Summary: "The next message of a chat.",
 		Body:    chatRequestShape,
-		Answer:  wire.AnswerOf[chatted](), Chunk: wire.AnswerOf[chatted](), Lines: true, Error: wire.OllamaErrorShape,
+		Answer:  wire.AnswerOf[chatted](), Chunk: wire.AnswerOf[chatted](), Lines: true,
+		Error: wire.OllamaErrorShape,
 	},
 	{
 		Method: http.MethodPost, Path: "/api/embed", ID: "ollamaEmbed",

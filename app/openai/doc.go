@@ -8,6 +8,9 @@
 // Two neighbours have the same form: Mistral's fill-in-the-middle and Jina's reranking. LM Studio's
 // own routes are here too: its list of models, and the same chats, completions and embeddings.
 //
+// chat_answer.go and completion_answer.go have the answers and their chunks. A file of a smaller route
+// has its own. choices_form.go streams the chunks.
+//
 // Extensions keep their inventors' names: return_token_ids and ignore_eos are vLLM's, timings is
 // llama.cpp's.
 //

@@ -1,5 +1,5 @@
 // Package responses has OpenAI's /v1/responses: its bodies, its items and the events of their
-// growth.
+// growth. answer.go has the response and its items, event.go the events.
 //
 // A response is stored for a day with its input items, unless the request says otherwise. So a
 // later request can continue it by previous_response_id, and refer to its items by their ids. Only

@@ -19,6 +19,6 @@
 // browser, by a BroadcastChannel. So the session lasts as long as one of them.
 //
 // GET /openapi.json describes every route for programs. The document is written from the shapes
-// that the readers of bodies use. Tests compare it with what the routes read and answer, and with a
-// recorded document.
+// that the readers of bodies use, and from the structs of the answers. Tests compare it with what the
+// routes read and answer, and with a recorded document.
 package server

@@ -51,7 +51,7 @@ var sharedOperations = []wire.Operation{
 	{
 		Method: http.MethodGet, Path: "/openapi.json", ID: "openapi",
 		Summary: "This file.",
-		Answer:  wire.AnyMap.With("additionalProperties", true), Error: wire.OpenAIErrorShape,
+		Answer:  wire.AnyObject, Error: wire.OpenAIErrorShape,
 	},
 }
 
@@ -62,7 +62,7 @@ var anthropicVersion = wire.Parameter{
 }
 
 // openAPIDocument describes the routes that programs call, by OpenAPI 3.1. It is written from the
-// shapes that the readers of bodies use, at the first request for it.
+// shapes that the readers of bodies use and from the structs of the answers, at the first request.
 var openAPIDocument = sync.OnceValues(func() ([]byte, error) {
 	schemas, paths := wire.Schemas{}, map[string]map[string]any{}
 	for _, o := range slices.Concat(sharedOperations, openai.Operations, responses.Operations,

@@ -8,6 +8,8 @@
 //   - Failures: a [Failure] is an error as a client sees it. One table maps every machine code to a
 //     status (errors.go). A protocol writes the failure in the form of the route's vendor
 //     (protocol.go).
+//   - Answers: an [Encoder] writes structs as JSON, and [AnswerOf] describes the same structs for
+//     OpenAPI. A [Shape] describes a body, and its reader takes bounds and words from it.
 //   - Streams: an [EventStream] takes events from any goroutine, and the handler's goroutine writes
 //     them. The sender never waits for the client. A client that reads nothing for 30 seconds loses
 //     its connection, and so does one that is 16 MiB late. A [Framing] lays the events out.

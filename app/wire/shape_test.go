@@ -105,3 +105,62 @@ func TestWordsOfAllAlternativesCount(t *testing.T) {
 		t.Errorf("%v, want %s", one.Err, want)
 	}
 }
+
+// A glass is an answer with every kind of field.
+type glass struct {
+	_ struct{} `schema:"Glass" doc:"Holds a drink."`
+	size
+	*ice
+	Of      string         `json:"of" enum:"water,tea" doc:"The drink."`
+	Straws  []string       `json:"straws" enum:"red,blue"`
+	Next    *string        `json:"next"`
+	Spoon   *string        `json:"spoon,omitempty"`
+	Lid     **size         `json:"lid,omitempty"`
+	Full    *bool          `json:"full" enum:"true"`
+	Layer   int            `json:"layer" enum:"0"`
+	Price   AlwaysNull     `json:"price"`
+	Tokens  []int32        `json:"tokens,omitzero"`
+	Weights map[string]int `json:"weights"`
+	Note    Raw            `json:"note"`
+	More    RawObject      `json:"more"`
+	hidden  int
+	Skipped int `json:"-"`
+}
+
+type size struct {
+	Cups float64 `json:"cups"`
+}
+
+type ice struct {
+	Cubes int `json:"cubes"`
+}
+
+func TestAnswerOfDescribesWhatEncodingWrites(t *testing.T) {
+	all := Schemas{}
+	all.Of(AnswerOf[glass]())
+	got, err := json.Marshal(all["Glass"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"description":"Holds a drink.","properties":{"cubes":{"type":"integer"},"cups":{"type":"number"},` +
+		`"full":{"anyOf":[{"const":true},{"type":"null"}]},"layer":{"const":0},` +
+		`"lid":{"properties":{"cups":{"type":"number"}},"required":["cups"],"type":["object","null"]},` +
+		`"more":{"additionalProperties":true,"type":"object"},"next":{"type":["string","null"]},"note":{},` +
+		`"of":{"description":"The drink.","enum":["water","tea"]},"price":{"type":"null"},"spoon":{"type":"string"},` +
+		`"straws":{"items":{"enum":["red","blue"]},"type":"array"},` +
+		`"tokens":{"items":{"maximum":2147483647,"minimum":0,"type":"integer"},"type":"array"},` +
+		`"weights":{"additionalProperties":{"type":"integer"},"type":"object"}},` +
+		`"required":["cups","of","straws","next","full","layer","price","weights","note","more"],"type":"object"}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	var written map[string]any
+	if err := json.Unmarshal(Encode(glass{hidden: 1}), &written); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range AnswerOf[glass]().fields {
+		if _, there := written[f.name]; there == f.absent {
+			t.Errorf("%s is written empty: %t", f.name, there)
+		}
+	}
+}
