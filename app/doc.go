@@ -10,7 +10,9 @@
 //   - home: the home folder, and the figures of the machine;
 //   - settings: what is set, who decides it, and the keys;
 //   - drafters: which drafter a model has;
-//   - pool: the models in memory, with their drafters and checkpoints;
+//   - drafters: which drafter a model has;
+//   - pool: the models in memory and their checkpoints. One goroutine owns them, and package plan
+//     decides what is loaded and unloaded;
 //   - library: the models on disk;
 //   - history: runs, chats, checkpoints and responses as people see them;
 //   - endpoint: the listening sockets;
@@ -20,12 +22,13 @@
 //
 // # Lock order
 //
-// A caller that needs several locks takes them in this order: the lock of a change of settings,
-// then the pool's, then the endpoint's. Library, history and connect hold no lock of their own
-// while they call pool or endpoint. Two locks may be taken under any other, since no other is taken
-// under them:
+// A caller that needs several takes them in this order: the lock of a change of settings, then a
+// change of the pool, then the endpoint's lock. Library, history and connect hold no lock of their
+// own while they call pool or endpoint. Three locks may be taken under any other, since no other is
+// taken under them:
 //
 //   - the lock of the current settings (settings.Store.Current);
+//   - that of the pool's view;
 //   - App's own, which guards what App itself holds.
 //
 // # A changed setting

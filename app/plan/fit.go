@@ -67,9 +67,6 @@ func (z Size) need(form, context int) Need {
 	return Need{Weights: weights, Text: text, Context: context, Form: form}
 }
 
-// Whole returns what the model takes in a form with all of its context.
-func (z Size) Whole(form int) Need { return z.need(form, cmp.Or(z.Asked, z.Context)) }
-
 // Fit returns what a model takes with the context that was asked for. If none was, it takes the
 // longest context that room allows. ok says whether the model fits.
 //

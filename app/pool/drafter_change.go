@@ -152,7 +152,7 @@ func (p *Pool) stopDrafting(m *Model) {
 func (p *Pool) withDrafter(m *Model, how form, d *drafters.Drafter, reason string) *Model {
 	next := &Model{
 		pool: p, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context,
-		form: how, users: m.users, took: m.took,
+		form: how, users: m.users.heir(), took: m.took,
 	}
 	next.readTokenizer(p.life)
 	next.startEngine(d, reason)

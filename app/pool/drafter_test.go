@@ -337,8 +337,12 @@ func TestChangeOfDrafterKeepsToTheMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			enginetest.Do(t, r.thread, func(s *mlx.Scope) error { s.ResetPeak(); return nil })
+			old := r.pool.look().model()
 			if err := choose(second); err != nil {
 				t.Fatal(err)
+			}
+			if old.users.take(1) { // by a request that found it before
+				t.Error("the model with the old drafter can still be used")
 			}
 			peak := r.thread.Memory().Peak
 			if both := peak >= weights+2*drafts; both != c.both || !both && peak > c.memory {

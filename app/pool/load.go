@@ -18,11 +18,12 @@ import (
 // cannot be loaded, the one before it goes on. Other models stay if there is memory for them. A model
 // in memory is loaded again if its weights on disk have changed.
 func (p *Pool) Load(ctx context.Context, id string) error {
-	err := p.change(ctx, func(o *owner) error { return o.choose(ctx, id) })
-	if err != nil {
-		return err
-	}
-	return p.db.SetSetting(context.WithoutCancel(ctx), settingChoice, id)
+	return p.change(ctx, func(o *owner) error {
+		if err := o.choose(ctx, id); err != nil {
+			return err
+		}
+		return o.db.SetSetting(context.WithoutCancel(ctx), settingChoice, id)
+	})
 }
 
 // choose makes a model the current one.

@@ -120,7 +120,7 @@ func (o *owner) restore(unloaded []*Model) {
 			o.noteFailure(o.life, m.row.ID, err)
 			continue
 		}
-		back.users.used = m.users.now().used
+		back.users = m.users.heir()
 		o.add(back)
 	}
 }

@@ -90,6 +90,13 @@ func (u *users) wait(ctx, life context.Context) error {
 	}
 }
 
+// heir returns users for what takes the place of a closed model: nobody holds it, and its last use was
+// the same. Who still has the closed model does not get it.
+func (u *users) heir() *users {
+	now := u.now()
+	return &users{uses: u.uses, last: now.last, used: now.used}
+}
+
 // A usage is what users are at a moment.
 type usage struct {
 	holding int
