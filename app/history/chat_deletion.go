@@ -24,20 +24,21 @@ func (cs *Chats) DeleteChats(ctx context.Context, id int64) (control.DeletedChat
 }
 
 // WouldDeleteMessage returns what DeleteMessage would delete.
-func (cs *Chats) WouldDeleteMessage(ctx context.Context, chat, id int64) (control.DeletedChats,
-	error) {
-	gone, err := cs.db.Chats.WouldDeleteMessage(ctx, chat, id)
+func (cs *Chats) WouldDeleteMessage(ctx context.Context,
+	m control.MessageID) (control.DeletedChats, error) {
+	gone, err := cs.db.Chats.WouldDeleteMessage(ctx, m.Chat, m.ID)
 	return describeDeletion(gone), chatError(err)
 }
 
 // DeleteMessage deletes a message of a chat with all that follow it, and with the checkpoints of
 // their runs.
-func (cs *Chats) DeleteMessage(ctx context.Context, chat, id int64) (control.DeletedChats, error) {
+func (cs *Chats) DeleteMessage(ctx context.Context,
+	m control.MessageID) (control.DeletedChats, error) {
 	ctx = context.WithoutCancel(ctx)
-	gone, err := cs.db.Chats.WouldDeleteMessage(ctx, chat, id)
+	gone, err := cs.db.Chats.WouldDeleteMessage(ctx, m.Chat, m.ID)
 	return cs.deleteWithRuns(ctx, gone, err,
 		func(rest func([]string, []int64) error) (storage.DeletedChats, error) {
-			return cs.db.Chats.DeleteMessage(ctx, chat, id, rest)
+			return cs.db.Chats.DeleteMessage(ctx, m.Chat, m.ID, rest)
 		})
 }
 

@@ -114,9 +114,9 @@ func (cs *Chats) AddChat(ctx context.Context, c control.Chat) (control.Chat, err
 }
 
 // ChangeChat changes a chat.
-func (cs *Chats) ChangeChat(ctx context.Context, id int64,
-	change control.ChatChange) (control.Chat, error) {
-	row, err := cs.db.Chats.Update(context.WithoutCancel(ctx), id, storage.ChatChange(change))
+func (cs *Chats) ChangeChat(ctx context.Context, u control.ChatUpdate) (control.Chat, error) {
+	row, err := cs.db.Chats.Update(context.WithoutCancel(ctx), u.ID,
+		storage.ChatChange(u.ChatChange))
 	return control.Chat(row), chatError(err)
 }
 
@@ -127,10 +127,10 @@ func (cs *Chats) AddMessage(ctx context.Context, m control.Message) (control.Mes
 }
 
 // ChangeMessage changes a message that is still being generated.
-func (cs *Chats) ChangeMessage(ctx context.Context, chat, id int64,
-	change control.MessageChange) (control.Message, error) {
-	row, err := cs.db.Chats.UpdateMessage(context.WithoutCancel(ctx), chat, id,
-		storage.MessageChange(change))
+func (cs *Chats) ChangeMessage(ctx context.Context,
+	u control.MessageUpdate) (control.Message, error) {
+	row, err := cs.db.Chats.UpdateMessage(context.WithoutCancel(ctx), u.Chat, u.ID,
+		storage.MessageChange(u.MessageChange))
 	return control.Message(row), chatError(err)
 }
 

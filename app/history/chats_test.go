@@ -83,7 +83,9 @@ func TestChatsSurviveRestart(t *testing.T) {
 	_, err = a.chats.Chats(ctx, control.ChatQuery{Search: strings.Repeat("x", 2000)})
 	wantCode(err, control.CodeInvalid, "longer than")
 	so := "So"
-	_, err = a.chats.ChangeMessage(ctx, chat.ID, answer.ID, control.MessageChange{Content: &so})
+	_, err = a.chats.ChangeMessage(ctx, control.MessageUpdate{
+		MessageID:     control.MessageID{Chat: chat.ID, ID: answer.ID},
+		MessageChange: control.MessageChange{Content: &so}})
 	wantCode(err, control.CodeInvalid, "would be lost")
 	_, err = a.chats.AddMessage(ctx, control.Message{Chat: 99, Role: "user"})
 	wantCode(err, control.CodeNoChat, "There is no such chat.")
@@ -122,12 +124,13 @@ func TestChangeOfChatsIsMadeAfterItsClientLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	words, title := "Because", "Why?"
-	if _, err := a.chats.ChangeMessage(left, chat.ID, m.ID,
-		control.MessageChange{Content: &words}); err != nil {
+	if _, err := a.chats.ChangeMessage(left, control.MessageUpdate{
+		MessageID:     control.MessageID{Chat: chat.ID, ID: m.ID},
+		MessageChange: control.MessageChange{Content: &words}}); err != nil {
 		t.Error(err)
 	}
-	if _, err := a.chats.ChangeChat(left, chat.ID,
-		control.ChatChange{Title: &title}); err != nil {
+	if _, err := a.chats.ChangeChat(left, control.ChatUpdate{ID: chat.ID,
+		ChatChange: control.ChatChange{Title: &title}}); err != nil {
 		t.Error(err)
 	}
 	if err := a.chats.KeepChats(left, false); err != nil {

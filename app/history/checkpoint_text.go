@@ -11,9 +11,9 @@ const textEnd = 200
 
 // Checkpoint returns a checkpoint with the end of its text, or with all of it. Without a tokenizer
 // the text is empty. It implements server.Checkpoints.
-func (h *History) Checkpoint(ctx context.Context, name string,
-	whole bool) (control.Checkpoint, error) {
-	row, err := h.findCheckpoint(ctx, name)
+func (h *History) Checkpoint(ctx context.Context,
+	q control.CheckpointRead) (control.Checkpoint, error) {
+	row, err := h.findCheckpoint(ctx, q.Checkpoint)
 	if err != nil {
 		return control.Checkpoint{}, err
 	}
@@ -28,7 +28,7 @@ func (h *History) Checkpoint(ctx context.Context, name string,
 	if err != nil {
 		return c, err
 	}
-	if !whole {
+	if !q.Whole {
 		text = text[max(0, len(text)-textEnd):]
 	}
 	c.Text = t.Decode(text, false)

@@ -134,17 +134,16 @@ func (h *History) ChangeCheckpoint(ctx context.Context, name string,
 	return describeCheckpoint(row), err
 }
 
-// DeleteCheckpoint deletes a checkpoint, and if all is true also the checkpoints that continue it.
-// It implements server.Checkpoints.
-func (h *History) DeleteCheckpoint(ctx context.Context, name string,
-	all bool) (out control.Deleted, err error) {
-	row, err := h.findCheckpoint(ctx, name)
+// DeleteCheckpoint deletes a checkpoint. It implements server.Checkpoints.
+func (h *History) DeleteCheckpoint(ctx context.Context,
+	d control.CheckpointDeletion) (out control.Deleted, err error) {
+	row, err := h.findCheckpoint(ctx, d.Checkpoint)
 	if err != nil {
 		return out, err
 	}
 	err = h.pool.Forget(ctx, func() error {
 		ctx := context.WithoutCancel(ctx) // the deletion goes on if the client leaves
-		gone, err := h.deletion(ctx, row, all)
+		gone, err := h.deletion(ctx, row, d.All)
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ func TestCheckpointOfOtherArithmeticIsMarked(t *testing.T) {
 	if err != nil || len(list.Checkpoints) != 1 || !list.Checkpoints[0].TextOnly {
 		t.Errorf("the list has %+v: %v", list.Checkpoints, err)
 	}
-	one, err := r.history.Checkpoint(t.Context(), "old", false)
+	one, err := r.history.Checkpoint(t.Context(), control.CheckpointRead{Checkpoint: "old"})
 	if err != nil || !one.TextOnly {
 		t.Errorf("alone it is %+v: %v", one, err)
 	}

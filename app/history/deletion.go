@@ -8,12 +8,13 @@ import (
 )
 
 // WouldDelete returns what DeleteCheckpoint would delete. It implements server.Checkpoints.
-func (h *History) WouldDelete(ctx context.Context, name string, all bool) (control.Deleted, error) {
-	row, err := h.findCheckpoint(ctx, name)
+func (h *History) WouldDelete(ctx context.Context,
+	d control.CheckpointDeletion) (control.Deleted, error) {
+	row, err := h.findCheckpoint(ctx, d.Checkpoint)
 	if err != nil {
 		return control.Deleted{}, err
 	}
-	return h.deletion(ctx, row, all)
+	return h.deletion(ctx, row, d.All)
 }
 
 // deletion returns what is deleted with a checkpoint. Error: CodeInvalid if one of them is pinned,

@@ -71,11 +71,10 @@ func (f *chats) AddChat(_ context.Context, c control.Chat) (control.Chat, error)
 	return c, nil
 }
 
-func (f *chats) ChangeChat(_ context.Context, id int64,
-	change control.ChatChange) (control.Chat, error) {
+func (f *chats) ChangeChat(_ context.Context, change control.ChatUpdate) (control.Chat, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i, err := f.find(id)
+	i, err := f.find(change.ID)
 	if err != nil {
 		return control.Chat{}, err
 	}
@@ -111,16 +110,13 @@ func (f *chats) AddMessage(_ context.Context, m control.Message) (control.Messag
 	return m, nil
 }
 
-func (f *chats) ChangeMessage(_ context.Context, chat, id int64,
-	change control.MessageChange) (m control.Message, err error) {
+func (f *chats) ChangeMessage(_ context.Context,
+	change control.MessageUpdate) (m control.Message, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i := slices.IndexFunc(f.Messages, func(x control.Message) bool {
-		return x.ID == id &&
-			x.Chat == chat
-	})
-	if i < 0 {
-		return m, control.Errorf(control.CodeNoChat, "Chat %d has no message %d.", chat, id)
+	i, err := f.findMessage(change.MessageID)
+	if err != nil {
+		return m, err
 	}
 	old := &f.Messages[i]
 	if old.Finish != "" || change.Content != nil &&
@@ -166,30 +162,31 @@ func (f *chats) DeleteChats(ctx context.Context, id int64) (control.DeletedChats
 	return gone, nil
 }
 
-func (f *chats) findMessage(chat, id int64) (int, error) {
+func (f *chats) findMessage(of control.MessageID) (int, error) {
 	i := slices.IndexFunc(f.Messages, func(m control.Message) bool {
-		return m.ID == id && m.Chat == chat
+		return m.ID == of.ID && m.Chat == of.Chat
 	})
 	if i < 0 {
-		return 0, control.Errorf(control.CodeNoChat, "Chat %d has no message %d.", chat, id)
+		return 0, control.Errorf(control.CodeNoChat, "Chat %d has no message %d.", of.Chat, of.ID)
 	}
 	return i, nil
 }
 
 // WouldDeleteMessage counts a checkpoint of 100 bytes.
-func (f *chats) WouldDeleteMessage(_ context.Context, chat, id int64) (control.DeletedChats,
-	error) {
+func (f *chats) WouldDeleteMessage(_ context.Context,
+	of control.MessageID) (control.DeletedChats, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, err := f.findMessage(chat, id)
+	_, err := f.findMessage(of)
 	return control.DeletedChats{Checkpoints: 1, Bytes: 100}, err
 }
 
 // DeleteMessage deletes one message alone.
-func (f *chats) DeleteMessage(_ context.Context, chat, id int64) (control.DeletedChats, error) {
+func (f *chats) DeleteMessage(_ context.Context,
+	of control.MessageID) (control.DeletedChats, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i, err := f.findMessage(chat, id)
+	i, err := f.findMessage(of)
 	if err != nil {
 		return control.DeletedChats{}, err
 	}

@@ -31,15 +31,14 @@ func (f *checkpoints) CheckpointTitles(_ context.Context,
 	return list, nil
 }
 
-func (f *checkpoints) Checkpoint(
-	_ context.Context, name string, whole bool,
-) (control.Checkpoint, error) {
-	if name != f.OnDisk.ID {
+func (f *checkpoints) Checkpoint(_ context.Context,
+	q control.CheckpointRead) (control.Checkpoint, error) {
+	if q.Checkpoint != f.OnDisk.ID {
 		return control.Checkpoint{}, control.Errorf(control.CodeNoCheckpoint,
-			"There is no checkpoint %q.", name)
+			"There is no checkpoint %q.", q.Checkpoint)
 	}
 	c := f.OnDisk
-	if c.Text = "xyz"; whole {
+	if c.Text = "xyz"; q.Whole {
 		c.Text = "abcdefghijklmnopqrstuvwxyz"
 	}
 	return c, nil
@@ -50,7 +49,7 @@ func (f *checkpoints) CheckpointText(ctx context.Context, name string) (c contro
 	for id := 'a'; id <= 'z'; id++ {
 		ids = append(ids, id)
 	}
-	c, err = f.Checkpoint(ctx, name, false)
+	c, err = f.Checkpoint(ctx, control.CheckpointRead{Checkpoint: name})
 	return c, ids, err
 }
 
@@ -62,29 +61,27 @@ func (f *checkpoints) ChangeCheckpoint(ctx context.Context, name string,
 	if change.Pinned != nil {
 		f.OnDisk.Pinned = *change.Pinned
 	}
-	return f.Checkpoint(ctx, name, false)
+	return f.Checkpoint(ctx, control.CheckpointRead{Checkpoint: name})
 }
 
-func (f *checkpoints) DeleteCheckpoint(
-	ctx context.Context, name string, _ bool,
-) (control.Deleted, error) {
-	_, err := f.Checkpoint(ctx, name, false)
-	return control.Deleted{Checkpoints: []string{name}}, err
+func (f *checkpoints) DeleteCheckpoint(ctx context.Context,
+	d control.CheckpointDeletion) (control.Deleted, error) {
+	_, err := f.Checkpoint(ctx, control.CheckpointRead{Checkpoint: d.Checkpoint})
+	return control.Deleted{Checkpoints: []string{d.Checkpoint}}, err
 }
 
-func (f *checkpoints) WouldDelete(
-	ctx context.Context, name string, all bool,
-) (control.Deleted, error) {
-	d, err := f.DeleteCheckpoint(ctx, name, all)
-	if d.Bytes = 5; all {
-		d.Bytes = 9
+func (f *checkpoints) WouldDelete(ctx context.Context,
+	d control.CheckpointDeletion) (control.Deleted, error) {
+	gone, err := f.DeleteCheckpoint(ctx, d)
+	if gone.Bytes = 5; d.All {
+		gone.Bytes = 9
 	}
-	return d, err
+	return gone, err
 }
 
 func (f *checkpoints) VerifyCheckpoint(
 	ctx context.Context, name string,
 ) (control.Integrity, error) {
-	_, err := f.Checkpoint(ctx, name, false)
+	_, err := f.Checkpoint(ctx, control.CheckpointRead{Checkpoint: name})
 	return control.Integrity{ID: name}, err
 }

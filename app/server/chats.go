@@ -14,13 +14,12 @@ type Chats interface {
 	Chat(ctx context.Context, id int64) (control.WholeChat, error)
 	// AddChat begins a chat of the kind, title, system prompt and options given.
 	AddChat(context.Context, control.Chat) (control.Chat, error)
-	ChangeChat(ctx context.Context, id int64, change control.ChatChange) (control.Chat, error)
+	ChangeChat(context.Context, control.ChatUpdate) (control.Chat, error)
 	// AddMessage appends to Chat, after Parent.
 	AddMessage(context.Context, control.Message) (control.Message, error)
 	// ChangeMessage stores the newest text of a growing answer. The error is CodeInvalid if the
 	// answer has ended, or if the change would lose text that is kept.
-	ChangeMessage(ctx context.Context, chat, id int64,
-		change control.MessageChange) (control.Message, error)
+	ChangeMessage(context.Context, control.MessageUpdate) (control.Message, error)
 	// DeleteChats deletes a chat, or all if id is 0. It also deletes the checkpoints that nothing
 	// else continues, and returns what it deleted.
 	DeleteChats(ctx context.Context, id int64) (control.DeletedChats, error)
@@ -28,9 +27,9 @@ type Chats interface {
 	WouldDeleteChats(ctx context.Context, id int64) (control.DeletedChats, error)
 	// DeleteMessage deletes a message with all that follow it, and with the checkpoints that nothing
 	// else continues. The shown branch ends before it then, unless it did not hold it.
-	DeleteMessage(ctx context.Context, chat, id int64) (control.DeletedChats, error)
+	DeleteMessage(context.Context, control.MessageID) (control.DeletedChats, error)
 	// WouldDeleteMessage returns what DeleteMessage would delete.
-	WouldDeleteMessage(ctx context.Context, chat, id int64) (control.DeletedChats, error)
+	WouldDeleteMessage(context.Context, control.MessageID) (control.DeletedChats, error)
 	// Presets are the instructions that a person has named.
 	Presets(context.Context) (control.Presets, error)
 	SetPreset(context.Context, control.Preset) error
@@ -52,13 +51,13 @@ func addChats(to *controlRoutes, of Chats) {
 	handle(to, control.WouldDeleteChats, c.wouldDeleteAll)
 	handle(to, control.SetKeepChats, c.keep)
 	handle(to, control.GetChat, c.get)
-	handle(to, control.ChangeChat, c.change)
+	handle(to, control.ChangeChat, of.ChangeChat)
 	handle(to, control.DeleteChat, of.DeleteChats)
 	handle(to, control.WouldDeleteChat, of.WouldDeleteChats)
 	handle(to, control.AddMessage, c.addMessage)
-	handle(to, control.ChangeMessage, c.changeMessage)
-	handle(to, control.DeleteMessage, c.deleteMessage)
-	handle(to, control.WouldDeleteMessage, c.wouldDeleteMessage)
+	handle(to, control.ChangeMessage, of.ChangeMessage)
+	handle(to, control.DeleteMessage, of.DeleteMessage)
+	handle(to, control.WouldDeleteMessage, of.WouldDeleteMessage)
 	handle(to, control.ListPresets, ask(c.listPresets))
 	handle(to, control.SetPreset, c.setPreset)
 	handle(to, control.DeletePreset, c.deletePreset)
@@ -81,20 +80,11 @@ func (c chatRoutes) add(ctx context.Context, q control.ChatRequest) (control.Cha
 		System: q.System, Options: q.Options})
 }
 
-func (c chatRoutes) change(ctx context.Context, u control.ChatUpdate) (control.Chat, error) {
-	return c.ChangeChat(ctx, u.ID, u.ChatChange)
-}
-
 func (c chatRoutes) addMessage(ctx context.Context, m control.NewMessage) (control.Message, error) {
 	return c.AddMessage(ctx, control.Message{
 		Chat: m.Chat, Parent: m.Parent, Role: m.Role, Content: m.Content, Model: m.Model,
 		Finish: m.Finish, Run: m.Run, Facts: m.Facts,
 	})
-}
-
-func (c chatRoutes) changeMessage(ctx context.Context,
-	u control.MessageUpdate) (control.Message, error) {
-	return c.ChangeMessage(ctx, u.Chat, u.ID, u.MessageChange)
 }
 
 func (c chatRoutes) deleteAll(ctx context.Context, _ control.None) (control.DeletedChats, error) {
@@ -104,16 +94,6 @@ func (c chatRoutes) deleteAll(ctx context.Context, _ control.None) (control.Dele
 func (c chatRoutes) wouldDeleteAll(ctx context.Context,
 	_ control.None) (control.DeletedChats, error) {
 	return c.WouldDeleteChats(ctx, 0)
-}
-
-func (c chatRoutes) deleteMessage(ctx context.Context,
-	m control.MessageID) (control.DeletedChats, error) {
-	return c.DeleteMessage(ctx, m.Chat, m.ID)
-}
-
-func (c chatRoutes) wouldDeleteMessage(ctx context.Context,
-	m control.MessageID) (control.DeletedChats, error) {
-	return c.WouldDeleteMessage(ctx, m.Chat, m.ID)
 }
 
 func (c chatRoutes) listPresets(ctx context.Context) (control.Presets, error) {

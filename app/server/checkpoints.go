@@ -20,16 +20,16 @@ type Checkpoints interface {
 	CheckpointTitles(ctx context.Context, ids []string) ([]control.CheckpointTitle, error)
 	// Checkpoint returns a checkpoint with the end of its Text, or with all of it. The Text needs
 	// the model's tokenizer.
-	Checkpoint(ctx context.Context, name string, whole bool) (control.Checkpoint, error)
+	Checkpoint(context.Context, control.CheckpointRead) (control.Checkpoint, error)
 	// ChangeCheckpoint names or pins a checkpoint.
 	ChangeCheckpoint(ctx context.Context, name string,
 		change control.CheckpointChange) (control.Checkpoint, error)
-	// DeleteCheckpoint deletes a checkpoint. If all is true, it also deletes the checkpoints that
-	// continue it. The error is CodeInvalid if all is false and there are such checkpoints, or if a
-	// checkpoint to delete is pinned.
-	DeleteCheckpoint(ctx context.Context, name string, all bool) (control.Deleted, error)
+	// DeleteCheckpoint deletes a checkpoint. With All it also deletes the checkpoints that continue
+	// it. The error is CodeInvalid if there are such checkpoints without All, or if a checkpoint to
+	// delete is pinned.
+	DeleteCheckpoint(context.Context, control.CheckpointDeletion) (control.Deleted, error)
 	// WouldDelete returns what DeleteCheckpoint would delete, or its error.
-	WouldDelete(ctx context.Context, name string, all bool) (control.Deleted, error)
+	WouldDelete(context.Context, control.CheckpointDeletion) (control.Deleted, error)
 	// VerifyCheckpoint reads the whole file of a checkpoint.
 	VerifyCheckpoint(ctx context.Context, name string) (control.Integrity, error)
 	// Forget deletes state and history. Runs in flight continue, and leave nothing.
@@ -48,10 +48,10 @@ func addCheckpoints(to *controlRoutes, of Checkpoints) {
 	c := checkpointRoutes{of}
 	handle(to, control.ListCheckpoints, c.list)
 	handle(to, control.ListCheckpointTitles, c.titles)
-	handle(to, control.GetCheckpoint, c.get)
+	handle(to, control.GetCheckpoint, of.Checkpoint)
 	handle(to, control.ChangeCheckpoint, c.change)
-	handle(to, control.DeleteCheckpoint, c.remove)
-	handle(to, control.WouldDeleteCheckpoint, c.wouldRemove)
+	handle(to, control.DeleteCheckpoint, of.DeleteCheckpoint)
+	handle(to, control.WouldDeleteCheckpoint, of.WouldDelete)
 	handle(to, control.VerifyCheckpoint, of.VerifyCheckpoint)
 	handle(to, control.Forget, c.forget)
 	handle(to, control.WouldForget, c.wouldForget)
@@ -71,11 +71,6 @@ func (c checkpointRoutes) titles(ctx context.Context,
 	return control.CheckpointTitles{Titles: listOf(list)}, err
 }
 
-func (c checkpointRoutes) get(ctx context.Context,
-	q control.CheckpointRead) (control.Checkpoint, error) {
-	return c.Checkpoint(ctx, q.Checkpoint, q.Whole)
-}
-
 // maxCheckpointName bounds a name, in bytes.
 const maxCheckpointName = 64
 
@@ -91,16 +86,6 @@ func (c checkpointRoutes) change(ctx context.Context,
 				"a letter or a digit.", "name", maxCheckpointName)
 	}
 	return c.ChangeCheckpoint(ctx, u.Checkpoint, u.CheckpointChange)
-}
-
-func (c checkpointRoutes) remove(ctx context.Context,
-	d control.CheckpointDeletion) (control.Deleted, error) {
-	return c.DeleteCheckpoint(ctx, d.Checkpoint, d.All)
-}
-
-func (c checkpointRoutes) wouldRemove(ctx context.Context,
-	d control.CheckpointDeletion) (control.Deleted, error) {
-	return c.WouldDelete(ctx, d.Checkpoint, d.All)
 }
 
 func (c checkpointRoutes) forget(ctx context.Context,
