@@ -17,10 +17,10 @@ import (
 type Prompt struct {
 	IDs  []int32
 	Text string // for echo
+	Lead int    // runes of the ids before Text: of a BOS that the tokenizer added
 
 	boundaries []int   // see engine.Request
 	before     []int32 // the same
-	lead       int     // runes of the ids before Text: of a BOS that the tokenizer added
 
 	Parsing *dialect.Options // how an answer is read; nil if all of it is text
 
@@ -68,7 +68,6 @@ type Choice struct {
 	IDs          []int32        // generated
 	Tokens       []engine.Token // without a stream: all of them
 	Scored       []engine.Token // the prompt's, under PromptLogprobs
-	Runes        int            // of this choice's text so far, for text_offset; below 0 in the BOS
 	Finish       engine.Finish
 	Stopped      string // the stop text that it met
 	Stats        engine.Stats
@@ -195,7 +194,7 @@ func (a *API) choices(ctx context.Context, m model.Model, req Question) ([]*Choi
 			return nil, err
 		}
 		for k := range max(p.N, p.bestOf) {
-			c := &Choice{Index: len(all), Prompt: prompt, Echo: p.KeepPrompt, Runes: -prompt.lead,
+			c := &Choice{Index: len(all), Prompt: prompt, Echo: p.KeepPrompt,
 				Req: p.Request(prompt.IDs, m.Defaults(), k)}
 			c.Req.Boundaries, c.Req.Before = prompt.boundaries, prompt.before
 			c.Req.Logprobs = c.Req.Logprobs || p.ranked()

@@ -54,7 +54,7 @@ func (c *Completion) Prompts(ctx context.Context, m model.Model) ([]*Prompt, err
 			p := &Prompt{IDs: ids, Text: text}
 			if c.PromptLogprobs {
 				if lead, ok := strings.CutSuffix(m.Tokenizer().Decode(p.IDs), text); ok {
-					p.lead = utf8.RuneCountInString(lead)
+					p.Lead = utf8.RuneCountInString(lead)
 				}
 			}
 			out = append(out, p)

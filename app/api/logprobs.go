@@ -1,9 +1,6 @@
 package api
 
 import (
-	"fmt"
-	"unicode/utf8"
-
 	"tandem/app/model"
 	"tandem/app/wire"
 	"tandem/engine"
@@ -44,16 +41,4 @@ func newTokenLogprob(tk model.Tokenizer, id int32, logprob float32) TokenLogprob
 	b := tk.TokenBytes(id)
 	// Each byte that is no rune becomes one U+FFFD.
 	return TokenLogprob{Token: string([]rune(string(b))), Logprob: wire.Logprob(logprob), Bytes: b}
-}
-
-// LegacyToken names a token that is part of a rune by its bytes, as OpenAI's older API does.
-func LegacyToken(b []byte) string {
-	if utf8.Valid(b) {
-		return string(b)
-	}
-	s := "bytes:"
-	for _, c := range b {
-		s += fmt.Sprintf(`\x%02x`, c)
-	}
-	return s
 }

@@ -37,6 +37,7 @@ type piece struct {
 	first  bool           // of the choice
 	part   dialect.Part   // neither of the first nor of the last piece
 	scored []engine.Token // nil for null
+	runes  *int           // of the choice's text before
 	finish *string        // of the last piece
 	extras
 	figures
@@ -85,8 +86,12 @@ type figures struct {
 
 // Stream implements api.Form.
 func (f choicesForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
-	return &chunks{form: f, rep: rep, out: out, left: len(rep.Choices),
+	k := &chunks{form: f, rep: rep, out: out, left: len(rep.Choices),
 		streams: make([]choiceStream, len(rep.Choices))}
+	for i, c := range rep.Choices {
+		k.streams[i].runes = -c.Prompt.Lead
+	}
+	return k
 }
 
 // chunks are the events of a choicesForm.
@@ -104,6 +109,7 @@ type chunks struct {
 type choiceStream struct {
 	began bool  // its first chunk is out
 	draft draft // since its last chunk
+	runes int   // of its text so far, for text_offset
 	json  wire.Encoder
 }
 
@@ -186,6 +192,7 @@ func (k *chunks) Finish() {
 // send sends a chunk of a choice, with what the request asks for in each.
 func (k *chunks) send(p piece) {
 	s, asked := &k.streams[p.choice.Index], k.rep.Params
+	p.runes = &s.runes
 	if asked.ReturnTokenIDs && !s.began {
 		p.PromptTokenIDs = p.choice.Prompt.IDs
 	}

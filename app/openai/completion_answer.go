@@ -94,7 +94,7 @@ func (completionObjects) choice(r *api.Reply, c *api.Choice) completionChoice {
 	out := completionChoice{Index: c.Index, Text: c.Text(), FinishReason: string(c.Finish),
 		extras: extrasOf(r, c)}
 	if r.Params.Logprobs {
-		out.Logprobs = completionLogprobsOf(r, c, append(c.Scored, c.Tokens...))
+		out.Logprobs = completionLogprobsOf(r, append(c.Scored, c.Tokens...), new(-c.Prompt.Lead))
 	}
 	return out
 }
@@ -106,7 +106,7 @@ func (completionObjects) chunkChoice(r *api.Reply, p piece) completionChunkChoic
 		out.Text = p.choice.Prompt.Text
 	}
 	if p.scored != nil {
-		out.Logprobs = completionLogprobsOf(r, p.choice, p.scored)
+		out.Logprobs = completionLogprobsOf(r, p.scored, p.runes)
 	}
 	return out
 }

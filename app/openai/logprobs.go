@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"fmt"
 	"unicode/utf8"
 
 	"tandem/app/api"
@@ -28,24 +29,25 @@ type completionLogprobs struct {
 	TextOffset    []int           `json:"text_offset"`
 }
 
-// completionLogprobsOf returns the next tokens of a choice, and counts their runes.
-func completionLogprobsOf(r *api.Reply, c *api.Choice, toks []engine.Token) *completionLogprobs {
+// completionLogprobsOf returns the next tokens of a choice. runes is the length of its text before
+// them, below 0 in the BOS, and becomes the length after them.
+func completionLogprobsOf(r *api.Reply, toks []engine.Token, runes *int) *completionLogprobs {
 	tk := r.Model.Tokenizer()
 	out := &completionLogprobs{Tokens: []string{}, TokenLogprobs: []*wire.Logprob{},
 		TopLogprobs: []*legacyTop{}, TextOffset: []int{}}
 	for _, t := range toks {
 		b := tk.TokenBytes(t.ID)
-		out.Tokens = append(out.Tokens, api.LegacyToken(b))
+		out.Tokens = append(out.Tokens, legacyToken(b))
 		var own *wire.Logprob
 		if t.Logprobs != nil {
 			own = new(wire.Logprob(t.Logprobs.Logprob))
 		}
 		out.TokenLogprobs = append(out.TokenLogprobs, own)
 		out.TopLogprobs = append(out.TopLogprobs, newLegacyTop(tk, t))
-		out.TextOffset = append(out.TextOffset, max(0, c.Runes))
+		out.TextOffset = append(out.TextOffset, max(0, *runes))
 		for _, x := range b {
 			if utf8.RuneStart(x) {
-				c.Runes++
+				*runes++
 			}
 		}
 	}
@@ -67,10 +69,10 @@ func newLegacyTop(tk model.Tokenizer, t engine.Token) *legacyTop {
 	if t.Logprobs == nil {
 		return nil
 	}
-	own := api.LegacyToken(tk.TokenBytes(t.ID))
+	own := legacyToken(tk.TokenBytes(t.ID))
 	list, seen := legacyTop{{own, wire.Logprob(t.Logprobs.Logprob)}}, map[string]bool{own: true}
 	for _, top := range t.Logprobs.Top {
-		if name := api.LegacyToken(tk.TokenBytes(top.ID)); !seen[name] {
+		if name := legacyToken(tk.TokenBytes(top.ID)); !seen[name] {
 			seen[name] = true
 			list = append(list, namedLogprob{name, wire.Logprob(top.Logprob)})
 		}
@@ -96,3 +98,15 @@ func (list legacyTop) MarshalJSON() ([]byte, error) {
 
 // Shape describes the object to wire.AnswerOf.
 func (legacyTop) Shape() *wire.Shape { return wire.Map(wire.Real) }
+
+// legacyToken names a token that is part of a rune by its bytes, as OpenAI's older API does.
+func legacyToken(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	s := "bytes:"
+	for _, c := range b {
+		s += fmt.Sprintf(`\x%02x`, c)
+	}
+	return s
+}
