@@ -86,7 +86,7 @@ func (c *checkpoints) forget(remove func()) {
 	c.drop()
 	c.forgets.Add(1)
 	if c.store != nil {
-		c.store.Settle()
+		c.store.DiscardScan()
 		defer c.store.Refresh()
 	}
 	remove()
@@ -99,7 +99,7 @@ func (c *checkpoints) save(t *task) {
 		return
 	}
 	if t.path.Lost() {
-		t.path.Leave()
+		t.path.Close()
 		t.path = nil
 		return
 	}
@@ -128,7 +128,7 @@ func (c *checkpoints) save(t *task) {
 	})
 	if err != nil {
 		c.log.Error("keeping a checkpoint; the request goes on without", "error", err)
-		t.path.Leave()
+		t.path.Close()
 		t.path = nil
 	}
 }

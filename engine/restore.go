@@ -27,7 +27,7 @@ func (c *checkpoints) restore(s *mlx.Scope, t *task) {
 	text := t.tokens[:t.given]
 	c.restorePath(s, t, text)
 	if t.caches == nil {
-		t.path.Leave()
+		t.path.Close()
 		t.path, t.caches = nil, c.newCaches(t)
 		return
 	}
@@ -84,7 +84,7 @@ func (c *checkpoints) restorePath(s *mlx.Scope, t *task, text []int32) {
 	fresh := func() cache.Stack { return c.newCaches(t) }
 	t.path = c.trie.Begin(text, label)
 	t.stats.Matched = min(t.path.Matched, len(t.req.Prompt))
-	if p := t.path.Parted; p != nil {
+	if p := t.path.Divergence; p != nil {
 		t.stats.Parted = &Parting{p.Kept, p.Given, p.Kind == checkpoint.KindAnswer, p.Run}
 	}
 	for range maxRestores {
@@ -95,7 +95,7 @@ func (c *checkpoints) restorePath(s *mlx.Scope, t *task, text []int32) {
 		// An earlier checkpoint may do.
 		c.log.Warn("restoring a checkpoint", "error", err)
 		t.stats.Miss = fmt.Sprintf("a checkpoint could not be restored: %v", err)
-		t.path.Leave()
+		t.path.Close()
 		t.path = c.trie.Begin(text, label)
 	}
 }

@@ -262,7 +262,7 @@ type census chan struct{}
 func (census) Known() ([]checkpoint.Entry, error)                { return nil, nil }
 func (c census) Add(checkpoint.Entry) ([]string, error)          { c <- struct{}{}; return nil, nil }
 func (census) Use(checkpoint.Use) error                          { return nil }
-func (census) Lose(string, string) error                         { return nil }
+func (census) Discard(string, string) error                      { return nil }
 func (census) ByWorth() (list, stay []checkpoint.Entry, _ error) { return nil, nil, nil }
 
 // An archive is an index that knows the files that were added.

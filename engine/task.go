@@ -272,7 +272,7 @@ func (t *task) end(err error, plain string, peak int64) {
 // free releases everything that the task holds on the MLX thread.
 func (t *task) free(s *mlx.Scope) {
 	if t.path != nil {
-		t.path.Leave()
+		t.path.Close()
 		t.path = nil
 	}
 	t.caches.Free(s)

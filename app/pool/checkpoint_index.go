@@ -69,8 +69,8 @@ func (x checkpointIndex) Use(u checkpoint.Use) error {
 	return x.db.Checkpoints.MarkUsed(context.Background(), storage.Restoration(u))
 }
 
-// Lose implements checkpoint.Index.
-func (x checkpointIndex) Lose(id, why string) error {
+// Discard implements checkpoint.Index.
+func (x checkpointIndex) Discard(id, why string) error {
 	return x.db.Checkpoints.MarkGone(context.Background(), []string{id}, why)
 }
 

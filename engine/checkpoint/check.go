@@ -14,16 +14,16 @@ func (t *Trie) Check() error {
 			fmt.Errorf("checkpoint: "+format, args...))
 	}
 	bytes := int64(0)
-	stands := map[*node]int{}
+	refs := map[*node]int{}
 	for _, p := range t.parked {
-		stands[p.node]++
+		refs[p.node]++
 	}
 	var walk func(n *node)
 	walk = func(n *node) {
-		if n.stands < stands[n] {
-			report("%d sequences stand at %d, where %d are parked", n.stands, n.end, stands[n])
+		if n.refs < refs[n] {
+			report("%d sequences are at %d, where %d are parked", n.refs, n.end, refs[n])
 		}
-		delete(stands, n)
+		delete(refs, n)
 		states, held := 0, 0
 		for i, p := range n.captures {
 			if t.exact[i] {
@@ -63,8 +63,8 @@ func (t *Trie) Check() error {
 	if bytes != t.bytes {
 		report("%d bytes are held, %d accounted for", bytes, t.bytes)
 	}
-	if len(stands) > 0 {
-		report("caches are parked at a node that is gone")
+	if len(refs) > 0 {
+		report("caches are parked at a node that was removed")
 	}
 	return errors.Join(wrong...)
 }

@@ -11,14 +11,14 @@ import (
 // Load adds the edges of a store to the trie; their rows are read when they are needed. New edges
 // are written to that store from now on. The caller owns the store and closes it after the trie.
 func (t *Trie) Load(s *mlx.Scope, store *Store) error {
-	t.store, t.gone, t.loading = store, store.gone, true
+	t.store, t.tombstones, t.loading = store, store.tombstones, true
 	defer func() { t.loading = false }()
 	for _, h := range store.files() {
 		captures := t.captures(h)
 		if captures == nil {
 			continue
 		}
-		n, err := t.at(s, h.Tokens[:h.From])
+		n, err := t.nodeAt(s, h.Tokens[:h.From])
 		if err != nil || n == nil {
 			release(captures)
 			if err != nil {
@@ -27,12 +27,12 @@ func (t *Trie) Load(s *mlx.Scope, store *Store) error {
 			continue // the text before the edge is lost
 		}
 		p := &Path{trie: t, label: Label{Run: h.Run}}
-		p.stand(n)
+		p.moveTo(n)
 		err = p.Extend(s, h.Tokens[h.From:], captures)
 		if p.node.file == "" && err == nil {
 			p.node.file, p.node.kind = idOf(h.path), h.Kind
 		}
-		p.Leave()
+		p.Close()
 		if err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (t *Trie) Load(s *mlx.Scope, store *Store) error {
 	return nil
 }
 
-// captures returns the captures of a file, nil if they do not fit the caches of this trie.
+// captures returns the captures of a file, or nil if they do not fit the caches of this trie.
 func (t *Trie) captures(h found) []*cache.Snapshot {
 	if h.Needed != t.needed || h.Needed > len(h.Spans) {
 		return nil
@@ -64,9 +64,9 @@ func (t *Trie) captures(h found) []*cache.Snapshot {
 	return list
 }
 
-// at returns the node where a text ends, nil if the trie does not know the text. It cuts an edge
+// nodeAt returns the node where a text ends, or nil if the trie does not know the text. It cuts an edge
 // where the text ends inside one.
-func (t *Trie) at(s *mlx.Scope, tokens []int32) (*node, error) {
+func (t *Trie) nodeAt(s *mlx.Scope, tokens []int32) (*node, error) {
 	n := t.root
 	for len(tokens) > 0 {
 		child := n.children[tokens[0]]
@@ -78,42 +78,42 @@ func (t *Trie) at(s *mlx.Scope, tokens []int32) (*node, error) {
 			if count < len(tokens) {
 				return nil, nil
 			}
-			return t.cut(s, child, count)
+			return t.splitEdge(s, child, count)
 		}
 		n, tokens = child, tokens[count:]
 	}
 	return n, nil
 }
 
-// offer has the store write a new node. If the nodes before it have no file, offer has them written
-// first, and gives up where that fails.
-func (t *Trie) offer(s *mlx.Scope, n *node, run int64) (err error) {
+// queueWrite queues the file of a new node. If the nodes before it have no file, it queues theirs first,
+// and stops where that fails.
+func (t *Trie) queueWrite(s *mlx.Scope, n *node, run int64) (err error) {
 	if t.store == nil || t.loading {
 		return nil
 	}
 	if n.parent != t.root && t.file(n.parent) == "" {
-		if err := t.offer(s, n.parent, run); err != nil || n.parent.file == "" {
+		if err := t.queueWrite(s, n.parent, run); err != nil || n.parent.file == "" {
 			return err
 		}
 	}
 	h := header{Parent: n.parent.file, Kind: n.kind, Run: run, Tokens: n.text(), From: n.start(),
 		Needed: t.needed}
-	n.file, err = t.store.offer(s, h, n.captures)
+	n.file, err = t.store.queueWrite(s, h, n.captures)
 	return err
 }
 
-// file returns the id of a node's file, empty if it has none or its file is gone.
+// file returns the id of a node's file, or "" if it has none or the file was deleted.
 func (t *Trie) file(n *node) string {
-	if n.file != "" && t.store != nil && t.store.misses(n.file) {
+	if n.file != "" && t.store != nil && t.store.isMissing(n.file) {
 		n.file = ""
 	}
 	return n.file
 }
 
-// settle releases the captures that have been written.
-func (t *Trie) settle() {
+// releaseWritten releases the captures that have been written.
+func (t *Trie) releaseWritten() {
 	if t.store != nil {
-		t.store.settle()
+		t.store.releaseWritten()
 	}
 }
 
@@ -125,9 +125,9 @@ func (n *node) text() []int32 {
 	return slices.Concat(n.parent.text(), n.tokens)
 }
 
-// prune removes what could not be restored up to n: the node whose file the error is about, and all
-// nodes after it. If the error is about no file, it begins at the first node that is on disk only.
-func (t *Trie) prune(s *mlx.Scope, n *node, err error) {
+// removeUnreadable removes what could not be restored up to n: the node whose file the error names, and all
+// nodes after it. If the error names no file, it begins at the first node that is only on disk.
+func (t *Trie) removeUnreadable(s *mlx.Scope, n *node, err error) {
 	damaged, ok := errors.AsType[*DamagedError](err)
 	var first *node
 	for ; n != t.root; n = n.parent {
@@ -144,14 +144,14 @@ func (t *Trie) prune(s *mlx.Scope, n *node, err error) {
 	}
 	for _, p := range slices.Clone(t.parked) {
 		if p.node.isAtOrAfter(first) {
-			t.free(s, p)
+			t.freeParked(s, p)
 		}
 	}
-	if first.standing() {
-		return // a later failure prunes it
+	if first.inUse() {
+		return // a later failure removes it
 	}
 	delete(first.parent.children, first.tokens[0])
-	t.drop(first)
+	t.releaseSubtree(first)
 }
 
 // isAtOrAfter reports whether n is another node or after it.
@@ -164,23 +164,23 @@ func (n *node) isAtOrAfter(other *node) bool {
 	return false
 }
 
-// standing reports whether a sequence stands at n or after it.
-func (n *node) standing() bool {
-	if n.stands > 0 {
+// inUse reports whether a sequence is at n or after it.
+func (n *node) inUse() bool {
+	if n.refs > 0 {
 		return true
 	}
 	for _, child := range n.children {
-		if child.standing() {
+		if child.inUse() {
 			return true
 		}
 	}
 	return false
 }
 
-// drop releases the captures of a node and of all nodes after it.
-func (t *Trie) drop(n *node) {
-	release(t.take(n))
+// releaseSubtree releases the captures of a node and of all nodes after it.
+func (t *Trie) releaseSubtree(n *node) {
+	release(t.takeCaptures(n))
 	for _, child := range n.children {
-		t.drop(child)
+		t.releaseSubtree(child)
 	}
 }

@@ -128,7 +128,7 @@ func TestDamagedFileGivesNothingWrong(t *testing.T) {
 				lost++
 			}
 			if failed != nil {
-				q.path.Leave()
+				q.path.Close()
 				b.begin(q.tokens).leave() // checks what it gets
 				continue
 			}
@@ -155,7 +155,7 @@ func TestRowsUnderAnotherTextAreNotServed(t *testing.T) {
 		}
 		forged := bytes.Replace(data, []byte("1058,1059"), []byte("1058,1050"), 1)
 		if bytes.Equal(forged, data) {
-			t.Fatal("the text does not stand in the file")
+			t.Fatal("the text is not in the file")
 		}
 		if err := os.WriteFile(path, forged, 0o600); err != nil {
 			t.Fatal(err)
@@ -319,7 +319,7 @@ func TestDamagedFilesAreDeleted(t *testing.T) {
 	b.do(func(s *mlx.Scope) error {
 		p := b.trie.Begin(append(text(0, 60), 7), Label{})
 		_, failed = p.Restore(s, b.fresh)
-		p.Leave()
+		p.Close()
 		return nil
 	})
 	if failed == nil {
@@ -369,7 +369,7 @@ func TestTextBeforeDamageIsRestored(t *testing.T) {
 					t.Error("rows of a damaged file were restored")
 				}
 				stack.Free(s)
-				p.Leave()
+				p.Close()
 				return nil
 			})
 			b.drafting = false // its context is rows of all files

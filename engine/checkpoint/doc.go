@@ -1,5 +1,5 @@
-// Package checkpoint remembers the states of sequences, so that a text that begins like an earlier
-// one is not evaluated again.
+// Package checkpoint keeps the states of sequences, so that a text that begins like an earlier one
+// is not evaluated again.
 //
 // # The trie
 //
@@ -18,15 +18,15 @@
 //
 // # Sequences in flight
 //
-// Each sequence in flight owns its caches and has a [Path], which stands at the node of its last
+// Each sequence in flight owns its caches and has a [Path], positioned at the node of its last
 // capture. The engine schedules captures before a forward. The caches take them as a write crosses
 // their offsets. Once the rows are committed, [Path.Extend] makes nodes of them. Two sequences may
 // add the same tokens; the second adds nothing.
 //
 // Snapshots are lazy: ranges in the buffers of their sequence. A sequence that ends parks its
 // caches ([Path.Park]), so that nothing is copied. A sequence that goes on with the same text takes
-// them over. Parked caches are freed for later ones or for want of memory. Then they first
-// copy out what nodes hold of them.
+// them over. Parked caches are freed for later ones or when memory is short. They first copy out
+// what nodes hold of them.
 //
 // # Memory
 //
@@ -37,25 +37,26 @@
 //   - the nodes that would save the fewest tokens for each byte. The longer a node was not used,
 //     the less it is worth.
 //
-// A node inside a text leaves its rows to the node after it. Nodes where a sequence stands stay.
+// When a node inside a text is evicted, its rows go to the node after it. Nodes in use by a
+// sequence are not evicted.
 //
 // # Disk
 //
-// A [Store] keeps each edge in a file too. After a restart the trie gets it back: the header at
-// once, the rows and states when they are needed. The MLX thread only makes arrays contiguous; a
-// goroutine writes them, and names a file once it is whole and on disk. So a crash costs the edge
-// that was being written; edges after a lost one are lost too. What is on disk need not be in
-// memory: it leaves memory first, and nothing is lost.
+// A [Store] keeps each edge in a file too. After a restart the trie gets it back: the header
+// immediately, the rows and states when they are needed. The MLX thread only makes arrays
+// contiguous; a goroutine writes them, and names a file once it is whole and on disk. So a crash
+// costs the edge that was being written; edges after a lost one are lost too. What is on disk need
+// not be in memory: it leaves memory first, and nothing is lost.
 //
-// An [Index] is told about the files, and says which ones to delete first when there are too many.
-// A file holds everything that is needed to restore it: an index that lost its entries gets them
-// back from the files. The index remembers a deleted file by a digest of its text, so that it can
-// say why a text had to be evaluated.
+// An [Index] records the files, and orders their deletion when there are too many. A file holds
+// everything that is needed to restore it: an index that lost its entries gets them back from the
+// files. The index remembers a deleted file by a digest of its text, so that it can say why a text
+// had to be evaluated.
 //
 // Files are not trusted. The header and each tensor have a checksum. A file of other weights, of
-// other arithmetic, of another format or of other caches is left out. Damage that shows during a
-// read gives up the file and everything after it. The context of another drafter is left out; the
-// rest of its file is not.
+// other arithmetic, of another format or of other caches is left out. Damage found during a read
+// discards the file and everything after it. The context of another drafter is left out; the rest
+// of its file is not.
 //
 // # Concurrency
 //

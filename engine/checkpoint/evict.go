@@ -35,7 +35,7 @@ func (t *Trie) evict(s *mlx.Scope) error {
 		}
 		switch {
 		case p != nil && (n == nil || p.node.used <= n.used):
-			t.free(s, p)
+			t.freeParked(s, p)
 		case n != nil && n.spillable():
 			for _, p := range n.captures {
 				if p != nil {
@@ -72,10 +72,10 @@ func (n *node) spillable() bool {
 }
 
 // victim returns the node to evict first among best, n and the nodes after n: the one that is worth
-// least, and the last of its text if several are. A node where texts part stays unless it is on
-// disk. A node where a sequence stands stays.
+// least, and the last of its text if several are. A node where texts diverge stays unless it is on
+// disk. A node in use by a sequence stays.
 func (t *Trie) victim(n, best *node) *node {
-	if n != t.root && n.stands == 0 && (len(n.children) < 2 || n.spillable()) && n.bytes() > 0 {
+	if n != t.root && n.refs == 0 && (len(n.children) < 2 || n.spillable()) && n.bytes() > 0 {
 		if best == nil || cmp.Or(cmp.Compare(t.worth(n), t.worth(best)),
 			cmp.Compare(best.end, n.end)) < 0 {
 			best = n
@@ -104,21 +104,21 @@ func (t *Trie) worth(n *node) float64 {
 	return float64(saved) / float64(n.bytes()) / float64(1+t.clock-n.used)
 }
 
-// remove removes a node of at most one child from the trie, and the nodes before it that become
-// useless.
+// remove removes a node with at most one child from the trie, and the nodes before it that nothing
+// needs any more.
 func (t *Trie) remove(s *mlx.Scope, n *node) error {
-	merges := len(n.children) == 1 // which drops states, but no rows
+	merges := len(n.children) == 1 // which discards states, but no rows
 	if t.complete(n) && (!merges || t.NeedsExact()) {
-		t.gone.add(n.end, digestOf(n.text()), "left memory, for want of space, and was not on disk")
+		t.tombstones.add(n.end, digestOf(n.text()), "left memory, for want of space, and was not on disk")
 	}
 	if merges {
 		return t.merge(s, n)
 	}
 	for {
 		delete(n.parent.children, n.tokens[0])
-		release(t.take(n))
+		release(t.takeCaptures(n))
 		// The node before it may have been there only for its sake: rows without a state.
-		if n = n.parent; n == t.root || n.stands > 0 || len(n.children) > 0 || t.complete(n) {
+		if n = n.parent; n == t.root || n.refs > 0 || len(n.children) > 0 || t.complete(n) {
 			return nil
 		}
 	}

@@ -52,10 +52,10 @@ func Example() {
 		if err != nil {
 			return err
 		}
-		defer path.Leave()
+		defer path.Close()
 		defer stack.Free(s)
 		fmt.Println("restored", path.Restored, "tokens; the cache holds", stack[0].Offset())
-		fmt.Println("token", path.Parted.Given, "came instead of", path.Parted.Kept)
+		fmt.Println("token", path.Divergence.Given, "came instead of", path.Divergence.Kept)
 		return nil
 	})
 	if err != nil {

@@ -125,7 +125,7 @@ var errNewer = errors.New("it was written by a newer program")
 const anyKey = ""
 
 // openFile opens a file of a key. The error says why the file is unusable: a *DamagedError, an
-// *otherKeyError, errNewer, or that of the read.
+// *otherKeyError, errNewer, or the error of the read.
 func openFile(path, key string) (*file, error) {
 	f, err := disk.Open(path)
 	if err != nil {
@@ -138,7 +138,7 @@ func openFile(path, key string) (*file, error) {
 	return x, nil
 }
 
-// A DamagedError says that a file is damaged, or gone: no model can use it.
+// A DamagedError says that a file is damaged or missing: no model can use it.
 type DamagedError struct {
 	Path string
 	Why  string
@@ -151,43 +151,43 @@ func (x *file) read(key string) error {
 	if err != nil {
 		return err
 	}
-	useless := func(format string, args ...any) error {
+	damaged := func(format string, args ...any) error {
 		return &DamagedError{x.f.Name(), fmt.Sprintf(format, args...)}
 	}
 	x.tensors, err = mlx.OpenTensors(x.sum, info.Size())
 	if cut, ok := errors.AsType[*mlx.TruncatedError](err); ok {
-		return useless("%d bytes of it are missing", cut.Missing)
+		return damaged("%d bytes of it are missing", cut.Missing)
 	}
 	if _, unread := errors.AsType[*fs.PathError](err); err != nil && !unread {
-		return useless("%v", err)
+		return damaged("%v", err)
 	}
 	if err != nil {
 		return err
 	}
 	text := []byte(x.tensors.Metadata()[headerField])
 	if x.tensors.Metadata()[sumField] != sumOf(text) {
-		return useless("it is no checkpoint, or its header is damaged")
+		return damaged("it is no checkpoint, or its header is damaged")
 	}
 	if err := json.Unmarshal(text, &x.header); err != nil {
-		return useless("its header is damaged: %v", err)
+		return damaged("its header is damaged: %v", err)
 	}
 	h := &x.header
 	switch {
 	case h.Format != fileFormat:
-		return useless("it is no checkpoint")
+		return damaged("it is no checkpoint")
 	case h.Version < fileVersion:
-		return useless("it has version %d of the format, and this program writes %d", h.Version,
+		return damaged("it has version %d of the format, and this program writes %d", h.Version,
 			fileVersion)
 	case h.Version > fileVersion:
 		return errNewer
 	case h.Key != key && key != anyKey:
 		return &otherKeyError{h.Key}
 	case h.From < 0 || h.From >= len(h.Tokens):
-		return useless("it begins at %d of %d tokens", h.From, len(h.Tokens))
+		return damaged("it begins at %d of %d tokens", h.From, len(h.Tokens))
 	}
 	for _, s := range h.Spans {
 		if s != nil && (s.From < 0 || s.From > s.To || s.To > len(h.Tokens)) {
-			return useless("it holds rows %d to %d of %d", s.From, s.To, len(h.Tokens))
+			return damaged("it holds rows %d to %d of %d", s.From, s.To, len(h.Tokens))
 		}
 	}
 	return nil

@@ -9,11 +9,11 @@ import (
 // in memory. Its zero value is ready, and stores may share it from any goroutine. It ensures that
 //
 //   - no two files get the same id;
-//   - no store takes a file that another one is writing for the remains of a crash;
-//   - all stores together write no more bytes in a day than one may;
-//   - no store counts on a file that another one deleted for want of space.
+//   - no store deletes a file that another one is writing, as if a crash had left it;
+//   - all stores together write no more bytes in a day than one may write alone;
+//   - no store relies on a file that another one deleted to make space.
 type Folder struct {
-	sweeping sync.Mutex // held by a store while it deletes files for want of space
+	sweeping sync.Mutex // held by a store while it deletes files to make space
 
 	mu     sync.Mutex
 	first  string    // lowest id that one of the stores could have given
@@ -23,9 +23,9 @@ type Folder struct {
 	stores []*Store
 }
 
-// enter adds a store. at is the time. last is the highest id in the folder that is less than a day
+// addStore adds a store. at is the time. last is the highest id in the folder that is less than a day
 // later than at. recent is how many bytes of its files were written in the last 24 hours.
-func (f *Folder) enter(d *Store, at time.Time, last string, recent int64) {
+func (f *Folder) addStore(d *Store, at time.Time, last string, recent int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.first == "" {
@@ -35,8 +35,8 @@ func (f *Folder) enter(d *Store, at time.Time, last string, recent int64) {
 	f.stores = append(f.stores, d)
 }
 
-// leave removes a store.
-func (f *Folder) leave(d *Store) {
+// removeStore removes a store.
+func (f *Folder) removeStore(d *Store) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, other := range f.stores {
@@ -47,8 +47,8 @@ func (f *Folder) leave(d *Store) {
 	}
 }
 
-// next returns the id for a file that is begun at a time. It is higher than all ids before.
-func (f *Folder) next(at time.Time) string {
+// nextID returns the id for a file that is begun at a time. It is higher than all ids before.
+func (f *Folder) nextID(at time.Time) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if earliest := createdAt(f.last).Add(time.Millisecond); at.Before(earliest) {
@@ -58,9 +58,9 @@ func (f *Folder) next(at time.Time) string {
 	return f.last
 }
 
-// spend reports whether so many more bytes may be written today, and if so counts them. perDay 0 is
-// no bound.
-func (f *Folder) spend(bytes, perDay int64) bool {
+// reserveBytes reports whether bytes more may be written today, and if so counts them. perDay 0 means no
+// bound.
+func (f *Folder) reserveBytes(bytes, perDay int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if now := time.Now(); now.Sub(f.since) >= day {
@@ -73,16 +73,16 @@ func (f *Folder) spend(bytes, perDay int64) bool {
 	return true
 }
 
-// left reports whether a file of this name was begun before the first store: by a process that is
-// gone.
-func (f *Folder) left(name string) bool {
+// isLeftover reports whether a file of this name was begun before the first store: by a process that has
+// ended.
+func (f *Folder) isLeftover(name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return name < f.first
 }
 
-// all returns the stores.
-func (f *Folder) all() []*Store {
+// allStores returns the stores.
+func (f *Folder) allStores() []*Store {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]*Store(nil), f.stores...)

@@ -31,7 +31,7 @@ func closed(list ...*bench) {
 	}
 }
 
-// settled waits until the store has written everything that the trie offered and has told the
+// settled waits until the store has written everything that the trie queued and has updated the
 // index.
 func (b *bench) settled() {
 	b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
@@ -42,7 +42,7 @@ func (b *bench) settled() {
 func TestTwoStoresShareAFolder(t *testing.T) {
 	dir, folder := t.TempDir(), new(Folder)
 	one := beside(t, StoreOptions{Dir: dir, Key: "one", Budget: plenty, Folder: folder})
-	part := FilePath(dir, folder.next(time.Now())) + partSuffix // a file that the store is writing
+	part := FilePath(dir, folder.nextID(time.Now())) + partSuffix // a file that the store is writing
 	if err := os.WriteFile(part, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestDeletedFileIsMissedByItsWriter(t *testing.T) {
 		if _, err := os.Stat(path); err == nil {
 			t.Fatalf("%s was not deleted", filepath.Base(path))
 		}
-		if !one.trie.store.misses(idOf(path)) {
+		if !one.trie.store.isMissing(idOf(path)) {
 			t.Errorf("the writer of %s still relies on it", filepath.Base(path))
 		}
 	}

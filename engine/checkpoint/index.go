@@ -24,7 +24,7 @@ type Entry struct {
 	ID     string // names the file; see FilePath
 	Parent string // id of the file with the tokens before From; empty at the beginning of the text
 	Key    string // StoreOptions.Key of the store that wrote it
-	// Context is StoreOptions.Context of that store, empty if the file has no context of a draft.
+	// Context is StoreOptions.Context of that store, or "" if the file has no context of a draft.
 	Context  string
 	Kind     Kind
 	From, To int    // positions of its tokens in the text: [From, To)
@@ -33,10 +33,10 @@ type Entry struct {
 	Digest   string // of the text up to To
 	Created  time.Time
 
-	Gone string // from Known: why the file is gone; empty if it should be there
+	Gone string // from Known: why the file is gone; "" if it should exist
 }
 
-// ErrForgotten is the answer of Index.Add to a file whose text was forgotten while it was written.
+// ErrForgotten is what Index.Add returns for a file whose text was deleted while it was written.
 var ErrForgotten = errors.New("its text was forgotten")
 
 // A Use is one restoration of the beginning of a text.
@@ -47,32 +47,33 @@ type Use struct {
 }
 
 // An Index records the files of checkpoints, in a database for instance. The store calls its
-// methods from several goroutines, some of them at the same time. The store logs an error and goes
-// on.
+// methods from several goroutines, some of them at the same time. The store logs errors and
+// continues.
 type Index interface {
-	// Known returns the entries of this model, under all keys, with those whose file is gone.
+	// Known returns the entries of this model, under all keys, including those whose file is gone.
 	Known() ([]Entry, error)
-	// Add says that a file is now on disk. replaced has the ids of files with the same text that are
-	// of no use beside it, such as those of older arithmetic: the store deletes them. If Add returns
+	// Add says that a file is now on disk. replaced has the ids of files with the same text that it
+	// makes obsolete, such as files of older arithmetic: the store deletes them. If Add returns
 	// ErrForgotten, the store deletes the file itself.
 	Add(Entry) (replaced []string, err error)
-	// Use says that a text was restored from files. Under load the store leaves some uses out.
+	// Use says that a text was restored from files. Under load the store skips some uses.
 	Use(Use) error
-	// Lose says that a file is gone or unusable, and why.
-	Lose(id, why string) error
+	// Discard records that a file is gone or unusable, and why.
+	Discard(id, why string) error
 	// ByWorth returns the files of all keys. list has the files that may be deleted to make room,
 	// the least valuable first. stay has the files that must not be deleted.
 	ByWorth() (list, stay []Entry, err error)
 }
 
-// keyMark stands between the parts of a key.
+// keyMark separates the parts of a key.
 const keyMark = " with "
 
 // NewKey returns the key of a target's files. target identifies its weights, its type and its layout.
 // arithmetic names what computes the rows, such as MLX 0.32.4.
 func NewKey(target, arithmetic string) string { return target + keyMark + arithmetic }
 
-// Arithmetic returns the arithmetic of a key, empty if it was made by a program that did not tell it.
+// Arithmetic returns the arithmetic of a key, or "" if it was made by a program that did not record
+// it.
 func Arithmetic(key string) string {
 	_, arithmetic, _ := strings.Cut(key, keyMark)
 	return arithmetic
@@ -85,7 +86,7 @@ func FilePath(dir, id string) string { return filepath.Join(dir, id+fileSuffix) 
 // sort by time and can be typed.
 func newID(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 36) }
 
-// createdAt returns the time of an id, zero if it is not an id.
+// createdAt returns the time of an id, or the zero time if it is not an id.
 func createdAt(id string) time.Time {
 	ms, err := strconv.ParseInt(id, 36, 64)
 	if err != nil {
@@ -113,7 +114,7 @@ func (h *header) entry(path string, bytes int64) Entry {
 }
 
 // List returns the ids of the files in a folder, and the paths of files that were only partly
-// written. A missing folder has none and is not an error.
+// written. A missing folder is empty and not an error.
 func List(dir string) (ids, parts []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,15 +13,15 @@ import (
 	"tandem/engine/mlx"
 )
 
-// flush waits until everything is on disk and the index has been told.
+// flush waits until everything is on disk and in the index.
 func (b *bench) flush() {
 	b.t.Helper()
 	b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
 }
 
-// TestIndexIsToldOfWritesAndUses expects that the index is told of each file after it is on disk,
-// and of the files that a restored text used.
-func TestIndexIsToldOfWritesAndUses(t *testing.T) {
+// TestIndexRecordsWritesAndUses expects that the index records each file after it is on disk, and
+// of the files that a restored text used.
+func TestIndexRecordsWritesAndUses(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		dir, x := t.TempDir(), &notebook{}
 		o := StoreOptions{Key: "k", Context: "c", Index: x}
@@ -61,13 +61,13 @@ func TestIndexIsToldOfWritesAndUses(t *testing.T) {
 			}
 		}
 
-		// After a restart the files are known, and the index is told of restored texts.
+		// After a restart the files are known, and the index records restored texts.
 		defer b.restart(dir, o).Close()
 		q := b.begin(append(slices.Clone(a), 7))
 		q.want(60, 60)
 		q.leave()
 		b.begin(text(3, 20), 20).leave()
-		b.flush() // tells the index of uses before it returns
+		b.flush() // records uses before it returns
 		if len(x.added) != 4 || len(x.lost) > 0 {
 			t.Errorf("after a restart added %q, lost %q", x.added[3:], x.lost)
 		}
@@ -160,7 +160,7 @@ func TestIndexFollowsFolder(t *testing.T) {
 			q.leave()
 			q = b.begin(append(slices.Clone(a[:50]), 7, 8))
 			if q.path.Gone != "" && q.path.Length > 50 {
-				t.Errorf("a text that parts before is told of %d tokens: %q",
+				t.Errorf("a text that diverges before has a reason for %d tokens: %q",
 					q.path.Length, q.path.Gone)
 			}
 			q.leave()
@@ -218,7 +218,7 @@ func TestTextOfOtherArithmeticIsReadAgain(t *testing.T) {
 
 	x.replaced = func(e Entry) []string {
 		if e.To != 60 || e.Digest != x.entries[x.added[0]].Digest {
-			t.Errorf("the index is told of %+v", e)
+			t.Errorf("the index records %+v", e)
 		}
 		return x.added[:1:1]
 	}
@@ -303,15 +303,15 @@ func TestIndexOrdersDeletions(t *testing.T) {
 	defer store.Close()
 	b.begin(text(7, 60), 60).leave()
 	b.flush()
-	if at, why := store.gone.find(append(text(5, 60), 7), 0); at != 60 ||
+	if at, why := store.tombstones.find(append(text(5, 60), 7), 0); at != 60 ||
 		!strings.Contains(why, "to keep within") {
 		t.Errorf("of the first %d tokens the store says %q", at, why)
 	}
 }
 
-// TestIndexIsToldOfDamage expects that the index is told of damaged rows when they are read. Later
+// TestIndexRecordsDamage expects that the index records damaged rows when they are read. Later
 // texts get the reason.
-func TestIndexIsToldOfDamage(t *testing.T) {
+func TestIndexRecordsDamage(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		dir, x := t.TempDir(), &notebook{}
 		defer b.restart(dir, StoreOptions{Key: "k", Index: x}).Close()
@@ -333,13 +333,13 @@ func TestIndexIsToldOfDamage(t *testing.T) {
 		asked := append(text(1, 60), 7)
 		b.do(func(s *mlx.Scope) error {
 			p := b.trie.Begin(asked, Label{})
-			defer p.Leave()
+			defer p.Close()
 			if _, err := p.Restore(s, b.fresh); err == nil {
 				t.Error("damaged rows were restored")
 			}
 			return nil
 		})
-		b.flush() // tells the index
+		b.flush() // updates the index
 		if !slices.Equal(x.lost, x.added) || !strings.Contains(x.entries[x.added[0]].Gone,
 			"damaged") {
 			t.Errorf("lost %q, %+v", x.lost, x.entries)

@@ -68,8 +68,8 @@ func (x *notebook) Use(u Use) error {
 	return nil
 }
 
-// Lose implements Index.
-func (x *notebook) Lose(id, why string) error {
+// Discard implements Index.
+func (x *notebook) Discard(id, why string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e := x.entries[id]

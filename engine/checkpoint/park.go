@@ -7,10 +7,10 @@ import (
 	"tandem/engine/mlx"
 )
 
-// maxParked is how many stacks are parked at most.
+// maxParked is the most stacks that are parked.
 const maxParked = 4
 
-// parked is the caches of a sequence that ended at a node, or a little after it.
+// parked holds the caches of a sequence that ended at a node, or a little after it.
 type parked struct {
 	stack cache.Stack
 	node  *node
@@ -21,25 +21,24 @@ type parked struct {
 func (p *Path) Park(s *mlx.Scope, stack cache.Stack) error {
 	t, n := p.trie, p.node
 	if n == t.root || t.closed { // nothing was captured
-		p.Leave()
+		p.Close()
 		stack.Free(s)
 		return nil
 	}
-	t.parked = append(t.parked, &parked{stack, n}) // stands there in place of the path
+	t.parked = append(t.parked, &parked{stack, n}) // it is there in place of the path
 	if len(t.parked) > maxParked {
-		t.free(s, t.parked[0])
+		t.freeParked(s, t.parked[0])
 	}
 	return t.evict(s)
 }
 
-// unpark removes the latest parked caches that hold the rows of a node and returns them, nil if
-// there are none.
+// unpark removes the latest parked caches that hold the rows of a node and returns them, or nil.
 func (t *Trie) unpark(n *node) cache.Stack {
 	for i, p := range slices.Backward(t.parked) {
 		for at := p.node; at != nil; at = at.parent {
 			if at == n {
 				t.parked = slices.Delete(t.parked, i, i+1)
-				p.node.stands--
+				p.node.refs--
 				return p.stack
 			}
 		}
@@ -47,9 +46,9 @@ func (t *Trie) unpark(n *node) cache.Stack {
 	return nil
 }
 
-// free frees parked caches, which first copy out what nodes hold of them.
-func (t *Trie) free(s *mlx.Scope, p *parked) {
+// freeParked frees parked caches, which first copy out what nodes hold of them.
+func (t *Trie) freeParked(s *mlx.Scope, p *parked) {
 	t.parked = slices.DeleteFunc(t.parked, func(q *parked) bool { return q == p })
-	p.node.stands--
+	p.node.refs--
 	p.stack.Free(s)
 }

@@ -9,18 +9,18 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Path is the place of one sequence in flight in a trie. It ends with Leave or Park. It is used
-// on the MLX thread.
+// A Path is the position of one sequence in flight in a trie. It ends with Close or Park. It is
+// used on the MLX thread.
 type Path struct {
 	// Matched is how many of the sequence's first tokens the trie knew when the path began.
 	// Restored is how many of them need not be evaluated.
 	Matched, Restored int
 
-	// Parted says where the text parts from a text of the trie, nil if it does not.
-	Parted *Parting
+	// Divergence says where the text diverges from a text of the trie, or is nil.
+	Divergence *Divergence
 
 	// Gone says why the checkpoint of a longer beginning than Restored is gone. Length is how many
-	// tokens that beginning has, 0 if there was none.
+	// tokens that beginning has, or 0.
 	Gone   string
 	Length int
 
@@ -32,21 +32,23 @@ type Path struct {
 
 // A Label says which run the captures of a sequence belong to, and where its answer begins.
 type Label struct {
-	Run    int64 // the caller's number of the run; 0 = none
+	Run    int64 // the caller's number of the run, or 0
 	Prompt int   // tokens before the answer
 }
 
-// A Parting says where a text parts from a text of the trie: the one used last of all that begin alike.
-type Parting struct {
+// A Divergence says where a text diverges from a text of the trie: the one used last of all that begin
+// alike.
+type Divergence struct {
 	Kept  int32 // the next token in the text of the trie
 	Given int32 // the next token in this text
 	Kind  Kind  // of the kept token
 	Run   int64 // Label.Run of the end of the text of the trie
 }
 
-// parting returns how a text that goes on with given parts from the texts through an edge's token i.
-func (n *node) parting(i int, given int32) *Parting {
-	return &Parting{Kept: n.tokens[i], Given: given, Kind: n.kind, Run: n.latest().run}
+// divergence returns how a text that continues with given diverges from the texts through an edge's
+// token i.
+func (n *node) divergence(i int, given int32) *Divergence {
+	return &Divergence{Kept: n.tokens[i], Given: given, Kind: n.kind, Run: n.latest().run}
 }
 
 // latest returns the end of the whole text through a node that was used last.
@@ -57,7 +59,7 @@ func (n *node) latest() *node {
 	return n
 }
 
-// next returns the child that was used last, nil if there is none.
+// next returns the child that was used last, or nil.
 func (n *node) next() (last *node) {
 	for _, child := range n.children {
 		if last == nil || child.used > last.used {
@@ -67,17 +69,17 @@ func (n *node) next() (last *node) {
 	return last
 }
 
-// Begin looks for a text of at least one token and returns its path, which stands at the node that
-// Restore will restore.
+// Begin looks for a text of at least one token and returns a path positioned at the node to
+// restore.
 func (t *Trie) Begin(tokens []int32, label Label) *Path {
-	t.settle()
+	t.releaseWritten()
 	p := &Path{trie: t, label: label}
 	n := t.root
 	for p.Matched < len(tokens) {
 		child := n.children[tokens[p.Matched]]
 		if child == nil {
 			if other := n.next(); other != nil {
-				p.Parted = other.parting(0, tokens[p.Matched])
+				p.Divergence = other.divergence(0, tokens[p.Matched])
 			}
 			break
 		}
@@ -86,12 +88,12 @@ func (t *Trie) Begin(tokens []int32, label Label) *Path {
 		n = child
 		if count < len(child.tokens) {
 			if p.Matched < len(tokens) {
-				p.Parted = child.parting(count, tokens[p.Matched])
+				p.Divergence = child.divergence(count, tokens[p.Matched])
 			}
 			break
 		}
 	}
-	t.use(n)
+	t.touch(n)
 	limit := min(p.Matched, len(tokens)-1) // the last token's output is needed
 	if t.NeedsExact() {
 		for n.end > limit || !t.complete(n) {
@@ -107,19 +109,19 @@ func (t *Trie) Begin(tokens []int32, label Label) *Path {
 		}
 	}
 	if p.Restored < len(tokens)-1 {
-		p.Length, p.Gone = t.gone.find(tokens, p.Restored)
+		p.Length, p.Gone = t.tombstones.find(tokens, p.Restored)
 	}
-	p.stand(n)
+	p.moveTo(n)
 	return p
 }
 
-// stand moves the path to a node.
-func (p *Path) stand(n *node) {
+// moveTo moves the path to a node.
+func (p *Path) moveTo(n *node) {
 	if p.node != nil {
-		p.node.stands--
+		p.node.refs--
 	}
 	if p.node = n; n != nil {
-		n.stands++
+		n.refs++
 	}
 }
 
@@ -131,7 +133,7 @@ func (p *Path) NeedsExact() bool { return p.trie.NeedsExact() }
 func (p *Path) Scheduled() bool { return p.trie.NeedsExact() || p.trie.store != nil }
 
 // File returns the id of the last file on the path, and the position up to which the text is in
-// files. The id is empty if there is no file.
+// files. The id may be "".
 func (p *Path) File() (id string, to int) {
 	n, t := p.node, p.trie
 	if t.closed {
@@ -148,7 +150,7 @@ func (p *Path) From() int { return p.node.end }
 
 // Restore returns caches that hold the first Restored tokens, evaluated; other arrays of s die.
 // They are parked caches, or fresh ones filled with rows. The caller owns them. After an error it
-// returns none, Restored is 0, the path stands at the beginning of the text, and s can go on.
+// returns nil, Restored is 0, the path is at the beginning of the text, and s is still usable.
 func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, error) {
 	if p.Restored == 0 {
 		return fresh(), nil
@@ -167,18 +169,18 @@ func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, err
 	})
 	if err != nil {
 		stack.Free(s)
-		p.trie.gone.add(last.end, digestOf(last.text()), fmt.Sprintf("could not be read: %v", err))
-		p.stand(p.trie.root)
-		p.trie.prune(s, last, err)
+		p.trie.tombstones.add(last.end, digestOf(last.text()), fmt.Sprintf("could not be read: %v", err))
+		p.moveTo(p.trie.root)
+		p.trie.removeUnreadable(s, last, err)
 		p.Restored, p.source = 0, nil
-		p.stand(p.trie.root)
+		p.moveTo(p.trie.root)
 		if p.trie.store != nil {
-			p.trie.store.giveUp(err)
+			p.trie.store.discardDamaged(err)
 		}
 		return nil, err
 	}
 	if p.trie.store != nil {
-		p.trie.store.use(Use{IDs: p.trie.files(last), Tokens: p.Restored, Took: time.Since(began)})
+		p.trie.store.recordUse(Use{IDs: p.trie.files(last), Tokens: p.Restored, Took: time.Since(began)})
 	}
 	return stack, nil
 }
@@ -247,11 +249,11 @@ func rows(n *node, i int) []*cache.Snapshot {
 	return append(rows(n.parent, i), n.captures[i])
 }
 
-// Extend says that the sequence went on with tokens at position From, and what its caches captured
-// after them. A cache that keeps every row captured the rows of exactly these tokens; another one
-// captured its state, or nil; the context of a draft captured its rows, or nil. Extend takes the
-// references. It may evaluate, evict, and offer the edge to the store. It fails if there are no
-// tokens, or not one capture for each cache.
+// Extend adds to the path the tokens with which the sequence went on at position From, and what its
+// caches captured after them. A cache that keeps every row captured the rows of exactly these
+// tokens; another one captured its state, or nil; the context of a draft captured its rows, or nil.
+// Extend takes the references. It may evaluate, evict, and have the store write the edge. It fails
+// without tokens, or without one capture for each cache.
 func (p *Path) Extend(s *mlx.Scope, tokens []int32, captures []*cache.Snapshot) error {
 	t, n := p.trie, p.node
 	if t.closed {
@@ -271,7 +273,7 @@ func (p *Path) Extend(s *mlx.Scope, tokens []int32, captures []*cache.Snapshot) 
 			if n.end > p.label.Prompt {
 				n.kind = KindAnswer
 			}
-			if err := t.offer(s, n, p.label.Run); err != nil {
+			if err := t.queueWrite(s, n, p.label.Run); err != nil {
 				return err
 			}
 			break
@@ -279,17 +281,17 @@ func (p *Path) Extend(s *mlx.Scope, tokens []int32, captures []*cache.Snapshot) 
 		count := common(child.tokens, tokens)
 		var err error
 		if count < len(child.tokens) {
-			if child, err = t.cut(s, child, count); err != nil {
+			if child, err = t.splitEdge(s, child, count); err != nil {
 				release(captures)
 				return err
 			}
 		}
 		n, tokens = child, tokens[count:]
 		if len(tokens) == 0 {
-			t.adopt(n, captures)
+			t.fillCaptures(n, captures)
 			break
 		}
-		known, news, err := t.split(s, captures, n.end)
+		known, news, err := t.splitCaptures(s, captures, n.end)
 		release(captures)
 		if err != nil {
 			return err
@@ -297,31 +299,31 @@ func (p *Path) Extend(s *mlx.Scope, tokens []int32, captures []*cache.Snapshot) 
 		release(known)
 		captures = news
 	}
-	p.stand(n)
+	p.moveTo(n)
 	p.source = nil
-	t.settle()
-	t.use(n)
+	t.releaseWritten()
+	t.touch(n)
 	return t.evict(s)
 }
 
-// adopt gives a node the captures that it lacks.
-func (t *Trie) adopt(n *node, captures []*cache.Snapshot) {
+// fillCaptures gives a node the captures that it lacks.
+func (t *Trie) fillCaptures(n *node, captures []*cache.Snapshot) {
 	if !slices.Contains(n.captures, nil) {
 		release(captures)
 		return
 	}
-	all := t.take(n)
+	all := t.takeCaptures(n)
 	for i, p := range all {
 		if p == nil {
 			all[i], captures[i] = captures[i], nil
 		}
 	}
 	release(captures)
-	t.put(n, all)
+	t.setCaptures(n, all)
 }
 
 // Lost reports whether the trie was closed: then later captures are not kept.
 func (p *Path) Lost() bool { return p.trie.closed }
 
-// Leave ends the path of a sequence. Its caches stay with the caller.
-func (p *Path) Leave() { p.stand(nil) }
+// Close ends the path of a sequence. Its caches stay with the caller.
+func (p *Path) Close() { p.moveTo(nil) }

@@ -2,21 +2,22 @@ package checkpoint
 
 import "slices"
 
-// These say when checkpoints are taken. Those of answers follow ollama's pull request 15914: close
-// to one another where a follow-up most often parts from the answer, and few in long answers.
+// These say when checkpoints are taken. The checkpoints of answers follow ollama's pull request
+// 15914: close to one another where a follow-up most often diverges from the answer, and few in
+// long answers.
 const (
 	PromptEvery = 8192 // prompt tokens
 	MinGap      = 16   // tokens between two boundaries of a prompt
-	Final       = 64   // fewest tokens of an answer whose end is kept
+	Final       = 64   // the shortest answer whose end is kept, in tokens
 )
 
 // Offsets returns the offsets, ascending, at which to capture a prompt of length tokens whose first
 // from tokens are restored. They are
 //   - the boundaries of the prompt, such as the ends of messages
 //   - every multiple of PromptEvery
-//   - the position before its last token, where the same prompt can go on
+//   - the position before its last token, where the same prompt can continue
 //
-// Offsets closer than MinGap to the one before are left out, the last position excepted.
+// Offsets closer than MinGap to the one before are left out, except the last position.
 func Offsets(from, length int, boundaries []int) []int {
 	candidates := slices.Clone(boundaries)
 	for at := PromptEvery; at < length; at += PromptEvery {

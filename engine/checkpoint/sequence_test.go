@@ -73,7 +73,7 @@ type sequence struct {
 	tokens []int32
 	path   *Path
 	stack  cache.Stack
-	draft  cache.Stack // a context; empty if there is none
+	draft  cache.Stack // a context; may be empty
 }
 
 // row is the value that the caches hold at position i.
@@ -207,7 +207,7 @@ func (q *sequence) park() {
 func (q *sequence) leave() {
 	q.t.Helper()
 	q.do(func(s *mlx.Scope) error {
-		q.path.Leave()
+		q.path.Close()
 		q.draft.Free(s)
 		q.stack.Free(s)
 		return nil

@@ -12,8 +12,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// These bound what waits in memory to be written: so many files, and so many bytes after the first
-// file. Edges beyond that stay in memory only.
+// These bound what waits in memory to be written: the files, and their bytes after the first file.
+// Edges beyond that stay in memory only.
 const (
 	queued      = 16
 	queuedBytes = 512 << 20
@@ -22,18 +22,18 @@ const (
 // StoreOptions say where a Store keeps files, and for which model.
 type StoreOptions struct {
 	Dir     string  // a folder for checkpoints alone, made if missing
-	Folder  *Folder // shared by all stores with files there; nil if there is no other store
+	Folder  *Folder // shared by all stores with files there; nil for a single store
 	Key     string  // identifies the target and its arithmetic; see NewKey
 	Context string  // identifies the drafter whose contexts are kept
 
-	// Index, if there is one, is told about the files and orders their deletion. Without one the
-	// oldest files are deleted first.
+	// Index records the files and orders their deletion. If it is nil, the oldest files are deleted
+	// first.
 	Index Index
 
 	Budget int64 // most bytes of all files of the folder
 
-	// PerDay is how many bytes are written in 24 hours at most, 0 for no bound. After a restart,
-	// files that are gone no longer count.
+	// PerDay is the most bytes written in 24 hours, 0 for no bound. After a restart, deleted files
+	// no longer count.
 	PerDay int64
 
 	Logger *slog.Logger // nil discards
@@ -42,18 +42,18 @@ type StoreOptions struct {
 	Make func(dir string) error
 }
 
-// A Store keeps the edges of a trie in files, and brings them back after a restart. A goroutine of
-// the store writes them, one after the other. If the folder cannot be written or the disk is full,
-// the files are not kept and the store logs a warning.
+// A Store keeps the edges of a trie in files, and returns them after a restart. A goroutine of the
+// store writes them, one after the other. If the folder cannot be written or the disk is full, the
+// files are not kept and the store logs a warning.
 type Store struct {
-	o       StoreOptions
-	gone    *gone
-	jobs    chan *job
-	tasks   chan func()    // small tasks for the writer
-	stopped chan struct{}  // closed by the writer
-	pending sync.WaitGroup // jobs
-	running sync.WaitGroup // goroutines of the store
-	found   chan []found   // the result of lookAhead; nil once it is taken
+	o          StoreOptions
+	tombstones *tombstones
+	jobs       chan *job
+	tasks      chan func()    // small tasks for the writer
+	stopped    chan struct{}  // closed by the writer
+	pending    sync.WaitGroup // jobs
+	running    sync.WaitGroup // goroutines of the store
+	found      chan []found   // the result of startScan; nil once it is received
 
 	mu      sync.Mutex
 	done    []*job
@@ -68,7 +68,7 @@ type job struct {
 	header   header
 	image    *mlx.TensorImage
 	bytes    int64             // of the image
-	captures []*cache.Snapshot // of its rows, retained; nil where it has none
+	captures []*cache.Snapshot // of its rows, retained; may be nil
 	err      error
 }
 
@@ -81,7 +81,7 @@ func NewStore(o StoreOptions) *Store {
 	if o.Make == nil {
 		o.Make = func(dir string) error { return os.MkdirAll(dir, 0o700) }
 	}
-	d := &Store{o: o, gone: new(gone), missing: map[string]bool{}, jobs: make(chan *job, queued),
+	d := &Store{o: o, tombstones: new(tombstones), missing: map[string]bool{}, jobs: make(chan *job, queued),
 		tasks: make(chan func(), queued), stopped: make(chan struct{})}
 	if err := o.Make(o.Dir); err != nil {
 		d.fail(err)
@@ -98,19 +98,19 @@ func NewStore(o StoreOptions) *Store {
 			last = max(last, id) // the clock may have been set back
 		}
 	}
-	d.o.Folder.enter(d, now, last, recent)
-	d.lookAhead()
+	d.o.Folder.addStore(d, now, last, recent)
+	d.startScan()
 	d.running.Go(d.write)
 	return d
 }
 
 const day = 24 * time.Hour
 
-// spend reports whether so many more bytes may wait and be written today, and if so counts them.
-func (d *Store) spend(bytes int64) bool {
+// reserveBytes reports whether bytes more may be queued and written today, and if so counts them.
+func (d *Store) reserveBytes(bytes int64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.waiting > 0 && d.waiting+bytes > queuedBytes || !d.o.Folder.spend(bytes, d.o.PerDay) {
+	if d.waiting > 0 && d.waiting+bytes > queuedBytes || !d.o.Folder.reserveBytes(bytes, d.o.PerDay) {
 		return false
 	}
 	d.waiting += bytes
@@ -124,7 +124,8 @@ func (d *Store) Busy() bool {
 	return d.waiting > 0
 }
 
-// Failure says why files are not kept, "" while they are. It may be called from any goroutine.
+// Failure returns why files are not kept, or "" while they are. It may be called from any
+// goroutine.
 func (d *Store) Failure() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -189,25 +190,25 @@ func (d *Store) write() {
 	}
 }
 
-// add tells the index about a file, and deletes the files that it replaces. If the index answers
+// add records a file in the index, and deletes the files that it replaces. If the index answers
 // ErrForgotten, add deletes the file itself and returns ErrForgotten.
 func (d *Store) add(e Entry) (forgotten error) {
-	var useless []string
-	d.tell("keeping a checkpoint", func(x Index) (err error) {
-		if useless, err = x.Add(e); errors.Is(err, ErrForgotten) {
-			useless, forgotten = []string{e.ID}, ErrForgotten
+	var obsolete []string
+	d.updateIndex("keeping a checkpoint", func(x Index) (err error) {
+		if obsolete, err = x.Add(e); errors.Is(err, ErrForgotten) {
+			obsolete, forgotten = []string{e.ID}, ErrForgotten
 			return nil
 		}
 		return err
 	})
-	if err := Delete(d.o.Dir, useless); err != nil {
+	if err := Delete(d.o.Dir, obsolete); err != nil {
 		d.o.Logger.Warn("deleting a checkpoint", "error", err)
 	}
 	return forgotten
 }
 
-// tell calls the index, if there is one.
-func (d *Store) tell(what string, f func(Index) error) {
+// updateIndex calls f with the index and logs its error. Without an index it does nothing.
+func (d *Store) updateIndex(what string, f func(Index) error) {
 	if d.o.Index == nil {
 		return
 	}
@@ -216,40 +217,40 @@ func (d *Store) tell(what string, f func(Index) error) {
 	}
 }
 
-// use tells the index that a text was restored from files.
-func (d *Store) use(u Use) {
+// recordUse records in the index that a text was restored from files.
+func (d *Store) recordUse(u Use) {
 	if d.o.Index == nil || len(u.IDs) == 0 {
 		return
 	}
-	d.later(func() { d.tell("using checkpoints", func(x Index) error { return x.Use(u) }) })
+	d.enqueue(func() { d.updateIndex("using checkpoints", func(x Index) error { return x.Use(u) }) })
 }
 
-// later gives the writer a task, or drops it if too many wait.
-func (d *Store) later(f func()) {
+// enqueue queues a task for the writer, or discards it if too many wait.
+func (d *Store) enqueue(f func()) {
 	select {
 	case d.tasks <- f:
 	default:
 	}
 }
 
-// misses reports whether there is no file of an id that a node has.
-func (d *Store) misses(id string) bool {
+// isMissing reports whether the file of a node's id is missing.
+func (d *Store) isMissing(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.missing[id]
 }
 
-// miss notes that the file of an id is gone.
-func (d *Store) miss(id string) {
+// markMissing records that the file of an id is missing.
+func (d *Store) markMissing(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.missing[id] = true
 }
 
-// offer queues the captures of an edge for writing, unless too much waits or was written today. h
-// describes the edge. captures are those of the target's caches, followed by those of a draft's. It
-// returns the id of the file, empty if none will be written. It evaluates arrays of s.
-func (d *Store) offer(s *mlx.Scope, h header, captures []*cache.Snapshot) (id string, err error) {
+// queueWrite queues the captures of an edge for writing, unless too much waits or was written today. h
+// describes the edge. captures has those of the target's caches, followed by those of a draft's. It
+// returns the id of the file, or "" if it will not be written. It evaluates arrays of s.
+func (d *Store) queueWrite(s *mlx.Scope, h header, captures []*cache.Snapshot) (id string, err error) {
 	if len(d.jobs) == cap(d.jobs) {
 		return "", nil
 	}
@@ -272,7 +273,7 @@ func (d *Store) offer(s *mlx.Scope, h header, captures []*cache.Snapshot) (id st
 	if j.image, err = s.Tensors(arrays); err != nil {
 		return "", err
 	}
-	if j.bytes = j.image.Bytes(); !d.spend(j.bytes) {
+	if j.bytes = j.image.Bytes(); !d.reserveBytes(j.bytes) {
 		j.image.Free()
 		return "", nil
 	}
@@ -282,15 +283,15 @@ func (d *Store) offer(s *mlx.Scope, h header, captures []*cache.Snapshot) (id st
 		}
 		j.captures = append(j.captures, p)
 	}
-	id = d.o.Folder.next(time.Now())
+	id = d.o.Folder.nextID(time.Now())
 	j.path = FilePath(d.o.Dir, id)
 	d.pending.Add(1)
 	d.jobs <- j // only this goroutine sends, so there is room
 	return id, nil
 }
 
-// settle releases the captures that have been written. It is called on the MLX thread.
-func (d *Store) settle() {
+// releaseWritten releases the captures that have been written. It is called on the MLX thread.
+func (d *Store) releaseWritten() {
 	d.mu.Lock()
 	done := d.done
 	d.done = nil
@@ -309,24 +310,24 @@ func (d *Store) settle() {
 	}
 }
 
-// flush waits until all jobs are written and all tasks are done, and settles.
+// flush waits until all jobs are written and all tasks are done, and releases what was written.
 func (d *Store) flush() {
 	d.pending.Wait()
-	told := make(chan bool)
+	done := make(chan bool)
 	select {
-	case d.tasks <- func() { close(told) }:
+	case d.tasks <- func() { close(done) }:
 		select {
-		case <-told:
+		case <-done:
 		case <-d.stopped:
 		}
 	case <-d.stopped:
 	}
-	d.settle()
+	d.releaseWritten()
 }
 
 // Close ends the store and waits for its goroutines. The tries that use it must be closed before.
 func (d *Store) Close() {
 	close(d.jobs)
 	d.running.Wait()
-	d.o.Folder.leave(d)
+	d.o.Folder.removeStore(d)
 }

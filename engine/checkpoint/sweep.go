@@ -60,18 +60,18 @@ func (d *Store) sweep() error {
 		}
 		bytes, there := sizes[e.ID]
 		if !there {
-			d.lose(e, "has lost its file")
+			d.discard(e, "has lost its file")
 			continue
 		}
-		for _, other := range d.o.Folder.all() {
-			other.miss(e.ID) // before the file goes, so that no store counts on it
+		for _, other := range d.o.Folder.allStores() {
+			other.markMissing(e.ID) // before the file is deleted, so that no store relies on it
 		}
 		if err := os.Remove(FilePath(d.o.Dir, e.ID)); err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		sum -= bytes
-		d.lose(e, why)
+		d.discard(e, why)
 	}
 	if sum > d.o.Budget {
 		errs = append(errs, fmt.Errorf("pinned files alone take %d MB, and %d are allowed",
@@ -102,13 +102,13 @@ func (d *Store) byWorth(files []listed) (entries []Entry, err error) {
 	return append(entries, known...), nil
 }
 
-// lose notes why a file is gone, for all stores of the folder and the index.
-func (d *Store) lose(e Entry, why string) {
-	for _, other := range d.o.Folder.all() {
+// discard records why a file is gone, in all stores of the folder and the index.
+func (d *Store) discard(e Entry, why string) {
+	for _, other := range d.o.Folder.allStores() {
 		if e.Digest != "" && e.Key == other.o.Key {
-			other.gone.add(e.To, e.Digest, why)
+			other.tombstones.add(e.To, e.Digest, why)
 		}
-		other.miss(e.ID)
+		other.markMissing(e.ID)
 	}
-	d.tell("losing a checkpoint", func(x Index) error { return x.Lose(e.ID, why) })
+	d.updateIndex("losing a checkpoint", func(x Index) error { return x.Discard(e.ID, why) })
 }

@@ -18,24 +18,24 @@ type Trie struct {
 	clock  int64     // counts uses
 	closed bool
 
-	gone    *gone
-	store   *Store // nil if everything is in memory only
-	loading bool   // from the store
+	tombstones *tombstones
+	store      *Store // nil if everything is in memory only
+	loading    bool   // from the store
 }
 
 // A node is the end of an edge.
 type node struct {
 	parent   *node
-	tokens   []int32 // of the edge; none at the root
+	tokens   []int32 // of the edge; empty at the root
 	end      int     // position after the edge
 	children map[int32]*node
-	captures []*cache.Snapshot // by cache; nil where there is none; empty at the root
+	captures []*cache.Snapshot // by cache; or nil; empty at the root
 	kind     Kind              // of the tokens when they were added
 	run      int64             // Label.Run of the sequence that added them
-	// id of the file of the edge, written or queued; empty if there is none
-	file   string
-	stands int   // sequences that stand here, in flight and parked
-	used   int64 // clock of the last use
+	// id of the edge's file, written or queued, or ""
+	file string
+	refs int   // sequences at this node, in flight and parked
+	used int64 // clock of the last use
 }
 
 // New makes an empty trie for stacks like stack and for draft contexts like context, which may be
@@ -43,7 +43,7 @@ type node struct {
 // restore points.
 func New(stack, context cache.Stack, budget int64) *Trie {
 	t := &Trie{budget: budget, needed: len(stack), root: &node{children: map[int32]*node{}},
-		gone: new(gone)}
+		tombstones: new(tombstones)}
 	for _, c := range slices.Concat(stack, context) {
 		t.exact = append(t.exact, c.NeedsExact())
 	}
@@ -64,16 +64,16 @@ func (t *Trie) complete(n *node) bool {
 	return n == t.root || !slices.Contains(n.captures[:t.needed], nil)
 }
 
-// use marks a node and all nodes before it as used now.
-func (t *Trie) use(n *node) {
+// touch marks a node and all nodes before it as used now.
+func (t *Trie) touch(n *node) {
 	t.clock++
 	for ; n != nil; n = n.parent {
 		n.used = t.clock
 	}
 }
 
-// put gives a node its captures and takes their references.
-func (t *Trie) put(n *node, captures []*cache.Snapshot) {
+// setCaptures gives a node its captures and takes their references.
+func (t *Trie) setCaptures(n *node, captures []*cache.Snapshot) {
 	n.captures = captures
 	for _, p := range captures {
 		if p != nil {
@@ -82,8 +82,8 @@ func (t *Trie) put(n *node, captures []*cache.Snapshot) {
 	}
 }
 
-// take removes the captures of a node and returns them. The caller owns the references.
-func (t *Trie) take(n *node) []*cache.Snapshot {
+// takeCaptures removes the captures of a node and returns them. The caller owns the references.
+func (t *Trie) takeCaptures(n *node) []*cache.Snapshot {
 	captures := n.captures
 	n.captures = nil
 	for _, p := range captures {
@@ -108,31 +108,31 @@ func release(captures []*cache.Snapshot) {
 func (t *Trie) attach(parent *node, tokens []int32, captures []*cache.Snapshot) *node {
 	n := &node{parent: parent, tokens: slices.Clone(tokens), end: parent.end + len(tokens),
 		children: map[int32]*node{}}
-	t.put(n, captures)
+	t.setCaptures(n, captures)
 	parent.children[tokens[0]] = n
 	return n
 }
 
-// cut puts a node into the edge of n, after its first count tokens, and returns it. The new node
+// splitEdge puts a node into the edge of n, after its first count tokens, and returns it. The new node
 // has the rows of these tokens and no state.
-func (t *Trie) cut(s *mlx.Scope, n *node, count int) (*node, error) {
-	heads, tails, err := t.split(s, n.captures, n.start()+count)
+func (t *Trie) splitEdge(s *mlx.Scope, n *node, count int) (*node, error) {
+	heads, tails, err := t.splitCaptures(s, n.captures, n.start()+count)
 	if err != nil {
 		return nil, err
 	}
 	tokens := n.tokens
-	release(t.take(n))
+	release(t.takeCaptures(n))
 	upper := t.attach(n.parent, tokens[:count], heads)
 	upper.used, upper.kind, upper.run, upper.file = n.used, n.kind, n.run, n.file
 	n.parent, n.tokens = upper, slices.Clone(tokens[count:])
-	t.put(n, tails)
+	t.setCaptures(n, tails)
 	upper.children[n.tokens[0]] = n
 	return upper, nil
 }
 
-// split returns the captures of the two parts of an edge that is cut at a position. Rows are cut;
-// states belong to the second part. captures stay.
-func (t *Trie) split(s *mlx.Scope, captures []*cache.Snapshot, at int) (heads,
+// splitCaptures returns the captures of the two parts of an edge that is cut at a position. Rows are cut;
+// states belong to the second part. captures stay valid.
+func (t *Trie) splitCaptures(s *mlx.Scope, captures []*cache.Snapshot, at int) (heads,
 	tails []*cache.Snapshot, err error) {
 	heads, tails = make([]*cache.Snapshot, len(captures)), make([]*cache.Snapshot, len(captures))
 	for i, p := range captures {
@@ -152,7 +152,7 @@ func (t *Trie) split(s *mlx.Scope, captures []*cache.Snapshot, at int) (heads,
 	return heads, tails, nil
 }
 
-// merge removes n from the trie. Its only child gets its rows; its state is dropped.
+// merge removes n from the trie. Its only child gets its rows; its state is discarded.
 func (t *Trie) merge(s *mlx.Scope, n *node) error {
 	var child *node
 	for _, child = range n.children {
@@ -172,9 +172,9 @@ func (t *Trie) merge(s *mlx.Scope, n *node) error {
 			return err
 		}
 	}
-	release(t.take(n))
-	release(t.take(child))
-	t.put(child, all)
+	release(t.takeCaptures(n))
+	release(t.takeCaptures(child))
+	t.setCaptures(child, all)
 	child.tokens = slices.Concat(n.tokens, child.tokens)
 	child.parent = n.parent
 	n.parent.children[child.tokens[0]] = child
@@ -192,8 +192,8 @@ func common(a, b []int32) int {
 	return n
 }
 
-// Close waits for the store to write what it has, and releases everything. Paths in flight keep
-// nothing from here on: see Path.Lost.
+// Close waits for the store to write what is queued, and releases everything. Paths in flight
+// record nothing from then on: see Path.Lost.
 func (t *Trie) Close(s *mlx.Scope) {
 	t.closed = true
 	if t.store != nil {
@@ -204,7 +204,7 @@ func (t *Trie) Close(s *mlx.Scope) {
 		for _, child := range n.children {
 			walk(child)
 		}
-		release(t.take(n))
+		release(t.takeCaptures(n))
 	}
 	walk(t.root)
 	t.root = &node{children: map[int32]*node{}}

@@ -57,7 +57,7 @@ func TestContinuedTextIsRestored(t *testing.T) {
 }
 
 // TestPartingTextIsRestoredUpToThere begins a text that parts inside an edge. It is restored up to
-// the last checkpoint before, or up to the parting. Both texts can go on.
+// the last checkpoint before, or up to the divergence. Both texts can continue.
 func TestPartingTextIsRestoredUpToThere(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		a := text(1, 60)
@@ -95,7 +95,7 @@ func TestPartingNamesTheTextUsedLast(t *testing.T) {
 			t.Helper()
 			q := b.begin(tokens)
 			q.leave()
-			if p := q.path.Parted; p == nil || p.Kept != token || p.Run != run {
+			if p := q.path.Divergence; p == nil || p.Kept != token || p.Run != run {
 				t.Errorf("parted is %+v, want token %d of run %d", p, token, run)
 			}
 		}

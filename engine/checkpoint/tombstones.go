@@ -10,22 +10,22 @@ import (
 	"sync"
 )
 
-// maxGone is how many checkpoints that are gone are remembered.
-const maxGone = 10_000
+// maxTombstones is how many lost checkpoints are remembered.
+const maxTombstones = 10_000
 
-// gone remembers why checkpoints are gone, by the digests of their texts. It may be used from any
+// tombstones records why checkpoints are gone, by the digests of their texts. It may be used from any
 // goroutine.
-type gone struct {
+type tombstones struct {
 	mu    sync.Mutex
 	why   map[int]map[string]string // by the length of the text and by its digest
 	count int
 }
 
-// add notes why the checkpoint of a text is gone. length is that of the text in tokens.
-func (g *gone) add(length int, digest, why string) {
+// add records why the checkpoint of a text is gone. length is the length of the text in tokens.
+func (g *tombstones) add(length int, digest, why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.count >= maxGone { // most are of long ago
+	if g.count >= maxTombstones { // most are of long ago
 		g.why, g.count = nil, 0
 	}
 	if g.why == nil {
@@ -40,17 +40,16 @@ func (g *gone) add(length int, digest, why string) {
 	g.why[length][digest] = why
 }
 
-// clear forgets all of them.
-func (g *gone) clear() {
+// clear removes all of them.
+func (g *tombstones) clear() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.why, g.count = nil, 0
 }
 
 // find returns the longest beginning of a text whose checkpoint is gone, and why it is gone. It
-// looks at beginnings longer than from that end before the last token. It returns 0 if there is
-// none.
-func (g *gone) find(tokens []int32, from int) (length int, why string) {
+// looks at beginnings longer than from that end before the last token. Without one it returns 0.
+func (g *tombstones) find(tokens []int32, from int) (length int, why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	lengths := slices.Sorted(maps.Keys(g.why))
