@@ -25,7 +25,7 @@ func (ds *drafters) countRound(t *task, drafted int) {
 // countOthers counts why drafters that the request wants did not draft in a round; arm did, or -1.
 // Where the request fixes the depth, the first drafter with a guess drafts, and none is found slower.
 func (ds *drafters) countOthers(t *task, arm int) {
-	for i, p := range t.prospects {
+	for i, p := range t.candidates {
 		switch d := &t.stats.Drafters[i]; {
 		case i == arm || t.drafts[i] == nil || !t.wants(ds.list[i]):
 		case p.Limit == 0 || i == t.choice.Arm: // the chosen one proposed nothing

@@ -43,7 +43,7 @@ func (p *planner) save() {
 // begin prepares for the rounds of a task whose drafts were opened.
 func (p *planner) begin(t *task) {
 	selector := p.selectorFor(t)
-	t.course = selector.NewCourse()
+	t.acceptance = selector.NewRecentAcceptance()
 	for i, d := range p.drafters.list {
 		if _, predicts := d.(draft.Prediction); predicts && t.drafts[i] != nil {
 			selector.Renew(i)
@@ -88,7 +88,7 @@ func (p *planner) plan(active []*task, sole, alone bool) {
 // For a task among others it returns the round with drafts that it could have; plan then
 // decides.
 func (p *planner) chooseRound(t *task, alone bool) (o draft.Offer, ok bool) {
-	t.choice, t.prospects = draft.Choice{Arm: -1}, nil
+	t.choice, t.candidates = draft.Choice{Arm: -1}, nil
 	if !t.drafting() {
 		return o, false
 	}
@@ -101,27 +101,27 @@ func (p *planner) chooseRound(t *task, alone bool) (o draft.Offer, ok bool) {
 			p.drafters.dropPanicked(t, asked, fmt.Errorf("%v", v))
 		}
 	}()
-	prospects := make([]draft.Prospect, len(t.drafts))
+	candidates := make([]draft.Candidate, len(t.drafts))
 	for i := range t.drafts {
 		asked = i
-		prospects[i] = p.prospect(t, i)
+		candidates[i] = p.candidate(t, i)
 	}
-	t.prospects = prospects
+	t.candidates = candidates
 	asked = -1
 	r := t.req.Speculation
 	if t.adaptive() {
 		var err error
 		if alone {
-			t.choice, err = p.selectorFor(t).Next(t.course, t.tokens, prospects)
+			t.choice, err = p.selectorFor(t).Next(t.acceptance, t.tokens, candidates)
 		} else {
-			o, ok, err = p.selectorFor(t).Among(t.course, t.tokens, prospects)
+			o, ok, err = p.selectorFor(t).Among(t.acceptance, t.tokens, candidates)
 		}
 		if err != nil {
 			p.log.Warn("choosing how to draft", "error", err)
 		}
 		return o, ok
 	}
-	for i, offered := range prospects {
+	for i, offered := range candidates {
 		if n := offered.Limit; n > 0 {
 			if r.Depth != nil {
 				n = min(n, *r.Depth)
@@ -133,8 +133,8 @@ func (p *planner) chooseRound(t *task, alone bool) (o draft.Offer, ok bool) {
 	return o, false
 }
 
-// prospect returns what the i-th draft of the task could propose now.
-func (p *planner) prospect(t *task, i int) (has draft.Prospect) {
+// candidate returns what the i-th draft of the task could propose now.
+func (p *planner) candidate(t *task, i int) (has draft.Candidate) {
 	d, drafter := t.drafts[i], p.drafters.list[i]
 	if d == nil || !t.wants(drafter) {
 		return has

@@ -48,11 +48,11 @@ type task struct {
 	observed int   // tokens the sampler knows: the prompt, what follows, perhaps the one in flight
 	inFlight *draw // the token being computed; nil while the prompt is read and between blocks
 
-	drafts []draft.Draft // by drafter; nil until the first chunk, or not wanted, or failed
-	course *draft.Course // how its drafts did; nil as long as there are none
-	choice draft.Choice  // of the next round
+	drafts     []draft.Draft           // by drafter; nil until the first chunk, or not wanted, or failed
+	acceptance *draft.RecentAcceptance // how its drafts did; nil as long as there are none
+	choice     draft.Choice            // of the next round
 
-	prospects []draft.Prospect // of that choice, by drafter; nil if there is nothing to choose
+	candidates []draft.Candidate // of that choice, by drafter; nil if there is nothing to choose
 
 	stream *tokenizer.Stream
 	stops  Stops

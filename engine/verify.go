@@ -109,7 +109,7 @@ func (r *runner) emitBlock(b *block, read []Token, cost time.Duration, alone boo
 	}
 	r.checkpoints.save(t)
 	round := draft.Round{Depth: b.n, Accepted: accepted, Cost: cost, Confidence: b.trust}
-	t.course.Record(t.choice.Arm, round)
+	t.acceptance.Record(t.choice.Arm, round)
 	if b.n > 0 || b.carried == 0 { // else it cost what it took to catch up
 		r.planner.learn(t, alone, round)
 	}

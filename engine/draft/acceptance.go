@@ -10,32 +10,32 @@ const (
 	// so noisy that the depth would be too.
 	slowAlpha = 0.0125
 
-	// changed is how many standard deviations the recent rate may be off the lasting one before the
-	// text counts as changed.
+	// changed is how many standard deviations the recent rate may differ from the lasting one
+	// before the text counts as changed.
 	changed = 3.5
 
 	// incredible is the chance of a streak below which it counts as a change. A false alarm is
-	// dear: what drafts gained is forgotten, and while none are made little is learned. Of drafts
-	// that are accepted 58 times in 100, eight in a row are rejected once in 1,800 rounds, so 1 in
-	// 1,000 is too often.
+	// expensive: what drafts gained is forgotten, and little is learned without drafts. If drafts
+	// are accepted 58 times in 100, eight in a row are rejected once in 1,800 rounds, so 1 in 1,000
+	// is too often.
 	incredible = 1e-4
 
-	// trusted is how many samples make the first position's rate count in full. Until then it leans
-	// on priorRate: drafts are taken to be worth a try.
+	// trusted is how many samples make the first position's rate count in full. Until then it is
+	// blended with priorRate, at which drafts seem worth a try.
 	trusted   = 10
 	priorRate = 0.5
 
-	// leaning is how many samples of its own the rate of the position before counts as, at a deeper
-	// one. A position that is not chosen is seldom sampled: a few unlucky drafts there would hide
-	// all later positions for hundreds of rounds.
+	// leaning is the weight, in samples, of the previous position's rate at a deeper position. A
+	// position that is not chosen is seldom sampled: a few unlucky drafts there would hide all
+	// later positions for hundreds of rounds.
 	leaning = 8
 )
 
 // An acceptance holds how often the draft at each position is accepted, given that all before it
 // were.
 type acceptance struct {
-	rates    [MaxDepth]rate
-	survival survival
+	rates [MaxDepth]rate
+	model acceptanceModel
 }
 
 type rate struct {
@@ -46,29 +46,29 @@ type rate struct {
 	streak  int // equal samples at the end: accepted if positive, else rejected
 }
 
-// learn takes in a round with the outlook that its proposal had.
-func (a *acceptance) learn(x outlook, drafts, accepted int) {
+// learn records a round with the signals that its proposal had.
+func (a *acceptance) learn(x acceptanceSignals, drafts, accepted int) {
 	n := min(drafts, accepted+1, MaxDepth)
-	o := a.survival.odds(x)
+	o := a.model.oddsRatio(x)
 	rates := a.lasting()
 	for i := range n {
 		rates[i] = o.of(rates[i], i)
 	}
-	a.survival.record(x, rates[:n], accepted)
+	a.model.record(x, rates[:n], accepted)
 	a.record(drafts, accepted)
 }
 
-// record takes in a round: how many drafts it had, and how many of them, the first ones, were
-// accepted. After the first rejected draft nothing is known.
+// record adds a round: how many drafts it had, and how many of them, the first ones, were accepted.
+// After the first rejected draft nothing is known.
 func (a *acceptance) record(drafts, accepted int) {
 	for i := range min(drafts, accepted+1, MaxDepth) {
 		a.rates[i].record(i < accepted)
 	}
 }
 
-// record takes in one sample. When a text changes, from code to prose say, one of two things
-// happens. A streak is too unlikely for the rate, or the recent rate is far off the lasting one.
-// Then earlier samples no longer count.
+// record adds one sample. When a text changes, from code to prose for example, a streak is too
+// unlikely for the rate, or the recent rate is far from the lasting one. Then earlier samples no
+// longer count.
 func (r *rate) record(accepted bool) {
 	x, chance := 0.0, 1-r.mean
 	if accepted {
@@ -79,7 +79,7 @@ func (r *rate) record(accepted bool) {
 	}
 	n := max(r.streak, -r.streak)
 	if r.samples >= trusted && math.Pow(chance, float64(n)) < incredible {
-		r.mean = (x*float64(n) + 0.5) / float64(n+1) // of n alike and none before
+		r.mean = (x*float64(n) + 0.5) / float64(n+1) // of n equal samples and no others
 		r.recent, r.window = r.mean, n
 	} else {
 		r.window++
@@ -94,8 +94,8 @@ func (r *rate) record(accepted bool) {
 }
 
 // expected returns how many tokens a round of each depth emits on average, the target's own
-// included. The odds of each draft are o times the usual ones.
-func (a *acceptance) expected(o odds) (tokens [MaxDepth + 1]float64) {
+// included. o scales the odds of each draft.
+func (a *acceptance) expected(o oddsRatio) (tokens [MaxDepth + 1]float64) {
 	tokens[0] = 1
 	reach := 1.0
 	for i, p := range a.lasting() {

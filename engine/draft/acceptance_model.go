@@ -6,47 +6,47 @@ import (
 )
 
 const (
-	// weightStep is how much of an error moves the weights. At more they follow the luck of some
+	// weightStep is how much of an error moves the weights. A larger step follows the luck of a few
 	// rounds.
 	weightStep = 0.02
 
-	// mostWeight bounds a weight, and mostShift what all together do to a rate, in logits.
+	// mostWeight bounds a weight, and mostShift their sum in a rate, in logits.
 	mostWeight = 4
 	mostShift  = 3
 
-	outlookAlpha = 0.01 // weight of a round in the mean outlook
+	signalsAlpha = 0.01 // weight of a round in the mean signals
 
-	// restoredRounds is how many rounds what was learned earlier counts as.
+	// restoredRounds is the weight, in rounds, of what was learned earlier.
 	restoredRounds = 100
 )
 
-// What the weights begin with. A regression over the recorded rounds gives about three times as
-// much; so little loses nothing where it is wrong.
+// The initial weights. A regression over the recorded rounds gives about three times as much; small
+// weights lose nothing where they are wrong.
 var (
-	usualFirst = outlook{byMatch: 0.12, byRecent: 0.12, byLast: 0.15, byConfidence: 0.06,
+	usualFirst = acceptanceSignals{byMatch: 0.12, byRecent: 0.12, byLast: 0.15, byConfidence: 0.06,
 		byRound: 0.15}
-	usualLater = outlook{byMatch: 0.24, byRecent: 0.24, byLast: 0.06, byConfidence: 0.15,
+	usualLater = acceptanceSignals{byMatch: 0.24, byRecent: 0.24, byLast: 0.06, byConfidence: 0.15,
 		byRound: 0.09}
 )
 
-// A survival says how much better or worse than the mean a proposal is, by its outlook: a logistic
-// regression that is learned round by round. The first draft and the later ones have weights of
-// their own, because a match that is right at first goes on.
-type survival struct {
-	mean   outlook // of the rounds that were recorded
+// An acceptanceModel predicts from its signals how much better or worse than the mean a proposal
+// is: a logistic regression that is learned round by round. The first draft and the later ones have
+// separate weights, because a match that is right at first goes on.
+type acceptanceModel struct {
+	mean   acceptanceSignals // of the rounds that were recorded
 	rounds int
-	first  outlook // weights
-	later  outlook
+	first  acceptanceSignals // weights
+	later  acceptanceSignals
 }
 
-// Odds are how many times the usual odds a draft has of being accepted.
-type odds struct{ first, later float64 }
+// oddsRatio has the factors on the usual odds that a draft is accepted.
+type oddsRatio struct{ first, later float64 }
 
-// even are the odds of a proposal about which nothing is known.
-var even = odds{1, 1}
+// even is the ratio for a proposal about which nothing is known.
+var even = oddsRatio{1, 1}
 
 // of returns the rate at a position, whose mean is given.
-func (o odds) of(mean float64, position int) float64 {
+func (o oddsRatio) of(mean float64, position int) float64 {
 	factor := o.later
 	if position == 0 {
 		factor = o.first
@@ -54,8 +54,8 @@ func (o odds) of(mean float64, position int) float64 {
 	return mean * factor / (mean*factor + 1 - mean)
 }
 
-// odds returns the odds of a proposal with such an outlook.
-func (v *survival) odds(x outlook) odds {
+// oddsRatio returns the ratio for a proposal with these signals.
+func (v *acceptanceModel) oddsRatio(x acceptanceSignals) oddsRatio {
 	if v.rounds == 0 {
 		return even
 	}
@@ -65,19 +65,19 @@ func (v *survival) odds(x outlook) odds {
 		first += v.first[i] * d
 		later += v.later[i] * d
 	}
-	return odds{math.Exp(min(max(first, -mostShift), mostShift)),
+	return oddsRatio{math.Exp(min(max(first, -mostShift), mostShift)),
 		math.Exp(min(max(later, -mostShift), mostShift))}
 }
 
-// record takes in a round: how likely its drafts were taken to be accepted, by position, and how
-// many were.
-func (v *survival) record(x outlook, expected []float64, accepted int) {
+// record adds a round: how likely its drafts were taken to be accepted, by position, and how many
+// were.
+func (v *acceptanceModel) record(x acceptanceSignals, expected []float64, accepted int) {
 	if v.rounds == 0 {
 		v.first, v.later = usualFirst, usualLater
 	}
 	v.rounds++
-	alpha := max(outlookAlpha, 1/float64(v.rounds))
-	var d outlook
+	alpha := max(signalsAlpha, 1/float64(v.rounds))
+	var d acceptanceSignals
 	for i := range x {
 		d[i] = x[i] - v.mean[i]
 	}
@@ -99,11 +99,11 @@ func (v *survival) record(x outlook, expected []float64, accepted int) {
 	}
 }
 
-// restore takes over what was learned. Names that are not known are left out.
-func (v *survival) restore(signs []Sign) {
-	*v = survival{}
+// restore replaces the weights by what was learned earlier. Unknown names are left out.
+func (v *acceptanceModel) restore(signs []Sign) {
+	*v = acceptanceModel{}
 	for _, x := range signs {
-		i := slices.Index(signNames[:], x.Name)
+		i := slices.Index(signalNames[:], x.Name)
 		if i < 0 {
 			continue
 		}

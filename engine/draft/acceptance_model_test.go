@@ -7,12 +7,12 @@ import (
 )
 
 // Proposals after long matches are accepted, others are not. The means are the same for both; the
-// outlook tells them apart, in a restored controller too.
+// the signals separate them, in a restored controller too.
 func TestSurvivalLearnsWhatTellsGoodProposals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	c := newController(15)
 	for range 3000 {
-		var x outlook
+		var x acceptanceSignals
 		x[byRecent] = rng.Float64() // says nothing
 		accepted := 0
 		if rng.IntN(2) == 0 {
@@ -31,8 +31,8 @@ func TestSurvivalLearnsWhatTellsGoodProposals(t *testing.T) {
 	}
 	for name, v := range map[string]*controller{"learned": c, "restored": again} {
 		of := func(match, recent float64) float64 {
-			x := outlook{byMatch: match, byRecent: recent}
-			return v.rates.expected(v.rates.survival.odds(x))[1] - 1
+			x := acceptanceSignals{byMatch: match, byRecent: recent}
+			return v.rates.expected(v.rates.model.oddsRatio(x))[1] - 1
 		}
 		if long, short := of(1, 0.5), of(0, 0.5); math.Abs(long-0.9) > 0.08 || math.Abs(short-0.2) > 0.08 {
 			t.Errorf("%s: the first draft is accepted at %.2f and %.2f, want 0.9 and 0.2",
@@ -46,7 +46,7 @@ func TestSurvivalLearnsWhatTellsGoodProposals(t *testing.T) {
 	if err := again.Restore(State{Rates: []Rate{{0.5, 20}}}); err != nil {
 		t.Fatal(err)
 	}
-	if o := again.rates.survival.odds(outlook{byMatch: 1}); o != even {
+	if o := again.rates.model.oddsRatio(acceptanceSignals{byMatch: 1}); o != even {
 		t.Errorf("with nothing known of outlooks the odds are %v times the mean", o)
 	}
 }
@@ -54,11 +54,11 @@ func TestSurvivalLearnsWhatTellsGoodProposals(t *testing.T) {
 // What a guess that was not drafted would have given is learned once it is decided.
 func TestSelectorLearnsOfGuessesThatWereNotDrafted(t *testing.T) {
 	s := NewSelector("m", []Arm{{Name: "ngram", Limit: 31}}, nil)
-	c := s.NewCourse()
+	c := s.NewRecentAcceptance()
 	text := []int32{1, 2, 3}
 	next := func(guess ...int32) rate {
 		t.Helper()
-		if _, err := s.Next(c, text, []Prospect{{Limit: len(guess), Guess: guess}}); err != nil {
+		if _, err := s.Next(c, text, []Candidate{{Limit: len(guess), Guess: guess}}); err != nil {
 			t.Fatal(err)
 		}
 		return s.buckets[1024][0].rates.rates[0]
@@ -75,7 +75,7 @@ func TestSelectorLearnsOfGuessesThatWereNotDrafted(t *testing.T) {
 	if r := s.buckets[1024][0].rates.rates[1]; r.samples != 1 || r.mean != 0 {
 		t.Errorf("and its second one did not: %+v", r)
 	}
-	c.Record(0, Round{Depth: 1, Accepted: 0}) // it was drafted: the round tells the selector
+	c.Record(0, Round{Depth: 1, Accepted: 0}) // it was drafted: the selector learns from the round
 	text = append(text, 8)
 	if r := next(); r.samples != 1 {
 		t.Errorf("a guess that was drafted is counted twice: %+v", r)

@@ -9,22 +9,22 @@ import (
 // An AssistantModel is the network of an assistant: it guesses a token from the one before it, from a
 // hidden state, and from the keys and values of the target. Packages of architectures implement it.
 type AssistantModel interface {
-	// Forward guesses what follows a token (1), which may be unevaluated, from the hidden state
-	// (1, H) before it. It reads the newest rows of the target's caches and changes none. It returns
-	// logits (1, V), and a hidden state (1, H) for the next row.
+	// Forward guesses what follows a token (1), which may be unevaluated, from the hidden state (1,
+	// H) before it. It reads the newest rows of the target's caches and does not change them. It
+	// returns logits (1, V), and a hidden state (1, H) for the next row.
 	Forward(s *mlx.Scope, token, hidden *mlx.Array,
 		target []cache.Cache) (logits, next *mlx.Array)
 }
 
 // An Assistant drafts one token after the other with a network that attends the target's keys and
-// values. It keeps no state but the target's last hidden state. The chain of a proposal stays lazy:
+// values. Its only state is the target's last hidden state. The chain of a proposal stays lazy:
 // nothing is read between its tokens.
 //
 // Where carried tokens are not in the target's caches yet, it attends the rows before them, and guesses
 // a little worse.
 //
 // While its work runs, it holds the buffers of the caches that it reads. So the next write to each
-// of these copies it, if that work is not done yet.
+// of these copies it, if that work is not finished.
 type Assistant struct {
 	model  AssistantModel
 	target lm.Model

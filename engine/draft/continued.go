@@ -15,7 +15,7 @@ import (
 // less. A network that was trained to go on from one token gains little from more
 // (engine/log, 2026-11-26).
 //
-// Its drafts are those of other drafters of the request. It keeps nothing of its own.
+// It joins the drafts of other drafters of the request and keeps no state.
 type Continued struct {
 	trained Drafter
 }
@@ -36,13 +36,13 @@ func (d *Continued) Name() string { return "lookup+" + d.trained.Name() }
 // Trained returns the drafter that it goes on with.
 func (d *Continued) Trained() Drafter { return d.trained }
 
-// Taps implements Drafter: the drafts that it joins are told themselves.
+// Taps implements Drafter: the drafts that it joins get the outputs themselves.
 func (d *Continued) Taps() []int { return nil }
 
 // MaxDrafts implements Drafter.
 func (d *Continued) MaxDrafts() int { return d.trained.MaxDrafts() }
 
-// Open implements Drafter. Without Options.Lookups and Options.Trained it has nothing to go by.
+// Open implements Drafter. Without Options.Lookups and Options.Trained it returns nil.
 func (d *Continued) Open(_ *mlx.Scope, o Options) (Draft, error) {
 	if len(o.Lookups) == 0 || o.Trained == nil {
 		return nil, nil
@@ -63,7 +63,7 @@ type continued struct {
 	most    int // drafts of the trained one, known ones included
 }
 
-// begin returns what a proposal begins with, by the lookup with the longest match; nothing if that
+// begin returns what a proposal begins with, from the lookup with the longest match, or nil if that
 // has as many tokens as the longest proposal.
 func (t *continued) begin(history []int32) (known []int32, f Features) {
 	var best Lookup
@@ -135,7 +135,7 @@ func onePoint(s *mlx.Scope, tokens []int32, vocab int) *mlx.Array {
 	return s.Where(hit, s.Scalar(0, mlx.Float32), s.Scalar(math.Inf(-1), mlx.Float32))
 }
 
-// Committed implements Draft. The drafts that it joins know.
+// Committed implements Draft. The drafts that it joins are called themselves.
 func (t *continued) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
 
 // Arrays implements Draft.

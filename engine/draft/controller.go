@@ -3,12 +3,12 @@ package draft
 import "time"
 
 const (
-	// hysteresis is how much better another depth has to be. Within it the estimates are noise, and
+	// hysteresis is how much better another depth has to be. Smaller differences are noise, and
 	// only rounds that stay at one depth measure it.
 	hysteresis = 0.02
 
-	// gain is how much faster than plain decoding drafts have to be to be chosen. Once chosen, as
-	// fast is enough.
+	// gain is how much faster than plain decoding drafts have to be to be chosen. Once chosen, they
+	// only have to be as fast.
 	gain = 0.01
 
 	// drift is how far the cost of the chosen depth moves before it counts as a change and probing
@@ -18,8 +18,8 @@ const (
 
 // A controller chooses how many drafts a round verifies: the number that gives the most tokens per
 // time, by what rounds cost and how many drafts were accepted at each position. Where drafts do not
-// pay it chooses none. What it learns holds for one target, drafter and context bucket, and is
-// shared by the requests of an engine. It is deterministic: time comes in with the rounds.
+// pay it chooses 0. What it learns holds for one target, drafter and context bucket, and is shared
+// by the requests of an engine. It is deterministic: time comes in with the rounds.
 //
 // It chooses among depths up to twice the deepest measured one, and probes others now and then. A
 // budget bounds losses against plain decoding in every case (budget.go).
@@ -48,7 +48,7 @@ func newController(limit int) *controller {
 }
 
 // A Round is the result of a round that did not end its request. A round that did is cut short, and
-// is not told.
+// is not recorded.
 type Round struct {
 	Depth    int           // drafts proposed and verified, which may be fewer than asked for
 	Accepted int           // of Depth
@@ -58,22 +58,22 @@ type Round struct {
 	// 1; 0 if it does not say.
 	Confidence float64
 
-	sight outlook // of the proposal
+	signals acceptanceSignals // of the proposal
 }
 
-// Round takes in a round with drafts. If the drafter proposed nothing, call plain.
+// Round records a round with drafts. If the drafter proposed nothing, call plain.
 func (c *controller) Round(r Round) {
 	c.round(r)
 	c.budget.earn(max(min(r.Accepted, r.Depth), 0)+1, c.pays())
 }
 
 // pays reports whether drafts gain by what was measured. A drafter that has never proposed is
-// expected to gain, so that it gets tried; that is no reason to lose more.
+// expected to gain, so that it gets tried, but gets no larger budget.
 func (c *controller) pays() bool { return c.chosen > 0 && c.curve.frontier() > 0 }
 
-// plan returns the depth of the next round. rival is what another drafter would give in it, in
-// tokens per second.
-func (c *controller) plan(limit int, rival float64, o odds) int {
+// plan returns the depth of the next round. rival is the rate of another drafter, in tokens per
+// second.
+func (c *controller) plan(limit int, rival float64, o oddsRatio) int {
 	limit = min(limit, c.limit)
 	switch {
 	case limit <= 0, c.curve.points[0].samples < settling, c.budget.spent():
@@ -86,7 +86,7 @@ func (c *controller) plan(limit int, rival float64, o odds) int {
 
 // best returns the number of drafts, from one to limit, that gives the most tokens per second, and
 // that rate.
-func (c *controller) best(limit int, o odds) (depth int, rate float64) {
+func (c *controller) best(limit int, o oddsRatio) (depth int, rate float64) {
 	tokens := c.rates.expected(o)
 	for d := 1; d <= min(limit, c.limit, max(2*c.curve.frontier(), 1)); d++ {
 		if r := tokens[d] / c.curve.at(d); r > rate*(1+1e-9) {
@@ -102,7 +102,7 @@ func (c *controller) best(limit int, o odds) (depth int, rate float64) {
 }
 
 // choose returns best where it beats plain decoding and the rival, else 0.
-func (c *controller) choose(limit int, rival float64, o odds) int {
+func (c *controller) choose(limit int, rival float64, o oddsRatio) int {
 	depth, rate := c.best(limit, o)
 	least := 1.0
 	if c.chosen == 0 {
@@ -122,7 +122,7 @@ func (c *controller) round(r Round) {
 		return
 	}
 	c.curve.record(depth, r.Cost, c.last == depth)
-	c.rates.learn(r.sight, depth, accepted)
+	c.rates.learn(r.signals, depth, accepted)
 	begun := c.last == 0
 	c.last = depth
 	if plain := c.curve.at(0); plain > 0 {
@@ -139,7 +139,7 @@ func (c *controller) round(r Round) {
 	if c.probe.rounds > 0 && c.probe.depth > 0 {
 		c.probe.rounds--
 		if c.chosen == 0 && accepted > 0 {
-			// Something is there: go on while it lasts, and come back soon.
+			// Drafts are accepted: continue while they are, and probe again soon.
 			c.probe.rounds = max(c.probe.rounds, 1)
 			c.probe.wait = min(c.probe.wait, probeFirst)
 		}
@@ -151,7 +151,7 @@ func (c *controller) plain(cost time.Duration) {
 	before := c.curve.at(0)
 	c.curve.record(0, cost, c.last == 0)
 	if c.curve.at(0)*(1+costClamp) < before {
-		c.budget.dropGains()
+		c.budget.capGains()
 	}
 	c.last = 0
 	if c.probe.depth == 0 && (c.probe.rounds > 1 || c.probe.rounds == 1 && !c.curve.unsure(0)) {
@@ -160,13 +160,13 @@ func (c *controller) plain(cost time.Duration) {
 	c.lookAhead()
 }
 
-// witnessed takes in what became of a guess that was not drafted: so many of its tokens, the first
-// ones, are decided, and so many came.
-func (c *controller) witnessed(x outlook, decided, came int) {
+// recordUndrafted records the outcome of a guess that was not drafted: the first decided of its tokens
+// are known, and came of them were right.
+func (c *controller) recordUndrafted(x acceptanceSignals, decided, came int) {
 	c.rates.learn(x, decided, came)
 }
 
-// otherRound takes in a round of another drafter.
+// otherRound records a round of another drafter.
 func (c *controller) otherRound() {
 	c.last = -1
 	if c.probe.depth == 0 {
@@ -207,7 +207,7 @@ func (c *controller) lookAhead() {
 		rounds, depth := c.probe.rounds, c.probe.depth
 		c.probe.reset()
 		if drifted {
-			c.probe.turn = probePlain // first of all measure plain decoding again
+			c.probe.turn = probePlain // measure plain decoding again first
 		}
 		if depth > 0 && c.chosen == 0 {
 			c.probe.depth, c.probe.rounds = depth, rounds // let it run out
@@ -224,8 +224,8 @@ func (c *controller) lookAhead() {
 	case c.chosen == 0:
 		if c.probe.tick() {
 			depth, _ := c.best(c.limit, even)
-			// The cost of few drafts says little of many: another kernel may compute them.
-			// Now and then more are tried than ever before.
+			// The cost of few drafts says little about many: another kernel may compute them. Now
+			// and then more are tried than ever before.
 			deeper := min(2*c.curve.frontier(), c.limit)
 			if c.probe.turn%probeDeeper == probeDeeper-1 && !c.curve.measured(deeper) {
 				depth = deeper
@@ -238,9 +238,9 @@ func (c *controller) lookAhead() {
 			c.probe.stretch(lost)
 		}
 	case c.probe.tick():
-		// One deeper, one shallower and none at all take turns. All depends on the cost of
-		// plain decoding, which is not measured while drafts pay. The strides grow, to get
-		// out of a local best.
+		// A deeper probe, a shallower one and a plain one take turns. All depends on the cost of
+		// plain decoding, which is not measured while drafts pay. The strides grow, to get out of a
+		// local best.
 		stride := 1 << min(c.probe.turn/(probePlain+1), 2)
 		around := [...]int{min(c.chosen+stride, c.limit), max(c.chosen-stride, 1), probePlain: 0}
 		depth := around[c.probe.turn%len(around)]

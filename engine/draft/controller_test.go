@@ -82,7 +82,7 @@ func TestAcceptanceFollowsTheText(t *testing.T) {
 		t.Errorf("math.Abs(got[MaxDepth]-3-third/(1-third)) = %v, want at most 1e-9",
 			math.Abs(got[MaxDepth]-3-third/(1-third)))
 	}
-	// Bad luck in a few rounds hides nothing that lies deeper.
+	// Bad luck in a few rounds hides no deeper drafts.
 	a = acceptance{}
 	for range 50 {
 		a.record(4, 4)
@@ -271,7 +271,7 @@ func (c *controller) Depth(max int) int {
 	return c.plan(max, 0, even)
 }
 
-// Plain takes in a plain round, which emitted one token.
+// Plain records a plain round, which emitted one token.
 func (c *controller) Plain(cost time.Duration) {
 	c.plain(cost)
 	c.budget.earn(1, c.pays())

@@ -6,8 +6,7 @@ import (
 	"tandem/engine/cache"
 )
 
-// MaxDepth is the most drafts of one round: a block has one row more, that of
-// the current token.
+// MaxDepth is the most drafts of one round: a block has one row more, for the current token.
 const MaxDepth = cache.MaxBlock - 1
 
 // How costs are measured.
@@ -22,16 +21,16 @@ const (
 	// first rounds of a shape may compile kernels.
 	settling = 3
 
-	// stale is after how many rounds a cost gives way to any new measurement: the machine may have
+	// stale is after how many rounds any new measurement replaces a cost: the machine may have
 	// changed.
 	stale = 64
 
 	// switches is how many rounds of a depth are turned away for following another depth. Then the
-	// least of them is taken for want of a better one.
+	// least of them is taken.
 	switches = 4
 )
 
-// A curve is what a round costs by its depth, in seconds. Points are measured. Between two of them
+// A curve is the cost of a round by its depth, in seconds. Points are measured. Between two of them
 // it is a straight line.
 type curve struct {
 	points [MaxDepth + 1]point
@@ -43,13 +42,12 @@ type point struct {
 	samples  int
 	measured int  // curve.rounds at the last sample
 	high     bool // the last round was beyond the clamp
-	switched int  // rounds turned away while there is no sample
+	switched int  // rounds not counted before the first sample
 	least    float64
 }
 
-// record takes in a round. follows says that the round before had the same depth. Changing the
-// depth has a cost of its own, a pipeline to fill or taps to catch up on, which belongs to neither
-// depth.
+// record adds a round. follows says that the round before had the same depth. Changing the depth
+// has a cost of its own, a pipeline to fill or taps to catch up on, which belongs to neither depth.
 func (c *curve) record(depth int, cost time.Duration, follows bool) {
 	p, x := &c.points[depth], cost.Seconds()
 	c.rounds++
@@ -95,7 +93,7 @@ func (c *curve) unsure(depth int) bool {
 
 func (c *curve) measured(depth int) bool { return c.points[depth].cost > 0 }
 
-// frontier is the deepest measured depth.
+// frontier returns the deepest measured depth.
 func (c *curve) frontier() int {
 	for d := MaxDepth; d > 0; d-- {
 		if c.measured(d) {

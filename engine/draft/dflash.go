@@ -16,7 +16,7 @@ type Block interface {
 	// BlockSize is the most rows of a block, its known tokens included.
 	BlockSize() int
 
-	// MaskToken must not be guessed.
+	// MaskToken is never proposed.
 	MaskToken() int32
 
 	// NewCaches makes the caches of one request. Their offsets count the
@@ -26,11 +26,10 @@ type Block interface {
 	// Context appends rows made from taps (n, H) of n positions from pos on.
 	Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []cache.Cache)
 
-	// Forward returns hidden states (n, H) of the n positions after those of the known tokens (k)
-	// int32, the first of which stands at pos. Usually only the newest token is known. The known
-	// tokens and the n make at most BlockSize rows. The caches hold only the context, before and
-	// after. Rows that the context lacks before pos come as taps, as for Context, or nil: they and
-	// the block are one forward.
+	// Forward returns hidden states (n, H) for the n positions after known (k) int32; known[0] is
+	// at pos. Usually only the newest token is known. The known tokens and the n make at most
+	// BlockSize rows. The caches hold only the context, before and after. Rows that the context
+	// lacks before pos come as taps, as for Context, or nil: they and the block are one forward.
 	Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array, n, pos int,
 		caches []cache.Cache) *mlx.Array
 
@@ -39,13 +38,13 @@ type Block interface {
 }
 
 // contextRows is how many rows of taps wait at most before they become context. While a request
-// decodes plainly, the context is not read. One write of many rows costs little more than that of one
-// row, and an answer that ends before it pays for none. With 4,096 channels in bfloat16 and five taps
-// the rows take 10 MB.
+// decodes plainly, the context is not read. One write of many rows costs little more than a write
+// of one row, and an answer that ends before it costs nothing. With 4,096 channels in bfloat16 and
+// five taps the rows take 10 MB.
 const contextRows = 256
 
-// A DFlash drafts blocks with a network that reads the target's layers. One whose rows are corrected
-// goes by the name of dspark.
+// A DFlash drafts blocks with a network that reads the target's layers. One whose rows are
+// corrected is called dspark.
 type DFlash struct {
 	block  Block
 	vocab  int        // of the target
@@ -57,7 +56,7 @@ type DFlash struct {
 	drafts int
 }
 
-// NewDFlash makes the drafter of a block network, for a target with so many tokens. The network
+// NewDFlash makes the drafter of a block network, for a target with vocab tokens. The network
 // belongs to the caller and must outlive it.
 func NewDFlash(s *mlx.Scope, block Block, vocab int) *DFlash {
 	name := "dflash"
@@ -156,7 +155,7 @@ func (t *dflash) flush(s *mlx.Scope) {
 	t.write(s, taps, n)
 }
 
-// takeWaiting hands over the waiting rows: taps (n, H), nil if there are none.
+// takeWaiting returns the waiting rows, taps (n, H), or nil.
 func (t *dflash) takeWaiting(s *mlx.Scope) (taps []*mlx.Array, n int) {
 	if t.rows == 0 {
 		return nil, 0
@@ -198,7 +197,7 @@ func (t *dflash) write(s *mlx.Scope, taps []*mlx.Array, n int) {
 }
 
 // Propose implements Draft. history may end with guesses of another draft: all its tokens after the
-// context are known to the block. It proposes nothing where they leave no row.
+// context are known to the block. It proposes nothing if they fill the block.
 func (t *dflash) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	pos := t.end + t.rows
 	known := len(history) - pos

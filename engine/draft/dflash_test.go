@@ -102,7 +102,7 @@ func TestDFlashReadsEachPositionOnce(t *testing.T) {
 						}
 					}
 					checkGuesses(t, s, one, b, history, 7)
-					// Another draft's guesses may stand before: here 4, another time 7.
+					// Another draft's guesses may come before: here 4, another time 7.
 					checkGuesses(t, s, one, b, append(slices.Clip(history), 3, 9, 11, 2), 3)
 					full := append(slices.Clip(history), make([]int32, 7)...)
 					if p := one.Propose(s, full, 7); p.N != 0 {

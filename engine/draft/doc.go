@@ -6,17 +6,17 @@
 // the next tokens. A draft that guesses badly costs time and nothing else: every emitted
 // token is the target's own.
 //
-// A [Selector] chooses, round by round, which drafter proposes and how many tokens. It goes
-// by what rounds cost and how many guesses were accepted. The signs of the moment count too: what
-// a match rests on, how the request's last rounds went ([Course]), the drafter's own confidence.
-// No guess at all is a choice. A [Continued] drafter joins two: where a match ends, a trained
-// drafter goes on.
+// A [Selector] chooses, round by round, which drafter proposes and how many tokens. It decides by
+// what rounds cost and how many drafts were accepted. What is known before the round counts too:
+// how long the match is, how the request's last rounds went ([RecentAcceptance]), the drafter's own
+// confidence. To draft nothing is a choice. A [Continued] drafter joins two: where a match ends, a
+// trained drafter goes on.
 //
 // # Positions
 //
-// Token i of a request, its prompt included, stands at position i. When Propose is called,
-// the newest token, history[len(history)-1], is not committed: the target has not evaluated
-// it, so there are no taps of it yet. A proposal takes the positions after it.
+// Token i of a request, its prompt included, is at position i. When Propose is called, the newest
+// token, history[len(history)-1], is not committed: the target has not evaluated it, so it has no
+// taps yet. A proposal takes the positions after it.
 //
 // # Coupled proposals
 //

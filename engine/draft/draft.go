@@ -15,33 +15,33 @@ type Drafter interface {
 	// ngram or prediction. A Continued has lookup+ and the name of its trained drafter.
 	Name() string
 
-	// Taps lists the target layers, ascending, whose outputs its drafts are told of; nil if none.
+	// Taps lists the target layers, ascending, whose outputs its drafts get, or nil.
 	Taps() []int
 
 	// MaxDrafts is the most tokens of one proposal.
 	MaxDrafts() int
 
-	// Open begins a request. It returns a nil Draft if it has nothing to go by there.
+	// Open begins a request. It returns a nil Draft if it can propose nothing there.
 	Open(s *mlx.Scope, o Options) (Draft, error)
 }
 
 // Options of the draft of one request.
 type Options struct {
 	Prompt     []int32
-	From       int             // tokens of Prompt that were restored: Committed will not tell of them
-	Context    cache.Stack     // a Keeper's restored context, which the draft takes; nil if it is lost
+	From       int             // tokens of Prompt that were restored: Committed is not called for them
+	Context    cache.Stack     // a Keeper's restored context, which the draft takes, or nil
 	Prediction []int32         // tokens that the client expects to be generated, or nil
 	Texts      *texts.Use      // what the client's earlier requests said, or nil
 	Sampler    *sample.Sampler // draws proposals; the request's own
 	Caches     cache.Options
 
-	// Drafts of the same request: the lookups, for a Continued and a Memory, and that of a
+	// Drafts of the same request: the lookups, for a Continued and a Memory, and the draft of a
 	// Continued's trained drafter.
 	Lookups []Lookup
 	Trained Draft
 
-	// Target are the target's own caches of the request. A draft may read their newest rows while it
-	// proposes, and changes none.
+	// Target are the target's own caches of the request. A draft may read their newest rows while
+	// it proposes, and must not change them.
 	Target cache.Stack
 }
 
@@ -67,12 +67,12 @@ type Kept interface {
 // A Draft guesses how one request goes on.
 type Draft interface {
 	// Propose returns at most n >= 1 tokens that may follow history, the request's tokens so far.
-	// It may return none. Everything before the last token of history was committed. Errors go to
-	// the scope.
+	// It may return an empty proposal. Everything before the last token of history was committed.
+	// Errors go to the scope.
 	Propose(s *mlx.Scope, history []int32, n int) Proposal
 
-	// Committed says that the target evaluated tokens at positions from on and kept them. They
-	// follow those of the last call. taps holds the outputs of the layers that Taps names,
+	// Committed adds tokens that the target evaluated at positions from on and kept. They follow
+	// the tokens of the last call. taps holds the outputs of the layers that Taps names,
 	// (len(tokens), H) each. The arrays belong to s; a draft that needs them later keeps them.
 	Committed(s *mlx.Scope, tokens []int32, from int, taps []*mlx.Array)
 
@@ -89,7 +89,7 @@ type Draft interface {
 type Follower interface {
 	Draft
 
-	// Behind returns how many tokens there are to read, 0 if it has caught up. The few that a
+	// Behind returns how many tokens are left to read, or 0 if it has caught up. The few that a
 	// proposal reads on the way do not count. It may be called wherever nothing else is done with
 	// the draft.
 	Behind() int
@@ -108,8 +108,8 @@ type Proposal struct {
 	LogQ *mlx.Array
 
 	// Confidence is the share of the proposal that the drafter itself takes to be accepted, ()
-	// float32 from 0 to 1; nil if it does not say. A LogQ says it too, but all its V columns have to
-	// be read for that: see Confidence. It costs nothing where it is not evaluated.
+	// float32 from 0 to 1; nil if it does not say. A LogQ gives it too, but all its V columns have
+	// to be read: see Confidence. It costs nothing unless it is evaluated.
 	Confidence *mlx.Array
 }
 

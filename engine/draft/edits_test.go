@@ -19,8 +19,8 @@ func editCosts(depth int) float64 {
 	return a[1] + (b[1]-a[1])*(d-a[0])/(b[0]-a[0])
 }
 
-// An edit is a text that copies passages of the prompt. Between two passages stands another word,
-// after which the drafter finds no match for some tokens.
+// An edit is a text that copies passages of the prompt. Between two passages is another word, after
+// which the drafter finds no match for some tokens.
 type edit struct {
 	waver float64 // relative standard deviation of the machine's tempo
 	over  float64 // rounds that a change of the tempo lasts

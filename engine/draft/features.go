@@ -7,7 +7,7 @@ const maxFeature = 32
 type Featured interface {
 	Peeker
 
-	// Features describes what Propose would return for history. The zero value is no proposal.
+	// Features describes what Propose would return for history. The zero value means no proposal.
 	Features(history []int32) Features
 }
 
@@ -15,8 +15,8 @@ type Featured interface {
 type Guesser interface {
 	Draft
 
-	// Guess returns the at most n tokens that Propose would return for history. They are not to be
-	// changed.
+	// Guess returns the at most n tokens that Propose would return for history. The caller must not
+	// change them.
 	Guess(history []int32, n int) []int32
 }
 
@@ -24,7 +24,7 @@ type Guesser interface {
 type Features struct {
 	Match int     // tokens before the proposal that occurred so before, at most maxFeature
 	Count int     // occurrences compared, as long as the one proposed
-	Share float64 // of them that went on with the first token of the proposal
+	Share float64 // the part of them that continue with the first token of the proposal
 }
 
 // agree counts the tokens, at most limit, in which the ends of a and b agree.

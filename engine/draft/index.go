@@ -23,9 +23,9 @@ const (
 )
 
 // An index finds earlier occurrences of n-grams in a sequence that only grows. It is a hash chain
-// as in LZ77: head holds the newest n-gram of each hash, prev the one before. An n-gram goes by its
-// end, the position after it, so that 0 means none. Hashes collide, so hits are compared with the
-// tokens.
+// as in LZ77: head holds the newest n-gram of each hash, prev the one before. An n-gram is named by
+// its end, the position after it, so that 0 means none. Hashes collide, so hits are compared with
+// the tokens.
 type index struct {
 	n    int     // tokens of an n-gram
 	end  int     // n-grams up to this end are in
@@ -33,7 +33,7 @@ type index struct {
 	prev []int32 // by end modulo its length, a power of two
 }
 
-// extend takes in the n-grams of tokens that end at or before end.
+// extend adds the n-grams of tokens that end at or before end.
 func (ix *index) extend(tokens []int32, end int) {
 	if end <= ix.end {
 		return
@@ -45,7 +45,7 @@ func (ix *index) extend(tokens []int32, end int) {
 		}
 		ix.prev = make([]int32, size)
 		ix.head = make([]int32, 2*size)
-		ix.end = 0 // all over again, which doubling makes O(1) per token
+		ix.end = 0 // index everything again, which doubling makes O(1) per token
 	}
 	first := max(ix.end+1, ix.n, end-len(ix.prev)+1)
 	for e := first; e <= end; e++ {

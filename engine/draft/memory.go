@@ -10,11 +10,11 @@ import (
 // LogQ is nil.
 //
 // The longest suffix wins, in the memory or in the request's own text. Of two equally long ones the
-// request's own wins. On source and prose no other way to settle it gave more tokens per verify.
+// request's own wins. On source and prose no other rule gave more tokens per verify.
 //
 // An Ngram drafts from the request's own text. Where its draft is among Options.Lookups, a Memory
-// proposes only if its match is longer. So each learns how good its own guesses are, and the text is
-// indexed once.
+// proposes only if its match is longer. So the acceptance of each is learned separately, and the
+// text is indexed once.
 type Memory struct{}
 
 // Name returns memory.
@@ -48,7 +48,7 @@ type memoryDraft struct {
 	lookedUp
 	texts  *texts.Use
 	own    *ngramDraft // of the request's own text
-	alone  bool        // own is no other's draft, so what it finds is proposed here
+	alone  bool        // own is not the Ngram's draft, so what it finds is proposed here
 	buffer []int32     // reused; memory of its own, because C reads it
 }
 

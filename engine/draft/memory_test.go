@@ -20,7 +20,7 @@ func remembering(t *testing.T, lookups []Lookup, said ...string) *memoryDraft {
 	}
 	u := store.Open(o, texts.Origin{})
 	t.Cleanup(u.Close)
-	store.Settle()
+	store.Flush()
 	d, err := Memory{}.Open(nil, Options{Texts: u, Lookups: lookups})
 	if err != nil {
 		t.Fatal(err)

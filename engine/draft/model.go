@@ -58,7 +58,7 @@ type modelDraft struct {
 	// go back to where the chain began. Its accepted tokens are evaluated again, in one forward
 	// with the next ones.
 	start  int               // position of the chain
-	states []*cache.Snapshot // there, of the recurrent caches; nil if there are none
+	states []*cache.Snapshot // there, of the recurrent caches, or nil
 }
 
 // Peek implements Peeker. Beyond its own context the model drafts nothing.
@@ -69,8 +69,8 @@ func (t *modelDraft) Peek(history []int32, n int) int {
 	return max(0, min(n, t.model.Config().ContextLength-len(history)))
 }
 
-// Committed implements Draft. Rejected drafts are dropped at once. Tokens wait until there are
-// enough for a forward to be worth it.
+// Committed implements Draft. Rejected drafts are trimmed immediately. Tokens wait until they are
+// enough for a forward.
 func (t *modelDraft) Committed(s *mlx.Scope, tokens []int32, from int, _ []*mlx.Array) {
 	have, end := t.fed+len(t.waiting), from+len(tokens)
 	if end > t.model.Config().ContextLength {
@@ -81,7 +81,7 @@ func (t *modelDraft) Committed(s *mlx.Scope, tokens []int32, from int, _ []*mlx.
 		return
 	}
 	if t.fed > end {
-		t.drop(s, t.fed-end)
+		t.trimRows(s, t.fed-end)
 		have = t.fed
 	}
 	level := t.Behind() == 0
@@ -94,7 +94,7 @@ func (t *modelDraft) Committed(s *mlx.Scope, tokens []int32, from int, _ []*mlx.
 	}
 }
 
-// Behind implements Follower. Beyond the model's own context there is nothing to read for.
+// Behind implements Follower. Beyond the model's own context it is 0.
 func (t *modelDraft) Behind() int {
 	if n := len(t.waiting); n >= contextRows && t.fed+n <= t.model.Config().ContextLength {
 		return n
@@ -109,8 +109,8 @@ func (t *modelDraft) Follow(s *mlx.Scope) {
 	t.waiting = t.waiting[n:]
 }
 
-// drop takes back the newest n rows, or with recurrent layers the whole chain they belong to.
-func (t *modelDraft) drop(s *mlx.Scope, n int) {
+// trimRows takes back the newest n rows, or with recurrent layers the whole chain they belong to.
+func (t *modelDraft) trimRows(s *mlx.Scope, n int) {
 	if t.states != nil {
 		n = t.fed - t.start
 	}
@@ -131,9 +131,9 @@ func (t *modelDraft) drop(s *mlx.Scope, n int) {
 	t.fed -= n
 }
 
-// begin notes where a chain begins, if there are recurrent layers.
-func (t *modelDraft) begin(s *mlx.Scope) {
-	t.end()
+// saveStates notes where a chain begins, if there are recurrent layers.
+func (t *modelDraft) saveStates(s *mlx.Scope) {
+	t.releaseStates()
 	t.start = t.fed
 	for _, c := range t.caches {
 		if _, ok := c.(*cache.Recurrent); !ok {
@@ -148,8 +148,8 @@ func (t *modelDraft) begin(s *mlx.Scope) {
 	}
 }
 
-// end releases the states.
-func (t *modelDraft) end() {
+// releaseStates releases the states.
+func (t *modelDraft) releaseStates() {
 	for _, p := range t.states {
 		p.Release()
 	}
@@ -196,7 +196,7 @@ func (t *modelDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	}
 	hidden := t.feed(s, history[t.fed:newest+1])
 	t.waiting = nil
-	t.begin(s)
+	t.saveStates(s)
 	if guessed := history[newest+1:]; len(guessed) > 0 {
 		hidden = t.feed(s, guessed)
 	}
@@ -231,6 +231,6 @@ func (t *modelDraft) Arrays() []*mlx.Array { return t.caches.Arrays() }
 
 // Free implements Draft.
 func (t *modelDraft) Free(s *mlx.Scope) {
-	t.end()
+	t.releaseStates()
 	t.caches.Free(s)
 }

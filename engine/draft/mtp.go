@@ -171,7 +171,7 @@ func (t *mtp) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	if len(t.waiting)+1 > cache.MaxBlock {
 		t.flush(s)
 	}
-	// Waiting rows, and that of the newest token.
+	// Waiting rows, and the row of the newest token.
 	tokens, hidden := history[pos:pos+1], t.last
 	if len(t.waiting) > 0 {
 		_, rows := t.takeWaiting(s)

@@ -101,8 +101,8 @@ func (d *ngramDraft) earlier(history []int32) ([]int32, Features) {
 	best := match{}
 	matches := d.lookup.matches(history, history)
 	for _, m := range matches {
-		// The longest match wins. Of equal ones it is the newest, unless it lies so near
-		// the end that an older one was followed by more.
+		// The longest match wins. Of equal ones it is the newest, unless it is so near the end that
+		// an older one was followed by more.
 		if m.length > best.length || m.length == best.length &&
 			min(len(history)-m.end, enough) > len(history)-best.end {
 			best = m

@@ -160,8 +160,7 @@ func FuzzNgram(f *testing.F) {
 	})
 }
 
-// follows reports whether got stands in tokens after an occurrence of the
-// last n tokens of context.
+// follows reports whether got occurs in tokens after an occurrence of the last n tokens of context.
 func follows(tokens, context, got []int32, n int) bool {
 	for e := n; e+len(got) <= len(tokens); e++ {
 		if slices.Equal(tokens[e:e+len(got)], got) &&

@@ -3,11 +3,11 @@ package draft
 import "tandem/engine/mlx"
 
 // A Prediction drafts the tokens that the client expects to be generated, Options.Prediction. Where
-// the output has left that text it proposes nothing until it finds the place again. To a request
+// the output has left that text it proposes nothing until the output matches it again. To a request
 // without a prediction it proposes nothing. Its proposals are certain guesses: LogQ is nil.
 //
-// It is a drafter of its own beside the Ngram because of what is learned: how good a prediction is
-// says nothing of lookups, nor of the next request's prediction.
+// It is a drafter separate from the Ngram because acceptance is learned separately: the acceptance
+// of a prediction says nothing about lookups, nor about the next request's prediction.
 type Prediction struct{}
 
 // Name returns prediction.
@@ -77,8 +77,8 @@ func (d *PredictionDraft) propose(history []int32, n int) []int32 {
 	return d.proposed.tokens
 }
 
-// Predicted returns how many tokens of the prediction were proposed and are in history, and how
-// many were proposed in vain. history is the request's tokens so far.
+// Predicted returns how many tokens of the prediction were accepted, and how many were rejected.
+// history is the request's tokens so far.
 func (d *PredictionDraft) Predicted(history []int32) (accepted, rejected int) {
 	d.proposed.count(history)
 	return d.proposed.accepted, d.proposed.rejected
@@ -104,7 +104,7 @@ func (d *PredictionDraft) Arrays() []*mlx.Array { return nil }
 // Free implements Draft.
 func (d *PredictionDraft) Free(*mlx.Scope) {}
 
-// How a lost prediction is found again.
+// How the place in a prediction is found again.
 const (
 	// Edits are local. So a suffix of nearMatch tokens is enough within nearBack tokens
 	// before and nearAhead tokens after the place where the output left the prediction.
@@ -118,8 +118,8 @@ const (
 	maxReplaced = 3
 )
 
-// A prediction is a text that the output is expected to follow, with edits. It keeps the place in
-// that text where the output stands.
+// A prediction is a text that the output is expected to follow, with edits. It keeps the place of
+// the output in that text.
 type prediction struct {
 	tokens  []int32
 	lookup  *lookup
@@ -135,7 +135,7 @@ func newPrediction(tokens []int32, prompt int) *prediction {
 	return p
 }
 
-// next returns the expected tokens, nil if the place is lost.
+// next returns the expected tokens, or nil if the place is lost.
 func (p *prediction) next() []int32 {
 	if p.differs > maxReplaced {
 		return nil
@@ -143,7 +143,7 @@ func (p *prediction) next() []int32 {
 	return p.tokens[p.at:]
 }
 
-// follow takes in the tokens of history since the last call.
+// follow compares the tokens of history since the last call with the prediction.
 func (p *prediction) follow(history []int32) {
 	for ; p.seen < len(history); p.seen++ {
 		if p.at < len(p.tokens) && p.tokens[p.at] == history[p.seen] && p.differs <= maxReplaced {

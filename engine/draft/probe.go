@@ -1,6 +1,6 @@
 package draft
 
-// When a depth that is not chosen is tried all the same.
+// When a depth that is not chosen is tried.
 const (
 	probeFirst  = 4   // rounds from a change to the first probe, then twice that
 	probeLimit  = 512 // the most rounds between probes

@@ -7,17 +7,17 @@ import (
 	"tandem/engine/sample"
 )
 
-// A CutBlock is a Block that may speak of some tokens alone. That saves time and costs acceptance,
-// nothing else.
+// A CutBlock is a Block whose logits may cover only some tokens. That saves time and costs some
+// acceptance.
 type CutBlock interface {
 	Block
 
-	// Vocabulary returns the ids (C) int32, ascending, that the logits of Unembed are of: (n, C). It
-	// belongs to the block. nil means that they are of all tokens.
+	// Vocabulary returns the ids (C) int32, ascending, that the logits (n, C) of Unembed cover. It
+	// belongs to the block. nil means all tokens.
 	Vocabulary() *mlx.Array
 }
 
-// vocabularyOf returns the tokens that a block speaks of, nil for all.
+// vocabularyOf returns the tokens that a block's logits cover, or nil for all.
 func vocabularyOf(b Block) *mlx.Array {
 	if cut, ok := b.(CutBlock); ok {
 		return cut.Vocabulary()
@@ -69,7 +69,7 @@ func (p proposer) proposal(s *mlx.Scope, hidden *mlx.Array, last int32) Proposal
 	return guesses
 }
 
-// tokens returns the tokens that stand at places of the block's vocabulary.
+// tokens returns the tokens at places of the block's vocabulary.
 func (p *proposer) tokens(s *mlx.Scope, at *mlx.Array) *mlx.Array {
 	if p.ids == nil {
 		return at

@@ -2,77 +2,77 @@ package draft
 
 import "math"
 
-// How much a round counts in what is known of a request's rounds.
+// The weight of a round in the averages of its request.
 const (
-	courseAlpha = 0.25 // of a drafter's
-	roundAlpha  = 0.5  // of all drafters'
+	armAlpha   = 0.25 // of a drafter's
+	roundAlpha = 0.5  // of all drafters'
 
-	// courseDrafts is how many of a round's drafts count. Deeper ones say more of the depth than of
-	// the text.
-	courseDrafts = 4
+	// countedDrafts is how many of a round's drafts count. Deeper ones say more about the depth than
+	// about the text.
+	countedDrafts = 4
 )
 
-// A Prospect is what a drafter has to offer for the next round of a request.
-type Prospect struct {
-	Limit    int // tokens it could propose, 0 if none
-	Features     // zero if it does not know them
+// A Candidate is what a drafter could propose in the next round of a request.
+type Candidate struct {
+	Limit    int // tokens it could propose
+	Features     // zero if not known
 
-	// Guess has the tokens it would propose, if they are known before the round; else nil. What
-	// comes of them is learned from rounds of other drafters too. It is read until the next round.
+	// Guess has the tokens it would propose, or nil if they are not known before the round. Their
+	// acceptance is learned from rounds of other drafters too. It is read until the next round.
 	Guess []int32
 }
 
-// A Course is how the rounds of one request went. With the features of a proposal it tells a good
-// moment of a drafter from a bad one.
-type Course struct {
-	stages []stage // by arm
-	round  float64 // how well drafts of any arm went lately, from 0 to 1
+// A RecentAcceptance records how drafts were accepted in the last rounds of one request. With the
+// features of a proposal it predicts how much of it is accepted.
+type RecentAcceptance struct {
+	arms  []armAcceptance // by arm
+	round float64         // recent acceptance of any arm's drafts, from 0 to 1
 }
 
-// A stage is what a Course knows of one arm.
-type stage struct {
-	recent, last float64 // share of its drafts that were accepted, lately and in its last round
+// An armAcceptance is the part of a RecentAcceptance for one arm.
+type armAcceptance struct {
+	recent, last float64 // share of its drafts that were accepted, recently and in its last round
 	confidence   float64 // the drafter's own, in its last proposal
 
 	// A guess that the text has not contradicted so far.
 	guess   []int32
 	from    int // the position of its first token
-	sight   outlook
+	signals acceptanceSignals
 	pending bool
 }
 
-// NewCourse begins a request of the selector.
-func (s *Selector) NewCourse() *Course {
-	c := &Course{stages: make([]stage, len(s.arms)), round: 0.5}
-	for i := range c.stages {
-		c.stages[i] = stage{recent: 0.5, last: 0.5, confidence: 0.5}
+// NewRecentAcceptance returns the empty acceptance of a request.
+func (s *Selector) NewRecentAcceptance() *RecentAcceptance {
+	c := &RecentAcceptance{arms: make([]armAcceptance, len(s.arms)), round: 0.5}
+	for i := range c.arms {
+		c.arms[i] = armAcceptance{recent: 0.5, last: 0.5, confidence: 0.5}
 	}
 	return c
 }
 
-// Record takes in a round with drafts, also one that teaches the selector nothing.
-func (c *Course) Record(arm int, r Round) {
-	if arm < 0 || arm >= len(c.stages) || r.Depth <= 0 {
+// Record adds a round with drafts, including one that the selector does not learn from.
+func (c *RecentAcceptance) Record(arm int, r Round) {
+	if arm < 0 || arm >= len(c.arms) || r.Depth <= 0 {
 		return
 	}
-	c.stages[arm].took(r.Depth, r.Accepted)
-	c.stages[arm].pending = false // the round has told
-	share := float64(min(r.Accepted, courseDrafts)) / courseDrafts
+	c.arms[arm].record(r.Depth, r.Accepted)
+	c.arms[arm].pending = false // the round has decided it
+	share := float64(min(r.Accepted, countedDrafts)) / countedDrafts
 	c.round += roundAlpha * (share - c.round)
 	if r.Confidence > 0 {
-		c.stages[arm].confidence = min(r.Confidence, 1)
+		c.arms[arm].confidence = min(r.Confidence, 1)
 	}
 }
 
-// took takes in that so many drafts of a proposal were accepted.
-func (g *stage) took(drafts, accepted int) {
-	n := min(drafts, courseDrafts)
+// record records how many drafts of a proposal were accepted.
+func (g *armAcceptance) record(drafts, accepted int) {
+	n := min(drafts, countedDrafts)
 	g.last = float64(min(accepted, n)) / float64(n)
-	g.recent += courseAlpha * (g.last - g.recent)
+	g.recent += armAlpha * (g.last - g.recent)
 }
 
-// An outlook is what a round's acceptance may depend on, in numbers from 0 to 1.
-type outlook [signs]float64
+// acceptanceSignals are what a round's acceptance may depend on, as numbers from 0 to 1.
+type acceptanceSignals [numSignals]float64
 
 const (
 	byMatch = iota
@@ -82,30 +82,30 @@ const (
 	byLast
 	byConfidence
 	byRound
-	signs
+	numSignals
 )
 
-// signNames are the names in a stored State.
-var signNames = [signs]string{"match", "share", "count", "recent", "last", "confidence", "round"}
+// signalNames are the names in a stored State.
+var signalNames = [numSignals]string{"match", "share", "count", "recent", "last", "confidence", "round"}
 
-// outlook returns what the next proposal of an arm can be judged by.
-func (c *Course) outlook(arm int, f Features) outlook {
-	g := &c.stages[arm]
-	return outlook{
+// signals returns the signals of an arm's next proposal.
+func (c *RecentAcceptance) signals(arm int, f Features) acceptanceSignals {
+	g := &c.arms[arm]
+	return acceptanceSignals{
 		byMatch: logShare(f.Match), byShare: f.Share, byCount: logShare(f.Count),
 		byRecent: g.recent, byLast: g.last, byConfidence: g.confidence, byRound: c.round,
 	}
 }
 
-// logShare maps 0 to maxFeature onto 0 to 1. Small numbers differ most.
+// logShare maps 0 to maxFeature onto 0 to 1. Small numbers are spread most.
 func logShare(n int) float64 {
 	return math.Log2(1+float64(min(max(n, 0), maxFeature))) / math.Log2(1+maxFeature)
 }
 
 // judge compares an arm's pending guess with the text. It returns how many tokens are decided, how
-// many of these came, and by what they could be judged; ok is false while nothing is.
-func (c *Course) judge(arm int, text []int32) (decided, came int, x outlook, ok bool) {
-	g := &c.stages[arm]
+// many of these were right, and the signals of the guess; ok is false while nothing is decided.
+func (c *RecentAcceptance) judge(arm int, text []int32) (decided, came int, x acceptanceSignals, ok bool) {
+	g := &c.arms[arm]
 	if !g.pending {
 		return 0, 0, x, false
 	}
@@ -114,16 +114,16 @@ func (c *Course) judge(arm int, text []int32) (decided, came int, x outlook, ok 
 		came++
 	}
 	if came == len(now) && came < len(g.guess) {
-		return 0, 0, x, false // so far it is right
+		return 0, 0, x, false // right so far
 	}
 	g.pending = false
-	return min(came+1, len(g.guess)), came, g.sight, true
+	return min(came+1, len(g.guess)), came, g.signals, true
 }
 
-// noteGuess notes what an arm would propose after the text, unless an earlier guess is pending.
-func (c *Course) noteGuess(arm int, text []int32, guess []int32, x outlook) {
-	g := &c.stages[arm]
+// noteGuess records what an arm would propose after the text, unless an earlier guess is pending.
+func (c *RecentAcceptance) noteGuess(arm int, text []int32, guess []int32, x acceptanceSignals) {
+	g := &c.arms[arm]
 	if !g.pending && len(guess) > 0 {
-		g.guess, g.from, g.sight, g.pending = append(g.guess[:0], guess...), len(text), x, true
+		g.guess, g.from, g.signals, g.pending = append(g.guess[:0], guess...), len(text), x, true
 	}
 }

@@ -50,8 +50,8 @@ func loadRecorded(t *testing.T) (list []recorded) {
 	return list
 }
 
-// storyStart is the length of the prompts. story stands for prompt and answer: the id of a token is
-// its position.
+// storyStart is the length of the prompts. story is prompt and answer: the id of a token is its
+// position.
 const storyStart = 500
 
 var story = func() (ids []int32) {
@@ -61,9 +61,9 @@ var story = func() (ids []int32) {
 	return ids
 }()
 
-// prospect is what the arm can offer after i tokens of the answer.
-func (a *recordedArm) prospect(i int) Prospect {
-	p := Prospect{Limit: figure(a.Offered, i), Features: Features{
+// prospect is what the arm can propose after i tokens of the answer.
+func (a *recordedArm) prospect(i int) Candidate {
+	p := Candidate{Limit: figure(a.Offered, i), Features: Features{
 		Match: min(figure(a.Match, i), maxFeature), Count: figure(a.Count, i),
 		Share: float64(figure(a.Share, i)) / 35,
 	}}
@@ -246,9 +246,9 @@ func adapt(m machine, texts []recorded, mix []string, seed uint64) float64 {
 	var here []*recordedArm
 	pass := func() {
 		for _, i := range r.rng.Perm(len(texts)) {
-			course := s.NewCourse()
+			course := s.NewRecentAcceptance()
 			r.text(texts[i], func(at []*recordedArm, i int) (int, int) {
-				list := make([]Prospect, len(at))
+				list := make([]Candidate, len(at))
 				for j, a := range at {
 					list[j] = a.prospect(i)
 				}

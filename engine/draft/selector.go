@@ -28,8 +28,8 @@ type Arm struct {
 	Name  string // the drafter's
 	Limit int    // the most tokens it proposes
 
-	// Own says that the acceptance of its drafts belongs to the request they were made for, and
-	// says nothing of others; see Selector.Renew.
+	// Own says that the acceptance of its drafts depends on the request alone, and is not carried
+	// to others; see Selector.Renew.
 	Own bool
 }
 
@@ -43,33 +43,33 @@ func NewSelector(model string, arms []Arm, store Store) *Selector {
 
 // A Choice is what the next round of a request does.
 type Choice struct {
-	Arm    int  // index of the drafter, -1 for a plain round
-	Depth  int  // drafts to ask for
-	Trial  bool // it is to find out what so many drafts gain
-	bucket int
-	pays   bool    // by what was measured, drafts gain
-	sight  outlook // of the drafter's proposal
+	Arm     int  // index of the drafter, -1 for a plain round
+	Depth   int  // drafts to ask for
+	Trial   bool // it measures what this depth gains
+	bucket  int
+	pays    bool              // by what was measured, drafts gain
+	signals acceptanceSignals // of the drafter's proposal
 }
 
-// Next returns the choice for the next round of a request. text is the request's so far. The
-// prospects say for each arm what it could propose. An error comes from loading what was learned;
-// the choice is good all the same.
-func (s *Selector) Next(c *Course, text []int32, prospects []Prospect) (Choice, error) {
+// Next returns the choice for the next round of a request. text has the request's tokens so far.
+// candidates says for each arm what it could propose. An error comes from loading what was learned;
+// the choice is still usable.
+func (s *Selector) Next(c *RecentAcceptance, text []int32, candidates []Candidate) (Choice, error) {
 	bucket := Bucket(len(text))
 	arms, err := s.open(bucket)
 	choice := Choice{Arm: -1, bucket: bucket}
-	sights := s.look(c, arms, text, prospects)
-	chances := make([]odds, len(arms))
+	signals := s.signals(c, arms, text, candidates)
+	chances := make([]oddsRatio, len(arms))
 	rates := make([]float64, len(arms))
 	for i, arm := range arms {
-		if limit := prospects[i].Limit; limit > 0 {
-			chances[i] = arm.rates.survival.odds(sights[i])
+		if limit := candidates[i].Limit; limit > 0 {
+			chances[i] = arm.rates.model.oddsRatio(signals[i])
 			_, rates[i] = arm.best(limit, chances[i])
 			choice.pays = choice.pays || arm.pays()
 		}
 	}
 	for i, arm := range arms {
-		limit := prospects[i].Limit
+		limit := candidates[i].Limit
 		if limit <= 0 {
 			continue
 		}
@@ -82,30 +82,30 @@ func (s *Selector) Next(c *Course, text []int32, prospects []Prospect) (Choice, 
 		depth := arm.plan(limit, rival, chances[i])
 		probing := arm.probe.rounds > 0 && !s.budget.spent()
 		if depth > 0 && (probing || choice.Arm < 0) {
-			choice.Arm, choice.Depth, choice.sight = i, depth, sights[i]
+			choice.Arm, choice.Depth, choice.signals = i, depth, signals[i]
 			choice.Trial = probing
 		}
 		if probing && (depth > 0 || rival < rates[i]) {
-			break // a probe of no drafts too, by the drafter that leads
+			break // a probe of plain decoding too, by the leading drafter
 		}
 	}
 	return choice, err
 }
 
-// look returns the outlook of each arm's proposal. On the way it learns what came of guesses that
-// were known before their rounds.
-func (s *Selector) look(c *Course, arms []*controller, text []int32,
-	prospects []Prospect) []outlook {
-	sights := make([]outlook, len(arms))
-	for i, p := range prospects {
+// signals returns the signals of each arm's proposal. It also records the outcome of guesses that were
+// known before their rounds.
+func (s *Selector) signals(c *RecentAcceptance, arms []*controller, text []int32,
+	candidates []Candidate) []acceptanceSignals {
+	signals := make([]acceptanceSignals, len(arms))
+	for i, p := range candidates {
 		if decided, came, x, ok := c.judge(i, text); ok {
-			arms[i].witnessed(x, decided, came)
-			c.stages[i].took(decided, came)
+			arms[i].recordUndrafted(x, decided, came)
+			c.arms[i].record(decided, came)
 		}
-		sights[i] = c.outlook(i, p.Features)
-		c.noteGuess(i, text, p.Guess, sights[i])
+		signals[i] = c.signals(i, p.Features)
+		c.noteGuess(i, text, p.Guess, signals[i])
 	}
-	return sights
+	return signals
 }
 
 // An Offer is a round with drafts that a request among others could have.
@@ -113,29 +113,29 @@ type Offer struct {
 	Choice
 	Tokens float64 // expected
 	Cost   float64 // seconds, expected
-	Beats  bool    // it beats plain rounds of its own; false where their cost is not known
+	Beats  bool    // it beats plain rounds of the request alone; false if their cost is not known
 }
 
 // Rate returns the tokens per second.
 func (o Offer) Rate() float64 { return o.Tokens / o.Cost }
 
-// Among returns the best speculative round for a request that shares the device, or false if none
-// beats decoding it plainly on its own. The caller compares it with a shared step.
+// Among returns the best speculative round for a request that shares the device, or false if plain
+// decoding of the request alone is faster. The caller compares it with a shared step.
 //
-// Rounds of a request among others teach nothing. So it goes no deeper than was measured, and a
-// probe that is due waits. It works without a cost of plain rounds: an engine whose requests always
-// overlap never has one.
-func (s *Selector) Among(c *Course, text []int32,
-	prospects []Prospect) (o Offer, ok bool, err error) {
+// Nothing is learned from rounds of a request among others. So it goes no deeper than was measured,
+// and a probe that is due waits. It works without a cost of plain rounds: an engine whose requests
+// always overlap never has one.
+func (s *Selector) Among(c *RecentAcceptance, text []int32,
+	candidates []Candidate) (o Offer, ok bool, err error) {
 	bucket := Bucket(len(text))
 	arms, err := s.open(bucket)
 	best := 0.0
 	for i, a := range arms {
-		if prospects[i].Limit <= 0 || s.budget.spent() {
+		if candidates[i].Limit <= 0 || s.budget.spent() {
 			continue
 		}
-		x := c.outlook(i, prospects[i].Features)
-		depth, rate := a.best(prospects[i].Limit, a.rates.survival.odds(x))
+		x := c.signals(i, candidates[i].Features)
+		depth, rate := a.best(candidates[i].Limit, a.rates.model.oddsRatio(x))
 		alone := a.curve.points[0].samples >= settling
 		known := alone && depth <= a.curve.frontier() || a.curve.measured(depth)
 		if !known || rate <= best || alone && rate <= 1/a.curve.at(0) {
@@ -143,15 +143,15 @@ func (s *Selector) Among(c *Course, text []int32,
 		}
 		best, ok = rate, true
 		cost := a.curve.at(depth)
-		o = Offer{Choice{Arm: i, Depth: depth, bucket: bucket, sight: x}, rate * cost, cost, alone}
+		o = Offer{Choice{Arm: i, Depth: depth, bucket: bucket, signals: x}, rate * cost, cost, alone}
 	}
 	return o, ok, err
 }
 
-// Round takes in a round of the chosen drafter. If it proposed nothing, call Plain.
+// Round records a round of the chosen drafter. If it proposed nothing, call Plain.
 func (s *Selector) Round(choice Choice, r Round) {
 	s.learned[choice.bucket] = true
-	r.sight = choice.sight
+	r.signals = choice.signals
 	for i, c := range s.buckets[choice.bucket] {
 		if i == choice.Arm {
 			c.Round(r) // earns for all
@@ -161,7 +161,7 @@ func (s *Selector) Round(choice Choice, r Round) {
 	}
 }
 
-// Plain takes in a plain round, whatever the choice was.
+// Plain records a plain round, whatever the choice was.
 func (s *Selector) Plain(choice Choice, cost time.Duration) {
 	s.learned[choice.bucket] = true
 	for _, c := range s.buckets[choice.bucket] {
@@ -207,7 +207,7 @@ func (s *Selector) open(bucket int) ([]*controller, error) {
 }
 
 // moveOwnRates gives drafters whose acceptance is the request's own the rates they had in another
-// bucket; from is nil if there is none.
+// bucket. from may be nil.
 func (s *Selector) moveOwnRates(arms, from []*controller) {
 	for i, a := range s.arms {
 		if !a.Own {
@@ -251,7 +251,7 @@ func (s *Selector) Save() error {
 				state.Rates = nil // they were the request's
 			}
 			if !state.drafted() {
-				continue // a bucket like those before it, for all that is known
+				continue // nothing is known that distinguishes it from the buckets before
 			}
 			if err := s.store.SavePolicy(Key{s.model, s.arms[i].Name, bucket}, state); err != nil {
 				errs = append(errs, err)

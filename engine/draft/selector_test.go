@@ -274,7 +274,7 @@ func TestSelectorAmongOffersMeasuredDrafts(t *testing.T) {
 	arms := []Arm{{Name: "ngram", Limit: 31}}
 	among := func(s *Selector) (Offer, bool) {
 		t.Helper()
-		o, ok, err := s.Among(s.NewCourse(), make([]int32, 500), prospects([]int{31}))
+		o, ok, err := s.Among(s.NewRecentAcceptance(), make([]int32, 500), prospects([]int{31}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -501,8 +501,8 @@ func TestSelectorFollowsTheBetterDrafter(t *testing.T) {
 }
 
 // prospects are those of drafters of which only the limits are known.
-func prospects(limits []int) []Prospect {
-	list := make([]Prospect, len(limits))
+func prospects(limits []int) []Candidate {
+	list := make([]Candidate, len(limits))
 	for i, n := range limits {
 		list[i].Limit = n
 	}
@@ -511,5 +511,5 @@ func prospects(limits []int) []Prospect {
 
 // next chooses a round of a request of which nothing is known but its length.
 func next(s *Selector, context int, limits []int) (Choice, error) {
-	return s.Next(s.NewCourse(), make([]int32, context), prospects(limits))
+	return s.Next(s.NewRecentAcceptance(), make([]int32, context), prospects(limits))
 }

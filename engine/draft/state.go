@@ -7,18 +7,17 @@ import (
 )
 
 // Buckets are the context lengths, in tokens, up to which one state holds. As the context grows,
-// attention makes plain rounds and blocks dearer, and not by the same factor.
+// attention makes plain rounds and blocks more expensive, by different factors.
 var Buckets = [...]int{1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 17,
 	1 << 18}
 
-// Bucket returns the bucket of a context of n tokens. The last one also takes
-// what is longer.
+// Bucket returns the bucket of a context of n tokens. The last one includes all longer contexts.
 func Bucket(n int) int {
 	i, _ := slices.BinarySearch(Buckets[:], n)
 	return Buckets[min(i, len(Buckets)-1)]
 }
 
-// A Key says what a State holds for.
+// A Key says what a State applies to.
 type Key struct {
 	Model   string
 	Drafter string // its Name
@@ -27,7 +26,7 @@ type Key struct {
 
 // A Store keeps states from launch to launch.
 type Store interface {
-	// LoadPolicy returns the state of a key, nil if there is none.
+	// LoadPolicy returns the state of a key, or nil.
 	LoadPolicy(Key) (*State, error)
 
 	SavePolicy(Key, State) error
@@ -38,8 +37,8 @@ type State struct {
 	Costs []Cost `json:"costs"` // by depth, ascending
 	Rates []Rate `json:"rates"` // by position
 
-	// Signs say how acceptance depends on what is known before a round. Those that are missing, as
-	// in states of earlier versions, are as for a new controller.
+	// Signs say how acceptance depends on what is known before a round. Missing ones, as in states
+	// of earlier versions, are as for a new controller.
 	Signs []Sign `json:"signs,omitempty"`
 }
 
@@ -65,10 +64,10 @@ type Rate struct {
 	Samples int     `json:"samples"`
 }
 
-// Limits of a state that is taken over.
+// Limits of a state that is restored.
 const (
 	maxRoundSeconds = 600.0
-	maxSamples      = 1 << 20 // more counts as that many
+	maxSamples      = 1 << 20 // a higher count is cut to it
 	maxSigns        = 64
 )
 
@@ -121,7 +120,7 @@ func checkSigns(signs []Sign) error {
 	return nil
 }
 
-// drafted reports whether a state holds more than plain rounds, which Restore does not believe.
+// drafted reports whether a state holds more than plain rounds, which Restore ignores.
 func (s State) drafted() bool {
 	return len(s.Rates) > 0 || len(s.Costs) > 0 && s.Costs[len(s.Costs)-1].Depth > 0
 }
@@ -140,17 +139,17 @@ func (c *controller) State() State {
 			s.Rates[i] = Rate{r.mean, r.samples}
 		}
 	}
-	if v := &c.rates.survival; v.rounds > 0 {
-		for i, name := range signNames {
+	if v := &c.rates.model; v.rounds > 0 {
+		for i, name := range signalNames {
 			s.Signs = append(s.Signs, Sign{name, v.mean[i], v.first[i], v.later[i]})
 		}
 	}
 	return s
 }
 
-// Restore replaces what is known by a state that was learned earlier. It refuses a state it cannot
-// take and changes nothing then. What it takes is believed until rounds show otherwise. The cost of
-// plain rounds is not taken: everything is compared with it, and measuring it costs nothing.
+// Restore replaces what is known by a state that was learned earlier. It refuses an invalid state
+// and then changes nothing. What it restores counts until rounds show otherwise. The cost of plain
+// rounds is not restored: everything is compared with it, and measuring it costs nothing.
 func (c *controller) Restore(s State) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -166,13 +165,13 @@ func (c *controller) Restore(s State) error {
 		n := min(r.Samples, maxSamples)
 		c.rates.rates[i] = rate{mean: r.Mean, recent: r.Mean, samples: n, window: n}
 	}
-	c.rates.survival.restore(s.Signs)
+	c.rates.model.restore(s.Signs)
 	c.last, c.chosen = -1, 0
 	c.probe.reset()
 	return nil
 }
 
-// inherit starts from what holds in another context bucket.
+// inherit starts from what was learned in another context bucket.
 func (c *controller) inherit(from *controller) {
 	c.curve, c.rates = from.curve, from.rates
 	c.chosen = from.chosen

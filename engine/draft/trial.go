@@ -14,8 +14,8 @@ const (
 	trialStride = 4   // of them, from one block to the next
 )
 
-// A Trial tells which of several block networks of one target guesses best. It decodes a text
-// plainly and lets each network guess how it goes on. All of them read the same layers. It works in
+// A Trial measures which of several block networks of one target drafts best. It decodes a text
+// plainly and lets each network draft how it goes on. All of them read the same layers. It works in
 // pieces of one forward each, so that requests can go between them.
 type Trial struct {
 	target lm.Model
@@ -39,7 +39,7 @@ type trialBlock struct {
 }
 
 // NewTrial makes the trial of a prompt. Target and blocks belong to the caller and must outlive it.
-// The options are those of the target's caches; what drafters keep has no fewer bits.
+// opts are the options of the target's caches; drafters' caches have no fewer bits.
 func NewTrial(target lm.Model, blocks []Block, opts cache.Options, prompt []int32) *Trial {
 	t := &Trial{
 		target: target, blocks: blocks, opts: opts,

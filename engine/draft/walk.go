@@ -5,13 +5,13 @@ import (
 	"tandem/engine/sample"
 )
 
-// A PathBlock is a Block whose rows are no guesses of their own: what a row says is scored by the
-// token before it too. Its proposal is a walk from row to row.
+// A PathBlock is a Block whose rows depend on one another: a row's logits are corrected by the
+// token before it. Its proposal is a path from row to row.
 type PathBlock interface {
 	Block
 
 	// Candidates is among how many of a row's likeliest tokens the walk chooses. 0 means that the
-	// rows are independent all the same.
+	// rows are independent.
 	Candidates() int
 
 	// Edges returns what is added to the logits of candidates (n, K) that come after predecessors
