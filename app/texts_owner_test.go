@@ -221,7 +221,7 @@ func TestDeletedKeyIsNotRemembered(t *testing.T) {
 		use.Add(texts.Text{Tokens: []int32{1, 2, 3}})
 		use.Close()
 	}
-	store.Settle()
+	store.Flush()
 	r := start(t, Options{Home: dir}, "127.0.0.1:0")
 	if left := r.remembered(t); left["Ada"] != 3 || left[""] != 3 {
 		t.Errorf("%v are remembered", left)

@@ -24,14 +24,14 @@ func TestClientIsDraftedFromItsEarlierTexts(t *testing.T) {
 	ask := func(client string, r Request) Stats {
 		t.Helper()
 		u := store.Open(texts.Owner{Client: client, Tokenizer: "bytes"}, texts.Origin{})
-		store.Settle()
+		store.Flush()
 		r.Prompt, r.MaxTokens, r.Texts = prompt, new(100), u
 		if r.Speculation.Depth == nil {
 			r.Speculation.Depth = new(7)
 		}
 		got, _, stats := f.run(t, r)
 		u.Close()
-		store.Settle()
+		store.Flush()
 		for i, tok := range got {
 			if int(tok.ID) != (20+i)%vocab {
 				t.Fatalf("token %d is %d", i, tok.ID)

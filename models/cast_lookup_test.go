@@ -79,7 +79,7 @@ func (m *recalledTexts) giveTexts(r *engine.Request, d draft.Drafter, answer []i
 	for piece := range slices.Chunk(said, size) {
 		r.Texts.Add(texts.Text{Tokens: piece})
 	}
-	m.store.Settle()
+	m.store.Flush()
 }
 
 // wentOn reports whether a round accepted more than the memory knew of the answer.

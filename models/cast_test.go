@@ -109,7 +109,7 @@ func (l *lossless) cast() *cast {
 		c.drafters = append(c.drafters, draft.NewContinued(d))
 	}
 	c.free = append(c.free, head.Close, twin.Close,
-		func() error { c.memory.store.Settle(); return nil })
+		func() error { c.memory.store.Flush(); return nil })
 	return c
 }
 

@@ -88,7 +88,7 @@ func (m *memoryRow) measure(ctx context.Context, b *speculation) error {
 	}
 	defer os.RemoveAll(dir)
 	store := texts.NewStore(texts.Options{Dir: dir})
-	defer store.Settle()
+	defer store.Flush()
 	for _, i := range m.first.Picks[:min(len(m.first.Picks), b.Pairs)] {
 		p := Pair{Index: i}
 		owner := texts.Owner{Client: fmt.Sprint(i), Tokenizer: "model"}
@@ -122,7 +122,7 @@ func (s *Side) answerKnowing(ctx context.Context, store *texts.Store, o texts.Ow
 	i int) (a Response, err error) {
 	s.Model.Dictate(w.Prompts[i])
 	use := store.Open(o, texts.Origin{})
-	defer store.Settle()
+	defer store.Flush()
 	defer use.Close()
 	r := s.request(w, i, Setting{})
 	r.Texts = use
@@ -197,10 +197,10 @@ func fullMemory(vocab int, words []int32) (f fullFigures, err error) {
 			}
 			last = append(last, spoken...)
 			use := store.Open(o, texts.Origin{})
-			store.Settle()
+			store.Flush()
 			start := time.Now()
 			use.Add(texts.Text{Tokens: last})
-			store.Settle()
+			store.Flush()
 			added += time.Since(start)
 			use.Close()
 		}
@@ -211,7 +211,7 @@ func fullMemory(vocab int, words []int32) (f fullFigures, err error) {
 	f.update = fill(more) / more
 	use := store.Open(o, texts.Origin{})
 	defer use.Close()
-	store.Settle()
+	store.Flush()
 	f.lookups = make([]time.Duration, 0, 20_000)
 	buffer := make([]int32, 0, draft.MaxDepth)
 	for i := range cap(f.lookups) {

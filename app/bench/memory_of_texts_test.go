@@ -32,7 +32,7 @@ func TestUnwrittenMemoryOfTextsIsAnError(t *testing.T) {
 	use := store.Open(texts.Owner{}, texts.Origin{})
 	use.Add(texts.Text{Tokens: []int32{1, 2, 3}})
 	use.Close()
-	store.Settle()
+	store.Flush()
 	if _, err := keptBytes(store); err == nil || !strings.Contains(err.Error(), "make room") {
 		t.Errorf("%v", err)
 	}

@@ -106,6 +106,6 @@ func (p *Pool) Close() error {
 		return closeAll(list)
 	})
 	<-p.ended
-	p.Texts.store.Settle()
+	p.Texts.store.Flush()
 	return err
 }

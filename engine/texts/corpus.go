@@ -2,13 +2,13 @@ package texts
 
 // Limits of a corpus and its lookups.
 const (
-	// MaxTokens is the most tokens that are remembered of one client, the newest ones.
+	// MaxTokens is the most tokens kept of one client, the newest ones.
 	MaxTokens = 1 << 20
 
 	// smallest is the ring of a corpus that holds little.
 	smallest = 1 << 12
 
-	// maxMatch is the longest suffix that is told from shorter ones.
+	// maxMatch is the longest suffix that is compared.
 	maxMatch = 32
 
 	// maxCompared bounds the occurrences compared in one lookup, the newest ones. They are spread
@@ -18,8 +18,8 @@ const (
 	// tokenBytes is the memory that a token takes, see corpus.
 	tokenBytes = 4 + 12*len(orders)
 
-	// boundary stands before a text. No token has this id, or a smaller one: before a text with n
-	// lead tokens stands boundary - n.
+	// boundary comes before a text. No token has this id, or a smaller one: before a text with n
+	// lead tokens comes boundary - n.
 	boundary = -1
 )
 
@@ -28,10 +28,10 @@ const (
 var orders = [...]int{8, 3}
 
 // A corpus is the newest tokens of some texts, in a ring, with an index of their n-grams. Token p
-// of all that were ever added lies at p modulo the ring's length, a power of two.
+// of all that were ever added is at p modulo the ring's length, a power of two.
 //
 // The index of each order is a hash chain as in LZ77. head holds the newest n-gram of each hash,
-// prev the one before. An n-gram goes by its end, the position after it, so that 0 means none.
+// prev the one before. An n-gram is named by its end, the position after it, so that 0 means none.
 // Hashes collide, so hits are compared with the tokens. Together a token costs 28 bytes.
 type corpus struct {
 	ring  []int32
@@ -66,7 +66,7 @@ func (c *corpus) resized(size int) *corpus {
 
 func (c *corpus) at(p int) int32 { return c.ring[p&(len(c.ring)-1)] }
 
-// oldest returns the position of the oldest token that is still there.
+// oldest returns the position of the oldest token that is kept.
 func (c *corpus) oldest() int { return max(0, c.end-len(c.ring)) }
 
 // tokens returns how many tokens and boundaries there are.
@@ -81,8 +81,8 @@ func (c *corpus) bytes() int64 {
 	return 4 * int64(n)
 }
 
-// begin adds the boundary before a text. Its first tokens, so many as lead, are there for the
-// n-grams of those after them alone: they are indexed where they were said first.
+// begin adds the boundary before a text. Its first lead tokens only complete the n-grams of the
+// tokens after them: they are indexed where they were said first.
 func (c *corpus) begin(lead int) { c.add(boundary - int32(lead)) }
 
 // add adds a token, or a boundary.
@@ -173,9 +173,9 @@ func (c *corpus) agree(end int, context []int32) int {
 	return n
 }
 
-// follow appends to list how the occurrences that find found go on, at most n tokens: each time the
-// token that most of those have which went on so far as the list does. Of equally many the newest
-// counts. share is the part of the occurrences that have the first one.
+// follow appends to list how the occurrences that find found continue, at most n tokens: each time
+// the token that most occurrences have which agree with the list so far. Between equal counts the
+// newest wins. share is the part of the occurrences that have the first one.
 func (c *corpus) follow(s *search, list []int32, n int) (_ []int32, share float64) {
 	ends, all := s.ends[:s.n], float64(s.n)
 	for i := range n {
@@ -214,7 +214,7 @@ func (c *corpus) follow(s *search, list []int32, n int) (_ []int32, share float6
 	return list, share
 }
 
-// next returns the token at a position, or boundary where there is none.
+// next returns the token at a position, or boundary at the end.
 func (c *corpus) next(p int) int32 {
 	if p >= c.end {
 		return boundary

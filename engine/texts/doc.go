@@ -1,5 +1,5 @@
-// Package texts remembers what a client's earlier prompts and answers said, as token ids. With it
-// a drafter can guess how a similar text goes on (package draft, Memory).
+// Package texts keeps a client's earlier prompts and answers as token ids. From them a drafter
+// proposes how a similar text goes on (package draft, Memory).
 //
 // A memory belongs to one client and one tokenizer. No client is ever shown another's. It holds
 // the newest MaxTokens tokens. A [Store] has the memories of a folder: a request opens its
@@ -25,10 +25,10 @@
 // a length and a checksum. It holds one text's new tokens and where they come from. So Forget can
 // take out those of a model, a client or a day. Texts are appended by a goroutine of the store: no
 // request waits for a disk, and a crash loses the last text at most. Records from the first damaged
-// one on are dropped, and the log says why. A foreign file is replaced. A file that cannot be read
-// at the moment stays as it is.
+// one on are discarded, and the log says why. A foreign file is replaced. A file that cannot be
+// read at the moment is not changed.
 //
-// A memory is read when its client first asks, beside the request, which guesses nothing from it
-// until it is there. It leaves the process when its client has been idle for Options.Idle. maxOpen
-// memories are open at once, so all of them take MaxBytes at most.
+// A memory is read when its client first asks, in parallel to the request, which drafts nothing
+// from it until it is read. It leaves the process when its client has been idle for Options.Idle.
+// At most maxOpen memories are open, so all of them take MaxBytes at most.
 package texts

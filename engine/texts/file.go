@@ -54,7 +54,7 @@ type record struct {
 	Origin
 	From   int    `json:"from,omitempty"`   // tokens of the text that were known
 	Hash   uint64 `json:"hash,omitempty"`   // of the known tokens
-	Lead   int    `json:"lead,omitempty"`   // known tokens that come before the new ones here, the last
+	Lead   int    `json:"lead,omitempty"`   // known tokens before the new ones here, the last ones
 	Prompt int    `json:"prompt,omitempty"` // tokens of the text that were its prompt
 	Count  int    `json:"count"`            // tokens here
 
@@ -171,11 +171,11 @@ type content struct {
 	owner  Owner
 	list   []record // before the first damaged one
 	bytes  int64
-	damage error // what is wrong with the file, nil if it is whole
+	damage error // what is wrong with the file, or nil
 }
 
-// readFile reads a file of texts. An error says that it could not be read, which does not tell
-// whether it is good.
+// readFile reads a file of texts. An error says that it could not be read, which says nothing about
+// its content.
 func readFile(path string, withTokens bool) (c content, err error) {
 	f, err := disk.Open(path)
 	if err != nil {

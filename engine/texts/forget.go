@@ -30,7 +30,7 @@ func (s *Store) paths() ([]string, error) {
 		switch {
 		case strings.HasSuffix(e.Name(), fileSuffix):
 			list = append(list, path)
-		case strings.HasSuffix(e.Name(), partSuffix): // of a process that is gone
+		case strings.HasSuffix(e.Name(), partSuffix): // of a process that has ended
 			err = errors.Join(err, os.Remove(path))
 		}
 	}
@@ -45,17 +45,16 @@ func (s *Store) Would(which Which) (Amount, error) {
 	if s == nil {
 		return Amount{}, nil
 	}
-	s.Settle()
+	s.Flush()
 	s.files.Lock()
 	defer s.files.Unlock()
-	gone, _, err := s.without(which, func(string, Owner, []record) error { return nil })
+	gone, _, err := s.filterFiles(which, func(string, Owner, []record) error { return nil })
 	return gone, err
 }
 
-// Forget removes texts, from memory and from the files. Requests that are open now add nothing any
-// more. A file with a damaged owner is removed, because what is in it is not known. A file that
-// cannot be read at the moment stays. After an error, everything is gone but what the error
-// names.
+// Forget removes texts, from memory and from the files. Requests that are open now add nothing. A
+// file with a damaged owner is removed, because what is in it is not known. A file that cannot be
+// read at the moment stays. After an error, everything is removed except what the error names.
 func (s *Store) Forget(which Which) (Amount, error) {
 	if s == nil {
 		return Amount{}, nil
@@ -63,17 +62,17 @@ func (s *Store) Forget(which Which) (Amount, error) {
 	s.mu.Lock()
 	s.forgot = time.Now()
 	s.mu.Unlock()
-	s.Settle() // what ended before is added, and found below
+	s.Flush() // what ended before is added, and found below
 	s.files.Lock()
 	defer s.files.Unlock()
-	gone, held, err := s.without(which, func(path string, owner Owner, rest []record) error {
+	gone, held, err := s.filterFiles(which, func(path string, owner Owner, rest []record) error {
 		if len(rest) > 0 {
 			return writeFile(path, owner, rest)
 		}
 		return os.Remove(path)
 	})
 	for _, m := range s.allOpened() {
-		// Of texts that are in no file, nothing says which of them stay.
+		// Texts that are in no file have no origin to choose by.
 		if m.unwritten || m.kept != held[m.path] {
 			m.fill(nil)
 			s.load(m)
@@ -88,13 +87,13 @@ func (s *Store) allOpened() []*memory {
 	return slices.Collect(maps.Values(s.open))
 }
 
-// changed stands for the number of tokens in a file that without has changed.
+// changed is the number of tokens of a file that without has changed.
 const changed = -1
 
-// without calls change with the records that stay of each file that has chosen ones, and counts
-// those. held has the tokens of each file that is as it was. An error does not keep it from the
-// other files.
-func (s *Store) without(which Which, change func(path string, owner Owner, rest []record) error) (
+// filterFiles calls change with the records that stay of each file that has chosen ones, and counts the
+// chosen ones. held has the tokens of each file that is as it was. After an error it goes on with
+// the other files.
+func (s *Store) filterFiles(which Which, change func(path string, owner Owner, rest []record) error) (
 	gone Amount, held map[string]int, err error) {
 	held = map[string]int{}
 	paths, err := s.paths()

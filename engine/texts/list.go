@@ -21,17 +21,17 @@ type listing struct {
 	size int64
 	date time.Time
 	kept Kept
-	good bool // what it has was read, maybe without a damaged end
+	good bool // its content was read, perhaps without a damaged end
 }
 
-// List returns what the files hold, by owner, with all texts of requests that have ended. Files that
-// cannot be read are left out. It reads only files that have changed since the last call, so that
-// loads seldom wait for it.
+// List returns what the files hold, by owner, with all texts of requests that have ended. Files
+// that cannot be read are left out. It reads only files that have changed since the last call, so
+// that loads rarely wait for it.
 func (s *Store) List() ([]Kept, error) {
 	if s == nil {
 		return nil, nil
 	}
-	s.Settle()
+	s.Flush()
 	s.listing.Lock()
 	defer s.listing.Unlock()
 	entries, err := os.ReadDir(s.o.Dir)

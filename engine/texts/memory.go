@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// markEvery is how many tokens lie between the places at which the beginning of a text is known
-// again.
+// markEvery is how many tokens are between the places at which the beginning of a text is
+// recognized.
 const markEvery = 64
 
 // leadTokens is how many of the known tokens come with the new ones, so that the first of these are
 // found too.
 const leadTokens = 8
 
-// maxMarks bounds those places. A full memory of long texts has half as many.
+// maxMarks bounds these places. A full memory of long texts has half as many.
 const maxMarks = 2 * MaxTokens / markEvery
 
 // addAtOnce is how many tokens are added while lookups wait. They wait for some microseconds.
@@ -41,11 +41,11 @@ type memory struct {
 	marks map[uint64]int
 	kept  int // tokens in the file
 
-	unwritten bool // it has texts that could not be written
-	damaged   bool // its file could not be mended, and takes nothing more
+	unwritten bool // some texts could not be written
+	damaged   bool // its file could not be repaired, and nothing is added to it
 }
 
-// A Text is what a request leaves: its tokens, those of the prompt first.
+// A Text is what a request adds: its tokens, the prompt first.
 type Text struct {
 	Tokens []int32
 	Prompt int
@@ -69,12 +69,12 @@ func (m *memory) fill(list []record) {
 	for i, r := range list {
 		m.kept += r.added()
 		if i >= first {
-			m.take(r)
+			m.addRecord(r)
 		}
 	}
 }
 
-// ringFor returns the length of a ring for so many tokens.
+// ringFor returns the length of a ring for tokens.
 func ringFor(tokens int) int {
 	size := smallest
 	for size < tokens && size < MaxTokens {
@@ -83,8 +83,8 @@ func ringFor(tokens int) int {
 	return size
 }
 
-// isNew returns what a text adds to the memory.
-func (m *memory) isNew(t Text, o Origin) record {
+// newRecord returns what a text adds to the memory.
+func (m *memory) newRecord(t Text, o Origin) record {
 	r := record{Origin: o, Hash: seed, Prompt: t.Prompt}
 	h := uint64(seed)
 	for i, token := range t.Tokens {
@@ -113,8 +113,8 @@ func (m *memory) isNew(t Text, o Origin) record {
 	return r
 }
 
-// take adds a record to the corpus.
-func (m *memory) take(r record) {
+// addRecord adds a record to the corpus.
+func (m *memory) addRecord(r record) {
 	m.makeRoom(len(r.tokens) + 1)
 	m.mu.Lock()
 	m.corpus.begin(r.Lead)
@@ -124,7 +124,7 @@ func (m *memory) take(r record) {
 	m.mu.Unlock()
 	h, tokens := r.Hash, r.tokens[r.Lead:]
 	for i := 0; i < len(tokens); {
-		// marks lie at positions of the text
+		// marks are at positions of the text
 		to := min(len(tokens), i+markEvery-(r.From+i)%markEvery)
 		if p := r.Prompt - r.From; p > i && p < to {
 			to = p
@@ -141,7 +141,7 @@ func (m *memory) take(r record) {
 	}
 }
 
-// dropMarks drops at least half of the marks, the oldest ones.
+// dropMarks removes at least half of the marks, the oldest ones.
 func (m *memory) dropMarks() {
 	at := slices.Sorted(maps.Values(m.marks))
 	oldest := max(m.corpus.oldest(), at[len(at)/2])
@@ -163,8 +163,8 @@ func (m *memory) add(tokens []int32) {
 	}
 }
 
-// makeRoom gives the corpus a larger ring if it needs one for n more tokens. Lookups go on in the
-// old one meanwhile.
+// makeRoom gives the corpus a larger ring if it needs one for n more tokens. Lookups use the old
+// one meanwhile.
 func (m *memory) makeRoom(n int) {
 	c := m.corpus
 	size := max(len(c.ring), ringFor(c.tokens()+n))

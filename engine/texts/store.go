@@ -17,8 +17,8 @@ import (
 
 // Limits of a store.
 const (
-	maxOpen   = 4  // memories in the process; a client more has none until a request of another ends
-	maxQueued = 64 // texts that wait to be added; one more is not remembered
+	maxOpen   = 4  // memories in the process; another client gets none until a request ends
+	maxQueued = 64 // texts that wait to be added; more are discarded
 )
 
 // MaxBytes is the memory that the texts of a store take at most, all full.
@@ -32,7 +32,7 @@ const (
 // Options of a Store.
 type Options struct {
 	Dir    string        // made when the first text is kept, by Make
-	Idle   time.Duration // after which a memory that no request uses leaves the process; 0 is never
+	Idle   time.Duration // after which a memory that no request uses leaves the process; 0 means never
 	Logger *slog.Logger  // nil discards
 
 	// Make makes the folder, readable by its owner only; nil is os.MkdirAll.
@@ -75,8 +75,8 @@ func NewStore(o Options) *Store {
 func (s *Store) Open(o Owner, from Origin) *Use { return s.OpenSince(o, from, time.Now()) }
 
 // OpenSince returns the memory of an owner for a request, which closes it. from is the origin of
-// what the request adds. It adds nothing if something was forgotten since it arrived. OpenSince does
-// not wait for the file. A nil store has none, and so has one with maxOpen others in use.
+// what the request adds. It adds nothing if Forget was called since it arrived. OpenSince does not
+// wait for the file. It returns nil for a nil store, and if maxOpen others are in use.
 func (s *Store) OpenSince(o Owner, from Origin, arrived time.Time) *Use {
 	if s == nil {
 		return nil
@@ -85,7 +85,7 @@ func (s *Store) OpenSince(o Owner, from Origin, arrived time.Time) *Use {
 	defer s.mu.Unlock()
 	m := s.open[o]
 	if m == nil {
-		if !s.leaveRoom() {
+		if !s.closeIdle() {
 			s.o.Logger.Debug("a client has no memory of texts: those of others take all the room")
 			return nil
 		}
@@ -94,16 +94,16 @@ func (s *Store) OpenSince(o Owner, from Origin, arrived time.Time) *Use {
 	}
 	if m.unread {
 		m.unread = false
-		s.do(func() { s.load(m) })
+		s.enqueue(func() { s.load(m) })
 	}
 	m.users++
 	from.Started = from.Started.UTC().Truncate(time.Second)
 	return &Use{store: s, memory: m, from: from, arrived: arrived}
 }
 
-// leaveRoom lets memories without users go where another one comes. It reports whether there is
+// closeIdle closes memories without users to make room for another one. It reports whether there is
 // room. The caller holds mu.
-func (s *Store) leaveRoom() bool {
+func (s *Store) closeIdle() bool {
 	for len(s.open) >= maxOpen {
 		var last *memory
 		for _, m := range s.open {
@@ -122,12 +122,12 @@ func (s *Store) leaveRoom() bool {
 // fileName returns the name of an owner's file.
 func fileName(o Owner) string {
 	h := sha256.New()
-	_ = json.NewEncoder(h).Encode(o) // a hash takes all
+	_ = json.NewEncoder(h).Encode(o) // a hash accepts everything
 	return hex.EncodeToString(h.Sum(nil)[:16]) + fileSuffix
 }
 
-// do has the worker run a job after those before it. The caller holds mu.
-func (s *Store) do(job func()) {
+// enqueue queues a job for the worker. The caller holds mu.
+func (s *Store) enqueue(job func()) {
 	s.jobs = append(s.jobs, job)
 	if s.working {
 		return
@@ -150,8 +150,8 @@ func (s *Store) do(job func()) {
 	}()
 }
 
-// Settle waits until all that was added is in the memories and on disk.
-func (s *Store) Settle() {
+// Flush waits until everything added is in the memories and on disk.
+func (s *Store) Flush() {
 	if s == nil {
 		return
 	}
@@ -162,15 +162,15 @@ func (s *Store) Settle() {
 	}
 }
 
-// load reads a memory's file. It is a job. A file that cannot be read stays as it is, and so does
-// the memory. The next Open tries again.
+// load reads a memory's file. It is a job. If the file cannot be read, neither it nor the memory
+// changes. The next Open tries again.
 func (s *Store) load(m *memory) {
 	c, err := readFile(m.path, true)
 	unread := err != nil && !errors.Is(err, fs.ErrNotExist)
 	s.mu.Lock()
 	m.unread = unread
 	s.mu.Unlock()
-	var failed error // to mend it
+	var failed error // to repair it
 	switch {
 	case unread && m.corpus != nil:
 		return
@@ -187,7 +187,7 @@ func (s *Store) load(m *memory) {
 		s.o.Logger.Warn("a memory of texts is damaged, and begins again after what is good of it",
 			"file", m.path, "texts", len(c.list), "error", c.damage)
 		failed = writeFile(m.path, m.owner, c.list)
-		s.tell(failed)
+		s.logWriteFailure(failed)
 	}
 	m.fill(c.list)
 	m.damaged = failed != nil
@@ -203,11 +203,11 @@ func (s *Store) add(m *memory, t Text, from Origin) {
 	if bad := slices.IndexFunc(t.Tokens, func(id int32) bool { return id < 0 }); bad >= 0 {
 		t.Tokens = t.Tokens[:bad] // of a model that failed
 	}
-	r := m.isNew(t, from)
+	r := m.newRecord(t, from)
 	if r.Count == 0 {
 		return
 	}
-	m.take(r)
+	m.addRecord(r)
 	if m.damaged { // a load stops at the damage, so it would miss the text
 		m.unwritten = true
 		return
@@ -222,7 +222,7 @@ func (s *Store) add(m *memory, t Text, from Origin) {
 	} else if m.kept += r.added(); m.kept > rewriteTokens || bytes > rewriteBytes {
 		err = s.shorten(m)
 	}
-	s.tell(err)
+	s.logWriteFailure(err)
 }
 
 // shorten rewrites a memory's file with the newest texts.
@@ -243,8 +243,8 @@ func (s *Store) shorten(m *memory) error {
 	return writeFile(m.path, m.owner, list)
 }
 
-// tell logs that a file could not be written, once until one can.
-func (s *Store) tell(err error) {
+// logWriteFailure logs that a file could not be written, once until one can be written.
+func (s *Store) logWriteFailure(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil && !s.failing {

@@ -30,7 +30,7 @@ func openStore(t *testing.T, dir string) logged {
 	t.Helper()
 	log := &bytes.Buffer{}
 	s := NewStore(Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(log, nil))})
-	t.Cleanup(s.Settle)
+	t.Cleanup(s.Flush)
 	return logged{s, dir, log}
 }
 
@@ -39,14 +39,14 @@ func (s logged) say(o Owner, from Origin, prompt, answer string) {
 	u := s.Open(o, from)
 	defer u.Close()
 	u.Add(Text{Tokens: ids(prompt + answer), Prompt: len(prompt)})
-	s.Settle()
+	s.Flush()
 }
 
 // guess says how a text of an owner may go on.
 func (s logged) guess(o Owner, context string) string {
 	u := s.Open(o, Origin{})
 	defer u.Close()
-	s.Settle()
+	s.Flush()
 	list, _ := u.Find(ids(context), nil, 8, 0)
 	return text(list)
 }
@@ -230,7 +230,7 @@ func TestLeadTokensCountOnce(t *testing.T) {
 	check := func(when string) {
 		u := s.Open(ada, Origin{})
 		defer u.Close()
-		s.Settle()
+		s.Flush()
 		for context, want := range map[string]Match{
 			"o thre": {Length: 6, Count: 1, Share: 1}, "three fo": {Length: 8, Count: 1, Share: 1},
 		} {
@@ -295,7 +295,7 @@ func TestMemoryHoldsTheNewestTokens(t *testing.T) {
 	for restart := range 2 {
 		for _, i := range []int{0, 14, 15, 24} {
 			u := s.Open(ada, Origin{})
-			s.Settle()
+			s.Flush()
 			list, _ := u.Find(number(i)[100:120], nil, 8, 0)
 			u.Close()
 			if got, want := len(list) > 0, i >= 15; got != want {
@@ -322,12 +322,12 @@ func TestLimits(t *testing.T) {
 	u := s.Open(ada, Origin{})
 	defer u.Close()
 	u.Add(Text{Tokens: long, Prompt: 10})
-	s.Settle()
+	s.Flush()
 	if list, _ := u.Find(long[len(long)-20:len(long)-4], nil, 9, 0); len(list) != 4 {
 		t.Errorf("%v goes on", list)
 	}
 	for i := range 100_000 {
-		u.memory.take(record{Hash: uint64(i), Count: 1, tokens: []int32{int32(i)}})
+		u.memory.addRecord(record{Hash: uint64(i), Count: 1, tokens: []int32{int32(i)}})
 	}
 	if n := len(u.memory.marks); n > maxMarks || n < maxMarks/4 {
 		t.Errorf("%d beginnings of texts are known", n)
@@ -339,7 +339,7 @@ func TestIdleMemoryLeaves(t *testing.T) {
 	u := s.Open(ada, Origin{})
 	u.Add(Text{Tokens: ids("hello world")})
 	u.Close()
-	s.Settle()
+	s.Flush()
 	for deadline := time.Now().Add(5 * time.Second); len(s.allOpened()) > 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("it stays")
@@ -353,7 +353,7 @@ func TestIdleMemoryLeaves(t *testing.T) {
 	if n := len(s.allOpened()); n > maxOpen {
 		t.Errorf("%d memories are in the process", n)
 	}
-	s.Settle()
+	s.Flush()
 }
 
 // Full memories take what is counted for them, and no request opens more than may be open.
@@ -407,7 +407,7 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	s.Settle()
+	s.Flush()
 	if _, err := s.List(); err != nil {
 		t.Error(err)
 	}
@@ -418,7 +418,7 @@ func TestNoStoreRemembersNothing(t *testing.T) {
 	u := s.Open(ada, Origin{})
 	u.Add(Text{Tokens: ids("hello")})
 	u.Close()
-	s.Settle()
+	s.Flush()
 	if list, err := s.List(); list != nil || err != nil {
 		t.Error(list, err)
 	}

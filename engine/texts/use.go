@@ -2,8 +2,8 @@ package texts
 
 import "time"
 
-// A Use is one request's hold of its client's memory. Its lookups belong to one goroutine at a
-// time. A nil Use remembers nothing.
+// A Use is one request's reference to its client's memory. Its lookups belong to one goroutine at a
+// time. A nil Use finds and adds nothing.
 type Use struct {
 	store   *Store
 	memory  *memory
@@ -36,8 +36,8 @@ func (u *Use) Find(context, list []int32, n, over int) ([]int32, Match) {
 	return list, m
 }
 
-// Add adds what is new of a request's text. It does not wait, and the tokens are not copied: they
-// do not change any more. After a Forget since the request arrived it adds nothing.
+// Add adds what is new of a request's text. It does not wait. The tokens are not copied, and the
+// caller must not change them. After a Forget since the request arrived it adds nothing.
 func (u *Use) Add(t Text) {
 	if u == nil || len(t.Tokens) == 0 {
 		return
@@ -51,7 +51,7 @@ func (u *Use) Add(t Text) {
 		s.o.Logger.Warn("a text is not remembered for drafting: the disk is too slow")
 	default:
 		s.texts++
-		s.do(func() { s.add(u.memory, t, u.from) })
+		s.enqueue(func() { s.add(u.memory, t, u.from) })
 	}
 }
 
@@ -77,7 +77,7 @@ func (u *Use) Close() {
 	})
 }
 
-// Bytes returns the memory that what is remembered takes in the process.
+// Bytes returns the memory that the texts take in the process.
 func (u *Use) Bytes() int64 {
 	u.memory.mu.RLock()
 	defer u.memory.mu.RUnlock()
