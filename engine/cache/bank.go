@@ -47,7 +47,7 @@ func (c *Bank) First() int { return c.bounds.Sink + c.bounds.Window }
 func (c *Bank) Append(s *mlx.Scope, k, v *mlx.Array) { c.append(s, k, v) }
 
 // slots returns how many rows after Front the queries before position to see. It depends on the
-// position alone, so a query sees as many whatever comes along.
+// position alone, so a query sees the same number in every chunk.
 func (c *Bank) slots(to int) int { return c.bounds.slots(to, c.buffer().ring) }
 
 // slots is Bank.slots for a bank with such a ring.

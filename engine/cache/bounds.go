@@ -11,11 +11,11 @@ import (
 //	own rows       at positions below Sink, and in (q-Window, q]
 //	restored rows  at all positions between
 //
-// A layer with a window of its own attends the last Reach positions alone, by either kind of rows.
-// The division is by query, so the layer stays causal, and no chunking of a text changes it.
+// A sliding-window layer attends only the last Reach positions, in either kind of rows. The
+// division is by query, so the layer stays causal, and no chunking of a text changes it.
 type Bounds struct {
 	Sink   int // first positions
-	Window int // last positions, that of the query included
+	Window int // last positions, the query's included
 	Reach  int // positions that the layer looks back, its own included; 0 = all
 }
 
@@ -44,7 +44,7 @@ func (b Bounds) Check() error {
 	return nil
 }
 
-// tile is how many keys attention on the CPU takes at once, see mlx.Scope.TiledAttention.
+// tile is how many keys attention on the CPU takes together, see mlx.Scope.TiledAttention.
 const tile = 64
 
 // OwnRows returns how many own rows a bounded layer keeps, however long a text is.
@@ -54,8 +54,8 @@ func (b Bounds) OwnRows() int { return b.Sink + b.Window - 1 + MaxBlock }
 // tiles.
 func (b Bounds) Front() int { return (b.OwnRows() + tile - 1) / tile * tile }
 
-// Divides reports whether there are positions between. A layer that looks back no further than the
-// window has none.
+// Divides reports whether there are positions between, which needs a layer that looks back further
+// than the window.
 func (b Bounds) Divides() bool { return b.Reach == 0 || b.Reach > b.Window }
 
 // reached returns the lowest position that a query at position q attends by any row.
@@ -72,7 +72,7 @@ type boundsKey struct {
 	Bounds
 	from, to int
 	slots    int // of own rows, and of restored rows
-	blocks   int // of own rows, see Divided; 0 = there are no others
+	blocks   int // of own rows, see Divided; 0 = own rows only
 	ring     int // of the bank
 	ordered  bool
 }
@@ -89,7 +89,7 @@ func (b boundsKey) mask(s *mlx.Scope, attended func(row []bool, q int)) *mlx.Arr
 	})
 }
 
-// mark sets the rows of positions [first, last), if there are any. row begins after front.
+// mark sets the rows of positions [first, last), which may be empty. row begins after front.
 func (b *buffer) mark(row []bool, first, last int) {
 	if first >= last {
 		return

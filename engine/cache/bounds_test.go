@@ -88,8 +88,8 @@ func (l *divided) caches() cache.Stack {
 	return cache.Stack{l.own, l.bank}
 }
 
-// attend appends rows and returns what their queries attend, row by row, in runs of at most step. Each
-// run is attended in blocks of so many queries.
+// attend appends rows and returns what their queries attend, row by row, in runs of at most step.
+// Each run is attended in blocks of this many queries.
 func (l *divided) attend(t *testing.T, th *mlx.Thread, q, own, restored []float32, dim,
 	step, block int, ordered bool) (rows [][]float32) {
 	t.Helper()

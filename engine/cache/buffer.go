@@ -16,15 +16,15 @@ const growStep = 256
 //
 // Between evaluations it holds the only handle on its arrays, so that MLX can write them in place.
 type buffer struct {
-	k, v   *mlx.Array  // (1, KV, rows, D) and (1, KV, rows, Dv); nil before the first row
-	front  int         // first rows, which have no position here; see Divided
-	sink   int         // rows before the ring, for the first positions
-	ring   int         // rows of a full ring; 0 = grows without bound
-	whole  bool        // all rows are there from the first on
-	most   int         // rows that will ever be needed; 0 = not known
-	lazy   []*Snapshot // ranges of this buffer, not copied out
-	copied []*Snapshot // copied out by the last Update or Restore, perhaps not evaluated
-	in     *mlx.Scope  // that of the copies; see renew
+	k, v    *mlx.Array  // (1, KV, rows, D) and (1, KV, rows, Dv); nil before the first row
+	front   int         // first rows, which have no position here; see Divided
+	sink    int         // rows before the ring, for the first positions
+	ring    int         // rows of a full ring; 0 = grows without bound
+	whole   bool        // all rows are there from the first on
+	maxRows int         // rows that will ever be needed; 0 = not known
+	lazy    []*Snapshot // ranges of this buffer, not copied out
+	copied  []*Snapshot // copied out by the last Update or Restore, perhaps not evaluated
+	in      *mlx.Scope  // the copies' scope; see renew
 }
 
 // rows returns the capacity in rows, those of front left out.
@@ -64,9 +64,9 @@ func (b *buffer) held(from, to int) []span {
 	return []span{{0, b.sink}, {from + b.sink, to}}
 }
 
-// renew forgets what an earlier scope copied out, which is evaluated. A cache that is updated in
+// startScope clears what an earlier scope copied out, which is evaluated. A cache that is updated in
 // pieces has all copies of one scope evaluated together.
-func (b *buffer) renew(s *mlx.Scope) {
+func (b *buffer) startScope(s *mlx.Scope) {
 	if b.in != s {
 		b.copied, b.in = nil, s
 	}
@@ -91,15 +91,15 @@ func (b *buffer) fits(k, v *mlx.Array) error {
 	return nil
 }
 
-// takes is fits for rows whose load may have failed.
-func (b *buffer) takes(s *mlx.Scope, k, v *mlx.Array) error {
+// fitsLoaded is fits for rows whose load may have failed.
+func (b *buffer) fitsLoaded(s *mlx.Scope, k, v *mlx.Array) error {
 	if err := s.Err(); err != nil {
 		return err
 	}
 	return b.fits(k, v)
 }
 
-// reserve makes room for so many rows after front. k and v give shape and type. An unbounded buffer
+// reserve makes room for need rows after front. k and v give shape and type. An unbounded buffer
 // grows by at least a quarter. So appending n rows copies O(n) rows in total, and at most a fifth
 // of the buffer is idle, but for the rounding to growStep. It does not grow beyond most.
 func (b *buffer) reserve(s *mlx.Scope, need int, k, v *mlx.Array) {
@@ -108,8 +108,8 @@ func (b *buffer) reserve(s *mlx.Scope, need int, k, v *mlx.Array) {
 		return
 	}
 	rows := max(need, have+have/4)
-	if b.most > 0 {
-		rows = min(rows, max(need, b.most))
+	if b.maxRows > 0 {
+		rows = min(rows, max(need, b.maxRows))
 	}
 	rows = (rows + growStep - 1) / growStep * growStep
 	if b.ring > 0 {
@@ -162,7 +162,7 @@ func (b *buffer) write(s *mlx.Scope, k, v *mlx.Array, from int) {
 	}
 }
 
-// read returns the rows of a snapshot [from, to) in order, nil if there are none.
+// read returns the rows of a snapshot [from, to) in order, or nil.
 func (b *buffer) read(s *mlx.Scope, from, to int) (k, v *mlx.Array) {
 	if from == to {
 		return nil, nil
@@ -221,8 +221,8 @@ func (b *buffer) overlap(a0, a1, c0, c1 int) bool {
 	return false
 }
 
-// forget removes a lazy snapshot that was released.
-func (b *buffer) forget(p *Snapshot) {
+// removeLazy removes a lazy snapshot that was released.
+func (b *buffer) removeLazy(p *Snapshot) {
 	b.lazy = slices.DeleteFunc(b.lazy, func(q *Snapshot) bool { return q == p })
 }
 

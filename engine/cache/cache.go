@@ -1,5 +1,5 @@
 // Package cache holds what layers carry from row to row: keys and values, or the state of a
-// recurrence. A cache takes in rows, drops the newest, and captures snapshots that restore an
+// recurrence. A cache appends rows, trims the newest, and captures snapshots that restore an
 // earlier state.
 //
 // A cache belongs to one sequence. MLX writes its buffers in place, but only while nothing else
@@ -21,8 +21,8 @@ const (
 	Full Layout = "full" // every row, masked to the window
 )
 
-// MaxBlock is the most rows that can be dropped at once: a verify block, or the one row of a plain
-// step in flight.
+// MaxBlock is the most rows that one Trim can drop: a verify block, or the one row of a plain step
+// in flight.
 const MaxBlock = 32
 
 // MaxChunk is the most rows that one forward may append.
@@ -76,8 +76,8 @@ type Cache interface {
 	// Offset returns the number of positions written: the position of the next row.
 	Offset() int
 
-	// Expect says how many positions the sequence can come to have, 0 if that is not known. Beyond
-	// them the cache reserves no room ahead. Room reserved before stays.
+	// Expect sets how many positions the sequence can come to have, or 0 if that is not known.
+	// Beyond them the cache reserves no room ahead. Room reserved before stays.
 	Expect(positions int)
 
 	// Trim drops the newest n rows in O(1). It fails and changes nothing if the rows before them
@@ -95,7 +95,7 @@ type Cache interface {
 	// which is at most Offset. Schedule fails while captures are scheduled.
 	Schedule(from int, offsets ...int) error
 
-	// Captured returns the captures taken since Schedule, in order, and forgets the offsets that
+	// Captured returns the captures taken since Schedule, in order, and clears the offsets that
 	// were not reached. The caller owns the references.
 	Captured() []*Snapshot
 
@@ -105,7 +105,8 @@ type Cache interface {
 
 	// Restore replaces the contents with those of adjacent snapshots in ascending order, up to
 	// position to. Where NeedsExact holds, to is the end of the last snapshot. The snapshots stay
-	// valid. A refusal changes nothing, but after an error of a Source the cache can only be freed.
+	// valid. If it refuses them, nothing changes; after an error of a Source the cache can only be
+	// freed.
 	Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error
 
 	// Arrays returns the arrays that Eval needs: the live buffers, and the rows that the last
@@ -130,9 +131,9 @@ type Attention interface {
 	Update(s *mlx.Scope, k, v *mlx.Array) View
 
 	// View returns what queries at the newest n positions attend, as the Update that appended them
-	// did. Layers without keys of their own attend those of another layer so. For n = 0 it is what the
-	// query at the next position attends of the rows there are; a SinkWindow has no such view. Rows
-	// that are not held fail the scope. The view of a failed scope is empty.
+	// did. Layers without keys of their own attend those of another layer so. For n = 0 it returns
+	// what the query at the next position attends of the rows so far; a SinkWindow does not support
+	// it. Rows that are not held fail the scope. The view of a failed scope is empty.
 	View(s *mlx.Scope, n int) View
 }
 

@@ -126,7 +126,7 @@ func TestExpectedEndBoundsReservation(t *testing.T) {
 	const most, window = 2100, 4096
 	for _, window := range []int{0, window} {
 		for _, step := range []int{1, 7, 512} {
-			for _, made := range []int{most, 600} { // for a sequence of so many positions
+			for _, made := range []int{most, 600} { // for a sequence of this many positions
 				c := cache.New(cache.Options{Rows: made}, window)
 				add := func(n int) {
 					do(t, th, func(s *mlx.Scope) error {

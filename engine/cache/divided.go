@@ -7,15 +7,15 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Divided layer attends own rows and restored rows at once. Own rows come first, in as many slots for
-// every query, and then each restored row has its place by its position. So one order holds for what a
-// query adds up.
+// A Divided layer attends own rows and restored rows together. Own rows come first, in as many
+// slots for every query, and then each restored row has its place by its position. So one order
+// holds for what a query adds up.
 //
-// Few rows are attended in the buffer of the bank: own rows are copied to its front, and nothing else is.
-// More than MaxBlock rows overwrite own rows that the first of them attend. So they attend blocks of own
-// rows, one of each moment, and a copy of the bank that comes after these. A block is filled up to whole
-// tiles. Attention by tiles skips a tile that a query does not attend, so the number of blocks makes no
-// difference to the bit. Attention in MLX's operations on the CPU adds zeros for it.
+// Few rows are attended in the buffer of the bank: own rows are copied to its front, and nothing
+// else is. More than MaxBlock rows overwrite own rows that the first of them attend. So they attend
+// blocks of own rows, one of each moment, and a copy of the bank that comes after these. A block is
+// filled up to whole tiles. Attention by tiles skips a tile that a query does not attend, so the
+// number of blocks changes no bit. Attention in MLX's operations on the CPU adds zeros for it.
 type Divided struct {
 	Own  *SinkWindow
 	Bank *Bank // nil = nothing is restored
@@ -26,8 +26,8 @@ type Divided struct {
 	Ordered bool
 }
 
-// JoinedRows returns how many rows an update holds beside the caches, at most, while a text of n tokens
-// is attended in chunks. ring is that of the bank; 0 = the bank keeps every row.
+// JoinedRows returns how many rows an update holds beside the caches, at most, while a text of n
+// tokens is attended in chunks. ring is the bank's; 0 = the bank keeps every row.
 func (b Bounds) JoinedRows(n, ring int, ordered bool) int {
 	if n <= MaxBlock {
 		return 0
@@ -50,8 +50,8 @@ type Run struct {
 	bank *Bank
 }
 
-// Slots returns how many slots of the view the queries of rows before to see. It depends on the position
-// of the last one alone.
+// Slots returns how many slots of the view the queries of rows before to see. It depends only on
+// the position of the last one.
 func (r Run) Slots(to int) int {
 	if r.bank == nil {
 		return r.own
@@ -69,9 +69,9 @@ func (r Run) Cut(s *mlx.Scope, from, to int) View {
 		Mask: s.Slice(s.Slice(r.Mask, 0, from-r.From, to-r.From), 1, 0, slots)}
 }
 
-// Update appends n own rows k and v, which may be more than MaxBlock. It returns what the n queries at
-// these positions attend, in runs of at most so many rows. Restored rows of these positions are in the
-// bank already, in the same types.
+// Update appends n own rows k and v, which may be more than MaxBlock. It returns what the n queries
+// at these positions attend, in runs of at most most rows. Restored rows of these positions are in
+// the bank already, in the same types.
 func (d Divided) Update(s *mlx.Scope, k, v *mlx.Array, most int) []Run {
 	if d.Bank == nil {
 		return d.ownAlone(s, k, v, min(most, MaxBlock))

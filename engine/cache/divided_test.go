@@ -105,8 +105,8 @@ func TestRowsThatCannotBeAttendedTogetherAreRefused(t *testing.T) {
 	do(t, th, func(s *mlx.Scope) error { l.caches().Free(s); return nil })
 }
 
-// TestASnapshotOfARingOfRestoredRowsIsCopiedAlone takes steps until one overwrites rows of a snapshot.
-// The peak is that of a copy of the snapshot. The write to the front copies no ring.
+// TestASnapshotOfARingOfRestoredRowsIsCopiedAlone takes steps until one overwrites rows of a
+// snapshot. The peak is a copy of the snapshot. The write to the front copies no ring.
 func TestASnapshotOfARingOfRestoredRowsIsCopiedAlone(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const heads, dim = 8, 64

@@ -68,7 +68,7 @@ func (c *KV) View(s *mlx.Scope, n int) View {
 }
 
 // Expect implements Cache.
-func (c *KV) Expect(positions int) { c.buf.most = positions }
+func (c *KV) Expect(positions int) { c.buf.maxRows = positions }
 
 // Trim implements Cache. It can drop any number of rows.
 func (c *KV) Trim(n int) error {
@@ -125,7 +125,7 @@ func (c *KV) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 		n := min(p.to, to) - p.from
 		if n > 0 && p.owner != &c.buf {
 			k, v := p.Rows(s)
-			if err := c.buf.takes(s, k, v); err != nil {
+			if err := c.buf.fitsLoaded(s, k, v); err != nil {
 				return err
 			}
 			c.buf.write(s, s.Slice(k, 2, 0, n), s.Slice(v, 2, 0, n), p.from)

@@ -11,8 +11,8 @@ type maskKey struct{ window, ring, offset, n int }
 
 // windowMask returns the (n, S) bool mask of queries at positions [offset, offset+n) over rows in
 // slot order: the query at q attends positions q-window+1 to q. ring is the number of slots, 0
-// where position p is in row p. For n = 0 it is that of the query at offset, (1, S), over the rows
-// before its own. The mask is made on the host, because each of its rows is at most two runs.
+// where position p is in row p. For n = 0 it is the mask of the query at offset, (1, S), over the
+// rows before its own. The mask is made on the host, because each of its rows is at most two runs.
 func windowMask(s *mlx.Scope, window, ring, offset, n int) *mlx.Array {
 	return s.Memo(maskKey{window, ring, offset, n}, func() *mlx.Array {
 		end := offset + n
@@ -36,7 +36,7 @@ func windowMask(s *mlx.Scope, window, ring, offset, n int) *mlx.Array {
 	})
 }
 
-// shows reports whether a cache of so many rows can show the newest n. If not, the scope fails.
+// shows reports whether a cache of rows can show the newest n. If not, the scope fails.
 func shows(s *mlx.Scope, n, rows int) bool {
 	if n < 1 || n > rows {
 		s.Fail(fmt.Errorf("cache: no view of the last %d of %d rows", n, rows))

@@ -13,9 +13,9 @@ import (
 // attends the quantized rows, its own included. So the result for a position does not depend on how
 // its text was cut into updates.
 //
-// A head's row lies in one run of words of 32 bits: the packed elements, then the scales, then the
-// biases of its groups. So buffers, snapshots and files hold it as they hold any other row.
-// Snapshots of this cache hold packed rows, and it can be restored from no others.
+// A head's row is one run of 32-bit words: the packed elements, then the scales, then the biases of
+// its groups. So buffers, snapshots and files hold it as they hold any other row. Snapshots of this
+// cache hold packed rows, and it can be restored only from these.
 type Quantized struct {
 	KV    // of words
 	bits  int
@@ -23,8 +23,8 @@ type Quantized struct {
 	as    *Packing // of the rows; nil before the first Update
 }
 
-// NewQuantized makes an empty cache that keeps every row in so many bits an element, 4 or 8.
-// It panics for another number.
+// NewQuantized makes an empty cache that keeps every row with bits per element, 4 or 8. It panics
+// for another number.
 func NewQuantized(bits int) *Quantized {
 	if !ValidBits(bits) || bits == 0 {
 		panic(fmt.Sprintf("cache: rows of %d bits an element", bits))
@@ -35,10 +35,10 @@ func NewQuantized(bits int) *Quantized {
 // Bits returns how many bits an element takes.
 func (c *Quantized) Bits() int { return c.bits }
 
-// ValidBits reports whether Options.Bits can be so many.
+// ValidBits reports whether bits is valid for Options.Bits.
 func ValidBits(bits int) bool { return slices.Contains([]int{0, 4, 8}, bits) }
 
-// GroupSize returns how many elements of a row share a scale, or 0 if rows of so many elements cannot
+// GroupSize returns how many elements of a row share a scale, or 0 if rows of dim elements cannot
 // be quantized.
 func GroupSize(dim int) int {
 	switch {
@@ -50,8 +50,8 @@ func GroupSize(dim int) int {
 	return 0
 }
 
-// QuantizedBytes returns the bytes of a quantized row of dim elements, whose scales and biases have so
-// many bytes each.
+// QuantizedBytes returns the bytes of a quantized row of dim elements, whose scales and biases have
+// scale bytes each.
 func QuantizedBytes(dim, bits, scale int) int {
 	return dim*bits/8 + 2*scale*dim/GroupSize(dim)
 }
@@ -107,8 +107,8 @@ func (c *Quantized) Update(s *mlx.Scope, k, v *mlx.Array) View {
 	return c.View(s, k.Dim(2))
 }
 
-// View implements Attention. Its rows are packed. It fails the scope before the first Update, which tells
-// the type of the rows.
+// View implements Attention. Its rows are packed. It fails the scope before the first Update, which
+// sets the type of the rows.
 func (c *Quantized) View(s *mlx.Scope, n int) View {
 	if c.as == nil && s.Err() == nil {
 		s.Fail(fmt.Errorf("cache: no view of quantized rows before the first update"))

@@ -112,7 +112,7 @@ func TestQuantizedRowsAreNear(t *testing.T) {
 	}
 }
 
-// TestQuantizedViewNeedsItsType has no view of restored rows before an update tells their type.
+// TestQuantizedViewNeedsItsType has no view of restored rows before an update sets their type.
 func TestQuantizedViewNeedsItsType(t *testing.T) {
 	th := enginetest.NewThread(t)
 	do(t, th, func(s *mlx.Scope) error {

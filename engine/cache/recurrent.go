@@ -7,17 +7,17 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Recurrence takes n rows into the state of a layer. It returns their outputs out (n, ...) and
-// next, the state after the last row. window (Tail+n, C) is the rows of the convolution with the
-// Tail rows before them. rows are the other inputs, (n, ...) each. To the bit, the result for a row
-// must not depend on how many rows come with it: the cache cuts runs where it captures.
+// A Recurrence adds n rows to the state of a layer. It returns their outputs out (n, ...) and next,
+// the state after the last row. window (Tail+n, C) is the rows of the convolution with the Tail
+// rows before them. rows are the other inputs, (n, ...) each. To the bit, the result for a row must
+// not depend on how many rows come with it: the cache cuts runs where it captures.
 type Recurrence func(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.Array) (
 	out, next *mlx.Array)
 
 // A StateShape says what a recurrent layer carries from row to row.
 type StateShape struct {
 	Tail, Width int   // rows of the convolution that later ones see, and elements of each
-	State       []int // shape of the state, float32; [0] = none beside the tail
+	State       []int // shape of the state, float32; [0] = only the tail
 }
 
 // A Recurrent holds the state of a layer that folds every row into a matrix of fixed size: the tail
@@ -25,13 +25,13 @@ type StateShape struct {
 //
 // Trim replays. The cache keeps the state before the last rows, at most MaxBlock of them, and the
 // inputs of these rows: the rows of the convolution and the layer's other inputs. Trim only moves
-// the offset. The next Update first takes in the rows that stand, by the operations that took them
-// in before, and so to the same bits.
+// the offset. The next Update first adds the rows that remain, by the same operations as before,
+// and so to the same bits.
 //
 // Keeping the state after each row would need no replay, but a state is large. The 48 layers of a
 // Qwen3.6 have 48 heads of 128 x 128 each, 3 MiB a layer: a block of 16 rows would hold 2.3 GB
 // beside the live state. With replay it holds one state, 144 MiB, and 20 KiB a row and layer in
-// bfloat16, 15 MiB. A replay costs the recurrence of the rows that stand, without projections.
+// bfloat16, 15 MiB. A replay costs the recurrence of the rows that remain, without projections.
 type Recurrent struct {
 	shape StateShape
 	run   Recurrence
@@ -40,38 +40,38 @@ type Recurrent struct {
 
 	// now is the state after at rows. A replay is due where offset < at; padding is still to be
 	// dropped where offset > at.
-	now *moment
+	now *layerState
 	at  int
 
 	// The tape holds what was taken in since base, the state after from rows. Update leaves at most
 	// its last MaxBlock rows on it.
-	base   *moment
+	base   *layerState
 	from   int
 	window *mlx.Array   // (Tail+at-from, C)
 	rows   []*mlx.Array // (at-from, ...)
 
 	sched schedule
-	made  []*moment // by the last Update or since; some may not be evaluated
+	made  []*layerState // by the last Update or since; some may not be evaluated
 
 	replayed bool // since the last Update: now is not evaluated
 }
 
-// A moment is the state at one offset. Its arrays never change: caches and snapshots share them by
-// reference count.
-type moment struct {
+// A layerState is the layer's state at one offset. Its arrays never change: caches and snapshots share
+// them by reference count.
+type layerState struct {
 	tail, state *mlx.Array
 	refs        int
 }
 
-func (m *moment) retain() *moment {
+func (m *layerState) retain() *layerState {
 	if m != nil {
 		m.refs++
 	}
 	return m
 }
 
-// release drops a reference. It does nothing to nil, the state before any row.
-func (m *moment) release() {
+// release drops a reference. It does nothing for nil, the state before any row.
+func (m *layerState) release() {
 	if m == nil {
 		return
 	}
@@ -81,21 +81,21 @@ func (m *moment) release() {
 	}
 }
 
-func (m *moment) arrays() []*mlx.Array {
+func (m *layerState) arrays() []*mlx.Array {
 	if m == nil {
 		return nil
 	}
 	return []*mlx.Array{m.tail, m.state}
 }
 
-func (m *moment) bytes() int64 {
+func (m *layerState) bytes() int64 {
 	if m == nil {
 		return 0
 	}
 	return m.tail.Bytes() + m.state.Bytes()
 }
 
-// NewRecurrent makes the cache of a layer that has taken in no row.
+// NewRecurrent makes the empty cache of a layer.
 func NewRecurrent(shape StateShape, run Recurrence) *Recurrent {
 	return &Recurrent{shape: shape, run: run}
 }
@@ -106,8 +106,8 @@ func (c *Recurrent) Offset() int { return c.offset }
 // Expect implements Cache: a state has one size.
 func (c *Recurrent) Expect(int) {}
 
-// Update takes in n rows, x (n, C) for the convolution and the layer's other inputs (n, ...), and
-// returns their outputs (n, ...). The last pad rows count in Offset and are not taken in: the
+// Update adds n rows, x (n, C) for the convolution and the layer's other inputs (n, ...), and
+// returns their outputs (n, ...). The last pad rows count in Offset and do not enter the state: the
 // caller has to trim them before the next Update.
 func (c *Recurrent) Update(s *mlx.Scope, pad int, x *mlx.Array, rows ...*mlx.Array) *mlx.Array {
 	n := x.Dim(0)
@@ -131,8 +131,8 @@ func (c *Recurrent) Update(s *mlx.Scope, pad int, x *mlx.Array, rows ...*mlx.Arr
 	if s.Err() != nil {
 		return x
 	}
-	c.settle(s)
-	c.forget()
+	c.replay(s)
+	c.releaseMade()
 	c.replayed = false
 	start, tail := c.offset, c.shape.Tail
 	window, state := c.before(s, c.now, x.Dtype())
@@ -145,7 +145,7 @@ func (c *Recurrent) Update(s *mlx.Scope, pad int, x *mlx.Array, rows ...*mlx.Arr
 		cuts = append(cuts, o-start)
 	}
 	slices.Sort(cuts)
-	after := map[int]*moment{0: c.now.retain()}
+	after := map[int]*layerState{0: c.now.retain()}
 	defer func() {
 		for _, m := range after {
 			m.release()
@@ -162,7 +162,7 @@ func (c *Recurrent) Update(s *mlx.Scope, pad int, x *mlx.Array, rows ...*mlx.Arr
 			slices0(s, rows, done, cut))
 		outs = append(outs, out)
 		if done = cut; cut <= taken {
-			after[cut] = c.moment(s, s.Slice(window, 0, cut, cut+tail), state)
+			after[cut] = c.keepState(s, s.Slice(window, 0, cut, cut+tail), state)
 			state = after[cut].state
 		}
 	}
@@ -177,8 +177,8 @@ func (c *Recurrent) Update(s *mlx.Scope, pad int, x *mlx.Array, rows ...*mlx.Arr
 	return s.Concat(0, outs...)
 }
 
-// before returns the tail and the state of m, zeros for nil.
-func (c *Recurrent) before(s *mlx.Scope, m *moment, d mlx.Dtype) (tail, state *mlx.Array) {
+// before returns the tail and the state of m, or zeros for nil.
+func (c *Recurrent) before(s *mlx.Scope, m *layerState, d mlx.Dtype) (tail, state *mlx.Array) {
 	if m == nil {
 		return s.Zeros(d, c.shape.Tail, c.shape.Width), s.Zeros(mlx.Float32, c.shape.State...)
 	}
@@ -194,25 +194,25 @@ func slices0(s *mlx.Scope, arrays []*mlx.Array, from, to int) []*mlx.Array {
 	return out
 }
 
-// moment keeps a state for the caller, and adds it to what is evaluated with the cache.
-func (c *Recurrent) moment(s *mlx.Scope, tail, state *mlx.Array) *moment {
+// keepState keeps a state for the caller, and adds it to what is evaluated with the cache.
+func (c *Recurrent) keepState(s *mlx.Scope, tail, state *mlx.Array) *layerState {
 	// Contiguous releases the array that a slice is cut from.
-	m := &moment{tail: s.Keep(s.Contiguous(tail)), state: s.Keep(s.Contiguous(state)), refs: 1}
+	m := &layerState{tail: s.Keep(s.Contiguous(tail)), state: s.Keep(s.Contiguous(state)), refs: 1}
 	c.made = append(c.made, m.retain())
 	return m
 }
 
 // set makes m the live state, after at rows.
-func (c *Recurrent) set(m *moment, at int) {
+func (c *Recurrent) set(m *layerState, at int) {
 	m.retain()
 	c.now.release()
 	c.now, c.at = m, at
 }
 
 // tape begins a tape at m, the state after from rows.
-func (c *Recurrent) tape(s *mlx.Scope, m *moment, from int, window *mlx.Array, rows []*mlx.Array) {
+func (c *Recurrent) tape(s *mlx.Scope, m *layerState, from int, window *mlx.Array, rows []*mlx.Array) {
 	m.retain()
-	c.untape()
+	c.freeTape()
 	c.base, c.from = m, from
 	if window == nil {
 		return
@@ -223,8 +223,8 @@ func (c *Recurrent) tape(s *mlx.Scope, m *moment, from int, window *mlx.Array, r
 	}
 }
 
-// untape frees the tape.
-func (c *Recurrent) untape() {
+// freeTape frees the tape.
+func (c *Recurrent) freeTape() {
 	c.base.release()
 	c.window.Free()
 	for _, r := range c.rows {
@@ -233,16 +233,16 @@ func (c *Recurrent) untape() {
 	c.base, c.window, c.rows = nil, nil, nil
 }
 
-// forget releases the moments that the last Update made.
-func (c *Recurrent) forget() {
+// releaseMade releases the states that the last Update made.
+func (c *Recurrent) releaseMade() {
 	for _, m := range c.made {
 		m.release()
 	}
 	c.made = nil
 }
 
-// settle replays the rows that stand, if rows were dropped.
-func (c *Recurrent) settle(s *mlx.Scope) {
+// replay replays the rows that remain, if rows were trimmed.
+func (c *Recurrent) replay(s *mlx.Scope) {
 	if c.offset >= c.at {
 		return
 	}
@@ -254,7 +254,7 @@ func (c *Recurrent) settle(s *mlx.Scope) {
 	_, state := c.before(s, c.base, c.window.Dtype())
 	tail := c.shape.Tail
 	_, state = c.run(s, state, s.Slice(c.window, 0, 0, tail+n), slices0(s, c.rows, 0, n))
-	m := c.moment(s, s.Slice(c.window, 0, n, n+tail), state)
+	m := c.keepState(s, s.Slice(c.window, 0, n, n+tail), state)
 	c.set(m, c.offset)
 	m.release()
 	c.replayed = true
@@ -297,23 +297,23 @@ func (c *Recurrent) Snapshot(s *mlx.Scope, from int) (*Snapshot, error) {
 		return nil, fmt.Errorf("cache: snapshot after %d rows of padding that were not dropped",
 			c.offset-c.at)
 	}
-	c.settle(s)
+	c.replay(s)
 	return stateAt(c.now, c.offset), s.Err()
 }
 
 // Restore implements Cache. It needs only the last snapshot, which is the state.
 func (c *Recurrent) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
-	var m *moment
+	var m *layerState
 	if len(snapshots) > 0 {
 		p := snapshots[len(snapshots)-1]
 		if err := p.usable(); err != nil {
 			return err
 		}
-		if p.to != to || p.from != 0 || to != 0 && p.moment == nil && p.source == nil {
+		if p.to != to || p.from != 0 || to != 0 && p.state == nil && p.source == nil {
 			return fmt.Errorf("cache: a recurrent layer can be restored to %d only from its state there, not from positions %d to %d",
 				to, p.from, p.to)
 		}
-		if m = p.moment.retain(); m == nil && to != 0 {
+		if m = p.state.retain(); m == nil && to != 0 {
 			m = c.load(s, p)
 		}
 		defer m.release()
@@ -328,7 +328,7 @@ func (c *Recurrent) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 		return fmt.Errorf("cache: cannot restore to %d without a snapshot", to)
 	}
 	c.sched.clear()
-	c.forget()
+	c.releaseMade()
 	c.set(m, to)
 	c.tape(s, m, to, nil, nil)
 	c.offset = to
@@ -336,15 +336,15 @@ func (c *Recurrent) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 }
 
 // load takes a state from the snapshot's source. The caller owns it.
-func (c *Recurrent) load(s *mlx.Scope, p *Snapshot) *moment {
+func (c *Recurrent) load(s *mlx.Scope, p *Snapshot) *layerState {
 	tail, state := p.source.Rows(s)
 	if s.Err() != nil {
 		return nil
 	}
-	return &moment{tail: s.Keep(tail), state: s.Keep(state), refs: 1}
+	return &layerState{tail: s.Keep(tail), state: s.Keep(state), refs: 1}
 }
 
-func (c *Recurrent) fits(m *moment) bool {
+func (c *Recurrent) fits(m *layerState) bool {
 	return slices.Equal(m.tail.Shape(), []int{c.shape.Tail, c.shape.Width}) &&
 		slices.Equal(m.state.Shape(), c.shape.State)
 }
@@ -382,8 +382,8 @@ func (c *Recurrent) Bytes() int64 {
 func (c *Recurrent) Free(s *mlx.Scope) {
 	now, replayed := c.now, c.replayed
 	c.sched.clear()
-	c.forget()
-	c.untape()
+	c.releaseMade()
+	c.freeTape()
 	c.set(nil, 0)
 	c.offset, c.from, c.replayed = 0, 0, false
 	if replayed && now != nil && now.refs > 0 {

@@ -47,7 +47,7 @@ func NewRotating(window, chunk int) *Rotating {
 func (c *Rotating) Offset() int { return c.offset }
 
 // Expect implements Cache.
-func (c *Rotating) Expect(positions int) { c.buf.most = positions }
+func (c *Rotating) Expect(positions int) { c.buf.maxRows = positions }
 
 // first returns the lowest position that a query at offset attends.
 func (c *Rotating) first(offset int) int { return max(0, offset-(c.window-1)) }
@@ -169,7 +169,7 @@ func (c *Rotating) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 	from := c.first(to)
 	if p.owner != &c.buf && to > from {
 		k, v := p.Rows(s)
-		if err := c.buf.takes(s, k, v); err != nil {
+		if err := c.buf.fitsLoaded(s, k, v); err != nil {
 			return err
 		}
 		c.buf.write(s, s.Slice(k, 2, from-p.from, to-p.from), s.Slice(v, 2, from-p.from, to-p.from),

@@ -15,9 +15,9 @@ import (
 // Keys keep the rotation of their position. All slots are there from the first row on, and the mask
 // covers each of them. So a query adds up its rows in one order.
 //
-// MaxBlock rows are slack. They let a block be dropped again, and they are the most that one Update
-// takes. A longer run is written in pieces of MaxBlock rows, so that the slack of a whole chunk is not
-// needed.
+// MaxBlock rows are slack. They let a block be trimmed again, and they are the most that one Update
+// takes. A longer run is written in pieces of MaxBlock rows, so that the slack of a whole chunk is
+// not needed.
 type SinkWindow struct {
 	bounds Bounds
 	offset int
@@ -74,7 +74,7 @@ func (c *SinkWindow) append(s *mlx.Scope, k, v *mlx.Array) bool {
 	if s.Err() != nil {
 		return false
 	}
-	c.buf.renew(s)
+	c.buf.startScope(s)
 	c.buf.write(s, k, v, c.offset)
 	c.offset += n
 	c.low = max(c.low, c.offset-c.buf.ring)
@@ -172,10 +172,10 @@ func (c *SinkWindow) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error 
 		return err
 	}
 	c.sched.clear()
-	c.buf.renew(s)
+	c.buf.startScope(s)
 	if p.owner != &c.buf && rows > 0 {
 		k, v := p.Rows(s)
-		if err := c.buf.takes(s, k, v); err != nil {
+		if err := c.buf.fitsLoaded(s, k, v); err != nil {
 			return err
 		}
 		done := 0

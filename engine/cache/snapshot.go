@@ -11,12 +11,12 @@ import (
 // recurrent layer.
 //
 // A snapshot of rows is lazy at first: a range in the buffer of its owner, the cache it was taken
-// from, without an MLX handle and without bytes of its own. The owner copies the rows out before it
-// overwrites or frees them. Where a [Source] has the rows too, they can be spilled. Snapshots are
-// shared by reference count. Like caches they are used on the MLX thread only.
+// from, without an MLX handle or memory. The owner copies the rows out before it overwrites or
+// frees them. Where a [Source] has the rows too, they can be spilled. Snapshots are shared by
+// reference count. Like caches they are used on the MLX thread only.
 //
-// A state stands for all positions before To: its From is 0. It shares its arrays, which never
-// change, with the cache until the cache moves on. Its bytes count at once. A [Source] returns the
+// A state covers all positions before To: its From is 0. It shares its arrays, which never change,
+// with the cache until the cache moves on. Its bytes count from the start. A [Source] returns the
 // tail and the state of a recurrent layer in place of keys and values.
 type Snapshot struct {
 	from, to int
@@ -24,7 +24,7 @@ type Snapshot struct {
 	k, v     *mlx.Array // (1, KV, to-from, D) once copied out
 	source   Source     // has the rows too, the first at position first; may be nil
 	first    int
-	moment   *moment // of a recurrent layer; nil = rows, or the state before any
+	state    *layerState // of a recurrent layer; nil = rows, or the state before any
 	refs     int
 	observe  func(bytes int64)
 }
@@ -42,7 +42,7 @@ func NewStored(from, to int, src Source) *Snapshot {
 	return &Snapshot{from: from, to: to, source: src, first: from, refs: 1}
 }
 
-// Store says that src has the snapshot's rows too.
+// Store sets src as a source that has the snapshot's rows too.
 func (p *Snapshot) Store(src Source) { p.source, p.first = src, p.from }
 
 // Stored reports whether a source has the rows.
@@ -50,12 +50,12 @@ func (p *Snapshot) Stored() bool { return p.source != nil }
 
 // Spill frees the snapshot's own rows if a source has them too, and returns their bytes.
 func (p *Snapshot) Spill() (bytes int64) {
-	if p.source == nil || p.k == nil && p.moment == nil {
+	if p.source == nil || p.k == nil && p.state == nil {
 		return 0
 	}
 	bytes = p.Bytes()
-	p.moment.release()
-	p.moment = nil
+	p.state.release()
+	p.state = nil
 	p.k.Free()
 	p.v.Free()
 	p.k, p.v = nil, nil
@@ -74,13 +74,13 @@ func (p *Snapshot) Lazy() bool { return p.owner != nil }
 // Bytes returns the bytes that the snapshot occupies by itself, zero while it is lazy.
 func (p *Snapshot) Bytes() int64 {
 	if p.k == nil {
-		return p.moment.bytes()
+		return p.state.bytes()
 	}
 	return p.k.Bytes() + p.v.Bytes()
 }
 
-// Observe calls fn with the snapshot's bytes when it gets any, at once if it has some. There is one
-// observer; nil removes it.
+// Observe calls fn with the snapshot's bytes when it gets any, immediately if it has some. There is
+// one observer; nil removes it.
 func (p *Snapshot) Observe(fn func(bytes int64)) {
 	p.observe = fn
 	if n := p.Bytes(); n > 0 && fn != nil {
@@ -97,7 +97,7 @@ func (p *Snapshot) Retain() *Snapshot {
 	return p
 }
 
-// Release drops a reference; the last one frees the rows. One Release too many panics.
+// Release drops a reference; the last one frees the rows. An extra Release panics.
 func (p *Snapshot) Release() {
 	if p.refs <= 0 {
 		panic("cache: snapshot released too often")
@@ -106,31 +106,31 @@ func (p *Snapshot) Release() {
 		return
 	}
 	if p.owner != nil {
-		p.owner.forget(p)
+		p.owner.removeLazy(p)
 	}
 	p.k.Free()
 	p.v.Free()
-	p.moment.release()
-	p.moment = nil
+	p.state.release()
+	p.state = nil
 }
 
 // State returns the tail and the state of a recurrent layer, which belong to the snapshot. They are
 // nil for a snapshot of rows, and where no row was taken in yet.
 func (p *Snapshot) State() (tail, state *mlx.Array) {
-	if p.moment == nil {
+	if p.state == nil {
 		return nil, nil
 	}
-	return p.moment.tail, p.moment.state
+	return p.state.tail, p.state.state
 }
 
-// Rows returns the keys and the values in order of position, (1, KV, To-From, D). They are nil if
-// there are none, or after an error in the scope. The arrays belong to s or to the snapshot. For a
-// recurrent layer it returns State.
+// Rows returns the keys and the values in order of position, (1, KV, To-From, D). They are nil for
+// an empty snapshot, or after an error in the scope. The arrays belong to s or to the snapshot. For
+// a recurrent layer it returns State.
 func (p *Snapshot) Rows(s *mlx.Scope) (k, v *mlx.Array) {
 	switch {
 	case p.owner != nil:
 		return p.owner.read(s, p.from, p.to)
-	case p.moment != nil:
+	case p.state != nil:
 		return p.State()
 	case p.k == nil && p.source != nil:
 		return p.load(s)
@@ -155,7 +155,7 @@ func (p *Snapshot) load(s *mlx.Scope) (k, v *mlx.Array) {
 	return s.Slice(k, 2, from, to), s.Slice(v, 2, from, to)
 }
 
-// copyOut gives the snapshot rows of its own. The caller takes it off the owner's list and has the
+// copyOut copies the rows into the snapshot. The caller takes it off the owner's list and has the
 // copies evaluated.
 func (p *Snapshot) copyOut(s *mlx.Scope) {
 	k, v := p.owner.read(s, p.from, p.to)
@@ -167,14 +167,14 @@ func (p *Snapshot) copyOut(s *mlx.Scope) {
 	}
 }
 
-// Split returns a snapshot of the rows before position at, and one of the others. p stays. It is
-// for caches that keep every row. The parts of a lazy snapshot are lazy. Otherwise the rows are
+// Split returns a snapshot of the rows before position at, and one of the others. p stays valid. It
+// is for caches that keep every row. The parts of a lazy snapshot are lazy. Otherwise the rows are
 // copied. That evaluates, so other arrays of s die, as in Scope.Eval.
 func (p *Snapshot) Split(s *mlx.Scope, at int) (head, tail *Snapshot, err error) {
 	if err := p.usable(); err != nil {
 		return nil, nil, err
 	}
-	if at <= p.from || at >= p.to || p.moment != nil {
+	if at <= p.from || at >= p.to || p.state != nil {
 		return nil, nil, fmt.Errorf("cache: snapshot of positions %d to %d has no inner position %d",
 			p.from, p.to, at)
 	}
@@ -202,13 +202,13 @@ func (p *Snapshot) Split(s *mlx.Scope, at int) (head, tail *Snapshot, err error)
 	return head, tail, nil
 }
 
-// Join returns one snapshot of the rows of p and of next, which begins where p ends. Both stay.
-// Copying and evaluation are as in Split.
+// Join returns one snapshot of the rows of p and of next, which begins where p ends. Both stay
+// valid. Copying and evaluation are as in Split.
 func (p *Snapshot) Join(s *mlx.Scope, next *Snapshot) (*Snapshot, error) {
 	if err := errors.Join(p.usable(), next.usable()); err != nil {
 		return nil, err
 	}
-	if p.moment != nil || next.moment != nil {
+	if p.state != nil || next.state != nil {
 		return nil, fmt.Errorf("cache: snapshots of positions %d to %d and %d to %d have no rows to join",
 			p.from, p.to, next.from, next.to)
 	}
@@ -242,11 +242,11 @@ func held(s *mlx.Scope, from, to int, k, v *mlx.Array) *Snapshot {
 }
 
 // stateAt makes a snapshot of a state at a position.
-func stateAt(m *moment, at int) *Snapshot {
-	return &Snapshot{to: at, moment: m.retain(), refs: 1}
+func stateAt(m *layerState, at int) *Snapshot {
+	return &Snapshot{to: at, state: m.retain(), refs: 1}
 }
 
-// usable returns why the snapshot cannot be restored, nil if it can.
+// usable returns why the snapshot cannot be restored, or nil.
 func (p *Snapshot) usable() error {
 	switch {
 	case p == nil:
@@ -260,12 +260,12 @@ func (p *Snapshot) usable() error {
 	return nil
 }
 
-// fits returns why the rows cannot be written to b, nil if they can.
+// fits returns why the rows cannot be written to b, or nil.
 func (p *Snapshot) fits(b *buffer) error {
 	switch {
 	case p.to == p.from:
 		return nil
-	case p.moment != nil:
+	case p.state != nil:
 		return fmt.Errorf("cache: the state of a recurrent layer has no rows")
 	case p.owner != nil:
 		return b.fits(p.owner.k, p.owner.v)

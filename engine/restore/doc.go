@@ -12,7 +12,7 @@
 //
 // So the engine need not know of it. Prefill, verify blocks, checkpoints in memory and on disk,
 // batches, cancels and restarts go by cache.Cache, and each of these caches keeps that contract. A
-// mode of the engine would have to be told in each of these places.
+// mode of the engine would have to be handled in each of these places.
 //
 // # Eviction is relative to the query
 //
@@ -30,10 +30,10 @@
 //
 // # What restores
 //
-// [FTheta] joins a drafter's layers, which run as a plain stack, with a linear projection. [Identity]
-// restores the target's own rows, recorded in a forward of its own. It takes the same path, so it
-// tells errors of the machinery from errors of a projection. Without a source, a bounded layer has
-// its sink and its window alone.
+// [FTheta] joins a drafter's layers, which run as a plain stack, with a linear projection.
+// [Identity] restores the target's own rows, recorded in a forward of its own. It takes the same
+// path, so it separates errors of the machinery from errors of a projection. Without a source, a
+// bounded layer has its sink and its window alone.
 //
 // Exact layers keep every row and have no bank. If the full layers of a model are exact and its
 // sliding ones bounded, that is Kakeya's S5. Layers that attend the keys of others inherit what
@@ -47,15 +47,16 @@
 // full layers. [Model.Bytes] measures each apart. A bounded layer without a bank keeps the least and
 // forgets.
 //
-// A query attends own and restored rows at once. That keeps one order for its sum, which the bit tier
-// needs. Two softmaxes joined afterwards would round otherwise. So a bank has room for a copy of the
-// own rows before the restored ones. A step or a verify block copies nothing else. A chunk of a prompt
-// copies the bank once for each layer. On the CPU, it copies own rows for every 32 rows too: 16 times
-// what the window takes. In 16 bits there, queries attend all of these. See [cache.Divided].
+// A query attends own and restored rows together. That keeps one order for its sum, which the bit
+// tier needs. Two softmaxes joined afterwards would round otherwise. So a bank has room for a copy
+// of the own rows before the restored ones. A step or a verify block copies nothing else. A chunk
+// of a prompt copies the bank once for each layer. On the CPU, it copies own rows for every 32 rows
+// too: 16 times what the window takes. In 16 bits there, queries attend all of these. See
+// [cache.Divided].
 //
-// On the CPU in float32, a bounded layer takes so many times what a layer with all its own rows takes.
-// It attends by tiles, and has 8 heads of 64 elements over 4, a sink of 4 rows and a window of 64.
-// Figures are medians of 7 interleaved pairs:
+// On the CPU in float32, a bounded layer takes this many times what a layer with all its own rows
+// takes. It attends by tiles, and has 8 heads of 64 elements over 4, a sink of 4 rows and a window
+// of 64. Figures are medians of 7 interleaved pairs:
 //
 //	positions   chunk of 512 rows   verify block of 8   step
 //	4,096       1.4 (6.8)           1.2 (2.9)           1.1 (2.3)

@@ -25,7 +25,7 @@ type Options struct {
 // the source, which must outlive it.
 //
 // Each sequence has the target's caches, then a bank for each bounded layer, then the caches of the
-// source. All of them stand at the same position.
+// source. All of them are at the same position.
 type Model struct {
 	target  lm.Model
 	source  Source
@@ -36,7 +36,7 @@ type Model struct {
 	rows, attended atomic.Int64 // see Counts
 }
 
-// Counts say what has been done in fact, by all forwards so far.
+// Counts say what all forwards so far have done.
 type Counts struct {
 	Restored int64 // rows that a bank took in, of all bounded layers
 	Attended int64 // queries that attended restored rows, of all layers

@@ -13,9 +13,9 @@ import (
 // on a model that is not bounded. Nothing is restored there, so they say nothing about restoration.
 const NativeBypass = "native bypass"
 
-// Prefill evaluates one token or more on fresh caches, in chunks of so many. It
-// returns the caches and the logits (V) of the last token. These are the same for any chunk that
-// caches of opts take; 0 stands for the largest. The caller frees the caches.
+// Prefill evaluates one token or more on fresh caches, in chunks of chunk tokens. It returns the
+// caches and the logits (V) of the last token. These are the same for any chunk that caches of opts
+// take; 0 means the largest. The caller frees the caches.
 func Prefill(ctx context.Context, t *mlx.Thread, m lm.Model, tokens []int32, chunk int,
 	opts cache.Options) (caches cache.Stack, logits []float32, err error) {
 	if len(tokens) == 0 {
@@ -91,9 +91,9 @@ func likeliest(logits []float32) int32 {
 }
 
 // SetState writes keys and values (1, KV, n, D) straight into the rows of a cache, as they are
-// attended: after norm and rotary embedding. They become its whole contents and stand for the
-// positions before to. A cache that keeps every row takes to of them. Others take what State
-// returns. The caller evaluates the cache's arrays in this scope.
+// attended: after norm and rotary embedding. They become its whole contents at the positions before
+// to. A cache that keeps every row takes to of them. Others take what State returns. The caller
+// evaluates the cache's arrays in this scope.
 func SetState(s *mlx.Scope, c cache.Cache, kv lm.KV, to int) error {
 	n := kv.K.Dim(2)
 	p := cache.NewStored(to-n, to, rows(kv))

@@ -8,7 +8,7 @@ type Rule string
 
 const (
 	// Coupled draws the target's own token at every position and accepts the proposals that equal
-	// it. For one seed the output is that of plain decoding, token for token. It is the default.
+	// it. For one seed the output equals plain decoding, token for token. It is the default.
 	Coupled Rule = "coupled"
 
 	// Rejection accepts a proposal drawn from q with probability min(1, p/q). Where it rejects, it
@@ -26,28 +26,28 @@ type Verdict struct {
 
 // Accept judges drafts (n) int32, proposed for positions pos on, by the target's processed
 // distributions x (n+1, V). Row i of x follows the first i drafts. logQ (n, V) has the
-// distributions that the drafts were drawn from, nil if they are certain guesses. Both rules judge
+// distributions that the drafts were drawn from, or is nil if they are certain. Both rules judge
 // greedy requests alike.
 func (m *Sampler) Accept(s *mlx.Scope, rule Rule, x, drafts, logQ *mlx.Array, pos int) Verdict {
 	n := drafts.Dim(0)
-	var stands, tokens *mlx.Array // (n) bool; (n+1) int32, valid while all before are accepted
+	var accepted, tokens *mlx.Array // (n) bool; (n+1) int32, valid while all before are accepted
 	if rule == Rejection && !m.params.Greedy() {
-		stands, tokens = m.reject(s, x, drafts, logQ, pos)
+		accepted, tokens = m.reject(s, x, drafts, logQ, pos)
 	} else {
 		tokens = m.Choose(s, x, pos)
-		stands = s.Equal(s.Slice(tokens, 0, 0, n), drafts)
+		accepted = s.Equal(s.Slice(tokens, 0, 0, n), drafts)
 	}
-	failed := s.Cumsum(s.Sub(s.Scalar(1, mlx.Int32), s.AsType(stands, mlx.Int32)), 0)
-	standing := s.Equal(failed, s.Scalar(0, mlx.Int32))
+	failed := s.Cumsum(s.Sub(s.Scalar(1, mlx.Int32), s.AsType(accepted, mlx.Int32)), 0)
+	leading := s.Equal(failed, s.Scalar(0, mlx.Int32))
 	return Verdict{
-		Accepted: s.Sum(s.AsType(standing, mlx.Int32), 0, false),
+		Accepted: s.Sum(s.AsType(leading, mlx.Int32), 0, false),
 		Tokens:   tokens,
 	}
 }
 
 // reject applies the rejection rule to each position by itself.
 func (m *Sampler) reject(s *mlx.Scope, x, drafts, logQ *mlx.Array,
-	pos int) (stands, tokens *mlx.Array) {
+	pos int) (accepted, tokens *mlx.Array) {
 	n := drafts.Dim(0)
 	at := s.Reshape(drafts, n, 1)
 	all := s.Softmax(x, -1)
@@ -60,7 +60,7 @@ func (m *Sampler) reject(s *mlx.Scope, x, drafts, logQ *mlx.Array,
 		q = s.PutAlong(s.Zeros(mlx.Float32, n, m.vocab), at, one, -1)
 	}
 	u := m.uniform(s, verdicts, pos, n, 1)
-	stands = s.Reshape(s.Less(s.Mul(u, s.TakeAlong(q, at, -1)), s.TakeAlong(p, at, -1)), n)
+	accepted = s.Reshape(s.Less(s.Mul(u, s.TakeAlong(q, at, -1)), s.TakeAlong(p, at, -1)), n)
 
 	zero := s.Scalar(0, mlx.Float32)
 	rest := s.Sub(p, q)
@@ -70,7 +70,7 @@ func (m *Sampler) reject(s *mlx.Scope, x, drafts, logQ *mlx.Array,
 	rest = s.Concat(0, rest, s.Slice(all, 0, n, n+1)) // (n+1, V), the last row the token after all drafts
 	drawn := s.Argmax(s.Add(s.Log(rest), m.noise(s, residuals, pos, n+1)), -1)
 	tokens = s.AsType(drawn, mlx.Int32)
-	judged := s.Where(stands, drafts, s.Slice(tokens, 0, 0, n))
+	judged := s.Where(accepted, drafts, s.Slice(tokens, 0, 0, n))
 	tokens = s.Concat(0, judged, s.Slice(tokens, 0, n, n+1))
-	return stands, tokens
+	return accepted, tokens
 }

@@ -20,8 +20,7 @@ type Params struct {
 	LogitBias map[int32]float32 // added to the logits
 }
 
-// Check refuses values that no sampler can honour. Its error names the field as the OpenAI API
-// spells it.
+// Check refuses invalid values. Its error names the field as the OpenAI API spells it.
 func (p Params) Check(vocab int) error {
 	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 	switch {

@@ -102,8 +102,8 @@ func (m *Sampler) Tempered(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 }
 
 // Hold makes the noise of n positions from pos on once. Proposals and the target's own tokens draw
-// with it. Later rounds draw with the rows that are left: a rejected draft's position comes again. The
-// returned array is to be computed with the proposal; there is none for greedy requests.
+// with it. Later rounds draw with the rows that are left: a rejected draft's position comes again.
+// The returned array is to be evaluated with the proposal; it is nil for greedy requests.
 func (m *Sampler) Hold(s *mlx.Scope, pos, n int) []*mlx.Array {
 	if m.params.Greedy() {
 		return nil
