@@ -10,8 +10,8 @@ import (
 func (f form) String() string { return fmt.Sprintf("%d-%d-%s", f.bits, f.group, f.scale) }
 
 // TestLossesAreTrue packs one block at a time and compares each element with the file's, in
-// float64. The sum of the errors and the largest must be those told. No error is larger than what
-// half a step and the rounding of scales explain.
+// float64. The sum of the errors and the largest must be those reported. No error is larger than
+// what half a step and the rounding of scales explain.
 func TestLossesAreTrue(t *testing.T) {
 	eachForm(t, func(t *testing.T, k kind, f form) {
 		blocks, refused := sampleBlocks(k, 600), 0

@@ -23,7 +23,7 @@ func BenchmarkRepack(b *testing.B) {
 			blocks := make([]byte, chunkBytes/k.bytes()*k.bytes())
 			random.Read(blocks)
 			for i := 1; i < len(blocks); i += 2 {
-				blocks[i] &= 0xbf // finite, wherever a float16 lies
+				blocks[i] &= 0xbf // finite, wherever a float16 is
 			}
 			elements := len(blocks) / k.bytes() * k.block()
 			side := elements / 16 * scaleBytes["F32"]

@@ -18,7 +18,7 @@ type config struct {
 
 func (m *model) newConfig() *config {
 	return &config{model: m, fields: map[string]any{}, read: map[string]bool{},
-		metadata: m.header.metadata, prefix: m.header.metadata.text("general.architecture") + "."}
+		metadata: m.header.metadata, prefix: m.header.metadata.string("general.architecture") + "."}
 }
 
 // config returns config.json.
@@ -29,16 +29,16 @@ func (m *model) config(sources []*source) ([]byte, error) {
 	}
 	c := m.newConfig()
 	c.fields["model_type"] = f.modelType
-	c.count("hidden_size", "embedding_length")
+	c.copyUint("hidden_size", "embedding_length")
 	c.fields["num_hidden_layers"] = c.depth()
 	c.widths()
-	c.count("num_attention_heads", "attention.head_count")
-	c.fields["num_key_value_heads"] = c.most("attention.head_count_kv",
+	c.copyUint("num_attention_heads", "attention.head_count")
+	c.fields["num_key_value_heads"] = c.maxUint("attention.head_count_kv",
 		c.uint("attention.head_count", 0))
 	c.fields["head_dim"] = c.headDim()
-	c.number("rms_norm_eps", "attention.layer_norm_rms_epsilon")
-	c.number("rope_theta", "rope.freq_base")
-	c.count("max_position_embeddings", "context_length")
+	c.copyFloat("rms_norm_eps", "attention.layer_norm_rms_epsilon")
+	c.copyFloat("rope_theta", "rope.freq_base")
+	c.copyUint("max_position_embeddings", "context_length")
 	tied := true
 	for _, s := range sources {
 		switch s.to {
@@ -74,11 +74,12 @@ func (m *model) config(sources []*source) ([]byte, error) {
 	return marshal(c.fields)
 }
 
-// predictors returns how many layers after the last predict further tokens. They are no layers of the
-// model, see model.head.
+// predictors returns how many layers after the last predict further tokens. They do not count as
+// layers of the model, see model.head.
 func (c *config) predictors() int { return c.uint("nextn_predict_layers", 0) }
 
-// depth returns the number of layers, without the predictors. A file with none fails; it is 0 then.
+// depth returns the number of layers, without the predictors. Without layers it fails and returns
+// 0.
 func (c *config) depth() int {
 	if _, ok := c.metadata[c.prefix+"block_count"]; !ok {
 		c.fail(lacking(c.prefix + "block_count"))
@@ -98,29 +99,29 @@ func (c *config) widths() {
 	if _, ok := c.metadata[c.prefix+key]; !ok && c.uint("expert_count", 0) > 0 {
 		key = "expert_feed_forward_length"
 	}
-	c.count("intermediate_size", key)
+	c.copyUint("intermediate_size", key)
 }
 
-// uint returns a whole number of the architecture, or otherwise.
-func (c *config) uint(key string, otherwise int) int {
+// uint returns an integer of the architecture, or fallback.
+func (c *config) uint(key string, fallback int) int {
 	c.read[key] = true
-	n, err := c.metadata.uint(c.prefix+key, otherwise, math.MaxInt32)
+	n, err := c.metadata.uint(c.prefix+key, fallback, math.MaxInt32)
 	if err != nil {
 		c.fail(err)
 	}
 	return n
 }
 
-// most returns the largest number of a key that may have one for each layer.
-func (c *config) most(key string, otherwise int) int {
+// maxUint returns the largest number of a key that may have one for each layer.
+func (c *config) maxUint(key string, fallback int) int {
 	if list := c.layers(key); list != nil {
 		return slices.Max(list)
 	}
-	return c.uint(key, otherwise)
+	return c.uint(key, fallback)
 }
 
-// layers returns the numbers of a key that has one for each layer, nil if it has one for all. Those of
-// predictors are left out. The list is never empty.
+// layers returns the numbers of a key that has one for each layer, or nil if it has one for all.
+// Predictors are left out. The list is never empty.
 func (c *config) layers(key string) []int {
 	list := c.metadata.ints(c.prefix + key)
 	if list == nil {
@@ -151,33 +152,34 @@ func (c *config) fail(err error) {
 	}
 }
 
-// count copies a whole number, which must be there.
-func (c *config) count(field, key string) {
+// copyUint copies an integer, which must be there.
+func (c *config) copyUint(field, key string) {
 	if _, ok := c.metadata[c.prefix+key]; !ok {
 		c.fail(lacking(c.prefix + key))
 	}
-	c.fields[field] = c.most(key, 0)
+	c.fields[field] = c.maxUint(key, 0)
 }
 
-// flag returns a switch of the architecture, false if it is not there.
-func (c *config) flag(key string) bool {
+// boolean returns a boolean of the architecture, or false.
+func (c *config) boolean(key string) bool {
 	c.read[key] = true
 	v, ok := c.metadata[c.prefix+key]
 	on, is := v.(bool)
 	if ok && !is {
-		c.fail(fmt.Errorf("%s%s is %s, which is neither true nor false", c.prefix, key, shown(v)))
+		c.fail(fmt.Errorf("%s%s is %s, which is neither true nor false", c.prefix, key, abbreviated(v)))
 	}
 	return on
 }
 
-// number copies a number, if it is there.
-func (c *config) number(field, key string) {
+// copyFloat copies a number, if the file has it.
+func (c *config) copyFloat(field, key string) {
 	if v, ok := c.float(key); ok {
 		c.fields[field] = v
 	}
 }
 
-// float returns a number of the architecture. It is a float32, which is written as short as can be.
+// float returns a number of the architecture. It is a float32, which is written as short as
+// possible.
 func (c *config) float(key string) (n float32, ok bool) {
 	c.read[key] = true
 	v, ok := c.metadata[c.prefix+key]
@@ -192,7 +194,7 @@ func (c *config) float(key string) (n float32, ok bool) {
 			return float32(v), true
 		}
 	}
-	c.fail(fmt.Errorf("%s%s is %s, which is no number", c.prefix, key, shown(v)))
+	c.fail(fmt.Errorf("%s%s is %s, which is no number", c.prefix, key, abbreviated(v)))
 	return 0, false
 }
 

@@ -23,11 +23,11 @@
 // loops, superblock.h the layouts, joint.h how groups are joined, and lanes.h the vectors.
 //
 // What a converter of llama.cpp changed is undone. The rows of queries and keys of a Llama are
-// interleaved there, and here they are in halves again. Value heads of Qwen3.5 lie in another order
+// interleaved there, and here they are in halves again. Value heads of Qwen3.5 are in another order
 // there (heads.go). Decays of recurrent layers are not logarithms there.
 //
-// A chat template in Go's language, as Ollama has them, is no Jinja. The form of the family stands in
-// its place, found by its special tokens and its architecture (template.go).
+// A chat template in Go's language, as Ollama has them, is replaced by the family's Jinja template,
+// found by its special tokens and its architecture (template.go).
 //
 // Parts that let a model see or hear, which Ollama's files have beside the text model, are left out
 // ([Folder.LeftOut]).
@@ -35,8 +35,8 @@
 // A layer after the last one that predicts a further token is the head of Qwen3.5 here, by its makers'
 // names (predictor.go). Other heads are left out ([Folder.NoHead]).
 //
-// generation_config.json has the sampling that the metadata recommends, and what the caller knows of
-// it ([Folder.Recommend]).
+// generation_config.json has the sampling that the metadata recommends, and what the caller adds
+// ([Folder.Recommend]).
 //
 // Nothing in a file is trusted. The header is read in steps. Each count, length and offset must fit
 // into the rest of the file before memory is taken for it.

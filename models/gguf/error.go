@@ -16,7 +16,7 @@ func (e *TruncatedError) Error() string {
 		e.Missing)
 }
 
-// An UnsupportedError names something of a valid file that this program does not compute.
+// An UnsupportedError names a part of a valid file that this program does not support.
 type UnsupportedError struct{ Message string }
 
 func (e *UnsupportedError) Error() string { return e.Message }

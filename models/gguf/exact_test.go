@@ -54,7 +54,7 @@ func TestWeightsAreThoseOfLlamaCPP(t *testing.T) {
 				t.Errorf("%v: the rms error is %v steps", e.kind, loss.RMS)
 			}
 			if rms := math.Sqrt(squares / float64(len(got))); !near(rms, loss.RMS*rmsStep(t, e)) {
-				t.Errorf("%v: the rms error is %v, but %v was told", e.kind, rms,
+				t.Errorf("%v: the rms error is %v, but %v was reported", e.kind, rms,
 					loss.RMS*rmsStep(t, e))
 			}
 		}

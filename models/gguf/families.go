@@ -41,7 +41,7 @@ var families = map[string]family{
 // llamaNames leaves out what ropeFactors finds.
 var llamaNames = map[string]string{"rope_freqs": ""}
 
-// llamaConfig refuses what a Llama of llama.cpp may have and model type llama has not.
+// llamaConfig refuses what model type llama does not support in a Llama of llama.cpp.
 func llamaConfig(c *config) {
 	if c.uint("expert_count", 0) > 0 {
 		c.fail(unsupported("is a Llama with experts, which is not supported"))
@@ -65,10 +65,10 @@ func ministralConfig(c *config) {
 
 // graniteConfig copies the multipliers.
 func graniteConfig(c *config) {
-	c.number("embedding_multiplier", "embedding_scale")
-	c.number("attention_multiplier", "attention.scale")
-	c.number("residual_multiplier", "residual_scale")
-	c.number("logits_scaling", "logit_scale")
+	c.copyFloat("embedding_multiplier", "embedding_scale")
+	c.copyFloat("attention_multiplier", "attention.scale")
+	c.copyFloat("residual_multiplier", "residual_scale")
+	c.copyFloat("logits_scaling", "logit_scale")
 }
 
 // phi3Names has the joined projections.
@@ -79,8 +79,8 @@ var phi3Names = map[string]string{
 	"rope_factors_short": "",
 }
 
-// phi3Config finds the factors of a long rotary embedding, which lie among the tensors. llama.cpp and
-// mlx_lm pass over the sliding window of Phi-3 4k.
+// phi3Config finds the factors of a long rotary embedding among the tensors. llama.cpp and mlx_lm
+// ignore the sliding window of Phi-3 4k.
 func phi3Config(c *config) {
 	c.checkWindow(2047)
 	rotated := c.uint("rope.dimension_count", c.headDim())
@@ -97,22 +97,22 @@ func phi3Config(c *config) {
 	}
 	c.fields["rope_scaling"] = map[string]any{"type": "longrope", "short_factor": short,
 		"long_factor": long}
-	c.count("original_max_position_embeddings", "rope.scaling.original_context_length")
+	c.copyUint("original_max_position_embeddings", "rope.scaling.original_context_length")
 	original := float64(c.uint("rope.scaling.original_context_length", 0))
 	factor := float64(c.uint("context_length", 0)) / original
 	scale := 1.0
 	if factor > 1 {
 		scale = math.Sqrt(1 + math.Log(factor)/math.Log(original))
 	}
-	c.only("rope.scaling.attn_factor", scale)
+	c.checkValue("rope.scaling.attn_factor", scale)
 }
 
 // qwen3MoEConfig copies the sizes of experts. Every layer has them, and the scores of the chosen
 // ones add up to 1.
 func qwen3MoEConfig(c *config) {
-	c.count("num_experts", "expert_count")
-	c.count("num_experts_per_tok", "expert_used_count")
-	c.count("moe_intermediate_size", "expert_feed_forward_length")
+	c.copyUint("num_experts", "expert_count")
+	c.copyUint("num_experts_per_tok", "expert_used_count")
+	c.copyUint("moe_intermediate_size", "expert_feed_forward_length")
 	c.fields["norm_topk_prob"] = true
 	c.fields["decoder_sparse_step"] = 1
 }
@@ -131,27 +131,27 @@ const (
 	layersOf27B = 62
 )
 
-// gemma3Config sets what llama.cpp knows of a Gemma 3 without its metadata.
+// gemma3Config sets what llama.cpp knows about a Gemma 3 without its metadata.
 func gemma3Config(c *config) {
-	c.count("sliding_window", "attention.sliding_window")
+	c.copyUint("sliding_window", "attention.sliding_window")
 	c.fields["sliding_window_pattern"] = c.uint("attention.sliding_window_pattern", 6)
 	c.fields["rope_local_base_freq"] = float32(10000)
-	c.number("rope_local_base_freq", "rope.freq_base_swa")
+	c.copyFloat("rope_local_base_freq", "rope.freq_base_swa")
 	c.fields["query_pre_attn_scalar"] = c.headDim()
-	if c.uint("block_count", 0) == layersOf27B { // the one size whose scale is not that of its heads
+	if c.uint("block_count", 0) == layersOf27B { // the one size whose scale does not follow from its heads
 		c.fields["query_pre_attn_scalar"] = c.uint("embedding_length", 0) /
 			max(c.uint("attention.head_count", 0), 1)
 	}
-	c.only("attention.scale", 0, 1/math.Sqrt(float64(c.fields["query_pre_attn_scalar"].(int))))
+	c.checkValue("attention.scale", 0, 1/math.Sqrt(float64(c.fields["query_pre_attn_scalar"].(int))))
 	if _, ok := c.fields["rope_theta"]; !ok {
 		c.fields["rope_theta"] = float32(1e6)
 	}
-	c.only("final_logit_softcapping", mistakenCap, 0)
+	c.checkValue("final_logit_softcapping", mistakenCap, 0)
 	c.gemma3Corrections()
 }
 
-// mistakenCap is a cap of the logits that Ollama's files of Gemma 3 name. The makers' config.json has
-// none in any size, so none is computed.
+// mistakenCap is a cap of the logits in Ollama's files of Gemma 3. The makers' config.json has no
+// cap in any size, so it is ignored.
 const mistakenCap = 30
 
 // gemma3Corrections sets what files of Ollama's lack: the sizes that also see stretch the rotary
@@ -179,10 +179,10 @@ func gptOSSConfig(c *config) {
 	if scaling, ok := c.fields["rope_scaling"].(map[string]any); ok && scaling["rope_type"] == "yarn" {
 		scaling["truncate"] = false
 	}
-	c.count("num_local_experts", "expert_count")
-	c.count("num_experts_per_tok", "expert_used_count")
-	c.count("intermediate_size", "expert_feed_forward_length")
-	c.count("sliding_window", "attention.sliding_window")
+	c.copyUint("num_local_experts", "expert_count")
+	c.copyUint("num_experts_per_tok", "expert_used_count")
+	c.copyUint("intermediate_size", "expert_feed_forward_length")
+	c.copyUint("sliding_window", "attention.sliding_window")
 	c.fields["attention_bias"] = true
 }
 
@@ -208,7 +208,7 @@ var lfm2Names = map[string]string{
 	"blk.ffn_down_exps":      "feed_forward.switch_mlp.down_proj",
 }
 
-// lfm2Config tells layers with a convolution: they have no heads of keys.
+// lfm2Config finds the layers with a convolution: they have no heads of keys.
 func lfm2Config(c *config) {
 	types := []string{}
 	for _, heads := range c.layers("attention.head_count_kv") {
@@ -223,15 +223,15 @@ func lfm2Config(c *config) {
 	c.fields["tie_embedding"] = c.fields["tie_word_embeddings"]
 	c.fields["block_ff_dim"] = c.fields["intermediate_size"]
 	c.fields["block_auto_adjust_ff_dim"] = false
-	c.count("conv_L_cache", "shortconv.l_cache")
+	c.copyUint("conv_L_cache", "shortconv.l_cache")
 	if c.uint("expert_count", 0) == 0 {
 		return
 	}
-	c.count("num_experts", "expert_count")
-	c.count("num_experts_per_tok", "expert_used_count")
-	c.count("moe_intermediate_size", "expert_feed_forward_length")
-	c.count("num_dense_layers", "leading_dense_block_count")
+	c.copyUint("num_experts", "expert_count")
+	c.copyUint("num_experts_per_tok", "expert_used_count")
+	c.copyUint("moe_intermediate_size", "expert_feed_forward_length")
+	c.copyUint("num_dense_layers", "leading_dense_block_count")
 	c.fields["norm_topk_prob"], c.fields["use_expert_bias"] = true, true
 	c.fields["routed_scaling_factor"] = 1
-	c.number("routed_scaling_factor", "expert_weights_scale")
+	c.copyFloat("routed_scaling_factor", "expert_weights_scale")
 }

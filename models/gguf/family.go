@@ -12,21 +12,21 @@ import (
 // A model is the content of one GGUF file, or of a set of them.
 type model struct {
 	header *header
-	files  []io.ReaderAt // in which the tensors lie
+	files  []io.ReaderAt // that hold the tensors
 	losses []Loss
-	look   look // how many bits a tensor needs
+	scan   lossScan // how many bits a tensor needs
 
 	leftOut map[string]bool // see Folder.LeftOut
 	noHead  string          // see Folder.NoHead
 }
 
-// A look says what tells how many bits a tensor needs.
-type look int
+// A lossScan says what decides how many bits a tensor needs.
+type lossScan int
 
 const (
-	lookAtSamples look = iota
-	lookAtAll          // its weights
-	lookAtHeader       // nothing: each takes the fewest that its kind may have
+	scanSamples lossScan = iota
+	scanAll              // its weights
+	scanHeader           // nothing: each gets the fewest that its kind may have
 )
 
 // A family is how one general.architecture becomes a model in Hugging Face's form.
@@ -96,12 +96,12 @@ var (
 const projectorArchitecture = "clip"
 
 // towers begin the names of tensors that let a model see or hear. Ollama's files have them beside
-// those of the text model. They are left out.
+// the text model's. They are left out.
 var towers = []struct{ prefix, what string }{
 	{"v.", "images"}, {"mm.a.", "sound"}, {"mm.", "images"}, {"a.", "sound"},
 }
 
-// towerOf says what a tensor of a tower takes in, empty for one of the text model.
+// towerOf returns the input of a tensor's tower, or "" for one of the text model.
 func towerOf(name string) string {
 	for _, t := range towers {
 		if strings.HasPrefix(name, t.prefix) {
@@ -111,18 +111,18 @@ func towerOf(name string) string {
 	return ""
 }
 
-// towersAlone returns the error of a file that holds no text model.
-func towersAlone() error {
+// errTowersOnly returns the error of a file that holds no text model.
+func errTowersOnly() error {
 	return unsupported("holds what lets a model see or hear, and no model; " +
 		"name the file of the model itself")
 }
 
 // family returns how the model's architecture is read.
 func (m *model) family() (family, error) {
-	name := m.header.metadata.text("general.architecture")
+	name := m.header.metadata.string("general.architecture")
 	f, ok := families[name]
 	if name == projectorArchitecture {
-		return f, towersAlone()
+		return f, errTowersOnly()
 	}
 	if name == "" {
 		return f, lacking("general.architecture")
@@ -216,7 +216,7 @@ func (m *model) sources() ([]*source, error) {
 		sources = append(sources, s)
 	}
 	if len(sources) == 0 && len(m.leftOut) > 0 {
-		return nil, towersAlone()
+		return nil, errTowersOnly()
 	}
 	if len(sources) == 0 {
 		return nil, damaged("it has no tensors")
@@ -288,13 +288,13 @@ func (m *model) pack(s *source) error {
 	if !s.kind.isApproximated() {
 		return nil
 	}
-	if m.look == lookAtHeader {
+	if m.scan == scanHeader {
 		s.pack = approximations[s.kind][0].packing(s.kind)
 		return nil
 	}
 	var loss Loss
 	var err error
-	s.pack, loss, err = choose(m.files[s.file], &s.tensor, m.look == lookAtAll)
+	s.pack, loss, err = choose(m.files[s.file], &s.tensor, m.scan == scanAll)
 	m.losses = append(m.losses, loss)
 	return err
 }

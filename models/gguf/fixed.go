@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// checkFixed refuses metadata that changes what a model computes where the family has not read it:
-// such a key may only have the value that is computed here anyway. It goes after the family's own
-// keys.
+// checkFixed refuses metadata that changes what a model computes and that the family has not read:
+// such a key may only have the value that is computed anyway. It is called after the family's own
+// keys are read.
 func (c *config) checkFixed(scores gating) {
 	extrapolation := 0.0
-	if c.metadata.text(c.prefix+"rope.scaling.type") == "yarn" {
+	if c.metadata.string(c.prefix+"rope.scaling.type") == "yarn" {
 		extrapolation = 1
 	}
 	theta, ok := c.float("rope.freq_base")
@@ -41,13 +41,13 @@ func (c *config) checkFixed(scores gating) {
 		"rope.scaling.yarn_log_multiplier": {0},
 	}
 	for _, key := range slices.Sorted(maps.Keys(allowed)) {
-		c.only(key, allowed[key]...)
+		c.checkValue(key, allowed[key]...)
 	}
 	c.checkWindow()
 	for _, key := range []string{"attention.causal", "expert_weights_norm"} {
 		if v, ok := c.metadata[c.prefix+key]; ok && v != true && !c.read[key] {
 			c.fail(unsupported("has %s%s = %s, which is not supported; supported is true",
-				c.prefix, key, shown(v)))
+				c.prefix, key, abbreviated(v)))
 		}
 	}
 }
@@ -62,7 +62,7 @@ const (
 )
 
 // checkWindow refuses a sliding window where every layer attends all positions. One that no text
-// fills changes nothing, and those of published models may be passed over.
+// fills changes nothing, and the windows in passed are ignored.
 func (c *config) checkWindow(passed ...int) {
 	const key = "attention.sliding_window"
 	if c.read[key] {
@@ -75,8 +75,8 @@ func (c *config) checkWindow(passed ...int) {
 	}
 }
 
-// only refuses a number that is none of the given ones, unless the family has read it.
-func (c *config) only(key string, values ...float64) {
+// checkValue rejects values other than the given ones, unless the family reads the key.
+func (c *config) checkValue(key string, values ...float64) {
 	if c.read[key] {
 		return
 	}
@@ -87,7 +87,7 @@ func (c *config) only(key string, values ...float64) {
 	}
 }
 
-// about reports whether a float32 stands for a number that was computed otherwise.
+// about reports whether a float32 is a number up to rounding.
 func about(v float32, want float64) bool {
 	return math.Abs(float64(v)-want) <= 1e-3*math.Abs(want)
 }

@@ -45,7 +45,7 @@ func TestOtherNumbersAreRefused(t *testing.T) {
 	}
 }
 
-// TestFactorsOfOthersAreRefused gives a Llama's factors to families that would pass them over.
+// TestFactorsOfOthersAreRefused gives a Llama's factors to families that would ignore them.
 func TestFactorsOfOthersAreRefused(t *testing.T) {
 	for _, name := range []string{"granite", "mistral3", "smollm3"} {
 		f := families[name]
@@ -234,7 +234,7 @@ func TestHeadersAreEnough(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, tensor := range recorded(t, strings.TrimSuffix(filepath.Base(name), ".gguf")).header.tensors {
-			if !strings.HasPrefix(tensor.name, "rope_") { // such tensors lie next to the header
+			if !strings.HasPrefix(tensor.name, "rope_") { // such tensors are next to the header
 				clear(file[tensor.offset:][:tensor.bytes])
 			}
 		}

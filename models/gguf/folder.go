@@ -32,7 +32,7 @@ type Folder struct {
 	header  []byte   // of model.safetensors
 	entries []*entry
 	exact   []*source                         // the approximated tensors as they are
-	small   map[string]func() ([]byte, error) // the other files by name, made when they are asked for
+	small   map[string]func() ([]byte, error) // the other files by name, made when they are opened
 	changed time.Time
 
 	fileType, leftOut, noHead string
@@ -52,19 +52,19 @@ func (d *Folder) Losses() []Loss {
 	return slices.Clone(d.losses)
 }
 
-// FileType returns what the file says of its quantization, such as Q4_K_M, or else the kind of most
-// of its weights.
+// FileType returns what the file says about its quantization, such as Q4_K_M, or else the kind of
+// most of its weights.
 func (d *Folder) FileType() string { return d.fileType }
 
-// LeftOut says what parts of the file are for that are not shown, such as "images and sound". It is
-// empty if there are none.
+// LeftOut returns what the parts of the file are for that are left out, such as "images and sound",
+// or "".
 func (d *Folder) LeftOut() string { return d.leftOut }
 
 // NoHead says in one sentence why layers of the file that predict further tokens are not shown as a
-// head, whose names begin with mtp. It is empty if they are, and if there are none.
+// head, whose names begin with mtp. It returns "" if they are, or if the file has no such layers.
 func (d *Folder) NoHead() string { return d.noHead }
 
-// Bytes returns the size of the GGUF files. The shown model.safetensors has another one.
+// Bytes returns the size of the GGUF files. The size of the shown model.safetensors differs.
 func (d *Folder) Bytes() (n int64) {
 	for _, f := range d.files {
 		n += f.size
@@ -72,8 +72,8 @@ func (d *Folder) Bytes() (n int64) {
 	return n
 }
 
-// measured notes the loss of a whole tensor.
-func (d *Folder) measured(l Loss) {
+// recordLoss records the loss of a whole tensor.
+func (d *Folder) recordLoss(l Loss) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := range d.losses {
@@ -86,7 +86,7 @@ func (d *Folder) measured(l Loss) {
 // Refined returns the same folder, whose tensors have the bits that they need as a whole. It reads
 // all tensors that lose something, which ends with ctx.
 func (d *Folder) Refined(ctx context.Context) (*Folder, error) {
-	finer, err := openFolder(ctx, d.fsys, d.files[0].name, lookAtAll)
+	finer, err := openFolder(ctx, d.fsys, d.files[0].name, scanAll)
 	if err == nil {
 		finer.Recommend(d.recommended)
 	}
@@ -104,30 +104,30 @@ type fileID struct {
 // sentence about the file, without its name. An error that wraps fs.ErrNotExist is the file
 // system's own.
 func Open(fsys fs.FS, name string) (*Folder, error) {
-	return openFolder(context.Background(), fsys, name, lookAtSamples)
+	return openFolder(context.Background(), fsys, name, scanSamples)
 }
 
-// OpenHeader is Open where only the header of a file is at hand. It tells whether the file can be
-// used. Do not read the weights.
+// OpenHeader is Open for a file of which only the header is available. It reports whether the file
+// can be used. Do not read the weights.
 func OpenHeader(fsys fs.FS, name string) (*Folder, error) {
-	return openFolder(context.Background(), fsys, name, lookAtHeader)
+	return openFolder(context.Background(), fsys, name, scanHeader)
 }
 
-func openFolder(ctx context.Context, fsys fs.FS, name string, by look) (*Folder, error) {
+func openFolder(ctx context.Context, fsys fs.FS, name string, by lossScan) (*Folder, error) {
 	h, files, ids, err := openSet(fsys, name)
 	if err != nil {
 		return nil, err
 	}
 	defer closeAll(files)
 	d := &Folder{fsys: fsys, files: ids}
-	m := &model{header: h, look: by}
+	m := &model{header: h, scan: by}
 	for i, f := range files {
 		m.files = append(m.files, untilDone{f.(io.ReaderAt), ctx})
 		if ids[i].changed.After(d.changed) {
 			d.changed = ids[i].changed
 		}
 	}
-	if err := d.show(m); err != nil {
+	if err := d.addFiles(m); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -167,8 +167,8 @@ func openRegular(fsys fs.FS, name string) (fs.File, fileID, error) {
 	return f, fileID{name, info.Size(), info.ModTime()}, nil
 }
 
-// show makes the files of the folder.
-func (d *Folder) show(m *model) error {
+// addFiles makes the files of the folder.
+func (d *Folder) addFiles(m *model) error {
 	sources, err := m.sources()
 	if err != nil {
 		return err
@@ -203,8 +203,8 @@ func (d *Folder) show(m *model) error {
 	return nil
 }
 
-// FamilyTemplate returns the chat template of the model's family, for a file whose own one cannot be
-// used. It is empty if no form is known.
+// FamilyTemplate returns the chat template of the model's family, for a file whose own one cannot
+// be used. It returns "" if no form is known.
 func (d *Folder) FamilyTemplate() string { return d.tokenizer.familyTemplate() }
 
 // Open implements fs.FS.
@@ -230,8 +230,8 @@ func (d *Folder) Open(name string) (fs.File, error) {
 }
 
 // OpenExact opens a safetensors file of the tensors that lose something in model.safetensors. It
-// has their weights as the file has them, in float32, by the same names. It is nil if there are
-// none.
+// has their weights as the file has them, in float32, by the same names. It returns nil if there
+// are no such tensors.
 func (d *Folder) OpenExact() (fs.File, error) {
 	if d.exact == nil {
 		return nil, nil
@@ -241,7 +241,7 @@ func (d *Folder) OpenExact() (fs.File, error) {
 
 // openWeights opens a safetensors file with a header and its entries.
 func (d *Folder) openWeights(header []byte, entries []*entry) (fs.File, error) {
-	w := &weights{header: header, entries: entries, measured: d.measured}
+	w := &weights{header: header, entries: entries, measured: d.recordLoss}
 	last := entries[len(entries)-1]
 	f := &shownFile{info: d.info(weightsFile, last.offset+last.size)}
 	for _, id := range d.files {

@@ -61,7 +61,7 @@ func FuzzHeader(f *testing.F) {
 				continue
 			}
 			if text := mustRead(t, d, name); !json.Valid(text) {
-				t.Errorf("%s is no JSON: %.200q", name, text)
+				t.Errorf("%s is not JSON: %.200q", name, text)
 			}
 		}
 		w, err := d.Open(weightsFile)
@@ -109,14 +109,14 @@ func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		for _, architecture := range slices.Sorted(maps.Keys(families)) {
-			m := &model{header: anyHeader(r, architecture), look: lookAtHeader}
+			m := &model{header: anyHeader(r, architecture), scan: scanHeader}
 			sources, err := m.sources()
 			if err != nil && seed%2 == 0 {
 				continue
 			}
 			text, err := m.config(sources)
 			if err == nil && !json.Valid(text) {
-				t.Errorf("%s: its config is no JSON: %.200q", architecture, text)
+				t.Errorf("%s: its config is not JSON: %.200q", architecture, text)
 			}
 		}
 	})
@@ -169,7 +169,7 @@ func anyHeader(r *rand.Rand, architecture string) *header {
 // keysOf returns the keys that a family asks for.
 func keysOf(architecture string) []string {
 	m := &model{header: &header{metadata: metadata{"general.architecture": architecture}},
-		look: lookAtHeader}
+		scan: scanHeader}
 	c := m.newConfig()
 	_, _ = m.config(nil)
 	f := families[architecture]

@@ -32,7 +32,7 @@ var gemma4Names = map[string]string{
 	"blk.ffn_down_exps":       "experts.switch_mlp.down_proj",
 }
 
-// gemma4Config tells the layers with a window from the others, whose heads are longer.
+// gemma4Config separates the layers with a window from the others, whose heads are longer.
 func gemma4Config(c *config) {
 	types := []string{}
 	for _, sliding := range c.layers("attention.sliding_window_pattern") {
@@ -43,9 +43,9 @@ func gemma4Config(c *config) {
 		}
 	}
 	c.fields["layer_types"] = types
-	c.count("sliding_window", "attention.sliding_window")
-	c.count("head_dim", "attention.key_length_swa")
-	c.count("global_head_dim", "attention.key_length")
+	c.copyUint("sliding_window", "attention.sliding_window")
+	c.copyUint("head_dim", "attention.key_length_swa")
+	c.copyUint("global_head_dim", "attention.key_length")
 	c.gemma4Heads(types)
 	c.fields["num_kv_shared_layers"] = c.uint("attention.shared_kv_layers", 0)
 	c.fields["hidden_size_per_layer_input"] = c.uint("embedding_length_per_layer_input", 0)
@@ -56,14 +56,14 @@ func gemma4Config(c *config) {
 		c.fields["use_double_wide_mlp"] = slices.Max(widths) > slices.Min(widths)
 	}
 	c.fields["final_logit_softcapping"] = nil
-	c.number("final_logit_softcapping", "final_logit_softcapping")
-	c.only("attention.scale", 0, 1)
+	c.copyFloat("final_logit_softcapping", "final_logit_softcapping")
+	c.checkValue("attention.scale", 0, 1)
 	c.gemma4Rope()
 	if c.uint("expert_count", 0) > 0 {
 		c.fields["enable_moe_block"] = true
-		c.count("num_experts", "expert_count")
-		c.count("top_k_experts", "expert_used_count")
-		c.count("moe_intermediate_size", "expert_feed_forward_length")
+		c.copyUint("num_experts", "expert_count")
+		c.copyUint("top_k_experts", "expert_used_count")
+		c.copyUint("moe_intermediate_size", "expert_feed_forward_length")
 	}
 }
 

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Recommended is what others than the file recommend for it.
+// Recommended is what sources other than the file recommend for it.
 type Recommended struct {
 	Sampling map[string]any // by the names of generation_config.json
-	Stops    []string       // texts that end an answer
+	Stops    []string       // strings that end an answer
 
-	Chats bool // it chats, so that a file without a template takes its family's
+	Chats bool // it is a chat model, so a file without a template gets its family's
 }
 
-// Recommend adds to generation_config.json, where it goes before what the file says itself. It is
-// called before others use the folder.
+// Recommend adds to generation_config.json, where it overrides what the file says. Call it before
+// the folder is shared.
 func (d *Folder) Recommend(r Recommended) { d.recommended, d.tokenizer.chats = r, r.Chats }
 
 // Tokens of Harmony, the form of gpt-oss. An answer has several messages there, and harmonyEnd ends
@@ -48,8 +48,8 @@ var samplingKeys = map[string]string{
 	"repetition_penalty": "general.sampling.penalty_repeat",
 }
 
-// generationConfig returns generation_config.json. Stop texts that are tokens end an answer as the
-// metadata's own ends do. The others are listed.
+// generationConfig returns generation_config.json. Stop strings that are tokens end an answer as
+// the metadata's own ends do. The others are listed.
 func (t *tokenizer) generationConfig(r Recommended) ([]byte, error) {
 	c := map[string]any{}
 	for name, key := range samplingKeys {
@@ -66,7 +66,7 @@ func (t *tokenizer) generationConfig(r Recommended) ([]byte, error) {
 	return marshal(c)
 }
 
-// ends returns the tokens that end an answer, and the stop texts that are none.
+// ends returns the tokens that end an answer, and the stop strings that are not tokens.
 func (t *tokenizer) ends(stops []string) (ids []int, texts []string) {
 	list, never := ends, -1
 	if slices.Contains(t.tokens, harmonyReturn) {
@@ -99,8 +99,8 @@ func (t *tokenizer) ends(stops []string) (ids []int, texts []string) {
 	return ids, left
 }
 
-// plain returns a value of the metadata as JSON can have it. A float32 is written as short as can
-// be. What is no number becomes a text that says so.
+// plain returns a value of the metadata as JSON can have it. A float32 is written as short as
+// possible. NaN and infinities become strings.
 func plain(v any) any {
 	f, ok := v.(float64)
 	switch {
@@ -115,5 +115,5 @@ func plain(v any) any {
 	case bool, int64, string:
 		return v
 	}
-	return shown(v)
+	return abbreviated(v)
 }

@@ -11,9 +11,9 @@ var glimmerNames = map[string]string{
 	"blk.post_ffw_norm":       "post_feedforward_layernorm",
 }
 
-// glimmerConfig tells the layers with a window from the others.
+// glimmerConfig separates the layers with a window from the others.
 func glimmerConfig(c *config) {
-	c.count("sliding_window", "attention.sliding_window")
+	c.copyUint("sliding_window", "attention.sliding_window")
 	c.fields["layer_types"] = c.windows(4)
 	c.fields["qk_scale_factor"] = c.glimmerScale()
 	for _, of := range []struct{ field, key string }{{"output_multiplier", "logit_scale"},
@@ -21,18 +21,18 @@ func glimmerConfig(c *config) {
 		if _, ok := c.metadata[c.prefix+of.key]; !ok {
 			c.fail(lacking(c.prefix + of.key))
 		}
-		c.number(of.field, of.key)
+		c.copyFloat(of.field, of.key)
 	}
 }
 
-// windows returns the types of layers. attention.sliding_window_pattern tells each, or in how many
+// windows returns the types of layers. attention.sliding_window_pattern has each, or in how many
 // layers the last attends all positions.
-func (c *config) windows(otherwise int) []string {
+func (c *config) windows(fallback int) []string {
 	const key = "attention.sliding_window_pattern"
 	types, list := []string{}, c.layers(key)
-	every := otherwise
+	every := fallback
 	if list == nil && c.err == nil {
-		every = c.uint(key, otherwise)
+		every = c.uint(key, fallback)
 	}
 	depth := c.depth()
 	if every < 1 || depth > len(c.model.header.tensors) {
@@ -49,8 +49,8 @@ func (c *config) windows(otherwise int) []string {
 	return types
 }
 
-// glimmerScale returns what queries are multiplied by. The converter made it the weights of their
-// norms, and 1 those of keys.
+// glimmerScale returns what queries are multiplied by. The converter stored it as the weights of
+// their norms, and 1 as the weights of the norms of keys.
 func (c *config) glimmerScale() float32 {
 	var scale float32
 	for _, t := range c.model.header.tensors {

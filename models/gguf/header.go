@@ -23,10 +23,10 @@ const (
 	maxDims      = 4
 )
 
-// defaultAlignment is that of tensors in a file that names none.
+// defaultAlignment is the alignment of tensors in a file that names no other.
 const defaultAlignment = 32
 
-// A header is that of a GGUF file: metadata, and where each tensor lies.
+// A header is the header of a GGUF file: metadata, and the place of each tensor.
 type header struct {
 	metadata metadata
 	tensors  []tensor // in file order
@@ -39,10 +39,10 @@ type tensor struct {
 	shape  []int // the longest stride first, as in safetensors
 	offset int64 // in the file
 	bytes  int64
-	file   int // index of the file it lies in
+	file   int // index of its file
 }
 
-// rows returns how many rows a tensor has, those of all experts together.
+// rows returns how many rows a tensor has, of all experts together.
 func (t *tensor) rows() int {
 	n := 1
 	for _, d := range t.shape[:len(t.shape)-1] {
@@ -63,7 +63,7 @@ func readHeader(r io.ReaderAt, size int64) (*header, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h, h.place(in.at, size)
+	return h, h.resolveOffsets(in.at, size)
 }
 
 // A reader reads the parts of a header and knows how much of the file is left for them.
@@ -79,7 +79,7 @@ func (in *reader) header() (*header, error) {
 	if magic, err := in.r.Peek(4); err != nil || string(magic) != "GGUF" {
 		return nil, ErrFormat
 	}
-	magic, err := in.take(8)
+	magic, err := in.readBytes(8)
 	if err != nil {
 		return nil, err
 	}
@@ -120,9 +120,9 @@ func (in *reader) header() (*header, error) {
 	return h, nil
 }
 
-// take reads n bytes.
-func (in *reader) take(n int64) ([]byte, error) {
-	if err := in.need(n); err != nil {
+// readBytes reads n bytes.
+func (in *reader) readBytes(n int64) ([]byte, error) {
+	if err := in.checkRemaining(n); err != nil {
 		return nil, err
 	}
 	b := make([]byte, n)
@@ -141,8 +141,8 @@ func readError(err error) error {
 	return err
 }
 
-// need refuses a part of n bytes that the file does not have.
-func (in *reader) need(n int64) error {
+// checkRemaining refuses a part of n bytes that the file does not have.
+func (in *reader) checkRemaining(n int64) error {
 	switch {
 	case n <= in.left:
 		return nil
@@ -153,7 +153,7 @@ func (in *reader) need(n int64) error {
 }
 
 func (in *reader) uint32() (uint32, error) {
-	b, err := in.take(4)
+	b, err := in.readBytes(4)
 	if err != nil {
 		return 0, err
 	}
@@ -161,14 +161,14 @@ func (in *reader) uint32() (uint32, error) {
 }
 
 func (in *reader) uint64() (uint64, error) {
-	b, err := in.take(8)
+	b, err := in.readBytes(8)
 	if err != nil {
 		return 0, err
 	}
 	return binary.LittleEndian.Uint64(b), nil
 }
 
-// count reads a number of things of at least bytes each, at most most.
+// count reads a number of items of at least bytes each, at most most.
 func (in *reader) count(what string, most uint64, bytes int64) (int64, error) {
 	n, err := in.uint64()
 	if err != nil {
@@ -177,22 +177,22 @@ func (in *reader) count(what string, most uint64, bytes int64) (int64, error) {
 	if n > most {
 		return 0, damaged("it claims %d %s, at most %d are allowed", n, what, most)
 	}
-	return int64(n), in.need(int64(n) * bytes)
+	return int64(n), in.checkRemaining(int64(n) * bytes)
 }
 
-// text reads a string of at most most bytes.
-func (in *reader) text(most uint64) (string, error) {
+// readString reads a string of at most most bytes.
+func (in *reader) readString(most uint64) (string, error) {
 	n, err := in.count("bytes of a text", most, 1)
 	if err != nil {
 		return "", err
 	}
-	b, err := in.take(n)
+	b, err := in.readBytes(n)
 	return string(b), err
 }
 
 // name reads the name of a tensor or a key.
 func (in *reader) name() (string, error) {
-	name, err := in.text(maxName)
+	name, err := in.readString(maxName)
 	if err == nil && (name == "" || strings.ContainsFunc(name, func(c rune) bool {
 		return c < ' ' || c > '~'
 	})) {
@@ -201,7 +201,7 @@ func (in *reader) name() (string, error) {
 	return name, err
 }
 
-// tensor reads what the header says of one tensor.
+// tensor reads the header's entry for one tensor.
 func (in *reader) tensor() (t tensor, err error) {
 	if t.name, err = in.name(); err != nil {
 		return t, err
@@ -251,9 +251,9 @@ func (in *reader) tensor() (t tensor, err error) {
 	return t, nil
 }
 
-// place turns offsets from the start of the data into offsets in the file. end is that of the
+// resolveOffsets turns offsets from the start of the data into offsets in the file. end is the end of the
 // header. It refuses tensors that overlap or that the file does not hold.
-func (h *header) place(end, size int64) error {
+func (h *header) resolveOffsets(end, size int64) error {
 	alignment, err := h.metadata.uint("general.alignment", defaultAlignment, maxAlignment)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func TestHostileHeaders(t *testing.T) {
 	}
 }
 
-// image.raw adds an entry of metadata whose value is given as it lies in a file.
+// image.raw adds an entry of metadata whose value is given as it is in a file.
 func (m *image) raw(key string, kind uint32, values ...any) *image {
 	m.entries++
 	m.text(key)
@@ -190,7 +190,7 @@ func TestHeaderAloneIsEnough(t *testing.T) {
 // TestVectorsAreBounded gives a head of a length that no model has.
 func TestVectorsAreBounded(t *testing.T) {
 	const n = maxVector + 1
-	m := &model{look: lookAtHeader, header: &header{tensors: []tensor{
+	m := &model{scan: scanHeader, header: &header{tensors: []tensor{
 		{name: ropeFactorsTensor, kind: f32, shape: []int{n}, bytes: 4 * n}}}}
 	if _, err := m.vector(ropeFactorsTensor, n); err == nil {
 		t.Error("a head of any length is read")

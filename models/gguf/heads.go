@@ -4,8 +4,9 @@ import (
 	"strings"
 )
 
-// A headOrder is where the value heads of a gated delta net lie. Makers write the heads of one key
-// head side by side. llama.cpp's converter has the first of each key head, then the second of each.
+// A headOrder is the order of the value heads of a gated delta net. Makers write the heads of one
+// key head side by side. llama.cpp's converter has the first of each key head, then the second of
+// each.
 type headOrder struct {
 	skip   int // rows before the first value head
 	keys   int // key heads
@@ -13,7 +14,7 @@ type headOrder struct {
 	dim    int // rows of a value head
 }
 
-// head returns where a value head lies in the file.
+// head returns the place of a value head in the file.
 func (o *headOrder) head(h int) int {
 	share := o.values / o.keys
 	return h%share*o.keys + h/share
@@ -28,8 +29,8 @@ func (o *headOrder) from(i int) (row, run int) {
 	return o.skip + o.head(h)*o.dim + j, o.dim - j
 }
 
-// restore puts the columns of rows into the makers' order, in place. Each value head has as many
-// bytes. A nil order changes nothing.
+// restore puts the columns of rows into the makers' order, in place. All value heads have the same
+// size. A nil order changes nothing.
 func (o *headOrder) restore(data []byte, rows int) {
 	if o == nil || len(data) == 0 {
 		return
@@ -60,7 +61,7 @@ func (w *weights) readHeads(t *source, p []byte, from, to int) error {
 	return nil
 }
 
-// restoreHeads says how the value heads of a tensor change places.
+// restoreHeads sets how the value heads of a tensor change places.
 func (c *config) restoreHeads(s *source) error {
 	d := c.delta()
 	if c.err != nil || d.keyHeads == d.valueHeads {

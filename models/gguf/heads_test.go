@@ -31,7 +31,7 @@ func TestValueHeadsInParts(t *testing.T) {
 		}
 	}
 	if rows == 0 || columns == 0 {
-		t.Errorf("%d tensors change the order of rows, %d that of columns", rows, columns)
+		t.Errorf("%d tensors change the order of rows, %d the order of columns", rows, columns)
 	}
 	checkParts(t, d)
 }

@@ -49,7 +49,7 @@ var kindNames = map[kind]string{
 	29: "IQ1_M", 30: "BF16", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4", 40: "NVFP4", 41: "Q1_0",
 }
 
-// block returns how many elements are packed together, 0 for a kind that can't be read.
+// block returns how many elements are packed together, or 0 for a kind that can't be read.
 func (k kind) block() int { return kinds[k].block }
 
 // bytes returns the bytes of a block.
@@ -80,7 +80,7 @@ var fileTypes = map[int]string{
 	30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4_MOE",
 }
 
-// fileType returns the name of general.file_type. If it is not there or not known, the kind counts
+// fileType returns the name of general.file_type. If it is missing or unknown, it returns the kind
 // that has the most bytes, a packed one before a plain one.
 func (m *model) fileType() string {
 	n, err := m.header.metadata.uint("general.file_type", -1, math.MaxInt32)

@@ -12,8 +12,8 @@ const (
 	maxSampleError = 0.095 // of a sample, which the whole tensor may exceed a little
 )
 
-// A Loss is how far the weights of a tensor are from the file's. Steps are those of the file's own
-// scales, in their rms.
+// A Loss is how far the weights of a tensor are from the file's. Steps are the rms steps of the
+// file's own scales.
 type Loss struct {
 	Tensor string
 	Kind   string
@@ -55,7 +55,7 @@ func (t *tally) loss(of *tensor, bits int) Loss {
 	return l
 }
 
-// A sample is so many runs of blocks, evenly spaced over a tensor.
+// A sample is sampleRuns runs of blocks, evenly spaced over a tensor.
 const (
 	sampleRuns = 16
 	sampleRun  = 16 // blocks
@@ -122,7 +122,7 @@ func (p *packing) measure(r io.ReaderAt, t *tensor) (sum tally, ok bool, err err
 	return sum, ok, nil
 }
 
-// isLast reports whether no form of a kind is finer.
+// isLast reports whether p is the finest form of a kind.
 func (p *packing) isLast(k kind) bool {
 	forms := approximations[k]
 	return form{p.bits, p.group, p.scale} == forms[len(forms)-1]

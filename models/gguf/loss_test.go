@@ -27,7 +27,7 @@ func uneven(blocks int, even func(i int) bool) []byte {
 	return data
 }
 
-// withQ6K returns a model with such a tensor of so many blocks.
+// withQ6K returns a model with such a tensor of blocks blocks.
 func withQ6K(blocks int, even func(i int) bool) *image {
 	m := smallest()
 	for i := range m.tensors {
@@ -59,8 +59,8 @@ func readQ6K(t *testing.T, d *Folder) error {
 	return nil
 }
 
-// TestWholeTensorsAreMeasured reads a tensor whose sample is as the whole. Its loss is told of the
-// whole then.
+// TestWholeTensorsAreMeasured reads a tensor whose sample is as the whole. Its loss is reported for
+// the whole then.
 func TestWholeTensorsAreMeasured(t *testing.T) {
 	d, err := open(t, withQ6K(2048, func(i int) bool { return i%9 > 0 }).file())
 	if err != nil {

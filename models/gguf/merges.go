@@ -10,9 +10,8 @@ import (
 // be where it joins, and each merge has the whole token. Gemma's 262,144 tokens take a quarter.
 const maxMergeText = 1 << 27
 
-// merges returns the merges that scores stand for: a pair of tokens that join to a token, the one
-// with the highest score first. So transformers turns SentencePiece's byte pair encoding into its
-// own.
+// merges returns the merges that follow from scores: pairs of tokens that join to a token, the
+// highest score first. This is how transformers converts SentencePiece's byte pair encoding.
 func merges(vocab map[string]int, scores []float64, joins func(id int) bool) [][2]string {
 	type merge struct {
 		left, right string

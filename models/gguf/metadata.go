@@ -50,20 +50,20 @@ func (in *reader) entry(m metadata) error {
 	case typeArray:
 		m[key], err = in.array(key)
 	case typeString:
-		m[key], err = in.text(maxString)
+		m[key], err = in.readString(maxString)
 	default:
 		m[key], err = in.number(key, kind)
 	}
 	return err
 }
 
-// number reads one value that is no string.
+// number reads one value that is not a string.
 func (in *reader) number(key string, kind uint32) (any, error) {
 	n := sizes[kind]
 	if n == 0 {
 		return nil, damaged("%s is of the unknown type %d", key, kind)
 	}
-	b, err := in.take(n)
+	b, err := in.readBytes(n)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (in *reader) number(key string, kind uint32) (any, error) {
 	return integer(kind, b), nil
 }
 
-// integer decodes an integer. One that int64 does not hold becomes the largest that it does.
+// integer decodes an integer. One above the range of int64 becomes the largest int64.
 func integer(kind uint32, b []byte) int64 {
 	switch kind {
 	case typeInt8:
@@ -104,7 +104,7 @@ func float(kind uint32, b []byte) float64 {
 	return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
 }
 
-// array reads an array. Arrays of arrays are refused: no key that is read here has one.
+// array reads an array. Arrays of arrays are refused: no key that is read here needs them.
 func (in *reader) array(key string) (any, error) {
 	kind, err := in.uint32()
 	if err != nil {
@@ -125,13 +125,13 @@ func (in *reader) array(key string) (any, error) {
 	if kind == typeString {
 		texts := make([]string, n)
 		for i := range texts {
-			if texts[i], err = in.text(maxString); err != nil {
+			if texts[i], err = in.readString(maxString); err != nil {
 				return nil, err
 			}
 		}
 		return texts, nil
 	}
-	b, err := in.take(n * size)
+	b, err := in.readBytes(n * size)
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +149,8 @@ func (in *reader) array(key string) (any, error) {
 	return values, nil
 }
 
-// shown returns a value for a message: the whole of a number, the beginning of a text.
-func shown(v any) string {
+// abbreviated returns a value for a message: a whole number, the beginning of a string.
+func abbreviated(v any) string {
 	switch v := v.(type) {
 	case string:
 		return fmt.Sprintf("%.40q", v)
@@ -160,50 +160,50 @@ func shown(v any) string {
 	return fmt.Sprint(v)
 }
 
-// check refuses the entries of some keys that are of another type than T, which what says.
+// check refuses the entries of some keys whose type is not T. what names T.
 func check[T any](m metadata, what string, keys ...string) error {
 	for _, key := range keys {
 		if v, ok := m[key]; ok {
 			if _, is := v.(T); !is {
-				return fmt.Errorf("%s is %s, and must be %s", key, shown(v), what)
+				return fmt.Errorf("%s is %s, and must be %s", key, abbreviated(v), what)
 			}
 		}
 	}
 	return nil
 }
 
-// uint returns a whole number from 0 to most, or otherwise if there is no such key.
-func (m metadata) uint(key string, otherwise, most int) (int, error) {
+// uint returns an integer from 0 to most, or fallback without such a key.
+func (m metadata) uint(key string, fallback, most int) (int, error) {
 	v, ok := m[key]
 	if !ok {
-		return otherwise, nil
+		return fallback, nil
 	}
 	n, ok := v.(int64)
 	if !ok || n < 0 || n > int64(most) {
-		return 0, fmt.Errorf("%s is %s, which is no whole number from 0 to %d", key, shown(v), most)
+		return 0, fmt.Errorf("%s is %s, which is no whole number from 0 to %d", key, abbreviated(v), most)
 	}
 	return int(n), nil
 }
 
-// text returns a text, empty if there is none of that key.
-func (m metadata) text(key string) string {
+// string returns the string of a key, or "".
+func (m metadata) string(key string) string {
 	s, _ := m[key].(string)
 	return s
 }
 
-// texts returns an array of texts, nil if there is none of that key.
-func (m metadata) texts(key string) []string {
+// strings returns the strings of a key, or nil.
+func (m metadata) strings(key string) []string {
 	s, _ := m[key].([]string)
 	return s
 }
 
-// ints returns an array of whole numbers, nil if there is none of that key.
+// ints returns the integers of a key, or nil.
 func (m metadata) ints(key string) []int64 {
 	s, _ := m[key].([]int64)
 	return s
 }
 
-// id returns a token id, -1 if there is none of that key.
+// id returns the token id of a key, or -1.
 func (m metadata) id(key string) int {
 	n, ok := m[key].(int64)
 	if !ok || n < 0 || n > math.MaxInt32 {

@@ -69,22 +69,22 @@ func nemotronConfig(c *config) {
 	c.fields["mlp_bias"] = c.has(".ffn_up.bias")
 	c.fields["mamba_proj_bias"] = c.has(".ssm_in.bias")
 	c.fields["use_conv_bias"] = c.has(".ssm_conv1d.bias")
-	c.count("mamba_num_heads", "ssm.time_step_rank")
-	c.count("ssm_state_size", "ssm.state_size")
-	c.count("n_groups", "ssm.group_count")
-	c.count("conv_kernel", "ssm.conv_kernel")
+	c.copyUint("mamba_num_heads", "ssm.time_step_rank")
+	c.copyUint("ssm_state_size", "ssm.state_size")
+	c.copyUint("n_groups", "ssm.group_count")
+	c.copyUint("conv_kernel", "ssm.conv_kernel")
 	c.fields["mamba_head_dim"] = c.uint("ssm.inner_size", 0) / max(c.uint("ssm.time_step_rank", 0), 1)
-	c.uint("rope.dimension_count", 0) // there are no positions
+	c.uint("rope.dimension_count", 0) // it has no positions
 	if experts {
 		c.scoredExperts()
-		c.count("moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length")
+		c.copyUint("moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length")
 		if n := c.uint("moe_latent_size", 0); n > 0 {
 			c.fields["moe_latent_size"] = n
 		}
 	}
 }
 
-// has reports whether the name of a tensor ends so.
+// has reports whether the name of any tensor ends with end.
 func (c *config) has(end string) bool {
 	return slices.ContainsFunc(c.model.header.tensors,
 		func(t tensor) bool { return strings.HasSuffix(t.name, end) })

@@ -21,9 +21,9 @@ var headNames = map[string]string{
 	"nextn.shared_head_norm": "norm",
 }
 
-// head returns what becomes of the tensors of the layers that predict further tokens, which begin at
-// depth. If such a head is not supported there are none, and why says so in one sentence. Then the
-// model loads all the same.
+// head returns what becomes of the tensors of the layers that predict further tokens, which begin
+// at depth. If such a head is not supported, the list is nil and why says so in one sentence. The
+// model can still be loaded.
 func (m *model) head(f *family, c *config, depth int, tensors []tensor) (
 	list []*source, why string, err error) {
 	n := c.predictors()

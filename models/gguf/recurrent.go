@@ -73,5 +73,5 @@ func deltaConfig(c *config) {
 		return
 	}
 	qwen3MoEConfig(c)
-	c.count("shared_expert_intermediate_size", "expert_shared_feed_forward_length")
+	c.copyUint("shared_expert_intermediate_size", "expert_shared_feed_forward_length")
 }

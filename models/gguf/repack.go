@@ -36,7 +36,7 @@ func exact(weights func(dst, blocks []byte),
 	}
 }
 
-// packings holds the packed kinds. Any other kind is a plain type. A group is 32 elements.
+// packings holds the packed kinds. Every other kind is a plain type. A group is 32 elements.
 var packings = map[kind]packing{
 	q4_0:  {"affine", 4, group, "F16", exact(nibbles(18, 2), centred(18, 3))},
 	q4_1:  {"affine", 4, group, "F16", exact(nibbles(20, 4), scaleAndMin(20))},
@@ -74,8 +74,8 @@ const (
 	topBits   = 0x8080808080808080
 )
 
-// squeeze5 joins the low 5 bits of eight bytes. The other bits are 0.
-func squeeze5(x uint64) uint64 {
+// pack5 joins the low 5 bits of eight bytes. The other bits are 0.
+func pack5(x uint64) uint64 {
 	x = x&0x001f001f001f001f | x>>3&0x03e003e003e003e0
 	x = x&0x000003ff000003ff | x>>6&0x000ffc00000ffc00
 	return x&0x00000000000fffff | x>>12&0x000000fffff00000
@@ -128,9 +128,9 @@ func fiveBits(size, from int) func(dst, blocks []byte) {
 			high := blocks[from : from+4]
 			a, b := little.Uint64(blocks[from+4:]), little.Uint64(blocks[from+12:])
 			put5(dst,
-				squeeze5(a&lowHalves|spread(high[0])<<4), squeeze5(b&lowHalves|spread(high[1])<<4),
-				squeeze5(a>>4&lowHalves|spread(high[2])<<4),
-				squeeze5(b>>4&lowHalves|spread(high[3])<<4))
+				pack5(a&lowHalves|spread(high[0])<<4), pack5(b&lowHalves|spread(high[1])<<4),
+				pack5(a>>4&lowHalves|spread(high[2])<<4),
+				pack5(b>>4&lowHalves|spread(high[3])<<4))
 			blocks, dst = blocks[size:], dst[group*5/8:]
 		}
 	}
@@ -147,7 +147,7 @@ func signedBytes(dst, blocks []byte) {
 	}
 }
 
-// superNibbles packs blocks of Q4_K, of eight groups. Two groups lie in 32 bytes, one in the low
+// superNibbles packs blocks of Q4_K, of eight groups. Two groups share 32 bytes, one in the low
 // halves and one in the high ones.
 func superNibbles(dst, blocks []byte) {
 	const size = 144
@@ -167,8 +167,8 @@ func superNibbles(dst, blocks []byte) {
 	}
 }
 
-// superFiveBits packs blocks of Q5_K. Their elements lie as in Q4_K, after 32 bytes of their
-// highest bits: bit g of byte i is that of element i of group g.
+// superFiveBits packs blocks of Q5_K. Their elements are as in Q4_K, after 32 bytes of their
+// highest bits: bit g of byte i belongs to element i of group g.
 func superFiveBits(dst, blocks []byte) {
 	const size = 176
 	for len(blocks) >= size && len(dst) >= 160 {
@@ -178,7 +178,7 @@ func superFiveBits(dst, blocks []byte) {
 			for i := range x {
 				element := little.Uint64(low[8*i:]) >> (g % 2 * 4) & lowHalves
 				high := little.Uint64(blocks[16+8*i:]) >> g & lowBits
-				x[i] = squeeze5(element | high<<4)
+				x[i] = pack5(element | high<<4)
 			}
 			put5(dst[20*g:], x[0], x[1], x[2], x[3])
 		}
@@ -189,7 +189,7 @@ func superFiveBits(dst, blocks []byte) {
 // codebook holds the values of IQ4_NL, 128 larger.
 var codebook = [16]byte{1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241}
 
-// fromCodebook looks the elements of IQ4_NL up. They lie as in nibbles.
+// fromCodebook looks the elements of IQ4_NL up. They are ordered as in nibbles.
 func fromCodebook(dst, blocks []byte) {
 	const size = 18
 	for len(blocks) >= size && len(dst) >= group {
@@ -257,7 +257,7 @@ func superScales(size int) func(scales, biases, blocks []byte) bool {
 	}
 }
 
-// superShares unpacks the shares of eight groups, a byte each: the first four lie in the low 6 bits
+// superShares unpacks the shares of eight groups, a byte each: the first four are in the low 6 bits
 // of a byte each. The others have their low halves together, and their highest bits above the first
 // four.
 func superShares(b *[12]byte) (scales, mins uint64) {
@@ -268,7 +268,7 @@ func superShares(b *[12]byte) (scales, mins uint64) {
 	return scales, mins
 }
 
-// exponents writes the scales of MXFP4, powers of two. 255 is no number.
+// exponents writes the scales of MXFP4, powers of two. 255 is NaN.
 func exponents(scales, _, blocks []byte) bool {
 	const size = 17
 	ok := true

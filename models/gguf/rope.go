@@ -7,7 +7,7 @@ import (
 
 // ropeScaling sets rope_scaling.
 func (c *config) ropeScaling() {
-	switch kind := c.metadata.text(c.prefix + "rope.scaling.type"); kind {
+	switch kind := c.metadata.string(c.prefix + "rope.scaling.type"); kind {
 	case "", "none":
 	case "linear", "yarn":
 		scaling := map[string]any{"rope_type": kind}
@@ -54,8 +54,8 @@ func (m *model) ropeFactors(c *config) error {
 // maxVector bounds the elements of a tensor that is read for config.json: those of a head.
 const maxVector = 1 << 14
 
-// vector reads a tensor of n elements of F32. It is nil if there is none of that name. Where only a
-// header is at hand, every element is 1.
+// vector reads a tensor of n elements of F32. It returns nil if there is no tensor of that name. If
+// only a header is available, every element is 1.
 func (m *model) vector(name string, n int) ([]float32, error) {
 	for _, t := range m.header.tensors {
 		if t.name != name {
@@ -65,7 +65,7 @@ func (m *model) vector(name string, n int) ([]float32, error) {
 			return nil, damaged("tensor %q does not have %d elements of F32", t.name,
 				min(n, maxVector))
 		}
-		if m.look == lookAtHeader {
+		if m.scan == scanHeader {
 			return slices.Repeat([]float32{1}, n), nil
 		}
 		data := make([]byte, t.bytes)

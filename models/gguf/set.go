@@ -15,7 +15,7 @@ const maxFiles = 1 << 10
 var setName = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})(\.[gG][gG][uU][fF])$`)
 
 // Set returns the names of the files that hold a model together, the first first. name may be any
-// of them. A file that belongs to no set is one by itself.
+// of them. A file that belongs to no set is a set by itself.
 func Set(name string) []string {
 	of, count := parseSet(name)
 	if count == 0 {
@@ -28,7 +28,7 @@ func Set(name string) []string {
 	return names
 }
 
-// FirstOfSet returns the first name of Set alone.
+// FirstOfSet returns the first name of Set.
 func FirstOfSet(name string) string {
 	of, count := parseSet(name)
 	if count == 0 {
@@ -38,7 +38,7 @@ func FirstOfSet(name string) string {
 }
 
 // parseSet returns the names of the files of a set, counted from 0. count is 0 for a file that
-// belongs to none.
+// belongs to no set.
 func parseSet(name string) (of func(i int) string, count int) {
 	m := setName.FindStringSubmatch(name)
 	if m == nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // A slowBlock is a block that was unpacked one element at a time, as the format's documents have
-// it: q stands for step*(q - zero) - least.
+// it: q means step*(q - zero) - least.
 type slowBlock struct {
 	q           [super]int
 	zero        int
@@ -71,7 +71,7 @@ func (f form) readPacked(from packed, i int) (y, scale, bias float64) {
 	return y, scale, float64(fromHalf(little.Uint16(from.biases[2*g:])))
 }
 
-// scalesAt holds where the float16 of a block lie, and sharesAt where its shares begin and end.
+// scalesAt holds where the float16 of a block are, and sharesAt where its shares begin and end.
 var (
 	scalesAt = map[kind][]int{q2_k: {80, 82}, q3_k: {108}, q6_k: {208}}
 	sharesAt = map[kind][2]int{q2_k: {0, 16}, q3_k: {96, 108}, q6_k: {192, 208}}
@@ -99,7 +99,7 @@ func sampleBlocks(k kind, n int) []byte {
 			}
 			little.PutUint16(b[at:], h)
 		}
-		if i%3 == 2 { // parts that all have one share, or none
+		if i%3 == 2 { // parts that all have one share, or no share
 			shares := b[sharesAt[k][0]:sharesAt[k][1]]
 			value := []byte{0, 0x80, 0x7f, 0xff, 0x0f, 0xf0, 1, b[0]}[random.IntN(8)]
 			for j := range shares[random.IntN(len(shares)):] {

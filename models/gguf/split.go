@@ -24,7 +24,7 @@ const (
 	gpt2Split = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 )
 
-// defaultSplits are llama.cpp's for a tokenizer that its converter did not know.
+// defaultSplits are llama.cpp's splits for a tokenizer that its converter did not know.
 var defaultSplits = []string{`[\p{P}\$\+<=>\^~\|]+`, gpt2Split, `\p{N}+`, `[0-9][0-9][0-9]`}
 
 // byteLevelForm returns the form of tokenizers of the kind gpt2 with the given
@@ -63,7 +63,7 @@ var byteLevelForms = []struct {
 	{pre: []string{"", "default"}, splits: defaultSplits},
 }
 
-// byteLevelNames lists what byteLevelForm knows.
+// byteLevelNames lists the names that byteLevelForm supports.
 func byteLevelNames() string {
 	var names []string
 	for _, f := range byteLevelForms {
@@ -91,11 +91,11 @@ func byteLevel(splits ...string) component {
 	return component{"type": "Sequence", "pretokenizers": parts}
 }
 
-// spaceMark stands for a space in the tokens of SentencePiece.
+// spaceMark replaces a space in the tokens of SentencePiece.
 const spaceMark = "▁"
 
 // spaceMarkForm returns the form of SentencePiece's tokenizers: spaces become marks, and a
-// character without a token becomes bytes. prefix: a text begins with a space of its own.
+// character without a token becomes bytes. prefix: a space is added at the beginning of a text.
 func spaceMarkForm(prefix bool) tokenizerForm {
 	space := component{"type": "Replace", "pattern": component{"String": " "}, "content": spaceMark}
 	decoders := []component{

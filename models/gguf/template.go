@@ -11,7 +11,7 @@ import (
 //go:embed templates/*.jinja
 var templateFiles embed.FS
 
-// goTemplate matches what a template of Go's has, and no Jinja template.
+// goTemplate matches what a Go template has, and a Jinja template has not.
 var goTemplate = regexp.MustCompile(`\{\{-?\s*(?:\.[A-Z]|(?:if|with|range|else if)\s+[.$(a-z]|` +
 	`(?:end|else)\s*-?\}\}|\$\w*\s*:?=|template\s+")`)
 
@@ -30,11 +30,11 @@ type templateForm struct {
 	architectures []string // nil for any
 }
 
-// hermesTokens are those of Qwen's models from 2.5 on. They differ in how they write calls.
+// hermesTokens are the tokens of Qwen's models from 2.5 on. They differ in how they write calls.
 var hermesTokens = []string{"<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>"}
 
-// templateForms lists the forms. The first counts whose tokens the tokenizer has. Files with the
-// tokens of llama3_1 are of Llama 3.1 and later.
+// templateForms lists the forms. The first one whose tokens the tokenizer has is taken. Files with
+// the tokens of llama3_1 are of Llama 3.1 and later.
 var templateForms = []templateForm{
 	{name: "harmony", tokens: []string{"<|start|>", "<|channel|>", "<|message|>", "<|end|>"}},
 	{name: "qwen3_5", tokens: hermesTokens, architectures: []string{"qwen35", "qwen35moe"}},
@@ -55,20 +55,20 @@ var templateForms = []templateForm{
 	{name: "mistral", tokens: []string{"[INST]", "[/INST]"}},
 }
 
-// template returns the chat template, empty if the model has none. For one in Go's language it is the
-// family's own, and so it is for a file without one if [Recommended] says so.
+// template returns the chat template, or "". For one in Go's language it is the family's own, and
+// also for a file without one if [Recommended] says so.
 func (t *tokenizer) template() string {
-	text := t.metadata.text("tokenizer.chat_template")
+	text := t.metadata.string("tokenizer.chat_template")
 	if isGoTemplate(text) || text == "" && t.chats {
 		return t.familyTemplate()
 	}
 	return text
 }
 
-// familyTemplate returns the template of the form whose tokens the tokenizer has, empty for none.
+// familyTemplate returns the template of the form whose tokens the tokenizer has, or "".
 func (t *tokenizer) familyTemplate() string {
 	lacks := func(token string) bool { return !slices.Contains(t.tokens, token) }
-	architecture := t.metadata.text("general.architecture")
+	architecture := t.metadata.string("general.architecture")
 	for _, f := range templateForms {
 		if slices.ContainsFunc(f.tokens, lacks) ||
 			f.architectures != nil && !slices.Contains(f.architectures, architecture) {

@@ -36,7 +36,7 @@ type tokenizer struct {
 	metadata metadata
 	tokens   []string
 	types    []int64   // as long as tokens
-	merges   []string  // two tokens each, the first first; nil if scores say them
+	merges   []string  // two tokens each, the first first; nil if they follow from scores
 	scores   []float64 // as long as tokens, or nil
 	form     tokenizerForm
 
@@ -59,7 +59,7 @@ func (m *model) tokenizer() (*tokenizer, error) {
 	if err := t.checkEntries(); err != nil {
 		return nil, err
 	}
-	t.tokens = t.metadata.texts("tokenizer.ggml.tokens")
+	t.tokens = t.metadata.strings("tokenizer.ggml.tokens")
 	t.types = t.metadata.ints("tokenizer.ggml.token_type")
 	if t.tokens == nil {
 		return nil, lacking("tokenizer.ggml.tokens")
@@ -92,8 +92,8 @@ func (t *tokenizer) checkEntries() error {
 	)
 }
 
-// checkTokens refuses more tokens than a tokenizer needs, tokens that are no texts, and ids that
-// name no token.
+// checkTokens refuses more tokens than a tokenizer needs, tokens that are not strings, and ids of
+// no token.
 func (t *tokenizer) checkTokens() error {
 	added := 0
 	for id, token := range t.tokens {
@@ -120,7 +120,7 @@ func (t *tokenizer) checkTokens() error {
 			continue
 		}
 		if !is || id < 0 || id >= int64(len(t.tokens)) {
-			return fmt.Errorf("%s is %s, which none of its %d tokens has", key, shown(v), len(t.tokens))
+			return fmt.Errorf("%s is %s, which none of its %d tokens has", key, abbreviated(v), len(t.tokens))
 		}
 	}
 	for _, id := range t.metadata.ints(eosTokenIDs) {
@@ -134,11 +134,11 @@ func (t *tokenizer) checkTokens() error {
 
 // setForm chooses the form by the kind of the tokenizer.
 func (t *tokenizer) setForm() error {
-	t.merges = t.metadata.texts("tokenizer.ggml.merges")
+	t.merges = t.metadata.strings("tokenizer.ggml.merges")
 	t.scores, _ = t.metadata["tokenizer.ggml.scores"].([]float64)
-	switch kind := t.metadata.text("tokenizer.ggml.model"); kind {
+	switch kind := t.metadata.string("tokenizer.ggml.model"); kind {
 	case "gpt2":
-		pre := t.metadata.text("tokenizer.ggml.pre")
+		pre := t.metadata.string("tokenizer.ggml.pre")
 		form, ok := byteLevelForm(pre)
 		if !ok {
 			return unsupported("has a tokenizer with the split %.40q, which is not supported; "+
@@ -146,8 +146,9 @@ func (t *tokenizer) setForm() error {
 		}
 		t.form, t.scores = form, nil
 	case "llama":
-		// Gemma's texts begin with no space of their own. Files of Ollama's converter leave that out.
-		gemma := strings.HasPrefix(t.metadata.text("general.architecture"), "gemma")
+		// Gemma adds no space at the beginning of a text. Files of Ollama's converter leave that
+		// out.
+		gemma := strings.HasPrefix(t.metadata.string("general.architecture"), "gemma")
 		t.form = spaceMarkForm(t.adds("add_space_prefix", !gemma))
 	case "gemma4":
 		t.form = spaceMarkForm(false)
@@ -170,7 +171,7 @@ func (t *tokenizer) setForm() error {
 	return nil
 }
 
-// checkScores refuses scores that are no numbers, and tokens with too many joins.
+// checkScores refuses scores that are not numbers, and tokens with too many joins.
 func (t *tokenizer) checkScores() error {
 	if t.scores == nil {
 		return nil
@@ -252,7 +253,7 @@ func (t *tokenizer) file() ([]byte, error) {
 	})
 }
 
-// unknown returns the token for what has none, empty if there is none.
+// unknown returns the token for unknown text, or "".
 func (t *tokenizer) unknown() string {
 	if id := slices.Index(t.types, tokenUnknown); id >= 0 {
 		return t.tokens[id]
@@ -260,7 +261,7 @@ func (t *tokenizer) unknown() string {
 	return t.token("unknown_token_id")
 }
 
-// token returns the token whose id has a key, empty if there is none.
+// token returns the token whose id has a key, or "".
 func (t *tokenizer) token(key string) string {
 	id := t.metadata.id("tokenizer.ggml." + key)
 	if id < 0 || id >= len(t.tokens) {
@@ -288,10 +289,10 @@ func (t *tokenizer) config() ([]byte, error) {
 	return marshal(c)
 }
 
-// adds returns a switch of the metadata, or otherwise.
-func (t *tokenizer) adds(key string, otherwise bool) bool {
+// adds returns a boolean of the metadata, or fallback.
+func (t *tokenizer) adds(key string, fallback bool) bool {
 	if v, ok := t.metadata["tokenizer.ggml."+key].(bool); ok {
 		return v
 	}
-	return otherwise
+	return fallback
 }

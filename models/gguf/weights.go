@@ -24,15 +24,15 @@ type source struct {
 	// back into halves.
 	half int
 
-	heads  *headOrder // of the rows, nil if they stay where they are
+	heads  *headOrder // of the rows, or nil
 	across *headOrder // of the columns
 
 	shift float32 // what is taken from each element of a plain F32
 	log   bool    // the elements of a plain F32 are below 0, and become the logarithms of their sizes
 }
 
-// rows returns how many rows the tensor is read as. A vector whose elements change places is one of
-// rows of one element.
+// rows returns how many rows the tensor is read as. A vector whose elements change places has rows
+// of one element.
 func (t *source) rows() int {
 	if (t.half > 0 || t.heads != nil) && len(t.shape) == 1 {
 		return t.shape[0]
@@ -139,7 +139,7 @@ type weights struct {
 	entries []*entry
 	files   []io.ReaderAt
 
-	measured func(Loss) // hears of each tensor that loses something, and is read whole
+	measured func(Loss) // called for each tensor that loses something and is read whole
 
 	mu    sync.Mutex
 	side  *sideTensors
@@ -189,7 +189,7 @@ func (w *weights) ReadAt(p []byte, off int64) (int, error) {
 	return done, nil
 }
 
-// entryAt returns the entry that has the byte at off, nil beyond the end.
+// entryAt returns the entry that has the byte at off, or nil beyond the end.
 func (w *weights) entryAt(off int64) *entry {
 	i, _ := slices.BinarySearchFunc(w.entries, off, func(e *entry, off int64) int {
 		if e.offset+e.size <= off {
@@ -269,7 +269,7 @@ func (s *sideTensors) add(sum *tally) {
 	s.tally.join(*sum)
 }
 
-// sideBytes returns the bytes of the scales of so many rows of a packed tensor.
+// sideBytes returns the bytes of the scales of rows of a packed tensor.
 func (t *source) sideBytes(rows int) int {
 	p := t.pack
 	return rows * t.width() / p.group * scaleBytes[p.scale]
