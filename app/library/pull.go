@@ -79,7 +79,7 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 	if err != nil {
 		return control.Model{}, hubError(err)
 	}
-	if o.Had, err = l.pulledFiles(ctx, id); err != nil {
+	if o.Existing, err = l.pulledFiles(ctx, id); err != nil {
 		return control.Model{}, err
 	}
 	o.Check = func(files fs.FS, of *hub.GGUF) error { return l.checkPull(ctx, id, files, of) }

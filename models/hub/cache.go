@@ -57,7 +57,7 @@ func ParseDir(dir string) (cacheDir, id, commit string, err error) {
 	return r.cache, r.id, commit, nil
 }
 
-// SnapshotOf returns the snapshot that a GGUF file of the cache lies in. Error: [Invalid].
+// SnapshotOf returns the snapshot that holds a GGUF file of the cache. Error: [Invalid].
 func SnapshotOf(file string) (dir string, err error) {
 	dir = filepath.Dir(filepath.Clean(file))
 	for range ggufDepth + 1 {
@@ -69,8 +69,8 @@ func SnapshotOf(file string) (dir string, err error) {
 	return "", err
 }
 
-// NameOf returns the name by which [Pull] takes the model at a path in a hub's cache: its id, with the
-// quantization of a GGUF file. It is empty for another path.
+// NameOf returns the name by which [Pull] takes the model at a path in a hub's cache: its id, with
+// the quantization of a GGUF file. It returns "" for another path.
 func NameOf(path string) string {
 	dir, quantization := path, ""
 	if isGGUF(path) {
@@ -88,7 +88,7 @@ func NameOf(path string) string {
 	return id
 }
 
-// commit returns the commit that a revision stands for on disk, "" if it is not known.
+// commit returns the commit of a revision on disk, or "".
 func (r repo) commit(revision string) (string, error) {
 	if isCommit(revision) {
 		return revision, nil
@@ -104,10 +104,10 @@ func (r repo) commit(revision string) (string, error) {
 	if c := strings.TrimSpace(string(data)); isCommit(c) {
 		return c, nil
 	}
-	return "", nil // a damaged ref counts as none
+	return "", nil // a damaged ref counts as missing
 }
 
-// setRef writes down the commit of a revision.
+// setRef writes the commit of a revision.
 func (r repo) setRef(revision, commit string) error {
 	if revision == commit {
 		return nil
@@ -130,8 +130,8 @@ func (r repo) setRef(revision, commit string) error {
 	return err
 }
 
-// link makes a file of a snapshot and replaces what stands in its place. It reports false if the
-// link is there already. The folder is opened as a root, so that no name can lead out of it.
+// link makes a file of a snapshot and replaces what has its name. It reports false if the link
+// exists already. The folder is opened as a root, so that no name can lead out of it.
 func (r repo) link(snapshot *os.Root, name, etag string) (made bool, err error) {
 	if dir := path.Dir(name); dir != "." {
 		if err := snapshot.MkdirAll(dir, 0o777); err != nil {
@@ -154,7 +154,7 @@ func (r repo) link(snapshot *os.Root, name, etag string) (made bool, err error) 
 	return true, snapshot.Rename(tmp, name)
 }
 
-// lock takes the lock of a blob. It calls waiting each time another holds it.
+// lock takes the lock of a blob. It calls waiting each time another program holds it.
 func (r repo) lock(ctx context.Context, etag string, waiting func()) (unlock func(), err error) {
 	for {
 		unlock, err = r.tryLock(etag)
@@ -168,7 +168,7 @@ func (r repo) lock(ctx context.Context, etag string, waiting func()) (unlock fun
 	}
 }
 
-// tryLock takes the lock of a blob. If another holds it, unlock and err are nil.
+// tryLock takes the lock of a blob. If another program holds it, unlock and err are nil.
 func (r repo) tryLock(etag string) (unlock func(), err error) {
 	name := r.lockFile(etag)
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {

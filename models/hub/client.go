@@ -69,7 +69,7 @@ func (t *transient) Error() string { return t.err.Error() }
 func (t *transient) Unwrap() error { return t.err }
 
 // retry calls f until it succeeds, fails for good, or fails the given number of times in a row. An
-// attempt that gained something (f returns true) starts the count again. waiting hears of each
+// attempt that gained something (f returns true) starts the count again. waiting is called for each
 // pause.
 func (c *client) retry(ctx context.Context, attempts int, waiting func(time.Duration, error),
 	f func() (gained bool, err error)) error {
@@ -90,7 +90,7 @@ func (c *client) retry(ctx context.Context, attempts int, waiting func(time.Dura
 			return t.err
 		}
 		// Doubling from one second, less up to a quarter at random, so that parallel files do not
-		// come back at once.
+		// retry together.
 		d := min(time.Second<<(n-1), maxBackoff)
 		d = max(d-time.Duration(rand.Int64N(int64(d)/4)), t.after)
 		c.log.Info("trying again", "model", c.id, "in", d, "after", t.err, "cause",
@@ -102,7 +102,7 @@ func (c *client) retry(ctx context.Context, attempts int, waiting func(time.Dura
 	}
 }
 
-// A reply is an HTTP response, with what the hub said about the file on the way to it.
+// A reply is an HTTP response, with what the hub said about the file in redirects.
 type reply struct {
 	*http.Response
 	commit string
@@ -111,9 +111,9 @@ type reply struct {
 }
 
 // do sends a request and follows redirects itself: each hop is a new request, and only the hub gets
-// the token. A HEAD stops at a redirect to another host, because the answer before it is what the
-// hub says of the file. The caller closes the body. Reading it fails with errStalled if nothing
-// arrives for a while.
+// the token. A HEAD stops at a redirect to another host, because the answer before it describes the
+// file. The caller closes the body. Reading it fails with errStalled if nothing arrives for a
+// while.
 func (c *client) do(ctx context.Context, method, address string,
 	header http.Header) (*reply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -128,7 +128,7 @@ func (c *client) do(ctx context.Context, method, address string,
 			req.Header = header.Clone()
 		}
 		req.Header.Set("User-Agent", "tandem")
-		req.Header.Set("Accept-Encoding", "identity") // sizes and hashes are those of the content
+		req.Header.Set("Accept-Encoding", "identity") // sizes and hashes describe the content
 		if c.token != "" && c.isHub(req.URL) {
 			req.Header.Set("Authorization", "Bearer "+c.token)
 		}
@@ -165,7 +165,7 @@ func (c *client) do(ctx context.Context, method, address string,
 		c.endpoint)
 }
 
-// checkRedirect refuses an address that is none of the web. It also refuses an http address after
+// checkRedirect refuses an address that is not http or https. It also refuses an http address after
 // an https one, because anybody on the way could read and change what is sent.
 func (c *client) checkRedirect(from, to *url.URL) error {
 	switch {
@@ -195,7 +195,7 @@ func (c *client) isHub(u *url.URL) bool {
 		(u.Scheme == c.endpoint.Scheme || u.Scheme == "https")
 }
 
-// note keeps what one hop says of the file. The first answer wins: the hub comes before its
+// note records what one hop says about the file. The first answer wins: the hub comes before its
 // storage.
 func (r *reply) note(hub bool) {
 	h := r.Header
@@ -249,7 +249,7 @@ func (b *body) Close() error {
 }
 
 // networkError returns the error of a request that got no answer or lost it. It is transient unless
-// the caller gave up.
+// the caller cancelled.
 func (c *client) networkError(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == errStalled:
@@ -267,7 +267,7 @@ func (c *client) networkError(ctx context.Context, err error) error {
 			Message: fmt.Sprintf("the proxy on the way to the hub at %s cannot be reached: "+
 				"check the proxy in Settings, or in the environment", c.endpoint.Host)}}
 	}
-	// The message names neither the model nor the cause. The cause says little to a person, and retry
+	// The message names neither the model nor the cause. The cause helps users little, and retry
 	// logs it.
 	return &transient{err: &Error{Code: Offline, Err: err,
 		Message: fmt.Sprintf("the hub at %s cannot be reached: "+
@@ -280,7 +280,7 @@ func (c *client) statusError(r *reply, what string) error {
 	page := c.endpoint.JoinPath(c.id).String()
 	if !c.isHub(r.Request.URL) && r.StatusCode/100 == 4 &&
 		r.StatusCode != http.StatusTooManyRequests {
-		// The signed address at the hub's storage has run out. The next attempt gets a new one.
+		// The signed address at the hub's storage has expired. The next attempt gets a new one.
 		return &transient{err: errorf(Unavailable, c.name,
 			"the hub's storage refused %s (%s): pull again later", what, r.Status)}
 	}
@@ -325,7 +325,8 @@ func (c *client) statusError(r *reply, what string) error {
 		r.Status)
 }
 
-// retryAfter parses the header of that name, seconds or a date. It returns 0 if there is none.
+// retryAfter parses the header of that name, seconds or a date. It returns 0 if the header is
+// missing.
 func retryAfter(s string) time.Duration {
 	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
 		return time.Duration(max(0, n)) * time.Second

@@ -11,8 +11,8 @@ import (
 )
 
 // Discard deletes what unfinished pulls of a model have fetched, and returns the bytes that this
-// freed. It deletes the given blobs, whose names [Options].Began told, whole or in parts. Blobs
-// that a snapshot links to stay. If nothing else is left in the model's folder, the folder goes
+// freed. It deletes the given blobs, whose names [Options].Began got, whole or in parts. Blobs that
+// a snapshot links to stay. If nothing else is left in the model's folder, it deletes the folder
 // too. Errors: [Invalid], [Busy] if a program is downloading one of the blobs now, [Disk].
 func Discard(cacheDir, id string, blobs []string) (freed int64, err error) {
 	if _, _, err := Parse(id); err != nil {
@@ -34,7 +34,7 @@ func Discard(cacheDir, id string, blobs []string) (freed int64, err error) {
 		}
 	}
 	for _, name := range []string{"blobs", "snapshots", "refs", ""} {
-		_ = os.Remove(filepath.Join(r.dir(), name)) // what is not empty stays
+		_ = os.Remove(filepath.Join(r.dir(), name)) // folders that are not empty stay
 	}
 	return freed, nil
 }
@@ -80,7 +80,7 @@ func (r repo) linked() (map[string]bool, error) {
 	return all, nil
 }
 
-// Freed returns the bytes that [Remove] would free. Its errors are those of Remove.
+// Freed returns the bytes that [Remove] would free. It returns the same errors as Remove.
 func Freed(path string) (int64, error) {
 	t, err := targetOf(path)
 	if err != nil {
@@ -96,7 +96,7 @@ func Freed(path string) (int64, error) {
 	if err != nil || !plan.whole || !slices.Equal(commits, []string{t.commit}) {
 		return n, nil
 	}
-	// The model's folder goes, with the blobs that no snapshot links to.
+	// The model's folder is deleted, with the blobs that no snapshot links to.
 	entries, err := disk.ReadDir(filepath.Join(r.dir(), "blobs"), 0)
 	if err = ignoreMissing(err); err != nil {
 		return n, diskError(r.id, err)

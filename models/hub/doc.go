@@ -1,7 +1,7 @@
 // Package hub downloads models from the Hugging Face hub. It finds and removes the models in its
 // cache.
 //
-// Files lie in the cache of the Python libraries, so that programs share one copy of a model. The
+// Files are in the cache of the Python libraries, so that programs share one copy of a model. The
 // layout is documented at https://huggingface.co/docs/huggingface_hub/guides/manage-cache:
 //
 //	CACHE/.locks/models--ORG--NAME/ETAG.lock      flock while a blob is written
@@ -26,12 +26,12 @@
 // Only what a model needs is fetched: configuration, tokenizer, templates and safetensors. Pickled
 // weights are never fetched.
 //
-// This package knows the cache alone. A model elsewhere, in LM Studio's folder for example, is
+// This package handles only the cache. A model elsewhere, in LM Studio's folder for example, is
 // registered by its path. The registry lists what its user asked for, not what lies on the disk.
 //
 // Nothing here reads the environment. The caller decides which folder, endpoint and token to use
-// ([Options]). All functions may be called from several goroutines and processes at once. Errors
-// are [*Error].
+// ([Options]). All functions may be called concurrently from several goroutines and processes.
+// Errors are [*Error].
 //
 // Dependencies: golang.org/x/sys, for flock and the free space of a disk.
 package hub

@@ -55,11 +55,11 @@ func newHash(etag string, size int64) hash.Hash {
 	return nil
 }
 
-// fetch makes the blob of a file, unless it is there. It continues what an earlier pull left and
+// fetch makes the blob of a file, unless it exists. It continues what an earlier pull left and
 // checks the whole against the hash. Only then does the file get its name.
 func (p *pull) fetch(ctx context.Context, f *file) error {
 	unlock, err := p.repo.lock(ctx, f.etag, func() {
-		p.meter.wait("another program downloads " + f.name)
+		p.meter.setWaiting("another program downloads " + f.name)
 		if st, err := disk.Stat(p.repo.partial(f.etag)); err == nil {
 			p.meter.set(f, min(st.Size(), f.size), 0)
 		}
@@ -68,7 +68,7 @@ func (p *pull) fetch(ctx context.Context, f *file) error {
 		return p.fileError(ctx, err)
 	}
 	defer unlock()
-	p.meter.wait("")
+	p.meter.setWaiting("")
 	if p.repo.has(f) {
 		p.meter.set(f, f.size, 0)
 		return nil
@@ -90,7 +90,7 @@ func (p *pull) fetch(ctx context.Context, f *file) error {
 	return p.fileError(ctx, d.finish(ctx))
 }
 
-// has reports whether the blob is there with the right size. Its writer has checked its hash.
+// has reports whether the blob exists with the right size. Its writer has checked its hash.
 func (r repo) has(f *file) bool {
 	st, err := disk.Stat(r.blob(f.etag))
 	return err == nil && st.Mode().IsRegular() && st.Size() == f.size
@@ -107,8 +107,8 @@ func (p *pull) fileError(ctx context.Context, err error) error {
 	return diskError(p.name, err)
 }
 
-// resume takes over what an earlier pull left. The part is hashed again, because its hash is kept
-// nowhere.
+// resume continues from what an earlier pull left. The part is hashed again, because its hash is
+// not stored.
 func (d *download) resume(ctx context.Context) error {
 	d.hash = newHash(d.f.etag, d.f.size)
 	st, err := d.out.Stat()
@@ -124,7 +124,7 @@ func (d *download) resume(ctx context.Context) error {
 	return err
 }
 
-// restart drops what has arrived.
+// restart discards what has arrived.
 func (d *download) restart() error {
 	d.hash, d.have, d.resumed = newHash(d.f.etag, d.f.size), 0, false
 	d.p.meter.set(d.f, 0, 0)
@@ -135,7 +135,7 @@ func (d *download) restart() error {
 	return err
 }
 
-// get fetches what is missing. It tries on while attempts gain something.
+// get fetches what is missing. It retries while attempts gain something.
 func (d *download) get(ctx context.Context) error {
 	return d.p.client.retry(ctx, fileAttempts, d.p.waiting, func() (bool, error) {
 		if d.have == d.f.size {
@@ -202,7 +202,7 @@ func (d *download) copy(body io.Reader) error {
 	buf := make([]byte, 256<<10)
 	for {
 		n, err := body.Read(buf)
-		n = int(min(int64(n), d.f.size-d.have)) // more than was announced is cut off
+		n = int(min(int64(n), d.f.size-d.have)) // bytes beyond the announced size are cut off
 		if n > 0 {
 			if err := d.p.keepReserve(int64(n)); err != nil {
 				return err

@@ -14,8 +14,8 @@ import (
 type Code string
 
 const (
-	Invalid      Code = "invalid"       // the name of the model is not one
-	BadOption    Code = "bad_option"    // an option makes no sense
+	Invalid      Code = "invalid"       // the name of the model is not valid
+	BadOption    Code = "bad_option"    // an option is not valid
 	NotFound     Code = "not_found"     // no such model, revision or file
 	Gated        Code = "gated"         // the hub wants a token, or its terms accepted
 	Unsupported  Code = "unsupported"   // the repository has no safetensors model in it
@@ -23,13 +23,13 @@ const (
 	Offline      Code = "offline"       // the hub cannot be reached, or may not be
 	RateLimited  Code = "rate_limited"  // the hub asks for a long pause
 	Unavailable  Code = "unavailable"   // the hub failed again and again
-	BadReply     Code = "bad_reply"     // the hub's answer makes no sense
+	BadReply     Code = "bad_reply"     // the hub's answer is not valid
 	Truncated    Code = "truncated"     // the connection ended too early again and again
 	HashMismatch Code = "hash_mismatch" // a file is not what the hub announced; it was removed
 	DiskFull     Code = "disk_full"     // no room for the model
 	Disk         Code = "disk"          // the cache folder cannot be read or written
 	Incomplete   Code = "incomplete"    // the model on disk lacks files
-	Damaged      Code = "damaged"       // a file of the model on disk makes no sense
+	Damaged      Code = "damaged"       // a file of the model on disk is not valid
 	Busy         Code = "busy"          // another program is downloading the model
 )
 
@@ -37,10 +37,10 @@ const (
 // context.
 type Error struct {
 	Code    Code
-	Name    string // the model, as the caller named it; empty if it is not about that
+	Name    string // the model, as the caller named it, or ""
 	Message string // for a person: what happened, and what to do
 	Err     error  // the cause, may be nil
-	Dir     string // the snapshot that an error of Resolve is about; empty if there is none
+	Dir     string // the snapshot that an error of Resolve is about, or ""
 
 	what string // of Incomplete: the message without what to do
 }
@@ -59,7 +59,7 @@ func errorf(code Code, name, format string, args ...any) *Error {
 	return &Error{Code: code, Name: name, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// someGGUF stands before a quantization in the place of a file's name.
+// someGGUF is the prefix of a quantization that is listed in place of a file's name.
 const someGGUF = "a GGUF file of "
 
 // incomplete returns the error of a model that is only partly on disk. missing lists the files that

@@ -179,8 +179,7 @@ func TestPullErrorsHaveCodes(t *testing.T) {
 				if dir != (Snapshot{}) {
 					t.Errorf("a folder came with the error: %+v", dir)
 				}
-				// There is no model after a failed pull, and nothing lies outside the model's
-				// folder.
+				// There is no model after a failed pull, and nothing is outside the model's folder.
 				if _, err := Resolve(cache, "org/name"); err == nil {
 					t.Error("the model resolves after a failed pull")
 				}
@@ -280,7 +279,7 @@ func TestPullRefusesAFileAndAFolderOfOneName(t *testing.T) {
 	})
 }
 
-// A redirect that cannot lead to a file is told at once, and not tried again.
+// A redirect that cannot lead to a file is an error immediately, and not retried.
 func TestRedirectsThatCannotBeFollowedAreRefusedAtOnce(t *testing.T) {
 	for _, location := range []string{"file:///etc/passwd", "file://hub.test/etc/passwd",
 		"ftp://hub.test/x", "data:text/plain,x", "gopher://hub.test/", "javascript:alert(1)",
@@ -332,7 +331,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Sizes that no file has are refused where they are told, so that no sum of them overflows.
+// Sizes that no file has are refused when they arrive, so that no sum of them overflows.
 func TestSizesThatNoFileHasAreRefused(t *testing.T) {
 	for _, size := range []string{"4611686018427387904", "9223372036854775807", "4398046511105"} {
 		synctest.Test(t, func(t *testing.T) {

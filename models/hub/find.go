@@ -23,12 +23,12 @@ func Resolve(cacheDir, name string) (dir string, err error) {
 	return dir, err
 }
 
-// resolve is Resolve for a name that may ask for a quantization. had is that of [Options]. g is nil
-// for a model that is no GGUF file. A quantization that no snapshot has is [Incomplete]: the hub may
-// have it.
-func resolve(cacheDir, name string, had []string) (dir string, g *GGUF, err error) {
+// resolve is Resolve for a name that may ask for a quantization. existing is [Options].Existing. g
+// is nil for a model that is not a GGUF file. A quantization that no snapshot has is [Incomplete]:
+// the hub may have it.
+func resolve(cacheDir, name string, existing []string) (dir string, g *GGUF, err error) {
 	plain, quantization := CutQuantization(name)
-	w := wish{quantization, had}
+	w := fileChoice{quantization, existing}
 	id, revision, err := Parse(plain)
 	if err != nil {
 		return "", nil, err
@@ -73,8 +73,8 @@ func isPickled(dir string) bool {
 	})
 }
 
-// List returns the ids of the models that have a folder in the cache, sorted, complete or not. It
-// returns none if there is no cache. Error: [Disk].
+// List returns the ids of the models that have a folder in the cache, sorted, complete or not.
+// Without a cache the list is empty. Error: [Disk].
 func List(cacheDir string) ([]string, error) {
 	entries, err := disk.ReadDir(cacheDir, 0)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -106,10 +106,10 @@ func lacking(missing []string) string {
 }
 
 // pick chooses the snapshot that a revision means: its own, or for main the newest complete one if
-// its own is not complete. With a wish for a quantization, that alone must be complete. If none is
-// complete, it returns the likeliest one and what that lacks. An empty commit means that there is
-// none.
-func (r repo) pick(revision string, w wish) (commit string, missing []string, err error) {
+// its own is not complete. If w names a quantization, only its files must be complete. If no
+// snapshot is complete, it returns the likeliest one and what it lacks. The commit is "" without
+// snapshots.
+func (r repo) pick(revision string, w fileChoice) (commit string, missing []string, err error) {
 	if commit, err = r.commit(revision); err != nil {
 		return "", nil, err
 	}
@@ -172,12 +172,12 @@ func (r repo) pick(revision string, w wish) (commit string, missing []string, er
 	return commit, missing, nil
 }
 
-// missingFiles returns the files that a model's folder lacks, as far as the folder tells. None
-// means complete. It looks for config.json, weights, the shards that the index or the name of
-// another shard speaks of, and links that lead nowhere. Of GGUF files it looks for the set of the
-// quantization that w names, or for the usual one. Errors are those of the file system as they
-// are, and [Damaged] if the index makes no sense or names files elsewhere.
-func missingFiles(dir string, w wish) ([]string, error) {
+// missingFiles returns the files that a model's folder lacks, as far as the folder shows. An empty
+// list means complete. It looks for config.json, weights, the shards that the index or the name of
+// another shard mentions, and links that lead nowhere. Of GGUF files it looks for the set of the
+// quantization that w names, or for the usual one. Errors are the file system's own, and [Damaged]
+// if the index is not valid or names files elsewhere.
+func missingFiles(dir string, w fileChoice) ([]string, error) {
 	switch g, err := ggufOnDisk("", dir, w); {
 	case g != nil:
 		return g.missing, nil
@@ -227,7 +227,7 @@ func missingFiles(dir string, w wish) ([]string, error) {
 				"%w: delete the model and fetch it again from a source you trust", err)
 		}
 		for _, name := range named {
-			if !there[name] && !there[singleName] { // a single file makes the index needless
+			if !there[name] && !there[singleName] { // a single file needs no index
 				lacks(name)
 			}
 		}

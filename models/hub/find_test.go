@@ -64,7 +64,7 @@ func TestMissingFilesAreListed(t *testing.T) {
 	for _, test := range tests {
 		dir := t.TempDir()
 		lay(t, dir, test.files)
-		got, err := missingFiles(dir, wish{})
+		got, err := missingFiles(dir, fileChoice{})
 		if err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("%s: missing %q, %v, want %q", test.name, got, err, test.want)
 		}
@@ -79,13 +79,13 @@ func TestMissingFilesAreListed(t *testing.T) {
 		dir := t.TempDir()
 		lay(t, dir, map[string]string{"config.json": "{}", "model.safetensors": "w",
 			indexName: index})
-		_, err := missingFiles(dir, wish{})
+		_, err := missingFiles(dir, fileChoice{})
 		if e, ok := errors.AsType[*Error](err); !ok || e.Code != Damaged ||
 			!strings.Contains(e.Message, indexName) {
 			t.Errorf("an index with %s gives %v", name, err)
 		}
 	}
-	if _, err := missingFiles(filepath.Join(t.TempDir(), "none"), wish{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := missingFiles(filepath.Join(t.TempDir(), "none"), fileChoice{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no folder gives %v", err)
 	}
 }
@@ -113,7 +113,7 @@ func TestHostileShardsAreBounded(t *testing.T) {
 		for _, name := range names {
 			lay(t, dir, map[string]string{name + ".safetensors": "w"})
 		}
-		_, err := missingFiles(dir, wish{})
+		_, err := missingFiles(dir, fileChoice{})
 		wantCode(t, err, Damaged, "4096 files")
 	}
 	// Each shard names its whole set. The set must not be listed again for each shard.
@@ -124,7 +124,7 @@ func TestHostileShardsAreBounded(t *testing.T) {
 		lay(t, dir, map[string]string{shardSet{"model", n + 1}.name(i + 1): ""})
 	}
 	allocs := testing.AllocsPerRun(1, func() {
-		if missing, err := missingFiles(dir, wish{}); err != nil ||
+		if missing, err := missingFiles(dir, fileChoice{}); err != nil ||
 			!slices.Equal(missing, []string{"model-01001-of-01001.safetensors"}) {
 			t.Errorf("missing %q, %v", missing, err)
 		}

@@ -103,7 +103,7 @@ func FuzzParse(f *testing.F) {
 		if ref := r.ref(revision); !strings.HasPrefix(ref, r.dir()+"/refs/") {
 			t.Errorf("%q leads to %s", name, ref)
 		}
-		// The folder's name stands for this model and no other.
+		// The folder's name belongs only to this model.
 		if back := strings.Replace(strings.TrimPrefix(r.folder(), "models--"), "--", "/",
 			1); back != id {
 			t.Errorf("%q is found again as %q", id, back)

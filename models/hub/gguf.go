@@ -16,7 +16,7 @@ import (
 const (
 	ggufEnd = ".gguf"
 
-	// projectorName is in the names of GGUF files with what lets a model see. They are no models.
+	// projectorName is in the names of GGUF files with what lets a model see. They are not models.
 	projectorName = "mmproj"
 
 	maxTagLength = 64
@@ -34,26 +34,26 @@ var (
 	setEnd = regexp.MustCompile(`-\d{5}-of-(\d{5})$`)
 )
 
-// preferred lists quantizations, the one first that is taken without a wish. It is the most usual
-// one; then come those next to it.
+// preferred lists quantizations in the order in which they are chosen if the name asks for none:
+// the most usual one, then its neighbours.
 var preferred = []string{"Q4_K_M", "UD-Q4_K_XL", "Q4_K_S", "Q4_K_L", "MXFP4", "MXFP4_MOE", "Q4_1",
 	"Q4_0", "IQ4_NL", "Q5_K_S", "Q5_K_M", "Q5_K_L", "UD-Q5_K_XL", "Q5_0", "Q5_1", "Q6_K", "Q6_K_L",
 	"UD-Q6_K_XL", "Q3_K_L", "Q3_K_M", "Q3_K_S", "Q8_0", "UD-Q8_K_XL", "Q2_K", "BF16", "F16", "F32"}
 
-// A GGUF says what a pull took of a repository of GGUF files.
+// A GGUF says which files of a repository of GGUF files a pull chose.
 type GGUF struct {
 	File         string   // path in the snapshot; the first of a set
-	Quantization string   // such as Q4_K_M; empty if the file's name tells none
-	Others       []string // the quantizations that the repository has too
+	Quantization string   // such as Q4_K_M, or "" if the file's name has none
+	Others       []string // other quantizations in the repository
 	Projector    bool     // files that let the model see were left out
 
 	files   []string // all of the set
-	missing []string // those of them that are not there
+	missing []string // those of them that are missing
 }
 
-// Is reports whether a file of another revision goes by the same name, ORG/NAME:QUANTIZATION: it is of
-// the same quantization, or named alike if that is not told. It may be another model than the file
-// now, see [GGUF.IsNamedAlike].
+// Is reports whether a file of another revision has the same name, ORG/NAME:QUANTIZATION: the same
+// quantization, or the same file name if it has none. It may be another model than the file now,
+// see [GGUF.IsNamedAlike].
 func (g *GGUF) Is(file string) bool {
 	tag := Quantization(file)
 	return isGGUF(file) && tag == g.Quantization && (tag != "" || g.IsNamedAlike(file))
@@ -64,14 +64,14 @@ func (g *GGUF) IsNamedAlike(file string) bool {
 	return isGGUF(file) && GGUFStem(filepath.ToSlash(file)) == GGUFStem(g.File)
 }
 
-// A wish says which of a repository's GGUF files to take.
-type wish struct {
+// A fileChoice says which of a repository's GGUF files to choose.
+type fileChoice struct {
 	quantization string   // empty for the usual one
-	had          []string // see [Options]
+	existing     []string // see [Options]
 }
 
 // Quantization returns how the name of a GGUF file says that its weights are packed, in capitals.
-// It is empty if the name says nothing.
+// It returns "" if the name has none.
 func Quantization(file string) string {
 	stem := strings.TrimSuffix(path.Base(file), path.Ext(file))
 	m := quantizationEnd.FindStringSubmatch(setEnd.ReplaceAllString(stem, ""))
@@ -92,7 +92,7 @@ func CutQuantization(name string) (rest, quantization string) {
 	return rest, strings.ToUpper(quantization)
 }
 
-// checkQuantization refuses what can be no quantization. Error: [Invalid].
+// checkQuantization refuses what cannot be a quantization. Error: [Invalid].
 func checkQuantization(name, quantization string) error {
 	id, _, _ := strings.Cut(name, "@")
 	if quantization == "" && !strings.Contains(id, ":") {
@@ -111,21 +111,21 @@ func IsProjector(name string) bool {
 	return isGGUF(name) && strings.Contains(strings.ToLower(path.Base(name)), projectorName)
 }
 
-// isGGUF reports whether a file is named as a GGUF file is.
+// isGGUF reports whether a file is named like a GGUF file.
 func isGGUF(name string) bool { return strings.EqualFold(path.Ext(name), ggufEnd) }
 
-// HasSafetensors reports whether files that lie beside each other are a model in safetensors, as
-// far as their names tell: config.json, and weights or their index. GGUF files beside it are other
-// models. Where it is false, each GGUF file is a model by itself.
+// HasSafetensors reports whether the files of one folder are a model in safetensors, by their
+// names: config.json, and weights or their index. GGUF files beside it are other models. If it is
+// false, each GGUF file is a model by itself.
 func HasSafetensors(names []string) bool {
 	return slices.Contains(names, "config.json") && slices.ContainsFunc(names, func(f string) bool {
 		return f == indexName || path.Ext(f) == ".safetensors" && !strings.Contains(f, "/")
 	})
 }
 
-// gguf returns what to take of a repository's GGUF files. It is nil for a model in another form,
-// unless a quantization is asked for. Error: [Unsupported].
-func (in info) gguf(name string, w wish) (*GGUF, error) {
+// gguf returns which of a repository's GGUF files to fetch. It returns nil for a model in another
+// form, unless a quantization is asked for. Error: [Unsupported].
+func (in info) gguf(name string, w fileChoice) (*GGUF, error) {
 	if w.quantization == "" && HasSafetensors(in.files) {
 		return nil, nil
 	}
@@ -137,10 +137,10 @@ func (in info) gguf(name string, w wish) (*GGUF, error) {
 	return g, err
 }
 
-// chooseGGUF returns the GGUF file, or the set of them, of a quantization. Without one it takes the
-// one that is preferred. A whole set goes before one that lacks files. It is nil if nothing is asked
+// chooseGGUF returns the GGUF file, or the set of them, of a quantization, or the preferred one if
+// w names none. A whole set comes before one that lacks files. It returns nil if nothing is asked
 // for and there is no such file.
-func chooseGGUF(name string, files []string, w wish) (*GGUF, error) {
+func chooseGGUF(name string, files []string, w fileChoice) (*GGUF, error) {
 	sets, projector := ggufSets(files, w)
 	quantization := w.quantization
 	g := &GGUF{Projector: projector}
@@ -175,22 +175,22 @@ func chooseGGUF(name string, files []string, w wish) (*GGUF, error) {
 
 // A ggufSet is a set of GGUF files, or a single one.
 type ggufSet struct {
-	first string          // by which it is told apart
-	there map[string]bool // those of its files that are there
-	cut   bool            // others are missing
-	tag   string          // its quantization
-	rank  int             // of that, the preferred first
-	had   bool            // the caller has it of another revision
+	first    string          // which identifies it
+	there    map[string]bool // its files that exist
+	cut      bool            // other files are missing
+	tag      string          // its quantization
+	rank     int             // of its quantization in preferred
+	existing bool            // the caller has it from another revision
 }
 
-// ggufSets returns the models among files, in the order in which they are taken: a whole set before
-// one that lacks files, then the preferred quantization, then one that the caller has. projector says
-// that there are files that let a model see. A set is measured once, since it may have many files,
-// and a repository may have many sets.
-func ggufSets(files []string, w wish) (sets []*ggufSet, projector bool) {
-	had := map[string]bool{}
-	for _, file := range w.had {
-		had[GGUFStem(filepath.ToSlash(file))] = true
+// ggufSets returns the models among files, in order of preference: a whole set before one that
+// lacks files, then the preferred quantization, then one that the caller has. projector reports
+// whether there are files that let a model see. A set is examined once, since it may have many
+// files, and a repository may have many sets.
+func ggufSets(files []string, w fileChoice) (sets []*ggufSet, projector bool) {
+	existing := map[string]bool{}
+	for _, file := range w.existing {
+		existing[GGUFStem(filepath.ToSlash(file))] = true
 	}
 	of := map[string]*ggufSet{}
 	for _, f := range files {
@@ -210,7 +210,7 @@ func ggufSets(files []string, w wish) (sets []*ggufSet, projector bool) {
 	for _, s := range sets {
 		_, n, _ := parseSet(s.first)
 		s.cut = len(s.there) < n
-		s.tag, s.had = Quantization(s.first), had[GGUFStem(s.first)]
+		s.tag, s.existing = Quantization(s.first), existing[GGUFStem(s.first)]
 		if s.rank = slices.Index(preferred, s.tag); s.rank < 0 {
 			s.rank = len(preferred)
 		}
@@ -222,14 +222,14 @@ func ggufSets(files []string, w wish) (sets []*ggufSet, projector bool) {
 		return 0
 	}
 	slices.SortFunc(sets, func(a, b *ggufSet) int {
-		return cmp.Or(later(a.cut)-later(b.cut), a.rank-b.rank, later(b.had)-later(a.had),
+		return cmp.Or(later(a.cut)-later(b.cut), a.rank-b.rank, later(b.existing)-later(a.existing),
 			strings.Compare(a.first, b.first))
 	})
 	return sets, projector
 }
 
-// ggufOnDisk is chooseGGUF for the files of a snapshot. It is nil for a model in another form.
-func ggufOnDisk(name, dir string, w wish) (*GGUF, error) {
+// ggufOnDisk is chooseGGUF for the files of a snapshot. It returns nil for a model in another form.
+func ggufOnDisk(name, dir string, w fileChoice) (*GGUF, error) {
 	entries, err := disk.ReadDir(dir, 0)
 	if err != nil {
 		return nil, err
@@ -244,7 +244,7 @@ func ggufOnDisk(name, dir string, w wish) (*GGUF, error) {
 	return chooseGGUF(name, listGGUF(dir), w)
 }
 
-// parseSet returns the name of a GGUF file without the end that tells its set, and how many files the
+// parseSet returns the name of a GGUF file without the suffix of its set, and how many files the
 // set has. The set of a single file has n = 1 and numbered is false.
 func parseSet(file string) (stem string, n int, numbered bool) {
 	stem = strings.TrimSuffix(file, path.Ext(file))
@@ -272,7 +272,7 @@ func GGUFSet(file string) []string {
 	return names
 }
 
-// FirstOfGGUFSet returns the first name of GGUFSet alone.
+// FirstOfGGUFSet returns the first name of GGUFSet.
 func FirstOfGGUFSet(file string) string {
 	stem, n, numbered := parseSet(file)
 	if !numbered {
@@ -281,7 +281,7 @@ func FirstOfGGUFSet(file string) string {
 	return fmt.Sprintf("%s-%05d-of-%05d%s", stem, 1, n, path.Ext(file))
 }
 
-// GGUFStem returns the name of a GGUF file without its folder, the end that tells its set, and .gguf.
+// GGUFStem returns the name of a GGUF file without its folder, the suffix of its set, and .gguf.
 func GGUFStem(file string) string {
 	stem, _, _ := parseSet(path.Base(file))
 	return stem

@@ -134,12 +134,12 @@ func TestDefaultQuantization(t *testing.T) {
 		for tag := range strings.FieldsSeq(c.has) {
 			files = append(files, "n."+strings.ToLower(tag)+".gguf")
 		}
-		g, err := chooseGGUF("org/name", files, wish{})
+		g, err := chooseGGUF("org/name", files, fileChoice{})
 		if err != nil || g.Quantization != c.want || len(g.Others) != len(files)-1 {
 			t.Errorf("of %s %+v is taken, %v", c.has, g, err)
 		}
 	}
-	if g, err := chooseGGUF("org/name", []string{"mmproj-n.gguf"}, wish{}); g != nil || err != nil {
+	if g, err := chooseGGUF("org/name", []string{"mmproj-n.gguf"}, fileChoice{}); g != nil || err != nil {
 		t.Errorf("what lets a model see is taken for one: %+v, %v", g, err)
 	}
 }
@@ -151,7 +151,7 @@ func TestRepositoryOfManySets(t *testing.T) {
 		files = append(files, fmt.Sprintf("m%d-Q4_K_M-00001-of-01024.gguf", i))
 	}
 	const most = 50 // for each file
-	n := testing.AllocsPerRun(1, func() { _, _ = chooseGGUF("org/name", files, wish{}) })
+	n := testing.AllocsPerRun(1, func() { _, _ = chooseGGUF("org/name", files, fileChoice{}) })
 	if n > most*float64(len(files)) {
 		t.Errorf("%d files take %v allocations", len(files), n)
 	}

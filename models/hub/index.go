@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// singleName is the file of weights that lie in one, indexName the file that says which tensor is in
-// which shard.
+// singleName is the file of weights that have only one, indexName the file that says which tensor
+// is in which shard.
 const (
 	singleName = "model.safetensors"
 	indexName  = singleName + ".index.json"
@@ -63,7 +63,7 @@ type shardSet struct {
 	n    int    // 3
 }
 
-// shardSetOf returns the set that a file belongs to, if its name tells.
+// shardSetOf returns the set that a file belongs to, by its name.
 func shardSetOf(name string) (shardSet, bool) {
 	stem, ok := strings.CutSuffix(name, ".safetensors")
 	if !ok || len(stem) < len("-00001-of-00003") {

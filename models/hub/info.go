@@ -16,7 +16,7 @@ const (
 	maxFileBytes = 1 << 42
 )
 
-// An info is what the hub says of one revision.
+// An info is what the hub says about one revision.
 type info struct {
 	commit string
 	files  []string         // every file of the repository, sorted
@@ -81,8 +81,8 @@ func checkSize(name, file string, size int64) error {
 	return nil
 }
 
-// checkTree refuses a file whose name is that of a folder too. Names that differ in case are one on
-// a Mac.
+// checkTree refuses a file whose name is also the name of a folder. Names that differ in case are
+// the same on a Mac.
 func checkTree(name string, files []string) error {
 	there := map[string]string{}
 	for _, f := range files {
@@ -99,8 +99,7 @@ func checkTree(name string, files []string) error {
 	return nil
 }
 
-// choose returns the files to fetch. The index, if there is one, says which weights are the
-// model's.
+// choose returns the files to fetch. The index, or nil, says which weights are the model's.
 func (in info) choose(name string, index []byte) ([]string, error) {
 	var chosen, weights []string
 	for _, f := range in.files {
@@ -129,7 +128,7 @@ func (in info) choose(name string, index []byte) ([]string, error) {
 		for _, f := range named {
 			switch {
 			case there[f]:
-			case there[singleName]: // which makes the index needless
+			case there[singleName]: // then the index is not needed
 				return append(chosen, singleName), nil
 			default:
 				return nil, errorf(Unsupported, name,

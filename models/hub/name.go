@@ -45,7 +45,7 @@ func Parse(name string) (id, revision string, err error) {
 }
 
 // FromPage returns the name of the model whose page an address is, at the public hub or at
-// endpoint. The name has the revision that the page shows, unless that is main. Any other text is
+// endpoint. The name has the revision that the page shows, unless that is main. Any other string is
 // returned as it is.
 func FromPage(address, endpoint string) string {
 	hosts := []string{"huggingface.co", "www.huggingface.co", "hf.co"}

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// headBytes is how much of each file of weights is fetched at first. Most headers are shorter.
+	// headBytes is how much of each file of weights is fetched first. Most headers are shorter.
 	headBytes = 256 << 10
 
 	// maxHeadBytes is the most that is fetched of one: the format's own bound on headers, with the
 	// eight bytes before them.
 	maxHeadBytes = 100<<20 + 8
 
-	// maxHeadsBytes bounds what is fetched of all files. It is held until the check ends. The
+	// maxHeadsBytes bounds what is fetched of all files. It is in memory until the check ends. The
 	// headers of published models have some 10 MB together.
 	maxHeadsBytes = 256 << 20
 )
@@ -59,7 +59,7 @@ func (p *pull) check(ctx context.Context, files []*file) error {
 			weights = append(weights, f)
 		}
 	}
-	if p.ask == nil || weights == nil {
+	if p.checkFiles == nil || weights == nil {
 		return nil
 	}
 	v.begin = sync.OnceFunc(func() { // several at a time; extend keeps an error
@@ -67,11 +67,11 @@ func (p *pull) check(ctx context.Context, files []*file) error {
 			return v.extend(ctx, f, min(headBytes, f.size))
 		})
 	})
-	err := p.ask(v, p.gguf)
+	err := p.checkFiles(v, p.gguf)
 	for _, f := range weights {
 		f.head = nil
 	}
-	if failed := v.failure(nil); failed != nil {
+	if failed := v.recordError(nil); failed != nil {
 		return failed
 	}
 	return err
@@ -95,17 +95,17 @@ func (v *preview) extend(ctx context.Context, f *file, n int64) error {
 		return errorf(Unsupported, v.p.name, "the header of %s is longer than %d MiB", f.name,
 			maxHeadBytes>>20)
 	}
-	if err := v.hold(n - from); err != nil {
+	if err := v.reserveBytes(n - from); err != nil {
 		return err
 	}
 	part, err := v.p.client.part(ctx, v.p.commit, f, from, n, v.p.waiting)
 	f.head = append(f.head, part...)
-	return v.failure(err)
+	return v.recordError(err)
 }
 
-// hold counts bytes that are to be fetched. It fails if the headers are longer together than those
+// reserveBytes counts bytes that are to be fetched. It fails if the headers are longer together than those
 // of any model, or if a fetch has failed.
-func (v *preview) hold(n int64) error {
+func (v *preview) reserveBytes(n int64) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.held += n; v.err == nil && v.held > maxHeadsBytes {
@@ -115,8 +115,8 @@ func (v *preview) hold(n int64) error {
 	return v.err
 }
 
-// failure notes an error of a fetch, if there is one, and returns the first.
-func (v *preview) failure(err error) error {
+// recordError records an error of a fetch, or nil, and returns the first.
+func (v *preview) recordError(err error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.err == nil {

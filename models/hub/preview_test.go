@@ -122,11 +122,11 @@ func TestCheckReadsWhatIsStillToCome(t *testing.T) {
 func TestHeadersOfAllWeightsHaveABoundTogether(t *testing.T) {
 	v := &preview{p: &pull{name: "org/name"}}
 	for range maxHeadsBytes >> 26 {
-		if err := v.hold(1 << 26); err != nil {
+		if err := v.reserveBytes(1 << 26); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wantCode(t, v.hold(1), Unsupported, "headers of its weights are longer than 256 MiB")
+	wantCode(t, v.reserveBytes(1), Unsupported, "headers of its weights are longer than 256 MiB")
 }
 
 // A failure of the network is no fault of the model.

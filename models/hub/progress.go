@@ -13,12 +13,12 @@ const (
 	rateWindow    = 10 * time.Second // that the rate is averaged over, so that a time left does not jump
 )
 
-// A Progress says how far a [Pull] is. The callback may keep it.
+// A Progress is the state of a [Pull]. The callback may keep it.
 type Progress struct {
-	Done    int64   // bytes on disk of all files, with those that were there before
+	Done    int64   // bytes on disk of all files, including those from before
 	Total   int64   // bytes of all files; 0 until it is known
 	Rate    float64 // bytes per second over the last ten seconds
-	Waiting string  // why nothing moves, such as a pause between attempts; "" while something moves
+	Waiting string  // why no bytes arrive, such as a pause between attempts, or ""
 }
 
 // A meter collects progress from the workers. It reports from one goroutine, at most ten times a
@@ -102,7 +102,7 @@ func (m *meter) flush() {
 	m.report(p)
 }
 
-// plan sets the files, all at once, when their sizes are known.
+// plan sets the files when all sizes are known.
 func (m *meter) plan(files []*file) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,7 +114,8 @@ func (m *meter) plan(files []*file) {
 	m.changed = true
 }
 
-// set says how many bytes of a file are on disk. arrived of them have just come over the network.
+// set records how many bytes of a file are on disk. arrived of them have just come over the
+// network.
 func (m *meter) set(f *file, done, arrived int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,8 +130,8 @@ func (m *meter) set(f *file, done, arrived int64) {
 	m.changed = true
 }
 
-// wait says why nothing moves; "" takes that back.
-func (m *meter) wait(why string) {
+// setWaiting sets why no bytes arrive; "" clears it.
+func (m *meter) setWaiting(why string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.changed = m.changed || m.waiting != why

@@ -38,21 +38,20 @@ type Options struct {
 	// FreeSpace returns the free bytes on the disk of a folder. If nil, the system is asked.
 	FreeSpace func(dir string) (bytes int64, _ error)
 
-	// Stall ends a request after so long without a byte; 30 s if 0.
+	// Stall is the time without a byte after which a request ends; 30 s if 0.
 	Stall time.Duration
 
-	// Check is asked before weights are fetched. It gets the files of the model; reading weights
-	// beyond their headers fails. An error ends the pull with that error. It is not asked if all
-	// weights are on disk. May be nil.
-	// of is nil for a model that is no GGUF file.
+	// Check is called before weights are fetched. It gets the files of the model; reading weights
+	// beyond their headers fails. An error ends the pull with that error. It is not called if all
+	// weights are on disk. May be nil. of is nil for a model that is not a GGUF file.
 	Check func(files fs.FS, of *GGUF) error
 
-	// Had are GGUF files that the caller has of other revisions. Of several files of one quantization,
-	// the one that is named alike is taken.
-	Had []string
+	// Existing lists GGUF files that the caller has from other revisions. Of several files of one
+	// quantization, the one with the same name is chosen.
+	Existing []string
 
-	// Began hears of each blob that this pull begins, before its first byte is written. It does not
-	// hear of blobs that the pull continues. May be nil.
+	// Began is called with each blob that this pull begins, before its first byte is written. It is
+	// not called for blobs that the pull continues. May be nil.
 	Began func(blob string)
 
 	write func(f *os.File, p []byte) (int, error) // (*os.File).Write if nil; tests fill the disk
@@ -60,17 +59,17 @@ type Options struct {
 
 // A pull is one call of Pull.
 type pull struct {
-	name   string // as the caller gave it
-	wish   wish   // which of GGUF files the name asks for
-	gguf   *GGUF  // what to take of GGUF files; nil for a model in another form
-	repo   repo
-	client client
-	meter  *meter
-	commit string
-	write  func(f *os.File, p []byte) (int, error)
-	began  func(blob string)
-	ask    func(files fs.FS, of *GGUF) error
-	free   func(dir string) (int64, error)
+	name       string     // as the caller gave it
+	choice     fileChoice // which GGUF files the name asks for
+	gguf       *GGUF      // the GGUF files to fetch; nil for a model in another form
+	repo       repo
+	client     client
+	meter      *meter
+	commit     string
+	write      func(f *os.File, p []byte) (int, error)
+	began      func(blob string)
+	checkFiles func(files fs.FS, of *GGUF) error
+	free       func(dir string) (int64, error)
 
 	written atomic.Int64 // bytes since free was last asked
 }
@@ -79,7 +78,7 @@ type pull struct {
 type Snapshot struct {
 	Dir    string // the folder of config.json
 	Commit string
-	Added  bool // the pull put files into it; else all were there already
+	Added  bool // the pull added files to it; false if all existed
 
 	// GGUF says which of several GGUF files the model is. It is nil for a model in another form.
 	GGUF *GGUF
@@ -90,9 +89,9 @@ type Snapshot struct {
 }
 
 // Pull makes a model of the hub complete on disk and returns its snapshot. name is org/name or
-// org/name@revision; a name without org is refused before the hub is asked. Of a repository with
-// GGUF files, org/name:Q4_K_M takes the one of that quantization. Without a wish it takes the usual
-// one, see [GGUF].
+// org/name@revision; a name without org is refused before the hub is asked. From a repository with
+// GGUF files, org/name:Q4_K_M fetches the one of that quantization. Without a quantization it
+// fetches the usual one, see [GGUF].
 //
 // Files in the cache are not fetched again, even if another program fetched them. Files that an
 // earlier pull left half done are continued. If the hub cannot be reached and the revision is
@@ -117,7 +116,7 @@ func Pull(ctx context.Context, name string, opts Options,
 		return Snapshot{}, diskError(name, silent)
 	}
 	if opts.Offline {
-		dir, g, err := resolve(opts.CacheDir, name, opts.Had)
+		dir, g, err := resolve(opts.CacheDir, name, opts.Existing)
 		if err != nil {
 			return Snapshot{}, offlineError(name, opts.CacheDir, err)
 		}
@@ -129,13 +128,13 @@ func Pull(ctx context.Context, name string, opts Options,
 	}
 	_, quantization := CutQuantization(name)
 	p := &pull{
-		name:   name,
-		wish:   wish{quantization, opts.Had},
-		repo:   repo{cache: opts.CacheDir, id: id},
-		client: c,
-		write:  opts.write,
-		ask:    opts.Check,
-		free:   opts.FreeSpace,
+		name:       name,
+		choice:     fileChoice{quantization, opts.Existing},
+		repo:       repo{cache: opts.CacheDir, id: id},
+		client:     c,
+		write:      opts.write,
+		checkFiles: opts.Check,
+		free:       opts.FreeSpace,
 	}
 	if p.write == nil {
 		p.write = (*os.File).Write
@@ -143,22 +142,22 @@ func Pull(ctx context.Context, name string, opts Options,
 	if p.free == nil {
 		p.free = freeSpace
 	}
-	return p.untilLeft(ctx, revision, opts.Began, progress)
+	return p.runOrAbandon(ctx, revision, opts.Began, progress)
 }
 
-// leaveAfter is how long a cancelled pull is waited for. It may be in a call to a disk that does
-// not answer, which nothing ends.
-const leaveAfter = 2 * time.Second
+// abandonAfter is how long Pull waits for a cancelled pull. It may be in a call to a disk that does
+// not answer, which cannot be ended.
+const abandonAfter = 2 * time.Second
 
-// lookAfter is how often a pull looks whether the disk of the cache still answers.
-const lookAfter = 5 * time.Second
+// diskCheckEvery is how often a pull checks that the disk of the cache still answers.
+const diskCheckEvery = 5 * time.Second
 
-// untilLeft is run, but leaves it alone in two cases:
+// runOrAbandon calls run, but returns before it ends in two cases:
 //   - The disk of the cache does not answer any more.
 //   - run does not end in time after a cancel.
 //
-// The callbacks are not called any more then.
-func (p *pull) untilLeft(ctx context.Context, revision string, began func(string),
+// The callbacks are then no longer called.
+func (p *pull) runOrAbandon(ctx context.Context, revision string, began func(string),
 	progress func(Progress)) (Snapshot, error) {
 	var mu sync.Mutex
 	left := false
@@ -189,14 +188,14 @@ func (p *pull) untilLeft(ctx context.Context, revision string, began func(string
 		p.meter.close()
 		done <- result{s, err}
 	}()
-	look := time.NewTicker(lookAfter)
-	defer look.Stop()
+	diskCheck := time.NewTicker(diskCheckEvery)
+	defer diskCheck.Stop()
 	for ctx.Err() == nil {
 		select {
 		case r := <-done:
 			return r.Snapshot, r.error
 		case <-ctx.Done():
-		case <-look.C:
+		case <-diskCheck.C:
 			_, err := disk.Stat(p.repo.cache)
 			if silent, ok := errors.AsType[*disk.SilentError](err); ok {
 				call(func() { left = true })
@@ -204,7 +203,7 @@ func (p *pull) untilLeft(ctx context.Context, revision string, began func(string
 			}
 		}
 	}
-	grace := time.NewTimer(leaveAfter)
+	grace := time.NewTimer(abandonAfter)
 	defer grace.Stop()
 	select {
 	case r := <-done:
@@ -251,8 +250,8 @@ func (p *pull) run(ctx context.Context, revision string) (Snapshot, error) {
 		GGUF: p.gguf}, nil
 }
 
-// cached returns what the cache has of a revision if err says that the hub does not answer, as the
-// Python libraries do. Any other error is returned as it is.
+// cached returns the cache's snapshot of a revision if err says that the hub does not answer, as
+// the Python libraries do. Any other error is returned as it is.
 func (p *pull) cached(revision string, err error) (Snapshot, error) {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Code != Offline && e.Code != Unavailable && e.Code != RateLimited {
@@ -260,17 +259,17 @@ func (p *pull) cached(revision string, err error) (Snapshot, error) {
 	}
 	if commit, _ := p.repo.commit(revision); commit != "" {
 		dir := p.repo.snapshot(commit)
-		missing, err := missingFiles(dir, p.wish)
-		g, noFile := ggufOnDisk(p.name, dir, p.wish)
+		missing, err := missingFiles(dir, p.choice)
+		g, noFile := ggufOnDisk(p.name, dir, p.choice)
 		if err == nil && len(missing) == 0 && noFile == nil {
 			return Snapshot{Dir: dir, Commit: commit, GGUF: g, Unchecked: e}, nil
 		}
 	}
 	name := p.repo.id
-	if p.wish.quantization != "" {
-		name += ":" + p.wish.quantization
+	if p.choice.quantization != "" {
+		name += ":" + p.choice.quantization
 	}
-	if dir, _, err := resolve(p.repo.cache, name, p.wish.had); err == nil {
+	if dir, _, err := resolve(p.repo.cache, name, p.choice.existing); err == nil {
 		hint := *e
 		hint.Message += fmt.Sprintf("; with HF_HUB_OFFLINE=1 `tandem pull %s` takes the revision %s, "+
 			"which is complete in the cache", name, filepath.Base(dir))
@@ -285,10 +284,10 @@ func (p *pull) waiting(d time.Duration, err error) {
 	if e, ok := errors.AsType[*Error](err); ok {
 		why, _, _ = strings.Cut(e.Message, ": ") // the advice comes when all attempts have failed
 	}
-	p.meter.wait(fmt.Sprintf("trying again in %s: %s", d.Round(time.Second), why))
+	p.meter.setWaiting(fmt.Sprintf("trying again in %s: %s", d.Round(time.Second), why))
 }
 
-// present reports whether a file is in the snapshot already, and its size.
+// present returns the size of a file that is in the snapshot already.
 func (p *pull) present(name string) (int64, bool) {
 	st, err := disk.Stat(filepath.Join(p.repo.snapshot(p.commit), filepath.FromSlash(name)))
 	if err != nil || !st.Mode().IsRegular() {
@@ -298,15 +297,15 @@ func (p *pull) present(name string) (int64, bool) {
 }
 
 // plan chooses the files, and learns hash and size of the missing ones. A file that is in the
-// snapshot has no etag. The index is fetched at once, because it says which weights are the
+// snapshot has no etag. The index is fetched immediately, because it says which weights are the
 // model's.
 func (p *pull) plan(ctx context.Context, in info) ([]*file, error) {
 	var err error
-	if p.gguf, err = in.gguf(p.name, p.wish); err != nil {
+	if p.gguf, err = in.gguf(p.name, p.choice); err != nil {
 		return nil, err
 	}
 	if p.gguf != nil {
-		return p.lookAll(ctx, p.gguf.files)
+		return p.describeAll(ctx, p.gguf.files)
 	}
 	var index []byte
 	if slices.Contains(in.files, indexName) {
@@ -318,24 +317,24 @@ func (p *pull) plan(ctx context.Context, in info) ([]*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.lookAll(ctx, names)
+	return p.describeAll(ctx, names)
 }
 
-// lookAll returns the files of these names, with what the disk or the hub knows of them.
-func (p *pull) lookAll(ctx context.Context, names []string) ([]*file, error) {
+// describeAll returns the files of these names, with their sizes and hashes from the disk or the hub.
+func (p *pull) describeAll(ctx context.Context, names []string) ([]*file, error) {
 	files := make([]*file, len(names))
 	for i, name := range names {
 		files[i] = &file{name: name}
 	}
-	if err := p.each(ctx, files, p.look); err != nil {
+	if err := p.each(ctx, files, p.describe); err != nil {
 		return nil, err
 	}
 	p.meter.plan(files)
 	return files, nil
 }
 
-// look fills in what the disk, or else the hub, knows of a file.
-func (p *pull) look(ctx context.Context, f *file) error {
+// describe fills in the size and the hash of a file from the disk, or else from the hub.
+func (p *pull) describe(ctx context.Context, f *file) error {
 	f.etag, f.have = "", 0
 	if size, ok := p.present(f.name); ok {
 		f.size, f.have = size, size
@@ -356,7 +355,7 @@ func (p *pull) look(ctx context.Context, f *file) error {
 // index returns the content of the index, and fetches it if it is missing.
 func (p *pull) index(ctx context.Context) ([]byte, error) {
 	f := &file{name: indexName}
-	if err := p.each(ctx, []*file{f}, p.look); err != nil {
+	if err := p.each(ctx, []*file{f}, p.describe); err != nil {
 		return nil, err
 	}
 	if f.size > maxIndexBytes {
@@ -432,7 +431,7 @@ func (p *pull) fetchCurrent(ctx context.Context, f *file) error {
 		if !errors.Is(err, errChanged) {
 			return err
 		}
-		if err := p.look(ctx, f); err != nil {
+		if err := p.describe(ctx, f); err != nil {
 			return err
 		}
 	}

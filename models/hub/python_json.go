@@ -2,15 +2,14 @@ package hub
 
 import "bytes"
 
-// unfinite are the numbers that Python writes into JSON and that JSON has no spelling for, the
-// longest first where one ends in another.
-var unfinite = [][]byte{[]byte("-Infinity"), []byte("Infinity"), []byte("NaN")}
+// nonFinite lists the numbers that Python writes into JSON and that JSON does not allow, the longest
+// first where one ends in another.
+var nonFinite = [][]byte{[]byte("-Infinity"), []byte("Infinity"), []byte("NaN")}
 
 // PythonJSON returns a JSON text as Python writes it, with a value in place of each Infinity,
-// -Infinity and NaN. A text without them is returned as it is. A text that is not JSON otherwise
-// stays so.
+// -Infinity and NaN. A text without them is returned as it is. Other errors in the JSON stay.
 func PythonJSON(text []byte, value string) []byte {
-	if !bytes.Contains(text, unfinite[1]) && !bytes.Contains(text, unfinite[2]) {
+	if !bytes.Contains(text, nonFinite[1]) && !bytes.Contains(text, nonFinite[2]) {
 		return text
 	}
 	out := make([]byte, 0, len(text))
@@ -19,7 +18,7 @@ func PythonJSON(text []byte, value string) []byte {
 		if text[i] == '"' {
 			end = endOfString(text, i)
 		}
-		for _, number := range unfinite {
+		for _, number := range nonFinite {
 			if bytes.HasPrefix(text[i:], number) {
 				out = append(out, value...)
 				i += len(number)

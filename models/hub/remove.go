@@ -14,9 +14,9 @@ import (
 // Remove deletes the snapshot in a folder that [Pull] returned, and returns the bytes that this
 // freed. It deletes the refs of the snapshot and the blobs that no other snapshot links to. With
 // the last snapshot it deletes the model's folder, half-finished downloads included. GGUF files in
-// the snapshot are other models: they stay, and the refs with them.
+// the snapshot are other models: they and their refs stay.
 //
-// Of the path of a GGUF file in a snapshot it deletes that file, with its set, and leaves others.
+// For the path of a GGUF file in a snapshot it deletes that file, with its set, and no others.
 //
 // The caller knows whether the snapshot may be deleted: one that another program fetched must not
 // be passed here. Errors: [Invalid], [NotFound] if the folder does not exist, [Busy] if a program
@@ -37,7 +37,8 @@ func Remove(path string) (freed int64, err error) {
 	return freed + n, err
 }
 
-// A target is a model in a snapshot: a GGUF file with its set, or all files that are no GGUF.
+// A target is a model in a snapshot: a GGUF file with its set, or all files that are not GGUF
+// files.
 type target struct {
 	repo   repo
 	commit string
@@ -90,7 +91,7 @@ func (t target) has(file string) bool {
 type removal struct {
 	files []string // paths in the snapshot
 	blobs []string // names, to which nothing else links
-	plain int64    // bytes in files that are no links
+	plain int64    // bytes in files that are not links
 	whole bool     // the snapshot has no other files
 }
 
@@ -152,12 +153,13 @@ func (t target) remove() (freed int64, err error) {
 	}
 	plan, err := t.plan()
 	if err == nil && plan.whole {
-		err = r.dropRefs(t.commit)
+		err = r.deleteRefs(t.commit)
 	}
 	if err != nil {
 		return 0, diskError(r.id, err)
 	}
-	// The links go last: if this breaks off, they still say which blobs were the model's own.
+	// The links are deleted last: after an interruption they still say which blobs were the model's
+	// own.
 	for _, name := range plan.blobs {
 		n, err := removeFile(r.blob(name))
 		freed += n
@@ -204,7 +206,7 @@ func (r repo) snapshots() ([]string, error) {
 	return commits, ignoreMissing(err)
 }
 
-// blobOf returns the name of the blob that a file of a snapshot links to, empty if it links to none.
+// blobOf returns the name of the blob that a file of a snapshot links to, or "".
 func (r repo) blobOf(f disk.Found) string {
 	target := f.Target
 	if target == "" {
@@ -219,7 +221,7 @@ func (r repo) blobOf(f disk.Found) string {
 	return filepath.Base(target)
 }
 
-// payload returns the bytes that deleting a blob frees: none if it is a link into the store that
+// payload returns the bytes that deleting a blob frees: 0 if it is a link into the store that
 // models share.
 func payload(blob string) int64 {
 	if st, err := disk.Lstat(blob); err == nil && st.Mode().IsRegular() {
@@ -236,8 +238,8 @@ func removeFile(name string) (freed int64, err error) {
 	return freed, nil
 }
 
-// dropRefs removes the branches and tags that stand for a commit.
-func (r repo) dropRefs(commit string) error {
+// deleteRefs deletes the refs of branches and tags at a commit.
+func (r repo) deleteRefs(commit string) error {
 	refs, err := disk.Walk(filepath.Join(r.dir(), "refs"))
 	if err != nil {
 		return ignoreMissing(err)
@@ -245,7 +247,7 @@ func (r repo) dropRefs(commit string) error {
 	for _, ref := range refs {
 		data, err := disk.ReadFile(ref.Path, maxRefBytes)
 		if err != nil {
-			continue // a damaged ref counts as none
+			continue // a damaged ref counts as missing
 		}
 		if strings.TrimSpace(string(data)) == commit {
 			err = os.Remove(ref.Path)
@@ -258,7 +260,7 @@ func (r repo) dropRefs(commit string) error {
 }
 
 // lockPartials takes the locks of all partial files, so that no download runs meanwhile. busy
-// reports that one runs.
+// reports whether one runs.
 func (r repo) lockPartials() (unlock func(), busy bool, err error) {
 	var held []func()
 	unlock = func() {

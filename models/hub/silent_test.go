@@ -36,7 +36,7 @@ func TestCancelledPullDoesNotWaitForTheDisk(t *testing.T) {
 			}
 		})
 		left = true
-		if d := time.Since(start); !errors.Is(err, context.Canceled) || d > time.Minute+leaveAfter {
+		if d := time.Since(start); !errors.Is(err, context.Canceled) || d > time.Minute+abandonAfter {
 			t.Errorf("the pull ended after %v with %v", d, err)
 		}
 		close(back)
@@ -67,7 +67,7 @@ func TestPullEndsWhereItsDiskFallsSilent(t *testing.T) {
 	start := time.Now()
 	_, err := Pull(t.Context(), "org/name", o, nil)
 	wantCode(t, err, Disk, "does not answer")
-	if d := time.Since(start); d > lookAfter+disk.Patience+2*time.Second {
+	if d := time.Since(start); d > diskCheckEvery+disk.Patience+2*time.Second {
 		t.Errorf("the pull ended after %v", d)
 	}
 	close(back)

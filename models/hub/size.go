@@ -8,9 +8,9 @@ import (
 
 // Size asks the hub how many bytes a pull of a model would fetch onto an empty disk. name is as for
 // [Pull]. Nothing is written. If a model has its weights in several sets of files, the answer may
-// be too large: the index that tells the sets apart is not fetched. Errors: [Invalid], [BadOption],
-// [NotFound], [Gated], [Unsupported], [Unsafe], [Offline], [RateLimited], [Unavailable],
-// [BadReply].
+// be too large: the index, which separates the sets, is not fetched. Errors: [Invalid],
+// [BadOption], [NotFound], [Gated], [Unsupported], [Unsafe], [Offline], [RateLimited],
+// [Unavailable], [BadReply].
 func Size(ctx context.Context, name string, opts Options) (bytes int64, err error) {
 	id, revision, err := Parse(name)
 	if err != nil {

@@ -7,7 +7,7 @@ const (
 	lookEvery   = 16 << 20  // bytes that a pull writes before it looks at the free space again
 )
 
-// keepReserve is called before so many bytes are written. It fails if the disk, which others fill
+// keepReserve is called before n bytes are written. It fails if the disk, which other programs fill
 // too, has no more than its reserve.
 func (p *pull) keepReserve(n int64) error {
 	if p.written.Add(n) < lookEvery {
