@@ -113,7 +113,7 @@ func readValue[T any](r *defaultsReader, name, what string) *T {
 
 func (r *defaultsReader) ignore(name, why string) {
 	shown := string(r.fields[name])
-	if shown == nn.Unfinite {
+	if shown == nn.NonFinite {
 		shown = "NaN or Infinity"
 	}
 	r.ignored = append(r.ignored, fmt.Sprintf("%s: %s %s, so it is ignored: it is %.40s",

@@ -201,7 +201,7 @@ func TestNumbersOfPythonAreReadAnywhere(t *testing.T) {
 		`{"rms_norm_eps":NaN}`, `{"rms_norm_eps":-Infinity}`, `{"hidden_size":Infinity}`,
 		`{"rope_theta":NaN}`, `{"rope_scaling":{"rope_type":"yarn","factor":Infinity}}`,
 	} {
-		_, err := architectures["llama"](hub.PythonJSON([]byte(text), nn.Unfinite))
+		_, err := architectures["llama"](hub.PythonJSON([]byte(text), nn.NonFinite))
 		if err == nil || !strings.Contains(err.Error(), "NaN or Infinity") {
 			t.Errorf("%s: got %v, want an error that says so", text, err)
 		}

@@ -36,11 +36,11 @@ func maxBytesOf(name string) int64 {
 }
 
 // readJSON returns a file of JSON that a Python program wrote. NaN and Infinity become
-// [nn.Unfinite]. The error wraps fs.ErrNotExist if there is none.
+// [nn.NonFinite]. The error wraps fs.ErrNotExist if there is none.
 func readJSON(fsys fs.FS, name string) ([]byte, error) {
 	text, err := readFile(fsys, name)
 	if err != nil {
 		return nil, err
 	}
-	return hub.PythonJSON(text, nn.Unfinite), nil
+	return hub.PythonJSON(text, nn.NonFinite), nil
 }

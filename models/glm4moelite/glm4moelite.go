@@ -24,7 +24,7 @@ import (
 func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *nn.Block {
 	spec := nn.LatentSpec{
 		Hidden: a.HiddenSize, Heads: a.NumAttentionHeads, Rank: a.KVLoraRank,
-		Nope: a.QKNopeHeadDim, Turned: a.QKRopeHeadDim, Value: a.VHeadDim,
+		Nope: a.QKNopeHeadDim, Rotated: a.QKRopeHeadDim, Value: a.VHeadDim,
 		Bias: a.AttentionBias, Eps: a.RMSNormEps, Scale: a.scale(), Rope: rope, Layer: layer,
 	}
 	if a.QLoraRank != nil {

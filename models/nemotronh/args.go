@@ -173,7 +173,7 @@ func (a *args) timeSteps() (low, high float64, err error) {
 	}
 	if len(a.TimeStepLimit) == 2 {
 		low, err = a.TimeStepLimit[0].Float64()
-		if a.TimeStepLimit[1] == nn.Unfinite {
+		if a.TimeStepLimit[1] == nn.NonFinite {
 			high = math.Inf(1)
 		} else if err == nil {
 			high, err = a.TimeStepLimit[1].Float64()

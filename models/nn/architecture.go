@@ -21,13 +21,13 @@ type Architecture interface {
 	// that the model does not use.
 	Sanitize(name string) (to string, keep bool)
 
-	// New reads the model from its sanitized weights and takes them over. Errors about the
+	// New reads the model from its sanitized weights, which it then owns. Errors about the
 	// checkpoint come from w.Err.
 	New(w *Weights) Model
 }
 
-// Arithmetic numbers what the models compute. A change that gives any model other keys, values or
-// states for the same text raises it.
+// Arithmetic is the version of what the models compute. Increase it with any change that gives a
+// model other keys, values or states for the same text.
 const Arithmetic = 5
 
 // A Model is what an [Architecture] builds.
@@ -37,7 +37,7 @@ type Model interface {
 	lm.Restorable
 }
 
-// A Lender is what a drafter borrows of the model that it drafts for.
+// A Lender is what a drafter borrows from the model that it drafts for.
 type Lender interface {
 	lm.Embedder
 	Config() lm.Config

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Args is what config.json says of every decoder. An architecture embeds it in args of its own.
+// Args is what config.json says about every decoder. An architecture embeds it in its own args.
 type Args struct {
 	HiddenSize            int     `json:"hidden_size"`
 	NumHiddenLayers       int     `json:"num_hidden_layers"`
@@ -90,7 +90,7 @@ const (
 	LinearAttention  = "linear_attention"
 )
 
-// RopeArgs is what config.json says of a rotary embedding: rope_theta and rope_scaling, or
+// RopeArgs is what config.json says about a rotary embedding: rope_theta and rope_scaling, or
 // rope_parameters, the newer form that holds both.
 type RopeArgs struct {
 	RopeOrder
@@ -100,12 +100,12 @@ type RopeArgs struct {
 	PartialRotaryFactor *float64     `json:"partial_rotary_factor"` // rotated part of a head, 1
 }
 
-// RopeOrder is what config.json says of the elements of a head that are rotated with each other.
+// RopeOrder is what config.json says about which elements of a head are rotated together.
 type RopeOrder struct {
 	RopeTraditional bool `json:"rope_traditional"` // pairs of neighbours, not halves
 }
 
-// CheckHalves refuses pairs of neighbours, for an architecture that mlx_lm rotates by halves alone.
+// CheckHalves refuses pairs of neighbours, for an architecture that mlx_lm rotates only by halves.
 func (o RopeOrder) CheckHalves() error {
 	if o.RopeTraditional {
 		return Unsupported("config.json: rope_traditional is not supported for this model_type")

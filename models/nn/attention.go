@@ -10,7 +10,7 @@ import (
 type Attention struct {
 	QKVProj *Linear
 	OProj   *Linear
-	QKNorm  *HeadNorm // nil = none
+	QKNorm  *HeadNorm // or nil
 
 	spec AttentionSpec
 }
@@ -20,12 +20,12 @@ type AttentionSpec struct {
 	Hidden int // elements of a row
 	Heads  Heads
 	Bias   bool  // of each projection
-	Rope   *Rope // nil = none
+	Rope   *Rope // or nil
 	Layer  int   // whose cache it appends to
 	Window int   // positions that a row attends, its own included; 0 = all
 	Sinks  bool  // of each head, see Heads
 
-	// QKVBias: the projections of queries, keys and values have a bias, that of the output has none.
+	// QKVBias: the projections of queries, keys and values have a bias, the output's has not.
 	QKVBias bool
 
 	// Fused: the checkpoint has the projections of queries, keys and values in one, qkv_proj.

@@ -24,7 +24,7 @@ func (l *Block) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 func (l *Block) NewCache(opts cache.Options) cache.Cache { return l.Mixer.NewCache(opts) }
 
 // A Mixer is the part of a layer in which a row sees the rows before it: attention, or what the
-// layer has in its place.
+// layer has instead.
 type Mixer interface {
 	Layer
 

@@ -16,9 +16,9 @@ type Source interface {
 	Load(s *mlx.Scope, name string) *mlx.Array
 }
 
-// An exactSource has packed weights that only come near those of its files.
+// An exactSource has packed weights that only approximate those of its files.
 type exactSource interface {
-	// LoadExact returns such a weight unpacked, in float32 and exactly that of the file. ok is false
+	// LoadExact returns such a weight unpacked, in float32 and exactly as in the file. ok is false
 	// for any other.
 	LoadExact(s *mlx.Scope, name string) (a *mlx.Array, ok bool)
 }
@@ -32,8 +32,8 @@ type formattedSource interface {
 // FormatMLX is the format of files that MLX has written.
 const FormatMLX = "mlx"
 
-// A checkpoint has the tensors of a Source by the names that the model has for them. It notes each
-// name that is asked for.
+// A checkpoint has the tensors of a Source by the names that the model has for them. It records
+// each name that is asked for.
 type checkpoint struct {
 	src     Source
 	names   map[string]string // name asked for -> name in the checkpoint
@@ -52,7 +52,7 @@ func newCheckpoint(src Source) checkpoint {
 	return c
 }
 
-// LeftOut says what parts that Sanitize dropped are for, such as "images and sound", empty for none.
+// LeftOut returns what the parts that Sanitize left out are for, such as "images and sound", or "".
 func (c *checkpoint) LeftOut() string {
 	return strings.Join(slices.Sorted(maps.Keys(c.leftOut)), " and ")
 }
@@ -60,10 +60,10 @@ func (c *checkpoint) LeftOut() string {
 // Has reports whether the checkpoint holds a tensor.
 func (c *checkpoint) Has(name string) bool { return c.names[name] != "" }
 
-// Names lists the tensors that there are.
+// Names lists the tensors of the checkpoint.
 func (c *checkpoint) Names() []string { return slices.Sorted(maps.Keys(c.names)) }
 
-// Format returns what the file of a tensor calls its format, empty if it is silent.
+// Format returns what the file of a tensor calls its format, or "".
 func (c *checkpoint) Format(name string) string {
 	if src, ok := c.src.(formattedSource); ok {
 		return src.Format(c.names[name])
@@ -71,14 +71,13 @@ func (c *checkpoint) Format(name string) string {
 	return ""
 }
 
-// Shape returns the shape of a tensor, nil if the checkpoint has none of that name. It does not
-// count as asking for the tensor.
+// Shape returns the shape of a tensor, or nil. It does not count as asking for the tensor.
 func (c *checkpoint) Shape(name string) []int {
 	info, _ := c.src.Info(c.names[name])
 	return info.Shape
 }
 
-// info returns type and shape of a tensor, and notes that it was asked for.
+// info returns type and shape of a tensor, and records that it was asked for.
 func (c *checkpoint) info(name string) (mlx.TensorInfo, bool) {
 	info, ok := c.src.Info(c.names[name])
 	if !ok && !c.asked[name] {
@@ -88,7 +87,7 @@ func (c *checkpoint) info(name string) (mlx.TensorInfo, bool) {
 	return info, ok
 }
 
-// misfit returns an error that names missing and unexpected tensors, nil if there are none.
+// misfit returns an error that names missing and unexpected tensors, or nil.
 func (c *checkpoint) misfit() error {
 	if what := c.LeftOut(); len(c.names) == 0 && what != "" {
 		return fmt.Errorf("the checkpoint has parts for %s alone, and no text model: "+
@@ -101,7 +100,7 @@ func (c *checkpoint) misfit() error {
 	return nil
 }
 
-// A MisfitError says that a checkpoint has other tensors than its config.json asks for.
+// A MisfitError says that the tensors of a checkpoint are not those that its config.json asks for.
 type MisfitError struct{ Missing, Unexpected []string }
 
 func (e *MisfitError) Error() string {
@@ -116,14 +115,14 @@ func (e *MisfitError) Tensors() string {
 		names []string
 	}{{"lacks", e.Missing}, {"has unexpected", e.Unexpected}} {
 		if n := len(list.names); n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d tensors (%s)", list.what, n, some(list.names)))
+			parts = append(parts, fmt.Sprintf("%s %d tensors (%s)", list.what, n, firstNames(list.names)))
 		}
 	}
 	return strings.Join(parts, " and ")
 }
 
-// some lists the first few names.
-func some(names []string) string {
+// firstNames lists the first few names.
+func firstNames(names []string) string {
 	const most = 4
 	if len(names) > most {
 		return strings.Join(names[:most], ", ") + ", ..."

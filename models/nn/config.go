@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Unfinite stands for NaN and Infinity in a config.json that was made readable by package models.
-// No float64 holds it, so a field that is read refuses it, and all others pass it over.
-const Unfinite = "1e999"
+// NonFinite replaces NaN and Infinity in a config.json that package models reads. No float64 holds
+// it, so it is an error in a field that is read, and ignored in all others.
+const NonFinite = "1e999"
 
 // ReadConfig reads config.json, or a part of it, into v.
 func ReadConfig(config []byte, v any) error {
 	err := json.Unmarshal(config, v)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok &&
-		wrong.Value == "number "+Unfinite {
+		wrong.Value == "number "+NonFinite {
 		return fmt.Errorf("config.json: %s is NaN or Infinity, which no model can compute with",
 			wrong.Field)
 	}
@@ -33,8 +33,8 @@ const (
 	maxFloat = 1 << 126
 )
 
-// checkFloats refuses numbers in what was read with which float32 computes 0, Infinity or NaN. name
-// is that of the field that v lies in.
+// checkFloats refuses numbers from which float32 computes 0, Infinity or NaN. name is the name of
+// the field that holds v.
 func checkFloats(v reflect.Value, name string) error {
 	switch v.Kind() {
 	case reflect.Float32, reflect.Float64:
@@ -75,8 +75,8 @@ func checkFloats(v reflect.Value, name string) error {
 	return nil
 }
 
-// ReadTextConfig reads what config.json says of the text model into v: its text_config, or all of it
-// where there is none. It returns what all of it says of the head.
+// ReadTextConfig reads what config.json says about the text model into v: its text_config, or all
+// of it. It returns what all of it says about the head.
 func ReadTextConfig(config []byte, v any) (head HeadArgs, err error) {
 	var outer struct {
 		HeadArgs

@@ -31,7 +31,7 @@ type hfQuantization struct {
 
 // ReadQuantization parses the section quantization or quantization_config of config.json, or
 // hf_quant_config.json. It takes MLX's own form, and the containers that MLX's modes are published
-// in. It returns nil for null and for nothing.
+// in. It returns nil for null and for an empty section.
 func ReadQuantization(section json.RawMessage) (*Quantization, error) {
 	if len(section) == 0 || string(section) == "null" {
 		return nil, nil
@@ -124,8 +124,8 @@ var unusedTensors = []string{
 // globalScale ends the name of a tensor that scales all weights of a matrix, or of each expert.
 const globalScale = ".global_scale"
 
-// Tensor returns what MLX calls a tensor of the checkpoint. keep is false for one of a container that
-// is not used.
+// Tensor returns what MLX calls a tensor of the checkpoint. keep is false for a container's tensor
+// that is not used.
 func (q *Quantization) Tensor(name string) (to string, keep bool) {
 	if q == nil || q.container == nil {
 		return name, true
@@ -164,7 +164,7 @@ func (q *Quantization) packs(weight mlx.TensorInfo) bool {
 }
 
 // words returns how many words of 32 bits a row of a packed weight has. Rows begin at axis lead.
-// They may be divided into blocks. It returns 0 if the rows are no whole words.
+// They may be divided into blocks. It returns 0 if the rows are not whole words.
 func words(weight mlx.TensorInfo, lead int) int {
 	if len(weight.Shape) <= lead {
 		return 0

@@ -19,39 +19,39 @@ func (d *Decoder) CutHead(w *Weights, ids *mlx.Array) *Linear {
 		head = &d.LMHead.parts[0]
 	}
 	if head.weight.Size() == 0 {
-		return nil // the model knows its sizes alone, and the drafter is only checked
+		return nil // the model knows only its sizes, and the drafter is only checked
 	}
-	cut := head.cut(w.scope, ids).packForGuesses(w.scope)
+	cut := head.cut(w.scope, ids).packForDrafts(w.scope)
 	w.keep(cut.arrays())
 	return &Linear{parts: []matrix{cut}}
 }
 
-// guessPacking is how the CPU holds a plain float32 matrix whose products only guess.
-var guessPacking = mlx.Quantization{GroupSize: 64, Bits: 8, Mode: "affine"}
+// draftPacking is how the CPU holds a plain float32 matrix whose products only draft.
+var draftPacking = mlx.Quantization{GroupSize: 64, Bits: 8, Mode: "affine"}
 
-// packForGuesses returns a matrix for products that may be off a little. A plain one in float32 is packed
-// where mlx.PackedMatMul takes it.
-func (m matrix) packForGuesses(s *mlx.Scope) matrix {
-	if m.packed() || PackedRow(m.weight.Dim(0)) == 0 || !s.PackedMatMulFits(m.weight, m.weight, guessPacking) {
+// packForDrafts returns a matrix for products that may be slightly off. A plain one in float32 is
+// packed where mlx.PackedMatMul takes it.
+func (m matrix) packForDrafts(s *mlx.Scope) matrix {
+	if m.packed() || PackedRow(m.weight.Dim(0)) == 0 || !s.PackedMatMulFits(m.weight, m.weight, draftPacking) {
 		return m
 	}
-	packed := matrix{quantization: guessPacking, direct: true}
-	packed.weight, packed.scales, packed.biases = s.Quantize(s.Transpose(m.weight, 1, 0), guessPacking)
+	packed := matrix{quantization: draftPacking, direct: true}
+	packed.weight, packed.scales, packed.biases = s.Quantize(s.Transpose(m.weight, 1, 0), draftPacking)
 	return packed
 }
 
-// PackedRow returns the bytes of a row of a cut head, of so many elements, where the CPU computes in
-// float32. It is 0 for a row that stays as it is.
+// PackedRow returns the bytes of a row of a cut head with width elements, where the CPU computes in
+// float32. It returns 0 for a row that is not packed.
 func PackedRow(width int) int64 {
-	if width%guessPacking.GroupSize != 0 || !mlx.PackedMatMulTakes(guessPacking) {
+	if width%draftPacking.GroupSize != 0 || !mlx.PackedMatMulTakes(draftPacking) {
 		return 0
 	}
-	groups := width / guessPacking.GroupSize
-	return int64(width*guessPacking.Bits/8 + 2*4*groups) // scales and biases are float32
+	groups := width / draftPacking.GroupSize
+	return int64(width*draftPacking.Bits/8 + 2*4*groups) // scales and biases are float32
 }
 
-// CutHead reads from the head of target the rows of n ids, with hidden elements each. A nil target
-// has none, and only their size is noted.
+// CutHead reads from the head of target the rows of n ids, with hidden elements each. For a nil
+// target only their size is recorded.
 func (w *Weights) CutHead(target Lender, ids *mlx.Array, n, hidden int) *Linear {
 	w.made.Cut = Cut{int64(n), int64(hidden)}
 	if target == nil || w.stopped() {
@@ -65,8 +65,8 @@ func (w *Weights) CutHead(target Lender, ids *mlx.Array, n, hidden int) *Linear 
 	return of.CutHead(w, ids)
 }
 
-// IDs reads a list of ascending token ids, (n) int32. It returns nil if the checkpoint has none, or
-// a list of all tokens.
+// IDs reads a list of ascending token ids, (n) int32. It returns nil if the checkpoint has no list,
+// or a list of all tokens.
 func (w *Weights) IDs(name string, vocab int) (ids *mlx.Array, n int) {
 	shape := w.Shape(name)
 	if shape == nil {

@@ -26,7 +26,7 @@ type Layer interface {
 	// Forward maps the rows x (rows, H) of b and appends to their caches of this layer.
 	Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array
 
-	// NewCache makes the empty cache of this layer for one sequence, nil if it keeps nothing.
+	// NewCache makes the empty cache of this layer for one sequence, or nil if it keeps nothing.
 	NewCache(opts cache.Options) cache.Cache
 }
 
@@ -39,8 +39,8 @@ type DecoderSpec struct {
 	Tied       bool                               // the embedding is the head too
 }
 
-// Decoder reads the decoder of a checkpoint and takes over the weights. Tensors have the names that
-// [Architecture].Sanitize gives them.
+// Decoder reads the decoder of a checkpoint, which then owns the weights. Tensors have the names
+// that [Architecture].Sanitize gives them.
 func (w *Weights) Decoder(spec DecoderSpec) *Decoder {
 	a := spec.Args
 	d := &Decoder{

@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// DeltaArgs is what config.json says of gated delta nets, and of the layers that are some. An
-// architecture with a [GatedDelta] embeds it in args of its own.
+// DeltaArgs is what config.json says about gated delta nets, and which layers are gated delta nets.
+// An architecture with a [GatedDelta] embeds it in its own args.
 type DeltaArgs struct {
 	FullAttentionInterval int      `json:"full_attention_interval"`
 	LayerTypes            []string `json:"layer_types"` // newer form of the interval
@@ -54,8 +54,8 @@ func (a *DeltaArgs) KeptState() Kept {
 	return Kept{State: state + tail}
 }
 
-// NormOffset returns what is added to the weights of norms, but for those of the delta nets: 1, or
-// 0 if a conversion to MLX has added it. Such a conversion has also turned conv1d.
+// NormOffset returns what is added to the weights of norms, except the norms of the delta nets: 1,
+// or 0 if a conversion to MLX has added it. Such a conversion has also turned conv1d.
 func (a *DeltaArgs) NormOffset(w *Weights, layers int) float64 {
 	for i := range layers {
 		shape := w.Shape(fmt.Sprintf("model.layers.%d.linear_attn.conv1d.weight", i))
@@ -66,8 +66,8 @@ func (a *DeltaArgs) NormOffset(w *Weights, layers int) float64 {
 	return 0
 }
 
-// valueWidth is the elements of a row's values, convWidth those of queries, keys and values, which
-// the convolution takes.
+// valueWidth is the elements of a row's values, convWidth the elements of queries, keys and values,
+// the input of the convolution.
 func (a *DeltaArgs) valueWidth() int { return a.LinearNumValueHeads * a.LinearValueHeadDim }
 func (a *DeltaArgs) convWidth() int {
 	return 2*a.LinearNumKeyHeads*a.LinearKeyHeadDim + a.valueWidth()

@@ -6,8 +6,8 @@
 // each sequence by itself. Weights are read once, through [Weights], which knows every name that
 // was asked for.
 //
-// A family of models is a package of its own. It turns a config.json into an [Architecture] and
-// builds a [Model], for most families a Decoder with layers of its own:
+// Each family of models is a package. It turns a config.json into an [Architecture] and builds a
+// [Model], for most families a Decoder with layers of its own:
 //
 //	func (a *args) New(w *nn.Weights) nn.Model {
 //		rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)
@@ -18,8 +18,8 @@
 //		})
 //	}
 //
-// Whoever changes what a forward computes, in a family or here, raises [Arithmetic]. What is kept of
-// forwards on the disk is then read no more.
+// Increase [Arithmetic] with every change of what a forward computes, in a family or here. What is
+// on disk from earlier forwards is then no longer read.
 //
 // Everything here runs on the MLX thread. Graph errors go to the scope. Errors about a checkpoint
 // come from [Weights.Err].
@@ -32,10 +32,10 @@
 //
 // # Packed matrices
 //
-// A matrix is packed if the checkpoint has scales for it, in a mode of MLX. What config.json leaves
-// open follows from its tensors. Its product has the type of the rows. Scales are held in the type
-// that the model computes in. Where that cannot hold them, as bfloat16 cannot hold float16, they are
-// float32, and so is the product until it is rounded. On the CPU models compute in float32, which
-// holds all scales. A model that computes in the types of its checkpoint has MLX's own rule: a
-// product has the wider type of rows and scales.
+// A matrix is packed if the checkpoint has scales for it, in a mode of MLX. What config.json does
+// not say follows from its tensors. Its product has the type of the rows. Scales are held in the
+// type that the model computes in. Where that cannot hold them, as bfloat16 cannot hold float16,
+// they are float32, and so is the product until it is rounded. On the CPU models compute in
+// float32, which holds all scales. A model that computes in the types of its checkpoint has MLX's
+// own rule: a product has the wider type of rows and scales.
 package nn

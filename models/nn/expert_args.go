@@ -2,10 +2,10 @@ package nn
 
 import "slices"
 
-// ExpertArgs is what config.json says of experts, and of the layers that have some, in families
-// whose router is a [SoftmaxRouter]. An architecture embeds it in args of its own.
+// ExpertArgs is what config.json says about experts, and which layers have them, in families whose
+// router is a [SoftmaxRouter]. An architecture embeds it in its own args.
 type ExpertArgs struct {
-	NumExperts          int   `json:"num_experts"` // 0 = none
+	NumExperts          int   `json:"num_experts"` // or 0
 	NumExpertsPerTok    int   `json:"num_experts_per_tok"`
 	MoeIntermediateSize int   `json:"moe_intermediate_size"`
 	NormTopkProb        bool  `json:"norm_topk_prob"`

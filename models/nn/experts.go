@@ -10,7 +10,7 @@ import (
 type MoE struct {
 	Router  Router
 	Experts *Experts
-	Shared  FeedForward // takes all rows; nil = none
+	Shared  FeedForward // takes all rows; or nil
 }
 
 // Forward maps rows x (rows, H). The result for a row does not depend on the other rows.
@@ -79,13 +79,13 @@ const gateUpProj = "gate_up_proj"
 type ExpertsShape struct {
 	Count, Hidden, Intermediate int
 	Gate                        Gate
-	Ungated                     bool // there is up_proj alone, and Gate is an activation
+	Ungated                     bool // there is only up_proj, and Gate is an activation
 	Bias                        bool // of each projection of each expert
 	Interleaved                 bool // rows of gate and of up in turn, where one tensor has both
 }
 
 // Experts reads the experts of the MLP at path. They are stacked under switch_mlp, gate and up in
-// one tensor or in two, or they are modules of their own under experts.
+// one tensor or in two, or separate modules under experts.
 func (w *Weights) Experts(path string, of ExpertsShape) *Experts {
 	gateUp := []Part{{"gate_proj", of.Intermediate}, {"up_proj", of.Intermediate}}
 	if of.Ungated {
@@ -164,7 +164,7 @@ func (w *Weights) expertBiases(path string, p Part, n int) *mlx.Array {
 	}
 	list := make([]*mlx.Array, n)
 	for i := range list {
-		if w.lacks(one(i)) {
+		if w.isMissing(one(i)) {
 			return w.scope.Zeros(mlx.Float32, n, p.Out)
 		}
 		list[i] = w.scope.ExpandDims(w.float(one(i), p.Out), 0)
@@ -180,7 +180,7 @@ func (w *Weights) joinedExperts(path string, p Part, n, in int) matrix {
 	}
 	all := make([]matrix, n)
 	for i := range all {
-		if w.lacks(one(i) + ".weight") {
+		if w.isMissing(one(i) + ".weight") {
 			return matrix{weight: w.scope.Zeros(mlx.Float32, n, p.Out, in)}
 		}
 		all[i] = w.stored(one(i), in, p.Out, in)
@@ -194,9 +194,9 @@ func (w *Weights) joinedExperts(path string, p Part, n, in int) matrix {
 	return all[0].join(w.scope, 0, all[1:]...)
 }
 
-// lacks notes an expert's tensor that the checkpoint lacks. The experts after it are not looked for:
-// config.json may ask for any number.
-func (w *Weights) lacks(name string) bool {
+// isMissing records an expert's tensor that the checkpoint lacks. The experts after it are not looked
+// for: config.json may ask for any number.
+func (w *Weights) isMissing(name string) bool {
 	_, ok := w.info(name)
 	return !ok
 }

@@ -32,8 +32,8 @@ func newFewRows(s *mlx.Scope) *fewRows {
 	})}
 }
 
-// takes reports whether the kernel can multiply so many rows with m. One row is left to MLX, whose
-// product is made for it.
+// takes reports whether the kernel can multiply rows with m. One row is left to MLX, whose product
+// is made for it.
 func (f *fewRows) takes(m *matrix, rows int) bool {
 	if f == nil || m.wide || m.global != nil {
 		return false

@@ -27,7 +27,7 @@ type growthKey struct {
 	dtype  mlx.Dtype
 }
 
-// forward scales q (1, Q, n, D), whose rows stand at pos, pos+1, ... All layers of a forward share
+// forward scales q (1, Q, n, D), whose rows are at pos, pos+1, ... All layers of a forward share
 // the factors.
 func (g *Growth) forward(s *mlx.Scope, q *mlx.Array, pos int) *mlx.Array {
 	n := q.Dim(2)

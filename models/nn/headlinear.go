@@ -2,7 +2,7 @@ package nn
 
 import "tandem/engine/mlx"
 
-// A headLinear is a linear map of each head by a matrix of its own, plain or packed.
+// A headLinear is a linear map of each head by its own matrix, plain or packed.
 type headLinear struct{ m matrix }
 
 // Forward maps x (1, heads, rows, in) to (1, heads, rows, out).

@@ -11,8 +11,8 @@ import (
 type Heads struct {
 	Q, KV, Dim int
 	Scale      float32    // of the scores
-	Sinks      *mlx.Array // (Q) one more score of each head, which belongs to no value; nil = none
-	Growth     *Growth    // of the queries; nil = none
+	Sinks      *mlx.Array // (Q) one more score of each head, which belongs to no value; or nil
+	Growth     *Growth    // of the queries; or nil
 	Unseen     int        // rows at the beginning of each cache that no query attends
 }
 
@@ -33,8 +33,8 @@ func SplitHeads(s *mlx.Scope, x *mlx.Array, heads, dim int) *mlx.Array {
 	return s.Transpose(s.Reshape(x, 1, rows, heads, dim), 0, 2, 1, 3)
 }
 
-// splitGates takes the gates (rows, Q D) out of x (rows, (2Q+2KV) D), where one stands after the
-// query of each head.
+// splitGates takes the gates (rows, Q D) out of x (rows, (2Q+2KV) D), where one follows the query
+// of each head.
 func (h Heads) splitGates(s *mlx.Scope, x *mlx.Array) (qkv, gate *mlx.Array) {
 	rows, width := x.Dim(0), h.Q*h.Dim
 	heads := s.Reshape(s.Slice(x, 1, 0, 2*width), rows, h.Q, 2*h.Dim)
@@ -66,8 +66,8 @@ func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch,
 	})
 }
 
-// AttendShared is Attend for a layer without keys of its own. The queries q (1, Q, rows, D) attend
-// what another layer has appended to its cache in this forward.
+// AttendShared is Attend for a layer without keys. The queries q (1, Q, rows, D) attend what
+// another layer has appended to its cache in this forward.
 func (h Heads) AttendShared(s *mlx.Scope, q *mlx.Array, rope *Rope, b lm.Batch,
 	layer int) *mlx.Array {
 	return h.each(s, b, func(seq lm.Sequence, own func(*mlx.Array) *mlx.Array) *mlx.Array {
@@ -138,7 +138,7 @@ func (h Heads) attend(s *mlx.Scope, queries *mlx.Array, view cache.View,
 		view = view.Unpack(s)
 	}
 	if q.Apart && !tiled(s, queries, view.V) {
-		return h.apart(s, queries, view, q.Pos)
+		return h.attendByRow(s, queries, view, q.Pos)
 	}
 	if view.Causal {
 		return h.causal(s, queries, view.K, view.V)
@@ -159,9 +159,9 @@ func hideRows(s *mlx.Scope, view cache.View, n int) cache.View {
 	return view
 }
 
-// apart attends q (1, Q, n, D), whose first row stands at pos, row by row. Each row sees the keys
-// that it would see alone. So its result does not depend on the rows that come with it.
-func (h Heads) apart(s *mlx.Scope, q *mlx.Array, view cache.View, pos int) *mlx.Array {
+// attendByRow attends q (1, Q, n, D), whose first row is at pos, row by row. Each row sees the keys that
+// it would see alone. So its result does not depend on the rows that come with it.
+func (h Heads) attendByRow(s *mlx.Scope, q *mlx.Array, view cache.View, pos int) *mlx.Array {
 	outs := make([]*mlx.Array, q.Dim(2))
 	for i := range outs {
 		keys := min(pos+i+1, view.K.Dim(2))
@@ -176,8 +176,8 @@ func (h Heads) apart(s *mlx.Scope, q *mlx.Array, view cache.View, pos int) *mlx.
 }
 
 // causalRows is how many queries of a prompt the CPU attends at a time in MLX's operations. These
-// compute the scores of all of them against every key, the half that lies in the future included.
-// Blocks leave out most of that half (measured in engine/log/2026-11-21.md).
+// compute the scores of all of them against every key, including the half in the future. Blocks
+// leave out most of that half (measured in engine/log/2026-11-21.md).
 const causalRows = 64
 
 // causal attends q (1, Q, n, D), the last n positions of k and v (1, KV, T, D): (1, Q, n, D).

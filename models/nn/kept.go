@@ -17,7 +17,8 @@ type Kept struct {
 	Latent bool // attention reads rows that are not packed, see [LatentAttention]
 }
 
-// KeptHeads returns what a layer with so many heads of keys and values keeps; window 0 = all positions.
+// KeptHeads returns what a layer with heads heads of keys and of values keeps; window 0 = all
+// positions.
 func KeptHeads(heads, dim, window int) Kept {
 	return Kept{Row: 2 * heads * dim, Key: dim, Value: dim, Window: window}
 }
@@ -28,7 +29,7 @@ func (k Kept) Keeps() bool { return k.Row > 0 || k.State > 0 }
 // Quantizes reports whether cache.Options.Bits changes what the layer keeps.
 func (k Kept) Quantizes() bool { return k.Row > 0 && k.Window == 0 }
 
-// CheckBits returns why the layer cannot keep rows of so many bits an element, nil if it can.
+// CheckBits returns why the layer cannot keep rows of bits per element, or nil.
 func (k Kept) CheckBits(bits int) error {
 	if !cache.ValidBits(bits) {
 		return fmt.Errorf("keys and values of %d bits are not supported; choose 8, 4 or 0", bits)
@@ -40,8 +41,8 @@ func (k Kept) CheckBits(bits int) error {
 	return nil
 }
 
-// RowBytes returns the bytes of a position. Elements have so many bytes, unless the layer keeps rows of
-// bits an element, for which CheckBits has no objection; 0 = as they are.
+// RowBytes returns the bytes of a position. Elements have element bytes, unless bits is not 0 and
+// the layer keeps rows of bits per element. CheckBits must accept bits.
 func (k Kept) RowBytes(element, bits int) int {
 	if bits == 0 || !k.Quantizes() {
 		return k.Row * element

@@ -35,24 +35,24 @@ type LatentAttention struct {
 
 // A LatentSpec says what one layer of latent attention attends, and how.
 type LatentSpec struct {
-	Hidden int // elements of a row
-	Heads  int
-	QRank  int // elements of what queries are made of; 0 = the row itself
-	Rank   int // elements of a latent
-	Nope   int // elements of a query that are not rotated
-	Turned int // elements of a query and of the shared key that are
-	Value  int // elements of a head's output
-	Bias   bool
-	Eps    float64 // of the norms
-	Scale  float32 // of the scores
-	Rope   *Rope
-	Layer  int // whose cache it appends to
+	Hidden  int // elements of a row
+	Heads   int
+	QRank   int // elements of what queries are made of; 0 = the row itself
+	Rank    int // elements of a latent
+	Nope    int // elements of a query that are not rotated
+	Rotated int // elements of a query and of the shared key that are
+	Value   int // elements of a head's output
+	Bias    bool
+	Eps     float64 // of the norms
+	Scale   float32 // of the scores
+	Rope    *Rope
+	Layer   int // whose cache it appends to
 }
 
 // LatentAttention reads the projections at path.
 func (w *Weights) LatentAttention(path string, spec LatentSpec) *LatentAttention {
 	t := &LatentAttention{spec: spec}
-	width := spec.Heads * (spec.Nope + spec.Turned)
+	width := spec.Heads * (spec.Nope + spec.Rotated)
 	if spec.QRank > 0 {
 		t.QAProj = w.Linear(path+".q_a_proj", spec.Hidden, spec.QRank, spec.Bias)
 		t.QALayernorm = w.RMSNorm(path+".q_a_layernorm", spec.QRank, spec.Eps, 0)
@@ -60,7 +60,7 @@ func (w *Weights) LatentAttention(path string, spec LatentSpec) *LatentAttention
 	} else {
 		t.QBProj = w.Linear(path+".q_proj", spec.Hidden, width, false)
 	}
-	t.KVAProj = w.Linear(path+".kv_a_proj_with_mqa", spec.Hidden, spec.Rank+spec.Turned, spec.Bias)
+	t.KVAProj = w.Linear(path+".kv_a_proj_with_mqa", spec.Hidden, spec.Rank+spec.Rotated, spec.Bias)
 	t.KVALayernorm = w.RMSNorm(path+".kv_a_layernorm", spec.Rank, spec.Eps, 0)
 	t.EmbedQ, t.UnembedOut = w.latentMaps(path, spec)
 	t.OProj = w.Linear(path+".o_proj", spec.Heads*spec.Value, spec.Hidden, spec.Bias)
@@ -74,15 +74,15 @@ func (t *LatentAttention) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.A
 	if t.QAProj != nil {
 		from = t.QALayernorm.Forward(s, t.QAProj.Forward(s, x))
 	}
-	q := SplitHeads(s, t.QBProj.Forward(s, from), c.Heads, c.Nope+c.Turned)
+	q := SplitHeads(s, t.QBProj.Forward(s, from), c.Heads, c.Nope+c.Rotated)
 	kv := t.KVAProj.Forward(s, x)
 	latent := t.KVALayernorm.Forward(s, s.Slice(kv, 1, 0, c.Rank))
-	key := s.Slice(kv, 1, c.Rank, c.Rank+c.Turned)
+	key := s.Slice(kv, 1, c.Rank, c.Rank+c.Rotated)
 	out := t.attend(s, latentRows{
 		q:      t.EmbedQ.Forward(s, s.Slice(q, 3, 0, c.Nope)),
-		qRope:  s.Slice(q, 3, c.Nope, c.Nope+c.Turned),
+		qRope:  s.Slice(q, 3, c.Nope, c.Nope+c.Rotated),
 		latent: SplitHeads(s, latent, 1, c.Rank),
-		key:    SplitHeads(s, key, 1, c.Turned),
+		key:    SplitHeads(s, key, 1, c.Rotated),
 	}, b)
 	return t.OProj.Forward(s, joinHeads(s, t.UnembedOut.Forward(s, out)))
 }
@@ -97,17 +97,17 @@ func (t *LatentAttention) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array
 		return SplitHeads(s, Fill(s, x, rows, heads*dim), heads, dim)
 	}
 	return joinHeads(s, t.attend(s, latentRows{
-		q: fill(c.Heads, c.Rank), qRope: fill(c.Heads, c.Turned),
-		latent: fill(1, c.Rank), key: fill(1, c.Turned),
+		q: fill(c.Heads, c.Rank), qRope: fill(c.Heads, c.Rotated),
+		latent: fill(1, c.Rank), key: fill(1, c.Rotated),
 	}, b))
 }
 
 // latentRows are the rows of a batch before attention.
 type latentRows struct {
 	q      *mlx.Array // (1, heads, rows, Rank)
-	qRope  *mlx.Array // (1, heads, rows, Turned), not rotated yet
+	qRope  *mlx.Array // (1, heads, rows, Rotated), not rotated yet
 	latent *mlx.Array // (1, 1, rows, Rank)
-	key    *mlx.Array // (1, 1, rows, Turned), not rotated yet
+	key    *mlx.Array // (1, 1, rows, Rotated), not rotated yet
 }
 
 // attend appends the rows of each sequence to its cache. It returns the sums of latents that the
@@ -148,14 +148,14 @@ func (t *LatentAttention) attendView(s *mlx.Scope, q, qRope *mlx.Array, view cac
 	return s.Concat(2, outs...)
 }
 
-// attendBlock attends latent (1, 1, T, Rank) and key (1, 1, T, Turned) with the queries at the last n
+// attendBlock attends latent (1, 1, T, Rank) and key (1, 1, T, Rotated) with the queries at the last n
 // of the T positions.
 func (t *LatentAttention) attendBlock(s *mlx.Scope, q, qRope, latent, key *mlx.Array) *mlx.Array {
 	n, all := q.Dim(2), key.Dim(2)
 	h := Heads{Q: t.spec.Heads, KV: 1, Dim: t.spec.Rank, Scale: t.spec.Scale}
 	if plainOnCPU(s, q) {
 		qRope = s.Mul(qRope, constant(s, float64(h.Scale)*math.Log2E, mlx.Float32))
-		scores := s.MatMul(s.Reshape(qRope, 1, 1, h.Q*n, t.spec.Turned), s.Transpose(key, 0, 1, 3, 2))
+		scores := s.MatMul(s.Reshape(qRope, 1, 1, h.Q*n, t.spec.Rotated), s.Transpose(key, 0, 1, 3, 2))
 		scores = s.Reshape(scores, 1, 1, h.Q, n, all)
 		if n > 1 {
 			scores = s.Add(scores, causalBias(s, n, all))

@@ -33,7 +33,7 @@ func (w *Weights) Stacked(in int, bias bool, parts ...Part) *Linear {
 			w.parameters += int64(p.Out)
 		}
 	}
-	var arrays []*mlx.Array // kept in one go, because keep frees the rest of the scope
+	var arrays []*mlx.Array // kept together, because keep frees the rest of the scope
 	for i := range l.parts {
 		arrays = append(arrays, l.parts[i].layout(w.scope)...)
 	}

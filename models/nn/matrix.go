@@ -69,8 +69,8 @@ func (m *matrix) operand(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	return x
 }
 
-// result multiplies the packed product y of x by the global factor, if there is one, and gives it
-// the type of x.
+// result multiplies the packed product y of x by the global factor, if any, and gives it the type
+// of x.
 func (m *matrix) result(s *mlx.Scope, y, x, factor *mlx.Array) *mlx.Array {
 	if factor != nil {
 		y = s.Mul(y, factor)
@@ -108,7 +108,7 @@ func (w *Weights) stored(path string, in int, shape ...int) matrix {
 	return w.held(w.asStored(path, in, shape...))
 }
 
-// held returns a matrix in the form that memory is to have.
+// held returns a matrix in the form for memory.
 func (w *Weights) held(m matrix) matrix {
 	if w.Unpack && !m.direct && !w.stopped() {
 		return m.unpacked(w.scope)
@@ -135,7 +135,7 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	}
 	weight, _ := w.info(path + ".weight")
 	scales, ok := w.info(path + ".scales")
-	if !ok { // which is noted
+	if !ok { // which is recorded
 		return matrix{weight: w.scope.Zeros(mlx.Float32, shape...)}
 	}
 	q, err := w.packing(path, in, shape, weight, scales)
@@ -182,7 +182,7 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	return m
 }
 
-// addUnpacking notes that the packed matrix of n elements at path may be held unpacked.
+// addUnpacking records that the packed matrix of n elements at path may be held unpacked.
 func (w *Weights) addUnpacking(path string, n int64) {
 	var tensors []mlx.TensorInfo
 	for _, end := range []string{".weight", ".scales", ".biases"} { // not all modes have biases
@@ -268,7 +268,7 @@ func (w *Weights) widened(name string, shape []int) (a *mlx.Array, wide bool) {
 }
 
 // dtype returns the type of unpacked rows: the given one, or as stored if that is zero. Modes whose
-// scales are integers store none. bfloat16 holds their values.
+// scales are integers store no type; bfloat16 holds their values.
 func (m *matrix) dtype(given mlx.Dtype) mlx.Dtype {
 	switch {
 	case !m.packed():
@@ -296,7 +296,7 @@ func (m *matrix) stack(s *mlx.Scope, b matrix) bool {
 	return true
 }
 
-// join returns m and others, packed alike, joined along axis 0, or along -2, that of outputs.
+// join returns m and others, packed alike, joined along axis 0, or along -2, the axis of outputs.
 func (m *matrix) join(s *mlx.Scope, axis int, others ...matrix) matrix {
 	all := append([]matrix{*m}, others...)
 	joined := func(axis int, of func(m *matrix) *mlx.Array) *mlx.Array {

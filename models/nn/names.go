@@ -7,16 +7,16 @@ import "strings"
 // that also see.
 var wrappers = []string{"model.", "language_model.", "text_model."}
 
-// apart begin the names of what is not the text model: what sees or hears, what joins that to the
-// text, and heads that predict several tokens. what says what they take in, for a person.
-var apart = []struct{ prefix, what string }{
+// otherParts lists the prefixes of names that are not the text model's: what sees or hears, what joins
+// that to the text, and heads that predict several tokens. what names their input for users.
+var otherParts = []struct{ prefix, what string }{
 	{"vision", Images}, {"visual", Images}, {"image", Images}, {"embed_vision", Images},
 	{"multi_modal", Images}, {"mm_", Images}, {"patch_merger", Images}, {"connector", Images},
 	{"audio", Sound}, {"embed_audio", Sound},
 	{"mtp", ""},
 }
 
-// What a text model does not take in, though its checkpoint has parts for it.
+// Inputs that a text model does not support, though its checkpoint has parts for them.
 const (
 	Images = "images"
 	Sound  = "sound"
@@ -30,7 +30,7 @@ func TextName(name string) (to string, keep bool) {
 	return to, keep
 }
 
-// textName is TextName. It also says what a part of another half takes in, see apart.
+// textName is TextName. It also returns the input of a part of another half, see otherParts.
 func textName(name string) (to, what string, keep bool) {
 	rest := name
 	for cut := true; cut; {
@@ -49,7 +49,7 @@ func textName(name string) (to, what string, keep bool) {
 	case headPath:
 		return rest, "", true
 	}
-	for _, part := range apart {
+	for _, part := range otherParts {
 		if strings.HasPrefix(first, part.prefix) {
 			return name, part.what, false
 		}
@@ -57,7 +57,7 @@ func textName(name string) (to, what string, keep bool) {
 	return name, "", true
 }
 
-// HeadArgs is what config.json says of the head. It implements Sanitize of [Architecture].
+// HeadArgs is what config.json says about the head. It implements Sanitize of [Architecture].
 type HeadArgs struct {
 	TieWordEmbeddings *bool `json:"tie_word_embeddings"`
 }
@@ -71,8 +71,8 @@ func (h *HeadArgs) Tied(w *Weights) bool {
 	return !w.Has(headPath + ".weight")
 }
 
-// Sanitize returns the [TextName] of a tensor. It drops the head if config.json ties it, and rotary
-// frequencies that old converters stored.
+// Sanitize returns the [TextName] of a tensor. It leaves out the head if config.json ties it, and
+// rotary frequencies that old converters stored.
 func (h *HeadArgs) Sanitize(name string) (to string, keep bool) {
 	to, keep = TextName(name)
 	tied := h.TieWordEmbeddings != nil && *h.TieWordEmbeddings

@@ -35,7 +35,7 @@ func (n *RMSNorm) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 func (n *RMSNorm) Dtype() mlx.Dtype { return n.weight.Dtype() }
 
 // HeadNorm is the pair of norms that some models apply to each head of q and of k before the rotary
-// embedding. Both are applied in one go.
+// embedding. Both are applied together.
 type HeadNorm struct {
 	weight *mlx.Array // (Q+KV, 1, D)
 	eps    float32

@@ -11,15 +11,15 @@ import (
 )
 
 // Quantization says by module path how matrices are packed. It is the section of that name in
-// config.json. A module is quantized if the checkpoint has scales for it. What is not said of a
-// module follows from its tensors.
+// config.json. A module is quantized if the checkpoint has scales for it. What config.json does not
+// say about a module follows from its tensors.
 type Quantization struct {
 	module
 	modules   map[string]*module // by TextName; nil = config.json says false, not quantized
 	container *container         // nil = MLX's own form
 }
 
-// module is what config.json says of one module, or of all.
+// module is what config.json says about one module, or about all.
 type module struct {
 	GroupSize int    `json:"group_size"`
 	Bits      int    `json:"bits"`
@@ -69,8 +69,8 @@ func modeError(path, mode string) error {
 }
 
 // UnmarshalJSON parses {"group_size", "bits", "mode"}. Any other key is a module path, with an
-// object of the same form or a boolean: true is what is said of all modules. As in mlx_lm an object
-// stands for itself. What it leaves out has the default of MLX, not what is said of all.
+// object of the same form or a boolean: true means the settings of all modules. As in mlx_lm an
+// object is complete: what it leaves out has MLX's default, not the setting of all.
 func (q *Quantization) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &q.module); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (q *Quantization) of(path string, in, columns, groups int,
 	return mlx.Quantization{GroupSize: m.GroupSize, Bits: m.Bits, Mode: m.Mode}, nil
 }
 
-// inferMode returns the mode without biases that packs so, mxfp4 if there is none.
+// inferMode returns the mode without biases that packs like this, or mxfp4.
 func inferMode(group, bits int) string {
 	for _, p := range packings[1:] {
 		if p.groups[0] == group && p.bits[0] == bits {
@@ -168,7 +168,7 @@ func (m module) withDefaults() module {
 	return m
 }
 
-// last returns the last extent of a shape, 0 if there is none.
+// last returns the last extent of a shape, or 0.
 func last(shape []int) int {
 	if len(shape) == 0 {
 		return 0
@@ -181,12 +181,12 @@ type packedCount map[mlx.Quantization]int64
 
 func (c packedCount) add(q mlx.Quantization, elements int64) { c[q] += elements }
 
-// mixedShare is the least share of elements packed otherwise than most, one in so many, that makes
-// a packing mixed. Routers and heads are often kept at more bits.
+// A packing is mixed if at least 1/mixedShare of its elements use another format than most. Routers
+// and heads are often kept at more bits.
 const mixedShare = 10
 
 // String names the packing of most elements, such as "4-bit" or "mxfp4", with "mixed" before it if
-// many others are packed otherwise. Groups do not count. It is empty if there are no elements.
+// many others use another format. Groups do not count. It returns "" without elements.
 func (c packedCount) String() string {
 	words := map[string]int64{}
 	total := int64(0)

@@ -6,8 +6,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Recur takes the rows of inputs (rows, ...) into the state that each sequence has of a recurrent
-// layer. It returns what the layer's cache.Recurrence gives for them, (rows, ...).
+// Recur adds the rows of inputs (rows, ...) to each sequence's state of a recurrent layer. It
+// returns what the layer's cache.Recurrence gives for them, (rows, ...).
 func Recur(s *mlx.Scope, b lm.Batch, layer int, inputs ...*mlx.Array) *mlx.Array {
 	outs := make([]*mlx.Array, len(b))
 	at := 0

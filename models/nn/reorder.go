@@ -2,8 +2,8 @@ package nn
 
 import "tandem/engine/mlx"
 
-// Reordered reads the module at path, whose outputs are wanted in another order: rows has the place
-// of each in the checkpoint. It has no bias.
+// Reordered reads the module at path and reorders its outputs: rows has the place of each in the
+// checkpoint. It has no bias.
 func (w *Weights) Reordered(path string, in int, rows []int32) *Linear {
 	m := w.matrix(path, len(rows), in)
 	m.reorder(w.scope, rows)
@@ -13,8 +13,8 @@ func (w *Weights) Reordered(path string, in int, rows []int32) *Linear {
 	return l
 }
 
-// reorder takes the rows of m, as the checkpoint has it, in another order. A packed row stands by
-// itself.
+// reorder puts the rows of m, as the checkpoint has it, into another order. A packed row does not
+// depend on others.
 func (m *matrix) reorder(s *mlx.Scope, rows []int32) {
 	index := mlx.New(s, rows, len(rows))
 	for _, part := range []**mlx.Array{&m.weight, &m.scales, &m.biases, &m.global} {

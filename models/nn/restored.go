@@ -14,9 +14,9 @@ type Recordable interface {
 	KVShape() (cache int, shape lm.KVShape)
 }
 
-// Restore is where an attention layer puts its keys and values on record and takes in restored ones,
-// before [Heads.Attend]. qk (1, Q+KV, rows, D) and v (1, KV, rows, D) come from its projections.
-// norm applies the layer's norms. Where nothing is recorded or restored it does nothing.
+// Restore records the keys and values of an attention layer and adds restored ones, before
+// [Heads.Attend]. qk (1, Q+KV, rows, D) and v (1, KV, rows, D) come from its projections. norm
+// applies the layer's norms. Where nothing is recorded or restored it does nothing.
 func (h Heads) Restore(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch, layer int,
 	norm func(lm.KV) lm.KV) {
 	at := 0
@@ -30,7 +30,7 @@ func (h Heads) Restore(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch, l
 		if r == nil || r.Bank == nil || s.Err() != nil {
 			continue
 		}
-		// In the types of own rows, so that both lie in one buffer.
+		// In the types of own rows, so that both are in one buffer.
 		kv := norm(lm.KV{K: s.AsType(r.K, qk.Dtype()), V: s.AsType(r.V, v.Dtype())})
 		if rope != nil {
 			kv.K = rope.Forward(s, kv.K, q.Pos)
@@ -59,7 +59,7 @@ func (h Heads) attendBounded(s *mlx.Scope, queries *mlx.Array, kv lm.KV, q lm.Se
 	return h.attendRuns(s, queries, q, r)
 }
 
-// attendRuns attends what a bounded layer shows. The queries are its own, or those of a layer that
+// attendRuns attends what a bounded layer shows. The queries are its own, or from a layer that
 // shares its keys.
 func (h Heads) attendRuns(s *mlx.Scope, queries *mlx.Array, q lm.Sequence,
 	r *lm.Bounded) *mlx.Array {

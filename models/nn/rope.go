@@ -14,7 +14,7 @@ import (
 // in half the time there.
 type Rope struct {
 	rope   mlx.Rope
-	mscale float32 // of the rotated rows, 1 = none
+	mscale float32 // of the rotated rows; 1 has no effect
 
 	inverse *mlx.Array // (D/2) float32, radians per position; nil = use the kernel
 }
@@ -110,7 +110,7 @@ func (r *Rope) frequencies(s *mlx.Scope) *mlx.Array {
 	return s.Exp(s.Mul(s.Arange(0, half, mlx.Float32), s.Scalar(step, mlx.Float32)))
 }
 
-// Forward rotates x (1, heads, n, D), whose rows stand at pos, pos+1, ...
+// Forward rotates x (1, heads, n, D), whose rows are at pos, pos+1, ...
 func (r *Rope) Forward(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
 	if dims, d := r.rope.Dims, x.Dim(3); dims < d {
 		return s.Concat(-1, r.rotate(s, s.Slice(x, 3, 0, dims), pos), s.Slice(x, 3, dims, d))

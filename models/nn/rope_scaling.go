@@ -26,8 +26,8 @@ type RopeScaling struct {
 	MscaleAllDim                  float64  `json:"mscale_all_dim"`                   // yarn
 	PartialRotaryFactor           *float64 `json:"partial_rotary_factor"`            // rotated part of a head, 1
 
-	// Llama4ScalingBeta is no part of a rotary embedding. An architecture that knows it takes it
-	// out; see [Growth].
+	// Llama4ScalingBeta is not part of a rotary embedding. An architecture that supports it removes
+	// it; see [Growth].
 	Llama4ScalingBeta *float64 `json:"llama_4_scaling_beta"`
 }
 
@@ -44,8 +44,8 @@ var ropeKeys = []string{
 	"mrope_section", "mrope_interleaved", "finetuned", "max_position_embeddings",
 }
 
-// UnmarshalJSON parses a section and refuses what it does not know, by name: a key that is left out
-// in silence would change every answer. A key without a value says nothing.
+// UnmarshalJSON parses a section and refuses what it does not know, by name: a key that is silently
+// ignored would change every answer. A null value is ignored.
 func (c *RopeScaling) UnmarshalJSON(text []byte) error {
 	var kind struct {
 		Type    string `json:"rope_type"`
@@ -152,8 +152,8 @@ func (c *RopeScaling) CheckWhole() error {
 	return nil
 }
 
-// context returns the positions that a yarn stretches its original ones to, 0 if it does not say.
-// Other types were trained on max_position_embeddings, and their factor says nothing about it.
+// context returns the positions that a yarn stretches its original ones to, or 0 if it does not
+// say. Other types were trained on max_position_embeddings, and their factor says nothing about it.
 func (c *RopeScaling) context() int {
 	if c.Kind() != "yarn" || c.OriginalMaxPositionEmbeddings == nil {
 		return 0
@@ -196,8 +196,8 @@ func (c *RopeScaling) llama3(dims int, base float64) []float32 {
 	return out
 }
 
-// proportional turns the first part of the pairs of a head, each as far as if all were turned. The
-// rest have no end to their wavelengths. So a part of a long head keeps the wavelengths of the head.
+// proportional rotates the first part of the pairs of a head, each as far as if all were rotated.
+// The rest have infinite wavelengths. So a part of a long head keeps the wavelengths of the head.
 func (c *RopeScaling) proportional(dims int, base float64) []float32 {
 	turned := int(float64(dims)*or(c.PartialRotaryFactor, 1)) / 2
 	out := make([]float32, 0, dims/2)

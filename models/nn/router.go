@@ -32,7 +32,7 @@ func (w *Weights) SigmoidRouter(path string, hidden int, spec SigmoidRouterSpec)
 	}
 }
 
-// Check refuses numbers of experts and groups that do not fit. The names are those of config.json.
+// Check refuses numbers of experts and groups that do not fit. The names are as in config.json.
 func (r SigmoidRouterSpec) Check() error {
 	err := CheckSizes(
 		Size{"n_routed_experts", r.Experts, MaxExperts},

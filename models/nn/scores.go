@@ -42,8 +42,8 @@ func (h Heads) CausalAttention(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 	return h.attendScores(s, q, k, v, causalBias(s, n, t))
 }
 
-// attendPacked attends packed rows by an operation that unpacks a few of them at a time, in the first
-// cache. It returns nil where there is none.
+// attendPacked attends packed rows by an operation that unpacks a few of them at a time, in the
+// first cache. It returns nil where there is no such operation.
 func (h Heads) attendPacked(s *mlx.Scope, q *mlx.Array, view cache.View) *mlx.Array {
 	if !plainOnCPU(s, q) || !mlx.PackedAttentionFits(view.Packed.K, view.Packed.V) {
 		return nil
@@ -101,7 +101,7 @@ func scoreBias(s *mlx.Scope, mask *mlx.Array) *mlx.Array {
 }
 
 // attendScores is attention in MLX's own operations, for what TiledAttention does not take. It
-// multiplies the queries of all heads that share keys at once. It divides by the sum of the powers
+// multiplies the queries of all heads that share keys together. It divides by the sum of the powers
 // last, when a query has D numbers instead of T. bias is added to the scores: (n, T), or (1, KV,
 // Q/KV, n, T) if heads have terms of their own.
 func (h Heads) attendScores(s *mlx.Scope, q, k, v, bias *mlx.Array) *mlx.Array {

@@ -285,7 +285,7 @@ func TestRowsApartAreAttendedTogetherWhereTheyMayBe(t *testing.T) {
 					view.Causal = true
 				}
 				pos := keys - n
-				want := h.apart(s, q, view, pos)
+				want := h.attendByRow(s, q, view, pos)
 				if c.together {
 					pos = keys // only what takes rows one by one looks at it
 				}

@@ -2,7 +2,7 @@ package nn
 
 import "tandem/engine/mlx"
 
-// totals sum up the tensors that were asked for.
+// totals sums up the tensors that were asked for.
 type totals struct {
 	packed     packedCount // elements of packed matrices
 	parameters int64
@@ -15,7 +15,7 @@ type totals struct {
 // Parameters returns the number of weights asked for so far. A quantized weight counts as one.
 func (t *totals) Parameters() int64 { return t.parameters }
 
-// Unpacking returns what the packed matrices asked for so far would be unpacked.
+// Unpacking returns the size of the packed matrices asked for so far if they were unpacked.
 func (t *totals) Unpacking() Unpacking { return t.unpacking }
 
 // Bytes returns the memory of the arrays kept so far.
@@ -24,8 +24,8 @@ func (t *totals) Bytes() int64 { return t.bytes }
 // Made returns the memory of what loading computes. It is complete once everything was asked for.
 func (t *totals) Made() Made { return t.made }
 
-// Packing names the quantization for a person, such as "4-bit", "mxfp4" or "mixed 4-bit". It is
-// empty if no matrix is packed.
+// Packing names the quantization for a person, such as "4-bit", "mxfp4" or "mixed 4-bit". It
+// returns "" if no matrix is packed.
 func (t *totals) Packing() string { return t.packed.String() }
 
 // Made is the memory that loading takes beyond the tensors of the checkpoint, for arrays that it

@@ -14,7 +14,7 @@ type Unpacking struct {
 	Floats   int64 // elements of their floating scales and biases
 }
 
-// add adds a matrix of so many elements, with its tensors as stored.
+// add adds a matrix of elements elements, with its tensors as stored.
 func (u *Unpacking) add(elements int64, tensors ...mlx.TensorInfo) {
 	u.Elements += elements
 	for _, t := range tensors {

@@ -16,7 +16,7 @@ type Weights struct {
 	Unpack  bool      // hold packed matrices unpacked; takes a Dtype of float32
 	Direct  bool      // but leave packed what mlx.PackedMatMul takes
 	NoHead  bool      // an embedding model: its head is not read and may be missing
-	Bits    int       // pack plain matrices in so many bits; 0 = hold them as stored
+	Bits    int       // bits to pack plain matrices in; 0 = hold them as stored
 
 	checks bool          // nothing is read, see NewChecks
 	scope  *mlx.Scope    // while loading
@@ -28,7 +28,7 @@ type Weights struct {
 
 	arrays  []*mlx.Array // kept
 	pending []*mlx.Array // of the last keep, perhaps not computed yet
-	fewRows *fewRows     // of the packed matrices, nil if there are none
+	fewRows *fewRows     // of the packed matrices, or nil
 	parts   Parts
 }
 
