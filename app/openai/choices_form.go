@@ -35,8 +35,8 @@ type objects interface {
 type piece struct {
 	choice *api.Choice    // nil for a chunk that has only figures
 	first  bool           // of the choice
-	part   dialect.Part   // neither of the first nor of the last piece
-	scored []engine.Token // nil for null
+	part   dialect.Part   // empty in the first and the last piece
+	scored []engine.Token // with log-probabilities; nil for null
 	runes  *int           // of the choice's text before
 	finish *string        // of the last piece
 	extras
@@ -105,7 +105,7 @@ type chunks struct {
 	left int // choices that have not ended
 }
 
-// A choiceStream are the chunks of one choice, on the choice's goroutine.
+// A choiceStream is the state of one choice's chunks. Only the choice's goroutine uses it.
 type choiceStream struct {
 	began bool  // its first chunk is out
 	draft draft // since its last chunk
