@@ -17,8 +17,8 @@ var formats = []string{
 // maxCount bounds lengths and numbers of items. llguidance counts in 32 bits.
 const maxCount = math.MaxInt32
 
-// counted returns a keyword that counts, such as minLength. ok is false if the schema does not have
-// it, or if it cannot be honoured.
+// counted returns the value of a counting keyword, such as minLength. ok is false if the schema
+// does not have it, or if it is not supported.
 func (s *scope) counted(key string) (n int, ok bool) {
 	v := s.in.get(key)
 	if v == nil {
@@ -41,21 +41,21 @@ func (s *scope) counted(key string) (n int, ok bool) {
 
 // readBounds reads the keywords that bound values of one type.
 func (s *scope) readBounds() {
-	if s.may("string") {
+	if s.admitsType("string") {
 		s.readText()
 	}
-	if s.may("number") {
+	if s.admitsType("number") {
 		s.readNumbers()
 	}
-	if s.may("array") {
+	if s.admitsType("array") {
 		s.readArray()
 	}
-	if s.may("object") {
+	if s.admitsType("object") {
 		s.readObject()
 	}
 }
 
-// readPair reads a least and a greatest count. ok is false if no count fits.
+// readPair reads a minimum and a maximum count. ok is false if no count fits.
 func (s *scope) readPair(least, most string) (low, high int, ok bool) {
 	low, hasLow := s.counted(least)
 	high, hasHigh := s.counted(most)
@@ -69,7 +69,7 @@ func (s *scope) readPair(least, most string) (low, high int, ok bool) {
 	return low, high, low <= high
 }
 
-// readText reads the keywords of texts.
+// readText reads the keywords of strings.
 func (s *scope) readText() {
 	low, high, ok := s.readPair("minLength", "maxLength")
 	if !ok {
@@ -95,7 +95,7 @@ func (s *scope) readText() {
 	}
 }
 
-// comparePattern excludes texts if no match of a pattern has a length from low to high.
+// comparePattern excludes strings if no match of a pattern has a length from low to high.
 func (s *scope) comparePattern(p *pattern, low, high int) {
 	at := s.at.under("pattern")
 	least, most := p.lengths()
@@ -109,12 +109,12 @@ func (s *scope) comparePattern(p *pattern, low, high int) {
 	}
 }
 
-// badPattern refuses a pattern that cannot be honoured.
+// badPattern refuses a pattern that is not supported.
 func (s *scope) badPattern(at *place, err error) {
 	s.bad(at, "%v: change the pattern, or leave it out", err)
 }
 
-// readArray reads the keywords of lists. Items in a list are the older form of prefixItems.
+// readArray reads the keywords of arrays. Items in an array are the older form of prefixItems.
 func (s *scope) readArray() {
 	if s.arrayRead {
 		return

@@ -9,10 +9,10 @@ import (
 
 // A set is a set of characters.
 type set struct {
-	ranges [][2]rune // sorted, apart from each other
+	ranges [][2]rune // sorted, with gaps between them
 	named  []string  // classes by property, such as \p{L}
 	not    bool      // the characters that are not in it; only with named or fold
-	fold   bool      // letters stand for both cases
+	fold   bool      // letters match both cases
 }
 
 // newSet returns the set of the characters from low to high.
@@ -98,8 +98,8 @@ func (s set) all() bool {
 	return !s.not && len(s.ranges) == 1 && s.ranges[0] == [2]rune{0, unicode.MaxRune}
 }
 
-// apart reports whether two sets surely have no character in common.
-func (s set) apart(x set) bool {
+// disjoint reports whether two sets surely have no character in common.
+func (s set) disjoint(x set) bool {
 	if s.not || x.not || s.fold || x.fold || s.named != nil || x.named != nil {
 		return false
 	}
@@ -151,7 +151,7 @@ func (s set) write(b *strings.Builder) {
 	b.WriteByte(']')
 }
 
-// writeRune writes a character. Letters and digits of ASCII stand for themselves.
+// writeRune writes a character. ASCII letters and digits are written as they are.
 func writeRune(b *strings.Builder, c rune) {
 	if c < 128 && (unicode.IsLetter(c) || unicode.IsDigit(c)) {
 		b.WriteRune(c)

@@ -5,8 +5,8 @@ import "slices"
 // maxCompared bounds the pairs of schemas that are compared for oneOf.
 const maxCompared = 200_000
 
-// decideChoices makes anyOf of each oneOf. The two differ where a value fits two of the schemas, and
-// no grammar can follow that.
+// decideChoices makes anyOf of each oneOf. The two differ where a value fits two of the schemas,
+// and no grammar can express that.
 func (t *tree) decideChoices() error {
 	c := &comparison{tree: t, left: maxCompared}
 	for _, s := range t.all() {
@@ -19,7 +19,7 @@ func (t *tree) decideChoices() error {
 				"value fits two of its schemas: use anyOf, or give each a required property with " +
 				"a const of its own"}
 		}
-		s.drop("oneOf")
+		s.remove("oneOf")
 		if s.get("anyOf") == nil {
 			s.set("anyOf", options)
 			continue
@@ -54,7 +54,7 @@ type comparison struct {
 func (c *comparison) exclude(list []*value) bool {
 	for i, a := range list {
 		for _, b := range list[:i] {
-			if !c.apart(a, b, 0) {
+			if !c.disjoint(a, b, 0) {
 				return false
 			}
 		}
@@ -62,8 +62,8 @@ func (c *comparison) exclude(list []*value) bool {
 	return true
 }
 
-// apart reports whether two schemas surely have no value in common.
-func (c *comparison) apart(a, b *value, level int) bool {
+// disjoint reports whether two schemas surely have no value in common.
+func (c *comparison) disjoint(a, b *value, level int) bool {
 	if c.left--; c.left < 0 || level > 16 {
 		return false
 	}
@@ -73,7 +73,7 @@ func (c *comparison) apart(a, b *value, level int) bool {
 	case a.kind == truth || b.kind == truth:
 		return false
 	}
-	if c.partApart(a, b, level) || c.partApart(b, a, level) {
+	if c.partDisjoint(a, b, level) || c.partDisjoint(b, a, level) {
 		return true
 	}
 	ofA, ofB := c.typesOf(a, 0), c.typesOf(b, 0)
@@ -94,7 +94,7 @@ func (c *comparison) apart(a, b *value, level int) bool {
 			continue
 		}
 		for _, name := range required.list {
-			if c.apart(propertyOf(a, name.text), propertyOf(b, name.text), level+1) {
+			if c.disjoint(propertyOf(a, name.text), propertyOf(b, name.text), level+1) {
 				return true
 			}
 		}
@@ -102,15 +102,15 @@ func (c *comparison) apart(a, b *value, level int) bool {
 	return false
 }
 
-// partApart reports whether a part of a is apart from b. The part admits all values of a, so that a
-// is apart from b too.
-func (c *comparison) partApart(a, b *value, level int) bool {
+// partDisjoint reports whether a part of a is disjoint from b. The part admits all values of a, so
+// that a is disjoint from b too.
+func (c *comparison) partDisjoint(a, b *value, level int) bool {
 	if ref := a.get("$ref"); ref != nil {
-		if to, _ := c.target(ref.text); c.apart(to, b, level+1) {
+		if to, _ := c.target(ref.text); c.disjoint(to, b, level+1) {
 			return true
 		}
 	}
-	one := func(x *value) bool { return c.apart(x, b, level+1) }
+	one := func(x *value) bool { return c.disjoint(x, b, level+1) }
 	if v := a.get("allOf"); v != nil && slices.ContainsFunc(v.list, one) {
 		return true
 	}
@@ -145,7 +145,7 @@ func propertyOf(s *value, name string) *value {
 	return &value{kind: truth}
 }
 
-// maybeEqual reports whether two values may be equal. All that holds others may be.
+// maybeEqual reports whether two values may be equal. Arrays and objects may always be.
 func (v *value) maybeEqual(x *value) bool {
 	if v.kind == x.kind && (v.kind == list || v.kind == object) {
 		return true
@@ -153,7 +153,7 @@ func (v *value) maybeEqual(x *value) bool {
 	return v.equal(x)
 }
 
-// equal reports whether two values are the same. Objects are if they have the same members.
+// equal reports whether two values are the same. Objects are equal if they have the same members.
 func (v *value) equal(x *value) bool {
 	if v.kind != x.kind || len(v.list) != len(x.list) || len(v.keys) != len(x.keys) {
 		return false

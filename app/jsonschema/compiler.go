@@ -15,13 +15,13 @@ type compiler struct {
 	strict bool
 	start  *value // the schema that becomes the root
 
-	targets []target // what references lead to
+	targets []target // targets of references
 	defs    []*value // their schemas, as far as these are written
 	numbers map[*value]int
 	err     error
 }
 
-// bad refuses a keyword that cannot be honoured. If the schema is not strict, the caller leaves the
+// bad refuses a keyword that is not supported. If the schema is not strict, the caller leaves the
 // keyword out.
 func (c *compiler) bad(at *place, format string, args ...any) {
 	if c.strict {
@@ -36,8 +36,8 @@ func (c *compiler) fail(at *place, format string, args ...any) {
 	}
 }
 
-// nothing returns the schema that admits no value.
-func nothing(at *place, format string, args ...any) *value {
+// falseSchema returns the schema that admits no value.
+func falseSchema(at *place, format string, args ...any) *value {
 	return &value{kind: falsum, text: fmt.Sprintf(format, args...), at: at}
 }
 
@@ -54,7 +54,7 @@ func draftOf(uri string) int {
 	return 2020
 }
 
-// unsupported are the keywords that llguidance does not have, with the draft that brought them.
+// unsupported are the keywords that llguidance does not have, with the draft that introduced them.
 var unsupported = map[string]int{
 	"not": 4, "uniqueItems": 4, "dependencies": 4, "contains": 6, "propertyNames": 6,
 	"if": 7, "then": 7, "else": 7, "minContains": 2019, "maxContains": 2019,
@@ -62,8 +62,8 @@ var unsupported = map[string]int{
 	"unevaluatedProperties": 2019, "$recursiveRef": 2019, "$dynamicRef": 2020,
 }
 
-// idle reports whether an unsupported keyword says nothing.
-func idle(s *value, key string) bool {
+// isNoOp reports whether an unsupported keyword has no effect.
+func isNoOp(s *value, key string) bool {
 	v := s.get(key)
 	switch key {
 	case "uniqueItems", "not":
@@ -95,7 +95,7 @@ func (c *compiler) schema(v *value, at *place) *value {
 	case truth:
 		return &value{kind: truth, at: at}
 	case falsum:
-		return nothing(at, "it is false, which admits no value")
+		return falseSchema(at, "it is false, which admits no value")
 	case object:
 	default:
 		c.bad(at, "a schema is an object, true or false")
@@ -106,9 +106,9 @@ func (c *compiler) schema(v *value, at *place) *value {
 	s.readTypes()
 	for _, key := range v.keys {
 		if key == "not" && admitsAll(v.get(key)) {
-			return nothing(at.under(key), "it excludes every value: leave not out")
+			return falseSchema(at.under(key), "it excludes every value: leave not out")
 		}
-		if draft, ok := unsupported[key]; ok && draft <= c.doc.draft && !idle(v, key) {
+		if draft, ok := unsupported[key]; ok && draft <= c.doc.draft && !isNoOp(v, key) {
 			c.bad(at.under(key), "%s cannot be honoured: leave it out", key)
 		}
 		switch x := v.get(key); {
@@ -127,11 +127,11 @@ func (c *compiler) schema(v *value, at *place) *value {
 		case "$ref":
 			s.readReference()
 		case "properties", "patternProperties", "additionalProperties":
-			if s.may("object") {
+			if s.admitsType("object") {
 				s.readObject()
 			}
 		case "items", "prefixItems":
-			if s.may("array") {
+			if s.admitsType("array") {
 				s.readArray()
 			}
 		}
@@ -158,25 +158,25 @@ type scope struct {
 
 var allTypes = []string{"null", "boolean", "number", "string", "array", "object"}
 
-// may reports whether a value of the type may satisfy the schema.
-func (s *scope) may(name string) bool {
+// admitsType reports whether a value of the type may satisfy the schema.
+func (s *scope) admitsType(name string) bool {
 	return s.types == nil || slices.Contains(s.types, name) ||
 		name == "number" && slices.Contains(s.types, "integer")
 }
 
-// exclude removes types. If none is left, no value satisfies the schema.
+// exclude removes types. If no type is left, no value satisfies the schema.
 func (s *scope) exclude(at *place, reason string, names ...string) {
 	if s.types == nil {
 		s.types = slices.Clone(allTypes)
 	}
 	s.types = slices.DeleteFunc(s.types, func(t string) bool { return slices.Contains(names, t) })
 	if len(s.types) == 0 && s.none == nil {
-		s.none = nothing(at, "%s", reason)
+		s.none = falseSchema(at, "%s", reason)
 	}
 }
 
-// readTypes reads the types. Without a type, a schema that speaks of properties is one of an
-// object, and one that speaks of items is one of a list.
+// readTypes reads the types. Without a type, a schema with properties is an object's, and one with
+// items an array's.
 func (s *scope) readTypes() {
 	v := s.in.get("type")
 	if v == nil {

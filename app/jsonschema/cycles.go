@@ -2,24 +2,24 @@ package jsonschema
 
 import "slices"
 
-// cutCircles handles references that have to be joined with what stands beside them while what they
-// lead to is not known yet. llguidance cannot join these. A strict schema keeps them, and is
-// refused; another loses what stands beside.
-func (t *tree) cutCircles() error {
-	w := &circles{tree: t, seen: map[int]bool{}, open: map[int]bool{}}
+// cutCycles handles references that have to be joined with the keywords beside them before their
+// target is known. llguidance cannot join these. A strict schema keeps them, and is refused;
+// another loses the keywords beside them.
+func (t *tree) cutCycles() error {
+	w := &cycleCutter{tree: t, seen: map[int]bool{}, open: map[int]bool{}}
 	w.walk(t.root, false)
 	return w.err
 }
 
-// circles walks a tree in the order in which llguidance reads it.
-type circles struct {
+// cycleCutter walks a tree in the order in which llguidance reads it.
+type cycleCutter struct {
 	*tree
 	seen, open map[int]bool // definitions: read or being read; being read
 	err        error
 }
 
-// walk reads a schema. joined says whether it holds beside others.
-func (w *circles) walk(s *value, joined bool) {
+// walk reads a schema. joined says whether it applies together with others.
+func (w *cycleCutter) walk(s *value, joined bool) {
 	if s.kind != object {
 		return
 	}
@@ -41,8 +41,8 @@ func (w *circles) walk(s *value, joined bool) {
 	})
 }
 
-// cut removes what stands beside a reference, or the reference itself.
-func (w *circles) cut(s, ref *value, joined bool) {
+// cut removes the keywords beside a reference, or the reference itself.
+func (w *cycleCutter) cut(s, ref *value, joined bool) {
 	if w.strict {
 		if w.err == nil {
 			w.err = &Error{Path: s.at.under("$ref").String(), Message: "a reference to a schema " +
@@ -51,12 +51,12 @@ func (w *circles) cut(s, ref *value, joined bool) {
 		return
 	}
 	if joined {
-		s.drop("$ref")
+		s.remove("$ref")
 		return
 	}
 	for _, key := range slices.Clone(s.keys) {
 		if key != "$ref" {
-			s.drop(key)
+			s.remove(key)
 		}
 	}
 }

@@ -15,7 +15,7 @@ type document struct {
 	bases   map[*value]*url.URL
 }
 
-// A target is what a reference leads to.
+// A target is the schema of a reference.
 type target struct {
 	schema *value
 	at     *place
@@ -29,7 +29,7 @@ func newDocument(root *value) *document {
 	return d
 }
 
-// dataKeywords have values that are no schemas, whatever they look like.
+// dataKeywords have values that are not schemas, even if they look like one.
 var dataKeywords = map[string]bool{
 	"const": true, "enum": true, "default": true, "examples": true, "example": true,
 }
@@ -81,7 +81,7 @@ func (d *document) index(v *value, base *url.URL, at *place) {
 	}
 }
 
-// name lets a URI and a fragment stand for a schema, if nothing else has the name.
+// name registers a URI and a fragment for a schema, unless the name is taken.
 func (d *document) name(base *url.URL, fragment string, v *value, at *place) {
 	key := withoutFragment(base) + "#" + fragment
 	if _, ok := d.anchors[key]; !ok {
@@ -95,8 +95,7 @@ func withoutFragment(u *url.URL) string {
 	return c.String()
 }
 
-// resolve returns what a reference in from leads to. ok is false if it leads nowhere in the
-// document.
+// resolve returns the target of a reference in from. ok is false if the document does not have it.
 func (d *document) resolve(from *value, ref string) (to target, ok bool) {
 	base := d.bases[from]
 	if base == nil {

@@ -59,7 +59,7 @@ func TestReferenceLeadsWhereItsFragmentSays(t *testing.T) {
 	}
 }
 
-// A reference may stand beside other keywords, and both hold.
+// A reference may have other keywords beside it, and both apply.
 func TestReferenceHoldsBesideOtherKeywords(t *testing.T) {
 	const schema = `{"$ref":"#/$defs/a","maximum":5,"description":"x","$defs":{"a":{"type":"integer","minimum":5}}}`
 	for _, text := range texts(t, newVocabulary(t), schema, Options{Strict: true}) {
@@ -69,7 +69,7 @@ func TestReferenceHoldsBesideOtherKeywords(t *testing.T) {
 	}
 }
 
-// A reference to a schema that holds it loses what stands beside it, or is refused.
+// A reference to a schema that holds it loses the keywords beside it, or is refused.
 func TestReferenceInACircleStandsAlone(t *testing.T) {
 	const schema = `{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"additionalProperties":false,` +
 		`"$defs":{"n":{"type":"object","properties":{"b":{"$ref":"#/$defs/n","minProperties":0,"type":"object"}},"additionalProperties":false}}}`

@@ -8,15 +8,15 @@ import (
 )
 
 // An exact writes the form of a tree. Where a schema lists a number that llguidance would round, it
-// writes Lark rules down to that number, and leaves all other schemas to llguidance.
+// writes Lark rules down to that number. All other schemas are left to llguidance.
 type exact struct {
 	*tree
 	prefix   string
 	guidance *value
 
-	marked map[*value]bool   // schemas known to hold such a number, or not
+	marked map[*value]bool   // whether a schema has such a number
 	made   map[*value]string // rules of definitions
-	spaced bool              // the rule of white space is there
+	spaced bool              // the rule of white space was added
 	rules  strings.Builder
 	count  int
 	err    error
@@ -51,7 +51,7 @@ func newExact(t *tree, prefix string, guidance *value) *exact {
 	return e
 }
 
-// holds reports whether a schema holds a number that llguidance would round.
+// holds reports whether a schema has a number that llguidance would round.
 func (e *exact) holds(s *value) bool {
 	found, known := e.marked[s]
 	if known || s.kind != object {
@@ -67,7 +67,7 @@ func (e *exact) holds(s *value) bool {
 	return found
 }
 
-// rounded reports whether a value holds a number that llguidance would round.
+// rounded reports whether a value has a number that llguidance would round.
 func rounded(v *value) bool {
 	switch v.kind {
 	case number:
@@ -137,7 +137,7 @@ func (e *exact) newName() string {
 	return fmt.Sprintf("%s_x%d", e.prefix, e.count)
 }
 
-// literal returns the Lark literal of a text.
+// literal returns the Lark literal of a string.
 func literal(s string) string { return string(appendText(nil, s)) }
 
 // value returns the rule of a value by a schema.
@@ -168,7 +168,7 @@ func (e *exact) value(s *value) string {
 	return e.structure(s)
 }
 
-// definition returns the rule of a schema that references lead to.
+// definition returns the rule of a definition.
 func (e *exact) definition(s *value) string {
 	name, ok := e.made[s]
 	if !ok {
@@ -217,9 +217,9 @@ func (e *exact) values(s *value) string {
 	}
 	if len(others.list) > 0 {
 		rest := s.clone()
-		rest.drop("const")
+		rest.remove("const")
 		rest.set("enum", others)
-		if rest.dropStructure() && slices.ContainsFunc(others.list, func(v *value) bool {
+		if rest.removeStructure() && slices.ContainsFunc(others.list, func(v *value) bool {
 			return v.kind == list || v.kind == object
 		}) || s.hasApplicators() {
 			return e.fail(s)
@@ -237,13 +237,13 @@ func (s *value) onlyTyped() bool {
 	return len(s.keys) == 1 || len(s.keys) == 2 && s.get("type") != nil
 }
 
-// dropStructure removes the keywords of objects and lists. It reports whether there were any.
-func (s *value) dropStructure() (had bool) {
+// removeStructure removes the keywords of objects and lists. It reports whether there were any.
+func (s *value) removeStructure() (had bool) {
 	for _, key := range []string{"properties", "patternProperties", "additionalProperties",
 		"required", "minProperties", "maxProperties", "items", "prefixItems", "minItems",
 		"maxItems"} {
 		had = had || s.get(key) != nil
-		s.drop(key)
+		s.remove(key)
 	}
 	return had
 }

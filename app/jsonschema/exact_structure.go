@@ -33,7 +33,7 @@ func (e *exact) structure(s *value) string {
 	if len(scalars.list) > 0 {
 		rest := s.clone()
 		rest.set("type", scalars)
-		rest.dropStructure()
+		rest.removeStructure()
 		list = append(list, "%json "+string(e.json(rest)))
 	}
 	return "(" + strings.Join(list, " | ") + ")"

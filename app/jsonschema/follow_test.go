@@ -113,7 +113,7 @@ func texts(t *testing.T, v *native.Vocabulary, schema string, o Options) []strin
 }
 
 // FuzzAdmission: any schema is refused with an error of one line that has no words of llguidance,
-// or its form can be followed: every text goes on to its end. A text that is no JSON chooses the
+// or its form can be followed: every text goes on to its end. A text that is not JSON chooses the
 // keywords of a schema.
 func FuzzAdmission(f *testing.F) {
 	for _, schema := range append(admitted, nested...) {

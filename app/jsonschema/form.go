@@ -12,25 +12,24 @@ const (
 	// llguidance reads as many in all grammars of a request.
 	maxBytes = 1 << 20
 
-	// maxSchemas bounds the schemas in all forms of a document. References multiply what they
-	// lead to.
+	// maxSchemas bounds the schemas in all forms of a document. References multiply schemas.
 	maxSchemas = 200_000
 )
 
 // Spacing is a regular expression for the white space between the parts of generated JSON. Without
-// a bound a model may write white space for ever.
+// a bound a model may write white space forever.
 const Spacing = `[\x20\x0A\x0D\x09]{1,32}`
 
-// Options say how a schema is read. The zero value reads a whole schema, and leaves out what cannot
-// be honoured.
+// Options say how a schema is read. The zero value reads a whole schema, and leaves out what is not
+// supported.
 type Options struct {
-	Strict bool     // refuse what cannot be honoured
+	Strict bool     // refuse what is not supported
 	Object bool     // the value is an object, even if the schema does not say so
-	At     []string // the way from the root to the schema that counts; nil: the root
+	At     []string // the path from the root to the schema; nil: the root
 	Rules  string   // the beginning of the names of rules; empty: "json"
 }
 
-// A Form holds a value to a schema.
+// A Form is a schema in a form that llguidance follows.
 type Form struct {
 	JSON  json.RawMessage // the schema for llguidance; nil if the form needs rules
 	Value string          // the value in a Lark rule
@@ -40,9 +39,9 @@ type Form struct {
 // Lark returns a whole grammar of the value.
 func (f *Form) Lark() string { return "start: " + f.Value + "\n" + f.Rules }
 
-// An Error tells why no grammar can follow a schema.
+// An Error says why no grammar can express a schema.
 type Error struct {
-	Path    string // the place in the schema, as a JSON Pointer; empty for the whole
+	Path    string // the place in the schema, as a JSON Pointer; "" for the whole
 	Message string // what is wrong, and what to change
 
 	// Impossible says that no value satisfies the schema.
@@ -56,7 +55,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("at %.200s: %s", strings.Map(printed, e.Path), e.Message)
 }
 
-// printed returns a character, or a sign for one that cannot be printed in a line.
+// printed returns a character, or a symbol for one that cannot be printed in a line.
 func printed(c rune) rune {
 	if unicode.IsPrint(c) {
 		return c
@@ -68,14 +67,14 @@ func printed(c rune) rune {
 type Document struct {
 	document
 	draft    int
-	lenient  bool   // its own options leave out what cannot be honoured
+	lenient  bool   // its own options leave out what is not supported
 	guidance *value // its own options for llguidance
 
-	// What all forms have taken so far.
+	// What all forms have used so far.
 	count   int // schemas written
-	copied  int // bytes of schemas that stand for several names
+	copied  int // bytes of schemas copied for several names
 	bytes   int // of schemas written as JSON
-	matched int // steps of matching texts
+	matched int // steps of matching strings
 }
 
 // Read reads a schema.
@@ -111,8 +110,8 @@ func Compile(schema json.RawMessage, o Options) (*Form, error) {
 	return d.Compile(o)
 }
 
-// Lookup returns the schema that a reference in the root leads to. ok is false if there is none, or
-// if its text is longer than limit.
+// Lookup returns the schema of a reference in the root. ok is false if it does not exist, or if its
+// text is longer than limit.
 func (d *Document) Lookup(ref string, limit int) (schema json.RawMessage, ok bool) {
 	to, ok := d.resolve(d.root, ref)
 	if !ok || to.schema.size() > limit {
@@ -151,13 +150,13 @@ func (d *Document) Compile(o Options) (*Form, error) {
 			return nil, err
 		}
 	}
-	if err := t.settle(); err != nil {
+	if err := t.simplify(); err != nil {
 		return nil, err
 	}
 	return t.form(o, d.guidance)
 }
 
-// requireObject lets the root be an object. A root that is never one is refused, or becomes any
+// requireObject restricts the root to objects. A root that is never one is refused, or becomes any
 // object if the schema is not strict.
 func (t *tree) requireObject() error {
 	switch s := t.root; {
@@ -176,15 +175,15 @@ func (t *tree) requireObject() error {
 	return nil
 }
 
-// settle decides what only the whole tree shows.
-func (t *tree) settle() error {
-	if err := t.cutCircles(); err != nil {
+// simplify makes the changes that need the whole tree.
+func (t *tree) simplify() error {
+	if err := t.cutCycles(); err != nil {
 		return err
 	}
 	if err := t.decideChoices(); err != nil {
 		return err
 	}
-	return t.removeDead()
+	return t.removeUnsatisfiable()
 }
 
 // form returns the form of the tree.

@@ -19,7 +19,7 @@ func schemaOf(t *testing.T, f *Form) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.drop("x-guidance")
+	v.remove("x-guidance")
 	return string(v.append(nil))
 }
 
@@ -91,7 +91,7 @@ func TestKeywordThatCannotBeHonouredIsLeftOutUnlessStrict(t *testing.T) {
 	}
 }
 
-// What says nothing about a value is no fault, strict or not.
+// A keyword without effect is not an error, strict or not.
 func TestKeywordThatSaysNothingIsAccepted(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":["string","null"],"nullable":true,"title":"x","default":1e999,"example":[]}`: `{"type":["string","null"]}`,

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Lark returns Lark rules with forms in place of their schemas. A schema that has none stays as it
-// is, for llguidance to refuse, unless a number of it would lose digits. An error is an *[Error].
+// Lark returns Lark rules with forms in place of their schemas. A schema without a form stays as it
+// is, for llguidance to refuse, unless a number in it would lose digits. An error is an *[Error].
 func Lark(rules string) (string, error) {
 	var b, more strings.Builder
 	n := 0
@@ -27,7 +27,7 @@ func Lark(rules string) (string, error) {
 		n++
 		form, err := Compile(source, Options{Strict: true, Rules: fmt.Sprintf("json_%d", n)})
 		switch {
-		case err != nil && loses(source):
+		case err != nil && losesDigits(source):
 			return "", err
 		case err != nil:
 			b.WriteString(part)
@@ -71,15 +71,15 @@ func firstValue(text string) (json.RawMessage, bool) {
 	return v, err == nil
 }
 
-// loses reports whether llguidance would round a number of a schema.
-func loses(schema json.RawMessage) bool {
+// losesDigits reports whether llguidance would round a number of a schema.
+func losesDigits(schema json.RawMessage) bool {
 	v, err := read(schema)
-	return err == nil && v.loses()
+	return err == nil && v.losesDigits()
 }
 
-func (v *value) loses() bool {
+func (v *value) losesDigits() bool {
 	for _, x := range v.list {
-		if x.loses() {
+		if x.losesDigits() {
 			return true
 		}
 	}
@@ -92,7 +92,7 @@ func (v *value) loses() bool {
 				return true
 			}
 		}
-		if x.loses() {
+		if x.losesDigits() {
 			return true
 		}
 	}

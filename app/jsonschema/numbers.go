@@ -11,18 +11,18 @@ const (
 	maxDigits   = 400 // of a number that takes part in arithmetic
 	maxExponent = 400
 
-	// exactDigits and exactExponent bound decimals that stay themselves on the way into a float64
-	// and back, whoever reads and writes them.
+	// exactDigits and exactExponent bound decimals that keep their digits on the way into a float64
+	// and back, in any library.
 	exactDigits   = 15
 	exactExponent = 22
 
-	// mostWhole and mostNumber bound the bounds of whole and of other numbers. llguidance writes
-	// regular expressions for ranges, by arithmetic in 64 bits.
-	mostWhole  = math.MaxInt64 - 1023 // the greatest float64 below 2^63
-	mostNumber = 999_999_999_999_999_000
+	// maxInteger and mostNumber bound the bounds of integers and of other numbers. llguidance
+	// writes regular expressions for ranges, by arithmetic in 64 bits.
+	maxInteger = math.MaxInt64 - 1023 // the greatest float64 below 2^63
+	maxNumber  = 999_999_999_999_999_000
 )
 
-// rational returns the exact value of a number. ok is false for what is no number, and for one that
+// rational returns the exact value of a number. ok is false for other values, and for a number that
 // is too long for arithmetic.
 func rational(v *value) (r *big.Rat, ok bool) {
 	if v.kind != number || len(v.text) > maxDigits {
@@ -37,8 +37,8 @@ func rational(v *value) (r *big.Rat, ok bool) {
 	return new(big.Rat).SetString(v.text)
 }
 
-// isWhole reports whether the spelling of a number is one of an integer.
-func isWhole(spelling string) bool {
+// isInteger reports whether a number is spelled as an integer.
+func isInteger(spelling string) bool {
 	r, ok := rational(newNumber(spelling))
 	return !strings.ContainsAny(spelling, ".eE") || ok && r.IsInt()
 }
@@ -52,14 +52,14 @@ func faithful(spelling string) bool {
 	if r.IsInt() && r.Num().IsInt64() && small(r.Num().Int64()) {
 		return true
 	}
-	if r.Cmp(new(big.Rat).SetInt64(-mostWhole)) < 0 {
-		return false // llguidance takes no number as low as that
+	if r.Cmp(new(big.Rat).SetInt64(-maxInteger)) < 0 {
+		return false // llguidance does not accept a number this low
 	}
 	digits, exponent := decimal(spelling)
 	return len(digits) <= exactDigits && exponent >= -exactExponent && exponent <= exactExponent
 }
 
-// small reports whether a float64 holds a whole number and its neighbours.
+// small reports whether a float64 holds an integer and its neighbours.
 func small(n int64) bool { return n >= -1<<53 && n <= 1<<53 }
 
 // decimal returns the significant digits of a number and the power of ten of the last one.
@@ -78,7 +78,7 @@ func decimal(spelling string) (digits string, exponent int) {
 
 // A bound is the least or the greatest value of a range.
 type bound struct {
-	at  *big.Rat // nil: none
+	at  *big.Rat // nil: no bound
 	out bool     // the value itself is not in the range
 }
 
@@ -88,7 +88,7 @@ func (s *scope) readNumbers() {
 	low := s.bound("minimum", "exclusiveMinimum", 1)
 	high := s.bound("maximum", "exclusiveMaximum", -1)
 	if whole {
-		low, high = low.whole(1), high.whole(-1)
+		low, high = low.toInteger(1), high.toInteger(-1)
 	}
 	if low.at != nil && high.at != nil {
 		if c := low.at.Cmp(high.at); c > 0 || c == 0 && (low.out || high.out) {
@@ -102,9 +102,9 @@ func (s *scope) readNumbers() {
 			"integer")
 		return
 	}
-	limit := int64(mostNumber)
+	limit := int64(maxNumber)
 	if whole {
-		limit = mostWhole
+		limit = maxInteger
 	}
 	if low.beyond(limit) || high.beyond(limit) {
 		s.writeFarBounds(low, high, limit, whole)
@@ -158,8 +158,8 @@ func (s *scope) badNumber(key string, v *value) {
 	s.bad(s.at.under(key), "%s is a number", key)
 }
 
-// whole moves a bound inwards to a whole number, which is in the range.
-func (b bound) whole(side int) bound {
+// toInteger moves a bound inwards to an integer, which is in the range.
+func (b bound) toInteger(side int) bound {
 	if b.at == nil {
 		return b
 	}
@@ -219,7 +219,7 @@ func (s *scope) writeBounds(low, high bound, whole bool) {
 		s.bad(s.at, "its bounds are closer together than can be honoured")
 		for _, key := range []string{"minimum", "exclusiveMinimum", "maximum",
 			"exclusiveMaximum"} {
-			s.out.drop(key)
+			s.out.remove(key)
 		}
 	}
 }
@@ -247,7 +247,7 @@ func (b bound) write(out *value, key, exclusive string, side int, whole bool) {
 // inwards returns a number that is at r, or close to it on the side of the range.
 func inwards(r *big.Rat, side int, whole bool) (spelling string, moved bool) {
 	if r.IsInt() && (whole || r.Num().IsInt64() && small(r.Num().Int64())) {
-		return wholeInwards(r.Num(), side)
+		return integerInwards(r.Num(), side)
 	}
 	f, _ := r.Float64()
 	places := exactExponent // after the point; below 0 before it
@@ -277,8 +277,8 @@ func trimPoint(s string) string {
 	return s
 }
 
-// wholeInwards returns a whole number that a float64 holds.
-func wholeInwards(n *big.Int, side int) (spelling string, moved bool) {
+// integerInwards returns an integer that a float64 holds.
+func integerInwards(n *big.Int, side int) (spelling string, moved bool) {
 	f, _ := new(big.Float).SetInt(n).Float64()
 	back, _ := new(big.Float).SetFloat64(f).Int(nil)
 	if c := back.Cmp(n); c*side < 0 {
@@ -289,7 +289,7 @@ func wholeInwards(n *big.Int, side int) (spelling string, moved bool) {
 }
 
 // readMultiple reads multipleOf, and returns it as it was written, or nil. llguidance has no digits
-// for a long one. The whole multiples of a fraction are those of its numerator.
+// for a long one. The integer multiples of a fraction are the multiples of its numerator.
 func (s *scope) readMultiple(whole bool) *big.Rat {
 	v, at := s.in.get("multipleOf"), s.at.under("multipleOf")
 	if v == nil {
@@ -313,9 +313,9 @@ func (s *scope) readMultiple(whole bool) *big.Rat {
 	return r
 }
 
-// align moves bounds inwards to multiples of a step, if there is one. ok is false if no multiple is
+// align moves bounds inwards to multiples of step, which may be nil. ok is false if no multiple is
 // in the range. llguidance divides the bounds as float64, which may lose one multiple at each end.
-// So a single multiple stands without multipleOf, and of two only one is at its bound.
+// So a single multiple is written without multipleOf, and of two only one is at its bound.
 func (s *scope) align(low, high bound, step *big.Rat) (newLow, newHigh bound, ok bool) {
 	if step == nil {
 		return low, high, true
@@ -330,7 +330,7 @@ func (s *scope) align(low, high bound, step *big.Rat) (newLow, newHigh bound, ok
 	case n.Sign() < 0:
 		return low, high, false
 	case n.Sign() == 0:
-		s.out.drop("multipleOf")
+		s.out.remove("multipleOf")
 	case n.Cmp(big.NewInt(1)) == 0 && first.Sign() > 0:
 		low.at.Sub(low.at, half)
 	case n.Cmp(big.NewInt(1)) == 0 && last.Sign() < 0:
@@ -344,7 +344,7 @@ func (b bound) multiple(step *big.Rat, side int) (moved bound, n *big.Int) {
 	if b.at == nil {
 		return b, nil
 	}
-	moved = bound{new(big.Rat).Quo(b.at, step), b.out}.whole(side)
+	moved = bound{new(big.Rat).Quo(b.at, step), b.out}.toInteger(side)
 	n = new(big.Int).Set(moved.at.Num())
 	moved.at.Mul(moved.at, step)
 	return moved, n

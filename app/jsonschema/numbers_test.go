@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A listed number comes with the digits of its schema, wherever it stands.
+// A listed number comes with the digits of its schema, wherever it is.
 func TestListedNumberKeepsItsDigits(t *testing.T) {
 	v := newVocabulary(t)
 	for schema, want := range map[string][]string{

@@ -23,7 +23,7 @@ func (s *scope) readObject() {
 	patterns, whole := s.readPatterns(properties)
 	switch {
 	case !whole:
-		additional = nil // it would refuse the names of the patterns that are left out
+		additional = nil // it would refuse the names of the omitted patterns
 	case additional != nil:
 		additional = s.schema(additional, at)
 	}
@@ -31,7 +31,7 @@ func (s *scope) readObject() {
 		return p.schema.kind == falsum && p.pattern.matchesAll()
 	})
 	if all { // no name is left
-		patterns, additional = nil, nothing(at, "its name matches a pattern that admits no value")
+		patterns, additional = nil, falseSchema(at, "its name matches a pattern that admits no value")
 	}
 	if len(properties.keys) > 0 {
 		s.out.set("properties", properties)
@@ -108,14 +108,14 @@ func (s *scope) readPatterns(properties *value) (patterns []namePattern, whole b
 			patterns = append(patterns, namePattern{p, x})
 		}
 	}
-	if !s.strict && !apart(patterns) {
+	if !s.strict && !disjoint(patterns) {
 		return nil, false
 	}
 	return patterns, whole
 }
 
-// copyOf counts a schema that is to stand for n names. Such schemas in one another would make a
-// form that nothing can hold.
+// copyOf counts a schema that is copied for n names. Nested, such schemas would make a form too
+// large for memory.
 func (s *scope) copyOf(x *value, n int, at *place) {
 	if n < 2 || s.err != nil {
 		return
@@ -126,7 +126,7 @@ func (s *scope) copyOf(x *value, n int, at *place) {
 	}
 }
 
-// together returns a schema that holds beside another, which may be nil.
+// together returns the conjunction of two schemas. b may be nil.
 func together(a, b *value) *value {
 	switch {
 	case a == nil || a.kind == truth:
@@ -144,13 +144,14 @@ func together(a, b *value) *value {
 	return all
 }
 
-// apart reports whether no name surely matches two patterns. llguidance takes no others.
-func apart(patterns []namePattern) bool {
+// disjoint reports whether surely no name matches two patterns. llguidance accepts only such
+// patterns.
+func disjoint(patterns []namePattern) bool {
 	for i, p := range patterns {
 		for _, q := range patterns[:i] {
 			a, known := p.pattern.first()
 			b, both := q.pattern.first()
-			if !known || !both || !a.apart(b) {
+			if !known || !both || !a.disjoint(b) {
 				return false
 			}
 		}

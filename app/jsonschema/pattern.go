@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// A pattern is a regular expression of ECMAScript. Greediness does not count, because only whole
-// texts matter.
+// A pattern is a regular expression of ECMAScript. Greediness is ignored, because only whole
+// strings matter.
 type pattern struct {
 	op       op
 	parts    []*pattern
@@ -36,7 +36,7 @@ const (
 	maxPattern = 1 << 16 // bytes of a pattern
 )
 
-// readPattern reads a pattern. It returns an error that names what no grammar can follow.
+// readPattern reads a pattern. It returns an error that names what no grammar can express.
 func readPattern(source string) (*pattern, error) {
 	if len(source) > maxPattern {
 		return nil, fmt.Errorf("it has more than %d bytes", maxPattern)
@@ -62,7 +62,7 @@ func readPattern(source string) (*pattern, error) {
 	return p, nil
 }
 
-// anchorsAtEnds reports whether ^ and $ stand only where a text may begin or end.
+// anchorsAtEnds reports whether ^ and $ are only where a string may begin or end.
 func (p *pattern) anchorsAtEnds(first, last bool) bool {
 	switch p.op {
 	case opStart:
@@ -97,11 +97,11 @@ func (p *pattern) anchorsAtEnds(first, last bool) bool {
 // A patternReader reads a pattern from the left.
 type patternReader struct {
 	rest   string
-	fold   bool // letters stand for both cases
+	fold   bool // letters match both cases
 	dotAll bool // the dot is any character
 }
 
-// take reports whether the rest begins with s, and if so moves past it.
+// take reports whether the rest begins with s, and then skips it.
 func (r *patternReader) take(s string) (ok bool) {
 	r.rest, ok = strings.CutPrefix(r.rest, s)
 	return ok
@@ -207,7 +207,7 @@ func (r *patternReader) group(level int) (*pattern, error) {
 	return p, err
 }
 
-// repeated reads the quantifier after an atom, if there is one.
+// repeated reads the quantifier after an atom, if any.
 func (r *patternReader) repeated(p *pattern) (*pattern, error) {
 	least, most := 1, 1
 	switch {

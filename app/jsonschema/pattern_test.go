@@ -57,7 +57,7 @@ func TestPatternIsReadAsECMAScript(t *testing.T) {
 	}
 }
 
-// An error tells what no grammar can follow.
+// An error says what no grammar can express.
 func TestPatternThatNoGrammarFollowsIsNamed(t *testing.T) {
 	for pattern, want := range map[string]string{
 		`(?=a)`: "look-ahead", `(?!a)`: "look-ahead", `(?<=a)`: "look-behind", `(?<!a)`: "look-behind",

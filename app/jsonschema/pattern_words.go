@@ -10,7 +10,7 @@ import (
 const (
 	// fewWords bounds the names for which a pattern of names becomes properties.
 	fewWords = 100
-	// manyWords are more than an object may have names.
+	// manyWords is more than the names that an object may have.
 	manyWords = 2001
 	// maxWordBytes bounds the bytes of the words of a pattern.
 	maxWordBytes = 1 << 12
@@ -69,11 +69,12 @@ func (p *pattern) writeGrouped(b *strings.Builder, group bool) {
 	b.WriteByte(')')
 }
 
-// maxMatched bounds the steps of all matches in a document: bytes of texts times parts of patterns.
+// maxMatched bounds the steps of all matches in a document: bytes of strings times parts of
+// patterns.
 const maxMatched = 50_000_000
 
-// matcher returns a function that reports whether a text may have a match. Beyond maxMatched each
-// text may. It returns nil for a pattern that Go does not compile.
+// matcher returns a function that reports whether a string may have a match. Beyond maxMatched it
+// reports true. It returns nil for a pattern that Go does not compile.
 func (d *Document) matcher(p *pattern) func(text string) bool {
 	re, err := regexp.Compile(p.String())
 	if err != nil {
@@ -99,13 +100,13 @@ func (p *pattern) steps() int {
 	return n
 }
 
-// A word is a text that a pattern matches, and whether it is all of the text at each end.
+// A word is a string that a pattern matches, and whether it extends to each end of the string.
 type word struct {
 	text       string
 	start, end bool
 }
 
-// words returns the texts that have a match, if these are at most n.
+// words returns the strings that have a match, if they are at most n.
 func (p *pattern) words(n int) (texts []string, ok bool) {
 	all, ok := p.expand(n)
 	if !ok {
@@ -226,7 +227,7 @@ func (p *pattern) lengths() (least, most int) {
 	return least, most
 }
 
-// wholeText reports whether a match is surely all of its text.
+// wholeText reports whether a match is surely all of its string.
 func (p *pattern) wholeText() bool {
 	switch p.op {
 	case opChoice:
@@ -238,7 +239,7 @@ func (p *pattern) wholeText() bool {
 	return false
 }
 
-// matchesAll reports whether every text surely has a match.
+// matchesAll reports whether every string surely has a match.
 func (p *pattern) matchesAll() bool {
 	for _, w := range p.empties() {
 		if !w.start || !w.end {
@@ -253,7 +254,7 @@ func (p *pattern) matchesAll() bool {
 		middle.parts[0].op == opSet && middle.parts[0].set.all()
 }
 
-// empties returns the ways in which the empty text matches.
+// empties returns the ways in which the empty string matches.
 func (p *pattern) empties() (all []word) {
 	switch p.op {
 	case opStart:
@@ -291,7 +292,7 @@ func distinct(all []word) []word {
 	return list
 }
 
-// first returns the characters with which a matching text begins. ok is false if that is not
+// first returns the characters with which a matching string begins. ok is false if that is not
 // known.
 func (p *pattern) first() (s set, ok bool) {
 	switch p.op {

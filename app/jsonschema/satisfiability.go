@@ -5,22 +5,22 @@ import (
 	"strconv"
 )
 
-// maxWeighed bounds the schemas that are looked at to find those without a value.
+// maxWeighed bounds the schemas that are examined to find those without a value.
 const maxWeighed = 1_000_000
 
-// A mortality finds the schemas that no finite value satisfies. Generation would fail there, or
-// never end.
-type mortality struct {
+// A satisfiability check finds the schemas that no finite value satisfies. Generation would fail
+// there, or never end.
+type satisfiability struct {
 	*tree
 	root bool   // the root has a value
 	live []bool // the definitions that have one
 	left int
 }
 
-// removeDead makes false of what no finite value satisfies. It returns an error if that is the
-// whole schema.
-func (t *tree) removeDead() error {
-	m := &mortality{tree: t, live: make([]bool, len(t.defs)), left: maxWeighed}
+// removeUnsatisfiable replaces schemas that no finite value satisfies by false. It returns an error
+// if the whole schema is one.
+func (t *tree) removeUnsatisfiable() error {
+	m := &satisfiability{tree: t, live: make([]bool, len(t.defs)), left: maxWeighed}
 	users := t.users()
 	queue := []int{-1}
 	for i := range t.defs {
@@ -30,27 +30,27 @@ func (t *tree) removeDead() error {
 		n := queue[0]
 		queue = queue[1:]
 		switch {
-		case n < 0 && !m.root && m.dead(t.root) == nil:
+		case n < 0 && !m.root && m.unsatisfiable(t.root) == nil:
 			m.root = true
-		case n >= 0 && !m.live[n] && m.dead(t.defs[n]) == nil:
+		case n >= 0 && !m.live[n] && m.unsatisfiable(t.defs[n]) == nil:
 			m.live[n] = true
 		default:
 			continue
 		}
 		queue = append(queue, users[n]...)
 	}
-	if why := m.dead(t.root); why != nil {
+	if why := m.unsatisfiable(t.root); why != nil {
 		return &Error{Path: why.at.String(), Message: why.text + ": no answer fits the schema",
 			Impossible: true}
 	}
 	for i := range t.defs {
 		if !m.live[i] {
-			t.defs[i] = &value{kind: truth} // nothing refers to it any more
+			t.defs[i] = &value{kind: truth} // it is no longer referenced
 		}
 	}
 	for _, s := range t.all() {
 		each(s, func(_ string, x *value, replace func(*value)) {
-			if why := m.dead(x); why != nil && x.kind != falsum {
+			if why := m.unsatisfiable(x); why != nil && x.kind != falsum {
 				replace(why)
 			}
 		})
@@ -58,8 +58,8 @@ func (t *tree) removeDead() error {
 	return nil
 }
 
-// dead returns a schema that says why no finite value satisfies s, or nil.
-func (m *mortality) dead(s *value) *value {
+// unsatisfiable returns a schema that says why no finite value satisfies s, or nil.
+func (m *satisfiability) unsatisfiable(s *value) *value {
 	if m.left--; m.left < 0 {
 		return nil
 	}
@@ -75,23 +75,23 @@ func (m *mortality) dead(s *value) *value {
 			if n >= 0 && m.defs[n].kind == falsum {
 				return m.defs[n]
 			}
-			return nothing(s.at.under("$ref"), "what it refers to has no finite value")
+			return falseSchema(s.at.under("$ref"), "what it refers to has no finite value")
 		}
 	}
 	if v := s.get("allOf"); v != nil {
 		for _, x := range v.list {
-			if why := m.dead(x); why != nil {
+			if why := m.unsatisfiable(x); why != nil {
 				return why
 			}
 		}
-		if why := m.valuesApart(s, v.list); why != nil {
+		if why := m.disjointValues(s, v.list); why != nil {
 			return why
 		}
 	}
 	if v := s.get("anyOf"); v != nil {
 		var why *value
 		for _, x := range v.list {
-			if why = m.dead(x); why == nil {
+			if why = m.unsatisfiable(x); why == nil {
 				break
 			}
 		}
@@ -100,14 +100,14 @@ func (m *mortality) dead(s *value) *value {
 		}
 	}
 	if s.hasApplicators() && m.typesOf(s, 0) == 0 {
-		return nothing(s.at, "its parts have no type in common")
+		return falseSchema(s.at, "its parts have no type in common")
 	}
-	return m.deadTypes(s)
+	return m.unsatisfiableTypes(s)
 }
 
-// valuesApart returns a part that lists no value that another part or the schema itself lists, or
+// disjointValues returns a part that lists no value that another part or the schema itself lists, or
 // nil.
-func (m *mortality) valuesApart(s *value, parts []*value) *value {
+func (m *satisfiability) disjointValues(s *value, parts []*value) *value {
 	before := valuesOf(s)
 	for _, x := range parts {
 		for n := 0; x.get("$ref") != nil && len(x.keys) == 1 && n < 16; n++ {
@@ -136,15 +136,15 @@ func (m *mortality) valuesApart(s *value, parts []*value) *value {
 			}
 		}
 		if before = both; before == nil {
-			return nothing(x.at, "its const or enum has no value in common with what stands "+
+			return falseSchema(x.at, "its const or enum has no value in common with what stands "+
 				"beside it: change one of the two")
 		}
 	}
 	return nil
 }
 
-// deadTypes returns why no value of the schema's types satisfies it, or nil.
-func (m *mortality) deadTypes(s *value) (why *value) {
+// unsatisfiableTypes returns why no value of the schema's types satisfies it, or nil.
+func (m *satisfiability) unsatisfiableTypes(s *value) (why *value) {
 	types := s.get("type")
 	if types == nil {
 		return nil
@@ -156,9 +156,9 @@ func (m *mortality) deadTypes(s *value) (why *value) {
 		why = nil
 		switch t.text {
 		case "object":
-			why = m.deadObject(s)
+			why = m.unsatisfiableObject(s)
 		case "array":
-			why = m.deadList(s)
+			why = m.unsatisfiableList(s)
 		}
 		if why == nil {
 			return nil
@@ -167,20 +167,20 @@ func (m *mortality) deadTypes(s *value) (why *value) {
 	return why
 }
 
-func (m *mortality) deadObject(s *value) *value {
+func (m *satisfiability) unsatisfiableObject(s *value) *value {
 	required := s.get("required")
 	if required == nil {
 		return nil
 	}
 	for _, name := range required.list {
-		if why := m.dead(propertyOf(s, name.text)); why != nil {
+		if why := m.unsatisfiable(propertyOf(s, name.text)); why != nil {
 			return why
 		}
 	}
 	return nil
 }
 
-func (m *mortality) deadList(s *value) *value {
+func (m *satisfiability) unsatisfiableList(s *value) *value {
 	least := s.get("minItems")
 	if least == nil {
 		return nil
@@ -193,13 +193,13 @@ func (m *mortality) deadList(s *value) *value {
 	if v := s.get("prefixItems"); v != nil {
 		first = len(v.list)
 		for _, x := range v.list[:min(n, first)] {
-			if why := m.dead(x); why != nil {
+			if why := m.unsatisfiable(x); why != nil {
 				return why
 			}
 		}
 	}
 	if items := s.get("items"); items != nil && n > first {
-		return m.dead(items)
+		return m.unsatisfiable(items)
 	}
 	return nil
 }

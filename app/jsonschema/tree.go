@@ -12,13 +12,12 @@ type tree struct {
 	root   *value
 	defs   []*value
 	strict bool
-	coerce bool // the schema itself takes oneOf for anyOf
-	typed  int  // schemas whose types were asked for
+	coerce bool // the schema itself treats oneOf as anyOf
+	typed  int  // schemas whose types were computed
 	bytes  *int // of schemas written as JSON, for all forms of the document
 }
 
-// target returns the schema that a reference in the tree leads to, and its number, -1 for the
-// root.
+// target returns the schema of a reference in the tree, and its number, or -1 for the root.
 func (t *tree) target(ref string) (*value, int) {
 	if ref == "#" {
 		return t.root, -1

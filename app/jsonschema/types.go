@@ -24,10 +24,11 @@ var kindBits = map[kind]types{
 	falsum: boolBit, null: nullBit,
 }
 
-// maxTyped bounds the schemas whose types are asked for. References multiply what they lead to.
+// maxTyped bounds the schemas whose types are computed. References multiply schemas.
 const maxTyped = 1_000_000
 
-// typesOf returns the types of the values that may fit a schema. Beyond maxTyped that is any.
+// typesOf returns the types of the values that may fit a schema. Beyond maxTyped it returns all
+// types.
 func (t *tree) typesOf(s *value, level int) types {
 	t.typed++
 	switch {

@@ -19,7 +19,7 @@ type value struct {
 	keys    []string // of an object, each once
 	members map[string]*value
 
-	at *place // of a schema: where it stands, for errors
+	at *place // of a schema: its place, for errors
 }
 
 // A kind is a type of JSON values.
@@ -130,8 +130,8 @@ func (v *value) set(key string, to *value) {
 	v.members[key] = to
 }
 
-// drop removes a member.
-func (v *value) drop(key string) {
+// remove removes a member.
+func (v *value) remove(key string) {
 	if _, ok := v.members[key]; ok {
 		delete(v.members, key)
 		v.keys = slices.DeleteFunc(v.keys, func(k string) bool { return k == key })
@@ -194,7 +194,7 @@ func (v *value) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendText appends a JSON string. It escapes no more than JSON asks for.
+// appendText appends a JSON string. It escapes only what JSON requires.
 func appendText(dst []byte, s string) []byte {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -205,7 +205,7 @@ func appendText(dst []byte, s string) []byte {
 	return append(dst, strings.TrimSuffix(b.String(), "\n")...)
 }
 
-// A place is where a value stands in a schema.
+// A place is the position of a value in a schema.
 type place struct {
 	up  *place // nil at the root
 	key string

@@ -20,15 +20,15 @@ func (s *scope) readValues(key string) {
 	s.doc.count += len(values) / 8
 	fit := slices.DeleteFunc(slices.Clone(values), func(x *value) bool { return !s.fits(x) })
 	if len(fit) == 0 {
-		s.none = nothing(at, "no value of %s has the schema's type: change one of the two", key)
+		s.none = falseSchema(at, "no value of %s has the schema's type: change one of the two", key)
 		return
 	}
 	if before := valuesOf(s.out); before != nil { // both const and enum
 		fit = slices.DeleteFunc(fit, func(x *value) bool {
 			return !slices.ContainsFunc(before, x.equal)
 		})
-		if s.out.drop("const"); len(fit) == 0 {
-			s.none = nothing(at, "const is no value of enum")
+		if s.out.remove("const"); len(fit) == 0 {
+			s.none = falseSchema(at, "const is no value of enum")
 			return
 		}
 		key = "enum"
@@ -43,21 +43,21 @@ func (s *scope) readValues(key string) {
 func (s *scope) fits(v *value) bool {
 	switch v.kind {
 	case null:
-		return s.may("null")
+		return s.admitsType("null")
 	case truth, falsum:
-		return s.may("boolean")
+		return s.admitsType("boolean")
 	case text:
-		return s.may("string")
+		return s.admitsType("string")
 	case list:
-		return s.may("array")
+		return s.admitsType("array")
 	case object:
-		return s.may("object")
+		return s.admitsType("object")
 	}
 	return s.types == nil || slices.Contains(s.types, "number") ||
-		slices.Contains(s.types, "integer") && isWhole(v.text)
+		slices.Contains(s.types, "integer") && isInteger(v.text)
 }
 
-// filterValues removes the texts and numbers that the schema lists and its bounds refuse.
+// filterValues removes the strings and numbers that the schema lists and its bounds refuse.
 func (s *scope) filterValues() {
 	values := valuesOf(s.out)
 	if values == nil {
@@ -66,17 +66,17 @@ func (s *scope) filterValues() {
 	fits := s.bounds()
 	fit := slices.DeleteFunc(slices.Clone(values), func(x *value) bool { return !fits(x) })
 	if !s.strict {
-		s.out.drop("format") // the values tell more
+		s.out.remove("format") // the values say more
 	}
 	switch {
 	case len(fit) == 0:
-		s.none = nothing(s.at, "its bounds refuse all values that it lists")
+		s.none = falseSchema(s.at, "its bounds refuse all values that it lists")
 	case len(fit) < len(values):
 		s.out.set("enum", newList(fit...))
 	}
 }
 
-// bounds returns a function that reports whether the schema's bounds admit a text or a number.
+// bounds returns a function that reports whether the schema's bounds admit a string or a number.
 func (s *scope) bounds() func(v *value) bool {
 	var matches func(string) bool
 	out := s.out
