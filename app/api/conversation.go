@@ -100,7 +100,7 @@ func (c *Conversation) setVariables() error {
 // template's name for the thought of an earlier answer.
 func (c *Conversation) Vars(messages []Message, generate bool, form dialect.History) []byte {
 	vars := []byte(`{"messages":[`)
-	if form.Told && c.Tools.List != nil {
+	if form.ToolsInSystem && c.Tools.List != nil {
 		messages = withTools(messages, c.Tools.List)
 	}
 	if form.Responses {

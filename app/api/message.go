@@ -159,7 +159,7 @@ func WholeMembers(text []byte) json.RawMessage {
 // text for the thought.
 func (m *Message) appendTo(dst []byte, form dialect.History) []byte {
 	text := m.Text()
-	if form.Apart && text != "" && m.Calls != nil {
+	if form.SeparateText && text != "" && m.Calls != nil {
 		said := NewMessage(m.Role, text)
 		dst = append(said.appendTo(dst, form), ',')
 		text = ""

@@ -42,7 +42,7 @@ func TestMessageTakesTheFormOfTheTemplate(t *testing.T) {
 		{calls, dialect.History{}, `{"role":"assistant","content":"",` + usual},
 		{calls, dialect.History{NullContent: true}, `{"role":"assistant","content":null,` + usual},
 		{said, dialect.History{NullContent: true}, `{"role":"assistant","content":"x",` + usual},
-		{said, dialect.History{NullContent: true, Apart: true},
+		{said, dialect.History{NullContent: true, SeparateText: true},
 			`{"role":"assistant","content":"x"},{"role":"assistant","content":null,` + usual},
 		{calls, dialect.History{TextArguments: true}, `{"role":"assistant","content":"",` +
 			`"tool_calls":[{"id":"1","function":{"name":"f","arguments":"{\"a\": \"é\\n\"}"}}]}`},
@@ -105,7 +105,7 @@ func TestToolsAreToldInTheSystemMessage(t *testing.T) {
 		var vars struct {
 			Messages []struct{ Role, Content string }
 		}
-		text := c.Vars(x.messages, true, dialect.History{Told: true})
+		text := c.Vars(x.messages, true, dialect.History{ToolsInSystem: true})
 		if err := json.Unmarshal(text, &vars); err != nil {
 			t.Fatal(err)
 		}

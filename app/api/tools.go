@@ -276,7 +276,7 @@ func readAllowed(f *wire.Fields) (mode string, names []string) {
 // text stands at the end of the system message, if that comes first. Else it is a system message of
 // its own before all others.
 func withTools(messages []Message, tools json.RawMessage) []Message {
-	told := dialect.TellTools(listFunctions(tools))
+	told := dialect.ToolInstructions(listFunctions(tools))
 	if len(messages) > 0 && messages[0].Role == "system" {
 		first := messages[0]
 		first.Texts = append(slices.Clone(first.Texts), told)

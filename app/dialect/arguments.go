@@ -6,7 +6,8 @@ import "fmt"
 type arguments struct{ json scanner }
 
 // read takes the next byte and adds it to dst, escaped if it is a control character. The first byte
-// must open an object. ended reports that the object is whole; ok is false if c cannot stand here.
+// must open an object. ended reports whether the object is complete; ok is false if c is not
+// allowed here.
 func (a *arguments) read(dst []byte, c byte) (out []byte, ended, ok bool) {
 	if a.json.depth() == 0 && c != '{' {
 		return dst, false, false

@@ -13,8 +13,8 @@ import (
 //	</atem:invoke>
 //	</atem:function_calls><|eot|>
 //
-// A message to user is text. The recipient of a call does not count: models also call in a message
-// to user. The tool's schema decides which values are strings, see kindOf. All others are JSON.
+// A message to user is text. The recipient of a call is ignored: models also call in a message to
+// user. The tool's schema decides which values are strings, see kindOf. All others are JSON.
 //
 // The template tells the model that NAME.* are recipients. So NAME.NAME is the tool NAME.
 //

@@ -44,9 +44,9 @@ func (a *attempt) reject(p *Parser) {
 	p.reread(a.raw[tail:])
 }
 
-// finish ends the attempt with the text. It is text, unless the text was cut: then a call that had
-// begun is dropped, because half a call says nothing to a reader. begun says that nothing but a
-// call begins so.
+// finish ends the attempt at the end of the text. It is text, unless the text was cut: then a call
+// that had begun is discarded, because half a call is useless to a reader. begun says that only a
+// call begins this way.
 func (a *attempt) finish(p *Parser, cut, begun bool) {
 	if cut && (begun || p.forced) {
 		a.raw, p.space = nil, p.space[:0]
@@ -56,7 +56,7 @@ func (a *attempt) finish(p *Parser, cut, begun bool) {
 	p.mode.end(p, cut)
 }
 
-// fail ends a call at bytes that cannot stand in it, and reads rest as text. Before the call is
+// fail ends a call at bytes that are not allowed in it, and reads rest as text. Before the call is
 // certain it rejects the attempt, which already holds these bytes.
 func (a *attempt) fail(p *Parser, rest ...byte) {
 	if !a.called {
@@ -67,7 +67,8 @@ func (a *attempt) fail(p *Parser, rest ...byte) {
 	p.reread(rest)
 }
 
-// reread reads b again in the current mode. b must be the last bytes read, none of them passed on.
+// reread reads b again in the current mode. b must be the last bytes read, which were not passed
+// on.
 func (p *Parser) reread(b []byte) {
 	p.source.unread(len(b))
 	for _, c := range b {
@@ -76,15 +77,15 @@ func (p *Parser) reread(b []byte) {
 	}
 }
 
-// A lookout reads white space and then one of several tags.
-type lookout struct {
+// A tagScanner reads white space and then one of several tags.
+type tagScanner struct {
 	held []byte // the bytes read so far
 	tag  int    // the offset in held where the tag begins
 }
 
-// read takes the next byte. It returns the tag once that is whole. ok is false if none of the tags
+// read reads the next byte. It returns the tag once it is complete. ok is false if none of the tags
 // can follow.
-func (l *lookout) read(c byte, tags []string) (tag string, ok bool) {
+func (l *tagScanner) read(c byte, tags []string) (tag string, ok bool) {
 	l.held = append(l.held, c)
 	if l.tag == len(l.held)-1 && isSpace(c) {
 		l.tag++
@@ -94,20 +95,20 @@ func (l *lookout) read(c byte, tags []string) (tag string, ok bool) {
 	if !whole {
 		return "", tag != ""
 	}
-	*l = lookout{held: l.held[:0]}
+	*l = tagScanner{held: l.held[:0]}
 	return tag, true
 }
 
 // begun reports whether a tag has begun.
-func (l *lookout) begun() bool { return l.tag < len(l.held) }
+func (l *tagScanner) begun() bool { return l.tag < len(l.held) }
 
-// A fork reads white space and then the byte that decides which form a call has.
-type fork struct {
+// A callVariant reads white space and then the byte that decides which form a call has.
+type callVariant struct {
 	attempt
 	choose func(a attempt, c byte) mode // returns nil if the text is not a call
 }
 
-func (f *fork) read(p *Parser, c byte) {
+func (f *callVariant) read(p *Parser, c byte) {
 	if !isSpace(c) {
 		if m := f.choose(f.attempt, c); m != nil {
 			p.mode = m
@@ -120,7 +121,7 @@ func (f *fork) read(p *Parser, c byte) {
 	}
 }
 
-func (f *fork) end(p *Parser, cut bool) { f.finish(p, cut, true) }
+func (f *callVariant) end(p *Parser, cut bool) { f.finish(p, cut, true) }
 
 // readClosing ends a call and reads the tags that may close it.
 func (p *Parser) readClosing(tags ...string) {
@@ -132,15 +133,15 @@ func (p *Parser) readClosing(tags ...string) {
 // closingTags reads the tags that close a call, in their order, and the white space between them.
 // Any tag may be missing.
 type closingTags struct {
-	tags []string
-	look lookout
+	tags    []string
+	scanner tagScanner
 }
 
 func (m *closingTags) read(p *Parser, c byte) {
-	tag, ok := m.look.read(c, m.tags)
+	tag, ok := m.scanner.read(c, m.tags)
 	if !ok {
 		p.returnToText(true)
-		p.reread(m.look.held)
+		p.reread(m.scanner.held)
 		return
 	}
 	if tag == "" {
@@ -156,8 +157,8 @@ func (m *closingTags) read(p *Parser, c byte) {
 
 func (m *closingTags) end(p *Parser, cut bool) {
 	p.returnToText(true)
-	if m.look.begun() && !cut { // half a tag is text
-		p.reread(m.look.held)
+	if m.scanner.begun() && !cut { // half a tag is text
+		p.reread(m.scanner.held)
 		p.mode.end(p, cut)
 	}
 }

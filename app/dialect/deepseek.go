@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// deepSeek reads and writes the calls of DeepSeek V3, R1 and V3.1. They stand between tokens of
-// their own. In V3 and R1 the arguments are fenced:
+// deepSeek reads and writes the calls of DeepSeek V3, R1 and V3.1. They are between special tokens.
+// In V3 and R1 the arguments are fenced:
 //
 //	<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME
 //	```json
@@ -63,10 +63,10 @@ func (d deepSeek) grammar(g *grammar) {
 // A deepSeekHead reads a call up to its arguments.
 type deepSeekHead struct {
 	attempt
-	at   deepSeekPlace
-	look lookout
-	text []byte // the text before the separator, or after it
-	name string
+	at      deepSeekPlace
+	scanner tagScanner
+	text    []byte // the text before the separator, or after it
+	name    string
 }
 
 type deepSeekPlace int
@@ -95,7 +95,7 @@ func (d *deepSeekHead) read(p *Parser, c byte) {
 	}
 	switch d.at {
 	case deepSeekAtCall:
-		if tag, ok := d.look.read(c, []string{deepSeekCall}); !ok {
+		if tag, ok := d.scanner.read(c, []string{deepSeekCall}); !ok {
 			d.fail(p)
 		} else if tag != "" {
 			d.at = deepSeekAtSep
@@ -114,7 +114,7 @@ func (d *deepSeekHead) read(p *Parser, c byte) {
 			d.name, d.at = name, deepSeekAtFence
 		}
 	case deepSeekAtFence:
-		if tag, ok := d.look.read(c, []string{"```json"}); !ok {
+		if tag, ok := d.scanner.read(c, []string{"```json"}); !ok {
 			d.fail(p)
 		} else if tag != "" {
 			d.enterArguments(p)

@@ -6,8 +6,8 @@ import (
 )
 
 // Detect returns the dialect of a model, found from the source of its chat template and from its
-// vocabulary. If the model has several templates, template holds them all. The result is never nil:
-// a template without a known mark has the dialect plain.
+// vocabulary. If the model has several templates, template has them all. The result is never nil: a
+// template without a known mark has the dialect plain.
 func Detect(template string, vocabulary Vocabulary) *Dialect {
 	d := &Dialect{name: "plain", vocabulary: vocabulary}
 	has := func(texts ...string) bool {
@@ -49,7 +49,7 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 	case has(`"parameters": `, `{"name": `):
 		d.name, d.calls = "json", llama{}
 	case has("<|im_start|>") && !has("tools"):
-		d.name, d.calls, d.told = "tool_call", tagged{}, true
+		d.name, d.calls, d.toolsInSystem = "tool_call", tagged{}, true
 	}
 	switch {
 	case d.messages != nil:
@@ -64,9 +64,9 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 	if has(smolTools) {
 		d.functions = smolTools
 	}
-	// Gemma 4's templates print a text beside calls after their results, and end the turn there. The
-	// first of them reads no results from messages of their own.
-	d.apart = has("tool_responses")
-	d.responses = d.apart && !has("tool_call_id")
+	// Gemma 4's templates print a text beside calls after their results, and end the turn there.
+	// The first of them reads no results from separate messages.
+	d.separateText = has("tool_responses")
+	d.responses = d.separateText && !has("tool_call_id")
 	return d
 }

@@ -29,8 +29,8 @@ type Tool struct {
 	Name       string
 	Parameters json.RawMessage // a JSON schema; nil: any object
 
-	// Strict makes a grammar follow the schema to the letter or fail. It counts only where
-	// arguments are JSON.
+	// Strict makes a grammar follow the schema exactly or fail. It applies only where arguments are
+	// JSON.
 	Strict bool
 }
 
@@ -43,17 +43,17 @@ type Vocabulary func(text string) (id int32, special, ok bool)
 type Dialect struct {
 	name          string
 	thought       tags
-	messages      *messageForm // messages take the place of tags; nil: they do not
+	messages      *messageForm // messages instead of tags; may be nil
 	calls         style        // nil if the dialect has no calls
 	vocabulary    Vocabulary
 	thoughtMember string // see History.Thought
 	functions     string // see History.Functions
-	told          bool   // see History.Told
-	apart         bool   // see History.Apart
+	toolsInSystem bool   // see History.Told
+	separateText  bool   // see History.Apart
 	responses     bool   // see History.Responses
 }
 
-// tags are the texts before and after a thought, a call or a value. A dialect without them has
+// tags are the strings before and after a thought, a call or a value. A dialect without them has
 // empty ones.
 type tags struct{ open, close string }
 
@@ -62,14 +62,14 @@ var think = tags{"<think>", "</think>"}
 
 // A style reads and writes the calls of one dialect.
 type style interface {
-	// openers returns the texts that begin a call wherever they stand.
+	// openers returns the strings that begin a call anywhere in the text.
 	openers() []string
 	// open sets the mode that reads the text after an opener.
 	open(p *Parser, opener string)
-	// bare returns the bytes that may begin a call without an opener. They count where the answer
+	// bare returns the bytes that may begin a call without an opener. They apply where the answer
 	// begins, and after a call or a thought. There the parser calls open with the byte.
 	bare() string
-	// special returns the other texts that a parser needs to see.
+	// special returns the other strings that a parser needs to see.
 	special() []string
 	// grammar adds the rule of the calls, which is named calls.
 	grammar(g *grammar)
@@ -84,7 +84,7 @@ func (d *Dialect) Tools() bool { return d.calls != nil }
 // Reasons reports whether the models may think before they answer.
 func (d *Dialect) Reasons() bool { return d.messages != nil || d.thought.open != "" }
 
-// Marks returns the texts that the dialect writes around and within thoughts and calls.
+// Marks returns the strings that the dialect writes around and within thoughts and calls.
 func (d *Dialect) Marks() []string {
 	var texts []string
 	if d.thought.open != "" {
@@ -98,7 +98,7 @@ func (d *Dialect) Marks() []string {
 }
 
 // Special returns the marks that are special tokens. The caller must keep them in the text that it
-// gives to a parser, even where it drops other special tokens.
+// gives to a parser, even where it removes other special tokens.
 func (d *Dialect) Special() []string {
 	return slices.DeleteFunc(d.Marks(), func(text string) bool {
 		_, special, ok := d.vocabulary(text)

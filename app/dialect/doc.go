@@ -1,9 +1,9 @@
 // Package dialect reads the parts of an answer that are not plain text: thoughts and tool calls.
-// Each family of models writes these in its own way. The package also writes the grammars that hold
-// an answer to a call.
+// Each family of models writes these in its own way. The package also writes the grammars that
+// force an answer to be a call.
 //
 // [Detect] finds a [Dialect] from the source of the model's chat template and from its vocabulary,
-// never from the model's name. A [Parser] reads one answer while it is generated, and tells
+// never from the model's name. A [Parser] reads one answer while it is generated, and separates
 // thoughts and calls from text. [Dialect.Grammar] writes the grammar of an answer that must be a
 // call.
 //
@@ -28,7 +28,7 @@
 //	atem           <atem:function_calls> and <|message|>: Muse Glimmer
 //	plain          text only
 //
-// Thoughts stand between <think> and </think>, between [THINK] and [/THINK], or between
+// Thoughts are between <think> and </think>, between [THINK] and [/THINK], or between
 // <|channel>thought and <channel|>. In harmony they are messages on the channel analysis, and in
 // atem messages to self.
 //
@@ -49,18 +49,18 @@
 // The pieces of a call's arguments, joined, are one JSON object:
 //   - JSON keeps its spelling and the order of its keys.
 //   - A control character in a string is escaped, because JSON forbids it there.
-//   - If the model breaks the form within the arguments, they end there, and the rest is text. No
-//     client takes the unfinished object for a whole one.
+//   - If the model breaks the form within the arguments, they end there, and the rest is text. So
+//     clients see that the object is unfinished.
 //   - The parser adds nothing to complete them, with one exception: the closing brace. It adds that
 //     if nothing else is missing and the model itself ended the text ([Parser.Flush], not
 //     [Parser.Cut]).
-//   - Other members of a call's JSON than its name and its arguments are dropped. After the
+//   - Members of a call's JSON other than its name and its arguments are discarded. After the
 //     arguments they are held back, at most maxHeld bytes. If that JSON has no end, they are text.
 //
-// Everything else that breaks the dialect's form is text as it stands, including the tags:
+// Everything else that breaks the dialect's form is text as it is, including the tags:
 //   - A closing tag after a complete call may be missing at the end of the text, or be cut there.
-//   - White space between text and a call is dropped, because the templates put their own there.
-//   - A call that had begun where the text was cut is dropped, and so is the mark of one.
+//   - White space between text and a call is removed, because the templates put their own there.
+//   - A call that had begun where the text was cut is discarded, and so is its mark.
 //   - JSON and Python without a tag before them are calls only if they name one of the tools.
 //     Models also write about other functions.
 //
@@ -69,9 +69,9 @@
 // known.
 //
 // A thought is read at the beginning of an answer, and after another thought or a call. Only white
-// space may stand before it, because models also write about the tags. A closing tag without an
+// space may come before it, because models also write about the tags. A closing tag without an
 // opening one is an empty thought if nothing came before it, and text otherwise. Newlines next to
-// the tags are dropped.
+// the tags are removed.
 //
 // # Grammars
 //

@@ -8,14 +8,14 @@ import (
 // A functionCall reads calls that look like a function's: NAME(KEY=VALUE) or NAME{KEY:VALUE}.
 type functionCall struct {
 	attempt
-	form   *functionForm
-	before string // the text before the name
-	silent bool   // no tag precedes the text, so that it is a call only if it names a tool
-	at     functionPlace
-	look   lookout
-	name   []byte // the tool's name as far as it has been read
-	args   literal
-	json   []byte // the JSON of arguments read before the call was certain
+	form    *functionForm
+	before  string // the text before the name
+	silent  bool   // no tag precedes the text, so that it is a call only if it names a tool
+	at      functionPlace
+	scanner tagScanner
+	name    []byte // the tool's name as far as it has been read
+	args    literal
+	json    []byte // the JSON of arguments read before the call was certain
 }
 
 // A functionForm holds the marks with which a family writes such calls.
@@ -25,7 +25,7 @@ type functionForm struct {
 	delim       string   // around strings, see literal
 	confident   bool     // open makes the text a call; otherwise the first argument does
 	suffix      string   // after the tool's name, and not part of it
-	comma       bool     // a comma stands between calls
+	comma       bool     // a comma separates calls
 	lines       bool     // calls may follow one another without a comma
 	last        []string // the texts after the last call, in their order; any may be missing
 }
@@ -60,7 +60,7 @@ func (f *functionCall) read(p *Parser, c byte) {
 	switch f.at {
 	case beforeName:
 		if f.before != "" {
-			if tag, ok := f.look.read(c, []string{f.before}); !ok {
+			if tag, ok := f.scanner.read(c, []string{f.before}); !ok {
 				f.readBareName(p)
 			} else if tag != "" {
 				f.at = inName
@@ -81,10 +81,10 @@ func (f *functionCall) read(p *Parser, c byte) {
 	}
 }
 
-// readBareName reads a name without the text before it, which models forget.
+// readBareName reads a name without the text before it, which models sometimes leave out.
 func (f *functionCall) readBareName(p *Parser) {
-	held := f.look.held
-	f.at, f.look = inName, lookout{}
+	held := f.scanner.held
+	f.at, f.scanner = inName, tagScanner{}
 	for _, c := range held {
 		if f.readName(p, c); p.mode != f {
 			return
@@ -104,7 +104,7 @@ func (f *functionCall) readName(p *Parser, c byte) {
 		f.name = append(f.name, c)
 		return
 	}
-	if len(f.name) == 0 || f.silent && !p.offers(string(f.name)) {
+	if len(f.name) == 0 || f.silent && !p.hasTool(string(f.name)) {
 		f.fail(p)
 		return
 	}
@@ -151,14 +151,14 @@ func (f *functionCall) readAfterCall(p *Parser, c byte) {
 	if f.form.comma {
 		tags = append([]string{","}, tags...)
 	}
-	tag, ok := f.look.read(c, tags)
+	tag, ok := f.scanner.read(c, tags)
 	switch {
 	case !ok && f.form.lines && inNames(c):
 		p.mode = &functionCall{form: f.form, silent: f.silent}
-		p.reread(f.look.held)
+		p.reread(f.scanner.held)
 	case !ok:
 		p.returnToText(true)
-		p.reread(f.look.held)
+		p.reread(f.scanner.held)
 	case tag == ",":
 		p.mode = &functionCall{attempt: opened(tag), form: f.form, silent: f.silent}
 	case tag != "":
@@ -170,13 +170,13 @@ func (f *functionCall) end(p *Parser, cut bool) {
 	switch {
 	case !f.called:
 		f.finish(p, cut, f.opener > 0 || !f.silent || f.at == inArgs)
-	case cut: // the rest of a value is no text
+	case cut: // the rest of a value is not text
 	case f.at == inArgs:
 		f.fail(p, f.args.unwritten()...)
 		p.mode.end(p, cut)
-	case f.look.begun():
+	case f.scanner.begun():
 		p.returnToText(true)
-		p.reread(f.look.held)
+		p.reread(f.scanner.held)
 		p.mode.end(p, cut)
 	}
 }

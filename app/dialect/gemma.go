@@ -2,8 +2,8 @@ package dialect
 
 import "fmt"
 
-// gemma reads and writes the calls of FunctionGemma and Gemma 4, with strings between delimiters of
-// their own. Gemma 4 writes
+// gemma reads and writes the calls of FunctionGemma and Gemma 4, with strings between special
+// delimiters. Gemma 4 writes
 //
 //	<|tool_call>call:NAME{KEY:<|"|>VALUE<|"|>,KEY:1}<tool_call|>
 //

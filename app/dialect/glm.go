@@ -50,8 +50,8 @@ func (s glm) grammar(g *grammar) {
 		fmt.Fprintf(&b, "%s %s", g.token(toolCall.open), quote(t.Name+line))
 		for _, property := range g.properties(t, writesXML) {
 			member := fmt.Sprintf(`%s %s %s %s %s %s %s`,
-				g.token(glmKey.open), quote(property.name), g.token(glmKey.close), orNothing(line),
-				g.token(glmValue.open), g.memberValue(property, glmValue.close), orNothing(line))
+				g.token(glmKey.open), quote(property.name), g.token(glmKey.close), optionalText(line),
+				g.token(glmValue.open), g.memberValue(property, glmValue.close), optionalText(line))
 			if !property.required {
 				member = "(" + member + ")?"
 			}
@@ -63,8 +63,8 @@ func (s glm) grammar(g *grammar) {
 	g.addRule("calls", "%s", g.repeat(call, quote(line)))
 }
 
-// orNothing returns the rule of a text, and no rule for an empty one.
-func orNothing(text string) string {
+// optionalText returns the rule of a string, or "" for an empty one.
+func optionalText(text string) string {
 	if text == "" {
 		return ""
 	}

@@ -14,7 +14,7 @@ import (
 
 // A Choice says which calls an answer may or must make.
 type Choice struct {
-	Tool     string // the only tool that may be called; empty: any
+	Tool     string // the only tool that may be called; "": any
 	Parallel bool   // an answer may make several calls
 	Prompt   string // the end of the rendered prompt, see [Options]
 	Answer   string // a Lark rule for an answer without calls; empty: the answer must be a call
@@ -31,10 +31,10 @@ type Rules struct {
 //
 // It returns an error for
 //   - a family without tool calls, if Choice.Answer is empty
-//   - a choice of no tool that there is, if Choice.Answer is empty
+//   - a choice of an unknown tool, if Choice.Answer is empty
 //   - a name that a grammar cannot require
-//   - a schema that no grammar can follow
-//   - schemas that make too large a grammar
+//   - a schema that no grammar can express
+//   - schemas whose grammar is too large
 //
 // The error of one schema names the tool and the place in it.
 func (d *Dialect) Grammar(tools []Tool, choice Choice) (Rules, error) {
@@ -80,7 +80,7 @@ func (d *Dialect) Grammar(tools []Tool, choice Choice) (Rules, error) {
 	return Rules{g.rules.String(), g.owners}, nil
 }
 
-// A grammar collects the rules of one grammar.
+// A grammar collects the rules of a [Rules].
 type grammar struct {
 	dialect  *Dialect
 	tools    []Tool
@@ -93,7 +93,7 @@ type grammar struct {
 	err      error             // the first error
 }
 
-// isFull reports whether the grammar has an error, or is too large and has one now.
+// isFull reports whether the grammar has an error, which it sets if the grammar is too large.
 func (g *grammar) isFull() bool {
 	if g.err == nil && g.rules.Len() > 8*maxSchema {
 		g.err = fmt.Errorf("the schemas of the tools make more than %d MiB", 8*maxSchema>>20)
@@ -219,13 +219,13 @@ func (g *grammar) use(t Tool, f *jsonschema.Form, err error) string {
 	return f.Value
 }
 
-// fail keeps the error of a tool's schema, if it is the first one.
+// fail records the first error of a tool's schema.
 func (g *grammar) fail(t Tool, err error) string {
 	g.err = cmp.Or(g.err, fmt.Errorf("the schema of the tool %.80q, %w", t.Name, err))
 	return `""`
 }
 
-// quote returns a text as a Lark literal, which is spelled as JSON.
+// quote returns a string as a Lark literal, which is spelled as JSON.
 func quote(text string) string { return string(appendString(nil, text)) }
 
 // quoteRegex returns a regular expression that matches only text.
@@ -240,8 +240,8 @@ func quoteRegex(text string) string {
 	return b.String()
 }
 
-// object returns the rule of a call as JSON, with the arguments under key. The texts before and
-// after surround the object.
+// object returns the rule of a call as JSON, with the arguments under key. before and after
+// surround the object.
 func (g *grammar) object(t Tool, before, key, after string) string {
 	head := quote(before + `{"name": ` + quote(t.Name) + `, "` + key + `": `)
 	return fmt.Sprintf("%s %s %s", head, g.arguments(t), quote("}"+after))
@@ -289,8 +289,8 @@ func (g *grammar) function(t Tool, form *functionForm, literal func(property) st
 		quote(t.Name+string(form.open)), members, quote(string(form.close)))
 }
 
-// scalar returns the rule of a property in a dialect with literals of its own. rules has one rule
-// for each type, any stands for all other values, and text spells one string.
+// scalar returns the rule of a property in a dialect with its own literals. rules has one rule for
+// each type, any is the rule of all other values, and text spells one string.
 func scalar(p property, rules map[string]string, any string, text func(string) string) string {
 	var list []string
 	for _, t := range p.types {
@@ -322,7 +322,7 @@ type property struct {
 	tool     Tool
 	name     string
 	form     *jsonschema.Form
-	err      error    // there is no form
+	err      error    // why form is nil
 	types    []string // JSON types; nil: any
 	texts    []string // the strings allowed; nil: any
 	numbers  []string // the numbers allowed, as the schema spells them; nil: any
@@ -331,8 +331,7 @@ type property struct {
 }
 
 // properties returns a tool's parameters in the order of its schema. It leaves out an optional one
-// that has no value, or whose name the dialect cannot write. It sets g.err if such a one is
-// required.
+// that has no value, or whose name the dialect cannot write. It sets g.err if it is required.
 func (g *grammar) properties(t Tool, writes func(name string) bool) []property {
 	if len(t.Parameters) > maxSchema {
 		g.fail(t, fmt.Errorf("it has more than %d MiB", maxSchema>>20))

@@ -10,7 +10,7 @@ import (
 //	to=functions.NAME <|constrain|>json<|message|>{}<|call|>
 //
 // A message without a recipient on the channels commentary and final is text. The recipient may
-// also stand before the channel.
+// also come before the channel.
 //
 // Sources: github.com/openai/harmony, docs/format.md; chat_template of openai/gpt-oss-20b on the
 // hub.

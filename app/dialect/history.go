@@ -2,33 +2,33 @@ package dialect
 
 import "regexp"
 
-// A History is the form in which a chat template takes earlier messages.
+// A History is the form in which a chat template expects earlier messages.
 type History struct {
 	// Thought is the member of a message that holds its thought.
 	Thought string
-	// Functions is a variable for the functions of the tools, beside that for the tools. It is empty
-	// for none.
+	// Functions is a variable for the functions of the tools, in addition to the variable for the
+	// tools, or "".
 	Functions string
 
-	// NullContent: the content of a message with calls alone is null, not an empty text.
+	// NullContent: the content of a message with only calls is null, not an empty string.
 	NullContent bool
-	// TextArguments: the arguments of a call are a text with JSON, not an object.
+	// TextArguments: the arguments of a call are a string with JSON, not an object.
 	TextArguments bool
-	// Apart: a text beside calls is a message of its own, before that of the calls.
-	Apart bool
+	// SeparateText: text beside calls is a separate message, before the message with the calls.
+	SeparateText bool
 	// Written: a call is a part of the text, as the dialect tool_call writes it. The template has no
 	// other place for it.
 	Written bool
-	// Told: the system message says which tools there are, and how one is called. A template in the
-	// form of ChatML that knows no tools has no other place for them.
-	Told bool
+	// ToolsInSystem: the system message lists the tools, and says how one is called. A template in
+	// the form of ChatML without tools has no other place for them.
+	ToolsInSystem bool
 	// Responses: the results of calls are the member tool_responses of the message that calls.
 	Responses bool
 }
 
 // Histories returns the forms to be tried with a template, the usual one first.
 func (d *Dialect) Histories() []History {
-	usual := History{Thought: d.thoughtMember, Functions: d.functions, Apart: d.apart, Told: d.told,
+	usual := History{Thought: d.thoughtMember, Functions: d.functions, SeparateText: d.separateText, ToolsInSystem: d.toolsInSystem,
 		Responses: d.responses}
 	list := []History{usual, usual, usual, usual}
 	list[1].NullContent = true
@@ -43,8 +43,8 @@ func (d *Dialect) Histories() []History {
 }
 
 // smolTools is the variable from which SmolLM3's template takes functions for calls in the form of
-// the dialect tool_call. It has another for functions that Python code calls, which no answer of
-// the routes has a place for.
+// the dialect tool_call. It has another for functions that Python code calls, which the API cannot
+// represent.
 //
 // Sources: chat_template and README.md of HuggingFaceTB/SmolLM3-3B on the hub.
 const smolTools = "xml_tools"
@@ -54,7 +54,7 @@ var thoughtField = regexp.MustCompile(`[.'"](reasoning_content|reasoning|thinkin
 
 // findThoughtMember returns the name of the message member from which the template reads the
 // thought of an earlier answer. If the template reads several, the one that is most common among
-// templates wins; if it reads none, that is reasoning_content.
+// templates wins; if it reads none, the name is reasoning_content.
 func findThoughtMember(template string) string {
 	found := map[string]bool{}
 	for _, m := range thoughtField.FindAllStringSubmatch(template, -1) {

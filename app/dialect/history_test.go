@@ -50,7 +50,7 @@ func TestToolsAreToldWhereATemplateInChatMLKnowsNone(t *testing.T) {
 	} {
 		d := Detect(template, special())
 		list := d.Histories()
-		if list[0].Told != want || want && (!d.Tools() || !list[len(list)-1].Written) {
+		if list[0].ToolsInSystem != want || want && (!d.Tools() || !list[len(list)-1].Written) {
 			t.Errorf("%s: %+v", template, list)
 		}
 	}
@@ -71,12 +71,12 @@ func TestAppendedCallIsRead(t *testing.T) {
 // ids, it takes results in the message that calls.
 func TestResultsGoWhereTheTemplateReadsThem(t *testing.T) {
 	for template, want := range map[string]History{
-		"{% for r in message['tool_responses'] %}":                                     {Apart: true, Responses: true},
-		"{% for r in message.get('tool_responses') %}{{ follow.get('tool_call_id') }}": {Apart: true},
+		"{% for r in message['tool_responses'] %}":                                     {SeparateText: true, Responses: true},
+		"{% for r in message.get('tool_responses') %}{{ follow.get('tool_call_id') }}": {SeparateText: true},
 		"{{ message.role }}": {},
 	} {
 		for _, h := range Detect(template, special()).Histories() {
-			if h.Responses != want.Responses || h.Apart != want.Apart {
+			if h.Responses != want.Responses || h.SeparateText != want.SeparateText {
 				t.Errorf("%s: %+v", template, h)
 			}
 		}

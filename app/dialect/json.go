@@ -6,7 +6,7 @@ import "strings"
 const maxDepth = 128
 
 // A scanner reads one JSON value, byte by byte. It accepts one thing that JSON forbids: a control
-// character in a string, because models forget to escape a line's end.
+// character in a string, because models leave newlines unescaped.
 type scanner struct {
 	open  []byte // the closing brackets that must still come
 	state scan
@@ -14,7 +14,7 @@ type scanner struct {
 	key   bool   // the string is an object's key
 }
 
-// A scan names the place that a scanner has reached, and so what it expects next.
+// A scan is the state of a scanner: what it expects next.
 type scan int
 
 const (
@@ -36,7 +36,7 @@ const (
 	exponent               // after the e: a sign or a digit
 	sign                   // after the sign of an exponent: a digit
 	power                  // a digit of the exponent, or the end of the number
-	done                   // white space alone
+	done                   // only white space
 )
 
 // depth returns the number of open objects and lists.
@@ -53,7 +53,7 @@ func (s *scanner) lacksBrace() bool {
 	return len(s.open) == 1 && (s.state == after || s.state == firstKey)
 }
 
-// read takes the next byte. It returns false, and changes nothing, if c cannot stand here.
+// read reads the next byte. It returns false, and changes nothing, if c is not allowed here.
 func (s *scanner) read(c byte) bool {
 	switch {
 	case s.insideString():

@@ -4,8 +4,9 @@ package dialect
 // <|tool_call_start|>[f(a="x"), g()]<|tool_call_end|>. Asked to, these models write a list of JSON
 // objects there, [{"name": "f", "arguments": {}}]. The parser reads both.
 //
-// Sources: the model cards of LiquidAI/LFM2-1.2B and LiquidAI/LFM2.5-8B-A1B on the hub, section Tool
-// use; their chat_template.jinja. The first template of LFM2 has no calls: the vocabulary tells.
+// Sources: the model cards of LiquidAI/LFM2-1.2B and LiquidAI/LFM2.5-8B-A1B on the hub, section
+// Tool use; their chat_template.jinja. The first template of LFM2 has no calls: the vocabulary
+// decides.
 type lfm struct{}
 
 var (
@@ -13,7 +14,7 @@ var (
 	lfmCalls = pythonForm(functionForm{comma: true, last: []string{"]", lfmCall.close}})
 )
 
-// lfmTools stands before the list of tools in each template of the family.
+// lfmTools precedes the list of tools in each template of the family.
 const lfmTools = "List of tools: "
 
 func (lfm) openers() []string { return []string{lfmCall.open} }
@@ -21,7 +22,7 @@ func (lfm) special() []string { return []string{lfmCall.close} }
 func (lfm) bare() string      { return "" }
 
 func (lfm) open(p *Parser, opener string) {
-	p.mode = &fork{opened(opener), func(a attempt, c byte) mode {
+	p.mode = &callVariant{opened(opener), func(a attempt, c byte) mode {
 		if c == '[' {
 			return &lfmList{attempt: a}
 		}

@@ -12,7 +12,7 @@ func (p *Parser) Thinking() bool {
 }
 
 // Closing returns the text that ends a thought at its token limit, with the white space that the
-// templates write around it. It is empty if the dialect has no thoughts.
+// templates write around it. It returns "" if the dialect has no thoughts.
 func (d *Dialect) Closing() string {
 	switch {
 	case d.messages != nil:

@@ -13,22 +13,22 @@ import (
 // arguments f(a=1, b='x') and Gemma's form of them, {a:1,b:<|"|>x<|"|>}. Gemma's models slip into
 // Python's and JSON's form, so quotes and parentheses are read there too.
 type literal struct {
-	delim  string                // around strings; empty: Python's quotes
-	texts  func(key string) bool // reports that an argument without delim is a string; nil: none is
+	delim  string                // around strings; "": Python's quotes
+	texts  func(key string) bool // reports whether an argument without delim is a string; nil: never
 	open   []frame
 	at     literalPlace
 	isKey  bool   // the word or string being read is a key
 	name   string // the name of the argument being read
 	word   []byte // the word being read; in a string an escape, or the beginning of a delimiter
 	quote  byte   // the quote around the string being read; 0: the delimiter
-	triple bool   // three quotes stand around the string
+	triple bool   // three quotes around the string
 	quotes int    // quotes read in a row
 	valued bool   // a value has begun
 }
 
 // A frame is an open object or list.
 type frame struct {
-	close, sep byte // sep stands between key and value; 0 in a list
+	close, sep byte // sep is between key and value; 0 in a list
 	count      int  // items read
 }
 
@@ -51,12 +51,12 @@ func newLiteral(close, sep byte, delim string) literal {
 	return literal{delim: delim, open: []frame{{close: close, sep: sep}}}
 }
 
-// pythonList returns the JSON of a Python list, tuple or dict. ok is false if text is none of them.
+// pythonList returns the JSON of a Python list, tuple or dict. ok is false for any other text.
 func pythonList(text []byte) (list []byte, ok bool) {
 	if len(text) == 0 || strings.IndexByte("[{(", text[0]) < 0 {
 		return nil, false
 	}
-	l := newLiteral(']', 0, "") // the reader takes text as the only item of a list
+	l := newLiteral(']', 0, "") // the reader reads text as the only item of a list
 	for i, c := range text {
 		var v verdict
 		if list, v = l.read(list, c); v != more || len(l.open) == 1 && i < len(text)-1 {
@@ -180,7 +180,7 @@ func (l *literal) beginValue(dst []byte, c byte) ([]byte, verdict) {
 }
 
 // mixed reports whether a frame is in parentheses, of a family that has braces and delimiters. Then
-// either sign may stand between key and value.
+// either sign may separate key and value.
 func (f *frame) mixed(delim string) bool { return f.close == ')' && delim != "" }
 
 // endsWord reports whether a word ends before c.
@@ -382,7 +382,7 @@ func (l *literal) readEscape(dst []byte, c byte) ([]byte, verdict) {
 }
 
 // appendRune adds the character whose number the digits give in that base. It adds the replacement
-// character if there is no such number.
+// character for an invalid number.
 func (l *literal) appendRune(dst []byte, digits string, base int) []byte {
 	l.word = l.word[:0]
 	n, err := strconv.ParseUint(digits, base, 32)

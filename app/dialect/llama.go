@@ -9,8 +9,7 @@ import "fmt"
 // Gemma 3 writes the form that it is asked for. The parser reads both whatever the template asks
 // for, because small models mix them up.
 //
-// A special token may stand before the call: <|python_tag|> of Llama 3.1 or <|python_start|> of
-// Llama
+// A special token may precede the call: <|python_tag|> of Llama 3.1 or <|python_start|> of Llama
 //  4. After it the built-in tools are called as NAME.call(query="x"). JSON and Python without a
 //     token
 //
@@ -22,7 +21,7 @@ import "fmt"
 // neighbours.
 type llama struct {
 	pythonic bool // a grammar asks for Python calls
-	fenced   bool // calls stand in a block, ```tool_code
+	fenced   bool // calls are in a block, ```tool_code
 }
 
 const toolCode = "```tool_code"
@@ -64,7 +63,7 @@ func (l llama) open(p *Parser, opener string) {
 		if opener == toolCode {
 			list, single, last = pythonFenced, pythonLines, []string{"```"}
 		}
-		p.mode = &fork{opened(opener), func(a attempt, c byte) mode {
+		p.mode = &callVariant{opened(opener), func(a attempt, c byte) mode {
 			switch {
 			case c == '{':
 				return &objectCall{attempt: a, object: object{bare: true}, closing: last}

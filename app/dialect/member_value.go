@@ -15,7 +15,7 @@ type memberValue struct {
 	held    []byte // bytes that may be the beginning of the tag at the end
 }
 
-// read takes the next byte. It returns the tag that may end the value once that is whole.
+// read takes the next byte. It returns the tag that may end the value once it is complete.
 func (v *memberValue) read(p *Parser, c byte) (tag string) {
 	if !v.started {
 		if v.started = true; c == '\n' && v.form.lines {
@@ -56,7 +56,7 @@ func (v *memberValue) beginString(p *Parser) {
 	v.text, v.quoted = nil, true
 }
 
-// end passes on the rest of a whole value.
+// end passes on the rest of a complete value.
 func (v *memberValue) end(p *Parser) {
 	if !v.quoted && v.kind != kindText {
 		if text, ok := typed(v.text, v.kind); ok {
@@ -70,8 +70,8 @@ func (v *memberValue) end(p *Parser) {
 	p.emit(Arguments, '"')
 }
 
-// cut ends a value that is not whole. It passes on the rest of a string. It returns the text of any
-// other value, since no byte of such a value has been passed on.
+// cut ends a value that is not complete. It passes on the rest of a string. It returns the text of
+// any other value, since no byte of such a value has been passed on.
 func (v *memberValue) cut(p *Parser) []byte {
 	if !v.quoted {
 		return append(v.text, v.held...)
@@ -89,8 +89,8 @@ func mayBeNull(text []byte) bool {
 }
 
 // typed returns the JSON of a value whose type is not a string. It returns false if the text is a
-// string after all. The templates write true, false, null and lists as Python does, so typed reads
-// these forms too.
+// string. The templates write true, false, null and lists as Python does, so typed reads these
+// forms too.
 func typed(text []byte, k kind) ([]byte, bool) {
 	text = bytes.TrimSpace(text)
 	switch string(text) {

@@ -7,32 +7,32 @@ const maxName = 256 // bytes of a tool's name or a parameter's
 // A memberCall reads a call whose arguments are written one by one, name and value between tags.
 type memberCall struct {
 	attempt
-	form  *memberForm
-	at    memberPlace
-	look  lookout
-	name  []byte // the name of the tool, then of the parameter, as far as it has been read
-	head  []byte // the text of a parameter up to its value
-	tool  Tool
-	count int // parameters read
-	value memberValue
-	last  string // the tag that may have ended the value
+	form    *memberForm
+	at      memberPlace
+	scanner tagScanner
+	name    []byte // the name of the tool, then of the parameter, as far as it has been read
+	head    []byte // the text of a parameter up to its value
+	tool    Tool
+	count   int // parameters read
+	value   memberValue
+	last    string // the tag that may have ended the value
 }
 
 // A memberForm holds the tags with which a family writes such calls. A value may contain valueEnd
 // itself: it ends at the first one that another parameter or the end of the call follows.
 type memberForm struct {
-	function  string   // before the tool's name; empty: nothing
-	named     string   // after the tool's name; empty: white space or a tag
-	doubled   bool     // NAME.NAME stands for NAME too
+	function  string   // before the tool's name, or ""
+	named     string   // after the tool's name; "": white space or a tag
+	doubled   bool     // NAME.NAME also means NAME
 	parameter string   // before a parameter's name
 	keyed     string   // after a parameter's name
-	valued    string   // before a value; empty: nothing
+	valued    string   // before a value, or ""
 	valueEnd  string   // after the value
 	lines     bool     // a line's end before a value and one after it belong to the tags
 	ends      []string // the tags that end the call, in their order; each of them is enough
 
-	functions []string // function alone
-	valueds   []string // valued alone
+	functions []string // only function
+	valueds   []string // only valued
 	next      []string // the tags that may follow the tool's name, or a value
 	valueEnds []string // valueEnd, with and without a line's end before it
 }
@@ -70,7 +70,7 @@ func (m *memberCall) read(p *Parser, c byte) {
 			m.readName(p, c)
 			return
 		}
-		if tag, ok := m.look.read(c, m.form.functions); !ok {
+		if tag, ok := m.scanner.read(c, m.form.functions); !ok {
 			m.fail(p)
 		} else if tag != "" {
 			m.at = memberInName
@@ -83,7 +83,7 @@ func (m *memberCall) read(p *Parser, c byte) {
 		m.readKey(p, c)
 	case memberAtValue:
 		m.head = append(m.head, c)
-		if tag, ok := m.look.read(c, m.form.valueds); !ok {
+		if tag, ok := m.scanner.read(c, m.form.valueds); !ok {
 			m.fail(p, m.head...)
 		} else if tag != "" {
 			m.beginValue(p)
@@ -93,14 +93,14 @@ func (m *memberCall) read(p *Parser, c byte) {
 			m.at = memberAfterValue
 		}
 	case memberAfterValue:
-		tag, ok := m.look.read(c, m.form.next)
+		tag, ok := m.scanner.read(c, m.form.next)
 		if !ok {
 			m.at = memberInValue
 			for _, c := range []byte(m.last) {
 				m.value.addByte(p, c)
 			}
-			held := m.look.held
-			m.look = lookout{}
+			held := m.scanner.held
+			m.scanner = tagScanner{}
 			p.reread(held)
 		} else if tag != "" {
 			m.value.end(p)
@@ -133,8 +133,8 @@ func (m *memberCall) readName(p *Parser, c byte) {
 
 // beginCall begins the call.
 func (m *memberCall) beginCall(p *Parser, name string) {
-	if space, rest, ok := strings.Cut(name, "."); ok && m.form.doubled && !p.offers(name) &&
-		space == rest && p.offers(rest) {
+	if space, rest, ok := strings.Cut(name, "."); ok && m.form.doubled && !p.hasTool(name) &&
+		space == rest && p.hasTool(rest) {
 		name = rest
 	}
 	m.tool, m.name = p.tools[name], m.name[:0]
@@ -144,10 +144,10 @@ func (m *memberCall) beginCall(p *Parser, name string) {
 
 // readNext reads the tag of a parameter, or one that ends the call.
 func (m *memberCall) readNext(p *Parser, c byte) {
-	tag, ok := m.look.read(c, m.form.next)
+	tag, ok := m.scanner.read(c, m.form.next)
 	switch {
 	case !ok:
-		m.fail(p, m.look.held...)
+		m.fail(p, m.scanner.held...)
 	case tag != "":
 		if !m.called {
 			m.beginCall(p, string(m.name))
@@ -183,7 +183,7 @@ func (m *memberCall) readKey(p *Parser, c byte) {
 	}
 }
 
-// beginValue begins a parameter's value. Its kind is the one of the tool's schema.
+// beginValue begins a parameter's value. Its kind comes from the tool's schema.
 func (m *memberCall) beginValue(p *Parser) {
 	name := strings.TrimSuffix(string(m.name), m.form.keyed)
 	if m.count++; m.count > 1 {
@@ -201,7 +201,7 @@ func (m *memberCall) end(p *Parser, cut bool) {
 		m.finish(p, cut, true)
 	case cut && m.at == memberInValue:
 		m.value.cut(p)
-	case cut && (m.at == memberInKey || m.at == memberAtValue): // the parameter is no text
+	case cut && (m.at == memberInKey || m.at == memberAtValue): // the parameter is not text
 	case m.at == memberInKey || m.at == memberAtValue:
 		m.fail(p, m.head...)
 		p.mode.end(p, cut)

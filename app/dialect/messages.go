@@ -29,17 +29,17 @@ type messageForm struct {
 
 // A messages reads an answer that is written as messages.
 type messages struct {
-	form   *messageForm
-	at     messagePlace
-	before []byte // the beginning of the header, which the prompt holds
-	header []byte // the rest of the header
-	kind   Kind   // the kind of the message's text
-	name   string // the tool that the message calls
-	held   []byte // bytes that may end the message
-	args   arguments
-	called bool
-	look   lookout
-	from   int // the place in source where the header begins
+	form    *messageForm
+	at      messagePlace
+	before  []byte // the beginning of the header, which the prompt holds
+	header  []byte // the rest of the header
+	kind    Kind   // the kind of the message's text
+	name    string // the tool that the message calls
+	held    []byte // bytes that may end the message
+	args    arguments
+	called  bool
+	scanner tagScanner
+	from    int // the place in source where the header begins
 }
 
 type messagePlace int
@@ -62,7 +62,7 @@ func newMessages(p *Parser, prompt string) *messages {
 		m.before, m.at = nil, afterMessage
 		p.home, p.mode = m, m
 		p.reread([]byte(prompt[at:]))
-		*p = was // the prompt is no part of the answer
+		*p = was // the prompt is not part of the answer
 		m.before, m.header, m.from = m.header, nil, 0
 	}
 	return m
@@ -92,14 +92,14 @@ func (m *messages) read(p *Parser, c byte) {
 	case inMessageArguments:
 		m.readArgument(p, c)
 	case afterArguments:
-		if tag, ok := m.look.read(c, m.form.ends); !ok {
-			m.treatAsText(p, m.look.held)
+		if tag, ok := m.scanner.read(c, m.form.ends); !ok {
+			m.treatAsText(p, m.scanner.held)
 		} else if tag != "" {
 			m.endMessage(p, tag)
 		}
 	case afterMessage:
-		if tag, ok := m.look.read(c, []string{messageStart}); !ok {
-			m.treatAsText(p, m.look.held)
+		if tag, ok := m.scanner.read(c, []string{messageStart}); !ok {
+			m.treatAsText(p, m.scanner.held)
 		} else if tag != "" {
 			m.endMessage(p, tag)
 		}
@@ -150,13 +150,13 @@ func (m *messages) beginMessage(p *Parser, header string) {
 // readOpener reads white space and then the text that opens a call, or a token that ends the
 // message.
 func (m *messages) readOpener(p *Parser, c byte) {
-	space := m.look.held[:m.look.tag]
-	tag, ok := m.look.read(c, m.form.marks)
+	space := m.scanner.held[:m.scanner.tag]
+	tag, ok := m.scanner.read(c, m.form.marks)
 	switch {
 	case !ok:
-		m.treatAsText(p, m.look.held)
+		m.treatAsText(p, m.scanner.held)
 	case slices.Contains(m.form.openers, tag):
-		p.space = append(p.space, space...) // text, if this is no call after all
+		p.space = append(p.space, space...) // text, if this is not a call
 		p.dialect.calls.open(p, tag)
 		if call, ok := p.mode.(*memberCall); ok {
 			call.lead = p.source.at - len(tag) - len(p.space) - m.from
@@ -166,9 +166,9 @@ func (m *messages) readOpener(p *Parser, c byte) {
 	}
 }
 
-// resume goes on after a call in the message. ended reports that the call was complete.
+// resume goes on after a call in the message. ended reports whether the call was complete.
 func (m *messages) resume(p *Parser, ended bool) {
-	m.at, m.kind, m.held, m.look = inMessage, Text, nil, lookout{}
+	m.at, m.kind, m.held, m.scanner = inMessage, Text, nil, tagScanner{}
 	if ended {
 		m.at, m.from = atCall, p.source.at
 	}
@@ -179,7 +179,7 @@ func (m *messages) treatAsText(p *Parser, b []byte) {
 	p.source.unread(len(b))
 	p.source.endCall()
 	p.source.at += len(b)
-	m.at, m.kind, m.before, m.header, m.held, m.look = inMessage, Text, nil, nil, nil, lookout{}
+	m.at, m.kind, m.before, m.header, m.held, m.scanner = inMessage, Text, nil, nil, nil, tagScanner{}
 	for _, c := range b {
 		m.readContent(p, c)
 	}
@@ -215,7 +215,7 @@ func (m *messages) readArgument(p *Parser, c byte) {
 func (m *messages) endMessage(p *Parser, tag string) {
 	p.source.endCall()
 	p.source.open = false
-	m.held, m.look = nil, lookout{}
+	m.held, m.scanner = nil, tagScanner{}
 	if m.at = afterMessage; tag == messageStart {
 		m.at, m.before, m.header = inHeader, nil, []byte(messageStart)
 		m.from = p.source.at - len(messageStart)
@@ -227,8 +227,8 @@ func (m *messages) end(p *Parser, cut bool) {
 	case inMessage:
 		p.emit(m.kind, m.held...)
 	case atCall:
-		if !cut || !m.look.begun() {
-			p.emit(Text, m.look.held...)
+		if !cut || !m.scanner.begun() {
+			p.emit(Text, m.scanner.held...)
 		}
 	case atArguments:
 		if !cut {

@@ -2,8 +2,8 @@ package dialect
 
 import "fmt"
 
-// mistral reads and writes the calls of Mistral's models, which follow a token of their own. The
-// form depends on the version of the tokenizer:
+// mistral reads and writes the calls of Mistral's models, which follow a special token. The form
+// depends on the version of the tokenizer:
 //
 //	[TOOL_CALLS][{"name": "f", "arguments": {}}, ...]  up to version 7
 //	[TOOL_CALLS]f[CALL_ID]abc[ARGS]{}                  version 11
@@ -27,7 +27,7 @@ func (mistral) special() []string { return []string{mistralArgs, mistralID} }
 func (mistral) bare() string      { return "" }
 
 func (mistral) open(p *Parser, opener string) {
-	p.mode = &fork{opened(opener), func(a attempt, c byte) mode {
+	p.mode = &callVariant{opened(opener), func(a attempt, c byte) mode {
 		if c == '[' {
 			return &listCall{attempt: a}
 		}
@@ -61,7 +61,7 @@ type listCall struct {
 	inside bool // the bracket that opens the list was read
 	object object
 	done   bool // the object has ended
-	look   lookout
+	look   tagScanner
 
 	closing []string // the tags that may follow the list
 }
@@ -104,7 +104,7 @@ func (l *listCall) end(p *Parser, cut bool) {
 	switch {
 	case !l.called:
 		l.finish(p, cut, true)
-	case cut: // the rest of the object is no text
+	case cut: // the rest of the object is not text
 	case !l.done && len(l.object.tail) > 0:
 		l.done = true
 		p.reread(l.object.tail)
@@ -115,10 +115,10 @@ func (l *listCall) end(p *Parser, cut bool) {
 // A namedCall reads a tool's name and the tags between it and the arguments.
 type namedCall struct {
 	attempt
-	name []byte
-	id   bool // [CALL_ID] was read
-	tag  bool // a tag has begun
-	look lookout
+	name    []byte
+	id      bool // [CALL_ID] was read
+	tag     bool // a tag has begun
+	scanner tagScanner
 }
 
 func (n *namedCall) read(p *Parser, c byte) {
@@ -139,7 +139,7 @@ func (n *namedCall) read(p *Parser, c byte) {
 		}
 		return
 	}
-	tag, ok := n.look.read(c, []string{mistralArgs, mistralID})
+	tag, ok := n.scanner.read(c, []string{mistralArgs, mistralID})
 	switch {
 	case !ok || tag == mistralID && n.id || len(n.name) == 0:
 		n.fail(p)

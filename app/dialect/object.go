@@ -9,12 +9,12 @@ import (
 // An object reads the JSON of one call: {"name": NAME, "arguments": {...}}, the members in any
 // order. The call begins as soon as its name is known and its arguments have begun.
 type object struct {
-	bare   bool // only the members of a call may be there, and there must be arguments
+	bare   bool // only the members of a call are allowed, and arguments are required
 	silent bool // no tag precedes the object, so that it is a call only if it names a tool
 
 	at    place
 	value scanner   // the key or value being read
-	text  []byte    // its spelling, where it counts
+	text  []byte    // its spelling, where it is needed
 	key   string    // the key of the member being read
 	name  string    // the tool's name
 	args  arguments // the arguments read so far
@@ -45,7 +45,7 @@ type verdict int
 const (
 	more  verdict = iota
 	ended         // the byte is the last one
-	wrong         // the byte cannot stand here
+	wrong         // the byte is not allowed here
 )
 
 // argumentKeys are the keys that hold arguments. bareKeys are all the keys of a bare object.
@@ -162,7 +162,7 @@ func (o *object) endValue(p *Parser, a *attempt) verdict {
 		if o.name != "" || json.Unmarshal(o.text, &o.name) != nil || o.name == "" {
 			return wrong
 		}
-		if o.silent && !p.offers(o.name) {
+		if o.silent && !p.hasTool(o.name) {
 			return wrong
 		}
 	} else {

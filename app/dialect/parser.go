@@ -100,8 +100,8 @@ func (p *Parser) Push(text string) []Part {
 func (p *Parser) Flush() []Part { return p.finish(false) }
 
 // Cut ends an answer that the model would have continued, and returns the remaining parts. A token
-// limit or a stop text cuts an answer. Cut does not complete arguments, and drops a call that had
-// begun.
+// limit or a stop string cuts an answer. Cut does not complete arguments, and discards a call that
+// had begun.
 func (p *Parser) Cut() []Part { return p.finish(true) }
 
 func (p *Parser) finish(cut bool) []Part {
@@ -110,13 +110,13 @@ func (p *Parser) finish(cut bool) []Part {
 	return p.takeParts()
 }
 
-// offers reports whether the request has a tool with that name.
-func (p *Parser) offers(name string) bool {
+// hasTool reports whether the request has a tool with that name.
+func (p *Parser) hasTool(name string) bool {
 	_, ok := p.tools[name]
 	return ok
 }
 
-// takeParts returns the parts since the last call, and forgets them.
+// takeParts returns the parts since the last call, and clears them.
 func (p *Parser) takeParts() []Part {
 	p.closePart()
 	parts := p.parts
@@ -137,7 +137,8 @@ func (p *Parser) closePart() {
 	p.run = p.run[:0]
 }
 
-// emit adds text to the current part. If that is of another kind, emit begins a new one.
+// emit adds text to the current part. If the current part is of another kind, emit begins a new
+// one.
 func (p *Parser) emit(kind Kind, text ...byte) {
 	if kind != Arguments && len(text) > 0 {
 		p.source.open = false
@@ -149,7 +150,8 @@ func (p *Parser) emit(kind Kind, text ...byte) {
 	p.run = append(p.run, text...)
 }
 
-// beginCall begins a call whose first n bytes have been read. It drops the white space before them.
+// beginCall begins a call whose first n bytes have been read. It removes the white space before
+// them.
 func (p *Parser) beginCall(name string, n int) {
 	p.closePart()
 	p.source.beginCall(n + len(p.space))
@@ -208,7 +210,7 @@ func (inText) end(p *Parser, cut bool) {
 }
 
 // beganMark reports whether the bytes held back begin a call or a thought, where the text was cut
-// within a mark. Half a mark may be anything else.
+// within a mark. Half a mark may be other text.
 func (p *Parser) beganMark() bool {
 	if p.forced {
 		return true
@@ -269,7 +271,7 @@ func (p *Parser) addText(c byte) {
 	p.fresh, p.hasText = false, true
 }
 
-// flushSpace passes on the white space before text. It drops white space between a call and the
+// flushSpace passes on the white space before text. It removes white space between a call and the
 // first text, because a template puts its own there.
 func (p *Parser) flushSpace() {
 	if !p.fresh || p.calls == 0 || p.hasText {
@@ -278,7 +280,7 @@ func (p *Parser) flushSpace() {
 	p.space = p.space[:0]
 }
 
-// returnToText makes the parser read text again. fresh reports that a call or a thought has just
+// returnToText makes the parser read text again. fresh says that a call or a thought has just
 // ended, so that another may follow.
 func (p *Parser) returnToText(fresh bool) {
 	p.source.endCall()

@@ -37,7 +37,7 @@ var parserCases = []parserCase{
 	// Text, white space and thoughts.
 	{"text", "qwen3", "  Hello\n", false, `text "  Hello\n"` + "\n"},
 	{"nothing", "qwen3", "", false, ""},
-	{"white space alone", "qwen3", " \n", false, `text " \n"` + "\n"},
+	{"only white space", "qwen3", " \n", false, `text " \n"` + "\n"},
 	{"a thought within", "qwen3", "A <think> tag</think>", false, `text "A <think> tag</think>"` + "\n"},
 	{"an unopened thought", "qwen3", "\n</think>\n\nHi", false, `text "Hi"` + "\n"},
 	{"an unended thought", "qwen3", "<think>\nWell\n", true, `thought "Well\n"` + "\n"},

@@ -28,7 +28,7 @@ func (phi) open(p *Parser, opener string) {
 		p.mode = &listCall{attempt: a, inside: true}
 		return
 	}
-	p.mode = &fork{a, func(a attempt, c byte) mode {
+	p.mode = &callVariant{a, func(a attempt, c byte) mode {
 		if c == '[' {
 			return &listCall{attempt: a, closing: []string{phiCall.close}}
 		}

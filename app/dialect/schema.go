@@ -19,8 +19,8 @@ const (
 )
 
 const (
-	// maxSchema is the size in bytes up to which a tool's schema is read. A grammar may have as
-	// many.
+	// maxSchema is the size in bytes up to which a tool's schema is read. A grammar may be as
+	// large.
 	maxSchema = 1 << 20
 
 	// maxRead is the number of bytes read in all of the schemas within a tool's schema. These
@@ -133,8 +133,8 @@ func (s schema) shape(within schema) (types, texts, numbers []string) {
 	return types, texts, numbers
 }
 
-// resolve returns the schema in s to which a schema within s refers. It returns false if that has
-// no reference, or one that leads nowhere.
+// resolve returns the schema in s to which a schema within s refers. It returns false if the schema
+// has no reference, or a broken one.
 func (s schema) resolve(within schema) (schema, bool) {
 	if within.Ref == "" {
 		return schema{}, false
@@ -158,7 +158,7 @@ func kindOf(parameters json.RawMessage, key string) kind {
 	return readParameters(parameters).kindOf(key)
 }
 
-// kindOf returns that of a property.
+// kindOf returns the kind of a property.
 func (s schema) kindOf(key string) kind {
 	property, ok := s.Properties[key]
 	if !ok {

@@ -18,7 +18,7 @@ func (s *source) beginCall(n int) {
 	s.calls, s.open = append(s.calls, [2]int{from, -1}), true
 }
 
-// endCall ends the last call at the current place, unless something else was read since.
+// endCall ends the last call at the current place, unless other text was read since.
 func (s *source) endCall() {
 	if s.open {
 		s.calls[len(s.calls)-1][1] = s.at

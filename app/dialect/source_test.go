@@ -83,7 +83,7 @@ func (d *Dialect) begins(text string) bool {
 	if d.calls == nil || text == "" {
 		return false
 	}
-	if strings.IndexByte(d.calls.bare()+",", text[0]) >= 0 { // a comma stands before a further call
+	if strings.IndexByte(d.calls.bare()+",", text[0]) >= 0 { // a comma precedes a further call
 		return true
 	}
 	return slices.ContainsFunc(d.calls.openers(), func(opener string) bool {
@@ -92,15 +92,15 @@ func (d *Dialect) begins(text string) bool {
 	})
 }
 
-// closers are the texts that may stand after arguments.
+// closers are the strings that may follow arguments.
 var closers = []string{
 	"</tool_call>", "</function>", "</parameter>", ")", "]", "}", ";", "```", "<|python_end|>",
 	"<tool_call|>", "<end_function_call>", "<|/tool_call|>", "</arg_value>", lfmCall.close,
 	deepSeekCallEnd, deepSeekCallsEnd,
 }
 
-// closes reports whether text may stand after a call's arguments. That is the rest of its JSON, and
-// then tags. After arguments that are not whole, separators may come first.
+// closes reports whether text may follow a call's arguments. That is the rest of its JSON, and then
+// tags. After arguments that are not whole, separators may come first.
 func (d *Dialect) closes(text string, whole, cut bool) bool {
 	if !whole {
 		text = strings.TrimLeft(text, ",\\ \t\r\n")

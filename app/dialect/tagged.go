@@ -32,9 +32,9 @@ func (tagged) grammar(g *grammar) {
 	g.addRule("calls", "%s", g.repeat(call, quote("\n")))
 }
 
-// TellTools says in a system message which functions there are, each a JSON object, and how one is
-// called in the dialect tool_call.
-func TellTools(functions []json.RawMessage) string {
+// ToolInstructions returns a system message that lists functions, each a JSON object, and says how
+// one is called in the dialect tool_call.
+func ToolInstructions(functions []json.RawMessage) string {
 	var b strings.Builder
 	b.WriteString("Functions you may call:\n")
 	for _, f := range functions {
@@ -85,9 +85,9 @@ func (o *objectCall) endWithoutBrace(p *Parser) {
 
 func (o *objectCall) end(p *Parser, cut bool) {
 	switch {
-	case !o.called: // without a tag only the name of a tool tells a call from other JSON
+	case !o.called: // without a tag only the name of a tool distinguishes a call from other JSON
 		o.finish(p, cut, o.opener > 0 || o.object.name != "")
-	case cut: // the rest of the object is no text
+	case cut: // the rest of the object is not text
 	case len(o.object.tail) > 0:
 		o.endWithoutBrace(p)
 		p.mode.end(p, cut)

@@ -25,8 +25,8 @@ func (t *thought) read(p *Parser, c byte) {
 	t.held = t.held[:0]
 }
 
-// addByte passes on a byte of the thought. It drops newlines at the beginning and holds back later
-// ones, which may precede the closing tag.
+// addByte passes on a byte of the thought. It removes newlines at the beginning and holds back
+// later ones, which may precede the closing tag.
 func (t *thought) addByte(p *Parser, c byte) {
 	if c == '\n' && (!t.begun || t.newlines < maxSpace) {
 		if t.begun {

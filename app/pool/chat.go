@@ -78,7 +78,7 @@ func openChat(ctx context.Context, r chatReader, of *models.Chat, forms []dialec
 			c.history = form
 			p.text = true
 			if apart := form; !c.shows(ctx, form, p) {
-				if apart.Apart = true; c.shows(ctx, apart, p) {
+				if apart.SeparateText = true; c.shows(ctx, apart, p) {
 					c.history = apart
 				}
 			}
@@ -133,7 +133,7 @@ func (p probe) vars(form dialect.History) any {
 	}
 	messages = append(messages, object{"role": "user", "content": "1"})
 	switch {
-	case p.text && form.Apart:
+	case p.text && form.SeparateText:
 		messages = append(messages, object{"role": "assistant", "content": probeText})
 		fallthrough
 	case !p.text:

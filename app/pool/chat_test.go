@@ -36,12 +36,12 @@ func TestHistoryTakesTheFormInWhichTheTemplateShowsCalls(t *testing.T) {
 			dialect.History{TextArguments: true}},
 		"content is none": {`{% elif m.role == 'assistant' and m.content is none %}` + list(object) +
 			`{% elif m.role == 'assistant' %}{{ m.content }}`,
-			dialect.History{NullContent: true, Apart: true}},
+			dialect.History{NullContent: true, SeparateText: true}},
 		"content is none, texts": {`{% elif m.role == 'assistant' and m.content is none %}` +
 			list(text) + `{% elif m.role == 'assistant' %}{{ m.content }}`,
-			dialect.History{NullContent: true, TextArguments: true, Apart: true}},
+			dialect.History{NullContent: true, TextArguments: true, SeparateText: true}},
 		"a text or calls": {`{% elif m.role == 'assistant' and m.content %}{{ m.content }}` +
-			`{% elif m.role == 'assistant' %}` + list(object), dialect.History{Apart: true}},
+			`{% elif m.role == 'assistant' %}` + list(object), dialect.History{SeparateText: true}},
 		"a system message first": {`{% elif m.role == 'system' %}S{% elif messages[0].role != 'system' %}` +
 			`{{ raise_exception('system first') }}{% elif m.role == 'assistant' %}{{ m.content }}` +
 			list(text), dialect.History{TextArguments: true}},
