@@ -39,7 +39,7 @@ type blockCost struct {
 	Head      float64            `json:"head_ms"`
 	Sampling  float64            `json:"sampling_ms"`        // greedy
 	Sampled   float64            `json:"sampled_ms"`         // at temperature 0.8; not part of Verify
-	Drafts    map[string]float64 `json:"drafts_ms,omitzero"` // of proposals for so many rows, by drafter
+	Drafts    map[string]float64 `json:"drafts_ms,omitzero"` // of proposals for this many rows, by drafter
 }
 
 // rest returns the milliseconds of verify that the parts do not explain.
@@ -54,7 +54,7 @@ func (c *blockCosts) same(o *blockCosts) bool {
 		filepath.Base(c.BLAS) == filepath.Base(o.BLAS) && c.Threads == o.Threads
 }
 
-// table shows the costs. before holds those of the last time, and is nil if there are none.
+// table shows the costs. before has the previous costs, or is nil.
 func (c *blockCosts) table(before *blockCosts) figures.Table {
 	t := figures.Table{
 		Title: fmt.Sprintf("verify: %s, %s, context %d, on %s; a plain step takes %s ms",
@@ -104,8 +104,8 @@ func (c *blockCosts) table(before *blockCosts) figures.Table {
 // costsFile is the file in a home folder that keeps the newest figures of each model and machine.
 var costsFile = filepath.Join("bench", "verify.json")
 
-// keepCosts stores costs in a home folder. It returns the costs that they replace, nil if there are
-// none. Without a home folder it does nothing.
+// keepCosts stores costs in a home folder. It returns the previous costs, or nil. Without a home
+// folder it does nothing.
 func keepCosts(folder string, costs *blockCosts) (before *blockCosts, err error) {
 	if folder == "" {
 		return nil, nil

@@ -52,7 +52,7 @@ func (b *speculation) breakdown(ctx context.Context, s section,
 	defer d.Close()
 	for _, c := range done {
 		w := c.Two
-		// A draft that goes on from others is none by itself.
+		// A draft that continues others' is not a draft by itself.
 		alone := slices.ContainsFunc(b.Drafters,
 			func(d draft.Drafter) bool { return d.Name() == w.Drafter })
 		if w.Depth <= 0 || !alone || c.One != (Way{}) || c.figures().round == 0 {

@@ -29,8 +29,7 @@ var (
 	chatProseSampledBar = figures.Bar{Least: 1.05, Aim: 1.3}
 )
 
-// newChats encodes the questions with the model's template. It returns none for a model without
-// one.
+// newChats encodes the questions with the model's template. It returns nil for a model without one.
 func newChats(ctx context.Context, b *models.Bundle) (code, prose *Workload, err error) {
 	var questions struct{ Code, Prose []string }
 	if err := json.Unmarshal(benchChats, &questions); err != nil {
@@ -59,7 +58,7 @@ func newChats(ctx context.Context, b *models.Bundle) (code, prose *Workload, err
 // answer begins after it, so that its tokens go into the answer.
 const contentChannel = "<|channel>thought\n<channel|>"
 
-// AskDirectly returns the tokens of a prompt that asks for an answer at once: a turn of a chat if the
+// AskDirectly returns the tokens of a prompt that asks for a direct answer: a turn of a chat if the
 // model has a template.
 func AskDirectly(ctx context.Context, b *models.Bundle, text string) ([]int32, error) {
 	special := true
@@ -90,7 +89,7 @@ func AskDirectly(ctx context.Context, b *models.Bundle, text string) ([]int32, e
 	return b.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: special})
 }
 
-// bosOf returns the BOS token of the model, or "" if it has none.
+// bosOf returns the BOS token of the model, or "".
 func bosOf(b *models.Bundle) string {
 	if id, ok := b.Tokenizer.BOS(); ok {
 		return b.Tokenizer.Token(id)

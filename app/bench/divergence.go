@@ -11,9 +11,9 @@ import (
 	"tandem/engine/sample"
 )
 
-// A Divergence is the position at which an answer differs from plain decoding. It is excused where rounding
-// decides: both tokens are plain decoding's best two and nearly equal. Rounding depends on how many
-// rows are computed at once.
+// A Divergence is the position at which an answer differs from plain decoding. It is excused where
+// rounding decides: both tokens are plain decoding's best two and nearly equal. Rounding depends on
+// how many rows are computed together.
 type Divergence struct {
 	at          int   // index of the token in the answer
 	plain, said int32 // tokens
@@ -35,7 +35,7 @@ func (p Divergence) String() string {
 	return text
 }
 
-// firstDifference returns the index of the first token that differs, -1 if none does.
+// firstDifference returns the index of the first token that differs, or -1.
 func firstDifference(a, b []int32) int {
 	for i := range max(len(a), len(b)) {
 		if i >= len(a) || i >= len(b) || a[i] != b[i] {

@@ -10,6 +10,6 @@
 //
 // The window's bench is a [Short]. It borrows a model that requests use ([Borrowed]) on engines of
 // its own. It measures only while no request is in flight, repeats what a request disturbed, and
-// follows a [Plan] of some minutes. Each drafter that the model could have is measured. One
-// that requests do not have is loaded for that time alone.
+// follows a [Plan] of some minutes. Each drafter that the model could have is measured. One that
+// requests do not have is loaded only for that time.
 package bench

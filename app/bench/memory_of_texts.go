@@ -25,8 +25,8 @@ const memoryDepth = 7
 var memoryBar = figures.Bar{Least: 1.3}
 
 // remembered measures what a client's second request gains from what the first one said. The second
-// prompt is the first one with another name in it. Each pair is a client of its own. It then
-// measures lookups and updates of a full memory.
+// prompt is the first one with another name in it. Each pair is a new client. It then measures
+// lookups and updates of a full memory.
 func (b *speculation) remembered(ctx context.Context, table func(figures.Table) error) error {
 	t := figures.Table{
 		Title: memoryOfTexts + ": a client's second request, with another name in its prompt, greedy",
@@ -243,7 +243,7 @@ func keptBytes(store *texts.Store) (float64, error) {
 	return float64(kept[0].Bytes) / float64(kept[0].Tokens), nil
 }
 
-// fullFigures are those of a full memory.
+// fullFigures are the figures of a full memory.
 type fullFigures struct {
 	lookups          []time.Duration // in ascending order
 	update           time.Duration   // of a token

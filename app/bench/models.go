@@ -150,7 +150,7 @@ func (d *Drafters) Close() error {
 	return errors.Join(errs...)
 }
 
-// A named drafter has another name, to tell two of one kind apart.
+// A named drafter has another name, to distinguish two of one kind.
 type named struct {
 	draft.Drafter
 	name string

@@ -19,7 +19,7 @@ func (o *ModelOptions) Flags(f *flag.FlagSet) {
 // DraftOptions name a model and drafters for it.
 type DraftOptions struct {
 	ModelOptions
-	Drafters []string // folders; none = see [LoadDrafters]
+	Drafters []string // folders; empty = see [LoadDrafters]
 }
 
 // Flags declares --model and --drafter, which may be given several times.

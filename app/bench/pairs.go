@@ -103,10 +103,10 @@ type Contest struct {
 
 // A host is a program that serves requests while it measures.
 type host interface {
-	// alone runs a measurement while no request is in flight. It repeats the measurement if a
+	// measureIdle runs a measurement while no request is in flight. It repeats the measurement if a
 	// request came.
-	alone(ctx context.Context, measure func(context.Context) error) error
-	// hasTime is told how many pairs there are. It reports whether there is time for another one.
+	measureIdle(ctx context.Context, measure func(context.Context) error) error
+	// hasTime reports whether there is time for another pair after pairs.
 	hasTime(pairs int) bool
 }
 
@@ -116,7 +116,7 @@ func (c *Contest) Answer(ctx context.Context, s *Side, w *Workload, i int,
 	if c.host == nil {
 		return s.Answer(ctx, w, i, set)
 	}
-	err = c.host.alone(ctx, func(ctx context.Context) error {
+	err = c.host.measureIdle(ctx, func(ctx context.Context) error {
 		a, err = s.Answer(ctx, w, i, set)
 		return err
 	})
@@ -144,7 +144,7 @@ func (c *Contest) Open(w Way) *Side {
 func (s *Side) Close() { s.Engine.Close() }
 
 // MinAnswer is how many tokens an answer has at least. A shorter one is over before anything can be
-// timed, and too short for the engine to tell whether it loops.
+// timed, and too short for the engine to notice whether it loops.
 const MinAnswer = 24
 
 // A Response is the answer to one request, with its statistics.
@@ -153,7 +153,7 @@ type Response struct {
 	Stats engine.Stats
 }
 
-// Rate returns the tokens per second of decoding, and whole those of the whole request.
+// Rate is tokens per second of decoding, Whole of the request.
 func (a Response) Rate() float64  { return float64(len(a.IDs)-1) / a.Stats.Decode.Seconds() }
 func (a Response) Whole() float64 { return float64(len(a.IDs)) / a.Stats.Total.Seconds() }
 
@@ -186,7 +186,7 @@ func (s *Side) Answer(ctx context.Context, w *Workload, i int, set Setting) (Res
 	return a, nil
 }
 
-// Reject returns why an answer does not count; empty if it does.
+// Reject returns why an answer does not count, or "".
 func (a Response) Reject() string {
 	switch {
 	case len(a.IDs) < MinAnswer:
@@ -422,7 +422,7 @@ func (c *Contest) takeTurns(ctx context.Context, w *Workload, set Setting, one, 
 }
 
 // best returns the fastest of the comparisons with plain decoding, and how many times as fast it
-// is. Only prompts of even index count. fastest is nil if there are no pairs.
+// is. Only prompts of even index count. fastest is nil without pairs.
 func best(all []*Comparison) (fastest *Comparison, times float64) {
 	for _, c := range all {
 		var ratios []float64

@@ -60,8 +60,7 @@ func (p *Plain) Header() figures.Header {
 	return h
 }
 
-// Generate evaluates a prompt of so many tokens and decodes n tokens greedily, past any end of
-// sequence.
+// Generate evaluates a prompt of tokens and decodes n tokens greedily, past any end of sequence.
 func (p *Plain) Generate(ctx context.Context, prompt, n int) ([]int32, engine.Stats, error) {
 	var ids []int32
 	var stats engine.Stats

@@ -50,7 +50,7 @@ func (s section) target() float64 {
 // sections returns the plan of the bench.
 func (b *speculation) sections() []section {
 	if b.options.full {
-		return b.everything()
+		return b.measureAll()
 	}
 	var list []section
 	greedy, sampled := Setting{}, Setting{Temperature: sampledTemperature}
@@ -103,8 +103,8 @@ func (b *speculation) sections() []section {
 	return append(list, b.chatSections()...)
 }
 
-// everything returns every combination, on all workloads.
-func (b *speculation) everything() []section {
+// measureAll returns every combination, on all workloads.
+func (b *speculation) measureAll() []section {
 	var list []section
 	for _, w := range []*Workload{b.texts.Code, b.texts.copied, b.texts.Edit, b.texts.noise,
 		b.texts.after} {

@@ -34,7 +34,7 @@ type Plan struct {
 	Restore, Verify time.Duration
 }
 
-// Takes returns how long a bench of a model with so many drafters takes, at most.
+// Takes returns the longest time that a bench of a model with that many drafters takes.
 func (p Plan) Takes(drafters int) time.Duration {
 	return time.Duration(min(drafters, MostDrafters)+1)*p.Decode + p.Restore + p.Verify
 }
@@ -52,8 +52,8 @@ var shortRows = []int{1, 2, 4, 8, 16}
 // lookEvery is how often a measurement looks whether a request has come.
 const lookEvery = 5 * time.Millisecond
 
-// A Short measures a model while it is served, on engines of its own that borrow the weights.
-// Requests come first: it measures only while none is in flight. When one comes, it drops the
+// A Short measures a model while it is served, on separate engines that borrow the weights.
+// Requests come first: it measures only while none is in flight. When one comes, it discards the
 // measurement and repeats it.
 type Short struct {
 	m        Borrowed
@@ -61,17 +61,17 @@ type Short struct {
 	plan     Plan
 	progress func(control.BenchProgress)
 
-	part   control.BenchProgress
-	until  time.Time     // the end of the part's time
-	waited time.Duration // for requests
-	again  int           // measurements that were repeated
+	part    control.BenchProgress
+	until   time.Time     // the end of the part's time
+	waited  time.Duration // for requests
+	repeats int           // measurements that were repeated
 }
 
 // A Borrowed is a served model that a Short measures.
 type Borrowed interface {
 	Thread() *mlx.Thread
 	Bundle() *models.Bundle
-	Drafter() *drafters.Drafter // nil if there is none
+	Drafter() *drafters.Drafter // or nil
 	Candidates(ctx context.Context) ([]control.DrafterChoice, error)
 	BorrowDrafter(ctx context.Context, source string) (*pool.BorrowedDrafter, error)
 	Describe() *control.Loaded
@@ -80,7 +80,7 @@ type Borrowed interface {
 	Watch() (disturbed func() bool)      // whether a request has come since
 }
 
-// NewShort returns a bench of a model. Its files lie in folder, and it calls progress at each step.
+// NewShort returns a bench of a model. Its files are in folder, and it calls progress at each step.
 func NewShort(m Borrowed, folder string, plan Plan, progress func(control.BenchProgress)) *Short {
 	return &Short{m: m, folder: folder, plan: plan, progress: progress}
 }
@@ -90,23 +90,23 @@ var _ host = (*Short)(nil)
 // errDisturbed ends a measurement in which a request came.
 var errDisturbed = errors.New("a request came")
 
-// alone implements host.
-func (b *Short) alone(ctx context.Context, measure func(context.Context) error) error {
+// measureIdle implements host.
+func (b *Short) measureIdle(ctx context.Context, measure func(context.Context) error) error {
 	for {
-		if err := b.standBack(ctx); err != nil {
+		if err := b.waitForIdle(ctx); err != nil {
 			return err
 		}
-		err := b.once(ctx, measure)
+		err := b.measureOnce(ctx, measure)
 		if !errors.Is(err, errDisturbed) {
 			return err
 		}
-		b.again++
+		b.repeats++
 	}
 }
 
-// standBack waits while requests are in flight, or while a drafter is tried. The wait does not
+// waitForIdle waits while requests are in flight, or while a drafter is tried. The wait does not
 // count as time of the part.
-func (b *Short) standBack(ctx context.Context) error {
+func (b *Short) waitForIdle(ctx context.Context) error {
 	began := time.Now()
 	for !b.m.IsQuiet() {
 		b.report(true)
@@ -128,8 +128,8 @@ func (b *Short) standBack(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// once runs a measurement. The error is errDisturbed if a request came meanwhile.
-func (b *Short) once(ctx context.Context, measure func(context.Context) error) error {
+// measureOnce runs a measurement. The error is errDisturbed if a request came meanwhile.
+func (b *Short) measureOnce(ctx context.Context, measure func(context.Context) error) error {
 	disturbed := b.m.Watch()
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -170,7 +170,7 @@ func (b *Short) begin(part control.BenchProgress, limit time.Duration) {
 	b.report(false)
 }
 
-// report tells progress of the part as it stands.
+// report calls progress with the current state of the part.
 func (b *Short) report(waiting bool) {
 	b.part.Waiting = waiting
 	b.progress(b.part)
@@ -185,7 +185,7 @@ func (b *Short) hasTime(n int) bool {
 	return n < b.plan.Fewest || n < b.part.Total && time.Now().Before(b.until)
 }
 
-// Run measures part by part. Error: the cause of ctx, or that of the part that failed.
+// Run measures part by part. Error: the cause of ctx, or the error of the part that failed.
 func (b *Short) Run(ctx context.Context) (r control.BenchResult, err error) {
 	began := time.Now()
 	shown := b.m.Describe()
@@ -209,7 +209,7 @@ func (b *Short) Run(ctx context.Context) (r control.BenchResult, err error) {
 	if r.Verify, err = b.verify(ctx); err != nil {
 		return r, err
 	}
-	r.Waited, r.Again = b.waited.Seconds(), b.again
+	r.Waited, r.Again = b.waited.Seconds(), b.repeats
 	r.Seconds = (time.Since(began) - b.waited).Seconds()
 	return r, nil
 }
@@ -235,8 +235,8 @@ func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error)
 	for n := 0; b.hasTime(n); n++ {
 		text := c.text(r.Tokens)
 		var restored, recomputed Response
-		if err := b.alone(ctx, func(ctx context.Context) (err error) {
-			// Each prompt has a folder of its own, so that only one prompt's files lie on the disk.
+		if err := b.measureIdle(ctx, func(ctx context.Context) (err error) {
+			// Each prompt has its own folder, so that only one prompt's files are on disk.
 			folder := b.folder
 			if err := os.MkdirAll(folder, 0o700); err != nil {
 				return err
@@ -279,7 +279,7 @@ func (b *Short) verify(ctx context.Context) (r control.BenchVerify, err error) {
 			err = errors.Join(err, d.Close())
 		}
 	}()
-	if err := b.alone(ctx, func(ctx context.Context) (err error) {
+	if err := b.measureIdle(ctx, func(ctx context.Context) (err error) {
 		if old := d; old != nil { // of an attempt that a request ended
 			d = nil
 			if err := old.Close(); err != nil {
@@ -294,7 +294,7 @@ func (b *Short) verify(ctx context.Context) (r control.BenchVerify, err error) {
 	e := engine.New(m.Thread(), m.Bundle().Model, m.Bundle().Tokenizer, engine.Options{})
 	defer e.Close()
 	turn := func() (step float64, rows []float64, err error) {
-		err = b.alone(ctx, func(ctx context.Context) (err error) {
+		err = b.measureIdle(ctx, func(ctx context.Context) (err error) {
 			rows = nil
 			if step, err = d.plain(ctx, e, steps); err != nil {
 				return err
@@ -338,7 +338,7 @@ func (b *Short) verify(ctx context.Context) (r control.BenchVerify, err error) {
 const MostDrafters = 5
 
 // drafters measures each drafter that the model could have, and the lookups alone, one after the
-// other. Each takes turns with plain decoding, and has a share of the time of its own. A drafter that
+// other. Each takes turns with plain decoding, and has its own share of the time. A drafter that
 // cannot be loaded is left out, with the reason.
 func (b *Short) drafters(ctx context.Context,
 	code *Workload) (list []control.BenchDrafter, err error) {
@@ -372,7 +372,7 @@ func (b *Short) drafters(ctx context.Context,
 // measureOther measures a drafter that requests do not have. It is in memory meanwhile.
 func (b *Short) measureOther(ctx context.Context, code *Workload, d *control.BenchDrafter,
 	c control.DrafterChoice, nth, of int) (err error) {
-	if err := b.standBack(ctx); err != nil {
+	if err := b.waitForIdle(ctx); err != nil {
 		return err
 	}
 	other, err := b.m.BorrowDrafter(ctx, c.Source)
@@ -387,7 +387,7 @@ func (b *Short) measureOther(ctx context.Context, code *Workload, d *control.Ben
 	return b.measure(ctx, code, d, other.Drafter, nth, of)
 }
 
-// reason returns an error about a drafter as a sentence. The drafter's name stands beside it.
+// reason returns an error about a drafter as a sentence. The drafter's name is shown beside it.
 func reason(err error) string {
 	if e, ok := errors.AsType[*control.Error](err); ok {
 		return e.Message
@@ -443,8 +443,8 @@ func (b *Short) measure(ctx context.Context, code *Workload, d *control.BenchDra
 	return nil
 }
 
-// failure returns why a drafter was given up in an answer of the second side, as a sentence; empty if
-// it never was.
+// failure returns why a drafter was given up in an answer of the second side, as a sentence, or ""
+// if it never was.
 func (c *Comparison) failure(drafter string) string {
 	for _, p := range c.Pairs {
 		for _, d := range p.Two.Stats.Drafters {

@@ -27,7 +27,7 @@ func TestDisturbedMeasurementIsRepeated(t *testing.T) {
 	m := &interrupted{}
 	b := NewShort(m, "", Minutes, func(control.BenchProgress) {})
 	attempts := 0
-	err := b.alone(t.Context(), func(ctx context.Context) error {
+	err := b.measureIdle(t.Context(), func(ctx context.Context) error {
 		attempts++
 		if attempts == 1 {
 			m.requests.Add(1)
@@ -35,11 +35,11 @@ func TestDisturbedMeasurementIsRepeated(t *testing.T) {
 		}
 		return ctx.Err()
 	})
-	if err != nil || attempts != 2 || b.again != 1 {
-		t.Errorf("%d attempts, %d repeated, %v; want 2 and 1", attempts, b.again, err)
+	if err != nil || attempts != 2 || b.repeats != 1 {
+		t.Errorf("%d attempts, %d repeated, %v; want 2 and 1", attempts, b.repeats, err)
 	}
 	failed := errors.New("failed")
-	if err := b.alone(t.Context(), func(context.Context) error { return failed }); err != failed {
+	if err := b.measureIdle(t.Context(), func(context.Context) error { return failed }); err != failed {
 		t.Errorf("the error is %v, want that of the measurement", err)
 	}
 }

@@ -335,7 +335,7 @@ func head(ids []int32) []int32 { return ids[:min(len(ids), 64)] }
 
 // A roundFigures holds figures of the rounds of a comparison's second side. Times are milliseconds.
 type roundFigures struct {
-	tokens float64 // emitted by a round with drafts, 0 if there was none
+	tokens float64 // emitted by a round with drafts, or 0
 	drafts float64 // of a round, plain ones included
 	syncs  float64 // of a round
 	step   float64 // of plain decoding
@@ -352,7 +352,7 @@ type roundFigures struct {
 	inMLX float64 // the rest
 }
 
-// figures sums up the rounds. step is that of the first side, if it decodes plainly.
+// figures sums up the rounds. step is the first side's, if it decodes plainly.
 func (c *Comparison) figures() roundFigures {
 	var decode, host, wait, step, early time.Duration
 	var blocks engine.Blocks

@@ -14,7 +14,7 @@ import (
 )
 
 // benchTexts is code that the pocket model was not trained on. build/bench/_code_prompts.py writes
-// it. The source and the licence stand in it.
+// it. The source and the licence are in it.
 //
 //go:embed texts.json
 var benchTexts []byte
@@ -23,7 +23,7 @@ var benchTexts []byte
 type Prompt struct {
 	IDs []int32
 
-	// Script is what the target is made to say; nil if it says what it would. See dictated.
+	// Script is what the target is made to say, or nil. See dictated.
 	Script []int32
 }
 
@@ -36,7 +36,7 @@ type Workload struct {
 	others  []int // indices of the other prompts; nil if all are used
 	Limit   int   // tokens of an answer
 
-	unusable map[unusable]string // why a prompt does not count, by the first side's answer; empty if it does
+	unusable map[unusable]string // why a prompt does not count, by the first side's answer; "" if it does
 }
 
 // An unusable is the key of a prompt whose answer loops or is too short in a setting.

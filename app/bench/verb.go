@@ -59,7 +59,7 @@ func indexOf(list []Bench, name string) int {
 	return slices.IndexFunc(list, func(b Bench) bool { return b.Name == name })
 }
 
-// theName returns the index of the argument that names a bench. It returns -1 if there is none, or if
+// theName returns the index of the argument that names a bench. It returns -1 without a name, or if
 // one of several may be the value of a flag.
 func theName(list []Bench, args []string) int {
 	at := -1

@@ -176,7 +176,7 @@ func (v *verification) measure(
 	t := &verifyTimes{timer: d, drafters: drafters.List, rows: map[string]map[int][]float64{}}
 	for turn := range turns + 1 {
 		if turn == 1 {
-			t.forget() // the first turn compiled kernels and took memory
+			t.clear() // the first turn compiled kernels and allocated memory
 		}
 		fmt.Fprintf(v.env.Err, "\r%s, context %d, turn %d of %d ", costs.DType, length, turn,
 			turns)

@@ -16,8 +16,8 @@ type verifyTimes struct {
 	rows     map[string]map[int][]float64 // of a piece of a round, by its name and its rows
 }
 
-// forget drops all times so far.
-func (t *verifyTimes) forget() {
+// clear clears all times so far.
+func (t *verifyTimes) clear() {
 	clear(t.rows)
 	t.plain = nil
 }
