@@ -10,7 +10,7 @@ import (
 	"tandem/engine"
 )
 
-// A Stage is a Tandem in a home folder of its own. It serves endpoints in this process, and a
+// A Stage is a Tandem in a temporary home folder. It serves endpoints in this process, and a
 // [Generating] function watches or replaces their engine.
 type Stage interface {
 	// Serve opens an endpoint on a free port and returns its address. Its models generate by the
@@ -31,10 +31,12 @@ type OpenStage func(ctx context.Context, drafter string) (Stage, error)
 // and an f_theta.
 type Retrieval func() (string, error)
 
-// RetrievalModel is the word for that model. It is no file: a folder of the same name is ./retrieval.
+// RetrievalModel is the name of that model. It is not a file: a folder of the same name is
+// ./retrieval.
 const RetrievalModel = "retrieval"
 
-// orRetrieval tells of that word at the --model of a bench that measures the pocket model otherwise.
+// orRetrieval is the help for that name at the --model of a bench that otherwise measures the
+// pocket model.
 func orRetrieval(f *flag.FlagSet) {
 	f.Lookup("model").Usage = "`DIR` of the model, or retrieval (default: the pocket model)"
 }
@@ -47,9 +49,9 @@ func (r Retrieval) folder(name string) (string, error) {
 	return r()
 }
 
-// Benches returns all benches, in the order in which help lists them. starter is the path of the starter
-// model, tandem the file of a tandem that serves unless a flag names another. Each is empty if there is
-// none.
+// Benches returns all benches, in the order in which help lists them. starter is the path of the
+// starter model, tandem the file of a tandem that serves unless a flag names another. Each may be
+// "".
 func Benches(starter, tandem string, retrieval Retrieval, open OpenStage) []bench.Bench {
 	of := subjectOptions{starter: starter, retrieval: retrieval}
 	plain := plainOptions{retrieval: retrieval}

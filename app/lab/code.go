@@ -122,7 +122,7 @@ func newCode(e *subject, drafts *bench.Drafters, o codeOptions, log io.Writer) *
 	return b
 }
 
-// depth returns the drafts of a block: those of the rows asked for, or of usual ones. A drafter may
+// depth returns the drafts of a block: for the requested rows, or for usual ones. A drafter may
 // allow fewer.
 func (b *codeBench) depth(d draft.Drafter, asked, usual int) int {
 	rows := usual
@@ -158,7 +158,7 @@ func (b *codeBench) evaluate(ctx context.Context, table func(figures.Table) erro
 // measure lets all ways answer each task in turns.
 func (b *codeBench) measure(ctx context.Context) error {
 	for i, task := range b.tasks {
-		ids, err := b.direct(ctx, task)
+		ids, err := b.directPrompt(ctx, task)
 		if err != nil {
 			return err
 		}
@@ -222,7 +222,7 @@ func (w *codeWay) loops() (n int) {
 	return n
 }
 
-// rate returns the median of tokens per second of decoding alone, 0 if nothing was decoded.
+// rate returns the median of tokens per second of decoding alone, or 0 if nothing was decoded.
 func (w *codeWay) rate() float64 {
 	var rates []float64
 	for _, a := range w.answers {

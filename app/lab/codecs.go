@@ -27,7 +27,7 @@ func (c codec) String() string {
 	return fmt.Sprintf("affine%d, groups of %d", c.bits, c.group)
 }
 
-// fits reports whether rows of so many elements can be packed.
+// fits reports whether rows of dim elements can be packed.
 func (c codec) fits(dim int) bool { return c.bits == 0 || dim%c.group == 0 }
 
 // apply returns rows (1, KV, n, D) after packing and unpacking, and the bytes of the packed rows.

@@ -22,7 +22,7 @@ import (
 // time. Each figure is held to a bar.
 type endpointBench struct {
 	program string // file of tandem: some rows serve in a process of their own
-	version string // of that file; empty if no row asks for it
+	version string // of that file, or ""
 	open    OpenStage
 	only    string    // rows whose name contains it; empty for all
 	quick   bool      // few measurements, which miss no bar
@@ -33,7 +33,7 @@ type endpointBench struct {
 // An endpointRow is one measurement, with a table of its own.
 type endpointRow struct {
 	name  string // for --only
-	apart bool   // a process of its own serves
+	apart bool   // a separate process serves
 	run   func(context.Context) (figures.Table, error)
 }
 

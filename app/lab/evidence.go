@@ -31,7 +31,7 @@ type measuredRun interface {
 // A gated bench is an evaluator whose reports pass the gate.
 type gated struct {
 	evaluator
-	file string // for the reports; empty = none
+	file string // for the reports, or ""
 }
 
 // reportsFlag declares --out.

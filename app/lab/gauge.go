@@ -27,9 +27,9 @@ type held struct {
 	positions int
 	lm.KVBytes
 
-	own     int // rows that a bounded layer has room for, the slack with them; 0 = none is bounded
+	own     int // rows that a bounded layer has room for, including slack; 0 = no layer is bounded
 	evicted int // rows that bounded layers gave up, of all layers
-	bits    int // of an element, in quantized caches; 0 = none is quantized
+	bits    int // of an element, in quantized caches; 0 = not quantized
 }
 
 // evidence returns the bytes for a report.

@@ -116,7 +116,7 @@ func q4KM(name string, layer, layers int) ggufKind {
 	return kindQ4_K
 }
 
-// tensors returns the tensors of a model with so many layers.
+// tensors returns the tensors of a model with that many layers.
 func (s ggufShape) tensors(mix ggufMix, layers int) (list []ggufTensor) {
 	matrix := func(name string, layer, in, out int) {
 		path := fmt.Sprintf("blk.%d.%s", layer, name)
@@ -147,7 +147,8 @@ func (s ggufShape) tensors(mix ggufMix, layers int) (list []ggufTensor) {
 	return list
 }
 
-// layersFor returns with how many layers a file has nearly so many bytes, at least one.
+// layersFor returns the number of layers, at least one, with which a file has nearly the given
+// bytes.
 func (s ggufShape) layersFor(mix ggufMix, bytes int) int {
 	for n := 2; ; n++ {
 		if sizeOf(s.tensors(mix, n)) > bytes {
@@ -256,7 +257,7 @@ func (m *ggufMetadata) put(values ...any) {
 
 func (m *ggufMetadata) text(s string) { m.put(uint64(len(s)), []byte(s)) }
 
-// add adds an entry. Its types are those of the format.
+// add adds an entry. Its types are the format's.
 func (m *ggufMetadata) add(key string, value any) {
 	const typeUint32, typeInt32, typeFloat32, typeString, typeArray = 4, 5, 6, 8, 9
 	m.entries++

@@ -24,7 +24,7 @@ import (
 const journeyPrompts = 8
 
 // A journey measures the stages on the way from a forward of the whole text for each token to
-// drafts of adaptive depth. All stages answer each prompt in turns. A second table tells what each
+// drafts of adaptive depth. All stages answer each prompt in turns. A second table shows what each
 // reading of a drafter's checkpoint accepts.
 type journey struct {
 	bench.Contest
@@ -254,7 +254,7 @@ func (j *journey) table(w *bench.Workload, stages []*stage, dropped int) figures
 	return t
 }
 
-// bounded95 says what low and high are, of so many prompts.
+// bounded95 says what low and high are, for a number of prompts.
 func bounded95(prompts int) string {
 	if prompts < 6 { // the range from the worst to the best holds the median less surely
 		return fmt.Sprintf("low and high bound the median with less than 95 %%, as %d prompts are too few",

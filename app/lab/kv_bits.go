@@ -16,13 +16,13 @@ import (
 // What quantized caches may cost at 8 bits.
 const maxPerplexityChange = 0.5 // percent
 
-// Held-out text is cut to pieces of so many tokens.
+// Held-out text is cut to pieces of this many tokens.
 const (
 	heldOutPieces = 4
 	heldOutPiece  = 512
 )
 
-// A bitsArm is what caches of so many bits an element cost.
+// A bitsArm is the cost of caches with a number of bits per element.
 type bitsArm struct {
 	recallArm
 	bits       int
@@ -75,7 +75,7 @@ func (k *kvquant) kvBits(ctx context.Context, prompts []needlePrompt,
 	return keepsAt8(arms[0], arms[1])
 }
 
-// notQuantized says why --kv-bits changes no cache of the model, empty if it does.
+// notQuantized says why --kv-bits changes no cache of the model, or "".
 func (e *subject) notQuantized() string {
 	some := false
 	for _, shape := range e.shapes() {
@@ -121,7 +121,7 @@ func (k *kvquant) bitsTable(arms []*bitsArm, texts [][]int32) figures.Table {
 			fmt.Sprintf("%d prompts of %s, seed %d; perplexity of %d tokens of code that the pocket model was not trained on; times are medians, in turns",
 				k.samples, haystacks[0].name, needleSeed, tokens)}}
 	whole := arms[0]
-	t.Notes = append(t.Notes, k.blind(whole.samples)...)
+	t.Notes = append(t.Notes, k.blindNote(whole.samples)...)
 	for _, a := range arms {
 		var prefill, rates []float64
 		for _, s := range a.samples {
@@ -181,7 +181,7 @@ func (e *subject) heldOut() (pieces [][]int32, err error) {
 	}
 	var all []int32
 	for _, text := range code {
-		ids, err := e.plain(text + "\n\n")
+		ids, err := e.plainTokens(text + "\n\n")
 		if err != nil {
 			return nil, err
 		}

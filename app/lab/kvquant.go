@@ -63,7 +63,7 @@ func (k *kvquant) evaluate(ctx context.Context, table func(figures.Table) error,
 	report reporting) error {
 	var prompts []needlePrompt
 	for _, n := range needles(haystacks[0], k.samples, k.terse) {
-		ids, err := k.direct(ctx, n.text)
+		ids, err := k.directPrompt(ctx, n.text)
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ type codecArm struct {
 	codec
 	recallArm
 	loss
-	wrong string // where the control leaves the oracle's answers, empty if nowhere
+	wrong string // where the control's answers differ from the oracle's, or ""
 }
 
 // noFullLayer says why nothing is quantized.
@@ -184,7 +184,7 @@ func (k *kvquant) codecsOn(ctx context.Context, p needlePrompt, captured []lm.KV
 	return nil
 }
 
-// answerAlone lets an arm answer with an engine of its own, and keeps the sample. Like recall, it
+// answerAlone lets an arm answer with its own engine, and keeps the sample. Like recall, it
 // measures a second answer where the first one pays for kernels and memory.
 func (k *kvquant) answerAlone(ctx context.Context, a *recallArm, p needlePrompt, limit int,
 	o engine.Options) error {
@@ -236,7 +236,7 @@ func (k *kvquant) codecTable(oracle *recallArm, arms []*codecArm) figures.Table 
 			fmt.Sprintf("a codec wins if its rel_mse is below that of %s at no more bits, and it finds what the oracle finds",
 				baseline)},
 	}
-	t.Notes = append(t.Notes, k.blind(oracle.samples)...)
+	t.Notes = append(t.Notes, k.blindNote(oracle.samples)...)
 	i := slices.IndexFunc(arms, func(a *codecArm) bool { return a.codec == baseline })
 	for _, a := range arms {
 		verdict := "control"
@@ -294,9 +294,9 @@ func foundIn(samples []evidence.Sample) int {
 	return n
 }
 
-// blind returns a note if full caches found no needle: then an arm can lose none. It returns nothing
+// blindNote returns a note if full caches found no needle: then an arm cannot lose any. It returns ""
 // otherwise.
-func (e *subject) blind(oracle []evidence.Sample) []string {
+func (e *subject) blindNote(oracle []evidence.Sample) []string {
 	if len(oracle) == 0 || foundIn(oracle) > 0 {
 		return nil
 	}

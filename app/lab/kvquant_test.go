@@ -110,7 +110,7 @@ func TestBitsAreThoseOfTheCaches(t *testing.T) {
 	k := newKVQuant(e, kvquantOptions{subjectOptions: quickly}, io.Discard)
 	defer k.Close()
 	n := needles(haystacks[0], 1, true)[0]
-	ids, err := k.direct(t.Context(), n.text)
+	ids, err := k.directPrompt(t.Context(), n.text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,12 +175,12 @@ func TestKVQuantFailsIfIdentityLoses(t *testing.T) {
 func TestBlindOracleIsNoted(t *testing.T) {
 	wrong := []evidence.Sample{{Correct: new(false)}}
 	for _, terse := range []bool{false, true} {
-		notes := (&subject{terse: terse}).blind(wrong)
+		notes := (&subject{terse: terse}).blindNote(wrong)
 		if len(notes) != 1 || strings.Contains(notes[0], "--model "+RetrievalModel) == terse {
 			t.Errorf("terse %t: %q", terse, notes)
 		}
 	}
-	if notes := (&subject{}).blind(append(wrong, evidence.Sample{Correct: new(true)})); notes != nil {
+	if notes := (&subject{}).blindNote(append(wrong, evidence.Sample{Correct: new(true)})); notes != nil {
 		t.Errorf("an oracle that finds one of two: %q", notes)
 	}
 }
@@ -209,7 +209,7 @@ func TestCaptureHasTheRowsOfTheModel(t *testing.T) {
 	e.terse = true
 	k := newKVQuant(e, kvquantOptions{subjectOptions: quickly}, io.Discard)
 	n := needles(haystacks[0], 1, true)[0]
-	ids, err := k.direct(t.Context(), n.text)
+	ids, err := k.directPrompt(t.Context(), n.text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ type parityBench struct {
 
 type parityOptions struct {
 	dtype   string // float32 or bf16; empty = both
-	reports string // file; empty = none
+	reports string // file, or ""
 }
 
 // Flags implements Options.

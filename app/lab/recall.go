@@ -152,7 +152,7 @@ func (r *recall) measure(ctx context.Context, h haystack, table func(figures.Tab
 		a.clear()
 	}
 	for i, n := range needles(h, r.samples, r.terse) {
-		ids, err := r.direct(ctx, n.text)
+		ids, err := r.directPrompt(ctx, n.text)
 		if err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func (r *recall) controls(ctx context.Context, h haystack) error {
 			continue
 		}
 		for i := range a.samples {
-			why, err := r.differs(ctx, a, r.arms[0], i)
+			why, err := r.difference(ctx, a, r.arms[0], i)
 			if err != nil {
 				return err
 			}
@@ -227,12 +227,12 @@ func (r *recall) table(h haystack) figures.Table {
 			fmt.Sprintf("seed %d, greedy, direct answers of at most %d tokens, prompts in chunks; times are medians of samples, bytes are those at the end of the last prompt",
 				needleSeed, r.tokens),
 			fmt.Sprintf("bounded layers keep %d + %d rows of their own; exact layers of S5: caches %v",
-				sink, window, r.exact()),
+				sink, window, r.exactCaches()),
 			"prefill has restoring in it; source alone is the time of the source by itself on the same prompt, in a run of its own",
 			"teacher-forced arms measure too little: an answer in other words counts as wrong; older reports count other tokens of the same text as wrong too",
 		},
 	}
-	t.Notes = append(t.Notes, r.blind(oracle.samples)...)
+	t.Notes = append(t.Notes, r.blindNote(oracle.samples)...)
 	for _, a := range r.arms {
 		found, as, same := 0, 0, 0
 		for i, s := range a.samples {
@@ -251,7 +251,7 @@ func (r *recall) table(h haystack) figures.Table {
 			tokens = fmt.Sprintf("%d/%d", same, len(a.samples))
 		}
 		of := func(n int) string { return fmt.Sprintf("%d/%d", n, len(a.samples)) }
-		var asOracle any // both finding nothing is no agreement
+		var asOracle any // both finding nothing is not agreement
 		if foundIn(oracle.samples) > 0 {
 			asOracle = of(as)
 		}
@@ -324,8 +324,8 @@ func (r *recall) run(h haystack, a *recallArm) evidence.Run {
 	return run
 }
 
-// formula computes bytes from shapes: exact layers hold every row, bounded ones so many. Bounded
-// layers hold slack too, which it leaves out, so it is below what they hold.
+// formula computes bytes from shapes: exact layers hold every row, bounded ones a fixed number.
+// Bounded layers hold slack too, which it leaves out, so it is below what they hold.
 func (r *recall) formula(a *recallArm, positions, rows int) (exact, bounded int64) {
 	size := r.bundle.Model.Config().Dtype.Size()
 	for i, shape := range r.shapes() {

@@ -32,9 +32,9 @@ const loopNative = "native_decode"
 type recallArm struct {
 	name   string
 	model  *gauge
-	source restore.Source // nil if nothing is restored
+	source restore.Source // or nil
 	from   string         // origin of what source restores
-	exact  []int          // caches that keep every row; nil if all or none do
+	exact  []int          // caches that keep every row; nil if all or no caches do
 	engine *engine.Engine // nil for arms that decode by other means
 
 	bypass bool // the primitives of the native cache
@@ -66,7 +66,7 @@ func (a *recallArm) add(r armResult) {
 	a.peak = max(a.peak, r.peak)
 }
 
-// clear forgets all results.
+// clear removes all results.
 func (a *recallArm) clear() {
 	a.samples, a.prompts, a.ids, a.held, a.alone, a.peak = nil, nil, nil, nil, nil, 0
 }
@@ -77,7 +77,7 @@ func (e *subject) arms() ([]*recallArm, error) {
 	add := func(name string, source restore.Source, from string, exact []int) {
 		list = append(list, &recallArm{name: name, source: source, from: from, exact: exact})
 	}
-	identity, exact := restore.Identity(e.bundle.Model), e.exact()
+	identity, exact := restore.Identity(e.bundle.Model), e.exactCaches()
 	add(armSinkWindow, nil, "", nil)
 	add(armIdentity, identity, evidence.FromOwnRows, nil)
 	if len(exact) > 0 {
@@ -122,7 +122,7 @@ func (e *subject) bound(a *recallArm, full bool) (lm.Model, error) {
 		Source: a.source})
 }
 
-// answer lets an arm answer a prompt in at most so many tokens.
+// answer lets an arm answer a prompt in at most that many tokens.
 func (e *subject) answer(ctx context.Context, a *recallArm, ids []int32, n needle,
 	limit int) (armResult, error) {
 	before := a.model.counts()
@@ -151,8 +151,8 @@ func (e *subject) answer(ctx context.Context, a *recallArm, ids []int32, n needl
 	if a.source == nil {
 		return r, nil
 	}
-	// Restoring is part of the forwards, so its share is not measured. What the source takes by itself
-	// tells about how much it is.
+	// Restoring is part of the forwards, so its share is not measured. What the source takes by
+	// itself says about how much it is.
 	r.alone, err = e.timeSource(ctx, a.source, ids)
 	return r, err
 }
@@ -196,7 +196,7 @@ func (e *subject) decodeNatively(ctx context.Context, a *recallArm, ids []int32,
 // must have the code in it. An answer in other words counts as wrong, so this measures too little.
 func (e *subject) force(ctx context.Context, a *recallArm, ids []int32,
 	n needle) (r armResult, err error) {
-	code, err := e.plain(n.code)
+	code, err := e.plainTokens(n.code)
 	if err != nil {
 		return r, err
 	}
@@ -277,11 +277,11 @@ func likeliestOf(logits []float32) int32 {
 	return int32(best)
 }
 
-// differs says where an arm that must be equal to the oracle leaves its answer to a sample; empty if
-// it does not. A bounded layer sums in another order. So a divergence is excused where the oracle's
-// two best tokens are nearly equal. In 16 bits a sum differs by more, and it is enough that both
-// find the needle or neither does.
-func (e *subject) differs(ctx context.Context, a, oracle *recallArm, i int) (string, error) {
+// difference says where an arm that must equal the oracle differs from its answer to a sample, or ""
+// if it does not. A bounded layer sums in another order. So a divergence is excused where the
+// oracle's two best tokens are nearly equal. In 16 bits a sum differs by more, and it is enough
+// that both find the needle or neither does.
+func (e *subject) difference(ctx context.Context, a, oracle *recallArm, i int) (string, error) {
 	if slices.Equal(a.ids[i], oracle.ids[i]) {
 		return "", nil
 	}
@@ -302,7 +302,7 @@ func (e *subject) differs(ctx context.Context, a, oracle *recallArm, i int) (str
 // differsAnywhere is differs for all samples: it says where the first one does.
 func (e *subject) differsAnywhere(ctx context.Context, a, oracle *recallArm) (string, error) {
 	for i := range a.samples {
-		if why, err := e.differs(ctx, a, oracle, i); why != "" || err != nil {
+		if why, err := e.difference(ctx, a, oracle, i); why != "" || err != nil {
 			return why, err
 		}
 	}

@@ -19,8 +19,8 @@ func reportText(r *evidence.Report) (string, error) {
 	return string(text) + "\n", err
 }
 
-// readReport returns the report in a file, nil if there is no file. A report that the gate refuses
-// is an error.
+// readReport returns the report in a file, or nil if the file does not exist. A report that the
+// gate refuses is an error.
 func readReport(file string) (*evidence.Report, error) {
 	f, err := os.Open(file)
 	if file == "" || errors.Is(err, fs.ErrNotExist) {

@@ -90,8 +90,8 @@ func (s *scorecard) Close() error {
 // A pageRow is one figure of the page.
 type pageRow struct{ what, of, says string }
 
-// evaluate measures the parts and prints the page alone. The reports of all parts pass the gate,
-// and the page has what it admits.
+// evaluate measures the parts and prints only the page. The reports of all parts pass the gate, and
+// the page has what it admits.
 func (s *scorecard) evaluate(ctx context.Context, table func(figures.Table) error,
 	report reporting) error {
 	var page []pageRow
@@ -184,7 +184,7 @@ func (s *scorecard) page(rows []pageRow) figures.Table {
 				s.recall.samples, haystacks[0].name, needleSeed, sink, window, len(s.code.tasks),
 				s.recall.now().UTC().Format("2006-01-02 15:04 MST")),
 			"speed of recall's arms is end to end against the oracle, speed of drafts against plain decoding"}}
-	t.Notes = append(t.Notes, s.recall.blind(s.recall.arms[0].samples)...)
+	t.Notes = append(t.Notes, s.recall.blindNote(s.recall.arms[0].samples)...)
 	for _, what := range []string{"recall", "bytes", "speed", "exactness"} {
 		for _, r := range rows {
 			if r.what == what {

@@ -75,7 +75,7 @@ func (s *startup) Measure(ctx context.Context) (figures.Metrics, error) {
 	return figures.Metrics{"ready_ms": figures.Since(began)}, p.Close()
 }
 
-// A served process is a `tandem serve` on a home folder of its own.
+// A served process is a `tandem serve` on a temporary home folder.
 type served struct {
 	url    string
 	home   string

@@ -113,8 +113,8 @@ func (s *soak) ask(ctx context.Context, i int) error {
 	return nil
 }
 
-// read sends a request and reads the answer. If most is not negative, it calls leave after so many
-// bytes.
+// read sends a request and reads the answer. If most is not negative, it calls leave after that
+// many bytes.
 func (s *soak) read(ctx context.Context, kind soakKind, most int64,
 	leave func()) (status int, err error) {
 	method := http.MethodPost
@@ -147,9 +147,9 @@ func (s *soak) read(ctx context.Context, kind soakKind, most int64,
 
 // idleCounts are what the server holds while no request is made.
 type idleCounts struct {
-	goroutines, files int // files is 0 where the system does not tell
+	goroutines, files int // files is 0 where the system does not say
 	queued            int // requests that wait for the engine
-	inFlight          int // requests that the endpoint knows of
+	inFlight          int // requests in flight according to the endpoint
 	open              int // rows of the history without an end
 }
 
@@ -248,7 +248,7 @@ const (
 var residentBar = figures.AtMost(2)
 
 // soak serves the pocket model to clients of all kinds, and counts what they leave behind. The
-// server has a process of its own, so that nothing else is counted.
+// server is a separate process, so that nothing else is counted.
 func (b *endpointBench) soak(ctx context.Context) (t figures.Table, err error) {
 	p, err := serveApart(ctx, b.program, "--model", models.PocketID)
 	if err != nil {

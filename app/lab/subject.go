@@ -25,13 +25,13 @@ const starterModel = "starter"
 
 // subjectOptions are what evaluations of a model read.
 type subjectOptions struct {
-	starter   string // path of the starter model; empty = there is none
+	starter   string // path of the starter model, or ""
 	retrieval Retrieval
 
 	model   string // folder or name; empty = the starter
 	drafter string // folder; empty = what comes with the model
 	quick   bool
-	reports string // file for the reports; empty = none
+	reports string // file for the reports, or ""
 }
 
 // Flags declares the flags of all evaluations of a model.
@@ -63,13 +63,13 @@ type subject struct {
 	thread  *mlx.Thread
 	bundle  *models.Bundle
 	name    string
-	place   string          // tells it from others of its name; empty for what Tandem brings
+	place   string          // distinguishes it from others of its name; "" for bundled models
 	terse   bool            // it knows short lines, see needles
-	drafter *models.Drafter // nil if there is none
-	ftheta  *models.FTheta  // nil if there is none
+	drafter *models.Drafter // or nil
+	ftheta  *models.FTheta  // or nil
 }
 
-// subjectFolder returns the folder of the model that the options name. It is empty for pocket.
+// subjectFolder returns the folder of the model that the options name. It returns "" for pocket.
 func subjectFolder(o subjectOptions) (string, error) {
 	switch o.model {
 	case models.PocketID:
@@ -84,9 +84,8 @@ func subjectFolder(o subjectOptions) (string, error) {
 	return o.retrieval.folder(o.model)
 }
 
-// openSubject loads the model that the options name, the starter if they name none. A drafter and
-// an f_theta come with it if there are any: of --drafter, or in the model's folder. The caller
-// closes it.
+// openSubject loads the model that the options name, or the starter. A drafter and an f_theta come
+// with it if there are any: of --drafter, or in the model's folder. The caller closes it.
 func openSubject(ctx context.Context, o subjectOptions) (*subject, error) {
 	dir, err := subjectFolder(o)
 	if err != nil {
@@ -108,8 +107,8 @@ func openSubject(ctx context.Context, o subjectOptions) (*subject, error) {
 	return e, nil
 }
 
-// placeOf returns what tells the subject from others of its name. A drafter counts if rows are restored
-// from its layers.
+// placeOf returns what distinguishes the subject from others of its name. A drafter counts if rows
+// are restored from its layers.
 func (e *subject) placeOf(dir string, o subjectOptions) string {
 	folders := []string{dir}
 	if e.ftheta != nil && o.drafter != "" {
@@ -203,19 +202,19 @@ func (e *subject) open(m lm.Model, o engine.Options) *engine.Engine {
 	return engine.New(e.thread, m, e.bundle.Tokenizer, o)
 }
 
-// direct returns the tokens of a prompt that asks for an answer at once.
-func (e *subject) direct(ctx context.Context, text string) ([]int32, error) {
+// directPrompt returns the tokens of a prompt that asks for a direct answer.
+func (e *subject) directPrompt(ctx context.Context, text string) ([]int32, error) {
 	return bench.AskDirectly(ctx, e.bundle, text)
 }
 
-// plain returns the tokens of a text, with none that begins or ends one.
-func (e *subject) plain(text string) ([]int32, error) {
+// plainTokens returns the tokens of a text, without BOS and EOS.
+func (e *subject) plainTokens(text string) ([]int32, error) {
 	return e.bundle.Tokenizer.Encode(text, tokenizer.EncodeOptions{NoSpecial: true})
 }
 
-// exact returns the caches that keep every row in S5: those of full attention if the model has
-// sliding layers too, else every second one. It returns none if that leaves no layer to bound.
-func (e *subject) exact() []int {
+// exactCaches returns the caches that keep every row in S5: those of full attention if the model has
+// sliding layers too, else every second one. It returns nil if that leaves no layer to bound.
+func (e *subject) exactCaches() []int {
 	exact := e.exactByKind()
 	_, window := e.bounds()
 	for i, shape := range e.shapes() {

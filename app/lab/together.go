@@ -31,7 +31,7 @@ const (
 	fairRounds  = 3
 )
 
-// togetherBar is the tokens per second of requests at once, as a ratio to one after another.
+// togetherBar is the tokens per second of parallel requests, as a ratio to one after another.
 // fairBar is the time of the slowest of equal clients, as a ratio to the median.
 var togetherBar, fairBar = figures.AtLeast(2), figures.AtMost(2)
 
@@ -77,8 +77,8 @@ type groupAnswer struct {
 	}
 }
 
-// ask sends requests, at once or one after another. An answer of another length than asked for is
-// an error.
+// ask sends requests, in parallel or one after another. An answer of another length than asked for
+// is an error.
 func (g *groupBench) ask(ctx context.Context, bodies []map[string]any,
 	atOnce bool) (answers []groupAnswer, took time.Duration, err error) {
 	answers = make([]groupAnswer, len(bodies))
@@ -113,8 +113,8 @@ func each(answers []groupAnswer, of func(groupAnswer) float64) (values []float64
 	return values
 }
 
-// together compares requests at once with as many one after another. The model is random, and large
-// enough for its steps to be bound by memory.
+// together compares parallel requests with as many one after another. The model is random, and
+// large enough for its steps to be bound by memory.
 func (b *endpointBench) together(ctx context.Context) (t figures.Table, err error) {
 	dir, err := os.MkdirTemp("", "tandem-bench-")
 	if err != nil {
@@ -203,7 +203,7 @@ func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench,
 	return t, nil
 }
 
-// fair lets equal clients ask at once, more of them than share the model.
+// fair lets equal clients ask in parallel, more of them than share the model.
 func (b *endpointBench) fair(ctx context.Context) (t figures.Table, err error) {
 	p, err := serveApart(ctx, b.program, "--model", models.PocketID)
 	if err != nil {
