@@ -13,8 +13,8 @@ import (
 const maxVariable = 4096
 
 // expand returns the commands of a request as words, checked against this machine and checkout.
-// report is the file of {report}. Nothing is started. The words of variables that this machine has
-// not as it should stay. lacks has an *IncapableError for each of these variables. Error:
+// report is the file of {report}. Nothing is started. The words of variables that are missing or
+// wrong on this machine stay. lacks has an *IncapableError for each of these variables. Error:
 // *RejectedError.
 func (r Request) expand(checkout *os.Root, getenv func(string) string, report string,
 ) (commands [][]string, lacks []error, err error) {
@@ -65,7 +65,7 @@ func (r Request) check(checkout *os.Root) error {
 	return nil
 }
 
-// variable returns the value of a variable of the runner: the path of something that is there.
+// variable returns the value of a variable of the runner: a path that exists.
 func variable(name string, getenv func(string) string) (string, error) {
 	what, ok := variables[name]
 	if !ok {
@@ -90,7 +90,7 @@ func variable(name string, getenv func(string) string) (string, error) {
 var passed = []string{"HOME", "USER", "LOGNAME", "PATH", "TMPDIR", "LANG", "LC_ALL", "TZ",
 	"XDG_CACHE_HOME", "GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "CARGO_HOME", "RUSTUP_HOME",
 	"DEVELOPER_DIR", "SDKROOT", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "TANDEM_HOME",
-	"RUNNER_TRACKING_ID"} // by the last, GitHub's runner finds and ends what a job leaves running
+	"RUNNER_TRACKING_ID"} // with the last one, GitHub's runner finds and ends what a job leaves running
 
 // commandEnv returns the environment of commands. The address of a proxy is left out if it may hold
 // a password, which an @ follows.

@@ -63,7 +63,7 @@ func TestVariablesAreChecked(t *testing.T) {
 		if ExitCode(err) != ExitIncapable || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: %v, want %q", value, err, want)
 		}
-		// The client hears why.
+		// The client learns why.
 		if s := b.result(rejectedFolder, summaryFile); !strings.Contains(s, "TANDEM_BRIDGE_MODEL") {
 			t.Errorf("%.20q: the summary is %s", value, s)
 		}

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// BranchPrefix begins the names of the bridge's branches. The workflow runs on no others.
+// BranchPrefix is the prefix of the bridge's branches. The workflow runs only on these.
 const BranchPrefix = "tandem-bridge/"
 
 // WorkflowFile is what makes a commit run on the Mac, relative to the checkout.
 const WorkflowFile = ".github/workflows/bridge.yml"
 
-// workflowHelp says what to do where WorkflowFile is not in a commit.
+// workflowHelp says what to do if WorkflowFile is not in a commit.
 const workflowHelp = "take a commit that has it with --ref, or commit a copy of Tandem's file"
 
 var (
@@ -48,13 +48,13 @@ func BranchOf(q Request, suffix string) (string, error) {
 	return branch, nil
 }
 
-// isBranchOf reports whether a branch is one of the request.
+// isBranchOf reports whether a branch belongs to the request.
 func isBranchOf(branch string, q Request) bool {
 	rest, ok := strings.CutPrefix(branch, BranchPrefix+q.Preset.Name+"-"+q.Nonce)
 	return ok && (rest == "" || rest[0] == '-' && suffixForm.MatchString(rest))
 }
 
-// checkPlace returns an error unless branch may be one of the bridge and remote is configured.
+// checkPlace returns an error unless branch has a name of the bridge's and remote is configured.
 func (r *Repository) checkPlace(ctx context.Context, remote, branch string) error {
 	if !branchForm.MatchString(branch) {
 		return notBridge(branch)
@@ -66,7 +66,7 @@ func notBridge(branch string) error {
 	return fmt.Errorf("%.200q is no branch of the bridge; they begin with %s", branch, BranchPrefix)
 }
 
-// Resolve returns the commit that a text names, such as HEAD or origin/main.
+// Resolve returns the commit that ref names, such as HEAD or origin/main.
 func (r *Repository) Resolve(ctx context.Context, ref string) (string, error) {
 	hash, err := r.line(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options",
 		ref+"^{commit}")
@@ -81,7 +81,7 @@ func (r *Repository) Clean(ctx context.Context) error {
 	names, err := r.changed(ctx)
 	if err == nil && len(names) > 0 {
 		err = fmt.Errorf("the work tree has changes (%s); commit them first, since a commit is what runs",
-			some(names))
+			firstNames(names))
 	}
 	return err
 }
@@ -107,9 +107,8 @@ type Asked struct {
 	Commit string // of the branch
 }
 
-// Request puts a request on a branch of its own: locally without a remote, else on that alone. The
-// request's Ref is the hash of the commit to run. Work tree, index and branch stay as they are,
-// whatever happens.
+// Request puts a request on a new branch: local without a remote, else only on the remote. The
+// request's Ref is the hash of the commit to run. Work tree, index and branch never change.
 func (r *Repository) Request(ctx context.Context, q Request, suffix, remote string,
 ) (Asked, error) {
 	branch, err := BranchOf(q, suffix)
@@ -168,12 +167,12 @@ func (r *Repository) ready(ctx context.Context, commit, remote string) error {
 	}
 	if len(pointers) > 0 {
 		return fmt.Errorf("the commit %.12s has pointers of Git LFS (%s); the bridge sends no LFS objects, so commit the files themselves or leave them out",
-			commit, some(pointers))
+			commit, firstNames(pointers))
 	}
 	return nil
 }
 
-// A Result is what a branch of the bridge holds.
+// A Result is the content of a branch of the bridge.
 type Result struct {
 	Branch  string
 	Commit  string   // of the branch
@@ -202,16 +201,16 @@ func (r *Repository) Status(ctx context.Context, remote, branch string) (*Result
 	if err != nil {
 		return nil, &OfflineError{Remote: remote, Err: err}
 	}
-	defer r.sweep(context.WithoutCancel(ctx))
+	defer r.deleteRefs(context.WithoutCancel(ctx))
 	return r.result(ctx, branch, tip)
 }
 
-// sweep removes the names under which results were fetched. Their commits stay for a while.
-func (r *Repository) sweep(ctx context.Context) {
+// deleteRefs removes the refs under which results were fetched. Git keeps their commits for a while.
+func (r *Repository) deleteRefs(ctx context.Context) {
 	out, err := r.git(ctx, nil, "for-each-ref", "--format=delete %(refname)",
 		"refs/tandem-bridge/")
 	if err == nil && len(out) > 0 {
-		r.git(ctx, out, "update-ref", "--stdin") // what stays does no harm
+		r.git(ctx, out, "update-ref", "--stdin") // leftovers do no harm
 	}
 }
 
@@ -312,7 +311,7 @@ func (r *Repository) Save(ctx context.Context, res *Result, dir string) ([]strin
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(dir) // a link in dir leads no file out of it
+	root, err := os.OpenRoot(dir) // a link in dir cannot lead out of it
 	if err != nil {
 		return nil, err
 	}

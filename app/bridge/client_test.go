@@ -278,7 +278,7 @@ func TestKilledRequestLeavesTheCheckout(t *testing.T) {
 	}
 }
 
-// A client that is told to stop in the middle of the push leaves the checkout too, and git ends.
+// A client that is stopped in the middle of the push leaves the checkout too, and git ends.
 func TestStoppedRequestLeavesTheCheckout(t *testing.T) {
 	p := newPair(t)
 	pid := filepath.Join(t.TempDir(), "pid")

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A command is one that is ready to run.
+// A command is a command that is ready to run.
 type command struct {
 	argv    []string
 	program string // the file of argv[0]
@@ -21,41 +21,41 @@ type command struct {
 	stdout  io.Writer
 	stderr  io.Writer // if it equals stdout, both are written in the order of the command
 	grace   time.Duration
-	keep    bool  // processes that it leaves running, such as git's credential cache
-	turn    *turn // that it and its processes hold; nil = none
+	keep    bool     // do not kill processes that it leaves running, such as git's credential cache
+	lock    *runLock // held by it and its processes; may be nil
 }
 
-// killGrace is how long a command may take to end after it is told to. GitHub's runner gives a
-// cancelled job 7.5 s until it kills Tandem.
+// killGrace is how long a command may take to end after SIGTERM. GitHub's runner gives a cancelled
+// job 7.5 s until it kills Tandem.
 const killGrace = 5 * time.Second
 
 // run runs a command in a process group of its own and returns its exit code, 128 more than the
 // signal that killed it. When ctx ends, or the command does, the whole group is killed. A process
-// that left the group lives on. err is nil if the command ran, whatever it exited with.
+// that left the group keeps running. err is nil if the command ran, whatever it exited with.
 func (c command) run(ctx context.Context) (code int, err error) {
 	cmd := exec.CommandContext(ctx, c.program, c.argv[1:]...)
 	cmd.Args[0] = c.argv[0]
 	cmd.Dir, cmd.Env = c.dir, c.env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, c.stdout, c.stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if c.turn != nil {
-		cmd.ExtraFiles = []*os.File{c.turn.lock}
+	if c.lock != nil {
+		cmd.ExtraFiles = []*os.File{c.lock.lock}
 	}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = c.grace
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
-	if c.turn != nil {
-		c.turn.note(cmd.Process.Pid)
+	if c.lock != nil {
+		c.lock.setGroup(cmd.Process.Pid)
 	}
 	err = cmd.Wait()
 	if !c.keep || ctx.Err() != nil {
 		// What the command left running would disturb the next.
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
-	if c.turn != nil {
-		c.turn.note(0)
+	if c.lock != nil {
+		c.lock.setGroup(0)
 	}
 	if cmd.ProcessState == nil {
 		return 0, err

@@ -43,7 +43,7 @@ func Examine(ctx context.Context, dir, remote string, environ []string) []Findin
 		pointers, err := r.Pointers(ctx, head)
 		if err == nil && len(pointers) > 0 {
 			err = fmt.Errorf("the commit has pointers of Git LFS (%s); commit the files themselves",
-				some(pointers))
+				firstNames(pointers))
 		}
 		add("Git LFS", err, "no pointers in place of files")
 	}
@@ -66,7 +66,7 @@ func Examine(ctx context.Context, dir, remote string, environ []string) []Findin
 }
 
 // ExamineRunner checks what a machine of this system needs to run requests. It changes nothing and
-// starts nothing. state is the folder of a [Runner], actions that of GitHub's runner.
+// starts nothing. state is the folder of a [Runner], actions the folder of GitHub's runner.
 func ExamineRunner(state, actions, system string, getenv func(string) string) []Finding {
 	var list []Finding
 	add := func(name string, ok bool, format string, args ...any) {

@@ -31,12 +31,12 @@ type Repository struct {
 	reach   time.Duration // reachLimit
 }
 
-// repositoryVariables tell git of another repository than that of the folder, as in a hook.
+// repositoryVariables point git to a repository other than the folder's, as in a hook.
 var repositoryVariables = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE",
 	"GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_NAMESPACE",
 	"GIT_PREFIX", "GIT_CEILING_DIRECTORIES"}
 
-// OpenRepository returns the repository that dir lies in.
+// OpenRepository returns the repository that contains dir.
 func OpenRepository(ctx context.Context, dir string, environ []string) (*Repository, error) {
 	env := slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -47,8 +47,7 @@ func OpenRepository(ctx context.Context, dir string, environ []string) (*Reposit
 	if err != nil {
 		return nil, fmt.Errorf("the bridge needs git: %w", err)
 	}
-	// Nothing may ask a question: there may be no one to answer. Messages are read, so they are
-	// English.
+	// Git must not prompt: there may be no one to answer. Messages are read, so they are English.
 	env = append(env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C",
 		"GIT_LITERAL_PATHSPECS=1")
 	if getenv("GIT_SSH_COMMAND") == "" && getenv("GIT_SSH") == "" {
@@ -112,7 +111,7 @@ func (r *Repository) gitWith(ctx context.Context, env []string, stdin []byte, ar
 // systemPath is where git finds its shell.
 const systemPath = "/usr/bin:/bin:/usr/sbin:/sbin"
 
-// routeVariables tell git the way to the remote, and on a Mac where git itself lies.
+// routeVariables tell git the way to the remote, and on a Mac the place of git itself.
 var routeVariables = []string{"HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "DEVELOPER_DIR"}
 
 // plainEnv is the environment of a git that reads none of the machine's settings. home is a folder
@@ -129,7 +128,7 @@ func plainEnv(home string, getenv func(string) string) []string {
 	return env
 }
 
-// initFrom makes a repository in r's folder that takes its objects from another's folder of objects.
+// initFrom makes a repository in r's folder that borrows objects from another repository's folder.
 // It has no settings and no commits before the one that is named.
 func (r *Repository) initFrom(ctx context.Context, bare bool, objects, commit string) error {
 	if strings.ContainsFunc(objects, unicode.IsControl) {
@@ -149,7 +148,7 @@ func (r *Repository) initFrom(ctx context.Context, bare bool, objects, commit st
 	}
 	r.env = append(r.env, "GIT_DIR="+gitDir)
 	// The checkout of a workflow has no commits before these, so git must not look for them. The
-	// bridge's folder is no change, as a program that notes its commit may ask.
+	// bridge's folder does not count as a change, for programs that record their commit.
 	for name, text := range map[string]string{"objects/info/alternates": objects,
 		"shallow": commit, "info/exclude": "/" + Folder} {
 		name = filepath.Join(gitDir, name)
@@ -184,11 +183,10 @@ func (e *gitError) Error() string {
 	return e.text
 }
 
-// lastLine returns the last line that says something, without control characters and what git puts
-// first.
+// lastLine returns the last line with a message, without control characters and git's prefix.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	// Hints stand last; what is wrong stands before.
+	// Hints come last, after the error.
 	for _, prefix := range []string{"fatal: ", "error: ", "remote: error: ", " ! "} {
 		for _, line := range lines {
 			if rest, ok := strings.CutPrefix(line, prefix); ok {
@@ -225,7 +223,7 @@ func (c *capped) Write(p []byte) (int, error) {
 	return c.Buffer.Write(p)
 }
 
-// remoteForm matches names of remotes. A URL is none: some start programs.
+// remoteForm matches names of remotes. URLs are not allowed: some start programs.
 var remoteForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`)
 
 // checkRemote returns an error unless a remote of this name is configured.
@@ -317,7 +315,7 @@ func (r *Repository) read(ctx context.Context, b blob) ([]byte, error) {
 }
 
 // Pointers returns the files of a commit that are pointers of Git LFS. The bridge sends no LFS
-// objects, so the Mac would find text where weights should be.
+// objects, so the Mac would find pointers instead of weights.
 func (r *Repository) Pointers(ctx context.Context, commit string) ([]string, error) {
 	all, err := r.blobs(ctx, commit, "")
 	if err != nil {

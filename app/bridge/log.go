@@ -5,16 +5,16 @@ import (
 	"io"
 )
 
-// Of a log longer than both, the middle is left out.
+// The middle of a log longer than both is left out.
 const (
 	logHead = 2 << 20 // bytes
 	logTail = 512 << 10
 )
 
-// A boundedLog writes the head of what a command prints at once and keeps the tail until close.
+// A boundedLog writes the head of what a command prints immediately and keeps the tail until close.
 type boundedLog struct {
 	to         io.Writer
-	head, most int // bytes yet to write at once, and bytes of the tail
+	head, most int // bytes left to write immediately, and bytes of the tail
 
 	tail []byte
 	lost int64 // bytes between head and tail
@@ -25,7 +25,7 @@ func newBoundedLog(to io.Writer) *boundedLog {
 	return &boundedLog{to: to, head: logHead, most: logTail}
 }
 
-// Write takes everything. A log that cannot be written must not stop the command.
+// Write never fails. A log that cannot be written must not stop the command.
 func (l *boundedLog) Write(p []byte) (int, error) {
 	n := len(p)
 	if l.head > 0 {

@@ -29,7 +29,7 @@ const (
 // A Request is a manifest that was checked.
 type Request struct {
 	Preset      Preset
-	Params      map[string]any // texts and json.Numbers; a default is left out
+	Params      map[string]any // strings and json.Numbers; a default is left out
 	Ref         string         // hash of the commit that is measured
 	RequestedBy string
 	Nonce       string
@@ -38,7 +38,7 @@ type Request struct {
 // A RejectedError says why a request is not run. None of its commands was started.
 type RejectedError struct {
 	Reason string
-	quiet  bool // it leaves no summary: no client waits, or its results stand
+	quiet  bool // it leaves no summary: no client waits, or its results exist
 }
 
 func (e *RejectedError) Error() string { return e.Reason }
@@ -85,7 +85,8 @@ func Parse(text []byte) (Request, error) {
 		texts["nonce"])
 }
 
-// NewRequest returns a request of these values, if the runner would take it. Error: *RejectedError.
+// NewRequest returns a request of these values, if the runner would accept it. Error:
+// *RejectedError.
 func NewRequest(preset string, params map[string]any, ref, by, nonce string) (Request, error) {
 	p, ok := FindPreset(preset)
 	switch {
@@ -93,7 +94,7 @@ func NewRequest(preset string, params map[string]any, ref, by, nonce string) (Re
 		return Request{}, reject("there is no preset %.80q; `tandem-lab bridge presets` lists them",
 			preset)
 	case !nonceForm.MatchString(nonce):
-		return Request{}, reject("nonce must have 4 to 64 of the signs a-z, 0-9 and -, with no - first")
+		return Request{}, reject("nonce must be 4-64 of a-z, 0-9 and -, and must not start with -")
 	case !hashForm.MatchString(ref):
 		return Request{}, reject("ref must be the whole hash of a commit")
 	case !nameForm.MatchString(by):
@@ -113,7 +114,7 @@ func NewRequest(preset string, params map[string]any, ref, by, nonce string) (Re
 	return r, nil
 }
 
-// word returns the word that a parameter stands for in this request.
+// word returns the command's word for a parameter of this request.
 func (r Request) word(p Param) (string, error) {
 	v, given := r.Params[p.Name]
 	if !given {
@@ -140,7 +141,7 @@ func (r Request) Manifest() []byte {
 		Nonce         string         `json:"nonce"`
 	}{schemaVersion, r.Preset.Name, params, r.Ref, r.RequestedBy, r.Nonce}, "", "  ")
 	if err != nil {
-		panic(err) // texts and numbers alone
+		panic(err) // only strings and numbers
 	}
 	return append(text, '\n')
 }
@@ -167,8 +168,8 @@ func readManifest(checkout *os.Root, name string) ([]byte, error) {
 	return text, nil
 }
 
-// decodeManifest reads the manifest's object and the object of its parameters. encoding/json alone
-// would take the last of two equal keys, keys in other cases, and what follows the object.
+// decodeManifest reads the manifest's object and the object of its parameters. encoding/json would
+// accept the last of two equal keys, keys in other cases, and what follows the object.
 func decodeManifest(text []byte) (map[string]any, error) {
 	switch {
 	case len(text) > maxManifest:
@@ -193,24 +194,24 @@ func decodeManifest(text []byte) (map[string]any, error) {
 	return fields, nil
 }
 
-// decodeObject reads an object of texts, numbers and truth values. Only where nested allows it may
-// a value be an object of the same kind.
+// decodeObject reads an object of strings, numbers and booleans. A value may be an object of the
+// same kind only if nested allows it.
 func decodeObject(d *json.Decoder, nested func(name string) bool) (map[string]any, error) {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, errors.New("it is no JSON object")
 	}
-	return decodeMembers(d, nested)
+	return decodeFields(d, nested)
 }
 
-// decodeMembers is decodeObject after the brace.
-func decodeMembers(d *json.Decoder, nested func(name string) bool) (map[string]any, error) {
+// decodeFields is decodeObject after the brace.
+func decodeFields(d *json.Decoder, nested func(name string) bool) (map[string]any, error) {
 	fields := map[string]any{}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
 			return nil, errors.New("it is no JSON")
 		}
-		name := key.(string) // a key is one, or Token fails
+		name := key.(string) // a key is a string, or Token fails
 		if _, twice := fields[name]; twice {
 			return nil, fmt.Errorf("it has %.80q twice", name)
 		}
@@ -223,7 +224,7 @@ func decodeMembers(d *json.Decoder, nested func(name string) bool) (map[string]a
 		case isDelim && (delim != '{' || !nested(name)):
 			return nil, fmt.Errorf("%.80q must not be a list or an object", name)
 		case isDelim:
-			value, err = decodeMembers(d, func(string) bool { return false })
+			value, err = decodeFields(d, func(string) bool { return false })
 			if err != nil {
 				return nil, err
 			}

@@ -15,7 +15,7 @@ import (
 const (
 	right = `{"schema_version": 1, "preset": "test-path", "params": {"path": "engine/cache"},
 	"ref": "` + rightRef + `", "requested_by": "a test", "nonce": "first-one"}`
-	// rightRef stands for the commit that is checked out.
+	// rightRef is a placeholder for the commit that is checked out.
 	rightRef = "0123456789abcdef0123456789abcdef01234567"
 )
 
@@ -156,7 +156,7 @@ func TestHostileManifestsStartNoProcess(t *testing.T) {
 	}
 }
 
-// A manifest that is no file of the checkout is refused: a link, a folder, a pipe, none.
+// A manifest that is not a file of the checkout is refused: a link, a folder, a pipe, nothing.
 func TestManifestMustBeAFile(t *testing.T) {
 	for name, make := range map[string]func(path string) error{
 		"none":   func(string) error { return nil },
@@ -226,7 +226,7 @@ func TestManifestOfARequestIsTaken(t *testing.T) {
 	}
 }
 
-// The command line gives numbers as text, and they stand as numbers in the manifest.
+// The command line gives numbers as strings, and they are numbers in the manifest.
 func TestParametersAreReadFromTheCommandLine(t *testing.T) {
 	p, _ := FindPreset("recall")
 	samples, _ := p.param("samples")
@@ -304,7 +304,7 @@ func TestPresetsAreSound(t *testing.T) {
 	}
 }
 
-// What FuzzManifest's parser takes can be neither a flag nor an escape, whatever stands in it.
+// What FuzzManifest's parser takes can be neither a flag nor an escape, whatever it contains.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(right))
 	for _, h := range hostile {

@@ -18,15 +18,15 @@ type Param struct {
 	Doc     string // one line, with its bounds
 	Default any    // nil = a request must give it
 
-	number bool // its value in a manifest is a number, otherwise a text
+	number bool // its value in a manifest is a number, otherwise a string
 	// word checks a value of the manifest and returns it as a word of a command.
 	word func(v any) (string, error)
-	// check looks at the checkout, where the value names something in it. nil = nothing to see.
+	// check examines the file of the checkout that the value names. May be nil.
 	check func(checkout *os.Root, word string) error
 }
 
-// whole is a number between least and most.
-func whole(name, doc string, def, least, most int64) Param {
+// integer is a number between least and most.
+func integer(name, doc string, def, least, most int64) Param {
 	return Param{
 		Name: name, Doc: fmt.Sprintf("%s, %d to %d", doc, least, most),
 		Default: json.Number(strconv.FormatInt(def, 10)), number: true,
@@ -65,8 +65,8 @@ const maxPath = 200
 // plainPath matches paths without dots at the beginning of a name, spaces, dashes first, and roots.
 var plainPath = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$`)
 
-// checkoutPath returns the path that v is, if it stays in the checkout whatever is there. To go
-// test, dots in a row stand for any letters. An error says what the path is of, with an example.
+// checkoutPath returns v as a path that cannot leave the checkout. It refuses dots in a row, which
+// are a wildcard for go test. Its error says what the path names, with an example.
 func checkoutPath(name, what string, v any) (string, error) {
 	text, ok := v.(string)
 	if !ok || len(text) > maxPath || !plainPath.MatchString(text) || path.Clean(text) != text ||
@@ -113,7 +113,7 @@ func reportFile(name, doc string) Param {
 	}
 }
 
-// noLinks returns an error unless name is there in the checkout, a folder or a regular file, with
+// noLinks returns an error unless name exists in the checkout, as a folder or a regular file, with
 // no symbolic link on the way. A link could lead a command to files of the machine.
 func noLinks(checkout *os.Root, name string, dir bool) error {
 	parts := strings.Split(name, "/")
@@ -132,7 +132,7 @@ func noLinks(checkout *os.Root, name string, dir bool) error {
 	return nil
 }
 
-// Read returns the value that a text of the command line stands for in a manifest.
+// Read returns the manifest's value for a string of the command line.
 func (p Param) Read(text string) any {
 	if p.number {
 		return json.Number(text)

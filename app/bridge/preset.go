@@ -8,23 +8,23 @@ import (
 
 // A Preset is a list of commands that a manifest may ask for by name.
 //
-// A word of a command is plain, or it is wholly one of these:
+// A word of a command is plain, or one of these:
 //
 //	{NAME}       a parameter
 //	{report}     the file that the preset's report goes to
 //	${ENV:NAME}  a variable of the runner, one of its table
 //
-// The first word is a program: go, mkdir, ln, tandem or tandem-lab. The last two are what the commands
-// before them built from the commit. The gate alone, tandem-lab evidence check, is the program that
-// runs the request: a commit must not judge itself.
+// The first word is a program: go, mkdir, ln, tandem or tandem-lab. The last two are what the
+// commands before them built from the commit. Only the gate, tandem-lab evidence check, is the
+// program that runs the request: a commit must not judge itself.
 type Preset struct {
 	Name   string
 	Doc    string // one line
 	Params []Param
 	Limit  time.Duration // for all commands together
 
-	Measures bool // its figures say something about Macs alone
-	Reports  bool // its commands write {report}, and then the gate judges that
+	Measures bool // its figures are meaningful only on a Mac
+	Reports  bool // its commands write {report}, which the gate then checks
 
 	commands [][]string
 }
@@ -54,7 +54,7 @@ func isGate(words []string) bool {
 	return len(words) > 2 && words[0] == gate[0] && words[1] == gate[1] && words[2] == gate[2]
 }
 
-// Variables that a preset may read, with what each is for. Secrets have other names.
+// Variables that a preset may read, with the purpose of each. None is a secret.
 var variables = map[string]string{
 	"TANDEM_BRIDGE_MODEL":   "the folder of the model that this Mac measures",
 	"TANDEM_BRIDGE_DRAFTER": "the folder of that model's drafter",
@@ -63,8 +63,8 @@ var variables = map[string]string{
 // Presets returns the allow-list, in the order in which it is printed.
 func Presets() []Preset {
 	const model, drafter = "${ENV:TANDEM_BRIDGE_MODEL}", "${ENV:TANDEM_BRIDGE_DRAFTER}"
-	samples := whole("samples", "prompts per arm", 10, 5, 50)
-	tokens := whole("tokens", "tokens of an answer", 128, 16, 2048)
+	samples := integer("samples", "prompts per arm", 10, 5, 50)
+	tokens := integer("tokens", "tokens of an answer", 128, 16, 2048)
 	measured := func(name, doc string, limit time.Duration, params []Param,
 		args ...string) Preset {
 		bench := append([]string{"tandem-lab", "bench"}, args...)
@@ -97,7 +97,7 @@ func Presets() []Preset {
 			2*time.Hour, []Param{tokens},
 			"code", "--model", model, "--drafter", drafter, "--tokens", "{tokens}"),
 		measured("block-size", "code tasks in blocks of one size", time.Hour,
-			[]Param{tokens, whole("block", "rows of a block", 8, 2, 16)},
+			[]Param{tokens, integer("block", "rows of a block", 8, 2, 16)},
 			"code", "--model", model, "--drafter", drafter, "--tokens", "{tokens}", "--block",
 			"{block}"),
 		measured("kvquant", "quantized caches against whole ones", 2*time.Hour, []Param{samples},
@@ -105,7 +105,7 @@ func Presets() []Preset {
 		parity("float32"),
 		parity("bf16"),
 		measured("fused-probe", "drafter and model in one graph, timed block by block",
-			30*time.Minute, []Param{whole("tokens", "tokens of an answer", 16, 16, 64)},
+			30*time.Minute, []Param{integer("tokens", "tokens of an answer", 16, 16, 64)},
 			"code", "--probe", "fused", "--model", model, "--drafter", drafter, "--tokens",
 			"{tokens}"),
 		measured("scorecard", "one page on the starter model", time.Hour, nil, "scorecard"),

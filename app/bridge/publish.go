@@ -20,19 +20,19 @@ var author = []string{"GIT_AUTHOR_NAME=tandem-bridge", "GIT_AUTHOR_EMAIL=tandem-
 // A Publisher pushes the results of a run to the branch of its request.
 //
 // The run's commands could write into the checkout's .git, so no git runs there. A fresh repository
-// without settings takes the checkout's objects and pushes to the URL, and to no other.
+// without settings uses the checkout's objects and pushes only to the URL.
 type Publisher struct {
 	Dir    string // the checkout
 	URL    string // of the repository: https:// or file:///
 	Commit string // hash of the branch's commit when it was checked out
-	Token  string // for https; git gets it by the environment, never as a word
+	Token  string // for https; git gets it through the environment, never as an argument
 	Getenv func(string) string
 
 	extra []string // variables of git in tests
 }
 
 // Publish pushes the results of the manifest. The branch on the remote must still be p.Commit, so
-// results never reach another.
+// results never reach another commit.
 func (p *Publisher) Publish(ctx context.Context, branch, manifest string) error {
 	if !branchForm.MatchString(branch) {
 		return notBridge(branch)
@@ -77,7 +77,7 @@ func (p *Publisher) Publish(ctx context.Context, branch, manifest string) error 
 		return err
 	}
 	if before, after, _ := strings.Cut(trees, "\n"); before == after {
-		return nil // they are there already
+		return nil // they are on the branch already
 	}
 	full := "refs/heads/" + branch
 	_, err = r.gitWith(ctx, p.credential(scheme), nil, "push", "--quiet",
@@ -88,7 +88,7 @@ func (p *Publisher) Publish(ctx context.Context, branch, manifest string) error 
 	return nil
 }
 
-// resultsOf returns the results of the manifest, which must be one for the branch.
+// resultsOf returns the results of the manifest, which must belong to the branch.
 func resultsOf(checkout *os.Root, branch, manifest string) (results, map[string][]byte, error) {
 	out := results{checkout, path.Join(resultsFolder, rejectedFolder)}
 	text, err := readManifest(checkout, manifest)
@@ -111,8 +111,8 @@ func resultsOf(checkout *os.Root, branch, manifest string) (results, map[string]
 	return out, files, err
 }
 
-// pushScheme returns the scheme of an address that results may go to. Others name programs, other
-// machines without proof of who they are, or a password.
+// pushScheme returns the scheme of an address that results may go to. Others name programs,
+// machines that are not authenticated, or a password.
 func pushScheme(address string) (string, error) {
 	u, err := url.Parse(address)
 	plain := err == nil && u.User == nil && u.Opaque == "" && !strings.ContainsAny(address, "?#") &&
@@ -127,7 +127,7 @@ func pushScheme(address string) (string, error) {
 }
 
 // freshRepository makes a bare repository in temp that has the checkout's objects. Its git reads
-// none of the machine's settings, and speaks no protocol but that of scheme.
+// none of the machine's settings, and only speaks the protocol of scheme.
 func (p *Publisher) freshRepository(ctx context.Context, temp, scheme string) (*Repository, error) {
 	dir, err := filepath.Abs(p.Dir)
 	if err != nil {
@@ -155,14 +155,14 @@ func (p *Publisher) freshRepository(ctx context.Context, temp, scheme string) (*
 	return r, nil
 }
 
-// credential returns the variables by which git logs in: with the token, at the URL alone.
+// credential returns the variables by which git logs in: with the token, only at the URL.
 func (p *Publisher) credential(scheme string) []string {
 	if scheme != "https" {
 		return nil
 	}
 	settings := [][2]string{
 		{"http.followRedirects", "false"},
-		{"credential.helper", ""}, // forgets what the installation of git may have
+		{"credential.helper", ""}, // clears what the installation of git may have
 		{"credential.useHttpPath", "true"},
 		{"credential." + p.URL + ".helper",
 			`!f() { echo username=x-access-token; echo "password=$TANDEM_BRIDGE_PUSH"; }; f`},

@@ -238,7 +238,7 @@ func trust(t *testing.T, servers ...*httptest.Server) string {
 	return "GIT_SSL_CAINFO=" + file
 }
 
-// The token logs in at the URL, and stands in no word, no message and no redirect.
+// The token logs in at the URL, and is in no argument, message or redirect.
 func TestTokenReachesTheURLAlone(t *testing.T) {
 	p := newPair(t)
 	asked := p.ask()

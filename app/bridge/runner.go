@@ -18,11 +18,11 @@ import (
 // A Runner runs requests on this machine, in one checkout.
 type Runner struct {
 	Dir        string // the checkout
-	State      string // folder of the lock and of the nonces that ran; for all checkouts the same
+	State      string // folder of the lock and of the used nonces; shared by all checkouts
 	Machine    string // for the summary
 	Version    string // of the program
 	Program    string // the file of this program, which is the gate
-	AnyMachine bool   // presets that measure a Mac run here too
+	AnyMachine bool   // presets that measure a Mac may run here
 	Getenv     func(string) string
 	Err        io.Writer // progress
 
@@ -37,7 +37,7 @@ type IncapableError struct{ Reason string }
 
 func (e *IncapableError) Error() string { return e.Reason }
 
-// addLack appends an *IncapableError, except if the list has one with its words.
+// addLack appends an *IncapableError, unless the list has one with the same text.
 func addLack(list []error, format string, args ...any) []error {
 	lack := &IncapableError{fmt.Sprintf(format, args...)}
 	if slices.ContainsFunc(list, func(err error) bool { return err.Error() == lack.Reason }) {
@@ -46,13 +46,13 @@ func addLack(list []error, format string, args ...any) []error {
 	return append(list, lack)
 }
 
-// A plan is a request whose manifest holds.
+// A plan is a request with a valid manifest.
 type plan struct {
 	request  Request
 	commands [][]string
-	lacks    []error  // each an *IncapableError why this machine cannot run it; empty = it can
+	lacks    []error  // each an *IncapableError why this machine cannot run it
 	programs []string // the files of the commands' first words; empty = one that is built
-	turn     *turn    // for the commands to hold; nil = none
+	lock     *runLock // for the commands to hold; may be nil
 
 	repository *Repository // that has the commit
 	folder     *workFolder // nil until the run begins
@@ -61,9 +61,9 @@ type plan struct {
 // Mac is the machine that presets measure.
 const Mac = "darwin/arm64"
 
-// DryRun writes the commands of a manifest to w, one JSON list a line, and starts none. What this
-// machine lacks to run them is a message; words of variables that it lacks stay as the preset has
-// them.
+// DryRun writes the commands of a manifest to w, one JSON list a line, and does not start them.
+// What this machine lacks to run them is a message; words of variables that it lacks stay as the
+// preset has them.
 func (r *Runner) DryRun(ctx context.Context, manifest string, w io.Writer) error {
 	checkout, err := os.OpenRoot(r.Dir)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *Runner) DryRun(ctx context.Context, manifest string, w io.Writer) error
 	return nil
 }
 
-// plan checks the manifest, then the machine, then the commit. It starts git alone.
+// plan checks the manifest, then the machine, then the commit. It starts only git.
 func (r *Runner) plan(ctx context.Context, checkout *os.Root, manifest string) (*plan, error) {
 	text, err := readManifest(checkout, manifest)
 	if err != nil {
@@ -154,14 +154,14 @@ func (r *Runner) findCommit(ctx context.Context, commit string) (*Repository, er
 	if err == nil && len(pointers) > 0 {
 		err = &IncapableError{fmt.Sprintf(
 			"the commit %.12s has pointers of Git LFS in place of files (%s); commit the files themselves",
-			commit, some(pointers))}
+			commit, firstNames(pointers))}
 	}
 	return repository, err
 }
 
 // Run runs the request of a manifest, which is a path in the checkout. The summary's ExitCode is
-// the run's. With an error there was no run. It leaves a summary too, so that the client hears why,
-// except if results of this nonce are here.
+// the run's. After an error nothing ran. Run then writes a summary too, so that the client learns
+// why, unless results of this nonce exist.
 func (r *Runner) Run(ctx context.Context, manifest string) (*Summary, error) {
 	checkout, err := os.OpenRoot(r.Dir)
 	if err != nil {
@@ -170,7 +170,7 @@ func (r *Runner) Run(ctx context.Context, manifest string) (*Summary, error) {
 	defer checkout.Close()
 	s, err := r.run(ctx, checkout, manifest)
 	if err != nil {
-		return nil, errors.Join(err, r.leaveReason(checkout, err))
+		return nil, errors.Join(err, r.saveReason(checkout, err))
 	}
 	return s, nil
 }
@@ -186,26 +186,27 @@ func (r *Runner) run(ctx context.Context, checkout *os.Root, manifest string) (*
 	if len(p.lacks) > 0 {
 		return nil, p.lacks[0]
 	}
-	turn, err := takeTurn(ctx, r.State, func() {
+	lock, err := acquireRunLock(ctx, r.State, func() {
 		fmt.Fprintln(r.Err, "bridge: another run is under way on this machine; waiting for it")
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer turn.end()
+	defer lock.release()
 	out, err := openResults(checkout, p.request.Nonce)
 	if err != nil {
 		return nil, err
 	}
-	if err := turn.claim(p.request.Nonce); err != nil {
+	if err := lock.claimNonce(p.request.Nonce); err != nil {
 		return nil, err
 	}
-	p.turn = turn
+	p.lock = lock
 	s := r.runPlan(ctx, p, out)
 	return s, r.save(out, s)
 }
 
-// save writes the summary of a run that ended, and says what comes next to who runs it by hand.
+// save writes the summary of a run that ended, and prints the next step for those who run it by
+// hand.
 func (r *Runner) save(out results, s *Summary) error {
 	if err := out.save(s); err != nil {
 		return err
@@ -214,8 +215,8 @@ func (r *Runner) save(out results, s *Summary) error {
 	return nil
 }
 
-// leaveReason writes a summary for the client that tells why nothing ran.
-func (r *Runner) leaveReason(checkout *os.Root, reason error) error {
+// saveReason writes a summary that tells the client why nothing ran.
+func (r *Runner) saveReason(checkout *os.Root, reason error) error {
 	if rejected, ok := errors.AsType[*RejectedError](reason); ok && rejected.quiet {
 		return nil
 	}
@@ -228,13 +229,13 @@ func (r *Runner) leaveReason(checkout *os.Root, reason error) error {
 	return r.save(out, s)
 }
 
-// newSummary returns a summary of nothing that ran here.
+// newSummary returns an empty summary.
 func (r *Runner) newSummary() *Summary {
 	return &Summary{SchemaVersion: schemaVersion, Params: map[string]any{}, Machine: r.Machine,
 		Runner: r.Version, Started: time.Now().UTC(), Commands: []Ran{}}
 }
 
-// runPlan runs a plan in a work folder of its own.
+// runPlan runs a plan in a new work folder.
 func (r *Runner) runPlan(ctx context.Context, p *plan, out results) *Summary {
 	q := p.request
 	s := r.newSummary()
@@ -245,7 +246,7 @@ func (r *Runner) runPlan(ctx context.Context, p *plan, out results) *Summary {
 	limited, cancel := context.WithTimeoutCause(ctx, q.Preset.Limit,
 		fmt.Errorf("the time limit of %v for %s is over", q.Preset.Limit, q.Preset.Name))
 	defer cancel()
-	// over reports whether the run must end, and notes why.
+	// over reports whether the run must end, and records why.
 	over := func(err error) bool {
 		switch {
 		case ctx.Err() != nil:
@@ -283,8 +284,9 @@ func (r *Runner) runPlan(ctx context.Context, p *plan, out results) *Summary {
 	return s
 }
 
-// runCommands runs the commands by run up to the first that fails, and notes that in s. The gate judges
-// a report even if the command that wrote it failed, because a bench fails where the gate refuses.
+// runCommands runs the commands by run up to the first that fails, and records that in s. The gate
+// checks a report even if the command that wrote it failed, because a bench fails where the gate
+// refuses.
 func runCommands(p *plan, out results, s *Summary, run func(i int) (Ran, bool)) {
 	reports, work := p.request.Preset.Reports, len(p.commands)
 	if reports {
@@ -311,7 +313,7 @@ func runCommands(p *plan, out results, s *Summary, run func(i int) (Ran, bool)) 
 	}
 }
 
-// runCommand runs one command with a log of its own.
+// runCommand runs one command with its own log.
 func (r *Runner) runCommand(ctx context.Context, i int, p *plan, out results) (Ran, error) {
 	words, program := p.commands[i], p.programs[i]
 	ran := Ran{Argv: words, Log: fmt.Sprintf("%d-%s.log", i, words[0])}
@@ -329,10 +331,10 @@ func (r *Runner) runCommand(ctx context.Context, i int, p *plan, out results) (R
 	}
 	fmt.Fprintf(r.Err, "bridge: %s\n", strings.Join(words, " "))
 	log := newBoundedLog(file)
-	// Go keeps what it compiled for the next run, but each run's tests run.
+	// Go keeps what it compiled for the next run, but tests are not cached.
 	env := append(commandEnv(r.Getenv), "GOFLAGS=-count=1")
 	c := command{argv: words, program: program, dir: p.folder.Name(), env: env, stdout: log,
-		stderr: log, grace: r.grace, turn: p.turn}
+		stderr: log, grace: r.grace, lock: p.lock}
 	if c.grace == 0 {
 		c.grace = killGrace
 	}
@@ -350,7 +352,7 @@ func (r *Runner) runCommand(ctx context.Context, i int, p *plan, out results) (R
 	return ran, errors.Join(err, log.close())
 }
 
-// ExitCode returns what a run exits with that ended with err.
+// ExitCode returns the exit code of a run that ended with err.
 func ExitCode(err error) int {
 	if _, ok := errors.AsType[*RejectedError](err); ok {
 		return ExitRejected
@@ -367,8 +369,8 @@ func ExitCode(err error) int {
 	return 0
 }
 
-// some names the first few of a list.
-func some(names []string) string {
+// firstNames names the first few of a list.
+func firstNames(names []string) string {
 	const most = 3
 	if len(names) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
@@ -376,7 +378,7 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// pointerHead is how the file begins that stands for one in Git LFS.
+// pointerHead is the beginning of a pointer file of Git LFS.
 const pointerHead = "version https://git-lfs.github.com/spec/v1\n"
 
 // maxPointer bounds the size of such a file, in bytes. The format's own limit is the same.

@@ -282,8 +282,8 @@ done > ~/saw
 echo "$(git rev-parse HEAD) $(git status --porcelain)" >> ~/saw
 `
 
-// The summary names a commit, so its files alone are measured, whatever lies in the checkout and
-// whatever git is told to overlook.
+// The summary names a commit, so only its files are measured, whatever is in the checkout and
+// whatever git is configured to ignore.
 func TestOtherFilesAreNotMeasured(t *testing.T) {
 	for name, change := range map[string]func(b *bench, git func(args ...string)){
 		"another commit": func(b *bench, git func(args ...string)) {
@@ -481,7 +481,7 @@ func (b *bench) until(name string) context.Context {
 	return ctx
 }
 
-// A command that is told to end may put its things in order.
+// A command gets time to clean up before it is killed.
 func TestCommandIsToldBeforeItIsKilled(t *testing.T) {
 	b := newBench(t, "trap 'echo in order > ~/kept; kill $!; exit 7' TERM; sleep 100 & "+
 		"echo > ~/ready; wait\n")
@@ -506,7 +506,7 @@ func gone(pid int) bool {
 	return false
 }
 
-// plan and runPlan are run in two parts, so that a test can change what lies between.
+// plan and runPlan are run in two parts, so that a test can change what is between.
 func (b *bench) plan() (*plan, error) {
 	checkout, err := os.OpenRoot(b.checkout)
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"unicode"
 )
 
-// tandemVariable names the tandem-lab that the workflow runs requests with.
+// tandemVariable names the tandem-lab with which the workflow runs requests.
 const tandemVariable = "TANDEM_BRIDGE_TANDEM"
 
-// Label is what the workflow's job asks of a runner, beside its system.
+// Label is the runner label that the workflow's job requires, beside the system's.
 const Label = "tandem-bridge"
 
 // A Setup makes a Mac ready to run requests: a folder for the state, and GitHub's runner.
@@ -28,9 +28,9 @@ type Setup struct {
 	State   string // as in Runner
 	Actions string // folder of GitHub's runner, unpacked
 	Program string // the file of tandem-lab, which runs requests. It loads MLX from the checkout that built it
-	URL     string // of the repository; empty = the runner is registered already
-	Token   string // for the registration; it goes by the environment, never as a word
-	Model   string // for TANDEM_BRIDGE_MODEL; empty = as it is
+	URL     string // of the repository; "" = the runner is registered already
+	Token   string // for the registration; passed through the environment, never as an argument
+	Model   string // for TANDEM_BRIDGE_MODEL; "" = unchanged
 	Drafter string
 
 	AnyMachine bool
@@ -44,15 +44,15 @@ type Setup struct {
 type Step struct {
 	What    string
 	Done    bool  // nothing is left to do
-	Missing error // what must be there before the step can be taken; nil = nothing
+	Missing error // what is required before the step; or nil
 	do      func(ctx context.Context) error
 }
 
 // setupLimit bounds one script of GitHub's runner.
 const setupLimit = 5 * time.Minute
 
-// Steps returns what the setup would do, in order, and changes nothing. On a machine that is no Mac
-// the first step misses one.
+// Steps returns what the setup would do, in order, and changes nothing. On a machine that is not a
+// Mac the first step reports that as missing.
 func (s *Setup) Steps() ([]Step, error) {
 	system := s.system
 	if system == "" {
@@ -122,7 +122,7 @@ func (s *Setup) registerStep() (Step, error) {
 	}
 	step.What += " for " + s.URL
 	step.do = func(ctx context.Context) error {
-		// The runner's scripts take any of their flags from such a variable too.
+		// The runner's scripts read any of their flags from such a variable too.
 		return s.script(ctx, []string{"ACTIONS_RUNNER_INPUT_TOKEN=" + s.Token}, "config.sh",
 			"--unattended", "--url", s.URL, "--labels", Label, "--name", host+"-"+Label)
 	}
@@ -203,7 +203,7 @@ const maxEnvFile = 1 << 20
 // runnerEnv reads the variables that jobs of the runner in a folder get.
 func runnerEnv(actions string) map[string]string {
 	env := map[string]string{}
-	text, _ := readLimited(filepath.Join(actions, ".env")) // none is an empty one
+	text, _ := readLimited(filepath.Join(actions, ".env")) // a missing file is empty
 	for line := range strings.Lines(string(text)) {
 		if name, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "="); ok {
 			env[name] = value

@@ -13,27 +13,28 @@ import (
 )
 
 const (
-	// queueLimit is how long a run waits for another on the same machine. With the longest preset it
-	// must fit into the workflow's job, or the job ends before the client hears why nothing ran.
+	// queueLimit is how long a run waits for another on the same machine. With the longest preset
+	// it must fit into the workflow's job, or the job ends before the client learns why nothing
+	// ran.
 	queueLimit = 20 * time.Minute
 	// lingerLimit is how long killed processes may take to end.
 	lingerLimit = 5 * time.Second
-	// lockPause is the time between two tries to get the lock.
+	// lockPause is the time between two attempts to get the lock.
 	lockPause = 100 * time.Millisecond
 )
 
-// A turn is the right to run on this machine. It has two locks, which the kernel takes back. This
-// process alone holds the first, so whoever gets it knows that no other runner lives. The commands
-// of the run hold the second too: where it is taken, they outlived a runner that was killed.
-type turn struct {
+// A runLock is the right to run on this machine. It has two locks, which the kernel releases. Only
+// this process holds the first, so whoever gets it knows that no other runner lives. The commands
+// of the run hold the second too: if it is taken, they outlived a runner that was killed.
+type runLock struct {
 	dir  string
 	run  *os.File // holds the process group of the command that runs
 	lock *os.File
 }
 
-// takeTurn waits until no other process runs a request with this state folder, and ends what a
+// acquireRunLock waits until no other process runs a request with this state folder, and ends what a
 // killed runner left running. It calls waiting once, if it has to wait for another.
-func takeTurn(ctx context.Context, dir string, waiting func()) (*turn, error) {
+func acquireRunLock(ctx context.Context, dir string, waiting func()) (*runLock, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "nonces"), 0o700); err != nil {
 		return nil, fmt.Errorf("the state folder cannot be made: %w", err)
 	}
@@ -58,8 +59,8 @@ func takeTurn(ctx context.Context, dir string, waiting func()) (*turn, error) {
 		run.Close()
 		return nil, err
 	}
-	t := &turn{dir, run, lock}
-	t.note(0)
+	t := &runLock{dir, run, lock}
+	t.setGroup(0)
 	return t, nil
 }
 
@@ -88,31 +89,31 @@ func waitForLock(ctx context.Context, name string, busy func()) (*os.File, error
 	}
 }
 
-// note keeps the process group of the command that runs; 0 = none. Where it cannot be written, the
+// setGroup records the process group of the running command, or 0. If it cannot be written, the
 // next run does not end what a kill of this one leaves.
-func (t *turn) note(group int) { noteGroup(t.run, group) }
+func (t *runLock) setGroup(group int) { writeGroup(t.run, group) }
 
-func noteGroup(run *os.File, group int) {
+func writeGroup(run *os.File, group int) {
 	run.Truncate(0)
 	if group > 0 {
 		run.WriteAt([]byte(strconv.Itoa(group)), 0)
 	}
 }
 
-// endGroup kills the process group that is noted, once: after it the group is gone, and the system
-// may give its number to another.
+// endGroup kills the recorded process group, once: afterwards the system may give its number to
+// another.
 func endGroup(run *os.File) {
 	text := make([]byte, 20)
 	n, _ := run.ReadAt(text, 0)
 	if group, err := strconv.Atoi(string(text[:n])); err == nil && group > 1 {
 		syscall.Kill(-group, syscall.SIGKILL)
-		noteGroup(run, 0)
+		writeGroup(run, 0)
 	}
 }
 
-// claim keeps a nonce from running again on this machine. The file of a nonce is empty and stays:
-// a run takes minutes, so they remain few. Error: *RejectedError if it ran before.
-func (t *turn) claim(nonce string) error {
+// claimNonce keeps a nonce from running again on this machine. The file of a nonce is empty and is
+// not removed: a run takes minutes, so there are few. Error: *RejectedError if it ran before.
+func (t *runLock) claimNonce(nonce string) error {
 	f, err := os.OpenFile(filepath.Join(t.dir, "nonces", nonce),
 		os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -128,8 +129,8 @@ func usedNonce(nonce string) error {
 	return reject("the nonce %s ran before on this machine; make a new request", nonce)
 }
 
-// end lets the next run go on, even if a process of this one left its group and lives on.
-func (t *turn) end() {
+// release lets the next run start, even if a process of this one left its group and keeps running.
+func (t *runLock) release() {
 	for _, f := range []*os.File{t.lock, t.run} {
 		syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 		f.Close()

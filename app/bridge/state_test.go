@@ -31,7 +31,7 @@ func TestRunsDoNotOverlap(t *testing.T) {
 	b.runner.State = a.runner.State
 	a.ask("tests", "nonce-a", nil)
 	b.ask("tests", "nonce-b", nil)
-	turn, err := takeTurn(t.Context(), a.runner.State, nil)
+	turn, err := acquireRunLock(t.Context(), a.runner.State, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,18 +50,18 @@ func TestRunsDoNotOverlap(t *testing.T) {
 			t.Errorf("a run that waits says %q", text)
 		}
 	}
-	turn.end()
+	turn.release()
 	both.Wait()
 	if got := read(t, record); got != "begin\nend\nbegin\nend\n" {
 		t.Errorf("the runs overlap: %q", got)
 	}
 }
 
-// A run that waited in vain, or was told to stop, leaves a summary, and its nonce is still new.
+// A run that waited in vain, or was stopped, leaves a summary, and its nonce is still new.
 func TestWaitingLeavesAReason(t *testing.T) {
 	b := newBench(t, "exit 0\n")
 	b.ask("tests", "nonce-1", nil)
-	turn, err := takeTurn(t.Context(), b.runner.State, nil)
+	turn, err := acquireRunLock(t.Context(), b.runner.State, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestWaitingLeavesAReason(t *testing.T) {
 			t.Errorf("the summary of %d is %+v, %v", want, s, err)
 		}
 	}
-	turn.end()
+	turn.release()
 	if s := b.run(t.Context()); s.ExitCode != 0 {
 		t.Errorf("after it: %+v", s)
 	}
@@ -111,7 +111,7 @@ func TestNonceRunsOnce(t *testing.T) {
 		if ExitCode(err) != ExitRejected || !strings.Contains(err.Error(), "nonce-1 ran before") {
 			t.Errorf("%s: %v", name, err)
 		}
-		// Where no results go back, the client hears why.
+		// Where no results go back, the client learns why.
 		text, err := os.ReadFile(filepath.Join(b.checkout, resultsFolder, rejectedFolder, summaryFile))
 		if told := err == nil; told != (name == "no results") ||
 			told && !strings.Contains(string(text), "nonce-1 ran before on this machine") {
@@ -174,17 +174,17 @@ func TestNextRunEndsWhatAKilledOneLeft(t *testing.T) {
 	b := newBench(t, "trap '' TERM INT; echo $$ > ~/pid; sleep 60; sleep 60\n")
 	b.ask("tests", "nonce-1", nil)
 	pid := b.kill()
-	turn, err := takeTurn(t.Context(), b.runner.State, nil)
+	turn, err := acquireRunLock(t.Context(), b.runner.State, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn.end()
+	turn.release()
 	if !gone(pid) {
 		t.Errorf("the process %d lives on beside the next run", pid)
 	}
 }
 
-// What left its group is not ended, and nothing runs beside it. The client hears so. The number of
+// What left its group is not ended, and nothing runs beside it. The client learns it. The number of
 // the group is forgotten, because another may get it.
 func TestNothingRunsBesideWhatLeftItsGroup(t *testing.T) {
 	b := newBench(t, "setsid sh -c 'echo $$ > ~/pid; exec sleep 60' & while [ ! -s ~/pid ]; do sleep 0.1; done; "+
@@ -214,11 +214,11 @@ func TestNothingRunsBesideWhatLeftItsGroup(t *testing.T) {
 		t.Errorf("the group %s is still noted", group)
 	}
 	syscall.Kill(pid, syscall.SIGKILL)
-	turn, err := takeTurn(t.Context(), b.runner.State, nil)
+	turn, err := acquireRunLock(t.Context(), b.runner.State, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn.end()
+	turn.release()
 }
 
 // What left its group and outlives a run does not hold the next one up.
@@ -238,9 +238,9 @@ func TestTurnEndsWithItsRun(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	turn, err := takeTurn(ctx, b.runner.State, func() { t.Error("the next run waits") })
+	turn, err := acquireRunLock(ctx, b.runner.State, func() { t.Error("the next run waits") })
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn.end()
+	turn.release()
 }

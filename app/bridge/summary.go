@@ -15,7 +15,7 @@ import (
 
 const (
 	resultsFolder = Folder + "/results" // a folder for each nonce
-	// rejectedFolder holds the summary of a request that did not run. No nonce is its name.
+	// rejectedFolder holds the summary of a request that did not run. No nonce has this name.
 	rejectedFolder = "_rejected"
 	summaryFile    = "summary.json"
 	reportName     = "report.json"
@@ -23,14 +23,14 @@ const (
 	maxSummary = 1 << 20 // bytes
 )
 
-// Exit codes of a run beside 0, done, and 1, failed.
+// Exit codes of a run other than 0, done, and 1, failed.
 const (
 	ExitRejected  = 2
 	ExitIncapable = 90
 	ExitStopped   = 130 // by a signal to the runner
 )
 
-// A Summary is what a run leaves beside the logs.
+// A Summary is the result of a run, beside the logs.
 type Summary struct {
 	SchemaVersion int            `json:"schema_version"`
 	Preset        string         `json:"preset"`
@@ -46,7 +46,7 @@ type Summary struct {
 	// The gate's exit code; nil if it did not run.
 	EvidenceGateExitCode *int `json:"evidence_gate_exit_code"`
 	// What the run exited with: 0, 1, ExitRejected, ExitIncapable or ExitStopped. The code of a
-	// command stands with the command.
+	// command is in its Ran.
 	ExitCode int    `json:"exit_code"`
 	Error    string `json:"error,omitempty"` // one sentence
 }
@@ -59,7 +59,7 @@ type Ran struct {
 	Log      string   `json:"log"` // a file beside the summary
 }
 
-// fail notes why a run failed. The first reason stays.
+// fail records why a run failed. The first reason stays.
 func (s *Summary) fail(code int, reason string) {
 	if s.ExitCode == 0 {
 		s.ExitCode, s.Error = code, reason
@@ -83,7 +83,7 @@ func parseSummary(text []byte) (*Summary, error) {
 	}
 	switch s.ExitCode {
 	case 0, 1, ExitRejected, ExitIncapable, ExitStopped:
-	default: // of 256, a process would make 0
+	default: // a process would turn 256 into 0
 		return nil, fmt.Errorf("the summary has the exit code %d, which no run ends with", s.ExitCode)
 	}
 	return s, nil
@@ -95,8 +95,8 @@ type results struct {
 	dir      string
 }
 
-// openResults makes the folder of a run. A link in its place could lead elsewhere, so it is
-// refused.
+// openResults makes the folder of a run. A link in its place is refused, because it could lead
+// elsewhere.
 func openResults(checkout *os.Root, name string) (results, error) {
 	r := results{checkout, path.Join(resultsFolder, name)}
 	for _, dir := range []string{Folder, resultsFolder, r.dir} {
@@ -144,7 +144,7 @@ func (r results) saveCut(s *Summary) error {
 	return r.save(&cut)
 }
 
-// has reports whether a file of the results is there, and regular.
+// has reports whether a file of the results exists and is regular.
 func (r results) has(name string) bool {
 	info, err := r.checkout.Lstat(path.Join(r.dir, name))
 	return err == nil && info.Mode().IsRegular()
@@ -162,7 +162,7 @@ func resultName(name string) bool {
 	return len(name) <= 100 && plainPath.MatchString(name) && path.Base(name) == name
 }
 
-// files reads what a run left, within the limits. Folders, links and odd names are no results.
+// files reads what a run left, within the limits. Folders, links and other names are ignored.
 func (r results) files() (map[string][]byte, error) {
 	entries, err := fs.ReadDir(r.checkout.FS(), r.dir)
 	if err != nil {

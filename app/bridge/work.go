@@ -12,15 +12,16 @@ import (
 )
 
 // A workFolder holds the files of one commit for the commands of one run. The checkout may have
-// changes that git does not show, such as files that a setting of the machine ignores. Here are none.
+// changes that git does not show, such as files that a setting of the machine ignores. The work
+// folder has no such files.
 type workFolder struct {
 	*os.Root        // the files
 	top      string // the folder to remove
 }
 
-// makeWorkFolder gives the plan a folder with the files of its commit. Its [Folder] leads to that of
-// the checkout, for reports. removeWorkFolder is to follow, even after an error. What a killed run
-// left of the folder goes first.
+// makeWorkFolder gives the plan a folder with the files of its commit. Its [Folder] is a link to
+// the checkout's, for reports. Call removeWorkFolder afterwards, even after an error. It first
+// removes what a killed run left of the folder.
 func (r *Runner) makeWorkFolder(ctx context.Context, p *plan) error {
 	checkout, err := filepath.Abs(r.Dir)
 	if err != nil {
@@ -38,8 +39,8 @@ func (r *Runner) makeWorkFolder(ctx context.Context, p *plan) error {
 }
 
 // workPath returns the place of the work folder, the same for each run: Go compiles a package again
-// where its path is another. Runs with one state folder do not overlap, so they share the place. It
-// is not in the state folder, whose path has a space on a Mac.
+// if its path changes. Runs with one state folder do not overlap, so they share the place. It is
+// not in the state folder, whose path has a space on a Mac.
 func (r *Runner) workPath() string {
 	state := sha256.Sum256([]byte(r.State))
 	return filepath.Join(cmp.Or(r.Getenv("RUNNER_TEMP"), os.TempDir()),
@@ -97,11 +98,11 @@ func (r *Runner) removeWorkFolder(p *plan) {
 	}
 }
 
-// removeTree removes a folder, even where a command took the right to write. A link is removed
-// itself.
+// removeTree removes a folder, even if a command removed its write permission. A link is removed,
+// not its target.
 func removeTree(top string) error {
 	if info, err := os.Lstat(top); err == nil && info.IsDir() {
-		os.Chmod(top, 0o700) // RemoveAll says what this leaves
+		os.Chmod(top, 0o700) // RemoveAll reports what is left
 		if root, err := os.OpenRoot(top); err == nil {
 			defer root.Close()
 			fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, _ error) error {
