@@ -10,25 +10,26 @@ import (
 	"tandem/app/control"
 )
 
-// An offer is what a client needs to know.
-type offer struct {
+// An endpointConfig is what a client needs to know about the endpoint.
+type endpointConfig struct {
 	base    string // with /v1
 	key     string
 	context int // tokens, 0 = unknown
 }
 
 // root is the base without /v1.
-func (o offer) root() string { return strings.TrimSuffix(o.base, "/v1") }
+func (o endpointConfig) root() string { return strings.TrimSuffix(o.base, "/v1") }
 
 // A client is a program that can use the endpoint. The form of its settings is from the program's
-// own pages, late 2026. Its context is the advice of these pages, or of other local servers' pages.
+// documentation, late 2026. Its context is the advice of that documentation, or of other local
+// servers'.
 type client struct {
 	id, name string
-	where    string // where the text goes and what to do then: two short sentences at most
-	text     func(offer) string
+	where    string // where to put the text and what to do next: two short sentences at most
+	text     func(endpointConfig) string
 	context  int // tokens that it needs; 0 = any
 
-	file string                        // name of its file; empty if it reads no file
+	file string                        // name of its file, or ""
 	use  func(path, dir string) string // returns the command for the file; arguments are quoted
 }
 
@@ -55,7 +56,7 @@ func editors() []client {
 			// docs.cline.bot. The context is from docs.ollama.com/integrations/cline.
 			id: "cline", name: "Cline", where: "In its settings choose the provider “OpenAI Compatible”. " +
 				"Copy each value into the field of its name; the last one is under “Model Configuration”.", context: 32_000,
-			text: func(o offer) string {
+			text: func(o endpointConfig) string {
 				return fmt.Sprintf(
 					"Base URL: %s\nAPI Key: %s\nModel ID: %s\nContext Window Size: %s\n",
 					o.base, o.key, control.Alias, o.tokens())
@@ -78,7 +79,7 @@ func agents() []client {
 			// is from docs/llms/ollama.html.
 			id: "aider", name: "Aider", where: "These lines go into .aider.conf.yml of your project, or of your home folder. " +
 				"Then start aider as usual.", context: 8192,
-			text: func(o offer) string {
+			text: func(o endpointConfig) string {
 				return fmt.Sprintf(
 					"model: openai/%s\nopenai-api-base: %s\nopenai-api-key: "+
 						"%s\nshow-model-warnings: false\n", control.Alias, o.base, o.key)
@@ -86,8 +87,8 @@ func agents() []client {
 			file: "aider.conf.yml", use: func(path, _ string) string { return "aider --config " + path },
 		},
 		{
-			// developers.openai.com/codex/config-reference. responses is the only wire_api that is
-			// left. Codex takes a long prompt for a dead connection unless it is told to wait.
+			// developers.openai.com/codex/config-reference. responses is the only remaining
+			// wire_api. Codex takes a long prompt for a dead connection unless a timeout is set.
 			id: "codex", name: "Codex CLI", where: "These lines go into ~/.codex/config.toml, above its first [table]. Then start codex as usual.", text: codexText, context: 64_000,
 			file: "config.toml", use: func(_, dir string) string { return "CODEX_HOME=" + dir + " codex" },
 		},
@@ -101,14 +102,14 @@ func agents() []client {
 	}
 }
 
-// ownPrograms returns what a person runs or writes.
+// ownPrograms returns the entries for the user's own scripts and programs.
 func ownPrograms() []client {
 	return []client{
 		{
 			// llm.datasette.io/en/stable/other-models.html
 			id: "llm", name: "llm", where: "These lines go into extra-openai-models.yaml, beside the file that `llm logs path` names. " +
 				"Then `llm -m tandem` asks Tandem.",
-			text: func(o offer) string {
+			text: func(o endpointConfig) string {
 				text := fmt.Sprintf(
 					"- model_id: %s\n  model_name: %[1]s\n  api_base: %s\n", control.Alias, o.base)
 				if o.key != control.Alias {
@@ -133,8 +134,8 @@ func ownPrograms() []client {
 	}
 }
 
-// tokens returns the context in words for a person.
-func (o offer) tokens() string {
+// tokens returns the context in words.
+func (o endpointConfig) tokens() string {
 	if o.context == 0 {
 		return "the model's"
 	}
@@ -154,7 +155,7 @@ func jsonText(v any) string {
 
 const question = "Write a Go function named Reverse."
 
-func continueText(o offer) string {
+func continueText(o endpointConfig) string {
 	text := fmt.Sprintf(`name: Tandem
 version: 1.0.0
 schema: v1
@@ -172,7 +173,7 @@ models:
 	return text
 }
 
-func zedText(o offer) string {
+func zedText(o endpointConfig) string {
 	const usual = 32_768 // Zed needs a number
 	model := object{
 		"name": control.Alias, "display_name": "Tandem", "max_tokens": o.contextOr(usual),
@@ -181,14 +182,14 @@ func zedText(o offer) string {
 	return jsonText(object{"language_models": object{"openai_compatible": object{"Tandem": object{"api_url": o.base, "available_models": []any{model}}}}})
 }
 
-func (o offer) contextOr(usual int) int {
+func (o endpointConfig) contextOr(usual int) int {
 	if o.context > 0 {
 		return o.context
 	}
 	return usual
 }
 
-func openCodeText(o offer) string {
+func openCodeText(o endpointConfig) string {
 	model := object{"name": "Tandem"}
 	if o.context > 0 {
 		model["limit"] = object{"context": o.context, "output": min(o.context/2, 8192)}
@@ -201,7 +202,7 @@ func openCodeText(o offer) string {
 	})
 }
 
-func codexText(o offer) string {
+func codexText(o endpointConfig) string {
 	text := fmt.Sprintf("model = %q\nmodel_provider = \"tandem\"\n", control.Alias)
 	if o.context > 0 {
 		text += fmt.Sprintf("model_context_window = %d\n", o.context)
@@ -214,7 +215,7 @@ func codexText(o offer) string {
 	return text
 }
 
-func claudeText(o offer) string {
+func claudeText(o endpointConfig) string {
 	return fmt.Sprintf(`unset ANTHROPIC_API_KEY
 export ANTHROPIC_BASE_URL=%s
 export ANTHROPIC_AUTH_TOKEN=%s
@@ -227,7 +228,7 @@ claude
 `, o.root(), o.key, control.Alias)
 }
 
-func curlText(o offer) string {
+func curlText(o endpointConfig) string {
 	key := ""
 	if o.key != control.Alias {
 		key = fmt.Sprintf(" -H 'Authorization: Bearer %s'", o.key)
@@ -237,7 +238,7 @@ func curlText(o offer) string {
 `, o.base, key, control.Alias, question)
 }
 
-func pythonText(o offer) string {
+func pythonText(o endpointConfig) string {
 	return fmt.Sprintf(`from openai import OpenAI
 
 client = OpenAI(base_url="%s", api_key="%s")
@@ -250,7 +251,7 @@ print(answer.choices[0].message.content)
 `, o.base, o.key, control.Alias, question)
 }
 
-func javascriptText(o offer) string {
+func javascriptText(o endpointConfig) string {
 	return fmt.Sprintf(`import OpenAI from 'openai'
 
 const client = new OpenAI({ baseURL: '%s', apiKey: '%s' })

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// ownKey stands for a key that a person fills in.
+	// ownKey is a placeholder for the user's key.
 	ownKey = "YOUR-TANDEM-KEY"
 
-	// hostOfContainers is the name that Docker and its like have for the machine they run on.
+	// hostOfContainers is the name of the host machine inside Docker and similar containers.
 	hostOfContainers = "host.docker.internal"
 
 	// maxCompared limits how many bytes of a client's file are compared. Our files are smaller.
@@ -46,9 +46,10 @@ func New(db *storage.DB, dir *home.Home, store *settings.Store, keys *settings.K
 	return &Connections{db: db, home: dir, settings: store, keys: keys, state: state}
 }
 
-// Connect lists the clients, each with its text and the state of its file, and tells who asked.
+// Connect lists the clients, each with its text and the state of its file, and says when each was
+// last seen.
 func (n *Connections) Connect(ctx context.Context) (control.Connect, error) {
-	c, o, err := n.offer(ctx)
+	c, o, err := n.endpointConfig(ctx)
 	if err != nil {
 		return c, err
 	}
@@ -62,12 +63,12 @@ func (n *Connections) Connect(ctx context.Context) (control.Connect, error) {
 	return c, err
 }
 
-// offer returns what every client needs.
-func (n *Connections) offer(ctx context.Context) (control.Connect, offer, error) {
+// endpointConfig returns what every client needs.
+func (n *Connections) endpointConfig(ctx context.Context) (control.Connect, endpointConfig, error) {
 	st, set := n.state(), n.settings.Current()
 	rows, err := n.db.Models.List(ctx)
 	if err != nil {
-		return control.Connect{}, offer{}, err
+		return control.Connect{}, endpointConfig{}, err
 	}
 	c := control.Connect{
 		BaseURL: cmp.Or(st.Address, fmt.Sprintf("http://127.0.0.1:%d",
@@ -97,7 +98,7 @@ func (n *Connections) offer(ctx context.Context) (control.Connect, offer, error)
 	}
 	slices.SortStableFunc(c.Longer,
 		func(x, y control.LongerModel) int { return cmp.Compare(y.Context, x.Context) })
-	o := offer{base: c.BaseURL, key: control.Alias, context: c.Context}
+	o := endpointConfig{base: c.BaseURL, key: control.Alias, context: c.Context}
 	if c.NeedsKey {
 		o.key = ownKey
 	}
@@ -105,7 +106,7 @@ func (n *Connections) offer(ctx context.Context) (control.Connect, offer, error)
 }
 
 // connection describes a client and compares its file.
-func (n *Connections) connection(x client, o offer) control.Connection {
+func (n *Connections) connection(x client, o endpointConfig) control.Connection {
 	c := control.Connection{ID: x.id, Name: x.name, Where: x.where, Text: x.text(o),
 		Context: x.context}
 	if x.file == "" {
@@ -128,8 +129,8 @@ func (n *Connections) connection(x client, o offer) control.Connection {
 }
 
 // textFor returns the text for a client's file, given the file's text before. A valid key stays,
-// even where no key is needed, because its secret is shown only once. A deleted key goes.
-func (n *Connections) textFor(x client, o offer, before string) string {
+// even where no key is needed, because its secret is shown only once. A deleted key is removed.
+func (n *Connections) textFor(x client, o endpointConfig, before string) string {
 	for _, key := range writtenKey.FindAllString(before, -1) {
 		if _, ok := n.keys.Find(key); ok {
 			o.key = key
@@ -139,7 +140,7 @@ func (n *Connections) textFor(x client, o offer, before string) string {
 	return x.text(o)
 }
 
-// writtenKey finds the keys that a person filled into a file; see settings.Keys.
+// writtenKey finds the keys that a user put into a file; see settings.Keys.
 var writtenKey = regexp.MustCompile(`\b` + settings.KeyPrefix + `[a-z2-7]{26,}\b`)
 
 // endpointIn finds the address in a file.
@@ -162,7 +163,7 @@ func quoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\
 // is replaced completely or not at all, and a valid key in it stays. Errors: CodeInvalid for an id
 // without a file, CodeFolder if the file cannot be written.
 func (n *Connections) WriteConnection(ctx context.Context, id string) (control.Connection, error) {
-	_, o, err := n.offer(ctx)
+	_, o, err := n.endpointConfig(ctx)
 	if err != nil {
 		return control.Connection{}, err
 	}
@@ -177,7 +178,7 @@ func (n *Connections) WriteConnection(ctx context.Context, id string) (control.C
 		return c, control.Errorf(control.CodeInvalid,
 			"%s reads no such file; copy its settings instead.", c.Name)
 	}
-	before, _ := readStart(c.File, maxCompared) // empty if it cannot be read
+	before, _ := readStart(c.File, maxCompared) // "" if it cannot be read
 	text := n.textFor(all[i], o, before)
 	if err := home.WriteOwn(c.File, text); err != nil {
 		reason := err

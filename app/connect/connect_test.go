@@ -198,7 +198,7 @@ func TestEachClientCanReadItsText(t *testing.T) {
 			}
 			return at(v, strings.Fields(path)...)
 		}
-		v, err := test.parse(c.text(offer{base: base, key: control.Alias, context: 4096}))
+		v, err := test.parse(c.text(endpointConfig{base: base, key: control.Alias, context: 4096}))
 		if err != nil {
 			t.Errorf("%s: %v", c.id, err)
 		}
@@ -207,8 +207,8 @@ func TestEachClientCanReadItsText(t *testing.T) {
 				t.Errorf("%s has %v (%[2]T) at %s, want %v (%[4]T)", c.id, got, path, want)
 			}
 		}
-		// The offer has a key, and a model whose context is unknown.
-		text := c.text(offer{base: base, key: ownKey})
+		// The endpoint config has a key, and a model whose context is unknown.
+		text := c.text(endpointConfig{base: base, key: ownKey})
 		if v, err = test.parse(text); err != nil {
 			t.Errorf("%s without a context: %v", c.id, err)
 		}
@@ -290,7 +290,7 @@ func TestFilesAreWrittenBelowTheHomeFolder(t *testing.T) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
-	// A file stands where the folder should be.
+	// There is a file where the folder should be.
 	if err := os.WriteFile(a.home.Path("connect", "llm"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -412,7 +412,7 @@ func TestZedFindsEveryFieldItNeeds(t *testing.T) {
 				OpenAICompatible map[string]provider `json:"openai_compatible"`
 			} `json:"language_models"`
 		}
-		text := zedText(offer{base: "http://127.0.0.1:1/v1", key: control.Alias, context: context})
+		text := zedText(endpointConfig{base: "http://127.0.0.1:1/v1", key: control.Alias, context: context})
 		d := json.NewDecoder(strings.NewReader(text))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&settings); err != nil {
