@@ -9,34 +9,36 @@ import (
 	"tandem/app/control"
 )
 
-// The routes of a Desk. A window's page, a window's program and a second start call them.
+// The routes of a ControlHandler. A window's page, a window's program and a second instance call
+// them.
 const (
-	deskPath   = "/supervisor/"
-	statusPath = deskPath + "status" // GET: a Status
-	AgainPath  = deskPath + "again"  // POST: calls Again
-	showPath   = deskPath + "window" // POST: shows the window
-	loginPath  = deskPath + "login"  // GET: a control.AtLogin; POST: sets it
+	controlPath = "/supervisor/"
+	statusPath  = controlPath + "status" // GET: a Status
+	AgainPath   = controlPath + "again"  // POST: calls Again
+	showPath    = controlPath + "window" // POST: shows the window
+	loginPath   = controlPath + "login"  // GET: a control.AtLogin; POST: sets it
 
-	toShowPath = deskPath + "to-show" // POST: takes a control.ToShow
+	toShowPath = controlPath + "to-show" // POST: takes a control.ToShow
 )
 
-// A Desk answers for a supervisor: the page of a window that has its own, and the callers at the
-// menu's door.
-type Desk struct {
+// A ControlHandler answers for a supervisor: to the page of a window that has its own, and to
+// callers on the menu's socket.
+type ControlHandler struct {
 	Supervisor *Supervisor
-	Show       func() // shows the window; nil where the window is the supervisor
+	Show       func() // shows the window; nil if the window is the supervisor
 
-	// ToShow takes what the window is to show, see [control.ToShow]; nil without a menu.
+	// ToShow returns what the window should show and clears it, see [control.ToShow]; nil without a
+	// menu.
 	ToShow func() string
 
 	// Login and SetLogin read and set whether Tandem starts at login. They are nil without a menu,
-	// because the menu is what login would start.
+	// because login would start the menu.
 	Login    func() control.AtLogin
 	SetLogin func(on bool) error
 }
 
 // Handler returns the routes.
-func (d Desk) Handler() http.Handler {
+func (d ControlHandler) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+statusPath,
 		func(w http.ResponseWriter, _ *http.Request) { reply(w, d.Supervisor.Status()) })
@@ -63,7 +65,7 @@ func (d Desk) Handler() http.Handler {
 	return mux
 }
 
-func (d Desk) setLogin(w http.ResponseWriter, r *http.Request) {
+func (d ControlHandler) setLogin(w http.ResponseWriter, r *http.Request) {
 	var wanted control.AtLogin
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLine)).Decode(&wanted); err != nil {
 		control.WriteError(w, control.Errorf(control.CodeInvalid,
@@ -79,10 +81,10 @@ func (d Desk) setLogin(w http.ResponseWriter, r *http.Request) {
 
 func reply(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // an error here means that the client left
+	_ = json.NewEncoder(w).Encode(v) // an error here means that the client is gone
 }
 
-// Why returns the error that tells a page why the server does not answer.
+// Why returns the error that explains to a page why the server does not answer.
 func (s Status) Why() *control.Error {
 	switch s.Phase {
 	case Crashed:
@@ -98,14 +100,14 @@ func (s Status) Why() *control.Error {
 }
 
 // Page returns the handler for the page of a window that supervises by itself. The server answers
-// it. While that is away, the supervisor answers with its status.
+// it. While the server is down, the supervisor answers with its status.
 func (s *Supervisor) Page(server *control.Client) http.Handler {
 	return page(server.Proxy(func(context.Context) *control.Error { return s.Status().Why() }),
-		Desk{Supervisor: s}.Handler())
+		ControlHandler{Supervisor: s}.Handler())
 }
 
 // PageOf returns the handler for the page of a window that the menu bar opened. While the server is
-// away, it gets the status from the menu bar.
+// down, it gets the status from the menu bar.
 func PageOf(menu, server *control.Client) http.Handler {
 	gone := func(context.Context) *control.Error {
 		return control.Errorf(control.CodeUnavailable,
@@ -121,21 +123,21 @@ func PageOf(menu, server *control.Client) http.Handler {
 	}), menu.Proxy(gone))
 }
 
-// page sends the desk's routes to the desk, and the rest to the server.
-func page(server, desk http.Handler) http.Handler {
+// page sends the control routes to control, and the rest to the server.
+func page(server, control http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, deskPath) {
-			desk.ServeHTTP(w, r)
+		if strings.HasPrefix(r.URL.Path, controlPath) {
+			control.ServeHTTP(w, r)
 			return
 		}
 		server.ServeHTTP(w, r)
 	})
 }
 
-// ToShow asks the menu bar what the window is to show, see [control.ToShow]. It is empty if the menu
-// bar does not answer.
+// ToShow asks the menu bar what the window should show, see [control.ToShow]. It returns "" if the
+// menu bar does not answer.
 func ToShow(ctx context.Context, menu *control.Client) string {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	resp, err := menu.Do(ctx, http.MethodPost, toShowPath, struct{}{})
 	if err != nil {
@@ -149,9 +151,9 @@ func ToShow(ctx context.Context, menu *control.Client) string {
 	return to.Show
 }
 
-// status asks the desk at the menu's door.
+// status asks the handler on the menu's socket.
 func status(ctx context.Context, menu *control.Client) (st Status, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	resp, err := menu.Do(ctx, http.MethodGet, statusPath, nil)
 	if err != nil {

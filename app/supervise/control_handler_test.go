@@ -38,12 +38,12 @@ var pages = map[string]func(*testing.T, string, *Supervisor) http.Handler{
 		return s.Page(server)
 	},
 	"the menu's": func(t *testing.T, home string, s *Supervisor) http.Handler {
-		d, err := OpenDoor(home, true)
+		d, err := LockInstance(home, true)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ended := make(chan error, 1)
-		go func() { ended <- d.Serve(Desk{Supervisor: s, Show: func() {}}) }()
+		go func() { ended <- d.Serve(ControlHandler{Supervisor: s, Show: func() {}}) }()
 		menu, server := control.DialMenu(home), control.Dial(home)
 		t.Cleanup(func() {
 			menu.Close()
@@ -86,7 +86,7 @@ func TestPageLearnsWhyServerDoesNotAnswer(t *testing.T) {
 				"is starting") {
 				t.Errorf("%d %s", rec.Code, rec.Body)
 			}
-			s.tell(Status{Phase: Crashed}) // another process serves after this
+			s.setStatus(Status{Phase: Crashed}) // another process serves after this
 			l, err := control.Listen(home)
 			if err != nil {
 				t.Fatal(err)
@@ -102,7 +102,7 @@ func TestPageLearnsWhyServerDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// A page hears that there will be another start, until that start.
+// A page learns that there will be another start, until that start.
 func TestPageHearsOfNextStart(t *testing.T) {
 	for name, page := range pages {
 		t.Run(name, func(t *testing.T) {
@@ -141,11 +141,11 @@ func TestPageSaysWhenMenuBarIsGone(t *testing.T) {
 	}
 }
 
-// The page reads and sets whether Tandem starts at login, and hears why the system refuses a
+// The page reads and sets whether Tandem starts at login, and learns why the system refuses a
 // change. Without a menu, login is not offered.
 func TestPageSetsLogin(t *testing.T) {
 	state, refusal := control.AtLogin{Known: true}, error(nil)
-	h := Desk{Login: func() control.AtLogin { return state }, SetLogin: func(on bool) error {
+	h := ControlHandler{Login: func() control.AtLogin { return state }, SetLogin: func(on bool) error {
 		if refusal == nil {
 			state.On = on
 		}
@@ -170,7 +170,7 @@ func TestPageSetsLogin(t *testing.T) {
 	if rec := send(h, http.MethodPost, loginPath, `on`); !says(rec, control.CodeInvalid, "") {
 		t.Errorf("%d %s", rec.Code, rec.Body)
 	}
-	if rec := ask(Desk{}.Handler(), http.MethodGet, loginPath); rec.Code != http.StatusNotFound {
+	if rec := ask(ControlHandler{}.Handler(), http.MethodGet, loginPath); rec.Code != http.StatusNotFound {
 		t.Errorf("without a menu: %d %s", rec.Code, rec.Body)
 	}
 }
@@ -179,13 +179,13 @@ func TestPageSetsLogin(t *testing.T) {
 // nothing.
 func TestWindowLearnsOnceWhatToShow(t *testing.T) {
 	home, wanted := t.TempDir(), "#/runs/12"
-	d, err := OpenDoor(home, true)
+	d, err := LockInstance(home, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- d.Serve(Desk{ToShow: func() (show string) {
+		ended <- d.Serve(ControlHandler{ToShow: func() (show string) {
 			show, wanted = wanted, ""
 			return show
 		}})

@@ -14,27 +14,27 @@ import (
 	"tandem/app/control"
 )
 
-// ErrRunning says that another program has the door of the home folder. It has been asked to show
-// its window, if OpenDoor was to ask.
+// ErrRunning says that another program has the lock of the home folder. If LockInstance was called
+// with ask, that program has been asked to show its window.
 var ErrRunning = errors.New("another Tandem has this home folder")
 
-// patience is how long a caller waits for an answer at a door. The other program may just be
-// opening it.
-const patience = 5 * time.Second
+// answerTimeout is how long a caller waits for an answer. The other program may just be opening its
+// socket.
+const answerTimeout = 5 * time.Second
 
-// A Door is where a second start finds the first one. The second start asks, and the first shows
-// its window. The window asks there too, over HTTP as well. One program at a time has the door of a
-// home folder, until it closes the door or ends.
-type Door struct {
+// An InstanceLock lets one program at a time run on a home folder, until it closes the lock or
+// ends. It has a socket on which a second instance asks the first one to show its window. The
+// window asks there too, over HTTP as well.
+type InstanceLock struct {
 	listener net.Listener
 	lock     *os.File
 	server   http.Server
 }
 
-// OpenDoor opens the door of a home folder. If another program has it, OpenDoor returns ErrRunning;
-// with ask it also asks that program to show its window. A start at login does not ask. Error:
-// ErrRunning.
-func OpenDoor(home string, ask bool) (*Door, error) {
+// LockInstance takes the lock of a home folder. If another program has it, LockInstance returns
+// ErrRunning; with ask it also asks that program to show its window. A start at login does not ask.
+// Error: ErrRunning.
+func LockInstance(home string, ask bool) (*InstanceLock, error) {
 	dir, err := control.SocketFolder(home)
 	if err != nil {
 		return nil, err
@@ -44,13 +44,13 @@ func OpenDoor(home string, ask bool) (*Door, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The kernel drops the lock with the process, however it ends.
+	// The kernel releases the lock with the process, however it ends.
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) && !ask {
 		return nil, errors.Join(ErrRunning, lock.Close())
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, errors.Join(knock(home), lock.Close())
+		return nil, errors.Join(askToShow(home), lock.Close())
 	}
 	if err == nil {
 		err = os.Remove(path) // of one that was killed
@@ -65,16 +65,16 @@ func OpenDoor(home string, ask bool) (*Door, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return &Door{listener: l, lock: lock}, nil
+	return &InstanceLock{listener: l, lock: lock}, nil
 }
 
-// knock asks the program that has the door to show its window. It returns ErrRunning, with the
-// reason if that program could not be told. A program that has opened its door and does not answer
-// yet finds the request there later.
-func knock(home string) error {
+// askToShow asks the program that has the lock to show its window. It returns ErrRunning, with the
+// reason if that program could not be asked. A program that has opened its socket and does not
+// answer yet finds the request there later.
+func askToShow(home string) error {
 	c := control.DialMenu(home)
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
 	for {
 		resp, err := c.Do(ctx, http.MethodPost, showPath, nil)
@@ -95,17 +95,17 @@ func knock(home string) error {
 	}
 }
 
-// Serve answers at the door with a desk, until the door is closed.
-func (d *Door) Serve(desk Desk) error {
-	d.server.Handler, d.server.ReadHeaderTimeout = desk.Handler(), patience
+// Serve answers on the socket with a handler, until the lock is closed.
+func (d *InstanceLock) Serve(handler ControlHandler) error {
+	d.server.Handler, d.server.ReadHeaderTimeout = handler.Handler(), answerTimeout
 	if err := d.server.Serve(d.listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
 }
 
-// Close closes the door. Another program may then open one.
-func (d *Door) Close() error {
+// Close closes the socket and releases the lock. Another program may then take it.
+func (d *InstanceLock) Close() error {
 	err := d.server.Close()
 	if e := d.listener.Close(); !errors.Is(e, net.ErrClosed) { // the server may have done it
 		err = errors.Join(err, e)

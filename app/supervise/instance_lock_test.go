@@ -11,28 +11,28 @@ import (
 )
 
 // The second start asks the first to show its window, and ends. After the first has ended, another
-// start opens the door again, even if the old socket is still there.
+// start takes the lock again, even if the old socket is still there.
 func TestSecondStartAsksTheFirst(t *testing.T) {
 	for name, home := range map[string]string{"short": t.TempDir(),
 		"long": filepath.Join(t.TempDir(), strings.Repeat("x", 120))} {
 		t.Run(name, func(t *testing.T) {
-			first, err := OpenDoor(home, true)
+			first, err := LockInstance(home, true)
 			if err != nil {
 				t.Fatal(err)
 			}
 			knocks, ended := make(chan bool, 10), make(chan error, 1)
 			go func() {
-				ended <- first.Serve(Desk{Supervisor: New(Options{Home: home}),
+				ended <- first.Serve(ControlHandler{Supervisor: New(Options{Home: home}),
 					Show: func() { knocks <- true }})
 			}()
 			for range 3 {
-				if _, err := OpenDoor(home, true); !errors.Is(err, ErrRunning) {
-					t.Fatalf("a second door: %v", err)
+				if _, err := LockInstance(home, true); !errors.Is(err, ErrRunning) {
+					t.Fatalf("a second instance: %v", err)
 				}
 				<-knocks
 			}
-			if _, err := OpenDoor(home, false); !errors.Is(err, ErrRunning) {
-				t.Fatalf("a second door at login: %v", err)
+			if _, err := LockInstance(home, false); !errors.Is(err, ErrRunning) {
+				t.Fatalf("a second instance at login: %v", err)
 			}
 			path := first.listener.Addr().String()
 			if err := first.Close(); err != nil {
@@ -47,7 +47,7 @@ func TestSecondStartAsksTheFirst(t *testing.T) {
 			if err := os.WriteFile(path, nil, 0o600); err != nil { // a killed program leaves it
 				t.Fatal(err)
 			}
-			again, err := OpenDoor(home, true)
+			again, err := LockInstance(home, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,17 +58,17 @@ func TestSecondStartAsksTheFirst(t *testing.T) {
 	}
 }
 
-// Another user may have made the folder, or a link, in the temporary folder first. Then no door is
-// opened, and nothing is made there.
-func TestDoorIsNotOpenedInForeignFolder(t *testing.T) {
+// Another user may have made the folder, or a link, in the temporary folder first. Then no socket
+// is opened, and nothing is made there.
+func TestSocketIsNotOpenedInForeignFolder(t *testing.T) {
 	home, elsewhere := filepath.Join(t.TempDir(), strings.Repeat("x", 120)), t.TempDir()
 	dir := filepath.Dir(control.SocketPath(home))
 	if err := os.Symlink(elsewhere, dir); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.Remove(dir) })
-	if d, err := OpenDoor(home, true); err == nil {
-		t.Error("the door was opened", d.Close())
+	if d, err := LockInstance(home, true); err == nil {
+		t.Error("the socket was opened", d.Close())
 	}
 	if made, err := os.ReadDir(elsewhere); err != nil || len(made) > 0 {
 		t.Errorf("%v %v", made, err)

@@ -35,7 +35,7 @@ func (l *lastLine) Write(b []byte) (int, error) {
 	return l.w.Write(b)
 }
 
-// line returns the kept line, empty if there was none.
+// line returns the kept line, or "".
 func (l *lastLine) line() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A Place says where a bundle lies. A login item, for example, must not point at a bundle that will
+// A Place says where a bundle is. A login item, for example, must not point at a bundle that will
 // be removed.
 type Place string
 
@@ -48,9 +48,9 @@ const appName = "Tandem.app"
 // old one.
 const workPattern, comes, goes = ".tandem-*", "new", "old"
 
-// A LostError says that the bundle to replace is no longer in its place, and where it lies.
+// A LostError says that the bundle to replace is no longer in its place, and where it is.
 type LostError struct {
-	At  string // where it lies
+	At  string // where it is
 	Err error
 }
 
@@ -65,13 +65,13 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // move copies a bundle into a folder of applications as Tandem.app, replaces one that is there, and
 // returns the path. The copy is complete before anything with that name is touched. If the copy
-// cannot take its place, the old bundle comes back. If that fails too, a *LostError says where the
-// old bundle lies.
+// cannot be put in place, the old bundle is restored. If that fails too, a *LostError says where
+// the old bundle is.
 //
-// The original stays. It may lie in an image that cannot be written, and a translocated one hides
-// where it came from. Files that cannot be removed after the copy is in place are only logged.
+// The original stays. It may be in an image that cannot be written, and a translocated one does not
+// say where it came from. Files that cannot be removed after the copy is in place are only logged.
 //
-// The system's note about the download is not copied. A person who copies a program that they have
+// The system's note about the download is not copied. A user who copies a program that they have
 // allowed to run gets the same.
 func move(rename func(from, to string) error, log *slog.Logger,
 	bundle, applications string) (string, error) {
@@ -115,10 +115,9 @@ func move(rename func(from, to string) error, log *slog.Logger,
 	return target, nil
 }
 
-// putRight finishes what an interrupted move left undone. The old bundle comes back if nothing took
-// its place, and the rest is removed. The folder of another user's move cannot be read, and is left
-// alone.
-func putRight(log *slog.Logger, applications string) {
+// repairMoves finishes an interrupted move. The old bundle is restored if nothing took its place,
+// and the rest is removed. The folder of another user's move cannot be read, and is left alone.
+func repairMoves(log *slog.Logger, applications string) {
 	left, err := filepath.Glob(filepath.Join(applications, workPattern))
 	if err != nil {
 		log.Warn("cannot look for interrupted moves to Applications", "error", err)

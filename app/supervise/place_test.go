@@ -169,7 +169,7 @@ func TestInterruptedMoveIsUndone(t *testing.T) {
 	} {
 		applications := t.TempDir()
 		plant(t, applications, c.files)
-		putRight(slog.New(slog.DiscardHandler), applications)
+		repairMoves(slog.New(slog.DiscardHandler), applications)
 		got := map[string]string{}
 		if err := filepath.WalkDir(applications, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {

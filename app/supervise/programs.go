@@ -15,7 +15,7 @@ type Programs struct {
 }
 
 // Beside finds the other programs by the path of one: inside Tandem.app, among the outputs of a
-// build, or where Wails' own tool puts the window. A tandem that is in none of these is looked for
+// build, or where Wails' own tool puts the window. A tandem that is in none of these is looked up
 // in PATH. A program that is not found gets the path where a build puts it.
 func Beside(executable string) Programs {
 	dir := filepath.Dir(executable)
@@ -47,7 +47,7 @@ func first(dir string, paths ...string) string {
 	return filepath.Join(dir, paths[0])
 }
 
-// Bundle returns the path of the Tandem.app that has this main executable; empty if none has.
+// Bundle returns the path of the Tandem.app that has this main executable, or "".
 func Bundle(executable string) string {
 	contents, ok := strings.CutSuffix(filepath.Dir(executable), "/MacOS")
 	if bundle := strings.TrimSuffix(contents, "/Contents"); ok && bundle != contents &&

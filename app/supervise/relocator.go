@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 )
 
-// A Mover offers to move a bundle into a folder of applications. Before that, Tandem offers nothing
-// that would point at the bundle.
-type Mover struct {
+// A Relocator offers to move a bundle into a folder of applications. Until then, Tandem creates
+// nothing that would point at the bundle.
+type Relocator struct {
 	Bundle  string
 	Place   Place    // of Bundle
 	Folders []string // of applications, the best first
-	Note    string   // path of the file that remembers a refusal
+	Note    string   // path of the file that records a refusal
 
 	Ask  func(question string) bool
 	Open func(path string) error // opens the moved bundle after this process has ended
@@ -23,8 +23,8 @@ type Mover struct {
 	rename func(from, to string) error // nil is os.Rename
 }
 
-// there returns the first folder that already has a Tandem, or an empty path.
-func (m Mover) there() string {
+// existing returns the first folder that already has a Tandem, or "".
+func (m Relocator) existing() string {
 	for _, folder := range m.Folders {
 		if _, err := os.Lstat(filepath.Join(folder, appName)); err == nil {
 			return folder
@@ -34,7 +34,7 @@ func (m Mover) there() string {
 }
 
 // question asks whether to move, and says what the move replaces in the folder there.
-func (m Mover) question(there string) string {
+func (m Relocator) question(there string) string {
 	const why = "\n\nFrom where it is now it cannot start at login, and the tandem command cannot be linked."
 	if there == "" {
 		return "Move Tandem to the Applications folder?" + why
@@ -50,18 +50,18 @@ func (m Mover) question(there string) string {
 	return fmt.Sprintf("Replace Tandem %s in %s with this one, %s?", theirs, there, ours) + why
 }
 
-// Offer asks a person whether to move, if there is a reason, once for each place. It remembers a
+// Offer asks the user whether to move, if there is a reason, once for each place. It records a
 // refusal, except for a place that the system will remove. First it repairs what an interrupted
 // move left.
 //
 // If moved is true, the bundle was copied and will be opened, and this process has to end. An error
-// is for a person to read.
-func (m Mover) Offer() (moved bool, err error) {
+// is a message for the user.
+func (m Relocator) Offer() (moved bool, err error) {
 	if m.Place == NoBundle {
 		return false, nil
 	}
 	for _, folder := range m.Folders {
-		putRight(m.Log, folder)
+		repairMoves(m.Log, folder)
 	}
 	if m.Place == Installed {
 		return false, nil
@@ -69,7 +69,7 @@ func (m Mover) Offer() (moved bool, err error) {
 	if refused, err := os.ReadFile(m.Note); err == nil && string(refused) == m.Bundle {
 		return false, nil
 	}
-	there := m.there()
+	there := m.existing()
 	if !m.Ask(m.question(there)) {
 		if m.Place == Translocated {
 			return false, nil
@@ -82,7 +82,7 @@ func (m Mover) Offer() (moved bool, err error) {
 	}
 	path, err := m.move(there)
 	if _, lost := errors.AsType[*LostError](err); lost {
-		return false, err // it names the place of the old bundle
+		return false, err // it says where the old bundle is
 	} else if err != nil {
 		return false, fmt.Errorf("this Tandem was not moved to Applications: %w", err)
 	}
@@ -94,7 +94,7 @@ func (m Mover) Offer() (moved bool, err error) {
 
 // move copies the bundle into the folder there, if the question named one. In another folder it
 // would be a second Tandem. If the question named no folder, move takes the first that works.
-func (m Mover) move(there string) (string, error) {
+func (m Relocator) move(there string) (string, error) {
 	folders := m.Folders
 	if there != "" {
 		folders = []string{there}
@@ -116,7 +116,7 @@ func (m Mover) move(there string) (string, error) {
 		}
 		errs = append(errs, err)
 		if _, lost := errors.AsType[*LostError](err); lost {
-			break // another Tandem came meanwhile; a person has to know
+			break // another Tandem was installed meanwhile; the user has to know
 		}
 	}
 	return "", errors.Join(errs...)

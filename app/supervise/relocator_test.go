@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A person may refuse, accept or be asked again, wherever the bundle lies.
+// A person may refuse, accept or be asked again, wherever the bundle is.
 func TestOfferFollowsTheAnswer(t *testing.T) {
 	home, good := t.TempDir(), filepath.Join(t.TempDir(), "Applications")
 	blocked := filepath.Join(t.TempDir(), "blocked") // a file, so that no folder can be made of it
@@ -21,7 +21,7 @@ func TestOfferFollowsTheAnswer(t *testing.T) {
 	plant(t, bundle, map[string]string{"Contents/MacOS/Tandem": "new"})
 	asked, opened := 0, []string(nil)
 	offer := func(place Place, yes bool) (bool, error) {
-		return Mover{
+		return Relocator{
 			Bundle: bundle, Place: place, Folders: []string{blocked, good},
 			Note: filepath.Join(home, "run", "stay"),
 			Ask:  func(string) bool { asked++; return yes },
@@ -60,7 +60,7 @@ func TestBundleThatCannotMoveRunsOn(t *testing.T) {
 	}
 	bundle := filepath.Join(t.TempDir(), "Tandem.app")
 	plant(t, bundle, map[string]string{"Contents/MacOS/Tandem": "new"})
-	moved, err := Mover{
+	moved, err := Relocator{
 		Bundle: bundle, Place: Elsewhere, Folders: []string{blocked},
 		Note: filepath.Join(t.TempDir(), "stay"),
 		Log:  slog.New(slog.DiscardHandler), Ask: func(string) bool { return true },
@@ -95,7 +95,7 @@ func TestOfferDoesWhatItSaid(t *testing.T) {
 				plant(t, at, plist(there))
 			}
 			asked, opened := "", ""
-			moved, err := Mover{
+			moved, err := Relocator{
 				Bundle: bundle, Place: Translocated, Folders: []string{first, folder},
 				Log:  slog.New(slog.DiscardHandler),
 				Ask:  func(question string) bool { asked = question; return true },
@@ -133,7 +133,7 @@ func TestFailedReplacementInstallsNoSecond(t *testing.T) {
 	}
 }
 
-// If the old bundle could neither be replaced nor put back, the person reads where it lies. Nothing
+// If the old bundle could neither be replaced nor put back, the person reads where it is. Nothing
 // is installed elsewhere or opened. The next offer puts the bundle back. The same holds for a
 // bundle that came while the question was shown.
 func TestLostBundleIsPutBackByNextOffer(t *testing.T) {
@@ -172,11 +172,11 @@ func TestLostBundleIsPutBackByNextOffer(t *testing.T) {
 
 // newOffer returns an offer that the person accepts. Its renames number from up to number to fail,
 // counted from 1. It fails the test if it opens anything.
-func newOffer(t *testing.T, from, to int) Mover {
+func newOffer(t *testing.T, from, to int) Relocator {
 	bundle := filepath.Join(t.TempDir(), "Tandem.app")
 	plant(t, bundle, map[string]string{"Contents/MacOS/Tandem": "new"})
 	step := 0
-	return Mover{
+	return Relocator{
 		Bundle: bundle, Place: Elsewhere, Folders: []string{t.TempDir(), t.TempDir()},
 		Note: filepath.Join(t.TempDir(), "stay"),
 		Ask:  func(string) bool { return true },
@@ -191,7 +191,7 @@ func newOffer(t *testing.T, from, to int) Mover {
 	}
 }
 
-// If the copy cannot be opened, the person reads where it lies, and this process runs on.
+// If the copy cannot be opened, the person reads where it is, and this process runs on.
 func TestCopyThatCannotOpenIsReported(t *testing.T) {
 	o := newOffer(t, 0, 0)
 	o.Open = func(string) error { return errors.New("no shell") }

@@ -41,10 +41,10 @@ type Options struct {
 	Changed func(Status)
 }
 
-// A Status says how the process that serves is doing.
+// A Status is the state of the process that serves.
 type Status struct {
 	Phase Phase `json:"phase"`         // empty before the first
-	PID   int   `json:"pid,omitempty"` // of the child; 0 if there is none, or it was adopted
+	PID   int   `json:"pid,omitempty"` // of the child; 0 without one, or if it was adopted
 
 	// Reason is the last line of the child before it crashed. It is set in the phases Waiting and
 	// Crashed.
@@ -96,8 +96,8 @@ func pause(ctx context.Context, crashes int) {
 	}
 }
 
-// tell stores a new status, and calls Changed.
-func (s *Supervisor) tell(st Status) {
+// setStatus stores a new status, and calls Changed.
+func (s *Supervisor) setStatus(st Status) {
 	s.last.Store(&st)
 	s.o.Changed(st)
 }
@@ -142,7 +142,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		s.o.Logger.Warn("the server ended", "reason", reason, "crashes", len(crashes))
 		if n := len(crashes); n >= maxCrashes &&
 			crashes[n-1].Sub(crashes[n-maxCrashes]) < crashesIn {
-			s.tell(Status{Phase: Crashed, Reason: reason})
+			s.setStatus(Status{Phase: Crashed, Reason: reason})
 			select {
 			case <-s.again: // Again was called before the crash
 			default:
@@ -154,13 +154,14 @@ func (s *Supervisor) Run(ctx context.Context) error {
 			crashes = nil
 			continue
 		}
-		s.tell(Status{Phase: Waiting, Reason: reason})
+		s.setStatus(Status{Phase: Waiting, Reason: reason})
 		s.pause(ctx, len(crashes))
 	}
 	return nil
 }
 
-// adopt follows a process that already serves, until that ends. It returns false if there is none.
+// adopt follows a process that already serves, until that ends. It returns false if no process
+// serves.
 func (s *Supervisor) adopt(ctx context.Context) bool {
 	c := control.Dial(s.o.Home)
 	defer c.Close()
@@ -171,7 +172,7 @@ func (s *Supervisor) adopt(ctx context.Context) bool {
 		}
 		leaving = st.Phase == control.PhaseDraining
 		if !found && !leaving {
-			s.tell(Status{Phase: Adopted})
+			s.setStatus(Status{Phase: Adopted})
 		}
 		found = true
 	}
@@ -197,7 +198,7 @@ func (s *Supervisor) child(ctx context.Context) (reason string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("start the server: %w", err)
 	}
-	s.tell(Status{Phase: Running, PID: cmd.Process.Pid})
+	s.setStatus(Status{Phase: Running, PID: cmd.Process.Pid})
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	select {
@@ -216,7 +217,7 @@ func (s *Supervisor) child(ctx context.Context) (reason string, err error) {
 }
 
 // ending returns why a process ended. If it ended by itself with an error, or aborted, the reason
-// is its last line. The last line of a killed process was about something else.
+// is its last line. The last line of a killed process does not say why.
 func ending(err error, said string) string {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	switch {

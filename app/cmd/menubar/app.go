@@ -95,7 +95,7 @@ func (a *app) supervised(s supervise.Status) {
 
 // run supervises the server and follows its state until ctx ends or Quit is chosen. It returns
 // after the server has ended.
-func (a *app) run(ctx context.Context, d *supervise.Door) error {
+func (a *app) run(ctx context.Context, d *supervise.InstanceLock) error {
 	ctx, a.quit = context.WithCancel(ctx)
 	defer a.quit()
 	defer a.client.Close()
@@ -106,7 +106,7 @@ func (a *app) run(ctx context.Context, d *supervise.Door) error {
 		}
 	}
 	running.Go(func() {
-		if err := d.Serve(supervise.Desk{Supervisor: a.supervisor, Show: show, ToShow: a.window.toShow,
+		if err := d.Serve(supervise.ControlHandler{Supervisor: a.supervisor, Show: show, ToShow: a.window.toShow,
 			Login: a.atLogin, SetLogin: a.setAtLogin}); err != nil {
 			a.o.log.Error("neither a second start nor the window reaches the menu", "error", err)
 		}
@@ -252,7 +252,7 @@ func (a *app) clicked(s menu.Slot) {
 	}
 }
 
-// stop ends requests in flight, by their runs' ids. One that has ended meanwhile is no failure.
+// stop ends requests in flight, by their runs' ids. One that has ended meanwhile is not an error.
 func (a *app) stop(ctx context.Context, ids string) (failure error) {
 	for _, text := range strings.Fields(ids) {
 		_, err := control.Call(ctx, a.client, control.CancelRun, control.CancelRequest{Run: text})

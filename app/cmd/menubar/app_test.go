@@ -206,8 +206,8 @@ func TestDraftAheadKeepsTheDepth(t *testing.T) {
 	}
 }
 
-// Stop All stops each request. One that has ended meanwhile is no failure, and a row that went away
-// with its request gets no mark, which would show it.
+// Stop All stops each request. One that has ended meanwhile is not an error, and a row that went
+// away with its request gets no mark, which would show it.
 func TestStopAllStopsEachRequest(t *testing.T) {
 	var stopped []string
 	a, r := newTestApp(t, options{})

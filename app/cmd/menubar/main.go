@@ -72,7 +72,7 @@ type options struct {
 func run(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	door, err := supervise.OpenDoor(o.home, !o.hidden)
+	lock, err := supervise.LockInstance(o.home, !o.hidden)
 	if errors.Is(err, supervise.ErrRunning) {
 		return nil // it was asked to show its window, unless this is a start at login
 	}
@@ -80,13 +80,13 @@ func run(o options) error {
 		return err
 	}
 	if o.bundle != "" && supervise.IsLoginAgent(o.opened, os.Getenv) {
-		return errors.Join(door.Close(), supervise.OpenAtLogin(o.bundle, os.Environ()).Run())
+		return errors.Join(lock.Close(), supervise.OpenAtLogin(o.bundle, os.Environ()).Run())
 	}
 	var failure error
 	if !o.hidden {
-		moved, err := o.mover().Offer()
+		moved, err := o.relocator().Offer()
 		if moved {
-			return errors.Join(err, door.Close())
+			return errors.Join(err, lock.Close())
 		}
 		if failure = err; err != nil {
 			o.log.Error("offering to move Tandem to Applications", "error", err)
@@ -100,7 +100,7 @@ func run(o options) error {
 	systray.Run(func() {
 		a.tray = newTray(a.clicked)
 		go func() {
-			err := a.run(ctx, door)
+			err := a.run(ctx, lock)
 			if err != nil && runtime.GOOS == "darwin" { // Quit does not return there
 				fmt.Fprintln(os.Stderr, "tandem:", err)
 				os.Exit(1)

@@ -13,9 +13,9 @@ import (
 	"tandem/app/supervise"
 )
 
-// mover returns a Mover that asks by the system's own dialog.
-func (o options) mover() supervise.Mover {
-	return supervise.Mover{
+// relocator returns a Relocator that asks by the system's own dialog.
+func (o options) relocator() supervise.Relocator {
+	return supervise.Relocator{
 		Bundle: o.bundle, Place: o.place, Note: filepath.Join(o.home, "stays-at"),
 		Folders: []string{"/Applications", filepath.Join(control.UserHome(os.Getenv),
 			"Applications")},
@@ -31,7 +31,7 @@ func askToMove(question string) bool {
 }
 
 // openAfterUs opens an app after this process has ended, because until then this process holds the
-// door.
+// instance lock.
 func openAfterUs(path string) error {
 	cmd := exec.Command("/bin/sh", "-c",
 		`while kill -0 "$1" 2>/dev/null; do sleep 0.1; done; exec /usr/bin/open "$2"`,

@@ -13,5 +13,5 @@ func login() menu.Login { return menu.LoginUnknown }
 
 func setLogin(bool) error { return errors.New("starting at login cannot be changed here") }
 
-// onReopen does nothing: here a second start calls the door.
+// onReopen does nothing: here a second instance asks over the socket.
 func onReopen(func()) error { return nil }

@@ -18,7 +18,7 @@ type window struct {
 	log           *slog.Logger
 
 	mu     sync.Mutex
-	cmd    *exec.Cmd // nil while there is none
+	cmd    *exec.Cmd // or nil
 	closed bool      // with the menu
 	show   string    // what it is to show, until it asks; see control.ToShow
 }
@@ -31,8 +31,8 @@ func (w *window) toShow() (show string) {
 	return show
 }
 
-// open starts the program, or asks the running one to bring its window to the front. The program then
-// asks what it is to show. After the end of the menu open starts none.
+// open starts the program, or asks the running one to bring its window to the front. The program
+// then asks what to show. After the end of the menu open starts no window.
 func (w *window) open(show string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,7 +67,7 @@ func (w *window) open(show string) error {
 }
 
 // close ends the window at the end of the menu. Both ways in which the menu ends call it. It
-// signals the window once, because Wails may not be told to quit again while it quits.
+// signals the window once, because Wails must not be asked to quit again while it quits.
 func (w *window) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
