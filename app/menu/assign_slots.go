@@ -2,10 +2,10 @@ package menu
 
 import "slices"
 
-// seats returns the seat of each id among as many as before has, or -1 where none is left. before has
-// the ids of the seats, empty for a free one. An id keeps its seat, because a person may be about to
-// click there. New ids take the free seats in their order. Seats that have just become free come last.
-func seats(before, ids []string) []int {
+// assignSlots returns the slot of each id, an index of before, or -1 if none is left. before has
+// the id in each slot, or "". An id keeps its slot, because the user may be about to click there.
+// New ids take the free slots in their order. Slots that have just become free come last.
+func assignSlots(before, ids []string) []int {
 	got, taken := make([]int, len(ids)), make([]bool, len(before))
 	for i, id := range ids {
 		if got[i] = slices.Index(before, id); got[i] >= 0 {
@@ -13,12 +13,12 @@ func seats(before, ids []string) []int {
 		}
 	}
 	var free, freed []int
-	for seat, id := range before {
+	for slot, id := range before {
 		switch {
 		case id == "":
-			free = append(free, seat)
-		case !taken[seat]:
-			freed = append(freed, seat)
+			free = append(free, slot)
+		case !taken[slot]:
+			freed = append(freed, slot)
 		}
 	}
 	free = append(free, freed...)

@@ -7,7 +7,7 @@ import (
 	"tandem/app/control"
 )
 
-// Who is seated stays. New ones take free seats, and the seat of one that has just left comes last.
+// An id keeps its slot. New ones take free slots, and a slot that has just become free comes last.
 func TestSeatsAreKept(t *testing.T) {
 	for _, c := range []struct {
 		before, ids []string
@@ -20,7 +20,7 @@ func TestSeatsAreKept(t *testing.T) {
 		{[]string{"a", "b", "c"}, []string{"d", "a", "b", "c"}, []int{-1, 0, 1, 2}},
 		{[]string{"a", "", ""}, nil, []int{}},
 	} {
-		if got := seats(c.before, c.ids); !slices.Equal(got, c.want) {
+		if got := assignSlots(c.before, c.ids); !slices.Equal(got, c.want) {
 			t.Errorf("%q, then %q: %v, want %v", c.before, c.ids, got, c.want)
 		}
 	}

@@ -34,7 +34,7 @@ const (
 	UnloadModel        // About
 	SetDrafting        // About; turns all its drafts on or off
 	StopRuns           // About: ids with spaces between them
-	OpenWindow         // About: what it shows, see control.ToShow
+	OpenWindow         // About: what to show, see control.ToShow
 	SetLogin           // turns it on or off
 	SetPort            // About; empty = the port that was taken
 	Restart            // the server
@@ -44,7 +44,7 @@ const (
 // A Menu is everything that is shown.
 type Menu struct {
 	Icon    Icon
-	Title   string // beside the icon; empty for none
+	Title   string // beside the icon, or ""
 	Tooltip string
 	Rows    [Slots]Row
 }

@@ -222,7 +222,7 @@ func TestStatesAreSaidInPlainWords(t *testing.T) {
 	}
 }
 
-// Tokens per second stand beside the icon if the settings say so.
+// Tokens per second are beside the icon if the settings say so.
 func TestSpeedFollowsTheSetting(t *testing.T) {
 	for on, want := range map[bool]string{false: "", true: "40 t/s"} {
 		st := &control.State{Phase: control.PhaseReady, Address: "http://127.0.0.1:8263",

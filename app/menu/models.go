@@ -22,7 +22,7 @@ func (m *Menu) models(before *Menu, v View) {
 	for _, l := range st.InMemory {
 		ids = append(ids, l.ID)
 	}
-	places := seats(before.abouts(Residents+Unload, maxResidents, residentRows), ids)
+	places := assignSlots(before.abouts(Residents+Unload, maxResidents, residentRows), ids)
 	for i, l := range st.InMemory {
 		if places[i] < 0 {
 			continue
@@ -45,12 +45,12 @@ func (m *Menu) models(before *Menu, v View) {
 		} else if x.LoadMS > 0 {
 			title += ", ready in " + roughly(time.Duration(x.LoadMS)*time.Millisecond)
 		}
-		m.offer(Models+n, title, Load, x.ID)
+		m.showAction(Models+n, title, Load, x.ID)
 		m.Rows[Models+n].Checked = x.ID == st.Choice
 		n++
 	}
 	if more > 0 {
-		m.offer(MoreModels, fmt.Sprintf("%d more in the Window…", more), OpenWindow, "#/models")
+		m.showAction(MoreModels, fmt.Sprintf("%d more in the Window…", more), OpenWindow, "#/models")
 	}
 }
 
@@ -59,18 +59,18 @@ func (m *Menu) resident(row Slot, l control.Loaded, isChoice bool) {
 	m.open(row, l.ID+weight(l))
 	m.Rows[row].Checked = isChoice
 	if !isChoice {
-		m.offer(row+Choose, "Choose", Load, l.ID)
+		m.showAction(row+Choose, "Choose", Load, l.ID)
 	}
-	m.offer(row+Unload, "Unload", UnloadModel, l.ID)
+	m.showAction(row+Unload, "Unload", UnloadModel, l.ID)
 	m.Rows[row+Unload].Enabled = !l.InUse
 	if l.Drafting != "" {
-		m.offer(row+DraftAhead, "Draft Ahead", SetDrafting, l.ID)
+		m.showAction(row+DraftAhead, "Draft Ahead", SetDrafting, l.ID)
 		m.Rows[row+DraftAhead].Checked = l.Drafting == control.DraftingOn
 	}
-	m.offer(row+SetModel, "Settings…", OpenWindow, "#/models/?settings="+url.QueryEscape(l.ID))
+	m.showAction(row+SetModel, "Settings…", OpenWindow, "#/models/?settings="+url.QueryEscape(l.ID))
 }
 
-// weight returns what a model takes of the memory, empty if it is not known.
+// weight returns the memory that a model takes, or "" if it is not known.
 func weight(l control.Loaded) string {
 	if l.Bytes == 0 {
 		return ""
@@ -87,7 +87,7 @@ func (m *Menu) downloads(v View) {
 		if i == maxDownloads {
 			break
 		}
-		m.offer(Downloads+Slot(i), download(d), OpenWindow, "#/models")
+		m.showAction(Downloads+Slot(i), download(d), OpenWindow, "#/models")
 	}
 }
 

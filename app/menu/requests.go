@@ -9,33 +9,33 @@ import (
 	"tandem/app/control"
 )
 
-// requests fills the rows of the requests in flight, and offers to stop them. A request keeps its
-// rows; new ones take free rows, the oldest first.
+// requests fills the rows of the requests in flight, each with a row to stop it. A request keeps
+// its rows; new ones take free rows, the oldest first.
 func (m *Menu) requests(before *Menu, v View) {
 	st := v.State
 	ids := make([]string, len(st.Active))
 	for i, a := range st.Active {
 		ids[i] = strconv.FormatInt(a.RunID, 10)
 	}
-	places := seats(before.abouts(Requests+StopRun, maxRequests, requestRows), ids)
+	places := assignSlots(before.abouts(Requests+StopRun, maxRequests, requestRows), ids)
 	for i, a := range st.Active {
 		if places[i] < 0 {
 			continue
 		}
 		row := Requests + Slot(places[i])*requestRows
 		m.open(row, control.ClientName(a.Client)+": "+doing(a, v.Left[a.RunID]))
-		m.offer(row+ShowRun, "Show the Run", OpenWindow, "#/runs/"+ids[i])
-		m.offer(row+StopRun, "Stop", StopRuns, ids[i])
+		m.showAction(row+ShowRun, "Show the Run", OpenWindow, "#/runs/"+ids[i])
+		m.showAction(row+StopRun, "Stop", StopRuns, ids[i])
 	}
 	switch n := len(ids); {
 	case n == 1:
-		m.offer(StopAll, "Stop", StopRuns, ids[0])
+		m.showAction(StopAll, "Stop", StopRuns, ids[0])
 	case n > 1:
-		m.offer(StopAll, "Stop All", StopRuns, strings.Join(ids, " "))
+		m.showAction(StopAll, "Stop All", StopRuns, strings.Join(ids, " "))
 	}
 }
 
-// doing says what a request does, how far it is and how long it takes.
+// doing returns what a request does, its progress and its time left.
 func doing(a control.Active, left time.Duration) string {
 	switch {
 	case a.CompletionTokens > 0 && a.PerSecond > 0:
@@ -58,8 +58,8 @@ func percent(a control.Active) int {
 	return 100 * done / max(1, all)
 }
 
-// beside returns the text beside the icon: the speed of all requests, or how far the oldest one that
-// is read, while none writes.
+// beside returns the text beside the icon: the speed of all requests, or, while none generates, the
+// progress of the oldest prompt.
 func beside(active []control.Active) string {
 	per := 0.0
 	for _, a := range active {
@@ -76,11 +76,11 @@ func beside(active []control.Active) string {
 	return ""
 }
 
-// leastReading is how long a prompt has to be read until its speed tells something.
+// leastReading is how long a prompt has to be read until its speed is meaningful.
 const leastReading = 500 * time.Millisecond
 
-// A Reading remembers by run id what was read of prompts when that was first seen. Only requests
-// that read are in it. The zero Reading is empty.
+// A Reading records by run id how much of a prompt had been read when it was first seen. It has
+// only requests in prefill. The zero Reading is empty.
 type Reading map[int64]firstLook
 
 type firstLook struct {
@@ -88,8 +88,8 @@ type firstLook struct {
 	done int // tokens
 }
 
-// Left returns by run id how long the reading of each prompt goes on, by its speed so far. Requests
-// whose speed is not known yet are left out. It forgets the requests that have ended.
+// Left returns by run id how long the prefill of each prompt will still take, by its speed so far.
+// Requests whose speed is not known yet are left out. It removes requests that have ended.
 func (r *Reading) Left(now time.Time, active []control.Active) map[int64]time.Duration {
 	next, left := Reading{}, map[int64]time.Duration{}
 	for _, a := range active {

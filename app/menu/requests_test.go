@@ -103,7 +103,7 @@ func TestTimeLeftFollowsFromTheSpeed(t *testing.T) {
 	}
 }
 
-// Today's line and a shortage of memory are told while there is something to tell.
+// Today's line and a shortage of memory are shown while they apply.
 func TestTodayAndAShortageAreTold(t *testing.T) {
 	today := func(of *control.Today) string { return Of(new(Menu), View{Today: of}).Rows[Today].Title }
 	for want, of := range map[string]*control.Today{

@@ -30,7 +30,7 @@ const (
 // The slots. A range is named by its first slot; the others follow it. Between the two lines a row
 // is always shown, because a line cannot be hidden.
 const (
-	Status   Slot = iota // what Tandem is doing, unless the requests say it
+	Status   Slot = iota // what Tandem is doing, unless the requests show it
 	Requests             // the first of maxRequests requests in flight, with their rows
 
 	StopAll    = Requests + maxRequests*requestRows

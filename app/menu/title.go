@@ -3,7 +3,7 @@ package menu
 import "time"
 
 // titleEvery is the shortest time between two titles. A number beside the clock that changes more
-// often disturbs.
+// often distracts.
 const titleEvery = time.Second
 
 // A Title is the text beside the icon, and the time of its last change.
@@ -12,8 +12,8 @@ type Title struct {
 	since time.Time
 }
 
-// Next returns the title to show at now, given the newest text. A title that appears or goes does
-// so at once. A title that changed less than a second ago stays. wait is how long it still stays,
+// Next returns the title to show at now, given the newest text. A title appears or disappears
+// immediately. A title that changed less than a second ago stays. wait is how long it still stays,
 // else 0.
 func (t Title) Next(now time.Time, text string) (next Title, wait time.Duration) {
 	if text == t.Text {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A title changes at most once a second, but it appears and goes at once. Next returns how long a
-// change is held back.
+// A title changes at most once a second, but it appears and disappears immediately. Next returns
+// how long a change is held back.
 func TestTitleChangesOnceASecond(t *testing.T) {
 	start := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	var title Title

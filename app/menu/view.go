@@ -13,7 +13,7 @@ import (
 
 // A View is what the menu is made from.
 type View struct {
-	State *control.State // of the process that serves; nil while none answers
+	State *control.State // of the process that serves; nil while it does not answer
 
 	// Crashed is why the server is no longer started. While State is nil and Crashed is empty, the
 	// server is starting.
@@ -23,7 +23,7 @@ type View struct {
 	Today *control.Today          // nil while it is not known
 
 	Login   Login
-	Failure string // of the last click, or of the start if there was none; in plain words
+	Failure string // of the last click, or else of the start; in plain words
 }
 
 // Login says whether Tandem starts at login.
@@ -36,7 +36,7 @@ const (
 	LoginOn      Login = "on"
 )
 
-// maxTitle limits a text from elsewhere in a row, in runes.
+// maxTitle limits an external string in a row, in runes.
 const maxTitle = 96
 
 // Of returns the menu of a view. before is shown now: requests and models in memory keep the rows that
@@ -59,7 +59,7 @@ func (m *Menu) open(s Slot, title string) {
 	m.Rows[s] = Row{Shown: true, Title: clip(title), Enabled: true}
 }
 
-func (m *Menu) offer(s Slot, title string, do Action, about string) {
+func (m *Menu) showAction(s Slot, title string, do Action, about string) {
 	m.Rows[s] = Row{Shown: true, Title: clip(title), Enabled: true, Do: do, About: about}
 }
 
@@ -89,7 +89,7 @@ func (m *Menu) status(before *Menu, v View) {
 	switch st := v.State; {
 	case v.Crashed != "":
 		m.Icon, says = Failed, "Tandem has stopped"
-		m.offer(StartAgain, "Start again", Restart, "")
+		m.showAction(StartAgain, "Start again", Restart, "")
 		problem = v.Crashed
 	case st == nil:
 		m.Icon, says = Loading, "Starting…"
@@ -103,7 +103,7 @@ func (m *Menu) status(before *Menu, v View) {
 		}
 		m.remedies(st)
 		if p := st.Pressure; p != nil {
-			m.offer(Pressure, p.Line(), OpenWindow, "#/now")
+			m.showAction(Pressure, p.Line(), OpenWindow, "#/now")
 		}
 	}
 	if m.Icon != Generating || len(v.State.Active) > maxRequests {
@@ -115,15 +115,15 @@ func (m *Menu) status(before *Menu, v View) {
 	m.Tooltip = "Tandem: " + says
 }
 
-// remedies offers what helps against an endpoint that is closed.
+// remedies fills the rows that help to open a closed endpoint.
 func (m *Menu) remedies(st *control.State) {
 	if p := st.PortTaken; p != nil {
-		m.offer(TryPort, fmt.Sprintf("Try port %d again", p.Port), SetPort, "")
+		m.showAction(TryPort, fmt.Sprintf("Try port %d again", p.Port), SetPort, "")
 		if p.Next != 0 {
-			m.offer(UsePort, fmt.Sprintf("Use port %d", p.Next), SetPort, strconv.Itoa(p.Next))
+			m.showAction(UsePort, fmt.Sprintf("Use port %d", p.Next), SetPort, strconv.Itoa(p.Next))
 		}
 	} else if st.EndpointClosed {
-		m.offer(TryPort, "Try to open the endpoint again", SetPort, "")
+		m.showAction(TryPort, "Try to open the endpoint again", SetPort, "")
 	}
 }
 
@@ -169,25 +169,25 @@ func (m *Menu) phase(st *control.State) (says string) {
 // rest fills the rows below the last line.
 func (m *Menu) rest(v View) {
 	if t := v.Today; t != nil && t.Requests > 0 {
-		m.offer(Today, today(t), OpenWindow, "#/now")
+		m.showAction(Today, today(t), OpenWindow, "#/now")
 	}
 	if v.State != nil {
-		m.offer(NewChat, "New Chat…", OpenWindow, "chat")
+		m.showAction(NewChat, "New Chat…", OpenWindow, "chat")
 	}
-	m.offer(Window, "Open Tandem…", OpenWindow, "")
+	m.showAction(Window, "Open Tandem…", OpenWindow, "")
 	if v.State != nil && v.State.Address != "" {
-		m.offer(Endpoint, "Copy Address "+strings.TrimPrefix(v.State.Address, "http://"), Copy,
+		m.showAction(Endpoint, "Copy Address "+strings.TrimPrefix(v.State.Address, "http://"), Copy,
 			v.State.Address+"/v1")
 	}
-	m.offer(Preferences, "Settings…", OpenWindow, "#/settings")
+	m.showAction(Preferences, "Settings…", OpenWindow, "#/settings")
 	if v.Login != LoginUnknown {
-		m.offer(AtLogin, "Start at Login", SetLogin, "")
+		m.showAction(AtLogin, "Start at Login", SetLogin, "")
 		m.Rows[AtLogin].Checked = v.Login == LoginOn
 	}
-	m.offer(Quit, "Quit Tandem", Leave, "")
+	m.showAction(Quit, "Quit Tandem", Leave, "")
 }
 
-// today says how many requests there were and how many failed, and how much time checkpoints and
+// today says how many requests there were, how many failed, and how much time checkpoints and
 // drafts saved.
 func today(t *control.Today) string {
 	text := "Today: " + control.Plural(t.Requests, "request")
