@@ -28,7 +28,7 @@ type givenDraft struct {
 	given *given
 }
 
-func (d givenDraft) Guess(history []int32, n int) []int32 {
+func (d givenDraft) Preview(history []int32, n int) []int32 {
 	at := len(history)
 	guess := slices.Clone(d.given.text[min(at, len(d.given.text)):min(at+min(n, 2), len(d.given.text))])
 	if at%3 == 0 && len(guess) > 0 {
@@ -37,14 +37,14 @@ func (d givenDraft) Guess(history []int32, n int) []int32 {
 	return guess
 }
 
-func (d givenDraft) Peek(history []int32, n int) int { return len(d.Guess(history, n)) }
+func (d givenDraft) Peek(history []int32, n int) int { return len(d.Preview(history, n)) }
 
 func (d givenDraft) Features([]int32) draft.Features {
 	return draft.Features{Match: 5, Count: 1, Share: 1}
 }
 
 func (d givenDraft) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal {
-	guess := d.Guess(history, n)
+	guess := d.Preview(history, n)
 	return draft.Proposal{N: len(guess), Tokens: mlx.New(s, guess, len(guess))}
 }
 

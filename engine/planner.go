@@ -10,7 +10,7 @@ import (
 )
 
 // A planner chooses what drafts in the next round, and how much. It learns from what rounds cost and
-// how many guesses were accepted. It belongs to the scheduler's goroutine.
+// how many drafts were accepted. It belongs to the scheduler's goroutine.
 type planner struct {
 	drafters *drafters
 	model    string // Options.Name
@@ -150,8 +150,8 @@ func (p *planner) candidate(t *task, i int) (has draft.Candidate) {
 	if f, ok := d.(draft.Featured); ok {
 		has.Features = f.Features(t.tokens)
 	}
-	if g, ok := d.(draft.Guesser); ok {
-		has.Guess = g.Guess(t.tokens, n)
+	if g, ok := d.(draft.Previewer); ok {
+		has.Preview = g.Preview(t.tokens, n)
 	}
 	return has
 }

@@ -50,7 +50,7 @@ type rate struct {
 func (a *acceptance) learn(x acceptanceSignals, drafts, accepted int) {
 	n := min(drafts, accepted+1, MaxDepth)
 	o := a.model.oddsRatio(x)
-	rates := a.lasting()
+	rates := a.longTermRates()
 	for i := range n {
 		rates[i] = o.of(rates[i], i)
 	}
@@ -98,15 +98,15 @@ func (r *rate) record(accepted bool) {
 func (a *acceptance) expected(o oddsRatio) (tokens [MaxDepth + 1]float64) {
 	tokens[0] = 1
 	reach := 1.0
-	for i, p := range a.lasting() {
+	for i, p := range a.longTermRates() {
 		reach *= o.of(p, i)
 		tokens[i+1] = tokens[i] + reach
 	}
 	return tokens
 }
 
-// lasting returns how often the draft at each position is accepted after those before it.
-func (a *acceptance) lasting() (rates [MaxDepth]float64) {
+// longTermRates returns how often the draft at each position is accepted after those before it.
+func (a *acceptance) longTermRates() (rates [MaxDepth]float64) {
 	lean := priorRate
 	for i, r := range a.rates {
 		own := min(float64(r.samples)/trusted, 1)

@@ -51,14 +51,14 @@ func TestSurvivalLearnsWhatTellsGoodProposals(t *testing.T) {
 	}
 }
 
-// What a guess that was not drafted would have given is learned once it is decided.
-func TestSelectorLearnsOfGuessesThatWereNotDrafted(t *testing.T) {
+// What a preview that was not drafted would have given is learned once it is decided.
+func TestSelectorLearnsOfPreviewsThatWereNotDrafted(t *testing.T) {
 	s := NewSelector("m", []Arm{{Name: "ngram", Limit: 31}}, nil)
 	c := s.NewRecentAcceptance()
 	text := []int32{1, 2, 3}
-	next := func(guess ...int32) rate {
+	next := func(preview ...int32) rate {
 		t.Helper()
-		if _, err := s.Next(c, text, []Candidate{{Limit: len(guess), Guess: guess}}); err != nil {
+		if _, err := s.Next(c, text, []Candidate{{Limit: len(preview), Preview: preview}}); err != nil {
 			t.Fatal(err)
 		}
 		return s.buckets[1024][0].rates.rates[0]
@@ -66,11 +66,11 @@ func TestSelectorLearnsOfGuessesThatWereNotDrafted(t *testing.T) {
 	next(4, 5, 6)
 	text = append(text, 4)
 	if r := next(5, 6); r.samples != 0 {
-		t.Errorf("a guess that is right so far counts already: %+v", r)
+		t.Errorf("a preview that is right so far counts already: %+v", r)
 	}
 	text = append(text, 9)
 	if r := next(7); r.samples != 1 || r.mean != 1 {
-		t.Errorf("a guess whose first token came: %+v", r)
+		t.Errorf("a preview whose first token came: %+v", r)
 	}
 	if r := s.buckets[1024][0].rates.rates[1]; r.samples != 1 || r.mean != 0 {
 		t.Errorf("and its second one did not: %+v", r)
@@ -78,6 +78,6 @@ func TestSelectorLearnsOfGuessesThatWereNotDrafted(t *testing.T) {
 	c.Record(0, Round{Depth: 1, Accepted: 0}) // it was drafted: the selector learns from the round
 	text = append(text, 8)
 	if r := next(); r.samples != 1 {
-		t.Errorf("a guess that was drafted is counted twice: %+v", r)
+		t.Errorf("a preview that was drafted is counted twice: %+v", r)
 	}
 }

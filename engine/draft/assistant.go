@@ -6,12 +6,13 @@ import (
 	"tandem/engine/mlx"
 )
 
-// An AssistantModel is the network of an assistant: it guesses a token from the one before it, from a
-// hidden state, and from the keys and values of the target. Packages of architectures implement it.
+// An AssistantModel is the network of an assistant: it drafts a token from the one before it, from
+// a hidden state, and from the keys and values of the target. Packages of architectures implement
+// it.
 type AssistantModel interface {
-	// Forward guesses what follows a token (1), which may be unevaluated, from the hidden state (1,
-	// H) before it. It reads the newest rows of the target's caches and does not change them. It
-	// returns logits (1, V), and a hidden state (1, H) for the next row.
+	// Forward predicts what follows a token (1), which may be unevaluated, from the hidden state
+	// (1, H) before it. It reads the newest rows of the target's caches and does not change them.
+	// It returns logits (1, V), and a hidden state (1, H) for the next row.
 	Forward(s *mlx.Scope, token, hidden *mlx.Array,
 		target []cache.Cache) (logits, next *mlx.Array)
 }
@@ -20,8 +21,8 @@ type AssistantModel interface {
 // values. Its only state is the target's last hidden state. The chain of a proposal stays lazy:
 // nothing is read between its tokens.
 //
-// Where carried tokens are not in the target's caches yet, it attends the rows before them, and guesses
-// a little worse.
+// Where carried tokens are not in the target's caches yet, it attends the rows before them, and
+// drafts slightly worse.
 //
 // While its work runs, it holds the buffers of the caches that it reads. So the next write to each
 // of these copies it, if that work is not finished.
@@ -43,7 +44,7 @@ func (d *Assistant) Taps() []int { return []int{d.target.Config().Layers} }
 // MaxDrafts implements Drafter.
 func (d *Assistant) MaxDrafts() int { return MaxDepth }
 
-// Continues says that its drafts go on from guesses, see CanContinue.
+// Continues reports that its drafts can follow other drafts, see CanContinue.
 func (*Assistant) Continues() bool { return true }
 
 // Open implements Drafter.
@@ -73,20 +74,20 @@ func (t *assistant) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	}
 	n = min(n, t.MaxDrafts())
 	hidden := t.last
-	for i := t.end; i < len(history)-1; i++ { // before guesses that are known
+	for i := t.end; i < len(history)-1; i++ { // before known drafts
 		_, hidden = t.model.Forward(s, mlx.New(s, history[i:i+1], 1), hidden, t.options.Target)
 	}
 	next := mlx.New(s, history[len(history)-1:], 1)
-	guesses := chain{sampler: t.options.Sampler, pos: len(history)}
+	drafts := chain{sampler: t.options.Sampler, pos: len(history)}
 	for range n {
 		var logits *mlx.Array
 		logits, hidden = t.model.Forward(s, next, hidden, t.options.Target)
 		if s.Err() != nil {
 			return Proposal{}
 		}
-		next = guesses.draw(s, s.AsType(logits, mlx.Float32))
+		next = drafts.draw(s, s.AsType(logits, mlx.Float32))
 	}
-	return guesses.proposal(s)
+	return drafts.proposal(s)
 }
 
 // Arrays implements Draft.

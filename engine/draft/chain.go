@@ -5,14 +5,14 @@ import (
 	"tandem/engine/sample"
 )
 
-// A chain is a proposal that grows by one guess at a time. All is lazy.
+// A chain is a proposal that grows by one token at a time. All is lazy.
 type chain struct {
 	sampler      *sample.Sampler // the request's own
-	pos          int             // of the first guess
-	tokens, logQ []*mlx.Array    // (1) and (1, V) for each guess
+	pos          int             // of the first draft
+	tokens, logQ []*mlx.Array    // (1) and (1, V) for each draft
 }
 
-// draw returns the next guess, (1) int32. It is drawn from logits (1, V) float32 with the request's
+// draw returns the next draft, (1) int32. It is drawn from logits (1, V) float32 with the request's
 // own noise at its position.
 func (c *chain) draw(s *mlx.Scope, logits *mlx.Array) *mlx.Array {
 	q := c.sampler.Process(s, logits, nil, nil)
@@ -21,7 +21,7 @@ func (c *chain) draw(s *mlx.Scope, logits *mlx.Array) *mlx.Array {
 	return next
 }
 
-// proposal returns the guesses so far, at least one.
+// proposal returns the drafts so far, at least one.
 func (c *chain) proposal(s *mlx.Scope) Proposal {
 	return Proposal{N: len(c.tokens), Tokens: s.Concat(0, c.tokens...), LogQ: s.Concat(0, c.logQ...)}
 }

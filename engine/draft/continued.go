@@ -8,8 +8,8 @@ import (
 )
 
 // A Continued drafter goes on where a match ends: a proposal begins with all that a lookup has, and
-// a trained drafter guesses the rest, knowing the beginning. It proposes only where a lookup has
-// fewer tokens than the trained drafter could guess. Asked for fewer still, it gives the first ones.
+// a trained drafter drafts the rest after it. It proposes only where a lookup has fewer tokens than
+// the trained drafter could draft. Asked for fewer still, it gives the first ones.
 //
 // To begin with the first tokens of a long match does not pay: the lookup alone proposes as many for
 // less. A network that was trained to go on from one token gains little from more
@@ -23,8 +23,8 @@ type Continued struct {
 // NewContinued makes the drafter that goes on with a trained one. That belongs to the caller.
 func NewContinued(trained Drafter) *Continued { return &Continued{trained} }
 
-// CanContinue reports whether the drafts of a drafter go on from guesses at the end of the history:
-// whether it has a method Continues that says so.
+// CanContinue reports whether the drafts of a drafter can follow other drafts at the end of the
+// history: whether it has a method Continues that returns true.
 func CanContinue(d Drafter) bool {
 	c, ok := d.(interface{ Continues() bool })
 	return ok && c.Continues()
@@ -52,7 +52,7 @@ func (d *Continued) Open(_ *mlx.Scope, o Options) (Draft, error) {
 
 // A Lookup is a draft whose proposals are known before the round, with what they rest on.
 type Lookup interface {
-	Guesser
+	Previewer
 	Featured
 }
 
@@ -75,7 +75,7 @@ func (t *continued) begin(history []int32) (known []int32, f Features) {
 	if best == nil {
 		return nil, Features{}
 	}
-	if known = best.Guess(history, t.most); len(known) == 0 || len(known) == t.most {
+	if known = best.Preview(history, t.most); len(known) == 0 || len(known) == t.most {
 		return nil, Features{}
 	}
 	return known, f

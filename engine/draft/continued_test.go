@@ -13,9 +13,9 @@ type known struct {
 	tokens []int32
 }
 
-func (k known) Guess(_ []int32, n int) []int32 { return k.tokens[:min(n, len(k.tokens))] }
+func (k known) Preview(_ []int32, n int) []int32 { return k.tokens[:min(n, len(k.tokens))] }
 
-func (k known) Peek(history []int32, n int) int { return len(k.Guess(history, n)) }
+func (k known) Peek(history []int32, n int) int { return len(k.Preview(history, n)) }
 
 func (k known) Features([]int32) Features { return Features{Match: 4, Count: 1, Share: 1} }
 

@@ -160,8 +160,8 @@ func (c *controller) plain(cost time.Duration) {
 	c.lookAhead()
 }
 
-// recordUndrafted records the outcome of a guess that was not drafted: the first decided of its tokens
-// are known, and came of them were right.
+// recordUndrafted records the outcome of a preview that was not drafted: the first decided of its
+// tokens are known, and came of them were right.
 func (c *controller) recordUndrafted(x acceptanceSignals, decided, came int) {
 	c.rates.learn(x, decided, came)
 }

@@ -103,9 +103,9 @@ func (c *curve) frontier() int {
 	return 0
 }
 
-// at returns the cost of a depth, in seconds. Beyond the deepest measured depth it is a low guess, so
-// that the depth gets tried. The guess grows per token as between the last two measured depths. With
-// one of them it does not grow.
+// at returns the cost of a depth, in seconds. Beyond the deepest measured depth it is a low
+// estimate, so that the depth gets tried. The estimate grows per token as between the last two
+// measured depths. With one of them it does not grow.
 func (c *curve) at(depth int) float64 {
 	if c.measured(depth) {
 		return c.points[depth].cost

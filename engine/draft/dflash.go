@@ -7,8 +7,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Block is the network of a DFlash drafter: it guesses a whole block of
-// tokens in one forward. Package models/dflash implements it.
+// A Block is the network of a DFlash drafter: it drafts a whole block of tokens in one forward.
+// Package models/dflash implements it.
 type Block interface {
 	// Taps lists the target's layers whose outputs Context wants, ascending.
 	Taps() []int
@@ -85,7 +85,7 @@ func (d *DFlash) Taps() []int { return d.taps }
 // MaxDrafts implements Drafter.
 func (d *DFlash) MaxDrafts() int { return d.drafts }
 
-// Continues says that its drafts go on from guesses, see CanContinue.
+// Continues reports that its drafts can follow other drafts, see CanContinue.
 func (*DFlash) Continues() bool { return true }
 
 // Open implements Drafter.
@@ -196,7 +196,7 @@ func (t *dflash) write(s *mlx.Scope, taps []*mlx.Array, n int) {
 	}
 }
 
-// Propose implements Draft. history may end with guesses of another draft: all its tokens after the
+// Propose implements Draft. history may end with tokens of another draft: all its tokens after the
 // context are known to the block. It proposes nothing if they fill the block.
 func (t *dflash) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	pos := t.end + t.rows

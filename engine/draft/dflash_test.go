@@ -11,7 +11,7 @@ import (
 	"tandem/engine/sample"
 )
 
-// A follower is a block network that guesses the tokens after its last known one in a cycle. Like a real
+// A follower is a block network that drafts the tokens after its last known one in a cycle. Like a real
 // one it keeps its context in a full cache and in a ring.
 type follower struct {
 	vocab, size int
@@ -101,12 +101,12 @@ func TestDFlashReadsEachPositionOnce(t *testing.T) {
 							return err
 						}
 					}
-					checkGuesses(t, s, one, b, history, 7)
-					// Another draft's guesses may come before: here 4, another time 7.
-					checkGuesses(t, s, one, b, append(slices.Clip(history), 3, 9, 11, 2), 3)
+					checkDrafts(t, s, one, b, history, 7)
+					// Another draft's tokens may come before: here 4, another time 7.
+					checkDrafts(t, s, one, b, append(slices.Clip(history), 3, 9, 11, 2), 3)
 					full := append(slices.Clip(history), make([]int32, 7)...)
 					if p := one.Propose(s, full, 7); p.N != 0 {
-						t.Errorf("%d tokens were guessed in a block of 8 known ones", p.N)
+						t.Errorf("%d tokens were drafted in a block of 8 known ones", p.N)
 					}
 					return s.Err()
 				})
@@ -128,12 +128,12 @@ func TestDFlashReadsEachPositionOnce(t *testing.T) {
 	}
 }
 
-// checkGuesses expects the n tokens that come after history in the cycle.
-func checkGuesses(t *testing.T, s *mlx.Scope, one draft.Draft, b *follower, history []int32, n int) {
+// checkDrafts expects the n tokens that come after history in the cycle.
+func checkDrafts(t *testing.T, s *mlx.Scope, one draft.Draft, b *follower, history []int32, n int) {
 	t.Helper()
 	p := one.Propose(s, history, 7)
 	if p.N != n {
-		t.Errorf("%d tokens were guessed, want %d", p.N, n)
+		t.Errorf("%d tokens were drafted, want %d", p.N, n)
 		return
 	}
 	got, err := mlx.Read[int32](s, p.Tokens)
@@ -146,15 +146,15 @@ func checkGuesses(t *testing.T, s *mlx.Scope, one draft.Draft, b *follower, hist
 	for i := range n {
 		want = append(want, int32((last+1+i)%b.vocab))
 	}
-	// The mask token is never guessed.
+	// The mask token is never drafted.
 	if i := slices.Index(want, b.MaskToken()); i >= 0 {
 		want[i] = got[i]
 		if got[i] == b.MaskToken() {
-			t.Error("the mask token was guessed")
+			t.Error("the mask token was drafted")
 		}
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("%v were guessed after %d, want %v", got, last, want)
+		t.Errorf("%v were drafted after %d, want %v", got, last, want)
 	}
 }
 
@@ -187,7 +187,7 @@ func testDFlashKeep(t *testing.T, layout cache.Layout, caches int) {
 			tap := s.Zeros(mlx.Float32, to-from, vocab)
 			one.Committed(s, history[from:to], from, []*mlx.Array{tap, tap})
 			if p := one.Propose(s, history[:to+1], 3); p.N != 3 || s.Err() != nil {
-				t.Errorf("%d tokens were guessed after %d: %v", p.N, to, s.Err())
+				t.Errorf("%d tokens were drafted after %d: %v", p.N, to, s.Err())
 			}
 			return one.(draft.Kept)
 		}

@@ -1,10 +1,9 @@
 // Package draft proposes tokens for a target model to verify.
 //
-// A [Drafter] belongs to one loaded target and is shared by its requests. For each request
-// it opens a [Draft], which lives as long as the request. The draft sees every token that
-// the target evaluated, and the outputs of the layers it asked for (its taps). It guesses
-// the next tokens. A draft that guesses badly costs time and nothing else: every emitted
-// token is the target's own.
+// A [Drafter] belongs to one loaded target and is shared by its requests. For each request it opens
+// a [Draft], which lives as long as the request. The draft sees every token that the target
+// evaluated, and the outputs of the layers it asked for (its taps). It proposes the next tokens. A
+// bad proposal costs only time: every emitted token is the target's own.
 //
 // A [Selector] chooses, round by round, which drafter proposes and how many tokens. It decides by
 // what rounds cost and how many drafts were accepted. What is known before the round counts too:

@@ -47,7 +47,7 @@ type Options struct {
 
 // A Keeper is a drafter with a context that can be kept beside the target's state and restored with
 // it: the rows of its rewindable caches. The rows of a window come back by themselves. Without its
-// context a draft begins where the target was restored, and guesses little from that.
+// context a draft begins where the target was restored, and predicts little from that.
 type Keeper interface {
 	Drafter
 
@@ -64,7 +64,7 @@ type Kept interface {
 	Keep(s *mlx.Scope, from, to int) ([]*cache.Snapshot, error)
 }
 
-// A Draft guesses how one request goes on.
+// A Draft proposes how one request goes on.
 type Draft interface {
 	// Propose returns at most n >= 1 tokens that may follow history, the request's tokens so far.
 	// It may return an empty proposal. Everything before the last token of history was committed.
@@ -98,13 +98,13 @@ type Follower interface {
 	Follow(s *mlx.Scope)
 }
 
-// A Proposal is a run of guessed tokens.
+// A Proposal is a run of drafted tokens.
 type Proposal struct {
 	N      int
 	Tokens *mlx.Array // (N) int32 of the scope, may be unevaluated; nil if N is 0
 
 	// LogQ has the processed distribution that each token was drawn from, (N, V) unnormalised
-	// log-probabilities in float32; nil if the tokens are certain guesses.
+	// log-probabilities in float32; nil if the drafter is certain of the tokens.
 	LogQ *mlx.Array
 
 	// Confidence is the share of the proposal that the drafter itself takes to be accepted, ()

@@ -11,13 +11,13 @@ type Featured interface {
 	Features(history []int32) Features
 }
 
-// A Guesser is a draft whose proposals are known before the round, at no cost.
-type Guesser interface {
+// A Previewer is a draft whose proposals are known before the round, at no cost.
+type Previewer interface {
 	Draft
 
-	// Guess returns the at most n tokens that Propose would return for history. The caller must not
+	// Preview returns the at most n tokens that Propose would return for history. The caller must not
 	// change them.
-	Guess(history []int32, n int) []int32
+	Preview(history []int32, n int) []int32
 }
 
 // Features are signs of how likely a proposal is accepted, known before its round.

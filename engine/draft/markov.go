@@ -14,7 +14,7 @@ type MarkovBlock interface {
 	// (n) int32: (n, V).
 	Correction(s *mlx.Scope, previous *mlx.Array) *mlx.Array
 
-	// Trust returns how likely the guesses of rows are right, (n) float32 from 0 to 1, if they come
+	// Trust returns how likely the drafts of rows are right, (n) float32 from 0 to 1, if they come
 	// after the tokens previous (n); nil if the block does not say. hidden (n, H) is what Forward
 	// returned.
 	Trust(s *mlx.Scope, hidden, previous *mlx.Array) *mlx.Array
@@ -31,12 +31,12 @@ func isMarkov(b Block) (MarkovBlock, bool) {
 func (p *proposer) correct(s *mlx.Scope, b MarkovBlock, hidden, logits *mlx.Array, last int32) Proposal {
 	n := logits.Dim(0)
 	tokens := []*mlx.Array{mlx.New(s, []int32{last}, 1)} // (1) each, from last on
-	guesses := chain{sampler: p.sampler, pos: p.pos}
+	drafts := chain{sampler: p.sampler, pos: p.pos}
 	for i, row := range s.Split(logits, n, 0) {
 		row = s.Add(row, s.AsType(b.Correction(s, tokens[i]), mlx.Float32))
-		tokens = append(tokens, guesses.draw(s, row))
+		tokens = append(tokens, drafts.draw(s, row))
 	}
-	proposal := guesses.proposal(s)
+	proposal := drafts.proposal(s)
 	if trust := b.Trust(s, hidden, s.Concat(0, tokens[:n]...)); trust != nil {
 		proposal.Confidence = reach(s, s.Log(trust))
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // A Memory drafts what followed the last tokens in the client's earlier prompts and answers,
-// Options.Texts. To a request without them it proposes nothing. Its proposals are certain guesses:
+// Options.Texts. To a request without them it proposes nothing. Its proposals have no distribution:
 // LogQ is nil.
 //
 // The longest suffix wins, in the memory or in the request's own text. Of two equally long ones the
@@ -32,7 +32,7 @@ func (Memory) Open(_ *mlx.Scope, o Options) (Draft, error) {
 		return nil, nil
 	}
 	d := &memoryDraft{texts: o.Texts, buffer: make([]int32, 0, MaxDepth)}
-	d.find = d.remembered
+	d.find = d.lookUp
 	for _, l := range o.Lookups {
 		if own, ok := l.(*ngramDraft); ok {
 			d.own = own
@@ -52,8 +52,8 @@ type memoryDraft struct {
 	buffer []int32     // reused; memory of its own, because C reads it
 }
 
-// remembered returns what may follow history.
-func (d *memoryDraft) remembered(history []int32) ([]int32, Features) {
+// lookUp returns what may follow history.
+func (d *memoryDraft) lookUp(history []int32) ([]int32, Features) {
 	d.own.search(history)
 	list, m := d.texts.Find(history, d.buffer, MaxDepth, d.own.features.Match)
 	switch {

@@ -57,7 +57,7 @@ func TestMemoryProposesWhatTheClientSaid(t *testing.T) {
 			if got := d.Peek(ids(c.history), 4); got != len(want) {
 				t.Errorf("%s: Peek says %d, want %d", c.name, got, len(want))
 			}
-			if got := text(d.Guess(ids(c.history), 4)); got != want {
+			if got := text(d.Preview(ids(c.history), 4)); got != want {
 				t.Errorf("%s: proposed %q, want %q", c.name, got, want)
 			}
 			features := c.features

@@ -33,7 +33,7 @@ func (d *Model) Taps() []int { return nil }
 // MaxDrafts implements Drafter.
 func (d *Model) MaxDrafts() int { return MaxDepth }
 
-// Continues says that its drafts go on from guesses, see CanContinue.
+// Continues reports that its drafts can follow other drafts, see CanContinue.
 func (*Model) Continues() bool { return true }
 
 // Open implements Drafter. It evaluates nothing: the prompt is read as the target commits it.
@@ -89,7 +89,7 @@ func (t *modelDraft) Committed(s *mlx.Scope, tokens []int32, from int, _ []*mlx.
 		t.waiting = append(t.waiting, tokens[have-from:]...)
 	}
 	if level && t.Behind() > 0 {
-		t.feed(s, t.waiting)
+		t.evaluate(s, t.waiting)
 		t.waiting = nil
 	}
 }
@@ -105,7 +105,7 @@ func (t *modelDraft) Behind() int {
 // Follow implements Follower.
 func (t *modelDraft) Follow(s *mlx.Scope) {
 	n := min(t.Behind(), t.options.Caches.MaxRows())
-	t.feed(s, t.waiting[:n])
+	t.evaluate(s, t.waiting[:n])
 	t.waiting = t.waiting[n:]
 }
 
@@ -156,9 +156,9 @@ func (t *modelDraft) releaseStates() {
 	t.states = nil
 }
 
-// feed evaluates tokens at the positions after those in the caches. It does so in runs that the
+// evaluate evaluates tokens at the positions after those in the caches. It does so in runs that the
 // caches take. It returns the hidden state (1, H) of the last token.
-func (t *modelDraft) feed(s *mlx.Scope, tokens []int32) (hidden *mlx.Array) {
+func (t *modelDraft) evaluate(s *mlx.Scope, tokens []int32) (hidden *mlx.Array) {
 	vocab := t.model.Config().VocabSize
 	for _, id := range tokens {
 		if int(id) >= vocab {
@@ -182,7 +182,7 @@ func (t *modelDraft) forward(s *mlx.Scope, tokens *mlx.Array, n int) *mlx.Array 
 	return out.Hidden
 }
 
-// Propose implements Draft. history may end with guesses of another draft: the chain goes on after
+// Propose implements Draft. history may end with tokens of another draft: the chain goes on after
 // them.
 func (t *modelDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	n = t.Peek(history, min(n, t.MaxDrafts()))
@@ -194,23 +194,23 @@ func (t *modelDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 		s.Fail(fmt.Errorf("draft: a proposal at position %d after %d tokens", len(history), newest))
 		return Proposal{}
 	}
-	hidden := t.feed(s, history[t.fed:newest+1])
+	hidden := t.evaluate(s, history[t.fed:newest+1])
 	t.waiting = nil
 	t.saveStates(s)
-	if guessed := history[newest+1:]; len(guessed) > 0 {
-		hidden = t.feed(s, guessed)
+	if drafted := history[newest+1:]; len(drafted) > 0 {
+		hidden = t.evaluate(s, drafted)
 	}
-	guesses := chain{sampler: t.options.Sampler, pos: len(history)}
+	drafts := chain{sampler: t.options.Sampler, pos: len(history)}
 	for i := range n {
 		if s.Err() != nil {
 			return Proposal{}
 		}
-		next := guesses.draw(s, t.logits(s, hidden))
+		next := drafts.draw(s, t.logits(s, hidden))
 		if i+1 < n {
 			hidden = t.forward(s, next, 1)
 		}
 	}
-	return guesses.proposal(s)
+	return drafts.proposal(s)
 }
 
 // logits returns the logits of a hidden state (1, H) over the target's vocabulary, (1, V) in

@@ -8,7 +8,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Head is a target's head for multi-token prediction. It guesses what follows a token from the
+// A Head is a target's head for multi-token prediction. It predicts what follows a token from the
 // token and the target's hidden state before it. Packages of architectures implement it.
 type Head interface {
 	// NewCaches makes the caches of one request. They have a row for each token of a text, the first
@@ -47,7 +47,7 @@ func (d *MTP) Taps() []int { return []int{d.target.Config().Layers} }
 // MaxDrafts implements Drafter.
 func (d *MTP) MaxDrafts() int { return MaxDepth }
 
-// Continues says that its drafts go on from guesses, see CanContinue.
+// Continues reports that its drafts can follow other drafts, see CanContinue.
 func (*MTP) Continues() bool { return true }
 
 // NewContext implements Keeper.
@@ -158,7 +158,7 @@ func (t *mtp) write(s *mlx.Scope, tokens []int32, hidden *mlx.Array) {
 
 // Propose implements Draft.
 func (t *mtp) Propose(s *mlx.Scope, history []int32, n int) Proposal {
-	pos := t.end + len(t.waiting) // of the newest token, and of guesses after it that are known
+	pos := t.end + len(t.waiting) // of the newest token, and of known drafts after it
 	if len(history) <= pos {
 		s.Fail(fmt.Errorf("draft: a chain at position %d after a context of %d", len(history)-1, pos))
 		return Proposal{}
@@ -184,21 +184,21 @@ func (t *mtp) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	for i := range known {
 		x = t.head.Forward(s, mlx.New(s, known[i:i+1], 1), x, pos+i, t.caches)
 	}
-	guesses := chain{sampler: t.options.Sampler, pos: len(history)}
+	drafts := chain{sampler: t.options.Sampler, pos: len(history)}
 	for i := range n {
 		if s.Err() != nil {
 			return Proposal{}
 		}
-		next := guesses.draw(s, s.AsType(t.target.Unembed(s, x), mlx.Float32))
+		next := drafts.draw(s, s.AsType(t.target.Unembed(s, x), mlx.Float32))
 		if i+1 < n {
 			x = t.head.Forward(s, next, x, len(history)-1+i, t.caches)
 		}
 	}
-	// The rows of the newest token, of known guesses, and of all drafts but the last.
+	// The rows of the newest token, of known drafts, and of all drafts but the last.
 	if err := t.caches.Trim(len(known) + n); err != nil {
 		s.Fail(err)
 	}
-	return guesses.proposal(s)
+	return drafts.proposal(s)
 }
 
 // Arrays implements Draft.

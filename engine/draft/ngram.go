@@ -4,7 +4,7 @@ import "tandem/engine/mlx"
 
 // An Ngram drafts without weights (prompt lookup). It proposes what followed the last tokens where
 // they occurred before, in the prompt or in the answer, and nothing where they did not occur. Its
-// proposals are certain guesses: LogQ is nil.
+// proposals have no distribution: LogQ is nil.
 type Ngram struct{}
 
 // Name returns ngram.
@@ -54,15 +54,15 @@ func (d *lookedUp) Features(history []int32) Features {
 	return d.features
 }
 
-// Guess implements Guesser.
-func (d *lookedUp) Guess(history []int32, n int) []int32 {
+// Preview implements Previewer.
+func (d *lookedUp) Preview(history []int32, n int) []int32 {
 	n = d.Peek(history, n)
 	return d.found[:n:n]
 }
 
 // Propose implements Draft.
 func (d *lookedUp) Propose(s *mlx.Scope, history []int32, n int) Proposal {
-	return certain(s, d.Guess(history, n))
+	return certain(s, d.Preview(history, n))
 }
 
 // Committed implements Draft. The history is enough.
@@ -83,7 +83,7 @@ type ngramDraft struct {
 
 func newNgramDraft() *ngramDraft {
 	d := &ngramDraft{lookup: newLookup()}
-	d.find = d.earlier
+	d.find = d.lookUp
 	return d
 }
 
@@ -95,8 +95,8 @@ func certain(s *mlx.Scope, tokens []int32) Proposal {
 	return Proposal{N: len(tokens), Tokens: mlx.New(s, tokens, len(tokens))}
 }
 
-// earlier returns what followed the end of history where it occurred before.
-func (d *ngramDraft) earlier(history []int32) ([]int32, Features) {
+// lookUp returns what followed the end of history where it occurred before.
+func (d *ngramDraft) lookUp(history []int32) ([]int32, Features) {
 	d.lookup.extend(history, len(history)-1) // an occurrence has a successor
 	best := match{}
 	matches := d.lookup.matches(history, history)

@@ -40,7 +40,7 @@ func TestNgramProposesTheEarlierContinuation(t *testing.T) {
 		{"one token over and over", "aaaaaaaaaaaaaaaa", 4, "aaaa"},
 	} {
 		d := newNgramDraft()
-		if got := text(d.Guess(ids(c.history), c.n)); got != c.want {
+		if got := text(d.Preview(ids(c.history), c.n)); got != c.want {
 			t.Errorf("%s: after %q came %q, want %q", c.name, c.history, got, c.want)
 		}
 		if got := d.Peek(ids(c.history), c.n); got != len(c.want) {
@@ -58,7 +58,7 @@ func TestNgramFindsFarMatch(t *testing.T) {
 	}
 	history = append(history, ids("!unique123;")...)
 	d := newNgramDraft()
-	if got := d.Guess(history, 1); !slices.Equal(got, []int32{1000}) {
+	if got := d.Preview(history, 1); !slices.Equal(got, []int32{1000}) {
 		t.Errorf("proposed %v, want the token after the first occurrence", got)
 	}
 }
@@ -72,8 +72,8 @@ func TestNgramLookupIsIncremental(t *testing.T) {
 	}
 	d := newNgramDraft()
 	for n := 1; n < len(history); n += 1 + rng.IntN(9) {
-		got := d.Guess(history[:n], 8)
-		want := newNgramDraft().Guess(history[:n], 8)
+		got := d.Preview(history[:n], 8)
+		want := newNgramDraft().Preview(history[:n], 8)
 		// A fresh index and one that has grown hold the same occurrences.
 		if !slices.Equal(got, want) {
 			t.Fatalf("at %d: %v, a fresh draft says %v", n, got, want)
@@ -126,7 +126,7 @@ func TestNgramTokensAreOnTheDevice(t *testing.T) {
 		}
 		p := d.Propose(s, ids("abcXYZ-abc"), 4)
 		if p.LogQ != nil {
-			t.Error("a certain guess has a distribution")
+			t.Error("a certain draft has a distribution")
 		}
 		got, err := mlx.Read[int32](s, p.Tokens)
 		if text(got) != "XYZ-" || p.N != 4 {
@@ -149,7 +149,7 @@ func FuzzNgram(f *testing.F) {
 		d := newNgramDraft()
 		for end := min(int(prompt), len(history)); end <= len(history); end += 1 + int(n)%3 {
 			h := history[:end]
-			got := d.Guess(h, 1+int(n))
+			got := d.Preview(h, 1+int(n))
 			if len(got) > 1+int(n) {
 				t.Fatalf("%d tokens, asked for %d", len(got), 1+int(n))
 			}
@@ -181,11 +181,11 @@ func BenchmarkNgram(b *testing.B) {
 				history[i] = rng.Int32N(kinds)
 			}
 			d := newNgramDraft()
-			d.Guess(history, 8)
+			d.Preview(history, 8)
 			b.ResetTimer()
 			for b.Loop() {
 				history = append(history, rng.Int32N(kinds))
-				d.Guess(history, 8)
+				d.Preview(history, 8)
 			}
 		})
 	}

@@ -4,7 +4,7 @@ import "tandem/engine/mlx"
 
 // A Prediction drafts the tokens that the client expects to be generated, Options.Prediction. Where
 // the output has left that text it proposes nothing until the output matches it again. To a request
-// without a prediction it proposes nothing. Its proposals are certain guesses: LogQ is nil.
+// without a prediction it proposes nothing. Its proposals have no distribution: LogQ is nil.
 //
 // It is a drafter separate from the Ngram because acceptance is learned separately: the acceptance
 // of a prediction says nothing about lookups, nor about the next request's prediction.
@@ -61,8 +61,8 @@ func (d *PredictionDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal
 	return certain(s, d.propose(history, n))
 }
 
-// Guess implements Guesser.
-func (d *PredictionDraft) Guess(history []int32, n int) []int32 {
+// Preview implements Previewer.
+func (d *PredictionDraft) Preview(history []int32, n int) []int32 {
 	n = d.Peek(history, n)
 	return d.prediction.next()[:n:n]
 }

@@ -13,7 +13,7 @@ func decode(d *PredictionDraft, prompt, output []int32, n int) (rounds int) {
 	for at := len(prompt); at < len(history); rounds++ {
 		tokens := d.propose(history[:at], n)
 		if len(tokens) == 0 {
-			tokens = lookups.Guess(history[:at], n)
+			tokens = lookups.Preview(history[:at], n)
 		}
 		for _, t := range tokens {
 			if at+1 >= len(history) || t != history[at] {

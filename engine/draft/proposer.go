@@ -42,12 +42,12 @@ type proposer struct {
 	forbid  *mlx.Array      // see forbidMask
 	vocab   int             // of the target
 	sampler *sample.Sampler // the request's own
-	pos     int             // of the first guess
+	pos     int             // of the first draft
 
 	ids *mlx.Array // (C), nil for all tokens
 }
 
-// proposal guesses a token for each row of hidden (n, H), which the block made. last is the token
+// proposal drafts a token for each row of hidden (n, H), which the block made. last is the token
 // before them.
 func (p proposer) proposal(s *mlx.Scope, hidden *mlx.Array, last int32) Proposal {
 	if p.ids = vocabularyOf(p.block); p.ids != nil {
@@ -61,12 +61,12 @@ func (p proposer) proposal(s *mlx.Scope, hidden *mlx.Array, last int32) Proposal
 	if b, ok := p.block.(PathBlock); ok && b.Candidates() > 0 {
 		return p.walk(s, b, hidden, x, last)
 	}
-	guesses := Proposal{N: x.Dim(0), Tokens: p.tokens(s, p.sampler.Choose(s, x, p.pos)), LogQ: x,
+	drafts := Proposal{N: x.Dim(0), Tokens: p.tokens(s, p.sampler.Choose(s, x, p.pos)), LogQ: x,
 		Confidence: Confidence(s, x)}
 	if p.ids != nil {
-		guesses.LogQ = p.spread(s, s.BroadcastTo(s.Reshape(p.ids, 1, x.Dim(1)), x.Shape()...), x)
+		drafts.LogQ = p.spread(s, s.BroadcastTo(s.Reshape(p.ids, 1, x.Dim(1)), x.Shape()...), x)
 	}
-	return guesses
+	return drafts
 }
 
 // tokens returns the tokens at places of the block's vocabulary.

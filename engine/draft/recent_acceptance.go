@@ -17,9 +17,9 @@ type Candidate struct {
 	Limit    int // tokens it could propose
 	Features     // zero if not known
 
-	// Guess has the tokens it would propose, or nil if they are not known before the round. Their
+	// Preview has the tokens it would propose, or nil if they are not known before the round. Their
 	// acceptance is learned from rounds of other drafters too. It is read until the next round.
-	Guess []int32
+	Preview []int32
 }
 
 // A RecentAcceptance records how drafts were accepted in the last rounds of one request. With the
@@ -34,8 +34,8 @@ type armAcceptance struct {
 	recent, last float64 // share of its drafts that were accepted, recently and in its last round
 	confidence   float64 // the drafter's own, in its last proposal
 
-	// A guess that the text has not contradicted so far.
-	guess   []int32
+	// A preview that the text has not contradicted so far.
+	preview []int32
 	from    int // the position of its first token
 	signals acceptanceSignals
 	pending bool
@@ -102,28 +102,30 @@ func logShare(n int) float64 {
 	return math.Log2(1+float64(min(max(n, 0), maxFeature))) / math.Log2(1+maxFeature)
 }
 
-// judge compares an arm's pending guess with the text. It returns how many tokens are decided, how
-// many of these were right, and the signals of the guess; ok is false while nothing is decided.
+// judge compares an arm's pending preview with the text. It returns how many tokens are decided,
+// how many of these were right, and the signals of the preview; ok is false while nothing is
+// decided.
 func (c *RecentAcceptance) judge(arm int, text []int32) (decided, came int, x acceptanceSignals, ok bool) {
 	g := &c.arms[arm]
 	if !g.pending {
 		return 0, 0, x, false
 	}
 	now := text[min(g.from, len(text)):]
-	for came < min(len(now), len(g.guess)) && now[came] == g.guess[came] {
+	for came < min(len(now), len(g.preview)) && now[came] == g.preview[came] {
 		came++
 	}
-	if came == len(now) && came < len(g.guess) {
+	if came == len(now) && came < len(g.preview) {
 		return 0, 0, x, false // right so far
 	}
 	g.pending = false
-	return min(came+1, len(g.guess)), came, g.signals, true
+	return min(came+1, len(g.preview)), came, g.signals, true
 }
 
-// noteGuess records what an arm would propose after the text, unless an earlier guess is pending.
-func (c *RecentAcceptance) noteGuess(arm int, text []int32, guess []int32, x acceptanceSignals) {
+// notePreview records what an arm would propose after the text, unless an earlier preview is
+// pending.
+func (c *RecentAcceptance) notePreview(arm int, text []int32, preview []int32, x acceptanceSignals) {
 	g := &c.arms[arm]
-	if !g.pending && len(guess) > 0 {
-		g.guess, g.from, g.signals, g.pending = append(g.guess[:0], guess...), len(text), x, true
+	if !g.pending && len(preview) > 0 {
+		g.preview, g.from, g.signals, g.pending = append(g.preview[:0], preview...), len(text), x, true
 	}
 }

@@ -61,15 +61,15 @@ var story = func() (ids []int32) {
 	return ids
 }()
 
-// prospect is what the arm can propose after i tokens of the answer.
-func (a *recordedArm) prospect(i int) Candidate {
+// candidate is what the arm can propose after i tokens of the answer.
+func (a *recordedArm) candidate(i int) Candidate {
 	p := Candidate{Limit: figure(a.Offered, i), Features: Features{
 		Match: min(figure(a.Match, i), maxFeature), Count: figure(a.Count, i),
 		Share: float64(figure(a.Share, i)) / 35,
 	}}
 	if a.Name == "ngram" && p.Limit > 0 {
 		at, stood := storyStart+i, figure(a.Stood, i)
-		p.Guess = append(slices.Clone(story[at:at+stood]), slices.Repeat([]int32{-1}, p.Limit-stood)...)
+		p.Preview = append(slices.Clone(story[at:at+stood]), slices.Repeat([]int32{-1}, p.Limit-stood)...)
 	}
 	return p
 }
@@ -250,7 +250,7 @@ func adapt(m machine, texts []recorded, mix []string, seed uint64) float64 {
 			r.text(texts[i], func(at []*recordedArm, i int) (int, int) {
 				list := make([]Candidate, len(at))
 				for j, a := range at {
-					list[j] = a.prospect(i)
+					list[j] = a.candidate(i)
 				}
 				now, here = i, at
 				choice, _ = s.Next(course, story[:i+storyStart], list)

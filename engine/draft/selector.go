@@ -92,8 +92,8 @@ func (s *Selector) Next(c *RecentAcceptance, text []int32, candidates []Candidat
 	return choice, err
 }
 
-// signals returns the signals of each arm's proposal. It also records the outcome of guesses that were
-// known before their rounds.
+// signals returns the signals of each arm's proposal. It also records the outcome of previews that
+// were known before their rounds.
 func (s *Selector) signals(c *RecentAcceptance, arms []*controller, text []int32,
 	candidates []Candidate) []acceptanceSignals {
 	signals := make([]acceptanceSignals, len(arms))
@@ -103,7 +103,7 @@ func (s *Selector) signals(c *RecentAcceptance, arms []*controller, text []int32
 			c.arms[i].record(decided, came)
 		}
 		signals[i] = c.signals(i, p.Features)
-		c.noteGuess(i, text, p.Guess, signals[i])
+		c.notePreview(i, text, p.Preview, signals[i])
 	}
 	return signals
 }

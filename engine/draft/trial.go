@@ -27,14 +27,14 @@ type Trial struct {
 
 	caches   cache.Stack
 	contexts []cache.Stack // by block
-	next     int           // block to guess next, after the newest token
+	next     int           // block to draft with next, after the newest token
 	said     []trialBlock
 	ended    bool
 }
 
 // A trialBlock is what the blocks said at one position.
 type trialBlock struct {
-	at     int // of the first token guessed
+	at     int // of the first drafted token
 	tokens [][]int32
 }
 
@@ -56,7 +56,7 @@ func NewTrial(target lm.Model, blocks []Block, opts cache.Options, prompt []int3
 func (t *Trial) Step(s *mlx.Scope) (more bool, err error) {
 	atBlock := t.fed >= t.prompt && (t.fed-t.prompt)%trialStride == 0
 	if t.fed == len(t.tokens)-1 && atBlock && t.next < len(t.blocks) {
-		return true, t.guess(s)
+		return true, t.draftNext(s)
 	}
 	if t.ended || len(t.tokens)-t.prompt >= trialTokens {
 		return false, nil
@@ -89,8 +89,8 @@ func (t *Trial) decode(s *mlx.Scope) error {
 	return nil
 }
 
-// guess lets the next block guess after the newest token.
-func (t *Trial) guess(s *mlx.Scope) error {
+// draftNext lets the next block draft after the newest token.
+func (t *Trial) draftNext(s *mlx.Scope) error {
 	b := t.blocks[t.next]
 	hidden := b.Forward(s, nil, mlx.New(s, t.tokens[t.fed:], 1), b.BlockSize()-1, t.fed,
 		t.contexts[t.next])

@@ -175,7 +175,7 @@ func TestWalkTakesTheBestCandidateAtEachRow(t *testing.T) {
 	}
 }
 
-// proposeAfter lets a draft guess n tokens after last, and reads them.
+// proposeAfter lets a draft propose n tokens after last, and reads them.
 func proposeAfter(s *mlx.Scope, d draft.Draft, last int32, n int) (p draft.Proposal, tokens []int32,
 	err error) {
 	p = d.Propose(s, []int32{last}, n)
