@@ -132,7 +132,7 @@ type BenchProgress struct {
 // Bench measures the chosen model, for some minutes: BenchPlan says how many. It calls progress for every event. When
 // ctx ends, the measuring ends.
 func (c *Client) Bench(ctx context.Context, progress func(BenchProgress)) (Bench, error) {
-	resp, err := open(ctx, c, RunBench, BenchRequest{}, "")
+	resp, err := c.Do(ctx, RunBench.Method, RunBench.Path, BenchRequest{})
 	if err != nil {
 		return Bench{}, err
 	}

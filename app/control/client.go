@@ -55,7 +55,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // or with an error when the process stops serving.
 func (c *Client) Watch(ctx context.Context) iter.Seq2[State, error] {
 	return func(yield func(State, error) bool) {
-		resp, err := open(ctx, c, GetState, None{}, "text/event-stream")
+		resp, err := c.do(ctx, GetState.Method, GetState.Path, nil, "text/event-stream")
 		if err != nil {
 			yield(State{}, err)
 			return
@@ -121,7 +121,7 @@ func (c *Client) BranchCheckpoint(ctx context.Context, name string, body any) (*
 // Pull downloads a model and registers it. It calls progress for every event. When ctx ends, the
 // download stops, and a later pull resumes it.
 func (c *Client) Pull(ctx context.Context, r PullRequest, progress func(Progress)) (Model, error) {
-	resp, err := open(ctx, c, PullModel, r, "")
+	resp, err := c.Do(ctx, PullModel.Method, PullModel.Path, r)
 	if err != nil {
 		return Model{}, err
 	}

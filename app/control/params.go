@@ -19,6 +19,13 @@ type params struct {
 	err       error         // the first parameter that is invalid
 }
 
+// url returns the path of a pattern, and the query.
+func (p *params) url(pattern string) string {
+	u := url.URL{Path: strings.NewReplacer(p.wildcards...).Replace(pattern),
+		RawQuery: p.values.Encode()}
+	return u.String()
+}
+
 // fail records an error, unless there is one.
 func (p *params) fail(err error) {
 	if p.err == nil {

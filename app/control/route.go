@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 )
 
 // A Route is a control route. The server registers a handler for it, and [Call] calls it.
@@ -45,26 +44,22 @@ func (r Route[In, Out]) URL(in In) (string, error) {
 	if r.params != nil {
 		r.params(&in, &p)
 	}
-	if p.err != nil {
-		return "", p.err
-	}
-	u := url.URL{Path: strings.NewReplacer(p.wildcards...).Replace(r.Path),
-		RawQuery: p.values.Encode()}
-	return u.String(), nil
+	return p.url(r.Path), p.err
 }
 
 // Call calls a route and returns its answer.
 func Call[In, Out any](ctx context.Context, c *Client, route Route[In, Out],
 	in In) (out Out, err error) {
-	resp, err := open(ctx, c, route, in, "")
+	path, err := route.URL(in)
 	if err != nil {
 		return out, err
 	}
-	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
-		return out, fmt.Errorf("%s %s: %w", route.Method, resp.Request.URL.RequestURI(), err)
+	var body any
+	if route.HasBody() {
+		body = in
 	}
-	return out, nil
+	err = c.call(ctx, route.Method, path, body, &out)
+	return out, err
 }
 
 // Ask is Call for a route without input.
@@ -72,20 +67,20 @@ func Ask[Out any](ctx context.Context, c *Client, route Route[None, Out]) (Out, 
 	return Call(ctx, c, route, None{})
 }
 
-// open is Call for an answer with events, whose body the caller closes. accept is the media type to
-// accept; empty accepts any.
-func open[In, Out any](ctx context.Context, c *Client, route Route[In, Out], in In,
-	accept string) (*http.Response, error) {
-	path, err := route.URL(in)
+// call sends a body as JSON, unless it is nil, and reads the answer into out. It is no part of Call,
+// because the compiler writes that once for each kind of In and Out.
+func (c *Client) call(ctx context.Context, method, path string, body, out any) error {
+	switch body.(type) {
+	case string, int64: // a parameter
+		body = None{}
+	}
+	resp, err := c.Do(ctx, method, path, body)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var body any
-	if route.HasBody() {
-		switch body = in; body.(type) {
-		case string, int64:
-			body = None{}
-		}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	return c.do(ctx, route.Method, path, body, accept)
+	return nil
 }
