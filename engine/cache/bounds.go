@@ -50,8 +50,8 @@ const tile = 64
 // OwnRows returns how many own rows a bounded layer keeps, however long a text is.
 func (b Bounds) OwnRows() int { return b.Sink + b.Window - 1 + MaxBlock }
 
-// Front returns how many rows a [Bank] has before those of position 0: OwnRows, filled up to whole
-// tiles.
+// Front returns how many rows a [Bank] has before the rows of position 0: OwnRows, filled up to
+// whole tiles.
 func (b Bounds) Front() int { return (b.OwnRows() + tile - 1) / tile * tile }
 
 // Divides reports whether there are positions between, which needs a layer that looks back further

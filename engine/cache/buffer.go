@@ -11,7 +11,7 @@ import (
 const growStep = 256
 
 // A buffer holds the rows of one layer and knows which lazy snapshots point into it. Position p is
-// in row p, or in row p mod ring. Positions below sink have rows of their own, before the ring. All of
+// in row p, or in row p mod ring. Positions below sink have separate rows before the ring. All of
 // these come after front.
 //
 // Between evaluations it holds the only handle on its arrays, so that MLX can write them in place.
@@ -27,7 +27,7 @@ type buffer struct {
 	in      *mlx.Scope  // the copies' scope; see renew
 }
 
-// rows returns the capacity in rows, those of front left out.
+// rows returns the capacity in rows, without front.
 func (b *buffer) rows() int {
 	if b.k == nil {
 		return 0

@@ -38,8 +38,8 @@ type Options struct {
 	// rows as they are written. See [Quantized].
 	Bits int
 
-	// Group is how many elements share a scale, 32 or 64. Zero means [GroupSize] of a row. Rows whose size
-	// is no multiple of it are refused.
+	// Group is how many elements share a scale, 32 or 64. Zero means [GroupSize] of a row. Rows
+	// whose size is not a multiple of it are refused.
 	Group int
 }
 
@@ -103,10 +103,9 @@ type Cache interface {
 	// position from. The caller releases the snapshot.
 	Snapshot(s *mlx.Scope, from int) (*Snapshot, error)
 
-	// Restore replaces the contents with those of adjacent snapshots in ascending order, up to
-	// position to. Where NeedsExact holds, to is the end of the last snapshot. The snapshots stay
-	// valid. If it refuses them, nothing changes; after an error of a Source the cache can only be
-	// freed.
+	// Restore replaces the contents with adjacent snapshots in ascending order, up to position to.
+	// Where NeedsExact holds, to is the end of the last snapshot. The snapshots stay valid. If it
+	// refuses them, nothing changes; after an error of a Source the cache can only be freed.
 	Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error
 
 	// Arrays returns the arrays that Eval needs: the live buffers, and the rows that the last
@@ -131,9 +130,9 @@ type Attention interface {
 	Update(s *mlx.Scope, k, v *mlx.Array) View
 
 	// View returns what queries at the newest n positions attend, as the Update that appended them
-	// did. Layers without keys of their own attend those of another layer so. For n = 0 it returns
-	// what the query at the next position attends of the rows so far; a SinkWindow does not support
-	// it. Rows that are not held fail the scope. The view of a failed scope is empty.
+	// did. Layers without keys use it to attend another layer's. For n = 0 it returns what the
+	// query at the next position attends of the rows so far; a SinkWindow does not support it. Rows
+	// that are not held fail the scope. The view of a failed scope is empty.
 	View(s *mlx.Scope, n int) View
 }
 

@@ -91,7 +91,7 @@ func (d Divided) Update(s *mlx.Scope, k, v *mlx.Array, most int) []Run {
 	return d.blocks(s, k, v, most)
 }
 
-// check refuses own rows that cannot be attended with those of the bank.
+// check refuses own rows that cannot be attended with the bank's.
 func (d Divided) check(k, v *mlx.Array) error {
 	to, bank := d.Own.offset+k.Dim(2), d.Bank.buffer()
 	if k.Dim(2) == 0 {

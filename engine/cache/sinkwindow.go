@@ -6,8 +6,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A SinkWindow keeps the own rows of a bounded layer: those of its first positions and of its last.
-// Its size does not depend on the length of the text:
+// A SinkWindow keeps the own rows of a bounded layer: of its first positions and of its last. Its
+// size does not depend on the length of the text:
 //
 //	Sink + Window-1 + MaxBlock rows
 //

@@ -29,7 +29,7 @@ type Snapshot struct {
 	observe  func(bytes int64)
 }
 
-// A Source has rows that need not be in memory, such as those of a file.
+// A Source has rows that need not be in memory, such as the rows in a file.
 type Source interface {
 	// Rows loads keys and values (1, KV, n, D) in order of position into s. It reports errors to
 	// the scope.

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// A Folder is shared by the stores that keep files in one folder, such as those of several models
-// in memory. Its zero value is ready, and stores may share it from any goroutine. It ensures that
+// A Folder is shared by the stores that keep files in one folder, such as the stores of several
+// models in memory. Its zero value is ready, and stores may share it from any goroutine. It ensures
+// that
 //
 //   - no two files get the same id;
 //   - no store deletes a file that another one is writing, as if a crash had left it;

@@ -25,8 +25,7 @@ var stacks = []struct {
 	}},
 }
 
-// A bench is a trie with a thread of its own. At its end it checks that no bytes are left in
-// memory.
+// A bench is a trie with its own thread. At its end it checks that no bytes are left in memory.
 type bench struct {
 	t     *testing.T
 	th    *mlx.Thread

@@ -247,9 +247,10 @@ func (d *Store) markMissing(id string) {
 	d.missing[id] = true
 }
 
-// queueWrite queues the captures of an edge for writing, unless too much waits or was written today. h
-// describes the edge. captures has those of the target's caches, followed by those of a draft's. It
-// returns the id of the file, or "" if it will not be written. It evaluates arrays of s.
+// queueWrite queues the captures of an edge for writing, unless too much waits or was written
+// today. h describes the edge. captures has the captures of the target's caches, followed by a
+// draft's. It returns the id of the file, or "" if it will not be written. It evaluates arrays of
+// s.
 func (d *Store) queueWrite(s *mlx.Scope, h header, captures []*cache.Snapshot) (id string, err error) {
 	if len(d.jobs) == cap(d.jobs) {
 		return "", nil

@@ -47,7 +47,7 @@ type point struct {
 }
 
 // record adds a round. follows says that the round before had the same depth. Changing the depth
-// has a cost of its own, a pipeline to fill or taps to catch up on, which belongs to neither depth.
+// has its own cost, a pipeline to fill or taps to catch up on, which belongs to neither depth.
 func (c *curve) record(depth int, cost time.Duration, follows bool) {
 	p, x := &c.points[depth], cost.Seconds()
 	c.rounds++

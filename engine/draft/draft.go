@@ -94,7 +94,8 @@ type Follower interface {
 	// the draft.
 	Behind() int
 
-	// Follow reads some of them, as many as a cache takes at once. Arrays is then to be evaluated.
+	// Follow reads some of them, as many as a cache takes in one update. Arrays is then to be
+	// evaluated.
 	Follow(s *mlx.Scope)
 }
 

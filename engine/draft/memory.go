@@ -49,7 +49,7 @@ type memoryDraft struct {
 	texts  *texts.Use
 	own    *ngramDraft // of the request's own text
 	alone  bool        // own is not the Ngram's draft, so what it finds is proposed here
-	buffer []int32     // reused; memory of its own, because C reads it
+	buffer []int32     // reused; separate memory, because C reads it
 }
 
 // lookUp returns what may follow history.

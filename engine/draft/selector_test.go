@@ -268,8 +268,8 @@ func drive(t *testing.T, s *Selector, r *run, context, n int) {
 	}
 }
 
-// Beside others a request offers drafts that give more than plain rounds of its own, at a measured
-// depth. It never offers a probe.
+// Beside others a request offers drafts that give more than its plain rounds, at a measured depth.
+// It never offers a probe.
 func TestSelectorAmongOffersMeasuredDrafts(t *testing.T) {
 	arms := []Arm{{Name: "ngram", Limit: 31}}
 	among := func(s *Selector) (Offer, bool) {
@@ -392,7 +392,7 @@ func TestSelectorKeepsOwnAcceptanceAcrossBuckets(t *testing.T) {
 	}
 }
 
-// Failing drafts of two drafters cost no more than those of one.
+// Failing drafts of two drafters cost no more than the drafts of one.
 func TestTwoFailingDraftersCostNoMoreThanOne(t *testing.T) {
 	const n = 1000
 	for _, c := range []struct {
@@ -402,7 +402,7 @@ func TestTwoFailingDraftersCostNoMoreThanOne(t *testing.T) {
 		least        float64
 	}{
 		{"both propose", 1, 0.15, 0.15, 0.985},
-		// A drafter that never proposes is no reason to lose more by the other.
+		// A drafter that never proposes does not let the other lose more.
 		{"n-grams never match", 0, 0, 0.02, 0.988},
 		{"n-grams match now and then", 0.1, 0.02, 0.02, 0.988},
 	} {
@@ -500,7 +500,7 @@ func TestSelectorFollowsTheBetterDrafter(t *testing.T) {
 	}
 }
 
-// prospects are those of drafters of which only the limits are known.
+// prospects are candidates of which only the limits are known.
 func prospects(limits []int) []Candidate {
 	list := make([]Candidate, len(limits))
 	for i, n := range limits {

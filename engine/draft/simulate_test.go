@@ -298,8 +298,8 @@ func TestControllerFollowsAChangingMachine(t *testing.T) {
 }
 
 // runs decodes n tokens of a world in several runs for each seed, each after 1000 tokens that its
-// controller learned from. It returns the speed against that of the best fixed depth, and the share
-// of the rounds with least drafts or more.
+// controller learned from. It returns the speed relative to the best fixed depth, and the share of
+// the rounds with least drafts or more.
 func (w world) runs(several uint64, n, least int) (reached, share float64) {
 	deep, rounds := 0, 0
 	best := w.best()

@@ -22,7 +22,7 @@ type PathBlock interface {
 // walk proposes along a path from last through the rows of x (n, C), their processed distributions.
 // At each row it draws among the likeliest candidates. It draws by x, by the edges from the token
 // chosen before, and with the request's own noise at that position. Edges between all candidates of
-// adjacent rows are computed at once, so a step is three small operations, and none is read.
+// adjacent rows are computed together, so a step is three small operations, and nothing is read.
 func (p *proposer) walk(s *mlx.Scope, b PathBlock, hidden, x *mlx.Array, last int32) Proposal {
 	n, k := x.Dim(0), min(b.Candidates(), x.Dim(1))
 	at := sample.Likeliest(s, x, k) // (n, K), of C

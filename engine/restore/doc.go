@@ -26,12 +26,12 @@
 //   - Prefill and decode follow one rule. A forward of the whole text is the reference for both.
 //   - Nothing is restored that the window still holds.
 //
-// A layer with a window of its own attends no more positions than before, by either kind of rows.
+// A sliding-window layer attends no more positions than before, by either kind of rows.
 //
 // # What restores
 //
 // [FTheta] joins a drafter's layers, which run as a plain stack, with a linear projection.
-// [Identity] restores the target's own rows, recorded in a forward of its own. It takes the same
+// [Identity] restores the target's own rows, recorded in a separate forward. It takes the same
 // path, so it separates errors of the machinery from errors of a projection. Without a source, a
 // bounded layer has its sink and its window alone.
 //

@@ -113,7 +113,7 @@ func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
 	}
 	list = append(list, banks...)
 	if m.source != nil {
-		opts.Bits = 0 // the source makes restored rows of its own, which stay whole
+		opts.Bits = 0 // the source makes its own restored rows, which are not packed
 		list = append(list, m.source.NewCaches(opts)...)
 	}
 	return list

@@ -101,8 +101,8 @@ func SetState(s *mlx.Scope, c cache.Cache, kv lm.KV, to int) error {
 	return c.Restore(s, []*cache.Snapshot{p}, to)
 }
 
-// State returns the keys and values that SetState would write to have what the cache has, and the
-// position that they stand for. They are copies.
+// State returns the keys and values that SetState would write to have what the cache has, and their
+// position. They are copies.
 func State(s *mlx.Scope, c cache.Cache) (kv lm.KV, to int, err error) {
 	p, err := c.Snapshot(s, 0)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // A Source makes the keys and values that bounded layers restore. It reads the same tokens as the
-// target, and keeps caches of its own for each sequence. It is used on the MLX thread only.
+// target, and keeps its own caches for each sequence. It is used on the MLX thread only.
 type Source interface {
 	// Restores returns the shapes of the rows that it makes, by cache of the target; the zero value
 	// for others.
@@ -51,7 +51,7 @@ func (p projected) KeysValues(s *mlx.Scope, b lm.Batch) []lm.KV {
 	return p.projection.Forward(s, k, v)
 }
 
-// Identity restores the target's own keys and values. It records them in a forward of its own, with
+// Identity restores the target's own keys and values. It records them in a separate forward, with
 // caches that keep every row, and hands them over as another source does. So what it says of a text
 // is what the target says, if the machinery is right. It saves no memory.
 func Identity(target lm.Model) Source { return identity{target} }

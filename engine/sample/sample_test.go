@@ -30,7 +30,7 @@ func do(t *testing.T, th *mlx.Thread, fn func(*mlx.Scope) error) {
 	}
 }
 
-// onThread runs fn on a thread of its own.
+// onThread runs fn on a new thread.
 func onThread(t *testing.T, fn func(*mlx.Scope) error) {
 	t.Helper()
 	do(t, newThread(t), fn)

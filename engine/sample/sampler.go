@@ -24,7 +24,7 @@ type Sampler struct {
 	ids *mlx.Array // (V) int32 of those, ascending
 }
 
-// held is noise that draws share, also those of later rounds.
+// held is noise that draws share, also in later rounds.
 type held struct {
 	pos, n int
 	rows   *mlx.Array // (n, V), kept; nil = none
@@ -69,7 +69,7 @@ func (m *Sampler) Choose(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
 }
 
 // Over returns the sampler of the same request for logits of some tokens alone, ids (C) int32 in
-// ascending order: all its ids and sizes are those of the list. It belongs to s and observes nothing.
+// ascending order: all its ids and sizes are the list's. It belongs to s and observes nothing.
 func (m *Sampler) Over(s *mlx.Scope, ids *mlx.Array) *Sampler {
 	cut := func(a *mlx.Array) *mlx.Array {
 		if a == nil {

@@ -23,10 +23,10 @@
 //
 // A memory is one file, which only its owner may read. It begins with whose it is. Each record has
 // a length and a checksum. It holds one text's new tokens and where they come from. So Forget can
-// take out those of a model, a client or a day. Texts are appended by a goroutine of the store: no
-// request waits for a disk, and a crash loses the last text at most. Records from the first damaged
-// one on are discarded, and the log says why. A foreign file is replaced. A file that cannot be
-// read at the moment is not changed.
+// remove the texts of a model, a client or a day. Texts are appended by a goroutine of the store:
+// no request waits for a disk, and a crash loses the last text at most. Records from the first
+// damaged one on are discarded, and the log says why. A foreign file is replaced. A file that
+// cannot be read at the moment is not changed.
 //
 // A memory is read when its client first asks, in parallel to the request, which drafts nothing
 // from it until it is read. It leaves the process when its client has been idle for Options.Idle.

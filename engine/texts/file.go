@@ -142,7 +142,7 @@ func (r *record) readTokens(data []byte) error {
 }
 
 // parse reads a file's content. The records before the first damaged one are good; the error says
-// why there are no more. Without tokens the records have none, which is quick.
+// why there are no more. Without withTokens the tokens are skipped, which is quick.
 func parse(data []byte, withTokens bool) (owner Owner, list []record, err error) {
 	if len(data) < len(magic) || string(data[:len(magic)]) != magic {
 		return owner, nil, errors.New("it is no file of texts")

@@ -56,7 +56,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// A memory in the process forgets too when its file is gone, is another one or is damaged.
+// A memory in the process is cleared too when its file is missing, replaced or damaged.
 func TestForgetWithoutTheFile(t *testing.T) {
 	all := func(Owner, Origin) bool { return true }
 	none := func(Owner, Origin) bool { return false }
@@ -93,7 +93,7 @@ func TestForgetWithoutTheFile(t *testing.T) {
 			}
 		}
 	}
-	// The file is gone, and a new one has come in its place.
+	// The file was replaced by a new one.
 	s := openStore(t, t.TempDir())
 	s.say(ada, Origin{Run: 1}, "first ", "one two three")
 	if err := os.Remove(s.file(t, ada)); err != nil {

@@ -382,7 +382,7 @@ func TestMemoriesInUseAreBounded(t *testing.T) {
 	}
 }
 
-// Requests of several clients look up, add and forget at once.
+// Requests of several clients look up, add and forget concurrently.
 func TestManyAtOnce(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	var all sync.WaitGroup
