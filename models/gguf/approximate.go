@@ -8,7 +8,7 @@ import "unsafe"
 
 // Q2_K, Q3_K and Q6_K have a scale for each 16 elements, and MLX's affine form has no groups so
 // small. Their groups are joined, with more bits for each element, so that the steps of a joined
-// group fall close to those of its parts.
+// group fall close to the steps of its parts.
 
 // super is how many elements a block of these kinds has.
 const super = 256

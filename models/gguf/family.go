@@ -92,7 +92,7 @@ var (
 	}
 )
 
-// projectorArchitecture is that of mmproj files.
+// projectorArchitecture is the architecture of mmproj files.
 const projectorArchitecture = "clip"
 
 // towers begin the names of tensors that let a model see or hear. Ollama's files have them beside

@@ -71,7 +71,7 @@ func TestHeadsAreInHalves(t *testing.T) {
 // checkParts compares tensors that are read whole with the same in parts, which come another way.
 func checkParts(t *testing.T, d *Folder) {
 	t.Helper()
-	file := mustRead(t, d, weightsFile) // in parts that are no whole tensors
+	file := mustRead(t, d, weightsFile) // in parts that are not whole tensors
 	f, err := d.Open(weightsFile)
 	if err != nil {
 		t.Fatal(err)

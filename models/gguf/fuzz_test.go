@@ -78,7 +78,7 @@ func FuzzHeader(f *testing.F) {
 			return // more tensors than it takes
 		}
 		for _, name := range tensors.Names() {
-			_, _ = tensors.Data(name) // a scale that is no number is an error
+			_, _ = tensors.Data(name) // a scale that is not a number is an error
 		}
 		exact, err := d.OpenExact()
 		if err != nil {

@@ -154,7 +154,7 @@ func TestErrorsAreShort(t *testing.T) {
 	}
 }
 
-// TestHeaderAloneIsEnough opens recorded files whose tensors are no numbers. A check before a
+// TestHeaderAloneIsEnough opens recorded files whose tensors are not numbers. A check before a
 // download has nothing but headers.
 func TestHeaderAloneIsEnough(t *testing.T) {
 	files, err := filepath.Glob("../testdata/gguf/*.gguf")

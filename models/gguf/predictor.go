@@ -12,8 +12,8 @@ import (
 // the tensors of the model.
 const headPrefix = "mtp."
 
-// headNames has what a layer that predicts a further token has beside those of other layers. llama.cpp
-// calls the two norms after the embedding and the hidden state that they take.
+// headNames has what a layer that predicts a further token has in addition to other layers'
+// tensors. llama.cpp calls the two norms after the embedding and the hidden state that they take.
 var headNames = map[string]string{
 	"nextn.eh_proj":          "fc",
 	"nextn.enorm":            "pre_fc_norm_embedding",

@@ -69,7 +69,8 @@ func TestGoTemplatesAreNoJinja(t *testing.T) {
 	}
 }
 
-// In Ollama's store the template lies beside the model. Elsewhere a model without one has none.
+// In Ollama's store the template is beside the model. Elsewhere a model without one has no
+// template.
 func TestModelOfOllamasWithoutATemplate(t *testing.T) {
 	tokens := []string{"<|im_start|>", "<|im_end|>"}
 	if got := shownTemplate(t, false, "", tokens...); got != "" {

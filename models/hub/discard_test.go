@@ -61,7 +61,7 @@ func TestDiscardKeepsWhatOthersBegan(t *testing.T) {
 		wantCode(t, err, Busy)
 		unlock()
 
-		// Blobs of a snapshot are not discarded, and neither are names that are no blobs.
+		// Blobs of a snapshot are not discarded, and neither are names that are not blobs.
 		inCache(t, cache, "org/name", commitB,
 			map[string]string{"config.json": string(files["config.json"])})
 		lay(t, cache, map[string]string{"precious": "x"})

@@ -27,7 +27,7 @@
 // weights are never fetched.
 //
 // This package handles only the cache. A model elsewhere, in LM Studio's folder for example, is
-// registered by its path. The registry lists what its user asked for, not what lies on the disk.
+// registered by its path. The registry lists what its user asked for, not what is on the disk.
 //
 // Nothing here reads the environment. The caller decides which folder, endpoint and token to use
 // ([Options]). All functions may be called concurrently from several goroutines and processes.

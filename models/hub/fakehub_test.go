@@ -231,7 +231,7 @@ func (h *fakeHub) seen(words ...string) []string {
 	return found
 }
 
-// options are those of a pull from h into a new cache.
+// options are for a pull from h into a new cache.
 func (h *fakeHub) options(cache string) Options {
 	return Options{
 		CacheDir: cache, Endpoint: "http://hub.test", Token: "hf_secret", Client: h.client,

@@ -175,7 +175,7 @@ func TestResolveFindsTheSnapshot(t *testing.T) {
 		"models--org--shared/snapshots/" + commitA + "/model.safetensors": "-> ../../blobs/eeee",
 		"models--org--shared/refs/main":                                   commitA,
 	})
-	// Only parts so far, and things that are no models.
+	// Only parts so far, and things that are not models.
 	lay(t, cache, map[string]string{
 		"models--org--parts/blobs/abc.incomplete": "x", "datasets--org--data/refs/main": commitA,
 		"models--": "x", "version.txt": "1",

@@ -48,7 +48,7 @@ type GGUF struct {
 	Projector    bool     // files that let the model see were left out
 
 	files   []string // all of the set
-	missing []string // those of them that are missing
+	missing []string // files of the set that are missing
 }
 
 // Is reports whether a file of another revision has the same name, ORG/NAME:QUANTIZATION: the same

@@ -129,7 +129,7 @@ func TestHeadersOfAllWeightsHaveABoundTogether(t *testing.T) {
 	wantCode(t, v.reserveBytes(1), Unsupported, "headers of its weights are longer than 256 MiB")
 }
 
-// A failure of the network is no fault of the model.
+// A failure of the network is not an error of the model.
 func TestCheckThatCannotReadGivesTheHubsError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub(t, model())

@@ -36,7 +36,7 @@ func TestPullFetchesAWholeModel(t *testing.T) {
 		}
 		same(t, dir, files, fetched)
 
-		// The layout is that of the Python libraries, to the letter.
+		// The layout is exactly the Python libraries'.
 		var want []string
 		for _, name := range fetched {
 			etag := etagOf(name, files[name])

@@ -96,8 +96,8 @@ func TestSilentCacheIsRefusedInTime(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// What stands in the place of a file of the cache is replaced where a download would replace the
-// file. Elsewhere the error names it.
+// What has the name of a file of the cache is replaced where a download would replace the file.
+// Elsewhere the error names it.
 func TestPullPastNamedPipesInTheCache(t *testing.T) {
 	files := model()
 	etag := etagOf("config.json", files["config.json"])

@@ -16,7 +16,7 @@ type Source interface {
 	Load(s *mlx.Scope, name string) *mlx.Array
 }
 
-// An exactSource has packed weights that only approximate those of its files.
+// An exactSource has packed weights that only approximate its files'.
 type exactSource interface {
 	// LoadExact returns such a weight unpacked, in float32 and exactly as in the file. ok is false
 	// for any other.

@@ -10,7 +10,7 @@ import (
 )
 
 // A container is a form in which another program than MLX stores matrices that MLX multiplies. Its
-// bytes are those of a mode of MLX. Names, types and shapes of the tensors differ.
+// bytes are the same as in a mode of MLX. Names, types and shapes of the tensors differ.
 type container struct {
 	divides bool // the global scale divides weights; in other containers it multiplies them
 	centred bool // affine without biases: a weight is its scale times (n - half of all values)
@@ -106,7 +106,7 @@ func foreignError(what string) error {
 		"(look for an mlx-community version of this model)", strings.TrimSpace(what))
 }
 
-// tensorNames maps the ends of names in containers to those of MLX.
+// tensorNames maps the ends of names in containers to MLX's.
 var tensorNames = []struct{ of, to string }{
 	{".weight_packed", ".weight"},
 	{".weight_scale", ".scales"},

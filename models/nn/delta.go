@@ -35,7 +35,7 @@ type GatedDelta struct {
 // GatedDelta reads the module at path, of the given layer. Its rows have hidden elements.
 //
 // The projections of rows are stored apart (in_proj_qkv, in_proj_z, in_proj_b, in_proj_a), or
-// together in in_proj_qkvz and in_proj_ba. There the outputs of one key head follow those of another.
+// together in in_proj_qkvz and in_proj_ba. There the outputs of one key head follow another's.
 func (w *Weights) GatedDelta(path string, hidden int, eps float64, a *DeltaArgs,
 	layer int) *GatedDelta {
 	hv := a.LinearNumValueHeads

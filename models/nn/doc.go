@@ -7,7 +7,7 @@
 // was asked for.
 //
 // Each family of models is a package. It turns a config.json into an [Architecture] and builds a
-// [Model], for most families a Decoder with layers of its own:
+// [Model], for most families a Decoder with its own layers:
 //
 //	func (a *args) New(w *nn.Weights) nn.Model {
 //		rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)

@@ -6,7 +6,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// fewRows multiplies a few rows with packed matrices on the GPU, by a kernel of its own. It reads a
+// fewRows multiplies a few rows with packed matrices on the GPU, by its own kernel. It reads a
 // matrix once for all rows of a verify block. `tandem bench verify` shows whether that gains. It is
 // used only if Weights.FewRows is set. Otherwise, and for shapes that it does not take, MLX's own
 // product does the work.

@@ -47,8 +47,8 @@ func (w *Weights) latentMaps(path string, spec LatentSpec) (embedQ, unembedOut *
 	return list[0], list[1]
 }
 
-// splitLatentMaps reads kv_b_proj, which has for each head the rows of its keys, then those of its
-// values. Keys are turned, so packed ones are unpacked and packed again, as in mlx_lm.
+// splitLatentMaps reads kv_b_proj, which has for each head the rows of its keys, then the rows of
+// its values. Keys are turned, so packed ones are unpacked and packed again, as in mlx_lm.
 func (w *Weights) splitLatentMaps(path string, spec LatentSpec) (keys, values matrix) {
 	s, rows := w.scope, spec.Nope+spec.Value
 	m := w.asStored(path, spec.Rank, spec.Heads*rows, spec.Rank)

@@ -374,7 +374,7 @@ func (m *matrix) outputs(s *mlx.Scope, from, to int) matrix {
 	return v
 }
 
-// cut returns the outputs that ids (n) name, in memory of their own. The matrix is laid out.
+// cut returns the outputs that ids (n) name, in new memory. The matrix is laid out.
 func (m *matrix) cut(s *mlx.Scope, ids *mlx.Array) matrix {
 	v := *m
 	if !m.packed() {

@@ -86,7 +86,7 @@ func TestRestoredRowsGetTheTypesOfOwnRows(t *testing.T) {
 	})
 }
 
-// attendText returns what the queries of a text attend, in runs of at most so many rows.
+// attendText returns what the queries of a text attend, in runs of at most most rows.
 func attendText(t *testing.T, th *mlx.Thread, h nn.Heads, b cache.Bounds, opts cache.Options, rows,
 	most int, apart bool) (out []float32) {
 	t.Helper()

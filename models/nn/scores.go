@@ -103,7 +103,7 @@ func scoreBias(s *mlx.Scope, mask *mlx.Array) *mlx.Array {
 // attendScores is attention in MLX's own operations, for what TiledAttention does not take. It
 // multiplies the queries of all heads that share keys together. It divides by the sum of the powers
 // last, when a query has D numbers instead of T. bias is added to the scores: (n, T), or (1, KV,
-// Q/KV, n, T) if heads have terms of their own.
+// Q/KV, n, T) if each head has its own terms.
 func (h Heads) attendScores(s *mlx.Scope, q, k, v, bias *mlx.Array) *mlx.Array {
 	heads, n, kv, t := q.Dim(1), q.Dim(2), k.Dim(1), k.Dim(2)
 	group := heads / kv

@@ -218,9 +218,9 @@ func (w *Weights) load(name string, types []string, shape []int) *mlx.Array {
 	return w.src.Load(w.scope, info.Name)
 }
 
-// keep makes arrays outlive the scope, and views of them, whose memory counts once. It computes them
-// while the next tensors are read, and frees all other arrays of the scope. Before that it waits for
-// those of the last call, so that no more than two layers are held twice.
+// keep makes arrays outlive the scope, and views of them, whose memory counts once. It computes
+// them while the next tensors are read, and frees all other arrays of the scope. Before that it
+// waits for the arrays of the last call, so that no more than two layers are held twice.
 func (w *Weights) keep(arrays []*mlx.Array, views ...*mlx.Array) {
 	if w.stopped() {
 		return
