@@ -72,7 +72,7 @@ func TestDivergenceIsExcusedOnlyWhereRoundingDecides(t *testing.T) {
 		}
 		for _, test := range []struct {
 			name          string
-			second, third float64 // logits less those of the first
+			second, third float64 // logits less the first's
 			said          int32
 			end           bool // the answer ends there
 			want          bool

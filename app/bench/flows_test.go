@@ -27,7 +27,7 @@ type flow struct {
 // A step is one request of a flow.
 type step struct {
 	name   string // of its row; empty if the step only prepares later ones
-	within int    // how many matched tokens may be missing; 0 is no bound
+	within int    // how many matched tokens may be missing; 0 = unbounded
 	answer int    // tokens of the answer
 
 	// prompt returns the prompt and its boundaries. It is given the texts of the steps before:

@@ -11,8 +11,8 @@ import (
 	"tandem/models"
 )
 
-// wideHeads makes heads as wide as those of real models. With narrow heads, attention does not
-// depend on what comes with a row.
+// wideHeads makes heads as wide as in real models. With narrow heads, attention does not depend on
+// what comes with a row.
 var wideHeads = map[string]any{
 	"num_hidden_layers": 2, "sliding_window_pattern": 2, "query_pre_attn_scalar": 64,
 	"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 64,

@@ -49,7 +49,7 @@ type losslessCell struct {
 // not be:
 //
 //   - exact requests differ in anything;
-//   - other requests give another token where plain decoding is sure of its own;
+//   - other requests give another token where plain decoding is certain of its own;
 //   - too many tokens are excused;
 //   - log-probabilities differ by more than rounding explains;
 //   - an answer ends in another way than without drafts.

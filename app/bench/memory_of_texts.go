@@ -167,8 +167,8 @@ func (m *memoryRow) row() []any {
 		m.rejected, verdict}
 }
 
-// fullTexts are the texts of a full memory, in tokens: each has so many, the last real of them of real
-// code.
+// fullTexts are the texts of a full memory, in tokens: each has fullText, the last fullTextReal of
+// them of real code.
 const (
 	fullText     = 2000
 	fullTextReal = 500

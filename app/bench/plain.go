@@ -102,8 +102,8 @@ func (p *Plain) Measure(ctx context.Context) (figures.Metrics, error) {
 	prefill := benchLong / long.FirstToken.Seconds()
 	return figures.Metrics{
 		"decode_per_second": steps / stats.Decode.Seconds(),
-		// The engine's default chunk is 512. So the same figure stands against two of the rival: at
-		// its chunk of 512, and at its default of 2048.
+		// The engine's default chunk is 512. So the same figure is compared with two of the rival:
+		// at its chunk of 512, and at its default of 2048.
 		"prefill_chunk_512_per_second": prefill,
 		"prefill_default_per_second":   prefill,
 		"step_ms":                      figures.Milliseconds(stats.Decode) / steps,

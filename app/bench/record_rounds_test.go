@@ -46,7 +46,7 @@ type recordedArm struct {
 	Count   string `json:"count,omitempty"`
 	Share   string `json:"share,omitempty"` // in 35ths
 	First   string `json:"first,omitempty"` // the drafter's own probability of its first token, in 35ths
-	Hope    string `json:"hope,omitempty"`  // drafts that stand by its own probabilities, in quarters
+	Hope    string `json:"hope,omitempty"`  // drafts that are accepted by its own probabilities, in quarters
 }
 
 // digit writes a figure as one digit to base 36.
@@ -56,7 +56,7 @@ func digit(x float64) string {
 	return digits[i : i+1]
 }
 
-// A recorded round tells what a drafter proposes and how much of it the answer has. If a file is
+// A recorded round has what a drafter proposes and how much of it the answer has. If a file is
 // named, it gets rounds of a real pair on real texts, for the tests of engine/draft.
 func TestRecordRounds(t *testing.T) {
 	_, b := openTiny(t, "")
@@ -72,8 +72,8 @@ func TestRecordRounds(t *testing.T) {
 	}
 	answer := slices.Concat(said[:8], []int32{said[0]}, said[9:]) // one token is another
 	r := roundRecorder{t: t, bundle: b, prompt: slices.Concat(said, said), answer: answer}
-	// n-grams propose the rest of the text, which stands up to the other token, and nothing just after
-	// that
+	// n-grams propose the rest of the text, which is right up to the other token, and nothing just
+	// after that
 	if a := r.record(draft.Ngram{}); a.Offered != "jihgfedc00087654321" ||
 		a.Stood != "7654321000087654321" || a.Match != "lmnopqrs0003456789a" {
 		t.Errorf("recorded of n-grams: %+v", a)
@@ -205,7 +205,7 @@ func (r roundRecorder) record(d draft.Drafter) recordedArm {
 			r.t.Fatal(err)
 		}
 	}
-	parts := []draft.Drafter{d} // that are told of the text
+	parts := []draft.Drafter{d} // that get the text
 	if c, ok := d.(*draft.Continued); ok {
 		parts = []draft.Drafter{c.Trained(), draft.Ngram{}}
 	}

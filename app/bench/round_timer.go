@@ -17,7 +17,7 @@ import (
 )
 
 // A roundTimer times the pieces of a round one by one, on a model after a context. Each piece is
-// built, evaluated and awaited in a job of its own, and leaves the context as it was. So each costs
+// built, evaluated and awaited in a separate job, and leaves the context as it was. So each costs
 // one wait more than inside a round, and the unexplained rest of a round is less by these waits.
 type roundTimer struct {
 	thread  *mlx.Thread

@@ -90,7 +90,7 @@ func (a *asked) Open(s *mlx.Scope, o draft.Options) (draft.Draft, error) {
 	return a.Drafter.Open(s, o)
 }
 
-// Each draft has taps of its own, which others of its kind do not free. Drafts are proposed at the
+// Each draft has its own taps, which others of its kind do not free. Drafts are proposed at the
 // measured temperature.
 func TestTimedDraftsKeepTheirTapsAndSampler(t *testing.T) {
 	th, b := openTiny(t, "gemma3_text")
@@ -103,7 +103,7 @@ func TestTimedDraftsKeepTheirTapsAndSampler(t *testing.T) {
 	last := &asked{Drafter: d.List[1]}
 	d.List[1] = last
 	for _, temperature := range []float64{0, 0.8, 1} {
-		// fewer tokens than a draft takes into its context at once
+		// fewer tokens than a draft takes into its context in one update
 		s, err := newRoundTimer(t.Context(), th, b, d.List, 20, temperature)
 		if err != nil {
 			t.Fatal(err)

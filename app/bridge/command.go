@@ -29,9 +29,9 @@ type command struct {
 // job 7.5 s until it kills Tandem.
 const killGrace = 5 * time.Second
 
-// run runs a command in a process group of its own and returns its exit code, 128 more than the
-// signal that killed it. When ctx ends, or the command does, the whole group is killed. A process
-// that left the group keeps running. err is nil if the command ran, whatever it exited with.
+// run runs a command in a new process group and returns its exit code, 128 more than the signal
+// that killed it. When ctx ends, or the command does, the whole group is killed. A process that
+// left the group keeps running. err is nil if the command ran, whatever it exited with.
 func (c command) run(ctx context.Context) (code int, err error) {
 	cmd := exec.CommandContext(ctx, c.program, c.argv[1:]...)
 	cmd.Args[0] = c.argv[0]

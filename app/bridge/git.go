@@ -354,8 +354,8 @@ type change struct {
 	text []byte
 }
 
-// commit writes a commit on top of parent. It has parent's files without those of folder, and
-// changes. It uses an index of its own.
+// commit writes a commit on top of parent. It has parent's files except folder's, and changes. It
+// uses a separate index.
 func (r *Repository) commit(ctx context.Context, parent, folder, message string, changes []change,
 	env ...string) (string, error) {
 	dir, err := os.MkdirTemp("", "tandem-bridge")

@@ -307,7 +307,8 @@ func TestOtherAddressesAreRefused(t *testing.T) {
 	}
 }
 
-// The checkout of a workflow has few commits, and that is enough. One of a work tree is none.
+// The checkout of a workflow has few commits, and that is enough. A work tree does not count as
+// one.
 func TestPushFromAShallowCheckout(t *testing.T) {
 	p := newPair(t)
 	asked := p.ask()

@@ -386,7 +386,7 @@ func TestFilesOfTheCommitAreThere(t *testing.T) {
 	}
 }
 
-// The folder of a run is gone after it.
+// The folder of a run is removed after it.
 func TestWorkFolderIsRemoved(t *testing.T) {
 	b := newBench(t, "mkdir -p a/b; touch a/b/c; chmod 0 a/b a; exit 3\n")
 	b.ask("tests", "nonce-1", nil)
@@ -549,7 +549,7 @@ func TestBackgroundProcessesEnd(t *testing.T) {
 	}
 }
 
-// A machine that cannot run a preset says so with a code of its own, and starts nothing.
+// A machine that cannot run a preset says so with its own code, and starts nothing.
 func TestIncapableMachine(t *testing.T) {
 	for name, test := range map[string]struct {
 		preset string

@@ -180,7 +180,7 @@ func TestDoctorOfTheRunner(t *testing.T) {
 	if list := ExamineRunner(s.State, s.Actions, Mac, getenv); failing(list) != "" {
 		t.Errorf("after the setup %+v", list)
 	}
-	// Before the lab had a program of its own, tandem ran requests.
+	// Before the lab had its own program, tandem ran requests.
 	s.Program = filepath.Join(t.TempDir(), "tandem")
 	write(t, s.Program, "")
 	carryOut(t, s)

@@ -143,8 +143,8 @@ func TestNonceRunsOnce(t *testing.T) {
 	}
 }
 
-// kill runs the request in a process of its own and kills that once the command has written its
-// number, which kill returns.
+// kill runs the request in a separate process and kills it once the command has written its number,
+// which kill returns.
 func (b *bench) kill() (pid int) {
 	b.t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -48,8 +48,8 @@ type Dialect struct {
 	vocabulary    Vocabulary
 	thoughtMember string // see History.Thought
 	functions     string // see History.Functions
-	toolsInSystem bool   // see History.Told
-	separateText  bool   // see History.Apart
+	toolsInSystem bool   // see History.ToolsInSystem
+	separateText  bool   // see History.SeparateText
 	responses     bool   // see History.Responses
 }
 

@@ -67,7 +67,7 @@ func TestAppendedCallIsRead(t *testing.T) {
 	}
 }
 
-// A template that reads responses takes a text beside calls as a message of its own. If it reads no
+// A template that reads responses takes text beside calls as a separate message. If it reads no
 // ids, it takes results in the message that calls.
 func TestResultsGoWhereTheTemplateReadsThem(t *testing.T) {
 	for template, want := range map[string]History{

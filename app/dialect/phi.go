@@ -1,9 +1,8 @@
 package dialect
 
-// phi reads and writes the calls of Phi-4-mini. They are JSON between tags of its own, one object
-// or a list of them: <|tool_call|>{"name": "f", "arguments": {}}<|/tool_call|>. If the template
-// does not name a form, the model writes functools[{}]. Granite 3 writes a list without a tag after
-// it.
+// phi reads and writes the calls of Phi-4-mini. They are JSON between its own tags, one object or a
+// list of them: <|tool_call|>{"name": "f", "arguments": {}}<|/tool_call|>. If the template does not
+// name a form, the model writes functools[{}]. Granite 3 writes a list without a tag after it.
 //
 // Sources: github.com/ggml-org/llama.cpp, models/templates,
 // llama-cpp-microsoft-Phi-4-mini-instruct.jinja and ibm-granite-granite-3.3-2B-Instruct.jinja

@@ -59,7 +59,7 @@ func TestListedNumberKeepsItsDigits(t *testing.T) {
 	}
 }
 
-// Members that no name stands for may follow those with exact numbers.
+// Members without a named property may follow those with exact numbers.
 func TestObjectWithExactNumberMayHaveOtherMembers(t *testing.T) {
 	const schema = `{"type":"object","properties":{"id":{"const":9007199254740993}},"required":["id","z"]}`
 	more := false

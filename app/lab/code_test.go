@@ -118,8 +118,9 @@ func TestLoopsOfCodeAreCounted(t *testing.T) {
 	}
 }
 
-// TestNothingDraftedComparesNothing: a way without a block decoded as plain decoding does, so neither
-// its speed nor its answers say anything of drafts. Answers cut off are no natural stop.
+// TestNothingDraftedComparesNothing: a way without a block decoded as plain decoding does, so
+// neither its speed nor its answers say anything about drafts. A cut-off answer is not a natural
+// stop.
 func TestNothingDraftedComparesNothing(t *testing.T) {
 	e := loadSubject(t, "qwen3")
 	b := newCode(e, tinyDrafts(t, e), codeOptions{}, io.Discard)

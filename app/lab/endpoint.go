@@ -21,7 +21,7 @@ import (
 // An endpointBench measures what the endpoint costs, and how requests fare that come at the same
 // time. Each figure is held to a bar.
 type endpointBench struct {
-	program string // file of tandem: some rows serve in a process of their own
+	program string // file of tandem: some rows serve in a separate process
 	version string // of that file, or ""
 	open    OpenStage
 	only    string    // rows whose name contains it; empty for all
@@ -30,7 +30,7 @@ type endpointBench struct {
 	wrong   []error   // bars that were missed, and other faults
 }
 
-// An endpointRow is one measurement, with a table of its own.
+// An endpointRow is one measurement, with its own table.
 type endpointRow struct {
 	name  string // for --only
 	apart bool   // a separate process serves

@@ -51,8 +51,8 @@ func TestUnknownEndpointRowGetsTheListOfRows(t *testing.T) {
 	}
 }
 
-// The bench sends requests at once and one after another to an endpoint. An answer that is too
-// short is no measurement.
+// The bench sends requests in parallel and one after another to an endpoint. An answer that is too
+// short is not a measurement.
 func TestGroupBenchSendsRequestsOfItsSizes(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "random")
 	if err := os.Mkdir(folder, 0o700); err != nil {

@@ -118,7 +118,7 @@ func TestJourneyOfAShortDrafterHasNoStageTwice(t *testing.T) {
 	}
 }
 
-// The readings of a drafter are those of the one that came with the model, whatever lies in the working
+// The readings of a drafter are from the one that came with the model, whatever is in the working
 // folder.
 func TestJourneyReadsTheDrafterOfTheRetrievalModel(t *testing.T) {
 	work := t.TempDir()

@@ -18,8 +18,8 @@ type randomShape struct {
 	hidden, inner, layers, heads, kvHeads, headDim, vocab int
 }
 
-// largeShape has 103M parameters: its steps on a CPU are bound by memory, as those of real models
-// are. smallShape is for trying a bench out.
+// largeShape has 103M parameters: its steps on a CPU are bound by memory, as in real models are.
+// smallShape is for trying a bench out.
 var (
 	largeShape = randomShape{hidden: 640, inner: 2560, layers: 12, heads: 10, kvHeads: 2,
 		headDim: 128, vocab: 32000}

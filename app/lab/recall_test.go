@@ -35,7 +35,7 @@ func addRestoration(t *testing.T, e *subject) {
 	}
 }
 
-// TestNeedlesAreTheSameEveryTime checks what the seed fixes, and where needles lie.
+// TestNeedlesAreTheSameEveryTime checks what the seed fixes, and where needles are.
 func TestNeedlesAreTheSameEveryTime(t *testing.T) {
 	for _, h := range haystacks {
 		one, two := needles(h, 4, false), needles(h, 4, false)
@@ -256,8 +256,8 @@ func (m *rigged) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	return mlx.New(s, m.row, 1, len(m.row))
 }
 
-// TestIdentityMustSayWhatTheOracleSays: random models find no needle, and that is no pass. Where the
-// oracle's best two tokens are nearly equal, either is right.
+// TestIdentityMustSayWhatTheOracleSays: random models find no needle, and that is not a pass. Where
+// the oracle's best two tokens are nearly equal, either is right.
 func TestIdentityMustSayWhatTheOracleSays(t *testing.T) {
 	const one, two, three = 20, 30, 40
 	e := loadSubject(t, "qwen3")

@@ -153,8 +153,8 @@ type idleCounts struct {
 	open              int // rows of the history without an end
 }
 
-// spareFiles are the files that the database may still open when several read at once, and then
-// keeps. Three of its four connections for reading may open later, with two files each.
+// spareFiles are the files that the database may still open when several read concurrently, and
+// then keeps. Three of its four connections for reading may open later, with two files each.
 const spareFiles = 6
 
 // exceeds reports whether there is more than before. Spare files do not count.

@@ -212,8 +212,8 @@ func (e *subject) plainTokens(text string) ([]int32, error) {
 	return e.bundle.Tokenizer.Encode(text, tokenizer.EncodeOptions{NoSpecial: true})
 }
 
-// exactCaches returns the caches that keep every row in S5: those of full attention if the model has
-// sliding layers too, else every second one. It returns nil if that leaves no layer to bound.
+// exactCaches returns the caches that keep every row in S5: the full attention layers' if the model
+// has sliding layers too, else every second one. It returns nil if that leaves no layer to bound.
 func (e *subject) exactCaches() []int {
 	exact := e.exactByKind()
 	_, window := e.bounds()

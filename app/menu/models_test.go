@@ -51,7 +51,7 @@ func TestModelsInMemoryComeFirst(t *testing.T) {
 	want(Models, Row{Title: "m0, ready in 13 s", Checked: true, Enabled: true, Do: Load, About: "m0"})
 }
 
-// A model in memory without a submenu of its own is among the others, with its bytes.
+// A model in memory without its own submenu is among the others, with its bytes.
 func TestFifthModelInMemoryHasAPlainRow(t *testing.T) {
 	st := &control.State{}
 	for i := range maxResidents + 1 {
