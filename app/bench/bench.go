@@ -21,7 +21,7 @@ type Bench struct {
 	New  func() Options
 }
 
-// Options are what one bench reads of the command line.
+// Options are the options of one bench on the command line.
 type Options interface {
 	// Flags declares a flag for each option.
 	Flags(f *flag.FlagSet)
@@ -42,13 +42,13 @@ type Opened interface {
 	Close() error
 }
 
-// A Measurer measures as often as it is asked, in turns with a rival.
+// A Measurer measures on each call, in turns with a rival.
 type Measurer interface {
 	Opened
 	Measure(ctx context.Context) (figures.Metrics, error)
 }
 
-// A Reporter compares in its own process, and hands over each table as soon as it is complete.
+// A Reporter compares in its own process, and reports each table as soon as it is complete.
 type Reporter interface {
 	Opened
 	Report(ctx context.Context, table func(figures.Table) error) error
@@ -62,7 +62,7 @@ func NewHeader() figures.Header {
 	}
 }
 
-// A Run is a bench as a command line asks for it.
+// A Run is a bench with the options of a command line.
 type Run struct {
 	Name    string
 	Options Options
@@ -87,7 +87,7 @@ func (r *Run) Do(ctx context.Context, e Env) error {
 	return nil
 }
 
-// printed is a header, a measurement or a table, which writes itself for a person.
+// printed is a header, a measurement or a table, which writes itself as text.
 type printed interface{ Print(io.Writer) error }
 
 func (r *Run) measure(ctx context.Context, e Env) error {

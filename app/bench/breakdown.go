@@ -11,13 +11,14 @@ import (
 	"tandem/engine/draft"
 )
 
-// breakdown returns a table of where the time of a round goes, for fixed block sizes. It is nil if
-// there is nothing to show.
+// breakdown returns a table of where the time of a round goes, for fixed block sizes. It returns
+// nil if there is nothing to show.
 //
-// An engine does not wait for a draft alone, so draft and verify come from answers that do wait.
-// Both are also timed outside an engine, after a context as long as the section's in the middle of
-// an answer. If a time alone is below that in a round, the difference is the price of alternating.
-// Everything is measured once more in turns, so that the figures add up on a busy machine.
+// An engine does not wait for drafts by themselves, so draft and verify come from answers that do
+// wait. Both are also timed outside an engine, after a context as long as the section's in the
+// middle of an answer. If a time measured alone is below the time in a round, the difference is the
+// cost of alternating. Everything is measured once more in turns, so that the figures add up on a
+// busy machine.
 func (b *speculation) breakdown(ctx context.Context, s section,
 	done []*Comparison) (*figures.Table, error) {
 	t := &figures.Table{
@@ -77,7 +78,7 @@ func (b *speculation) breakdown(ctx context.Context, s section,
 	return t, nil
 }
 
-// probed is how many answers each way gives once more.
+// probed is how many answers of each way are measured again.
 const probed = 4
 
 // A roundParts holds the milliseconds of drafting and verifying in a round. draft and verify are
@@ -132,7 +133,7 @@ func (b *speculation) probe(ctx context.Context, s section, c *Comparison,
 			if err != nil {
 				return f, p, err
 			}
-			// the first turn compiles kernels and takes memory
+			// the first turn compiles kernels and allocates memory
 			if turn > 0 || len(again.Pairs) > 1 {
 				drafts, verifies = append(drafts, draft), append(verifies, verify)
 			}

@@ -15,8 +15,8 @@ import (
 // close to one another as they ever are.
 const captureTokens = 448
 
-// captureDepth is the number of drafts in a round, on both sides. It is fixed, so that what the
-// sides learn makes no difference.
+// captureDepth is the number of drafts in a round, on both sides. It is fixed, so that the result
+// does not depend on what the sides learn.
 const captureDepth = 4
 
 // captureBar is the least speed of decoding with checkpoints, on disk too, as a ratio to decoding

@@ -136,7 +136,7 @@ func (s *Side) answerKnowing(ctx context.Context, store *texts.Store, o texts.Ow
 	return a, nil
 }
 
-// perRound returns the tokens of a round, those without drafts too. The first token is the
+// perRound returns the tokens of a round, including rounds without drafts. The first token is the
 // prompt's.
 func (a Response) perRound() float64 {
 	return float64(len(a.IDs)-1) / float64(max(1, a.Stats.Rounds))
@@ -276,7 +276,7 @@ func memoryTextsOf(name string, limit int) memoryTexts {
 }
 
 // newMemoryTexts returns pairs of prompts: the first half of a function, and the same with another
-// name. The answers are the model's, or dictated: the other half.
+// name. The answers are the model's, or dictated: the second half.
 func newMemoryTexts(list []editText, encode func(string) []int32) (again, dictated memoryTexts) {
 	again, dictated = memoryTextsOf("the model's", CodeAnswer), memoryTextsOf("dictated", 2*CodeAnswer)
 	for i, e := range list {

@@ -28,8 +28,8 @@ func OpenModel(ctx context.Context, dir string,
 	return t, b, nil
 }
 
-// LoadModel loads the model in a folder, or the pocket model without one. Its weights are held as a
-// server with enough memory holds them.
+// LoadModel loads the model in a folder, or the pocket model without one. Its weights are loaded as
+// by a server with enough memory.
 func LoadModel(ctx context.Context, t *mlx.Thread, dir string,
 	o models.Options) (*models.Bundle, error) {
 	if dir == "" {
@@ -38,9 +38,9 @@ func LoadModel(ctx context.Context, t *mlx.Thread, dir string,
 	return models.Load(ctx, t, dir, AsServed(o, dir, t.GPU()))
 }
 
-// AsServed returns the options with which a server loads a model or a drafter of the same dtype; dir is
-// empty for a built-in one. With checkpoint its weights stay packed, and on the CPU a GGUF file computes
-// in float32 all the same.
+// AsServed returns the options with which a server loads a model or a drafter of the same dtype;
+// dir is empty for a built-in one. With checkpoint its weights stay packed, and on the CPU a GGUF
+// file still computes in float32.
 func AsServed(o models.Options, dir string, gpu bool) models.Options {
 	o.Unpack = o.Dtype != models.DtypeCheckpoint
 	if o.Unpack || gpu || dir == "" {
@@ -75,10 +75,10 @@ type Drafters struct {
 	Loaded []*drafters.Drafter
 }
 
-// LoadDrafters loads the drafters in the given folders, in the model's type. Without folders
-// it loads the one in the model's folder, else the built-in one of the model, if there is one. A
-// server also takes a head in the model's weights and drafters in the hub's cache: a bench gets
-// these by their folders. The n-gram drafter comes last. The caller closes them.
+// LoadDrafters loads the drafters in the given folders, in the model's type. Without folders it
+// loads the one in the model's folder, else the built-in one of the model, if any. A server also
+// uses a head in the model's weights and drafters in the hub's cache: a bench gets these by their
+// folders. The n-gram drafter comes last. The caller closes them.
 func LoadDrafters(ctx context.Context, b *models.Bundle, model string, dirs []string,
 	o models.Options) (*Drafters, error) {
 	if len(dirs) == 0 {
@@ -114,7 +114,7 @@ func LoadDrafters(ctx context.Context, b *models.Bundle, model string, dirs []st
 	return d, nil
 }
 
-// continued returns drafters with those that go on where lookups end, as a server has them.
+// continued returns drafters and those that continue lookups, as a server has them.
 func continued(drafters []draft.Drafter) []draft.Drafter {
 	list := slices.Clone(drafters)
 	for _, d := range drafters {
@@ -159,5 +159,5 @@ type named struct {
 // Name implements draft.Drafter.
 func (n named) Name() string { return n.name }
 
-// Continues says what the drafter says, see draft.CanContinue.
+// Continues returns what the drafter returns, see draft.CanContinue.
 func (n named) Continues() bool { return draft.CanContinue(n.Drafter) }

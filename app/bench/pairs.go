@@ -18,7 +18,7 @@ import (
 	"tandem/engine/sample"
 )
 
-// A Setting holds what both sides of a comparison are asked for.
+// A Setting holds the options of both sides of a comparison.
 type Setting struct {
 	Temperature float64
 	IgnoreEOS   bool
@@ -123,7 +123,7 @@ func (c *Contest) Answer(ctx context.Context, s *Side, w *Workload, i int,
 	return a, err
 }
 
-// A Side is one way of decoding. It has its own engine, and what that engine learns.
+// A Side is one way of decoding. It has its own engine, with what the engine learns.
 type Side struct {
 	Way
 	Model  *Dictated
@@ -143,8 +143,8 @@ func (c *Contest) Open(w Way) *Side {
 
 func (s *Side) Close() { s.Engine.Close() }
 
-// MinAnswer is how many tokens an answer has at least. A shorter one is over before anything can be
-// timed, and too short for the engine to notice whether it loops.
+// MinAnswer is the fewest tokens of an answer. A shorter one ends before anything can be timed, and
+// too short for the engine to notice whether it loops.
 const MinAnswer = 24
 
 // A Response is the answer to one request, with its statistics.
@@ -270,8 +270,7 @@ func (c *Comparison) Count(yes func(Pair) bool) int {
 }
 
 // compare lets two ways answer prompts in turns until there are enough pairs. If these do not
-// decide about the bar, there will be twice as many. Prompts are used again where there are too
-// few.
+// decide about the bar, there will be twice as many. Prompts are reused if there are too few.
 func (c *Contest) compare(ctx context.Context, w *Workload, set Setting, one, two Way,
 	b figures.Bar) (*Comparison, error) {
 	first, second := c.Open(one), c.Open(two)

@@ -11,7 +11,7 @@ import (
 	"tandem/models"
 )
 
-// What the plain bench generates: the rival does the same.
+// What the plain bench generates. The rival generates the same.
 const (
 	benchPrompt = 64   // tokens before the decode that is timed
 	benchDecode = 128  // tokens of that decode
@@ -40,7 +40,7 @@ func OpenPlain(ctx context.Context, dir string) (*Plain, error) {
 		return nil, err
 	}
 	p := &Plain{Thread: t, bundle: b, engine: engine.New(t, b.Model, b.Tokenizer, engine.Options{})}
-	// Once unmeasured: it compiles kernels and takes memory.
+	// Once unmeasured: it compiles kernels and allocates memory.
 	if p.tokens, _, err = p.Generate(ctx, benchPrompt, benchDecode); err == nil {
 		_, _, err = p.Generate(ctx, benchLong, 1)
 	}

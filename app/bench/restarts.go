@@ -17,8 +17,8 @@ const restartTokens = 4000
 // restartBar is how many times as fast restoring must be as computing.
 var restartBar = figures.Bar{Least: 10}
 
-// restarts compares the time to the first token after a text. One engine restores the text from
-// files and knows nothing else, the other one computes it.
+// restarts compares the time to the first token after a text. One engine only has the text's files
+// and restores it, the other one computes it.
 func (b *checkpointBench) restarts(ctx context.Context) (t figures.Table, err error) {
 	length := min(restartTokens, b.bundle.Model.Config().ContextLength-8)
 	t = figures.Table{

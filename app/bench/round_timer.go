@@ -33,7 +33,7 @@ type roundTimer struct {
 	sampled *sample.Sampler // at the temperature of the drafts, or sampledTemperature
 }
 
-// A timedDraft is a draft that goes on as in a round: its context grows by two tokens before each
+// A timedDraft is a draft that continues as in a round: its context grows by two tokens before each
 // proposal.
 type timedDraft struct {
 	drafter draft.Drafter

@@ -22,7 +22,7 @@ import (
 )
 
 // A Plan says how much a short bench measures. A part ends when it has all its measurements. It
-// also ends when its time is over, but not before it has the fewest.
+// also ends when its time is over, but not before it has the minimum.
 type Plan struct {
 	Pairs, Restores, Turns int // at most
 	Fewest                 int
@@ -49,7 +49,7 @@ var Minutes = Plan{
 // shortRows are the numbers of tokens whose verification is measured.
 var shortRows = []int{1, 2, 4, 8, 16}
 
-// lookEvery is how often a measurement looks whether a request has come.
+// lookEvery is how often a measurement checks whether a request has come.
 const lookEvery = 5 * time.Millisecond
 
 // A Short measures a model while it is served, on separate engines that borrow the weights.
@@ -369,7 +369,7 @@ func (b *Short) drafters(ctx context.Context,
 	return append(list, d), err
 }
 
-// measureOther measures a drafter that requests do not have. It is in memory meanwhile.
+// measureOther measures a drafter that requests do not have. It is loaded for that time.
 func (b *Short) measureOther(ctx context.Context, code *Workload, d *control.BenchDrafter,
 	c control.DrafterChoice, nth, of int) (err error) {
 	if err := b.waitForIdle(ctx); err != nil {
@@ -398,8 +398,8 @@ func reason(err error) string {
 	return control.Sentence(err.Error())
 }
 
-// measure compares plain decoding with what requests get that have a drafter, in turns. The drafter
-// is nil for the lookups alone.
+// measure compares plain decoding with requests that use a drafter, in turns. The drafter is nil
+// for the lookups alone.
 func (b *Short) measure(ctx context.Context, code *Workload, d *control.BenchDrafter,
 	with *drafters.Drafter, nth, of int) error {
 	b.begin(control.BenchProgress{Part: "decode", Total: b.plan.Pairs, Drafter: d.Name, Nth: nth,

@@ -144,7 +144,7 @@ func (b *speculation) Close() error {
 	return errors.Join(err, b.bundle.Close(), b.Thread.Close())
 }
 
-// Report measures section by section. It returns an error if answers differ that must be the same.
+// Report measures section by section. It returns an error if answers that must be equal differ.
 func (b *speculation) Report(ctx context.Context, table func(figures.Table) error) error {
 	only := func(name string) bool { return strings.Contains(name, b.options.only) }
 	sections := b.sections()
@@ -177,7 +177,7 @@ func (b *speculation) Report(ctx context.Context, table func(figures.Table) erro
 	return errors.Join(b.wrong...)
 }
 
-// section measures one section and hands over its tables.
+// section measures one section and reports its tables.
 func (b *speculation) section(ctx context.Context, s section, table func(figures.Table) error) error {
 	bars := s.bars
 	if bars == nil {

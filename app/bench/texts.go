@@ -66,7 +66,7 @@ const (
 	otherAnswer = 128 // tokens, at most
 )
 
-// Workloads are all there are.
+// Workloads are all workloads.
 type Workloads struct {
 	Code         *Workload // what a drafter is for
 	Edit, copied *Workload // what a lookup is for: as the model copies, and copied right
@@ -173,7 +173,7 @@ func renamed(text, from, to string) (given, rest string) {
 
 // A Dictated model says a script. It computes everything that the model computes, and raises the
 // logits of the script. It measures speed on a text that the model would not write itself. A
-// drafter's right guesses are the same there, and so is what they save.
+// drafter's accepted drafts are the same there, and so is the time they save.
 type Dictated struct {
 	lm.Model
 	script map[int]int32 // by position
