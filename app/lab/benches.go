@@ -27,8 +27,8 @@ type Generating = func(context.Context, model.Model, engine.Request) iter.Seq2[e
 // provides it.
 type OpenStage func(ctx context.Context, drafter string) (Stage, error)
 
-// Retrieval returns the folder of the retrieval model: it finds codes and little else, and has a drafter
-// and an f_theta.
+// Retrieval returns the folder of the retrieval model: it only finds codes, and has a drafter and
+// an f_theta.
 type Retrieval func() (string, error)
 
 // RetrievalModel is the name of that model. It is not a file: a folder of the same name is

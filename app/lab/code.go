@@ -35,7 +35,7 @@ const (
 	probeBlock  = 8   // rows
 )
 
-// probeFused is the probe that has drafts and their verification in one graph.
+// probeFused is the probe that puts drafts and their verification into one graph.
 const probeFused = "fused"
 
 // A codeBench decodes answers to code tasks with drafts and without, in turns.
@@ -236,7 +236,7 @@ func (w *codeWay) rate() float64 {
 	return figures.Median(rates)
 }
 
-// table shows all ways beside each other.
+// table compares all ways.
 func (b *codeBench) table() figures.Table {
 	t := figures.Table{Title: fmt.Sprintf("code: %d Python tasks, %s", len(b.tasks), b.ends()),
 		Columns: []string{"way", "decode tokens/s", "times plain", "tokens/block", "blocks", "exact",
@@ -302,7 +302,7 @@ func (b *codeBench) undrafted() (names []string) {
 	return names
 }
 
-// run returns what a way measured beside plain decoding.
+// run returns what was measured of a way, compared with plain decoding.
 func (b *codeBench) run(w *codeWay) evidence.Run {
 	s := w.blocks()
 	return evidence.Run{Kind: evidence.KindCode, At: b.now(),

@@ -50,7 +50,7 @@ type capture struct {
 	rows   int
 }
 
-// newCapture records a prompt on the layers of such shapes. The caller frees it.
+// newCapture records a prompt on the layers with these shapes. The caller frees it.
 func newCapture(ctx context.Context, t *mlx.Thread, m lm.Model, shapes []lm.KVShape,
 	ids []int32) (*capture, error) {
 	c := &capture{thread: t, shapes: shapes, kept: make([]lm.KV, len(shapes)), rows: len(ids)}
@@ -104,7 +104,7 @@ func (c *capture) record(s *mlx.Scope, m lm.Model, caches cache.Stack, chunk []i
 
 // free releases the arrays.
 func (c *capture) free() {
-	// A thread that is closed has freed all there was.
+	// A closed thread has freed everything.
 	_ = c.thread.Do(context.Background(), func(*mlx.Scope) error {
 		for i, kv := range c.kept {
 			if kv.K != nil {
@@ -117,7 +117,7 @@ func (c *capture) free() {
 	})
 }
 
-// A loss is what a codec makes of captured rows.
+// A loss is the error of a codec on captured rows.
 type loss struct {
 	relMSE   float64 // energy of the error over energy of the rows
 	perValue float64 // bits of a value, measured by the bytes of the packed arrays
@@ -162,8 +162,8 @@ func energyOf(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	return s.Sum(s.Mul(flat, flat), -1, false)
 }
 
-// source returns what restores the captured rows after a codec. It reads nothing: rows beyond the
-// prompt are zeros, and no query attends them as long as its answer is shorter than the window.
+// source returns a source that restores the captured rows after a codec. Rows beyond the prompt are
+// zeros, and no query attends them as long as its answer is shorter than the window.
 func (c *capture) source(k codec) restore.Source { return &lossySource{c, k} }
 
 type lossySource struct {

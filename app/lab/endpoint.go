@@ -18,8 +18,8 @@ import (
 	"tandem/app/figures"
 )
 
-// An endpointBench measures what the endpoint costs, and how requests fare that come at the same
-// time. Each figure is held to a bar.
+// An endpointBench measures what the endpoint costs, and how parallel requests are served. Each
+// figure is compared with a bar.
 type endpointBench struct {
 	program string // file of tandem: some rows serve in a separate process
 	version string // of that file, or ""
@@ -44,7 +44,7 @@ func (b *endpointBench) rows() []endpointRow {
 	}
 }
 
-// endpointRowNames lists the rows for a person.
+// endpointRowNames lists the rows for messages.
 const endpointRowNames = "overhead, schema, together, fair, fim or soak"
 
 type endpointOptions struct {

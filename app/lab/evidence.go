@@ -13,14 +13,14 @@ import (
 	"tandem/app/home"
 )
 
-// An evaluator measures figures that others quote. It hands over what it measured, never a claim:
-// the gate derives each report, and withholds what it does not admit.
+// An evaluator measures figures that others quote. It returns what it measured, never a claim: the
+// gate derives each report, and withholds what it does not admit.
 type evaluator interface {
 	bench.Opened
 	evaluate(ctx context.Context, table func(figures.Table) error, report reporting) error
 }
 
-// A reporting function takes what was measured, under the title of its table.
+// A reporting function gets what was measured, under the title of its table.
 type reporting func(title string, run measuredRun) error
 
 // A measuredRun is an evidence.Run, or a quiet one.
@@ -40,8 +40,8 @@ func reportsFlag(f *flag.FlagSet, file *string) {
 		"write the reports to this `FILE`; `tandem-lab evidence check` reads them")
 }
 
-// Report implements Reporter. It prints a table of each report's claims, and writes the reports to the
-// file. A report that the gate refuses is written too, and is an error in the end.
+// Report implements Reporter. It prints a table of each report's claims, and writes the reports to
+// the file. A report that the gate refuses is written too, and becomes an error at the end.
 func (g gated) Report(ctx context.Context, table func(figures.Table) error) error {
 	var reports, refused []string
 	err := g.evaluate(ctx, table, func(title string, run measuredRun) error {

@@ -9,15 +9,15 @@ import (
 )
 
 // A gauge is a model that measures the caches it writes to. Figures come from the arrays that are
-// alive, and from what was counted: an option says nothing of what ran.
+// alive, and from what was counted: an option does not show what ran.
 type gauge struct {
 	lm.Model
 	bounded *restore.Model // nil if all caches keep every row
 
 	held held // after the last forward, for its first sequence
 
-	// prompt is the length of the text's prompt. read is what was held where it ended. Answers of
-	// different lengths make no difference there.
+	// prompt is the length of the text's prompt. read is what was held where it ended, which does
+	// not depend on the length of the answer.
 	prompt int
 	read   held
 }
@@ -81,7 +81,7 @@ func (g *gauge) measure(caches cache.Stack) held {
 }
 
 // restored returns how many rows a run restored, given the counts before it. Rows that no query
-// attended count as none.
+// attended do not count.
 func (g *gauge) restored(before restore.Counts) int {
 	if g.bounded == nil {
 		return 0

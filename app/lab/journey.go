@@ -127,7 +127,7 @@ func (j *journey) Report(ctx context.Context, table func(figures.Table) error) e
 	return j.ablations(ctx, table)
 }
 
-// stages returns the stages in their order, nothing measured yet.
+// stages returns the stages in their order, before any measurement.
 func (j *journey) stages() []*stage {
 	d := j.Drafters[0]
 	stages := []*stage{{name: "re-forward"}, {name: "incremental", side: j.Open(bench.Way{})}}
@@ -263,7 +263,7 @@ func bounded95(prompts int) string {
 	return "low and high bound the median with 95 %, by the prompts"
 }
 
-// ablations hands over a table for each drafter whose checkpoint can be read in several ways.
+// ablations reports a table for each drafter whose checkpoint can be read in several ways.
 func (j *journey) ablations(ctx context.Context, table func(figures.Table) error) error {
 	for _, d := range j.loaded.Loaded {
 		if len(d.Readings()) < 2 {

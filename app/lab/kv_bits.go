@@ -30,7 +30,7 @@ type bitsArm struct {
 }
 
 // kvBits measures the caches of --kv-bits: needles found, perplexity of held-out text, bytes and
-// speed. Prompts take turns, so that all caches meet the same neighbours.
+// speed. Prompts take turns, so that all caches run under the same conditions.
 func (k *kvquant) kvBits(ctx context.Context, prompts []needlePrompt,
 	table func(figures.Table) error, report reporting) error {
 	if why := k.notQuantized(); why != "" {

@@ -18,7 +18,7 @@ import (
 )
 
 // A kvquant bench measures what fewer bits for keys and values cost: codecs on captured rows that
-// are injected where a layer gave its own up, and the caches of --kv-bits.
+// are injected where a layer evicted its own, and the caches of --kv-bits.
 type kvquant struct {
 	*subject
 	log     io.Writer
@@ -85,7 +85,7 @@ type needlePrompt struct {
 // errLost is joined by errors of arms that lose what they must keep. What was measured is kept.
 var errLost = errors.New("recall was lost")
 
-// A codecArm is what a codec made of all prompts.
+// A codecArm has a codec's results on all prompts.
 type codecArm struct {
 	codec
 	recallArm
@@ -185,7 +185,7 @@ func (k *kvquant) codecsOn(ctx context.Context, p needlePrompt, captured []lm.KV
 }
 
 // answerAlone lets an arm answer with its own engine, and keeps the sample. Like recall, it
-// measures a second answer where the first one pays for kernels and memory.
+// measures a second answer where the first one includes compiling kernels and allocating memory.
 func (k *kvquant) answerAlone(ctx context.Context, a *recallArm, p needlePrompt, limit int,
 	o engine.Options) error {
 	a.engine = k.open(a.model, o)
@@ -270,7 +270,7 @@ func (a *codecArm) canWin(base *codecArm) bool {
 	return a.perValue <= base.perValue+1e-9
 }
 
-// judge says whether a codec is worth more than the baseline.
+// judge says whether a codec is better than the baseline.
 func (a *codecArm) judge(base *codecArm, oracle *recallArm) string {
 	switch {
 	case foundIn(a.samples) < foundIn(oracle.samples):

@@ -156,7 +156,7 @@ func (b *loadBench) measure(ctx context.Context, name string, mix ggufMix) (row 
 		last.reports, b.judge(name, e)}, nil
 }
 
-// judge returns the cell of the bar, and notes a file that misses it.
+// judge returns the cell of the bar, and records a file that misses it.
 func (b *loadBench) judge(name string, e figures.Estimate) string {
 	switch {
 	case e.N < loads:
@@ -168,7 +168,7 @@ func (b *loadBench) judge(name string, e figures.Estimate) string {
 	return fmt.Sprintf("%.2f met", loadBar)
 }
 
-// A load is what one load took.
+// A load has the times of one load.
 type load struct {
 	wall, cpu time.Duration
 	packing   string // of the weights in memory

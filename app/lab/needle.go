@@ -44,7 +44,7 @@ var (
 		"mitten ribbon")
 )
 
-// needleQuestion asks for the code alone, so that a short answer shows whether it was found.
+// needleQuestion asks only for the code, so that a short answer shows whether it was found.
 const needleQuestion = "Question: what is the secret code that stands in the notes above? " +
 	"Answer with only the code and nothing else."
 
@@ -55,7 +55,7 @@ type needle struct{ text, code string }
 func (n needle) found(answer string) bool { return evidence.Found(answer, n.code) }
 
 // needles returns n prompts of a length, the same every time. Lines of terse prompts are short, as
-// the retrieval model knows them.
+// in the retrieval model's training.
 func needles(h haystack, n int, terse bool) []needle {
 	random := rand.New(rand.NewPCG(needleSeed, uint64(h.from)))
 	pick := func(words []string) string { return words[random.IntN(len(words))] }

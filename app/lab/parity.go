@@ -15,13 +15,13 @@ import (
 	"tandem/models/dflash"
 )
 
-// recordedGuesses is the folder of a checkout with what a reference of DFlash guessed.
-var recordedGuesses = filepath.Join("models", "dflash", "testdata", "parity")
+// recordedDrafts is the folder of a checkout with the drafts of a DFlash reference.
+var recordedDrafts = filepath.Join("models", "dflash", "testdata", "parity")
 
 // parityOff bounds how far a logit may be off in float32, by the largest one.
 const parityOff = 1e-4
 
-// parityBench compares our forward of DFlash drafters with recorded guesses of a reference.
+// parityBench compares our forward of DFlash drafters with recorded drafts of a reference.
 type parityBench struct {
 	thread *mlx.Thread
 	folder string
@@ -52,7 +52,7 @@ func openParity(o parityOptions) (*parityBench, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no type %q; there are float32 and bf16", o.dtype)
 	}
-	folder, err := inCheckout(recordedGuesses)
+	folder, err := inCheckout(recordedDrafts)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (p *parityBench) Header() figures.Header { return bench.NewHeader() }
 
 func (p *parityBench) Close() error { return p.thread.Close() }
 
-// evaluate drafts all recorded cases in each type. In float32 every guess must be the reference's.
+// evaluate drafts all recorded cases in each type. In float32 every draft must be the reference's.
 func (p *parityBench) evaluate(ctx context.Context, table func(figures.Table) error,
 	report reporting) error {
 	for _, dtype := range p.dtypes {

@@ -31,7 +31,7 @@ func TestDrafterParity(t *testing.T) {
 	}
 
 	folder := t.TempDir()
-	one, err := inCheckout(recordedGuesses)
+	one, err := inCheckout(recordedDrafts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A textReading reads one text in chunks, so that its caches can be measured on the way.
+// A textReading reads one text in chunks, so that its caches can be measured in between.
 type textReading struct {
 	thread *mlx.Thread
 	model  lm.Model
@@ -20,7 +20,7 @@ func newReading(t *mlx.Thread, m lm.Model, o cache.Options) *textReading {
 	return &textReading{t, m, m.NewCaches(o)}
 }
 
-// read goes on to the end of a text that begins with what was read.
+// read continues to the end of a text that begins with what was read.
 func (r *textReading) read(ctx context.Context, text []int32) error {
 	for at := r.caches[0].Offset(); at < len(text); at = r.caches[0].Offset() {
 		chunk := text[at:min(at+cache.MaxChunk, len(text))]

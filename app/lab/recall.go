@@ -191,8 +191,8 @@ func (r *recall) measure(ctx context.Context, h haystack, table func(figures.Tab
 	return r.controls(ctx, h)
 }
 
-// controls returns an error if the identity arm says what the oracle does not. Then the machinery of
-// restoration is wrong, whatever restores.
+// controls returns an error if the identity arm's answers differ from the oracle's. Then the
+// machinery of restoration is wrong, for any source.
 func (r *recall) controls(ctx context.Context, h haystack) error {
 	var wrong []error
 	for _, a := range r.arms {
@@ -213,7 +213,7 @@ func (r *recall) controls(ctx context.Context, h haystack) error {
 	return errors.Join(wrong...)
 }
 
-// table shows all arms beside each other.
+// table compares all arms.
 func (r *recall) table(h haystack) figures.Table {
 	sink, window := r.bounds()
 	oracle := r.arms[0]
@@ -282,7 +282,7 @@ func prompts(samples []evidence.Sample) (list []int) {
 	return list
 }
 
-// run returns what an arm measured beside the oracle.
+// run returns what was measured of an arm, compared with the oracle.
 func (r *recall) run(h haystack, a *recallArm) evidence.Run {
 	sink, window := r.bounds()
 	oracle := r.arms[0]
@@ -342,7 +342,7 @@ func (r *recall) formula(a *recallArm, positions, rows int) (exact, bounded int6
 	return exact, bounded
 }
 
-// reportFile returns the file of an arm's saved report, empty without a home folder.
+// reportFile returns the file of an arm's saved report, or "" without a home folder.
 func (r *recall) reportFile(h haystack, arm string) string {
 	if r.env.Home == "" {
 		return ""

@@ -48,7 +48,7 @@ type recallArm struct {
 	peak    int64
 }
 
-// An armResult is what an arm made of one prompt.
+// An armResult is an arm's result on one prompt.
 type armResult struct {
 	evidence.Sample
 	asked []int32 // the prompt
@@ -299,7 +299,7 @@ func (e *subject) difference(ctx context.Context, a, oracle *recallArm, i int) (
 	return d.String(), nil
 }
 
-// differsAnywhere is differs for all samples: it says where the first one does.
+// differsAnywhere is difference for all samples: it says where the first one differs.
 func (e *subject) differsAnywhere(ctx context.Context, a, oracle *recallArm) (string, error) {
 	for i := range a.samples {
 		if why, err := e.difference(ctx, a, oracle, i); why != "" || err != nil {

@@ -14,15 +14,15 @@ import (
 	"tandem/engine/restore"
 )
 
-// A scorecard is one page on a model: recall, bytes, speed and exactness, each as the gate admits
-// it.
+// A scorecard is one page on a model: recall, bytes, speed and exactness, each as far as the gate
+// admits it.
 type scorecard struct {
 	*recall
 	code *codeBench
 }
 
-// What its code tasks ask for. Answers are short, so that the page takes minutes, and long enough for
-// a speed-up to be admitted.
+// The sizes of its code tasks. Answers are short, so that the page takes minutes, and long enough
+// for a speed-up to be admitted.
 const (
 	scorecardBlock  = 8  // rows
 	scorecardTokens = 64 // of an answer, at most
@@ -63,7 +63,7 @@ func newScorecard(e *subject, drafts *bench.Drafters, o scorecardOptions, env be
 		block: scorecardBlock, tokens: scorecardTokens}, env.Err)}, nil
 }
 
-// keep closes the arms that are not wanted.
+// keep closes the arms for which wanted returns false.
 func (r *recall) keep(wanted func(*recallArm) bool) {
 	r.arms = slices.DeleteFunc(r.arms, func(a *recallArm) bool {
 		if wanted(a) {
@@ -147,7 +147,7 @@ func (s *scorecard) exactness() string {
 		drafted.exact(s.code.ways[0]), len(drafted.answers))
 }
 
-// A quiet run is on the page, so its claims are not printed apart.
+// A quiet run is on the page, so its claims are not printed separately.
 type quiet struct{ measuredRun }
 
 // oracleRow prints the recall of full caches, whatever it is.
@@ -175,7 +175,7 @@ func (s *scorecard) identityRow() pageRow {
 	return row
 }
 
-// page orders the rows by what they say.
+// page orders the rows by subject.
 func (s *scorecard) page(rows []pageRow) figures.Table {
 	sink, window := s.recall.bounds()
 	t := figures.Table{Title: "scorecard: " + s.recall.name, Columns: []string{"what", "of", "as admitted"},

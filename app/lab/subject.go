@@ -85,7 +85,7 @@ func subjectFolder(o subjectOptions) (string, error) {
 }
 
 // openSubject loads the model that the options name, or the starter. A drafter and an f_theta come
-// with it if there are any: of --drafter, or in the model's folder. The caller closes it.
+// with it, if any: from --drafter, or in the model's folder. The caller closes it.
 func openSubject(ctx context.Context, o subjectOptions) (*subject, error) {
 	dir, err := subjectFolder(o)
 	if err != nil {
@@ -154,7 +154,7 @@ func folderKey(folders []string) string {
 	return hex.EncodeToString(all.Sum(nil)[:4])
 }
 
-// loadRestoration loads the f_theta of a model and the drafter that it reads, if there are both.
+// loadRestoration loads the f_theta of a model and the drafter that it reads, if both exist.
 func (e *subject) loadRestoration(ctx context.Context, dir, drafter string) error {
 	if drafter == "" && dir != "" {
 		drafter = drafters.Beside(dir)
