@@ -94,7 +94,7 @@ func CheckDatabase(ctx context.Context, dir string) (problem string, err error) 
 // model cannot be served.
 func CheckModel(m control.Model) (place string, err error) {
 	if m.Source == storage.SourcePocket {
-		_, err = models.InspectPocket()
+		_, err = models.OpenPocket().Summary()
 		return "part of the program", err
 	}
 	if _, err := models.Inspect(m.Path); err != nil {

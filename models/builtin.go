@@ -16,9 +16,11 @@ const (
 	StarterDrafter = StarterID + "/" + starter.Drafter // served with the starter
 )
 
-// builtInDrafter returns the files of an embedded drafter, nil if there is none of that name.
-func builtInDrafter(name string) fs.FS {
+// builtIn returns the files of an embedded model or drafter, nil if there is none of that name.
+func builtIn(name string) fs.FS {
 	switch name {
+	case PocketID:
+		return pocket.Files()
 	case PocketDrafter:
 		return pocket.DrafterFiles()
 	case StarterDrafter:
@@ -28,7 +30,9 @@ func builtInDrafter(name string) fs.FS {
 }
 
 // IsBuiltInDrafter reports whether a drafter of that name is embedded in this program.
-func IsBuiltInDrafter(name string) bool { return builtInDrafter(name) != nil }
+func IsBuiltInDrafter(name string) bool {
+	return name == PocketDrafter || name == StarterDrafter
+}
 
 // BuiltInDrafter returns the name of the embedded drafter of a model by its file. It is empty if the
 // file is not the starter's. The drafters of embedded models have names of their own, see
@@ -55,12 +59,12 @@ func IsStarter(file string) bool {
 	return starter.Is(f, info.Size())
 }
 
-// openDrafter opens the folder of a drafter, or a built-in one by its name.
-func openDrafter(source string) (fs.FS, error) {
-	if fsys := builtInDrafter(source); fsys != nil {
-		return fsys, nil
+// OpenDrafter is [Open], or the files of a built-in drafter by its name.
+func OpenDrafter(source string) (*Files, error) {
+	if IsBuiltInDrafter(source) {
+		return OpenFS(builtIn(source), source), nil
 	}
-	return open(source)
+	return Open(source)
 }
 
 // CopyPocketWeights writes the weights of the pocket model and of its drafter. They tell the builds
@@ -74,11 +78,10 @@ func CopyPocketWeights(w io.Writer) error {
 
 // CopyDrafterWeights writes the weights of a built-in drafter, and nothing for another name.
 func CopyDrafterWeights(w io.Writer, name string) error {
-	fsys := builtInDrafter(name)
-	if fsys == nil {
+	if !IsBuiltInDrafter(name) {
 		return nil
 	}
-	return copyWeights(w, fsys)
+	return copyWeights(w, builtIn(name))
 }
 
 func copyWeights(w io.Writer, folder fs.FS) error {

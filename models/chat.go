@@ -68,17 +68,21 @@ func (c *Chat) close() error {
 	return err
 }
 
-// readChat compiles the chat templates of a folder. tokenizerConfig is tokenizer_config.json, empty
-// if there is none. A template has to be closed, so this comes last, when nothing can fail any more.
-func readChat(fsys fs.FS, tokenizerConfig []byte, lane *native.Lane) Chat {
-	sources, err := readTemplates(fsys, tokenizerConfig)
+// chat compiles the chat templates. They have to be closed, so this comes last, when nothing can fail any
+// more.
+func (f *Files) chat(lane *native.Lane) Chat {
+	sources, err := f.readTemplates()
 	if err != nil {
 		broken := chatTemplate{err: err}
 		return Chat{plain: broken, tools: broken}
 	}
 	c := compileChat(sources, lane)
+	if c.Err() == nil {
+		return c
+	}
+	fsys, err := f.files()
 	folder, isGGUF := fsys.(*gguf.Folder)
-	if c.Err() == nil || !isGGUF {
+	if err != nil || !isGGUF {
 		return c
 	}
 	form := folder.FamilyTemplate()

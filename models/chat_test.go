@@ -63,8 +63,8 @@ func TestTemplateWithAnUnknownNameSaysWhere(t *testing.T) {
 		"{% if x %}{{ x | zebra }}{% endif %}":  "", // perhaps it never comes there
 		"{{ raise_exception('system first') }}": "",
 	} {
-		c := readChat(fstest.MapFS{"chat_template.jinja": &fstest.MapFile{Data: []byte(source)}}, nil,
-			nil)
+		c := OpenFS(fstest.MapFS{"chat_template.jinja": &fstest.MapFile{Data: []byte(source)}},
+			"").chat(nil)
 		if _, err := c.Template(false); (err == nil) != (want == "") ||
 			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", source, err, want)
@@ -77,7 +77,7 @@ func TestTemplateWithAnUnknownNameSaysWhere(t *testing.T) {
 
 func TestTemplateThatDoesNotCompileSaysWhereAndWhy(t *testing.T) {
 	files := fstest.MapFS{"chat_template.jinja": &fstest.MapFile{Data: []byte("a\n{% if x %}")}}
-	c := readChat(files, nil, nil)
+	c := OpenFS(files, "").chat(nil)
 	defer c.close()
 	for _, tools := range []bool{false, true} {
 		_, err := c.Template(tools)
@@ -85,7 +85,7 @@ func TestTemplateThatDoesNotCompileSaysWhereAndWhy(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if none := readChat(fstest.MapFS{}, nil, nil); none.Err() != nil {
+	if none := OpenFS(fstest.MapFS{}, "").chat(nil); none.Err() != nil {
 		t.Errorf("no template at all: %v", none.Err())
 	} else if _, err := none.Template(false); err != ErrNoTemplate {
 		t.Errorf("no template at all: %v", err)
@@ -97,7 +97,7 @@ func TestFilesOfOllamasChat(t *testing.T) {
 	blob := "sha256-" + strings.Repeat("0f", 32)
 	for path, want := range map[string]bool{"/store/blobs/" + blob: true, blob: true, "/a.gguf": false,
 		"/store/blobs/" + blob + ".gguf": false, "/" + blob + "/a": false} {
-		if got := recommended(path, inOllama(path)).Chats; got != want {
+		if got := recommended(path).Chats; got != want {
 			t.Errorf("%s chats: %t", path, got)
 		}
 	}

@@ -54,7 +54,7 @@ func lastLogits(t *testing.T, th *mlx.Thread, files fstest.MapFS) []float32 {
 func logitsAfter(t *testing.T, th *mlx.Thread, files fstest.MapFS, text []int32,
 	chunk int) []float32 {
 	t.Helper()
-	b, err := models.LoadFS(t.Context(), th, files, models.Options{})
+	b, err := models.OpenFS(files, "").Load(t.Context(), th, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestHeadIsTiedAsConfigSaysOrElseAsTheFileHasIt(t *testing.T) {
 					rewrite(t, th, files, asIs, map[string][]int{c.head: {len(tied), 64}})
 				}
 				if c.want == nil {
-					_, err := models.LoadFS(t.Context(), th, files, models.Options{})
+					_, err := models.OpenFS(files, "").Load(t.Context(), th, models.Options{})
 					if err == nil || !strings.Contains(err.Error(), "lacks 1 tensors (lm_head.weight)") {
 						t.Errorf("got %v, want an error that names the head", err)
 					}
@@ -228,7 +228,7 @@ func TestContextIsTheLargerOfBothLengths(t *testing.T) {
 				c.fields["rope_parameters"] = full(yarn)
 			}
 			setConfig(files, c.fields)
-			b, err := models.LoadFS(t.Context(), th, files, models.Options{})
+			b, err := models.OpenFS(files, "").Load(t.Context(), th, models.Options{})
 			if err != nil {
 				t.Errorf("%s, %s: %v", family, c.name, err)
 				continue

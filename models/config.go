@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -12,54 +11,7 @@ import (
 	"tandem/models/gemma4"
 	"tandem/models/nn"
 	"tandem/models/qwen35"
-	"tandem/storage/disk"
 )
-
-// readFile returns the whole of a small file. The error wraps fs.ErrNotExist if there is none.
-func readFile(fsys fs.FS, name string) ([]byte, error) {
-	f, err := openFile(fsys, name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	most := maxBytesOf(name)
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err != nil {
-		return nil, unread(name, err)
-	}
-	if int64(len(text)) > most {
-		return nil, errorf(CodeInvalid, "%s is larger than %d MiB", name, most>>20)
-	}
-	return text, nil
-}
-
-// openFile opens a file of a model. An error that wraps fs.ErrNotExist or fs.ErrInvalid is the file
-// system's own.
-func openFile(fsys fs.FS, name string) (fs.File, error) {
-	f, err := fsys.Open(name)
-	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return f, err
-	}
-	if kind, ok := errors.AsType[*disk.KindError](err); ok {
-		return nil, errorf(CodeInvalid, "%s is %s, not a file; download the model again", name,
-			kind.What)
-	}
-	return nil, unread(name, err)
-}
-
-// unread returns the error of a file or a folder that cannot be read.
-func unread(name string, err error) error {
-	if _, silent := errors.AsType[*disk.SilentError](err); silent {
-		return errorf(CodeNotFound,
-			"its folder does not answer; look whether its disk is connected, and try again")
-	}
-	return errorf(CodeInvalid, "can't read %s: %w", name, err)
-}
-
-func missingFile(name string) error {
-	return errorf(CodeIncomplete, "%s is missing; copy it into the folder, "+
-		"or run `tandem pull` if the model comes from the hub", name)
-}
 
 // config is what the config.json of all architectures have in common.
 type config struct {
@@ -72,6 +24,8 @@ type config struct {
 	Text               textConfig      `json:"text_config"` // of models that also see
 
 	Quantization *nn.Quantization `json:"-"` // nil = nothing is said
+
+	text []byte // the whole file
 }
 
 type textConfig struct {
@@ -92,7 +46,7 @@ func (c *config) isDrafter() bool {
 }
 
 func parseConfig(text []byte) (*config, error) {
-	var c config
+	c := config{text: text}
 	if err := nn.ReadConfig(text, &c); err != nil {
 		return nil, invalid(err)
 	}
@@ -120,43 +74,49 @@ func (c *config) quantize(section json.RawMessage, file string) (err error) {
 	return errorf(CodeInvalid, "%s: its section about quantization: %w", file, err)
 }
 
-// readConfig reads config.json. It refuses drafters, and architectures that are not in the table.
-func readConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
-	text, cfg, err = readAnyConfig(fsys)
-	if err != nil {
-		return nil, nil, err
-	}
-	if cfg.isDrafter() {
-		return nil, nil, errorf(CodeUnsupported,
+// checkModel refuses drafters, and architectures that are not in the table.
+func (c *config) checkModel() error {
+	if c.isDrafter() {
+		return errorf(CodeUnsupported,
 			"is a drafter (%s), which guesses for a model and is "+
 				"none itself; load the model it was made for, and see `tandem models drafter`",
-			cmp.Or(strings.Join(cfg.Architectures, ", "), cfg.ModelType))
+			cmp.Or(strings.Join(c.Architectures, ", "), c.ModelType))
 	}
-	if _, ok := architectures[cfg.ModelType]; !ok {
-		return nil, nil, unknownArchitecture(cfg.ModelType)
+	if _, ok := architectures[c.ModelType]; !ok {
+		return unknownArchitecture(c.ModelType)
 	}
-	return text, cfg, nil
+	return nil
 }
 
-// readAnyConfig reads the config.json of a model or a drafter.
-func readAnyConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
-	text, err = readJSON(fsys, "config.json")
+// architecture returns the architecture of a model.
+func (c *config) architecture() (nn.Architecture, error) {
+	parse, ok := architectures[c.ModelType]
+	if !ok {
+		return nil, unknownArchitecture(c.ModelType)
+	}
+	return parse(c.text)
+}
+
+// readConfig reads the config.json of a model or a drafter.
+func readConfig(fsys fs.FS) (*config, error) {
+	text, err := readJSON(fsys, "config.json")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, errorf(CodeIncomplete,
+		return nil, errorf(CodeIncomplete,
 			"has no config.json, so it is not a model folder or its download did not finish; "+
 				"name a GGUF file by its own path")
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if cfg, err = parseConfig(text); err != nil {
-		return nil, nil, err
+	cfg, err := parseConfig(text)
+	if err != nil {
+		return nil, err
 	}
 	section, err := readJSON(fsys, QuantConfigFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, err
+		return nil, err
 	}
-	return text, cfg, cfg.quantize(section, QuantConfigFile)
+	return cfg, cfg.quantize(section, QuantConfigFile)
 }
 
 // QuantConfigFile is where NVIDIA's modelopt says how weights are packed, if config.json is silent.

@@ -14,7 +14,7 @@ func TestCutHeadIsCheckedAgainstAnOutline(t *testing.T) {
 	th := enginetest.NewThread(t)
 	dir := enginetest.TinyDrafter(t, nil)
 	enginetest.CutDrafterHead(t, dir, mlx.Int32, 1, 5, 9)
-	outline, err := models.Outline(th, enginetest.TinyModel(t, "llama"))
+	outline, err := outline(th, enginetest.TinyModel(t, "llama"))
 	if err != nil {
 		t.Fatal(err)
 	}

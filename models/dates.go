@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 const moduleDepth = 2
 
 // FileDates returns the names, sizes and dates of the files that say what the model at a path is: a
-// GGUF file and its set, or all files of a folder and the config.json of each folder below it. Another
-// string means other files. It is empty for a folder that has no config.json or cannot be listed. Links
+// GGUF file and its set, or all files of a folder and in the folders below it those that a model may
+// have there: the config.json of modules, chat templates, the weights of a head. Another string means other files. It is empty for a folder that has no config.json or cannot be listed. Links
 // are followed, since the files of a hub's cache are links.
 func FileDates(dir string) string {
 	if file := GGUFDates(dir); file != "" {
@@ -44,7 +45,7 @@ func GGUFDates(path string) string {
 	return list.String()
 }
 
-// addFiles lists a folder and, so many levels deep, the config.json of the folders below it.
+// addFiles lists a folder and, so many levels deep, what a model may have in the folders below it.
 func addFiles(list *strings.Builder, files disk.Folder, dir string, depth int) {
 	entries, _ := files.ReadDir(dir)
 	for _, e := range entries {
@@ -52,7 +53,8 @@ func addFiles(list *strings.Builder, files disk.Folder, dir string, depth int) {
 		info, err := files.Stat(name)
 		switch {
 		case err != nil:
-		case !info.IsDir() && (depth == moduleDepth || e.Name() == "config.json"):
+		case !info.IsDir() && (depth == moduleDepth || e.Name() == "config.json" ||
+			slices.Contains([]string{".jinja", ".safetensors"}, path.Ext(name))):
 			fmt.Fprintln(list, name, info.Size(), info.ModTime().UnixNano())
 		case info.IsDir() && depth > 0:
 			addFiles(list, files, name, depth-1)

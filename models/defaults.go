@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"tandem/models/gguf"
 	"tandem/models/nn"
-	"tandem/models/pocket"
 )
 
 // Defaults are the sampling parameters that the model's authors recommend, from
@@ -28,19 +26,6 @@ type Defaults struct {
 	Ignored []string
 
 	eos tokenIDs
-}
-
-// ReadDefaults reads the defaults of the model in a folder; an empty dir means the pocket model.
-// Errors are of type *Error.
-func ReadDefaults(dir string) (Defaults, error) {
-	if dir == "" {
-		return readDefaults(pocket.Files())
-	}
-	fsys, err := open(dir)
-	if err != nil {
-		return Defaults{}, named(err, Options{Name: filepath.Clean(dir)})
-	}
-	return readDefaults(fsys)
 }
 
 const generationConfigFile = "generation_config.json"

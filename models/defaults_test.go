@@ -107,7 +107,7 @@ func TestAnswersEndWhereMLXLMGoesOn(t *testing.T) {
 		for name, data := range c.Files {
 			files[name] = &fstest.MapFile{Data: data}
 		}
-		_, cfg, err := readAnyConfig(files)
+		cfg, err := readConfig(files)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestNumbersOfPythonAreReadAnywhere(t *testing.T) {
 			`"d":"NaN \" Infinity","eos_token_id":7}`)},
 		indexFile: {Data: []byte(`{"metadata":{"total_size":NaN},"weight_map":{"a":"x.safetensors"}}`)},
 	}
-	if _, cfg, err := readConfig(files); err != nil || !slices.Equal(cfg.EOS, []int32{7}) {
+	if cfg, err := readConfig(files); err != nil || !slices.Equal(cfg.EOS, []int32{7}) {
 		t.Errorf("config.json: %+v, %v", cfg, err)
 	}
 	if index, err := readIndex(files); err != nil || index["a"] != "x.safetensors" {

@@ -2,9 +2,14 @@
 // config.json, safetensors in one file or in shards, and tokenizer.json. It may also hold
 // generation_config.json and a chat template.
 //
-// [Load] takes a folder, [LoadFS] any file system, such as the embedded pocket model. Both read
-// through the same path and return a [Bundle]. README.md lists the families. Wherever a function
+// [Open] takes a folder, [OpenFS] any file system, such as the embedded pocket model. Both return
+// [Files], whose methods tell what the files say ([Files.Summary]), measure a drafter ([Files.Drafter])
+// and load ([Files.Load], which returns a [Bundle]). README.md lists the families. Wherever a function
 // takes the path of a folder, that of a GGUF file will do: models/gguf shows it as a folder.
+//
+// Files read a file when it is first needed, and once. A [FileCache] keeps them from the registration of
+// a model to its load, until a file on disk changes. The weights are opened by the load alone, which
+// refuses those that have changed since their header was read.
 //
 // Nothing in a folder is trusted:
 //
@@ -17,10 +22,10 @@
 // has this order: args, block, what is unusual. Names are the checkpoint's. The plumbing that all
 // decoders share is nn.Decoder.
 //
-// [LoadDrafter] takes the folder of a drafter and the [Bundle] that it is to draft for. A block
+// [Files.LoadDrafter] takes the [Bundle] that a drafter is to draft for. A block
 // network (models/dflash) borrows what it lacks of embedding and head from the target. Any other
-// model drafts if it has the same tokens. [Outline] returns a model without weights. With it a
-// drafter can be checked before the model is read.
+// model drafts if it has the same tokens. [Files.Outline] returns a model without weights. With it
+// a drafter can be checked before the model is read.
 //
 // # What a model is for
 //

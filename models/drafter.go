@@ -3,8 +3,6 @@ package models
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"strconv"
 
 	"tandem/engine/lm"
@@ -13,7 +11,6 @@ import (
 	"tandem/models/dflash"
 	"tandem/models/gemma4"
 	"tandem/models/nn"
-	"tandem/models/pocket"
 	"tandem/models/qwen35"
 )
 
@@ -35,30 +32,18 @@ type Drafter struct {
 	bundle *Bundle // of Model
 }
 
-// IsDrafter reports whether a folder holds a block network or a head, which is no model by itself.
-func IsDrafter(dir string) bool {
-	fsys, err := open(dir)
-	return err == nil && IsDrafterFS(fsys)
-}
-
-// IsDrafterFS is IsDrafter for the files at the root of a file system.
-func IsDrafterFS(fsys fs.FS) bool {
-	_, cfg, err := readAnyConfig(fsys)
+// IsDrafter reports whether the files are a block network or a head, which is no model by itself.
+func (f *Files) IsDrafter() bool {
+	cfg, err := f.readConfig()
 	return err == nil && cfg.isDrafter()
 }
 
-// CheckDrafter asks what the load of such a folder asks, without loading it: of its files alone,
-// or together with the model in the folder target if that is not empty. name stands for the drafter
-// in errors, which are of type *Error.
-func CheckDrafter(fsys fs.FS, name, target string) error {
-	if err := checkDrafter(fsys, target); err != nil {
-		return named(err, Options{Name: name})
-	}
-	return nil
-}
+// CheckDrafter asks what the load of such a drafter asks, without loading it: of its files alone, or
+// together with those of a model if target is not nil.
+func (f *Files) CheckDrafter(target *Files) error { return f.named(f.checkDrafter(target)) }
 
-func checkDrafter(fsys fs.FS, target string) error {
-	text, cfg, err := readAnyConfig(fsys)
+func (f *Files) checkDrafter(target *Files) error {
+	cfg, err := f.readConfig()
 	if err != nil {
 		return err
 	}
@@ -66,94 +51,96 @@ func checkDrafter(fsys fs.FS, target string) error {
 	if n == nil {
 		return errorf(CodeInvalid, "is no drafter, but a model of type %q", cfg.ModelType)
 	}
-	if _, err := n.kept(text); err != nil {
+	if _, err := n.kept(cfg.text); err != nil {
 		return err
 	}
-	c, err := openCheckpoint(context.Background(), fsys, nil)
-	if err != nil {
+	h, err := f.readWeights()
+	if err != nil || target == nil {
 		return err
 	}
-	defer c.close()
-	if target == "" {
-		return nil
-	}
-	files, err := open(target)
+	m, err := target.sizes()
 	if err != nil {
 		return nil // a target that cannot be read says nothing about its drafter
 	}
-	m, err := sizesOf(files)
-	if err != nil {
-		return nil
-	}
-	w := nn.NewChecks(c, cfg.Quantization)
-	if err := n.build(&Drafter{}, w, text, m, DrafterSettings{}); err != nil {
+	w := nn.NewChecks(h, cfg.Quantization)
+	if err := n.build(&Drafter{}, w, cfg.text, m, DrafterSettings{}); err != nil {
 		return err
 	}
 	return w.Err()
 }
 
-// sizesOf returns a model that knows the sizes in its config.json alone.
-func sizesOf(fsys fs.FS) (*model, error) {
-	text, cfg, err := readConfig(fsys)
+// sizes returns a model that knows the sizes in config.json alone.
+func (f *Files) sizes() (*model, error) {
+	cfg, err := f.readModel()
 	if err != nil {
 		return nil, err
 	}
-	arch, err := architectures[cfg.ModelType](text)
+	arch, err := cfg.architecture()
 	if err != nil {
 		return nil, err
 	}
-	m := arch.New(nn.NewChecks(noTensors{}, cfg.Quantization))
+	m := arch.New(nn.NewChecks(&headers{}, cfg.Quantization))
 	return &model{Model: m, config: m.Config()}, nil
 }
 
-// LoadDrafter loads the drafter in a folder, or a built-in one by its name, for a target on the same
-// thread, which must outlive it. A block network and a head are known by their config.json. A
-// model's folder that brings a head for the target is that head. Any other folder is a smaller
-// model. settings are for a block network. A drafter that was made for another model, or that has
-// other tokens, is refused before its weights are read. Errors about the drafter are of type *Error.
+// LoadDrafter is [Files.LoadDrafter] for a folder, or for a built-in drafter by its name.
 func LoadDrafter(ctx context.Context, target *Bundle, source string, settings DrafterSettings,
 	opts Options) (*Drafter, error) {
-	if opts.Name == "" {
-		opts.Name = filepath.Clean(source)
-	}
-	fsys, err := openDrafter(source)
+	f, err := OpenDrafter(source)
 	if err != nil {
-		return nil, named(err, opts)
+		return nil, err
 	}
-	d, err := loadDrafter(ctx, target, fsys, settings, opts)
+	return f.LoadDrafter(ctx, target, settings, opts)
+}
+
+// LoadDrafter loads a drafter for a target on the same thread, which must outlive it. A block network and
+// a head are known by their config.json. The files of a model that bring a head for the target are that
+// head. Any other files are a smaller model. settings are for a block network. A drafter that was made
+// for another model, or that has other tokens, is refused before its weights are read.
+func (f *Files) LoadDrafter(ctx context.Context, target *Bundle, settings DrafterSettings,
+	opts Options) (*Drafter, error) {
+	d, err := f.loadDrafter(ctx, target, settings, opts)
 	if err != nil {
-		var finer fs.FS
-		if finer, err = refined(ctx, fsys, err); err == nil {
-			d, err = loadDrafter(ctx, target, finer, settings, opts)
+		var finer *Files
+		if finer, err = f.refined(ctx, err); err == nil {
+			d, err = finer.loadDrafter(ctx, target, settings, opts)
 		}
 	}
 	if err != nil {
-		return nil, named(err, opts)
+		return nil, f.named(err)
 	}
 	return d, nil
 }
 
-func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings DrafterSettings,
+func (f *Files) loadDrafter(ctx context.Context, target *Bundle, settings DrafterSettings,
 	opts Options) (*Drafter, error) {
 	if b := opts.Bits; b != 0 && b != 4 && b != 8 {
 		return nil, fmt.Errorf("a drafter can be packed in 4 or 8 bits, not %d", b)
 	}
-	text, cfg, err := readAnyConfig(fsys)
+	cfg, err := f.readConfig()
 	if err != nil {
 		return nil, err
 	}
-	n, c, err := openNetwork(ctx, fsys, text, cfg, target.Model.(*model), opts.Progress)
+	n, h, err := f.readNetwork(cfg, target.Model.(*model))
 	if err != nil {
 		return nil, err
 	}
 	if n == nil {
-		return loadSmaller(ctx, target, fsys, opts)
+		return f.loadSmaller(ctx, target, opts)
+	}
+	fsys, err := f.files()
+	if err != nil {
+		return nil, err
+	}
+	c, err := openCheckpoint(ctx, fsys, h, opts.Progress)
+	if err != nil {
+		return nil, err
 	}
 	defer c.close()
 	d := &Drafter{thread: target.thread}
 	err = c.build(d.thread, cfg.Quantization, opts, func(w *nn.Weights) error {
 		w.Direct = true // a block has few rows
-		err := n.build(d, w, text, target.Model.(*model), settings)
+		err := n.build(d, w, cfg.text, target.Model.(*model), settings)
 		if err == nil {
 			err = w.Err()
 		}
@@ -174,15 +161,15 @@ func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings Draft
 }
 
 // loadSmaller loads a smaller model as a drafter.
-func loadSmaller(ctx context.Context, target *Bundle, fsys fs.FS, opts Options) (*Drafter, error) {
-	tokens := &Bundle{}
-	if _, err := tokens.loadTokenizer(fsys); err != nil {
+func (f *Files) loadSmaller(ctx context.Context, target *Bundle, opts Options) (*Drafter, error) {
+	t, err := f.readTokens()
+	if err != nil {
 		return nil, err
 	}
-	if err := sameTokens(tokens.Tokenizer, target.Tokenizer); err != nil {
+	if err := sameTokens(t.tokenizer, target.Tokenizer); err != nil {
 		return nil, err
 	}
-	b, err := load(ctx, target.thread, fsys, opts)
+	b, err := f.load(ctx, target.thread, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -225,42 +212,18 @@ func quote(text string) string {
 	return strconv.Quote(text)
 }
 
-// Outline returns the model in a folder without its weights; an empty dir means the pocket model.
-// LoadDrafter can check a drafter against it. It is good for nothing else.
-func Outline(t *mlx.Thread, dir string) (*Bundle, error) {
-	opts := Options{Name: PocketID}
-	fsys := pocket.Files()
-	if dir != "" {
-		opts.Name = filepath.Clean(dir)
-		var err error
-		if fsys, err = open(dir); err != nil {
-			return nil, named(err, opts)
-		}
-	}
-	b, err := outline(t, fsys)
+// Outline returns the model without its weights. LoadDrafter can check a drafter against it. It is good
+// for nothing else.
+func (f *Files) Outline(t *mlx.Thread) (*Bundle, error) {
+	m, err := f.sizes()
 	if err != nil {
-		return nil, named(err, opts)
+		return nil, f.named(err)
 	}
-	return b, nil
-}
-
-func outline(t *mlx.Thread, fsys fs.FS) (*Bundle, error) {
-	m, err := sizesOf(fsys)
+	tokens, err := f.readTokens()
 	if err != nil {
-		return nil, err
+		return nil, f.named(err)
 	}
-	b := &Bundle{thread: t, Model: m}
-	_, err = b.loadTokenizer(fsys)
-	return b, err
-}
-
-// noTensors is an empty checkpoint. An architecture makes a model of it that knows its sizes alone.
-type noTensors struct{}
-
-func (noTensors) Names() []string                        { return nil }
-func (noTensors) Info(string) (i mlx.TensorInfo, _ bool) { return i, false }
-func (noTensors) Load(*mlx.Scope, string) *mlx.Array {
-	panic("models: a tensor of an empty checkpoint")
+	return &Bundle{thread: t, Model: m, Tokenizer: tokens.tokenizer}, nil
 }
 
 // Thread returns the thread that the drafter is on.

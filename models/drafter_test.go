@@ -137,7 +137,7 @@ func TestDSparkLoads(t *testing.T) {
 			fields["quantization"] = map[string]any{"group_size": 32, "bits": bits}
 		}
 		dir := enginetest.TinyDSpark(t, 259, []int{0, 2}, fields)
-		if !models.IsDrafter(dir) {
+		if !isDrafter(dir) {
 			t.Errorf("%d bits: the folder is not known as a drafter", bits)
 		}
 		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{}, models.Options{})
@@ -389,8 +389,7 @@ func TestUnfitDrafterIsRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := models.LoadDrafter(t.Context(), b, dir, c.set,
-				models.Options{Name: "org/draft"})
+			_, err := models.LoadDrafter(t.Context(), b, dir, c.set, models.Options{})
 			e, ok := errors.AsType[*models.Error](err)
 			if !ok {
 				t.Fatalf("err = %v", err)
@@ -398,8 +397,8 @@ func TestUnfitDrafterIsRefused(t *testing.T) {
 			if e.Code != c.code {
 				t.Errorf("e.Code = %v, want %v", e.Code, c.code)
 			}
-			if !strings.HasPrefix(err.Error(), "org/draft: ") {
-				t.Errorf(`err.Error() = %q, want it to start with "org/draft: "`, err.Error())
+			if !strings.HasPrefix(err.Error(), dir+": ") {
+				t.Errorf("err.Error() = %q, want it to start with the folder", err.Error())
 			}
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("err.Error() = %q, want it to have %q", err.Error(), c.want)

@@ -122,7 +122,7 @@ func (c exactCase) load(t *testing.T, th *mlx.Thread) (*fixture, *models.Bundle)
 		policy = models.DtypeFloat32
 	}
 	f := openFixture(t, c.name)
-	b, err := models.LoadFS(t.Context(), th, f.files, models.Options{Dtype: policy})
+	b, err := models.OpenFS(f.files, "").Load(t.Context(), th, models.Options{Dtype: policy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +347,7 @@ func TestLogitsOfBLASAreWithinTheSpeedTier(t *testing.T) {
 func TestRingAndFullLayoutAgree(t *testing.T) {
 	th := enginetest.NewThread(t)
 	f := openFixture(t, "gemma3")
-	b, err := models.LoadFS(t.Context(), th, f.files, models.Options{})
+	b, err := models.OpenFS(f.files, "").Load(t.Context(), th, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

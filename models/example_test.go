@@ -22,8 +22,8 @@ func Example() {
 	}
 	defer thread.Close()
 
-	// LoadPocket loads the embedded model. Load takes the folder of any other.
-	b, err := models.LoadPocket(ctx, thread, models.Options{Dtype: models.DtypeFloat32})
+	// OpenPocket opens the embedded model. Open takes the folder of any other.
+	b, err := models.OpenPocket().Load(ctx, thread, models.Options{Dtype: models.DtypeFloat32})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func Example() {
 
 // Ask what a model takes of memory before it is loaded.
 func ExampleFootprint() {
-	s, err := models.InspectPocket() // the embedded model; Inspect reads a folder
+	s, err := models.OpenPocket().Summary() // the embedded model; Inspect reads a folder
 	if err != nil {
 		log.Fatal(err)
 	}

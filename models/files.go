@@ -1,46 +1,281 @@
 package models
 
 import (
+	"errors"
 	"io/fs"
+	"path/filepath"
 
-	"tandem/models/hub"
-	"tandem/models/nn"
+	"tandem/engine/tokenizer"
+	"tandem/models/gguf"
+	"tandem/models/ollama"
+	"tandem/models/pocket"
+	"tandem/storage/disk"
 )
 
-// Names of files that are read in more than one place.
-const (
-	tokenizerFile       = "tokenizer.json"
-	tokenizerConfigFile = "tokenizer_config.json"
-)
+// Files are the files of a model or of a drafter. Each is read when it is first needed, and what it says
+// is kept for all that ask later: [Files.Summary], the checks of drafters, the measures of memory, and
+// the load, which opens the weights anew. Files hold no file open. They are safe for use by several
+// goroutines. Errors of their methods are of type *Error.
+//
+// Files do not notice a change on disk, see [FileCache]. Weights that have changed since their header was
+// read are not loaded.
+type Files struct {
+	name string // for errors
+	path string // of a GGUF file on disk; empty for others
+	open func() (fs.FS, error)
+	used func(f *Files) // called when something large is used; may be nil
 
-// Bounds of the files that are read whole, in bytes. The largest published tokenizer.json has 33
-// MB, the largest index 10 MB. All other files have less than a tenth of their bound.
-const (
-	maxTokenizerBytes       = 64 << 20 // tokenizer.json
-	maxIndexBytes           = 32 << 20 // model.safetensors.index.json
-	maxTokenizerConfigBytes = 16 << 20 // tokenizer_config.json, which may list added tokens
-	maxFileBytes            = 4 << 20  // any other file but the weights
-)
+	config   kept[*config]
+	defaults kept[Defaults]
+	purpose  kept[Purpose] // before Purpose.resolve
+	summary  kept[Summary]
+	measured kept[Footprint] // see Drafter
+	ownHead  kept[ownHead]   // an unusable one too
 
-// maxBytesOf returns the bound of a file.
-func maxBytesOf(name string) int64 {
-	switch name {
-	case tokenizerFile:
-		return maxTokenizerBytes
-	case indexFile:
-		return maxIndexBytes
-	case tokenizerConfigFile:
-		return maxTokenizerConfigBytes
-	}
-	return maxFileBytes
+	// Large if they have more than smallHeaders bytes.
+	weights kept[*headers]
+	head    kept[*headers] // nil if there is none
+
+	// Large, up to some tens of megabytes.
+	folder          kept[fs.FS] // of a GGUF file
+	tokens          kept[tokens]
+	tokenizerConfig kept[[]byte]
+	templates       kept[templates]
 }
 
-// readJSON returns a file of JSON that a Python program wrote. NaN and Infinity become
-// [nn.NonFinite]. The error wraps fs.ErrNotExist if there is none.
-func readJSON(fsys fs.FS, name string) ([]byte, error) {
-	text, err := readFile(fsys, name)
+// smallHeaders bounds the headers that are kept for long, in bytes of JSON: those of 8,192 tensors. In
+// memory they take some 3 MB.
+const smallHeaders = 1 << 20
+
+// Open returns the files of a model or a drafter, which is a folder or a GGUF file.
+func Open(path string) (*Files, error) { return openFiles(path, inOllama(path)) }
+
+// OpenOllama is Open for a model in Ollama's store. It reads no manifest again, so that a search reads
+// each of them once.
+func OpenOllama(m ollama.Model) (*Files, error) {
+	return openFiles(m.Blob, func() (ollama.Model, bool) { return m, true })
+}
+
+func openFiles(path string, of lookup) (*Files, error) {
+	f := &Files{name: filepath.Clean(path), open: func() (fs.FS, error) { return openPath(path, of) }}
+	fsys, err := f.files()
 	if err != nil {
-		return nil, err
+		return nil, f.named(err)
 	}
-	return hub.PythonJSON(text, nn.NonFinite), nil
+	if _, ok := fsys.(*gguf.Folder); ok {
+		f.path = path
+	}
+	return f, nil
+}
+
+// OpenFS returns the files at the root of a file system. name stands for the model in errors. Its weights
+// must be readable at any offset (io.ReaderAt).
+func OpenFS(fsys fs.FS, name string) *Files {
+	return &Files{name: name, open: func() (fs.FS, error) { return fsys, nil }}
+}
+
+// OpenGGUF returns the files that a GGUF file in a file system is shown as. It reads the headers alone, so
+// it says nothing about what the file's weights lose, and they cannot be loaded.
+func OpenGGUF(fsys fs.FS, file, name string) (*Files, error) {
+	folder, err := gguf.OpenHeader(fsys, file)
+	if err != nil {
+		return nil, named(ggufError(file, err), name)
+	}
+	return OpenFS(folder, name), nil
+}
+
+// OpenPocket returns the files of the embedded model.
+func OpenPocket() *Files { return OpenFS(pocket.Files(), PocketID) }
+
+// openPath opens a folder or a GGUF file. of returns what Ollama's store has for the path.
+func openPath(path string, of lookup) (fs.FS, error) {
+	info, err := disk.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, absent(path, err, of)
+	case err != nil:
+		return nil, unread("the folder", err)
+	case info.IsDir():
+		// An os.Root would refuse the files of a Hugging Face cache, which are links to another
+		// folder. Names that come from inside the model are checked instead.
+		return disk.FS(path), nil
+	}
+	return openGGUF(path, of)
+}
+
+// files returns the file system. That of a GGUF file holds its metadata.
+func (f *Files) files() (fs.FS, error) {
+	fsys, err := f.folder.get(f.open)
+	if f.path != "" {
+		f.useLarge()
+	}
+	return fsys, err
+}
+
+func (f *Files) useLarge() {
+	if f.used != nil {
+		f.used(f)
+	}
+}
+
+// DropLarge forgets what takes much memory. It is read again when it is needed.
+func (f *Files) DropLarge() {
+	f.folder.drop()
+	f.tokens.drop()
+	f.tokenizerConfig.drop()
+	f.templates.drop()
+	if h := f.weights.value.Load(); h != nil && (*h).size > smallHeaders {
+		f.weights.drop()
+		f.head.drop() // it shares them
+	}
+}
+
+// named puts the name of the files into an error, which may be nil.
+func (f *Files) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return named(err, f.name)
+}
+
+// keep returns a kept value, which is read from the files.
+func keep[T any](f *Files, k *kept[T], read func(fsys fs.FS) (T, error)) (T, error) {
+	return k.get(func() (v T, err error) {
+		fsys, err := f.files()
+		if err != nil {
+			return v, err
+		}
+		return read(fsys)
+	})
+}
+
+// readConfig returns config.json, of a model or a drafter.
+func (f *Files) readConfig() (*config, error) { return keep(f, &f.config, readConfig) }
+
+// readModel is readConfig for a model alone.
+func (f *Files) readModel() (*config, error) {
+	cfg, err := f.readConfig()
+	if err == nil {
+		err = cfg.checkModel()
+	}
+	return cfg, err
+}
+
+// Defaults returns the sampling parameters that the model's authors recommend.
+func (f *Files) Defaults() (Defaults, error) {
+	d, err := f.readDefaults()
+	return d, f.named(err)
+}
+
+func (f *Files) readDefaults() (Defaults, error) {
+	if ollama.IsBlob(f.path) {
+		f.defaults.drop() // Ollama may have changed them without a change of the file
+	}
+	return keep(f, &f.defaults, func(fsys fs.FS) (Defaults, error) {
+		if folder, ok := fsys.(*gguf.Folder); ok && f.path != "" {
+			folder.Recommend(recommended(f.path))
+		}
+		return readDefaults(fsys)
+	})
+}
+
+// readPurpose returns what the model is for.
+func (f *Files) readPurpose(cfg *config) (Purpose, error) {
+	return keep(f, &f.purpose, func(fsys fs.FS) (Purpose, error) {
+		return readPurpose(fsys, cfg, f.name, func() bool {
+			t, err := f.readTokens()
+			return err == nil && t.endTexts // the load of the tokenizer reports an error
+		})
+	})
+}
+
+// Tokenizer returns the tokenizer.
+func (f *Files) Tokenizer() (*tokenizer.Tokenizer, error) {
+	t, err := f.readTokens()
+	return t.tokenizer, f.named(err)
+}
+
+// ChatTemplate returns the sources of the chat templates, empty if there are none.
+func (f *Files) ChatTemplate() (string, error) {
+	t, err := f.readTemplates()
+	return t.source(), f.named(err)
+}
+
+// tokens are what tokenizer.json says.
+type tokens struct {
+	tokenizer *tokenizer.Tokenizer
+	endTexts  bool // see endsTexts
+}
+
+func (f *Files) readTokens() (tokens, error) {
+	defer f.useLarge()
+	return keep(f, &f.tokens, func(fsys fs.FS) (t tokens, err error) {
+		text, err := readFile(fsys, tokenizerFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			// weights that no tokenizer helps are told first
+			_, err := listShards(fsys)
+			if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeUnsupported {
+				return t, err
+			}
+			return t, missingFile(tokenizerFile)
+		}
+		if err != nil {
+			return t, err
+		}
+		config, err := f.readTokenizerConfig()
+		if err != nil {
+			return t, err
+		}
+		if t.tokenizer, err = tokenizer.Load(text, config); err != nil {
+			return t, tokenizerError(err)
+		}
+		t.endTexts = endsTexts(text)
+		return t, nil
+	})
+}
+
+func tokenizerError(err error) error {
+	code := CodeInvalid
+	if e, ok := errors.AsType[*tokenizer.Error](err); ok && e.Code == tokenizer.CodeUnsupported {
+		code = CodeUnsupported
+	}
+	return &Error{Code: code, Message: err.Error(), Err: err}
+}
+
+// readTokenizerConfig returns tokenizer_config.json, empty if there is none.
+func (f *Files) readTokenizerConfig() ([]byte, error) {
+	return keep(f, &f.tokenizerConfig, func(fsys fs.FS) ([]byte, error) {
+		config, err := readJSON(fsys, tokenizerConfigFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return config, err
+	})
+}
+
+func (f *Files) readTemplates() (templates, error) {
+	defer f.useLarge()
+	return keep(f, &f.templates, func(fsys fs.FS) (templates, error) {
+		config, err := f.readTokenizerConfig()
+		if err != nil {
+			return templates{}, err
+		}
+		return readTemplates(fsys, config)
+	})
+}
+
+// readWeights returns the headers of the weights.
+func (f *Files) readWeights() (*headers, error) {
+	h, err := keep(f, &f.weights, readHeaders)
+	if err == nil && h.size > smallHeaders {
+		f.useLarge()
+	}
+	return h, err
+}
+
+// readHead returns the headers of the head that the files of a model bring, nil if they bring none.
+func (f *Files) readHead(cfg *config) (*headers, error) {
+	return keep(f, &f.head, func(fsys fs.FS) (*headers, error) {
+		return readHead(fsys, cfg, f.readWeights)
+	})
 }

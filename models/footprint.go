@@ -1,9 +1,6 @@
 package models
 
 import (
-	"context"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -43,17 +40,17 @@ const (
 type sanitize func(name string) (to string, keep bool)
 
 // addWeights adds the tensors that the model uses.
-func (f *Footprint) addWeights(c *checkpoint, names sanitize) {
-	f.gguf = c.half
-	for _, name := range c.Names() {
+func (f *Footprint) addWeights(h *headers, names sanitize) {
+	f.gguf = h.half
+	for _, name := range h.Names() {
 		to, keep := names(name)
 		if !keep {
 			continue
 		}
-		info, _ := c.Info(name)
+		info, _ := h.Info(name)
 		if isFloat(info.Dtype) {
 			f.Elements += info.Size()
-			if c.half {
+			if h.half {
 				f.Floats += info.Size() * halfBytes(name)
 				continue
 			}
@@ -66,14 +63,14 @@ func (f *Footprint) addWeights(c *checkpoint, names sanitize) {
 }
 
 // addMade adds what a load computes beside them.
-func (f *Footprint) addMade(c *checkpoint, m nn.Made) {
+func (f *Footprint) addMade(h *headers, m nn.Made) {
 	f.Packed += m.Packed
 	f.Floats += m.Floats
 	f.Elements += m.Elements
-	f.stacks += c.widened(m.Stacks)
-	f.Floats += c.widened(m.Convs)
+	f.stacks += h.widened(m.Stacks)
+	f.Floats += h.widened(m.Convs)
 	f.packable, f.cut = m.Packable, m.Cut
-	if c.half {
+	if h.half {
 		f.packable.Bytes = 2 * m.Packable.Elements
 	}
 }
@@ -84,11 +81,11 @@ type headRow struct {
 }
 
 // addHead notes the rows of the head, which a drafter may copy.
-func (f *Footprint) addHead(c *checkpoint, names sanitize) {
+func (f *Footprint) addHead(h *headers, names sanitize) {
 	for _, path := range []string{"lm_head.", "model.embed_tokens."} {
-		for _, name := range c.Names() {
+		for _, name := range h.Names() {
 			to, keep := names(name)
-			info, _ := c.Info(name)
+			info, _ := h.Info(name)
 			if !keep || !strings.HasPrefix(to, path) || len(info.Shape) != 2 || info.Shape[0] == 0 {
 				continue
 			}
@@ -96,7 +93,7 @@ func (f *Footprint) addHead(c *checkpoint, names sanitize) {
 			switch {
 			case !isFloat(info.Dtype):
 				f.head.packed += info.Bytes / rows
-			case c.half:
+			case h.half:
 				f.head.floats += info.Size() / rows * halfBytes(name)
 			default:
 				f.head.floats += info.Bytes / rows
@@ -142,8 +139,8 @@ func (f Footprint) PackedIn(bits int) Footprint {
 }
 
 // widened returns the bytes that matrices take more in float32 than as the checkpoint holds them.
-func (c *checkpoint) widened(p nn.Plain) int64 {
-	if c.half {
+func (h *headers) widened(p nn.Plain) int64 {
+	if h.half {
 		return 2 * p.Elements
 	}
 	return 4*p.Elements - p.Bytes
@@ -186,91 +183,81 @@ func widens(name string) bool {
 		func(part string) bool { return strings.Contains(name, part) })
 }
 
-// MeasureDrafter reads the headers of the drafter in a folder, or of a built-in one by its name. All
-// its tensors count. If the drafter cannot be used, the weights are returned together with the
-// reason. Errors are of type *Error.
-func MeasureDrafter(source string) (f Footprint, err error) {
-	fsys, err := openDrafter(source)
-	if err == nil {
-		f, err = measureDrafter(fsys)
-	}
-	if err != nil {
-		return f, named(err, Options{Name: filepath.Clean(source)})
-	}
-	return f, nil
+// Drafter returns the memory of the drafter that the files are. All its tensors count. If the drafter
+// cannot be used, the weights are returned together with the reason.
+func (f *Files) Drafter() (Footprint, error) {
+	size, err := f.measured.get(f.measureDrafter)
+	return size, f.named(err)
 }
 
-func measureDrafter(fsys fs.FS) (f Footprint, err error) {
-	c, err := openCheckpoint(context.Background(), fsys, nil)
+func (f *Files) measureDrafter() (size Footprint, err error) {
+	h, err := f.readWeights()
 	if err != nil {
-		return f, err
+		return size, err
 	}
-	defer c.close()
-	f.addWeights(c, func(name string) (string, bool) { return name, true })
-	text, cfg, err := readAnyConfig(fsys)
+	size.addWeights(h, func(name string) (string, bool) { return name, true })
+	cfg, err := f.readConfig()
 	if err != nil {
-		return f, err
+		return size, err
 	}
 	if n := cfg.network(); n != nil {
-		return f, f.addNetwork(n, c, text, cfg)
+		return size, size.addNetwork(n, h, cfg)
 	}
-	w := nn.NewChecks(c, cfg.Quantization)
-	parse, ok := architectures[cfg.ModelType]
-	if !ok {
-		return f, unknownArchitecture(cfg.ModelType)
-	}
-	arch, err := parse(text)
+	arch, err := cfg.architecture()
 	if err != nil {
-		return f, err
+		return size, err
 	}
-	f.layers = keptLayers(arch)
+	w := nn.NewChecks(h, cfg.Quantization)
+	size.layers = keptLayers(arch)
 	w.Sanitize(arch.Sanitize)
 	arch.New(w)
-	f.unpacking = w.Unpacking()
-	f.addMade(c, w.Made())
-	return f, nil
+	size.unpacking = w.Unpacking()
+	size.addMade(h, w.Made())
+	return size, nil
 }
 
 // addNetwork adds what the drafter of a config.json keeps of a text, and what unpacking it changes.
-func (f *Footprint) addNetwork(n *network, c *checkpoint, text []byte, cfg *config) (err error) {
-	w := nn.NewChecks(c, cfg.Quantization)
+func (f *Footprint) addNetwork(n *network, h *headers, cfg *config) (err error) {
+	w := nn.NewChecks(h, cfg.Quantization)
 	w.Direct = true
-	if f.layers, err = n.kept(text); err == nil {
-		err = n.measure(w, text)
+	if f.layers, err = n.kept(cfg.text); err == nil {
+		err = n.measure(w, cfg.text)
 	}
 	f.unpacking = w.Unpacking()
-	f.addMade(c, w.Made())
+	f.addMade(h, w.Made())
 	return err
 }
 
-// MeasureHead is MeasureDrafter for the head that a model's folder or file brings. Error: CodeNotFound
-// if it brings none, another code if its head cannot be used.
-func MeasureHead(path string) (f Footprint, err error) {
-	fsys, err := open(path)
-	if err == nil {
-		f, err = measureHead(fsys)
-	}
-	if err != nil {
-		return f, named(err, Options{Name: filepath.Clean(path)})
-	}
-	return f, nil
+// Head is Drafter for the head that the files of a model bring. Error: CodeNotFound if they bring none,
+// another code if the head cannot be used.
+func (f *Files) Head() (Footprint, error) {
+	head, _ := f.ownHead.get(func() (h ownHead, _ error) {
+		h.size, h.err = f.measureHead()
+		return h, nil
+	})
+	return head.size, f.named(head.err)
 }
 
-func measureHead(fsys fs.FS) (f Footprint, err error) {
-	text, cfg, err := readAnyConfig(fsys)
+// An ownHead is the memory of a model's head, or why it cannot be used.
+type ownHead struct {
+	size Footprint
+	err  error
+}
+
+func (f *Files) measureHead() (size Footprint, err error) {
+	cfg, err := f.readConfig()
 	if err != nil {
-		return f, err
+		return size, err
 	}
-	c, err := openHead(context.Background(), fsys, cfg, nil)
+	h, err := f.readHead(cfg)
 	if err != nil {
-		return f, err
+		return size, err
 	}
-	if c == nil {
-		return f, errorf(CodeNotFound, "has no head for multi-token prediction")
+	if h == nil {
+		return size, errorf(CodeNotFound, "has no head for multi-token prediction")
 	}
-	defer c.close()
-	f.addWeights(c, func(name string) (string, bool) { return name, true })
-	return f, f.addNetwork(heads, c, text, cfg)
+	size.addWeights(h, func(name string) (string, bool) { return name, true })
+	return size, size.addNetwork(heads, h, cfg)
 }
 
 // Weights returns the bytes of the weights in memory. wide: floating weights are float32 there.

@@ -43,7 +43,7 @@ func TestFootprintOfBoundedTextEqualsCaches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		drafter, err := models.MeasureDrafter(enginetest.TinyDrafter(t, nil))
+		drafter, err := measureDrafter(enginetest.TinyDrafter(t, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,12 +176,12 @@ func TestExactLayersAreCountedByCache(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const tokens = cache.MaxChunk
 	files := recorded(t, "nemotron-h")
-	b, err := models.LoadFS(t.Context(), th, files, models.Options{})
+	b, err := models.OpenFS(files, "").Load(t.Context(), th, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	s, err := models.InspectFS(files, "nemotron-h")
+	s, err := models.OpenFS(files, "nemotron-h").Summary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,11 +42,11 @@ func TestFootprintOfTextEqualsCaches(t *testing.T) {
 		} else {
 			files = recorded(t, c.name)
 		}
-		b, err := models.LoadFS(t.Context(), th, files, models.Options{Dtype: c.set})
+		b, err := models.OpenFS(files, "").Load(t.Context(), th, models.Options{Dtype: c.set})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := models.InspectFS(files, arch)
+		s, err := models.OpenFS(files, arch).Summary()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 			if c.unpack {
 				target.Footprint = target.Footprint.Unpacked()
 			}
-			f, err := models.MeasureDrafter(c.dir)
+			f, err := measureDrafter(c.dir)
 			if err != nil {
 				t.Fatal(err)
 			}

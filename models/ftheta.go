@@ -49,10 +49,8 @@ func (f Footprint) Bounded(c *ftheta.Config) Footprint {
 func FindFTheta(folders ...string) string {
 	for _, dir := range folders {
 		path := filepath.Join(dir, FThetaFolder)
-		if fsys, err := open(path); dir != "" && err == nil {
-			if _, err := fs.Stat(fsys, ftheta.ConfigFile); err == nil {
-				return path
-			}
+		if _, err := disk.FS(path).Stat(ftheta.ConfigFile); dir != "" && err == nil {
+			return path
 		}
 	}
 	return ""
@@ -63,11 +61,11 @@ func ReadFTheta(dir string) (*ftheta.Config, error) {
 	name := filepath.Clean(dir)
 	fsys, err := openFTheta(dir)
 	if err != nil {
-		return nil, named(err, Options{Name: name})
+		return nil, named(err, name)
 	}
 	c, err := readFTheta(fsys)
 	if err != nil {
-		return nil, named(err, Options{Name: name})
+		return nil, named(err, name)
 	}
 	return c, nil
 }
@@ -76,7 +74,7 @@ func openFTheta(dir string) (fs.FS, error) {
 	if _, err := disk.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, errorf(CodeNotFound, "there is no such folder; name the folder of an f_theta")
 	}
-	return open(dir)
+	return openPath(dir, inOllama(dir))
 }
 
 func readFTheta(fsys fs.FS) (*ftheta.Config, error) {
@@ -96,16 +94,14 @@ func readFTheta(fsys fs.FS) (*ftheta.Config, error) {
 // the f_theta are of type *Error.
 func LoadFTheta(ctx context.Context, target *Bundle, d *Drafter, dir string,
 	opts Options) (*FTheta, error) {
-	if opts.Name == "" {
-		opts.Name = filepath.Clean(dir)
-	}
+	name := filepath.Clean(dir)
 	fsys, err := openFTheta(dir)
 	if err != nil {
-		return nil, named(err, opts)
+		return nil, named(err, name)
 	}
 	f, err := loadFTheta(ctx, target, d, fsys, opts)
 	if err != nil {
-		return nil, named(err, opts)
+		return nil, named(err, name)
 	}
 	return f, nil
 }
@@ -129,7 +125,11 @@ func loadFTheta(ctx context.Context, target *Bundle, d *Drafter, fsys fs.FS,
 	if err := config.Pair(layers, row, m.layers, m.KVShapes()); err != nil {
 		return nil, err
 	}
-	c, err := openCheckpoint(ctx, fsys, opts.Progress)
+	h, err := readHeaders(fsys)
+	if err != nil {
+		return nil, err
+	}
+	c, err := openCheckpoint(ctx, fsys, h, opts.Progress)
 	if err != nil {
 		return nil, err
 	}

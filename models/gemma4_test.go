@@ -17,7 +17,7 @@ import (
 // loadRecorded loads a recorded model.
 func loadRecorded(t *testing.T, th *mlx.Thread, name string) *models.Bundle {
 	t.Helper()
-	b, err := models.LoadFS(t.Context(), th, recorded(t, name), models.Options{})
+	b, err := models.OpenFS(recorded(t, name), "").Load(t.Context(), th, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestGemma4RefusesUnsupportedConfigs(t *testing.T) {
 	} {
 		files := recorded(t, c.name)
 		setConfig(files, c.fields)
-		_, err := models.InspectFS(files, c.name)
+		_, err := models.OpenFS(files, c.name).Summary()
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want one that has %q", c.fields, err, c.want)
 		}
@@ -222,7 +222,7 @@ func TestGemma4PairsWithItsDrafters(t *testing.T) {
 func TestGemma4LeavesOutItsTowers(t *testing.T) {
 	files := recorded(t, "gemma4-unified")
 	for name, want := range map[string]string{"gemma4-unified": "images and sound", "gemma4": ""} {
-		s, err := models.InspectFS(recorded(t, name), name)
+		s, err := models.OpenFS(recorded(t, name), name).Summary()
 		if err != nil || s.LeftOut != want {
 			t.Errorf("%s leaves out %q, %v, want %q", name, s.LeftOut, err, want)
 		}
@@ -233,7 +233,7 @@ func TestGemma4LeavesOutItsTowers(t *testing.T) {
 		}
 		return name
 	}, nil)
-	_, err := models.InspectFS(files, "towers")
+	_, err := models.OpenFS(files, "towers").Summary()
 	const want = "the checkpoint has parts for images and sound alone, and no text model"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)

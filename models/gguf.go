@@ -102,9 +102,9 @@ func brokenInOllama(err error, of lookup) error {
 
 // recommended returns what is known about a GGUF file beside its metadata: of the starter, and of
 // Ollama's models. In Ollama's store a chat template lies beside the model, in Go's language.
-func recommended(path string, of lookup) gguf.Recommended {
+func recommended(path string) gguf.Recommended {
 	if ollama.IsBlob(path) {
-		m, _ := of()
+		m, _ := ollama.Of(path)
 		p := m.Parameters() // none of a model that the store has no name for
 		return gguf.Recommended{Sampling: p.Sampling, Stops: p.Stops, Chats: true}
 	}
@@ -112,16 +112,6 @@ func recommended(path string, of lookup) gguf.Recommended {
 		return gguf.Recommended{Sampling: map[string]any{"temperature": starter.Temperature}}
 	}
 	return gguf.Recommended{}
-}
-
-// InspectGGUF is Inspect for a GGUF file. It reads the headers alone, so it says nothing about what
-// the file's weights lose.
-func InspectGGUF(fsys fs.FS, file, name string) (Summary, error) {
-	files, err := gguf.OpenHeader(fsys, file)
-	if err != nil {
-		return Summary{}, named(ggufError(file, err), Options{Name: name})
-	}
-	return InspectFS(files, name)
 }
 
 // ggufError returns the error of opening a GGUF file.
@@ -201,9 +191,13 @@ func losses(fsys fs.FS) (list []Loss) {
 
 // refined returns files whose tensors have more bits, if a load failed for want of them. Else it
 // returns nil, and the error of the load or of ctx.
-func refined(ctx context.Context, fsys fs.FS, failed error) (fs.FS, error) {
+func (f *Files) refined(ctx context.Context, failed error) (*Files, error) {
+	if _, coarse := errors.AsType[*gguf.CoarseError](failed); !coarse {
+		return nil, failed
+	}
+	fsys, err := f.files()
 	folder, isFolder := fsys.(*gguf.Folder)
-	if _, coarse := errors.AsType[*gguf.CoarseError](failed); !isFolder || !coarse {
+	if err != nil || !isFolder {
 		return nil, failed
 	}
 	finer, err := folder.Refined(ctx)
@@ -213,7 +207,9 @@ func refined(ctx context.Context, fsys fs.FS, failed error) (fs.FS, error) {
 	case err != nil:
 		return nil, failed
 	}
-	return finer, nil
+	of := OpenFS(finer, f.name)
+	of.path = f.path
+	return of, nil
 }
 
 // leftOut says what parts of a model's files are for that it leaves out, see Summary.LeftOut.

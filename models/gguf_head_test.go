@@ -39,7 +39,7 @@ func TestGGUFFileBringsItsHead(t *testing.T) {
 		if says[i] = logitsOf(t, th, b.Model, 40); b.Model.Config().Layers != 4 {
 			t.Errorf("%s: %+v", path, b.Model.Config())
 		}
-		if _, err := models.MeasureHead(path); (err == nil) != (i == 1) {
+		if _, err := measureHead(path); (err == nil) != (i == 1) {
 			t.Errorf("%s has a head: %t, %v", path, err == nil, err)
 		}
 		if i == 1 {
@@ -84,7 +84,7 @@ func compareHeads(t *testing.T, th *mlx.Thread, b *models.Bundle, places ...stri
 			says = append(says, slices.Concat(rows...))
 			return err
 		})
-		size, err := models.MeasureHead(place)
+		size, err := measureHead(place)
 		off := float64(size.Weights(true)-d.Info.Bytes) / float64(d.Info.Bytes)
 		if place == places[0] && (err != nil || math.Abs(off) > 0.02) {
 			t.Errorf("%s: measured %d bytes, %v; loaded %d", place, size.Weights(true), err, d.Info.Bytes)
@@ -134,7 +134,7 @@ func TestUnusableGGUFHeadIsLeftOut(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			file := enginetest.HeadedGGUF(t, recordedQwen35, enginetest.TinyHead(t, headOfQwen35))
 			spoilGGUF(t, file, c.from, c.to)
-			_, err := models.MeasureHead(file)
+			_, err := measureHead(file)
 			e, ok := errors.AsType[*models.Error](err)
 			if !ok || e.Code == models.CodeNotFound || !strings.Contains(err.Error(), c.want) ||
 				strings.Contains(err.Error(), "\n") {

@@ -216,7 +216,7 @@ func TestCoarseFileLoads(t *testing.T) {
 func TestCoarseFileDrafts(t *testing.T) {
 	const file = "testdata/coarse.gguf"
 	thread := enginetest.NewThread(t)
-	target, err := models.Outline(thread, file)
+	target, err := outline(thread, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestGGUFRecommendsSampling(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	read, err := models.ReadDefaults(path)
+	read, err := readDefaultsOf(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestGlimmerRefusesUnsupportedConfigs(t *testing.T) {
 	} {
 		files := recorded(t, "glimmer")
 		setConfig(files, c.fields)
-		_, err := models.InspectFS(files, "glimmer")
+		_, err := models.OpenFS(files, "glimmer").Summary()
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want one that has %q", c.fields, err, c.want)
 		}

@@ -40,7 +40,7 @@ func TestGlm4MoeLiteRefusesUnsupportedConfigs(t *testing.T) {
 	} {
 		files := recorded(t, c.name)
 		setConfig(files, c.fields)
-		_, err := models.InspectFS(files, c.name)
+		_, err := models.OpenFS(files, c.name).Summary()
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%v: %v", c.fields, err)
@@ -53,7 +53,7 @@ func TestGlm4MoeLiteRefusesUnsupportedConfigs(t *testing.T) {
 // TestGlm4MoeLiteKeepsOneRowForAllHeads expects that a text takes kv_lora_rank and qk_rope_head_dim
 // elements a position and layer.
 func TestGlm4MoeLiteKeepsOneRowForAllHeads(t *testing.T) {
-	s, err := models.InspectFS(recorded(t, "glm4-moe-lite"), "glm4-moe-lite")
+	s, err := models.OpenFS(recorded(t, "glm4-moe-lite"), "glm4-moe-lite").Summary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestGptOssRefusesUnsupportedConfigs(t *testing.T) {
 	} {
 		files := recorded(t, c.name)
 		setConfig(files, c.fields)
-		_, err := models.InspectFS(files, c.name)
+		_, err := models.OpenFS(files, c.name).Summary()
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want one that has %q", c.fields, err, c.want)
 		}
@@ -44,7 +44,7 @@ func TestGptOssRefusesUnsupportedConfigs(t *testing.T) {
 	editHeader(files, func(header string) string {
 		return strings.Replace(header, "0.mlp.experts.down_proj_scales", "0.mlp.experts.down_proj_scalez", 1)
 	})
-	_, err := models.InspectFS(files, "gpt-oss")
+	_, err := models.OpenFS(files, "gpt-oss").Summary()
 	if err == nil || !strings.Contains(err.Error(), "down_proj.scales") {
 		t.Errorf("without scales: %v", err)
 	}
@@ -55,11 +55,11 @@ func TestGptOssDefaults(t *testing.T) {
 	files := recorded(t, "gpt-oss")
 	setConfig(files, map[string]any{"layer_types": nil, "swiglu_limit": nil, "rope_theta": nil,
 		"attention_bias": nil})
-	got, err := models.InspectFS(files, "gpt-oss")
+	got, err := models.OpenFS(files, "gpt-oss").Summary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := models.InspectFS(recorded(t, "gpt-oss"), "gpt-oss")
+	want, err := models.OpenFS(recorded(t, "gpt-oss"), "gpt-oss").Summary()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestGptOssDefaults(t *testing.T) {
 func TestGptOssBlocksOfWords(t *testing.T) {
 	th := enginetest.NewThread(t)
 	run := func(files fstest.MapFS) [][]float32 {
-		b, err := models.LoadFS(t.Context(), th, files, models.Options{})
+		b, err := models.OpenFS(files, "").Load(t.Context(), th, models.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ func TestGraniteRefusesUnsupportedConfigs(t *testing.T) {
 	} {
 		files := recorded(t, "granite")
 		setConfig(files, c.fields)
-		_, err := models.InspectFS(files, "granite")
+		_, err := models.OpenFS(files, "granite").Summary()
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want one that has %q", c.fields, err, c.want)
 		}

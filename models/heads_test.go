@@ -289,8 +289,7 @@ func TestUnfitHeadIsRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
-				models.Options{Name: "org/head"})
+			_, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{}, models.Options{})
 			e, ok := errors.AsType[*models.Error](err)
 			if !ok {
 				t.Fatalf("err = %v", err)
@@ -298,8 +297,8 @@ func TestUnfitHeadIsRefused(t *testing.T) {
 			if e.Code != c.code {
 				t.Errorf("e.Code = %v, want %v", e.Code, c.code)
 			}
-			if !strings.HasPrefix(err.Error(), "org/head: ") {
-				t.Errorf(`err.Error() = %q, want it to start with "org/head: "`, err.Error())
+			if !strings.HasPrefix(err.Error(), dir+": ") {
+				t.Errorf("err.Error() = %q, want it to start with the folder", err.Error())
 			}
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("err.Error() = %q, want it to have %q", err.Error(), c.want)
@@ -359,11 +358,11 @@ func TestHeadIsFoundInEachPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := enginetest.TinyModel(t, "qwen3_5")
-			if _, err := models.MeasureHead(dir); err == nil {
+			if _, err := measureHead(dir); err == nil {
 				t.Fatal("a model without a head has one")
 			}
 			place(dir)
-			if _, err := models.MeasureHead(dir); err != nil {
+			if _, err := measureHead(dir); err != nil {
 				t.Fatal("its head is not found:", err)
 			}
 			b, err := models.Load(t.Context(), th, dir, models.Options{})
@@ -440,7 +439,7 @@ func TestUnfitAssistantIsRefused(t *testing.T) {
 				}
 			}
 			_, err := models.LoadDrafter(t.Context(), cmp.Or(c.target, b), dir,
-				models.DrafterSettings{}, models.Options{Name: "org/assistant"})
+				models.DrafterSettings{}, models.Options{})
 			e, ok := errors.AsType[*models.Error](err)
 			if !ok || e.Code != models.CodeInvalid || !strings.Contains(err.Error(), c.want) ||
 				strings.Contains(err.Error(), "\n") {

@@ -1,14 +1,10 @@
 package models
 
 import (
-	"context"
 	"io/fs"
-	"path/filepath"
 
-	"tandem/engine/mlx"
+	"tandem/models/gguf"
 	"tandem/models/nn"
-	"tandem/models/ollama"
-	"tandem/models/pocket"
 	"tandem/models/starter"
 )
 
@@ -51,65 +47,47 @@ func (s Summary) NoChat() string {
 	return "it " + s.ChatError.Error()
 }
 
-// Inspect asks all that a load asks, without loading the weights: a folder that it accepts can be
-// loaded, if there is memory. Errors are of type *Error.
-func Inspect(dir string) (Summary, error) { return inspectPath(dir, inOllama(dir)) }
-
-// InspectOllama is Inspect for a model in Ollama's store. It reads no manifest again, so that a search
-// reads each of them once.
-func InspectOllama(m ollama.Model) (Summary, error) {
-	return inspectPath(m.Blob, func() (ollama.Model, bool) { return m, true })
-}
-
-func inspectPath(path string, of lookup) (Summary, error) {
-	name := filepath.Clean(path)
-	fsys, err := openBare(path, of)
+// Inspect is [Files.Summary] for a path.
+func Inspect(path string) (Summary, error) {
+	f, err := Open(path)
 	if err != nil {
-		return Summary{}, named(err, Options{Name: name})
+		return Summary{}, err
 	}
-	return InspectFS(fsys, name)
+	return f.Summary()
 }
 
-// InspectFS is Inspect for the files at the root of a file system. Of the weights it reads the
-// headers alone.
-func InspectFS(fsys fs.FS, name string) (Summary, error) {
-	s, err := inspect(fsys, name)
-	if err != nil {
-		return Summary{}, named(err, Options{Name: name})
-	}
-	return s, nil
+// Summary asks all that a load asks, without loading the weights: a model that it accepts can be loaded,
+// if there is memory. Of the weights it reads the headers alone.
+func (f *Files) Summary() (Summary, error) {
+	s, err := keep(f, &f.summary, f.summarize)
+	return s, f.named(err)
 }
 
-// InspectPocket describes the embedded model.
-func InspectPocket() (Summary, error) { return inspect(pocket.Files(), PocketID) }
-
-// LoadPocket loads the embedded model.
-func LoadPocket(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle, error) {
-	opts.Name = PocketID
-	return LoadFS(ctx, t, pocket.Files(), opts)
-}
-
-func inspect(fsys fs.FS, name string) (Summary, error) {
+func (f *Files) summarize(fsys fs.FS) (Summary, error) {
 	b := &Bundle{}
-	text, cfg, tokenizerConfig, err := b.readSmallFiles(fsys, name)
+	cfg, err := b.readSmallFiles(f)
 	if err != nil {
 		return Summary{}, err
 	}
-	arch, err := architectures[cfg.ModelType](text)
+	if _, isGGUF := fsys.(*gguf.Folder); !isGGUF { // whose defaults are never refused
+		if _, err := f.readDefaults(); err != nil {
+			return Summary{}, err
+		}
+	}
+	arch, err := cfg.architecture()
 	if err != nil {
 		return Summary{}, err
 	}
-	c, err := openCheckpoint(context.Background(), fsys, nil)
+	h, err := f.readWeights()
 	if err != nil {
 		return Summary{}, err
 	}
-	defer c.close()
-	w := nn.NewChecks(c, cfg.Quantization)
-	if err := b.assemble(w, text, cfg); err != nil {
+	w := nn.NewChecks(h, cfg.Quantization)
+	if err := b.assemble(w, cfg); err != nil {
 		return Summary{}, misfit(fsys, err)
 	}
 	s := Summary{
-		Architecture: cfg.ModelType, Bytes: c.stored,
+		Architecture: cfg.ModelType, Bytes: h.stored,
 		Quantization: w.Packing(), Parameters: w.Parameters(),
 		ContextLength: arch.ContextLength(), Kind: b.Purpose.Kind,
 		LeftOut: leftOut(fsys, w), FileType: fileType(fsys), Losses: losses(fsys),
@@ -124,26 +102,23 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 		}
 		return arch.Sanitize(to)
 	}
-	s.Footprint.addWeights(c, names)
-	s.Footprint.addMade(c, w.Made())
-	s.Footprint.addHead(c, names)
-	s.Dtype = mostFloats(c, names)
-	chat := readChat(fsys, tokenizerConfig, nil)
+	s.Footprint.addWeights(h, names)
+	s.Footprint.addMade(h, w.Made())
+	s.Footprint.addHead(h, names)
+	s.Dtype = mostFloats(h, names)
+	chat := f.chat(nil)
 	s.ChatError = chat.Err()
-	if err := chat.close(); err != nil {
-		return Summary{}, err
-	}
-	return s, nil
+	return s, chat.close()
 }
 
 // mostFloats returns the type that most bytes of floating weights have that the model uses.
-func mostFloats(c *checkpoint, names sanitize) (dtype string) {
+func mostFloats(h *headers, names sanitize) (dtype string) {
 	bytes := map[string]int64{}
-	for _, name := range c.Names() {
+	for _, name := range h.Names() {
 		if _, keep := names(name); !keep {
 			continue
 		}
-		info, _ := c.Info(name)
+		info, _ := h.Info(name)
 		bytes[info.Dtype] += info.Bytes
 		if isFloat(info.Dtype) && bytes[info.Dtype] > bytes[dtype] {
 			dtype = info.Dtype

@@ -18,11 +18,11 @@ func TestFootprintOfQuantizedTextEqualsCaches(t *testing.T) {
 	for _, name := range []string{"qwen3", "gemma3", "gemma4-e", "gpt-oss", "qwen3-next-moe"} {
 		for _, policy := range []models.DtypePolicy{models.DtypeFloat32, models.DtypeCheckpoint} {
 			files := recorded(t, name)
-			b, err := models.LoadFS(t.Context(), th, files, models.Options{Dtype: policy})
+			b, err := models.OpenFS(files, "").Load(t.Context(), th, models.Options{Dtype: policy})
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := models.InspectFS(files, name)
+			s, err := models.OpenFS(files, name).Summary()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestHeadsThatCannotBeQuantizedAreRefused(t *testing.T) {
 		{"smollm3", 8, "heads of 16"}, {"glm4-moe-lite", 4, "multiple of 32"},
 		{"qwen3", 5, "5 bits"}, {"qwen3", -4, "-4 bits"}, {"glimmer", 0, ""}, {"gpt-oss", 4, ""},
 	} {
-		s, err := models.InspectFS(recorded(t, c.name), c.name)
+		s, err := models.OpenFS(recorded(t, c.name), c.name).Summary()
 		if err != nil {
 			t.Fatal(err)
 		}

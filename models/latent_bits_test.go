@@ -54,7 +54,7 @@ func TestLatentAttentionReadsPackedRows(t *testing.T) {
 		return
 	}
 	th := enginetest.NewThread(t)
-	b, err := models.LoadFS(t.Context(), th, latentModel(t, th), models.Options{})
+	b, err := models.OpenFS(latentModel(t, th), "").Load(t.Context(), th, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,12 +96,12 @@ func abs(x float32) float64 { return float64(max(x, -x)) }
 func TestPeakOfLatentRowsIsPredicted(t *testing.T) {
 	th := enginetest.NewThread(t)
 	files := latentModel(t, th)
-	b, err := models.LoadFS(t.Context(), th, files, models.Options{})
+	b, err := models.OpenFS(files, "").Load(t.Context(), th, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	s, err := models.InspectFS(files, "latent")
+	s, err := models.OpenFS(files, "latent").Summary()
 	if err != nil {
 		t.Fatal(err)
 	}

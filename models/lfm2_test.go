@@ -41,7 +41,7 @@ func TestLFM2RefusesUnsupportedConfigs(t *testing.T) {
 	} {
 		files := recorded(t, c.name)
 		setConfig(files, c.fields)
-		_, err := models.InspectFS(files, c.name)
+		_, err := models.OpenFS(files, c.name).Summary()
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want one that has %q", c.fields, err, c.want)
 		}

@@ -3,17 +3,12 @@ package models
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"path/filepath"
 
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/engine/native"
 	"tandem/engine/tokenizer"
-	"tandem/models/gguf"
 	"tandem/models/nn"
-	"tandem/models/pocket"
-	"tandem/storage/disk"
 )
 
 // DtypePolicy says in which type a model computes.
@@ -28,9 +23,6 @@ const (
 
 // Options of Load. The zero value is useful.
 type Options struct {
-	// Name stands for the model in errors; Load uses the folder's path.
-	Name string
-
 	Dtype DtypePolicy // zero means DtypeAuto
 
 	// Unpack holds quantized weights in float32, if the model computes in float32 on the CPU. They
@@ -89,100 +81,73 @@ type Info struct {
 	Unpacked      bool      // quantized weights are held in float32
 }
 
-// Load loads the model in a folder. Errors about the model are of type *Error.
+// Load is [Files.Load] for a path.
+func Load(ctx context.Context, t *mlx.Thread, path string, opts Options) (*Bundle, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return f.Load(ctx, t, opts)
+}
+
+// Load loads the model.
 //
 // A vocabulary larger than the tokenizer's is usual. A smaller one is refused. Added tokens alone
 // may lie beyond it: checkpoints have those of a sibling that also sees images.
 //
 // Load holds the thread while it reads weights, and lends it to others now and then between
-// tensors. Cancelling ctx stops it between two tensors.
-func Load(ctx context.Context, t *mlx.Thread, dir string, opts Options) (*Bundle, error) {
-	if opts.Name == "" {
-		opts.Name = filepath.Clean(dir)
-	}
-	fsys, err := open(dir)
+// tensors. Cancelling ctx stops it between two tensors. A GGUF file with a tensor that needs more bits
+// than a sample of it promised is read again.
+func (f *Files) Load(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle, error) {
+	b, err := f.load(ctx, t, opts)
 	if err != nil {
-		return nil, named(err, opts)
+		var finer *Files
+		if finer, err = f.refined(ctx, err); err == nil {
+			b, err = finer.load(ctx, t, opts)
+		}
 	}
-	return LoadFS(ctx, t, fsys, opts)
-}
-
-// open returns the files of a model, which is a folder or a GGUF file.
-func open(path string) (fs.FS, error) {
-	of := inOllama(path)
-	fsys, err := openBare(path, of)
-	if files, ok := fsys.(*gguf.Folder); ok {
-		files.Recommend(recommended(path, of))
-	}
-	return fsys, err
-}
-
-// openBare is open without what is recommended for a GGUF file, which no Summary tells. of returns
-// what Ollama's store has for the path.
-func openBare(path string, of lookup) (fs.FS, error) {
-	info, err := disk.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, absent(path, err, of)
-	case err != nil:
-		return nil, unread("the folder", err)
-	case info.IsDir():
-		// An os.Root would refuse the files of a Hugging Face cache, which are links to another
-		// folder. Names that come from inside the model are checked instead.
-		return disk.FS(path), nil
-	}
-	return openGGUF(path, of)
-}
-
-// LoadFS loads the model at the root of a file system. Its weights must be readable at any offset
-// (io.ReaderAt).
-func LoadFS(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle, error) {
-	b, err := load(ctx, t, fsys, opts)
 	if err != nil {
-		return nil, named(err, opts)
+		return nil, f.named(err)
 	}
 	return b, nil
 }
 
-// load is LoadFS, whose error lacks the name. A GGUF file with a tensor that needs more bits than a
-// sample of it promised is read again.
-func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle, error) {
-	b, err := loadOnce(ctx, t, fsys, opts)
-	if err == nil {
-		return b, nil
-	}
-	finer, err := refined(ctx, fsys, err)
-	if err != nil {
-		return nil, err
-	}
-	return loadOnce(ctx, t, finer, opts)
-}
-
 // named puts the model's name into its error. Errors of a context and of a closed thread stay as
 // they are.
-func named(err error, opts Options) error {
+func named(err error, name string) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, mlx.ErrClosed) {
 		return err
 	}
 	e := *invalid(err).(*Error)
-	e.Model, e.Message = opts.Name, oneLine(e.Message)
+	e.Model, e.Message = name, oneLine(e.Message)
 	return &e
 }
 
-func loadOnce(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle, error) {
+func (f *Files) load(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle, error) {
 	b := &Bundle{thread: t, Lane: opts.Lane}
-	text, cfg, tokenizerConfig, err := b.readSmallFiles(fsys, opts.Name)
+	cfg, err := b.readSmallFiles(f)
 	if err != nil {
 		return nil, err
 	}
-	c, err := openCheckpoint(ctx, fsys, opts.Progress)
+	if b.Defaults, err = f.readDefaults(); err != nil {
+		return nil, err
+	}
+	h, err := f.readWeights()
+	if err != nil {
+		return nil, err
+	}
+	fsys, err := f.files()
+	if err != nil {
+		return nil, err
+	}
+	c, err := openCheckpoint(ctx, fsys, h, opts.Progress)
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
 	err = c.build(t, cfg.Quantization, opts, func(w *nn.Weights) error {
-		if err := b.assemble(w, text, cfg); err != nil {
+		if err := b.assemble(w, cfg); err != nil {
 			return misfit(fsys, err)
 		}
 		conf := b.Model.Config()
@@ -206,32 +171,28 @@ func loadOnce(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bu
 	if !b.Info.Unpacked {
 		b.Losses = losses(fsys)
 	}
-	b.Chat = readChat(fsys, tokenizerConfig, opts.Lane)
+	b.Chat = f.chat(opts.Lane)
 	return b, nil
 }
 
-// readSmallFiles reads the files of a folder that are needed before the weights. It also returns
-// config.json and tokenizer_config.json.
-func (b *Bundle) readSmallFiles(fsys fs.FS,
-	name string) (text []byte, cfg *config, tokenizerConfig []byte, err error) {
-	if text, cfg, err = readConfig(fsys); err != nil {
-		return nil, nil, nil, err
+// readSmallFiles reads what is needed before the weights, but the defaults.
+func (b *Bundle) readSmallFiles(f *Files) (cfg *config, err error) {
+	if cfg, err = f.readModel(); err != nil {
+		return nil, err
 	}
-	if b.Purpose, err = readPurpose(fsys, text, cfg, name); err != nil {
-		return nil, nil, nil, err
+	if b.Purpose, err = f.readPurpose(cfg); err != nil {
+		return nil, err
 	}
-	if b.Defaults, err = readDefaults(fsys); err != nil {
-		return nil, nil, nil, err
-	}
-	tokenizerConfig, err = b.loadTokenizer(fsys)
-	return text, cfg, tokenizerConfig, err
+	t, err := f.readTokens()
+	b.Tokenizer = t.tokenizer
+	return cfg, err
 }
 
 // assemble makes the model of weights, which are read or only checked, and refuses files that do
 // not belong together.
-func (b *Bundle) assemble(w *nn.Weights, text []byte, cfg *config) error {
+func (b *Bundle) assemble(w *nn.Weights, cfg *config) error {
 	w.NoHead = b.Purpose.Kind == KindEmbedding
-	arch, err := architectures[cfg.ModelType](text)
+	arch, err := cfg.architecture()
 	if err != nil {
 		return err
 	}
@@ -300,87 +261,6 @@ func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, opts Options,
 		ok = err == nil
 		return err
 	})
-}
-
-// LoadTokenizer reads only the tokenizer of the model in a folder. Errors are of type *Error.
-func LoadTokenizer(dir string) (*tokenizer.Tokenizer, error) {
-	name := filepath.Clean(dir)
-	fsys, err := open(dir)
-	if err != nil {
-		return nil, named(err, Options{Name: name})
-	}
-	return onlyTokenizer(fsys, name)
-}
-
-// LoadPocketTokenizer reads the tokenizer of the embedded model.
-func LoadPocketTokenizer() (*tokenizer.Tokenizer, error) {
-	return onlyTokenizer(pocket.Files(), PocketID)
-}
-
-func onlyTokenizer(fsys fs.FS, name string) (*tokenizer.Tokenizer, error) {
-	var b Bundle
-	if _, err := b.loadTokenizer(fsys); err != nil {
-		return nil, named(err, Options{Name: name})
-	}
-	return b.Tokenizer, nil
-}
-
-// LoadChatTemplate reads only the sources of the chat templates of the model in a folder, empty if
-// there are none. Errors are of type *Error.
-func LoadChatTemplate(dir string) (string, error) {
-	name := filepath.Clean(dir)
-	fsys, err := open(dir)
-	if err != nil {
-		return "", named(err, Options{Name: name})
-	}
-	return onlyTemplate(fsys, name)
-}
-
-// LoadPocketChatTemplate reads the sources of the chat templates of the embedded model.
-func LoadPocketChatTemplate() (string, error) { return onlyTemplate(pocket.Files(), PocketID) }
-
-func onlyTemplate(fsys fs.FS, name string) (string, error) {
-	config, err := readJSON(fsys, tokenizerConfigFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", named(err, Options{Name: name})
-	}
-	t, err := readTemplates(fsys, config)
-	if err != nil {
-		return "", named(err, Options{Name: name})
-	}
-	return t.source(), nil
-}
-
-// loadTokenizer reads the tokenizer. It also returns tokenizer_config.json, empty if there is none.
-func (b *Bundle) loadTokenizer(fsys fs.FS) (config []byte, err error) {
-	text, err := readFile(fsys, tokenizerFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		// weights that no tokenizer helps are told first
-		_, err := listShards(fsys)
-		if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeUnsupported {
-			return nil, err
-		}
-		return nil, missingFile(tokenizerFile)
-	}
-	if err != nil {
-		return nil, err
-	}
-	config, err = readJSON(fsys, tokenizerConfigFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if b.Tokenizer, err = tokenizer.Load(text, config); err != nil {
-		return nil, tokenizerError(err)
-	}
-	return config, nil
-}
-
-func tokenizerError(err error) error {
-	code := CodeInvalid
-	if e, ok := errors.AsType[*tokenizer.Error](err); ok && e.Code == tokenizer.CodeUnsupported {
-		code = CodeUnsupported
-	}
-	return &Error{Code: code, Message: err.Error(), Err: err}
 }
 
 // Thread returns the thread that the model is on.

@@ -79,7 +79,7 @@ func TestProgressNeverPassesTheEnd(t *testing.T) {
 		"gpt-oss-published", "lfm2-moe", "nemotron-h-published", "qwen3-next-published",
 		"qwen35-published"} {
 		var loaded, all int64
-		b, err := models.LoadFS(t.Context(), th, recorded(t, name), models.Options{
+		b, err := models.OpenFS(recorded(t, name), "").Load(t.Context(), th, models.Options{
 			Progress: func(done, total int64) { loaded, all = done, total }})
 		if err != nil {
 			t.Fatal(err)
@@ -179,7 +179,7 @@ func TestRopeParametersWinOverRopeScaling(t *testing.T) {
 		last := func(fields map[string]any) []float32 {
 			files := recorded(t, name)
 			setConfig(files, fields)
-			b, err := models.LoadFS(t.Context(), th, files, models.Options{})
+			b, err := models.OpenFS(files, "").Load(t.Context(), th, models.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -41,14 +41,14 @@ func TestMistral3RefusesUnsupportedConfigs(t *testing.T) {
 	} {
 		files := recorded(t, c.name)
 		setConfig(files, c.fields)
-		_, err := models.InspectFS(files, c.name)
+		_, err := models.OpenFS(files, c.name).Summary()
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want one that has %q", c.fields, err, c.want)
 		}
 	}
 	files := recorded(t, "mistral3")
 	retype(files, "model.language_model.layers.0.mlp.up_proj.weight", "F8_E4M3", 2)
-	_, err := models.InspectFS(files, "mistral3")
+	_, err := models.OpenFS(files, "mistral3").Summary()
 	if err == nil || !strings.Contains(err.Error(), "F8_E4M3") {
 		t.Errorf("weights in FP8: %v", err)
 	}

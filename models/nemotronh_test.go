@@ -42,7 +42,7 @@ func TestNemotronHRefusesUnsupportedConfigs(t *testing.T) {
 	} {
 		files := recorded(t, "nemotron-h")
 		setConfig(files, c.fields)
-		_, err := models.InspectFS(files, "nemotron-h")
+		_, err := models.OpenFS(files, "nemotron-h").Summary()
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%v: %v", c.fields, err)
@@ -62,7 +62,7 @@ func TestNemotronHReadsInfinity(t *testing.T) {
 		config := string(files["config.json"].Data)
 		files["config.json"] = &fstest.MapFile{
 			Data: []byte(strings.Replace(config, "{", `{"time_step_limit": `+limit+",", 1))}
-		_, err := models.InspectFS(files, "nemotron-h")
+		_, err := models.OpenFS(files, "nemotron-h").Summary()
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want one that has %q", limit, err, want)
 		}

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"slices"
@@ -101,10 +100,9 @@ var headTypes = []string{"qwen3_5", "qwen3_5_moe", "qwen3_5_text", "qwen3_5_moe_
 // headFiles are where a model's folder has a head apart from its weights, by their turn.
 var headFiles = []string{"mtp.safetensors", "mtp/model.safetensors"}
 
-// openHead opens the weights of the head that a model's folder brings. It returns nil if there is
-// none. The caller closes it.
-func openHead(ctx context.Context, fsys fs.FS, cfg *config,
-	progress func(done, total int64)) (*checkpoint, error) {
+// readHead reads the headers of the head that a model's folder brings: of a file of its own, or in the
+// headers of the weights. It returns nil if there is none.
+func readHead(fsys fs.FS, cfg *config, weights func() (*headers, error)) (*headers, error) {
 	if folder, ok := fsys.(*gguf.Folder); ok && folder.NoHead() != "" {
 		return nil, errorf(CodeUnsupported, "%s", folder.NoHead())
 	}
@@ -113,62 +111,40 @@ func openHead(ctx context.Context, fsys fs.FS, cfg *config,
 	}
 	for _, name := range headFiles {
 		if _, err := fs.Stat(fsys, name); err == nil {
-			c := &checkpoint{ctx: ctx, tensors: map[string]*mlx.Tensors{}, progress: progress}
-			if err := c.open(fsys, name); err != nil {
-				c.close()
-				return nil, err
-			}
-			return c, nil
+			h := &headers{tensors: map[string]*mlx.Tensors{}}
+			return h, h.read(fsys, name)
 		}
 	}
-	c, err := openCheckpoint(ctx, fsys, progress)
+	h, err := weights()
 	if err != nil {
 		return nil, err
 	}
-	for name := range c.tensors {
-		if !qwen35.IsMTP(name) {
-			delete(c.tensors, name)
-		}
-	}
-	if len(c.tensors) == 0 {
-		c.close()
-		return nil, nil
-	}
-	c.stored, c.bytes = 0, 0
-	for name, of := range c.tensors {
-		info, _ := of.Info(name)
-		c.bytes += info.Bytes
-	}
-	c.stored = c.bytes
-	return c, nil
+	return h.only(qwen35.IsMTP), nil
 }
 
-// openNetwork opens a drafter for a target that is no model: a folder of one, or a model's folder
-// that brings a head for the target. The network is nil for a model of its own. The caller closes
-// the checkpoint, which is nil without a network.
-func openNetwork(ctx context.Context, fsys fs.FS, text []byte, cfg *config, target nn.Model,
-	progress func(done, total int64)) (*network, *checkpoint, error) {
+// readNetwork returns the kind and the headers of a drafter for a target that is no model: of a folder of
+// one, or of a model's folder that brings a head for the target. Both are nil for a model of its own.
+func (f *Files) readNetwork(cfg *config, target nn.Model) (*network, *headers, error) {
 	if n := cfg.network(); n != nil {
-		if err := n.pair(text, target); err != nil {
+		if err := n.pair(cfg.text, target); err != nil {
 			return nil, nil, err
 		}
-		c, err := openCheckpoint(ctx, fsys, progress)
-		return n, c, err
+		h, err := f.readWeights()
+		return n, h, err
 	}
 	if !slices.Contains(headTypes, cfg.ModelType) {
 		return nil, nil, nil
 	}
-	err := heads.pair(text, target)
+	err := heads.pair(cfg.text, target)
 	if _, other := errors.AsType[*qwen35.PairError](err); other {
 		return nil, nil, nil // a smaller model, whatever its checkpoint holds
 	}
-	c, e := openHead(ctx, fsys, cfg, progress)
-	if c == nil || e != nil {
+	h, e := f.readHead(cfg)
+	if h == nil || e != nil {
 		return nil, nil, e
 	}
 	if err != nil { // the target's own head
-		c.close()
 		return nil, nil, err
 	}
-	return heads, c, nil
+	return heads, h, nil
 }

@@ -167,8 +167,7 @@ func TestParity(t *testing.T) {
 				if halfBits[dtype] != 0 {
 					policy = models.DtypeCheckpoint
 				}
-				b, err := models.LoadFS(t.Context(), th, f.files,
-					models.Options{Name: name, Dtype: policy})
+				b, err := models.OpenFS(f.files, name).Load(t.Context(), th, models.Options{Dtype: policy})
 				if err != nil {
 					t.Fatal(err)
 				}

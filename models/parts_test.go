@@ -21,7 +21,7 @@ func TestPartsAttendEveryLayer(t *testing.T) {
 		if c.dtype != "float32" {
 			policy = models.DtypeCheckpoint
 		}
-		b, err := models.LoadFS(context.Background(), th, f.files, models.Options{Dtype: policy})
+		b, err := models.OpenFS(f.files, "").Load(context.Background(), th, models.Options{Dtype: policy})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func TestPhi3RefusesUnsupportedConfigs(t *testing.T) {
 	} {
 		files := recorded(t, "phi3-long")
 		setConfig(files, c.fields)
-		_, err := models.InspectFS(files, "phi3-long")
+		_, err := models.OpenFS(files, "phi3-long").Summary()
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want one that has %q", c.fields, err, c.want)
 		}

@@ -126,8 +126,7 @@ func TestPublishedDraftersDraftForTheirFamilies(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active
 	for _, p := range publishedDrafters {
-		b, err := models.LoadFS(t.Context(), th, openFixture(t, p.target).files,
-			models.Options{Dtype: models.DtypeFloat32})
+		b, err := models.OpenFS(openFixture(t, p.target).files, "").Load(t.Context(), th, models.Options{Dtype: models.DtypeFloat32})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +180,7 @@ func TestMuseGlimmerPairsWithItsDrafter(t *testing.T) {
 	}
 
 	th := enginetest.NewThread(t)
-	b, err := models.LoadFS(t.Context(), th, openFixture(t, "glimmer").files, models.Options{})
+	b, err := models.OpenFS(openFixture(t, "glimmer").files, "").Load(t.Context(), th, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,8 +46,8 @@ const (
 const maxModules = 16
 
 // readPurpose finds out what a model is for. name is the folder's. Yes and No are negative if the
-// tokenizer has to give them.
-func readPurpose(fsys fs.FS, config []byte, cfg *config, name string) (Purpose, error) {
+// tokenizer has to give them. endTexts reports whether the tokenizer does what endsTexts says.
+func readPurpose(fsys fs.FS, cfg *config, name string, endTexts func() bool) (Purpose, error) {
 	for _, name := range cfg.Architectures {
 		if strings.HasSuffix(name, "ForSequenceClassification") {
 			return Purpose{}, errorf(CodeUnsupported,
@@ -56,15 +56,13 @@ func readPurpose(fsys fs.FS, config []byte, cfg *config, name string) (Purpose, 
 				name)
 		}
 	}
-	p, told, err := readModules(fsys, config)
+	p, told, err := readModules(fsys, cfg.text)
 	if err != nil {
 		return p, err
 	}
 	if !told && cfg.ModelType == "qwen3" {
-		switch ends, err := endsTexts(fsys); {
-		case err != nil:
-			return p, err
-		case ends:
+		switch {
+		case endTexts():
 			p = Purpose{Kind: KindEmbedding, Pooling: lm.PoolLast, Normalize: true}
 		case strings.HasPrefix(strings.ToLower(modelName(name)), rerankerName):
 			p = Purpose{Kind: KindReranker, Yes: -1, No: -1}
@@ -76,7 +74,7 @@ func readPurpose(fsys fs.FS, config []byte, cfg *config, name string) (Purpose, 
 			cfg.ModelType)
 	}
 	if p.Kind == KindEmbedding {
-		err = checkCausal(config)
+		err = checkCausal(cfg.text)
 	}
 	return p, err
 }
@@ -278,18 +276,11 @@ func readLogitScore(fsys fs.FS, name string) (yes, no int32, err error) {
 	return *c.True, *c.False, nil
 }
 
-// endsTexts reports whether the tokenizer puts a token of its own after each text. Only tokenizers
+// endsTexts reports whether the tokenizer in a tokenizer.json puts a token of its own after each text. Only tokenizers
 // of embedding models do. Conversions to MLX keep it, and drop the files of sentence-transformers.
-func endsTexts(fsys fs.FS) (bool, error) {
-	text, err := readFile(fsys, tokenizerFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // loading the tokenizer reports it
-	}
-	if err != nil {
-		return false, err
-	}
+func endsTexts(text []byte) bool {
 	if !bytes.Contains(text, []byte(`"TemplateProcessing"`)) {
-		return false, nil // most models, and the file may be long
+		return false // most models, and the file may be long
 	}
 	type processor struct {
 		Type   string `json:"type"`
@@ -304,15 +295,15 @@ func endsTexts(fsys fs.FS) (bool, error) {
 		} `json:"post_processor"`
 	}
 	if json.Unmarshal(text, &file) != nil || file.PostProcessor == nil {
-		return false, nil // package tokenizer reports what is wrong
+		return false // package tokenizer reports what is wrong
 	}
 	for _, p := range append(file.PostProcessor.Processors, file.PostProcessor.processor) {
 		if n := len(p.Single); p.Type == "TemplateProcessing" && n > 0 &&
 			p.Single[n-1].SpecialToken != nil {
-			return true, nil
+			return true
 		}
 	}
-	return false, nil
+	return false
 }
 
 // resolve looks up the token ids that no file names, and checks them against the vocabulary.

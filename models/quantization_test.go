@@ -18,7 +18,7 @@ func TestQuantizationIsReadWhereverItStands(t *testing.T) {
 	th := enginetest.NewThread(t)
 	for name, from := range map[string]string{"llama-mxfp4-mixed": "quantization",
 		"llama-modelopt": "quantization_config", "llama-compressed-int4": "quantization_config"} {
-		want, err := models.InspectFS(recorded(t, name), name)
+		want, err := models.OpenFS(recorded(t, name), name).Summary()
 		if err != nil || want.Quantization == "" {
 			t.Fatalf("%s: %q, %v", name, want.Quantization, err)
 		}
@@ -49,12 +49,12 @@ func TestQuantizationIsReadWhereverItStands(t *testing.T) {
 			moved := section(files)
 			setConfig(files, map[string]any{from: nil})
 			move(files, moved)
-			got, err := models.InspectFS(files, name)
+			got, err := models.OpenFS(files, name).Summary()
 			if err != nil || got.Quantization != want.Quantization ||
 				got.Parameters != want.Parameters {
 				t.Errorf("%s in %s: %+v, %v", name, place, got, err)
 			}
-			b, err := models.LoadFS(t.Context(), th, files, models.Options{})
+			b, err := models.OpenFS(files, "").Load(t.Context(), th, models.Options{})
 			if err != nil {
 				t.Errorf("%s in %s: %v", name, place, err)
 				continue
@@ -98,8 +98,8 @@ func TestForeignTensorsAreRefusedByName(t *testing.T) {
 	} {
 		files := recorded(t, c.of)
 		c.spoil(files)
-		_, err := models.LoadFS(t.Context(), th, files, models.Options{Name: "org/name"})
-		if _, of := models.InspectFS(files, "org/name"); fmt.Sprint(of) != fmt.Sprint(err) {
+		_, err := models.OpenFS(files, "org/name").Load(t.Context(), th, models.Options{})
+		if _, of := models.OpenFS(files, "org/name").Summary(); fmt.Sprint(of) != fmt.Sprint(err) {
 			t.Errorf("%s: inspecting gives %v, loading %v", c.name, of, err)
 		}
 		e, ok := errors.AsType[*models.Error](err)

@@ -26,7 +26,7 @@ func TestRecurrentStatesEqualOneRowDecode(t *testing.T) {
 // testRecurrentStates does so for a recorded model that has so many recurrent layers.
 func testRecurrentStates(t *testing.T, name string, recurrent int) {
 	th := enginetest.NewThread(t)
-	b, err := models.LoadFS(t.Context(), th, openFixture(t, name).files, models.Options{})
+	b, err := models.OpenFS(openFixture(t, name).files, "").Load(t.Context(), th, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func TestConfigsThatQwenAndSmolLMCannotComputeAreRefused(t *testing.T) {
 	} {
 		files := recorded(t, c.name)
 		setConfig(files, c.fields)
-		_, err := models.InspectFS(files, c.name)
+		_, err := models.OpenFS(files, c.name).Summary()
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s, %v: %v, want one line that has %q", c.name, c.fields, err, c.want)
 		}
@@ -109,7 +109,7 @@ func TestMissingExpertIsRefused(t *testing.T) {
 		return name
 	}, nil)
 	const want = "lacks 6 tensors (model.layers.0.mlp.experts.5.gate_proj.weight, "
-	if _, err := models.InspectFS(files, "x"); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := models.OpenFS(files, "x").Summary(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want one that has %q", err, want)
 	}
 }

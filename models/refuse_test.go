@@ -264,7 +264,7 @@ func TestDamagedModelIsRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			files := maps.Clone(c.files)
 			c.spoil(files)
-			_, err := models.LoadFS(t.Context(), th, files, models.Options{Name: "org/name"})
+			_, err := models.OpenFS(files, "org/name").Load(t.Context(), th, models.Options{})
 			e, ok := errors.AsType[*models.Error](err)
 			if !ok {
 				t.Fatalf("err = %v", err)
@@ -282,7 +282,7 @@ func TestDamagedModelIsRefused(t *testing.T) {
 				t.Errorf("err.Error() = %q, want none of %q", err.Error(), "\n")
 			}
 			// a model that is listed as fine can be loaded
-			if _, of := models.InspectFS(files, "org/name"); fmt.Sprint(of) != fmt.Sprint(err) {
+			if _, of := models.OpenFS(files, "org/name").Summary(); fmt.Sprint(of) != fmt.Sprint(err) {
 				t.Errorf("inspecting it gives %v, loading it %v", of, err)
 			}
 		})
@@ -291,7 +291,7 @@ func TestDamagedModelIsRefused(t *testing.T) {
 		t.Errorf("active memory went from %d to %d over refused models", before, after)
 	}
 	// Only copies were spoilt. The thread still loads the good model.
-	b, err := models.LoadFS(t.Context(), th, good, models.Options{})
+	b, err := models.OpenFS(good, "").Load(t.Context(), th, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestRotatedNeighboursAreRefused(t *testing.T) {
 		"phi3-long", "qwen3", "qwen3-moe", "qwen3-next", "qwen35"} {
 		files := recorded(t, name)
 		setConfig(files, map[string]any{"rope_traditional": true})
-		_, err := models.InspectFS(files, name)
+		_, err := models.OpenFS(files, name).Summary()
 		if e, ok := errors.AsType[*models.Error](err); !ok || e.Code != models.CodeUnsupported ||
 			!strings.Contains(err.Error(), "rope_traditional is not supported") {
 			t.Errorf("%s: %v", name, err)
@@ -338,7 +338,7 @@ func TestKnownUnneededTensorsAreIgnored(t *testing.T) {
 	files := tiny(t, "llama")
 	rewrite(t, th, files, asIs, map[string][]int{
 		"model.layers.0.self_attn.rotary_emb.inv_freq": {8}, "lm_head.weight": {260, 64}})
-	b, err := models.LoadFS(t.Context(), th, files, models.Options{})
+	b, err := models.OpenFS(files, "").Load(t.Context(), th, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestMessagesAreOneLine(t *testing.T) {
 	} {
 		files := recorded(t, "llama")
 		change(files)
-		_, err := models.InspectFS(files, "M")
+		_, err := models.OpenFS(files, "M").Summary()
 		if err == nil || len(err.Error()) > 1100 || strings.ContainsFunc(err.Error(), unicode.IsControl) {
 			t.Errorf("change %d: the error is %.1200q", i, fmt.Sprint(err))
 		}

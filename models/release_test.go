@@ -21,7 +21,7 @@ func TestCancelledLoadStops(t *testing.T) {
 	files := tiny(t, "llama")
 	ctx, cancel := context.WithCancel(t.Context())
 	late := 0
-	_, err := models.LoadFS(ctx, th, files, models.Options{Progress: func(done, total int64) {
+	_, err := models.OpenFS(files, "").Load(ctx, th, models.Options{Progress: func(done, total int64) {
 		if ctx.Err() != nil {
 			late++
 		}
@@ -44,12 +44,11 @@ func TestCancelledLoadStops(t *testing.T) {
 func TestPanicInLoadFreesWeights(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active
-	_, err := models.LoadFS(t.Context(), th, tiny(t, "llama"),
-		models.Options{Progress: func(done, total int64) {
-			if done > total/2 {
-				panic("on purpose")
-			}
-		}})
+	_, err := models.OpenFS(tiny(t, "llama"), "").Load(t.Context(), th, models.Options{Progress: func(done, total int64) {
+		if done > total/2 {
+			panic("on purpose")
+		}
+	}})
 	if _, ok := errors.AsType[*mlx.PanicError](err); !ok {
 		t.Errorf("got %v, want a panic", err)
 	}
@@ -68,7 +67,7 @@ func TestFailedLoadsReleaseTemplates(t *testing.T) {
 	delete(files, "model.safetensors")
 	fail := func(times int) (most int64) {
 		for range times {
-			if _, err := models.LoadFS(t.Context(), th, files, models.Options{}); err == nil {
+			if _, err := models.OpenFS(files, "").Load(t.Context(), th, models.Options{}); err == nil {
 				t.Fatal("a model without weights was loaded")
 			}
 			runtime.GC()

@@ -147,7 +147,7 @@ func identityIsOracle(t *testing.T, th *mlx.Thread, b *models.Bundle, prompts []
 // TestIdentityIsOracleOnThePocketModel continues code.
 func TestIdentityIsOracleOnThePocketModel(t *testing.T) {
 	th := enginetest.NewThread(t)
-	b, err := models.LoadPocket(context.Background(), th, models.Options{})
+	b, err := models.OpenPocket().Load(context.Background(), th, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

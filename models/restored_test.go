@@ -196,7 +196,7 @@ func TestIdentityIsTheModel(t *testing.T) {
 func TestLatentAttentionIsNotBounded(t *testing.T) {
 	th := enginetest.NewThread(t)
 	f := openFixture(t, "glm4-moe-lite")
-	b, err := models.LoadFS(t.Context(), th, f.files, models.Options{})
+	b, err := models.OpenFS(f.files, "").Load(t.Context(), th, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func TestMissingShardWithoutAnIndexIsNamed(t *testing.T) {
 		{[]string{"other.safetensors"}, "model.safetensors is missing"},
 		{nil, "model.safetensors is missing"},
 	} {
-		_, err := models.LoadFS(t.Context(), th, renamed(t, c.names...), models.Options{})
+		_, err := models.OpenFS(renamed(t, c.names...), "").Load(t.Context(), th, models.Options{})
 		e, ok := errors.AsType[*models.Error](err)
 		if !ok || !strings.Contains(e.Message, c.want) {
 			t.Errorf("%s: got %v, want %s", c.names, err, c.want)
@@ -123,7 +123,7 @@ func TestCheckpointOfManyTensorsIsRefused(t *testing.T) {
 		files[fmt.Sprintf("model-%d-of-9.safetensors", shard+1)] = &fstest.MapFile{
 			Data: append(data, header...)}
 	}
-	_, err := models.LoadFS(t.Context(), th, files, models.Options{})
+	_, err := models.OpenFS(files, "").Load(t.Context(), th, models.Options{})
 	if err == nil || !strings.Contains(err.Error(), "more than 262144 tensors") {
 		t.Errorf("got %v, want a refusal", err)
 	}

@@ -19,7 +19,7 @@ func TestSmallerModelDraftsWithSameTokens(t *testing.T) {
 	before := th.Memory().Active
 	target := enginetest.TinyModel(t, "qwen3")
 	whole := loadTiny(t, th, "qwen3")
-	outline, err := models.Outline(th, target)
+	outline, err := outline(th, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestSmallerModelDraftsWithSameTokens(t *testing.T) {
 
 func TestPocketModelHasAnOutline(t *testing.T) {
 	th := enginetest.NewThread(t)
-	b, err := models.Outline(th, "")
+	b, err := models.OpenPocket().Outline(th)
 	if err != nil {
 		t.Fatal(err)
 	}

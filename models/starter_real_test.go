@@ -57,7 +57,7 @@ func TestStarterIsWhatItsCardSays(t *testing.T) {
 	if err := os.Symlink(path, copied); err != nil {
 		t.Fatal(err)
 	}
-	d, err := models.ReadDefaults(copied)
+	d, err := readDefaultsOf(copied)
 	for _, d := range []models.Defaults{d, b.Defaults} {
 		if err != nil || d.Temperature == nil || *d.Temperature != starter.Temperature {
 			t.Errorf("its default temperature is %v, %v, want %v", d.Temperature, err,

@@ -20,7 +20,7 @@ import (
 // the other end of a named pipe.
 func TestOnlyRegularFilesOfAModelAreRead(t *testing.T) {
 	th := enginetest.NewThread(t)
-	target, err := models.LoadPocket(t.Context(), th, models.Options{})
+	target, err := models.OpenPocket().Load(t.Context(), th, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,11 +58,11 @@ func TestOnlyRegularFilesOfAModelAreRead(t *testing.T) {
 			b, ofLoad := models.Load(t.Context(), th, dir, models.Options{})
 			d, ofDrafter := models.LoadDrafter(t.Context(), target, dir, models.DrafterSettings{},
 				models.Options{})
-			_, ofTemplate := models.LoadChatTemplate(dir)
-			models.IsDrafter(dir)
-			models.MeasureDrafter(dir)
-			models.LoadTokenizer(dir)
-			models.ReadDefaults(dir)
+			_, ofTemplate := loadChatTemplate(dir)
+			isDrafter(dir)
+			measureDrafter(dir)
+			loadTokenizer(dir)
+			readDefaultsOf(dir)
 			if d := time.Since(start); d > 2*time.Second {
 				t.Errorf("%s as %s took %v", kind, name, d)
 			}
@@ -96,9 +96,9 @@ func TestSilentFolderIsRefusedInTime(t *testing.T) {
 	start := time.Now()
 	_, ofInspect := models.Inspect(dir)
 	_, ofLoad := models.Load(t.Context(), th, dir, models.Options{})
-	_, ofTokenizer := models.LoadTokenizer(dir)
-	_, ofDefaults := models.ReadDefaults(dir)
-	_, ofDrafter := models.MeasureDrafter(dir)
+	_, ofTokenizer := loadTokenizer(dir)
+	_, ofDefaults := readDefaultsOf(dir)
+	_, ofDrafter := measureDrafter(dir)
 	for _, err := range []error{ofInspect, ofLoad, ofTokenizer, ofDefaults, ofDrafter} {
 		if err == nil || !strings.Contains(err.Error(), "does not answer") {
 			t.Errorf("it gives %v", err)

@@ -24,7 +24,7 @@ func TestUnpackedWeights(t *testing.T) {
 	for _, path := range cases {
 		name := filepath.Base(filepath.Dir(path))
 		f := openFixture(t, name)
-		s, err := models.InspectFS(f.files, name)
+		s, err := models.OpenFS(f.files, name).Summary()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,8 +33,7 @@ func TestUnpackedWeights(t *testing.T) {
 		}
 		seen++
 		t.Run(name, func(t *testing.T) {
-			b, err := models.LoadFS(t.Context(), th, f.files,
-				models.Options{Name: name, Unpack: true})
+			b, err := models.OpenFS(f.files, name).Load(t.Context(), th, models.Options{Unpack: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,8 +61,7 @@ func TestUnpackedWeights(t *testing.T) {
 // TestUnpackNeedsFloat32 expects weights as stored where the model does not compute in float32.
 func TestUnpackNeedsFloat32(t *testing.T) {
 	th := enginetest.NewThread(t)
-	b, err := models.LoadFS(t.Context(), th, openFixture(t, "llama-8bit").files,
-		models.Options{Dtype: models.DtypeCheckpoint, Unpack: true})
+	b, err := models.OpenFS(openFixture(t, "llama-8bit").files, "").Load(t.Context(), th, models.Options{Dtype: models.DtypeCheckpoint, Unpack: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +95,7 @@ func loadBothForms(t *testing.T, th *mlx.Thread, b *models.Bundle, bits int) {
 	t.Helper()
 	dir := packedDrafter(t, bits)
 	direct := mlx.PackedMatMulTakes(mlx.Quantization{GroupSize: 32, Bits: bits, Mode: "affine"})
-	f, err := models.MeasureDrafter(dir)
+	f, err := measureDrafter(dir)
 	if unpacks := f.Unpacked().Packed < f.Packed; err != nil || unpacks == direct {
 		t.Fatalf("its footprint unpacks: %t, %v", unpacks, err)
 	}

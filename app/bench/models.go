@@ -33,7 +33,7 @@ func OpenModel(ctx context.Context, dir string,
 func LoadModel(ctx context.Context, t *mlx.Thread, dir string,
 	o models.Options) (*models.Bundle, error) {
 	if dir == "" {
-		return models.LoadPocket(ctx, t, AsServed(o, "", t.GPU()))
+		return models.OpenPocket().Load(ctx, t, AsServed(o, "", t.GPU()))
 	}
 	return models.Load(ctx, t, dir, AsServed(o, dir, t.GPU()))
 }
@@ -46,8 +46,10 @@ func AsServed(o models.Options, dir string, gpu bool) models.Options {
 	if o.Unpack || gpu || dir == "" {
 		return o
 	}
-	if size, _ := models.MeasureDrafter(dir); size.IsGGUF() { // what is wrong with it, its load says
-		o.Dtype = models.DtypeFloat32
+	if f, err := models.OpenDrafter(dir); err == nil { // what is wrong with it, its load says
+		if size, _ := f.Drafter(); size.IsGGUF() {
+			o.Dtype = models.DtypeFloat32
+		}
 	}
 	return o
 }

@@ -47,16 +47,16 @@ type head struct {
 	unusable error // why it cannot be used; nil if there is none
 }
 
-// head looks for the head of a model. It reads the files again only if one of them has changed.
+// head looks for the head of a model.
 func (f *Finder) head(path string) head {
-	h, _ := f.heads.Get(path, models.FileDates(path), func() (head, error) {
-		_, err := models.MeasureHead(path)
-		if e, ok := errors.AsType[*models.Error](err); ok && e.Code == models.CodeNotFound {
-			return head{}, nil
-		}
-		return head{err == nil, err}, nil
-	})
-	return h
+	files, err := f.files.Open(path)
+	if err == nil {
+		_, err = files.Head()
+	}
+	if e, ok := errors.AsType[*models.Error](err); ok && e.Code == models.CodeNotFound {
+		return head{}
+	}
+	return head{err == nil, err}
 }
 
 // HasHead reports whether a model brings a head. The load of an unusable one says what is wrong.
@@ -80,7 +80,7 @@ func (f *Finder) cached(row storage.Model) (list []cachedDrafter, err error) {
 		return nil, err
 	}
 	for _, id := range drafterNames(hubName(row), ids) {
-		if dir, kind := inCache(cache, id); dir != "" {
+		if dir, kind := f.inCache(cache, id); dir != "" {
 			list = append(list, cachedDrafter{id, dir, kinds[kind].blocks})
 		}
 	}
@@ -89,14 +89,19 @@ func (f *Finder) cached(row storage.Model) (list []cachedDrafter, err error) {
 
 // inCache returns the folder and the kind of a drafter in the hub's cache. The folder is "" if the
 // drafter is not there, or is a drafter by its name alone.
-func inCache(cache, id string) (dir string, kind int) {
+func (f *Finder) inCache(cache, id string) (dir string, kind int) {
 	_, kind, ok := cutName(id)
 	if !ok {
 		return "", 0
 	}
 	dir, err := hub.Resolve(cache, id)
-	if err != nil || !kinds[kind].alone && !models.IsDrafter(dir) {
+	if err != nil {
 		return "", 0
+	}
+	if !kinds[kind].alone {
+		if files, err := f.files.Open(dir); err != nil || !files.IsDrafter() {
+			return "", 0
+		}
 	}
 	return dir, kind
 }

@@ -91,7 +91,7 @@ func (f *Finder) Choices(ctx context.Context, row storage.Model) ([]control.Draf
 		return list, err
 	}
 	for _, id := range ids {
-		dir, _ := inCache(cache, id)
+		dir, _ := f.inCache(cache, id)
 		if dir != "" && !slices.ContainsFunc(list,
 			func(c control.DrafterChoice) bool { return c.Source == dir }) {
 			list = append(list, control.DrafterChoice{Name: id, Source: dir, Choice: id})

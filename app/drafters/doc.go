@@ -22,7 +22,7 @@
 //
 // Auto decides when the model is loaded, by the place alone. Then the drafter's config.json and
 // tensors must fit the model. A smaller model that drafts must have the same tokens. A drafter that
-// a person names is loaded or refused when it is chosen ([Check]). If auto finds one that cannot be
+// a person names is loaded or refused when it is chosen ([Finder.Check]). If auto finds one that cannot be
 // used, the model is served without it, and each answer and run says why.
 //
 // # Readings

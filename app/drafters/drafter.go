@@ -26,9 +26,18 @@ type Drafter struct {
 // Load loads the drafter in a folder, or a built-in one, for a model. The caller closes it.
 func Load(ctx context.Context, bundle *models.Bundle, source string, set models.DrafterSettings,
 	o models.Options) (*Drafter, error) {
+	files, err := models.OpenDrafter(source)
+	if err != nil {
+		return nil, err
+	}
+	return load(ctx, bundle, source, files, set, o)
+}
+
+func load(ctx context.Context, bundle *models.Bundle, source string, files *models.Files,
+	set models.DrafterSettings, o models.Options) (*Drafter, error) {
 	d := &Drafter{source: source, reading: Reading{Settings: set}}
 	var err error
-	if d.files, err = models.LoadDrafter(ctx, bundle, source, set, o); err != nil {
+	if d.files, err = files.LoadDrafter(ctx, bundle, set, o); err != nil {
 		return nil, err
 	}
 	switch {

@@ -25,18 +25,17 @@ type Finder struct {
 
 	used atomic.Pointer[override] // see Use; nil if there is none
 
-	// What was read from folders, for the next time.
-	heads   models.Memo[head]             // by the model's path
-	sizes   models.Memo[models.Footprint] // by the drafter's path
-	builtIn models.Memo[string]           // hashes of built-in drafters, by name
+	files   *models.FileCache
+	builtIn models.Memo[string] // hashes of built-in drafters, by name
 }
 
 // An override is a choice for one model that only this process knows.
 type override struct{ model, choice string }
 
-// New returns a Finder of the drafters that the database and the settings name.
-func New(db *storage.DB, set *settings.Store, log *slog.Logger) *Finder {
-	return &Finder{db: db, settings: set, log: log}
+// New returns a Finder of the drafters that the database and the settings name. It opens files by way of
+// the cache.
+func New(db *storage.DB, set *settings.Store, files *models.FileCache, log *slog.Logger) *Finder {
+	return &Finder{db: db, settings: set, files: files, log: log}
 }
 
 // Choice returns what drafts for the model with an id: control.DrafterAuto, control.DrafterNone, or a
@@ -116,15 +115,14 @@ func (f *Finder) Folder(ctx context.Context, name string) (string, error) {
 // Measure returns the memory of the drafter that a model would have from a folder, read from its
 // files.
 func (f *Finder) Measure(row storage.Model, source string) (models.Footprint, error) {
-	name, read := source, models.MeasureDrafter
+	files, err := f.files.Open(source)
+	if err != nil {
+		return models.Footprint{}, err
+	}
 	if source == row.Path && f.head(source).found { // else it drafts for itself, whole
-		name, read = source+" head", models.MeasureHead
+		return files.Head()
 	}
-	files := name // of the program itself, which are always the same
-	if !models.IsBuiltInDrafter(source) {
-		files = models.FileDates(source)
-	}
-	return f.sizes.Get(name, files, func() (models.Footprint, error) { return read(source) })
+	return files.Drafter()
 }
 
 // A Form says how a drafter is held in memory, and what it reads.
@@ -147,7 +145,11 @@ func (f *Finder) Open(ctx context.Context, id string, bundle *models.Bundle, sou
 	}
 	key, readingKey := f.Key(source, how), f.readingKey(source, how)
 	reading.Settings.Window = how.Window
-	d, err := Load(ctx, bundle, source, reading.Settings, how.Options)
+	files, err := f.files.Open(source)
+	if err != nil {
+		return nil, err
+	}
+	d, err := load(ctx, bundle, source, files, reading.Settings, how.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -160,8 +162,13 @@ func (f *Finder) Open(ctx context.Context, id string, bundle *models.Bundle, sou
 
 // Check loads a drafter for a model of which target knows the sizes and the tokens, and frees it. So a
 // drafter that does not work is refused when it is chosen.
-func Check(ctx context.Context, target *models.Bundle, source string, o models.Options) error {
-	d, err := Load(ctx, target, source, models.DrafterSettings{}, o)
+func (f *Finder) Check(ctx context.Context, target *models.Bundle, source string,
+	o models.Options) error {
+	files, err := f.files.Open(source)
+	if err != nil {
+		return err
+	}
+	d, err := load(ctx, target, source, files, models.DrafterSettings{}, o)
 	if err != nil {
 		return err
 	}

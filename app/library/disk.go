@@ -73,8 +73,10 @@ func measureStored(list []control.StoredModel) {
 			case m.Ours:
 				m.Bytes, _ = hub.Freed(m.Path) // 0 for a folder that is gone
 			case m.Drafter:
-				size, _ := models.MeasureDrafter(m.Path) // also of a drafter that cannot be used
-				m.Bytes = size.Weights(false)
+				if files, err := models.Open(m.Path); err == nil {
+					size, _ := files.Drafter() // also of a drafter that cannot be used
+					m.Bytes = size.Weights(false)
+				}
 			}
 		})
 	}

@@ -363,7 +363,11 @@ func TestOllamasManifestsAreReadOnce(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		return models.InspectOllama(m)
+		files, err := models.OpenOllama(m)
+		if err != nil {
+			return models.Summary{}, err
+		}
+		return files.Summary()
 	})
 	found := f.result()
 	for i, m := range found.Models {

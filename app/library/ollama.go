@@ -59,7 +59,7 @@ func (l *Library) IDOf(ctx context.Context, name string) (id string, err error) 
 // inspectBlob inspects a model of Ollama's as the pool does others.
 func (l *Library) inspectBlob(m ollama.Model) (models.Summary, error) {
 	return l.pool.InspectBy(m.Blob,
-		func() (models.Summary, error) { return models.InspectOllama(m) })
+		func() (*models.Files, error) { return models.OpenOllama(m) })
 }
 
 // store adds the models in Ollama's store. A name that is no model of its own here is listed with the

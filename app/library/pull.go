@@ -100,7 +100,7 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 			progress(control.Progress{Note: strings.Join(notes, "; ")})
 		}
 	}
-	if snapshot.GGUF == nil && models.IsDrafter(snapshot.Dir) {
+	if files, err := models.Open(snapshot.Dir); snapshot.GGUF == nil && err == nil && files.IsDrafter() {
 		tell(id+" is a drafter and no model of its own",
 			"a model takes a drafter of its own name and -DFlash, -DSpark, -MTP or -assistant when it is loaded next",
 			fmt.Sprintf("`tandem models drafter ID %s` sets it for the model ID now", id),
@@ -185,13 +185,18 @@ func ggufNotes(id, wish string, g *hub.GGUF) (notes []string) {
 // asks whether it fits one of the models that it would be taken for. Error: CodeModelInvalid.
 func (l *Library) checkPull(ctx context.Context, id string, files fs.FS, of *hub.GGUF) error {
 	if of != nil {
-		if _, err := models.InspectGGUF(files, of.File, id); err != nil {
+		m, err := models.OpenGGUF(files, of.File, id)
+		if err == nil {
+			_, err = m.Summary()
+		}
+		if err != nil {
 			return pool.InvalidModel(err)
 		}
 		return nil
 	}
-	if !models.IsDrafterFS(files) {
-		if _, err := models.InspectFS(files, id); err != nil {
+	m := models.OpenFS(files, id)
+	if !m.IsDrafter() {
+		if _, err := m.Summary(); err != nil {
 			return pool.InvalidModel(err)
 		}
 		return nil
@@ -201,10 +206,12 @@ func (l *Library) checkPull(ctx context.Context, id string, files fs.FS, of *hub
 		return err
 	}
 	if len(targets) == 0 { // its model may be pulled later
-		targets = []string{""}
+		targets = []string{""} // nothing
 	}
 	for _, target := range targets {
-		if err = models.CheckDrafter(files, id, target); err == nil {
+		// one that cannot be read says nothing about its drafter
+		of, _ := models.Open(target)
+		if err = m.CheckDrafter(of); err == nil {
 			return nil
 		}
 	}

@@ -42,7 +42,7 @@ func IsFolder(name string) bool {
 
 // registerPocket renews the row of the embedded model, since a new program may have a new one.
 func (l *Library) registerPocket(ctx context.Context) error {
-	info, err := models.InspectPocket()
+	info, err := models.OpenPocket().Summary()
 	if err != nil {
 		return err
 	}

@@ -30,11 +30,11 @@ func (p *Pool) readAbilities(ctx context.Context, row storage.Model) (model.Abil
 	if err != nil {
 		return model.Abilities{}, err
 	}
-	load := func() (string, error) { return models.LoadChatTemplate(row.Path) }
-	if row.Source == storage.SourcePocket {
-		load = models.LoadPocketChatTemplate
+	files, err := p.filesOf(row)
+	if err != nil {
+		return model.Abilities{}, InvalidModel(err)
 	}
-	source, err := load()
+	source, err := files.ChatTemplate()
 	if err != nil {
 		p.log.Info("no chat for this model", "model", row.ID, "reason", err)
 	}

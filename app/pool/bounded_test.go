@@ -107,7 +107,7 @@ func boundedNeeds(t *testing.T, dir string) int64 {
 		t.Fatal(err)
 	}
 	f := measured(t, dir)
-	drafter, err := models.MeasureDrafter(filepath.Join(dir, "drafter"))
+	drafter, err := measureDrafter(filepath.Join(dir, "drafter"))
 	if err != nil {
 		t.Fatal(err)
 	}

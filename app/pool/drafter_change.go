@@ -8,14 +8,17 @@ import (
 	"tandem/app/control"
 	"tandem/app/drafters"
 	"tandem/app/plan"
-	"tandem/models"
 	"tandem/storage"
 )
 
 // checkDrafter refuses a drafter that cannot be loaded for a model, which is not in memory. It is
 // loaded in the form that it would have now.
 func (o *owner) checkDrafter(ctx context.Context, row storage.Model, dir string) error {
-	outline, err := models.Outline(o.thread, row.Path)
+	files, err := o.filesOf(row)
+	if err != nil {
+		return Unusable(row, err)
+	}
+	outline, err := files.Outline(o.thread)
 	if err != nil {
 		return Unusable(row, err)
 	}
@@ -23,7 +26,7 @@ func (o *owner) checkDrafter(ctx context.Context, row storage.Model, dir string)
 	if err != nil {
 		return err
 	}
-	if err := drafters.Check(ctx, outline, dir, how.drafterOptions()); err != nil {
+	if err := o.drafters.Check(ctx, outline, dir, how.drafterOptions()); err != nil {
 		return InvalidModel(err)
 	}
 	return nil

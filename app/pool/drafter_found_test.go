@@ -57,8 +57,12 @@ func TestHeadInTheModelsFolderIsTaken(t *testing.T) {
 	if err != nil || d.Kind != "mtp" || d.Source != model {
 		t.Errorf("%+v, %v", d, err)
 	}
-	size, err := models.MeasureHead(model)
-	whole, _ := models.MeasureDrafter(model)
+	files, err := models.Open(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, err := files.Head()
+	whole, _ := files.Drafter()
 	if err != nil || size.Weights(true) == 0 || size.Weights(true) > whole.Weights(true)/2 {
 		t.Errorf("the head takes %d bytes, %v; the model takes %d", size.Weights(true), err,
 			whole.Weights(true))

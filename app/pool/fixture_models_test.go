@@ -15,6 +15,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/model"
 	"tandem/engine"
+	"tandem/models"
 )
 
 // startWithRoom starts a pool with memory for that number of tiny models with whole contexts. The
@@ -152,4 +153,13 @@ func (s *turnstile) generate(ctx context.Context, m model.Model) (ids []int32, e
 		ids = append(ids, tok.ID)
 	}
 	return ids, nil
+}
+
+// measureDrafter opens a drafter and measures it.
+func measureDrafter(source string) (models.Footprint, error) {
+	f, err := models.OpenDrafter(source)
+	if err != nil {
+		return models.Footprint{}, err
+	}
+	return f.Drafter()
 }

@@ -105,7 +105,7 @@ func open(t *testing.T, o setup) *running {
 			t.Error(err)
 		}
 	})
-	info, err := models.InspectPocket()
+	info, err := models.OpenPocket().Summary()
 	must(err)
 	_, err = r.library.register(t.Context(), storage.Model{ID: models.PocketID,
 		Source: storage.SourcePocket}, info)

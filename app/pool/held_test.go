@@ -186,7 +186,7 @@ func TestDrafterIsHeldInFloat32WhereItFits(t *testing.T) {
 			"group_size": 32, "bits": 6},
 		"dflash_config": map[string]any{"mask_token_id": 127, "target_layer_ids": []int{0, 1}}})
 	f := measured(t, dir)
-	d, err := models.MeasureDrafter(drafter)
+	d, err := measureDrafter(drafter)
 	if err != nil {
 		t.Fatal(err)
 	}

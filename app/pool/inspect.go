@@ -51,13 +51,34 @@ func (p *Pool) losses(id string) (_ []models.Loss, loaded bool) {
 	return m.bundle.Losses, true
 }
 
-// Inspect is [models.Inspect]. It reads a folder again only if one of its files is another one.
-func (s *sizer) Inspect(dir string) (models.Summary, error) {
-	return s.InspectBy(dir, func() (models.Summary, error) { return models.Inspect(dir) })
+// filesOf returns the files of a model, which are read once until one of them changes.
+func (s *sizer) filesOf(row storage.Model) (*models.Files, error) {
+	if row.Source == storage.SourcePocket {
+		return s.opened.Open(models.PocketID)
+	}
+	return s.opened.Open(row.Path)
 }
 
-// InspectBy is Inspect with another function to read the files at a path.
+// inspect returns what the headers of a model tell.
+func (s *sizer) inspect(row storage.Model) (models.Summary, error) {
+	files, err := s.filesOf(row)
+	if err != nil {
+		return models.Summary{}, err
+	}
+	return files.Summary()
+}
+
+// Inspect is [models.Inspect]. It reads a path again only if one of its files has changed.
+func (s *sizer) Inspect(path string) (models.Summary, error) {
+	return s.InspectBy(path, func() (*models.Files, error) { return models.Open(path) })
+}
+
+// InspectBy is Inspect with another function that opens the files at a path.
 func (s *sizer) InspectBy(path string,
-	read func() (models.Summary, error)) (models.Summary, error) {
-	return s.summaries.Get(path, models.FileDates(path), read)
+	open func() (*models.Files, error)) (models.Summary, error) {
+	files, err := s.opened.OpenBy(path, open)
+	if err != nil {
+		return models.Summary{}, err
+	}
+	return files.Summary()
 }

@@ -141,13 +141,12 @@ func (p *Pool) open(row storage.Model, f form, context int, progress *loading) (
 		progress.done.Store(done)
 		progress.total.Store(total)
 	}
-	var bundle *models.Bundle
-	var err error
-	if row.Source == storage.SourcePocket {
-		bundle, err = models.LoadPocket(p.life, p.thread, opts)
-	} else {
-		bundle, err = models.Load(p.life, p.thread, row.Path, opts)
+	files, err := p.filesOf(row)
+	if err != nil {
+		return nil, Unusable(row, err)
 	}
+	defer p.opened.DropLarge() // the loaded model has what it needs of it
+	bundle, err := files.Load(p.life, p.thread, opts)
 	if err != nil {
 		return nil, Unusable(row, err)
 	}

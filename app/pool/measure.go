@@ -23,7 +23,7 @@ type sizer struct {
 	settings *settings.Store
 	drafters *drafters.Finder
 
-	summaries models.Memo[models.Summary] // of what was inspected, by folder
+	opened models.FileCache // the files of models and of drafters
 }
 
 // A size is what a model may take in memory, in the forms it may have; see plan.Size.
@@ -92,13 +92,7 @@ func (s *sizer) need(ctx context.Context, row storage.Model) (n plan.Need, unpac
 // measure returns the memory of a model and of its drafter's folder, which may be empty, if they are
 // loaded so. The pocket drafter is too small to count. Error: also a model that cannot be loaded so.
 func (s *sizer) measure(row storage.Model, drafter string, set formSetting) (loadable, error) {
-	inspect := func() (models.Summary, error) { // the pocket model never changes
-		return s.summaries.Get(row.Source, row.Source, models.InspectPocket)
-	}
-	if row.Source != storage.SourcePocket {
-		inspect = func() (models.Summary, error) { return s.Inspect(row.Path) }
-	}
-	found, err := inspect()
+	found, err := s.inspect(row)
 	m, refused := s.loadable(found, set)
 	if drafter != "" && drafter != models.PocketDrafter {
 		if size, e := s.drafters.Measure(row, drafter); e == nil {

@@ -9,7 +9,6 @@ import (
 	"tandem/app/control"
 	"tandem/app/model"
 	"tandem/engine"
-	"tandem/models"
 	"tandem/storage"
 )
 
@@ -37,7 +36,8 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 		return out, err
 	}
 	// if they cannot be read, the load says why
-	if d, err := models.ReadDefaults(row.Path); err == nil {
+	if files, err := p.filesOf(row); err == nil {
+		d, _ := files.Defaults()
 		out.Defaults = control.SamplingDefaults{Temperature: d.Temperature, TopP: d.TopP,
 			TopK: d.TopK, MinP: d.MinP, RepetitionPenalty: d.RepetitionPenalty, Ignored: d.Ignored}
 	}

@@ -68,8 +68,6 @@ type Pool struct {
 
 	own sync.Map // string -> control.ModelSettings: of models that were in memory, by id
 
-	// What was read from folders, for the next time.
-	tokenizer lastTokenizer
 	abilities models.Memo[model.Abilities] // of models, by id
 }
 
@@ -77,10 +75,11 @@ type Pool struct {
 func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Home,
 	set *settings.Store, log *slog.Logger, o Options) *Pool {
 	p := &Pool{log: log, home: dir, life: life,
-		sizer:    sizer{opts: o, thread: thread, db: db, settings: set, drafters: drafters.New(db, set, log)},
+		sizer:    sizer{opts: o, thread: thread, db: db, settings: set},
 		patience: memoryPatience, least: control.LeastBudget, lane: native.NewLane(),
 		Texts:   newClientTexts(dir, db, log),
 		changes: make(chan change), unbalanced: make(chan struct{}, 1), ended: make(chan struct{})}
+	p.drafters = drafters.New(db, set, &p.opened, log)
 	go (&owner{Pool: p}).run()
 	return p
 }

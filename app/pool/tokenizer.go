@@ -27,12 +27,11 @@ func (p *Pool) Tokenizer(ctx context.Context, id string) (*tokenizer.Tokenizer, 
 	if err != nil {
 		return nil, err
 	}
-	return p.tokenizer.get(tokenizerFiles(row), func() (*tokenizer.Tokenizer, error) {
-		if row.Source == storage.SourcePocket {
-			return models.LoadPocketTokenizer()
-		}
-		return models.LoadTokenizer(row.Path)
-	})
+	files, err := p.filesOf(row)
+	if err != nil {
+		return nil, err
+	}
+	return files.Tokenizer()
 }
 
 // tokenizerFiles returns the model's folder with the dates of its tokenizer and its chat template.

@@ -15,6 +15,7 @@ type Tensors struct {
 	r        io.ReaderAt
 	infos    map[string]TensorInfo
 	metadata map[string]string
+	header   int64 // bytes
 }
 
 // OpenTensors reads and checks the header of a safetensors file of size bytes. r must stay readable
@@ -45,11 +46,18 @@ func OpenTensors(r io.ReaderAt, size int64) (*Tensors, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tensors{r: r, infos: make(map[string]TensorInfo, len(h.tensors)), metadata: h.metadata}
+	t := &Tensors{r: r, infos: make(map[string]TensorInfo, len(h.tensors)), metadata: h.metadata,
+		header: dataStart}
 	for _, info := range h.tensors {
 		t.infos[info.Name] = info
 	}
 	return t, nil
+}
+
+// From returns the same tensors with a file to read them from: the same file, opened anew. A nil r is
+// for their header alone.
+func (t *Tensors) From(r io.ReaderAt) *Tensors {
+	return &Tensors{r, t.infos, t.metadata, t.header}
 }
 
 // Names returns the names of the tensors, sorted.
@@ -57,6 +65,9 @@ func (t *Tensors) Names() []string { return slices.Sorted(maps.Keys(t.infos)) }
 
 // Len returns the number of tensors.
 func (t *Tensors) Len() int { return len(t.infos) }
+
+// HeaderBytes returns the size of the header. In memory it takes about three times as much.
+func (t *Tensors) HeaderBytes() int64 { return t.header }
 
 // Info describes the tensor of that name.
 func (t *Tensors) Info(name string) (TensorInfo, bool) {

@@ -37,11 +37,11 @@ type Folder struct {
 
 	fileType, leftOut, noHead string
 
-	tokenizer   *tokenizer
-	recommended Recommended
+	tokenizer *tokenizer
 
-	mu     sync.Mutex
-	losses []Loss
+	mu          sync.Mutex
+	losses      []Loss      // guarded by mu
+	recommended Recommended // guarded by mu
 }
 
 // Losses returns what repacking changes. It is empty for a file whose weights stay exactly as they
@@ -88,7 +88,7 @@ func (d *Folder) recordLoss(l Loss) {
 func (d *Folder) Refined(ctx context.Context) (*Folder, error) {
 	finer, err := openFolder(ctx, d.fsys, d.files[0].name, scanAll)
 	if err == nil {
-		finer.Recommend(d.recommended)
+		finer.Recommend(d.recommendation())
 	}
 	return finer, err
 }
@@ -193,12 +193,14 @@ func (d *Folder) addFiles(m *model) error {
 	}
 	d.tokenizer = t
 	d.small = map[string]func() ([]byte, error){
-		configFile:          func() ([]byte, error) { return config, nil },
-		tokenizerFile:       sync.OnceValues(t.file),
-		tokenizerConfigFile: sync.OnceValues(t.config),
-		generationConfigFile: sync.OnceValues(func() ([]byte, error) {
-			return t.generationConfig(d.recommended)
-		}),
+		configFile:    func() ([]byte, error) { return config, nil },
+		tokenizerFile: t.file,
+		tokenizerConfigFile: func() ([]byte, error) {
+			return t.config(d.recommendation().Chats)
+		},
+		generationConfigFile: func() ([]byte, error) {
+			return t.generationConfig(d.recommendation())
+		},
 	}
 	return nil
 }

@@ -14,9 +14,18 @@ type Recommended struct {
 	Chats bool // it is a chat model, so a file without a template gets its family's
 }
 
-// Recommend adds to generation_config.json, where it overrides what the file says. Call it before
-// the folder is shared.
-func (d *Folder) Recommend(r Recommended) { d.recommended, d.tokenizer.chats = r, r.Chats }
+// Recommend adds to generation_config.json, where it overrides what the file says.
+func (d *Folder) Recommend(r Recommended) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.recommended = r
+}
+
+func (d *Folder) recommendation() Recommended {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.recommended
+}
 
 // Tokens of Harmony, the form of gpt-oss. An answer has several messages there, and harmonyEnd ends
 // each of them.

@@ -57,9 +57,9 @@ var templateForms = []templateForm{
 
 // template returns the chat template, or "". For one in Go's language it is the family's own, and
 // also for a file without one if [Recommended] says so.
-func (t *tokenizer) template() string {
+func (t *tokenizer) template(chats bool) string {
 	text := t.metadata.string("tokenizer.chat_template")
-	if isGoTemplate(text) || text == "" && t.chats {
+	if isGoTemplate(text) || text == "" && chats {
 		return t.familyTemplate()
 	}
 	return text

@@ -175,7 +175,7 @@ func formTemplate(t *testing.T, form string) *native.Template {
 	if list := templateForms[i].architectures; list != nil {
 		own.metadata["general.architecture"] = list[0]
 	}
-	template, err := native.NewTemplate(own.template(), nil)
+	template, err := native.NewTemplate(own.template(false), nil)
 	if err != nil {
 		t.Fatal(form, err)
 	}

@@ -39,8 +39,6 @@ type tokenizer struct {
 	merges   []string  // two tokens each, the first first; nil if they follow from scores
 	scores   []float64 // as long as tokens, or nil
 	form     tokenizerForm
-
-	chats bool // see Recommended
 }
 
 // A tokenizerForm has the parts of tokenizer.json that follow from the kind of the tokenizer. A
@@ -270,8 +268,8 @@ func (t *tokenizer) token(key string) string {
 	return t.tokens[id]
 }
 
-// config returns tokenizer_config.json.
-func (t *tokenizer) config() ([]byte, error) {
+// config returns tokenizer_config.json. chats is that of [Recommended].
+func (t *tokenizer) config(chats bool) ([]byte, error) {
 	c := map[string]any{"clean_up_tokenization_spaces": false}
 	for field, key := range map[string]string{
 		"bos_token": "bos_token_id", "eos_token": "eos_token_id",
@@ -283,7 +281,7 @@ func (t *tokenizer) config() ([]byte, error) {
 	}
 	c["add_bos_token"] = t.adds("add_bos_token", t.form.addBOS) && c["bos_token"] != nil
 	c["add_eos_token"] = t.adds("add_eos_token", false) && c["eos_token"] != nil
-	if template := t.template(); template != "" {
+	if template := t.template(chats); template != "" {
 		c["chat_template"] = template
 	}
 	return marshal(c)

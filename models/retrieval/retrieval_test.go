@@ -85,7 +85,7 @@ func read(t *testing.T, name string, v any) {
 // TestModelAnswersWithTheHiddenCode hides ten codes among 60 to 80 lines and decodes greedily.
 func TestModelAnswersWithTheHiddenCode(t *testing.T) {
 	th := enginetest.NewThread(t)
-	b, err := models.LoadFS(t.Context(), th, retrieval.Files(), models.Options{Name: "retrieval"})
+	b, err := models.OpenFS(retrieval.Files(), "retrieval").Load(t.Context(), th, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,31 @@
+package models
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// A kept value is read when it is first asked for, and then kept until drop. An error is not kept. It is
+// safe for use by several goroutines, and one of them reads.
+type kept[T any] struct {
+	reading sync.Mutex
+	value   atomic.Pointer[T]
+}
+
+func (k *kept[T]) get(read func() (T, error)) (T, error) {
+	if v := k.value.Load(); v != nil {
+		return *v, nil
+	}
+	k.reading.Lock()
+	defer k.reading.Unlock()
+	if v := k.value.Load(); v != nil {
+		return *v, nil
+	}
+	v, err := read()
+	if err == nil {
+		k.value.Store(&v)
+	}
+	return v, err
+}
+
+func (k *kept[T]) drop() { k.value.Store(nil) }
