@@ -37,10 +37,13 @@ func (s *scheduler) schedule() {
 	}()
 	for ; ; s.turn++ {
 		closed := s.admit()
-		s.share.setShort(s, s.shortWork())
-		for _, job := range s.queue.takeJobs() {
-			job()
+		if jobs := s.queue.takeJobs(); len(jobs) > 0 {
+			s.share.setShort(s, nil) // a job may wait for another engine, which yields to short work
+			for _, job := range jobs {
+				job()
+			}
 		}
+		s.share.setShort(s, s.shortWork())
 		if closed {
 			s.finishAll()
 			return

@@ -25,10 +25,13 @@ func (s State) SwapDrafter(m Model, z Size, old int64) (n Need, both bool, err e
 				"Unload other models, give it a shorter context, or choose a smaller drafter.",
 			m.ID, control.GiB.Of(n.Bytes()), control.GiB.Of(max(0, left)), control.GiB.Of(s.Room())))
 	}
+	if old == 0 {
+		return n, true, nil
+	}
 	with := n
 	with.Weights, with.Text = n.Weights+old, max(0, n.Text-old)
 	if with.Bytes() > room || s.Overdrawn(with) != "" {
-		return n, old == 0, nil
+		return n, false, nil
 	}
 	return with, true, nil
 }

@@ -13,16 +13,16 @@ type Want struct {
 	ID string
 	Size
 
-	// Current says that it is the current model, or becomes it: in the end all others are evicted for
-	// it. Replaces is the id of the current model in memory whose place it takes; "" = none.
+	// Current says that it is the current model, or becomes it, for which every other model may be
+	// evicted. Replaces is the id of the current model in memory whose place it takes; "" = none.
 	Current  bool
 	Replaces string
 
-	Always bool // it is loaded on every machine, so that some model answers
+	Always bool // it is loaded even if it does not fit, so that some model answers
 }
 
 // MayLoad refuses a request for a model that is not in memory, if load_on_request is never and the
-// model is not the current one. A model whose files have changed may take its own place.
+// model is not the current one. A model in memory whose files have changed may be loaded again.
 func (s State) MayLoad(id string, current bool) error {
 	if current || s.LoadOnRequest != control.LoadNever || s.model(id) != nil {
 		return nil
@@ -33,9 +33,9 @@ func (s State) MayLoad(id string, current bool) error {
 		id, s.Current, control.Alias, s.Current, id))
 }
 
-// Load returns how a model comes into memory: what is unloaded for it, a wait for texts in flight, and
+// Load returns the actions that load a model: what is unloaded for it, a wait for texts in flight, and
 // the load. Errors: CodeMemory if the model does not fit this machine; CodeModelBusy and CodeNotLoaded
-// if the models in memory stay.
+// if not enough may be evicted.
 func (s State) Load(w Want) ([]Action, error) {
 	if _, err := s.Alone(w); err != nil {
 		return nil, err
@@ -56,9 +56,9 @@ func (s State) Load(w Want) ([]Action, error) {
 		Action{Step: Load, Model: w.ID, Need: n}), nil
 }
 
-// takePlace returns the models that go whether their memory is needed or not, and the others: the
-// current model that is replaced, the model itself if its files have changed, and all others if
-// load_on_request is replace. Error: CodeModelBusy.
+// takePlace splits the models in memory into those that are evicted whether their memory is needed or
+// not, and the others. Evicted are the current model that is replaced, the model itself if its files
+// have changed, and all if load_on_request is replace. Error: CodeModelBusy.
 func (s State) takePlace(w Want) (evicted, others []Model, err error) {
 	replace := s.LoadOnRequest == control.LoadReplace
 	for _, m := range s.Models {
@@ -99,7 +99,7 @@ func (s State) makeRoom(w Want, others []Model) (n Need, evicted []Model, err er
 	room, most, agent := s.Room(), priorityIdle, min(agentContext, w.Context)
 	if w.Current {
 		most = priorityKept
-		// The context that it has alone comes before idle models.
+		// Evict idle models rather than cut its context.
 		own, _ := w.Fit(leftBeside(claims, priorityIdle, room))
 		list, ok := victims(claims, priorityIdle, room,
 			func(room int64) bool { return own.Bytes() <= room })
@@ -107,7 +107,7 @@ func (s State) makeRoom(w Want, others []Model) (n Need, evicted []Model, err er
 			return own, chosen(list), nil
 		}
 	}
-	for _, least := range []int{agent, 0} {
+	for _, least := range []int{agent, 0} { // the context of an agent if possible, else any
 		enough := func(room int64) bool {
 			n, ok := w.Fit(room)
 			return ok && (w.Asked > 0 || n.Context >= least)
@@ -130,7 +130,7 @@ func (s State) makeRoom(w Want, others []Model) (n Need, evicted []Model, err er
 	left := leftBeside(claims, most, room)
 	n, _ = w.Fit(left)
 	if !slices.ContainsFunc(claims, func(c claim) bool { return c.priority > most }) {
-		return n, others, nil // Want.Always: it does not even fit alone
+		return n, others, nil // only Want.Always: it does not even fit alone
 	}
 	return n, nil, s.noRoom(w.ID, n, left, others, claims)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Level says how short of memory the whole machine is.
+// A Level says how short of memory the whole machine is. Its values are those of home.Pressure.
 type Level int
 
 // The levels, the lowest first.

@@ -31,7 +31,7 @@ type Model struct {
 	Need     Need
 	Users    int           // requests that hold it
 	LastUse  int64         // number of its last use; no two uses of any models have the same
-	Used     time.Time     // when a request last took or released it
+	Used     time.Time     // when that was, or ended
 	LoadTime time.Duration // of its last load
 	Kept     bool          // a person set it to stay in memory
 	InFlight int64         // bytes that its texts in flight may come to take

@@ -31,7 +31,7 @@ func (p *Pool) acquire(ctx context.Context, name string, users int) (*Model, err
 		id := name
 		if alias {
 			var err error
-			if id, err = p.settledCurrent(ctx); err != nil {
+			if id, err = p.awaitCurrent(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -42,27 +42,32 @@ func (p *Pool) acquire(ctx context.Context, name string, users int) (*Model, err
 		if p.draining.Load() {
 			return nil, control.ErrDraining
 		}
-		m := find(p.look().models, row.ID)
-		if m == nil || !sameFiles(m.row, row) || !m.users.take(users) {
-			break
+		v := p.look()
+		if m := find(v.models, row.ID); m != nil && sameFiles(m.row, row) && m.users.take(users) {
+			if !alias || p.Choice() == row.ID {
+				return m, nil
+			}
+			for range users { // another model was chosen meanwhile
+				m.Release()
+			}
+			continue
 		}
-		if !alias || p.Choice() == row.ID {
-			return m, nil
-		}
-		for range users { // another model was chosen meanwhile
-			m.Release()
+		var m *Model
+		err = p.changeUnless(ctx, v.done, func(o *owner) (err error) {
+			if p.draining.Load() {
+				return control.ErrDraining
+			}
+			m, err = o.acquire(ctx, name, users)
+			return err
+		})
+		if err != errChanged { // else the model may be in memory now, and the next change takes long
+			return m, err
 		}
 	}
-	var m *Model
-	err := p.change(ctx, func(o *owner) (err error) {
-		m, err = o.acquire(ctx, name, users)
-		return err
-	})
-	return m, err
 }
 
-// acquire is Pool.acquire for a model that may have to be loaded. Its row is read again: no row changes
-// or is removed during a change.
+// acquire is Pool.acquire for a model that may have to be loaded. Its row is read again, since it may
+// have changed; it is not removed during a change.
 func (o *owner) acquire(ctx context.Context, name string, users int) (*Model, error) {
 	if name == control.Alias || name == "" {
 		name = o.current

@@ -88,7 +88,7 @@ func (m *Model) reserveDrafter(ctx context.Context, source string) (how form, by
 func (m *Model) release(bytes int64) {
 	m.borrowed.Add(-bytes)
 	select {
-	case m.pool.unbalanced <- struct{}{}:
+	case m.pool.rebalance <- struct{}{}:
 	default: // the shares are to be divided already
 	}
 }

@@ -239,7 +239,7 @@ func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 		}
 		w := size.want(row)
 		w.Current, w.Replaces = true, "long"
-		need, unloaded, err := o.shutFor(w)
+		need, unloaded, err := o.planLoad(w)
 		if err == nil {
 			err = o.makeRoom(t.Context(), w, need, unloaded)
 		}
@@ -248,7 +248,7 @@ func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 			t.Errorf("unloaded %v, %v", unloaded, err)
 			return
 		}
-		if got := o.state().Shares(o.coming)[0].Texts; two.needs.Weights+got+old.needs.Bytes() > r.pool.Room() {
+		if got := o.state().Shares(o.reserved)[0].Texts; two.needs.Weights+got+old.needs.Bytes() > r.pool.Room() {
 			t.Errorf("two has room for %d bytes of texts, and long needs %d of %d",
 				got, old.needs.Bytes(), r.pool.Room())
 		}

@@ -11,7 +11,7 @@
 //     are read again only if they have changed.
 //  5. [plan.State.Load] decides what is unloaded for it, in which form and with which context it is
 //     loaded, or why it is refused.
-//  6. shutFor (make_room.go) lets no further request take the models to unload.
+//  6. planLoad (make_room.go) lets no further request take the models to unload.
 //  7. makeRoom waits until no request holds them, and until the texts in flight of the others fit
 //     their new shares. Then it frees them.
 //  8. open (load.go) loads the weights, between the rounds of the models that answer.

@@ -44,7 +44,7 @@ func (o *owner) drafterForm(ctx context.Context, row storage.Model, dir string) 
 		return form{}, Unusable(row, err)
 	}
 	z := size{m.inForms(), asked}
-	need, _ := z.planned().Fit(o.limits().Room())
+	need, _ := z.inPlan().Fit(o.limits().Room())
 	held := z.forms[need.Form]
 	if held.drafterWeights() > o.state().Left() {
 		held.drafts = false
@@ -90,7 +90,7 @@ func (o *owner) setDrafter(ctx context.Context, row storage.Model, choice string
 	}
 	o.remove([]*Model{m})
 	o.announce(row.ID)
-	o.coming = m.needs
+	o.reserved = m.needs
 	defer func() { o.add(m) }() // also after a panic
 	drafted, err := o.replaceDrafter(ctx, m, row, choice)
 	m = drafted
@@ -155,7 +155,7 @@ func (p *Pool) stopDrafting(m *Model) {
 func (p *Pool) withDrafter(m *Model, how form, d *drafters.Drafter, reason string) *Model {
 	next := &Model{
 		pool: p, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context,
-		form: how, users: m.users.heir(), took: m.took,
+		form: how, users: m.users.successor(), loadTime: m.loadTime,
 	}
 	next.readTokenizer(p.life)
 	next.startEngine(d, reason)
@@ -176,7 +176,7 @@ func (p *Pool) loadAgain(m *Model, old string) (*Model, error) {
 	return next, err
 }
 
-// makeRoomForDrafter makes room for a new drafter of the model in o.coming. It returns the form to load
+// makeRoomForDrafter makes room for a new drafter of the model in o.reserved. It returns the form to load
 // it in: float32 where the model may be held so and the drafter fits.
 //
 // both says whether there is room for the old drafter too. Then that is freed once the new one is
@@ -198,13 +198,13 @@ func (o *owner) makeRoomForDrafter(ctx context.Context, m *Model,
 		old = m.drafter.Bytes()
 	}
 	forms := []form{how, packed}
-	need, both, err := o.state().SwapDrafter(m.planned(),
+	need, both, err := o.state().SwapDrafter(m.inPlan(),
 		plan.Size{Forms: []plan.Form{size.as(how), size.as(packed)}}, old)
 	how = forms[need.Form]
 	if err != nil || need.Bytes() <= m.needs.Bytes() {
 		return how, both, err
 	}
-	o.coming = need
-	o.divide()
+	o.reserved = need
+	o.rebalanceMemory()
 	return how, both, o.waitForMemory(ctx, m.row.ID, false)
 }

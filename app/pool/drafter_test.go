@@ -364,11 +364,11 @@ func TestChangeOfDrafterKeepsToTheMemory(t *testing.T) {
 			r.own(t, func(o *owner) {
 				m := find(o.models, "long")
 				o.remove([]*Model{m})
-				o.coming = m.needs
+				o.reserved = m.needs
 				defer o.add(m)
 				_, both, err := o.makeRoomForDrafter(t.Context(), m, first)
-				if want := weights + 2*drafts; both != c.both || both && o.coming.Bytes() < want {
-					t.Errorf("%d bytes are reserved, both: %t; want %d", o.coming.Bytes(), both, want)
+				if want := weights + 2*drafts; both != c.both || both && o.reserved.Bytes() < want {
+					t.Errorf("%d bytes are reserved, both: %t; want %d", o.reserved.Bytes(), both, want)
 				}
 				if err != nil {
 					t.Error(err)

@@ -99,7 +99,7 @@ func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 // fit returns what a model takes in so much room, and in which form.
 func fit(m loadable, asked int, room int64) (plan.Need, form) {
 	z := size{m.inForms(), asked}
-	n, _ := z.planned().Fit(room)
+	n, _ := z.inPlan().Fit(room)
 	return n, z.forms[n.Form].form
 }
 

@@ -33,7 +33,7 @@ func (m *Model) IsQuiet() bool {
 // Watch counts the model as used. disturbed reports whether a request has come since.
 func (m *Model) Watch() (disturbed func() bool) {
 	p := m.pool
-	m.users.take(0)
+	m.users.touch()
 	seen := p.uses.Load()
 	return func() bool { return p.Users() > 0 || p.uses.Load() != seen }
 }

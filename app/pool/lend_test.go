@@ -16,7 +16,11 @@ func TestBorrowedModelNoticesARequest(t *testing.T) {
 	if err := m.AwaitIdle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	before := m.users.now().last
 	disturbed := m.Watch()
+	if m.users.now().last == before {
+		t.Error("a measurement is no use of the model, which may be unloaded as idle")
+	}
 	if disturbed() {
 		t.Error("the model is disturbed without a request")
 	}

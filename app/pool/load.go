@@ -14,27 +14,43 @@ import (
 
 // Load makes a model the current one and loads it. It implements server.Residents.
 //
-// Requests for the current model before it end first, and new requests wait for the new one. If that
-// cannot be loaded, the one before it goes on. Other models stay if there is memory for them. A model
-// in memory is loaded again if its weights on disk have changed.
+// Requests that use the previous current model finish first, and new requests wait for the new one. If
+// that cannot be loaded, the previous model keeps serving. Other models stay in memory if there is room
+// for them. A model in memory is loaded again if its weights on disk have changed.
 func (p *Pool) Load(ctx context.Context, id string) error {
+	if err := p.fitsAlone(ctx, id); err != nil { // before any request has to wait
+		if p.Choice() == id {
+			_ = p.change(ctx, func(o *owner) error { o.noteFailure(ctx, id, err); return nil })
+		}
+		return err
+	}
 	return p.change(ctx, func(o *owner) error {
-		if err := o.choose(ctx, id); err != nil {
+		if err := o.makeCurrent(ctx, id); err != nil {
 			return err
 		}
 		return o.db.SetSetting(context.WithoutCancel(ctx), settingChoice, id)
 	})
 }
 
-// choose makes a model the current one.
-func (o *owner) choose(ctx context.Context, id string) error {
+// fitsAlone refuses a registered model that would not fit if no other were in memory.
+func (p *Pool) fitsAlone(ctx context.Context, id string) error {
+	row, err := p.db.Models.Get(ctx, id)
+	if err != nil {
+		return NotRegistered(err, id)
+	}
+	_, _, err = p.need(ctx, row)
+	return err
+}
+
+// makeCurrent makes a model the current one.
+func (o *owner) makeCurrent(ctx context.Context, id string) error {
 	row, err := o.db.Models.Get(ctx, id)
 	if err != nil {
 		return NotRegistered(err, id)
 	}
 	if m := find(o.models, id); m != nil && sameFiles(m.row, row) &&
 		m.weights == models.WeightsKey(row.Path) {
-		m.users.take(0)
+		m.users.touch()
 		o.current, o.failure = id, ""
 		return nil
 	}
@@ -43,47 +59,51 @@ func (o *owner) choose(ctx context.Context, id string) error {
 }
 
 // load loads a model, beside others or in place of models that are unloaded for it. These come back if
-// the load fails. choose says that it becomes the current model.
-func (o *owner) load(ctx context.Context, row storage.Model, choose bool) (m *Model, err error) {
+// the load fails. asCurrent says that it becomes the current model.
+func (o *owner) load(ctx context.Context, row storage.Model, asCurrent bool) (m *Model, err error) {
 	defer func() {
 		if err != nil {
 			o.noteFailure(ctx, row.ID, err)
 		}
 	}()
+	isCurrent := asCurrent || row.ID == o.current
+	if err := o.state().MayLoad(row.ID, isCurrent); err != nil {
+		return nil, err
+	}
+	progress := o.announce(row.ID)
 	size, err := o.sizeOf(o.life, row)
 	if err != nil {
 		return nil, err
 	}
 	w := size.want(row)
-	w.Current = choose || row.ID == o.current
+	w.Current = isCurrent
 	var replaced *Model // by the next current model
-	if choose {
+	if asCurrent {
 		if replaced = find(o.models, o.current); replaced != nil {
 			w.Replaces = o.current
 		}
 	}
-	need, unloaded, err := o.shutFor(w)
+	need, unloaded, err := o.planLoad(w)
 	if err != nil {
 		return nil, err
 	}
-	progress := o.announce(row.ID)
-	if choose {
-		o.maySwitch()
+	if asCurrent {
+		o.holdForSwitch()
 	}
 	if err := o.makeRoom(ctx, w, need, unloaded); err != nil {
 		return nil, err
 	}
-	// The load goes on if this client leaves: the next client will want the model.
+	// From here the load does not depend on ctx: the next client will want the model.
 	m, err = o.open(row, size.forms[need.Form].form, need.Context, progress)
 	switch {
 	case err == nil:
-		o.loaded(ctx, m, choose)
+		o.finishLoad(ctx, m, asCurrent)
 		return m, nil
 	case o.life.Err() != nil:
 		return nil, control.ErrDraining
 	}
-	o.restore(slices.DeleteFunc(unloaded, // no name leads to earlier files of the same model
-		func(m *Model) bool { return m.row.ID == row.ID && !choose }))
+	o.restore(slices.DeleteFunc(unloaded, // but not the old files of the same id: nothing can reach them
+		func(m *Model) bool { return m.row.ID == row.ID && !asCurrent }))
 	if replaced != nil && find(o.models, replaced.row.ID) != nil {
 		err = &control.Error{Code: control.CodeModelInvalid, Err: err,
 			Message: fmt.Sprintf("%s cannot be loaded, and %s goes on: %v", row.ID, replaced.row.ID, err)}
@@ -91,22 +111,22 @@ func (o *owner) load(ctx context.Context, row storage.Model, choose bool) (m *Mo
 	return nil, err
 }
 
-// loaded adds a model to the list of those in memory.
-func (o *owner) loaded(ctx context.Context, m *Model, choose bool) {
-	if choose {
+// finishLoad adds a model to the list of those in memory.
+func (o *owner) finishLoad(ctx context.Context, m *Model, asCurrent bool) {
+	if asCurrent {
 		o.current = m.row.ID
 	}
 	if o.current == m.row.ID {
 		o.failure = ""
 	}
 	o.add(m)
-	if !choose { // Load notes its choice by itself
+	if !asCurrent { // Load notes its choice by itself
 		o.keepChoice(ctx, m.row.ID)
 	}
 }
 
-// noteFailure keeps for the state why the current model cannot be loaded, unless an earlier one of its
-// name is in memory. A client that left and the program's end are no reason.
+// noteFailure keeps for the state why the current model cannot be loaded, unless the previous version is
+// still in memory. A client that left and the program's end are not recorded.
 func (o *owner) noteFailure(ctx context.Context, id string, err error) {
 	left := ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 	if !left && o.life.Err() == nil && find(o.models, id) == nil && o.current == id {
@@ -114,9 +134,9 @@ func (o *owner) noteFailure(ctx context.Context, id string, err error) {
 	}
 }
 
-// keepChoice stores that a model is the current one, if it is. It is called once the model is loaded: one
-// that cannot be loaded must not come back at the next start. What the next start would choose anyway
-// is not stored: a pocket model that only takes the starter's place is no choice.
+// keepChoice stores id as the current model, if it is. It is called once the model is loaded: the next
+// start must not try one that cannot be loaded. What the next start would choose anyway, such as the
+// pocket model in place of a missing starter, is not stored.
 func (o *owner) keepChoice(ctx context.Context, id string) {
 	if o.opts.Trial || id != o.current {
 		return
@@ -131,7 +151,8 @@ func (o *owner) keepChoice(ctx context.Context, id string) {
 	}
 }
 
-// open loads a model in a form and with a context in tokens, 0 = its own. There is room for it.
+// open loads a model in a form and with a context in tokens, 0 for the model's own. The caller has
+// reserved the memory.
 func (p *Pool) open(row storage.Model, f form, context int, progress *loading) (*Model, error) {
 	start, lent := time.Now(), p.thread.Lent()
 	weights := models.WeightsKey(row.Path)
@@ -154,7 +175,7 @@ func (p *Pool) open(row storage.Model, f form, context int, progress *loading) (
 		p.log.Warn("the model's chat template cannot be used", "model", row.ID, "reason", err)
 	}
 	if why := bundle.Chat.Replaced; why != nil {
-		p.log.Warn("the chat template of the model's family stands in place of its own", "model",
+		p.log.Warn("the chat template of the model's family is used in place of its own", "model",
 			row.ID, "reason", why)
 	}
 	if asked, has := p.opts.ContextLength, bundle.Info.ContextLength; asked > has {
@@ -175,18 +196,16 @@ func (p *Pool) open(row storage.Model, f form, context int, progress *loading) (
 	if m.bounded, err = p.openBounded(p.life, m, d, reason); err != nil {
 		return nil, errors.Join(Unusable(row, err), d.Close(), bundle.Close())
 	}
-	took := time.Since(start) - (p.thread.Lent() - lent)
-	if err := p.db.Models.SetLoadTime(p.life, row.ID, took); err != nil {
+	loadTime := time.Since(start) - (p.thread.Lent() - lent)
+	if err := p.db.Models.SetLoadTime(p.life, row.ID, loadTime); err != nil {
 		p.log.Warn("noting how long a model took to load", "model", row.ID, "error", err)
 	}
-	m.took = took
-	if own, err := p.modelSettings(p.life, row.ID); err != nil {
+	m.loadTime = loadTime
+	if err := p.own.read(p.life, row.ID); err != nil {
 		p.log.Warn("the settings of a model cannot be read", "model", row.ID, "error", err)
-	} else {
-		p.own.LoadOrStore(row.ID, own) // a person may set others meanwhile
 	}
 	m.readTokenizer(p.life)
-	p.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds(), "held", m.Held(),
+	p.log.Info("model loaded", "model", row.ID, "ms", loadTime.Milliseconds(), "held", m.Held(),
 		"dialect", m.dialect.Name())
 	if what := bundle.Info.LeftOut; what != "" {
 		p.log.Info("a model reads text alone", "model", row.ID, "left out", what)

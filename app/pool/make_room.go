@@ -9,28 +9,25 @@ import (
 	"tandem/app/plan"
 )
 
-// shutFor makes the plan for a load. It returns what the model will need, and the models to unload for
+// planLoad makes the plan for a load, and closes the models that it unloads. It returns what the model will need, and the models to unload for
 // it, which no further request gets. Errors: those of the plan; nothing is changed then.
-func (o *owner) shutFor(w plan.Want) (need plan.Need, models []*Model, err error) {
-	if err := o.state().MayLoad(w.ID, w.Current); err != nil {
-		return need, nil, err
-	}
-	list, models, err := o.shutAs(func(s plan.State) ([]plan.Action, error) { return s.Load(w) })
+func (o *owner) planLoad(w plan.Want) (need plan.Need, models []*Model, err error) {
+	list, models, err := o.closeAsPlanned(func(s plan.State) ([]plan.Action, error) { return s.Load(w) })
 	if err != nil {
 		return need, nil, err
 	}
 	return list[len(list)-1].Need, models, nil
 }
 
-// shutAs makes a plan and lets no further request take the models that it unloads. The plan is made
-// again while a request takes a model that it took for idle.
-func (o *owner) shutAs(decide func(plan.State) ([]plan.Action, error)) (list []plan.Action, models []*Model, err error) {
+// closeAsPlanned makes a plan and lets no further request take the models that it unloads. It makes the
+// plan again if a request has taken a model that was idle in it.
+func (o *owner) closeAsPlanned(decide func(plan.State) ([]plan.Action, error)) (list []plan.Action, models []*Model, err error) {
 	for {
 		if list, err = decide(o.state()); err != nil {
 			return nil, nil, err
 		}
 		var busy *Model
-		if models, busy = o.shut(list); busy == nil {
+		if models, busy = o.closeModels(list); busy == nil {
 			return list, models, nil
 		}
 	}
@@ -59,15 +56,15 @@ func (o *owner) reserve(ctx context.Context, w plan.Want, need plan.Need, unload
 	err := waitAll(ctx, o.life, unloaded)
 	if err == nil {
 		o.remove(unloaded)
-		back := plan.Need{Form: need.Form}
+		var back plan.Need
 		for _, m := range unloaded {
 			back.Weights += m.needs.Weights
 			back.Text += m.needs.Text
 		}
-		if o.coming = need; back.Bytes() > need.Bytes() {
-			o.coming = back
+		if o.reserved = need; back.Bytes() > need.Bytes() {
+			o.reserved = back
 		}
-		o.divide()
+		o.rebalanceMemory()
 		err = o.waitForMemory(ctx, w.ID, w.Current)
 	}
 	if err == nil {
@@ -87,12 +84,12 @@ func waitAll(ctx, life context.Context, list []*Model) error {
 	return nil
 }
 
-// waitForMemory waits until the texts in flight fit beside the model that is coming. Texts let in under
-// the division before have to end. Only for the current model it waits without a limit. Error:
+// waitForMemory waits until the texts in flight fit beside the model being loaded. Those admitted
+// under larger shares have to end. Only for the current model it waits without a limit. Error:
 // CodeModelBusy.
 func (o *owner) waitForMemory(ctx context.Context, id string, isCurrent bool) error {
 	begun := time.Now()
-	for over := o.state().Overdrawn(o.coming); over != ""; over = o.state().Overdrawn(o.coming) {
+	for over := o.state().Overdrawn(o.reserved); over != ""; over = o.state().Overdrawn(o.reserved) {
 		if !isCurrent && time.Since(begun) > o.patience {
 			return control.Errorf(control.CodeModelBusy,
 				"The memory that %s needs is taken by requests that %s is answering; try again when they have ended, or ask for shorter answers (max_tokens).",
@@ -120,7 +117,7 @@ func (o *owner) restore(unloaded []*Model) {
 			o.noteFailure(o.life, m.row.ID, err)
 			continue
 		}
-		back.users = m.users.heir()
+		back.users = m.users.successor()
 		o.add(back)
 	}
 }

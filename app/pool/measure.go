@@ -63,8 +63,8 @@ func (m loadable) inForms() []loadable {
 	return []loadable{m.as(form{unpacked: true, drafts: true}), m.as(form{drafts: true}), m}
 }
 
-// planned returns the size as plans take it.
-func (z size) planned() plan.Size {
+// inPlan returns the size as plans take it.
+func (z size) inPlan() plan.Size {
 	out := plan.Size{Context: z.forms[0].ContextLength, Asked: z.asked}
 	for _, f := range z.forms {
 		out.Forms = append(out.Forms, f)
@@ -74,7 +74,7 @@ func (z size) planned() plan.Size {
 
 // want returns the model of a row as plans take it.
 func (z size) want(row storage.Model) plan.Want {
-	return plan.Want{ID: row.ID, Size: z.planned(), Always: row.Source == storage.SourcePocket}
+	return plan.Want{ID: row.ID, Size: z.inPlan(), Always: row.Source == storage.SourcePocket}
 }
 
 // need returns what a model would take if no other were in memory, and whether its quantized weights

@@ -85,7 +85,7 @@ func (s *sizer) Needs(of models.Summary) *control.Needs {
 	if refused != nil || set.bounds(of.Kind) {
 		return nil
 	}
-	n, ok := size{m.inForms(), s.opts.ContextLength}.planned().Fit(s.Room())
+	n, ok := size{m.inForms(), s.opts.ContextLength}.inPlan().Fit(s.Room())
 	return &control.Needs{Bytes: n.Bytes(), Context: n.Context, Fits: ok}
 }
 

@@ -27,7 +27,7 @@ type Model struct {
 	context    int               // tokens of the engine; 0 = the model's
 	form                         // of the model and of its drafter
 	key        string            // of the files of its checkpoints
-	took       time.Duration
+	loadTime   time.Duration
 	longest    int        // bytes of the longest token
 	vocabulary Vocabulary // for grammars
 	dialect    *dialect.Dialect
@@ -50,12 +50,12 @@ type Model struct {
 	endLending context.CancelFunc
 }
 
-// planned returns the model as plans see it.
-func (m *Model) planned() plan.Model {
+// inPlan returns the model as plans take it.
+func (m *Model) inPlan() plan.Model {
 	now := m.users.now()
 	return plan.Model{
 		ID: m.row.ID, Need: m.need(), Users: now.holding, LastUse: now.last,
-		Used: now.used, LoadTime: m.took, Kept: m.ownSettings().KeepLoaded,
+		Used: now.used, LoadTime: m.loadTime, Kept: m.ownSettings().KeepLoaded,
 		InFlight: m.engine.Reserved(), KeepsCheckpoints: m.keepsCheckpoints(),
 	}
 }

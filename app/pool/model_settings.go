@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"tandem/app/control"
 	"tandem/app/model"
@@ -12,9 +13,9 @@ import (
 	"tandem/storage"
 )
 
-// modelSettings returns what a person set for a model.
-func (s *sizer) modelSettings(ctx context.Context, id string) (control.ModelSettings, error) {
-	set, err := s.db.Models.Settings(ctx, id)
+// storedSettings returns what a person set for a model.
+func storedSettings(ctx context.Context, db *storage.DB, id string) (control.ModelSettings, error) {
+	set, err := db.Models.Settings(ctx, id)
 	if storage.IsNotFound(err) {
 		return control.ModelSettings{Model: id}, nil
 	}
@@ -29,7 +30,7 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 		return control.ModelSettingsState{}, err
 	}
 	out := control.ModelSettingsState{ContextLength: row.ContextLength}
-	if out.Settings, err = p.modelSettings(ctx, row.ID); err != nil {
+	if out.Settings, err = storedSettings(ctx, p.db, row.ID); err != nil {
 		return out, err
 	}
 	if out.Drafter, err = p.drafters.Choice(ctx, row.ID); err != nil {
@@ -83,11 +84,9 @@ func (p *Pool) SetModelSettings(ctx context.Context,
 			Message: "kv_bits is for models that answer in text. " + row.ID +
 				" makes vectors or scores, and keeps keys and values as they are computed."}
 	}
-	if err := p.db.Models.SetSettings(context.WithoutCancel(ctx),
-		storage.ModelSettings(set)); err != nil {
+	if err := p.own.set(context.WithoutCancel(ctx), set); err != nil {
 		return control.ModelSettingsState{}, err
 	}
-	p.own.Store(row.ID, set)
 	return p.ModelSettings(ctx, row.ID)
 }
 
@@ -107,7 +106,7 @@ func (p *Pool) findModel(ctx context.Context, id string) (storage.Model, error) 
 // if none is set. Options.ContextLength limits it, and stands in for it.
 func (s *sizer) askedFor(ctx context.Context,
 	row storage.Model) (context int, set formSetting, err error) {
-	own, err := s.modelSettings(ctx, row.ID)
+	own, err := storedSettings(ctx, s.db, row.ID)
 	set = s.formSetting(own)
 	if err != nil || own.Context == nil {
 		return s.opts.ContextLength, set, err
@@ -121,10 +120,51 @@ func (m *Model) formAtNextLoad(own control.ModelSettings) formSetting {
 }
 
 // ownSettings returns the model's settings as they are now.
-func (m *Model) ownSettings() control.ModelSettings {
-	set, _ := m.pool.own.Load(m.row.ID)
-	own, _ := set.(control.ModelSettings) // none if they could not be read
-	return own
+func (m *Model) ownSettings() control.ModelSettings { return m.pool.own.get(m.row.ID) }
+
+// ownSettings are what people set for models, as the database has it, for requests that have no time to
+// read that. It is safe for use by several goroutines.
+type ownSettings struct {
+	db *storage.DB
+
+	mu sync.Mutex // held while the database is written, so that both agree
+	of map[string]control.ModelSettings
+}
+
+// get returns the settings of a model that was read; else none.
+func (s *ownSettings) get(id string) control.ModelSettings {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of[id]
+}
+
+// read reads the settings of a model that is being loaded.
+func (s *ownSettings) read(ctx context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set, err := storedSettings(ctx, s.db, id)
+	if err == nil {
+		s.of[id] = set
+	}
+	return err
+}
+
+// set stores the settings of a registered model.
+func (s *ownSettings) set(ctx context.Context, set control.ModelSettings) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.db.Models.SetSettings(ctx, storage.ModelSettings(set))
+	if err == nil {
+		s.of[set.Model] = set
+	}
+	return err
+}
+
+// forget drops the settings of a model that was removed.
+func (s *ownSettings) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.of, id)
 }
 
 // Defaults implements model.Model.

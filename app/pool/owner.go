@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -10,25 +11,25 @@ import (
 	"tandem/app/plan"
 )
 
-// While a load waits for memory, the owner looks every memoryPoll whether texts have left enough. It
-// gives up after memoryPatience, since other changes wait. Only the current model waits without a
-// limit.
+// A load polls every memoryPoll until requests in flight have freed enough memory. It gives up after
+// memoryPatience, since other changes wait. Only the current model waits without a limit.
 const (
 	memoryPoll     = 20 * time.Millisecond
 	memoryPatience = 10 * time.Second
 )
 
-// An owner owns the list of models in memory. It carries out one change after the other on a goroutine
-// of its own, and nothing else reads or writes its fields. Readers have the pool's view, which it
-// publishes. Models that a change does not touch answer requests meanwhile.
+// An owner owns the list of models in memory. It serializes changes on its own goroutine, and nothing
+// else reads or writes its fields. Readers have the pool's view, which it publishes. Models that a
+// change does not touch answer requests meanwhile.
 type owner struct {
 	*Pool
-	models  []*Model
-	current string        // id of the current model, in memory or not
-	failure string        // why it could not be loaded
-	loading *loading      // the model being loaded, or nil
-	coming  plan.Need     // memory reserved for it
-	settled chan struct{} // closed at the end of a change after which another model may be current; or nil
+	models    []*Model
+	current   string        // id of the current model, in memory or not
+	failure   string        // why it could not be loaded
+	loading   *loading      // the model being loaded, or nil
+	reserved  plan.Need     // memory for the model being loaded
+	switching bool          // the change may switch the current model
+	done      chan struct{} // closed at the end of the change
 
 	checkpointLimit int64 // bytes of memory that checkpoints may take in a shortage; 0 = no limit
 	closed          bool  // no further change
@@ -37,17 +38,17 @@ type owner struct {
 // A change is a function for the owner.
 type change struct {
 	do   func(*owner) error
-	done chan<- outcome
+	done chan<- result
 }
 
-// An outcome is how a change ended.
-type outcome struct {
+// A result is how a change ended.
+type result struct {
 	err      error
 	panicked any // the value, or nil
 }
 
 // change has the owner call f once no other change is in progress. Errors: those of f; the cause of a
-// ctx that ends before f begins; ErrDraining during a drain. f gets no ctx, and must not call change.
+// ctx that ends before f begins; ErrDraining during a drain. f must not call change: it would wait for itself.
 func (p *Pool) change(ctx context.Context, f func(*owner) error) error {
 	return p.changeAlways(ctx, func(o *owner) error {
 		if p.draining.Load() {
@@ -57,17 +58,27 @@ func (p *Pool) change(ctx context.Context, f func(*owner) error) error {
 	})
 }
 
-// changeAlways is change, also during a drain. A panic of f is one of its caller.
+// changeAlways is like change but also runs during a drain. It panics in the caller if f panics.
 func (p *Pool) changeAlways(ctx context.Context, f func(*owner) error) error {
-	done := make(chan outcome, 1)
+	return p.changeUnless(ctx, nil, f)
+}
+
+// errChanged is returned by changeUnless.
+var errChanged = errors.New("what is in memory has changed")
+
+// changeUnless is changeAlways, and returns errChanged if done is closed before f begins.
+func (p *Pool) changeUnless(ctx context.Context, done <-chan struct{}, f func(*owner) error) error {
+	ended := make(chan result, 1)
 	select {
-	case p.changes <- change{f, done}:
+	case p.changes <- change{f, ended}:
+	case <-done:
+		return errChanged
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-p.ended:
 		return control.ErrDraining
 	}
-	out := <-done
+	out := <-ended
 	if out.panicked != nil {
 		panic(out.panicked)
 	}
@@ -77,38 +88,41 @@ func (p *Pool) changeAlways(ctx context.Context, f func(*owner) error) error {
 // run carries out changes until the pool is closed.
 func (o *owner) run() {
 	defer close(o.ended)
+	o.done = make(chan struct{})
+	o.publish()
 	for !o.closed {
 		select {
 		case c := <-o.changes:
 			c.done <- o.carryOut(c.do)
-		case <-o.unbalanced:
-			o.divide()
+		case <-o.rebalance:
+			o.rebalanceMemory()
 		}
 	}
 }
 
-// carryOut calls f. Afterwards, also after a panic, requests may take every model in memory, and shares
-// and view are those of the models in memory.
-func (o *owner) carryOut(f func(*owner) error) (out outcome) {
+// carryOut calls f. Afterwards, also after a panic, every model in memory is open to requests, and shares
+// and view are up to date.
+func (o *owner) carryOut(f func(*owner) error) (out result) {
 	defer func() {
-		out.panicked = recover()
-		settled := o.settled
-		reopen(o.models)
-		o.loading, o.coming, o.settled = nil, plan.Need{}, nil
-		o.divide()
-		o.publish()
-		if settled != nil {
-			close(settled)
+		if out.panicked = recover(); out.panicked != nil {
+			o.log.Error("a change of what is in memory panicked", "panic", out.panicked,
+				"stack", string(debug.Stack()))
 		}
+		done := o.done
+		reopen(o.models)
+		o.loading, o.reserved, o.switching, o.done = nil, plan.Need{}, false, make(chan struct{})
+		o.rebalanceMemory()
+		o.publish()
+		close(done) // once the new view is published
 	}()
 	out.err = f(o)
 	return out
 }
 
-// maySwitch lets requests for the current model wait until the end of the change: another model may be
-// current then.
-func (o *owner) maySwitch() {
-	o.settled = make(chan struct{})
+// holdForSwitch makes requests for the current model wait until the end of the change, which may switch
+// it.
+func (o *owner) holdForSwitch() {
+	o.switching = true
 	o.publish()
 }
 
@@ -132,12 +146,12 @@ func (o *owner) announce(id string) *loading {
 	return o.loading
 }
 
-// publish copies for readers what is in memory.
+// publish publishes a copy of what is in memory for readers.
 func (o *owner) publish() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.view.models, o.view.current, o.view.failure = o.models, o.current, o.failure
-	o.view.loading, o.view.settled = o.loading, o.settled
+	o.view.loading, o.view.switching, o.view.done = o.loading, o.switching, o.done
 }
 
 // state returns what plans are made from.
@@ -145,14 +159,14 @@ func (o *owner) state() plan.State {
 	s := plan.State{Limits: o.limits(), Now: time.Now(), LoadOnRequest: o.settings.Current().LoadOnRequest,
 		Current: o.current, CheckpointLimit: o.checkpointLimit}
 	for _, m := range o.models {
-		s.Models = append(s.Models, m.planned())
+		s.Models = append(s.Models, m.inPlan())
 	}
 	return s
 }
 
-// divide gives each model in memory its share of what the needs leave.
-func (o *owner) divide() {
-	for i, share := range o.state().Shares(o.coming) {
+// rebalanceMemory gives each model in memory its share of what the needs leave.
+func (o *owner) rebalanceMemory() {
+	for i, share := range o.state().Shares(o.reserved) {
 		m := o.models[i]
 		m.engine.SetRoom(share.Texts)
 		if m.keepsCheckpoints() {
@@ -161,19 +175,20 @@ func (o *owner) divide() {
 	}
 }
 
-// unload frees the models of the Unload actions of a plan. If a request holds one that may not finish,
+// unload frees the models of the Unload actions of a plan. If a request holds one that has to be idle,
 // unload returns it as busy and changes nothing.
 func (o *owner) unload(list []plan.Action) (unloaded []*Model, busy *Model, err error) {
-	if unloaded, busy = o.shut(list); busy != nil || unloaded == nil {
+	if unloaded, busy = o.closeModels(list); busy != nil || unloaded == nil {
 		return nil, busy, nil
 	}
 	o.remove(unloaded)
 	return unloaded, nil, closeAll(unloaded)
 }
 
-// shut lets no further request take the models of the Unload actions of a plan. If a request holds one
-// that may not finish, shut returns it as busy and changes nothing.
-func (o *owner) shut(list []plan.Action) (models []*Model, busy *Model) {
+// closeModels lets no further request take the models of the Unload actions of a plan. If a request
+// holds one that has to be idle (Action.Finish is false), closeModels returns it as busy and changes
+// nothing.
+func (o *owner) closeModels(list []plan.Action) (models []*Model, busy *Model) {
 	for _, a := range list {
 		if a.Step != plan.Unload {
 			continue

@@ -59,14 +59,14 @@ type Pool struct {
 	uses     atomic.Int64       // of all models so far
 	draining atomic.Bool        // requests and changes are refused
 
-	changes    chan change   // for the owner
-	unbalanced chan struct{} // capacity 1: the shares of memory are to be divided again
-	ended      chan struct{} // closed when the owner has ended
+	changes   chan change   // for the owner
+	rebalance chan struct{} // capacity 1: the shares of memory are to be divided again
+	ended     chan struct{} // closed when the owner has ended
 
 	mu   sync.Mutex // guards view
 	view view
 
-	own sync.Map // string -> control.ModelSettings: of models that were in memory, by id
+	own ownSettings
 
 	abilities models.Memo[model.Abilities] // of models, by id
 }
@@ -78,7 +78,8 @@ func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Hom
 		sizer:    sizer{opts: o, thread: thread, db: db, settings: set},
 		patience: memoryPatience, least: control.LeastBudget, lane: native.NewLane(),
 		Texts:   newClientTexts(dir, db, log),
-		changes: make(chan change), unbalanced: make(chan struct{}, 1), ended: make(chan struct{})}
+		own:     ownSettings{db: db, of: map[string]control.ModelSettings{}},
+		changes: make(chan change), rebalance: make(chan struct{}, 1), ended: make(chan struct{})}
 	p.drafters = drafters.New(db, set, &p.opened, log)
 	go (&owner{Pool: p}).run()
 	return p
@@ -86,7 +87,7 @@ func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Hom
 
 // Start makes a model the current one before anything else happens. Nothing is loaded.
 func (p *Pool) Start(id string) {
-	_ = p.change(context.Background(), func(o *owner) error { // fails only once the pool is closed
+	_ = p.change(context.Background(), func(o *owner) error { // fails only during a drain
 		o.current = id
 		return nil
 	})
@@ -100,6 +101,9 @@ func (p *Pool) Close() error {
 	p.draining.Store(true)
 	err := p.changeAlways(context.Background(), func(o *owner) error {
 		list := o.models
+		for _, m := range list {
+			m.users.close(true) // a request may have found it before
+		}
 		o.setModels(nil)
 		o.closed = true
 		return closeAll(list)

@@ -18,10 +18,6 @@ const (
 	pressureWrites = 3 * time.Second
 )
 
-// levels are those of plan, by the system's.
-var levels = map[home.Pressure]plan.Level{home.PressureNormal: plan.LevelNormal,
-	home.PressureWarning: plan.LevelWarning, home.PressureCritical: plan.LevelCritical}
-
 // A relief frees memory while the machine is short of it. One goroutine owns it.
 type relief struct {
 	*Pool
@@ -68,7 +64,7 @@ func (r *relief) relieve(ctx context.Context, level home.Pressure, now time.Time
 	if level == home.PressureCritical {
 		shown = control.PressureCritical
 	}
-	switch r.shortage.Look(levels[level], now) {
+	switch r.shortage.Look(plan.Level(level), now) {
 	case plan.Unchanged:
 		return
 	case plan.Ends:
@@ -114,7 +110,7 @@ func (r *relief) endShortage(ctx context.Context) {
 func (r *relief) unload(ctx context.Context, now time.Time) bool {
 	var unloaded []*Model
 	err := r.change(ctx, func(o *owner) error {
-		_, unloaded, _ = o.shutAs(func(s plan.State) ([]plan.Action, error) {
+		_, unloaded, _ = o.closeAsPlanned(func(s plan.State) ([]plan.Action, error) {
 			s.Now = now
 			return r.shortage.Unload(s), nil
 		})

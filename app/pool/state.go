@@ -40,7 +40,7 @@ func (p *Pool) State(st *control.State) {
 	switch {
 	case p.draining.Load():
 		st.Phase = control.PhaseDraining
-	case v.loading != nil && (current == nil || v.settled != nil || v.loading.id == v.current):
+	case v.loading != nil && (current == nil || v.switching || v.loading.id == v.current):
 		st.Phase = control.PhaseLoading // requests for the choice wait
 	case current != nil:
 		st.Phase = control.PhaseReady
@@ -80,7 +80,7 @@ func (m *Model) Describe() *control.Loaded {
 		ID: m.row.ID, Architecture: m.bundle.Info.Architecture,
 		ContextLength: m.engine.ContextLength(),
 		Device:        device, Dtype: m.bundle.Model.Config().Dtype.String(), KVBits: m.kvBits,
-		LoadMS: m.took.Milliseconds(), Queued: m.engine.Queued(),
+		LoadMS: m.loadTime.Milliseconds(), Queued: m.engine.Queued(),
 		Drafter: name, NoDrafter: m.noDrafter, Held: m.Held(), HeldWhy: m.heldWhy(),
 		KVLayout: m.layoutShown(), Bounded: m.bounded.describe(device, m.engine.KVBytes()),
 		ShortContext: control.ShortContext(m.pool.opts.ContextLength, m.bundle.Info.ContextLength),

@@ -140,7 +140,7 @@ func TestStateShowsTheModelThatComesBack(t *testing.T) {
 	r.own(t, func(o *owner) {
 		unloaded := []*Model{find(o.models, "two")}
 		o.announce("three")
-		o.coming = unloaded[0].needs
+		o.reserved = unloaded[0].needs
 		o.remove(unloaded)
 		if err := closeAll(unloaded); err != nil {
 			t.Error(err)
@@ -150,8 +150,8 @@ func TestStateShowsTheModelThatComesBack(t *testing.T) {
 		if seen := r.State().Loading; seen.ID != "two" || seen.Done == 0 {
 			t.Errorf("the state shows %+v", seen)
 		}
-		if o.coming != unloaded[0].needs {
-			t.Errorf("the reserved memory is %+v, want %+v", o.coming, unloaded[0].needs)
+		if o.reserved != unloaded[0].needs {
+			t.Errorf("the reserved memory is %+v, want %+v", o.reserved, unloaded[0].needs)
 		}
 	})
 	r.wantInMemory(t, "in the end", "one two")

@@ -63,7 +63,7 @@ func (o *owner) removeModel(ctx context.Context, row storage.Model,
 	}
 	chosen := row.ID == o.current
 	if chosen {
-		o.maySwitch()
+		o.holdForSwitch()
 	}
 	_, busy, err := o.unload(idle)
 	switch {
@@ -76,7 +76,7 @@ func (o *owner) removeModel(ctx context.Context, row storage.Model,
 	if err := remove(ctx, row); err != nil {
 		return err
 	}
-	o.own.Delete(row.ID)
+	o.own.forget(row.ID)
 	if !chosen {
 		return nil
 	}

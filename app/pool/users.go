@@ -18,7 +18,7 @@ type users struct {
 	holding  int           // requests
 	closed   bool          // no request gets the model
 	last     int64         // number of the last use
-	used     time.Time     // when a request last took or released it
+	used     time.Time     // when it was last taken, released or touched
 	released chan struct{} // closed when no request holds it any more; nil if nobody waits
 }
 
@@ -37,6 +37,13 @@ func (u *users) take(n int) bool {
 	return true
 }
 
+// touch counts a use of the model that holds nothing.
+func (u *users) touch() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.used, u.last = time.Now(), u.uses.Add(1)
+}
+
 // release takes off one request.
 func (u *users) release() {
 	u.mu.Lock()
@@ -49,11 +56,11 @@ func (u *users) release() {
 }
 
 // close lets no further request take the model. It reports false, and does nothing, if a request
-// holds the model and may not finish.
-func (u *users) close(mayFinish bool) bool {
+// holds the model and waitForUsers is false.
+func (u *users) close(waitForUsers bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.holding > 0 && !mayFinish {
+	if u.holding > 0 && !waitForUsers {
 		return false
 	}
 	u.closed = true
@@ -90,11 +97,10 @@ func (u *users) wait(ctx, life context.Context) error {
 	}
 }
 
-// heir returns users for what takes the place of a closed model: nobody holds it, and its last use was
-// the same. Who still has the closed model does not get it.
-func (u *users) heir() *users {
-	now := u.now()
-	return &users{uses: u.uses, last: now.last, used: now.used}
+// successor returns users for what takes the place of a closed model: nobody holds it, and it was used
+// when that was. Who still has the closed model does not get it.
+func (u *users) successor() *users {
+	return &users{uses: u.uses, last: u.uses.Add(1), used: u.now().used}
 }
 
 // A usage is what users are at a moment.

@@ -10,11 +10,12 @@ import (
 
 // A view is what is in memory, copied for readers. The owner publishes it.
 type view struct {
-	models  []*Model
-	current string // id of the current model, in memory or not
-	failure string // why it could not be loaded
-	loading *loading
-	settled <-chan struct{} // nil, or closed once it is known which model is current
+	models    []*Model
+	current   string // id of the current model, in memory or not
+	failure   string // why it could not be loaded
+	loading   *loading
+	switching bool            // another model may be current once done is closed
+	done      <-chan struct{} // closed at the end of the change in progress, or of the next one
 
 	pressure *control.Pressure // what was done about a shortage of memory; nil if there is none
 }
@@ -55,16 +56,16 @@ func (v view) model() *Model {
 	return last
 }
 
-// settledCurrent returns the id of the current model, once no change is in progress after which it may
-// be another one. Error: the cause of ctx.
-func (p *Pool) settledCurrent(ctx context.Context) (string, error) {
+// awaitCurrent returns the id of the current model, after any switch in progress. Error: the cause of
+// ctx.
+func (p *Pool) awaitCurrent(ctx context.Context) (string, error) {
 	for {
 		v := p.look()
-		if v.settled == nil {
+		if !v.switching {
 			return v.current, nil
 		}
 		select {
-		case <-v.settled:
+		case <-v.done:
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
 		}
