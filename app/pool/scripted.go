@@ -82,7 +82,7 @@ func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 		return m.engine.Generate(ctx, r)
 	}
 	return func(yield func(engine.Token, error) bool) {
-		prompt := m.Decode(r.Prompt)
+		prompt := m.Tokenizer().Decode(r.Prompt)
 		cue, ok := m.pool.opts.Script.find(prompt)
 		if !ok {
 			if r.Done != nil {
@@ -122,7 +122,7 @@ func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 
 // script returns the tokens of an answer, the generated ones included.
 func (m *Model) script(r engine.Request, say string) []int32 {
-	ids, err := m.Encode(rest(say, m.Decode(r.Generated)), false)
+	ids, err := m.Tokenizer().Encode(rest(say, m.Tokenizer().Decode(r.Generated)), false)
 	if err != nil {
 		panic(err) // the script is ours
 	}
