@@ -96,13 +96,13 @@ const (
 	// runOutcome are the columns that Finish writes.
 	runOutcome = runFigures + ", speculation, " + runTexts
 
-	// runFigures are the columns that lists have.
+	// runFigures are the columns that statistics are made of. Lists have runTexts too.
 	runFigures = `ended_at, client, endpoint, model, drafter, prompt_tokens, cached_tokens, completion_tokens,
 	drafted, accepted, rounds, syncs, load_ms, restore_ms, prefill_ms, first_token_ms, draft_ms,
 	verify_ms, total_ms, peak_bytes, finish_reason, miss_reason, error, seed, queue_ms, no_drafter,
 	verifies, prediction_accepted, prediction_rejected, repeats`
 
-	// runTexts are the columns about texts that the prompt and the answer were compared with.
+	// runTexts are the columns that came later: matches, replays, the model's form, restored thoughts.
 	runTexts = "matched_tokens, parted, resumes, verdict, message, held, kv_bits, " +
 		"kv_layout, kv_exact_bytes, kv_own_bytes, kv_restored_bytes, " +
 		"put_back_thoughts, put_back_tokens"
