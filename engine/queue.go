@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// A queue holds what other goroutines want of the scheduler: requests, readings, and jobs to run
-// between two rounds. Its methods may be called from any goroutine, but those that take something out
-// are the scheduler's.
+// A queue holds work submitted to the scheduler: requests, readings, and jobs to run between two rounds.
+// Its methods may be called from any goroutine, but only the scheduler takes work out.
 type queue struct {
 	size int           // requests and readings that may wait
 	wake chan struct{} // capacity 1: something arrived, was cancelled, or may fit now
@@ -42,7 +41,7 @@ func (q *queue) signal() {
 	}
 }
 
-// close refuses all that comes from now on. The scheduler takes what waits.
+// close makes later calls of add fail with errClosed. The scheduler drains what waits.
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
@@ -64,7 +63,7 @@ func (q *queue) waiting() int {
 	return q.waitingLocked()
 }
 
-// waitingLocked is waiting for callers that hold mu.
+// waitingLocked is like waiting; mu must be held.
 func (q *queue) waitingLocked() int { return len(q.requests.list) + len(q.readings.list) }
 
 // add puts a request into the queue.
@@ -122,8 +121,8 @@ func (q *queue) takeJobs() []func() {
 	return list
 }
 
-// takeCancelled removes the requests and readings whose contexts have ended, and returns them. In a
-// closed queue it leaves them to admit.
+// takeCancelled removes and returns the requests and readings whose contexts have ended. It returns none
+// if the queue is closed; admit drains it.
 func (q *queue) takeCancelled() (requests []*task, readings []*reader) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -133,8 +132,8 @@ func (q *queue) takeCancelled() (requests []*task, readings []*reader) {
 	return q.requests.take((*task).cancelled), q.readings.take((*reader).cancelled)
 }
 
-// admit removes the requests and readings that there is room for beside those in flight, and returns
-// them. Once the queue is closed it removes all.
+// admit removes and returns the requests and readings that fit beside those in flight, or all if the queue
+// is closed.
 func (q *queue) admit(active []*task, readers []*reader) (requests []*task, readings []*reader,
 	closed bool) {
 	q.mu.Lock()
@@ -145,7 +144,7 @@ func (q *queue) admit(active []*task, readers []*reader) (requests []*task, read
 		return requests, readings, true
 	}
 	before, beforeReaders := len(active), len(readers)
-	active, readers = slices.Clip(active), slices.Clip(readers) // the caller's stay as they are
+	active, readers = slices.Clip(active), slices.Clip(readers) // append copies
 	for {
 		t, r := q.admission.next(&q.requests, &q.readings, active, readers)
 		switch {
@@ -160,7 +159,7 @@ func (q *queue) admit(active []*task, readers []*reader) (requests []*task, read
 	}
 }
 
-// setRoom changes the bytes that all in flight may come to take.
+// setRoom sets the limit of the bytes that work in flight may come to take.
 func (q *queue) setRoom(bytes int64) {
 	q.mu.Lock()
 	q.admission.room = bytes
@@ -168,7 +167,7 @@ func (q *queue) setRoom(bytes int64) {
 	q.signal()
 }
 
-// reservedBytes returns the bytes that all in flight may come to take.
+// reservedBytes returns the bytes that the work in flight now may come to take.
 func (q *queue) reservedBytes() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()

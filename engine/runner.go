@@ -10,7 +10,7 @@ import (
 )
 
 // A runner evaluates the rounds of tasks on the MLX thread: chunks of prompts (prefill.go), plain steps
-// (step.go) and rounds with drafts (verify.go). What lasts from round to round is in the tasks. It
+// (step.go) and rounds with drafts (verify.go). State that lasts from round to round is in the tasks. It
 // belongs to the scheduler's goroutine.
 type runner struct {
 	thread *mlx.Thread
@@ -25,22 +25,22 @@ type runner struct {
 	kv          *kvBytes
 }
 
-// finishFailed ends the tasks of a round that failed with err, and does nothing if err is nil. Other
-// tasks and the next round go on.
+// finishFailed ends the tasks of a round that failed with err. It does nothing if err is nil. Other
+// tasks continue.
 func (r *runner) finishFailed(err error, tasks ...*task) {
 	if err == nil {
 		return
 	}
 	failed := roundError(r.log, err)
-	r.checkpoints.drop() // some are in the caches of these tasks
+	r.checkpoints.drop() // some share arrays with the caches of these tasks
 	for _, t := range tasks {
 		t.broken = true
 		r.finish(t, failed)
 	}
 }
 
-// finish ends a task: it leaves its state to later requests, frees what it holds and lets go of it.
-// err is nil for a generation that came to its end.
+// finish ends a task: it saves its state for later requests and frees everything. err is nil for a
+// completed generation.
 func (r *runner) finish(t *task, err error) {
 	if t.finished {
 		return
@@ -64,11 +64,11 @@ func (r *runner) finish(t *task, err error) {
 				return nil
 			}
 			if t.inFlight != nil && t.fed == len(t.tokens) {
-				r.drafters.commitNewest(s, t) // cancelled, its row stays
+				r.drafters.commitNewest(s, t) // cancelled: the row of the step in flight is kept
 			}
 			return r.checkpoints.keepState(s, t)
 		})
-		// Apart, so that a failed rollback still frees.
+		// In a call of its own, so that memory is freed even if the rollback failed.
 		freed = errors.Join(freed, r.thread.Do(context.Background(), func(s *mlx.Scope) error {
 			t.free(s)
 			t.stats.CheckpointBytes = r.checkpoints.bytes()
@@ -76,7 +76,7 @@ func (r *runner) finish(t *task, err error) {
 		}))
 		r.kv.set(t, lm.KVBytes{})
 		if freed != nil {
-			r.log.Error("letting go of a request", "error", freed)
+			r.log.Error("a request could not be freed", "error", freed)
 		}
 	}
 	t.end(err, r.drafters.whyPlain(t), r.thread.Memory().Peak)
@@ -86,6 +86,6 @@ func (r *runner) finish(t *task, err error) {
 func (r *runner) resetPeak() {
 	err := r.thread.Do(context.Background(), func(s *mlx.Scope) error { s.ResetPeak(); return nil })
 	if err != nil {
-		r.log.Warn("resetting the peak of MLX's memory", "error", err)
+		r.log.Warn("the peak of MLX's memory could not be reset", "error", err)
 	}
 }

@@ -2,8 +2,8 @@ package engine
 
 import "slices"
 
-// A scheduler decides what each round evaluates: which chunk is read, and which requests take a step
-// together. Its goroutine owns all that is in flight, and alone uses the runner, readings, planner and
+// A scheduler decides what each round evaluates: which chunk of a prompt, and which requests take a step
+// together. Only its goroutine touches what is in flight, the runner, readings, planner and
 // checkpoints.
 type scheduler struct {
 	queue       *queue
@@ -13,19 +13,19 @@ type scheduler struct {
 	planner     *planner
 	checkpoints *checkpoints
 	share       *ThreadShare // nil if no other engine is on the thread
-	chunk       int          // rows; a text with more left is long
+	chunk       int          // tokens; a prompt with more left is long
 
 	active []*task // requests in flight
 	shares fairShares
-	turn   int
-	idle   bool // nothing is in flight; the share knows
+	turn   int  // counts rounds; in odd ones a reading goes before a prompt
+	idle   bool // nothing is in flight, and share was told so by end
 
 	stopped chan struct{} // closed when the goroutine has ended
 }
 
 // schedule runs rounds until the queue is closed. A round is at most one chunk of a prompt or a
-// reading, and one decode step. So answers go on between the chunks of a long prompt, and a short
-// prompt waits for one chunk or two.
+// reading, and one decode step, so that answers continue between the chunks of a long prompt and a short
+// prompt waits for one or two chunks.
 func (s *scheduler) schedule() {
 	defer close(s.stopped)
 	s.idle = true
@@ -64,7 +64,7 @@ func (s *scheduler) schedule() {
 	}
 }
 
-// admit ends what was cancelled, and takes from the queue what there is room for. It reports whether
+// admit finishes what was cancelled and admits from the queue what there is room for. It reports whether
 // the queue is closed.
 func (s *scheduler) admit() (closed bool) {
 	s.active = slices.DeleteFunc(s.active, s.ended)
@@ -82,7 +82,7 @@ func (s *scheduler) admit() (closed bool) {
 	return closed
 }
 
-// ended reports whether a task has ended. It ends one that was cancelled.
+// ended finishes a task that was cancelled, and reports whether the task has ended.
 func (s *scheduler) ended(t *task) bool {
 	if err := t.ctx.Err(); err != nil {
 		s.runner.finish(t, err)
@@ -96,11 +96,11 @@ func (s *scheduler) finishAll() {
 	for _, t := range s.active {
 		s.runner.finish(t, errClosed)
 	}
-	s.planner.save() // no pause came between the last round and Close
+	s.planner.save() // wait has not saved since the last round
 	s.checkpoints.drop()
 }
 
-// wait returns when the queue has something.
+// wait blocks until something arrives in the queue.
 func (s *scheduler) wait() {
 	if !s.idle {
 		s.share.end()
@@ -142,8 +142,8 @@ func (s *scheduler) yield(p pending) {
 	}
 }
 
-// decode advances every request whose prompt is evaluated: one round with drafts for each that has
-// some, and one step for all others together.
+// decode advances every request whose prompt is evaluated: a verify round for each that has drafts, and
+// one batched step for all others.
 func (s *scheduler) decode() {
 	sole := len(s.active) == 1 && len(s.readings.inFlight) == 0
 	followed := s.drafters.catchUp(s.active)
@@ -166,7 +166,7 @@ func (s *scheduler) decode() {
 	s.active = slices.DeleteFunc(s.active, func(t *task) bool { return t.finished })
 }
 
-// shortTokens are the first tokens of an answer, which come without chunks of other engines between
+// shortTokens is how many tokens of an answer count as short work: no chunk of another engine delays
 // them.
 const shortTokens = 8
 

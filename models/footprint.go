@@ -7,7 +7,7 @@ import (
 	"tandem/models/nn"
 )
 
-// A Footprint is the memory that a model takes, as far as its files tell before it is loaded.
+// A Footprint is the memory that a model takes, estimated from its files before it is loaded.
 type Footprint struct {
 	Packed        int64 // bytes of integer weights, packed ones included, as stored
 	Floats        int64 // bytes of floating weights, unless they are float32 in memory
@@ -62,7 +62,7 @@ func (f *Footprint) addWeights(h *headers, names sanitize) {
 	}
 }
 
-// addMade adds what a load computes beside them.
+// addMade adds the arrays that a load computes beside the stored tensors.
 func (f *Footprint) addMade(h *headers, m nn.Made) {
 	f.Packed += m.Packed
 	f.Floats += m.Floats
@@ -108,7 +108,7 @@ func (f *Footprint) addHead(h *headers, names sanitize) {
 	}
 }
 
-// CutFrom returns the footprint of a drafter with the rows that it copies of the head of its target.
+// CutFrom returns the footprint of a drafter with the rows that it copies of its target's LM head.
 // wide: the target computes in float32.
 func (f Footprint) CutFrom(target Footprint, wide bool) Footprint {
 	row := target.head
@@ -125,7 +125,7 @@ func (f Footprint) CutFrom(target Footprint, wide bool) Footprint {
 	return f
 }
 
-// PackedIn returns the footprint of a drafter loaded with Options.Bits.
+// PackedIn returns the footprint of a drafter whose weights are loaded with Options.Bits.
 func (f Footprint) PackedIn(bits int) Footprint {
 	p := f.packable
 	if bits == 0 || p.Elements == 0 {
@@ -146,8 +146,8 @@ func (h *headers) widened(p nn.Plain) int64 {
 	return 4*p.Elements - p.Bytes
 }
 
-// halfBytes returns the bytes of an element of a checkpoint that becomes bfloat16: scales and what
-// nn.Weights.StoredVector reads do not.
+// halfBytes returns the bytes of an element of a float tensor where the checkpoint is cast to bfloat16: 2, or
+// 4 for scales and for what nn.Weights.StoredVector reads, which are not cast.
 func halfBytes(name string) int64 {
 	for _, end := range []string{".scales", ".biases", ".expert_bias", ".e_score_correction_bias",
 		".A_log", ".dt_bias"} {
@@ -158,7 +158,7 @@ func halfBytes(name string) int64 {
 	return 2
 }
 
-// isFloat reports whether a model computes with tensors of the named type as they are.
+// isFloat reports whether a dtype is a float type that is not quantized.
 func isFloat(dtype string) bool {
 	return dtype == "F16" || dtype == "BF16" || dtype == "F32"
 }
@@ -183,8 +183,8 @@ func widens(name string) bool {
 		func(part string) bool { return strings.Contains(name, part) })
 }
 
-// Drafter returns the memory of the drafter that the files are. All its tensors count. If the drafter
-// cannot be used, the weights are returned together with the reason.
+// Drafter returns the memory of the drafter that the files are. All its tensors count. With an error, which
+// says why the drafter cannot be used, it still returns the weights.
 func (f *Files) Drafter() (Footprint, error) {
 	size, err := f.measured.get(f.measureDrafter)
 	return size, f.named(err)
@@ -276,8 +276,8 @@ func (f Footprint) OnCPU() Footprint {
 	return f
 }
 
-// IsGGUF reports whether the weights are in a GGUF file. Their floating types are none to compute in:
-// it is bfloat16 on a GPU, and float32 on the CPU.
+// IsGGUF reports whether the weights are in a GGUF file. Its float types are not used to compute in: that is
+// bfloat16 on a GPU and float32 on the CPU.
 func (f Footprint) IsGGUF() bool { return f.gguf }
 
 // Unpacked returns the footprint of the model loaded with Options.Unpack, in float32.
@@ -291,8 +291,8 @@ func (f Footprint) Unpacked() Footprint {
 	return f
 }
 
-// Quantized returns the footprint of the model with cache.Options of so many bits. Error: it has rows
-// that cannot be quantized.
+// Quantized returns the footprint of the model with a KV cache of the given bits. It returns an error if the
+// rows of a cache cannot be quantized.
 func (f Footprint) Quantized(bits int) (Footprint, error) {
 	for _, l := range f.layers {
 		if err := l.CheckBits(bits); err != nil {
@@ -303,7 +303,7 @@ func (f Footprint) Quantized(bits int) (Footprint, error) {
 	return f, nil
 }
 
-// Full returns the footprint of the model with caches of the layout full.
+// Full returns the footprint of the model with caches that keep every row, in sliding-window layers too.
 func (f Footprint) Full() Footprint {
 	f.full = true
 	return f
@@ -325,7 +325,7 @@ const (
 	// has a limit of memory.
 	copiesOfBounded = 2
 
-	// A bool of each query and slot, in Go's memory and in MLX's.
+	// A mask of one byte for each query and row, in Go's memory and in MLX's.
 	copiesOfMask = 2
 
 	// A GPU has no such limit. It runs ahead by about ten command buffers of 50 MB, and a layer whose
@@ -345,7 +345,7 @@ func (f Footprint) Unpacking(gpu bool) Footprint {
 	return f
 }
 
-// boundedCopies returns what a chunk of a text holds beside the caches of bounded layers: their own and
+// boundedCopies returns the temporary memory of a prefill chunk in bounded layers: a copy of their own and
 // restored rows, and masks.
 func (f Footprint) boundedCopies(layers []nn.Kept, tokens, element int) (copied, masks int64) {
 	var largest int64
@@ -373,8 +373,8 @@ func (f Footprint) ringOf(l nn.Kept) int {
 	return l.Window + ringSlack
 }
 
-// Text returns the bytes that a text of so many tokens takes in memory. wide: the model computes in
-// float32, otherwise in the type that it is stored in.
+// Text returns the bytes that a sequence of the given length takes: its caches and the copies that attention
+// makes. wide: the model computes in float32, else in the type that it is stored in.
 func (f Footprint) Text(tokens int, wide bool) int64 {
 	held, copied := f.text(tokens, wide)
 	return held + copied

@@ -24,7 +24,7 @@ type Run struct {
 	Model            string    `json:"model"`
 	Drafter          string    `json:"drafter"`
 	PromptTokens     int       `json:"prompt_tokens"`
-	CachedTokens     int       `json:"cached_tokens"` // of the prompt, restored instead of computed
+	CachedTokens     int       `json:"cached_tokens"` // of the prompt, restored from checkpoints
 	CompletionTokens int       `json:"completion_tokens"`
 	Drafted          int       `json:"drafted"`
 	Accepted         int       `json:"accepted"`
@@ -51,23 +51,23 @@ type Run struct {
 	PredictionAccepted int `json:"prediction_accepted"`
 	PredictionRejected int `json:"prediction_rejected"`
 
-	// generated tokens before the text loops; 0 = it does not
+	// tokens generated before the answer begins to loop; 0 if it does not
 	Repeats int `json:"repeats"`
 	// round by round; nil in flight, in lists and beyond KeepRounds
 	Speculation json.RawMessage `json:"speculation,omitempty"`
-	// of the prompt, that a text in memory or on disk begins with
+	// tokens of the prompt that match a cached sequence, in memory or on disk
 	MatchedTokens int `json:"matched_tokens"`
-	// where and how the prompt parts from that text; nil if it does not
+	// where and how the prompt differs from that sequence, or nil
 	Parted json.RawMessage `json:"parted,omitempty"`
-	// id of the run whose answer this one completes; 0 = none
+	// id of the run whose answer this one completes, or 0
 	Resumes int64 `json:"resumes"`
-	// how the answer compared when it was last computed again; nil if never
+	// how the answer compared when it was last replayed, or nil
 	Verdict json.RawMessage `json:"verdict,omitempty"`
-	// what the client was told if Error is set, without its own words; may be empty
+	// the message of the error without content of the request; may be empty
 	Message string `json:"message,omitempty"`
-	// how quantized weights were held, float32 or quantized; empty if the model had none
+	// float32 or quantized: how quantized weights were held in memory; empty if the model had none
 	Held string `json:"held,omitempty"`
-	// bits of an element in the keys and values that were kept; 0 = as they are computed
+	// bits per element of the KV cache; 0 = as computed
 	KVBits int `json:"kv_bits,omitempty"`
 	// bounded or full; empty = a ring for each layer with a window
 	KVLayout string `json:"kv_layout,omitempty"`
@@ -76,18 +76,17 @@ type Run struct {
 	KVExactBytes    int64 `json:"kv_exact_bytes,omitempty"`
 	KVOwnBytes      int64 `json:"kv_own_bytes,omitempty"`
 	KVRestoredBytes int64 `json:"kv_restored_bytes,omitempty"`
-	// thoughts that the client had left out of its prompt, which were put back, and their tokens
+	// thoughts that the client left out of its prompt and Tandem put back, and their tokens
 	PutBackThoughts int `json:"put_back_thoughts,omitempty"`
 	PutBackTokens   int `json:"put_back_tokens,omitempty"`
 }
 
-// FinishInterrupted is the finish reason of a run whose process ended before it did, or whose
-// client left and may come back. If the process ended, ended_at is the time when the next one
-// noticed.
+// FinishInterrupted is the finish reason of a run whose process ended first, or whose client left and may
+// resume it. If the process ended, ended_at is the time of the next start.
 const FinishInterrupted = "interrupted"
 
-// KeepRounds is how many runs, the newest, keep Speculation and their [RunText], which can be a
-// hundred times as large as the rest.
+// KeepRounds is the number of newest runs that keep Speculation and their [RunText], which can be a hundred
+// times as large as the rest.
 const KeepRounds = 1000
 
 const (

@@ -23,7 +23,7 @@ type Finder struct {
 	settings *settings.Store
 	log      *slog.Logger
 
-	used atomic.Pointer[override] // see Use; nil if there is none
+	used atomic.Pointer[override] // see Use; or nil
 
 	files   *models.FileCache
 	builtIn models.Memo[string] // hashes of built-in drafters, by name
@@ -38,8 +38,8 @@ func New(db *storage.DB, set *settings.Store, files *models.FileCache, log *slog
 	return &Finder{db: db, settings: set, files: files, log: log}
 }
 
-// Choice returns what drafts for the model with an id: control.DrafterAuto, control.DrafterNone, or a
-// folder. What Use was told comes first.
+// Choice returns the drafter setting of the model with an id: control.DrafterAuto, control.DrafterNone, or
+// a folder. A choice made by Use comes first.
 func (f *Finder) Choice(ctx context.Context, id string) (string, error) {
 	if used := f.used.Load(); used != nil && used.model == id {
 		return used.choice, nil
@@ -51,10 +51,10 @@ func (f *Finder) Choice(ctx context.Context, id string) (string, error) {
 	return choice, err
 }
 
-// Use makes a choice for a model while this process runs, whatever is stored for it.
+// Use overrides the stored choice for a model until the process ends.
 func (f *Finder) Use(id, choice string) { f.used.Store(&override{id, choice}) }
 
-// SetChoice stores a choice for a model. It ends what Use did: the last choice counts.
+// SetChoice stores a choice for a model, and ends what Use did for it.
 func (f *Finder) SetChoice(ctx context.Context, id, choice string) error {
 	if err := f.db.Models.SetDrafter(ctx, id, choice); err != nil {
 		return err
@@ -65,8 +65,7 @@ func (f *Finder) SetChoice(ctx context.Context, id, choice string) error {
 	return nil
 }
 
-// Source returns the folder that a choice leads to, the name of a built-in drafter, or "" if nothing
-// drafts.
+// Source resolves a choice to a folder or the name of a built-in drafter, or "" for none.
 func (f *Finder) Source(row storage.Model, choice string) (string, error) {
 	switch choice {
 	case control.DrafterNone:
@@ -77,7 +76,7 @@ func (f *Finder) Source(row storage.Model, choice string) (string, error) {
 	return choice, nil
 }
 
-// Folder turns the name of a drafter into a choice. It is a registered model's id, one in the hub's
+// Folder turns the name of a drafter into a choice. The name is a registered model's id, one in the hub's
 // cache, or a path, which must be absolute: only the caller knows its working folder. Error:
 // CodeInvalid.
 func (f *Finder) Folder(ctx context.Context, name string) (string, error) {
@@ -119,7 +118,7 @@ func (f *Finder) Measure(row storage.Model, source string) (models.Footprint, er
 	if err != nil {
 		return models.Footprint{}, err
 	}
-	if source == row.Path && f.head(source).found { // else it drafts for itself, whole
+	if source == row.Path && f.head(source).found { // else the whole model is its own drafter
 		return files.Head()
 	}
 	return files.Drafter()
@@ -132,8 +131,8 @@ type Form struct {
 	Target         string // form of the model's keys and values, "" for the usual one
 }
 
-// Open loads what drafts for the model with an id, and reads it as its trials said. It is nil for an
-// empty source.
+// Open loads the drafter at source for the model with an id, in the reading that was measured to be best.
+// It returns nil for an empty source.
 func (f *Finder) Open(ctx context.Context, id string, bundle *models.Bundle, source string,
 	how Form) (*Drafter, error) {
 	if source == "" {
@@ -153,15 +152,15 @@ func (f *Finder) Open(ctx context.Context, id string, bundle *models.Bundle, sou
 	if err != nil {
 		return nil, err
 	}
-	// A built-in drafter is read as it was trained.
+	// A built-in drafter needs no trial: it is read as it was trained.
 	reading.Measuring = reading.Trials == nil && !models.IsBuiltInDrafter(source) &&
 		len(d.Readings()) > 1
 	d.key, d.readingKey, d.reading = key, readingKey, reading
 	return d, nil
 }
 
-// Check loads a drafter for a model of which target knows the sizes and the tokens, and frees it. So a
-// drafter that does not work is refused when it is chosen.
+// Check loads a drafter for a model and frees it, so that one that does not work is refused when it is
+// chosen. Of target only the configuration and the tokenizer are used.
 func (f *Finder) Check(ctx context.Context, target *models.Bundle, source string,
 	o models.Options) error {
 	files, err := f.files.Open(source)

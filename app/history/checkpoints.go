@@ -15,7 +15,7 @@ import (
 	"tandem/storage"
 )
 
-// durable is the longest time until a file is on disk.
+// durable is the longest time until a captured checkpoint is on disk.
 const durable = 2 * time.Second
 
 // Checkpoints returns a page of checkpoints, leaving out those whose files are gone. It implements
@@ -42,7 +42,7 @@ func (h *History) Checkpoints(ctx context.Context,
 		SavedMS: page.SavedMS}
 	for _, c := range page.Checkpoints {
 		if _, err := os.Stat(h.CheckpointPath(c.ID)); errors.Is(err, fs.ErrNotExist) {
-			continue // the next scan says why
+			continue // the next scan records why
 		}
 		list.Checkpoints = append(list.Checkpoints, describeCheckpoint(c))
 	}
@@ -99,8 +99,8 @@ func (h *History) readText(row storage.Checkpoint) ([]int32, error) {
 	return text, nil
 }
 
-// ChangeCheckpoint names, pins or unpins a checkpoint. Error: CodeInvalid for a name that another
-// one has. It implements server.Checkpoints.
+// ChangeCheckpoint names, pins or unpins a checkpoint. It returns CodeInvalid if the name is taken. It
+// implements server.Checkpoints.
 func (h *History) ChangeCheckpoint(ctx context.Context, name string,
 	change control.CheckpointChange) (control.Checkpoint, error) {
 	row, err := h.findCheckpoint(ctx, name)
@@ -142,7 +142,7 @@ func (h *History) DeleteCheckpoint(ctx context.Context,
 		return out, err
 	}
 	err = h.pool.Forget(ctx, func() error {
-		ctx := context.WithoutCancel(ctx) // the deletion goes on if the client leaves
+		ctx := context.WithoutCancel(ctx) // the deletion continues if the client leaves
 		gone, err := h.deletion(ctx, row, d.All)
 		if err != nil {
 			return err
@@ -156,13 +156,12 @@ func (h *History) DeleteCheckpoint(ctx context.Context,
 	return out, err
 }
 
-// deleteCheckpointFiles deletes the files of checkpoints. After an error, which is the folder's,
-// some may be gone.
+// deleteCheckpointFiles deletes the files of checkpoints. After an error some may be deleted already.
 func deleteCheckpointFiles(dir *home.Home, ids []string) error {
 	return folderError(checkpoint.Delete(dir.Path(pool.CheckpointFolder), ids))
 }
 
-// folderError returns an error of the folder of checkpoints as a client is told of it: CodeFolder.
+// folderError wraps an error of the checkpoint folder as CodeFolder.
 func folderError(err error) error {
 	if err == nil {
 		return nil
@@ -220,8 +219,8 @@ func (h *History) ForgetTexts(ctx context.Context, key int64) (control.Forgotten
 	return control.Forgotten{Tokens: tokens, Bytes: bytes}, folderError(err)
 }
 
-// readOnlyError returns as CodeFolder the error that the database or a copy of it cannot be
-// written, and any other error as it is.
+// readOnlyError wraps the error of a database that cannot be written as CodeFolder, and returns any other
+// error as it is.
 func readOnlyError(err error) error {
 	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.ReadOnly {
 		return &control.Error{Code: control.CodeFolder, Err: err,
@@ -242,8 +241,8 @@ func (h *History) WouldForget(ctx context.Context,
 		Bytes: gone.Bytes + bytes, InFlight: gone.InFlight}, folderError(err)
 }
 
-// strays returns the files that no row names, for their owner is unknown. It deletes the remains of
-// files that were being written.
+// strays returns the files that have no row in the database, so nobody knows whose they are. It deletes
+// partly written files.
 func (h *History) strays(ctx context.Context) (ids []string, err error) {
 	files, parts, err := checkpoint.List(h.home.Path(pool.CheckpointFolder))
 	if err != nil {

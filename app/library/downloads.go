@@ -14,10 +14,10 @@ import (
 	"tandem/storage"
 )
 
-// downloads are the pulls of this home folder. They go on whether a client watches or not, until
+// downloads are the downloads of this home folder. They continue whether a client watches or not, until
 // they are complete or a person stops them. What has arrived stays on disk for the next attempt.
-// The database lists them too: the next process goes on with those in progress, and a stopped one
-// stays stopped.
+// The database lists them too: the next process resumes those in progress, and a stopped one stays
+// stopped.
 type downloads struct {
 	mu      sync.Mutex
 	list    []*download // oldest first
@@ -30,7 +30,7 @@ type download struct {
 	revision   string
 	began      time.Time
 	cache      string             // folder that it fetches into; empty before the first fetch
-	blobs      []string           // files that it began there, see hub.Options
+	blobs      []string           // partial files there, see hub.Options
 	stop       context.CancelFunc // nil while nothing is fetched
 	ended      chan struct{}      // closed when the fetch has ended; nil before the first fetch
 	intent     intent             // the last request for it
@@ -63,7 +63,7 @@ func (l *Library) Refetch(ctx context.Context) {
 	l.refetchDownloads()
 }
 
-// find returns the download of an id, nil if there is none. The caller holds d.mu.
+// find returns the download of an id, or nil. The caller holds d.mu.
 func (d *downloads) find(id string) *download {
 	i := slices.IndexFunc(d.list, func(x *download) bool { return x.ID == id })
 	if i < 0 {
@@ -77,8 +77,8 @@ func (d *downloads) drop(x *download) {
 	d.list = slices.DeleteFunc(d.list, func(y *download) bool { return x == y })
 }
 
-// Download begins a download, or goes on with a paused or failed one. It does nothing to one in
-// progress. The drafter of a suggested model comes with it. It implements server.Library.
+// Download begins a download, or resumes a paused or failed one. It does nothing to one in progress. The
+// drafter of a suggested model comes with it. It implements server.Library.
 func (l *Library) Download(_ context.Context, r control.PullRequest) error {
 	r = nameFromPage(r, l.settings.Hub())
 	if _, _, err := hub.ParsePull(pullName(r)); err != nil {
@@ -116,7 +116,7 @@ func (l *Library) startDownload(r control.PullRequest) error {
 		x = &download{Download: control.Download{ID: r.ID}, began: time.Now()}
 		if before != nil {
 			d.drop(before)
-			// its files are this one's to complete or to discard
+			// the new download takes over its partial files
 			if before.cache == l.settings.Hub().CacheDir {
 				x.cache, x.blobs = before.cache, before.blobs
 			}
@@ -134,7 +134,7 @@ func (l *Library) startDownload(r control.PullRequest) error {
 	return nil
 }
 
-// openDownloads reads the downloads that an earlier process left. None is fetched before Resume.
+// openDownloads reads the downloads that an earlier process left. No fetch starts before Resume.
 func (l *Library) openDownloads(ctx context.Context) error {
 	rows, err := l.db.Models.Downloads(ctx)
 	if err != nil {
@@ -159,7 +159,7 @@ func (l *Library) openDownloads(ctx context.Context) error {
 	return nil
 }
 
-// Resume goes on with the downloads that were in progress when the process before this one ended.
+// Resume resumes the downloads that were in progress when the previous process ended.
 func (l *Library) Resume() {
 	d := &l.downloads
 	d.mu.Lock()
@@ -203,8 +203,8 @@ func (l *Library) dropDownload(x *download) {
 	}
 }
 
-// keepCancelled takes a cancelled download off the list. It remembers the files that it began,
-// which stay in the cache. The caller holds downloads.mu.
+// keepCancelled takes a cancelled download off the list. The record of one with partial files in the cache
+// stays in the database. The caller holds downloads.mu.
 func (l *Library) keepCancelled(x *download) {
 	if len(x.blobs) == 0 {
 		l.dropDownload(x)
@@ -219,7 +219,7 @@ func (l *Library) beginFetch(x *download) {
 	ctx, x.stop = context.WithCancel(l.life)
 	x.Paused, x.Error, x.ended = false, "", make(chan struct{})
 	o := l.settings.Hub()
-	if len(x.blobs) > 0 && home.IsDir(x.cache) { // it goes on in the cache that has its files
+	if len(x.blobs) > 0 && home.IsDir(x.cache) { // resume in the cache that has its partial files
 		o.CacheDir = x.cache
 	} else if x.cache != o.CacheDir {
 		x.cache, x.blobs, x.Done, x.Total = o.CacheDir, nil, 0, 0
@@ -243,8 +243,8 @@ func (l *Library) fetch(ctx context.Context, x *download, o hub.Options) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			switch {
-			case p.Total == 0: // not known yet; the total of an earlier attempt stands
-			case !planned: // there may be less than before, on the disk or at the hub
+			case p.Total == 0: // not known yet: keep the total of the previous attempt
+			case !planned: // it may be less than in the previous attempt
 				planned, x.Done, x.Total = true, p.Done, p.Total
 			default:
 				x.Done, x.Total = max(x.Done, p.Done), max(x.Total, p.Total)
@@ -271,16 +271,16 @@ func (l *Library) fetch(ctx context.Context, x *download, o hub.Options) {
 	case x.intent == intentPause:
 		x.Paused = true
 		l.keepDownload(x)
-	case stopped && l.life.Err() != nil: // the next process goes on with it
+	case stopped && l.life.Err() != nil: // the next process resumes it
 		l.keepDownload(x)
-	case stopped: // and asked for again before the fetch ended
+	case stopped: // and requested again before the fetch ended: restart
 		l.beginFetch(x)
 	default:
 		l.failDownload(x, "download failed", err)
 	}
 }
 
-// failDownload notes why a download does not go on. The caller holds downloads.mu.
+// failDownload records why a download failed. The caller holds downloads.mu.
 func (l *Library) failDownload(x *download, what string, err error) {
 	x.Error = err.Error()
 	var cause error
@@ -298,9 +298,9 @@ func (l *Library) PauseDownload(_ context.Context, id string) error {
 	return l.stopDownload(id, intentPause)
 }
 
-// DropDownload stops a download and takes it off the list, and the drafter that came with it. With
-// Discard it deletes the files that the download began first, and stays on the list until that is
-// done: after a failure the client can ask again. It implements server.Library.
+// DropDownload stops a download and takes it off the list, and the drafter that came with it. With Discard
+// its partial files are deleted first, and it stays on the list until that is done: after a failure the
+// client can ask again. It implements server.Library.
 func (l *Library) DropDownload(ctx context.Context, r control.DropRequest) error {
 	if !r.Discard {
 		return l.stopDownload(r.ID, intentDrop)
@@ -314,7 +314,7 @@ func (l *Library) DropDownload(ctx context.Context, r control.DropRequest) error
 	}
 	err := l.discardDownload(ctx, drafter.ID)
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelNotFound {
-		return nil // it is complete meanwhile
+		return nil // it has completed in the meantime
 	}
 	return err
 }
@@ -338,7 +338,7 @@ func (l *Library) discardDownload(ctx context.Context, id string) error {
 	select {
 	case err := <-done:
 		return err
-	case <-ctx.Done(): // the deletion goes on without the client
+	case <-ctx.Done(): // the deletion continues without the client
 		return context.Cause(ctx)
 	}
 }
@@ -390,7 +390,7 @@ func (l *Library) stopDownload(id string, w intent) error {
 	return err
 }
 
-// stop ends the fetch of a download, if there is one, and follows the intent. Errors:
+// stop sets the intent of a download and ends its fetch, if one is in progress. Errors:
 // CodeModelNotFound; CodeModelBusy while its files are deleted. The caller holds downloads.mu.
 func (l *Library) stop(id string, w intent) (*download, error) {
 	x := l.downloads.find(id)

@@ -37,12 +37,12 @@ func TestCompactionIsTheInputOfWhatFollows(t *testing.T) {
 		return roomtest.Post(s, path, body)
 	}
 	c := compactionOf(t, post("/v1/responses/compact", `{"model":"tandem","instructions":"Be brief.",`+
-		`"input":[{"role":"user","content":"one"},`+
+		`"input":[{"role":"user","content":"\u003aone"},`+ // in a client's own spelling
 		`{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},`+
 		`{"type":"function_call_output","call_id":"c","output":"r"},`+
 		`{"role":"assistant","content":"two"},{"role":"user","content":"three"}]}`))
 	asked := fake.Model.Decode(fake.Model.Requests[0].Prompt)
-	for _, said := range []string{"sBe brief.\n", "uone\n", "tr\n", "atwo\n", "uthree\n", "uSum up"} {
+	for _, said := range []string{"sBe brief.\n", "u:one\n", "tr\n", "atwo\n", "uthree\n", "uSum up"} {
 		if !strings.Contains(asked, said) {
 			t.Errorf("the model is to sum up %q, without %q", asked, said)
 		}
@@ -79,7 +79,7 @@ func TestCompactionIsTheInputOfWhatFollows(t *testing.T) {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	got := fake.Model.Decode(fake.Model.Requests[1].Prompt)
-	if !strings.HasPrefix(got, "uone\nuthree\nu") || !strings.HasSuffix(got, "\nufour\n") ||
+	if !strings.HasPrefix(got, "u:one\nuthree\nu") || !strings.HasSuffix(got, "\nufour\n") ||
 		!strings.Contains(got, "They talk about é.") || strings.Contains(got, "hm") {
 		t.Errorf("the next prompt is %q", got)
 	}

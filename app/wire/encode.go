@@ -48,9 +48,9 @@ type Raw json.RawMessage
 // A RawObject is a Raw that is an object.
 type RawObject Raw
 
-// packedRaw begins a string that is a packed Raw. The package json never escapes this character by
-// itself.
-const packedRaw = `"\u003a`
+// packedRaw begins a string that is a packed Raw. Its byte 0xff is in no valid UTF-8, so no string of an
+// answer and no client's json.RawMessage has it: bodies that are not UTF-8 are refused.
+const packedRaw = "\"\xff"
 
 // MarshalJSON implements json.Marshaler. It packs the value into a string, in which the package json
 // removes no space.
