@@ -21,7 +21,7 @@ func (lineForm) ContentType() string { return "application/x-ndjson" }
 
 // AppendEvent implements wire.Framing.
 func (lineForm) AppendEvent(dst []byte, _ string, data []byte) []byte {
-	return append(append(dst, data...), '\n')
+	return append(wire.AppendLine(dst, data), '\n')
 }
 
 // AppendFailure implements wire.Framing.

@@ -58,7 +58,7 @@ func (compactionForm) Stream(*api.Reply, *wire.EventStream) api.Events { return 
 
 // Whole implements api.Form.
 func (f compactionForm) Whole(r *api.Reply) any {
-	var output []wire.RawObject // in the client's spelling
+	var output []wire.RawObject
 	for _, item := range f.req.said(r.ID) {
 		output = append(output, wire.RawObject(item))
 	}

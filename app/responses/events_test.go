@@ -144,3 +144,16 @@ func TestResponseStreamIsKeptAlive(t *testing.T) {
 		}
 	})
 }
+
+// A client may write its tools over several lines. Each event shows them on one.
+func TestToolsOverSeveralLinesBreakNoEvent(t *testing.T) {
+	w := roomtest.Post(serve(roomtest.Speaking("ok")), "/v1/responses",
+		roomtest.ResponseBody(`"input":"x","stream":true,"tools":[{
+			"type": "function",
+			"name": "go"
+		}]`))
+	list := roomtest.ReadResponseEvents(t, w.Body.String()) // fails if an event is no JSON
+	if last := list[len(list)-1]; last.Type != "response.completed" {
+		t.Errorf("the last event is %q", last.Type)
+	}
+}

@@ -201,7 +201,9 @@ func (f *responseForm) item(r *api.Reply, i int, b *api.Block, status string) ou
 	id, text, content := blockID(r, i, b), "", []outputPart{}
 	if status != InProgress {
 		text = string(b.Text)
-		content = append(content, f.part(r, b, text, b.Tokens))
+		if b.Kind != dialect.Call {
+			content = append(content, f.part(r, b, text, b.Tokens))
+		}
 	}
 	switch b.Kind {
 	case dialect.Call:
