@@ -104,9 +104,9 @@ func (db *DB) busyMessage() string {
 		db.holder.name(db.path), db.path)
 }
 
-// Told returns the code and the sentence by which a client is told of an error that the machine
-// has. They are empty for any other error.
-func (e *Error) Told() (code, message string) {
+// ClientMessage returns the code and the message for a client, if the error is the machine's. They are empty
+// for any other error.
+func (e *Error) ClientMessage() (code, message string) {
 	switch e.Code {
 	case Busy:
 		code = "database_busy"

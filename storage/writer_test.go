@@ -108,7 +108,7 @@ func TestHeldDatabaseCostsOneWait(t *testing.T) {
 		"a run":     func() error { return db.Runs.Finish(t.Context(), Run{ID: 1}) },
 	} {
 		e, ok := errors.AsType[*Error](write())
-		if code, _ := e.Told(); !ok || e.Code != Busy || code != "database_busy" {
+		if code, _ := e.ClientMessage(); !ok || e.Code != Busy || code != "database_busy" {
 			t.Errorf("%s gives %v", what, e)
 		}
 	}
@@ -191,7 +191,7 @@ func TestDiskWithoutRoomIsTold(t *testing.T) {
 	told := func(err error) {
 		t.Helper()
 		e := wantCode(t, err, Full)
-		if code, message := e.Told(); code != "disk_full" || !strings.Contains(message, "free some space") {
+		if code, message := e.ClientMessage(); code != "disk_full" || !strings.Contains(message, "free some space") {
 			t.Errorf("it is told as %q, %q", code, message)
 		}
 	}

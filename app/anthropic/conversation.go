@@ -40,7 +40,7 @@ func (c *messagesRequest) joinBegun() {
 // that change with each request.
 func (c *messagesRequest) readSystem(f *wire.Fields, key string) {
 	api.ReadParts(f, key, func(b *wire.Fields, kind string) {
-		if text := api.Unbilled(api.PartText(b, kind)); text != "" {
+		if text := api.StripBillingHeader(api.PartText(b, kind)); text != "" {
 			c.Of("system").Say(text)
 		}
 	})

@@ -29,7 +29,7 @@ func readMessagesRequest(f *wire.Fields) (api.Request, error) {
 
 // newMessages reads everything that is part of the prompt, and the form of the answer.
 func newMessages(f *wire.Fields) *messagesRequest {
-	c := &messagesRequest{Conversation: api.Conversation{GoesOn: true, Tolerant: true,
+	c := &messagesRequest{Conversation: api.Conversation{ContinueFinal: true, Tolerant: true,
 		Called: map[string]string{}}}
 	c.PromptParam = "messages"
 	c.Read(f)
@@ -104,7 +104,7 @@ func (c *messagesRequest) Form() api.Form { return messageForm{} }
 
 // countTokens answers with the number of tokens of a request's prompt.
 func (v *Routes) countTokens(w http.ResponseWriter, r *http.Request) error {
-	var held wire.Place
+	var held wire.Reservation
 	defer held.Release()
 	_, f, err := v.ReadFields(w, r, &held)
 	if err != nil {

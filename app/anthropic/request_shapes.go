@@ -8,88 +8,88 @@ import (
 var userBlockShape = wire.Either(
 	api.PartShape,
 	wire.Object(
-		wire.Need("type", wire.Just("tool_result")),
-		wire.Need("tool_use_id", wire.Filled),
-		wire.Opt("content", api.PartsShape),
-		wire.Opt("is_error", wire.Flag),
+		wire.Required("type", wire.Const("tool_result")),
+		wire.Required("tool_use_id", wire.NonEmpty),
+		wire.Optional("content", api.PartsShape),
+		wire.Optional("is_error", wire.Bool),
 	),
 ).Named("UserBlock")
 
 var assistantBlockShape = wire.Either(
 	api.PartShape,
-	wire.Object(wire.Need("type", wire.Just("thinking")), wire.Opt("thinking", wire.Text)),
+	wire.Object(wire.Required("type", wire.Const("thinking")), wire.Optional("thinking", wire.String)),
 	wire.Object(
-		wire.Need("type", wire.Just("tool_use")),
-		wire.Opt("id", wire.Text),
-		wire.Need("name", wire.Filled),
-		wire.Opt("input", wire.Either(wire.AnyMap, wire.Text), "A JSON object, or one as text."),
+		wire.Required("type", wire.Const("tool_use")),
+		wire.Optional("id", wire.String),
+		wire.Required("name", wire.NonEmpty),
+		wire.Optional("input", wire.Either(wire.AnyMap, wire.String), "A JSON object, or one as text."),
 	),
-	wire.Object(wire.Need("type", wire.Word(
+	wire.Object(wire.Required("type", wire.Enum(
 		"redacted_thinking", "server_tool_use", "web_search_tool_result",
 	))),
 ).Named("AssistantBlock").Doc("Blocks of the vendor's own tools are skipped.")
 
 var messageToolShape = wire.Object(
-	wire.Opt("type", wire.Text),
-	wire.May("name", wire.Filled),
-	wire.Opt("description", wire.Text),
-	wire.May("input_schema", wire.AnyMap),
-	wire.Opt("strict", wire.Flag),
+	wire.Optional("type", wire.String),
+	wire.OmitOnly("name", wire.NonEmpty),
+	wire.Optional("description", wire.String),
+	wire.OmitOnly("input_schema", wire.AnyMap),
+	wire.Optional("strict", wire.Bool),
 ).Or(
 	wire.Anything.With("required", []string{"name", "input_schema"}),
-	wire.Object(wire.Need("type", wire.Just("web_search_20250305"))),
+	wire.Object(wire.Required("type", wire.Const("web_search_20250305"))),
 ).Named("MessageTool").Doc("A tool of another type than custom is skipped.")
 
 var outputFormatShape = wire.Object(
-	wire.Need("type", wire.Just("json_schema")),
-	wire.Need("schema", wire.AnyMap),
+	wire.Required("type", wire.Const("json_schema")),
+	wire.Required("schema", wire.AnyMap),
 )
 
-var countTokensRequestShape = wire.Both(
+var countTokensRequestShape = wire.AllOf(
 	api.CommonRequestShape,
 	wire.Object(
-		wire.Need("messages", wire.List(wire.Either(
+		wire.Required("messages", wire.List(wire.Either(
 			wire.Object(
-				wire.Need("role", wire.Just("user")),
-				wire.Need("content", wire.Either(wire.Text, wire.List(userBlockShape))),
+				wire.Required("role", wire.Const("user")),
+				wire.Required("content", wire.Either(wire.String, wire.List(userBlockShape))),
 			),
 			wire.Object(
-				wire.Need("role", wire.Just("assistant")),
-				wire.Need("content", wire.Either(wire.Text, wire.List(assistantBlockShape))),
+				wire.Required("role", wire.Const("assistant")),
+				wire.Required("content", wire.Either(wire.String, wire.List(assistantBlockShape))),
 			),
 			wire.Object(
-				wire.Need("role", wire.Just("system")),
-				wire.Need("content", api.PartsShape),
+				wire.Required("role", wire.Const("system")),
+				wire.Required("content", api.PartsShape),
 			),
-		)).Least(1)),
-		wire.May("system", api.PartsShape),
-		wire.Opt("stop_sequences", api.StopShape),
-		wire.Opt("tools", wire.List(messageToolShape)),
-		wire.Opt("tool_choice", wire.Either(
+		)).Min(1)),
+		wire.OmitOnly("system", api.PartsShape),
+		wire.Optional("stop_sequences", api.StopShape),
+		wire.Optional("tools", wire.List(messageToolShape)),
+		wire.Optional("tool_choice", wire.Either(
 			wire.Object(
-				wire.Need("type", wire.Word(namelessUses()...)),
-				wire.Opt("disable_parallel_tool_use", wire.Flag),
+				wire.Required("type", wire.Enum(namelessUses()...)),
+				wire.Optional("disable_parallel_tool_use", wire.Bool),
 			),
 			wire.Object(
-				wire.Need("type", wire.Just(useTool)),
-				wire.Need("name", wire.Filled),
-				wire.Opt("disable_parallel_tool_use", wire.Flag),
+				wire.Required("type", wire.Const(useTool)),
+				wire.Required("name", wire.NonEmpty),
+				wire.Optional("disable_parallel_tool_use", wire.Bool),
 			),
 		)),
-		wire.Opt("thinking", wire.Object(
-			wire.Need("type", wire.Filled, "enabled, adaptive or disabled."),
-			wire.Opt("budget_tokens", api.LimitShape(0)),
-			wire.Opt("display", wire.Text, "omitted leaves thoughts out of the answer."),
+		wire.Optional("thinking", wire.Object(
+			wire.Required("type", wire.NonEmpty, "enabled, adaptive or disabled."),
+			wire.Optional("budget_tokens", api.LimitShape(0)),
+			wire.Optional("display", wire.String, "omitted leaves thoughts out of the answer."),
 		)),
-		wire.Opt("output_config", wire.Object(
-			wire.Opt("effort", wire.Choice(api.Efforts...)),
-			wire.Opt("format", outputFormatShape),
+		wire.Optional("output_config", wire.Object(
+			wire.Optional("effort", wire.EnumOrEmpty(api.Efforts...)),
+			wire.Optional("format", outputFormatShape),
 		)),
-		wire.Opt("output_format", outputFormatShape, "The older place of the format."),
+		wire.Optional("output_format", outputFormatShape, "The older place of the format."),
 	).Add(api.ThinkingFields...),
 ).Named("CountTokensRequest")
 
-var messagesRequestShape = wire.Both(
+var messagesRequestShape = wire.AllOf(
 	countTokensRequestShape,
-	wire.Object(wire.Need("max_tokens", api.LimitShape(0))),
+	wire.Object(wire.Required("max_tokens", api.LimitShape(0))),
 ).Named("MessagesRequest")

@@ -6,8 +6,8 @@ import "strings"
 // line changes with each request. With it no prompt would begin like the one before.
 const billing = "x-anthropic-billing-header:"
 
-// Unbilled returns the text without such lines.
-func Unbilled(text string) string {
+// StripBillingHeader returns the text without such lines.
+func StripBillingHeader(text string) string {
 	if !strings.Contains(text, billing) {
 		return text
 	}

@@ -149,8 +149,8 @@ func (c *Choice) Calls() bool {
 	return c.Finish == engine.FinishStop && c.Stopped == c.stops.marks.Found && c.Answer.called()
 }
 
-// partedFrom returns where the prompt parts from the kept text that Stats tell of.
-func (c *Choice) partedFrom(ctx context.Context, m model.Model) *control.Parted {
+// divergence returns where the prompt differs from the cached sequence that Stats name.
+func (c *Choice) divergence(ctx context.Context, m model.Model) *control.Parted {
 	p := c.Stats.Parted
 	out := &control.Parted{At: c.Stats.Matched, Kept: tokenText(m.Tokenizer(), p.Kept),
 		Given: tokenText(m.Tokenizer(), p.Given), Answer: p.Answer, Run: p.Run}

@@ -27,8 +27,8 @@ type Conversation struct {
 	// tool results have no name.
 	Called map[string]string
 
-	GoesOn   bool // the answer continues the last message, if that is an answer
-	Tolerant bool // a template that has no place for the messages gets simpler ones
+	ContinueFinal bool // the answer continues the last message, if that is an answer
+	Tolerant      bool // a template that has no place for the messages gets simpler ones
 
 	begun     string   // the text of the answer that is continued; empty for none
 	variables []member // of Kwargs and of Thinking
@@ -52,7 +52,7 @@ func (c *Conversation) Complete() error {
 	nameCalls(c.Messages)
 	c.Single = c.Tools.Single
 	c.begun = ""
-	if n := len(c.Messages); n > 0 && c.GoesOn {
+	if n := len(c.Messages); n > 0 && c.ContinueFinal {
 		if last := c.Messages[n-1]; last.Role == "assistant" && last.Calls == nil {
 			c.begun = last.Text()
 		}

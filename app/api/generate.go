@@ -39,7 +39,7 @@ type ReadBody func(*wire.Fields) (Request, error)
 type preparing interface {
 	// Prepare comes before the model is acquired. It takes a place if it reads something large. It
 	// returns a body that asks for the same and stands alone.
-	Prepare(ctx context.Context, held *wire.Place, body []byte) ([]byte, error)
+	Prepare(ctx context.Context, held *wire.Reservation, body []byte) ([]byte, error)
 }
 
 // Generation returns the handler of a generating route. endpoint is its name in the history.
@@ -104,7 +104,7 @@ func (a *API) record(w http.ResponseWriter, r *http.Request, endpoint string, fr
 // answer is the path of every request to a generating route: prepare, acquire, run, reply. The last
 // three are in replyWhole and in sendEvents, since a stream may begin before a model is acquired.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, run *Run, read ReadBody) error {
-	var held wire.Place
+	var held wire.Reservation
 	defer held.Release()
 	rep, err := a.prepare(w, r, run, read, &held)
 	if err != nil {
@@ -119,7 +119,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, run *Run, read Read
 // prepare reads a request and checks it as far as that goes without a model. It returns the reply,
 // which has neither a model nor choices yet.
 func (a *API) prepare(w http.ResponseWriter, r *http.Request, run *Run, read ReadBody,
-	held *wire.Place) (*Reply, error) {
+	held *wire.Reservation) (*Reply, error) {
 	body, f, err := a.ReadFields(w, r, held)
 	if err != nil {
 		return nil, err
@@ -213,7 +213,7 @@ func (a *API) Acquire(ctx context.Context, name string, fold bool) (model.Model,
 
 // acquireFor is Acquire for a run.
 func (a *API) acquireFor(run *Run, name string) (model.Model, error) {
-	m, err := a.Acquire(run.Ctx, name, run.folds())
+	m, err := a.Acquire(run.Ctx, name, run.ignoresCase())
 	run.loaded()
 	if err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ func (a *API) acquireFor(run *Run, name string) (model.Model, error) {
 // rest. It calls out on the choices' own goroutines, and reports the end only of a choice that
 // ended well.
 func (a *API) runChoices(rep *Reply, out Events) error {
-	ctx, cancel := context.WithCancelCause(rep.Run.authored())
+	ctx, cancel := context.WithCancelCause(rep.Run.withAuthor())
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, MaxParallel)
@@ -296,7 +296,7 @@ func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice,
 		}
 		// the model may be gone when the row is written
 		if c.Stats.Parted != nil && c.parted == nil {
-			c.parted = c.partedFrom(context.WithoutCancel(ctx), rep.Model)
+			c.parted = c.divergence(context.WithoutCancel(ctx), rep.Model)
 		}
 	}
 	c.Req.Restoring = run.leaveQueue

@@ -60,7 +60,7 @@ func (a *API) TextsRoute(endpoint string,
 // answerTexts is like answer, for a request that generates nothing.
 func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run,
 	read func(*wire.Fields) (ReadRequest, error)) error {
-	var held wire.Place
+	var held wire.Reservation
 	defer held.Release()
 	_, f, err := a.ReadFields(w, r, &held)
 	if err != nil {

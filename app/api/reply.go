@@ -20,10 +20,10 @@ type Reply struct {
 	form    Form
 	Choices []*Choice
 
-	question Question    // the request that is answered
-	body     []byte      // of the request, to resume it
-	held     *wire.Place // until the prompt is token ids
-	made     []*Choice   // all choices that hold a grammar; Choices has them once all are made
+	question Question          // the request that is answered
+	body     []byte            // of the request, to resume it
+	held     *wire.Reservation // until the prompt is token ids
+	made     []*Choice         // all choices that hold a grammar; Choices has them once all are made
 }
 
 // Name returns the model's id, or the client's name for it until the model is in memory.

@@ -10,33 +10,33 @@ import (
 
 // StopShape is stop: the texts that end an answer.
 var StopShape = wire.Either(
-	wire.Text.Most(engine.MaxStopLength),
-	wire.List(wire.Text.Most(engine.MaxStopLength)).Most(engine.MaxStops),
+	wire.String.Max(engine.MaxStopLength),
+	wire.List(wire.String.Max(engine.MaxStopLength)).Max(engine.MaxStops),
 ).Doc("Texts that end the answer. In thoughts and calls only texts with their marks count, such as </think>.")
 
 // GrammarShape is a response format given by a grammar.
 var GrammarShape = wire.Object(
-	wire.Need("type", wire.Just("grammar")),
-	wire.Need("grammar", wire.Object(
-		wire.Need("syntax", wire.Word("lark", "regex")),
-		wire.Need("definition", wire.Filled),
+	wire.Required("type", wire.Const("grammar")),
+	wire.Required("grammar", wire.Object(
+		wire.Required("syntax", wire.Enum("lark", "regex")),
+		wire.Required("definition", wire.NonEmpty),
 	)),
 ).Doc("Ours.")
 
 // ThinkingFields say how the model should think. They have the names of several servers.
 var ThinkingFields = []wire.Field{
-	wire.Opt("reasoning_effort", wire.Choice(Efforts...)),
-	wire.Opt("enable_thinking", wire.Flag),
+	wire.Optional("reasoning_effort", wire.EnumOrEmpty(Efforts...)),
+	wire.Optional("enable_thinking", wire.Bool),
 	budgetField(budgetFields[0]),
 	budgetField(budgetFields[1]),
 	budgetField(budgetFields[2]),
-	wire.Opt("reasoning", wire.Object(
-		wire.Opt("effort", wire.Choice(Efforts...)),
+	wire.Optional("reasoning", wire.Object(
+		wire.Optional("effort", wire.EnumOrEmpty(Efforts...)),
 		budgetField("max_tokens"),
-		wire.Opt("enabled", wire.Flag),
-		wire.Opt("exclude", wire.Flag, "Thoughts are not part of the answer."),
+		wire.Optional("enabled", wire.Bool),
+		wire.Optional("exclude", wire.Bool, "Thoughts are not part of the answer."),
 	)),
-	wire.Opt("chat_template_kwargs", wire.AnyMap.With("properties",
+	wire.Optional("chat_template_kwargs", wire.AnyMap.With("properties",
 		map[string]any{"messages": false, "tools": false}),
 		"Variables of the template."),
 }
@@ -48,200 +48,200 @@ func LimitShape(least float64) *wire.Shape {
 
 // budgetField returns the field of a token limit of a thought.
 func budgetField(name string) wire.Field {
-	return wire.Opt(name, wire.Int(-1, math.MaxInt32), "Tokens; -1 for any number.")
+	return wire.Optional(name, wire.Int(-1, math.MaxInt32), "Tokens; -1 for any number.")
 }
 
 // speculationShape is Speculation in OpenAPI.
 var speculationShape = wire.Object(
-	wire.Opt("drafter", wire.Choice(control.Drafters...)),
-	wire.Opt("depth", wire.Int(0, control.MaxDepth),
+	wire.Optional("drafter", wire.EnumOrEmpty(control.Drafters...)),
+	wire.Optional("depth", wire.Int(0, control.MaxDepth),
 		"Tokens proposed at a time; absent for as many as pay off."),
-	wire.Opt("rollback", wire.Choice(control.Rollbacks...)),
-	wire.Opt("rule", wire.Choice(control.Rules...)),
-	wire.Opt("exact", wire.Flag, "No rounding differs between drafted and plain decoding."),
+	wire.Optional("rollback", wire.EnumOrEmpty(control.Rollbacks...)),
+	wire.Optional("rule", wire.EnumOrEmpty(control.Rules...)),
+	wire.Optional("exact", wire.Bool, "No rounding differs between drafted and plain decoding."),
 ).With("additionalProperties", false).Named("Speculation").
 	Doc("How to decode; the text is the same whatever is chosen.")
 
 // NamedSchemaShape is a JSON schema in the form of chats.
 var NamedSchemaShape = wire.Object(
-	wire.Opt("name", wire.Text),
-	wire.Need("schema", wire.AnyMap, "A JSON schema."),
-	wire.Opt("strict", wire.Flag),
+	wire.Optional("name", wire.String),
+	wire.Required("schema", wire.AnyMap, "A JSON schema."),
+	wire.Optional("strict", wire.Bool),
 )
 
 // objectSchemaShape is the schema of an object.
-var objectSchemaShape = wire.Object(wire.Opt("type", wire.Either(
-	wire.Just("object"),
-	wire.List(wire.Text).With("contains", map[string]any{"const": "object"}),
+var objectSchemaShape = wire.Object(wire.Optional("type", wire.Either(
+	wire.Const("object"),
+	wire.List(wire.String).With("contains", map[string]any{"const": "object"}),
 )))
 
 // ObjectFormatShape is a response format that is any object, or one by a schema.
 var ObjectFormatShape = wire.Object(
-	wire.Need("type", wire.Just("json_object")),
-	wire.Opt("schema", objectSchemaShape, "A JSON schema, as in llama.cpp."),
-	wire.Opt("strict", wire.Flag),
-	wire.Opt("json_schema", wire.Object(
-		wire.Opt("name", wire.Text),
-		wire.Need("schema", objectSchemaShape, "A JSON schema."),
-		wire.Opt("strict", wire.Flag),
+	wire.Required("type", wire.Const("json_object")),
+	wire.Optional("schema", objectSchemaShape, "A JSON schema, as in llama.cpp."),
+	wire.Optional("strict", wire.Bool),
+	wire.Optional("json_schema", wire.Object(
+		wire.Optional("name", wire.String),
+		wire.Required("schema", objectSchemaShape, "A JSON schema."),
+		wire.Optional("strict", wire.Bool),
 	), "The schema as json_schema has it."),
 )
 
 // ResponseFormatShape is ResponseFormat in OpenAPI.
 var ResponseFormatShape = wire.Either(
-	wire.Object(wire.Need("type", wire.Just("text"))),
+	wire.Object(wire.Required("type", wire.Const("text"))),
 	ObjectFormatShape,
 	wire.Object(
-		wire.Need("type", wire.Just("json_schema")),
-		wire.Need("json_schema", NamedSchemaShape),
+		wire.Required("type", wire.Const("json_schema")),
+		wire.Required("json_schema", NamedSchemaShape),
 	),
 	wire.Object(
-		wire.Need("type", wire.Just("json_schema")),
-		wire.Need("schema", wire.AnyMap, "A JSON schema."),
-		wire.Opt("strict", wire.Flag),
+		wire.Required("type", wire.Const("json_schema")),
+		wire.Required("schema", wire.AnyMap, "A JSON schema."),
+		wire.Optional("strict", wire.Bool),
 	),
 	GrammarShape,
 ).Named("ResponseFormat").Doc("What the answer may be.")
 
 // ToolShape is Tool in OpenAPI.
 var ToolShape = wire.Object(
-	wire.May("type", wire.Text),
-	wire.May("function", wire.Object(functionFields...)),
+	wire.OmitOnly("type", wire.String),
+	wire.OmitOnly("function", wire.Object(functionFields...)),
 ).Add(functionFields...).Named("Tool").
 	Doc("Reaches the template as it is; a function without the object around it gets one.")
 
 var functionFields = []wire.Field{
-	wire.Opt("name", wire.Text),
-	wire.Opt("description", wire.Text),
-	wire.Opt("parameters", wire.AnyMap),
-	wire.Opt("strict", wire.Flag),
+	wire.Optional("name", wire.String),
+	wire.Optional("description", wire.String),
+	wire.Optional("parameters", wire.AnyMap),
+	wire.Optional("strict", wire.Bool),
 }
 
 // TextPartShape is TextPart in OpenAPI.
 var TextPartShape = wire.Either(
-	wire.Object(wire.Need("type", wire.Just("text")), wire.Need("text", wire.Text)),
-	wire.Object(wire.Need("type", wire.Just("refusal")), wire.Need("refusal", wire.Text)),
+	wire.Object(wire.Required("type", wire.Const("text")), wire.Required("text", wire.String)),
+	wire.Object(wire.Required("type", wire.Const("refusal")), wire.Required("refusal", wire.String)),
 ).Named("TextPart")
 
 // sourceShape is where a document has its text.
 var sourceShape = wire.Either(
-	wire.Object(wire.Need("type", wire.Just("text")), wire.Need("data", wire.Text)),
+	wire.Object(wire.Required("type", wire.Const("text")), wire.Required("data", wire.String)),
 	wire.Object(
-		wire.Need("type", wire.Just("content")),
-		wire.Need("content", wire.Either(wire.Text, wire.List(TextPartShape))),
+		wire.Required("type", wire.Const("content")),
+		wire.Required("content", wire.Either(wire.String, wire.List(TextPartShape))),
 	),
 )
 
 // PartShape is ContentPart in OpenAPI.
 var PartShape = wire.Either(
-	wire.Text,
-	wire.Object(wire.May("type", wire.Text, "Mostly text, input_text or output_text."),
-		wire.Need("text", wire.Text)),
-	wire.Object(wire.Need("type", wire.Just("refusal")), wire.Need("refusal", wire.Text)),
+	wire.String,
+	wire.Object(wire.OmitOnly("type", wire.String, "Mostly text, input_text or output_text."),
+		wire.Required("text", wire.String)),
+	wire.Object(wire.Required("type", wire.Const("refusal")), wire.Required("refusal", wire.String)),
 	wire.Object(
-		wire.Need("type", wire.Just("thinking")),
-		wire.Need("thinking", wire.Either(wire.Text, wire.List(TextPartShape))),
+		wire.Required("type", wire.Const("thinking")),
+		wire.Required("thinking", wire.Either(wire.String, wire.List(TextPartShape))),
 	),
-	wire.Object(wire.Need("type", wire.Just("redacted_thinking"))),
+	wire.Object(wire.Required("type", wire.Const("redacted_thinking"))),
 	wire.Object(
-		wire.Need("type", wire.Just("tool_reference")),
-		wire.Need("tool_name", wire.Text),
-	),
-	wire.Object(
-		wire.Need("type", wire.Just("search_result")),
-		wire.Opt("title", wire.Text),
-		wire.Opt("source", wire.Text),
-		wire.Need("content", wire.Either(wire.Text, wire.List(TextPartShape))),
+		wire.Required("type", wire.Const("tool_reference")),
+		wire.Required("tool_name", wire.String),
 	),
 	wire.Object(
-		wire.Need("type", wire.Just("document")),
-		wire.Opt("title", wire.Text),
-		wire.Opt("context", wire.Text),
-		wire.Need("source", sourceShape),
+		wire.Required("type", wire.Const("search_result")),
+		wire.Optional("title", wire.String),
+		wire.Optional("source", wire.String),
+		wire.Required("content", wire.Either(wire.String, wire.List(TextPartShape))),
+	),
+	wire.Object(
+		wire.Required("type", wire.Const("document")),
+		wire.Optional("title", wire.String),
+		wire.Optional("context", wire.String),
+		wire.Required("source", sourceShape),
 	),
 ).Named("ContentPart").Doc("Whatever holds text; the thoughts of an answer are not part of it.")
 
 // PartsShape is a text, or parts with text.
-var PartsShape = wire.Either(wire.Text, wire.List(PartShape)).Named("Parts")
+var PartsShape = wire.Either(wire.String, wire.List(PartShape)).Named("Parts")
 
 // ContentShape is Content in OpenAPI.
 var ContentShape = PartsShape.OrNull().Named("Content")
 
 // ChatMessageShape is ChatMessage in OpenAPI.
 var ChatMessageShape = wire.Object(
-	wire.Need("role", wire.Word(Roles...)),
-	wire.May("content", ContentShape),
-	wire.Opt("name", wire.Text),
-	wire.Opt("tool_call_id", wire.Text),
-	wire.Opt("tool_calls", wire.List(wire.Object(wire.Need("function", wire.Object(
-		wire.Need("name", wire.Text),
-		wire.May("arguments", wire.Anything, "A JSON object, or one as text; absent for none."),
+	wire.Required("role", wire.Enum(Roles...)),
+	wire.OmitOnly("content", ContentShape),
+	wire.Optional("name", wire.String),
+	wire.Optional("tool_call_id", wire.String),
+	wire.Optional("tool_calls", wire.List(wire.Object(wire.Required("function", wire.Object(
+		wire.Required("name", wire.String),
+		wire.OmitOnly("arguments", wire.Anything, "A JSON object, or one as text; absent for none."),
 	))))),
-	wire.Opt("function_call", wire.Object(
-		wire.Need("name", wire.Text),
-		wire.Opt("arguments", wire.Either(wire.Text, wire.AnyMap)),
+	wire.Optional("function_call", wire.Object(
+		wire.Required("name", wire.String),
+		wire.Optional("arguments", wire.Either(wire.String, wire.AnyMap)),
 	), "The older form of one call."),
-	wire.Opt("reasoning_content", wire.Text, "What the model thought."),
-	wire.Opt("reasoning", wire.Text, "Other servers' name for it."),
-	wire.Opt("prefix", wire.Flag, "The answer goes on from this message, if it is the last."),
-	wire.Opt("partial", wire.Flag, "Another server's name for it."),
+	wire.Optional("reasoning_content", wire.String, "What the model thought."),
+	wire.Optional("reasoning", wire.String, "Other servers' name for it."),
+	wire.Optional("prefix", wire.Bool, "The answer goes on from this message, if it is the last."),
+	wire.Optional("partial", wire.Bool, "Another server's name for it."),
 ).Named("ChatMessage").Doc("Reaches the template with all its names.")
 
 // ChosenShape is the function that a choice names.
-var ChosenShape = wire.Object(wire.Need("name", wire.Filled))
+var ChosenShape = wire.Object(wire.Required("name", wire.NonEmpty))
 
 var allowedShape = wire.Object(
-	wire.Opt("mode", wire.Choice("auto", "required")),
-	wire.Need("tools", wire.List(ToolShape)),
+	wire.Optional("mode", wire.EnumOrEmpty("auto", "required")),
+	wire.Required("tools", wire.List(ToolShape)),
 )
 
 // ChoiceTypeShape is a word of tool_choice as an object, as Anthropic has it.
-var ChoiceTypeShape = wire.Object(wire.Need("type", wire.Word(ToolChoices...)))
+var ChoiceTypeShape = wire.Object(wire.Required("type", wire.Enum(ToolChoices...)))
 
 // ToolChoiceShape is ToolChoice in OpenAPI.
 var ToolChoiceShape = wire.Either(
-	wire.Word(ToolChoices...),
+	wire.Enum(ToolChoices...),
 	ChoiceTypeShape,
 	wire.Object(
-		wire.May("type", wire.Word("function", "tool")),
-		wire.Need("function", ChosenShape),
+		wire.OmitOnly("type", wire.Enum("function", "tool")),
+		wire.Required("function", ChosenShape),
 	),
 	wire.Object(
-		wire.May("type", wire.Word("function", "tool")),
-		wire.Opt("function", wire.Null),
-		wire.Need("name", wire.Filled),
+		wire.OmitOnly("type", wire.Enum("function", "tool")),
+		wire.Optional("function", wire.Null),
+		wire.Required("name", wire.NonEmpty),
 	),
 	wire.Object(
-		wire.Need("type", wire.Just("allowed_tools")),
-		wire.Need("allowed_tools", allowedShape),
+		wire.Required("type", wire.Const("allowed_tools")),
+		wire.Required("allowed_tools", allowedShape),
 	),
-	wire.Both(wire.Object(wire.Need("type", wire.Just("allowed_tools"))), allowedShape),
+	wire.AllOf(wire.Object(wire.Required("type", wire.Const("allowed_tools"))), allowedShape),
 ).OrNull().Named("ToolChoice").Doc("Whether an answer is a call.")
 
 // CommonRequestShape is CommonRequest in OpenAPI.
 var CommonRequestShape = wire.Object(
-	wire.Need("model", wire.Filled, "An id of /v1/models, or tandem for the model that is chosen."),
-	wire.Opt("stream", wire.Flag),
-	wire.Opt("stream_options", wire.Object(wire.Opt("include_usage", wire.Flag,
+	wire.Required("model", wire.NonEmpty, "An id of /v1/models, or tandem for the model that is chosen."),
+	wire.Optional("stream", wire.Bool),
+	wire.Optional("stream_options", wire.Object(wire.Optional("include_usage", wire.Bool,
 		"A last chunk has the usage."))),
-	wire.Opt("n", wire.Int(1, MaxN), "Continuations of each prompt."),
-	wire.Opt("temperature", wire.Number(0, math.MaxFloat64),
+	wire.Optional("n", wire.Int(1, MaxN), "Continuations of each prompt."),
+	wire.Optional("temperature", wire.NumberBetween(0, math.MaxFloat64),
 		"0 takes the likeliest token; the model's own where absent."),
-	wire.Opt("top_p", wire.Number(0, 1)),
-	wire.Opt("min_p", wire.Number(0, 1)),
-	wire.Opt("top_k", wire.Int(-1, math.MaxInt32), "-1 or 0 for all."),
-	wire.Opt("presence_penalty", wire.Number(-math.MaxFloat32, math.MaxFloat32)),
-	wire.Opt("frequency_penalty", wire.Number(-math.MaxFloat32, math.MaxFloat32)),
-	wire.Opt("repetition_penalty", wire.Number(0.01, 100), "1 for none."),
-	wire.Opt("logit_bias", wire.Map(wire.Number(
+	wire.Optional("top_p", wire.NumberBetween(0, 1)),
+	wire.Optional("min_p", wire.NumberBetween(0, 1)),
+	wire.Optional("top_k", wire.Int(-1, math.MaxInt32), "-1 or 0 for all."),
+	wire.Optional("presence_penalty", wire.NumberBetween(-math.MaxFloat32, math.MaxFloat32)),
+	wire.Optional("frequency_penalty", wire.NumberBetween(-math.MaxFloat32, math.MaxFloat32)),
+	wire.Optional("repetition_penalty", wire.NumberBetween(0.01, 100), "1 for none."),
+	wire.Optional("logit_bias", wire.Map(wire.NumberBetween(
 		-100, 100,
 	)).With("propertyNames", map[string]any{"pattern": "^[0-9]{1,9}$"}), "Of token ids."),
-	wire.Opt("seed", wire.Int(-wire.MaxExact, wire.MaxExact),
+	wire.Optional("seed", wire.Int(-wire.MaxExact, wire.MaxExact),
 		"The same seed gives the same answer; -1 for any."),
-	wire.Opt("stop", StopShape),
-	wire.Opt("ignore_eos", wire.Flag, "Goes on after the model's end, as in vLLM."),
-	wire.Opt("return_token_ids", wire.Flag, "Adds prompt_token_ids and token_ids, as in vLLM."),
-	wire.Opt("return_draft_info", wire.Flag, "Adds what was drafted."),
-	wire.Opt("speculation", speculationShape),
-	wire.Opt("response_format", ResponseFormatShape),
+	wire.Optional("stop", StopShape),
+	wire.Optional("ignore_eos", wire.Bool, "Goes on after the model's end, as in vLLM."),
+	wire.Optional("return_token_ids", wire.Bool, "Adds prompt_token_ids and token_ids, as in vLLM."),
+	wire.Optional("return_draft_info", wire.Bool, "Adds what was drafted."),
+	wire.Optional("speculation", speculationShape),
+	wire.Optional("response_format", ResponseFormatShape),
 ).Named("CommonRequest").Doc("The fields of all generating routes of OpenAI and Mistral.")

@@ -133,11 +133,11 @@ func (a *API) begin(r *http.Request, endpoint, name string, from *resumption) *R
 	return u
 }
 
-// folds reports whether the run's route ignores the case of models' names, as Ollama's do.
-func (u *Run) folds() bool { return strings.HasPrefix(u.Row.Endpoint, "/api/") }
+// ignoresCase reports whether the run's route ignores the case of models' names, as Ollama's do.
+func (u *Run) ignoresCase() bool { return strings.HasPrefix(u.Row.Endpoint, "/api/") }
 
-// authored returns the run's context with its author, if one is known.
-func (u *Run) authored() context.Context {
+// withAuthor returns the run's context with its author, if one is known.
+func (u *Run) withAuthor() context.Context {
 	if u.owner == nil {
 		return u.Ctx
 	}

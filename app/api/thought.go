@@ -29,7 +29,7 @@ func ReadThinking(f *wire.Fields) (t Thinking) {
 			t.Budget = n
 		}
 	}
-	t.On = wire.Optional(f, "enable_thinking", f.Bool)
+	t.On = wire.ReadOptional(f, "enable_thinking", f.Bool)
 	if o := f.Object("reasoning"); o != nil {
 		if effort := o.Word("effort"); effort != "" {
 			t.Effort = effort
@@ -37,7 +37,7 @@ func ReadThinking(f *wire.Fields) (t Thinking) {
 		if n := o.Whole("max_tokens"); n != nil {
 			t.Budget = n
 		}
-		if on := wire.Optional(o, "enabled", o.Bool); on != nil {
+		if on := wire.ReadOptional(o, "enabled", o.Bool); on != nil {
 			t.On = on
 		}
 		t.Hidden = o.Bool("exclude")

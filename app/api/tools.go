@@ -29,7 +29,7 @@ func ReadTools(f *wire.Fields) (b Toolbox) {
 		list, choice = "functions", "function_call"
 		b.Functions, b.Single = true, true
 	}
-	if parallel := wire.Optional(f, "parallel_tool_calls", f.Bool); parallel != nil && !*parallel {
+	if parallel := wire.ReadOptional(f, "parallel_tool_calls", f.Bool); parallel != nil && !*parallel {
 		b.Single = true
 	}
 	entries := ReadToolList(f, list)

@@ -75,7 +75,7 @@ func (p pieceText) MarshalJSON() ([]byte, error) {
 
 // Shape describes the text to wire.AnswerOf.
 func (pieceText) Shape() *wire.Shape {
-	return wire.Either(wire.Text, wire.AnswerOf[wire.Bytes]())
+	return wire.Either(wire.String, wire.AnswerOf[wire.Bytes]())
 }
 
 // A detokenized is the answer of /detokenize.

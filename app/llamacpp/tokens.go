@@ -18,8 +18,8 @@ const maxTokenized = 4 << 20
 func (v Routes) tokenize(w http.ResponseWriter, r *http.Request) error {
 	return v.withModel(w, r, tokenizeRequestShape, func(f *wire.Fields, m model.Model) error {
 		text, prompt := f.String("content"), f.String("prompt")
-		special, around := f.Bool("add_special"), wire.Optional(f, "add_special_tokens", f.Bool)
-		plain := !api.First(true, wire.Optional(f, "parse_special", f.Bool))
+		special, around := f.Bool("add_special"), wire.ReadOptional(f, "add_special_tokens", f.Bool)
+		plain := !api.First(true, wire.ReadOptional(f, "parse_special", f.Bool))
 		pieces, param := f.Bool("with_pieces"), "content"
 		switch {
 		case f.Raw("content") != nil:
@@ -87,7 +87,7 @@ func (v Routes) detokenize(w http.ResponseWriter, r *http.Request) error {
 // withModel reads a body and lends answer the model that it names.
 func (v Routes) withModel(w http.ResponseWriter, r *http.Request, s *wire.Shape,
 	answer func(*wire.Fields, model.Model) error) error {
-	var held wire.Place
+	var held wire.Reservation
 	defer held.Release()
 	_, f, err := v.ReadFields(w, r, &held)
 	if err != nil {

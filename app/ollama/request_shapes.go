@@ -9,93 +9,93 @@ import (
 )
 
 var showRequestShape = wire.Object(
-	wire.Opt("model", wire.Text, "A name of /api/tags."),
-	wire.Opt("name", wire.Text, "Older programs' name for it."),
+	wire.Optional("model", wire.String, "A name of /api/tags."),
+	wire.Optional("name", wire.String, "Older programs' name for it."),
 ).Or(
-	wire.Object(wire.Need("model", wire.Filled)),
-	wire.Object(wire.Need("name", wire.Filled)),
+	wire.Object(wire.Required("model", wire.NonEmpty)),
+	wire.Object(wire.Required("name", wire.NonEmpty)),
 ).Named("OllamaShowRequest")
 
 var optionsShape = wire.Object(
-	wire.Opt("temperature", wire.Number(0, math.MaxFloat64)),
-	wire.Opt("top_p", wire.Number(0, 1)),
-	wire.Opt("min_p", wire.Number(0, 1)),
-	wire.Opt("top_k", wire.Int(-1, math.MaxInt32)),
-	wire.Opt("presence_penalty", wire.Number(-math.MaxFloat32, math.MaxFloat32)),
-	wire.Opt("frequency_penalty", wire.Number(-math.MaxFloat32, math.MaxFloat32)),
-	wire.Opt("repeat_penalty", wire.Number(0.01, 100), "1 for none."),
-	wire.Opt("stop", api.StopShape),
-	wire.Opt("seed", wire.Whole.Most(wire.MaxExact), "Below 0 for any."),
-	wire.Opt("num_predict", wire.Int(math.MinInt32, math.MaxInt32),
+	wire.Optional("temperature", wire.NumberBetween(0, math.MaxFloat64)),
+	wire.Optional("top_p", wire.NumberBetween(0, 1)),
+	wire.Optional("min_p", wire.NumberBetween(0, 1)),
+	wire.Optional("top_k", wire.Int(-1, math.MaxInt32)),
+	wire.Optional("presence_penalty", wire.NumberBetween(-math.MaxFloat32, math.MaxFloat32)),
+	wire.Optional("frequency_penalty", wire.NumberBetween(-math.MaxFloat32, math.MaxFloat32)),
+	wire.Optional("repeat_penalty", wire.NumberBetween(0.01, 100), "1 for none."),
+	wire.Optional("stop", api.StopShape),
+	wire.Optional("seed", wire.Integer.Max(wire.MaxExact), "Below 0 for any."),
+	wire.Optional("num_predict", wire.Int(math.MinInt32, math.MaxInt32),
 		"Tokens; 0 and less for what the context leaves."),
 ).Named("OllamaOptions").Doc("Others are ignored.")
 
 var requestShape = wire.Object(
-	wire.Need("model", wire.Filled, "A name of /api/tags; the tag may be missing."),
-	wire.Opt("stream", wire.Flag, "true where absent."),
-	wire.Opt("format", wire.Either(wire.Choice("json"), wire.AnyMap.Doc("A JSON schema.")),
+	wire.Required("model", wire.NonEmpty, "A name of /api/tags; the tag may be missing."),
+	wire.Optional("stream", wire.Bool, "true where absent."),
+	wire.Optional("format", wire.Either(wire.EnumOrEmpty("json"), wire.AnyMap.Doc("A JSON schema.")),
 		"What the answer may be."),
-	wire.Opt("response_format", api.ResponseFormatShape, "OpenAI's name for format."),
-	wire.Opt("options", optionsShape),
-	wire.Opt("think", wire.Either(wire.Flag, wire.Choice(api.Efforts...))),
-	wire.Opt("logprobs", wire.Flag),
-	wire.Opt("top_logprobs", wire.Int(0, engine.MaxTopLogprobs)),
-	wire.Opt("keep_alive", wire.Either(
-		wire.Real, wire.Text.With("pattern",
+	wire.Optional("response_format", api.ResponseFormatShape, "OpenAI's name for format."),
+	wire.Optional("options", optionsShape),
+	wire.Optional("think", wire.Either(wire.Bool, wire.EnumOrEmpty(api.Efforts...))),
+	wire.Optional("logprobs", wire.Bool),
+	wire.Optional("top_logprobs", wire.Int(0, engine.MaxTopLogprobs)),
+	wire.Optional("keep_alive", wire.Either(
+		wire.Number, wire.String.With("pattern",
 			"^[-+]?(0|(([0-9]{1,5}(\\.[0-9]*)?|\\.[0-9]+)(ns|us|ms|s|m|h)){1,4})$"),
 	), "Seconds or a duration such as 5m; 0 frees the model after the answer."),
 ).Named("OllamaRequest").Doc("The fields of both generating routes of Ollama.")
 
-var generateRequestShape = wire.Both(
+var generateRequestShape = wire.AllOf(
 	requestShape,
 	wire.Object(
-		wire.Opt("prompt", wire.Text, "Absent or empty to load the model, or to free it."),
-		wire.Opt("suffix", wire.Text),
-		wire.Opt("system", wire.Text),
-		wire.Opt("raw", wire.Flag, "The prompt is the text itself."),
-		wire.Opt("template", wire.Text.Most(0), "Must be empty."),
-		wire.Opt("context", wire.List(wire.Whole).Most(0), "Must be empty."),
-		wire.Opt("images", wire.List(wire.Text).Most(0), "Must be empty."),
+		wire.Optional("prompt", wire.String, "Absent or empty to load the model, or to free it."),
+		wire.Optional("suffix", wire.String),
+		wire.Optional("system", wire.String),
+		wire.Optional("raw", wire.Bool, "The prompt is the text itself."),
+		wire.Optional("template", wire.String.Max(0), "Must be empty."),
+		wire.Optional("context", wire.List(wire.Integer).Max(0), "Must be empty."),
+		wire.Optional("images", wire.List(wire.String).Max(0), "Must be empty."),
 	),
 ).Named("OllamaGenerateRequest")
 
 var messageShape = wire.Object(
-	wire.Need("role", wire.Word(api.Roles...)),
-	wire.May("content", api.ContentShape),
-	wire.Opt("thinking", wire.Text),
-	wire.Opt("reasoning_content", wire.Text, "Other servers' name for it."),
-	wire.Opt("reasoning", wire.Text),
-	wire.Opt("images", wire.List(wire.Text).Most(0), "Must be empty."),
-	wire.Opt("tool_name", wire.Text),
-	wire.Opt("tool_calls", wire.List(wire.Object(wire.Need("function", wire.Object(
-		wire.Need("name", wire.Text),
-		wire.Opt("arguments", wire.Either(wire.AnyMap, wire.Text)),
+	wire.Required("role", wire.Enum(api.Roles...)),
+	wire.OmitOnly("content", api.ContentShape),
+	wire.Optional("thinking", wire.String),
+	wire.Optional("reasoning_content", wire.String, "Other servers' name for it."),
+	wire.Optional("reasoning", wire.String),
+	wire.Optional("images", wire.List(wire.String).Max(0), "Must be empty."),
+	wire.Optional("tool_name", wire.String),
+	wire.Optional("tool_calls", wire.List(wire.Object(wire.Required("function", wire.Object(
+		wire.Required("name", wire.String),
+		wire.Optional("arguments", wire.Either(wire.AnyMap, wire.String)),
 	))))),
 ).Named("OllamaMessage").Doc("Reaches the template with all its names.")
 
-var chatRequestShape = wire.Both(
+var chatRequestShape = wire.AllOf(
 	requestShape,
 	wire.Object(
-		wire.Opt("messages", wire.List(messageShape),
+		wire.Optional("messages", wire.List(messageShape),
 			"Absent or empty to load the model, or to free it."),
-		wire.Opt("tools", wire.List(api.ToolShape)),
-		wire.Opt("tool_choice", api.ToolChoiceShape),
-		wire.Opt("parallel_tool_calls", wire.Flag),
-		wire.Opt("functions", wire.List(wire.AnyMap)),
-		wire.Opt("function_call", wire.Either(
-			wire.Word(api.ToolChoices...),
-			wire.Object(wire.Need("name", wire.Filled)),
+		wire.Optional("tools", wire.List(api.ToolShape)),
+		wire.Optional("tool_choice", api.ToolChoiceShape),
+		wire.Optional("parallel_tool_calls", wire.Bool),
+		wire.Optional("functions", wire.List(wire.AnyMap)),
+		wire.Optional("function_call", wire.Either(
+			wire.Enum(api.ToolChoices...),
+			wire.Object(wire.Required("name", wire.NonEmpty)),
 		)),
 	),
 ).Named("OllamaChatRequest")
 
 var embedRequestShape = wire.Object(
-	wire.Need("model", wire.Filled, "A name of /api/tags."),
-	wire.Need("input", wire.Either(wire.Filled, wire.List(wire.Filled).Least(1))),
-	wire.Opt("dimensions", wire.Int(1, math.MaxInt32), "The first ones only."),
+	wire.Required("model", wire.NonEmpty, "A name of /api/tags."),
+	wire.Required("input", wire.Either(wire.NonEmpty, wire.List(wire.NonEmpty).Min(1))),
+	wire.Optional("dimensions", wire.Int(1, math.MaxInt32), "The first ones only."),
 ).Named("OllamaEmbedRequest")
 
 var embeddingsRequestShape = wire.Object(
-	wire.Need("model", wire.Filled, "A name of /api/tags."),
-	wire.Need("prompt", wire.Either(wire.Filled, wire.List(wire.Filled).Least(1).Most(1))),
+	wire.Required("model", wire.NonEmpty, "A name of /api/tags."),
+	wire.Required("prompt", wire.Either(wire.NonEmpty, wire.List(wire.NonEmpty).Min(1).Max(1))),
 ).Named("OllamaEmbeddingsRequest")

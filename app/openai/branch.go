@@ -28,7 +28,7 @@ type branchRequest struct {
 }
 
 // branchRequestShape is a completion's body with raw.
-var branchRequestShape = wire.Both(completionRequestShape, wire.Object(wire.Opt("raw", wire.Flag)))
+var branchRequestShape = wire.AllOf(completionRequestShape, wire.Object(wire.Optional("raw", wire.Bool)))
 
 // branchObjects are the objects of a chat or of a completion, depending on the prompt.
 type branchObjects struct{ objects }

@@ -31,7 +31,7 @@ func readChat(f *wire.Fields) (api.Request, error) {
 	for m := range api.EachMessage(f) {
 		c.Messages = append(c.Messages, api.ReadMessage(m))
 		// Of the messages the last decides, in Mistral's words or in Moonshot's.
-		c.GoesOn = goesOn || m.Bool("prefix") || m.Bool("partial")
+		c.ContinueFinal = goesOn || m.Bool("prefix") || m.Bool("partial")
 	}
 	c.Tools = api.ReadTools(f)
 	c.Thinking = api.ReadThinking(f)

@@ -86,6 +86,6 @@ func (v vector) MarshalJSON() ([]byte, error) {
 
 // Shape describes the vector to wire.AnswerOf.
 func (vector) Shape() *wire.Shape {
-	return wire.Either(wire.List(wire.Real),
-		wire.Text.Doc("float32, the little end first, in base64."))
+	return wire.Either(wire.List(wire.Number),
+		wire.String.Doc("float32, the little end first, in base64."))
 }

@@ -97,7 +97,7 @@ func (list legacyTop) MarshalJSON() ([]byte, error) {
 }
 
 // Shape describes the object to wire.AnswerOf.
-func (legacyTop) Shape() *wire.Shape { return wire.Map(wire.Real) }
+func (legacyTop) Shape() *wire.Shape { return wire.Map(wire.Number) }
 
 // legacyToken names a token that is part of a rune by its bytes, as OpenAI's older API does.
 func legacyToken(b []byte) string {

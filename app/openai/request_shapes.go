@@ -8,84 +8,84 @@ import (
 	"tandem/engine"
 )
 
-var chatRequestShape = wire.Both(
+var chatRequestShape = wire.AllOf(
 	api.CommonRequestShape,
 	wire.Object(
-		wire.Need("messages", wire.List(api.ChatMessageShape).Least(1)),
-		wire.Opt("continue_final_message", wire.Flag,
+		wire.Required("messages", wire.List(api.ChatMessageShape).Min(1)),
+		wire.Optional("continue_final_message", wire.Bool,
 			"The answer goes on from the last message, if that is the assistant's, as in vLLM."),
-		wire.Opt("max_tokens", api.LimitShape(0),
+		wire.Optional("max_tokens", api.LimitShape(0),
 			"Of the answer; absent for what the context leaves."),
-		wire.Opt("max_completion_tokens", api.LimitShape(0), "Wins over max_tokens."),
-		wire.Opt("logprobs", wire.Flag),
-		wire.Opt("top_logprobs", wire.Int(0, engine.MaxTopLogprobs), "Needs logprobs."),
-		wire.Opt("prediction", wire.Object(
-			wire.Need("type", wire.Just("content")),
-			wire.Need("content", wire.Either(wire.Text, wire.List(api.TextPartShape))),
+		wire.Optional("max_completion_tokens", api.LimitShape(0), "Wins over max_tokens."),
+		wire.Optional("logprobs", wire.Bool),
+		wire.Optional("top_logprobs", wire.Int(0, engine.MaxTopLogprobs), "Needs logprobs."),
+		wire.Optional("prediction", wire.Object(
+			wire.Required("type", wire.Const("content")),
+			wire.Required("content", wire.Either(wire.String, wire.List(api.TextPartShape))),
 		), "Text that is likely to come, tried as a draft."),
-		wire.Opt("tools", wire.List(api.ToolShape)),
-		wire.Opt("tool_choice", api.ToolChoiceShape),
-		wire.Opt("parallel_tool_calls", wire.Flag, "false for one call at most."),
-		wire.Opt("functions", wire.List(wire.AnyMap), "The older form of tools."),
-		wire.Opt("function_call", wire.Either(
-			wire.Word(api.ToolChoices...),
-			wire.Object(wire.Need("name", wire.Filled)),
+		wire.Optional("tools", wire.List(api.ToolShape)),
+		wire.Optional("tool_choice", api.ToolChoiceShape),
+		wire.Optional("parallel_tool_calls", wire.Bool, "false for one call at most."),
+		wire.Optional("functions", wire.List(wire.AnyMap), "The older form of tools."),
+		wire.Optional("function_call", wire.Either(
+			wire.Enum(api.ToolChoices...),
+			wire.Object(wire.Required("name", wire.NonEmpty)),
 		)),
-		wire.Opt("modalities", wire.Either(wire.Just("text"), wire.List(wire.Just("text")))),
-		wire.Opt("audio", wire.Null, "Not supported."),
-		wire.Opt("web_search_options", wire.Null, "Not supported."),
+		wire.Optional("modalities", wire.Either(wire.Const("text"), wire.List(wire.Const("text")))),
+		wire.Optional("audio", wire.Null, "Not supported."),
+		wire.Optional("web_search_options", wire.Null, "Not supported."),
 	).Add(api.ThinkingFields...),
 ).Named("ChatRequest")
 
 var promptShape = wire.Either(
-	wire.Text,
-	wire.List(wire.Text).Least(1).Most(api.MaxChoices),
-	wire.List(wire.TokenID).Least(1).Doc("Token ids."),
-	wire.List(wire.List(wire.TokenID).Least(1)).Least(1).Most(api.MaxChoices),
+	wire.String,
+	wire.List(wire.String).Min(1).Max(api.MaxChoices),
+	wire.List(wire.TokenID).Min(1).Doc("Token ids."),
+	wire.List(wire.List(wire.TokenID).Min(1)).Min(1).Max(api.MaxChoices),
 ).Named("Prompt")
 
-var completionRequestShape = wire.Both(
+var completionRequestShape = wire.AllOf(
 	api.CommonRequestShape,
 	wire.Object(
-		wire.Need("prompt", promptShape),
-		wire.Opt("suffix", wire.Text,
+		wire.Required("prompt", promptShape),
+		wire.Optional("suffix", wire.String,
 			"The text after the gap, for models with tokens for it; prompt is text then."),
-		wire.Opt("max_tokens", api.LimitShape(0),
+		wire.Optional("max_tokens", api.LimitShape(0),
 			"Of the answer; absent for what the context leaves."),
-		wire.Opt("logprobs", wire.Int(0, maxLegacyLogprobs), "Alternatives of each token."),
-		wire.Opt("echo", wire.Flag, "The prompt is part of the answer, and scored."),
-		wire.Opt("best_of", wire.Int(1, api.MaxN),
+		wire.Optional("logprobs", wire.Int(0, maxLegacyLogprobs), "Alternatives of each token."),
+		wire.Optional("echo", wire.Bool, "The prompt is part of the answer, and scored."),
+		wire.Optional("best_of", wire.Int(1, api.MaxN),
 			"Continuations that are computed; the n likeliest are returned."),
 	),
 ).Named("CompletionRequest")
 
-var fimRequestShape = wire.Both(
+var fimRequestShape = wire.AllOf(
 	completionRequestShape,
-	wire.Object(wire.Opt("random_seed", wire.Int(-wire.MaxExact, wire.MaxExact),
+	wire.Object(wire.Optional("random_seed", wire.Int(-wire.MaxExact, wire.MaxExact),
 		"Mistral's name for seed.")),
 ).Named("FIMRequest")
 
 var embeddingsRequestShape = wire.Object(
-	wire.Need("model", wire.Filled, "An id of /v1/models that makes embeddings."),
-	wire.Need("input", wire.Either(
-		wire.Filled,
-		wire.List(wire.Filled).Least(1),
-		wire.List(wire.TokenID).Least(1).Doc("Token ids."),
-		wire.List(wire.List(wire.TokenID).Least(1)).Least(1),
+	wire.Required("model", wire.NonEmpty, "An id of /v1/models that makes embeddings."),
+	wire.Required("input", wire.Either(
+		wire.NonEmpty,
+		wire.List(wire.NonEmpty).Min(1),
+		wire.List(wire.TokenID).Min(1).Doc("Token ids."),
+		wire.List(wire.List(wire.TokenID).Min(1)).Min(1),
 	)),
-	wire.Opt("encoding_format", wire.Choice("float", "base64")),
-	wire.Opt("dimensions", wire.Int(1, math.MaxInt32), "The first ones only."),
+	wire.Optional("encoding_format", wire.EnumOrEmpty("float", "base64")),
+	wire.Optional("dimensions", wire.Int(1, math.MaxInt32), "The first ones only."),
 ).Named("EmbeddingsRequest")
 
 var rerankRequestShape = wire.Object(
-	wire.Need("model", wire.Filled, "An id of /v1/models that ranks."),
-	wire.Need("query", wire.Filled),
-	wire.Need("documents", wire.List(wire.Either(
-		wire.Filled,
-		wire.Object(wire.Need("text", wire.Filled)),
-	)).Least(1)),
-	wire.Opt("instruction", wire.Text,
+	wire.Required("model", wire.NonEmpty, "An id of /v1/models that ranks."),
+	wire.Required("query", wire.NonEmpty),
+	wire.Required("documents", wire.List(wire.Either(
+		wire.NonEmpty,
+		wire.Object(wire.Required("text", wire.NonEmpty)),
+	)).Min(1)),
+	wire.Optional("instruction", wire.String,
 		"What makes a document relevant, where it is not that it answers the query."),
-	wire.Opt("top_n", wire.Int(1, math.MaxInt32), "The best ones only."),
-	wire.Opt("return_documents", wire.Flag),
+	wire.Optional("top_n", wire.Int(1, math.MaxInt32), "The best ones only."),
+	wire.Optional("return_documents", wire.Bool),
 ).Named("RerankRequest")

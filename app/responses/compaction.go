@@ -35,7 +35,7 @@ func (v Routes) readCompaction(f *wire.Fields) (api.Request, error) {
 }
 
 // Prepare implements preparing.
-func (c compactionRequest) Prepare(ctx context.Context, held *wire.Place,
+func (c compactionRequest) Prepare(ctx context.Context, held *wire.Reservation,
 	body []byte) ([]byte, error) {
 	body, err := c.responseRequest.Prepare(ctx, held, body)
 	c.Messages = append(c.Messages, api.NewMessage("user", sumUp))

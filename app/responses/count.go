@@ -18,7 +18,7 @@ type inputTokens struct {
 // countInput answers with the number of tokens that a request for a response would have as its
 // prompt.
 func (v Routes) countInput(w http.ResponseWriter, r *http.Request) error {
-	var held wire.Place
+	var held wire.Reservation
 	defer held.Release()
 	body, f, err := v.ReadFields(w, r, &held)
 	if err != nil {

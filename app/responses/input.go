@@ -12,7 +12,7 @@ import (
 // saySystem adds a text of the system. All texts before the first of another role are one message,
 // because many templates have room for one.
 func (c *responseRequest) saySystem(text string) {
-	c.Of("system").Say(api.Unbilled(text))
+	c.Of("system").Say(api.StripBillingHeader(text))
 }
 
 // addItem reads an item. It skips an item of an unknown type, which belongs to a tool that is not

@@ -31,7 +31,7 @@ var Operations = []wire.Operation{
 		Summary: "A response of the last day.",
 		Parameters: []wire.Parameter{
 			wire.PathID,
-			{Name: "stream", In: "query", Shape: wire.Just(false).With("type", "boolean"), Doc: "Must be false."},
+			{Name: "stream", In: "query", Shape: wire.Const(false).With("type", "boolean"), Doc: "Must be false."},
 		},
 		Answer: wire.AnswerOf[response](), Error: wire.OpenAIErrorShape,
 	},
@@ -47,8 +47,8 @@ var Operations = []wire.Operation{
 		Parameters: []wire.Parameter{
 			wire.PathID,
 			{Name: "limit", In: "query", Shape: wire.Int(1, maxItems).With("default", someItems), Doc: "At once."},
-			{Name: "order", In: "query", Shape: wire.Word(itemOrders...), Doc: "desc where absent."},
-			{Name: "after", In: "query", Shape: wire.Text, Doc: "An item's id."},
+			{Name: "order", In: "query", Shape: wire.Enum(itemOrders...), Doc: "desc where absent."},
+			{Name: "after", In: "query", Shape: wire.String, Doc: "An item's id."},
 		},
 		Answer: wire.AnswerOf[ItemList](), Error: wire.OpenAIErrorShape,
 	},

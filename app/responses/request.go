@@ -42,7 +42,7 @@ func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 	if !c.Logprobs {
 		c.TopLogprobs = 0
 	}
-	if store := wire.Optional(f, "store", f.Bool); store != nil {
+	if store := wire.ReadOptional(f, "store", f.Bool); store != nil {
 		c.store = *store
 	}
 	readMetadata(f)
@@ -153,12 +153,12 @@ func textItem(text json.RawMessage) json.RawMessage {
 
 // Prepare implements preparing. It makes messages of the items: first the items that the request
 // continues, then its own.
-func (c *responseRequest) Prepare(ctx context.Context, held *wire.Place,
+func (c *responseRequest) Prepare(ctx context.Context, held *wire.Reservation,
 	body []byte) ([]byte, error) {
 	if c.instructions != "" {
 		c.saySystem(c.instructions)
 	}
-	r := &recollection{ctx: ctx, to: c.to, owner: wire.Caller(ctx), held: held}
+	r := &itemLookup{ctx: ctx, to: c.to, owner: wire.Caller(ctx), held: held}
 	if c.previous != "" {
 		before, err := r.chain(c.previous)
 		if err != nil {
@@ -189,7 +189,7 @@ func (c *responseRequest) Prepare(ctx context.Context, held *wire.Place,
 }
 
 // addOwn makes messages of the request's own items. A stored item takes the place of a reference.
-func (c *responseRequest) addOwn(r *recollection) error {
+func (c *responseRequest) addOwn(r *itemLookup) error {
 	if c.text != nil {
 		c.Messages = append(c.Messages, api.NewMessage("user", *c.text))
 		return nil

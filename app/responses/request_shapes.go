@@ -8,150 +8,150 @@ import (
 
 var inputItemShape = wire.Either(
 	wire.Object(
-		wire.May("type", wire.Values("message", nil)),
-		wire.Opt("id", wire.Text),
-		wire.Need("role", wire.Word("system", "developer", "user", "assistant")),
-		wire.Opt("content", api.PartsShape),
+		wire.OmitOnly("type", wire.Values("message", nil)),
+		wire.Optional("id", wire.String),
+		wire.Required("role", wire.Enum("system", "developer", "user", "assistant")),
+		wire.Optional("content", api.PartsShape),
 	),
 	wire.Object(
-		wire.Need("type", wire.Just("reasoning")),
-		wire.Opt("id", wire.Text),
-		wire.Opt("content", api.PartsShape),
-		wire.Opt("summary", api.PartsShape),
+		wire.Required("type", wire.Const("reasoning")),
+		wire.Optional("id", wire.String),
+		wire.Optional("content", api.PartsShape),
+		wire.Optional("summary", api.PartsShape),
 	),
 	wire.Object(
-		wire.Need("type", wire.Just("function_call")),
-		wire.Opt("id", wire.Text),
-		wire.Opt("call_id", wire.Text),
-		wire.Need("name", wire.Filled),
-		wire.Opt("namespace", wire.Text),
-		wire.Opt("arguments", wire.Either(wire.Text, wire.AnyMap)),
+		wire.Required("type", wire.Const("function_call")),
+		wire.Optional("id", wire.String),
+		wire.Optional("call_id", wire.String),
+		wire.Required("name", wire.NonEmpty),
+		wire.Optional("namespace", wire.String),
+		wire.Optional("arguments", wire.Either(wire.String, wire.AnyMap)),
 	),
 	wire.Object(
-		wire.Need("type", wire.Just("function_call_output")),
-		wire.Opt("id", wire.Text),
-		wire.Need("call_id", wire.Filled),
-		wire.Need("output", api.PartsShape),
+		wire.Required("type", wire.Const("function_call_output")),
+		wire.Optional("id", wire.String),
+		wire.Required("call_id", wire.NonEmpty),
+		wire.Required("output", api.PartsShape),
 	),
-	wire.Object(wire.Need("type", wire.Just("item_reference")), wire.Need("id", wire.Text)),
+	wire.Object(wire.Required("type", wire.Const("item_reference")), wire.Required("id", wire.String)),
 	wire.Object(
-		wire.Need("type", wire.Just("compaction")),
-		wire.Opt("id", wire.Text),
-		wire.Need("encrypted_content", wire.Text),
+		wire.Required("type", wire.Const("compaction")),
+		wire.Optional("id", wire.String),
+		wire.Required("encrypted_content", wire.String),
 	),
-	wire.Object(wire.Need("type",
-		wire.Filled.With("not", map[string]any{"enum": []any{"message", "reasoning",
+	wire.Object(wire.Required("type",
+		wire.NonEmpty.With("not", map[string]any{"enum": []any{"message", "reasoning",
 			"function_call", "function_call_output", "item_reference", "compaction"}}))),
 ).Named("InputItem").Doc("A message, reasoning, function_call, function_call_output, item_reference or compaction; others are skipped.")
 
 var responseFunctionShape = wire.Object(
-	wire.Need("type", wire.Just("function")),
-	wire.Need("name", wire.Filled),
-	wire.Opt("namespace", wire.Text),
-	wire.Opt("description", wire.Text),
-	wire.Opt("parameters", wire.AnyMap),
-	wire.Opt("strict", wire.Flag),
+	wire.Required("type", wire.Const("function")),
+	wire.Required("name", wire.NonEmpty),
+	wire.Optional("namespace", wire.String),
+	wire.Optional("description", wire.String),
+	wire.Optional("parameters", wire.AnyMap),
+	wire.Optional("strict", wire.Bool),
 ).Named("ResponseFunction")
 
 var responseToolShape = wire.Either(
 	responseFunctionShape,
 	wire.Object(
-		wire.Need("type", wire.Just("function")),
-		wire.Need("function", wire.Object(
-			wire.Need("name", wire.Filled),
-			wire.Opt("description", wire.Text),
-			wire.Opt("parameters", wire.AnyMap),
-			wire.Opt("strict", wire.Flag),
+		wire.Required("type", wire.Const("function")),
+		wire.Required("function", wire.Object(
+			wire.Required("name", wire.NonEmpty),
+			wire.Optional("description", wire.String),
+			wire.Optional("parameters", wire.AnyMap),
+			wire.Optional("strict", wire.Bool),
 		), "As chats have it."),
 	),
 	wire.Object(
-		wire.Need("type", wire.Just("namespace")),
-		wire.Need("name", wire.Filled),
-		wire.Opt("description", wire.Text),
-		wire.May("tools", wire.List(responseFunctionShape)),
+		wire.Required("type", wire.Const("namespace")),
+		wire.Required("name", wire.NonEmpty),
+		wire.Optional("description", wire.String),
+		wire.OmitOnly("tools", wire.List(responseFunctionShape)),
 	),
-	wire.Object(wire.Need("type",
-		wire.Text.With("not", map[string]any{"enum": []any{"function", "namespace"}}))),
+	wire.Object(wire.Required("type",
+		wire.String.With("not", map[string]any{"enum": []any{"function", "namespace"}}))),
 ).Named("ResponseTool").Doc("A function or a namespace of functions; others are skipped.")
 
-var inputShape = wire.Either(wire.Filled, wire.List(inputItemShape).Least(1))
+var inputShape = wire.Either(wire.NonEmpty, wire.List(inputItemShape).Min(1))
 
 // promptFields are part of the prompt, beside the input.
 var promptFields = []wire.Field{
-	wire.Opt("instructions", wire.Text),
-	wire.Opt("previous_response_id", wire.Text, "Continues a response of the last day."),
-	wire.Opt("tools", wire.List(responseToolShape)),
-	wire.Opt("tool_choice", wire.Either(
-		wire.Word(api.ToolChoices...),
+	wire.Optional("instructions", wire.String),
+	wire.Optional("previous_response_id", wire.String, "Continues a response of the last day."),
+	wire.Optional("tools", wire.List(responseToolShape)),
+	wire.Optional("tool_choice", wire.Either(
+		wire.Enum(api.ToolChoices...),
 		api.ChoiceTypeShape,
 		wire.Object(
-			wire.May("type", wire.Word("function", "tool")),
-			wire.Opt("function", wire.Null),
-			wire.Need("name", wire.Filled),
-			wire.Opt("namespace", wire.Text),
+			wire.OmitOnly("type", wire.Enum("function", "tool")),
+			wire.Optional("function", wire.Null),
+			wire.Required("name", wire.NonEmpty),
+			wire.Optional("namespace", wire.String),
 		),
 		wire.Object(
-			wire.May("type", wire.Word("function", "tool")),
-			wire.Need("function", api.ChosenShape, "As chats have it."),
+			wire.OmitOnly("type", wire.Enum("function", "tool")),
+			wire.Required("function", api.ChosenShape, "As chats have it."),
 		),
 		wire.Object(
-			wire.Need("type", wire.Just("allowed_tools")),
-			wire.Opt("mode", wire.Choice("auto", "required")),
-			wire.May("tools", wire.List(responseToolShape)),
-			wire.Opt("allowed_tools", wire.Object(
-				wire.Opt("mode", wire.Choice("auto", "required")),
-				wire.Need("tools", wire.List(responseToolShape)),
+			wire.Required("type", wire.Const("allowed_tools")),
+			wire.Optional("mode", wire.EnumOrEmpty("auto", "required")),
+			wire.OmitOnly("tools", wire.List(responseToolShape)),
+			wire.Optional("allowed_tools", wire.Object(
+				wire.Optional("mode", wire.EnumOrEmpty("auto", "required")),
+				wire.Required("tools", wire.List(responseToolShape)),
 			), "As chats have it."),
 		),
 	)),
-	wire.Opt("parallel_tool_calls", wire.Flag),
-	wire.Opt("truncation", wire.Choice("auto", "disabled")),
+	wire.Optional("parallel_tool_calls", wire.Bool),
+	wire.Optional("truncation", wire.EnumOrEmpty("auto", "disabled")),
 }
 
-var responseRequestShape = wire.Both(
+var responseRequestShape = wire.AllOf(
 	api.CommonRequestShape,
 	wire.Object(
-		wire.Need("input", inputShape),
-		wire.Opt("store", wire.Flag, "true where absent."),
-		wire.Opt("max_output_tokens", api.LimitShape(1)),
-		wire.Opt("top_logprobs", wire.Int(0, engine.MaxTopLogprobs)),
-		wire.Opt("include", wire.Either(wire.Text, wire.List(wire.Text)),
+		wire.Required("input", inputShape),
+		wire.Optional("store", wire.Bool, "true where absent."),
+		wire.Optional("max_output_tokens", api.LimitShape(1)),
+		wire.Optional("top_logprobs", wire.Int(0, engine.MaxTopLogprobs)),
+		wire.Optional("include", wire.Either(wire.String, wire.List(wire.String)),
 			"message.output_text.logprobs, for one."),
-		wire.Opt("text", wire.Object(wire.Opt("format", wire.Either(
-			wire.Object(wire.Need("type", wire.Just("text"))),
+		wire.Optional("text", wire.Object(wire.Optional("format", wire.Either(
+			wire.Object(wire.Required("type", wire.Const("text"))),
 			api.ObjectFormatShape,
 			wire.Object(
-				wire.Need("type", wire.Just("json_schema")),
-				wire.Opt("name", wire.Text),
-				wire.Need("schema", wire.AnyMap, "A JSON schema."),
-				wire.Opt("strict", wire.Flag),
+				wire.Required("type", wire.Const("json_schema")),
+				wire.Optional("name", wire.String),
+				wire.Required("schema", wire.AnyMap, "A JSON schema."),
+				wire.Optional("strict", wire.Bool),
 			),
 			wire.Object(
-				wire.Need("type", wire.Just("json_schema")),
-				wire.Opt("schema", wire.Null),
-				wire.Need("json_schema", api.NamedSchemaShape, "The schema as chats have it."),
+				wire.Required("type", wire.Const("json_schema")),
+				wire.Optional("schema", wire.Null),
+				wire.Required("json_schema", api.NamedSchemaShape, "The schema as chats have it."),
 			),
 			api.GrammarShape,
 		)))),
-		wire.Opt("metadata",
-			wire.Map(wire.Text.Most(MaxMetadataValue)).
+		wire.Optional("metadata",
+			wire.Map(wire.String.Max(MaxMetadataValue)).
 				With("propertyNames", map[string]any{"maxLength": maxMetadataKey}).
 				With("maxProperties", maxMetadata)),
-		wire.Opt("response_format", wire.Null, "Not supported: text has it."),
-		wire.May("background", wire.Values(false, nil), "Not supported."),
-		wire.Opt("conversation", wire.Null, "Not supported."),
-		wire.Opt("prompt", wire.Null, "Not supported."),
+		wire.Optional("response_format", wire.Null, "Not supported: text has it."),
+		wire.OmitOnly("background", wire.Values(false, nil), "Not supported."),
+		wire.Optional("conversation", wire.Null, "Not supported."),
+		wire.Optional("prompt", wire.Null, "Not supported."),
 	).Add(promptFields...).Add(api.ThinkingFields...),
 ).Named("ResponseRequest")
 
 var inputTokensShape = wire.Object(
-	wire.Opt("model", wire.Text, "The chosen one where absent."),
-	wire.Opt("input", inputShape, "Absent for a response that is continued as it is."),
+	wire.Optional("model", wire.String, "The chosen one where absent."),
+	wire.Optional("input", inputShape, "Absent for a response that is continued as it is."),
 ).Add(promptFields...).Add(api.ThinkingFields...).Named("InputTokensRequest")
 
 var compactRequestShape = wire.Object(
-	wire.Need("model", wire.Filled),
-	wire.Opt("input", inputShape, "Absent for a response that is continued as it is."),
-	wire.Opt("instructions", wire.Text),
-	wire.Opt("previous_response_id", wire.Text, "Continues a response of the last day."),
+	wire.Required("model", wire.NonEmpty),
+	wire.Optional("input", inputShape, "Absent for a response that is continued as it is."),
+	wire.Optional("instructions", wire.String),
+	wire.Optional("previous_response_id", wire.String, "Continues a response of the last day."),
 ).Named("CompactRequest")

@@ -70,12 +70,12 @@ func inputItemsOf(k control.KeptResponse) (list []json.RawMessage, err error) {
 // same limit.
 const maxRecalled = wire.MaxBody
 
-// A recollection finds the stored items of a request.
-type recollection struct {
+// An itemLookup finds the stored items of a request.
+type itemLookup struct {
 	ctx   context.Context
 	to    Routes
 	owner string
-	held  *wire.Place
+	held  *wire.Reservation
 	bytes int // found
 	taken int // of these, bytes of the place
 
@@ -83,7 +83,7 @@ type recollection struct {
 }
 
 // found counts n bytes. Tools and instructions belong to the request and were counted with it.
-func (r *recollection) found(n int, param string) error {
+func (r *itemLookup) found(n int, param string) error {
 	if r.bytes += n; r.bytes > maxRecalled {
 		return &control.Error{Code: wire.CodeTooLarge, Param: param,
 			Message: "The responses and items that the request continues are larger than a " +
@@ -91,13 +91,13 @@ func (r *recollection) found(n int, param string) error {
 	}
 	if more := r.bytes - r.taken; r.bytes > wire.SmallBody {
 		r.taken = r.bytes
-		return r.to.Take(r.held, more)
+		return r.to.Grow(r.held, more)
 	}
 	return nil
 }
 
 // chain returns the items of a response and of all responses that it continues.
-func (r *recollection) chain(id string) (items []json.RawMessage, err error) {
+func (r *itemLookup) chain(id string) (items []json.RawMessage, err error) {
 	const param = "previous_response_id"
 	list, err := r.to.Kept.ResponseChain(r.ctx, r.owner, id)
 	if errors.Is(err, control.ErrNoResponse) {
@@ -130,7 +130,7 @@ func (r *recollection) chain(id string) (items []json.RawMessage, err error) {
 }
 
 // item returns the stored item of a reference.
-func (r *recollection) item(f *wire.Fields) (json.RawMessage, error) {
+func (r *itemLookup) item(f *wire.Fields) (json.RawMessage, error) {
 	id := f.String("id")
 	if f.Err != nil {
 		return nil, f.Err

@@ -307,7 +307,7 @@ func TestRecalledResponseIsLimited(t *testing.T) {
 		t.Errorf("%d bytes are held", s.API.BytesTaken())
 	}
 	for i := range 64 {
-		if err := s.API.Take(&wire.Place{Client: fmt.Sprint(i)}, wire.LargeBytes/64); err != nil {
+		if err := s.API.Grow(&wire.Reservation{Client: fmt.Sprint(i)}, wire.LargeBytes/64); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -49,7 +49,7 @@ func readResponseTools(f *wire.Fields) (t responseTools) {
 	if v := f.Raw(choice); v != nil {
 		t.choice = v
 	}
-	if parallel := wire.Optional(f, "parallel_tool_calls", f.Bool); parallel != nil && !*parallel {
+	if parallel := wire.ReadOptional(f, "parallel_tool_calls", f.Bool); parallel != nil && !*parallel {
 		t.Single = true
 	}
 	chosen := readResponseChoice(f, choice)

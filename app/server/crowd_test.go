@@ -20,7 +20,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &wire.Crowd{Most: 2}
+	c := &wire.ConnLimiter{Most: 2}
 	srv := c.Server(New(services(roomtest.NewBackend()), Options{}).Endpoint(), nil, nil)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
@@ -96,7 +96,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 
 // TestConnectionIsLetInAfterOneCloses: a closed connection makes room.
 func TestConnectionIsLetInAfterOneCloses(t *testing.T) {
-	c := &wire.Crowd{Most: 1}
+	c := &wire.ConnLimiter{Most: 1}
 	ctx := t.Context()
 	a, b := net.Pipe()
 	defer b.Close()

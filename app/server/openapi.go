@@ -35,8 +35,8 @@ var sharedOperations = []wire.Operation{
 		Parameters: []wire.Parameter{
 			anthropicVersion,
 			{Name: "limit", In: "query", Shape: anthropic.PageShape, Doc: "Of Anthropic's list."},
-			{Name: "after_id", In: "query", Shape: wire.Text, Doc: "Of Anthropic's list."},
-			{Name: "before_id", In: "query", Shape: wire.Text, Doc: "Of Anthropic's list."},
+			{Name: "after_id", In: "query", Shape: wire.String, Doc: "Of Anthropic's list."},
+			{Name: "before_id", In: "query", Shape: wire.String, Doc: "Of Anthropic's list."},
 		},
 		Answer: wire.Either(wire.AnswerOf[openai.ModelList](), wire.AnswerOf[anthropic.ModelPage]()),
 		Error:  wire.Either(wire.OpenAIErrorShape, wire.AnthropicErrorShape),
@@ -57,7 +57,7 @@ var sharedOperations = []wire.Operation{
 
 // anthropicVersion is the header by which Anthropic's programs are known.
 var anthropicVersion = wire.Parameter{
-	Name: "anthropic-version", In: "header", Shape: wire.Text,
+	Name: "anthropic-version", In: "header", Shape: wire.String,
 	Doc: "Makes the answer, and errors, Anthropic's.",
 }
 

@@ -39,15 +39,15 @@ const (
 	LargePerClient = LargeBytes * 3 / 4
 )
 
-// A Place is the right of a request to hold the bytes of a large body. The request has it until its
+// A Reservation is the right of a request to hold the bytes of a large body. The request has it until its
 // body is token ids, because such bodies take memory and time. The zero value is a small request's.
-type Place struct {
+type Reservation struct {
 	Client string // see ClientOf
-	table  *placeTable
+	table  *reservations
 	bytes  int
 }
 
-func (p *Place) Release() {
+func (p *Reservation) Release() {
 	if p.table == nil {
 		return
 	}
@@ -56,15 +56,15 @@ func (p *Place) Release() {
 	p.table.add(p, -p.bytes)
 }
 
-// A placeTable counts the bytes of the places that are held.
-type placeTable struct {
+// A reservations counts the bytes that are reserved.
+type reservations struct {
 	mu  sync.Mutex
 	all int
 	of  map[string]int // by client
 }
 
-// add gives a place some bytes, or takes them back. The caller holds l.mu.
-func (l *placeTable) add(p *Place, bytes int) {
+// add changes the bytes of a reservation. The caller holds l.mu.
+func (l *reservations) add(p *Reservation, bytes int) {
 	p.table, p.bytes = l, p.bytes+bytes
 	l.all += bytes
 	if l.of[p.Client] += bytes; l.of[p.Client] == 0 {
@@ -77,16 +77,16 @@ func (l *placeTable) add(p *Place, bytes int) {
 type Exchange struct {
 	Log      *slog.Logger
 	Draining context.Context // ends when the server drains
-	large    placeTable
+	large    reservations
 }
 
 // NewExchange returns an Exchange that logs to log, until draining ends.
 func NewExchange(log *slog.Logger, draining context.Context) *Exchange {
-	return &Exchange{Log: log, Draining: draining, large: placeTable{of: map[string]int{}}}
+	return &Exchange{Log: log, Draining: draining, large: reservations{of: map[string]int{}}}
 }
 
-// Take gives p so many bytes more, or fails at once if they are not free: the client tries again.
-func (x *Exchange) Take(p *Place, bytes int) error {
+// Grow reserves more bytes for p, or fails immediately if they are not free: the client tries again.
+func (x *Exchange) Grow(p *Reservation, bytes int) error {
 	l := &x.large
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +106,7 @@ func (x *Exchange) Take(p *Place, bytes int) error {
 
 // ReadFields reads a body that is one JSON object, and returns it with its fields.
 func (x *Exchange) ReadFields(w http.ResponseWriter, r *http.Request,
-	p *Place) (body []byte, f *Fields, err error) {
+	p *Reservation) (body []byte, f *Fields, err error) {
 	if body, err = x.readBody(w, r, p); err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +116,7 @@ func (x *Exchange) ReadFields(w http.ResponseWriter, r *http.Request,
 
 // readBody reads a JSON body. It checks type, size, UTF-8 and nesting, but not the syntax. The
 // caller releases the place, also after an error.
-func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Place) ([]byte, error) {
+func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Reservation) ([]byte, error) {
 	if err := CheckJSON(r.Header); err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Place) ([
 
 // readGrowing reads a body into memory that grows with what arrives, whatever length the client
 // states. The place has the bytes of that memory. It reads MaxBody+1 bytes at most.
-func (x *Exchange) readGrowing(r *http.Request, p *Place) ([]byte, error) {
+func (x *Exchange) readGrowing(r *http.Request, p *Reservation) ([]byte, error) {
 	most := MaxBody + 1
 	if r.ContentLength >= 0 {
 		most = int(min(r.ContentLength, MaxBody)) + 1 // one more, so that the end is read
@@ -175,7 +175,7 @@ func (x *Exchange) readGrowing(r *http.Request, p *Place) ([]byte, error) {
 			size = most // so that little is copied, and little is garbage
 		}
 		if size > SmallBody+1 {
-			if err := x.Take(p, size-p.bytes); err != nil {
+			if err := x.Grow(p, size-p.bytes); err != nil {
 				return nil, err
 			}
 		}
@@ -296,7 +296,7 @@ func CheckText(b []byte) error {
 
 // ReadObject reads a body that is one JSON object.
 func (x *Exchange) ReadObject(w http.ResponseWriter, r *http.Request) (*Fields, error) {
-	var p Place
+	var p Reservation
 	defer p.Release()
 	b, err := x.readBody(w, r, &p)
 	if err != nil {

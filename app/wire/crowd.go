@@ -26,17 +26,17 @@ var ErrCrowded = &engine.Error{
 // of Accepting. Writing has no timeout, because each answer sets its own. A nil log discards. state
 // is the server's ConnState and may be nil.
 func HTTP(h http.Handler, log *slog.Logger, state func(net.Conn, http.ConnState)) *http.Server {
-	c := &Crowd{Most: maxConnections}
+	c := &ConnLimiter{Most: maxConnections}
 	return c.Server(h, log, state)
 }
 
-// A Crowd counts the open connections of a server.
-type Crowd struct {
+// A ConnLimiter counts the open connections of a server.
+type ConnLimiter struct {
 	Most int
 	Open atomic.Int64
 }
 
-func (c *Crowd) Server(h http.Handler, log *slog.Logger,
+func (c *ConnLimiter) Server(h http.Handler, log *slog.Logger,
 	state func(net.Conn, http.ConnState)) *http.Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -63,7 +63,7 @@ func (c *Crowd) Server(h http.Handler, log *slog.Logger,
 type CrowdedKey struct{}
 
 // Join counts a connection that was just accepted.
-func (c *Crowd) Join(ctx context.Context, conn net.Conn) context.Context {
+func (c *ConnLimiter) Join(ctx context.Context, conn net.Conn) context.Context {
 	n := int(c.Open.Add(1))
 	if n > 2*c.Most {
 		_ = conn.Close() // the server then finds it closed and stops counting it

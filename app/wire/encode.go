@@ -110,7 +110,7 @@ func (x Logprob) MarshalJSON() ([]byte, error) {
 }
 
 // Shape describes the number to AnswerOf.
-func (Logprob) Shape() *Shape { return Real }
+func (Logprob) Shape() *Shape { return Number }
 
 // Floats are written with the shortest numbers that give the same float32.
 type Floats []float32
@@ -128,7 +128,7 @@ func (list Floats) MarshalJSON() ([]byte, error) {
 }
 
 // Shape describes the list to AnswerOf.
-func (Floats) Shape() *Shape { return List(Real) }
+func (Floats) Shape() *Shape { return List(Number) }
 
 // Bytes are written as a list of numbers.
 type Bytes []byte

@@ -110,12 +110,12 @@ var OpenAIErrorShape = AnswerOf[openAIError]()
 // maxParam limits the name of a field in an error, in bytes: names in it may be the client's.
 const maxParam = 200
 
-// A told error says by itself what a client is told of it: a disk that is full or a database that
-// another program holds is no defect of ours, whatever the request was. The code is empty for any
-// other error of its kind.
-type told interface {
+// A clientError carries its own message for the client: a disk that is full or a database that another
+// program holds is no defect of ours, whatever the request was. The code is empty for any other error of
+// its kind.
+type clientError interface {
 	error
-	Told() (code, message string)
+	ClientMessage() (code, message string)
 }
 
 // FailureOf turns any err into a Failure. The client sees the text of an error only if it was made
@@ -126,8 +126,8 @@ func FailureOf(err error) Failure {
 		code, param, message = string(e.Code), e.Param, e.Message
 	} else if e, ok := errors.AsType[*engine.Error](err); ok {
 		code, message = string(e.Code), e.Message
-	} else if e, ok := errors.AsType[told](err); ok {
-		if c, m := e.Told(); c != "" {
+	} else if e, ok := errors.AsType[clientError](err); ok {
+		if c, m := e.ClientMessage(); c != "" {
 			code, message = c, m
 		}
 	} else if errors.Is(err, context.Canceled) {

@@ -98,8 +98,8 @@ func (f *Fields) Bool(key string) (b bool) {
 	return b
 }
 
-// Optional reads a field, or returns nil if it is absent.
-func Optional[T any](f *Fields, key string, read func(key string) T) *T {
+// ReadOptional reads a field, or returns nil if it is absent.
+func ReadOptional[T any](f *Fields, key string, read func(key string) T) *T {
 	if f.Raw(key) == nil {
 		return nil
 	}

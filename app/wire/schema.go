@@ -139,7 +139,7 @@ type Parameter struct {
 }
 
 // PathID is the id in a path.
-var PathID = Parameter{Name: "id", In: "path", Shape: Text}
+var PathID = Parameter{Name: "id", In: "path", Shape: String}
 
 // Document returns the OpenAPI object of an operation.
 func (all Schemas) Document(o Operation) map[string]any {

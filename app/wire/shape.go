@@ -32,18 +32,18 @@ type Field struct {
 	null   bool // it may be null, which counts as left out
 }
 
-// Need returns a field that must be present.
-func Need(name string, s *Shape, doc ...string) Field {
+// Required returns a field that must be present.
+func Required(name string, s *Shape, doc ...string) Field {
 	return Field{name: name, shape: s, doc: first(doc)}
 }
 
-// Opt returns a field of a request that may be absent or null.
-func Opt(name string, s *Shape, doc ...string) Field {
+// Optional returns a field of a request that may be absent or null.
+func Optional(name string, s *Shape, doc ...string) Field {
 	return Field{name: name, shape: s, doc: first(doc), absent: true, null: true}
 }
 
-// May returns a field that may be absent, but not null.
-func May(name string, s *Shape, doc ...string) Field {
+// OmitOnly returns a field that may be absent, but not null.
+func OmitOnly(name string, s *Shape, doc ...string) Field {
 	return Field{name: name, shape: s, doc: first(doc), absent: true}
 }
 
@@ -60,26 +60,26 @@ const MaxExact = 1<<53 - 1
 // The shapes without bounds.
 var (
 	Anything  = &Shape{}
-	Text      = &Shape{kind: "string"}
-	Flag      = &Shape{kind: "boolean"}
-	Real      = &Shape{kind: "number"}
-	Whole     = &Shape{kind: "integer"}
+	String    = &Shape{kind: "string"}
+	Bool      = &Shape{kind: "boolean"}
+	Number    = &Shape{kind: "number"}
+	Integer   = &Shape{kind: "integer"}
 	Null      = &Shape{kind: "null"}
 	AnyMap    = &Shape{kind: "object"}                    // an object with any fields
 	AnyObject = AnyMap.With("additionalProperties", true) // the same, where the document says so
-	Filled    = Text.Least(1)                             // a text that is not empty
-	Moment    = Text.With("format", "date-time")          // RFC 3339
+	NonEmpty  = String.Min(1)                             // not empty
+	DateTime  = String.With("format", "date-time")        // RFC 3339
 	TokenID   = Int(0, math.MaxInt32)
 )
 
-// Number returns a number between two bounds. math.MaxFloat64 is no bound.
-func Number(least, most float64) *Shape { return Real.Least(least).Most(most) }
+// NumberBetween returns a number between two bounds. math.MaxFloat64 is no bound.
+func NumberBetween(least, most float64) *Shape { return Number.Min(least).Max(most) }
 
 // Int returns a whole number between two bounds.
-func Int(least, most float64) *Shape { return Whole.Least(least).Most(most) }
+func Int(least, most float64) *Shape { return Integer.Min(least).Max(most) }
 
-// Word returns a choice among words.
-func Word(words ...string) *Shape {
+// Enum returns a choice among words.
+func Enum(words ...string) *Shape {
 	s := &Shape{}
 	for _, w := range words {
 		s.words = append(s.words, w)
@@ -87,14 +87,14 @@ func Word(words ...string) *Shape {
 	return s
 }
 
-// Choice returns a choice among words. It may be empty, which counts as absent.
-func Choice(words ...string) *Shape { return Word(append([]string{""}, words...)...) }
+// EnumOrEmpty returns a choice among words. It may be empty, which counts as absent.
+func EnumOrEmpty(words ...string) *Shape { return Enum(append([]string{""}, words...)...) }
 
 // Values returns the shape of one of several values.
 func Values(values ...any) *Shape { return &Shape{words: values} }
 
-// Just returns the shape of one value.
-func Just(v any) *Shape { return &Shape{words: []any{v}} }
+// Const returns the shape of one value.
+func Const(v any) *Shape { return &Shape{words: []any{v}} }
 
 // List returns a list of any length.
 func List(items *Shape) *Shape { return &Shape{kind: "array", items: items} }
@@ -108,17 +108,17 @@ func Map(values *Shape) *Shape { return &Shape{kind: "object", values: values} }
 // Either returns a value that has one of several shapes.
 func Either(shapes ...*Shape) *Shape { return &Shape{either: shapes} }
 
-// Both returns a value that has all of several shapes.
-func Both(shapes ...*Shape) *Shape { return &Shape{both: shapes} }
+// AllOf returns a value that has all of several shapes.
+func AllOf(shapes ...*Shape) *Shape { return &Shape{both: shapes} }
 
-// Least bounds a number, the characters of a text or the items of a list.
-func (s Shape) Least(n float64) *Shape {
+// Min bounds a number, the characters of a text or the items of a list.
+func (s Shape) Min(n float64) *Shape {
 	s.least = &n
 	return &s
 }
 
-// Most sets the upper bound that goes with Least. math.MaxFloat64 is no bound.
-func (s Shape) Most(n float64) *Shape {
+// Max sets the upper bound that goes with Least. math.MaxFloat64 is no bound.
+func (s Shape) Max(n float64) *Shape {
 	if s.most = &n; n == math.MaxFloat64 {
 		s.most = nil
 	}

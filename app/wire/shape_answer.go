@@ -32,7 +32,7 @@ func shapeOf(t reflect.Type) *Shape {
 	}
 	switch t {
 	case reflect.TypeFor[time.Time]():
-		return Moment
+		return DateTime
 	case reflect.TypeFor[json.RawMessage]():
 		return AnyObject
 	case reflect.TypeFor[AlwaysNull]():
@@ -40,15 +40,15 @@ func shapeOf(t reflect.Type) *Shape {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		return Text
+		return String
 	case reflect.Bool:
-		return Flag
+		return Bool
 	case reflect.Int, reflect.Int64:
-		return Whole
+		return Integer
 	case reflect.Int32:
 		return TokenID
 	case reflect.Float32, reflect.Float64:
-		return Real
+		return Number
 	case reflect.Slice:
 		return List(shapeOf(t.Elem()))
 	case reflect.Map:

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-var drink = Both(
-	Object(Need("size", Int(1, 3), "Cups."), Opt("heat", Number(0, 100))),
+var drink = AllOf(
+	Object(Required("size", Int(1, 3), "Cups."), Optional("heat", NumberBetween(0, 100))),
 	Object(
-		Opt("milk", Either(Choice("oat", "cow"), Object(Need("fat", Number(0, 9))))),
-		May("extras", List(Object(Need("grams", Int(0, 50)))).Most(2)),
+		Optional("milk", Either(EnumOrEmpty("oat", "cow"), Object(Required("fat", NumberBetween(0, 9))))),
+		OmitOnly("extras", List(Object(Required("grams", Int(0, 50)))).Max(2)),
 	),
 ).Named("Drink")
 
@@ -93,9 +93,9 @@ func TestSchemaHasTypesBoundsAndWhatMayBeLeftOut(t *testing.T) {
 }
 
 func TestWordsOfAllAlternativesCount(t *testing.T) {
-	either := Either(Object(Need("kind", Word("a", "b"))), Object(Need("kind", Just("c"))),
-		Object(Need("kind", Word("b", "d"))))
-	f := new(Fields).As(Object(May("list", List(either)), Opt("one", either)))
+	either := Either(Object(Required("kind", Enum("a", "b"))), Object(Required("kind", Const("c"))),
+		Object(Required("kind", Enum("b", "d"))))
+	f := new(Fields).As(Object(OmitOnly("list", List(either)), Optional("one", either)))
 	one, err := f.Item("list", 0, []byte(`{"kind":"e"}`))
 	if err != nil {
 		t.Fatal(err)
