@@ -95,8 +95,8 @@ type RunList struct {
 
 // CancelRequest is the body of POST /app/runs/{id}/cancel.
 type CancelRequest struct {
-	Run  string `json:"-"`    // its id, or the name that its client gave it
-	Left bool   `json:"left"` // the program that read its answer has gone
+	Run  string `json:"-"`              // its id, or the name that its client gave it
+	Left bool   `json:"left,omitempty"` // the program that read its answer has gone
 }
 
 func (r *CancelRequest) params(p *params) { p.path("id", &r.Run) }

@@ -569,7 +569,7 @@ export interface RunList {
 
 // CancelRequest is the body of POST /app/runs/{id}/cancel.
 export interface CancelRequest {
-  left: boolean // the program that read its answer has gone
+  left?: boolean // the program that read its answer has gone
 }
 
 // A Key lets a program call the endpoint from another machine, or from this one where keys are
