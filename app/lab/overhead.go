@@ -25,7 +25,7 @@ const (
 )
 
 // What the endpoint may add: microseconds to a token, milliseconds to a request.
-var tokenOverhead, requestOverhead = figures.AtMost(50), figures.AtMost(2)
+var tokenOverhead, requestOverhead = figures.AtMost(10), figures.AtMost(2)
 
 // overheadText is the text of each token of the instant engine.
 const overheadText = " token"
