@@ -15,9 +15,10 @@ import (
 const moduleDepth = 2
 
 // FileDates returns the names, sizes and dates of the files that say what the model at a path is: a
-// GGUF file and its set, or all files of a folder and in the folders below it those that a model may
-// have there: the config.json of modules, chat templates, the weights of a head. Another string means other files. It is empty for a folder that has no config.json or cannot be listed. Links
-// are followed, since the files of a hub's cache are links.
+// GGUF file and its set, or all files of a folder and, in the folders below it, those that a model may
+// have there: the config.json of modules, chat templates, the weights of a head. Another string means
+// other files. It is empty for a folder that has no config.json or cannot be listed. Links are followed,
+// since the files of a hub's cache are links.
 func FileDates(dir string) string {
 	if file := GGUFDates(dir); file != "" {
 		return file

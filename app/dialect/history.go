@@ -28,8 +28,8 @@ type History struct {
 
 // Histories returns the forms to be tried with a template, the usual one first.
 func (d *Dialect) Histories() []History {
-	usual := History{Thought: d.thoughtMember, Functions: d.functions, SeparateText: d.separateText, ToolsInSystem: d.toolsInSystem,
-		Responses: d.responses}
+	usual := History{Thought: d.thoughtMember, Functions: d.functions, SeparateText: d.separateText,
+		ToolsInSystem: d.toolsInSystem, Responses: d.responses}
 	list := []History{usual, usual, usual, usual}
 	list[1].NullContent = true
 	list[2].TextArguments = true

@@ -3,10 +3,13 @@ package pool
 import (
 	"context"
 	"iter"
+	"math"
 
 	"tandem/app/dialect"
 	"tandem/app/model"
 	"tandem/engine"
+	"tandem/engine/texts"
+	"tandem/models"
 )
 
 var _ model.Model = (*Model)(nil)
@@ -59,3 +62,104 @@ func (m *Model) Chat(tools bool) model.Chat { return m.chats.of(tools) }
 
 // Special implements model.Model.
 func (m *Model) Special() []int32 { return m.special }
+
+// Matcher implements model.Model.
+func (m *Model) Matcher(ctx context.Context, g model.Grammar) (model.Matcher, error) {
+	return m.vocabulary.Matcher(ctx, m.bundle, m.row.ID, g)
+}
+
+// remember has the engine use and extend the author's memory of texts, if the author is known. It is
+// opened when the generation begins, and closed when it has ended. A later key never gets what a
+// deleted one left: ids of keys are not used again, and a request that was there at the deletion, or
+// at another call of Forget, adds nothing.
+func (m *Model) remember(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	by, known := model.AuthorOf(ctx)
+	if !known || m.pool.opts.NoCheckpoints || r.Fresh {
+		return m.generate(ctx, r)
+	}
+	return func(yield func(engine.Token, error) bool) {
+		if m.pool.Texts.hasKey(ctx, by.Key) {
+			r.Texts = m.pool.Texts.store.OpenSince(
+				texts.Owner{Client: textsClient(by.Key), Tokenizer: m.tokenizerKey()},
+				texts.Origin{Model: m.row.ID, Client: by.Client, Run: by.Run, Started: by.Arrived},
+				by.Arrived)
+			defer r.Texts.Close()
+		}
+		for t, err := range m.generate(ctx, r) {
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+}
+
+// A reader implements model.Reader.
+type reader struct {
+	bundle *models.Bundle
+	engine *engine.Engine
+}
+
+// Kind implements model.Reader.
+func (r reader) Kind() string { return string(r.bundle.Purpose.Kind) }
+
+// Dimensions implements model.Reader.
+func (r reader) Dimensions() int { return r.bundle.Model.Config().HiddenSize }
+
+// Embed returns a vector for each text. It implements model.Reader.
+func (r reader) Embed(ctx context.Context, in engine.Reading,
+	dimensions int) ([][]float32, engine.Stats, error) {
+	p := r.bundle.Purpose
+	in.Pooling = p.Pooling
+	rows, stats, err := r.engine.Read(ctx, in)
+	if err != nil {
+		return nil, stats, err
+	}
+	for i, row := range rows {
+		if dimensions > 0 {
+			row = row[:dimensions]
+		}
+		if p.Normalize {
+			normalize(row)
+		}
+		rows[i] = row
+	}
+	return rows, stats, nil
+}
+
+// normalize scales a vector to length one, unless it is zero. This is the last step of
+// sentence-transformers' Normalize, with its lower bound.
+func normalize(row []float32) {
+	sum := 0.0
+	for _, x := range row {
+		sum += float64(x) * float64(x)
+	}
+	length := max(math.Sqrt(sum), 1e-12)
+	for i, x := range row {
+		row[i] = float32(float64(x) / length)
+	}
+}
+
+// RerankPrompt implements model.Reader.
+func (r reader) RerankPrompt(instruction, query, document string) ([]int32, error) {
+	if instruction == "" {
+		instruction = models.RerankInstruction
+	}
+	ids, err := r.bundle.RerankPrompt(instruction, query, document)
+	return ids, tooMuchText(err)
+}
+
+// Relevance returns a probability for each prompt. It implements model.Reader.
+func (r reader) Relevance(ctx context.Context, in engine.Reading) ([]float64, engine.Stats, error) {
+	p := r.bundle.Purpose
+	in.Logits = []int32{p.Yes, p.No}
+	rows, stats, err := r.engine.Read(ctx, in)
+	if err != nil {
+		return nil, stats, err
+	}
+	scores := make([]float64, len(rows))
+	for i, row := range rows {
+		// the softmax of both, its yes
+		scores[i] = 1 / (1 + math.Exp(float64(row[1])-float64(row[0])))
+	}
+	return scores, stats, nil
+}

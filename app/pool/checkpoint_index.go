@@ -2,10 +2,13 @@ package pool
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"tandem/engine/checkpoint"
+	"tandem/engine/mlx"
+	"tandem/models"
 	"tandem/storage"
 )
 
@@ -91,3 +94,12 @@ func (x checkpointIndex) ByWorth() (list, stay []checkpoint.Entry, err error) {
 	}
 	return append(list, useful...), stay, err
 }
+
+// arithmetic names what computes keys and values. Rows of another one are other bits.
+func arithmetic() string {
+	return fmt.Sprintf("MLX %s and models %d", mlx.Version(), models.Arithmetic)
+}
+
+// IsTextOnly reports whether a checkpoint's key is of another arithmetic than this program's. Its rows
+// are of no use then. Its text is, and is read again.
+func IsTextOnly(key string) bool { return checkpoint.Arithmetic(key) != arithmetic() }

@@ -14,7 +14,6 @@ import (
 	"tandem/app/drafters"
 	"tandem/app/home"
 	"tandem/engine/checkpoint"
-	"tandem/engine/mlx"
 	"tandem/models"
 	"tandem/storage"
 	"tandem/storage/disk"
@@ -66,15 +65,6 @@ func (p *Pool) checkpointKey(m *Model) (string, error) {
 	target, err := p.targetKey(m)
 	return checkpoint.NewKey(target, arithmetic()), err
 }
-
-// arithmetic names what computes keys and values. Rows of another one are other bits.
-func arithmetic() string {
-	return fmt.Sprintf("MLX %s and models %d", mlx.Version(), models.Arithmetic)
-}
-
-// IsTextOnly reports whether a checkpoint's key is of another arithmetic than this program's. Its rows
-// are of no use then. Its text is, and is read again.
-func IsTextOnly(key string) bool { return checkpoint.Arithmetic(key) != arithmetic() }
 
 // targetKey returns what checkpointKey tells except the arithmetic.
 func (p *Pool) targetKey(m *Model) (string, error) {

@@ -135,3 +135,26 @@ func (m *Model) target() drafters.Target {
 	}
 	return t
 }
+
+// UseDrafter lets the current model draft with name while this process runs, whatever is set for it: with
+// control.DrafterAuto, control.DrafterNone, a path, a registered model or one in the hub's cache. A
+// drafter that cannot be loaded for the model is refused.
+func (p *Pool) UseDrafter(ctx context.Context, name string) error {
+	folder, err := p.drafters.Folder(ctx, name)
+	if err != nil {
+		return err
+	}
+	return p.change(ctx, func(o *owner) error {
+		row, err := o.db.Models.Get(ctx, o.current)
+		if err != nil {
+			return NotRegistered(err, o.current)
+		}
+		if folder != control.DrafterAuto && folder != control.DrafterNone {
+			if err := o.checkDrafter(ctx, row, folder); err != nil {
+				return err
+			}
+		}
+		o.drafters.Use(row.ID, folder)
+		return nil
+	})
+}

@@ -97,8 +97,9 @@ func (o *owner) setDrafter(ctx context.Context, row storage.Model, choice string
 	return err
 }
 
-// replaceDrafter stores what drafts for a model in memory, and returns the model with it. After an error the choice is as before. The old drafter is too, unless it left to make room and
-// cannot be loaded again; then the error says that the model has none.
+// replaceDrafter stores what drafts for a model in memory, and returns the model with it. After an error
+// the choice is as before. So is the drafter, unless it was freed to make room and cannot be loaded again;
+// then the error says that the model has none.
 func (o *owner) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 	choice string) (*Model, error) {
 	source, err := o.drafters.Source(row, choice)

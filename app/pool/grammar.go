@@ -18,11 +18,6 @@ type Vocabulary struct {
 	made *native.Vocabulary // nil before
 }
 
-// Matcher implements model.Model.
-func (m *Model) Matcher(ctx context.Context, g model.Grammar) (model.Matcher, error) {
-	return m.vocabulary.Matcher(ctx, m.bundle, m.row.ID, g)
-}
-
 // Matcher returns what holds one answer to a grammar; the caller closes it. id is the model's, for
 // errors. Error: CodeInvalid for a grammar that no answer can follow.
 func (v *Vocabulary) Matcher(ctx context.Context, bundle *models.Bundle, id string,

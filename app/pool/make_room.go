@@ -9,8 +9,8 @@ import (
 	"tandem/app/plan"
 )
 
-// planLoad makes the plan for a load, and closes the models that it unloads. It returns what the model will need, and the models to unload for
-// it, which no further request gets. Errors: those of the plan; nothing is changed then.
+// planLoad makes the plan for a load, and closes the models that it unloads to further requests. It
+// returns what the model will need, and those models. Errors: those of the plan; nothing is changed then.
 func (o *owner) planLoad(w plan.Want) (need plan.Need, models []*Model, err error) {
 	list, models, err := o.closeAsPlanned(func(s plan.State) ([]plan.Action, error) { return s.Load(w) })
 	if err != nil {
@@ -21,7 +21,8 @@ func (o *owner) planLoad(w plan.Want) (need plan.Need, models []*Model, err erro
 
 // closeAsPlanned makes a plan and lets no further request take the models that it unloads. It makes the
 // plan again if a request has taken a model that was idle in it.
-func (o *owner) closeAsPlanned(decide func(plan.State) ([]plan.Action, error)) (list []plan.Action, models []*Model, err error) {
+func (o *owner) closeAsPlanned(decide func(plan.State) ([]plan.Action, error)) (list []plan.Action,
+	models []*Model, err error) {
 	for {
 		if list, err = decide(o.state()); err != nil {
 			return nil, nil, err

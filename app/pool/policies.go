@@ -3,13 +3,10 @@ package pool
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
-	"tandem/app/control"
 	"tandem/engine/draft"
-	"tandem/models"
 	"tandem/storage"
 )
 
@@ -39,30 +36,6 @@ func (p policies) LoadPolicy(k draft.Key) (*draft.State, error) {
 // a verification costs something else in each, and other drafts are accepted.
 func (p policies) drafter(k draft.Key) string {
 	return joinWords(k.Drafter, p.sources[k.Drafter], p.form)
-}
-
-// learned returns the form of keys and values as what is learned about drafting tells it apart, empty
-// for the usual one. fTheta is the folder of what restores rows, empty if no layer is bounded.
-func (f formSetting) learned(fTheta string) string {
-	bits, layout := "", ""
-	if f.kvBits > 0 {
-		bits = fmt.Sprintf("kv %d", f.kvBits)
-	}
-	switch {
-	case fTheta != "":
-		layout = "bounded by " + models.WeightsKey(fTheta)
-	case f.layout == control.KVFull:
-		layout = "full"
-	}
-	return joinWords(bits, layout)
-}
-
-// learnedForm is formSetting.learned of a model in memory.
-func (m *Model) learnedForm() string {
-	if m.bounded == nil {
-		return m.learned("")
-	}
-	return m.learned(m.bounded.dir)
 }
 
 // joinWords puts a space between words, and leaves out empty ones.

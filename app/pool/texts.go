@@ -2,7 +2,6 @@ package pool
 
 import (
 	"context"
-	"iter"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -10,8 +9,6 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/home"
-	"tandem/app/model"
-	"tandem/engine"
 	"tandem/engine/texts"
 	"tandem/storage"
 )
@@ -22,31 +19,6 @@ const TextFolder = "texts"
 
 // textsIdle is after how long without a request a client's memory of texts leaves the process.
 const textsIdle = 10 * time.Minute
-
-// remember has the engine use and extend the author's memory of texts, if the author is known. It is
-// opened when the generation begins, and closed when it has ended. A later key never gets what a
-// deleted one left: ids of keys are not used again, and a request that was there at the deletion, or
-// at another call of Forget, adds nothing.
-func (m *Model) remember(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
-	by, known := model.AuthorOf(ctx)
-	if !known || m.pool.opts.NoCheckpoints || r.Fresh {
-		return m.generate(ctx, r)
-	}
-	return func(yield func(engine.Token, error) bool) {
-		if m.pool.Texts.hasKey(ctx, by.Key) {
-			r.Texts = m.pool.Texts.store.OpenSince(
-				texts.Owner{Client: textsClient(by.Key), Tokenizer: m.tokenizerKey()},
-				texts.Origin{Model: m.row.ID, Client: by.Client, Run: by.Run, Started: by.Arrived},
-				by.Arrived)
-			defer r.Texts.Close()
-		}
-		for t, err := range m.generate(ctx, r) {
-			if !yield(t, err) {
-				return
-			}
-		}
-	}
-}
 
 // ClientTexts are the memories of texts of all clients. It is safe for use by several goroutines.
 type ClientTexts struct {
