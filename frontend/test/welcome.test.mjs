@@ -21,6 +21,21 @@ after(async () => {
   theHub.stop()
 })
 
+test('the first steps stay when the page below them loads later', async () => {
+  const context = await browser.newContext({ locale: 'en-US' })
+  const page = await context.newPage()
+  const steps = page.getByRole('dialog', { name: 'Welcome to Tandem' })
+  await page.route('**/assets/Settings-*.js', async (file) => {
+    await steps.waitFor()
+    await file.continue()
+  })
+  await page.goto(`${tandem.link()}/settings`)
+  await page.getByRole('navigation', { name: 'Parts of the settings', includeHidden: true }).waitFor()
+  await page.waitForFunction(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))).then(() => true))
+  assert.ok(await steps.isVisible(), 'the first steps are closed')
+  await context.close()
+})
+
 test('a newcomer gets an answer without reading anything', async () => {
   const { context, page, problems } = await open(browser, { link: tandem.link, welcome: true })
   const steps = page.getByRole('dialog', { name: 'Welcome to Tandem' })
