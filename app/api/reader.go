@@ -93,8 +93,7 @@ func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run,
 	whole := wire.Encode(answer)
 	release()
 	run.began = true
-	w.Header().Set("Content-Type", "application/json")
-	return wire.WriteWhole(w, http.StatusOK, whole)
+	return wire.WriteAnswer(w, whole)
 }
 
 // Reading returns the work of reading texts for a run, without the model's part.

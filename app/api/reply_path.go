@@ -19,8 +19,7 @@ func (a *API) replyWhole(w http.ResponseWriter, rep *Reply) error {
 	whole := wire.Encode(rep.form.Whole(rep))
 	rep.Release()
 	rep.Run.began = true
-	w.Header().Set("Content-Type", "application/json")
-	return wire.WriteWhole(w, http.StatusOK, whole)
+	return wire.WriteAnswer(w, whole)
 }
 
 // replyInEvents writes the answer in events. A client that waits long for the model gets events

@@ -218,6 +218,15 @@ var ToolChoiceShape = wire.Either(
 	wire.AllOf(wire.Object(wire.Required("type", wire.Const("allowed_tools"))), allowedShape),
 ).OrNull().Named("ToolChoice").Doc("Whether an answer is a call.")
 
+// SamplingFields are the fields of sampling that OpenAI's and llama.cpp's routes spell alike.
+var SamplingFields = []wire.Field{
+	wire.Optional("top_p", wire.NumberBetween(0, 1)),
+	wire.Optional("min_p", wire.NumberBetween(0, 1)),
+	wire.Optional("top_k", wire.Int(-1, math.MaxInt32), "-1 or 0 for all."),
+	wire.Optional("presence_penalty", wire.NumberBetween(-math.MaxFloat32, math.MaxFloat32)),
+	wire.Optional("frequency_penalty", wire.NumberBetween(-math.MaxFloat32, math.MaxFloat32)),
+}
+
 // CommonRequestShape is CommonRequest in OpenAPI.
 var CommonRequestShape = wire.Object(
 	wire.Required("model", wire.NonEmpty, "An id of /v1/models, or tandem for the model that is chosen."),
@@ -227,11 +236,7 @@ var CommonRequestShape = wire.Object(
 	wire.Optional("n", wire.Int(1, MaxN), "Continuations of each prompt."),
 	wire.Optional("temperature", wire.NumberBetween(0, math.MaxFloat64),
 		"0 takes the likeliest token; the model's own where absent."),
-	wire.Optional("top_p", wire.NumberBetween(0, 1)),
-	wire.Optional("min_p", wire.NumberBetween(0, 1)),
-	wire.Optional("top_k", wire.Int(-1, math.MaxInt32), "-1 or 0 for all."),
-	wire.Optional("presence_penalty", wire.NumberBetween(-math.MaxFloat32, math.MaxFloat32)),
-	wire.Optional("frequency_penalty", wire.NumberBetween(-math.MaxFloat32, math.MaxFloat32)),
+).Add(SamplingFields...).Add(
 	wire.Optional("repetition_penalty", wire.NumberBetween(0.01, 100), "1 for none."),
 	wire.Optional("logit_bias", wire.Map(wire.NumberBetween(
 		-100, 100,

@@ -2,6 +2,7 @@ package llamacpp
 
 import (
 	"math"
+	"slices"
 
 	"tandem/app/api"
 	"tandem/app/wire"
@@ -29,7 +30,7 @@ var detokenizeRequestShape = wire.Object(
 ).Named("DetokenizeRequest")
 
 // answerFields are the fields of /infill and /completion that say how to answer.
-var answerFields = []wire.Field{
+var answerFields = slices.Concat([]wire.Field{
 	wire.Optional("stream", wire.Bool),
 	wire.Optional("response_format", api.ResponseFormatShape),
 	wire.Optional("n_predict", api.LimitShape(0), "Tokens; absent for what the context leaves."),
@@ -37,13 +38,9 @@ var answerFields = []wire.Field{
 	wire.Optional("stop", api.StopShape),
 	wire.Optional("seed", wire.Int(-wire.MaxExact, wire.MaxExact), "-1 for any."),
 	wire.Optional("temperature", wire.NumberBetween(0, math.MaxFloat64)),
-	wire.Optional("top_p", wire.NumberBetween(0, 1)),
-	wire.Optional("min_p", wire.NumberBetween(0, 1)),
-	wire.Optional("top_k", wire.Int(-1, math.MaxInt32), "-1 or 0 for all."),
-	wire.Optional("presence_penalty", wire.NumberBetween(-math.MaxFloat32, math.MaxFloat32)),
-	wire.Optional("frequency_penalty", wire.NumberBetween(-math.MaxFloat32, math.MaxFloat32)),
+}, api.SamplingFields, []wire.Field{
 	wire.Optional("repeat_penalty", wire.NumberBetween(0.01, 100), "1 for none."),
-}
+})
 
 var completionRequestShape = wire.Object(
 	modelField,

@@ -46,8 +46,7 @@ func (v Routes) tokenize(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 		b := wire.Encode(tokenized{Tokens: list, Count: len(ids), MaxModelLen: m.ContextLength()})
-		w.Header().Set("Content-Type", "application/json")
-		return wire.WriteWhole(w, http.StatusOK, b)
+		return wire.WriteAnswer(w, b)
 	})
 }
 

@@ -110,8 +110,7 @@ func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fiel
 	}
 	form := lineForm{chat: endpoint == "/api/chat", model: p.Model}
 	b := wire.Encode(form.line(piece{}, lineEnd{Done: true, DoneReason: reason}))
-	w.Header().Set("Content-Type", "application/json")
-	_ = wire.WriteWhole(w, http.StatusOK, b) // an error here means that the client left
+	_ = wire.WriteAnswer(w, b) // an error here means that the client left
 	return nil
 }
 

@@ -35,15 +35,10 @@ func (o *owner) checkDrafter(ctx context.Context, row storage.Model, dir string)
 // drafterForm returns the form that the drafter in a folder would have now beside a model. Where the
 // models in memory leave too little now, its quantized weights stay packed.
 func (o *owner) drafterForm(ctx context.Context, row storage.Model, dir string) (form, error) {
-	asked, set, err := o.askedFor(ctx, row)
+	z, err := o.sizeWith(ctx, row, dir, nil)
 	if err != nil {
 		return form{}, err
 	}
-	m, err := o.measure(row, dir, set)
-	if err != nil {
-		return form{}, Unusable(row, err)
-	}
-	z := size{m.inForms(), asked}
 	need, _ := z.inPlan().Fit(o.limits().Room())
 	held := z.forms[need.Form]
 	if held.drafterWeights() > o.state().Left() {

@@ -96,12 +96,8 @@ func (o *owner) waitForMemory(ctx context.Context, id string, isCurrent bool) er
 				"The memory that %s needs is taken by requests that %s is answering; try again when they have ended, or ask for shorter answers (max_tokens).",
 				control.Word(id), control.Word(over))
 		}
-		select {
-		case <-time.After(memoryPoll):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-o.life.Done():
-			return control.ErrDraining
+		if err := waitFor(ctx, o.life, time.After(memoryPoll)); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -34,15 +34,20 @@ type size struct {
 
 // sizeOf returns what is known of a model's memory by its files.
 func (s *sizer) sizeOf(ctx context.Context, row storage.Model) (size, error) {
-	asked, set, err := s.askedFor(ctx, row)
-	if err != nil {
-		return size{}, err
-	}
 	var drafter string
 	choice, missing := s.drafters.Choice(ctx, row.ID)
 	if missing == nil {
 		// A drafter that cannot be used takes no memory: the model is served without it.
 		drafter, missing = s.drafters.Source(row, choice)
+	}
+	return s.sizeWith(ctx, row, drafter, missing)
+}
+
+// sizeWith is sizeOf with the drafter in a folder, or "". missing says why there is none, or is nil.
+func (s *sizer) sizeWith(ctx context.Context, row storage.Model, drafter string, missing error) (size, error) {
+	asked, set, err := s.askedFor(ctx, row)
+	if err != nil {
+		return size{}, err
 	}
 	m, err := s.measure(row, drafter, set)
 	if err != nil {

@@ -142,22 +142,23 @@ func (r *relief) noteUnloaded(unloaded []*Model, now time.Time) {
 // shrinkCheckpoints takes checkpoints out of memory. It calls wait before the change, because loads
 // would wait for that too.
 func (r *relief) shrinkCheckpoints(ctx context.Context, wait func(context.Context)) {
-	var freed, limit int64
-	shrink := func(o *owner) bool {
-		a, ok := r.shortage.Shrink(o.state(), r.least)
-		limit = a.Bytes
-		return ok
-	}
 	due := false
-	look := func(o *owner) error { due = shrink(o); return nil }
-	if err := r.change(ctx, look); err != nil || !due {
-		return // nothing to free, or the engines end
+	_ = r.change(ctx, func(o *owner) error { // else the engines end
+		_, due = r.shortage.Shrink(o.state(), r.least)
+		return nil
+	})
+	if !due {
+		return
 	}
 	wait(ctx)
-	err := r.change(ctx, func(o *owner) error {
-		if due = shrink(o); !due {
+	due = false
+	var freed, limit int64
+	_ = r.change(ctx, func(o *owner) error {
+		var a plan.Action
+		if a, due = r.shortage.Shrink(o.state(), r.least); !due {
 			return nil
 		}
+		limit = a.Bytes
 		o.checkpointLimit = limit
 		for i, share := range o.state().Shares(plan.Need{}) {
 			if m := o.models[i]; m.keepsCheckpoints() {
@@ -166,7 +167,7 @@ func (r *relief) shrinkCheckpoints(ctx context.Context, wait func(context.Contex
 		}
 		return nil
 	})
-	if err != nil || !due {
+	if !due {
 		return
 	}
 	r.log.Info("checkpoints leave the memory, because the machine is short of it", "bytes", freed,

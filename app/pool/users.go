@@ -87,8 +87,13 @@ func (u *users) wait(ctx, life context.Context) error {
 	if released == nil {
 		return nil
 	}
+	return waitFor(ctx, life, released)
+}
+
+// waitFor waits for a channel. Errors: the cause of ctx; ErrDraining when life ends.
+func waitFor[T any](ctx, life context.Context, done <-chan T) error {
 	select {
-	case <-released:
+	case <-done:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

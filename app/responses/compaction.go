@@ -58,28 +58,25 @@ func (compactionForm) Stream(*api.Reply, *wire.EventStream) api.Events { return 
 
 // Whole implements api.Form.
 func (f compactionForm) Whole(r *api.Reply) any {
-	var output []wire.RawObject
-	for _, item := range f.req.said(r.ID) {
-		output = append(output, wire.RawObject(item))
-	}
-	output = append(output, wire.RawObject(wire.Encode(summaryItem{
+	output := f.req.said(r.ID)
+	output = append(output, wire.Encode(summaryItem{
 		ID: itemIDOf(r.ID, "cmp_", len(output)), Type: compactionItem,
 		EncryptedContent: packSummary(r.Choices[0].Answer.Joined(dialect.Text)),
-	})))
+	}))
 	return compaction{ID: r.ID, Object: "response.compaction", CreatedAt: r.Created,
 		Model: r.Name(), Output: output, Usage: responseUsageOf(r), Timings: r.Timings()}
 }
 
 // A compaction is the answer of /v1/responses/compact.
 type compaction struct {
-	_         struct{}         `schema:"Compaction"`
-	ID        string           `json:"id"`
-	Object    string           `json:"object" enum:"response.compaction"`
-	CreatedAt int64            `json:"created_at" doc:"Unix seconds."`
-	Model     string           `json:"model" doc:"The id."`
-	Output    []wire.RawObject `json:"output" doc:"The user's messages, then the summary; the input of what follows."`
-	Usage     ResponseUsage    `json:"usage"`
-	Timings   api.Timings      `json:"timings"`
+	_         struct{}          `schema:"Compaction"`
+	ID        string            `json:"id"`
+	Object    string            `json:"object" enum:"response.compaction"`
+	CreatedAt int64             `json:"created_at" doc:"Unix seconds."`
+	Model     string            `json:"model" doc:"The id."`
+	Output    []json.RawMessage `json:"output" doc:"The user's messages, then the summary; the input of what follows."`
+	Usage     ResponseUsage     `json:"usage"`
+	Timings   api.Timings       `json:"timings"`
 }
 
 // A summaryItem is the item with a summary.

@@ -25,9 +25,14 @@ func writeJSON(w http.ResponseWriter, v any, clip func([]byte) []byte) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = WriteWhole(w, http.StatusOK, clip(b)) // an error here means that the client left
+	_ = WriteAnswer(w, clip(b)) // an error here means that the client left
 	return nil
+}
+
+// WriteAnswer answers with JSON that is encoded already. An error means that the client left.
+func WriteAnswer(w http.ResponseWriter, b []byte) error {
+	w.Header().Set("Content-Type", "application/json")
+	return WriteWhole(w, http.StatusOK, b)
 }
 
 // Patiently calls write and flushes what it wrote. The client has ReaderPatience to read it.
