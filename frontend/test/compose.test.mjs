@@ -121,6 +121,7 @@ test('options go with a request, and stay with the chat', async () => {
   await page.getByRole('button', { name: /^\d+ of [\d.]+k tokens of the context are used$/ }).waitFor()
   await page.locator('.panel').getByText(/came from a checkpoint, \d+ are new, [\d,]+ are left/).waitFor()
   await page.reload()
+  await page.locator('.chat > li.user').waitFor() // the options are those of the chat once it is read
   await options(page)
   assert.equal(await page.getByLabel('Top-p').inputValue(), '0.5')
   assert.equal(await page.getByLabel('Thinking').inputValue(), 'none')
