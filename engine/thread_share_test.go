@@ -3,6 +3,7 @@ package engine
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"tandem/engine/draft"
 	"tandem/engine/enginetest"
@@ -66,6 +67,38 @@ func TestShortRequestOfAnotherModelEndsWithinTwoChunks(t *testing.T) {
 			}
 		}
 	}
+}
+
+// While a long prompt of one engine yields to a short request of another, a job of the other waits for a
+// job of the first. Both jobs and both requests end.
+func TestForgetOfBothEnginesEndsWhileOneYieldsToTheOther(t *testing.T) {
+	var n ThreadShare
+	b, halts := halting(t, Options{ThreadShare: &n}, 0)
+	a := newFixtureOn(t, b.thread, enginetest.Cycle(30), Options{ThreadShare: &n})
+	short := begin(b, t.Context(), Request{Prompt: make([]int32, 9), MaxTokens: new(4)}, 0)
+	<-halts[0].there
+	long := begin(a, t.Context(), Request{Prompt: make([]int32, 16<<10), MaxTokens: new(1)}, 0)
+	enginetest.Await(t, "the long prompt yields", func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.changed != nil
+	})
+	forgotten := make(chan error, 1)
+	go func() {
+		forgotten <- b.Forget(func() error { return a.Forget(func() error { return nil }) })
+	}()
+	b.waitForJob()
+	halts[0].free()
+	select {
+	case err := <-forgotten:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the engines wait for each other")
+		n.setShort(b.scheduler, nil) // ends that
+	}
+	ends(t, short, long)
 }
 
 // short returns how much short work the engine has.
