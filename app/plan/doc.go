@@ -1,6 +1,6 @@
 // Package plan decides which models are in memory. It is pure: from a [State] and what is wanted it
-// returns actions or a refusal, and reads no file, no clock and no lock. Package pool carries the
-// actions out.
+// returns what a model will need and which models to unload, or a refusal. It reads no file, no clock and
+// no lock. Package pool carries plans out.
 //
 // # What a model needs
 //

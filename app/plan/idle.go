@@ -22,7 +22,7 @@ type idleTime struct {
 
 // Unload returns the models to unload now: those that were idle for limit, except for those that a
 // person set to stay. A limit of 0 unloads none.
-func (t IdleTimes) Unload(s State, limit time.Duration) (list []Action) {
+func (t IdleTimes) Unload(s State, limit time.Duration) (ids []string) {
 	maps.DeleteFunc(t, func(id string, _ *idleTime) bool { return s.model(id) == nil })
 	for _, m := range s.Models {
 		if t[m.ID] == nil {
@@ -30,10 +30,10 @@ func (t IdleTimes) Unload(s State, limit time.Duration) (list []Action) {
 		}
 		idle := t[m.ID].observe(s.Now, m.LastUse, m.Users > 0)
 		if limit > 0 && idle >= limit && !m.Kept {
-			list = append(list, Action{Step: Unload, Model: m.ID})
+			ids = append(ids, m.ID)
 		}
 	}
-	return list
+	return ids
 }
 
 // observe returns how long a model was idle. use is the number of its last use; busy says whether a

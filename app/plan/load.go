@@ -21,39 +21,33 @@ type Want struct {
 	Always bool // it is loaded even if it does not fit, so that some model answers
 }
 
-// MayLoad refuses a request for a model that is not in memory, if load_on_request is never and the
-// model is not the current one. A model in memory whose files have changed may be loaded again.
-func (s State) MayLoad(id string, current bool) error {
-	if current || s.LoadOnRequest != control.LoadNever || s.model(id) != nil {
-		return nil
+// Load returns what a model will need, and the ids of the models to unload for it. These are idle, unless
+// w.Current is set: then they get no new requests, and are unloaded after their answers. Errors:
+// CodeNotLoaded if load_on_request is never, or if not enough may be evicted; CodeModelBusy; CodeMemory
+// if the model does not fit this machine.
+func (s State) Load(w Want) (n Need, unload []string, err error) {
+	// A model in memory whose files have changed may be loaded again.
+	if s.LoadOnRequest == control.LoadNever && !w.Current && s.model(w.ID) == nil {
+		return n, nil, control.Plain(control.CodeNotLoaded, fmt.Sprintf(
+			"%s is not loaded, and requests may load no model but the chosen one, %s (load_on_request is never). "+
+				"Ask for %s or %s, or choose %s in Tandem.",
+			w.ID, s.Current, control.Alias, s.Current, w.ID))
 	}
-	return control.Plain(control.CodeNotLoaded, fmt.Sprintf(
-		"%s is not loaded, and requests may load no model but the chosen one, %s (load_on_request is never). "+
-			"Ask for %s or %s, or choose %s in Tandem.",
-		id, s.Current, control.Alias, s.Current, id))
-}
-
-// Load returns the actions that load a model: what is unloaded for it, a wait for texts in flight, and
-// the load. Errors: CodeMemory if the model does not fit this machine; CodeModelBusy and CodeNotLoaded
-// if not enough may be evicted.
-func (s State) Load(w Want) ([]Action, error) {
-	if _, err := s.Alone(w); err != nil {
-		return nil, err
+	if n, err = s.Alone(w); err != nil {
+		return n, nil, err
 	}
 	evicted, others, err := s.takePlace(w)
 	if err != nil {
-		return nil, err
+		return n, nil, err
 	}
 	n, more, err := s.makeRoom(w, others)
 	if err != nil {
-		return nil, err
+		return n, nil, err
 	}
-	var list []Action
 	for _, m := range append(evicted, more...) {
-		list = append(list, Action{Step: Unload, Model: m.ID, Finish: w.Current})
+		unload = append(unload, m.ID)
 	}
-	return append(list, Action{Step: Wait, Model: w.ID, Need: n},
-		Action{Step: Load, Model: w.ID, Need: n}), nil
+	return n, unload, nil
 }
 
 // takePlace splits the models in memory into those that are evicted whether their memory is needed or

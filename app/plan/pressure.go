@@ -87,7 +87,7 @@ func (s *Shortage) lookCalm(now time.Time) Change {
 
 // Unload returns the models to unload in a step: at a warning one, and at a critical level all that no
 // request holds. The current one comes last.
-func (s *Shortage) Unload(of State) (list []Action) {
+func (s *Shortage) Unload(of State) (ids []string) {
 	var idle []Model
 	for _, m := range of.Models {
 		if m.Users == 0 && !m.Kept && s.mayUnload(of, m) {
@@ -101,9 +101,9 @@ func (s *Shortage) Unload(of State) (list []Action) {
 		idle = idle[:1]
 	}
 	for _, m := range idle {
-		list = append(list, Action{Step: Unload, Model: m.ID})
+		ids = append(ids, m.ID)
 	}
-	return list
+	return ids
 }
 
 // Unloaded notes that a model was unloaded for want of memory.
@@ -129,14 +129,14 @@ func (s *Shortage) mayUnload(of State, m Model) bool {
 	return unused >= pressureUnused
 }
 
-// Shrink returns how checkpoints leave the memory in a step, if they take more than that: half of what
-// they may take at a warning, and all but least at a critical level. The next requests still leave
-// some, so that these reach the disk.
-func (s *Shortage) Shrink(of State, least int64) (a Action, ok bool) {
+// Shrink returns how many bytes of memory a step leaves to checkpoints: half of what they may take at a
+// warning, and minimum at a critical level. The next requests still leave some, so that these reach the
+// disk. ok is false if checkpoints take no more than that.
+func (s *Shortage) Shrink(of State, minimum int64) (limit int64, ok bool) {
 	was, keepers := of.CheckpointBudget(Need{})
-	limit := least
+	limit = minimum
 	if s.level == LevelWarning {
-		limit = max(was/2, least)
+		limit = max(was/2, minimum)
 	}
-	return Action{Step: Shrink, Bytes: limit}, limit < was && keepers > 0
+	return limit, limit < was && keepers > 0
 }

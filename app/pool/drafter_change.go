@@ -109,9 +109,9 @@ func (o *owner) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 	back := func(err error) (*Model, error) { return m, err }
 	if !both {
 		old := m.drafter.Source()
-		o.stopDrafting(m)
+		o.pool.stopDrafting(m)
 		back = func(err error) (*Model, error) {
-			m, lost := o.loadAgain(m, old)
+			m, lost := o.pool.loadAgain(m, old)
 			if lost != nil {
 				err = InvalidModel(fmt.Errorf("%w; %w", err, lost))
 			}
@@ -120,7 +120,7 @@ func (o *owner) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 	}
 	var d *drafters.Drafter
 	if err == nil {
-		d, err = o.openDrafter(ctx, m, source, how)
+		d, err = o.pool.openDrafter(ctx, m, source, how)
 	}
 	if err != nil && choice != control.DrafterAuto {
 		return back(InvalidModel(err))
@@ -130,9 +130,9 @@ func (o *owner) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 		return back(errors.Join(err, d.Close()))
 	}
 	if both {
-		o.stopDrafting(m)
+		o.pool.stopDrafting(m)
 	}
-	return o.withDrafter(m, how, d, reason), nil
+	return o.pool.withDrafter(m, how, d, reason), nil
 }
 
 // stopDrafting ends the engine of a model and frees its drafter, if it has one.

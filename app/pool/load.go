@@ -66,17 +66,12 @@ func (o *owner) load(ctx context.Context, row storage.Model, asCurrent bool) (m 
 			o.noteFailure(ctx, row.ID, err)
 		}
 	}()
-	isCurrent := asCurrent || row.ID == o.current
-	if err := o.state().MayLoad(row.ID, isCurrent); err != nil {
-		return nil, err
-	}
-	progress := o.announce(row.ID)
-	size, err := o.sizeOf(o.life, row)
+	size, err := o.sizeOf(o.pool.life, row)
 	if err != nil {
 		return nil, err
 	}
 	w := size.want(row)
-	w.Current = isCurrent
+	w.Current = asCurrent || row.ID == o.current
 	var replaced *Model // by the next current model
 	if asCurrent {
 		if replaced = find(o.models, o.current); replaced != nil {
@@ -87,6 +82,7 @@ func (o *owner) load(ctx context.Context, row storage.Model, asCurrent bool) (m 
 	if err != nil {
 		return nil, err
 	}
+	progress := o.announce(row.ID)
 	if asCurrent {
 		o.holdForSwitch()
 	}
@@ -94,12 +90,12 @@ func (o *owner) load(ctx context.Context, row storage.Model, asCurrent bool) (m 
 		return nil, err
 	}
 	// From here the load does not depend on ctx: the next client will want the model.
-	m, err = o.open(row, size.forms[need.Form].form, need.Context, progress)
+	m, err = o.pool.open(row, size.forms[need.Form].form, need.Context, progress)
 	switch {
 	case err == nil:
 		o.finishLoad(ctx, m, asCurrent)
 		return m, nil
-	case o.life.Err() != nil:
+	case o.pool.life.Err() != nil:
 		return nil, control.ErrDraining
 	}
 	o.restore(slices.DeleteFunc(unloaded, // but not the old files of the same id: nothing can reach them
@@ -129,7 +125,7 @@ func (o *owner) finishLoad(ctx context.Context, m *Model, asCurrent bool) {
 // still in memory. A client that left and the program's end are not recorded.
 func (o *owner) noteFailure(ctx context.Context, id string, err error) {
 	left := ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
-	if !left && o.life.Err() == nil && find(o.models, id) == nil && o.current == id {
+	if !left && o.pool.life.Err() == nil && find(o.models, id) == nil && o.current == id {
 		o.failure = err.Error()
 	}
 }
@@ -147,7 +143,7 @@ func (o *owner) keepChoice(ctx context.Context, id string) {
 	}
 	// This is noted also for a client that leaves at this moment.
 	if err := o.db.SetSetting(ctx, settingChoice, id); err != nil {
-		o.log.Warn("noting the choice", "model", id, "error", err)
+		o.pool.log.Warn("noting the choice", "model", id, "error", err)
 	}
 }
 

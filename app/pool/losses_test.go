@@ -14,6 +14,7 @@ func TestLossesOfALoadedModelAreTold(t *testing.T) {
 	file := filepath.Join(testdata, "gguf", "llama.gguf")
 	row := storage.Model{ID: "m", Path: file, Source: storage.SourceFolder}
 	p := &Pool{}
+	p.published.Store(&view{})
 	if got := p.inexact(row, false); got != "" {
 		t.Errorf("an exact model loses %q", got)
 	}
@@ -23,9 +24,9 @@ func TestLossesOfALoadedModelAreTold(t *testing.T) {
 		unpacked != "" {
 		t.Errorf("packed it loses %q, and unpacked %q", packed, unpacked)
 	}
-	p.view.models = []*Model{{row: row, bundle: &models.Bundle{Losses: []models.Loss{
+	p.published.Store(&view{models: []*Model{{row: row, bundle: &models.Bundle{Losses: []models.Loss{
 		{Kind: "Q3_K", Bits: 5, RMS: 0.0851, Max: 0.29},
-		{Kind: "Q6_K", Bits: 8, RMS: 0.0904, Max: 0.421, Whole: true}}}}}
+		{Kind: "Q6_K", Bits: 8, RMS: 0.0904, Max: 0.421, Whole: true}}}}}})
 	want := "Q3_K is held in 5 bits, with an rms error of about 0.085 steps and errors up to about " +
 		"0.29 in a sample; " +
 		"Q6_K is held in 8 bits, with an rms error of at most 0.091 steps and no error above 0.43 " +

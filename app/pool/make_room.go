@@ -12,24 +12,24 @@ import (
 // planLoad makes the plan for a load, and closes the models that it unloads to further requests. It
 // returns what the model will need, and those models. Errors: those of the plan; nothing is changed then.
 func (o *owner) planLoad(w plan.Want) (need plan.Need, models []*Model, err error) {
-	list, models, err := o.closeAsPlanned(func(s plan.State) ([]plan.Action, error) { return s.Load(w) })
-	if err != nil {
-		return need, nil, err
-	}
-	return list[len(list)-1].Need, models, nil
+	models, err = o.closeAsPlanned(w.Current, func(s plan.State) (unload []string, err error) {
+		need, unload, err = s.Load(w)
+		return unload, err
+	})
+	return need, models, err
 }
 
 // closeAsPlanned makes a plan and lets no further request take the models that it unloads. It makes the
-// plan again if a request has taken a model that was idle in it.
-func (o *owner) closeAsPlanned(decide func(plan.State) ([]plan.Action, error)) (list []plan.Action,
-	models []*Model, err error) {
+// plan again if a request has taken a model that was idle in it and waitForUsers is false.
+func (o *owner) closeAsPlanned(waitForUsers bool,
+	decide func(plan.State) (unload []string, err error)) ([]*Model, error) {
 	for {
-		if list, err = decide(o.state()); err != nil {
-			return nil, nil, err
+		unload, err := decide(o.state())
+		if err != nil {
+			return nil, err
 		}
-		var busy *Model
-		if models, busy = o.closeModels(list); busy == nil {
-			return list, models, nil
+		if models, busy := o.closeModels(unload, waitForUsers); busy == nil {
+			return models, nil
 		}
 	}
 }
@@ -42,7 +42,7 @@ func (o *owner) makeRoom(ctx context.Context, w plan.Want, need plan.Need, unloa
 		return err
 	}
 	for _, m := range unloaded {
-		o.log.Info("a model leaves the memory for another", "model", m.row.ID, "for", w.ID)
+		o.pool.log.Info("a model leaves the memory for another", "model", m.row.ID, "for", w.ID)
 	}
 	if err := closeAll(unloaded); err != nil {
 		return fmt.Errorf("make room for %s: %w", w.ID, err)
@@ -54,7 +54,12 @@ func (o *owner) makeRoom(ctx context.Context, w plan.Want, need plan.Need, unloa
 // fit beside the new model. After an error the list is as before.
 func (o *owner) reserve(ctx context.Context, w plan.Want, need plan.Need, unloaded []*Model) error {
 	before := o.models
-	err := waitAll(ctx, o.life, unloaded)
+	var err error
+	for _, m := range unloaded {
+		if err == nil {
+			err = m.users.wait(ctx, o.pool.life)
+		}
+	}
 	if err == nil {
 		o.remove(unloaded)
 		var back plan.Need
@@ -75,28 +80,18 @@ func (o *owner) reserve(ctx context.Context, w plan.Want, need plan.Need, unload
 	return err
 }
 
-// waitAll waits until no request holds models that were closed.
-func waitAll(ctx, life context.Context, list []*Model) error {
-	for _, m := range list {
-		if err := m.users.wait(ctx, life); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // waitForMemory waits until the texts in flight fit beside the model being loaded. Those admitted
 // under larger shares have to end. Only for the current model it waits without a limit. Error:
 // CodeModelBusy.
 func (o *owner) waitForMemory(ctx context.Context, id string, isCurrent bool) error {
 	begun := time.Now()
 	for over := o.state().Overdrawn(o.reserved); over != ""; over = o.state().Overdrawn(o.reserved) {
-		if !isCurrent && time.Since(begun) > o.patience {
+		if !isCurrent && time.Since(begun) > o.pool.patience {
 			return control.Errorf(control.CodeModelBusy,
 				"The memory that %s needs is taken by requests that %s is answering; try again when they have ended, or ask for shorter answers (max_tokens).",
 				control.Word(id), control.Word(over))
 		}
-		if err := waitFor(ctx, o.life, time.After(memoryPoll)); err != nil {
+		if err := waitFor(ctx, o.pool.life, time.After(memoryPoll)); err != nil {
 			return err
 		}
 	}
@@ -107,11 +102,11 @@ func (o *owner) waitForMemory(ctx context.Context, id string, isCurrent bool) er
 // which they were unloaded has failed. Their memory was kept.
 func (o *owner) restore(unloaded []*Model) {
 	for _, m := range unloaded {
-		back, err := o.open(m.row, m.form, m.context, o.announce(m.row.ID))
+		back, err := o.pool.open(m.row, m.form, m.context, o.announce(m.row.ID))
 		if err != nil {
-			o.log.Warn("a model that was unloaded for another cannot be loaded again",
+			o.pool.log.Warn("a model that was unloaded for another cannot be loaded again",
 				"model", m.row.ID, "error", err)
-			o.noteFailure(o.life, m.row.ID, err)
+			o.noteFailure(o.pool.life, m.row.ID, err)
 			continue
 		}
 		back.users = m.users.successor()

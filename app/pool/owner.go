@@ -19,20 +19,16 @@ const (
 )
 
 // An owner owns the list of models in memory. It serializes changes on its own goroutine, and nothing
-// else reads or writes its fields. Readers have the pool's view, which it publishes. Models that a
-// change does not touch answer requests meanwhile.
+// else reads or writes its fields. Readers have the view that it published last. Models that a change
+// does not touch answer requests meanwhile. It calls no method of Pool that waits for a change.
 type owner struct {
-	*Pool
-	models    []*Model
-	current   string        // id of the current model, in memory or not
-	failure   string        // why it could not be loaded
-	loading   *loading      // the model being loaded, or nil
-	reserved  plan.Need     // memory for the model being loaded
-	switching bool          // the change may switch the current model
-	done      chan struct{} // closed at the end of the change
+	*sizer
+	pool *Pool
+	view // published to readers by publish
 
-	checkpointLimit int64 // bytes of memory that checkpoints may take in a shortage; 0 = no limit
-	closed          bool  // no further change
+	reserved        plan.Need // memory for the model being loaded
+	checkpointLimit int64     // bytes of memory that checkpoints may take in a shortage; 0 = no limit
+	closed          bool      // no further change
 }
 
 // A change is a function for the owner.
@@ -87,14 +83,12 @@ func (p *Pool) changeUnless(ctx context.Context, done <-chan struct{}, f func(*o
 
 // run carries out changes until the pool is closed.
 func (o *owner) run() {
-	defer close(o.ended)
-	o.done = make(chan struct{})
-	o.publish()
+	defer close(o.pool.ended)
 	for !o.closed {
 		select {
-		case c := <-o.changes:
+		case c := <-o.pool.changes:
 			c.done <- o.carryOut(c.do)
-		case <-o.rebalance:
+		case <-o.pool.rebalance:
 			o.rebalanceMemory()
 		}
 	}
@@ -105,7 +99,7 @@ func (o *owner) run() {
 func (o *owner) carryOut(f func(*owner) error) (out result) {
 	defer func() {
 		if out.panicked = recover(); out.panicked != nil {
-			o.log.Error("a change of what is in memory panicked", "panic", out.panicked,
+			o.pool.log.Error("a change of what is in memory panicked", "panic", out.panicked,
 				"stack", string(debug.Stack()))
 		}
 		done := o.done
@@ -148,10 +142,8 @@ func (o *owner) announce(id string) *loading {
 
 // publish publishes a copy of what is in memory for readers.
 func (o *owner) publish() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.view.models, o.view.current, o.view.failure = o.models, o.current, o.failure
-	o.view.loading, o.view.switching, o.view.done = o.loading, o.switching, o.done
+	v := o.view
+	o.pool.published.Store(&v)
 }
 
 // state returns what plans are made from.
@@ -175,26 +167,22 @@ func (o *owner) rebalanceMemory() {
 	}
 }
 
-// unload frees the models of the Unload actions of a plan. If a request holds one that has to be idle,
-// unload returns it as busy and changes nothing.
-func (o *owner) unload(list []plan.Action) (unloaded []*Model, busy *Model, err error) {
-	if unloaded, busy = o.closeModels(list); busy != nil || unloaded == nil {
+// unload frees idle models in memory. If a request holds one of them, unload returns it as busy and
+// changes nothing.
+func (o *owner) unload(ids []string) (unloaded []*Model, busy *Model, err error) {
+	if unloaded, busy = o.closeModels(ids, false); busy != nil || unloaded == nil {
 		return nil, busy, nil
 	}
 	o.remove(unloaded)
 	return unloaded, nil, closeAll(unloaded)
 }
 
-// closeModels lets no further request take the models of the Unload actions of a plan. If a request
-// holds one that has to be idle (Action.Finish is false), closeModels returns it as busy and changes
-// nothing.
-func (o *owner) closeModels(list []plan.Action) (models []*Model, busy *Model) {
-	for _, a := range list {
-		if a.Step != plan.Unload {
-			continue
-		}
-		m := find(o.models, a.Model)
-		if !m.users.close(a.Finish) {
+// closeModels lets no further request take models in memory. If a request holds one and waitForUsers is
+// false, closeModels returns it as busy and changes nothing.
+func (o *owner) closeModels(ids []string, waitForUsers bool) (models []*Model, busy *Model) {
+	for _, id := range ids {
+		m := find(o.models, id)
+		if !m.users.close(waitForUsers) {
 			reopen(models)
 			return nil, m
 		}

@@ -3,7 +3,6 @@ package pool
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -63,8 +62,8 @@ type Pool struct {
 	rebalance chan struct{} // capacity 1: the shares of memory are to be divided again
 	ended     chan struct{} // closed when the owner has ended
 
-	mu   sync.Mutex // guards view
-	view view
+	published atomic.Pointer[view]             // by the owner
+	pressure  atomic.Pointer[control.Pressure] // what was done about a shortage of memory; nil without one
 
 	own ownSettings
 
@@ -73,15 +72,17 @@ type Pool struct {
 
 // New returns a pool without a model. life ends every load. The caller calls Close.
 func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Home,
-	set *settings.Store, log *slog.Logger, o Options) *Pool {
+	set *settings.Store, log *slog.Logger, opts Options) *Pool {
 	p := &Pool{log: log, home: dir, life: life,
-		sizer:    sizer{opts: o, thread: thread, db: db, settings: set},
+		sizer:    sizer{opts: opts, thread: thread, db: db, settings: set},
 		patience: memoryPatience, least: control.LeastBudget, lane: native.NewLane(),
 		Texts:   newClientTexts(dir, db, log),
 		own:     ownSettings{db: db, of: map[string]control.ModelSettings{}},
 		changes: make(chan change), rebalance: make(chan struct{}, 1), ended: make(chan struct{})}
 	p.drafters = drafters.New(db, set, &p.opened, log)
-	go (&owner{Pool: p}).run()
+	o := &owner{sizer: &p.sizer, pool: p, view: view{done: make(chan struct{})}}
+	o.publish()
+	go o.run()
 	return p
 }
 

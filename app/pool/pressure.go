@@ -85,21 +85,17 @@ func (r *relief) relieve(ctx context.Context, level home.Pressure, now time.Time
 // showPressure changes what the state shows about a shortage. One goroutine calls it.
 func (r *relief) showPressure(change func(*control.Pressure)) {
 	var show control.Pressure
-	if was := r.look().pressure; was != nil {
+	if was := r.pressure.Load(); was != nil {
 		show = *was
 	}
 	show.Unloaded = slices.Clone(show.Unloaded)
 	change(&show)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.view.pressure = &show
+	r.pressure.Store(&show)
 }
 
 // endShortage gives checkpoints their memory back. Models come back by requests alone.
 func (r *relief) endShortage(ctx context.Context) {
-	r.mu.Lock()
-	r.view.pressure = nil
-	r.mu.Unlock()
+	r.pressure.Store(nil)
 	_ = r.change(ctx, func(o *owner) error { // else the engines end
 		o.checkpointLimit = 0
 		return nil
@@ -110,7 +106,7 @@ func (r *relief) endShortage(ctx context.Context) {
 func (r *relief) unload(ctx context.Context, now time.Time) bool {
 	var unloaded []*Model
 	err := r.change(ctx, func(o *owner) error {
-		_, unloaded, _ = o.closeAsPlanned(func(s plan.State) ([]plan.Action, error) {
+		unloaded, _ = o.closeAsPlanned(false, func(s plan.State) ([]string, error) {
 			s.Now = now
 			return r.shortage.Unload(s), nil
 		})
@@ -154,11 +150,9 @@ func (r *relief) shrinkCheckpoints(ctx context.Context, wait func(context.Contex
 	due = false
 	var freed, limit int64
 	_ = r.change(ctx, func(o *owner) error {
-		var a plan.Action
-		if a, due = r.shortage.Shrink(o.state(), r.least); !due {
+		if limit, due = r.shortage.Shrink(o.state(), r.least); !due {
 			return nil
 		}
-		limit = a.Bytes
 		o.checkpointLimit = limit
 		for i, share := range o.state().Shares(plan.Need{}) {
 			if m := o.models[i]; m.keepsCheckpoints() {

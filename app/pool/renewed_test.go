@@ -1,12 +1,10 @@
 package pool
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,58 +101,6 @@ func TestRowThatChangedWhileWaitingLoadsNothing(t *testing.T) {
 	r.wantAnswers(t, "one")
 }
 
-// A lockProbe is a context that notes whether Done is called while the pool's lock is held. The
-// database calls Done before it reads.
-type lockProbe struct {
-	context.Context
-	pool *Pool
-	held *atomic.Bool
-}
-
-func (c lockProbe) Done() <-chan struct{} {
-	for range 500 { // other goroutines hold the lock for a moment
-		if c.pool.mu.TryLock() {
-			c.pool.mu.Unlock()
-			return c.Context.Done()
-		}
-		time.Sleep(time.Millisecond)
-	}
-	c.held.Store(true)
-	return c.Context.Done()
-}
-
-// The database is never read under the pool's lock.
-func TestDatabaseIsReadWithoutTheLock(t *testing.T) {
-	r := startWithRoom(t, 10, "one", "two")
-	for _, c := range []struct {
-		name string
-		work func(ctx context.Context) error
-	}{
-		{"a request", func(ctx context.Context) error {
-			m, err := r.pool.Acquire(ctx, "two")
-			if err == nil {
-				m.Release()
-			}
-			return err
-		}},
-		{"a switch", func(ctx context.Context) error { return r.pool.Load(ctx, "two") }},
-		{"a drafter", func(ctx context.Context) error {
-			_, err := r.pool.Drafter(ctx, control.DrafterRequest{Model: "two",
-				Drafter: control.DrafterNone})
-			return err
-		}},
-		{"a removal", func(ctx context.Context) error {
-			_, err := r.library.RemoveModel(ctx, "two")
-			return err
-		}},
-	} {
-		ctx := lockProbe{t.Context(), r.pool, new(atomic.Bool)}
-		if err := c.work(ctx); err != nil || ctx.held.Load() {
-			t.Errorf("%s: %v; it reads under the lock: %t", c.name, err, ctx.held.Load())
-		}
-	}
-}
-
 // Settings count for a model if they were made during its load.
 func TestSettingsMadeDuringALoadCount(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
@@ -164,7 +110,7 @@ func TestSettingsMadeDuringALoadCount(t *testing.T) {
 	}
 	var m *Model
 	r.own(t, func(o *owner) {
-		if m, err = o.open(row, form{}, 0, o.announce("two")); err == nil {
+		if m, err = o.pool.open(row, form{}, 0, o.announce("two")); err == nil {
 			r.keep(t, "two", true)
 			o.add(m)
 		}

@@ -27,8 +27,8 @@ func (p *Pool) State(st *control.State) {
 			st.Warning = cmp.Or(st.Warning, m.store.Failure())
 		}
 	}
-	if v.pressure != nil {
-		shown := v.pressure.Told()
+	if pressure := p.pressure.Load(); pressure != nil {
+		shown := pressure.Told()
 		st.Pressure = &shown
 	}
 	if v.loading != nil {

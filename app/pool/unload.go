@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"tandem/app/control"
-	"tandem/app/plan"
 	"tandem/engine/mlx"
 	"tandem/models"
 	"tandem/storage"
@@ -23,13 +22,13 @@ func (p *Pool) Unload(ctx context.Context, id string) error {
 		id = row.ID
 	}
 	return p.change(ctx, func(o *owner) error {
-		var list []plan.Action
+		var ids []string
 		for _, m := range o.models {
 			if id == "" || m.row.ID == id {
-				list = append(list, plan.Action{Step: plan.Unload, Model: m.row.ID})
+				ids = append(ids, m.row.ID)
 			}
 		}
-		_, busy, err := o.unload(list)
+		_, busy, err := o.unload(ids)
 		if busy != nil {
 			return control.Errorf(control.CodeModelBusy,
 				"The model %s is answering requests; try again when it is idle.", busy.row.ID)
@@ -57,9 +56,9 @@ func (p *Pool) RemoveModel(ctx context.Context, id string,
 
 func (o *owner) removeModel(ctx context.Context, row storage.Model,
 	remove func(context.Context, storage.Model) error) error {
-	var idle []plan.Action
+	var idle []string
 	if find(o.models, row.ID) != nil {
-		idle = append(idle, plan.Action{Step: plan.Unload, Model: row.ID})
+		idle = append(idle, row.ID)
 	}
 	chosen := row.ID == o.current
 	if chosen {
@@ -76,7 +75,7 @@ func (o *owner) removeModel(ctx context.Context, row storage.Model,
 	if err := remove(ctx, row); err != nil {
 		return err
 	}
-	o.own.forget(row.ID)
+	o.pool.own.forget(row.ID)
 	if !chosen {
 		return nil
 	}

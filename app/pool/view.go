@@ -4,20 +4,16 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
-
-	"tandem/app/control"
 )
 
-// A view is what is in memory, copied for readers. The owner publishes it.
+// A view is what is in memory. The owner publishes a copy for readers, who change nothing in it.
 type view struct {
 	models    []*Model
 	current   string // id of the current model, in memory or not
 	failure   string // why it could not be loaded
 	loading   *loading
-	switching bool            // another model may be current once done is closed
-	done      <-chan struct{} // closed at the end of the change in progress, or of the next one
-
-	pressure *control.Pressure // what was done about a shortage of memory; nil if there is none
+	switching bool          // another model may be current once done is closed
+	done      chan struct{} // closed at the end of the change in progress, or of the next one
 }
 
 // A loading is a model that is being loaded.
@@ -27,11 +23,7 @@ type loading struct {
 }
 
 // look returns the present view.
-func (p *Pool) look() view {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.view
-}
+func (p *Pool) look() view { return *p.published.Load() }
 
 // find returns the model of an id, or nil.
 func find(models []*Model, id string) *Model {
