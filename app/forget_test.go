@@ -92,7 +92,7 @@ func TestForgottenRequestInFlightIsAnsweredAndLeavesNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, id := range ids {
-					text, err := checkpoint.ReadText(r.history.CheckpointPath(id))
+					text, err := checkpoint.ReadTokens(r.history.CheckpointPath(id))
 					said := m.Tokenizer().Decode(text)
 					if err != nil || strings.Contains(said, "_gone") {
 						t.Errorf("checkpoint %s has the text %q, %v", id, said, err)

@@ -17,7 +17,7 @@ func crowded(t *testing.T, room int64) (f *fixture, started <-chan struct{}, rel
 
 // stopped is crowded with options of its own. A position takes a byte.
 func stopped(t *testing.T, o Options) (f *fixture, started <-chan struct{}, release func()) {
-	o.Text = func(n int) int64 { return int64(n) }
+	o.SequenceBytes = func(n int) int64 { return int64(n) }
 	f = newFixture(t, enginetest.Cycle(30), o)
 	begun, held := make(chan struct{}), make(chan struct{})
 	f.chain.OnForward = func(n int) {

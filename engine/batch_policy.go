@@ -90,18 +90,18 @@ func (p *batchPolicy) choose(bids []bid, n int) []bid {
 	step := p.atLeast(n)
 	slices.SortStableFunc(bids, func(a, b bid) int { return cmp.Compare(b.Rate(), a.Rate()) })
 	best, taken := p.rate(n), 0
-	cost, tokens, fewest := 0.0, 0.0, math.Inf(1)
+	cost, tokens, minTokens := 0.0, 0.0, math.Inf(1)
 	for i, b := range bids {
 		cost += b.Cost
 		tokens += b.Tokens
-		fewest = min(fewest, b.Tokens)
-		plain, least := n-i-1, fewest
+		minTokens = min(minTokens, b.Tokens)
+		plain, slowest := n-i-1, minTokens
 		if plain > 0 {
-			least = min(least, 1)
+			slowest = min(slowest, 1)
 		}
 		round := cost + p.atMost(plain, n)
 		// Each request gets its tokens once a round, and one token a step.
-		if rate := (tokens + float64(plain)) / round; rate > best && least*step >= round {
+		if rate := (tokens + float64(plain)) / round; rate > best && slowest*step >= round {
 			best, taken = rate, i+1
 		}
 	}

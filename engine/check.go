@@ -119,18 +119,18 @@ func (ds *drafters) check(r Speculation) error {
 	}
 	name := cmp.Or(r.Drafter, Auto)
 	names := []string{Auto, None}
-	known, most := slices.Contains(names, name), MaxDepth
+	found, limit := slices.Contains(names, name), MaxDepth
 	for _, d := range ds.list {
 		if _, ok := d.(*draft.Continued); !ok { // clients name one that works by itself
 			names = append(names, d.Name())
 		}
 		if d.Name() == name {
-			known = true
-			most = min(most, d.MaxDrafts())
+			found = true
+			limit = min(limit, d.MaxDrafts())
 		}
 	}
 	switch {
-	case !known:
+	case !found:
 		why := cmp.Or(ds.without[name], ds.noDrafter)
 		if why != "" {
 			why = "; " + why
@@ -139,8 +139,8 @@ func (ds *drafters) check(r Speculation) error {
 			strings.Join(names, ", "), why)
 	case r.Depth != nil && (*r.Depth < 0 || *r.Depth > MaxDepth):
 		return invalid("speculation.depth must lie between 0 and %d, not %d", MaxDepth, *r.Depth)
-	case r.Depth != nil && *r.Depth > most:
-		return invalid("speculation.depth must be at most %d with the drafter %s, not %d", most,
+	case r.Depth != nil && *r.Depth > limit:
+		return invalid("speculation.depth must be at most %d with the drafter %s, not %d", limit,
 			name, *r.Depth)
 	case r.Fused && r.Timed:
 		return invalid("speculation.fused has no draft to wait for; leave out speculation.timed")

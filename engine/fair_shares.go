@@ -51,28 +51,28 @@ func (f *fairShares) next(list []pending) int {
 
 // update notes which clients want chunks now.
 func (f *fairShares) update(list []pending) {
-	least, known := 0, false
+	lowest, known := 0, false
 	for _, p := range list {
-		if n, ok := f.had[p.client]; ok && (!known || n < least) {
-			least, known = n, true
+		if n, ok := f.had[p.client]; ok && (!known || n < lowest) {
+			lowest, known = n, true
 		}
 	}
 	had := map[string]int{}
 	for _, p := range list {
-		had[p.client] = max(f.had[p.client], least)
+		had[p.client] = max(f.had[p.client], lowest)
 	}
 	f.had = had
 }
 
 // shortest returns the index of the shortest rest, among clients within maxLead.
 func (f *fairShares) shortest(list []pending) int {
-	least := f.had[list[0].client]
+	lowest := f.had[list[0].client]
 	for _, p := range list {
-		least = min(least, f.had[p.client])
+		lowest = min(lowest, f.had[p.client])
 	}
 	next := -1
 	for i, p := range list {
-		if f.had[p.client] < least+maxLead && (next < 0 || before(p, list[next])) {
+		if f.had[p.client] < lowest+maxLead && (next < 0 || before(p, list[next])) {
 			next = i
 		}
 	}

@@ -193,7 +193,7 @@ func TestChatAndEmbeddingsTakeTurnsWhereOneFits(t *testing.T) {
 	for name, many := range map[string]bool{"one reading after requests": false,
 		"one request after readings": true} {
 		t.Run(name, func(t *testing.T) {
-			f, halts := halting(t, Options{Chunk: 64, Text: bytes, Room: 50}, 0)
+			f, halts := halting(t, Options{Chunk: 64, SequenceBytes: bytes, Room: 50}, 0)
 			var all []<-chan error
 			for i := range 12 {
 				if many {

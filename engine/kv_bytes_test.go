@@ -20,7 +20,7 @@ func (m boundedChain) Bytes(caches []cache.Cache) (sum lm.KVBytes) {
 		m.bytes()
 	}
 	for _, c := range caches {
-		sum.Own += c.Bytes()
+		sum.Window += c.Bytes()
 	}
 	return sum
 }
@@ -44,16 +44,16 @@ func TestKVBytesAreThoseInFlight(t *testing.T) {
 	_, stopOne := begin(10)
 	defer stopOne()
 	one := f.KVBytes()
-	if one.Own == 0 || one.Own != one.Total() {
+	if one.Window == 0 || one.Window != one.Total() {
 		t.Errorf("one request: %+v", one)
 	}
 	_, stopTwo := begin(300)
 	defer stopTwo()
-	if two := f.KVBytes(); two.Own < 2*one.Own {
-		t.Errorf("two requests hold %d bytes, one held %d", two.Own, one.Own)
+	if two := f.KVBytes(); two.Window < 2*one.Window {
+		t.Errorf("two requests hold %d bytes, one held %d", two.Window, one.Window)
 	}
 	stopTwo()
-	if left := f.KVBytes(); left.Own == 0 {
+	if left := f.KVBytes(); left.Window == 0 {
 		t.Errorf("one is in flight still: %+v", left)
 	}
 	stopOne()

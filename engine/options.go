@@ -28,8 +28,8 @@ type Options struct {
 	// in flight may come to take, however long their answers become. A request for which there is
 	// no room waits, and those after it. A request that is alone always has room. A nil Text bounds
 	// nothing. SetRoom changes Room.
-	Text func(positions int) int64
-	Room int64
+	SequenceBytes func(positions int) int64
+	Room          int64
 
 	// Short is the length, in positions, of texts that have memory of their own: beside a text that
 	// takes a whole context, as far as Room is larger than that. Requests that cannot become
@@ -72,9 +72,9 @@ type Options struct {
 }
 
 // withDefaults returns the options with every limit set. most is the model's context in positions.
-func (o Options) withDefaults(most int) Options {
-	if o.ContextLength <= 0 || o.ContextLength > most {
-		o.ContextLength = most
+func (o Options) withDefaults(maxContext int) Options {
+	if o.ContextLength <= 0 || o.ContextLength > maxContext {
+		o.ContextLength = maxContext
 	}
 	if o.Chunk <= 0 || o.Chunk > cache.MaxChunk {
 		o.Chunk = cache.MaxChunk

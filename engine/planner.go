@@ -26,8 +26,8 @@ func newPlanner(ds *drafters, o Options) *planner {
 	p := &planner{drafters: ds, model: o.Name, log: o.Logger,
 		others: map[decodeMode]*draft.Selector{}}
 	for _, d := range ds.list {
-		_, own := d.(draft.Prediction)
-		p.arms = append(p.arms, draft.Arm{Name: d.Name(), Limit: d.MaxDrafts(), Own: own})
+		_, perRequest := d.(draft.Prediction)
+		p.arms = append(p.arms, draft.Arm{Name: d.Name(), Limit: d.MaxDrafts(), PerRequest: perRequest})
 	}
 	p.selector = draft.NewSelector(o.Name, p.arms, o.Policies)
 	return p
@@ -73,7 +73,7 @@ func (p *planner) plan(active []*task, sole, alone bool) {
 	}
 	if sole { // its steps are its own; another engine has work
 		for _, b := range bids {
-			if b.Beats {
+			if b.BeatsPlain {
 				b.task.choice = b.Choice
 			}
 		}
@@ -114,7 +114,7 @@ func (p *planner) chooseRound(t *task, alone bool) (o draft.Offer, ok bool) {
 		if alone {
 			t.choice, err = p.selectorFor(t).Next(t.acceptance, t.tokens, candidates)
 		} else {
-			o, ok, err = p.selectorFor(t).Among(t.acceptance, t.tokens, candidates)
+			o, ok, err = p.selectorFor(t).ChooseShared(t.acceptance, t.tokens, candidates)
 		}
 		if err != nil {
 			p.log.Warn("choosing how to draft", "error", err)

@@ -29,7 +29,7 @@ var (
 
 func newQueue(o Options) *queue {
 	return &queue{size: o.Queue, wake: make(chan struct{}, 1), admission: admission{
-		places: o.Active, contextLength: o.ContextLength, short: o.Short, text: o.Text, room: o.Room,
+		places: o.Active, contextLength: o.ContextLength, short: o.Short, sequenceBytes: o.SequenceBytes, room: o.Room,
 	}}
 }
 

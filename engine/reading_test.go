@@ -363,7 +363,7 @@ func TestReadingsShareTheQueueWithRequests(t *testing.T) {
 // towards the room, like the text of a request.
 func TestReadingsCountTowardsTheRoom(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{Chunk: 4,
-		Text: func(n int) int64 { return int64(n) }, Room: 100})
+		SequenceBytes: func(n int) int64 { return int64(n) }, Room: 100})
 	var order []string
 	started, release := make(chan struct{}), make(chan struct{})
 	f.chain.OnForward = func(n int) {

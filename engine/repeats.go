@@ -17,15 +17,15 @@ func Repeats(ids []int32) int {
 	}
 	grams := len(ids) - gram + 1
 	seen := make(map[[gram]int32]bool, grams)
-	run, longest, start := 0, 0, 0
+	run, maxRun, start := 0, 0, 0
 	for i := range grams {
 		g := [gram]int32(ids[i : i+gram])
 		if !seen[g] {
 			seen[g], run = true, 0
 			continue
 		}
-		if run++; run > longest && longest < loopRun {
-			longest, start = run, i-run+1
+		if run++; run > maxRun && maxRun < loopRun {
+			maxRun, start = run, i-run+1
 		}
 	}
 	if len(seen)*loopShare >= grams {

@@ -24,8 +24,8 @@ func (c *checkpoints) restore(s *mlx.Scope, t *task) {
 		c.openTrie(s, t)
 	}
 	start := time.Now()
-	text := t.tokens[:t.given]
-	c.restorePath(s, t, text)
+	tokens := t.tokens[:t.given]
+	c.restorePath(s, t, tokens)
 	if t.caches == nil {
 		t.path.Close()
 		t.path, t.caches = nil, c.newCaches(t)
@@ -35,9 +35,9 @@ func (c *checkpoints) restore(s *mlx.Scope, t *task) {
 	t.fed = t.path.Restored
 	t.stats.CachedTokens, t.stats.Restore = min(t.fed, len(t.req.Prompt)), time.Since(start)
 	if t.stats.Miss == "" {
-		t.stats.Miss = missed(t.path, len(text))
+		t.stats.Miss = missed(t.path, len(tokens))
 	}
-	t.offsets = captureOffsets(t, len(text))
+	t.offsets = captureOffsets(t, len(tokens))
 	if err := t.scheduleCaptures(false); err != nil {
 		s.Fail(err)
 	}
@@ -79,13 +79,13 @@ func (c *checkpoints) openTrie(s *mlx.Scope, t *task) {
 
 // restorePath finds a task's place among the checkpoints and restores the caches there.
 // They stay nil if that fails too often.
-func (c *checkpoints) restorePath(s *mlx.Scope, t *task, text []int32) {
+func (c *checkpoints) restorePath(s *mlx.Scope, t *task, tokens []int32) {
 	label := checkpoint.Label{Run: t.req.Run, Prompt: len(t.req.Prompt)}
 	fresh := func() cache.Stack { return c.newCaches(t) }
-	t.path = c.trie.Begin(text, label)
+	t.path = c.trie.Begin(tokens, label)
 	t.stats.Matched = min(t.path.Matched, len(t.req.Prompt))
 	if p := t.path.Divergence; p != nil {
-		t.stats.Parted = &Parting{p.Kept, p.Given, p.Kind == checkpoint.KindAnswer, p.Run}
+		t.stats.Divergence = &Divergence{p.Kept, p.Given, p.Kind == checkpoint.KindAnswer, p.Run}
 	}
 	for range maxRestores {
 		var err error
@@ -96,7 +96,7 @@ func (c *checkpoints) restorePath(s *mlx.Scope, t *task, text []int32) {
 		c.log.Warn("restoring a checkpoint", "error", err)
 		t.stats.Miss = fmt.Sprintf("a checkpoint could not be restored: %v", err)
 		t.path.Close()
-		t.path = c.trie.Begin(text, label)
+		t.path = c.trie.Begin(tokens, label)
 	}
 }
 

@@ -58,7 +58,7 @@ func (r *runner) finish(t *task, err error) {
 				return err
 			}
 			now := r.kv.measure(t)
-			t.stats.KVExact, t.stats.KVOwn, t.stats.KVRestored = now.Exact, now.Own,
+			t.stats.KVExact, t.stats.KVWindow, t.stats.KVRestored = now.Exact, now.Window,
 				now.Restored+now.Source
 			if t.path == nil {
 				return nil

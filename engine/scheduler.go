@@ -121,11 +121,11 @@ func (s *scheduler) readChunk() {
 			prompts = append(prompts, pending{t.client(), t.remaining(), t.arrived})
 		}
 	}
-	texts := s.readings.chunks()
-	switch both := len(prompts) > 0 && len(texts) > 0; {
-	case len(texts) > 0 && (!both || s.turn%2 == 1):
-		next := s.readings.shares.next(texts)
-		s.yield(texts[next])
+	waiting := s.readings.chunks()
+	switch both := len(prompts) > 0 && len(waiting) > 0; {
+	case len(waiting) > 0 && (!both || s.turn%2 == 1):
+		next := s.readings.shares.next(waiting)
+		s.yield(waiting[next])
 		s.readings.run(s.readings.inFlight[next])
 	case len(prompts) > 0:
 		next := s.shares.next(prompts)

@@ -46,8 +46,8 @@ type Stats struct {
 
 	// Miss says why less was restored than matched, or why less matched than was once
 	// kept. Empty if neither is so.
-	Miss   string
-	Parted *Parting // where a kept text goes on differently after Matched; nil if none does
+	Miss       string
+	Divergence *Divergence // where a kept text goes on differently after Matched; nil if none does
 
 	// File is the id of the file in Options.Store that has the first Filed tokens of
 	// prompt and answer, or empty.
@@ -75,9 +75,9 @@ type Stats struct {
 	CheckpointBytes int64 // of Options.Checkpoints in use when the request had left
 
 	// What the caches held when the request ended, measured in bytes: all rows of layers that keep
-	// every row or a window of their own, and states; own rows of bounded layers; and rows that are
+	// every row or a window of their own, and states; window rows of bounded layers; and rows that are
 	// restored for these, with what they are restored from. See lm.KVBytes.
-	KVExact, KVOwn, KVRestored int64
+	KVExact, KVWindow, KVRestored int64
 }
 
 // Add joins the figures of one answer that took two requests: s has the first, o the
@@ -90,8 +90,8 @@ func (s *Stats) Add(o Stats) {
 	first := *s
 	*s = o
 	s.Given = first.Given
-	s.Matched, s.CachedTokens, s.Miss, s.Parted = first.Matched, first.CachedTokens, first.Miss,
-		first.Parted
+	s.Matched, s.CachedTokens, s.Miss, s.Divergence = first.Matched, first.CachedTokens, first.Miss,
+		first.Divergence
 	s.Queue, s.Restore, s.Prefill, s.FirstToken = first.Queue, first.Restore, first.Prefill,
 		first.FirstToken
 
@@ -179,8 +179,8 @@ func sums(a, b []int) []int {
 	return list
 }
 
-// A Parting is where a prompt leaves a kept text.
-type Parting struct {
+// A Divergence is where a prompt leaves a kept text.
+type Divergence struct {
 	Kept, Given int32 // the next token of the kept text, and of the prompt
 	Answer      bool  // the kept one was generated
 	Run         int64 // Request.Run of the request that the kept text comes from; 0 = unknown

@@ -45,7 +45,7 @@ func storedFiles(t *testing.T, dir string) []string {
 func storedEnds(t *testing.T, dir string) (ends []int) {
 	t.Helper()
 	for _, path := range storedFiles(t, dir) {
-		text, err := checkpoint.ReadText(path)
+		text, err := checkpoint.ReadTokens(path)
 		if err != nil {
 			t.Error(err)
 		}

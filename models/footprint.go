@@ -401,7 +401,7 @@ func (f Footprint) text(tokens int, wide bool) (held, copied int64) {
 			bounded = append(bounded, l)
 			b := f.bounds.Bounds(l.Window)
 			row = int64(l.Row * element)
-			rows += b.OwnRows() + b.Front()
+			rows += b.WindowRows() + b.Front()
 		} else if f.bits > 0 && l.Quantizes() {
 			copied = max(copied, f.copiesOf(l)*int64(tokens)*int64(l.RowBytes(element, 0)))
 		}

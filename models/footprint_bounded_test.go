@@ -60,7 +60,7 @@ func TestFootprintOfBoundedTextEqualsCaches(t *testing.T) {
 			t.Fatal(err)
 		}
 		held := m.Bytes(caches)
-		if got := f.Held(tokens, true); got != held.Exact+held.Own+held.Restored {
+		if got := f.Held(tokens, true); got != held.Exact+held.Window+held.Restored {
 			t.Errorf("%s: %d tokens are predicted to take %d bytes, and take %+v", name, tokens, got, held)
 		}
 		if got := drafter.Text(tokens, true); got < held.Source || held.Source == 0 {

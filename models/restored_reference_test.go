@@ -196,13 +196,13 @@ func TestOwnRowsOfABoundedModelStayFlat(t *testing.T) {
 			rows = rows[n:]
 		}
 		b := m.Bytes(caches)
-		if own := b.Own / row / layers; own != cache.DefaultSink+cache.DefaultWindow-1+cache.MaxBlock {
+		if own := b.Window / row / layers; own != cache.DefaultSink+cache.DefaultWindow-1+cache.MaxBlock {
 			t.Errorf("at %d positions a layer has %d own rows", length, own)
 		}
-		if first.Own == 0 {
+		if first.Window == 0 {
 			first = b
 		}
-		if b.Own != first.Own || b.Source != first.Source || b.Exact != 0 ||
+		if b.Window != first.Window || b.Source != first.Source || b.Exact != 0 ||
 			b.Restored < int64(length*layers*row) {
 			t.Errorf("at %d positions: %+v, at first %+v", length, b, first)
 		}

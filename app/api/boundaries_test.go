@@ -100,7 +100,7 @@ func TestPartingSaysWhetherOnlyNewMessagesDiffer(t *testing.T) {
 	} {
 		c := Choice{Prompt: &Prompt{IDs: ids, conversation: x.talk}}
 		c.Stats.Matched = x.at
-		c.Stats.Parted = &engine.Parting{Kept: 'k', Given: 'g', Answer: x.answer, Run: 7}
+		c.Stats.Divergence = &engine.Divergence{Kept: 'k', Given: 'g', Answer: x.answer, Run: 7}
 		want := control.Parted{At: x.at, Kept: "k", Given: "g", Answer: x.answer, New: x.want, Run: 7}
 		if got := *c.divergence(t.Context(), m); got != want {
 			t.Errorf("%+v, want %+v", got, want)

@@ -151,7 +151,7 @@ func (c *Choice) Calls() bool {
 
 // divergence returns where the prompt differs from the cached sequence that Stats name.
 func (c *Choice) divergence(ctx context.Context, m model.Model) *control.Parted {
-	p := c.Stats.Parted
+	p := c.Stats.Divergence
 	out := &control.Parted{At: c.Stats.Matched, Kept: tokenText(m.Tokenizer(), p.Kept),
 		Given: tokenText(m.Tokenizer(), p.Given), Answer: p.Answer, Run: p.Run}
 	if talk := c.Prompt.conversation; talk != nil && !p.Answer {

@@ -295,7 +295,7 @@ func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice,
 			c.Stats.Add(st)
 		}
 		// the model may be gone when the row is written
-		if c.Stats.Parted != nil && c.parted == nil {
+		if c.Stats.Divergence != nil && c.parted == nil {
 			c.parted = c.divergence(context.WithoutCancel(ctx), rep.Model)
 		}
 	}

@@ -63,7 +63,7 @@ func (r *Reply) Total() total {
 		t.Total = max(t.Total, st.Total)
 		t.PeakBytes = max(t.PeakBytes, st.PeakBytes)
 		t.KVExact += st.KVExact
-		t.KVOwn += st.KVOwn
+		t.KVWindow += st.KVWindow
 		t.KVRestored += st.KVRestored
 	}
 	return t
@@ -82,5 +82,5 @@ func (t *total) keep(row *control.Run) {
 	row.DraftMS, row.VerifyMS = ms(t.Draft), ms(t.Verify)
 	row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
 	row.PutBackThoughts, row.PutBackTokens = t.putBack.Thoughts, t.putBack.Tokens
-	row.KVExactBytes, row.KVOwnBytes, row.KVRestoredBytes = t.KVExact, t.KVOwn, t.KVRestored
+	row.KVExactBytes, row.KVOwnBytes, row.KVRestoredBytes = t.KVExact, t.KVWindow, t.KVRestored
 }

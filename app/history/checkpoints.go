@@ -91,7 +91,7 @@ func (h *History) CheckpointText(ctx context.Context,
 
 // readText returns the tokens of a checkpoint. Error: CodeNotKept.
 func (h *History) readText(row storage.Checkpoint) ([]int32, error) {
-	text, err := checkpoint.ReadText(h.CheckpointPath(row.ID))
+	text, err := checkpoint.ReadTokens(h.CheckpointPath(row.ID))
 	if err != nil {
 		return nil, &control.Error{Code: control.CodeNotKept,
 			Message: fmt.Sprintf("The checkpoint %s cannot be read: %v.", row.ID, err), Err: err}

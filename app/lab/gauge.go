@@ -34,7 +34,7 @@ type held struct {
 
 // evidence returns the bytes for a report.
 func (h held) evidence() *evidence.Held {
-	return &evidence.Held{Exact: h.Exact, Bounded: h.Own, Restored: h.Restored, Source: h.Source}
+	return &evidence.Held{Exact: h.Exact, Bounded: h.Window, Restored: h.Restored, Source: h.Source}
 }
 
 // slack is how many of the rows of a bounded layer no single query attends. They let a verify block

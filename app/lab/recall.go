@@ -268,7 +268,7 @@ func (r *recall) table(h haystack) figures.Table {
 			figures.OrDash(median(func(i int) time.Duration { return a.alone[i] })),
 			median(func(i int) time.Duration { return a.samples[i].Decode }),
 			median(func(i int) time.Duration { return a.samples[i].Prefill + a.samples[i].Decode }),
-			figures.Megabytes(held.Exact), figures.Megabytes(held.Own), figures.Megabytes(held.Restored),
+			figures.Megabytes(held.Exact), figures.Megabytes(held.Window), figures.Megabytes(held.Restored),
 			figures.Megabytes(held.Source)})
 	}
 	return t
@@ -440,7 +440,7 @@ func (r *recall) lengthRows(ctx context.Context, a *recallArm, most int) (rows [
 			}
 			full += int64(2*shape.Row()*r.bundle.Model.Config().Dtype.Size()) * int64(rows)
 		}
-		rows = append(rows, []any{a.name, n, attended, h.own - attended, figures.Megabytes(h.Own),
+		rows = append(rows, []any{a.name, n, attended, h.own - attended, figures.Megabytes(h.Window),
 			figures.Megabytes(h.Restored), figures.Megabytes(h.Source),
 			figures.Megabytes(h.Exact), figures.Megabytes(full)})
 	}

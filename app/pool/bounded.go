@@ -149,7 +149,7 @@ func (b *bounded) describe(device string, now lm.KVBytes) *control.Bounded {
 	return &control.Bounded{
 		FTheta: b.dir, Sink: *c.SinkSize, Window: *c.WindowSize, Layers: len(b.model.Bounded()),
 		ExactLayers: append([]int{}, c.ExactLayers...),
-		ExactBytes:  now.Exact, OwnBytes: now.Own, RestoredBytes: now.Restored + now.Source,
+		ExactBytes:  now.Exact, OwnBytes: now.Window, RestoredBytes: now.Restored + now.Source,
 		TotalBytes: now.Total(), Where: "memory of the " + device,
 	}
 }

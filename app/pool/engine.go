@@ -41,7 +41,7 @@ func (m *Model) newEngine(d *drafters.Drafter, reason string) *engine.Engine {
 	if !p.opts.NoCheckpoints {
 		o.Checkpoints, o.Store = p.CheckpointBytes(), m.store
 	}
-	o.Text, m.needs = m.textMemory(d)
+	o.SequenceBytes, m.needs = m.textMemory(d)
 	o.Room, o.Short = m.needs.Text, plan.ShortRequest // and more once it is in memory, see owner.divide
 	return engine.New(p.thread, m.served(), m.bundle.Tokenizer, o)
 }

@@ -14,7 +14,7 @@ import (
 func (p *Pool) State(st *control.State) {
 	v := p.look()
 	mem, current := p.thread.Memory(), v.model()
-	st.ActiveBytes, st.PeakBytes, st.Choice, st.Error = mem.Active, mem.Most, v.current, v.failure
+	st.ActiveBytes, st.PeakBytes, st.Choice, st.Error = mem.Active, mem.MaxActive, v.current, v.failure
 	st.InMemory = []control.Loaded{}
 	for _, m := range v.models {
 		shown := *m.Describe()

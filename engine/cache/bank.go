@@ -8,7 +8,7 @@ import (
 // embedding. A row is restored once and never changes, so a cache that keeps every row holds it. If
 // the layer looks back over Reach positions alone, a ring holds them.
 //
-// Before them it has room for a copy of the layer's own rows. See [Divided].
+// Before them it has room for a copy of the layer's window rows. See [Divided].
 type Bank struct {
 	rowCache
 	bounds Bounds

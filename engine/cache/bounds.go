@@ -8,7 +8,7 @@ import (
 
 // Bounds divide the positions that a query of a bounded layer attends. A query at position q has
 //
-//	own rows       at positions below Sink, and in (q-Window, q]
+//	window rows       at positions below Sink, and in (q-Window, q]
 //	restored rows  at all positions between
 //
 // A sliding-window layer attends only the last Reach positions, in either kind of rows. The
@@ -27,8 +27,8 @@ const (
 
 // Limits of the bounds of a layer.
 const (
-	MaxSink      = 1 << 10
-	MaxOwnWindow = 1 << 13
+	MaxSink   = 1 << 10
+	MaxWindow = 1 << 13
 )
 
 // Check refuses bounds that no cache keeps.
@@ -36,8 +36,8 @@ func (b Bounds) Check() error {
 	switch {
 	case b.Sink < 0 || b.Sink > MaxSink:
 		return fmt.Errorf("cache: a sink of %d rows is not between 0 and %d", b.Sink, MaxSink)
-	case b.Window < 1 || b.Window > MaxOwnWindow:
-		return fmt.Errorf("cache: a window of %d rows is not between 1 and %d", b.Window, MaxOwnWindow)
+	case b.Window < 1 || b.Window > MaxWindow:
+		return fmt.Errorf("cache: a window of %d rows is not between 1 and %d", b.Window, MaxWindow)
 	case b.Reach < 0:
 		return fmt.Errorf("cache: a layer cannot look back %d positions", b.Reach)
 	}
@@ -47,12 +47,12 @@ func (b Bounds) Check() error {
 // tile is how many keys attention on the CPU takes together, see mlx.Scope.TiledAttention.
 const tile = 64
 
-// OwnRows returns how many own rows a bounded layer keeps, however long a text is.
-func (b Bounds) OwnRows() int { return b.Sink + b.Window - 1 + MaxBlock }
+// WindowRows returns how many window rows a bounded layer keeps, however long a text is.
+func (b Bounds) WindowRows() int { return b.Sink + b.Window - 1 + MaxBlock }
 
-// Front returns how many rows a [Bank] has before the rows of position 0: OwnRows, filled up to
+// Front returns how many rows a [Bank] has before the rows of position 0: WindowRows, filled up to
 // whole tiles.
-func (b Bounds) Front() int { return (b.OwnRows() + tile - 1) / tile * tile }
+func (b Bounds) Front() int { return (b.WindowRows() + tile - 1) / tile * tile }
 
 // Divides reports whether there are positions between, which needs a layer that looks back further
 // than the window.
@@ -71,8 +71,8 @@ func (b Bounds) reached(q int) int {
 type boundsKey struct {
 	Bounds
 	from, to int
-	slots    int // of own rows, and of restored rows
-	blocks   int // of own rows, see Divided; 0 = own rows only
+	slots    int // of window rows, and of restored rows
+	blocks   int // of window rows, see Divided; 0 = window rows only
 	ring     int // of the bank
 	ordered  bool
 }

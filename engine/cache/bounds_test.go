@@ -17,7 +17,7 @@ func TestSinkWindowPassesTheSuite(t *testing.T) {
 	} {
 		kind := enginetest.CacheKind{
 			New:  func() cache.Attention { return cache.NewSinkWindow(b) },
-			Sink: b.Sink, Window: b.Window, Most: cache.MaxBlock,
+			Sink: b.Sink, Window: b.Window, MaxRows: cache.MaxBlock,
 		}
 		t.Run(kind.String(), func(t *testing.T) { enginetest.TestCache(t, kind) })
 	}
@@ -67,7 +67,7 @@ func TestBankPassesTheSuite(t *testing.T) {
 	kind = enginetest.CacheKind{New: func() cache.Attention {
 		return withOwn{cache.NewBank(cache.Options{Chunk: cache.MaxBlock},
 			cache.Bounds{Window: 1, Reach: 40})}
-	}, Window: 40, Most: cache.MaxBlock}
+	}, Window: 40, MaxRows: cache.MaxBlock}
 	t.Run(kind.String(), func(t *testing.T) { enginetest.TestCache(t, kind) })
 }
 
@@ -101,7 +101,7 @@ func (l *divided) attend(t *testing.T, th *mlx.Thread, q, own, restored []float3
 		}
 		var outs []*mlx.Array
 		x, queries := mlx.New(s, own, 1, 1, n, dim), mlx.New(s, q, 1, 1, n, dim)
-		for _, run := range (cache.Divided{Own: l.own, Bank: l.bank,
+		for _, run := range (cache.Divided{Window: l.own, Bank: l.bank,
 			Ordered: ordered}).Update(s, x, x, step) {
 			for from := run.From; from < run.To; from += block {
 				to := min(from+block, run.To)
@@ -263,7 +263,7 @@ func TestOwnRowsStayFlat(t *testing.T) {
 
 func TestBoundsAreChecked(t *testing.T) {
 	for _, b := range []cache.Bounds{{Sink: -1, Window: 1}, {Sink: cache.MaxSink + 1, Window: 1}, {},
-		{Window: cache.MaxOwnWindow + 1}, {Window: 1, Reach: -1}} {
+		{Window: cache.MaxWindow + 1}, {Window: 1, Reach: -1}} {
 		if b.Check() == nil {
 			t.Errorf("%+v was not refused", b)
 		}

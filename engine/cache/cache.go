@@ -138,10 +138,10 @@ type Attention interface {
 
 // A View is what n queries attend after an Update.
 type View struct {
-	K, V *mlx.Array // (1, KV, S, D), or (1, KV, S, words) if they are packed
+	K, V *mlx.Array // (1, KV, S, D), or (1, KV, S, words) if they are quantized
 
-	// Packed says how K and V are packed; nil if they are not. See Unpack.
-	Packed *Packing
+	// Quantized says how; nil if K and V are not quantized. See Dequantize.
+	Quantized *RowFormats
 
 	// Mask is (n, S) bool, true = attend. If it is nil, every query attends all S rows, or their
 	// causal part if Causal is set.
@@ -149,16 +149,16 @@ type View struct {
 	Causal bool
 }
 
-// A Packing says how keys and values are packed.
-type Packing struct{ K, V mlx.RowPacking }
+// RowFormats says how keys and values are quantized.
+type RowFormats struct{ K, V mlx.RowFormat }
 
-// Unpack returns a view whose rows are not packed. They are made in s, in the type that they were
+// Dequantize returns a view whose rows are not quantized. They are made in s, in the type that they were
 // written in.
-func (v View) Unpack(s *mlx.Scope) View {
-	if v.Packed == nil || s.Err() != nil {
+func (v View) Dequantize(s *mlx.Scope) View {
+	if v.Quantized == nil || s.Err() != nil {
 		return v
 	}
-	v.K, v.V = s.UnpackRows(v.K, v.Packed.K), s.UnpackRows(v.V, v.Packed.V)
-	v.Packed = nil
+	v.K, v.V = s.DequantizeRows(v.K, v.Quantized.K), s.DequantizeRows(v.V, v.Quantized.V)
+	v.Quantized = nil
 	return v
 }

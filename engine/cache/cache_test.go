@@ -41,7 +41,7 @@ func TestRotatingPassesTheSuite(t *testing.T) {
 		}
 		kind := enginetest.CacheKind{
 			New:    func() cache.Attention { return cache.NewRotating(c.window, c.chunk) },
-			Window: c.window, Most: slack,
+			Window: c.window, MaxRows: slack,
 		}
 		t.Run(kind.String(), func(t *testing.T) { enginetest.TestCache(t, kind) })
 	}

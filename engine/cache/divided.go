@@ -7,20 +7,20 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Divided layer attends own rows and restored rows together. Own rows come first, in as many
+// A Divided layer attends window rows and restored rows together. Window rows come first, in as many
 // slots for every query, and then each restored row has its place by its position. So one order
 // holds for what a query adds up.
 //
-// Few rows are attended in the buffer of the bank: own rows are copied to its front, and nothing
-// else is. More than MaxBlock rows overwrite own rows that the first of them attend. So they attend
-// blocks of own rows, one of each moment, and a copy of the bank that comes after these. A block is
+// Few rows are attended in the buffer of the bank: window rows are copied to its front, and nothing
+// else is. More than MaxBlock rows overwrite window rows that the first of them attend. So they attend
+// blocks of window rows, one of each moment, and a copy of the bank that comes after these. A block is
 // filled up to whole tiles. Attention by tiles skips a tile that a query does not attend, so the
 // number of blocks changes no bit. Attention in MLX's operations on the CPU adds zeros for it.
 type Divided struct {
-	Own  *SinkWindow
-	Bank *Bank // nil = nothing is restored
+	Window *SinkWindow
+	Bank   *Bank // nil = nothing is restored
 
-	// Ordered has more than MaxBlock rows attend each own row once, in the order of positions. It is for
+	// Ordered has more than MaxBlock rows attend each window row once, in the order of positions. It is for
 	// GPUs. They do not skip what blocks repeat, which is 16 times the window in a chunk of 512 rows.
 	// And what a row gets depends on the length of its chunk there anyway.
 	Ordered bool
@@ -33,11 +33,11 @@ func (b Bounds) JoinedRows(n, ring int, ordered bool) int {
 		return 0
 	}
 	chunk := min(n, MaxChunk)
-	own := (chunk + MaxBlock - 1) / MaxBlock * b.Front()
+	rows := (chunk + MaxBlock - 1) / MaxBlock * b.Front()
 	if ordered {
-		own = b.Sink + b.Window - 1 + chunk
+		rows = b.Sink + b.Window - 1 + chunk
 	}
-	return own + b.OwnRows() + b.slots(n, ring) // own rows as they were are held too
+	return rows + b.WindowRows() + b.slots(n, ring) // window rows as they were are held too
 }
 
 // A Run is what adjacent queries of an update attend.
@@ -45,18 +45,18 @@ type Run struct {
 	View
 	From, To int // rows of the update
 
-	at   int // position of the first row of the update
-	own  int // slots of own rows
-	bank *Bank
+	at          int // position of the first row of the update
+	windowSlots int // slots of window rows
+	bank        *Bank
 }
 
 // Slots returns how many slots of the view the queries of rows before to see. It depends only on
 // the position of the last one.
 func (r Run) Slots(to int) int {
 	if r.bank == nil {
-		return r.own
+		return r.windowSlots
 	}
-	return r.own + r.bank.slots(r.at+to)
+	return r.windowSlots + r.bank.slots(r.at+to)
 }
 
 // Cut returns what queries [from, to) of the run attend. Slots that none of them sees are cut off.
@@ -69,12 +69,12 @@ func (r Run) Cut(s *mlx.Scope, from, to int) View {
 		Mask: s.Slice(s.Slice(r.Mask, 0, from-r.From, to-r.From), 1, 0, slots)}
 }
 
-// Update appends n own rows k and v, which may be more than MaxBlock. It returns what the n queries
-// at these positions attend, in runs of at most most rows. Restored rows of these positions are in
+// Update appends n window rows k and v, which may be more than MaxBlock. It returns what the n queries
+// at these positions attend, in runs of at most limit rows. Restored rows of these positions are in
 // the bank already, in the same types.
-func (d Divided) Update(s *mlx.Scope, k, v *mlx.Array, most int) []Run {
+func (d Divided) Update(s *mlx.Scope, k, v *mlx.Array, limit int) []Run {
 	if d.Bank == nil {
-		return d.ownAlone(s, k, v, min(most, MaxBlock))
+		return d.windowOnly(s, k, v, min(limit, MaxBlock))
 	}
 	if err := d.check(k, v); err != nil {
 		s.Fail(err)
@@ -83,17 +83,17 @@ func (d Divided) Update(s *mlx.Scope, k, v *mlx.Array, most int) []Run {
 		return nil
 	}
 	switch n := k.Dim(2); {
-	case n <= min(most, MaxBlock):
+	case n <= min(limit, MaxBlock):
 		return d.inBank(s, k, v)
 	case d.Ordered:
 		return d.ordered(s, k, v)
 	}
-	return d.blocks(s, k, v, most)
+	return d.blocks(s, k, v, limit)
 }
 
-// check refuses own rows that cannot be attended with the bank's.
+// check refuses window rows that cannot be attended with the bank's.
 func (d Divided) check(k, v *mlx.Array) error {
-	to, bank := d.Own.offset+k.Dim(2), d.Bank.buffer()
+	to, bank := d.Window.offset+k.Dim(2), d.Bank.buffer()
 	if k.Dim(2) == 0 {
 		return errors.New("cache: update with no rows")
 	}
@@ -101,85 +101,85 @@ func (d Divided) check(k, v *mlx.Array) error {
 		return fmt.Errorf("cache: rows are restored up to position %d, and %d are attended", end, to)
 	}
 	if k.Dtype() != bank.k.Dtype() || v.Dtype() != bank.v.Dtype() {
-		return fmt.Errorf("cache: own rows are %s and %s, and restored ones are %s and %s", k.Dtype(),
+		return fmt.Errorf("cache: window rows are %s and %s, and restored ones are %s and %s", k.Dtype(),
 			v.Dtype(), bank.k.Dtype(), bank.v.Dtype())
 	}
-	return d.Own.buf.fits(k, v)
+	return d.Window.buf.fits(k, v)
 }
 
-// append appends own rows in pieces. It reports whether they are in.
+// append appends window rows in pieces. It reports whether they are in.
 func (d Divided) append(s *mlx.Scope, k, v *mlx.Array) bool {
 	n := k.Dim(2)
 	for from := 0; from < n; from += MaxBlock {
 		to := min(from+MaxBlock, n)
-		if !d.Own.append(s, s.Slice(k, 2, from, to), s.Slice(v, 2, from, to)) {
+		if !d.Window.append(s, s.Slice(k, 2, from, to), s.Slice(v, 2, from, to)) {
 			return false
 		}
 	}
 	return true
 }
 
-// ownAlone is Update without a bank.
-func (d Divided) ownAlone(s *mlx.Scope, k, v *mlx.Array, most int) (runs []Run) {
-	n, at := k.Dim(2), d.Own.offset
-	for from := 0; from < n && s.Err() == nil; from += most {
-		to := min(from+most, n)
-		view := d.Own.Update(s, s.Slice(k, 2, from, to), s.Slice(v, 2, from, to))
-		runs = append(runs, Run{View: view, From: from, To: to, at: at, own: d.Own.buf.rows()})
+// windowOnly is Update without a bank.
+func (d Divided) windowOnly(s *mlx.Scope, k, v *mlx.Array, limit int) (runs []Run) {
+	n, at := k.Dim(2), d.Window.offset
+	for from := 0; from < n && s.Err() == nil; from += limit {
+		to := min(from+limit, n)
+		view := d.Window.Update(s, s.Slice(k, 2, from, to), s.Slice(v, 2, from, to))
+		runs = append(runs, Run{View: view, From: from, To: to, at: at, windowSlots: d.Window.buf.rows()})
 	}
 	return runs
 }
 
 // inBank is Update of at most MaxBlock rows, in one run.
 func (d Divided) inBank(s *mlx.Scope, k, v *mlx.Array) []Run {
-	n, at := k.Dim(2), d.Own.offset
+	n, at := k.Dim(2), d.Window.offset
 	if !d.append(s, k, v) {
 		return nil
 	}
-	own, bank, front := &d.Own.buf, d.Bank.buffer(), d.Bank.bounds.Front()
-	bank.set(s, s.SliceUpdate(bank.k, own.k, 2, 0), s.SliceUpdate(bank.v, own.v, 2, 0))
+	window, bank, front := &d.Window.buf, d.Bank.buffer(), d.Bank.bounds.Front()
+	bank.set(s, s.SliceUpdate(bank.k, window.k, 2, 0), s.SliceUpdate(bank.v, window.v, 2, 0))
 	d.Bank.copyNext(s, n) // after the write to the front, with which copies would compete
 	end := front + d.Bank.slots(at+n)
 	return []Run{{View: View{K: s.Slice(bank.k, 2, 0, end), V: s.Slice(bank.v, 2, 0, end),
-		Mask: d.mask(s, at, at+n)}, To: n, at: at, own: front, bank: d.Bank}}
+		Mask: d.mask(s, at, at+n)}, To: n, at: at, windowSlots: front, bank: d.Bank}}
 }
 
 // blocks is Update with copies of the bank, which come after the blocks of each run.
-func (d Divided) blocks(s *mlx.Scope, k, v *mlx.Array, most int) (runs []Run) {
-	n, at := k.Dim(2), d.Own.offset
-	own, bank, front := &d.Own.buf, d.Bank.buffer(), d.Bank.bounds.Front()
-	pad := front - d.Bank.bounds.OwnRows()
-	own.reserve(s, d.Bank.bounds.OwnRows(), k, v)
-	for from := 0; from < n; from += most {
-		to := min(from+most, n)
+func (d Divided) blocks(s *mlx.Scope, k, v *mlx.Array, limit int) (runs []Run) {
+	n, at := k.Dim(2), d.Window.offset
+	window, bank, front := &d.Window.buf, d.Bank.buffer(), d.Bank.bounds.Front()
+	pad := front - d.Bank.bounds.WindowRows()
+	window.reserve(s, d.Bank.bounds.WindowRows(), k, v)
+	for from := 0; from < n; from += limit {
+		to := min(from+limit, n)
 		end := front + d.Bank.slots(at+to)
 		join := func(held, rows, bank *mlx.Array) *mlx.Array {
 			var list []*mlx.Array
 			for block := from; block < to; block += MaxBlock {
-				list = append(list, own.overlay(s, held, rows, at, at+min(block+MaxBlock, to))...)
+				list = append(list, window.overlay(s, held, rows, at, at+min(block+MaxBlock, to))...)
 				if pad > 0 {
 					list = append(list, s.Zeros(rows.Dtype(), 1, rows.Dim(1), pad, rows.Dim(3)))
 				}
 			}
 			return s.Concat(2, append(list, s.Slice(bank, 2, front, end))...)
 		}
-		runs = append(runs, Run{View: View{K: join(own.k, k, bank.k), V: join(own.v, v, bank.v),
+		runs = append(runs, Run{View: View{K: join(window.k, k, bank.k), V: join(window.v, v, bank.v),
 			Mask: d.mask(s, at+from, at+to)}, From: from, To: to, at: at, bank: d.Bank,
-			own: (to - from + MaxBlock - 1) / MaxBlock * front})
+			windowSlots: (to - from + MaxBlock - 1) / MaxBlock * front})
 	}
 	return d.done(s, k, v, runs)
 }
 
-// ordered is Update with one copy of the bank, which comes after own rows ordered by position.
+// ordered is Update with one copy of the bank, which comes after window rows ordered by position.
 func (d Divided) ordered(s *mlx.Scope, k, v *mlx.Array) []Run {
-	n, at, b := k.Dim(2), d.Own.offset, d.Bank.bounds
-	own, bank, front := &d.Own.buf, d.Bank.buffer(), b.Front()
+	n, at, b := k.Dim(2), d.Window.offset, d.Bank.bounds
+	window, bank, front := &d.Window.buf, d.Bank.buffer(), b.Front()
 	sink := min(at, b.Sink)
 	first := max(sink, at-(b.Window-1)) // the rows at positions [0, sink) and [first, at) come first
 	end := front + d.Bank.slots(at+n)
 	join := func(held, rows, bank *mlx.Array) *mlx.Array {
 		var list []*mlx.Array
-		for _, w := range append(own.spans(0, sink), own.spans(first, at)...) {
+		for _, w := range append(window.spans(0, sink), window.spans(first, at)...) {
 			if w.start < w.stop {
 				list = append(list, s.Slice(held, 2, w.start, w.stop))
 			}
@@ -202,11 +202,11 @@ func (d Divided) ordered(s *mlx.Scope, k, v *mlx.Array) []Run {
 			}
 		}
 	})
-	return d.done(s, k, v, []Run{{View: View{K: join(own.k, k, bank.k), V: join(own.v, v, bank.v),
-		Mask: mask}, To: n, at: at, own: slots, bank: d.Bank}})
+	return d.done(s, k, v, []Run{{View: View{K: join(window.k, k, bank.k), V: join(window.v, v, bank.v),
+		Mask: mask}, To: n, at: at, windowSlots: slots, bank: d.Bank}})
 }
 
-// done appends the own rows of runs that have copies of what was there before.
+// done appends the window rows of runs that have copies of what was there before.
 func (d Divided) done(s *mlx.Scope, k, v *mlx.Array, runs []Run) []Run {
 	if s.Err() != nil || !d.append(s, k, v) {
 		return nil
@@ -221,7 +221,7 @@ func (d Divided) mask(s *mlx.Scope, from, to int) *mlx.Array {
 	key := boundsKey{Bounds: d.Bank.bounds, from: from, to: to, blocks: blocks,
 		slots: blocks*front + d.Bank.slots(to), ring: d.Bank.buffer().ring}
 	return key.mask(s, func(row []bool, q int) {
-		d.Own.attended(row[(q-from)/MaxBlock*front:], q)
+		d.Window.attended(row[(q-from)/MaxBlock*front:], q)
 		d.Bank.attended(row[blocks*front:], q)
 	})
 }

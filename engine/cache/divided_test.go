@@ -12,7 +12,7 @@ import (
 func (l *divided) update(s *mlx.Scope, heads, n, dim, most int) []cache.Run {
 	x := s.Zeros(mlx.Float32, 1, heads, n, dim)
 	l.bank.Append(s, x, x)
-	return cache.Divided{Own: l.own, Bank: l.bank}.Update(s, x, x, most)
+	return cache.Divided{Window: l.own, Bank: l.bank}.Update(s, x, x, most)
 }
 
 // TestFewRowsAreAttendedInTheBank appends single rows and blocks after a text of 33 MB. A copy of the
@@ -95,7 +95,7 @@ func TestRowsThatCannotBeAttendedTogetherAreRefused(t *testing.T) {
 				l.bank.Append(s, x, x)
 			}
 			x := s.Zeros(c.dtype, 1, 1, c.own, 16)
-			cache.Divided{Own: l.own, Bank: l.bank}.Update(s, x, x, max(1, c.own))
+			cache.Divided{Window: l.own, Bank: l.bank}.Update(s, x, x, max(1, c.own))
 			return s.Err()
 		})
 		if err == nil {

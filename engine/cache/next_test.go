@@ -59,7 +59,7 @@ func TestViewOfTheNextPosition(t *testing.T) {
 func attended(t *testing.T, th *mlx.Thread, c cache.Attention) (positions []int) {
 	t.Helper()
 	enginetest.Do(t, th, func(s *mlx.Scope) error {
-		view := c.View(s, 0).Unpack(s)
+		view := c.View(s, 0).Dequantize(s)
 		if s.Err() != nil {
 			return s.Err()
 		}

@@ -15,12 +15,12 @@ import (
 //
 // A head's row is one run of 32-bit words: the packed elements, then the scales, then the biases of
 // its groups. So buffers, snapshots and files hold it as they hold any other row. Snapshots of this
-// cache hold packed rows, and it can be restored only from these.
+// cache hold quantized rows, and it can be restored only from these.
 type Quantized struct {
 	KV    // of words
 	bits  int
-	group int      // see Options
-	as    *Packing // of the rows; nil before the first Update
+	group int         // see Options
+	as    *RowFormats // of the rows; nil before the first Update
 }
 
 // NewQuantized makes an empty cache that keeps every row with bits per element, 4 or 8. It panics
@@ -57,8 +57,8 @@ func QuantizedBytes(dim, bits, scale int) int {
 }
 
 // packing returns how rows x (1, KV, n, D) are packed, or why they cannot be.
-func (c *Quantized) packing(x *mlx.Array) (mlx.RowPacking, error) {
-	p := mlx.RowPacking{Dim: x.Dim(3), Bits: c.bits, Dtype: x.Dtype()}
+func (c *Quantized) packing(x *mlx.Array) (mlx.RowFormat, error) {
+	p := mlx.RowFormat{Dim: x.Dim(3), Bits: c.bits, Dtype: x.Dtype()}
 	p.GroupSize = cmp.Or(c.group, GroupSize(p.Dim))
 	if p.GroupSize != 32 && p.GroupSize != 64 || p.Dim%p.GroupSize != 0 {
 		return p, fmt.Errorf("cache: heads of %d elements cannot be quantized; %d is no multiple of %d",
@@ -71,7 +71,7 @@ func (c *Quantized) packing(x *mlx.Array) (mlx.RowPacking, error) {
 }
 
 // fits returns how rows k and v are packed, and an error if this cache cannot take them.
-func (c *Quantized) fits(k, v *mlx.Array) (*Packing, error) {
+func (c *Quantized) fits(k, v *mlx.Array) (*RowFormats, error) {
 	ks, vs := k.Shape(), v.Shape()
 	if len(ks) != 4 || len(vs) != 4 || ks[0] != 1 || !slices.Equal(ks[:3], vs[:3]) {
 		return nil, fmt.Errorf("cache: rows %v and %v are not (1, KV, n, D)", ks, vs)
@@ -91,7 +91,7 @@ func (c *Quantized) fits(k, v *mlx.Array) (*Packing, error) {
 		return nil, fmt.Errorf("cache: rows %s%v and %s%v do not fit a cache of %s of %d and %s of %d",
 			keys.Dtype, ks, values.Dtype, vs, c.as.K.Dtype, c.as.K.Dim, c.as.V.Dtype, c.as.V.Dim)
 	}
-	return &Packing{keys, values}, nil
+	return &RowFormats{keys, values}, nil
 }
 
 // Update implements Attention. The number of rows is not bounded.
@@ -100,14 +100,14 @@ func (c *Quantized) Update(s *mlx.Scope, k, v *mlx.Array) View {
 	if err != nil {
 		s.Fail(err)
 	}
-	if s.Err() != nil || !c.append(s, s.PackRows(k, as.K), s.PackRows(v, as.V)) {
+	if s.Err() != nil || !c.append(s, s.QuantizeRows(k, as.K), s.QuantizeRows(v, as.V)) {
 		return View{K: k, V: v}
 	}
 	c.as = as
 	return c.View(s, k.Dim(2))
 }
 
-// View implements Attention. Its rows are packed. It fails the scope before the first Update, which
+// View implements Attention. Its rows are quantized. It fails the scope before the first Update, which
 // sets the type of the rows.
 func (c *Quantized) View(s *mlx.Scope, n int) View {
 	if c.as == nil && s.Err() == nil {
@@ -117,7 +117,7 @@ func (c *Quantized) View(s *mlx.Scope, n int) View {
 	if s.Err() != nil {
 		return View{}
 	}
-	view.Packed = c.as
+	view.Quantized = c.as
 	return view
 }
 

@@ -92,7 +92,7 @@ func TestQuantizedRowsAreNear(t *testing.T) {
 			q := cache.NewQuantized(c.bits)
 			defer q.Free(s)
 			x := s.Normal(s.Key(1), mlx.Float32, 0, 1, 1, 2, 100, 64)
-			view := q.Update(s, x, x).Unpack(s)
+			view := q.Update(s, x, x).Dequantize(s)
 			sums := []*mlx.Array{s.Sub(x, view.K), x}
 			for i, sum := range []*float64{&difference, &whole} {
 				flat := s.Reshape(s.Mul(sums[i], sums[i]), -1)
@@ -129,7 +129,7 @@ func TestQuantizedViewNeedsItsType(t *testing.T) {
 		if err := s.Try(func() error { b.View(s, 1); return s.Err() }); err == nil {
 			t.Error("a view was made of rows of unknown type")
 		}
-		view := b.Update(s, s.Slice(x, 2, 0, 1), s.Slice(x, 2, 0, 1)).Unpack(s)
+		view := b.Update(s, s.Slice(x, 2, 0, 1), s.Slice(x, 2, 0, 1)).Dequantize(s)
 		if view.K.Dtype() != mlx.BFloat16 || view.K.Dim(2) != 6 {
 			t.Errorf("the view is %s%v", view.K.Dtype(), view.K.Shape())
 		}

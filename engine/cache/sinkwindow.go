@@ -6,7 +6,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A SinkWindow keeps the own rows of a bounded layer: of its first positions and of its last. Its
+// A SinkWindow keeps the window rows of a bounded layer: of its first positions and of its last. Its
 // size does not depend on the length of the text:
 //
 //	Sink + Window-1 + MaxBlock rows

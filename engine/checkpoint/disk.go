@@ -96,7 +96,7 @@ func (t *Trie) queueWrite(s *mlx.Scope, n *node, run int64) (err error) {
 			return err
 		}
 	}
-	h := header{Parent: n.parent.file, Kind: n.kind, Run: run, Tokens: n.text(), From: n.start(),
+	h := header{Parent: n.parent.file, Kind: n.kind, Run: run, Tokens: n.sequence(), From: n.start(),
 		Needed: t.needed}
 	n.file, err = t.store.queueWrite(s, h, n.captures)
 	return err
@@ -117,12 +117,12 @@ func (t *Trie) releaseWritten() {
 	}
 }
 
-// text returns the tokens up to the end of a node.
-func (n *node) text() []int32 {
+// sequence returns the tokens up to the end of a node.
+func (n *node) sequence() []int32 {
 	if n.parent == nil {
 		return nil
 	}
-	return slices.Concat(n.parent.text(), n.tokens)
+	return slices.Concat(n.parent.sequence(), n.tokens)
 }
 
 // removeUnreadable removes what could not be restored up to n: the node whose file the error names, and all

@@ -109,7 +109,7 @@ func (t *Trie) worth(n *node) float64 {
 func (t *Trie) remove(s *mlx.Scope, n *node) error {
 	merges := len(n.children) == 1 // which discards states, but no rows
 	if t.complete(n) && (!merges || t.NeedsExact()) {
-		t.tombstones.add(n.end, digestOf(n.text()), "left memory, for want of space, and was not on disk")
+		t.tombstones.add(n.end, digestOf(n.sequence()), "left memory, for want of space, and was not on disk")
 	}
 	if merges {
 		return t.merge(s, n)

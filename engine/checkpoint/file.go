@@ -109,13 +109,13 @@ func (e *otherKeyError) Error() string {
 
 // why says what differs, to a store with a key.
 func (e *otherKeyError) why(key string) string {
-	switch its, own := Arithmetic(e.key), Arithmetic(key); its {
-	case own:
+	switch its, this := Arithmetic(e.key), Arithmetic(key); its {
+	case this:
 		return "was computed by other weights, or with other settings"
 	case "":
 		return "was computed by an older version of this program"
 	default:
-		return fmt.Sprintf("was computed with %s, and this program has %s", its, own)
+		return fmt.Sprintf("was computed with %s, and this program has %s", its, this)
 	}
 }
 

@@ -132,7 +132,7 @@ func TestOnlyRegularFilesAreCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{pipe, folder} {
-		_, ofText := ReadText(path)
+		_, ofText := ReadTokens(path)
 		for _, err := range []error{ofText, Verify(path)} {
 			if _, ok := errors.AsType[*disk.KindError](err); !ok {
 				t.Errorf("%s gives %v", path, err)

@@ -131,9 +131,9 @@ func List(dir string) (ids, parts []string, err error) {
 	return ids, parts, err
 }
 
-// ReadText returns the text of a file as tokens, from the beginning of the text. The error says why
+// ReadTokens returns the text of a file as tokens, from the beginning of the text. The error says why
 // the file is unusable.
-func ReadText(path string) ([]int32, error) {
+func ReadTokens(path string) ([]int32, error) {
 	x, err := openFile(path, anyKey)
 	if err != nil {
 		return nil, err

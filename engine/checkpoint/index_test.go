@@ -224,7 +224,7 @@ func TestTextOfOtherArithmeticIsReadAgain(t *testing.T) {
 	}
 	newer := StoreOptions{Key: NewKey("k", "MLX 2"), Index: x}
 	defer b.restart(dir, newer).Close()
-	kept, err := ReadText(old)
+	kept, err := ReadTokens(old)
 	if err != nil || !slices.Equal(kept, a) {
 		t.Fatalf("the file has the text %v, %v", kept, err)
 	}

@@ -169,7 +169,7 @@ func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, err
 	})
 	if err != nil {
 		stack.Free(s)
-		p.trie.tombstones.add(last.end, digestOf(last.text()), fmt.Sprintf("could not be read: %v", err))
+		p.trie.tombstones.add(last.end, digestOf(last.sequence()), fmt.Sprintf("could not be read: %v", err))
 		p.moveTo(p.trie.root)
 		p.trie.removeUnreadable(s, last, err)
 		p.Restored, p.source = 0, nil

@@ -109,11 +109,11 @@ func (a *acceptance) expected(o oddsRatio) (tokens [MaxDepth + 1]float64) {
 func (a *acceptance) longTermRates() (rates [MaxDepth]float64) {
 	lean := priorRate
 	for i, r := range a.rates {
-		own := min(float64(r.samples)/trusted, 1)
+		weight := min(float64(r.samples)/trusted, 1)
 		if i > 0 {
-			own = float64(r.window) / float64(r.window+leaning)
+			weight = float64(r.window) / float64(r.window+leaning)
 		}
-		lean = own*r.mean + (1-own)*lean
+		lean = weight*r.mean + (1-weight)*lean
 		rates[i] = lean
 	}
 	return rates

@@ -10,9 +10,9 @@ const (
 	// rounds.
 	weightStep = 0.02
 
-	// mostWeight bounds a weight, and mostShift their sum in a rate, in logits.
-	mostWeight = 4
-	mostShift  = 3
+	// maxWeight bounds a weight, and mostShift their sum in a rate, in logits.
+	maxWeight = 4
+	maxShift  = 3
 
 	signalsAlpha = 0.01 // weight of a round in the mean signals
 
@@ -65,8 +65,8 @@ func (v *acceptanceModel) oddsRatio(x acceptanceSignals) oddsRatio {
 		first += v.first[i] * d
 		later += v.later[i] * d
 	}
-	return oddsRatio{math.Exp(min(max(first, -mostShift), mostShift)),
-		math.Exp(min(max(later, -mostShift), mostShift))}
+	return oddsRatio{math.Exp(min(max(first, -maxShift), maxShift)),
+		math.Exp(min(max(later, -maxShift), maxShift))}
 }
 
 // record adds a round: how likely its drafts were taken to be accepted, by position, and how many
@@ -91,7 +91,7 @@ func (v *acceptanceModel) record(x acceptanceSignals, expected []float64, accept
 			w, part = &v.later, weightStep/float64(len(expected)-1)
 		}
 		for i := range w {
-			w[i] = min(max(w[i]+part*miss*d[i], -mostWeight), mostWeight)
+			w[i] = min(max(w[i]+part*miss*d[i], -maxWeight), maxWeight)
 		}
 	}
 	for i := range x {

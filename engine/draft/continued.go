@@ -60,7 +60,7 @@ type Lookup interface {
 type continued struct {
 	lookups []Lookup
 	trained Draft
-	most    int // drafts of the trained one, known ones included
+	limit   int // drafts of the trained one, known ones included
 }
 
 // begin returns what a proposal begins with, from the lookup with the longest match, or nil if that
@@ -75,7 +75,7 @@ func (t *continued) begin(history []int32) (known []int32, f Features) {
 	if best == nil {
 		return nil, Features{}
 	}
-	if known = best.Preview(history, t.most); len(known) == 0 || len(known) == t.most {
+	if known = best.Preview(history, t.limit); len(known) == 0 || len(known) == t.limit {
 		return nil, Features{}
 	}
 	return known, f
@@ -83,7 +83,7 @@ func (t *continued) begin(history []int32) (known []int32, f Features) {
 
 // Peek implements Peeker.
 func (t *continued) Peek(history []int32, n int) int {
-	n = min(n, t.most)
+	n = min(n, t.limit)
 	known, _ := t.begin(history)
 	if len(known) == 0 || n <= len(known) {
 		return min(n, len(known))
@@ -103,7 +103,7 @@ func (t *continued) Features(history []int32) Features {
 
 // Propose implements Draft.
 func (t *continued) Propose(s *mlx.Scope, history []int32, n int) Proposal {
-	n = min(n, t.most)
+	n = min(n, t.limit)
 	known, _ := t.begin(history)
 	switch {
 	case len(known) == 0:
@@ -111,8 +111,8 @@ func (t *continued) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	case n <= len(known):
 		return certain(s, known[:n])
 	}
-	text := slices.Concat(history, known)
-	rest := t.trained.Propose(s, text, n-len(known))
+	tokens := slices.Concat(history, known)
+	rest := t.trained.Propose(s, tokens, n-len(known))
 	if rest.N == 0 {
 		return certain(s, known)
 	}

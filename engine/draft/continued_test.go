@@ -42,7 +42,7 @@ func TestContinuedDraftProposesAtEveryDepth(t *testing.T) {
 	history := []int32{9}
 	for _, has := range []int{0, 1, 3, most - 1, most, most + 5} {
 		lookup := known{tokens: []int32{40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51}[:has]}
-		d := &continued{lookups: []Lookup{lookup}, trained: counter{}, most: most}
+		d := &continued{lookups: []Lookup{lookup}, trained: counter{}, limit: most}
 		whole := 0
 		if has > 0 && has < most { // else the lookup alone has nothing, or enough
 			whole = most

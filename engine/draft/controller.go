@@ -104,11 +104,11 @@ func (c *controller) best(limit int, o oddsRatio) (depth int, rate float64) {
 // choose returns best where it beats plain decoding and the rival, else 0.
 func (c *controller) choose(limit int, rival float64, o oddsRatio) int {
 	depth, rate := c.best(limit, o)
-	least := 1.0
+	minGain := 1.0
 	if c.chosen == 0 {
-		least += gain
+		minGain += gain
 	}
-	if rate <= least/c.curve.at(0) || rate < rival {
+	if rate <= minGain/c.curve.at(0) || rate < rival {
 		return 0
 	}
 	return depth

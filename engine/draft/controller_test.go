@@ -213,7 +213,7 @@ func TestInvalidStatesAreRefused(t *testing.T) {
 		"mean above 1":     sign(1.1, 0, 0),
 		"weight NaN":       sign(0, nan, 0),
 		"weight infinite":  sign(0, 0, inf),
-		"weight huge":      sign(0, -mostWeight-1, 0),
+		"weight huge":      sign(0, -maxWeight-1, 0),
 		"many signs":       {Signs: make([]Sign, maxSigns+1)},
 	} {
 		c := newController(15)

@@ -43,7 +43,7 @@ type point struct {
 	measured int  // curve.rounds at the last sample
 	high     bool // the last round was beyond the clamp
 	switched int  // rounds not counted before the first sample
-	least    float64
+	minCost  float64
 }
 
 // record adds a round. follows says that the round before had the same depth. Changing the depth
@@ -56,11 +56,11 @@ func (c *curve) record(depth int, cost time.Duration, follows bool) {
 	}
 	if !follows {
 		if p.samples == 0 {
-			if p.switched == 0 || x < p.least {
-				p.least = x
+			if p.switched == 0 || x < p.minCost {
+				p.minCost = x
 			}
 			if p.switched++; p.switched >= switches {
-				p.cost = p.least
+				p.cost = p.minCost
 			}
 		}
 		return

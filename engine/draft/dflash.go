@@ -181,9 +181,9 @@ func (t *dflash) takeWaiting(s *mlx.Scope) (taps []*mlx.Array, n int) {
 // write appends n rows of context, in runs that the caches take: a ring may have been made for
 // small chunks.
 func (t *dflash) write(s *mlx.Scope, taps []*mlx.Array, n int) {
-	most := t.options.Caches.MaxRows()
-	for from := 0; from < n; from += most {
-		to := min(from+most, n)
+	chunk := t.options.Caches.MaxRows()
+	for from := 0; from < n; from += chunk {
+		to := min(from+chunk, n)
 		part := taps
 		if to-from < n {
 			part = make([]*mlx.Array, len(taps))

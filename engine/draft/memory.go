@@ -34,12 +34,12 @@ func (Memory) Open(_ *mlx.Scope, o Options) (Draft, error) {
 	d := &memoryDraft{texts: o.Texts, buffer: make([]int32, 0, MaxDepth)}
 	d.find = d.lookUp
 	for _, l := range o.Lookups {
-		if own, ok := l.(*ngramDraft); ok {
-			d.own = own
+		if ngram, ok := l.(*ngramDraft); ok {
+			d.ngram = ngram
 			return d, nil
 		}
 	}
-	d.own, d.alone = newNgramDraft(), true
+	d.ngram, d.alone = newNgramDraft(), true
 	return d, nil
 }
 
@@ -47,20 +47,20 @@ func (Memory) Open(_ *mlx.Scope, o Options) (Draft, error) {
 type memoryDraft struct {
 	lookedUp
 	texts  *texts.Use
-	own    *ngramDraft // of the request's own text
+	ngram  *ngramDraft // of the request's own text
 	alone  bool        // own is not the Ngram's draft, so what it finds is proposed here
 	buffer []int32     // reused; separate memory, because C reads it
 }
 
 // lookUp returns what may follow history.
 func (d *memoryDraft) lookUp(history []int32) ([]int32, Features) {
-	d.own.search(history)
-	list, m := d.texts.Find(history, d.buffer, MaxDepth, d.own.features.Match)
+	d.ngram.search(history)
+	list, m := d.texts.Find(history, d.buffer, MaxDepth, d.ngram.features.Match)
 	switch {
 	case len(list) > 0:
 		return list, Features{m.Length, m.Count, m.Share}
 	case d.alone:
-		return d.own.found, d.own.features
+		return d.ngram.found, d.ngram.features
 	}
 	return nil, Features{}
 }

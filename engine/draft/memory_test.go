@@ -51,7 +51,7 @@ func TestMemoryProposesWhatTheClientSaid(t *testing.T) {
 				want, lookups = c.beside, []Lookup{newNgramDraft()}
 			}
 			d := remembering(t, lookups, c.said...)
-			if beside && d.own != lookups[0] {
+			if beside && d.ngram != lookups[0] {
 				t.Errorf("%s: the request's own text is indexed twice", c.name)
 			}
 			if got := d.Peek(ids(c.history), 4); got != len(want) {

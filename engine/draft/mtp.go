@@ -147,9 +147,9 @@ func (t *mtp) takeWaiting(s *mlx.Scope) (tokens []int32, hidden *mlx.Array) {
 
 // write appends rows of context, in runs that the caches take.
 func (t *mtp) write(s *mlx.Scope, tokens []int32, hidden *mlx.Array) {
-	most := t.options.Caches.MaxRows()
-	for from := 0; from < len(tokens); from += most {
-		to := min(from+most, len(tokens))
+	chunk := t.options.Caches.MaxRows()
+	for from := 0; from < len(tokens); from += chunk {
+		to := min(from+chunk, len(tokens))
 		t.head.Forward(s, mlx.New(s, tokens[from:to], to-from), s.Slice(hidden, 0, from, to), t.end-1,
 			t.caches)
 		t.end += to - from

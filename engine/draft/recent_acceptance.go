@@ -105,12 +105,12 @@ func logShare(n int) float64 {
 // judge compares an arm's pending preview with the text. It returns how many tokens are decided,
 // how many of these were right, and the signals of the preview; ok is false while nothing is
 // decided.
-func (c *RecentAcceptance) judge(arm int, text []int32) (decided, came int, x acceptanceSignals, ok bool) {
+func (c *RecentAcceptance) judge(arm int, tokens []int32) (decided, came int, x acceptanceSignals, ok bool) {
 	g := &c.arms[arm]
 	if !g.pending {
 		return 0, 0, x, false
 	}
-	now := text[min(g.from, len(text)):]
+	now := tokens[min(g.from, len(tokens)):]
 	for came < min(len(now), len(g.preview)) && now[came] == g.preview[came] {
 		came++
 	}
@@ -123,9 +123,9 @@ func (c *RecentAcceptance) judge(arm int, text []int32) (decided, came int, x ac
 
 // notePreview records what an arm would propose after the text, unless an earlier preview is
 // pending.
-func (c *RecentAcceptance) notePreview(arm int, text []int32, preview []int32, x acceptanceSignals) {
+func (c *RecentAcceptance) notePreview(arm int, tokens []int32, preview []int32, x acceptanceSignals) {
 	g := &c.arms[arm]
 	if !g.pending && len(preview) > 0 {
-		g.preview, g.from, g.signals, g.pending = append(g.preview[:0], preview...), len(text), x, true
+		g.preview, g.from, g.signals, g.pending = append(g.preview[:0], preview...), len(tokens), x, true
 	}
 }

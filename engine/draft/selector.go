@@ -30,7 +30,7 @@ type Arm struct {
 
 	// Own says that the acceptance of its drafts depends on the request alone, and is not carried
 	// to others; see Selector.Renew.
-	Own bool
+	PerRequest bool
 }
 
 // NewSelector returns the selector of one model. store may be nil.
@@ -54,11 +54,11 @@ type Choice struct {
 // Next returns the choice for the next round of a request. text has the request's tokens so far.
 // candidates says for each arm what it could propose. An error comes from loading what was learned;
 // the choice is still usable.
-func (s *Selector) Next(c *RecentAcceptance, text []int32, candidates []Candidate) (Choice, error) {
-	bucket := Bucket(len(text))
+func (s *Selector) Next(c *RecentAcceptance, tokens []int32, candidates []Candidate) (Choice, error) {
+	bucket := Bucket(len(tokens))
 	arms, err := s.open(bucket)
 	choice := Choice{Arm: -1, bucket: bucket}
-	signals := s.signals(c, arms, text, candidates)
+	signals := s.signals(c, arms, tokens, candidates)
 	chances := make([]oddsRatio, len(arms))
 	rates := make([]float64, len(arms))
 	for i, arm := range arms {
@@ -94,16 +94,16 @@ func (s *Selector) Next(c *RecentAcceptance, text []int32, candidates []Candidat
 
 // signals returns the signals of each arm's proposal. It also records the outcome of previews that
 // were known before their rounds.
-func (s *Selector) signals(c *RecentAcceptance, arms []*controller, text []int32,
+func (s *Selector) signals(c *RecentAcceptance, arms []*controller, tokens []int32,
 	candidates []Candidate) []acceptanceSignals {
 	signals := make([]acceptanceSignals, len(arms))
 	for i, p := range candidates {
-		if decided, came, x, ok := c.judge(i, text); ok {
+		if decided, came, x, ok := c.judge(i, tokens); ok {
 			arms[i].recordUndrafted(x, decided, came)
 			c.arms[i].record(decided, came)
 		}
 		signals[i] = c.signals(i, p.Features)
-		c.notePreview(i, text, p.Preview, signals[i])
+		c.notePreview(i, tokens, p.Preview, signals[i])
 	}
 	return signals
 }
@@ -111,23 +111,23 @@ func (s *Selector) signals(c *RecentAcceptance, arms []*controller, text []int32
 // An Offer is a round with drafts that a request among others could have.
 type Offer struct {
 	Choice
-	Tokens float64 // expected
-	Cost   float64 // seconds, expected
-	Beats  bool    // it beats plain rounds of the request alone; false if their cost is not known
+	Tokens     float64 // expected
+	Cost       float64 // seconds, expected
+	BeatsPlain bool    // it beats plain rounds of the request alone; false if their cost is not known
 }
 
 // Rate returns the tokens per second.
 func (o Offer) Rate() float64 { return o.Tokens / o.Cost }
 
-// Among returns the best speculative round for a request that shares the device, or false if plain
+// ChooseShared returns the best speculative round for a request that shares the device, or false if plain
 // decoding of the request alone is faster. The caller compares it with a shared step.
 //
 // Nothing is learned from rounds of a request among others. So it goes no deeper than was measured,
 // and a probe that is due waits. It works without a cost of plain rounds: an engine whose requests
 // always overlap never has one.
-func (s *Selector) Among(c *RecentAcceptance, text []int32,
+func (s *Selector) ChooseShared(c *RecentAcceptance, tokens []int32,
 	candidates []Candidate) (o Offer, ok bool, err error) {
-	bucket := Bucket(len(text))
+	bucket := Bucket(len(tokens))
 	arms, err := s.open(bucket)
 	best := 0.0
 	for i, a := range arms {
@@ -179,7 +179,7 @@ func (s *Selector) open(bucket int) ([]*controller, error) {
 	s.last = bucket
 	if arms, ok := s.buckets[bucket]; ok {
 		if moved {
-			s.moveOwnRates(arms, before)
+			s.moveRequestRates(arms, before)
 		}
 		return arms, nil
 	}
@@ -201,16 +201,16 @@ func (s *Selector) open(bucket int) ([]*controller, error) {
 			c.inherit(before[i])
 		}
 	}
-	s.moveOwnRates(arms, before)
+	s.moveRequestRates(arms, before)
 	s.buckets[bucket] = arms
 	return arms, errors.Join(errs...)
 }
 
-// moveOwnRates gives drafters whose acceptance is the request's own the rates they had in another
+// moveRequestRates gives drafters whose acceptance is the request's own the rates they had in another
 // bucket. from may be nil.
-func (s *Selector) moveOwnRates(arms, from []*controller) {
+func (s *Selector) moveRequestRates(arms, from []*controller) {
 	for i, a := range s.arms {
-		if !a.Own {
+		if !a.PerRequest {
 			continue
 		}
 		arms[i].rates.rates = [MaxDepth]rate{}
@@ -247,7 +247,7 @@ func (s *Selector) Save() error {
 		failed := len(errs)
 		for i, c := range s.buckets[bucket] {
 			state := c.State()
-			if s.arms[i].Own {
+			if s.arms[i].PerRequest {
 				state.Rates = nil // they were the request's
 			}
 			if !state.drafted() {

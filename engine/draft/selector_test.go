@@ -175,7 +175,7 @@ func TestSelectorKeepsWhatItLearned(t *testing.T) {
 // stored. A state that the store refused is sent again.
 func TestSelectorSavesWhatDraftersLearned(t *testing.T) {
 	store := memory{}
-	s := NewSelector("m", []Arm{{Name: "prediction", Limit: 15, Own: true},
+	s := NewSelector("m", []Arm{{Name: "prediction", Limit: 15, PerRequest: true},
 		{Name: "ngram", Limit: 15}}, store)
 	round := func(context, arm, accepted int) {
 		t.Helper()
@@ -274,7 +274,7 @@ func TestSelectorAmongOffersMeasuredDrafts(t *testing.T) {
 	arms := []Arm{{Name: "ngram", Limit: 31}}
 	among := func(s *Selector) (Offer, bool) {
 		t.Helper()
-		o, ok, err := s.Among(s.NewRecentAcceptance(), make([]int32, 500), prospects([]int{31}))
+		o, ok, err := s.ChooseShared(s.NewRecentAcceptance(), make([]int32, 500), prospects([]int{31}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,7 +341,7 @@ func TestSelectorRenewForgetsAFailedPrediction(t *testing.T) {
 	world := func(rate float64) world { return world{"", 31, linear(0.3, 0.1), always(rate), 0} }
 	speed := func(renew bool) float64 {
 		return average(func(seed uint64) float64 {
-			s := NewSelector("m", []Arm{{Name: "prediction", Limit: 31, Own: true}}, nil)
+			s := NewSelector("m", []Arm{{Name: "prediction", Limit: 31, PerRequest: true}}, nil)
 			for i, rate := range []float64{0.95, 0.02, 0.95} {
 				if renew && i > 0 {
 					s.Renew(0)
@@ -366,7 +366,7 @@ func TestSelectorRenewForgetsAFailedPrediction(t *testing.T) {
 
 // The acceptance of a request's prediction moves with it from bucket to bucket.
 func TestSelectorKeepsOwnAcceptanceAcrossBuckets(t *testing.T) {
-	s := NewSelector("m", []Arm{{Name: "prediction", Limit: 31, Own: true},
+	s := NewSelector("m", []Arm{{Name: "prediction", Limit: 31, PerRequest: true},
 		{Name: "ngram", Limit: 31}}, nil)
 	next := func(context int) []*controller {
 		if _, err := next(s, context, []int{31, 31}); err != nil {

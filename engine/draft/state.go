@@ -112,9 +112,9 @@ func checkSigns(signs []Sign) error {
 		case !(x.Mean >= 0 && x.Mean <= 1):
 			return fmt.Errorf("learned policy: sign %q has a mean of %v, which is not between 0 and 1",
 				x.Name, x.Mean)
-		case !(math.Abs(x.First) <= mostWeight && math.Abs(x.Later) <= mostWeight):
+		case !(math.Abs(x.First) <= maxWeight && math.Abs(x.Later) <= maxWeight):
 			return fmt.Errorf("learned policy: sign %q has weights of %v and %v; %v is the most",
-				x.Name, x.First, x.Later, mostWeight)
+				x.Name, x.First, x.Later, maxWeight)
 		}
 	}
 	return nil

@@ -12,11 +12,11 @@ import (
 
 // A CacheKind tells TestCache what to make and what to expect of it.
 type CacheKind struct {
-	New    func() cache.Attention
-	Window int // positions a query attends, its own included; 0 = all
-	Most   int // rows of the largest Update; 0 = no bound
-	Sink   int // first positions that each query attends too, beside its window
-	Bits   int // of an element of a quantized row; 0 = rows are held as they are written
+	New     func() cache.Attention
+	Window  int // positions a query attends, its own included; 0 = all
+	MaxRows int // rows of the largest Update; 0 = no bound
+	Sink    int // first positions that each query attends too, beside its window
+	Bits    int // of an element of a quantized row; 0 = rows are held as they are written
 }
 
 // dims returns the elements of a key and of a value. Values are narrower. Rows that are quantized have
@@ -57,10 +57,10 @@ func TestCache(t *testing.T, kind CacheKind) {
 
 // testCacheAttend appends by runs of many sizes, across every wrap.
 func testCacheAttend(c *cacheTest) {
-	for _, n := range []int{1, 2, 3, 5, 8, 13, 32, c.most()} {
+	for _, n := range []int{1, 2, 3, 5, 8, 13, 32, c.maxRows()} {
 		l := c.open()
 		for l.cache.Offset() < 2*c.horizon() {
-			l.update(min(n, c.most()))
+			l.update(min(n, c.maxRows()))
 		}
 		l.update(1)
 		l.free()
@@ -74,7 +74,7 @@ func testCacheChunking(c *cacheTest) {
 	for range 8 {
 		plain, cut := c.open(), c.open()
 		for plain.cache.Offset() < c.horizon()+40 {
-			n := 1 + c.rng.IntN(min(c.most(), 32))
+			n := 1 + c.rng.IntN(min(c.maxRows(), 32))
 			keep := c.rng.IntN(n + 1)
 			rows := c.newRows(n)
 			cut.append(rows)
@@ -83,7 +83,7 @@ func testCacheChunking(c *cacheTest) {
 				plain.append([]cacheRow{r})
 			}
 		}
-		for _, n := range []int{1, min(7, c.most())} {
+		for _, n := range []int{1, min(7, c.maxRows())} {
 			rows, q := c.newRows(n), c.queries(n)
 			if a, b := plain.attend(rows, q), cut.attend(rows, q); !slices.Equal(a, b) {
 				c.t.Fatalf("at %d the outputs for %d rows depend on how earlier rows were written", plain.cache.Offset(), n)
@@ -103,7 +103,7 @@ func testCacheChunking(c *cacheTest) {
 func testCacheTrim(c *cacheTest) {
 	l := c.open()
 	for l.cache.Offset() < 2*c.horizon() {
-		n := 1 + c.rng.IntN(c.most())
+		n := 1 + c.rng.IntN(c.maxRows())
 		l.update(n)
 		l.trim(c.rng.IntN(n + 1))
 		l.update(1)
@@ -120,7 +120,7 @@ func testCacheTrim(c *cacheTest) {
 func testCacheView(c *cacheTest) {
 	l := c.open()
 	for l.cache.Offset() < 2*c.horizon() {
-		l.update(min(16, c.most()))
+		l.update(min(16, c.maxRows()))
 	}
 	at := l.cache.Offset()
 	counts := []int{-1, at + 1}
@@ -142,7 +142,7 @@ func testCacheView(c *cacheTest) {
 func testCacheRefuse(c *cacheTest) {
 	l := c.open()
 	for l.cache.Offset() < 2*c.horizon() {
-		l.update(min(16, c.most()))
+		l.update(min(16, c.maxRows()))
 	}
 	at := l.cache.Offset()
 	snap := l.snapshot(0)
@@ -217,8 +217,8 @@ func refuseUpdates(c *cacheTest, l *liveCache, refuse func(what string, err erro
 	fail("update with one head for all", rows(1, 1, c.keyDim))
 	fail("update with other dimensions", rows(1, kvHeads, c.keyDim+1))
 	fail("update with twice the dimensions", rows(1, kvHeads, 2*c.keyDim))
-	if c.kind.Most > 0 {
-		fail("update with too many rows", rows(c.kind.Most+1, kvHeads, c.keyDim))
+	if c.kind.MaxRows > 0 {
+		fail("update with too many rows", rows(c.kind.MaxRows+1, kvHeads, c.keyDim))
 	}
 	fail("update in another type", func(s *mlx.Scope) {
 		l.cache.Update(s, s.Zeros(mlx.Float16, 1, kvHeads, 1, c.keyDim),
@@ -237,7 +237,7 @@ func testCacheRandom(c *cacheTest) {
 			l := lives[i]
 			switch op := c.rng.IntN(10); {
 			case op < 4:
-				l.update(1 + c.rng.IntN(c.most()))
+				l.update(1 + c.rng.IntN(c.maxRows()))
 			case op < 5:
 				l.update(1)
 				l.trim(c.rng.IntN(2))
@@ -275,7 +275,7 @@ func testCacheRandom(c *cacheTest) {
 
 // String names a kind in test output.
 func (k CacheKind) String() string {
-	name := fmt.Sprintf("%T sink %d window %d most %d", k.New(), k.Sink, k.Window, k.Most)
+	name := fmt.Sprintf("%T sink %d window %d most %d", k.New(), k.Sink, k.Window, k.MaxRows)
 	if k.Bits > 0 {
 		name += fmt.Sprintf(" bits %d", k.Bits)
 	}

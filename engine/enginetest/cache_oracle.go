@@ -73,16 +73,16 @@ func (c *cacheTest) mustPanic(what string, fn func()) {
 	fn()
 }
 
-// most returns the rows of the largest update worth testing.
-func (c *cacheTest) most() int {
-	if c.kind.Most > 0 {
-		return c.kind.Most
+// maxRows returns the rows of the largest update worth testing.
+func (c *cacheTest) maxRows() int {
+	if c.kind.MaxRows > 0 {
+		return c.kind.MaxRows
 	}
 	return 70
 }
 
 // horizon returns a number of rows after which a ring has wrapped.
-func (c *cacheTest) horizon() int { return c.kind.Sink + c.kind.Window + c.most() }
+func (c *cacheTest) horizon() int { return c.kind.Sink + c.kind.Window + c.maxRows() }
 
 func (c *cacheTest) floats(n int) []float32 {
 	out := make([]float32, n)
@@ -213,7 +213,7 @@ func (l *liveCache) attend(rows []cacheRow, q []float32) []float32 {
 
 // Attend is the attention of queries q (1, H, n, D) over a view.
 func Attend(s *mlx.Scope, q *mlx.Array, view cache.View, scale float32) *mlx.Array {
-	view = view.Unpack(s)
+	view = view.Dequantize(s)
 	if view.Causal {
 		return s.CausalAttention(q, view.K, view.V, scale, nil)
 	}
@@ -318,7 +318,7 @@ func (l *liveCache) captured() (ch cacheChain) {
 func (l *liveCache) captureChain() cacheChain {
 	l.c.t.Helper()
 	base := l.snapshot(0)
-	n := min(l.c.most(), 12)
+	n := min(l.c.maxRows(), 12)
 	if err := l.cache.Schedule(base.to(), base.to()+1, base.to()+n/2, base.to()+n); err != nil {
 		l.c.t.Fatal(err)
 	}

@@ -13,12 +13,12 @@ func testCacheRestore(c *cacheTest) {
 	for _, more := range []int{0, 1, 8, 2 * c.horizon()} {
 		l, fresh := c.open(), c.open()
 		for l.cache.Offset() < c.horizon()+5 {
-			l.update(min(11, c.most()))
+			l.update(min(11, c.maxRows()))
 		}
 		old := l.snapshot(0)
 		write := func() {
 			for done := 0; done < more; {
-				n := min(c.most(), more-done)
+				n := min(c.maxRows(), more-done)
 				l.update(n)
 				done += n
 			}
@@ -27,14 +27,14 @@ func testCacheRestore(c *cacheTest) {
 		old.check(c)
 		l.restore(cacheChain{old}, old.to())
 		l.update(1) // overwrites the other branch
-		l.update(min(9, c.most()))
+		l.update(min(9, c.maxRows()))
 		l.trim(2)
 		write()
 		old.check(c)
 		fresh.restore(cacheChain{old}, old.to())
 		fresh.update(2)
 		l.restore(cacheChain{old}, old.to())
-		l.update(min(17, c.most()))
+		l.update(min(17, c.maxRows()))
 		old.release(c)
 		fresh.update(1)
 		l.free()
@@ -47,11 +47,11 @@ func testCacheRestore(c *cacheTest) {
 // lazy, up to every boundary and to positions between where that is allowed.
 func testCacheRestoreSeveral(c *cacheTest) {
 	l := c.open()
-	l.update(min(9, c.most()))
+	l.update(min(9, c.maxRows()))
 	ch := l.captureChain()
 	for range 3 {
 		l.trim(1) // the last capture is copied out when its rows are written again
-		l.update(min(4, c.most()))
+		l.update(min(4, c.maxRows()))
 		ch.check(c)
 		end := l.cache.Offset()
 		part := l.snapshot(ch[len(ch)-1].to() - 1)
@@ -86,11 +86,11 @@ func testCacheSchedule(c *cacheTest) {
 	for _, start := range []int{0, 1, c.horizon() - 3, c.horizon() + 20} {
 		whole, cut := c.open(), c.open()
 		for whole.cache.Offset() < start {
-			rows := c.newRows(min(c.most(), start-whole.cache.Offset()))
+			rows := c.newRows(min(c.maxRows(), start-whole.cache.Offset()))
 			whole.append(rows)
 			cut.append(rows)
 		}
-		n := min(24, c.most())
+		n := min(24, c.maxRows())
 		offsets := []int{start + 1, start + n/2, start + n - 1, start + n, start + n + 2,
 			start + 10*n}
 		if err := whole.cache.Schedule(max(0, start-2), offsets...); err != nil {
@@ -122,7 +122,7 @@ func testCacheSchedule(c *cacheTest) {
 			c.t.Errorf("captures handed over twice")
 		}
 		// What was not reached is forgotten.
-		whole.append(c.newRows(min(9, c.most())))
+		whole.append(c.newRows(min(9, c.maxRows())))
 		if late := whole.captured(); len(late) != 0 {
 			c.t.Errorf("an offset of the old schedule was captured")
 		}
@@ -138,7 +138,7 @@ func testCacheSchedule(c *cacheTest) {
 func testCacheScheduleTrimmed(c *cacheTest) {
 	l := c.open()
 	for l.cache.Offset() < c.horizon()+3 {
-		l.update(min(10, c.most()))
+		l.update(min(10, c.maxRows()))
 	}
 	at := l.cache.Offset()
 	base := l.snapshot(0)
@@ -183,7 +183,7 @@ func testCacheAccounting(c *cacheTest) {
 		c.t.Errorf("an empty cache has %d bytes", n)
 	}
 	for l.cache.Offset() < c.horizon()+7 {
-		l.update(min(13, c.most()))
+		l.update(min(13, c.maxRows()))
 	}
 	if got, want := l.cache.Bytes(), sizeOf(l.cache.Arrays()); got != want || got == 0 {
 		c.t.Errorf("Bytes is %d, buffers hold %d", got, want)
@@ -231,7 +231,7 @@ func testCacheAccounting(c *cacheTest) {
 func testCacheFreeOwner(c *cacheTest) {
 	l := c.open()
 	for l.cache.Offset() < c.horizon()+7 {
-		l.update(min(13, c.most()))
+		l.update(min(13, c.maxRows()))
 	}
 	p, gone := l.snapshot(0), l.snapshot(0)
 	gone.release(c)
@@ -359,7 +359,7 @@ func (f *shelf) Rows(s *mlx.Scope) (k, v *mlx.Array) {
 func testCacheStored(c *cacheTest) {
 	l := c.open()
 	for l.cache.Offset() < c.horizon()+7 {
-		l.update(min(13, c.most()))
+		l.update(min(13, c.maxRows()))
 	}
 	p := l.snapshot(0)
 	src := &shelf{c: c, rows: p.read(c), n: p.to() - p.snap.From()}

@@ -9,7 +9,7 @@ import (
 // norms and rotary embedding.
 type KV struct{ K, V *mlx.Array }
 
-// A Bounded is what a bounded layer attends in a forward beside its own rows, whose cache is a
+// A Bounded is what a bounded layer attends in a forward beside its window rows, whose cache is a
 // [cache.SinkWindow]. Its arrays belong to the scope.
 type Bounded struct {
 	// KV are restored for the positions of the sequence. The layer applies its norms and its rotary
@@ -28,22 +28,22 @@ type Bounded struct {
 // KVBytes are the sizes of the live arrays that caches hold.
 type KVBytes struct {
 	Exact    int64 // every row of exact layers, and states
-	Own      int64 // own rows of bounded layers; they do not grow with the text
+	Window   int64 // window rows of bounded layers; they do not grow with the text
 	Restored int64 // restored rows of bounded layers, and the room before them; see cache.Divided
 	Source   int64 // what restoring goes on from: the caches of the drafter's layers
 }
 
 // Total returns the sum.
-func (b KVBytes) Total() int64 { return b.Exact + b.Own + b.Restored + b.Source }
+func (b KVBytes) Total() int64 { return b.Exact + b.Window + b.Restored + b.Source }
 
 // Plus returns both together.
 func (b KVBytes) Plus(o KVBytes) KVBytes {
-	return KVBytes{b.Exact + o.Exact, b.Own + o.Own, b.Restored + o.Restored, b.Source + o.Source}
+	return KVBytes{b.Exact + o.Exact, b.Window + o.Window, b.Restored + o.Restored, b.Source + o.Source}
 }
 
 // Minus returns what is left without o.
 func (b KVBytes) Minus(o KVBytes) KVBytes {
-	return b.Plus(KVBytes{-o.Exact, -o.Own, -o.Restored, -o.Source})
+	return b.Plus(KVBytes{-o.Exact, -o.Window, -o.Restored, -o.Source})
 }
 
 // A BoundedModel is a model some of whose layers are bounded. In other models every row is exact.

@@ -13,8 +13,8 @@ import (
 // TiledAttentionFits reports whether TiledAttention takes values v.
 func TiledAttentionFits(v *Array) bool { return v.Dim(3)%16 == 0 }
 
-// PackedAttentionFits reports whether TiledAttention takes keys and values that are packed so.
-func PackedAttentionFits(keys, values RowPacking) bool {
+// QuantizedAttentionFits reports whether TiledAttention takes keys and values that are packed so.
+func QuantizedAttentionFits(keys, values RowFormat) bool {
 	return keys.Dtype == Float32 && values.Dtype == Float32
 }
 
@@ -96,7 +96,7 @@ func (o AttentionOptions) unpackShapes(k, v []int) error {
 		return fmt.Errorf("mlx: keys and values of tiled attention have to be packed alike")
 	}
 	for _, x := range []struct {
-		p     *RowPacking
+		p     *RowFormat
 		shape []int
 	}{{o.Keys, k}, {o.Values, v}} {
 		if p := x.p; p.Bits != 4 && p.Bits != 8 || p.GroupSize < 32 || p.GroupSize%32 != 0 ||

@@ -5,8 +5,8 @@ package mlx
 // TiledAttentionFits reports whether TiledAttention takes values v.
 func TiledAttentionFits(*Array) bool { return false }
 
-// PackedAttentionFits reports whether TiledAttention takes keys and values that are packed so.
-func PackedAttentionFits(keys, values RowPacking) bool { return false }
+// QuantizedAttentionFits reports whether TiledAttention takes keys and values that are packed so.
+func QuantizedAttentionFits(keys, values RowFormat) bool { return false }
 
 // TiledAttention is for Linux, where models compute on the CPU.
 func (*Scope) TiledAttention(q, k, v *Array, opts AttentionOptions) *Array {

@@ -49,8 +49,8 @@ func Library() string { return goString(C.tandem_mlxc()) }
 // Threads returns how many threads share an operation on the CPU where [Options] name no number: as
 // many as Go runs on, which knows quotas of the system, and no more than OpenBLAS began with.
 func Threads() int {
-	if most := blasThreads(); most > 0 {
-		return min(runtime.GOMAXPROCS(0), most)
+	if limit := blasThreads(); limit > 0 {
+		return min(runtime.GOMAXPROCS(0), limit)
 	}
 	return runtime.GOMAXPROCS(0)
 }
@@ -63,8 +63,8 @@ func usedBLASThreads() int { return int(C.tandem_blas_threads()) }
 
 // setBLASThreads limits the threads of OpenBLAS.
 func setBLASThreads(n int) {
-	if most := blasThreads(); most > 0 {
-		C.tandem_set_blas_threads(C.int(min(n, most)))
+	if limit := blasThreads(); limit > 0 {
+		C.tandem_set_blas_threads(C.int(min(n, limit)))
 	}
 }
 

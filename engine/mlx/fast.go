@@ -82,7 +82,7 @@ type AttentionOptions struct {
 	Causal bool   // query row i of L attends the first S-L+i+1 keys
 
 	// Keys and Values say how k and v are packed. Both are packed, or neither: then both are nil.
-	Keys, Values *RowPacking
+	Keys, Values *RowFormat
 }
 
 func (s *Scope) attention(q, k, v *Array, scale float32, mode *C.char, mask C.mlx_array,

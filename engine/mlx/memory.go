@@ -12,16 +12,16 @@ import (
 
 // Memory is what MLX says of its memory, in bytes.
 type Memory struct {
-	Active int64 // in arrays
-	Cache  int64 // freed, held for reuse
-	Peak   int64 // highest Active since the last reset
-	Most   int64 // highest Active since the thread began
+	Active    int64 // in arrays
+	Cache     int64 // freed, held for reuse
+	Peak      int64 // highest Active since the last reset
+	MaxActive int64 // highest Active since the thread began
 }
 
 // Memory returns the figures as of the end of the last Do. It never waits for the thread.
 func (t *Thread) Memory() Memory {
 	return Memory{Active: t.active.Load(), Cache: t.cached.Load(), Peak: t.peak.Load(),
-		Most: t.most.Load()}
+		MaxActive: t.maxActive.Load()}
 }
 
 func (t *Thread) readMemory() {
@@ -34,7 +34,7 @@ func (t *Thread) readMemory() {
 	}
 	if check(C.mlx_get_peak_memory(&n)) == nil {
 		t.peak.Store(int64(n))
-		t.most.Store(max(t.most.Load(), int64(n))) // only this thread writes
+		t.maxActive.Store(max(t.maxActive.Load(), int64(n))) // only this thread writes
 	}
 }
 
@@ -46,7 +46,7 @@ func (s *Scope) Memory() Memory {
 
 // ResetPeak starts a new measurement of Memory.Peak (mlx_reset_peak_memory).
 func (s *Scope) ResetPeak() {
-	s.t.readMemory() // for Memory.Most
+	s.t.readMemory() // for Memory.MaxActive
 	s.untimed(C.mlx_reset_peak_memory())
 }
 
@@ -78,11 +78,11 @@ func (s *Scope) Wire(bytes int64) (int64, error) {
 	}
 	key := C.CString("max_recommended_working_set_size")
 	defer C.free(unsafe.Pointer(key))
-	var most, was C.size_t
-	if err := check(C.mlx_device_info_get_size(&most, info, key)); err != nil {
+	var limitBytes, was C.size_t
+	if err := check(C.mlx_device_info_get_size(&limitBytes, info, key)); err != nil {
 		return 0, err
 	}
-	limit := min(C.size_t(max(0, bytes)), most)
+	limit := min(C.size_t(max(0, bytes)), limitBytes)
 	return int64(limit), check(C.mlx_set_wired_limit(&was, limit))
 }
 

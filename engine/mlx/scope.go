@@ -88,12 +88,12 @@ func (s *Scope) Keep(a *Array) *Array {
 // returns a.
 func (s *Scope) Adopt(a *Array) *Array {
 	if a.scope == nil && a.c.ctx != nil {
-		s.own(a)
+		s.adopt(a)
 	}
 	return a
 }
 
-func (s *Scope) own(a *Array) {
+func (s *Scope) adopt(a *Array) {
 	a.scope, a.index = s, len(s.arrays)
 	s.arrays = append(s.arrays, a)
 }
@@ -204,7 +204,7 @@ func (s *Scope) untimed(status C.int) {
 // new makes an empty array in the scope, which a C call fills.
 func (s *Scope) new() *Array {
 	a := &Array{}
-	s.own(a)
+	s.adopt(a)
 	return a
 }
 

@@ -36,12 +36,12 @@ type Thread struct {
 
 	threads int // that may share an operation on the CPU
 
-	syncs  atomic.Int64
-	lent   atomic.Int64 // nanoseconds
-	active atomic.Int64
-	cached atomic.Int64
-	peak   atomic.Int64
-	most   atomic.Int64
+	syncs     atomic.Int64
+	lent      atomic.Int64 // nanoseconds
+	active    atomic.Int64
+	cached    atomic.Int64
+	peak      atomic.Int64
+	maxActive atomic.Int64
 
 	// Owned by the OS thread.
 	timed  bool

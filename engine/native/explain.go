@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// mostMessage bounds the bytes of an error of llguidance.
-const mostMessage = 300
+// maxMessage bounds the bytes of an error of llguidance.
+const maxMessage = 300
 
 var (
 	// atPlace begins an error in a Lark grammar: "at 2(9): failed to compile JSON schema: ".
@@ -66,8 +66,8 @@ func explain(kind ErrorKind, message string) *GrammarError {
 		}
 	}
 	e.Message = oneLine(message)
-	if len(e.Message) > mostMessage {
-		e.Message = strings.ToValidUTF8(e.Message[:mostMessage], "") + "..."
+	if len(e.Message) > maxMessage {
+		e.Message = strings.ToValidUTF8(e.Message[:maxMessage], "") + "..."
 	}
 	return e
 }

@@ -55,7 +55,7 @@ func TestErrorTellsTheFaultWithoutTheGrammar(t *testing.T) {
 		t.Errorf("a text that cannot go on: %v", err)
 	}
 	long := explain(KindSyntax, strings.Repeat("é", 1000))
-	if len(long.Message) > mostMessage+3 {
+	if len(long.Message) > maxMessage+3 {
 		t.Errorf("%d bytes", len(long.Message))
 	}
 }

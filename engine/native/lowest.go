@@ -2,9 +2,9 @@ package native
 
 import "slices"
 
-// lowestNumber is the least number that a schema may compare with. At -2^63 llguidance negates an
+// minNumber is the least number that a schema may compare with. At -2^63 llguidance negates an
 // int64 that has no opposite, and calls itself until the process ends.
-const lowestNumber = -1 << 63
+const minNumber = -1 << 63
 
 // comparing are the keywords whose numbers llguidance turns into an int64.
 var comparing = []string{
@@ -16,7 +16,7 @@ var comparing = []string{
 func tooLow(v any, compared bool) bool {
 	switch v := v.(type) {
 	case float64:
-		return compared && v <= lowestNumber
+		return compared && v <= minNumber
 	case []any:
 		return slices.ContainsFunc(v, func(x any) bool { return tooLow(x, compared) })
 	case map[string]any:

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// mostMerged bounds the schemas that llguidance makes by joining others. It joins each
+	// maxMerged bounds the schemas that llguidance makes by joining others. It joins each
 	// alternative of one schema with each of the other, and copies their contents. A list of 1,000
 	// beside an object of 10,000 names makes ten million schemas, which take gigabytes.
-	mostMerged = 500_000
+	maxMerged = 500_000
 
-	// mostOpened is the depth to which references inside joined schemas are followed. llguidance
+	// maxOpened is the depth to which references inside joined schemas are followed. llguidance
 	// opens one only where both sides have a property of the same name.
-	mostOpened = 3
+	maxOpened = 3
 )
 
 // merges estimates the schemas that llguidance makes by joining the schemas of one grammar.
@@ -41,7 +41,7 @@ var light = weight{1, 1}
 // add counts the joined schemas of a whole schema.
 func (m *merges) add(root any) {
 	m.root, m.opened = root, map[opening]weight{}
-	m.weigh(root, mostOpened)
+	m.weigh(root, maxOpened)
 }
 
 // both returns the weight of two joined schemas.
@@ -79,7 +79,7 @@ func (m *merges) weigh(v any, deep int) weight {
 	if !ok {
 		return light
 	}
-	own, said := light, false
+	whole, said := light, false
 	var parts []weight
 	for _, key := range slices.Sorted(maps.Keys(s)) {
 		switch x := s[key]; {
@@ -89,19 +89,19 @@ func (m *merges) weigh(v any, deep int) weight {
 		case slices.Contains(joinKeywords, key):
 			parts = append(parts, m.join(key, x, deep)...)
 		case slices.Contains(nameKeywords, key):
-			own.within(m.weighAll(x, deep))
+			whole.within(m.weighAll(x, deep))
 			said = true
 		default:
 			if list, ok := x.([]any); ok {
-				own.within(m.weighAll(list, deep))
+				whole.within(m.weighAll(list, deep))
 			} else {
-				own.within(m.weigh(x, deep))
+				whole.within(m.weigh(x, deep))
 			}
 			said = true
 		}
 	}
 	if said {
-		parts = append(parts, own)
+		parts = append(parts, whole)
 	}
 	if len(parts) == 0 {
 		return light

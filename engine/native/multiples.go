@@ -2,9 +2,9 @@ package native
 
 import "math"
 
-// mostMultiple bounds the numbers of multipleOf. llguidance makes a state of each remainder:
+// maxMultiple bounds the numbers of multipleOf. llguidance makes a state of each remainder:
 // 10,000,019 takes minutes and gigabytes, and none of its limits bounds that.
-const mostMultiple = 100_000
+const maxMultiple = 100_000
 
 // multiples are the numbers of multipleOf in the schemas of one grammar.
 type multiples []decimal
@@ -51,7 +51,7 @@ func (m multiples) fit() bool {
 	for _, x := range m {
 		exp = max(exp, x.exp)
 	}
-	least := uint64(1)
+	common := uint64(1)
 	for _, x := range m {
 		n := x.n
 		for range exp - x.exp {
@@ -59,18 +59,18 @@ func (m multiples) fit() bool {
 				return false
 			}
 		}
-		if least = least / gcd(least, n) * n; least > math.MaxUint32 {
+		if common = common / gcd(common, n) * n; common > math.MaxUint32 {
 			return false // llguidance counts in 32 bits
 		}
 	}
 	twos, fives := uint64(1), uint64(1)
-	for ; least%2 == 0; least /= 2 {
+	for ; common%2 == 0; common /= 2 {
 		twos *= 2
 	}
-	for ; least%5 == 0; least /= 5 {
+	for ; common%5 == 0; common /= 5 {
 		fives *= 5
 	}
-	return least*max(twos, fives) <= mostMultiple
+	return common*max(twos, fives) <= maxMultiple
 }
 
 func gcd(a, b uint64) uint64 {

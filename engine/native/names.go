@@ -10,15 +10,15 @@ import "slices"
 //
 // It bounds the sum over all objects itself.
 const (
-	mostNames    = 2000   // names in an object, together with the schemas that hold beside it
-	mostPatterns = 100    // patterns of names in an object
-	mostLeast    = 40_000 // sum of the squares of names, over closed objects with minProperties
+	maxNames         = 2000   // names in an object, together with the schemas that hold beside it
+	maxPatterns      = 100    // patterns of names in an object
+	maxMinProperties = 40_000 // sum of the squares of names, over closed objects with minProperties
 )
 
 // names counts the names of properties in the schemas of one grammar.
 type names struct {
-	err   error
-	least int
+	err           error
+	minProperties int
 
 	root   any
 	opened map[string]object // references
@@ -28,16 +28,16 @@ type names struct {
 type object struct {
 	names, patterns int
 	closed          bool // other names are refused
-	least           bool // minProperties asks for some
+	minProperties   bool // minProperties asks for some
 }
 
 // add counts the names in a whole schema.
 func (n *names) add(root any) {
 	n.root, n.opened = root, map[string]object{}
 	n.each(root)
-	if n.least > mostLeast {
+	if n.minProperties > maxMinProperties {
 		n.fail("minProperties leaves too much open: the squares of the numbers of names beside it "+
-			"make more than %d", mostLeast)
+			"make more than %d", maxMinProperties)
 	}
 }
 
@@ -56,15 +56,15 @@ func (n *names) each(v any) {
 		}
 	case map[string]any:
 		o := n.object(v)
-		if o.names > mostNames {
-			n.fail("an object has %d names of properties, and %d are possible", o.names, mostNames)
+		if o.names > maxNames {
+			n.fail("an object has %d names of properties, and %d are possible", o.names, maxNames)
 		}
-		if o.patterns > mostPatterns {
+		if o.patterns > maxPatterns {
 			n.fail("an object has %d patterns of names, and %d are possible",
-				o.patterns, mostPatterns)
+				o.patterns, maxPatterns)
 		}
-		if o.least && o.closed && !stands(v) {
-			n.least += o.names * o.names
+		if o.minProperties && o.closed && !stands(v) {
+			n.minProperties += o.names * o.names
 		}
 		for _, x := range v {
 			n.each(x)
@@ -121,17 +121,17 @@ func (n *names) object(v any) (o object) {
 	properties, _ := s["properties"].(map[string]any)
 	patterns, _ := s["patternProperties"].(map[string]any)
 	required, _ := s["required"].([]any)
-	least, _ := s["minProperties"].(float64)
+	minProperties, _ := s["minProperties"].(float64)
 	o = object{
-		names:    len(properties) + besides(properties, required),
-		patterns: len(patterns),
-		closed:   s["additionalProperties"] == false,
-		least:    least > 0,
+		names:         len(properties) + besides(properties, required),
+		patterns:      len(patterns),
+		closed:        s["additionalProperties"] == false,
+		minProperties: minProperties > 0,
 	}
 	with := func(x object) {
 		o.names += x.names
 		o.patterns += x.patterns
-		o.closed, o.least = o.closed || x.closed, o.least || x.least
+		o.closed, o.minProperties = o.closed || x.closed, o.minProperties || x.minProperties
 	}
 	all, _ := s["allOf"].([]any)
 	for _, x := range all {
@@ -143,10 +143,10 @@ func (n *names) object(v any) (o object) {
 		for _, x := range list {
 			y := n.object(x)
 			widest = object{
-				names:    max(widest.names, y.names),
-				patterns: max(widest.patterns, y.patterns),
-				closed:   widest.closed || y.closed,
-				least:    widest.least || y.least,
+				names:         max(widest.names, y.names),
+				patterns:      max(widest.patterns, y.patterns),
+				closed:        widest.closed || y.closed,
+				minProperties: widest.minProperties || y.minProperties,
 			}
 		}
 		with(widest)

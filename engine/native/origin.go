@@ -27,8 +27,8 @@ var (
 // Time of a call by the clock: until its turn as a heavy one, and until its end. The second counts
 // where other programs have the processor.
 const (
-	mostWait = 7 * time.Second
-	mostTime = 11 * time.Second
+	maxWait = 7 * time.Second
+	maxTime = 11 * time.Second
 )
 
 // ErrBusy ends a call that has waited too long for its turn.
@@ -43,7 +43,7 @@ type Lane struct {
 }
 
 // NewLane returns a lane that is free.
-func NewLane() *Lane { return &Lane{make(chan struct{}, 1), heavy, mostTime} }
+func NewLane() *Lane { return &Lane{make(chan struct{}, 1), heavy, maxTime} }
 
 // newOrigin returns an origin with its first process.
 func newOrigin(lane *Lane, prepare func(*process) error) (*origin, error) {
@@ -135,7 +135,7 @@ func (o *origin) compute(ctx context.Context, what byte, body []byte) (*process,
 	select {
 	case o.lane.turn <- struct{}{}:
 		defer func() { <-o.lane.turn }()
-	case <-time.After(mostWait):
+	case <-time.After(maxWait):
 		return nil, nil, ErrBusy
 	case <-ctx.Done():
 		return nil, nil, context.Cause(ctx)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// mostBroken bounds the texts inside a Lark grammar that look like a schema and are no JSON. Each
+// maxBroken bounds the texts inside a Lark grammar that look like a schema and are no JSON. Each
 // is read up to its fault.
-const mostBroken = 100
+const maxBroken = 100
 
 // schemas counts what the schemas of one grammar ask of llguidance.
 type schemas struct {
@@ -40,8 +40,8 @@ func checkSchemas(g Grammar) error {
 		if rest = after[read:]; ok {
 			continue
 		}
-		if broken++; broken > mostBroken {
-			return tooMuch("it has more than %d schemas that are no JSON", mostBroken)
+		if broken++; broken > maxBroken {
+			return tooMuch("it has more than %d schemas that are no JSON", maxBroken)
 		}
 	}
 	if s.names.err != nil {
@@ -52,11 +52,11 @@ func checkSchemas(g Grammar) error {
 	}
 	if !s.multiples.fit() {
 		return tooMuch("multipleOf asks for too much: the least number that is a multiple of all of "+
-			"them, without tenfold ones, may be %d at most", mostMultiple)
+			"them, without tenfold ones, may be %d at most", maxMultiple)
 	}
-	if s.merges.made > mostMerged {
+	if s.merges.made > maxMerged {
 		return tooMuch("too much is to hold together: allOf, anyOf, oneOf, enum and $ref beside each "+
-			"other, or beside other keywords, make more than %d schemas", mostMerged)
+			"other, or beside other keywords, make more than %d schemas", maxMerged)
 	}
 	return nil
 }

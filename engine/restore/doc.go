@@ -16,7 +16,7 @@
 //
 // # Eviction is relative to the query
 //
-// A query at position q attends its own rows at positions below the sink and in (q-window, q], and
+// A query at position q attends its window rows at positions below the sink and in (q-window, q], and
 // restored rows at every position between. It could go by the prompt instead: rows that are evicted
 // at its end stay evicted, and all queries see the same. We do not, for three reasons:
 //
@@ -41,16 +41,16 @@
 //
 // # What it costs
 //
-// Own rows do not grow: sink + window-1 rows, and cache.MaxBlock rows of slack, so that a verify block
+// Window rows do not grow: sink + window-1 rows, and cache.MaxBlock rows of slack, so that a verify block
 // can be dropped. A longer run is written in pieces of that many rows, so no slack for a whole chunk
 // is needed. Restored rows do grow with the text, in the bank, and so do the caches of a drafter with
 // full layers. [Model.Bytes] measures each apart. A bounded layer without a bank keeps the least and
 // forgets.
 //
-// A query attends own and restored rows together. That keeps one order for its sum, which the bit
+// A query attends window and restored rows together. That keeps one order for its sum, which the bit
 // tier needs. Two softmaxes joined afterwards would round otherwise. So a bank has room for a copy
-// of the own rows before the restored ones. A step or a verify block copies nothing else. A chunk
-// of a prompt copies the bank once for each layer. On the CPU, it copies own rows for every 32 rows
+// of the window rows before the restored ones. A step or a verify block copies nothing else. A chunk
+// of a prompt copies the bank once for each layer. On the CPU, it copies window rows for every 32 rows
 // too: 16 times what the window takes. In 16 bits there, queries attend all of these. See
 // [cache.Divided].
 //

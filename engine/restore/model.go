@@ -13,7 +13,7 @@ import (
 
 // Options say how a target's layers are bounded.
 type Options struct {
-	Sink, Window int   // own rows, see [cache.Bounds]
+	Sink, Window int   // window rows, see [cache.Bounds]
 	Exact        []int // numbers of the caches that keep every row
 
 	// Source restores the rows that are not kept. Nil restores nothing: then a bounded layer attends
@@ -180,7 +180,7 @@ func (m *Model) Bytes(caches []cache.Cache) (sum lm.KVBytes) {
 	target, banks, source := m.parts(caches)
 	for i, c := range target {
 		if m.bounds[i] != nil {
-			sum.Own += c.Bytes()
+			sum.Window += c.Bytes()
 		} else {
 			sum.Exact += c.Bytes()
 		}

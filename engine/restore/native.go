@@ -23,8 +23,8 @@ func Prefill(ctx context.Context, t *mlx.Thread, m lm.Model, tokens []int32, chu
 	}
 	opts.Rows = max(opts.Rows, len(tokens))
 	caches = m.NewCaches(opts)
-	if most := opts.MaxRows(); chunk <= 0 || chunk > most {
-		chunk = most
+	if limit := opts.MaxRows(); chunk <= 0 || chunk > limit {
+		chunk = limit
 	}
 	for len(tokens) > 0 && err == nil {
 		n := min(chunk, len(tokens))

@@ -165,9 +165,9 @@ func (c *corpus) find(s *search, context []int32) {
 
 // agree counts the tokens, at most maxMatch, in which the text before a position and context agree.
 func (c *corpus) agree(end int, context []int32) int {
-	most := min(end-c.oldest(), len(context), maxMatch)
+	limit := min(end-c.oldest(), len(context), maxMatch)
 	n := 0
-	for n < most && c.at(end-1-n) == context[len(context)-1-n] {
+	for n < limit && c.at(end-1-n) == context[len(context)-1-n] {
 		n++
 	}
 	return n
@@ -180,10 +180,10 @@ func (c *corpus) follow(s *search, list []int32, n int) (_ []int32, share float6
 	ends, all := s.ends[:s.n], float64(s.n)
 	for i := range n {
 		var best int32 = boundary
-		most := 0
+		votes := 0
 		for j, e := range ends {
 			t := c.next(e + i)
-			if t == boundary || t == best || len(ends)-j <= most {
+			if t == boundary || t == best || len(ends)-j <= votes {
 				continue
 			}
 			count := 0
@@ -192,15 +192,15 @@ func (c *corpus) follow(s *search, list []int32, n int) (_ []int32, share float6
 					count++
 				}
 			}
-			if count > most {
-				best, most = t, count
+			if count > votes {
+				best, votes = t, count
 			}
 		}
-		if most == 0 {
+		if votes == 0 {
 			break
 		}
 		if i == 0 {
-			share = float64(most) / all
+			share = float64(votes) / all
 		}
 		list = append(list, best)
 		kept := ends[:0]

@@ -90,9 +90,9 @@ func (c *Config) check() error {
 	case c.SinkSize != nil && (*c.SinkSize < 0 || *c.SinkSize > cache.MaxSink):
 		return fmt.Errorf("config.json: sink_size is %d, which is not between 0 and %d",
 			*c.SinkSize, cache.MaxSink)
-	case c.WindowSize != nil && (*c.WindowSize < 1 || *c.WindowSize > cache.MaxOwnWindow):
+	case c.WindowSize != nil && (*c.WindowSize < 1 || *c.WindowSize > cache.MaxWindow):
 		return fmt.Errorf("config.json: window_size is %d, which is not between 1 and %d",
-			*c.WindowSize, cache.MaxOwnWindow)
+			*c.WindowSize, cache.MaxWindow)
 	}
 	switch c.Embedding {
 	case "", Raw, Scaled:

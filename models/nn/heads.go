@@ -129,13 +129,13 @@ func joinHeads(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 func (h Heads) attend(s *mlx.Scope, queries *mlx.Array, view cache.View,
 	q lm.Sequence) *mlx.Array {
 	if h.Unseen > 0 {
-		view = hideRows(s, view.Unpack(s), h.Unseen)
+		view = hideRows(s, view.Dequantize(s), h.Unseen)
 	}
-	if view.Packed != nil {
+	if view.Quantized != nil {
 		if out := h.attendPacked(s, queries, view); out != nil {
 			return out
 		}
-		view = view.Unpack(s)
+		view = view.Dequantize(s)
 	}
 	if q.Apart && !tiled(s, queries, view.V) {
 		return h.attendByRow(s, queries, view, q.Pos)

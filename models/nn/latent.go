@@ -130,7 +130,7 @@ func (t *LatentAttention) attend(s *mlx.Scope, x latentRows, b lm.Batch) *mlx.Ar
 // are the queries of one sequence.
 func (t *LatentAttention) attendView(s *mlx.Scope, q, qRope *mlx.Array, view cache.View,
 	seq lm.Sequence) *mlx.Array {
-	view = view.Unpack(s)
+	view = view.Dequantize(s)
 	n, past := seq.N, view.K.Dim(2)-seq.N
 	block := n // queries at a time
 	switch {

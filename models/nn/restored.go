@@ -54,7 +54,7 @@ func (h Heads) attendBounded(s *mlx.Scope, queries *mlx.Array, kv lm.KV, q lm.Se
 	if q.Apart {
 		most = cache.MaxBlock // as few as a step has, so that keys have the places that they have in a step
 	}
-	d := cache.Divided{Own: own, Bank: r.Bank, Ordered: !q.Apart && s.Thread().GPU()}
+	d := cache.Divided{Window: own, Bank: r.Bank, Ordered: !q.Apart && s.Thread().GPU()}
 	r.Runs = d.Update(s, kv.K, kv.V, most)
 	return h.attendRuns(s, queries, q, r)
 }

@@ -45,12 +45,12 @@ func (h Heads) CausalAttention(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 // attendPacked attends packed rows by an operation that unpacks a few of them at a time, in the
 // first cache. It returns nil where there is no such operation.
 func (h Heads) attendPacked(s *mlx.Scope, q *mlx.Array, view cache.View) *mlx.Array {
-	if !plainOnCPU(s, q) || !mlx.PackedAttentionFits(view.Packed.K, view.Packed.V) {
+	if !plainOnCPU(s, q) || !mlx.QuantizedAttentionFits(view.Quantized.K, view.Quantized.V) {
 		return nil
 	}
 	return s.TiledAttention(q, view.K, view.V, mlx.AttentionOptions{
 		Scale: h.Scale, Mask: view.Mask, Causal: view.Causal, Sinks: float32s(s, h.Sinks),
-		Keys: &view.Packed.K, Values: &view.Packed.V})
+		Keys: &view.Quantized.K, Values: &view.Quantized.V})
 }
 
 // A causalKey names a mask that the layers of a forward share.

@@ -22,8 +22,8 @@ func TestTiledAttentionOfPackedRows(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, uint64(c.key)))
 			queries, sinks := normal(r, heads*keys*c.key), normal(r, heads)
 			k, v := normal(r, shared*room*c.key), normal(r, shared*room*c.value)
-			packing := func(dim int) *RowPacking {
-				p := &RowPacking{Dim: dim, GroupSize: 64, Bits: c.bits, Dtype: Float32}
+			packing := func(dim int) *RowFormat {
+				p := &RowFormat{Dim: dim, GroupSize: 64, Bits: c.bits, Dtype: Float32}
 				if dim%64 != 0 {
 					p.GroupSize = 32
 				}
@@ -34,8 +34,8 @@ func TestTiledAttentionOfPackedRows(t *testing.T) {
 					o := AttentionOptions{Scale: 0.125, Causal: true, Sinks: New(s, sinks, heads),
 						Keys: packing(c.key), Values: packing(c.value)}
 					q := s.Slice(New(s, queries, 1, heads, keys, c.key), 2, from, to)
-					pk := s.PackRows(New(s, k, 1, shared, room, c.key), *o.Keys)
-					pv := s.PackRows(New(s, v, 1, shared, room, c.value), *o.Values)
+					pk := s.QuantizeRows(New(s, k, 1, shared, room, c.key), *o.Keys)
+					pv := s.QuantizeRows(New(s, v, 1, shared, room, c.value), *o.Values)
 					if want := o.Keys.Dim*c.bits/32 + 2*c.key/o.Keys.GroupSize; pk.Dim(3) != want {
 						return fmt.Errorf("%d words, want %d", pk.Dim(3), want)
 					}
@@ -46,7 +46,7 @@ func TestTiledAttentionOfPackedRows(t *testing.T) {
 					out := s.tiledAttention(q, pk, pv, o, on)
 					if from == 0 {
 						all, err := Read[float32](s, s.Contiguous(s.CausalAttention(q,
-							s.UnpackRows(pk, *o.Keys), s.UnpackRows(pv, *o.Values), o.Scale, o.Sinks)))
+							s.DequantizeRows(pk, *o.Keys), s.DequantizeRows(pv, *o.Values), o.Scale, o.Sinks)))
 						if err != nil {
 							return err
 						}
@@ -80,7 +80,7 @@ func TestTiledAttentionOfPackedRows(t *testing.T) {
 // their end, or as other numbers.
 func TestTiledAttentionRefusesOtherPackings(t *testing.T) {
 	th := newThread(t)
-	good := RowPacking{Dim: 64, GroupSize: 64, Bits: 4, Dtype: Float32}
+	good := RowFormat{Dim: 64, GroupSize: 64, Bits: 4, Dtype: Float32}
 	for _, c := range []struct {
 		what   string
 		change func(o *AttentionOptions, k, v *[]int, d *Dtype)
