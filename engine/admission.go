@@ -5,7 +5,7 @@ type admission struct {
 	places        int // Options.Active
 	contextLength int
 	short         int                       // Options.Short
-	sequenceBytes func(positions int) int64 // Options.Text
+	sequenceBytes func(positions int) int64 // Options.SequenceBytes
 	room          int64                     // Options.Room
 
 	readingNext bool // where both wait, a reading is admitted next
@@ -44,13 +44,13 @@ func (a *admission) next(requests *waitList[*task], waiting *waitList[*reader], 
 	entersTask, entersReading := false, false
 	if len(tasks) > 0 {
 		t = requests.list[tasks[0]]
-		need := a.bytesOf(t.maxPositions())
+		need := a.sequenceBytes(t.maxPositions())
 		both += need
 		entersTask = taken.places < a.places && taken.fits(need) || a.admitsShort(taken, t)
 	}
 	if len(readings) > 0 {
 		r = waiting.list[readings[0]]
-		need := a.bytesOf(r.longestText())
+		need := a.sequenceBytes(r.longestText())
 		both += need
 		entersReading = (len(readers) == 0 || taken.places < a.places) && taken.fits(need)
 	}
@@ -85,10 +85,10 @@ type usage struct {
 func (a *admission) usage(active []*task, readers []*reader) usage {
 	u := usage{
 		alone: len(active)+len(readers) == 0, room: a.room,
-		kept: min(a.bytesOf(a.short), max(0, a.room-a.bytesOf(a.contextLength))),
+		kept: min(a.sequenceBytes(a.short), max(0, a.room-a.sequenceBytes(a.contextLength))),
 	}
 	for _, t := range active {
-		if n := a.bytesOf(t.maxPositions()); t.maxPositions() <= a.short {
+		if n := a.sequenceBytes(t.maxPositions()); t.maxPositions() <= a.short {
 			u.short += n
 			u.shorts++
 		} else {
@@ -96,7 +96,7 @@ func (a *admission) usage(active []*task, readers []*reader) usage {
 		}
 	}
 	for _, r := range readers {
-		u.all += a.bytesOf(r.longestText())
+		u.all += a.sequenceBytes(r.longestText())
 	}
 	// Short requests in their own room and places do not count against others.
 	u.all += max(u.short, u.kept)
@@ -112,24 +112,16 @@ func (u usage) fits(bytes int64) bool { return u.alone || u.all+bytes <= u.room 
 func (a *admission) admitsShort(u usage, t *task) bool {
 	n := t.maxPositions()
 	place := u.shorts < MaxShort || u.places < a.places
-	return n <= a.short && place && u.short+a.bytesOf(n) <= u.kept
-}
-
-// bytesOf returns the bytes that a text of that many positions takes, or 0 if nothing is bounded.
-func (a *admission) bytesOf(positions int) int64 {
-	if a.sequenceBytes == nil {
-		return 0
-	}
-	return a.sequenceBytes(positions)
+	return n <= a.short && place && u.short+a.sequenceBytes(n) <= u.kept
 }
 
 // reserved returns the bytes that those in flight may come to take.
 func (a *admission) reserved(active []*task, readers []*reader) (bytes int64) {
 	for _, t := range active {
-		bytes += a.bytesOf(t.maxPositions())
+		bytes += a.sequenceBytes(t.maxPositions())
 	}
 	for _, t := range readers {
-		bytes += a.bytesOf(t.longestText())
+		bytes += a.sequenceBytes(t.longestText())
 	}
 	return bytes
 }

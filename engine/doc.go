@@ -33,7 +33,7 @@
 // # The queue
 //
 // A reading is a text that is read without an answer (see Readings). Requests and readings
-// wait for a place, and for memory where Options.Text bounds it. Each rule has a test that
+// wait for a place, and for memory where Options.SequenceBytes bounds it. Each rule has a test that
 // plays its scenario (fair_test.go, admission_test.go).
 //
 //   - The client ([Request].Client) with the fewest requests in flight is next. Among

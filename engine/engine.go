@@ -72,7 +72,7 @@ func (e *Engine) Queued() int { return e.queue.waiting() }
 // SetRoom changes Options.Room, in bytes. Requests in flight go on.
 func (e *Engine) SetRoom(bytes int64) { e.queue.setRoom(bytes) }
 
-// Reserved returns the bytes that all in flight may come to take, see Options.Text. It is 0 as soon
+// Reserved returns the bytes that all in flight may come to take, see Options.SequenceBytes. It is 0 as soon
 // as nothing is in flight.
 func (e *Engine) Reserved() int64 { return e.queue.reservedBytes() }
 

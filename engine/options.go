@@ -24,9 +24,9 @@ type Options struct {
 	Queue         int          // zero means MaxQueue
 	Active        int          // zero means MaxActive
 
-	// Text returns the bytes that a text of that many positions takes. Room bounds the bytes that all
+	// SequenceBytes returns the bytes that a sequence of that many positions takes. Room bounds the bytes that all
 	// in flight may come to take, however long their answers become. A request for which there is
-	// no room waits, and those after it. A request that is alone always has room. A nil Text bounds
+	// no room waits, and those after it. A request that is alone always has room. A nil SequenceBytes bounds
 	// nothing. SetRoom changes Room.
 	SequenceBytes func(positions int) int64
 	Room          int64
@@ -84,6 +84,9 @@ func (o Options) withDefaults(maxContext int) Options {
 	}
 	if o.Active <= 0 {
 		o.Active = MaxActive
+	}
+	if o.SequenceBytes == nil {
+		o.SequenceBytes = func(int) int64 { return 0 }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
