@@ -44,33 +44,14 @@ func (db *DB) AddBench(ctx context.Context, b Bench) (Bench, error) {
 
 // Benches returns all benches, the newest first.
 func (db *DB) Benches(ctx context.Context) (list []Bench, err error) {
-	const op = "list benches"
-	rows, err := db.r.QueryContext(ctx,
-		"SELECT id, at, model, machine, version, result FROM benches ORDER BY id DESC")
-	if err != nil {
-		return nil, db.wrap(op, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var b Bench
-		if err := rows.Scan(&b.ID, (*stamp)(&b.At), &b.Model, &b.Machine, &b.Version,
-			(*text)(&b.Result)); err != nil {
-			return nil, db.wrap(op, err)
-		}
-		list = append(list, b)
-	}
-	return list, db.wrap(op, rows.Err())
+	list, err = query(ctx, db.r, func(b *Bench) []any {
+		return []any{&b.ID, (*stamp)(&b.At), &b.Model, &b.Machine, &b.Version, (*text)(&b.Result)}
+	}, "SELECT id, at, model, machine, version, result FROM benches ORDER BY id DESC")
+	return list, db.wrap("list benches", err)
 }
 
 // DeleteBench removes a bench. Error: [NotFound].
 func (db *DB) DeleteBench(ctx context.Context, id int64) error {
-	op := fmt.Sprintf("delete bench %d", id)
-	res, err := db.exec(ctx, "DELETE FROM benches WHERE id = ?", id)
-	if err != nil {
-		return db.wrap(op, err)
-	}
-	if n, _ := res.RowsAffected(); n == 0 {
-		return &Error{Code: NotFound, Op: op, Message: "there is no such bench"}
-	}
-	return nil
+	err := db.execOne(ctx, "DELETE FROM benches WHERE id = ?", id)
+	return db.wrapRow(fmt.Sprintf("delete bench %d", id), "there is no such bench", err)
 }

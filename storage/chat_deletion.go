@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 )
 
@@ -36,12 +35,8 @@ func (cs Chats) WouldDeleteMessage(ctx context.Context, chat, id int64) (out Del
 
 // wrapMessage is wrap for a message.
 func (cs Chats) wrapMessage(verb string, chat, id int64, err error) error {
-	op := fmt.Sprintf("%s message %d", verb, id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return &Error{Code: NotFound, Op: op,
-			Message: fmt.Sprintf("chat %d has no message %d", chat, id), Err: err}
-	}
-	return cs.db.wrap(op, err)
+	return cs.db.wrapRow(fmt.Sprintf("%s message %d", verb, id),
+		fmt.Sprintf("chat %d has no message %d", chat, id), err)
 }
 
 // DeleteMessage deletes a message of a chat with all that follow it. With them go the same things as
@@ -167,12 +162,6 @@ const goes = `WITH RECURSIVE
 		UNION SELECT m.id FROM goes CROSS JOIN chat_messages m ON m.chat = ?1 AND m.parent = goes.id WHERE ?2 <> 0)
 	`
 
-// A querier is the database, or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
 // findChats returns what goes with a chat, or with all chats if id is 0, or with a message of a chat
 // if that is not 0. runs is a JSON list of the runs that answered in it, completed such an answer, or
 // began one. A run that a message names which stays is not in the list. Error: sql.ErrNoRows if there
@@ -204,7 +193,14 @@ func findChats(ctx context.Context, q querier, id, message int64) (
 	if err != nil || out.Runs == 0 {
 		return out, runs, err
 	}
-	rows, err := q.QueryContext(ctx, `WITH RECURSIVE
+	type file struct {
+		id    string
+		bytes int64
+	}
+	err = each(ctx, q, func(f *file) []any { return []any{&f.id, &f.bytes} }, func(f file) {
+		out.Checkpoints = append(out.Checkpoints, f.id)
+		out.Bytes += f.bytes
+	}, `WITH RECURSIVE
 		mine (run) AS MATERIALIZED (SELECT value FROM json_each(?)),
 		needed (id) AS (
 			SELECT id FROM checkpoints
@@ -212,18 +208,5 @@ func findChats(ctx context.Context, q querier, id, message int64) (
 			UNION SELECT file FROM run_texts WHERE file <> '' AND run NOT IN (SELECT run FROM mine)
 			UNION SELECT c.parent FROM checkpoints c JOIN needed ON c.id = needed.id WHERE c.parent <> '')
 		SELECT id, bytes FROM checkpoints WHERE gone = '' AND run IN (SELECT run FROM mine) AND id NOT IN (SELECT id FROM needed) ORDER BY id`, runs)
-	if err != nil {
-		return out, runs, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var file string
-		var bytes int64
-		if err := rows.Scan(&file, &bytes); err != nil {
-			return out, runs, err
-		}
-		out.Checkpoints = append(out.Checkpoints, file)
-		out.Bytes += bytes
-	}
-	return out, runs, rows.Err()
+	return out, runs, err
 }

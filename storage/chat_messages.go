@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -39,22 +38,9 @@ func (m *Message) fields() []any {
 
 // Messages returns the messages of a chat, the oldest first. A chat that does not exist has none.
 func (cs Chats) Messages(ctx context.Context, chat int64) ([]Message, error) {
-	op := fmt.Sprintf("read chat %d", chat)
-	rows, err := cs.db.r.QueryContext(ctx,
+	list, err := query(ctx, cs.db.r, (*Message).fields,
 		"SELECT "+messageColumns+" FROM chat_messages WHERE chat = ? ORDER BY id", chat)
-	if err != nil {
-		return nil, cs.db.wrap(op, err)
-	}
-	defer rows.Close()
-	var list []Message
-	for rows.Next() {
-		var m Message
-		if err := rows.Scan(m.fields()...); err != nil {
-			return nil, cs.db.wrap(op, err)
-		}
-		list = append(list, m)
-	}
-	return list, cs.db.wrap(op, rows.Err())
+	return list, cs.db.wrap(fmt.Sprintf("read chat %d", chat), err)
 }
 
 // AddMessage adds a message to a chat, after its parent, and returns it with ID and CreatedAt. The
@@ -166,9 +152,6 @@ func (cs Chats) UpdateMessage(ctx context.Context, chat, id int64, change Messag
 			"SELECT "+messageColumns+" FROM chat_messages WHERE id = ? AND chat = ?", id,
 			chat).Scan(m.fields()...)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return &Error{Code: NotFound, Op: op,
-				Message: fmt.Sprintf("chat %d has no message %d", chat, id), Err: err}
 		case err != nil:
 			return err
 		case m.Finish != "":
@@ -186,7 +169,7 @@ func (cs Chats) UpdateMessage(ctx context.Context, chat, id int64, change Messag
 			append(m.fields(), id)...)
 		return err
 	})
-	return m, cs.db.wrap(op, err)
+	return m, cs.wrapMessage("change", chat, id, err)
 }
 
 func (c MessageChange) apply(m *Message) {

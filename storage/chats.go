@@ -152,11 +152,7 @@ func (cs Chats) Get(ctx context.Context, id int64) (Chat, error) {
 }
 
 func (cs Chats) wrap(verb string, id int64, err error) error {
-	op := fmt.Sprintf("%s chat %d", verb, id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return &Error{Code: NotFound, Op: op, Message: "there is no such chat", Err: err}
-	}
-	return cs.db.wrap(op, err)
+	return cs.db.wrapRow(fmt.Sprintf("%s chat %d", verb, id), "there is no such chat", err)
 }
 
 // A ChatFilter selects chats. The zero value selects the chats written to last.
@@ -211,22 +207,9 @@ func (cs Chats) List(ctx context.Context, f ChatFilter) (list []Chat, next int64
 
 // query returns the chats for which all conditions hold, the last written to first. The last
 // argument is the most rows.
-func (cs Chats) query(ctx context.Context, where []string, args []any) (list []Chat,
-	err error) {
-	rows, err := cs.db.r.QueryContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE "+
+func (cs Chats) query(ctx context.Context, where []string, args []any) ([]Chat, error) {
+	return query(ctx, cs.db.r, (*Chat).fields, "SELECT "+chatColumns+" FROM chats WHERE "+
 		strings.Join(where, " AND ")+" ORDER BY used DESC LIMIT ?", args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var c Chat
-		if err := rows.Scan(c.fields()...); err != nil {
-			return nil, err
-		}
-		list = append(list, c)
-	}
-	return list, rows.Err()
 }
 
 // having returns the LIKE pattern of texts that have a search in them.

@@ -207,16 +207,12 @@ func (cs Checkpoints) MarkGone(ctx context.Context, ids []string, why string) er
 // Get returns the checkpoint with this id or name, whose file is there. An id wins over a
 // name. Error: [NotFound].
 func (cs Checkpoints) Get(ctx context.Context, name string) (Checkpoint, error) {
-	op := fmt.Sprintf("find the checkpoint %q", name)
 	var c Checkpoint
 	err := cs.db.r.QueryRowContext(ctx,
 		"SELECT "+checkpointColumns+" FROM checkpoints WHERE gone = '' AND (id = ? OR name = ? AND name <> '') ORDER BY id = ? DESC LIMIT 1",
 		name, name, name).Scan(c.fields()...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Checkpoint{}, &Error{Code: NotFound, Op: op, Message: "there is no such checkpoint",
-			Err: err}
-	}
-	return c, cs.db.wrap(op, err)
+	return c, cs.db.wrapRow(fmt.Sprintf("find the checkpoint %q", name),
+		"there is no such checkpoint", err)
 }
 
 // All returns all checkpoints of a model, also the ones whose files are gone.
@@ -226,34 +222,18 @@ func (cs Checkpoints) All(ctx context.Context, model string) ([]Checkpoint, erro
 
 // OfRun returns the checkpoint of a run that reaches furthest. Error: [NotFound].
 func (cs Checkpoints) OfRun(ctx context.Context, run int64) (Checkpoint, error) {
-	op := fmt.Sprintf("find a checkpoint of run %d", run)
-	list, err := cs.query(ctx, "gone = '' AND run = ? ORDER BY to_token DESC LIMIT 1", run)
-	if err == nil && len(list) == 0 {
-		err = &Error{Code: NotFound, Op: op, Message: "there is none"}
-	}
-	if err != nil {
-		return Checkpoint{}, cs.db.wrap(op, err)
-	}
-	return list[0], nil
+	var c Checkpoint
+	err := cs.db.r.QueryRowContext(ctx, "SELECT "+checkpointColumns+
+		" FROM checkpoints WHERE gone = '' AND run = ? ORDER BY to_token DESC LIMIT 1", run).
+		Scan(c.fields()...)
+	return c, cs.db.wrapRow(fmt.Sprintf("find a checkpoint of run %d", run), "there is none", err)
 }
 
 func (cs Checkpoints) query(ctx context.Context, where string, args ...any) (
 	list []Checkpoint, err error) {
-	const op = "list checkpoints"
-	rows, err := cs.db.r.QueryContext(ctx,
+	list, err = query(ctx, cs.db.r, (*Checkpoint).fields,
 		"SELECT "+checkpointColumns+" FROM checkpoints WHERE "+where, args...)
-	if err != nil {
-		return nil, cs.db.wrap(op, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var c Checkpoint
-		if err := rows.Scan(c.fields()...); err != nil {
-			return nil, cs.db.wrap(op, err)
-		}
-		list = append(list, c)
-	}
-	return list, cs.db.wrap(op, rows.Err())
+	return list, cs.db.wrap("list checkpoints", err)
 }
 
 // SetName sets the name of a checkpoint; an empty one removes it. Errors: [NotFound];
@@ -268,16 +248,10 @@ func (cs Checkpoints) SetPinned(ctx context.Context, id string, pinned bool) err
 }
 
 func (cs Checkpoints) setColumn(ctx context.Context, id, column string, value any) error {
-	op := fmt.Sprintf("change the checkpoint %q", id)
-	res, err := cs.db.exec(ctx,
+	err := cs.db.execOne(ctx,
 		"UPDATE checkpoints SET "+column+" = ? WHERE id = ? AND gone = ''", value, id)
-	if err != nil {
-		return cs.db.wrap(op, err)
-	}
-	if n, _ := res.RowsAffected(); n == 0 {
-		return &Error{Code: NotFound, Op: op, Message: "there is no such checkpoint"}
-	}
-	return nil
+	return cs.db.wrapRow(fmt.Sprintf("change the checkpoint %q", id), "there is no such checkpoint",
+		err)
 }
 
 // halfLife is the time after which an unused checkpoint is worth half.
@@ -290,29 +264,21 @@ const halfLife = 24 * time.Hour
 // the model's latest runs. Uses are those so far, halved for each halfLife since the last one. A
 // checkpoint never comes before its descendants.
 func (cs Checkpoints) ByWorth(ctx context.Context) (list, stay []Checkpoint, err error) {
-	const op = "rate checkpoints"
 	list, err = cs.query(ctx, "gone = '' ORDER BY used_at DESC, to_token DESC, id")
 	if err != nil {
 		return nil, nil, err
 	}
 	seconds := map[string]float64{}
-	rows, err := cs.db.r.QueryContext(ctx,
+	type pace struct {
+		model   string
+		seconds float64
+	}
+	err = each(ctx, cs.db.r, func(p *pace) []any { return []any{&p.model, &p.seconds} },
+		func(p pace) { seconds[p.model] = p.seconds },
 		`SELECT model, sum(prefill_ms - restore_ms) / 1000 / sum(prompt_tokens - cached_tokens) FROM
 		(SELECT model, prefill_ms, restore_ms, prompt_tokens, cached_tokens FROM runs ORDER BY id DESC LIMIT 1000) WHERE prompt_tokens > cached_tokens GROUP BY model`)
 	if err != nil {
-		return nil, nil, cs.db.wrap(op, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var model string
-		var s float64
-		if err := rows.Scan(&model, &s); err != nil {
-			return nil, nil, cs.db.wrap(op, err)
-		}
-		seconds[model] = s
-	}
-	if err := rows.Err(); err != nil {
-		return nil, nil, cs.db.wrap(op, err)
+		return nil, nil, cs.db.wrap("rate checkpoints", err)
 	}
 
 	const unknown = 1e-3 // seconds for each token of a model without runs

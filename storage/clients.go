@@ -13,19 +13,9 @@ type SeenClient struct {
 
 // Clients returns the clients of the history, the latest first, at most MaxRunValues.
 func (rs Runs) Clients(ctx context.Context) (list []SeenClient, err error) {
-	const op = "list clients"
-	rows, err := rs.db.r.QueryContext(ctx, `SELECT client, max(started_at) FROM runs WHERE client <> ''
+	list, err = query(ctx, rs.db.r,
+		func(c *SeenClient) []any { return []any{&c.Client, (*stamp)(&c.At)} },
+		`SELECT client, max(started_at) FROM runs WHERE client <> ''
 		GROUP BY client ORDER BY max(id) DESC LIMIT ?`, MaxRunValues)
-	if err != nil {
-		return nil, rs.db.wrap(op, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var c SeenClient
-		if err := rows.Scan(&c.Client, (*stamp)(&c.At)); err != nil {
-			return nil, rs.db.wrap(op, err)
-		}
-		list = append(list, c)
-	}
-	return list, rs.db.wrap(op, rows.Err())
+	return list, rs.db.wrap("list clients", err)
 }

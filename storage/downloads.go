@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -45,24 +46,17 @@ func (ms Models) RemoveDownload(ctx context.Context, id string) error {
 
 // Downloads returns all downloads, the first begun first.
 func (ms Models) Downloads(ctx context.Context) (list []Download, err error) {
-	const op = "list downloads"
-	rows, err := ms.db.r.QueryContext(ctx,
-		"SELECT id, revision, paused, error, done, total, blobs, started_at, cache, dropped FROM downloads ORDER BY started_at, id")
-	if err != nil {
-		return nil, ms.db.wrap(op, err)
+	type row struct {
+		Download
+		blobs string
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var d Download
-		var blobs string
-		if err := rows.Scan(&d.ID, &d.Revision, &d.Paused, &d.Error, &d.Done, &d.Total, &blobs,
-			(*stamp)(&d.StartedAt), &d.Cache, &d.Dropped); err != nil {
-			return nil, ms.db.wrap(op, err)
-		}
-		if err := json.Unmarshal([]byte(blobs), &d.Blobs); err != nil {
-			return nil, ms.db.wrap(op, err)
-		}
-		list = append(list, d)
+	rows, err := query(ctx, ms.db.r, func(d *row) []any {
+		return []any{&d.ID, &d.Revision, &d.Paused, &d.Error, &d.Done, &d.Total, &d.blobs,
+			(*stamp)(&d.StartedAt), &d.Cache, &d.Dropped}
+	}, "SELECT id, revision, paused, error, done, total, blobs, started_at, cache, dropped FROM downloads ORDER BY started_at, id")
+	for _, d := range rows {
+		err = errors.Join(err, json.Unmarshal([]byte(d.blobs), &d.Blobs))
+		list = append(list, d.Download)
 	}
-	return list, ms.db.wrap(op, rows.Err())
+	return list, ms.db.wrap("list downloads", err)
 }

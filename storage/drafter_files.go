@@ -41,3 +41,11 @@ func (ms Models) RemoveDrafterFile(ctx context.Context, id string) error {
 	_, err := ms.db.exec(ctx, "DELETE FROM drafter_files WHERE id = ?", id)
 	return ms.db.wrap("remove a drafter", err)
 }
+
+// DrafterFiles returns all drafters that were pulled, ordered by id.
+func (ms Models) DrafterFiles(ctx context.Context) ([]DrafterFile, error) {
+	list, err := query(ctx, ms.db.r, func(f *DrafterFile) []any {
+		return []any{&f.ID, &f.Path, &f.Revision, &f.DownloadedByUs}
+	}, "SELECT id, path, revision, downloaded_by_us FROM drafter_files ORDER BY id")
+	return list, ms.db.wrap("list drafters", err)
+}

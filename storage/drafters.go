@@ -35,11 +35,9 @@ type Reading struct {
 // Reading returns the reading of a drafter for a model. Error: [NotFound].
 func (ms Models) Reading(ctx context.Context, model, drafter string) (Reading, error) {
 	r := Reading{Model: model, Drafter: drafter}
-	var settings, trials string
 	err := ms.db.r.QueryRowContext(ctx,
 		"SELECT settings, trials FROM drafter_readings WHERE model = ? AND drafter = ?", model,
-		drafter).Scan(&settings, &trials)
-	r.Settings, r.Trials = json.RawMessage(settings), json.RawMessage(trials)
+		drafter).Scan((*text)(&r.Settings), (*text)(&r.Trials))
 	return r, ms.db.wrap("read how a drafter is read", err)
 }
 

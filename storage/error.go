@@ -98,6 +98,14 @@ func (db *DB) wrap(op string, err error) error {
 	return e
 }
 
+// wrapRow is wrap for a statement about one row. missing is the message if there is none.
+func (db *DB) wrapRow(op, missing string, err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return &Error{Code: NotFound, Op: op, Message: missing, Err: err}
+	}
+	return db.wrap(op, err)
+}
+
 // busyMessage names the process that holds the file.
 func (db *DB) busyMessage() string {
 	return fmt.Sprintf("%s holds the database %s: close it and try again",

@@ -18,23 +18,10 @@ type Key struct {
 
 // Keys returns all keys, the oldest first.
 func (db *DB) Keys(ctx context.Context) ([]Key, error) {
-	const op = "list keys"
-	rows, err := db.r.QueryContext(ctx,
-		"SELECT id, name, hash, created_at, used_at FROM keys ORDER BY id")
-	if err != nil {
-		return nil, db.wrap(op, err)
-	}
-	defer rows.Close()
-	var list []Key
-	for rows.Next() {
-		var k Key
-		if err := rows.Scan(&k.ID, &k.Name, &k.Hash, (*stamp)(&k.CreatedAt),
-			(*stamp)(&k.UsedAt)); err != nil {
-			return nil, db.wrap(op, err)
-		}
-		list = append(list, k)
-	}
-	return list, db.wrap(op, rows.Err())
+	list, err := query(ctx, db.r, func(k *Key) []any {
+		return []any{&k.ID, &k.Name, &k.Hash, (*stamp)(&k.CreatedAt), (*stamp)(&k.UsedAt)}
+	}, "SELECT id, name, hash, created_at, used_at FROM keys ORDER BY id")
+	return list, db.wrap("list keys", err)
 }
 
 // AddKey stores a key and returns its row. Error: [Conflict] if another key has the name.
@@ -76,17 +63,13 @@ func (db *DB) DeleteKey(ctx context.Context, id int64) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM thoughts WHERE owner = ?", id); err != nil {
 			return err
 		}
-		res, err := tx.ExecContext(ctx, "DELETE FROM keys WHERE id = ?", id)
-		if err != nil {
+		if err := changedOne(tx.ExecContext(ctx, "DELETE FROM keys WHERE id = ?", id)); err != nil {
 			return err
-		}
-		if n, _ := res.RowsAffected(); n == 0 {
-			return &Error{Code: NotFound, Op: op, Message: "no such key"}
 		}
 		return db.removeCopies(op)
 	})
 	if err == nil {
 		db.purge()
 	}
-	return db.wrap(op, err)
+	return db.wrapRow(op, "no such key", err)
 }

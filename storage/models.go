@@ -102,10 +102,12 @@ func (ms Models) Register(ctx context.Context, m Model) (Model, error) {
 
 // registered returns the row that m renews.
 func registered(ctx context.Context, tx *sql.Tx, m Model) (Model, error) {
-	return scanModel(tx.QueryRowContext(ctx, "SELECT "+modelColumns+` FROM models
+	var old Model
+	err := tx.QueryRowContext(ctx, "SELECT "+modelColumns+` FROM models
 		WHERE (path = ?1 AND path <> '') OR (id = ?2 AND source = ?3 AND source IN ('hub', 'pocket'))
 			OR (source = ?3 AND source = 'starter')
-		ORDER BY path = ?1 DESC LIMIT 1`, m.Path, m.ID, m.Source))
+		ORDER BY path = ?1 DESC LIMIT 1`, m.Path, m.ID, m.Source).Scan(old.fields()...)
+	return old, err
 }
 
 // FreeID returns id, or id with the first suffix that is free. Error: that of taken.
@@ -127,37 +129,19 @@ func isTaken(ctx context.Context, tx *sql.Tx) func(id string) (bool, error) {
 	}
 }
 
-func scanModel(r row) (Model, error) {
-	var m Model
-	err := r.Scan(m.fields()...)
-	return m, err
-}
-
 // Get returns the model with this id. Error: [NotFound].
 func (ms Models) Get(ctx context.Context, id string) (Model, error) {
-	m, err := scanModel(ms.db.r.QueryRowContext(ctx,
-		"SELECT "+modelColumns+" FROM models WHERE id = ?", id))
+	var m Model
+	err := ms.db.r.QueryRowContext(ctx, "SELECT "+modelColumns+" FROM models WHERE id = ?", id).
+		Scan(m.fields()...)
 	return m, ms.wrap("find", id, err)
 }
 
 // List returns all models, the last used first, then the last added.
 func (ms Models) List(ctx context.Context) ([]Model, error) {
-	const op = "list models"
-	rows, err := ms.db.r.QueryContext(ctx,
+	list, err := query(ctx, ms.db.r, (*Model).fields,
 		"SELECT "+modelColumns+" FROM models ORDER BY coalesce(last_used_at, '') DESC, added_at DESC, id")
-	if err != nil {
-		return nil, ms.db.wrap(op, err)
-	}
-	defer rows.Close()
-	var all []Model
-	for rows.Next() {
-		m, err := scanModel(rows)
-		if err != nil {
-			return nil, ms.db.wrap(op, err)
-		}
-		all = append(all, m)
-	}
-	return all, ms.db.wrap(op, rows.Err())
+	return list, ms.db.wrap("list models", err)
 }
 
 // MarkUsed notes that the model was used now. Error: [NotFound].
@@ -185,19 +169,9 @@ func (ms Models) Remove(ctx context.Context, id string) error {
 }
 
 func (ms Models) change(ctx context.Context, verb, id, query string, args ...any) error {
-	res, err := ms.db.exec(ctx, query, args...)
-	if err == nil {
-		if n, _ := res.RowsAffected(); n == 0 {
-			err = sql.ErrNoRows
-		}
-	}
-	return ms.wrap(verb, id, err)
+	return ms.wrap(verb, id, ms.db.execOne(ctx, query, args...))
 }
 
 func (ms Models) wrap(verb, id string, err error) error {
-	op := fmt.Sprintf("%s model %q", verb, id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return &Error{Code: NotFound, Op: op, Message: "no such model is registered", Err: err}
-	}
-	return ms.db.wrap(op, err)
+	return ms.db.wrapRow(fmt.Sprintf("%s model %q", verb, id), "no such model is registered", err)
 }

@@ -14,32 +14,26 @@ type Origin struct {
 
 // Origins returns the origins of checkpoints, by id, as far as they are known.
 func (cs Checkpoints) Origins(ctx context.Context, ids []string) (map[string]Origin, error) {
-	const op = "find what checkpoints came from"
 	list, err := json.Marshal(ids)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := cs.db.r.QueryContext(ctx,
+	type origin struct {
+		id string
+		Origin
+	}
+	origins := map[string]Origin{}
+	err = each(ctx, cs.db.r, func(o *origin) []any { return []any{&o.id, &o.Client, &o.Title} },
+		func(o origin) {
+			if o.Origin != (Origin{}) {
+				origins[o.id] = o.Origin
+			}
+		},
 		`SELECT c.id, coalesce(r.client, ''), coalesce((SELECT t.title FROM chat_messages m JOIN chats t ON t.id = m.chat
 			WHERE m.run = c.run AND m.run > 0 LIMIT 1), '')
 		FROM json_each(?) JOIN checkpoints c ON c.id = value LEFT JOIN runs r ON r.id = c.run WHERE c.run > 0`,
 		string(list))
-	if err != nil {
-		return nil, cs.db.wrap(op, err)
-	}
-	defer rows.Close()
-	origins := map[string]Origin{}
-	for rows.Next() {
-		var id string
-		var o Origin
-		if err := rows.Scan(&id, &o.Client, &o.Title); err != nil {
-			return nil, cs.db.wrap(op, err)
-		}
-		if o != (Origin{}) {
-			origins[id] = o
-		}
-	}
-	return origins, cs.db.wrap(op, rows.Err())
+	return origins, cs.db.wrap("find what checkpoints came from", err)
 }
 
 // ResumedBy returns the run that completed the answer of a run that was cut off, 0 if none did.

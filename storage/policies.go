@@ -17,11 +17,9 @@ type Policy struct {
 // Policy returns the policy of a model, a drafter and a bucket. Error: [NotFound].
 func (ms Models) Policy(ctx context.Context, model, drafter string, bucket int) (Policy, error) {
 	p := Policy{Model: model, Drafter: drafter, Bucket: bucket}
-	var state string
 	err := ms.db.r.QueryRowContext(ctx,
 		"SELECT state FROM policies WHERE model = ? AND drafter = ? AND bucket = ?",
-		model, drafter, bucket).Scan(&state)
-	p.State = json.RawMessage(state)
+		model, drafter, bucket).Scan((*text)(&p.State))
 	return p, ms.db.wrap("read policy", err)
 }
 

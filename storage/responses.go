@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -118,11 +117,7 @@ func (rs Responses) Get(ctx context.Context, owner, id string) (Response, error)
 }
 
 func (rs Responses) wrap(verb, id string, err error) error {
-	op := fmt.Sprintf("%s response %s", verb, id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return &Error{Code: NotFound, Op: op, Message: "there is no such response", Err: err}
-	}
-	return rs.db.wrap(op, err)
+	return rs.db.wrapRow(fmt.Sprintf("%s response %s", verb, id), "there is no such response", err)
 }
 
 // Chain returns the owner's response and all that it continues, the earliest first, with
@@ -163,13 +158,9 @@ func (rs Responses) Chain(ctx context.Context, owner, id string) ([]Response, er
 // [ReadOnly] if a copy cannot be removed, and then nothing is deleted.
 func (rs Responses) Delete(ctx context.Context, owner, id string) error {
 	err := rs.db.update(ctx, func(tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, "DELETE FROM responses WHERE id = ? AND "+readable, id,
-			owner, rs.unusedSince())
-		if err != nil {
+		if err := changedOne(tx.ExecContext(ctx, "DELETE FROM responses WHERE id = ? AND "+readable, id,
+			owner, rs.unusedSince())); err != nil {
 			return err
-		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, sql.ErrNoRows)
 		}
 		return rs.db.removeCopies("delete a response")
 	})

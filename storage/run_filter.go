@@ -181,20 +181,8 @@ func (rs Runs) Since(ctx context.Context, since time.Time, visit func(Run)) erro
 
 // each calls visit with each run of a condition and an order, without Speculation.
 func (rs Runs) each(ctx context.Context, where string, args []any, visit func(Run)) error {
-	rows, err := rs.db.r.QueryContext(ctx,
+	return each(ctx, rs.db.r, (*Run).fields, visit,
 		"SELECT id, started_at, "+runFigures+", '', "+runTexts+" FROM runs WHERE "+where, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		r, err := scanRun(rows)
-		if err != nil {
-			return err
-		}
-		visit(r)
-	}
-	return rows.Err()
 }
 
 // RunValues are the values to select runs by: all values of each column, the latest first, at most
@@ -211,28 +199,11 @@ func (rs Runs) Values(ctx context.Context) (v RunValues, err error) {
 	}{
 		{"model", &v.Models}, {"client", &v.Clients}, {"endpoint", &v.Endpoints}, {"finish_reason", &v.Finishes}, {day("started_at"), &v.Days},
 	} {
-		if *c.values, err = rs.texts(ctx,
+		if *c.values, err = query(ctx, rs.db.r, func(s *string) []any { return []any{s} },
 			"SELECT "+c.column+" AS value FROM runs WHERE value <> '' GROUP BY value ORDER BY max(id) DESC LIMIT ?",
 			MaxRunValues); err != nil {
 			return RunValues{}, rs.db.wrap("list what runs differ in", err)
 		}
 	}
 	return v, nil
-}
-
-// texts returns the only column of a query.
-func (rs Runs) texts(ctx context.Context, query string, args ...any) (list []string, err error) {
-	rows, err := rs.db.r.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var s string
-		if err := rows.Scan(&s); err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, rows.Err()
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -40,7 +39,6 @@ func (rs Runs) SetText(ctx context.Context, t RunText) error {
 
 // Text returns the text of a run. Error: [NotFound].
 func (rs Runs) Text(ctx context.Context, run int64) (RunText, error) {
-	op := fmt.Sprintf("find the text of run %d", run)
 	t := RunText{Run: run}
 	var tail sql.NullString
 	err := rs.db.r.QueryRowContext(ctx,
@@ -50,10 +48,7 @@ func (rs Runs) Text(ctx context.Context, run int64) (RunText, error) {
 	if err == nil && tail.Valid {
 		t.Tail, err = base64.StdEncoding.DecodeString(tail.String)
 	}
-	if errors.Is(err, sql.ErrNoRows) {
-		return t, &Error{Code: NotFound, Op: op, Message: "there is none", Err: err}
-	}
-	return t, rs.db.wrap(op, err)
+	return t, rs.db.wrapRow(fmt.Sprintf("find the text of run %d", run), "there is none", err)
 }
 
 // DropText removes the text of a run, if there is one.
@@ -182,26 +177,21 @@ func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) err
 	var out Forgotten
 	err := db.update(ctx, func(tx *sql.Tx) error {
 		tree, args := s.tree()
-		rows, err := tx.QueryContext(ctx, tree, args...)
+		type file struct {
+			id    string
+			there bool
+			bytes int64
+		}
+		all, err := query(ctx, tx,
+			func(f *file) []any { return []any{&f.id, &f.there, &f.bytes} }, tree, args...)
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
-		var all []string
-		for rows.Next() {
-			var id string
-			var there bool
-			var bytes int64
-			if err := rows.Scan(&id, &there, &bytes); err != nil {
-				return err
+		for _, f := range all {
+			if f.there {
+				out.Checkpoints = append(out.Checkpoints, f.id)
+				out.Bytes += f.bytes
 			}
-			if all = append(all, id); there {
-				out.Checkpoints = append(out.Checkpoints, id)
-				out.Bytes += bytes
-			}
-		}
-		if err := rows.Err(); err != nil {
-			return err
 		}
 		if err := db.removeCopies(op); err != nil {
 			return err
@@ -209,9 +199,9 @@ func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) err
 		if err := remove(out.Checkpoints); err != nil {
 			return err
 		}
-		for _, id := range all {
+		for _, f := range all {
 			if _, err := tx.ExecContext(ctx, "DELETE FROM checkpoints WHERE id = ?",
-				id); err != nil {
+				f.id); err != nil {
 				return err
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -189,15 +188,8 @@ func (rs Runs) Finish(ctx context.Context, r Run) error {
 
 // Drop deletes a run in flight and its text. Error: [NotFound], also if the run has ended.
 func (rs Runs) Drop(ctx context.Context, id int64) error {
-	op := fmt.Sprintf("drop run %d", id)
-	res, err := rs.db.exec(ctx, "DELETE FROM runs WHERE id = ? AND ended_at IS NULL", id)
-	if err != nil {
-		return rs.db.wrap(op, err)
-	}
-	if n, _ := res.RowsAffected(); n == 0 {
-		return &Error{Code: NotFound, Op: op, Message: "no such run is in flight"}
-	}
-	return nil
+	err := rs.db.execOne(ctx, "DELETE FROM runs WHERE id = ? AND ended_at IS NULL", id)
+	return rs.db.wrapRow(fmt.Sprintf("drop run %d", id), "no such run is in flight", err)
 }
 
 // interrupt ends the runs that an earlier process left in flight.
@@ -214,32 +206,21 @@ func (rs Runs) interrupt(ctx context.Context) error {
 	return nil
 }
 
-func scanRun(rw row) (Run, error) {
-	var r Run
-	err := rw.Scan(r.fields()...)
-	return r, err
-}
-
 // Get returns the run with this id. Error: [NotFound].
 func (rs Runs) Get(ctx context.Context, id int64) (Run, error) {
-	op := fmt.Sprintf("find run %d", id)
-	r, err := scanRun(rs.db.r.QueryRowContext(ctx, "SELECT "+runColumns+" FROM runs WHERE id = ?", id))
-	if errors.Is(err, sql.ErrNoRows) {
-		return Run{}, &Error{Code: NotFound, Op: op, Message: "there is no such run", Err: err}
-	}
-	return r, rs.db.wrap(op, err)
+	var r Run
+	err := rs.db.r.QueryRowContext(ctx, "SELECT "+runColumns+" FROM runs WHERE id = ?", id).
+		Scan(r.fields()...)
+	return r, rs.wrap("find", id, err)
 }
 
 // SetVerdict stores how a run's answer compared when it was computed again, in place of the
 // verdict before. Error: [NotFound].
 func (rs Runs) SetVerdict(ctx context.Context, id int64, verdict json.RawMessage) error {
-	op := fmt.Sprintf("keep the verdict on run %d", id)
-	res, err := rs.db.exec(ctx, "UPDATE runs SET verdict = ? WHERE id = ?", text(verdict), id)
-	if err != nil {
-		return rs.db.wrap(op, err)
-	}
-	if n, _ := res.RowsAffected(); n == 0 {
-		return &Error{Code: NotFound, Op: op, Message: "there is no such run"}
-	}
-	return nil
+	err := rs.db.execOne(ctx, "UPDATE runs SET verdict = ? WHERE id = ?", text(verdict), id)
+	return rs.wrap("keep the verdict on", id, err)
+}
+
+func (rs Runs) wrap(verb string, id int64, err error) error {
+	return rs.db.wrapRow(fmt.Sprintf("%s run %d", verb, id), "there is no such run", err)
 }

@@ -15,21 +15,11 @@ func (db *DB) Setting(ctx context.Context, key string) (string, error) {
 
 // Settings returns all settings that are set.
 func (db *DB) Settings(ctx context.Context) (map[string]string, error) {
-	const op = "read the settings"
-	rows, err := db.r.QueryContext(ctx, "SELECT key, value FROM settings")
-	if err != nil {
-		return nil, db.wrap(op, err)
-	}
-	defer rows.Close()
+	type setting struct{ key, value string }
 	all := map[string]string{}
-	for rows.Next() {
-		var key, value string
-		if err := rows.Scan(&key, &value); err != nil {
-			return nil, db.wrap(op, err)
-		}
-		all[key] = value
-	}
-	return all, db.wrap(op, rows.Err())
+	err := each(ctx, db.r, func(s *setting) []any { return []any{&s.key, &s.value} },
+		func(s setting) { all[s.key] = s.value }, "SELECT key, value FROM settings")
+	return all, db.wrap("read the settings", err)
 }
 
 // SetSetting sets a setting, whether or not it was set before.

@@ -254,6 +254,3 @@ func (db *DB) Close() error {
 	db.holder.close()
 	return db.wrap("close database", errors.Join(errs...))
 }
-
-// A row is a [sql.Row] or a [sql.Rows].
-type row interface{ Scan(dest ...any) error }

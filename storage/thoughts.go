@@ -79,35 +79,25 @@ func (rs Responses) AddThought(ctx context.Context, t Thought) error {
 // later, since the request need not wait for it.
 func (rs Responses) Thoughts(ctx context.Context, owner int64, model string,
 	histories []string) ([]Thought, error) {
-	const op = "find thoughts"
 	names, err := json.Marshal(histories)
 	if err != nil {
 		return nil, err
 	}
 	now := rs.db.clock()
-	rows, err := rs.db.r.QueryContext(ctx,
-		`SELECT owner, model, history, run, tokens, sealed, used_at FROM thoughts
-		WHERE owner = ? AND model = ? AND used_at >= ? AND history IN (SELECT value FROM json_each(?))`,
-		owner, model, stamp(now.Add(-ThoughtsKept)), string(names))
-	if err != nil {
-		return nil, rs.db.wrap(op, err)
-	}
-	defer rows.Close()
-	var list []Thought
 	first := now
-	for rows.Next() {
-		var t Thought
-		var used time.Time
-		if err := rows.Scan(&t.Owner, &t.Model, &t.History, &t.Run, &t.Tokens, &t.Sealed,
-			(*stamp)(&used)); err != nil {
-			return nil, rs.db.wrap(op, err)
-		}
+	var used time.Time // of the row that is read
+	var list []Thought
+	err = each(ctx, rs.db.r, func(t *Thought) []any {
+		return []any{&t.Owner, &t.Model, &t.History, &t.Run, &t.Tokens, &t.Sealed, (*stamp)(&used)}
+	}, func(t Thought) {
 		if list = append(list, t); used.Before(first) {
 			first = used
 		}
-	}
-	if err := rows.Err(); err != nil {
-		return nil, rs.db.wrap(op, err)
+	}, `SELECT owner, model, history, run, tokens, sealed, used_at FROM thoughts
+		WHERE owner = ? AND model = ? AND used_at >= ? AND history IN (SELECT value FROM json_each(?))`,
+		owner, model, stamp(now.Add(-ThoughtsKept)), string(names))
+	if err != nil {
+		return nil, rs.db.wrap("find thoughts", err)
 	}
 	if now.Sub(first) >= thoughtUsedEvery {
 		rs.db.working.Go(func() { rs.useThoughts(owner, model, string(names), now) })

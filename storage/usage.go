@@ -34,7 +34,6 @@ const MostUsages = 366
 // first; days come latest first. A checkpoint whose run is no longer in the history counts for its
 // model only.
 func (db *DB) Usage(ctx context.Context, by UsageBy) (list []Usage, err error) {
-	op := fmt.Sprintf("sum up by %s", by)
 	names := map[UsageBy][2]string{
 		ByModel:  {"model", "c.model"},
 		ByClient: {"client", "r.client"},
@@ -44,22 +43,13 @@ func (db *DB) Usage(ctx context.Context, by UsageBy) (list []Usage, err error) {
 	if by == ByDay {
 		order = "name DESC"
 	}
-	rows, err := db.r.QueryContext(ctx, `SELECT name, sum(runs), sum(bytes), sum(checkpoints) FROM
+	list, err = query(ctx, db.r, func(u *Usage) []any {
+		return []any{&u.Name, &u.Runs, &u.Bytes, &u.Checkpoints}
+	}, `SELECT name, sum(runs), sum(bytes), sum(checkpoints) FROM
 		(SELECT `+names[0]+` AS name, 1 AS runs, 0 AS bytes, 0 AS checkpoints FROM runs
 		UNION ALL SELECT `+names[1]+`, 0, c.bytes, 1 FROM checkpoints c LEFT JOIN runs r ON r.id = c.run WHERE c.gone = '')
 		WHERE name IS NOT NULL AND name <> '' GROUP BY name ORDER BY `+order+` LIMIT ?`, MostUsages)
-	if err != nil {
-		return nil, db.wrap(op, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var u Usage
-		if err := rows.Scan(&u.Name, &u.Runs, &u.Bytes, &u.Checkpoints); err != nil {
-			return nil, db.wrap(op, err)
-		}
-		list = append(list, u)
-	}
-	return list, db.wrap(op, rows.Err())
+	return list, db.wrap(fmt.Sprintf("sum up by %s", by), err)
 }
 
 // Totals are the sums over everything.
@@ -82,23 +72,4 @@ func (db *DB) Totals(ctx context.Context) (t Totals, err error) {
 		}
 	}
 	return t, db.wrap("sum up", err)
-}
-
-// DrafterFiles returns all drafters that were pulled, ordered by id.
-func (ms Models) DrafterFiles(ctx context.Context) (list []DrafterFile, err error) {
-	const op = "list drafters"
-	rows, err := ms.db.r.QueryContext(ctx,
-		"SELECT id, path, revision, downloaded_by_us FROM drafter_files ORDER BY id")
-	if err != nil {
-		return nil, ms.db.wrap(op, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var f DrafterFile
-		if err := rows.Scan(&f.ID, &f.Path, &f.Revision, &f.DownloadedByUs); err != nil {
-			return nil, ms.db.wrap(op, err)
-		}
-		list = append(list, f)
-	}
-	return list, ms.db.wrap(op, rows.Err())
 }

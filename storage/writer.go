@@ -117,6 +117,22 @@ func (db *DB) exec(ctx context.Context, query string, args ...any) (res sql.Resu
 	return res, err
 }
 
+// execOne is exec for a statement about one row. Error: [sql.ErrNoRows] if there is none.
+func (db *DB) execOne(ctx context.Context, query string, args ...any) error {
+	return changedOne(db.exec(ctx, query, args...))
+}
+
+// changedOne returns [sql.ErrNoRows] for a statement that changed no row.
+func changedOne(res sql.Result, err error) error {
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	return sql.ErrNoRows
+}
+
 // update runs f in one write transaction, and rolls it back if f fails.
 func (db *DB) update(ctx context.Context, f func(tx *sql.Tx) error) error {
 	return db.write(ctx, func() error {
