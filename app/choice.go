@@ -34,7 +34,7 @@ func LastChoice(ctx context.Context, dir, starter string) (_ control.Model, err 
 	if storage.IsNotFound(err) || err == nil && row.Source == storage.SourceStarter {
 		return firstChoice(starter), nil
 	}
-	return control.Model(row), err
+	return row, err
 }
 
 // openToRead opens the database of a home folder that no process holds. It is nil if the folder has
@@ -98,7 +98,7 @@ func CheckModel(m control.Model) (place string, err error) {
 		return "part of the program", err
 	}
 	if _, err := models.Inspect(m.Path); err != nil {
-		return "", pool.Unusable(storage.Model(m), err)
+		return "", pool.Unusable(m, err)
 	}
 	return m.Path, nil
 }

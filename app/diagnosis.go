@@ -61,7 +61,7 @@ func (a *App) Report(ctx context.Context) (json.RawMessage, error) {
 // withoutText drops the tokens that the row of a run names. It drops a verdict that cannot be read,
 // since that may name tokens too.
 func withoutText(r control.Run) control.Run {
-	v, err := r.Replayed()
+	v, err := control.VerdictOf(r)
 	r.Parted, r.Verdict = nil, nil
 	if err != nil || v == nil {
 		return r

@@ -177,7 +177,7 @@ func TestLogAndReportHaveNoPromptTokenOrKey(t *testing.T) {
 			t.Errorf("the report tells where run %d parted from another: %s", r.ID, d.Runs[i].Parted)
 		}
 	}
-	first, err := d.Runs[len(d.Runs)-1].Replayed()
+	first, err := control.VerdictOf(d.Runs[len(d.Runs)-1])
 	if want := (control.Replayed{Run: 1, Tokens: 4, Same: 2, Forgotten: true}); err != nil ||
 		first == nil || *first != want {
 		t.Errorf("the report has the verdict %+v, want %+v: %v", first, want, err)

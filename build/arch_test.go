@@ -63,7 +63,7 @@ var arrows = []struct {
 	{"app/roomtest", []string{"app/responses", "app/anthropic", "app/api", "app/wire", "app/pool", "app/model", "app/modeltest", "app/settings",
 		"app/home", "app/control", "engine", "engine/mlx", "models/hub", "storage"}},
 	{"app/scripttest", nil},
-	{"app/control", nil},
+	{"app/control", []string{"storage/record"}},
 	{"app/evidence", nil},                       // reports, without knowing what measured them
 	{"app/dialect", []string{"app/jsonschema"}}, // how models write, without knowing what runs them
 	{"app/jsonschema", nil},
@@ -94,8 +94,9 @@ var arrows = []struct {
 	{"engine/texts", []string{"storage/disk"}}, // files of token ids, without knowing what drafts
 	{"engine/tokenizer", nil},
 
-	{"storage", []string{"storage/disk"}},
-	{"storage/disk", nil}, // files and folders that others made
+	{"storage", []string{"storage/disk", "storage/record"}},
+	{"storage/record", nil}, // the records that control sends as they are stored
+	{"storage/disk", nil},   // files and folders that others made
 	{"frontend", nil},
 	{"build", []string{"build/*", "app/figures"}},
 	{"build/setup", nil}, // this machine: packages, MLX, the crate, the interface

@@ -177,7 +177,7 @@ func TestDeleteAllTakesSharedCheckpoints(t *testing.T) {
 		all.Bytes != 30 {
 		t.Errorf("all chats take %+v, %v; want a, b and c", all, err)
 	}
-	if list, err := db.Checkpoints.List(ctx, CheckpointFilter{}); err != nil ||
+	if list, err := db.Checkpoints.List(ctx, CheckpointQuery{}); err != nil ||
 		checkpointIDs(list.Checkpoints) != "x" {
 		t.Errorf("%s stay, %v; want x", checkpointIDs(list.Checkpoints), err)
 	}

@@ -3,42 +3,24 @@ package storage
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 )
-
-// A Message is a message of a chat.
-type Message struct {
-	ID      int64  `json:"id"`
-	Chat    int64  `json:"chat"`
-	Parent  int64  `json:"parent"` // message that it follows; 0 = none
-	Role    string `json:"role"`   // user or assistant
-	Content string `json:"content"`
-	Model   string `json:"model"` // that answered
-	// why it ended; empty while it grows, or if its end was lost
-	Finish string `json:"finish"`
-	// that generated it; 0 = unknown, or a person wrote it
-	Run       int64           `json:"run"`
-	Facts     json.RawMessage `json:"facts"` // of the page: timings, drafts; nil = none
-	CreatedAt time.Time       `json:"created_at"`
-}
 
 // FinishSaid is the finish of a message that a person wrote.
 const FinishSaid = "said"
 
 const messageColumns = "id, chat, parent, role, content, model, finish, run, facts, created_at"
 
-// fields are the columns in the order of messageColumns, for reading and writing.
-func (m *Message) fields() []any {
+// messageFields are the columns in the order of messageColumns, for reading and writing.
+func messageFields(m *Message) []any {
 	return []any{&m.ID, &m.Chat, &m.Parent, &m.Role, &m.Content, &m.Model, &m.Finish, &m.Run,
 		(*text)(&m.Facts), (*stamp)(&m.CreatedAt)}
 }
 
 // Messages returns the messages of a chat, the oldest first. A chat that does not exist has none.
 func (cs Chats) Messages(ctx context.Context, chat int64) ([]Message, error) {
-	list, err := query(ctx, cs.db.r, (*Message).fields,
+	list, err := query(ctx, cs.db.r, messageFields,
 		"SELECT "+messageColumns+" FROM chat_messages WHERE chat = ? ORDER BY id", chat)
 	return list, cs.db.wrap(fmt.Sprintf("read chat %d", chat), err)
 }
@@ -55,7 +37,7 @@ func (cs Chats) AddMessage(ctx context.Context, m Message) (Message, error) {
 	if m.Role == RoleUser {
 		m.Finish = FinishSaid
 	}
-	if err := m.check(op); err != nil {
+	if err := checkMessage(op, &m); err != nil {
 		return Message{}, err
 	}
 	m.CreatedAt = cs.db.clock()
@@ -81,7 +63,7 @@ func (cs Chats) AddMessage(ctx context.Context, m Message) (Message, error) {
 		}
 		res, err := tx.ExecContext(ctx,
 			"INSERT INTO chat_messages ("+messageColumns+") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			m.fields()[1:]...)
+			messageFields(&m)[1:]...)
 		if err != nil {
 			return err
 		}
@@ -99,7 +81,7 @@ func (cs Chats) AddMessage(ctx context.Context, m Message) (Message, error) {
 	return m, cs.wrap("add to", m.Chat, err)
 }
 
-func (m *Message) check(op string) error {
+func checkMessage(op string, m *Message) error {
 	switch {
 	case len(m.Content) > MaxMessageBytes:
 		return &Error{Code: Invalid, Op: op,
@@ -130,15 +112,6 @@ func checkParent(ctx context.Context, tx *sql.Tx, op string, chat, id int64) err
 	return nil
 }
 
-// A MessageChange changes an answer that is still being generated. Nil fields stay as they are.
-type MessageChange struct {
-	Content *string // begins with the stored content
-	Model   *string
-	Finish  *string
-	Run     *int64
-	Facts   json.RawMessage
-}
-
 // UpdateMessage changes a message that is still being generated, and returns it.
 //
 // Errors: [NotFound]; [Conflict] if the message has ended, or if the content does not begin with
@@ -150,7 +123,7 @@ func (cs Chats) UpdateMessage(ctx context.Context, chat, id int64, change Messag
 	err := cs.db.update(ctx, func(tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx,
 			"SELECT "+messageColumns+" FROM chat_messages WHERE id = ? AND chat = ?", id,
-			chat).Scan(m.fields()...)
+			chat).Scan(messageFields(&m)...)
 		switch {
 		case err != nil:
 			return err
@@ -160,32 +133,27 @@ func (cs Chats) UpdateMessage(ctx context.Context, chat, id int64, change Messag
 			return &Error{Code: Conflict, Op: op,
 				Message: "what is kept of it already would be lost"}
 		}
-		change.apply(&m)
-		if err := m.check(op); err != nil {
+		set(&m.Content, change.Content)
+		set(&m.Model, change.Model)
+		set(&m.Finish, change.Finish)
+		set(&m.Run, change.Run)
+		if change.Facts != nil {
+			m.Facts = change.Facts
+		}
+		if err := checkMessage(op, &m); err != nil {
 			return err
 		}
 		_, err = tx.ExecContext(ctx,
 			"UPDATE chat_messages SET ("+messageColumns+") = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",
-			append(m.fields(), id)...)
+			append(messageFields(&m), id)...)
 		return err
 	})
 	return m, cs.wrapMessage("change", chat, id, err)
 }
 
-func (c MessageChange) apply(m *Message) {
-	if c.Content != nil {
-		m.Content = *c.Content
-	}
-	if c.Model != nil {
-		m.Model = *c.Model
-	}
-	if c.Finish != nil {
-		m.Finish = *c.Finish
-	}
-	if c.Run != nil {
-		m.Run = *c.Run
-	}
-	if c.Facts != nil {
-		m.Facts = c.Facts
+// set sets a value, unless the new one is nil.
+func set[T any](to, value *T) {
+	if value != nil {
+		*to = *value
 	}
 }

@@ -25,7 +25,7 @@ func TestPinnedChatsComeFirst(t *testing.T) {
 	var pages [][]int64
 	before := int64(0)
 	for {
-		list, next, err := db.Chats.List(ctx, ChatFilter{Limit: 2, Before: before})
+		list, next, err := db.Chats.List(ctx, ChatQuery{Limit: 2, Before: before})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,33 +4,16 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
 
 // Chats is the window's chats and their messages.
 type Chats struct{ db *DB }
-
-// A Chat is a conversation of Tandem's own window. Its messages are a tree: a message that is
-// edited or answered again gets a sibling, so that nothing is lost.
-type Chat struct {
-	ID        int64           `json:"id"`
-	Kind      string          `json:"kind"`    // chat or code
-	Title     string          `json:"title"`   // set by a person, or made of the first message
-	System    string          `json:"system"`  // the system prompt
-	Options   json.RawMessage `json:"options"` // of the page: how to sample; nil = none
-	Leaf      int64           `json:"leaf"`    // last message of the shown branch; 0 = none
-	Used      int64           `json:"used"`    // grows with each write: higher = written later
-	CreatedAt time.Time       `json:"created_at"`
-	UpdatedAt time.Time       `json:"updated_at"`
-	Pinned    bool            `json:"pinned"` // it stands before all others
-}
 
 // The kinds of a chat.
 const (
@@ -64,8 +47,8 @@ const (
 
 const chatColumns = "id, kind, title, system, options, leaf, used, created_at, updated_at, pinned"
 
-// fields are the columns in the order of chatColumns, for reading and writing.
-func (c *Chat) fields() []any {
+// chatFields are the columns in the order of chatColumns, for reading and writing.
+func chatFields(c *Chat) []any {
 	return []any{&c.ID, &c.Kind, &c.Title, &c.System, (*text)(&c.Options), &c.Leaf, &c.Used,
 		(*stamp)(&c.CreatedAt), (*stamp)(&c.UpdatedAt), &c.Pinned}
 }
@@ -74,7 +57,7 @@ func (c *Chat) fields() []any {
 // Error: [Invalid] beyond the limits.
 func (cs Chats) Add(ctx context.Context, c Chat) (Chat, error) {
 	const op = "begin a chat"
-	if err := c.check(op); err != nil {
+	if err := checkChat(op, &c); err != nil {
 		return Chat{}, err
 	}
 	c.Leaf, c.Pinned, c.CreatedAt = 0, false, cs.db.clock()
@@ -92,7 +75,7 @@ func (cs Chats) Add(ctx context.Context, c Chat) (Chat, error) {
 		}
 		res, err := tx.ExecContext(ctx,
 			"INSERT INTO chats ("+chatColumns+") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			c.fields()[1:]...)
+			chatFields(&c)[1:]...)
 		if err != nil {
 			return err
 		}
@@ -102,8 +85,8 @@ func (cs Chats) Add(ctx context.Context, c Chat) (Chat, error) {
 	return c, cs.db.wrap(op, err)
 }
 
-// check refuses a chat beyond the limits, and cleans its title.
-func (c *Chat) check(op string) error {
+// checkChat refuses a chat beyond the limits, and cleans its title.
+func checkChat(op string, c *Chat) error {
 	c.Title = titleOf(c.Title)
 	switch {
 	case len(c.System) > MaxSystemBytes:
@@ -147,7 +130,7 @@ func titleOf(s string) string {
 func (cs Chats) Get(ctx context.Context, id int64) (Chat, error) {
 	var c Chat
 	err := cs.db.r.QueryRowContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE id = ?",
-		id).Scan(c.fields()...)
+		id).Scan(chatFields(&c)...)
 	return c, cs.wrap("find", id, err)
 }
 
@@ -155,19 +138,11 @@ func (cs Chats) wrap(verb string, id int64, err error) error {
 	return cs.db.wrapRow(fmt.Sprintf("%s chat %d", verb, id), "there is no such chat", err)
 }
 
-// A ChatFilter selects chats. The zero value selects the chats written to last.
-type ChatFilter struct {
-	// in titles, system prompts and messages, without regard to the case of ASCII letters
-	Search string
-	Before int64 // cursor: only chats that are not pinned and have a smaller Used, if not 0
-	Limit  int   // DefaultChatsLimit if 0, at most MaxChatsLimit
-}
-
 // List returns the selected chats, the last written to first, and the cursor to pass as Before for
 // the next page, 0 at the end. The first page begins with all pinned chats, beyond its limit. A search
 // reads all messages: for ten megabytes it takes about 10 ms. Error: [Invalid] for a negative limit
 // or cursor, or a search longer than MaxSearchBytes.
-func (cs Chats) List(ctx context.Context, f ChatFilter) (list []Chat, next int64, err error) {
+func (cs Chats) List(ctx context.Context, f ChatQuery) (list []Chat, next int64, err error) {
 	const op = "list chats"
 	if f.Limit < 0 || f.Before < 0 {
 		return nil, 0, &Error{Code: Invalid, Op: op,
@@ -208,7 +183,7 @@ func (cs Chats) List(ctx context.Context, f ChatFilter) (list []Chat, next int64
 // query returns the chats for which all conditions hold, the last written to first. The last
 // argument is the most rows.
 func (cs Chats) query(ctx context.Context, where []string, args []any) ([]Chat, error) {
-	return query(ctx, cs.db.r, (*Chat).fields, "SELECT "+chatColumns+" FROM chats WHERE "+
+	return query(ctx, cs.db.r, chatFields, "SELECT "+chatColumns+" FROM chats WHERE "+
 		strings.Join(where, " AND ")+" ORDER BY used DESC LIMIT ?", args...)
 }
 
@@ -243,15 +218,6 @@ func (cs Chats) Size(ctx context.Context) (chats int, bytes int64, err error) {
 	return chats, bytes, cs.db.wrap("measure chats", err)
 }
 
-// A ChatChange changes a chat. Nil fields stay as they are.
-type ChatChange struct {
-	Title   *string // empty = made of the first message
-	System  *string
-	Options json.RawMessage
-	Leaf    *int64
-	Pinned  *bool
-}
-
 // Update changes a chat and returns it. Errors: [NotFound]; [Invalid] beyond the limits, or for
 // a leaf that is not a message of the chat.
 func (cs Chats) Update(ctx context.Context, id int64, change ChatChange) (Chat, error) {
@@ -259,20 +225,16 @@ func (cs Chats) Update(ctx context.Context, id int64, change ChatChange) (Chat, 
 	var c Chat
 	err := cs.db.update(ctx, func(tx *sql.Tx) error {
 		if err := tx.QueryRowContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE id = ?",
-			id).Scan(c.fields()...); err != nil {
+			id).Scan(chatFields(&c)...); err != nil {
 			return err
 		}
-		if change.System != nil {
-			c.System = *change.System
-		}
+		set(&c.System, change.System)
+		set(&c.Pinned, change.Pinned)
+		set(&c.Leaf, change.Leaf)
 		if change.Options != nil {
 			c.Options = change.Options
 		}
-		if change.Pinned != nil {
-			c.Pinned = *change.Pinned
-		}
 		if change.Leaf != nil {
-			c.Leaf = *change.Leaf
 			if err := checkParent(ctx, tx, op, id, c.Leaf); err != nil {
 				return err
 			}
@@ -289,12 +251,12 @@ func (cs Chats) Update(ctx context.Context, id int64, change ChatChange) (Chat, 
 				c.Title = titleFor(c.Kind, first)
 			}
 		}
-		if err := c.check(op); err != nil {
+		if err := checkChat(op, &c); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx,
 			"UPDATE chats SET ("+chatColumns+") = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",
-			append(c.fields(), id)...)
+			append(chatFields(&c), id)...)
 		return err
 	})
 	return c, cs.wrap("change", id, err)

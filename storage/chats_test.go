@@ -198,7 +198,7 @@ func TestChatsAreListedBySearchAndPage(t *testing.T) {
 	}
 	mustSay(t, db, Message{Chat: ids[1], Role: RoleAssistant, Content: "answer"})
 	var got []int64
-	f := ChatFilter{Limit: 3}
+	f := ChatQuery{Limit: 3}
 	for page := 0; ; page++ {
 		list, next, err := db.Chats.List(ctx, f)
 		if err != nil || page > 1 {
@@ -218,7 +218,7 @@ func TestChatsAreListedBySearchAndPage(t *testing.T) {
 		"HELLO": {ids[3], ids[0]}, "%": {ids[1]}, "0% s": {ids[1]}, "_": {ids[2]}, `\`: {ids[2]},
 		"system 3": {ids[3]}, "itle": {ids[1], ids[3], ids[2], ids[0]}, "nowhere": nil,
 	} {
-		list, _, err := db.Chats.List(ctx, ChatFilter{Search: search})
+		list, _, err := db.Chats.List(ctx, ChatQuery{Search: search})
 		var found []int64
 		for _, c := range list {
 			found = append(found, c.ID)
@@ -243,13 +243,13 @@ func TestChatsAreListedBySearchAndPage(t *testing.T) {
 		bytes != int64(4*len("title")+len("Hello World100% sure")+len(`a_b\chello again`)+len("answer")) {
 		t.Errorf("%d chats, %d bytes, %v; want 4 and the bytes of their texts", n, bytes, err)
 	}
-	_, _, err := db.Chats.List(ctx, ChatFilter{Limit: -1})
+	_, _, err := db.Chats.List(ctx, ChatQuery{Limit: -1})
 	wantCode(t, err, Invalid)
-	_, _, err = db.Chats.List(ctx, ChatFilter{Search: strings.Repeat("%", MaxSearchBytes)})
+	_, _, err = db.Chats.List(ctx, ChatQuery{Search: strings.Repeat("%", MaxSearchBytes)})
 	if err != nil {
 		t.Error(err)
 	}
-	_, _, err = db.Chats.List(ctx, ChatFilter{Search: strings.Repeat("%", MaxSearchBytes+1)})
+	_, _, err = db.Chats.List(ctx, ChatQuery{Search: strings.Repeat("%", MaxSearchBytes+1)})
 	wantCode(t, err, Invalid)
 }
 

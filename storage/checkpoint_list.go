@@ -14,14 +14,6 @@ const (
 	MaxCheckpointsLimit     = 1000
 )
 
-// A CheckpointFilter selects checkpoints whose files are there. The zero value selects those used
-// last, of all models.
-type CheckpointFilter struct {
-	Model  string // empty = all models
-	Before string // cursor: only checkpoints after it in the list
-	Limit  int    // DefaultCheckpointsLimit if 0, at most MaxCheckpointsLimit
-}
-
 // A CheckpointList is one page of the selected checkpoints. A checkpoint that is used between two
 // pages moves to the front, where a reader of later pages does not see it again.
 type CheckpointList struct {
@@ -35,7 +27,7 @@ type CheckpointList struct {
 }
 
 // List returns a page. Error: [Invalid] for a negative limit or a bad cursor.
-func (cs Checkpoints) List(ctx context.Context, f CheckpointFilter) (CheckpointList, error) {
+func (cs Checkpoints) List(ctx context.Context, f CheckpointQuery) (CheckpointList, error) {
 	const op = "list checkpoints"
 	var out CheckpointList
 	if f.Limit < 0 {

@@ -31,7 +31,7 @@ func TestCheckpointPagesHaveNoGaps(t *testing.T) {
 	if err := db.Checkpoints.Add(t.Context(), Checkpoint{ID: "n", Model: "n", Bytes: 5}); err != nil {
 		t.Fatal(err)
 	}
-	read := func(f CheckpointFilter, between func(page int)) (pages []string) {
+	read := func(f CheckpointQuery, between func(page int)) (pages []string) {
 		t.Helper()
 		for {
 			list, err := db.Checkpoints.List(t.Context(), f)
@@ -59,12 +59,12 @@ func TestCheckpointPagesHaveNoGaps(t *testing.T) {
 		3: "c6 c4 c5|c2 c3 c0|c1",
 		1: "c6|c4|c5|c2|c3|c0|c1",
 	} {
-		if got := strings.Join(read(CheckpointFilter{Model: "m", Limit: limit}, still),
+		if got := strings.Join(read(CheckpointQuery{Model: "m", Limit: limit}, still),
 			"|"); got != want {
 			t.Errorf("%d at a time: %s, want %s", limit, got, want)
 		}
 	}
-	if got := strings.Join(read(CheckpointFilter{}, still), "|"); got != "c6 c4 c5 n c2 c3 c0 c1" {
+	if got := strings.Join(read(CheckpointQuery{}, still), "|"); got != "c6 c4 c5 n c2 c3 c0 c1" {
 		t.Errorf("all models have %s, want those of m, and n", got)
 	}
 	// A checkpoint that is used between two pages is listed at most once. c2 would be on a later
@@ -79,20 +79,20 @@ func TestCheckpointPagesHaveNoGaps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := strings.Join(read(CheckpointFilter{Model: "m", Limit: 3}, used),
+	if got := strings.Join(read(CheckpointQuery{Model: "m", Limit: 3}, used),
 		"|"); got != "c6 c4 c5|c3 c0 c1" {
 		t.Errorf("used between pages: %s, want c2 to be missing", got)
 	}
-	if got := strings.Join(read(CheckpointFilter{Model: "m", Limit: 2}, still),
+	if got := strings.Join(read(CheckpointQuery{Model: "m", Limit: 2}, still),
 		"|"); got != "c4 c2|c6 c5|c3 c0|c1" {
 		t.Errorf("listed after that: %s, want c4 and c2 first", got)
 	}
 	for _, bad := range []string{"x", ",", "2026-11-22T09:00:00.000Z", "2026-11-22T09:00:00.000Z,1",
 		"2026-11-22T09:00:00.000Z,x,id", "0001-01-01T00:00:00.000Z,1,id"} {
-		_, err := db.Checkpoints.List(t.Context(), CheckpointFilter{Before: bad})
+		_, err := db.Checkpoints.List(t.Context(), CheckpointQuery{Before: bad})
 		wantCode(t, err, Invalid)
 	}
-	_, err := db.Checkpoints.List(t.Context(), CheckpointFilter{Limit: -1})
+	_, err := db.Checkpoints.List(t.Context(), CheckpointQuery{Limit: -1})
 	wantCode(t, err, Invalid)
 }
 

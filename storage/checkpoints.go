@@ -15,42 +15,14 @@ import (
 // Checkpoints is the index of the checkpoint files.
 type Checkpoints struct{ db *DB }
 
-// A Checkpoint describes a file with the state of a text, or a file that is gone.
-type Checkpoint struct {
-	ID string `json:"id"`
-	// id of the file with the text before FromToken; empty at the beginning
-	Parent string `json:"parent"`
-	Model  string `json:"model"`
-	// of the weights, and of everything else that the state depends on
-	Key       string    `json:"key"`
-	Context   string    `json:"context"` // of the drafter whose context is in the file
-	Kind      string    `json:"kind"`    // prompt or answer
-	FromToken int       `json:"from_token"`
-	ToToken   int       `json:"to_token"`
-	Bytes     int64     `json:"bytes"`
-	Digest    string    `json:"digest"` // of the text up to ToToken
-	Run       int64     `json:"run"`    // that computed it; 0 = unknown
-	Hits      int       `json:"hits"`
-	Name      string    `json:"name"`
-	Pinned    bool      `json:"pinned"`
-	Gone      string    `json:"gone"` // why the file is gone; empty while it is there
-	CreatedAt time.Time `json:"created_at"`
-	UsedAt    time.Time `json:"used_at"` // when it was last restored, made, or lost
-
-	// SavedMS is the time that all its uses saved: the time to evaluate its tokens at the pace of
-	// the model's latest runs, minus its share of the time to restore. It is below 0 where
-	// restoring took longer.
-	SavedMS float64 `json:"saved_ms"`
-}
-
 // KeepGone is how many checkpoints that are gone are remembered, the latest, to say why a text had
 // to be evaluated.
 const KeepGone = 10_000
 
 const checkpointColumns = `id, parent, model, key, context, kind, from_token, to_token, bytes, digest, run, hits, name, pinned, gone, created_at, used_at, saved_ms`
 
-// fields are the columns in the order of checkpointColumns, for reading and writing.
-func (c *Checkpoint) fields() []any {
+// checkpointFields are the columns in the order of checkpointColumns, for reading and writing.
+func checkpointFields(c *Checkpoint) []any {
 	return []any{&c.ID, &c.Parent, &c.Model, &c.Key, &c.Context, &c.Kind, &c.FromToken, &c.ToToken,
 		&c.Bytes, &c.Digest, &c.Run,
 		&c.Hits, &c.Name, &c.Pinned, &c.Gone, (*stamp)(&c.CreatedAt), (*stamp)(&c.UsedAt),
@@ -65,7 +37,7 @@ func (cs Checkpoints) Add(ctx context.Context, c Checkpoint) error {
 		c.CreatedAt = cs.db.clock()
 	}
 	c.UsedAt = cs.db.clock()
-	marks := strings.Repeat(", ?", len(c.fields())-1)
+	marks := strings.Repeat(", ?", len(checkpointFields(&c))-1)
 	const op = "keep a checkpoint"
 	return cs.db.wrap(op, cs.db.update(ctx, func(tx *sql.Tx) error {
 		if err := refuseForgotten(ctx, tx, op, c.Run); err != nil {
@@ -78,7 +50,7 @@ func (cs Checkpoints) Add(ctx context.Context, c Checkpoint) error {
 			kind = excluded.kind, from_token = excluded.from_token, to_token = excluded.to_token,
 			bytes = excluded.bytes,
 			digest = excluded.digest, run = excluded.run, gone = excluded.gone, used_at = excluded.used_at`,
-			c.fields()...)
+			checkpointFields(&c)...)
 		return err
 	}))
 }
@@ -210,7 +182,7 @@ func (cs Checkpoints) Get(ctx context.Context, name string) (Checkpoint, error) 
 	var c Checkpoint
 	err := cs.db.r.QueryRowContext(ctx,
 		"SELECT "+checkpointColumns+" FROM checkpoints WHERE gone = '' AND (id = ? OR name = ? AND name <> '') ORDER BY id = ? DESC LIMIT 1",
-		name, name, name).Scan(c.fields()...)
+		name, name, name).Scan(checkpointFields(&c)...)
 	return c, cs.db.wrapRow(fmt.Sprintf("find the checkpoint %q", name),
 		"there is no such checkpoint", err)
 }
@@ -225,13 +197,13 @@ func (cs Checkpoints) OfRun(ctx context.Context, run int64) (Checkpoint, error) 
 	var c Checkpoint
 	err := cs.db.r.QueryRowContext(ctx, "SELECT "+checkpointColumns+
 		" FROM checkpoints WHERE gone = '' AND run = ? ORDER BY to_token DESC LIMIT 1", run).
-		Scan(c.fields()...)
+		Scan(checkpointFields(&c)...)
 	return c, cs.db.wrapRow(fmt.Sprintf("find a checkpoint of run %d", run), "there is none", err)
 }
 
 func (cs Checkpoints) query(ctx context.Context, where string, args ...any) (
 	list []Checkpoint, err error) {
-	list, err = query(ctx, cs.db.r, (*Checkpoint).fields,
+	list, err = query(ctx, cs.db.r, checkpointFields,
 		"SELECT "+checkpointColumns+" FROM checkpoints WHERE "+where, args...)
 	return list, cs.db.wrap("list checkpoints", err)
 }

@@ -102,7 +102,7 @@ func TestLostCheckpointsAreRemembered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	list, err := db.Checkpoints.List(t.Context(), CheckpointFilter{Model: "m"})
+	list, err := db.Checkpoints.List(t.Context(), CheckpointQuery{Model: "m"})
 	if got := checkpointIDs(list.Checkpoints); err != nil || got != "c a" {
 		t.Errorf("checkpoints with files are %s, %v; want c a", got, err)
 	}
@@ -267,7 +267,7 @@ func TestForgetDeletesItsScope(t *testing.T) {
 			len(asked) != len(got.Checkpoints) {
 			t.Errorf("%+v forgets %+v, %v; want %d runs and %s", c.scope, got, err, c.runs, c.gone)
 		}
-		list, _ := db.Checkpoints.List(t.Context(), CheckpointFilter{})
+		list, _ := db.Checkpoints.List(t.Context(), CheckpointQuery{})
 		rest := list.Checkpoints
 		slices.SortFunc(rest, func(a, b Checkpoint) int { return strings.Compare(a.ID, b.ID) })
 		if checkpointIDs(rest) != c.remain {

@@ -2,14 +2,7 @@ package storage
 
 import (
 	"context"
-	"time"
 )
-
-// A SeenClient is a client of the history, with the start of its last run.
-type SeenClient struct {
-	Client string
-	At     time.Time
-}
 
 // Clients returns the clients of the history, the latest first, at most MaxRunValues.
 func (rs Runs) Clients(ctx context.Context) (list []SeenClient, err error) {

@@ -34,7 +34,7 @@ func TestDaysAreLocal(t *testing.T) {
 		t.Errorf("by day %+v, %v; want %s", u, err, here)
 	}
 	for day, want := range map[string]int{here: 1, there: 0} {
-		runs, _, err := db.Runs.List(t.Context(), RunFilter{Day: day})
+		runs, _, err := db.Runs.List(t.Context(), RunQuery{Day: day})
 		if err != nil || len(runs) != want {
 			t.Errorf("%s has %d runs, %v; want %d", day, len(runs), err, want)
 		}

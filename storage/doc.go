@@ -1,8 +1,8 @@
 // Package storage keeps Tandem's records in one SQLite file: the model registry, the history of
 // runs, the checkpoints, the window's chats, measurements, and settings.
 //
-// It is a leaf: it knows nothing of engines, models or HTTP. Its records are plain structs of its
-// own, whose JSON names are the names of the columns.
+// It is a leaf: it knows nothing of engines, models or HTTP. Its records are plain structs, whose
+// JSON names are the names of the columns. Those that clients get are in package record.
 //
 // The methods of a [DB] are grouped by what they read and write:
 //

@@ -30,7 +30,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	runs, _, err := db.Runs.List(ctx, storage.RunFilter{Model: "org/model"})
+	runs, _, err := db.Runs.List(ctx, storage.RunQuery{Model: "org/model"})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -217,7 +217,7 @@ func TestOldestDatabaseKeepsItsRows(t *testing.T) {
 		t.Errorf("the checkpoint is %+v, %v", c, err)
 	}
 
-	chats, _, err := db.Chats.List(ctx, ChatFilter{Search: "scatters"})
+	chats, _, err := db.Chats.List(ctx, ChatQuery{Search: "scatters"})
 	if err != nil || len(chats) != 1 || !chats[0].Pinned || chats[0].Title != "Why is the sky blue?" {
 		t.Fatalf("the chats are %+v, %v", chats, err)
 	}

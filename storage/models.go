@@ -12,27 +12,6 @@ import (
 // measured and learned about drafting, and downloads.
 type Models struct{ db *DB }
 
-// A Model is one entry of the registry: a model that can be loaded.
-type Model struct {
-	ID             string    `json:"id"`   // org/name, or the folder's name
-	Path           string    `json:"path"` // folder of config.json, or a GGUF file; empty for an embedded model
-	Source         string    `json:"source"`
-	Revision       string    `json:"revision"`
-	Architecture   string    `json:"architecture"`
-	Quantization   string    `json:"quantization"`
-	Dtype          string    `json:"dtype"`
-	Parameters     int64     `json:"parameters"`
-	Bytes          int64     `json:"bytes"`
-	ContextLength  int       `json:"context_length"`
-	DownloadedByUs bool      `json:"downloaded_by_us"` // only these are ever deleted from disk
-	AddedAt        time.Time `json:"added_at"`
-	LastUsedAt     time.Time `json:"last_used_at,omitzero"`
-	LoadMS         int64     `json:"load_ms,omitzero"` // of the last load; 0 = never loaded
-	// embedding or reranker; empty if it generates text
-	Kind     string `json:"kind,omitzero"`
-	FileType string `json:"file_type,omitzero"` // of a GGUF file, such as Q4_K_M
-}
-
 // The sources of a model.
 const (
 	SourceHub    = "hub"    // the Hugging Face cache
@@ -45,8 +24,8 @@ const (
 
 const modelColumns = "id, path, source, revision, architecture, quantization, dtype, parameters, bytes, context_length, downloaded_by_us, added_at, last_used_at, load_ms, kind, file_type"
 
-// fields are the columns in the order of modelColumns, for reading and writing.
-func (m *Model) fields() []any {
+// modelFields are the columns in the order of modelColumns, for reading and writing.
+func modelFields(m *Model) []any {
 	return []any{&m.ID, &m.Path, &m.Source, &m.Revision, &m.Architecture, &m.Quantization, &m.Dtype,
 		&m.Parameters, &m.Bytes, &m.ContextLength, &m.DownloadedByUs, (*stamp)(&m.AddedAt),
 		(*stamp)(&m.LastUsedAt), &m.LoadMS, &m.Kind, &m.FileType}
@@ -84,12 +63,12 @@ func (ms Models) Register(ctx context.Context, m Model) (Model, error) {
 				}
 			}
 			_, err = tx.ExecContext(ctx,
-				"UPDATE models SET ("+modelColumns+") = "+marks+" WHERE id = ?1", m.fields()...)
+				"UPDATE models SET ("+modelColumns+") = "+marks+" WHERE id = ?1", modelFields(&m)...)
 		case errors.Is(err, sql.ErrNoRows):
 			m.AddedAt, m.LastUsedAt, m.LoadMS = ms.db.clock(), time.Time{}, 0
 			if m.ID, err = FreeID(m.ID, isTaken(ctx, tx)); err == nil {
 				_, err = tx.ExecContext(ctx, "INSERT INTO models ("+modelColumns+") VALUES "+marks,
-					m.fields()...)
+					modelFields(&m)...)
 			}
 		}
 		return err
@@ -106,7 +85,7 @@ func registered(ctx context.Context, tx *sql.Tx, m Model) (Model, error) {
 	err := tx.QueryRowContext(ctx, "SELECT "+modelColumns+` FROM models
 		WHERE (path = ?1 AND path <> '') OR (id = ?2 AND source = ?3 AND source IN ('hub', 'pocket'))
 			OR (source = ?3 AND source = 'starter')
-		ORDER BY path = ?1 DESC LIMIT 1`, m.Path, m.ID, m.Source).Scan(old.fields()...)
+		ORDER BY path = ?1 DESC LIMIT 1`, m.Path, m.ID, m.Source).Scan(modelFields(&old)...)
 	return old, err
 }
 
@@ -133,13 +112,13 @@ func isTaken(ctx context.Context, tx *sql.Tx) func(id string) (bool, error) {
 func (ms Models) Get(ctx context.Context, id string) (Model, error) {
 	var m Model
 	err := ms.db.r.QueryRowContext(ctx, "SELECT "+modelColumns+" FROM models WHERE id = ?", id).
-		Scan(m.fields()...)
+		Scan(modelFields(&m)...)
 	return m, ms.wrap("find", id, err)
 }
 
 // List returns all models, the last used first, then the last added.
 func (ms Models) List(ctx context.Context) ([]Model, error) {
-	list, err := query(ctx, ms.db.r, (*Model).fields,
+	list, err := query(ctx, ms.db.r, modelFields,
 		"SELECT "+modelColumns+" FROM models ORDER BY coalesce(last_used_at, '') DESC, added_at DESC, id")
 	return list, ms.db.wrap("list models", err)
 }

@@ -11,10 +11,11 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// query returns the rows of a statement. columns returns where the columns of a row go.
+// query returns the rows of a statement, never nil. columns returns where the columns of a row go.
 func query[T any](ctx context.Context, q querier, columns func(*T) []any, statement string,
-	args ...any) (list []T, err error) {
-	err = each(ctx, q, columns, func(row T) { list = append(list, row) }, statement, args...)
+	args ...any) ([]T, error) {
+	list := []T{}
+	err := each(ctx, q, columns, func(row T) { list = append(list, row) }, statement, args...)
 	return list, err
 }
 

@@ -33,6 +33,9 @@ func TestRecordsMatchTheirTables(t *testing.T) {
 		}
 		for f := range reflect.TypeOf(record).Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name == "-" { // it is not sent
+				name = strings.ToLower(f.Name)
+			}
 			names = append(names, name)
 		}
 		if table == "runs" { // a column that no record has
@@ -95,7 +98,7 @@ func TestRunRoundTrip(t *testing.T) {
 		t.Errorf("finished as\n%+v, %v, want\n%+v", got, err, want)
 	}
 	want.Speculation = nil
-	if list, _, err := db.Runs.List(t.Context(), RunFilter{}); err != nil || len(list) != 1 ||
+	if list, _, err := db.Runs.List(t.Context(), RunQuery{}); err != nil || len(list) != 1 ||
 		!reflect.DeepEqual(list[0], want) {
 		t.Errorf("listed as\n%+v, %v, want\n%+v", list, err, want)
 	}
@@ -130,7 +133,7 @@ func TestRunsOfAClientAreThoseOfAllItsVersions(t *testing.T) {
 		}
 	}
 	for client, want := range map[string]int{"zed": 3, "zed/1.2": 1, "zed/1": 0, "": 5} {
-		runs, _, err := db.Runs.List(t.Context(), RunFilter{Client: client})
+		runs, _, err := db.Runs.List(t.Context(), RunQuery{Client: client})
 		if err != nil || len(runs) != want {
 			t.Errorf("%q has %d runs, %v; want %d", client, len(runs), err, want)
 		}
@@ -162,46 +165,46 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		f    RunFilter
+		f    RunQuery
 		want []int64
 		next int64
 	}{
-		{"all", RunFilter{}, []int64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, 0},
-		{"first page", RunFilter{Limit: 4}, []int64{10, 9, 8, 7}, 7},
-		{"second page", RunFilter{Limit: 4, Before: 7}, []int64{6, 5, 4, 3}, 3},
-		{"last page", RunFilter{Limit: 4, Before: 3}, []int64{2, 1}, 0},
-		{"a full last page", RunFilter{Limit: 2, Before: 3}, []int64{2, 1}, 0},
-		{"model", RunFilter{Model: "a"}, []int64{9, 7, 5, 3, 1}, 0},
-		{"a model without runs", RunFilter{Model: "c"}, nil, 0},
-		{"a limit beyond the largest", RunFilter{Limit: 1 << 40, Model: "b", Before: 5}, []int64{4, 2}, 0},
-		{"model with quotes", RunFilter{Model: "a' OR '1'='1"}, nil, 0},
-		{"client", RunFilter{Client: "curl"}, []int64{9, 6, 3}, 0},
-		{"a part of a client", RunFilter{Client: "cur"}, nil, 0},
-		{"endpoint", RunFilter{Endpoint: "/v1/completions", Before: 3}, []int64{2, 1}, 0},
-		{"finish reason", RunFilter{Finish: "length"}, []int64{8, 6, 4, 2}, 0},
-		{"in flight", RunFilter{Finish: FinishRunning}, []int64{10, 9}, 0},
-		{"day", RunFilter{Day: "2026-11-22"}, []int64{10, 9, 8, 7}, 0},
-		{"model and day", RunFilter{Day: "2026-11-21", Model: "b"}, []int64{6, 4, 2}, 0},
-		{"search in a client", RunFilter{Search: "AIDE"}, []int64{8, 5, 2}, 0},
-		{"search in an error", RunFilter{Search: "queue"}, []int64{7, 5, 3, 1}, 0},
-		{"search in a message", RunFilter{Search: "a SECOND"}, []int64{7, 5, 3, 1}, 0},
-		{"failed", RunFilter{Failed: true}, []int64{7, 5, 3, 1}, 0},
-		{"slow for their client", RunFilter{Slow: true}, []int64{7}, 0},
-		{"slow, of another client", RunFilter{Slow: true, Client: "curl"}, nil, 0},
-		{"failed since a moment", RunFilter{Failed: true,
+		{"all", RunQuery{}, []int64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, 0},
+		{"first page", RunQuery{Limit: 4}, []int64{10, 9, 8, 7}, 7},
+		{"second page", RunQuery{Limit: 4, Before: 7}, []int64{6, 5, 4, 3}, 3},
+		{"last page", RunQuery{Limit: 4, Before: 3}, []int64{2, 1}, 0},
+		{"a full last page", RunQuery{Limit: 2, Before: 3}, []int64{2, 1}, 0},
+		{"model", RunQuery{Model: "a"}, []int64{9, 7, 5, 3, 1}, 0},
+		{"a model without runs", RunQuery{Model: "c"}, nil, 0},
+		{"a limit beyond the largest", RunQuery{Limit: 1 << 40, Model: "b", Before: 5}, []int64{4, 2}, 0},
+		{"model with quotes", RunQuery{Model: "a' OR '1'='1"}, nil, 0},
+		{"client", RunQuery{Client: "curl"}, []int64{9, 6, 3}, 0},
+		{"a part of a client", RunQuery{Client: "cur"}, nil, 0},
+		{"endpoint", RunQuery{Endpoint: "/v1/completions", Before: 3}, []int64{2, 1}, 0},
+		{"finish reason", RunQuery{Finish: "length"}, []int64{8, 6, 4, 2}, 0},
+		{"in flight", RunQuery{Finish: FinishRunning}, []int64{10, 9}, 0},
+		{"day", RunQuery{Day: "2026-11-22"}, []int64{10, 9, 8, 7}, 0},
+		{"model and day", RunQuery{Day: "2026-11-21", Model: "b"}, []int64{6, 4, 2}, 0},
+		{"search in a client", RunQuery{Search: "AIDE"}, []int64{8, 5, 2}, 0},
+		{"search in an error", RunQuery{Search: "queue"}, []int64{7, 5, 3, 1}, 0},
+		{"search in a message", RunQuery{Search: "a SECOND"}, []int64{7, 5, 3, 1}, 0},
+		{"failed", RunQuery{Failed: true}, []int64{7, 5, 3, 1}, 0},
+		{"slow for their client", RunQuery{Slow: true}, []int64{7}, 0},
+		{"slow, of another client", RunQuery{Slow: true, Client: "curl"}, nil, 0},
+		{"failed since a moment", RunQuery{Failed: true,
 			Since: time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)}, []int64{7, 5, 3}, 0},
-		{"since a moment of another zone", RunFilter{
+		{"since a moment of another zone", RunQuery{
 			Since: time.Date(2026, 11, 22, 3, 0, 0, 0, time.FixedZone("", 2*60*60))},
 			[]int64{10, 9, 8}, 0},
-		{"search in the time", RunFilter{Search: "22t01"}, []int64{8}, 0},
-		{"search across columns", RunFilter{Search: "zed/v1"}, nil, 0},
-		{"search for a pattern mark", RunFilter{Search: "%"}, nil, 0},
-		{"the longest first", RunFilter{Sort: "time", Limit: 3}, []int64{7, 8, 6}, 3},
-		{"the next page of the longest", RunFilter{Sort: "time", Limit: 3, Before: 3}, []int64{5, 4, 3}, 6},
-		{"the shortest first", RunFilter{Sort: "time", Up: true, Finish: "length"}, []int64{2, 4, 6, 8}, 0},
-		{"by client, then the newest", RunFilter{Sort: "client", Up: true, Limit: 4}, []int64{8, 5, 2, 9}, 4},
-		{"the oldest first", RunFilter{Sort: "when", Up: true, Limit: 2}, []int64{1, 2}, 2},
-		{"page of a search", RunFilter{Search: "zed", Limit: 2}, []int64{10, 7}, 7},
+		{"search in the time", RunQuery{Search: "22t01"}, []int64{8}, 0},
+		{"search across columns", RunQuery{Search: "zed/v1"}, nil, 0},
+		{"search for a pattern mark", RunQuery{Search: "%"}, nil, 0},
+		{"the longest first", RunQuery{Sort: "time", Limit: 3}, []int64{7, 8, 6}, 3},
+		{"the next page of the longest", RunQuery{Sort: "time", Limit: 3, Before: 3}, []int64{5, 4, 3}, 6},
+		{"the shortest first", RunQuery{Sort: "time", Up: true, Finish: "length"}, []int64{2, 4, 6, 8}, 0},
+		{"by client, then the newest", RunQuery{Sort: "client", Up: true, Limit: 4}, []int64{8, 5, 2, 9}, 4},
+		{"the oldest first", RunQuery{Sort: "when", Up: true, Limit: 2}, []int64{1, 2}, 2},
+		{"page of a search", RunQuery{Search: "zed", Limit: 2}, []int64{10, 7}, 7},
 	}
 	for _, test := range tests {
 		runs, next, err := db.Runs.List(t.Context(), test.f)
@@ -234,7 +237,7 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 	if err != nil || !slices.Equal(names, want.Clients) || seen[0].At.IsZero() {
 		t.Errorf("seen %+v, %v, want %v", seen, err, want.Clients)
 	}
-	for _, f := range []RunFilter{{Limit: -1}, {Before: -1}} {
+	for _, f := range []RunQuery{{Limit: -1}, {Before: -1}} {
 		_, _, err := db.Runs.List(t.Context(), f)
 		wantCode(t, err, Invalid)
 	}
@@ -279,7 +282,7 @@ func TestLatestVerdictIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		one, err := db.Runs.Get(t.Context(), r.ID)
-		list, _, errList := db.Runs.List(t.Context(), RunFilter{})
+		list, _, errList := db.Runs.List(t.Context(), RunQuery{})
 		if err != nil || errList != nil || string(one.Verdict) != verdict ||
 			string(list[0].Verdict) != verdict {
 			t.Errorf("verdict %s, %v; listed %+v, %v; want %s",

@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -11,20 +10,6 @@ import (
 // Responses is what a later request of a conversation needs: earlier responses, and the thoughts
 // before earlier answers.
 type Responses struct{ db *DB }
-
-// A Response is an answer that its program may ask for again, or continue.
-type Response struct {
-	ID       string
-	Owner    string          // name of the key of the request; empty = none
-	Run      int64           // that generated it; the response is deleted with it
-	Previous string          // id of the response that it continues; empty = none
-	Input    json.RawMessage // input of the request, without that of Previous
-	Output   json.RawMessage // the output of the model
-	// the rest of the body: tools and instructions, which each response of a conversation repeats
-	Response  json.RawMessage
-	CreatedAt time.Time
-	UsedAt    time.Time // when this response, or the last one that continues it, was stored
-}
 
 // Limits of responses.
 const (
@@ -39,15 +24,13 @@ const (
 	readable        = "owner = ? AND used_at >= ?" // takes the owner, and the time of unusedSince
 )
 
-// fields are the columns in the order of responseColumns.
-func (r *Response) fields() []any {
+// responseFields are the columns in the order of responseColumns.
+func responseFields(r *Response) []any {
 	return []any{&r.ID, &r.Owner, &r.Run, &r.Previous, (*stamp)(&r.CreatedAt), (*stamp)(&r.UsedAt)}
 }
 
-// said are the fields of the texts that a conversation goes on with.
-func (r *Response) said() []any { return []any{(*text)(&r.Input), (*text)(&r.Output)} }
-
-func (r *Response) bytes() int { return len(r.Input) + len(r.Output) + len(r.Response) }
+// responseTexts are the fields of the texts that a conversation goes on with.
+func responseTexts(r *Response) []any { return []any{(*text)(&r.Input), (*text)(&r.Output)} }
 
 // unusedSince is the earliest last use of a response that is kept.
 func (rs Responses) unusedSince() stamp { return stamp(rs.db.clock().Add(-ResponsesKept)) }
@@ -88,12 +71,12 @@ func (rs Responses) Add(ctx context.Context, r Response) error {
 		}
 		if _, err := tx.ExecContext(ctx,
 			"INSERT INTO responses ("+responseColumns+", bytes) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			append(r.fields(), r.bytes())...); err != nil {
+			append(responseFields(&r), len(r.Input)+len(r.Output)+len(r.Response))...); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx,
 			"INSERT INTO response_texts (input, output, response, id) VALUES (?, ?, ?, ?)",
-			append(r.said(), (*text)(&r.Response), r.ID)...); err != nil {
+			append(responseTexts(&r), (*text)(&r.Response), r.ID)...); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, useChain, r.ID, r.Owner, rs.unusedSince(), stamp(r.UsedAt),
@@ -112,7 +95,7 @@ func (rs Responses) Get(ctx context.Context, owner, id string) (Response, error)
 	err := rs.db.r.QueryRowContext(ctx,
 		"SELECT "+responseColumns+", input, output, response FROM responses JOIN response_texts USING (id) WHERE id = ? AND "+readable,
 		id, owner, rs.unusedSince()).
-		Scan(append(append(r.fields(), r.said()...), (*text)(&r.Response))...)
+		Scan(append(append(responseFields(&r), responseTexts(&r)...), (*text)(&r.Response))...)
 	return r, rs.wrap("find", id, err)
 }
 
@@ -135,7 +118,7 @@ func (rs Responses) Chain(ctx context.Context, owner, id string) ([]Response, er
 	bytes := 0
 	for rows.Next() {
 		var r Response
-		if err := rows.Scan(append(r.fields(), r.said()...)...); err != nil {
+		if err := rows.Scan(append(responseFields(&r), responseTexts(&r)...)...); err != nil {
 			return nil, rs.wrap("go back from", id, err)
 		}
 		list = append(list, r)

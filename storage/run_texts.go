@@ -4,25 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"time"
 )
-
-// A RunText has what it takes to complete a run's answer, or to compute it again.
-type RunText struct {
-	Run     int64
-	Model   string          // set while in flight, when the run's row has no model yet
-	Key     string          // of the model as it was loaded; see Checkpoint
-	Request json.RawMessage // the body; nil once the run has ended, unless it was interrupted
-	Prompt  int             // tokens of the prompt
-	// id of the checkpoint with the beginning of the text; empty = Tail has the whole text
-	File   string
-	Tokens int // of the text that File has
-	// the tokens after them, int32 little-endian; nil while in flight, or if there are too many
-	Tail   []byte
-	Replay json.RawMessage // how the answer was generated
-}
 
 // SetText stores a run's text in place of an earlier one. For a run that was forgotten while in
 // flight it stores nothing and returns nil.

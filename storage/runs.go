@@ -12,74 +12,6 @@ import (
 // Runs is the history of runs, with their texts.
 type Runs struct{ db *DB }
 
-// A Run is the record of one request. Durations are in milliseconds; fields that do not apply are
-// zero.
-type Run struct {
-	ID               int64     `json:"id"`
-	StartedAt        time.Time `json:"started_at"`
-	EndedAt          time.Time `json:"ended_at,omitzero"` // zero while in flight
-	Client           string    `json:"client"`
-	Endpoint         string    `json:"endpoint"`
-	Model            string    `json:"model"`
-	Drafter          string    `json:"drafter"`
-	PromptTokens     int       `json:"prompt_tokens"`
-	CachedTokens     int       `json:"cached_tokens"` // of the prompt, restored from checkpoints
-	CompletionTokens int       `json:"completion_tokens"`
-	Drafted          int       `json:"drafted"`
-	Accepted         int       `json:"accepted"`
-	Rounds           int       `json:"rounds"` // verify rounds and plain steps
-	Syncs            int       `json:"syncs"`  // calls that waited for the device
-	LoadMS           float64   `json:"load_ms"`
-	RestoreMS        float64   `json:"restore_ms"`
-	PrefillMS        float64   `json:"prefill_ms"`
-	FirstTokenMS     float64   `json:"first_token_ms"` // since arrival
-	DraftMS          float64   `json:"draft_ms"`
-	VerifyMS         float64   `json:"verify_ms"`
-	TotalMS          float64   `json:"total_ms"`
-	PeakBytes        int64     `json:"peak_bytes"`
-	// stop, length, ..., or one of the Finish constants
-	FinishReason string  `json:"finish_reason"`
-	MissReason   string  `json:"miss_reason"` // why fewer tokens were restored than matched
-	Error        string  `json:"error"`
-	Seed         int64   `json:"seed"`
-	QueueMS      float64 `json:"queue_ms"`
-	NoDrafter    string  `json:"no_drafter"` // why drafting did not begin, or ended
-	Verifies     int     `json:"verifies"`   // rounds with drafts, included in Rounds
-
-	// These count the drafted tokens of the client's prediction.
-	PredictionAccepted int `json:"prediction_accepted"`
-	PredictionRejected int `json:"prediction_rejected"`
-
-	// tokens generated before the answer begins to loop; 0 if it does not
-	Repeats int `json:"repeats"`
-	// round by round; nil in flight, in lists and beyond KeepRounds
-	Speculation json.RawMessage `json:"speculation,omitempty"`
-	// tokens of the prompt that match a cached sequence, in memory or on disk
-	MatchedTokens int `json:"matched_tokens"`
-	// where and how the prompt differs from that sequence, or nil
-	Parted json.RawMessage `json:"parted,omitempty"`
-	// id of the run whose answer this one completes, or 0
-	Resumes int64 `json:"resumes"`
-	// how the answer compared when it was last replayed, or nil
-	Verdict json.RawMessage `json:"verdict,omitempty"`
-	// the message of the error without content of the request; may be empty
-	Message string `json:"message,omitempty"`
-	// float32 or quantized: how quantized weights were held in memory; empty if the model had none
-	Held string `json:"held,omitempty"`
-	// bits per element of the KV cache; 0 = as computed
-	KVBits int `json:"kv_bits,omitempty"`
-	// bounded or full; empty = a ring for each layer with a window
-	KVLayout string `json:"kv_layout,omitempty"`
-	// bytes of the caches at the end, measured: of exact layers, own rows of bounded layers, and
-	// rows restored for these
-	KVExactBytes    int64 `json:"kv_exact_bytes,omitempty"`
-	KVOwnBytes      int64 `json:"kv_own_bytes,omitempty"`
-	KVRestoredBytes int64 `json:"kv_restored_bytes,omitempty"`
-	// thoughts that the client left out of its prompt and Tandem put back, and their tokens
-	PutBackThoughts int `json:"put_back_thoughts,omitempty"`
-	PutBackTokens   int `json:"put_back_tokens,omitempty"`
-}
-
 // FinishInterrupted is the finish reason of a run whose process ended first, or whose client left and may
 // resume it. If the process ended, ended_at is the time of the next start.
 const FinishInterrupted = "interrupted"
@@ -106,8 +38,8 @@ const (
 		"put_back_thoughts, put_back_tokens"
 )
 
-// fields are the columns in the order of runColumns, for reading and writing.
-func (r *Run) fields() []any {
+// runFields are the columns in the order of runColumns, for reading and writing.
+func runFields(r *Run) []any {
 	return []any{&r.ID, (*stamp)(&r.StartedAt), (*stamp)(&r.EndedAt), &r.Client, &r.Endpoint,
 		&r.Model, &r.Drafter,
 		&r.PromptTokens, &r.CachedTokens, &r.CompletionTokens, &r.Drafted, &r.Accepted, &r.Rounds,
@@ -129,9 +61,9 @@ func (rs Runs) Begin(ctx context.Context, r Run) (Run, error) {
 		r.StartedAt = rs.db.now()
 	}
 	r.StartedAt, r.EndedAt = r.StartedAt.UTC().Truncate(time.Millisecond), time.Time{}
-	marks := strings.Repeat(", ?", len(r.fields())-1)
+	marks := strings.Repeat(", ?", len(runFields(&r))-1)
 	res, err := rs.db.exec(ctx, "INSERT INTO runs ("+runColumns+") VALUES (NULL"+marks+")",
-		r.fields()[1:]...)
+		runFields(&r)[1:]...)
 	if err == nil {
 		r.ID, err = res.LastInsertId()
 	}
@@ -159,7 +91,7 @@ func (rs Runs) Finish(ctx context.Context, r Run) error {
 		} else if some {
 			r.Parted = nil
 		}
-		args := append(r.fields()[2:], r.ID)
+		args := append(runFields(&r)[2:], r.ID)
 		res, err := tx.ExecContext(ctx,
 			"UPDATE runs SET ("+runOutcome+") = (?"+strings.Repeat(", ?",
 				len(args)-2)+") WHERE id = ? AND ended_at IS NULL", args...)
@@ -210,7 +142,7 @@ func (rs Runs) interrupt(ctx context.Context) error {
 func (rs Runs) Get(ctx context.Context, id int64) (Run, error) {
 	var r Run
 	err := rs.db.r.QueryRowContext(ctx, "SELECT "+runColumns+" FROM runs WHERE id = ?", id).
-		Scan(r.fields()...)
+		Scan(runFields(&r)...)
 	return r, rs.wrap("find", id, err)
 }
 

@@ -50,11 +50,11 @@ func TestRunsThatReadAgainAreSlow(t *testing.T) {
 		}
 	}
 	slices.Reverse(want)
-	wantRuns(t, db, RunFilter{Slow: true}, want)
+	wantRuns(t, db, RunQuery{Slow: true}, want)
 	if _, err := db.Runs.Begin(t.Context(), Run{Client: "agent"}); err != nil { // in flight
 		t.Fatal(err)
 	}
-	wantRuns(t, db, RunFilter{Slow: true}, want)
+	wantRuns(t, db, RunQuery{Slow: true}, want)
 }
 
 // The median of a client is that of its newest runs. Another client has runs between them.
@@ -73,8 +73,8 @@ func TestSlowRunsAreSlowerThanTheNewest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantRuns(t, db, RunFilter{Slow: true, Limit: 2}, []int64{5001, 4000})
-	wantRuns(t, db, RunFilter{Slow: true, Client: "b", Limit: 1}, []int64{4000})
+	wantRuns(t, db, RunQuery{Slow: true, Limit: 2}, []int64{5001, 4000})
+	wantRuns(t, db, RunQuery{Slow: true, Client: "b", Limit: 1}, []int64{4000})
 }
 
 // The smallest id since a time is found although a clock was put back, and without a walk through the
@@ -87,8 +87,8 @@ func TestRunsSinceAreFoundByTheirTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantRuns(t, db, RunFilter{Since: start}, []int64{5, 4, 2})
-	where, args := RunFilter{Since: start}.where()
+	wantRuns(t, db, RunQuery{Since: start}, []int64{5, 4, 2})
+	where, args := runWhere(RunQuery{Since: start})
 	rows, err := db.r.QueryContext(t.Context(), "EXPLAIN QUERY PLAN SELECT id FROM runs WHERE "+where+" ORDER BY id DESC", args...)
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestRunsSinceAreFoundByTheirTimes(t *testing.T) {
 	}
 }
 
-func wantRuns(t *testing.T, db *DB, f RunFilter, want []int64) {
+func wantRuns(t *testing.T, db *DB, f RunQuery, want []int64) {
 	t.Helper()
 	runs, _, err := db.Runs.List(t.Context(), f)
 	if err != nil {

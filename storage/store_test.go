@@ -197,7 +197,7 @@ func TestReadersAndWritersRunTogether(t *testing.T) {
 		})
 		wg.Go(func() {
 			for range each {
-				if _, _, err := db.Runs.List(t.Context(), RunFilter{}); err != nil {
+				if _, _, err := db.Runs.List(t.Context(), RunQuery{}); err != nil {
 					t.Error(err)
 				}
 				if _, err := db.Models.Register(t.Context(),
@@ -208,7 +208,7 @@ func TestReadersAndWritersRunTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	runs, _, err := db.Runs.List(t.Context(), RunFilter{Limit: MaxRunsLimit})
+	runs, _, err := db.Runs.List(t.Context(), RunQuery{Limit: MaxRunsLimit})
 	if err != nil || len(runs) != writers*each {
 		t.Errorf("%d runs, %v, want %d", len(runs), err, writers*each)
 	}

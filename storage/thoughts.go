@@ -8,17 +8,6 @@ import (
 	"time"
 )
 
-// A Thought is what a model thought before an answer. It is sealed, and its key is made of the
-// conversation. So it adds nothing for a reader who does not have that.
-type Thought struct {
-	Owner   int64  // id of the key of the request; 0 = none
-	Model   string // that thought it
-	History string // hash of the conversation up to the answer, with it
-	Run     int64  // that generated it; the thought is deleted with it
-	Tokens  int    // of the thought
-	Sealed  []byte // only who knows the conversation can open it
-}
-
 // Limits of thoughts.
 const (
 	ThoughtsKept     = 30 * 24 * time.Hour // after the last use

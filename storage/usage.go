@@ -6,14 +6,6 @@ import (
 	"os"
 )
 
-// A Usage sums up the runs of one model, client or day, and their checkpoints.
-type Usage struct {
-	Name        string
-	Runs        int
-	Checkpoints int   // those whose files are there
-	Bytes       int64 // of these files
-}
-
 // UsageBy says how runs are grouped.
 type UsageBy string
 

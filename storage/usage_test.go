@@ -48,9 +48,9 @@ func TestUsageSumsUpRunsAndCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	for by, want := range map[UsageBy][]Usage{
-		ByModel:  {{"b", 1, 1, 1000}, {"a", 3, 3, 115}},
-		ByClient: {{"zed", 2, 2, 1100}, {"curl", 2, 1, 5}},
-		ByDay:    {{"2026-11-22", 2, 1, 5}, {"2026-11-21", 2, 2, 1100}},
+		ByModel:  {{Name: "b", Runs: 1, Checkpoints: 1, Bytes: 1000}, {Name: "a", Runs: 3, Checkpoints: 3, Bytes: 115}},
+		ByClient: {{Name: "zed", Runs: 2, Checkpoints: 2, Bytes: 1100}, {Name: "curl", Runs: 2, Checkpoints: 1, Bytes: 5}},
+		ByDay:    {{Name: "2026-11-22", Runs: 2, Checkpoints: 1, Bytes: 5}, {Name: "2026-11-21", Runs: 2, Checkpoints: 2, Bytes: 1100}},
 	} {
 		if got, err := db.Usage(t.Context(), by); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("by %s: %+v, %v; want %+v", by, got, err, want)

@@ -115,7 +115,7 @@ func TestHeldDatabaseCostsOneWait(t *testing.T) {
 	if d := time.Since(start); d > wait/2 {
 		t.Errorf("later writes took %v", d)
 	}
-	if _, _, err := db.Runs.List(t.Context(), RunFilter{Limit: 1}); err != nil {
+	if _, _, err := db.Runs.List(t.Context(), RunQuery{Limit: 1}); err != nil {
 		t.Errorf("reading gives %v", err)
 	}
 	release()

@@ -57,9 +57,7 @@ func (n *Connections) Connect(ctx context.Context) (control.Connect, error) {
 		c.Connections = append(c.Connections, n.connection(x, o))
 	}
 	seen, err := n.db.Runs.Clients(ctx)
-	for _, x := range seen {
-		c.Seen = append(c.Seen, control.SeenClient(x))
-	}
+	c.Seen = append(c.Seen, seen...)
 	return c, err
 }
 

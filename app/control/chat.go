@@ -2,23 +2,7 @@ package control
 
 import (
 	"encoding/json"
-	"time"
 )
-
-// A Chat is a conversation of the window, field for field that of package storage. Its messages are
-// a tree: a message that is edited, or answered again, gets a sibling.
-type Chat struct {
-	ID        int64           `json:"id"`
-	Kind      string          `json:"kind"`    // chat or code
-	Title     string          `json:"title"`   // given by a person, or made from the first message
-	System    string          `json:"system"`  // what the model is told first
-	Options   json.RawMessage `json:"options"` // an object of the page's, how to sample; null = none
-	Leaf      int64           `json:"leaf"`    // the last message of the branch that is shown; 0 while there is none
-	Used      int64           `json:"used"`    // counts up with each write: the greater, the later
-	CreatedAt time.Time       `json:"created_at"`
-	UpdatedAt time.Time       `json:"updated_at"`
-	Pinned    bool            `json:"pinned"` // it stands before all others
-}
 
 // ChatRequest is the body of POST /app/chats: a chat to begin.
 type ChatRequest struct {
@@ -26,20 +10,6 @@ type ChatRequest struct {
 	Title   string          `json:"title"`
 	System  string          `json:"system"`
 	Options json.RawMessage `json:"options"`
-}
-
-// A Message is one of a chat, field for field that of package storage.
-type Message struct {
-	ID        int64           `json:"id"`
-	Chat      int64           `json:"chat"`
-	Parent    int64           `json:"parent"` // the message before it; 0 = it begins the chat
-	Role      string          `json:"role"`   // user or assistant
-	Content   string          `json:"content"`
-	Model     string          `json:"model"`  // the model that answered
-	Finish    string          `json:"finish"` // why it ended; empty while it grows, or if its end was not seen
-	Run       int64           `json:"run"`    // the run that generated it; 0 = unknown, or a person wrote it
-	Facts     json.RawMessage `json:"facts"`  // an object of the page's, timings and what was drafted; null = none
-	CreatedAt time.Time       `json:"created_at"`
 }
 
 // MessageRequest is the body of POST /app/chats/{id}/messages: a message to append.
@@ -67,14 +37,7 @@ type WholeChat struct {
 	Messages []Message `json:"messages"` // oldest first
 }
 
-// ChatQuery narrows GET /app/chats. The zero value means the latest 50.
-type ChatQuery struct {
-	Search string // in titles, system prompts and messages
-	Before int64  // only chats with a smaller Used
-	Limit  int    // at most 200; 0 = 50
-}
-
-func (q *ChatQuery) params(p *params) {
+func chatQuery(q *ChatQuery, p *params) {
 	p.query("search", &q.Search)
 	queryNumber(p, "limit", &q.Limit, 200)
 	queryNumber(p, "before", &q.Before, 1<<62)
@@ -94,15 +57,6 @@ type ChatList struct {
 	Bytes int64 `json:"bytes"` // of all their messages
 }
 
-// ChatChange is the body of POST /app/chats/{id}. A nil field stays.
-type ChatChange struct {
-	Title   *string         `json:"title,omitempty"` // empty = of the first message
-	System  *string         `json:"system,omitempty"`
-	Options json.RawMessage `json:"options,omitempty"`
-	Leaf    *int64          `json:"leaf,omitempty"`
-	Pinned  *bool           `json:"pinned,omitempty"`
-}
-
 // A ChatUpdate is a change of one chat.
 type ChatUpdate struct {
 	ID int64 `json:"-"`
@@ -110,15 +64,6 @@ type ChatUpdate struct {
 }
 
 func (u *ChatUpdate) params(p *params) { chatID(&u.ID, p) }
-
-// MessageChange is the body of POST /app/chats/{id}/messages/{message}. A nil field stays.
-type MessageChange struct {
-	Content *string         `json:"content,omitempty"` // begins with what it was
-	Model   *string         `json:"model,omitempty"`
-	Finish  *string         `json:"finish,omitempty"`
-	Run     *int64          `json:"run,omitempty"`
-	Facts   json.RawMessage `json:"facts,omitempty"`
-}
 
 // A MessageID names a message of a chat.
 type MessageID struct {

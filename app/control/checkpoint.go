@@ -1,13 +1,8 @@
 package control
 
-import (
-	"encoding/json"
-	"time"
-)
-
 // A Checkpoint is the state of a model after a text, on disk.
 type Checkpoint struct {
-	CheckpointRecord
+	CheckpointFile
 
 	// TextOnly is true after an update that computes differently: the text is read again when it is
 	// used, and then kept in place of this checkpoint.
@@ -22,29 +17,6 @@ type Checkpoint struct {
 	// the text.
 	Title  string `json:"title,omitempty"`
 	Client string `json:"client,omitempty"`
-}
-
-// A CheckpointRecord is field for field the record of package storage. Fields without a JSON name
-// are not sent.
-type CheckpointRecord struct {
-	ID        string    `json:"id"`
-	Parent    string    `json:"parent"` // id of the checkpoint that ends at FromToken; empty at the beginning
-	Model     string    `json:"model"`
-	Key       string    `json:"-"`
-	Context   string    `json:"-"`
-	Kind      string    `json:"kind"` // prompt or answer
-	FromToken int       `json:"from_token"`
-	ToToken   int       `json:"to_token"`
-	Bytes     int64     `json:"bytes"`
-	Digest    string    `json:"-"`
-	Run       int64     `json:"run"` // the run that computed it; 0 = unknown
-	Hits      int       `json:"hits"`
-	Name      string    `json:"name"`
-	Pinned    bool      `json:"pinned"`
-	Gone      string    `json:"-"`
-	CreatedAt time.Time `json:"created_at"`
-	UsedAt    time.Time `json:"used_at"`
-	SavedMS   float64   `json:"saved_ms"` // milliseconds that all uses saved, at the model's pace; below 0 = they cost time
 }
 
 // KindAnswer is the kind of a checkpoint whose tokens were generated, at least in part.
@@ -143,18 +115,4 @@ type Parting struct {
 	Before    string `json:"before,omitempty"`     // the last words that both have
 	KeptText  string `json:"kept_text,omitempty"`  // how the kept text goes on, from Kept on
 	GivenText string `json:"given_text,omitempty"` // how the prompt goes on, from Given on
-}
-
-// A RunText is what it takes to complete the answer of a run, or to compute it again. It is field
-// for field the record of package storage.
-type RunText struct {
-	Run     int64
-	Model   string          // the run's row has it only once the run has ended
-	Key     string          // of the model as it was loaded
-	Request json.RawMessage // the body; nil once the run has ended, unless it was interrupted
-	Prompt  int             // tokens of the prompt
-	File    string          // id of the checkpoint that has the beginning of the tokens; empty = Tail has all
-	Tokens  int             // how many of the tokens that file has
-	Tail    []byte          // the tokens after those, int32 little-endian; nil until the run has ended
-	Replay  json.RawMessage // how they were generated
 }

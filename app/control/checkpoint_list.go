@@ -5,14 +5,6 @@ import (
 	"iter"
 )
 
-// CheckpointQuery narrows GET /app/checkpoints. The zero value means the 200 that were used last.
-// It is field for field the filter of package storage.
-type CheckpointQuery struct {
-	Model  string // only those of this model
-	Before string // the Next of the page before; empty = the first page
-	Limit  int    // at most MostCheckpoints; 0 = 200
-}
-
 // MostCheckpoints is how many checkpoints a page has at most.
 const MostCheckpoints = 1000
 
@@ -27,7 +19,7 @@ type CheckpointList struct {
 	SavedMS float64 `json:"saved_ms"` // of all pages
 }
 
-func (q *CheckpointQuery) params(p *params) {
+func checkpointQuery(q *CheckpointQuery, p *params) {
 	p.query("model", &q.Model)
 	p.query("before", &q.Before)
 	queryNumber(p, "limit", &q.Limit, MostCheckpoints)

@@ -1,7 +1,5 @@
 package control
 
-import "time"
-
 // Connect is the answer of GET /app/connect: what clients need to use the endpoint.
 type Connect struct {
 	BaseURL      string        `json:"base_url"`      // http://127.0.0.1:8263/v1
@@ -12,12 +10,6 @@ type Connect struct {
 	Longer       []LongerModel `json:"longer"`        // registered models with a longer context, the longest first
 	Connections  []Connection  `json:"connections"`
 	Seen         []SeenClient  `json:"seen"` // who asked, the latest first
-}
-
-// A SeenClient is a client of the history, as it calls itself, with the time of its last request.
-type SeenClient struct {
-	Client string    `json:"client"`
-	At     time.Time `json:"at"`
 }
 
 // A LongerModel is a model that has a longer context than the chosen one.

@@ -59,11 +59,3 @@ type StoredModel struct {
 	Ours    bool   `json:"ours"`              // Tandem downloaded it
 	Drafter bool   `json:"drafter,omitempty"` // it only drafts for another model
 }
-
-// Usage is what the runs of one model, client or day have left on the disk.
-type Usage struct {
-	Name        string `json:"name"`
-	Runs        int    `json:"runs"`
-	Checkpoints int    `json:"checkpoints"`
-	Bytes       int64  `json:"bytes"` // of checkpoints
-}

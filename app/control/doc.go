@@ -5,8 +5,7 @@
 //
 // Opening the socket is the authority: it lies in a folder that only its owner may enter, so the
 // client carries no token. The command line, the menu and the window use this package. Package
-// server answers with the same types. The JSON names of Model and Run are the columns of the
-// database's tables.
+// server answers with the same types. What is sent as it is stored is in package record.
 //
 //	c := control.Dial(home)
 //	defer c.Close()

@@ -81,15 +81,15 @@ func Plain(code Code, message string) *Error {
 // Words; other operands may be of a request, and become a sign.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	e := &Error{Code: code, Message: err.Error(), Record: record(format, args)}
+	e := &Error{Code: code, Message: err.Error(), Record: withoutTexts(format, args)}
 	if u, ok := err.(interface{ Unwrap() error }); ok {
 		e.Err = u.Unwrap()
 	}
 	return e
 }
 
-// record formats a message with a sign in place of each text.
-func record(format string, args []any) string {
+// withoutTexts formats a message with a sign in place of each text.
+func withoutTexts(format string, args []any) string {
 	kept := slices.Clone(args)
 	for i, a := range kept {
 		switch a.(type) {

@@ -6,29 +6,6 @@ import (
 	"time"
 )
 
-// RunQuery narrows GET /app/runs. The zero value means the newest 100. Each field that is not empty
-// narrows it.
-type RunQuery struct {
-	Limit  int   // at most 1000; 0 = 100
-	Before int64 // runs older than this id
-
-	Model, Client, Endpoint string // exact; a client without its version stands for all versions
-	Finish                  string // finish reason, or FinishRunning
-	Day                     string // of the start, as YYYY-MM-DD, where the server is
-	Search                  string // in those, the drafter, the error and the time of the start; case does not matter
-
-	Since  time.Time // only runs that began then or later; zero = all
-	Failed bool      // only runs that failed or were interrupted
-	// only runs that took more than twice the median of their client, or that read most of a known
-	// prompt again
-	Slow bool
-
-	// Sort is one of RunOrders; empty = the newest first. The largest value comes first, or the
-	// smallest with Up. Before counts runs to leave out then.
-	Sort string
-	Up   bool
-}
-
 // RunOrders are what runs can be sorted by.
 var RunOrders = []string{"when", "client", "prompt", "ready", "answer", "speed", "time"}
 
@@ -38,26 +15,16 @@ const FinishRunning = "running"
 // MaxRunText bounds each text of a RunQuery, in bytes.
 const MaxRunText = 256
 
-// RunValues is the answer of GET /app/runs/values: the values that occur in the fields of a
-// RunQuery. Each list has at most a hundred, the latest first.
-type RunValues struct {
-	Models    []string `json:"models"`
-	Clients   []string `json:"clients"`
-	Endpoints []string `json:"endpoints"`
-	Finishes  []string `json:"finishes"` // of runs that have ended
-	Days      []string `json:"days"`
-}
-
-// Texts returns the text fields by their names in a URL's query.
-func (q *RunQuery) Texts() map[string]*string {
+// RunTexts returns the text fields of a query by their names in a URL.
+func RunTexts(q *RunQuery) map[string]*string {
 	return map[string]*string{"model": &q.Model, "client": &q.Client, "endpoint": &q.Endpoint,
 		"finish": &q.Finish, "day": &q.Day, "search": &q.Search}
 }
 
-func (q *RunQuery) params(p *params) {
+func runQuery(q *RunQuery, p *params) {
 	queryNumber(p, "limit", &q.Limit, 1000)
 	queryNumber(p, "before", &q.Before, 1<<62)
-	texts := q.Texts()
+	texts := RunTexts(q)
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		if p.query(name, texts[name]); len(*texts[name]) > MaxRunText {
 			p.invalid(name, "%s may have at most %d bytes.", Word(name), MaxRunText)

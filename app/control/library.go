@@ -40,7 +40,9 @@ type FoundModel struct {
 }
 
 // Packing is [Model.Packing]. It is empty for a model that cannot be served.
-func (m FoundModel) Packing() string { return packing(m.FileType, m.Quantization, m.Dtype) }
+func (m FoundModel) Packing() string {
+	return Model{FileType: m.FileType, Quantization: m.Quantization, Dtype: m.Dtype}.Packing()
+}
 
 // Needs is the memory that a model needs with a context of that length.
 type Needs struct {

@@ -83,8 +83,8 @@ func (r *Replayed) Forget() {
 	r.Answered, r.Now = "", ""
 }
 
-// Replayed returns the verdict that the run keeps, nil if the run was never computed again.
-func (r Run) Replayed() (*Replayed, error) {
+// VerdictOf returns the verdict that a run keeps, or nil if the run was never computed again.
+func VerdictOf(r Run) (*Replayed, error) {
 	if r.Verdict == nil {
 		return nil, nil
 	}

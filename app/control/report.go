@@ -162,7 +162,7 @@ func (r *Report) decoding() {
 
 // verdict tells how the answer compared when it was computed again.
 func (r *Report) verdict() error {
-	v, err := r.Run.Replayed()
+	v, err := VerdictOf(r.Run)
 	if v != nil {
 		r.fact("verified", "%s", v)
 	}
@@ -204,16 +204,6 @@ func (r *Report) times() {
 // ends reports whether a run with this finish reason ended before its answer was complete.
 func ends(finish string) bool {
 	return finish == FinishError || finish == FinishCancel || finish == FinishInterrupted
-}
-
-// Pace returns a run's tokens per second after the first one, - where they are not known.
-func (r Run) Pace() string {
-	decode := r.TotalMS - r.FirstTokenMS
-	// which tokens of a resumed answer were new is not known
-	if r.CompletionTokens < 2 || decode <= 0 || r.Resumes > 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f", float64(r.CompletionTokens-1)/decode*1000)
 }
 
 // Share formats part/whole in percent.

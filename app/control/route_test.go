@@ -70,7 +70,7 @@ func TestServerReadsParametersOfClient(t *testing.T) {
 	arrives(t, ForgetTexts, 5, "/app/texts/5")
 	arrives(t, ForgetTexts, 0, "/app/texts/none")
 
-	arrives(t, ListChats, ChatQuery{"s", 9, 5}, "/app/chats?before=9&limit=5&search=s")
+	arrives(t, ListChats, ChatQuery{Search: "s", Before: 9, Limit: 5}, "/app/chats?before=9&limit=5&search=s")
 	arrives(t, ChangeChat, ChatUpdate{ID: 3}, "/app/chats/3")
 	arrives(t, AddMessage, NewMessage{Chat: 3}, "/app/chats/3/messages")
 	arrives(t, ChangeMessage, MessageUpdate{MessageID: MessageID{3, 4}}, "/app/chats/3/messages/4")

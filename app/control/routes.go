@@ -50,7 +50,7 @@ var (
 
 // The history.
 var (
-	ListRuns      = Route[RunQuery, RunList]{get, "/app/runs", (*RunQuery).params}
+	ListRuns      = Route[RunQuery, RunList]{get, "/app/runs", runQuery}
 	ListRunValues = Route[None, RunValues]{get, "/app/runs/values", nil}
 	GetActivity   = Route[int, Activity]{get, "/app/activity", minutesInQuery}
 	GetInsights   = Route[None, Insights]{get, "/app/insights", nil}
@@ -63,7 +63,7 @@ var (
 
 // Checkpoints, and what is remembered of texts.
 var (
-	ListCheckpoints       = Route[CheckpointQuery, CheckpointList]{get, "/app/checkpoints", (*CheckpointQuery).params}
+	ListCheckpoints       = Route[CheckpointQuery, CheckpointList]{get, "/app/checkpoints", checkpointQuery}
 	ListCheckpointTitles  = Route[[]string, CheckpointTitles]{get, "/app/checkpoint-titles", titleIDs}
 	GetCheckpoint         = Route[CheckpointRead, Checkpoint]{get, "/app/checkpoints/{name}", (*CheckpointRead).params}
 	ChangeCheckpoint      = Route[CheckpointUpdate, Checkpoint]{post, "/app/checkpoints/{name}", (*CheckpointUpdate).params}
@@ -79,7 +79,7 @@ var (
 
 // The window's own conversations.
 var (
-	ListChats        = Route[ChatQuery, ChatList]{get, "/app/chats", (*ChatQuery).params}
+	ListChats        = Route[ChatQuery, ChatList]{get, "/app/chats", chatQuery}
 	AddChat          = Route[ChatRequest, Chat]{post, "/app/chats", nil}
 	DeleteChats      = Route[None, DeletedChats]{remove, "/app/chats", nil}
 	WouldDeleteChats = Route[None, DeletedChats]{get, "/app/chats/deletion", nil}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/storage"
 )
 
 // longestRun is how long a run takes at most, as far as it counts here. It bounds how far back runs
@@ -18,9 +17,9 @@ func (h *History) Activity(ctx context.Context, minutes int, active []control.Ac
 	a := newActivity(now, time.Duration(minutes)*time.Minute)
 	var runs []control.Run
 	err := h.db.Runs.Since(ctx, a.From.Add(-longestRun),
-		func(r storage.Run) {
+		func(r control.Run) {
 			r.Message, r.Parted = "", nil // a day may have many runs
-			runs = append(runs, control.Run(r))
+			runs = append(runs, r)
 		})
 	reading, ended := readingMS(runs), map[int64]bool{}
 	for _, r := range runs {

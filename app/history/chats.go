@@ -63,16 +63,13 @@ func (cs *Chats) Chats(ctx context.Context, q control.ChatQuery) (control.ChatLi
 	if err != nil {
 		return list, err
 	}
-	rows, next, err := cs.db.Chats.List(ctx, storage.ChatFilter{Search: q.Search, Before: q.Before,
-		Limit: q.Limit})
-	if err != nil {
+	list.Keep = keep
+	if list.Chats, list.Next, err = cs.db.Chats.List(ctx, q); err != nil {
 		return list, chatError(err)
 	}
-	list = control.ChatList{Next: next, Keep: keep}
-	for _, c := range rows {
-		list.Chats = append(list.Chats, control.Chat(c))
+	for _, c := range list.Chats {
 		if q.Search == "" {
-			continue
+			break
 		}
 		words, err := cs.db.Chats.Words(ctx, c.ID, q.Search)
 		if err != nil {
@@ -86,17 +83,12 @@ func (cs *Chats) Chats(ctx context.Context, q control.ChatQuery) (control.ChatLi
 
 // Chat returns a chat with its messages.
 func (cs *Chats) Chat(ctx context.Context, id int64) (control.WholeChat, error) {
-	var whole control.WholeChat
 	c, err := cs.db.Chats.Get(ctx, id)
 	if err != nil {
-		return whole, chatError(err)
+		return control.WholeChat{}, chatError(err)
 	}
-	rows, err := cs.db.Chats.Messages(ctx, id)
-	whole.Chat = control.Chat(c)
-	for _, m := range rows {
-		whole.Messages = append(whole.Messages, control.Message(m))
-	}
-	return whole, err
+	messages, err := cs.db.Chats.Messages(ctx, id)
+	return control.WholeChat{Chat: c, Messages: messages}, err
 }
 
 // AddChat stores a chat. Error: CodeNotKept if chats are not kept.
@@ -109,29 +101,27 @@ func (cs *Chats) AddChat(ctx context.Context, c control.Chat) (control.Chat, err
 		return c, control.Errorf(control.CodeNotKept,
 			"Chats are not kept. Settings, History has the switch.")
 	}
-	row, err := cs.db.Chats.Add(context.WithoutCancel(ctx), storage.Chat(c))
-	return control.Chat(row), chatError(err)
+	c, err = cs.db.Chats.Add(context.WithoutCancel(ctx), c)
+	return c, chatError(err)
 }
 
 // ChangeChat changes a chat.
 func (cs *Chats) ChangeChat(ctx context.Context, u control.ChatUpdate) (control.Chat, error) {
-	row, err := cs.db.Chats.Update(context.WithoutCancel(ctx), u.ID,
-		storage.ChatChange(u.ChatChange))
-	return control.Chat(row), chatError(err)
+	c, err := cs.db.Chats.Update(context.WithoutCancel(ctx), u.ID, u.ChatChange)
+	return c, chatError(err)
 }
 
 // AddMessage adds a message to a chat, even if new chats are no longer kept.
 func (cs *Chats) AddMessage(ctx context.Context, m control.Message) (control.Message, error) {
-	row, err := cs.db.Chats.AddMessage(context.WithoutCancel(ctx), storage.Message(m))
-	return control.Message(row), chatError(err)
+	m, err := cs.db.Chats.AddMessage(context.WithoutCancel(ctx), m)
+	return m, chatError(err)
 }
 
 // ChangeMessage changes a message that is still being generated.
 func (cs *Chats) ChangeMessage(ctx context.Context,
 	u control.MessageUpdate) (control.Message, error) {
-	row, err := cs.db.Chats.UpdateMessage(context.WithoutCancel(ctx), u.Chat, u.ID,
-		storage.MessageChange(u.MessageChange))
-	return control.Message(row), chatError(err)
+	m, err := cs.db.Chats.UpdateMessage(context.WithoutCancel(ctx), u.Chat, u.ID, u.MessageChange)
+	return m, chatError(err)
 }
 
 // chatError returns an error of the database as a client is told of it.

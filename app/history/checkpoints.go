@@ -25,7 +25,7 @@ func (h *History) Checkpoints(ctx context.Context,
 	if q.Model == control.Alias {
 		q.Model = h.pool.Choice()
 	}
-	page, err := h.db.Checkpoints.List(ctx, storage.CheckpointFilter(q))
+	page, err := h.db.Checkpoints.List(ctx, q)
 	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Invalid {
 		return control.CheckpointList{}, &control.Error{Code: control.CodeInvalid, Param: "before",
 			Message: control.Sentence(e.Message), Err: err}
@@ -56,8 +56,7 @@ func (h *History) CheckpointPath(id string) string {
 }
 
 func describeCheckpoint(c storage.Checkpoint) control.Checkpoint {
-	return control.Checkpoint{CheckpointRecord: control.CheckpointRecord(c),
-		TextOnly: pool.IsTextOnly(c.Key)}
+	return control.Checkpoint{CheckpointFile: c, TextOnly: pool.IsTextOnly(c.Key)}
 }
 
 // findCheckpoint returns the row of an id or a name. It waits for a checkpoint that is being
@@ -274,7 +273,7 @@ func (h *History) SetRunText(ctx context.Context, t control.RunText) error {
 	if t.Request == nil && t.Tail == nil || ended {
 		return h.db.Runs.DropText(ctx, t.Run)
 	}
-	return h.db.Runs.SetText(ctx, storage.RunText(t))
+	return h.db.Runs.SetText(ctx, t)
 }
 
 // RunText returns the text of a run. Error: CodeNotKept. It implements api.Texts.
@@ -284,7 +283,7 @@ func (h *History) RunText(ctx context.Context, run int64) (control.RunText, erro
 		return control.RunText{}, &control.Error{Code: control.CodeNotKept, Err: err,
 			Message: fmt.Sprintf("The text of run %d was not kept; runs keep it while checkpoints are on, for as long as the settings say under Keep requests.", run)}
 	}
-	return control.RunText(t), err
+	return t, err
 }
 
 // RunCheckpoint returns the tokens of the checkpoint that a run left. Error: CodeNotKept. It

@@ -61,7 +61,7 @@ func TestFailedRunsOfTodayAreThoseOfTheList(t *testing.T) {
 	for _, finish := range []string{"stop", control.FinishError, control.FinishInterrupted, control.FinishCancel} {
 		o.ended(t, control.Run{StartedAt: now.Add(-time.Minute), EndedAt: now, FinishReason: finish})
 	}
-	listed, _, err := o.db.Runs.List(t.Context(), storage.RunFilter{Failed: true})
+	listed, _, err := o.db.Runs.List(t.Context(), storage.RunQuery{Failed: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,6 @@
 // It also keeps the thoughts of earlier answers for package api, until they are 30 days unused
 // (thoughts.go). With the setting put_back_thoughts off, or without checkpoints, it keeps none.
 //
-// Records of package storage and types of package control have the same fields. So a conversion
-// between them no longer compiles when they differ.
-//
 // A deletion is complete, in this order:
 //
 //  1. Every engine gives up what could restore the text (pool.Forget).

@@ -11,7 +11,6 @@ import (
 
 	"tandem/app/control"
 	"tandem/engine"
-	"tandem/storage"
 )
 
 const (
@@ -25,7 +24,7 @@ func (h *History) Insights(ctx context.Context) (control.Insights, error) {
 	y, m, d := now.Date()
 	var runs []control.Run // the newest first
 	err := h.db.Runs.Since(ctx, time.Date(y, m, d, 0, 0, 0, 0, now.Location()),
-		func(r storage.Run) { runs = append(runs, control.Run(r)) })
+		func(r control.Run) { runs = append(runs, r) })
 	if err != nil {
 		return control.Insights{}, err
 	}

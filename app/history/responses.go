@@ -11,30 +11,19 @@ import (
 
 // KeepResponse implements responses.Store.
 func (h *History) KeepResponse(ctx context.Context, k control.KeptResponse) error {
-	return responseError(h.db.Responses.Add(ctx,
-		storage.Response{ID: k.ID, Owner: k.Owner, Run: k.Run, Previous: k.Previous, Input: k.Input,
-			Output: k.Output, Response: k.Response}))
+	return responseError(h.db.Responses.Add(ctx, k))
 }
 
 // Response implements responses.Store.
 func (h *History) Response(ctx context.Context, owner, id string) (control.KeptResponse, error) {
 	r, err := h.db.Responses.Get(ctx, owner, id)
-	return keptResponse(r), responseError(err)
-}
-
-func keptResponse(r storage.Response) control.KeptResponse {
-	return control.KeptResponse{ID: r.ID, Owner: r.Owner, Run: r.Run, Previous: r.Previous,
-		Input: r.Input, Output: r.Output, Response: r.Response}
+	return r, responseError(err)
 }
 
 // ResponseChain implements responses.Store.
 func (h *History) ResponseChain(ctx context.Context,
 	owner, id string) ([]control.KeptResponse, error) {
-	rows, err := h.db.Responses.Chain(ctx, owner, id)
-	list := make([]control.KeptResponse, len(rows))
-	for i, r := range rows {
-		list[i] = keptResponse(r)
-	}
+	list, err := h.db.Responses.Chain(ctx, owner, id)
 	return list, responseError(err)
 }
 

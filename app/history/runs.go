@@ -11,11 +11,9 @@ import (
 	"tandem/storage"
 )
 
-// BeginRun stores a new run and returns its id. The types of package control and package storage
-// are equal field by field, and the conversions here make the compiler check that. It implements
-// server.Runs.
+// BeginRun stores a new run and returns its id. It implements server.Runs.
 func (h *History) BeginRun(ctx context.Context, r control.Run) (int64, error) {
-	row, err := h.db.Runs.Begin(ctx, storage.Run(r))
+	row, err := h.db.Runs.Begin(ctx, r)
 	if err == nil {
 		h.finishLate(context.WithoutCancel(ctx)) // they are other requests' runs
 	}
@@ -28,10 +26,10 @@ func (h *History) FinishRun(ctx context.Context, r control.Run) error {
 	if h.settings.Current().KeepRequests == control.KeepNone {
 		r.Parted = nil
 	}
-	err := h.db.Runs.Finish(ctx, storage.Run(r))
+	err := h.db.Runs.Finish(ctx, r)
 	if e, ok := errors.AsType[*storage.Error](err); ok &&
 		(e.Code == storage.Busy || e.Code == storage.Full) {
-		h.late.add(storage.Run(r))
+		h.late.add(r)
 	}
 	return err
 }
@@ -42,10 +40,10 @@ const mostLate = 1000
 // lateRuns are the runs that ended while the database could not be written.
 type lateRuns struct {
 	mu   sync.Mutex
-	runs []storage.Run
+	runs []control.Run
 }
 
-func (l *lateRuns) add(r storage.Run) {
+func (l *lateRuns) add(r control.Run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.runs) < mostLate {
@@ -60,7 +58,7 @@ func (h *History) finishLate(ctx context.Context) {
 	h.late.runs = nil
 	h.late.mu.Unlock()
 	for _, r := range runs {
-		if err := h.FinishRun(ctx, control.Run(r)); err != nil {
+		if err := h.FinishRun(ctx, r); err != nil {
 			h.log.Warn("the end of a run is stored late or not at all", "run", r.ID, "error", err)
 		}
 	}
@@ -76,20 +74,13 @@ func (h *History) Run(ctx context.Context, id int64) (control.Run, error) {
 		return control.Run{}, &control.Error{Code: control.CodeRunNotFound, Err: err,
 			Message: fmt.Sprintf("There is no run %d in the history; `tandem runs` lists the latest.", id)}
 	}
-	return control.Run(r), err
+	return r, err
 }
 
 // Runs implements server.Runs.
 func (h *History) Runs(ctx context.Context, q control.RunQuery) ([]control.Run, error) {
-	rows, _, err := h.db.Runs.List(ctx, storage.RunFilter(q))
-	if err != nil {
-		return nil, err
-	}
-	runs := make([]control.Run, len(rows))
-	for i, r := range rows {
-		runs[i] = control.Run(r)
-	}
-	return runs, nil
+	runs, _, err := h.db.Runs.List(ctx, q)
+	return runs, err
 }
 
 // ResumedBy implements server.Runs.
@@ -99,8 +90,7 @@ func (h *History) ResumedBy(ctx context.Context, run int64) (int64, error) {
 
 // RunValues implements server.Runs.
 func (h *History) RunValues(ctx context.Context) (control.RunValues, error) {
-	v, err := h.db.Runs.Values(ctx)
-	return control.RunValues(v), err
+	return h.db.Runs.Values(ctx)
 }
 
 // KeepVerdict implements server.Runs.

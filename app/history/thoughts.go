@@ -35,7 +35,7 @@ func (h *History) KeepThought(ctx context.Context, t control.KeptThought, arrive
 	if !h.KeepsThoughts() || !arrived.After(h.thoughts.at) {
 		return nil
 	}
-	err := h.db.Responses.AddThought(ctx, storage.Thought(t))
+	err := h.db.Responses.AddThought(ctx, t)
 	if storage.IsNotFound(err) { // its key is gone, or its run was forgotten
 		return nil
 	}
@@ -45,12 +45,7 @@ func (h *History) KeepThought(ctx context.Context, t control.KeptThought, arrive
 // KeptThoughts implements api.Thoughts.
 func (h *History) KeptThoughts(ctx context.Context, owner int64, model string,
 	histories []string) ([]control.KeptThought, error) {
-	rows, err := h.db.Responses.Thoughts(ctx, owner, model, histories)
-	list := make([]control.KeptThought, len(rows))
-	for i, t := range rows {
-		list[i] = control.KeptThought(t)
-	}
-	return list, err
+	return h.db.Responses.Thoughts(ctx, owner, model, histories)
 }
 
 // DropThoughts deletes all thoughts. It is called when the setting is turned off.

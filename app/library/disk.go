@@ -50,11 +50,7 @@ func (l *Library) Storage(ctx context.Context) (control.Storage, error) {
 	usage := func(by storage.UsageBy) []control.Usage {
 		list, e := l.db.Usage(ctx, by)
 		err = errors.Join(err, e)
-		sums := make([]control.Usage, len(list))
-		for i, u := range list {
-			sums[i] = control.Usage(u)
-		}
-		return sums
+		return append([]control.Usage{}, list...)
 	}
 	out.ByModel, out.ByClient, out.ByDay = usage(storage.ByModel), usage(storage.ByClient),
 		usage(storage.ByDay)

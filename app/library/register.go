@@ -17,15 +17,7 @@ import (
 
 // Models returns the registered models. It implements server.Library.
 func (l *Library) Models(ctx context.Context) ([]control.Model, error) {
-	rows, err := l.db.Models.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]control.Model, len(rows))
-	for i, r := range rows {
-		list[i] = control.Model(r)
-	}
-	return list, nil
+	return l.db.Models.List(ctx)
 }
 
 // IsFolder reports whether a name that no registered model has means a folder or a GGUF file. It is
@@ -58,8 +50,7 @@ func (l *Library) register(ctx context.Context, row storage.Model,
 	row.FileType = info.FileType
 	row.Parameters, row.Bytes, row.ContextLength, row.Kind = info.Parameters, info.Bytes,
 		info.ContextLength, string(info.Kind)
-	row, err := l.db.Models.Register(ctx, row)
-	return control.Model(row), err
+	return l.db.Models.Register(ctx, row)
 }
 
 // realID returns an id with a suffix if it is the alias, which is no id and counts as taken.

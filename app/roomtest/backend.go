@@ -100,7 +100,7 @@ func Detailed() *Backend {
 // Lettered returns a backend with a checkpoint of the letters a to z.
 func Lettered(kind string) *Backend {
 	fake := NewBackend()
-	fake.OnDisk = control.Checkpoint{CheckpointRecord: control.CheckpointRecord{
+	fake.OnDisk = control.Checkpoint{CheckpointFile: control.CheckpointFile{
 		ID: "abc", Model: fake.Model.Name, Kind: kind, ToToken: 26,
 	}}
 	return fake

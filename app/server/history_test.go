@@ -26,14 +26,14 @@ func TestHistoryIsNarrowed(t *testing.T) {
 	}
 	query := url.Values{"limit": {"7"}, "before": {"9"}, "since": {"2026-11-22T09:30:00.005Z"},
 		"failed": {"true"}, "slow": {"true"}, "sort": {"time"}, "up": {"true"}}
-	for name, text := range all.Texts() {
+	for name, text := range control.RunTexts(&all) {
 		query.Set(name, *text)
 	}
 	if w := roomtest.Get(s.Socket(), "/app/runs?"+query.Encode()); w.Code != http.StatusOK || fake.Query != all ||
 		w.Body.String() != `{"runs":[]}` {
 		t.Errorf("%d %s, narrowed by %+v", w.Code, w.Body, fake.Query)
 	}
-	for name := range all.Texts() {
+	for name := range control.RunTexts(&all) {
 		if name == "day" {
 			continue
 		}
@@ -96,7 +96,7 @@ func TestReportOfRunHasPhasesAndVerdict(t *testing.T) {
 		t.Fatalf("verify: %d %s", w.Code, w.Body)
 	}
 	r, facts = read()
-	v, err := r.Run.Replayed()
+	v, err := control.VerdictOf(r.Run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ const typesFile = "frontend/src/api/types.ts"
 
 // CheckTypes returns an error if the committed types are not those of the structs.
 func (b *Builder) CheckTypes() error {
-	want, err := typescript(filepath.Join(b.Root, "app/control"))
+	want, err := b.typescript()
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (b *Builder) CheckTypes() error {
 		return err
 	}
 	if !bytes.Equal(got, want) {
-		return fmt.Errorf("%s differs from the structs of app/control; run `go run ./build setup`",
+		return fmt.Errorf("%s differs from the structs of app/control and storage/record; run `go run ./build setup`",
 			typesFile)
 	}
 	return nil
@@ -39,7 +39,7 @@ func (b *Builder) CheckTypes() error {
 
 // writeTypes writes the types, if they have changed.
 func (b *Builder) writeTypes() error {
-	text, err := typescript(filepath.Join(b.Root, "app/control"))
+	text, err := b.typescript()
 	if err != nil {
 		return err
 	}
@@ -50,33 +50,38 @@ func (b *Builder) writeTypes() error {
 	return os.WriteFile(path, text, 0o644)
 }
 
-// typescript writes a package's structs with JSON names as interfaces, and its string types as
+// typescript returns the types of the packages that have the bodies.
+func (b *Builder) typescript() ([]byte, error) {
+	return typescript(filepath.Join(b.Root, "app/control"), filepath.Join(b.Root, "storage/record"))
+}
+
+// typescript writes the structs of packages with JSON names as interfaces, and its string types as
 // unions of their constants. It knows types of other packages by name.
-func typescript(dir string) ([]byte, error) {
+func typescript(dirs ...string) ([]byte, error) {
 	set := token.NewFileSet()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
 	t := &typescripter{unions: map[string][]string{}}
 	var files []*ast.File
-	for _, e := range entries {
-		if e.IsDir() || !strings.HasSuffix(e.Name(), ".go") ||
-			strings.HasSuffix(e.Name(), "_test.go") {
-			continue
-		}
-		f, err := parser.ParseFile(set, filepath.Join(dir, e.Name()), nil,
-			parser.ParseComments|parser.SkipObjectResolution)
+	for _, dir := range dirs {
+		names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, f)
-		t.constants(f)
+		if len(names) == 0 {
+			return nil, &fs.PathError{Op: "read the Go files of", Path: dir, Err: fs.ErrNotExist}
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			f, err := parser.ParseFile(set, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, f)
+			t.constants(f)
+		}
 	}
-	if len(files) == 0 {
-		return nil, &fs.PathError{Op: "read the Go files of", Path: dir, Err: fs.ErrNotExist}
-	}
-	t.out.WriteString("// Made of the structs of app/control by `go run ./build setup`. Edit those.\n")
+	t.out.WriteString("// Made of the structs of app/control and storage/record by `go run ./build setup`. Edit those.\n")
 	for _, f := range files {
 		for _, d := range f.Decls {
 			g, ok := d.(*ast.GenDecl)

@@ -44,7 +44,7 @@ type plain struct{ X int }
 // A Pair is two.
 type Pair [2]float64
 `
-	const want = `// Made of the structs of app/control by ` + "`go run ./build setup`" +
+	const want = `// Made of the structs of app/control and storage/record by ` + "`go run ./build setup`" +
 		`. Edit those.
 
 // A Thing is one.

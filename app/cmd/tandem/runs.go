@@ -166,7 +166,7 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 				perVerify = fmt.Sprintf("%.2f", r.TokensPerVerify())
 			}
 			verified := "-"
-			if v, err := r.Replayed(); err != nil { // a newer program wrote it
+			if v, err := control.VerdictOf(r); err != nil { // a newer program wrote it
 				verified = "?"
 			} else if v != nil {
 				verified = v.Word()

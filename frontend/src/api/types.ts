@@ -1,4 +1,4 @@
-// Made of the structs of app/control by `go run ./build setup`. Edit those.
+// Made of the structs of app/control and storage/record by `go run ./build setup`. Edit those.
 
 // Activity is the answer of GET /app/activity?minutes=N: what the requests of the last minutes took
 // in and gave. A request in flight has what it took and gave so far.
@@ -158,41 +158,12 @@ export interface BenchProgress {
   bench?: Bench | null
 }
 
-// A Chat is a conversation of the window, field for field that of package storage. Its messages are
-// a tree: a message that is edited, or answered again, gets a sibling.
-export interface Chat {
-  id: number
-  kind: string // chat or code
-  title: string // given by a person, or made from the first message
-  system: string // what the model is told first
-  options: unknown // an object of the page's, how to sample; null = none
-  leaf: number // the last message of the branch that is shown; 0 while there is none
-  used: number // counts up with each write: the greater, the later
-  created_at: string
-  updated_at: string
-  pinned: boolean // it stands before all others
-}
-
 // ChatRequest is the body of POST /app/chats: a chat to begin.
 export interface ChatRequest {
   kind?: string // empty = chat
   title: string
   system: string
   options: unknown
-}
-
-// A Message is one of a chat, field for field that of package storage.
-export interface Message {
-  id: number
-  chat: number
-  parent: number // the message before it; 0 = it begins the chat
-  role: string // user or assistant
-  content: string
-  model: string // the model that answered
-  finish: string // why it ended; empty while it grows, or if its end was not seen
-  run: number // the run that generated it; 0 = unknown, or a person wrote it
-  facts: unknown // an object of the page's, timings and what was drafted; null = none
-  created_at: string
 }
 
 // MessageRequest is the body of POST /app/chats/{id}/messages: a message to append.
@@ -222,24 +193,6 @@ export interface ChatList {
   bytes: number // of all their messages
 }
 
-// ChatChange is the body of POST /app/chats/{id}. A nil field stays.
-export interface ChatChange {
-  title?: string | null // empty = of the first message
-  system?: string | null
-  options?: unknown
-  leaf?: number | null
-  pinned?: boolean | null
-}
-
-// MessageChange is the body of POST /app/chats/{id}/messages/{message}. A nil field stays.
-export interface MessageChange {
-  content?: string | null // begins with what it was
-  model?: string | null
-  finish?: string | null
-  run?: number | null
-  facts?: unknown
-}
-
 // KeepChats is the body of POST /app/chats/keep, and its answer.
 export interface KeepChats {
   keep: boolean
@@ -256,30 +209,11 @@ export interface DeletedChats {
 }
 
 // A Checkpoint is the state of a model after a text, on disk.
-export interface Checkpoint extends CheckpointRecord {
+export interface Checkpoint extends CheckpointFile {
   text_only?: boolean
   text?: string
   title?: string
   client?: string
-}
-
-// A CheckpointRecord is field for field the record of package storage. Fields without a JSON name
-// are not sent.
-export interface CheckpointRecord {
-  id: string
-  parent: string // id of the checkpoint that ends at FromToken; empty at the beginning
-  model: string
-  kind: string // prompt or answer
-  from_token: number
-  to_token: number
-  bytes: number
-  run: number // the run that computed it; 0 = unknown
-  hits: number
-  name: string
-  pinned: boolean
-  created_at: string
-  used_at: string
-  saved_ms: number // milliseconds that all uses saved, at the model's pace; below 0 = they cost time
 }
 
 // CheckpointChange is the body of POST /app/checkpoints/{id}. A nil field stays.
@@ -373,12 +307,6 @@ export interface Connect {
   seen: SeenClient[] // who asked, the latest first
 }
 
-// A SeenClient is a client of the history, as it calls itself, with the time of its last request.
-export interface SeenClient {
-  client: string
-  at: string
-}
-
 // A LongerModel is a model that has a longer context than the chosen one.
 export interface LongerModel {
   id: string
@@ -448,14 +376,6 @@ export interface StoredModel {
   bytes: number // what removing it would free, if it is Ours; otherwise its weights
   ours: boolean // Tandem downloaded it
   drafter?: boolean // it only drafts for another model
-}
-
-// Usage is what the runs of one model, client or day have left on the disk.
-export interface Usage {
-  name: string
-  runs: number
-  checkpoints: number
-  bytes: number // of checkpoints
 }
 
 // DrafterRequest asks what drafts for a model, or sets it: the body of POST /app/drafter.
@@ -550,16 +470,6 @@ export interface Updates {
   page?: string // where to get it
   checked_at?: string // zero = never
   error?: string // why the last check failed; Version is then from an earlier one
-}
-
-// RunValues is the answer of GET /app/runs/values: the values that occur in the fields of a
-// RunQuery. Each list has at most a hundred, the latest first.
-export interface RunValues {
-  models: string[]
-  clients: string[]
-  endpoints: string[]
-  finishes: string[] // of runs that have ended
-  days: string[]
 }
 
 // RunList is the answer of GET /app/runs.
@@ -1032,81 +942,9 @@ export interface Active {
   accepted: number // of Drafted, those that stood
 }
 
-// Model is one row of the registry, field for field that of package storage.
-export interface Model {
-  id: string // org/name, or the folder's name
-  path: string // folder of config.json; empty for the embedded model
-  source: string
-  revision: string
-  architecture: string
-  quantization: string
-  dtype: string
-  parameters: number
-  bytes: number
-  context_length: number // tokens
-  downloaded_by_us: boolean // only these are ever deleted from disk
-  added_at: string
-  last_used_at?: string
-  load_ms?: number // of the last load; 0 = never loaded
-  kind?: string // see KindEmbedding; empty if it goes on with texts
-  file_type?: string // of a GGUF file, such as Q4_K_M
-}
-
 // ModelList is the answer of GET /app/models.
 export interface ModelList {
   models: Model[] // registered
-}
-
-// Run is one row of the history, field for field that of package storage: what one request took. It
-// holds no text but the tokens in Parted and Verdict. If a request has several choices, counts are
-// sums and durations are the longest choice's. A prompt that choices share counts once.
-export interface Run {
-  id: number
-  started_at: string
-  ended_at?: string // zero while in flight
-  client: string // name of its key, X-Tandem-Client or User-Agent, shortened
-  endpoint: string // e.g. /v1/completions
-  model: string // real id; as asked if it is unknown
-  drafter: string
-  prompt_tokens: number
-  cached_tokens: number
-  completion_tokens: number
-  drafted: number
-  accepted: number
-  rounds: number
-  syncs: number
-  load_ms: number // until the model was in memory
-  restore_ms: number
-  prefill_ms: number
-  first_token_ms: number // since arrival
-  draft_ms: number
-  verify_ms: number
-  total_ms: number // since arrival
-  peak_bytes: number
-  finish_reason: string // stop, length, or one of the Finish constants
-  miss_reason: string
-  error: string
-  seed: number // of the first choice
-  queue_ms: number
-  no_drafter: string // why there were no drafts, or no more
-  verifies: number // of Rounds, those with drafts
-  prediction_accepted: number
-  prediction_rejected: number
-  repeats: number
-  speculation?: unknown
-  matched_tokens: number // tokens of the prompt that some text in memory or on disk begins with
-  parted?: unknown
-  resumes: number // the run whose answer this one completes; 0 = none
-  verdict?: unknown
-  message?: string
-  held?: string // as in Loaded
-  kv_bits?: number // likewise
-  kv_layout?: string // likewise
-  kv_exact_bytes?: number
-  kv_own_bytes?: number
-  kv_restored_bytes?: number
-  put_back_thoughts?: number
-  put_back_tokens?: number
 }
 
 // LoadRequest is the body of POST /app/load.
@@ -1178,6 +1016,168 @@ export interface Session {
 // an action in the interface's table of keys. It is empty if a row wants the window alone.
 export interface ToShow {
   show: string
+}
+
+// A Chat is a conversation of the window. Its messages are a tree: a message that is edited, or
+// answered again, gets a sibling.
+export interface Chat {
+  id: number
+  kind: string // chat or code
+  title: string // given by a person, or made from the first message
+  system: string // what the model is told first
+  options: unknown // an object of the page's, how to sample; null = none
+  leaf: number // the last message of the branch that is shown; 0 while there is none
+  used: number // counts up with each write: the greater, the later
+  created_at: string
+  updated_at: string
+  pinned: boolean // it comes before all others
+}
+
+// ChatChange changes a chat. A nil field stays.
+export interface ChatChange {
+  title?: string | null // empty = of the first message
+  system?: string | null
+  options?: unknown
+  leaf?: number | null
+  pinned?: boolean | null
+}
+
+// A Message is a message of a chat.
+export interface Message {
+  id: number
+  chat: number
+  parent: number // the message before it; 0 = it begins the chat
+  role: string // user or assistant
+  content: string
+  model: string // the model that answered
+  finish: string // why it ended; empty while it grows, or if its end was not seen
+  run: number // the run that generated it; 0 = unknown, or a person wrote it
+  facts: unknown // an object of the page's, timings and what was drafted; null = none
+  created_at: string
+}
+
+// MessageChange changes an answer that is still being generated. A nil field stays.
+export interface MessageChange {
+  content?: string | null // begins with what it was
+  model?: string | null
+  finish?: string | null
+  run?: number | null
+  facts?: unknown
+}
+
+// A CheckpointFile describes a file with the state of a text, or a file that is gone. Fields without
+// a JSON name are not sent.
+export interface CheckpointFile {
+  id: string
+  parent: string // id of the checkpoint that ends at FromToken; empty at the beginning
+  model: string
+  kind: string // prompt or answer
+  from_token: number
+  to_token: number
+  bytes: number
+  run: number // the run that computed it; 0 = unknown
+  hits: number
+  name: string
+  pinned: boolean
+  created_at: string
+  used_at: string // when it was last restored, made, or lost
+  saved_ms: number // milliseconds that all uses saved, at the model's pace, less those of restoring; below 0 = they cost time
+}
+
+// RunValues are the values that occur in the fields of a RunQuery. Each list has at most a hundred,
+// the latest first.
+export interface RunValues {
+  models: string[]
+  clients: string[]
+  endpoints: string[]
+  finishes: string[] // of runs that have ended
+  days: string[]
+}
+
+// A SeenClient is a client of the history, as it calls itself, with the time of its last request.
+export interface SeenClient {
+  client: string
+  at: string
+}
+
+// Usage is what the runs of one model, client or day have left on the disk.
+export interface Usage {
+  name: string
+  runs: number
+  checkpoints: number
+  bytes: number // of checkpoints
+}
+
+// Model is one row of the registry: a model that can be loaded.
+export interface Model {
+  id: string // org/name, or the folder's name
+  path: string // folder of config.json, or a GGUF file; empty for the embedded model
+  source: string
+  revision: string
+  architecture: string
+  quantization: string
+  dtype: string
+  parameters: number
+  bytes: number
+  context_length: number // tokens
+  downloaded_by_us: boolean // only these are ever deleted from disk
+  added_at: string
+  last_used_at?: string
+  load_ms?: number // of the last load; 0 = never loaded
+  kind?: string // embedding or reranker; empty if it generates text
+  file_type?: string // of a GGUF file, such as Q4_K_M
+}
+
+// Run is one row of the history: what one request took. It holds no text but the tokens in Parted
+// and Verdict. If a request has several choices, counts are sums and durations are the longest
+// choice's. A prompt that choices share counts once.
+export interface Run {
+  id: number
+  started_at: string
+  ended_at?: string // zero while in flight
+  client: string // name of its key, X-Tandem-Client or User-Agent, shortened
+  endpoint: string // e.g. /v1/completions
+  model: string // real id; as asked if it is unknown
+  drafter: string
+  prompt_tokens: number
+  cached_tokens: number
+  completion_tokens: number
+  drafted: number
+  accepted: number
+  rounds: number
+  syncs: number
+  load_ms: number // until the model was in memory
+  restore_ms: number
+  prefill_ms: number
+  first_token_ms: number // since arrival
+  draft_ms: number
+  verify_ms: number
+  total_ms: number // since arrival
+  peak_bytes: number
+  finish_reason: string // stop, length, or one of the Finish constants
+  miss_reason: string
+  error: string
+  seed: number // of the first choice
+  queue_ms: number
+  no_drafter: string // why there were no drafts, or no more
+  verifies: number // of Rounds, those with drafts
+  prediction_accepted: number
+  prediction_rejected: number
+  repeats: number
+  speculation?: unknown
+  matched_tokens: number // tokens of the prompt that some text in memory or on disk begins with
+  parted?: unknown
+  resumes: number // the run whose answer this one completes; 0 = none
+  verdict?: unknown
+  message?: string
+  held?: string // as in control.Loaded
+  kv_bits?: number // likewise
+  kv_layout?: string // likewise
+  kv_exact_bytes?: number
+  kv_own_bytes?: number
+  kv_restored_bytes?: number
+  put_back_thoughts?: number
+  put_back_tokens?: number
 }
 
 export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "chat_not_found" | "bench_not_found" | "not_kept" | "key_not_found" | "port_taken" | "model_busy" | "model_not_loaded" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "memory_short" | "database_busy" | "folder_unusable" | "server_unavailable" | "server_crashed" | "cancelled" | "internal"

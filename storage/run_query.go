@@ -20,28 +20,6 @@ const FinishRunning = "running"
 // FinishError is the finish reason of runs that failed.
 const FinishError = "error"
 
-// A RunFilter selects runs. The zero value selects the newest runs; each field that is not empty
-// narrows the selection.
-type RunFilter struct {
-	Limit  int   // DefaultRunsLimit if 0, at most MaxRunsLimit
-	Before int64 // cursor: only runs with a smaller id
-
-	Model, Client, Endpoint string // exact; a client without its version stands for all versions
-	Finish                  string // finish reason, or FinishRunning
-	Day                     string // of the start, as YYYY-MM-DD, in local time
-	// in any text column, or in the time of the start, without regard to case
-	Search string
-
-	Since  time.Time // earliest start; zero = any
-	Failed bool      // only runs that failed or were interrupted
-	Slow   bool      // only runs that took more than twice the median of their client, or that read again
-
-	// Sort is a key of RunOrders; empty = the newest first. The largest value comes first, or the
-	// smallest with Up. Before counts runs to leave out then, because ids are in another order.
-	Sort string
-	Up   bool
-}
-
 // RunOrders are what runs can be sorted by: the expression of each order.
 var RunOrders = map[string]string{
 	"when":   "id",
@@ -53,8 +31,8 @@ var RunOrders = map[string]string{
 	"time":   "iif(ended_at IS NULL, -1, total_ms)",
 }
 
-// order returns the ORDER BY of runs.
-func (f RunFilter) order() string {
+// runOrder returns the ORDER BY of runs.
+func runOrder(f RunQuery) string {
 	by, ok := RunOrders[f.Sort]
 	if !ok {
 		return "id DESC"
@@ -102,8 +80,8 @@ const (
 	programOfKept = "substr(k.client, 1, instr(k.client || '/', '/') - 1)"
 )
 
-// where is the condition on runs.
-func (f RunFilter) where() (string, []any) {
+// runWhere returns the condition on runs.
+func runWhere(f RunQuery) (string, []any) {
 	list, args := []string{"1"}, []any{}
 	and := func(condition, arg string) {
 		if arg != "" {
@@ -135,10 +113,13 @@ func (f RunFilter) where() (string, []any) {
 	return strings.Join(list, " AND "), args
 }
 
+// runsWhere selects runs, without Speculation. A condition and an order follow.
+const runsWhere = "SELECT id, started_at, " + runFigures + ", '', " + runTexts + " FROM runs WHERE "
+
 // List returns the selected runs in their order, without Speculation. next is what to pass as Before
 // for the next page, 0 at the end. Error: [Invalid] for a negative limit or cursor, or an unknown
 // order.
-func (rs Runs) List(ctx context.Context, f RunFilter) (runs []Run, next int64, err error) {
+func (rs Runs) List(ctx context.Context, f RunQuery) (runs []Run, next int64, err error) {
 	const op = "list runs"
 	if f.Limit < 0 || f.Before < 0 {
 		return nil, 0, &Error{Code: Invalid, Op: op,
@@ -151,14 +132,14 @@ func (rs Runs) List(ctx context.Context, f RunFilter) (runs []Run, next int64, e
 	if _, ok := RunOrders[f.Sort]; f.Sort != "" && !ok {
 		return nil, 0, &Error{Code: Invalid, Op: op, Message: "runs have no such order"}
 	}
-	where, args := f.where()
+	where, args := runWhere(f)
 	skip := int64(0)
 	if f.Sort != "" {
 		skip = f.Before
 	}
 	// The query asks for one row more, to know whether there is a next page.
-	err = rs.each(ctx, where+" ORDER BY "+f.order()+" LIMIT ? OFFSET ?",
-		append(args, limit+1, skip), func(r Run) { runs = append(runs, r) })
+	runs, err = query(ctx, rs.db.r, runFields, runsWhere+where+" ORDER BY "+runOrder(f)+" LIMIT ? OFFSET ?",
+		append(args, limit+1, skip)...)
 	if err != nil {
 		return nil, 0, rs.db.wrap(op, err)
 	}
@@ -174,21 +155,10 @@ func (rs Runs) List(ctx context.Context, f RunFilter) (runs []Run, next int64, e
 // Since calls visit with each run that began at a time or later, the newest first, without
 // Speculation. There may be any number of them.
 func (rs Runs) Since(ctx context.Context, since time.Time, visit func(Run)) error {
-	f := RunFilter{Since: since}
-	where, args := f.where()
-	return rs.db.wrap("read runs", rs.each(ctx, where+" ORDER BY "+f.order(), args, visit))
-}
-
-// each calls visit with each run of a condition and an order, without Speculation.
-func (rs Runs) each(ctx context.Context, where string, args []any, visit func(Run)) error {
-	return each(ctx, rs.db.r, (*Run).fields, visit,
-		"SELECT id, started_at, "+runFigures+", '', "+runTexts+" FROM runs WHERE "+where, args...)
-}
-
-// RunValues are the values to select runs by: all values of each column, the latest first, at most
-// MaxRunValues.
-type RunValues struct {
-	Models, Clients, Endpoints, Finishes, Days []string
+	f := RunQuery{Since: since}
+	where, args := runWhere(f)
+	return rs.db.wrap("read runs", each(ctx, rs.db.r, runFields, visit,
+		runsWhere+where+" ORDER BY "+runOrder(f), args...))
 }
 
 // Values returns the values of the history.
