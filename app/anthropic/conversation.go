@@ -51,7 +51,7 @@ func (c *messagesRequest) readMessage(m *wire.Fields) {
 	role := m.Word("role")
 	c.said = 0
 	switch {
-	case m.Err != nil:
+	case m.Err() != nil:
 	case role == "":
 		m.Fail("role", "is missing.")
 	case m.Raw("content") == nil:
@@ -108,7 +108,7 @@ func (c *messagesRequest) readUser(b *wire.Fields, kind string) {
 	switch kind {
 	case "tool_result":
 		id := b.String("tool_use_id")
-		if b.Err == nil && id == "" {
+		if b.Err() == nil && id == "" {
 			b.Fail("tool_use_id", "is missing.")
 		}
 		result := api.NewResult(id, c.Called[id])

@@ -21,8 +21,8 @@ func readMessagesRequest(f *wire.Fields) (api.Request, error) {
 		f.Fail("max_tokens", "is missing: say how many tokens the answer may have at most.")
 	}
 	c.MaxTokens = api.ReadLimit(f, "max_tokens")
-	if f.Err != nil {
-		return nil, f.Err
+	if f.Err() != nil {
+		return nil, f.Err()
 	}
 	return c, c.Complete()
 }
@@ -56,9 +56,8 @@ func readMessageThinking(f *wire.Fields) api.Thinking {
 		}
 		return t
 	}
-	defer f.Take(o)
 	kind := o.String("type")
-	if o.Err == nil && kind == "" {
+	if o.Err() == nil && kind == "" {
 		o.Fail("type", "is missing; it is \"enabled\", \"adaptive\" or \"disabled\".")
 	}
 	t.On = new(kind != "disabled") // with any other type the model itself chooses when to think
@@ -77,7 +76,6 @@ func (c *messagesRequest) readOutputConfig(f *wire.Fields) {
 	if o == nil {
 		return
 	}
-	defer f.Take(o)
 	if effort := o.Word("effort"); effort != "" {
 		c.Thinking.Effort = effort
 	}
@@ -90,8 +88,7 @@ func (c *messagesRequest) readOutputFormat(f *wire.Fields, key string) {
 	if o == nil {
 		return
 	}
-	defer f.Take(o)
-	if t := o.String("type"); o.Err == nil && t != "json_schema" {
+	if t := o.String("type"); o.Err() == nil && t != "json_schema" {
 		o.Fail("type", "must be \"json_schema\", not %q.", wire.Clip(t))
 	}
 	if wire.Needed(o, "schema") != nil {
@@ -111,8 +108,8 @@ func (v *Routes) countTokens(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	c := newMessages(f.As(countTokensRequestShape))
-	if f.Err != nil {
-		return f.Err
+	if f.Err() != nil {
+		return f.Err()
 	}
 	if err := c.Complete(); err != nil {
 		return err

@@ -29,18 +29,13 @@ func readMessageTools(f *wire.Fields) (b api.Toolbox) {
 		f.Fail("tools", "may hold %d tools, not %d.", api.MaxTools, len(list))
 		return api.Toolbox{}
 	}
-	for i, v := range list {
-		o, err := f.Item("tools", i, v)
-		if err != nil {
-			f.Take(&wire.Fields{Err: err})
-			return api.Toolbox{}
-		}
+	for o := range f.Items("tools", list) {
 		if kind := o.String("type"); kind == "" || kind == "custom" {
 			addTool(&b, o)
 		}
-		if f.Take(o); f.Err != nil {
-			return api.Toolbox{}
-		}
+	}
+	if f.Err() != nil {
+		return api.Toolbox{}
 	}
 	if b.List != nil {
 		b.List = append(b.List, ']')
@@ -49,7 +44,6 @@ func readMessageTools(f *wire.Fields) (b api.Toolbox) {
 	if o == nil {
 		return b
 	}
-	defer f.Take(o)
 	mode := o.OneOf("type", toolUses)
 	b.Single = o.Bool("disable_parallel_tool_use")
 	b.Forced = mode == "any" || mode == useTool
@@ -61,7 +55,7 @@ func readMessageTools(f *wire.Fields) (b api.Toolbox) {
 	case useTool:
 		b.Name = wire.NeededName(o)
 	}
-	if o.Err == nil {
+	if o.Err() == nil {
 		b.Check(f, "tools", "tool_choice")
 	}
 	return b

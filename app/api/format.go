@@ -19,7 +19,6 @@ func ReadResponseFormat(f *wire.Fields, key string) *model.Grammar {
 	if o == nil {
 		return nil
 	}
-	defer f.Take(o)
 	return ReadFormat(o.As(ResponseFormatShape), readNamedSchema)
 }
 
@@ -46,7 +45,6 @@ func readObjectSchema(o *wire.Fields) *model.Grammar {
 	s := o.Object("schema")
 	if s == nil || len(s.Values) == 0 {
 		if named := o.Object("json_schema"); named != nil && len(named.Values) > 0 {
-			defer o.Take(named)
 			o, s = named, wire.Needed(named, "schema")
 		}
 	}
@@ -79,7 +77,6 @@ func readNamedSchema(f *wire.Fields) *model.Grammar {
 	if o == nil {
 		return nil
 	}
-	defer f.Take(o)
 	return ReadSchema(o)
 }
 
@@ -207,9 +204,8 @@ func readGrammar(f *wire.Fields) *model.Grammar {
 	if o == nil {
 		return nil
 	}
-	defer f.Take(o)
 	text := o.String("definition")
-	if o.Err == nil && text == "" {
+	if o.Err() == nil && text == "" {
 		o.Fail("definition", "is missing.")
 	}
 	switch syntax := o.String("syntax"); syntax {

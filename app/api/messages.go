@@ -26,7 +26,7 @@ func EachMessage(f *wire.Fields) iter.Seq[*wire.Fields] {
 func ReadMessage(m *wire.Fields) Message {
 	m.As(ChatMessageShape)
 	role := m.String("role")
-	if roles := m.Choices("role"); m.Err == nil && !slices.Contains(roles, role) {
+	if roles := m.Choices("role"); m.Err() == nil && !slices.Contains(roles, role) {
 		m.Fail("role", "must be %s, not %q.", control.Words(roles), wire.Clip(role))
 	}
 	switch role {
@@ -43,7 +43,7 @@ func ReadMessage(m *wire.Fields) Message {
 	out.Texts = []string{ReadContent(m, "content", think)}
 	thought := out.more != nil // it has one in its content
 	out.Calls = readToolCalls(m)
-	if m.Err != nil {
+	if m.Err() != nil {
 		return out
 	}
 	for key, value := range m.Members() {
@@ -108,7 +108,6 @@ func readToolCall(c *wire.Fields) json.RawMessage {
 		}
 		call = append(call, value...)
 	}
-	c.Take(fn)
 	return append(call, '}')
 }
 
@@ -119,7 +118,6 @@ func readFunctionCall(m *wire.Fields) []json.RawMessage {
 		return nil
 	}
 	call := appendFunction([]byte(`{"type":"function","function":`), fn)
-	m.Take(fn)
 	return []json.RawMessage{append(call, '}')}
 }
 

@@ -57,13 +57,12 @@ func (p *Params) Continuations() int { return max(p.N, p.bestOf) * max(1, p.Seve
 // Read reads the shared fields of a request into p.
 func (p *Params) Read(f *wire.Fields) {
 	p.Model = f.String("model")
-	if f.Err == nil && p.Model == "" {
+	if f.Err() == nil && p.Model == "" {
 		f.Fail("model", "is missing: name a model of /v1/models, or \"tandem\" for the chosen one.")
 	}
 	p.Stream = f.Bool("stream")
 	if o := f.Object("stream_options"); o != nil {
 		p.IncludeUsage = o.Bool("include_usage")
-		f.Take(o)
 	}
 	p.N = 1
 	if n := f.Whole("n"); n != nil {
@@ -155,7 +154,6 @@ func readLogitBias(f *wire.Fields) map[int32]float32 {
 			bias[int32(id)] = float32(*x)
 		}
 	}
-	f.Take(o)
 	return bias
 }
 
@@ -181,7 +179,6 @@ func readSpeculation(f *wire.Fields) (r engine.Speculation) {
 				control.Word(strings.Join(known, ", ")))
 		}
 	}
-	f.Take(o)
 	r.Drafter = cmp.Or(r.Drafter, engine.Auto)
 	return r
 }

@@ -34,10 +34,10 @@ func ReadParts(f *wire.Fields, key string, read func(p *wire.Fields, kind string
 	}
 	for p := range f.Items(key, list) {
 		kind := p.String("type")
-		if p.Err == nil && kind == "" && p.Values[textPart] == nil {
+		if p.Err() == nil && kind == "" && p.Values[textPart] == nil {
 			p.Fail("type", "is missing.")
 		}
-		if p.Err == nil {
+		if p.Err() == nil {
 			read(p, kind)
 		}
 	}
@@ -68,9 +68,7 @@ func IsThought(kind string) bool {
 // PartText returns the text of a part. It fails p if that holds none. A part of an unknown kind has
 // the text that such parts commonly have.
 func PartText(p *wire.Fields, kind string) string {
-	// The shape has the members of the known kinds alone.
-	o := &wire.Fields{Values: p.Values, Path: p.Path}
-	defer p.Take(o)
+	o := p.As(nil) // the shape has the members of the known kinds alone
 	switch kind {
 	case textPart, "input_text", "output_text":
 		return wire.NeededText(o, textPart)
@@ -95,7 +93,7 @@ func PartText(p *wire.Fields, kind string) string {
 		return ""
 	}
 	text, ok := anyText(o, kind)
-	if o.Err == nil && !ok {
+	if o.Err() == nil && !ok {
 		o.Fail("type", "cannot be %q here: such a part has no text.", wire.Clip(kind))
 	}
 	return text
@@ -104,12 +102,12 @@ func PartText(p *wire.Fields, kind string) string {
 // OwnText returns the text of a block of a tool that the vendor's servers ran. It leaves out parts
 // without one, such as files.
 func OwnText(p *wire.Fields, kind string) string {
-	o := &wire.Fields{Values: p.Values, Path: p.Path}
+	o := p.Apart()
 	list := []json.RawMessage{o.Values["content"]}
 	switch v := list[0]; {
 	case kind == documentPart || kind == "search_result" || len(v) == 0 ||
 		holdsText(o, "stdout") || holdsText(o, "stderr") || v[0] != '[' && v[0] != '{':
-		if text := PartText(o, kind); o.Err == nil {
+		if text := PartText(o, kind); o.Err() == nil {
 			return text
 		}
 		return ""
@@ -123,8 +121,7 @@ func OwnText(p *wire.Fields, kind string) string {
 			b.WriteString(text)
 			continue
 		}
-		inner, err := o.Item("content", 0, v)
-		if err == nil {
+		if inner := o.Item("content", 0, v); inner != nil {
 			b.WriteString(OwnText(inner, inner.String("type")))
 		}
 	}
@@ -171,16 +168,15 @@ func innerText(o *wire.Fields, key string) string {
 func documentText(o *wire.Fields) (text string, ok bool) {
 	source := o.Object("source")
 	if source == nil {
-		return "", o.Err != nil
+		return "", o.Err() != nil
 	}
-	defer o.Take(source)
 	switch kind := source.String("type"); kind {
 	case "text":
 		return wire.NeededText(source, "data"), true
 	case "content":
 		return innerText(source, "content"), true
 	}
-	return "", source.Err != nil
+	return "", source.Err() != nil
 }
 
 // joinLines returns the lines that are not empty.

@@ -41,7 +41,6 @@ func ReadThinking(f *wire.Fields) (t Thinking) {
 			t.On = on
 		}
 		t.Hidden = o.Bool("exclude")
-		f.Take(o)
 	}
 	if t.Budget != nil && *t.Budget < 0 { // no limit, as in other servers
 		t.Budget = nil

@@ -34,7 +34,7 @@ func ReadTools(f *wire.Fields) (b Toolbox) {
 	}
 	entries := ReadToolList(f, list)
 	chosen := readToolChoice(f, choice)
-	if f.Err != nil {
+	if f.Err() != nil {
 		return Toolbox{}
 	}
 	all := make([]Offered, len(entries))
@@ -199,7 +199,7 @@ func modeOf(word string) string {
 func ReadChoiceType(o *wire.Fields) (kind, asked string) {
 	kind = o.String("type")
 	switch {
-	case o.Err != nil:
+	case o.Err() != nil:
 	case slices.Contains(ToolChoices, kind):
 		return "", modeOf(kind)
 	case kind == "tool", kind == "" && (o.Raw("function") != nil || o.Raw("name") != nil):
@@ -215,7 +215,6 @@ func readToolChoice(f *wire.Fields, key string) ToolChoice {
 	if o == nil {
 		return c
 	}
-	defer f.Take(o)
 	if key == "function_call" { // {"name"}
 		c.Mode, c.Name = "required", wire.NeededName(o)
 		return c
@@ -233,7 +232,6 @@ func readToolChoice(f *wire.Fields, key string) ToolChoice {
 		}
 		if a != nil {
 			c.Mode, c.Allowed = readAllowed(a)
-			o.Take(a)
 		}
 	default:
 		o.Fail("type", "is \"function\" or \"allowed_tools\", not %q.", wire.Clip(kind))
@@ -252,7 +250,6 @@ func ChosenName(o *wire.Fields, read func(*wire.Fields) string) string {
 	if fn == nil {
 		return read(o)
 	}
-	defer o.Take(fn)
 	return wire.NeededName(fn)
 }
 

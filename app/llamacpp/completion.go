@@ -25,7 +25,7 @@ func readCompletion(f *wire.Fields) (api.Request, error) {
 	default:
 		r.Texts = []string{f.String("prompt")}
 	}
-	return r, f.Err
+	return r, f.Err()
 }
 
 // readParams reads the fields that /completion and /infill share. param names the prompt in

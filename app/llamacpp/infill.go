@@ -15,7 +15,7 @@ func readInfill(f *wire.Fields) (api.Request, error) {
 	before := readExtra(f) + f.String("input_prefix") + f.String("prompt")
 	return &textRequest{api.Completion{
 		Params: p, Texts: []string{before}, Suffix: f.String("input_suffix"), Fill: true,
-	}}, f.Err
+	}}, f.Err()
 }
 
 // readExtra returns the texts of other files, which come before the text with the gap.

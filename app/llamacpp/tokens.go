@@ -31,8 +31,8 @@ func (v Routes) tokenize(w http.ResponseWriter, r *http.Request) error {
 		if len(text) > maxTokenized {
 			f.Fail(param, "has %d bytes; %d are allowed.", len(text), maxTokenized)
 		}
-		if f.Err != nil {
-			return f.Err
+		if f.Err() != nil {
+			return f.Err()
 		}
 		ids, err := encode(m, text, special, plain)
 		if err != nil {
@@ -72,7 +72,7 @@ func (v Routes) detokenize(w http.ResponseWriter, r *http.Request) error {
 		list := f.Raw("tokens")
 		if list == nil {
 			f.Fail("tokens", "is missing: send a list of token ids.")
-			return f.Err
+			return f.Err()
 		}
 		ids, err := api.TokenIDs(list, m, "tokens")
 		if err != nil {
@@ -93,8 +93,8 @@ func (v Routes) withModel(w http.ResponseWriter, r *http.Request, s *wire.Shape,
 		return err
 	}
 	name := named(f.As(s).String("model"))
-	if f.Err != nil {
-		return f.Err
+	if f.Err() != nil {
+		return f.Err()
 	}
 	return v.Lend(r, name, func(_ context.Context, m model.Model) error {
 		if err := answer(f, m); err != nil && err != error(wire.ErrClientGone) {

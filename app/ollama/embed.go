@@ -23,7 +23,7 @@ func readOllamaEmbed(f *wire.Fields) (api.ReadRequest, error) {
 	if n := f.Whole("dimensions"); n != nil {
 		o.Dimensions = *n
 	}
-	return o, f.Err
+	return o, f.Err()
 }
 
 func readOllamaEmbedding(f *wire.Fields) (api.ReadRequest, error) {
@@ -32,7 +32,7 @@ func readOllamaEmbedding(f *wire.Fields) (api.ReadRequest, error) {
 	if len(o.Input) > 1 {
 		f.Fail("prompt", "must be one text; /api/embed takes several.")
 	}
-	return o, f.Err
+	return o, f.Err()
 }
 
 // Read reads the model and the texts.

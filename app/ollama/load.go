@@ -77,7 +77,7 @@ func (r failedReader) Read([]byte) (int, error) { return 0, r.err }
 
 // noPrompt reports whether a request to /api/generate has no prompt.
 func noPrompt(f *wire.Fields) bool {
-	return f.String("prompt") == "" && f.String("suffix") == "" && f.Err == nil
+	return f.String("prompt") == "" && f.String("suffix") == "" && f.Err() == nil
 }
 
 // noMessages reports whether a request to /api/chat has no messages.
@@ -92,8 +92,8 @@ func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fiel
 	endpoint string) error {
 	f.As(requestShape)
 	p, keep := readOllama(f), readKeepAlive(f)
-	if f.Err != nil {
-		return f.Err
+	if f.Err() != nil {
+		return f.Err()
 	}
 	reason := "load"
 	if keep != nil && *keep == 0 {

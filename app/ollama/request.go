@@ -58,8 +58,8 @@ func readOllamaGenerate(f *wire.Fields) (api.Request, error) {
 	if raw && system != "" {
 		f.Fail("system", "cannot be combined with raw.")
 	}
-	if f.Err != nil {
-		return nil, f.Err
+	if f.Err() != nil {
+		return nil, f.Err()
 	}
 	if raw || c.Fill {
 		r.Question = c
@@ -95,8 +95,8 @@ func readOllamaChat(f *wire.Fields) (api.Request, error) {
 	r := &ollamaRequest{Question: c, chat: true, keepAlive: readKeepAlive(f)}
 	c.Messages = readMessages(f)
 	c.Tools = api.ReadTools(f)
-	if f.Err != nil {
-		return nil, f.Err
+	if f.Err() != nil {
+		return nil, f.Err()
 	}
 	return r, c.Complete()
 }
@@ -111,7 +111,7 @@ func readMessages(f *wire.Fields) (list []api.Message) {
 	for _, m := range given {
 		m.Rename(ollamaNames)
 		list = append(list, api.ReadMessage(m))
-		if f.Take(m); f.Err != nil {
+		if f.Err() != nil {
 			break
 		}
 	}
@@ -127,7 +127,7 @@ var ollamaNames = map[string]string{"thinking": "reasoning_content", "tool_name"
 // another program computes.
 func readOllama(f *wire.Fields) api.Params {
 	p := api.Params{N: 1, Model: f.String("model")}
-	if f.Err == nil && p.Model == "" {
+	if f.Err() == nil && p.Model == "" {
 		f.Fail("model", "is missing: name a model of /api/tags.")
 	}
 	p.Stream = f.Raw("stream") == nil || f.Bool("stream")
@@ -145,7 +145,6 @@ func readOllama(f *wire.Fields) api.Params {
 	if o == nil {
 		return p
 	}
-	defer f.Take(o)
 	p.ReadSampling(o, "repeat_penalty")
 	p.Stop = api.ReadStop(o, "stop")
 	if v := o.Raw("seed"); v != nil && v[0] != '-' { // a seed below 0 means any

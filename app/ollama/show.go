@@ -30,11 +30,11 @@ func (v *Routes) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 	if name == "" {
 		name = f.String("name") // older programs use this name
 	}
-	if f.Err == nil && name == "" {
+	if f.Err() == nil && name == "" {
 		f.Fail("model", "is missing: name a model of /api/tags.")
 	}
-	if f.Err != nil {
-		return f.Err
+	if f.Err() != nil {
+		return f.Err()
 	}
 	list, err := v.ollamaModels(r.Context())
 	if err != nil {

@@ -36,8 +36,8 @@ func readChat(f *wire.Fields) (api.Request, error) {
 	c.Tools = api.ReadTools(f)
 	c.Thinking = api.ReadThinking(f)
 	c.Kwargs = f.Raw("chat_template_kwargs")
-	if f.Err != nil {
-		return nil, f.Err
+	if f.Err() != nil {
+		return nil, f.Err()
 	}
 	return c, c.Complete()
 }
@@ -65,14 +65,13 @@ func readPrediction(f *wire.Fields) string {
 	if o == nil {
 		return ""
 	}
-	if t := o.String("type"); o.Err == nil && t != "content" {
+	if t := o.String("type"); o.Err() == nil && t != "content" {
 		o.Fail("type", "must be \"content\", not %q.", wire.Clip(t))
 	}
 	if o.Raw("content") == nil {
 		o.Fail("content", "is missing.")
 	}
 	text := api.ReadContent(o, "content", nil)
-	f.Take(o)
 	return text
 }
 

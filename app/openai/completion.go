@@ -43,7 +43,7 @@ func (c *completionRequest) Check(f *wire.Fields) error {
 	if c.Fill && c.KeepPrompt {
 		f.Fail("echo", "cannot be combined with suffix.")
 	}
-	return f.Err
+	return f.Err()
 }
 
 // readTexts reads the texts of a field in their four forms: one text, several, the token ids of

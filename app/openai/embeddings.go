@@ -33,7 +33,7 @@ func readEmbeddings(f *wire.Fields) (api.ReadRequest, error) {
 	}
 	e.Input, e.Tokens = readTexts(f, "input")
 	e.CheckInput(f)
-	return e, f.Err
+	return e, f.Err()
 }
 
 // Answer implements api.ReadRequest.

@@ -36,7 +36,7 @@ func readRerank(f *wire.Fields) (api.ReadRequest, error) {
 		r.top = *n
 	}
 	r.readDocuments(f)
-	return r, f.Err
+	return r, f.Err()
 }
 
 // readDocuments reads texts, and objects that hold one.
@@ -58,13 +58,9 @@ func (r *rerankRequest) readDocuments(f *wire.Fields) {
 				f.Fail(param, "must be a string.")
 			}
 		case '{':
-			o, err := f.Item("documents", i, v)
-			if err != nil {
-				f.Take(&wire.Fields{Err: err})
-				return
+			if o := f.Item("documents", i, v); o != nil {
+				text = o.String("text")
 			}
-			text = o.String("text")
-			f.Take(o)
 		}
 		if text == "" {
 			f.Fail(param,

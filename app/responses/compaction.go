@@ -31,7 +31,7 @@ func (v Routes) readCompaction(f *wire.Fields) (api.Request, error) {
 	c.Thinking.On = new(false)
 	c.instructions, c.previous = f.String("instructions"), f.String("previous_response_id")
 	c.readInput(f, false)
-	return compactionRequest{c}, f.Err
+	return compactionRequest{c}, f.Err()
 }
 
 // Prepare implements preparing.

@@ -28,8 +28,8 @@ func (v Routes) countInput(w http.ResponseWriter, r *http.Request) error {
 	c.Model = cmp.Or(f.String("model"), control.Alias)
 	c.readPrompt(f)
 	c.readInput(f, false)
-	if f.Err != nil {
-		return f.Err
+	if f.Err() != nil {
+		return f.Err()
 	}
 	if _, err := c.Prepare(r.Context(), &held, body); err != nil {
 		return err

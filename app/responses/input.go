@@ -38,7 +38,7 @@ func (c *responseRequest) addItem(f *wire.Fields) {
 func itemType(f *wire.Fields) string {
 	kind := f.String("type")
 	switch {
-	case kind != "" || f.Err != nil:
+	case kind != "" || f.Err() != nil:
 	case f.Raw("role") != nil:
 		kind = "message"
 	case f.Raw("id") != nil:
@@ -49,7 +49,7 @@ func itemType(f *wire.Fields) string {
 
 func (c *responseRequest) addMessage(f *wire.Fields) {
 	role := f.String("role")
-	if roles := f.Choices("role"); f.Err == nil && !slices.Contains(roles, role) {
+	if roles := f.Choices("role"); f.Err() == nil && !slices.Contains(roles, role) {
 		f.Fail("role", "must be %s, not %q.", control.Words(roles), wire.Clip(role))
 	}
 	if role == "assistant" {
@@ -121,7 +121,7 @@ func (c *responseRequest) addCall(f *wire.Fields) {
 	if args != nil && args[0] != '"' && args[0] != '{' {
 		f.Fail("arguments", "must be a string.")
 	}
-	if f.Err != nil {
+	if f.Err() != nil {
 		return
 	}
 	c.answer(stageCalls).Call(templateID(id), name, args)
@@ -130,7 +130,7 @@ func (c *responseRequest) addCall(f *wire.Fields) {
 
 func (c *responseRequest) addOutput(f *wire.Fields) {
 	id := f.String("call_id")
-	if f.Err == nil && id == "" {
+	if f.Err() == nil && id == "" {
 		f.Fail("call_id", "is missing.")
 	}
 	if f.Raw("output") == nil {

@@ -49,7 +49,7 @@ func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 	refuseElsewhere(f)
 	c.readPrompt(f)
 	c.readInput(f, true)
-	return c, f.Err
+	return c, f.Err()
 }
 
 // newRequest returns a request without fields.
@@ -76,12 +76,10 @@ func readTextFormat(f *wire.Fields) *model.Grammar {
 	if text == nil {
 		return nil
 	}
-	defer f.Take(text)
 	o := text.Object("format")
 	if o == nil {
 		return nil
 	}
-	defer text.Take(o)
 	return api.ReadFormat(o, api.ReadFlatSchema)
 }
 
@@ -169,8 +167,8 @@ func (c *responseRequest) Prepare(ctx context.Context, held *wire.Reservation,
 			if err != nil {
 				return nil, err
 			}
-			if c.addItem(f.As(inputItemShape)); f.Err != nil {
-				return nil, f.Err
+			if c.addItem(f.As(inputItemShape)); f.Err() != nil {
+				return nil, f.Err()
 			}
 		}
 		c.items = before
@@ -208,8 +206,8 @@ func (c *responseRequest) addOwn(r *itemLookup) error {
 				return err
 			}
 		}
-		if c.addItem(f.As(inputItemShape)); f.Err != nil {
-			return f.Err
+		if c.addItem(f.As(inputItemShape)); f.Err() != nil {
+			return f.Err()
 		}
 	}
 	return nil

@@ -132,8 +132,8 @@ func (r *itemLookup) chain(id string) (items []json.RawMessage, err error) {
 // item returns the stored item of a reference.
 func (r *itemLookup) item(f *wire.Fields) (json.RawMessage, error) {
 	id := f.String("id")
-	if f.Err != nil {
-		return nil, f.Err
+	if f.Err() != nil {
+		return nil, f.Err()
 	}
 	missing := &control.Error{Code: wire.CodeNoItem, Param: f.Path + "id",
 		Message: "Item with id '" + wire.Clip(id) +

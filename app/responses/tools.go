@@ -53,7 +53,7 @@ func readResponseTools(f *wire.Fields) (t responseTools) {
 		t.Single = true
 	}
 	chosen := readResponseChoice(f, choice)
-	if f.Err == nil {
+	if f.Err() == nil {
 		t.Toolbox = t.Choose(f, list, choice, all, chosen)
 	}
 	return t
@@ -117,7 +117,6 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 	if o == nil {
 		return c
 	}
-	defer f.Take(o)
 	kind, asked := api.ReadChoiceType(o)
 	switch {
 	case asked != "":
@@ -131,7 +130,6 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 		}
 		if a != nil {
 			readAllowed(a, &c)
-			o.Take(a)
 		}
 	default:
 		o.Fail("type",
@@ -147,16 +145,10 @@ func readAllowed(o *wire.Fields, c *api.ToolChoice) {
 		c.Mode = "auto"
 	}
 	c.Allowed = []string{}
-	for _, entry := range api.ReadToolList(o, "tools") {
-		t, err := wire.ParseFields(entry, o.Path+"tools.")
-		if err != nil {
-			o.Take(&wire.Fields{Err: err})
-			return
-		}
+	for t := range o.Items("tools", api.ReadToolList(o, "tools")) {
 		if t.As(responseToolShape).String("type") == "function" {
 			c.Allowed = append(c.Allowed, api.ChosenName(t, readName))
 		}
-		o.Take(t)
 	}
 }
 

@@ -28,10 +28,10 @@ func Decode(f *Fields, into any) error {
 	v := reflect.ValueOf(into).Elem()
 	f.refuseUnknown(v)
 	f.decode(v)
-	if f.Err == nil {
+	if f.Err() == nil {
 		f.need(v)
 	}
-	return f.Err
+	return f.Err()
 }
 
 // refuseUnknown fails for the first field that the struct lacks.
@@ -122,7 +122,7 @@ func (f *Fields) word(name string, tag reflect.StructTag) string {
 	if len(words) != 2 || s == "" && strings.HasSuffix(tag.Get("json"), ",omitempty") {
 		return s
 	}
-	if f.Err == nil && !slices.Contains(words, s) {
+	if f.Err() == nil && !slices.Contains(words, s) {
 		f.Fail(name, "must be %q or %q, not %q.", control.Word(words[0]), control.Word(words[1]),
 			Clip(s))
 	}

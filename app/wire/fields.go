@@ -12,14 +12,29 @@ import (
 )
 
 // Fields is a JSON object whose values are read one by one, by exact name, so that an error names
-// its field. The first error stays. A field that is null counts as absent, and unknown fields are
-// ignored.
+// its field. A field that is null counts as absent, and unknown fields are ignored. An object and
+// the objects inside it have one error, the first.
 type Fields struct {
 	Values map[string]json.RawMessage
-	Path   string // stands before the names in errors, e.g. "messages[0]."
-	Err    error
+	Path   string   // before the names in errors, e.g. "messages[0]."
 	names  []string // of Values, in the client's order
 	shape  *Shape   // of the object; nil if no table has it
+	err    *error
+}
+
+// Err returns the first error, or nil.
+func (f *Fields) Err() error { return *f.err }
+
+// fail sets the error unless there is one.
+func (f *Fields) fail(err error) {
+	if *f.err == nil {
+		*f.err = err
+	}
+}
+
+// Apart returns the fields with an error of their own and without a shape.
+func (f *Fields) Apart() *Fields {
+	return &Fields{Values: f.Values, Path: f.Path, names: f.names, err: new(error)}
 }
 
 // As gives an object its shape, and the objects inside it theirs. Real, Whole and Word take bounds
@@ -56,8 +71,8 @@ func (f *Fields) Rename(names map[string]string) {
 		if to == "" {
 			continue
 		}
-		if _, twice := f.Values[to]; twice && f.Err == nil {
-			f.Err = namedTwice(f.Path, to)
+		if _, twice := f.Values[to]; twice {
+			f.fail(namedTwice(f.Path, to))
 		}
 		f.Values[to], kept = v, append(kept, to)
 	}
@@ -65,8 +80,8 @@ func (f *Fields) Rename(names map[string]string) {
 }
 
 func (f *Fields) Fail(key, format string, args ...any) {
-	if f.Err == nil {
-		f.Err = Invalid(f.Path+key, "%s "+format, append([]any{f.Path + key}, args...)...)
+	if f.Err() == nil {
+		f.fail(Invalid(f.Path+key, "%s "+format, append([]any{f.Path + key}, args...)...))
 	}
 }
 
@@ -200,57 +215,43 @@ func (f *Fields) Strings(key string) []string {
 // Object reads an object. It returns nil for an absent field.
 func (f *Fields) Object(key string) *Fields {
 	v := f.Raw(key)
-	if v == nil || f.Err != nil {
+	if v == nil || f.Err() != nil {
 		return nil
 	}
-	o, err := ParseFields(v, f.Path+key+".")
+	return f.child(v, key, f.shape.inside(key, false))
+}
+
+// Item reads v, the i-th object of the list key of f. It returns nil if v is no object.
+func (f *Fields) Item(key string, i int, v json.RawMessage) *Fields {
+	return f.child(v, fmt.Sprintf("%s[%d]", key, i), f.shape.inside(key, true))
+}
+
+// child reads an object inside f, or fails f and returns nil.
+func (f *Fields) child(v json.RawMessage, name string, s *Shape) *Fields {
+	o, err := ParseFields(v, f.Path+name+".")
 	if err != nil {
-		f.Err = err
+		f.fail(err)
 		return nil
 	}
-	return o.As(f.shape.inside(key, false))
+	o.shape, o.err = s, f.err
+	return o
 }
 
-// Item reads v, the i-th object of the list key of f.
-func (f *Fields) Item(key string, i int, v json.RawMessage) (*Fields, error) {
-	o, err := ParseFields(v, fmt.Sprintf("%s%s[%d].", f.Path, key, i))
-	if err != nil {
-		return nil, err
-	}
-	return o.As(f.shape.inside(key, true)), nil
-}
-
-// Items yields the objects of the list key of f. It ends at the first that is no object, and at the
-// first with an error after it was yielded. That error becomes the error of f.
+// Items yields the objects of the list key of f, up to the first error.
 func (f *Fields) Items(key string, list []json.RawMessage) iter.Seq[*Fields] {
 	return func(yield func(*Fields) bool) {
 		for i, v := range list {
-			o, err := f.Item(key, i, v)
-			if err != nil {
-				f.Take(&Fields{Err: err})
-				return
-			}
-			if !yield(o) {
-				return
-			}
-			if f.Take(o); f.Err != nil {
+			if o := f.Item(key, i, v); o == nil || !yield(o) || f.Err() != nil {
 				return
 			}
 		}
 	}
 }
 
-// Take takes over the error of a nested object, unless f has an earlier one.
-func (f *Fields) Take(o *Fields) {
-	if f.Err == nil && o != nil {
-		f.Err = o.Err
-	}
-}
-
 // OneOf reads a string that is one of several. It returns an empty text for an absent field.
 func (f *Fields) OneOf(key string, known []string) string {
 	v := f.String(key)
-	if f.Err == nil && v != "" && !slices.Contains(known, v) {
+	if f.Err() == nil && v != "" && !slices.Contains(known, v) {
 		f.Fail(key, "must be %s, not %q.", control.Words(known), Clip(v))
 	}
 	return v
@@ -267,7 +268,7 @@ func Needed(f *Fields, key string) *Fields {
 
 func NeededName(f *Fields) string {
 	name := f.String("name")
-	if f.Err == nil && name == "" {
+	if f.Err() == nil && name == "" {
 		f.Fail("name", "is missing.")
 	}
 	return name

@@ -95,12 +95,12 @@ func TestListOfAFieldIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := f.List("list", "must be a list.")
-		if (f.Err == nil) != ok || ok && len(list) != n {
-			t.Errorf("%d: %d values, %v", n, len(list), f.Err)
+		if (f.Err() == nil) != ok || ok && len(list) != n {
+			t.Errorf("%d: %d values, %v", n, len(list), f.Err())
 		}
-		f.Err = nil
-		if f.List("no", "must be a list."); f.Err == nil || f.Err.Error() != "no must be a list." {
-			t.Errorf("%v", f.Err)
+		*f.err = nil
+		if f.List("no", "must be a list."); f.Err() == nil || f.Err().Error() != "no must be a list." {
+			t.Errorf("%v", f.Err())
 		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 // ParseFields reads one object. It refuses anything after it.
 func ParseFields(b []byte, path string) (*Fields, error) {
-	f := &Fields{Values: map[string]json.RawMessage{}, names: make([]string, 0, 4), Path: path}
+	f := &Fields{Values: map[string]json.RawMessage{}, names: make([]string, 0, 4), Path: path,
+		err: new(error)}
 	err := EachMember(b, func(key string, value json.RawMessage) error {
 		if _, twice := f.Values[key]; twice {
 			return namedTwice(path, key)

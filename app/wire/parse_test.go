@@ -25,8 +25,8 @@ func TestRenamedFieldsKeepTheirOrder(t *testing.T) {
 			got = append(got, name+"="+string(v))
 		}
 		text := strings.Join(got, " ")
-		if f.Err != nil {
-			text = f.Err.Error()
+		if f.Err() != nil {
+			text = f.Err().Error()
 		}
 		if text != want {
 			t.Errorf("%s: %s, want %s", body, text, want)
@@ -57,8 +57,8 @@ func TestItemsEndAtTheFirstError(t *testing.T) {
 			read = append(read, strconv.Itoa(n))
 		}
 		got := strings.Join(read, " ")
-		if f.Err != nil {
-			got += ", " + f.Err.Error()
+		if f.Err() != nil {
+			got += ", " + f.Err().Error()
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", body, got, want)

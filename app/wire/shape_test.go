@@ -32,9 +32,7 @@ func TestReadersTakeBoundsAndWordsFromTheShape(t *testing.T) {
 		f.Whole("size")
 		f.Real("heat")
 		if v := f.Raw("milk"); v != nil && v[0] == '{' {
-			o := f.Object("milk")
-			o.Real("fat")
-			f.Take(o)
+			f.Object("milk").Real("fat")
 		} else {
 			f.Word("milk")
 		}
@@ -43,16 +41,11 @@ func TestReadersTakeBoundsAndWordsFromTheShape(t *testing.T) {
 			t.Fatal(body)
 		}
 		for i, v := range extras {
-			o, err := f.Item("extras", i, v)
-			if err != nil {
-				t.Fatal(err)
-			}
-			o.Whole("grams")
-			f.Take(o)
+			f.Item("extras", i, v).Whole("grams")
 		}
 		got := ""
-		if f.Err != nil {
-			got = f.Err.Error()
+		if f.Err() != nil {
+			got = f.Err().Error()
 		}
 		if !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", body, got, want)
@@ -95,14 +88,11 @@ func TestSchemaHasTypesBoundsAndWhatMayBeLeftOut(t *testing.T) {
 func TestWordsOfAllAlternativesCount(t *testing.T) {
 	either := Either(Object(Required("kind", Enum("a", "b"))), Object(Required("kind", Const("c"))),
 		Object(Required("kind", Enum("b", "d"))))
-	f := new(Fields).As(Object(OmitOnly("list", List(either)), Optional("one", either)))
-	one, err := f.Item("list", 0, []byte(`{"kind":"e"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := new(Fields).Apart().As(Object(OmitOnly("list", List(either)), Optional("one", either)))
+	f.Item("list", 0, []byte(`{"kind":"e"}`)).Word("kind")
 	const want = `list[0].kind must be a, b, c or d, not "e".`
-	if one.Word("kind"); one.Err == nil || one.Err.Error() != want {
-		t.Errorf("%v, want %s", one.Err, want)
+	if f.Err() == nil || f.Err().Error() != want {
+		t.Errorf("%v, want %s", f.Err(), want)
 	}
 }
 
