@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"encoding/json"
 	"slices"
 
 	"tandem/app/api"
@@ -29,57 +30,45 @@ func readMessageTools(f *wire.Fields) (b api.Toolbox) {
 		f.Fail("tools", "may hold %d tools, not %d.", api.MaxTools, len(list))
 		return api.Toolbox{}
 	}
+	var all []api.Offered
 	for o := range f.Items("tools", list) {
 		if kind := o.String("type"); kind == "" || kind == "custom" {
-			addTool(&b, o)
+			all = append(all, readTool(o))
+		}
+	}
+	var chosen api.ToolChoice
+	if o := f.Object("tool_choice"); o != nil {
+		chosen.Mode = o.OneOf("type", toolUses)
+		b.Single = o.Bool("disable_parallel_tool_use")
+		switch chosen.Mode {
+		case "":
+			o.Fail("type", "is missing; it must be %s.", control.Words(toolUses))
+		case "any":
+			chosen.Mode = "required"
+		case useTool:
+			chosen.Mode, chosen.Name = "required", wire.NeededName(o)
 		}
 	}
 	if f.Err() != nil {
 		return api.Toolbox{}
 	}
-	if b.List != nil {
-		b.List = append(b.List, ']')
-	}
-	o := f.Object("tool_choice")
-	if o == nil {
-		return b
-	}
-	mode := o.OneOf("type", toolUses)
-	b.Single = o.Bool("disable_parallel_tool_use")
-	b.Forced = mode == "any" || mode == useTool
-	switch mode {
-	case "":
-		o.Fail("type", "is missing; it must be %s.", control.Words(toolUses))
-	case "none":
-		return api.Toolbox{}
-	case useTool:
-		b.Name = wire.NeededName(o)
-	}
-	if o.Err() == nil {
-		b.Check(f, "tools", "tool_choice")
-	}
-	return b
+	return b.Choose(f, "tools", "tool_choice", all, chosen)
 }
 
-// addTool appends a tool. Its schema keeps its spelling.
-func addTool(b *api.Toolbox, o *wire.Fields) {
+// readTool reads a tool. Its schema keeps its spelling.
+func readTool(o *wire.Fields) api.Offered {
 	t := dialect.Tool{Name: wire.NeededName(o), Strict: o.Bool("strict")}
-	description := o.String("description")
-	if wire.Needed(o, "input_schema") == nil {
-		return
+	function := wire.Members{{Key: "name", Value: wire.Quote(t.Name)}}
+	if description := o.String("description"); description != "" {
+		function = append(function, wire.Member{Key: "description", Value: wire.Quote(description)})
 	}
+	wire.Needed(o, "input_schema")
 	t.Parameters = o.Raw("input_schema")
-	if b.List = append(b.List, ','); len(b.List) == 1 {
-		b.List[0] = '['
-	}
-	b.List = wire.AppendString(append(b.List, `{"type":"function","function":{"name":`...), t.Name)
-	if description != "" {
-		b.List = wire.AppendString(append(b.List, `,"description":`...), description)
-	}
-	b.List = append(append(b.List, `,"parameters":`...), t.Parameters...)
+	function = append(function, wire.Member{Key: "parameters", Value: t.Parameters})
 	if t.Strict {
-		b.List = append(b.List, `,"strict":true`...)
+		function = append(function, wire.Member{Key: "strict", Value: json.RawMessage("true")})
 	}
-	b.List = append(b.List, "}}"...)
-	b.Tools = append(b.Tools, t)
+	entry := wire.Members{{Key: "type", Value: wire.Quote("function")},
+		{Key: "function", Value: function.JSON()}}
+	return api.Offered{Entry: entry.JSON(), Tool: t, Named: true}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"tandem/app/wire"
@@ -129,39 +128,24 @@ func (s *callIDs) make() string {
 
 // readPastCall reads a call.
 func readPastCall(raw *json.RawMessage) *pastCall {
-	c := &pastCall{raw: raw}
-	_ = wire.EachMember(*raw, func(key string, v json.RawMessage) error { // it was read before
-		switch key {
-		case "id":
-			c.id = filled(v)
-		case "type":
-			c.kind = filled(v)
-		case "function":
-			return wire.EachMember(v, func(key string, v json.RawMessage) error {
-				if key == "name" {
-					c.name = filled(v)
-				}
-				return nil
-			})
-		}
-		return nil
-	})
-	return c
+	call, function := readCall(*raw)
+	return &pastCall{raw: raw, id: filled(call.Get("id")), kind: filled(call.Get("type")),
+		name: filled(function.Get("name"))}
+}
+
+// readCall returns the members of a call and of its function. Both were read before.
+func readCall(raw json.RawMessage) (call, function wire.Members) {
+	call, _ = wire.ReadMembers(raw)
+	function, _ = wire.ReadMembers(call.Get("function"))
+	return call, function
 }
 
 // write writes the call again with that id and a type.
 func (c *pastCall) write(id string) {
-	if c.kind == "" {
-		c.kind = `"function"`
-	}
-	call := fmt.Appendf(nil, `{"id":%s,"type":%s`, id, c.kind)
-	_ = wire.EachMember(*c.raw, func(key string, v json.RawMessage) error {
-		if key != "id" && key != "type" {
-			call = member{key, v}.appendTo(append(call, ','))
-		}
-		return nil
-	})
-	*c.raw = append(call, '}')
+	call, _ := readCall(*c.raw)
+	head := wire.Members{{Key: "id", Value: json.RawMessage(id)},
+		{Key: "type", Value: json.RawMessage(cmp.Or(c.kind, `"function"`))}}
+	*c.raw = append(head, call.Without("id", "type")...).JSON()
 }
 
 // filled returns a value, or an empty text if it holds nothing.
@@ -173,17 +157,9 @@ func filled(v json.RawMessage) string {
 }
 
 // text returns the value of a member, or an empty text if it holds nothing.
-func (m *Message) text(key string) string {
-	for _, x := range m.more {
-		if x.key == key {
-			return filled(x.value)
-		}
-	}
-	return ""
-}
+func (m *Message) text(key string) string { return filled(m.more.Get(key)) }
 
 // set writes a member, in the place of an earlier one. The message gets members of its own.
 func (m *Message) set(key, value string) {
-	m.more = slices.DeleteFunc(slices.Clone(m.more), func(x member) bool { return x.key == key })
-	m.more = append(m.more, member{key, json.RawMessage(value)})
+	m.more = append(m.more.Without(key), wire.Member{Key: key, Value: json.RawMessage(value)})
 }

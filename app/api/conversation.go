@@ -30,9 +30,9 @@ type Conversation struct {
 	ContinueFinal bool // the answer continues the last message, if that is an answer
 	Tolerant      bool // a template that has no place for the messages gets simpler ones
 
-	begun     string   // the text of the answer that is continued; empty for none
-	variables []member // of Kwargs and of Thinking
-	prompted  bool     // Kwargs say whether the template begins the answer
+	begun     string       // the text of the answer that is continued; empty for none
+	variables wire.Members // of Kwargs and of Thinking
+	prompted  bool         // Kwargs say whether the template begins the answer
 
 	past    *past   // before the answer to come; nil if no thought is kept
 	putBack putBack // into Messages
@@ -74,7 +74,7 @@ func (c *Conversation) setVariables() error {
 			case "add_generation_prompt":
 				c.prompted = true
 			}
-			c.variables = append(c.variables, member{key, value})
+			c.variables = append(c.variables, wire.Member{Key: key, Value: value})
 			return nil
 		})
 		if _, ok := errors.AsType[*control.Error](err); ok {
@@ -86,7 +86,7 @@ func (c *Conversation) setVariables() error {
 	}
 	set := len(c.variables)
 	for _, v := range c.Thinking.variables() {
-		own := func(m member) bool { return m.key == v.key }
+		own := func(m wire.Member) bool { return m.Key == v.Key }
 		if !slices.ContainsFunc(c.variables[:set], own) {
 			c.variables = append(c.variables, v)
 		}
@@ -116,11 +116,12 @@ func (c *Conversation) Vars(messages []Message, generate bool, form dialect.Hist
 	if c.Tools.List != nil {
 		vars = append(append(vars, `,"tools":`...), c.Tools.List...)
 		if form.Functions != "" {
-			vars = member{form.Functions, bareFunctions(c.Tools.List)}.appendTo(append(vars, ','))
+			vars = wire.Member{Key: form.Functions,
+				Value: wire.JoinValues(listFunctions(c.Tools.List))}.AppendTo(append(vars, ','))
 		}
 	}
 	for _, v := range c.variables {
-		vars = v.appendTo(append(vars, ','))
+		vars = v.AppendTo(append(vars, ','))
 	}
 	if generate && !c.prompted {
 		vars = append(vars, `,"add_generation_prompt":true`...)
@@ -168,9 +169,9 @@ const (
 // template.
 func (c *Conversation) checkSize(m model.Model) error {
 	text, other := 0, len(c.Tools.List)
-	count := func(list []member) {
+	count := func(list wire.Members) {
 		for _, x := range list {
-			other += len(x.key) + len(x.value)
+			other += len(x.Key) + len(x.Value)
 		}
 	}
 	count(c.variables)

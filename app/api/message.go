@@ -18,18 +18,7 @@ type Message struct {
 	Texts []string          // of its content, a blank line apart
 	Calls []json.RawMessage // of tools, each in the form of chat completions; nil for none
 
-	more []member // other members, in the client's order; a thought is called thoughtName
-}
-
-// A member is a name and its value in a JSON object.
-type member struct {
-	key   string
-	value json.RawMessage
-}
-
-// appendTo appends the member without a comma.
-func (x member) appendTo(dst []byte) []byte {
-	return append(append(wire.AppendString(dst, x.key), ':'), x.value...)
+	more wire.Members // in the client's order; a thought is called thoughtName
 }
 
 // thoughtName is the member of a message that holds a thought, until the template's name for it is
@@ -42,9 +31,9 @@ func NewMessage(role, text string) Message { return Message{Role: role, Texts: [
 // NewResult returns the message of a tool's result, without its text. name is the tool's, empty if
 // it is not known.
 func NewResult(id, name string) Message {
-	m := Message{Role: "tool", more: []member{{resultIDName, wire.AppendString(nil, id)}}}
+	m := Message{Role: "tool", more: wire.Members{{Key: resultIDName, Value: wire.Quote(id)}}}
 	if name != "" {
-		m.more = append(m.more, member{"name", wire.AppendString(nil, name)})
+		m.more = append(m.more, wire.Member{Key: "name", Value: wire.Quote(name)})
 	}
 	return m
 }
@@ -65,63 +54,67 @@ func (m *Message) Think(text string) {
 		return
 	}
 	for i, x := range m.more {
-		if x.key == thoughtName {
-			open := x.value[:len(x.value)-1] // without the quote that ends it
-			m.more[i].value = append(open, wire.AppendString(nil, "\n\n"+text)[1:]...)
+		if x.Key == thoughtName {
+			open := x.Value[:len(x.Value)-1] // without the quote that ends it
+			m.more[i].Value = append(open, wire.AppendString(nil, "\n\n"+text)[1:]...)
 			return
 		}
 	}
-	m.more = append(m.more, member{thoughtName, wire.AppendString(nil, text)})
+	m.more = append(m.more, wire.Member{Key: thoughtName, Value: wire.Quote(text)})
 }
 
 // unquoted returns the text of a member that is a string, otherwise an empty one.
-func (m *Message) unquoted(key string) (text string) {
-	_ = json.Unmarshal([]byte(m.text(key)), &text) // else it is empty
+func (m *Message) unquoted(key string) string { return unquote(m.more.Get(key)) }
+
+// unquote returns the text of a value that is a string, otherwise an empty one.
+func unquote(v json.RawMessage) (text string) {
+	_ = json.Unmarshal(v, &text) // else it is empty
 	return text
 }
 
 // Call adds a call of a tool. Arguments that are a string with a JSON object become that object. Nil
 // stands for none.
 func (m *Message) Call(id, name string, arguments json.RawMessage) {
-	call := wire.AppendString([]byte(`{"id":`), id)
-	call = wire.AppendString(append(call, `,"type":"function","function":{"name":`...), name)
-	call = appendArguments(append(call, `,"arguments":`...), arguments)
-	m.Calls = append(m.Calls, append(call, "}}"...))
+	function := wire.Members{{Key: "name", Value: wire.Quote(name)},
+		{Key: "arguments", Value: plainArguments(arguments)}}
+	m.Calls = append(m.Calls, wire.Members{{Key: "id", Value: wire.Quote(id)},
+		{Key: "type", Value: wire.Quote("function")},
+		{Key: "function", Value: function.JSON()}}.JSON())
 }
 
 // ReadArguments returns the arguments of a call. They are an object or one as text; absent they are
 // an empty one.
 func ReadArguments(f *wire.Fields, key string) json.RawMessage {
-	args := appendArguments(nil, f.Raw(key))
+	args := plainArguments(f.Raw(key))
 	if args[0] != '{' {
 		f.Object(key) // says what is wrong
 	}
 	return args
 }
 
-// appendArguments appends v. If v is a string that holds a JSON object, it appends that object,
+// plainArguments returns v. If v is a string that holds a JSON object, it returns that object,
 // because most templates walk through the arguments of a call. Of an object without an end it
-// appends the members that are whole. If v is absent or holds nothing, it appends an empty object.
-func appendArguments(dst []byte, v json.RawMessage) []byte {
-	const none = "{}"
+// returns the members that are whole. If v is absent or holds nothing, it returns an empty object.
+func plainArguments(v json.RawMessage) json.RawMessage {
+	none := json.RawMessage("{}")
 	if len(v) == 0 || string(v) == "null" {
-		return append(dst, none...)
+		return none
 	}
 	var text string
 	if v[0] == '"' && json.Unmarshal(v, &text) == nil {
 		inner := bytes.TrimSpace([]byte(text))
 		if len(inner) == 0 || string(inner) == "null" {
-			return append(dst, none...)
+			return none
 		}
 		switch {
 		case inner[0] != '{' || wire.CheckText(inner) != nil:
 		case json.Valid(inner):
-			return append(dst, inner...)
+			return inner
 		case endsEarly(inner): // the call was cut
-			return append(dst, WholeMembers(inner)...)
+			return WholeMembers(inner)
 		}
 	}
-	return append(dst, v...)
+	return v
 }
 
 // endsEarly reports whether a text is the beginning of JSON.
@@ -133,10 +126,10 @@ func endsEarly(text []byte) bool {
 // WholeMembers returns a JSON object that may have no end, with only the members that are whole. A
 // number at the end may go on, so it is none of them.
 func WholeMembers(text []byte) json.RawMessage {
-	out := []byte{'{'}
+	var out wire.Members
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return append(out, '}')
+		return out.JSON()
 	}
 	for d.More() {
 		t, err := d.Token()
@@ -146,12 +139,9 @@ func WholeMembers(text []byte) json.RawMessage {
 			wire.IsNumber(v) && d.InputOffset() == int64(len(text)) {
 			break
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = member{key, v}.appendTo(out)
+		out = append(out, wire.Member{Key: key, Value: v})
 	}
-	return append(out, '}')
+	return out.JSON()
 }
 
 // appendTo appends the message as a JSON object, or as two, in the form of the template. The
@@ -174,28 +164,20 @@ func (m *Message) appendTo(dst []byte, form dialect.History) []byte {
 	} else {
 		dst = wire.AppendString(dst, text)
 	}
-	for i, call := range calls {
-		if i == 0 {
-			dst = append(dst, `,"tool_calls":[`...)
-		} else {
-			dst = append(dst, ',')
-		}
-		if form.TextArguments {
-			call = withTextArguments(call)
-		}
-		dst = append(dst, call...)
+	if form.TextArguments {
+		calls = withTextArguments(calls)
 	}
 	if calls != nil {
-		dst = append(dst, ']')
+		dst = append(append(dst, `,"tool_calls":`...), wire.JoinValues(calls)...)
 	}
 	for _, x := range m.more {
-		if x.key == thoughtName {
+		if x.Key == thoughtName {
 			if form.Thought == "thinking" && calls != nil && text != "" {
 				continue
 			}
-			x.key = form.Thought
+			x.Key = form.Thought
 		}
-		dst = x.appendTo(append(dst, ','))
+		dst = x.AppendTo(append(dst, ','))
 	}
 	return append(dst, '}')
 }
@@ -203,51 +185,29 @@ func (m *Message) appendTo(dst []byte, form dialect.History) []byte {
 // withCalls returns a text and the calls after it, as the model writes them.
 func withCalls(text string, calls []json.RawMessage) string {
 	out := []byte(text)
-	for _, call := range calls {
-		var c struct {
-			Function struct {
-				Name      string          `json:"name"`
-				Arguments json.RawMessage `json:"arguments"`
-			} `json:"function"`
-		}
-		_ = json.Unmarshal(call, &c) // it was read before
-		arguments := []byte(c.Function.Arguments)
+	for _, raw := range calls {
+		_, function := readCall(raw)
+		arguments := []byte(function.Get("arguments"))
 		if text := ""; json.Unmarshal(arguments, &text) == nil { // they are no JSON, and stay
 			arguments = []byte(text)
 		}
 		if len(out) > 0 {
 			out = append(out, '\n')
 		}
-		out = dialect.AppendCall(out, c.Function.Name, arguments)
+		out = dialect.AppendCall(out, unquote(function.Get("name")), arguments)
 	}
 	return string(out)
 }
 
-// withTextArguments returns a call whose arguments are a text with their JSON.
-func withTextArguments(call json.RawMessage) json.RawMessage {
-	return mapMember(call, "function", func(fn json.RawMessage) json.RawMessage {
-		return mapMember(fn, "arguments", func(v json.RawMessage) json.RawMessage {
-			if v[0] == '"' {
-				return v
-			}
-			return wire.AppendString(nil, string(v))
-		})
-	})
-}
-
-// mapMember returns an object in which f has changed the member key.
-func mapMember(object json.RawMessage, key string,
-	f func(json.RawMessage) json.RawMessage) json.RawMessage {
-	out := []byte{'{'}
-	_ = wire.EachMember(object, func(k string, v json.RawMessage) error { // it was read before
-		if k == key {
-			v = f(v)
+// withTextArguments returns calls whose arguments are a text with their JSON.
+func withTextArguments(calls []json.RawMessage) (list []json.RawMessage) {
+	for _, raw := range calls {
+		call, function := readCall(raw)
+		if v := function.Get("arguments"); len(v) > 0 && v[0] != '"' {
+			function = function.With("arguments", wire.Quote(string(v)))
+			raw = call.With("function", function.JSON()).JSON()
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = member{k, v}.appendTo(out)
-		return nil
-	})
-	return append(out, '}')
+		list = append(list, raw)
+	}
+	return list
 }

@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	"tandem/app/dialect"
+	"tandem/app/wire"
 )
 
 // A thought is written under the name that the template has for it. Templates that say thinking
 // take no text beside a thought and calls.
 func TestThoughtTakesTheTemplatesName(t *testing.T) {
 	calls := []json.RawMessage{json.RawMessage(`1`)}
-	more := []member{{"name", json.RawMessage(`"n"`)}, {thoughtName, json.RawMessage(`"hm"`)}}
+	more := wire.Members{{Key: "name", Value: json.RawMessage(`"n"`)},
+		{Key: thoughtName, Value: json.RawMessage(`"hm"`)}}
 	for _, c := range []struct {
 		m             Message
 		thought, want string

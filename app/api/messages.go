@@ -61,7 +61,7 @@ func ReadMessage(m *wire.Fields) Message {
 		}
 		// SDKs echo every field they know, and a template tests for presence.
 		if string(value) != "null" {
-			out.more = append(out.more, member{key, value})
+			out.more = append(out.more, wire.Member{Key: key, Value: value})
 		}
 	}
 	return out
@@ -83,32 +83,27 @@ func readToolCalls(m *wire.Fields) (calls []json.RawMessage) {
 
 // readToolCall returns one call. Some clients write its function's members beside its id.
 func readToolCall(c *wire.Fields) json.RawMessage {
+	var call wire.Members
 	fn := c.Object("function")
 	if fn == nil && c.Values["name"] != nil {
-		call := []byte(`{"type":"function",`)
+		call = wire.Members{{Key: "type", Value: wire.Quote("function")}}
 		if id := c.Values["id"]; id != nil {
-			call = append(append(append(call, `"id":`...), id...), ',')
+			call = append(call, wire.Member{Key: "id", Value: id})
 		}
-		call = appendFunction(append(call, `"function":`...), c.As(nil), "id", "type", "index")
-		return append(call, '}')
+		return append(call, readFunction(c.As(nil), "id", "type", "index")).JSON()
 	}
 	if fn == nil {
 		c.Fail("function", "is missing.")
 		return nil
 	}
-	call := []byte{'{'}
 	for key, value := range c.Members() {
-		if len(call) > 1 {
-			call = append(call, ',')
-		}
-		call = append(wire.AppendString(call, key), ':')
+		m := wire.Member{Key: key, Value: value}
 		if key == "function" {
-			call = appendFunction(call, fn)
-			continue
+			m = readFunction(fn)
 		}
-		call = append(call, value...)
+		call = append(call, m)
 	}
-	return append(call, '}')
+	return call.JSON()
 }
 
 // readFunctionCall returns function_call, which is the older form of one call.
@@ -117,35 +112,26 @@ func readFunctionCall(m *wire.Fields) []json.RawMessage {
 	if fn == nil {
 		return nil
 	}
-	call := appendFunction([]byte(`{"type":"function","function":`), fn)
-	return []json.RawMessage{append(call, '}')}
+	call := wire.Members{{Key: "type", Value: wire.Quote("function")}, readFunction(fn)}
+	return []json.RawMessage{call.JSON()}
 }
 
-// appendFunction appends the function of a call, and keeps its order of members without those of
+// readFunction returns the function of a call, and keeps its order of members without those of
 // other names. It fails fn if that has no name.
-func appendFunction(dst []byte, fn *wire.Fields, without ...string) []byte {
+func readFunction(fn *wire.Fields, without ...string) wire.Member {
 	if fn.Raw("name") == nil {
 		fn.Fail("name", "is missing.")
 	}
 	fn.String("name")
-	dst = append(dst, '{')
-	start, found := len(dst), false
+	var list wire.Members
 	for key, value := range fn.Members() {
-		if slices.Contains(without, key) {
-			continue
-		}
-		if len(dst) > start {
-			dst = append(dst, ',')
-		}
-		dst = append(wire.AppendString(dst, key), ':')
 		if key == "arguments" {
-			dst, found = appendArguments(dst, value), true
-			continue
+			value = plainArguments(value)
 		}
-		dst = append(dst, value...)
+		list = append(list, wire.Member{Key: key, Value: value})
 	}
-	if !found {
-		dst = appendArguments(append(dst, `,"arguments":`...), nil)
+	if list = list.Without(without...); list.Get("arguments") == nil {
+		list = append(list, wire.Member{Key: "arguments", Value: plainArguments(nil)})
 	}
-	return append(dst, '}')
+	return wire.Member{Key: "function", Value: list.JSON()}
 }

@@ -60,20 +60,15 @@ func (p past) clone() past {
 func (p *past) add(m *Message) {
 	said := pastMessage{Role: m.Role, Text: strings.TrimSpace(m.Text())}
 	for _, raw := range m.Calls {
-		var call struct {
-			ID       string `json:"id"`
-			Function struct {
-				Name      string `json:"name"`
-				Arguments any    `json:"arguments"`
-			} `json:"function"`
-		}
-		d := json.NewDecoder(bytes.NewReader(raw))
+		call, function := readCall(raw)
+		var arguments any
+		d := json.NewDecoder(bytes.NewReader(function.Get("arguments")))
 		d.UseNumber()
-		_ = d.Decode(&call) // it was read before
+		_ = d.Decode(&arguments) // it was read before
 		p.n++
-		p.calls[call.ID] = p.n
+		p.calls[unquote(call.Get("id"))] = p.n
 		said.Calls = append(said.Calls,
-			pastMessageCall{call.Function.Name, plainNumbers(call.Function.Arguments)})
+			pastMessageCall{unquote(function.Get("name")), plainNumbers(arguments)})
 	}
 	switch m.Role {
 	case "tool":

@@ -33,17 +33,9 @@ func (m *Message) respond(result *Message) {
 	if name == "" {
 		name = `"unknown"`
 	}
-	response := member{"name", json.RawMessage(name)}.appendTo([]byte{'{'})
-	response = wire.AppendString(append(response, `,"response":`...), result.Text())
-	response = append(response, '}')
-	const key = "tool_responses"
-	m.more = slices.Clone(m.more) // the caller's message stays
-	for i := range m.more {
-		if x := &m.more[i]; x.key == key {
-			list := append(slices.Clip(x.value[:len(x.value)-1]), ',')
-			x.value = append(append(list, response...), ']')
-			return
-		}
-	}
-	m.more = append(m.more, member{key, slices.Concat([]byte{'['}, response, []byte{']'})})
+	response := wire.Members{{Key: "name", Value: json.RawMessage(name)},
+		{Key: "response", Value: wire.Quote(result.Text())}}.JSON()
+	const key = "tool_responses" // it stays the last member
+	before := slices.Collect(wire.EachValue(m.more.Get(key)))
+	m.set(key, string(wire.JoinValues(append(before, response))))
 }

@@ -53,8 +53,8 @@ func ReadThinking(f *wire.Fields) (t Thinking) {
 
 // variables returns the thinking's variables for a template. Each family's template reads the
 // variables that it knows.
-func (t Thinking) variables() (list []member) {
-	add := func(key string, v any) { list = append(list, member{key, wire.MustJSON(v)}) }
+func (t Thinking) variables() (list wire.Members) {
+	add := func(key string, v any) { list = append(list, wire.Member{Key: key, Value: wire.MustJSON(v)}) }
 	if t.On != nil {
 		add("enable_thinking", *t.On) // Qwen, GLM, SmolLM
 		add("thinking", *t.On)        // DeepSeek, Granite

@@ -58,20 +58,18 @@ func (b Toolbox) Choose(f *wire.Fields, list, choice string, all []Offered,
 	if chosen.Mode == "none" {
 		return Toolbox{}
 	}
+	var entries []json.RawMessage
 	for _, o := range all {
 		if chosen.Allowed != nil && !(o.Named && slices.Contains(chosen.Allowed, o.Tool.Name)) {
 			continue
 		}
-		if b.List = append(b.List, ','); len(b.List) == 1 {
-			b.List[0] = '['
-		}
-		b.List = append(b.List, o.Entry...)
+		entries = append(entries, o.Entry)
 		if o.Named {
 			b.Tools = append(b.Tools, o.Tool)
 		}
 	}
-	if b.List != nil {
-		b.List = append(b.List, ']')
+	if entries != nil {
+		b.List = wire.JoinValues(entries)
 	}
 	b.Forced, b.Name = chosen.Mode == "required", chosen.Name
 	b.Check(f, list, choice)
@@ -139,7 +137,7 @@ func namedTool(entry json.RawMessage) Offered {
 	}
 	fn := v.Function
 	if fn == nil && v.Name != "" && (v.Type == "" || v.Type == "function") {
-		fn, entry = &v.function, AppendTool(nil, entry, v.Name)
+		fn, entry = &v.function, FunctionTool(entry, v.Name)
 	}
 	if fn == nil || fn.Name == "" {
 		return Offered{Entry: entry}
@@ -148,20 +146,18 @@ func namedTool(entry json.RawMessage) Offered {
 	return Offered{Entry: entry, Tool: tool, Named: true}
 }
 
-// AppendTool appends a function in the form of chats, which templates know. Its members stand in
+// FunctionTool returns a function in the form of chats, which templates know. Its members are in
 // entry in the client's order. It leaves out strict, because models are not trained on it.
-func AppendTool(dst []byte, entry json.RawMessage, name string) []byte {
-	dst = wire.AppendString(append(dst, `{"type":"function","function":{"name":`...), name)
-	_ = wire.EachMember(entry, func(key string, value json.RawMessage) error { // it parsed before
-		switch {
-		case key == "type", key == "name", key == "strict", string(value) == "null":
-			return nil
+func FunctionTool(entry json.RawMessage, name string) json.RawMessage {
+	list, _ := wire.ReadMembers(entry) // it parsed before
+	function := wire.Members{{Key: "name", Value: wire.Quote(name)}}
+	for _, m := range list.Without("type", "name", "strict") {
+		if string(m.Value) != "null" {
+			function = append(function, m)
 		}
-		dst = append(wire.AppendString(append(dst, ','), key), ':')
-		dst = append(dst, value...)
-		return nil
-	})
-	return append(dst, "}}"...)
+	}
+	return wire.Members{{Key: "type", Value: wire.Quote("function")},
+		{Key: "function", Value: function.JSON()}}.JSON()
 }
 
 // A ToolChoice says which calls an answer may make.
@@ -295,16 +291,4 @@ func listFunctions(tools json.RawMessage) []json.RawMessage {
 		}
 	}
 	return entries
-}
-
-// bareFunctions returns the functions of tools as a JSON list.
-func bareFunctions(tools json.RawMessage) json.RawMessage {
-	out := []byte{'['}
-	for i, f := range listFunctions(tools) {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, f...)
-	}
-	return append(out, ']')
 }

@@ -118,7 +118,7 @@ func (v *Routes) inputItems(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list, err := inputItemsOf(k)
+	list, _, err := itemsOf(k)
 	if err != nil {
 		return err
 	}

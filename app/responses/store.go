@@ -41,29 +41,17 @@ func answered(k control.KeptResponse) (json.RawMessage, error) {
 
 // exchangeOutput returns a response with another output, and the output that it had.
 func exchangeOutput(response, output json.RawMessage) (with, had json.RawMessage, err error) {
-	with, had = json.RawMessage{'{'}, json.RawMessage("[]")
-	err = wire.EachMember(response, func(key string, value json.RawMessage) error {
-		if key == "output" {
-			value, had = output, value
-		}
-		if len(with) > 1 {
-			with = append(with, ',')
-		}
-		with = append(append(wire.AppendString(with, key), ':'), value...)
-		return nil
-	})
-	return append(with, '}'), had, err
+	list, err := wire.ReadMembers(response)
+	if had = list.Get("output"); had == nil {
+		had = json.RawMessage("[]")
+	}
+	return list.With("output", output).JSON(), had, err
 }
 
-// outputOf returns the items of the answer.
-func outputOf(k control.KeptResponse) (list []json.RawMessage, err error) {
-	err = json.Unmarshal(k.Output, &list)
-	return list, err
-}
-
-func inputItemsOf(k control.KeptResponse) (list []json.RawMessage, err error) {
-	err = json.Unmarshal(k.Input, &list)
-	return list, err
+// itemsOf returns the items of a response: those of its input, then those of its answer.
+func itemsOf(k control.KeptResponse) (input, output []json.RawMessage, err error) {
+	return input, output, errors.Join(json.Unmarshal(k.Input, &input),
+		json.Unmarshal(k.Output, &output))
 }
 
 // maxRecalled limits the items that a request continues and refers to, in bytes. A body has the
@@ -116,11 +104,7 @@ func (r *itemLookup) chain(id string) (items []json.RawMessage, err error) {
 		if err := r.found(len(k.Input)+len(k.Output), param); err != nil {
 			return nil, err
 		}
-		input, err := inputItemsOf(k)
-		if err != nil {
-			return nil, err
-		}
-		output, err := outputOf(k)
+		input, output, err := itemsOf(k)
 		if err != nil {
 			return nil, err
 		}
@@ -172,11 +156,7 @@ func (r *itemLookup) item(f *wire.Fields) (json.RawMessage, error) {
 
 // itemsByID returns the items of a response by their ids.
 func itemsByID(k control.KeptResponse) (map[string]json.RawMessage, error) {
-	input, err := inputItemsOf(k)
-	if err != nil {
-		return nil, err
-	}
-	output, err := outputOf(k)
+	input, output, err := itemsOf(k)
 	if err != nil {
 		return nil, err
 	}
@@ -224,11 +204,11 @@ func storedItems(items []json.RawMessage, response string, first int) (json.RawM
 			return nil, err
 		}
 		kind := itemType(f)
-		b := wire.AppendString([]byte(`{"id":`), itemIDOf(response, itemPrefix(kind), first+i))
-		if id := f.Values["id"]; len(id) > 2 && id[0] == '"' {
-			b = append([]byte(`{"id":`), id...)
+		id := wire.Quote(itemIDOf(response, itemPrefix(kind), first+i))
+		if given := f.Values["id"]; len(given) > 2 && given[0] == '"' {
+			id = given
 		}
-		b = wire.AppendString(append(b, `,"type":`...), kind)
+		item := wire.Members{{Key: "id", Value: id}, {Key: "type", Value: wire.Quote(kind)}}
 		for key, value := range f.Members() {
 			switch {
 			case key == "id", key == "type":
@@ -240,9 +220,9 @@ func storedItems(items []json.RawMessage, response string, first int) (json.RawM
 				}
 				value = wire.MustJSON([]any{map[string]any{"type": part, "text": value}})
 			}
-			b = append(append(wire.AppendString(append(b, ','), key), ':'), value...)
+			item = append(item, wire.Member{Key: key, Value: value})
 		}
-		list[i] = append(b, '}')
+		list[i] = item.JSON()
 	}
 	return wire.MustJSON(list), nil
 }

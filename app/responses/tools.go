@@ -84,7 +84,7 @@ func (t *responseTools) offer(f *wire.Fields, entry json.RawMessage) (list []api
 			return nil, false
 		}
 		tool := dialect.Tool{Name: v.Name, Parameters: v.Parameters, Strict: v.Strict}
-		return []api.Offered{{Entry: api.AppendTool(nil, entry, v.Name), Tool: tool, Named: true}},
+		return []api.Offered{{Entry: api.FunctionTool(entry, v.Name), Tool: tool, Named: true}},
 			true
 	case "namespace":
 		if err != nil || v.Name == "" {
@@ -104,7 +104,7 @@ func (t *responseTools) offer(f *wire.Fields, entry json.RawMessage) (list []api
 			fn := functions[0]
 			name := flatName(v.Name, fn.Tool.Name)
 			t.spaces[name] = spacedName{v.Name, fn.Tool.Name}
-			fn.Tool.Name, fn.Entry = name, api.AppendTool(nil, inner, name)
+			fn.Tool.Name, fn.Entry = name, api.FunctionTool(inner, name)
 			list = append(list, fn)
 		}
 		return list, list != nil
