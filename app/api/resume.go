@@ -116,10 +116,7 @@ func (a *API) Resume(w http.ResponseWriter, r *http.Request) error {
 				stored.Values[key] = v
 			}
 		}
-		stored.Values["model"], err = json.Marshal(text.Model)
-		if err != nil {
-			return nil, err
-		}
+		stored.Values["model"] = wire.Quote(text.Model)
 		req, err := read(stored)
 		if err != nil {
 			return nil, err

@@ -45,8 +45,8 @@ func (v Routes) tokenize(w http.ResponseWriter, r *http.Request) error {
 				list.pieces = append(list.pieces, tokenPiece{id, m.Tokenizer().TokenBytes(id)})
 			}
 		}
-		b := wire.Encode(tokenized{Tokens: list, Count: len(ids), MaxModelLen: m.ContextLength()})
-		return wire.WriteAnswer(w, b)
+		return wire.WriteJSON(w,
+			tokenized{Tokens: list, Count: len(ids), MaxModelLen: m.ContextLength()})
 	})
 }
 
@@ -96,10 +96,5 @@ func (v Routes) withModel(w http.ResponseWriter, r *http.Request, s *wire.Shape,
 	if f.Err() != nil {
 		return f.Err()
 	}
-	return v.Lend(r, name, func(_ context.Context, m model.Model) error {
-		if err := answer(f, m); err != nil && err != error(wire.ErrClientGone) {
-			return err
-		}
-		return nil
-	})
+	return v.Lend(r, name, func(_ context.Context, m model.Model) error { return answer(f, m) })
 }

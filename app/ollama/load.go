@@ -109,9 +109,7 @@ func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fiel
 		m.Release()
 	}
 	form := lineForm{chat: endpoint == "/api/chat", model: p.Model}
-	b := wire.Encode(form.line(piece{}, lineEnd{Done: true, DoneReason: reason}))
-	_ = wire.WriteAnswer(w, b) // an error here means that the client left
-	return nil
+	return wire.WriteJSON(w, form.line(piece{}, lineEnd{Done: true, DoneReason: reason}))
 }
 
 // free unloads the model of a name if it is in memory and no request uses it.

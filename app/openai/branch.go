@@ -3,7 +3,6 @@ package openai
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -40,13 +39,9 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	model, err := json.Marshal(c.Model)
-	if err != nil {
-		return err
-	}
 	return v.Continue(w, r, "/app/checkpoints/branch",
 		func(f *wire.Fields) (api.Request, error) {
-			f.As(branchRequestShape).Values["model"] = model
+			f.As(branchRequestShape).Values["model"] = wire.Quote(c.Model)
 			b := &branchRequest{
 				Params: api.Params{PromptParam: "prompt"}, base: base,
 				answer: c.Kind == control.KindAnswer, said: branchObjects{completionObjects{}},

@@ -66,7 +66,8 @@ func (v *Routes) getResponse(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return wire.WriteStored(w, response)
+	_ = wire.WriteAnswer(w, response) // the client left
+	return nil
 }
 
 func (v *Routes) deleteResponse(w http.ResponseWriter, r *http.Request) error {
@@ -137,5 +138,6 @@ func (v *Routes) inputItems(w http.ResponseWriter, r *http.Request) error {
 	if n := len(out.Data); n > 0 {
 		out.FirstID, out.LastID = itemID(out.Data[0]), itemID(out.Data[n-1])
 	}
-	return wire.WriteStored(w, out)
+	_ = wire.WriteAnswer(w, wire.Encode(out)) // the client left
+	return nil
 }

@@ -40,78 +40,36 @@ type Chats interface {
 	KeepChats(ctx context.Context, keep bool) error
 }
 
-// chatRoutes answer for Chats.
-type chatRoutes struct{ Chats }
-
 func addChats(to *controlRoutes, of Chats) {
-	c := chatRoutes{of}
-	handle(to, control.ListChats, c.list)
-	handle(to, control.AddChat, c.add)
-	handle(to, control.DeleteChats, c.deleteAll)
-	handle(to, control.WouldDeleteChats, c.wouldDeleteAll)
-	handle(to, control.SetKeepChats, c.keep)
-	handle(to, control.GetChat, c.get)
+	handle(to, control.ListChats, of.Chats)
+	handle(to, control.AddChat, func(ctx context.Context, q control.ChatRequest) (control.Chat, error) {
+		return of.AddChat(ctx, control.Chat{Kind: cmp.Or(q.Kind, "chat"), Title: q.Title,
+			System: q.System, Options: q.Options})
+	})
+	handle(to, control.DeleteChats, ask(func(ctx context.Context) (control.DeletedChats, error) {
+		return of.DeleteChats(ctx, 0)
+	}))
+	handle(to, control.WouldDeleteChats, ask(func(ctx context.Context) (control.DeletedChats, error) {
+		return of.WouldDeleteChats(ctx, 0)
+	}))
+	handle(to, control.SetKeepChats, echo(func(ctx context.Context, q control.KeepChats) error {
+		return of.KeepChats(ctx, q.Keep)
+	}))
+	handle(to, control.GetChat, of.Chat)
 	handle(to, control.ChangeChat, of.ChangeChat)
 	handle(to, control.DeleteChat, of.DeleteChats)
 	handle(to, control.WouldDeleteChat, of.WouldDeleteChats)
-	handle(to, control.AddMessage, c.addMessage)
+	handle(to, control.AddMessage, func(ctx context.Context,
+		m control.NewMessage) (control.Message, error) {
+		return of.AddMessage(ctx, control.Message{
+			Chat: m.Chat, Parent: m.Parent, Role: m.Role, Content: m.Content, Model: m.Model,
+			Finish: m.Finish, Run: m.Run, Facts: m.Facts,
+		})
+	})
 	handle(to, control.ChangeMessage, of.ChangeMessage)
 	handle(to, control.DeleteMessage, of.DeleteMessage)
 	handle(to, control.WouldDeleteMessage, of.WouldDeleteMessage)
-	handle(to, control.ListPresets, ask(c.listPresets))
-	handle(to, control.SetPreset, c.setPreset)
-	handle(to, control.DeletePreset, c.deletePreset)
-}
-
-func (c chatRoutes) list(ctx context.Context, q control.ChatQuery) (control.ChatList, error) {
-	list, err := c.Chats.Chats(ctx, q)
-	list.Chats = listOf(list.Chats)
-	return list, err
-}
-
-func (c chatRoutes) get(ctx context.Context, id int64) (control.WholeChat, error) {
-	whole, err := c.Chat(ctx, id)
-	whole.Messages = listOf(whole.Messages)
-	return whole, err
-}
-
-func (c chatRoutes) add(ctx context.Context, q control.ChatRequest) (control.Chat, error) {
-	return c.AddChat(ctx, control.Chat{Kind: cmp.Or(q.Kind, "chat"), Title: q.Title,
-		System: q.System, Options: q.Options})
-}
-
-func (c chatRoutes) addMessage(ctx context.Context, m control.NewMessage) (control.Message, error) {
-	return c.AddMessage(ctx, control.Message{
-		Chat: m.Chat, Parent: m.Parent, Role: m.Role, Content: m.Content, Model: m.Model,
-		Finish: m.Finish, Run: m.Run, Facts: m.Facts,
-	})
-}
-
-func (c chatRoutes) deleteAll(ctx context.Context, _ control.None) (control.DeletedChats, error) {
-	return c.DeleteChats(ctx, 0)
-}
-
-func (c chatRoutes) wouldDeleteAll(ctx context.Context,
-	_ control.None) (control.DeletedChats, error) {
-	return c.WouldDeleteChats(ctx, 0)
-}
-
-func (c chatRoutes) listPresets(ctx context.Context) (control.Presets, error) {
-	p, err := c.Presets(ctx)
-	p.Presets = listOf(p.Presets)
-	return p, err
-}
-
-func (c chatRoutes) setPreset(ctx context.Context, p control.Preset) (control.Preset, error) {
-	return p, c.SetPreset(ctx, p)
-}
-
-func (c chatRoutes) deletePreset(ctx context.Context, name string) (control.Presets, error) {
-	p, err := c.DeletePreset(ctx, name)
-	p.Presets = listOf(p.Presets)
-	return p, err
-}
-
-func (c chatRoutes) keep(ctx context.Context, q control.KeepChats) (control.KeepChats, error) {
-	return q, c.KeepChats(ctx, q.Keep)
+	handle(to, control.ListPresets, ask(of.Presets))
+	handle(to, control.SetPreset, echo(of.SetPreset))
+	handle(to, control.DeletePreset, of.DeletePreset)
 }

@@ -46,7 +46,7 @@ type checkpointRoutes struct{ Checkpoints }
 
 func addCheckpoints(to *controlRoutes, of Checkpoints) {
 	c := checkpointRoutes{of}
-	handle(to, control.ListCheckpoints, c.list)
+	handle(to, control.ListCheckpoints, of.Checkpoints)
 	handle(to, control.ListCheckpointTitles, c.titles)
 	handle(to, control.GetCheckpoint, of.Checkpoint)
 	handle(to, control.ChangeCheckpoint, c.change)
@@ -58,17 +58,10 @@ func addCheckpoints(to *controlRoutes, of Checkpoints) {
 	handle(to, control.ForgetTexts, of.ForgetTexts)
 }
 
-func (c checkpointRoutes) list(ctx context.Context,
-	q control.CheckpointQuery) (control.CheckpointList, error) {
-	list, err := c.Checkpoints.Checkpoints(ctx, q)
-	list.Checkpoints = listOf(list.Checkpoints)
-	return list, err
-}
-
 func (c checkpointRoutes) titles(ctx context.Context,
 	ids []string) (control.CheckpointTitles, error) {
 	list, err := c.CheckpointTitles(ctx, ids)
-	return control.CheckpointTitles{Titles: listOf(list)}, err
+	return control.CheckpointTitles{Titles: list}, err
 }
 
 // maxCheckpointName bounds a name, in bytes.

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"net/http"
+	"reflect"
+	"strings"
 
 	"tandem/app/api"
 	"tandem/app/control"
@@ -32,6 +34,7 @@ func handle[In, Out any](to *controlRoutes, route control.Route[In, Out],
 		if err != nil {
 			return err
 		}
+		fillLists(reflect.ValueOf(&out).Elem())
 		return wire.WriteJSON(w, out)
 	})
 }
@@ -99,5 +102,20 @@ func thenState[In any](to *controlRoutes,
 	}
 }
 
-// listOf returns a list that is never null in JSON.
-func listOf[T any](list []T) []T { return append([]T{}, list...) }
+// echo adapts a function without output to a route that answers with its input.
+func echo[In any](do func(context.Context, In) error) func(context.Context, In) (In, error) {
+	return func(ctx context.Context, in In) (In, error) { return in, do(ctx, in) }
+}
+
+// fillLists makes the lists of a struct empty that are nil, so that they are never null in JSON.
+func fillLists(v reflect.Value) {
+	if v.Kind() != reflect.Struct {
+		return
+	}
+	for field, v := range v.Fields() {
+		isList := v.Kind() == reflect.Slice && field.Type.Elem().Kind() != reflect.Uint8
+		if isList && v.IsNil() && !strings.Contains(field.Tag.Get("json"), ",omit") {
+			v.Set(reflect.MakeSlice(field.Type, 0, 0))
+		}
+	}
+}

@@ -56,39 +56,24 @@ func addHelp(to *controlRoutes, of Help) {
 func (h helpRoutes) log(w http.ResponseWriter, r *http.Request, _ control.None) error {
 	if !strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
 		lines, _ := h.Log(0)
-		return wire.WriteJSON(w, control.LogLines{Lines: listOf(lines)})
+		return wire.WriteJSON(w, control.LogLines{Lines: append([]control.LogLine{}, lines...)})
 	}
-	out := wire.NewEventStream(w)
-	out.First, out.Next = heartbeat, heartbeat
-	ctx := r.Context()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	out := newHeartbeatStream(w)
+	return h.api.Stream(r, out, func(ctx context.Context) error {
 		var seen int64
 		for {
 			lines, more := h.Log(seen)
 			for _, l := range lines {
-				if !out.Send(wire.MustJSON(l)) {
-					out.End(nil)
-					return
+				if !out.Send(wire.Encode(l)) {
+					return nil
 				}
 				seen = l.Seq
 			}
 			select {
 			case <-more:
 			case <-ctx.Done():
-				out.End(nil)
-				return
-			case <-h.api.Draining.Done():
-				out.End(nil)
-				return
+				return nil
 			}
 		}
-	}()
-	began, err := out.Serve(ctx)
-	<-done
-	if began {
-		return nil // the client left, or has the error
-	}
-	return err
+	})
 }

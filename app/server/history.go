@@ -36,9 +36,9 @@ type historyRoutes struct {
 func addHistory(to *controlRoutes, of Runs) {
 	h := historyRoutes{of, to.api}
 	handle(to, control.ListRuns, h.list)
-	handle(to, control.ListRunValues, ask(h.values))
+	handle(to, control.ListRunValues, ask(of.RunValues))
 	handle(to, control.GetActivity, h.activity)
-	handle(to, control.GetInsights, ask(h.insights))
+	handle(to, control.GetInsights, ask(of.Insights))
 	handle(to, control.GetRun, of.Run)
 	handle(to, control.GetRunReport, h.report)
 	handle(to, control.CancelRun, done(h.cancel))
@@ -46,25 +46,11 @@ func addHistory(to *controlRoutes, of Runs) {
 
 func (h historyRoutes) list(ctx context.Context, q control.RunQuery) (control.RunList, error) {
 	list, err := h.Runs.Runs(ctx, q)
-	return control.RunList{Runs: listOf(list)}, err
-}
-
-func (h historyRoutes) values(ctx context.Context) (control.RunValues, error) {
-	v, err := h.RunValues(ctx)
-	for _, list := range []*[]string{&v.Models, &v.Clients, &v.Endpoints, &v.Finishes, &v.Days} {
-		*list = listOf(*list)
-	}
-	return v, err
+	return control.RunList{Runs: list}, err
 }
 
 func (h historyRoutes) activity(ctx context.Context, minutes int) (control.Activity, error) {
 	return h.Activity(ctx, minutes, h.api.Active())
-}
-
-func (h historyRoutes) insights(ctx context.Context) (control.Insights, error) {
-	v, err := h.Insights(ctx)
-	v.Slow = listOf(v.Slow)
-	return v, err
 }
 
 func (h historyRoutes) report(ctx context.Context,

@@ -38,7 +38,7 @@ func addKeys(to *controlRoutes, of Keys) {
 
 func (k keyRoutes) list(ctx context.Context) (control.KeyList, error) {
 	list, err := k.Keys.Keys(ctx)
-	return control.KeyList{Keys: listOf(list)}, err
+	return control.KeyList{Keys: list}, err
 }
 
 // add makes a key. Its answer has the secret, so no cache may keep it.

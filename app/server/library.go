@@ -67,7 +67,7 @@ func addLibrary(to *controlRoutes, of Library) {
 
 func (l libraryRoutes) list(ctx context.Context) (control.ModelList, error) {
 	list, err := l.Models(ctx)
-	return control.ModelList{Models: listOf(list)}, err
+	return control.ModelList{Models: list}, err
 }
 
 func (l libraryRoutes) reveal(ctx context.Context, q control.RevealRequest) error {

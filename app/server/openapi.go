@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -63,7 +62,7 @@ var anthropicVersion = wire.Parameter{
 
 // openAPIDocument describes the routes that programs call, by OpenAPI 3.1. It is written from the
 // shapes that the readers of bodies use and from the structs of the answers, at the first request.
-var openAPIDocument = sync.OnceValues(func() ([]byte, error) {
+var openAPIDocument = sync.OnceValue(func() []byte {
 	schemas, paths := wire.Schemas{}, map[string]map[string]any{}
 	for _, o := range slices.Concat(sharedOperations, openai.Operations, responses.Operations,
 		anthropic.Operations, ollama.Operations, llamacpp.Operations) {
@@ -73,7 +72,7 @@ var openAPIDocument = sync.OnceValues(func() ([]byte, error) {
 		paths[o.Path][strings.ToLower(o.Method)] = schemas.Document(o)
 	}
 	none := []string{}
-	return json.Marshal(map[string]any{
+	return wire.Encode(map[string]any{
 		"openapi": "3.1.0",
 		"info": map[string]any{"title": "Tandem", "version": "1",
 			"description": apiDescription},
@@ -92,11 +91,6 @@ var openAPIDocument = sync.OnceValues(func() ([]byte, error) {
 })
 
 func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) error {
-	document, err := openAPIDocument()
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = wire.WriteWhole(w, http.StatusOK, document) // the client left
+	_ = wire.WriteAnswer(w, openAPIDocument()) // the client left
 	return nil
 }

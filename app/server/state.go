@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -51,41 +50,29 @@ func (s stateRoutes) welcome(ctx context.Context, q control.WelcomeRequest) erro
 // watch streams the state. The whole state comes at once, and a merge patch with the next rev
 // follows each change. The stream ends when the server drains, after the last state.
 func (s stateRoutes) watch(w http.ResponseWriter, r *http.Request) error {
-	out := wire.NewEventStream(w)
-	out.First, out.Next = heartbeat, heartbeat
-	ctx := r.Context()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	out := newHeartbeatStream(w)
+	return s.to.api.Stream(r, out, func(ctx context.Context) error {
 		var f feed
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
 		for {
 			event, err := f.next(s.to.state())
-			if err != nil || event != nil && !out.Send(event) {
-				out.End(err)
-				return
+			if err != nil || event != nil && !out.Send(event) || ctx.Err() != nil {
+				return err
 			}
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
-				out.End(nil)
-				return
-			case <-s.to.api.Draining.Done():
-				if event, err = f.next(s.to.state()); event != nil {
-					out.Send(event)
-				}
-				out.End(err)
-				return
 			}
 		}
-	}()
-	began, err := out.Serve(ctx)
-	<-done
-	if began {
-		return nil // the client left, or has the error
-	}
-	return err
+	})
+}
+
+// newHeartbeatStream returns a stream that is silent for long.
+func newHeartbeatStream(w http.ResponseWriter) *wire.EventStream {
+	out := wire.NewEventStream(w)
+	out.First, out.Next = heartbeat, heartbeat
+	return out
 }
 
 // A feed makes events of states.
@@ -97,16 +84,11 @@ type feed struct {
 // next returns the event for a state, or nil if the state has not changed.
 func (f *feed) next(st control.State) ([]byte, error) {
 	st.Rev = 0
-	whole, err := json.Marshal(st)
-	if err != nil {
-		return nil, err
-	}
-	whole = wire.ClipErrors(whole)
+	whole := wire.ClipErrors(wire.Encode(st))
 	if f.whole == nil {
 		f.whole, f.rev = whole, 1
 		st.Rev = f.rev
-		first, err := json.Marshal(st)
-		return wire.ClipErrors(first), err
+		return wire.ClipErrors(wire.Encode(st)), nil
 	}
 	patch, err := control.NewPatch(f.whole, whole)
 	if err != nil || patch == nil {

@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"unicode/utf8"
 )
@@ -73,9 +75,13 @@ func AppendInts[T ~int32 | ~byte](dst []byte, list []T) []byte {
 	return append(dst, ']')
 }
 
-// MustJSON returns v as JSON. v holds only types that always encode.
+// MustJSON returns v as JSON for a file, the database or a hash, with <, > and & escaped; an Encoder
+// writes answers. v holds only types that always encode, and no Raw.
 func MustJSON(v any) json.RawMessage {
 	b, err := json.Marshal(v)
+	if err == nil && bytes.Contains(b, []byte(packedRaw)) {
+		err = errors.New("wire: a Raw outside of an Encoder")
+	}
 	if err != nil {
 		panic(err)
 	}

@@ -11,21 +11,26 @@ type Reports struct{ out *EventStream }
 
 // Send queues an event. Its type always encodes as JSON. Send never waits for the client.
 func (r Reports) Send(event any) {
-	r.out.Send(ClipErrors(MustJSON(event))) // Serve disconnects a reader that is this late
+	r.out.Send(ClipErrors(Encode(event))) // Serve disconnects a reader that is this late
 }
 
-// Progress streams the reports of a long piece of work and ends with it. If the client leaves, or a
-// drain begins, the work is cancelled. After a drain its context has the cause ErrStopping.
+// Progress streams the reports of a long piece of work and ends with it.
 func (x *Exchange) Progress(w http.ResponseWriter, r *http.Request,
 	work func(context.Context, Reports) error) error {
 	out := NewEventStream(w)
+	return x.Stream(r, out, func(ctx context.Context) error { return work(ctx, Reports{out}) })
+}
+
+// Stream writes to out what work sends, and ends with it. If the client leaves, or a drain begins,
+// the work is cancelled. After a drain its context has the cause ErrStopping.
+func (x *Exchange) Stream(r *http.Request, out *EventStream, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(x.Draining, func() { cancel(ErrStopping) })()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		out.End(x.Survive(func() error { return work(ctx, Reports{out}) }))
+		out.End(x.Survive(func() error { return work(ctx) }))
 	}()
 	began, err := out.Serve(ctx)
 	cancel(err) // no client reads any more

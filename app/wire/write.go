@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
@@ -9,23 +8,9 @@ import (
 	"time"
 )
 
-// WriteJSON answers with v. Texts of errors in it are abridged.
+// WriteJSON answers with v, as an Encoder writes it. Texts of errors in it are abridged.
 func WriteJSON(w http.ResponseWriter, v any) error {
-	return writeJSON(w, v, ClipErrors)
-}
-
-// WriteStored answers with v, which holds what a client has sent or was sent. Nothing in it is an
-// error of ours, so it is not abridged.
-func WriteStored(w http.ResponseWriter, v any) error {
-	return writeJSON(w, v, func(b []byte) []byte { return b })
-}
-
-func writeJSON(w http.ResponseWriter, v any, clip func([]byte) []byte) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_ = WriteAnswer(w, clip(b)) // an error here means that the client left
+	_ = WriteAnswer(w, ClipErrors(Encode(v))) // an error here means that the client left
 	return nil
 }
 
