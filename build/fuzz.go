@@ -21,6 +21,7 @@ var fuzzTargets = []struct{ pkg, name string }{
 	{"./models/gguf", "FuzzHeader"},
 	{"./models/hub", "FuzzReply"},
 	{"./app/server", "FuzzShapedBody"},
+	{"./app/wire", "FuzzEncoderRaw"},
 	{"./app/evidence", "FuzzRead"},
 }
 

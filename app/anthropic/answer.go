@@ -44,7 +44,6 @@ type MessageUsage struct {
 // A block is a stretch of a message's content: a textBlock, a thinkingBlock or a toolUse.
 type block struct{ any }
 
-// MarshalJSON implements json.Marshaler.
 func (b block) MarshalJSON() ([]byte, error) { return wire.Marshal(b.any) }
 
 // Shape describes the block to wire.AnswerOf.
@@ -147,7 +146,6 @@ type begunMessage struct {
 // A delta is a piece of a block: a textDelta, a thinkingDelta, a signatureDelta or an inputDelta.
 type delta struct{ any }
 
-// MarshalJSON implements json.Marshaler.
 func (d delta) MarshalJSON() ([]byte, error) { return wire.Marshal(d.any) }
 
 // Shape describes the delta to wire.AnswerOf.

@@ -7,7 +7,6 @@ import (
 	"tandem/engine"
 )
 
-// Stream implements api.Form.
 func (m messageForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	return &messageEvents{rep: rep, out: out}
 }
@@ -23,10 +22,8 @@ type messageEvents struct {
 	json  wire.Encoder
 }
 
-// Begin implements api.Events.
 func (e *messageEvents) Begin(c *api.Choice) { e.begin(c) }
 
-// Add implements api.Events.
 func (e *messageEvents) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) {
 	e.begin(c)
 	for _, p := range parts {
@@ -93,7 +90,6 @@ func (e *messageEvents) delta(of any) {
 	e.send("content_block_delta", blockDelta{"content_block_delta", e.index, delta{of}})
 }
 
-// End implements api.Events.
 func (e *messageEvents) End(c *api.Choice) {
 	e.begin(c)
 	if len(c.Answer.Blocks) == 0 {
@@ -104,7 +100,6 @@ func (e *messageEvents) End(c *api.Choice) {
 		messageDelta{"message_delta", stopOf(e.rep, c), messageUsageOf(e.rep), e.rep.Timings()})
 }
 
-// Finish implements api.Events.
 func (e *messageEvents) Finish() {
 	e.rep.Release()
 	e.send("message_stop", messageStop{"message_stop"})

@@ -14,13 +14,11 @@ type messageForm struct{ wire.ServerSent }
 
 func (messageForm) IDPrefix() string { return "msg_" }
 
-// AppendFailure implements wire.Framing.
 func (m messageForm) AppendFailure(dst []byte, f wire.Failure) []byte {
 	_, failure := wire.AnthropicFailureOf(f)
 	return m.AppendEvent(dst, "error", wire.Encode(failure))
 }
 
-// AppendSilence implements wire.Framing.
 func (m messageForm) AppendSilence(dst []byte) []byte {
 	return m.AppendEvent(dst, "ping", wire.Encode(ping{"ping"}))
 }
@@ -36,7 +34,6 @@ func messageUsageOf(r *api.Reply) MessageUsage {
 // silent is the only block of an answer without words: programs look for the first block.
 var silent = api.Block{Kind: dialect.Text}
 
-// Whole implements api.Form.
 func (messageForm) Whole(r *api.Reply) any {
 	c := r.Choices[0]
 	out := message{messageHead: headOf(r), stop: stopOf(r, c), Usage: messageUsageOf(r),

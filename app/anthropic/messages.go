@@ -96,7 +96,6 @@ func (c *messagesRequest) readOutputFormat(f *wire.Fields, key string) {
 	}
 }
 
-// Form implements api.Request.
 func (c *messagesRequest) Form() api.Form { return messageForm{} }
 
 // countTokens answers with the number of tokens of a request's prompt.

@@ -215,7 +215,7 @@ func (a *API) choices(ctx context.Context, m model.Model, req Question) ([]*Choi
 				return all, context.Cause(ctx)
 			}
 			if c.matcher, err = m.Matcher(ctx, *p.Grammar); err != nil {
-				return all, badGrammar(err, p.GrammarParam)
+				return all, NameParam(err, p.GrammarParam)
 			}
 			c.Req.Grammar = c.matcher
 		}

@@ -21,10 +21,8 @@ type Completion struct {
 	Fill   bool // asks for the text before suffix, by the model's fill-in-the-middle tokens
 }
 
-// Common implements Question.
 func (c *Completion) Common() *Params { return &c.Params }
 
-// Prompts implements Question.
 func (c *Completion) Prompts(ctx context.Context, m model.Model) ([]*Prompt, error) {
 	var out []*Prompt
 	for i, v := range c.Tokens {

@@ -129,7 +129,6 @@ func (c *Conversation) Vars(messages []Message, generate bool, form dialect.Hist
 	return append(vars, '}')
 }
 
-// Common implements Question.
 func (c *Conversation) Common() *Params { return &c.Params }
 
 // Rendered returns the text of the prompt. Some templates have no place for the messages as they
@@ -223,7 +222,7 @@ func (c *Conversation) chat(m model.Model) model.Chat { return m.Chat(c.Tools.Li
 
 // render has the model's template write the prompt.
 func (c *Conversation) render(ctx context.Context, m model.Model, vars []byte) (string, error) {
-	if n := wire.CountValues(vars); n > wire.MaxValues {
+	if n, _ := wire.CountValues(vars); n > wire.MaxValues {
 		return "", wire.Invalid(c.PromptParam,
 			"%s holds %d values, in the texts of calls too; %d are allowed.", c.PromptParam, n,
 			wire.MaxValues)
@@ -236,10 +235,5 @@ func (c *Conversation) render(ctx context.Context, m model.Model, vars []byte) (
 		e.Param = c.PromptParam
 		return "", e
 	}
-	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
-		named := *e
-		named.Param = c.PromptParam
-		return "", &named
-	}
-	return text, err
+	return text, NameParam(err, c.PromptParam)
 }

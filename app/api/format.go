@@ -224,8 +224,8 @@ func readGrammar(f *wire.Fields) *model.Grammar {
 	return nil
 }
 
-// badGrammar returns err as an error of the field param.
-func badGrammar(err error, param string) error {
+// NameParam returns err as an error of a field, if it is for a client and names none.
+func NameParam(err error, param string) error {
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
 		named := *e
 		named.Param = param

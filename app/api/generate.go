@@ -203,12 +203,7 @@ func (a *API) Acquire(ctx context.Context, name string, fold bool) (model.Model,
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause // the pool may know only that the context ended
 	}
-	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
-		named := *e
-		named.Param = "model"
-		return nil, &named
-	}
-	return m, err
+	return m, NameParam(err, "model")
 }
 
 // acquireFor is Acquire for a run.

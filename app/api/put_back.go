@@ -10,7 +10,6 @@ import (
 	"tandem/app/wire"
 )
 
-// Prompts implements Question.
 func (c *Conversation) Prompts(ctx context.Context, m model.Model) ([]*Prompt, error) {
 	text, ids, err := c.encoded(ctx, m)
 	if err != nil {

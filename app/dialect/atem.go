@@ -53,7 +53,6 @@ var atemMessages = &messageForm{
 }
 
 func (atem) openers() []string { return atemMessages.openers }
-func (atem) bare() string      { return "" }
 func (atem) special() []string { return append([]string{messageBody}, atemMessages.ends...) }
 
 func (atem) open(p *Parser, opener string) {
@@ -72,10 +71,7 @@ func (atem) grammar(g *grammar) {
 		for _, property := range g.properties(t, writesAttribute) {
 			member := quote(atemParameter+property.name+atemNamed) + " " +
 				g.valueUntil(property, atemValueEnd+"\n")
-			if !property.required {
-				member = "(" + member + ")?"
-			}
-			b.WriteString(" " + member)
+			b.WriteString(property.member(member))
 		}
 		b.WriteString(" " + quote(atemInvokeEnd+"\n"+atemCallsEnd))
 		return b.String()

@@ -40,7 +40,7 @@ func TestBegunCallThatIsCutIsNoText(t *testing.T) {
 // withoutHalf returns a text without what may still be no call at its end: white space, a part of a
 // mark, or JSON and Python that names no tool yet. The last is a call if the answer must be one.
 func withoutHalf(d *Dialect, text string, forced bool) string {
-	if at := strings.IndexAny(text, d.calls.bare()); at >= 0 && !forced &&
+	if at := strings.IndexAny(text, d.bare); at >= 0 && !forced &&
 		strings.Count(text[at:], `"`) < 4 && !strings.Contains(text[at:], "(") {
 		text = text[:at]
 	}

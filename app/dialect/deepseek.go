@@ -29,7 +29,6 @@ const (
 )
 
 func (deepSeek) openers() []string { return []string{deepSeekCalls, deepSeekCall} }
-func (deepSeek) bare() string      { return "" }
 func (deepSeek) special() []string {
 	return []string{deepSeekSep, deepSeekCallEnd, deepSeekCallsEnd}
 }

@@ -43,11 +43,11 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 	case has(lfmTools) && (has(lfmCall.open) || token(lfmCall.open)):
 		d.name, d.calls = "lfm", lfm{}
 	case has("func_name1("):
-		d.name, d.calls = "pythonic", llama{pythonic: true}
+		d.name, d.calls, d.bare = "pythonic", llama{pythonic: true}, llamaBare
 	case has("```tool_code"):
-		d.name, d.calls = "tool_code", llama{pythonic: true, fenced: true}
+		d.name, d.calls, d.bare = "tool_code", llama{pythonic: true, fenced: true}, llamaBare
 	case has(`"parameters": `, `{"name": `):
-		d.name, d.calls = "json", llama{}
+		d.name, d.calls, d.bare = "json", llama{}, llamaBare
 	case has("<|im_start|>") && !has("tools"):
 		d.name, d.calls, d.toolsInSystem = "tool_call", tagged{}, true
 	}

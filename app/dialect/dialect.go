@@ -45,6 +45,7 @@ type Dialect struct {
 	thought       tags
 	messages      *messageForm // messages instead of tags; may be nil
 	calls         style        // nil if the dialect has no calls
+	bare          string       // see Parser
 	vocabulary    Vocabulary
 	thoughtMember string // see History.Thought
 	functions     string // see History.Functions
@@ -66,9 +67,6 @@ type style interface {
 	openers() []string
 	// open sets the mode that reads the text after an opener.
 	open(p *Parser, opener string)
-	// bare returns the bytes that may begin a call without an opener. They apply where the answer
-	// begins, and after a call or a thought. There the parser calls open with the byte.
-	bare() string
 	// special returns the other strings that a parser needs to see.
 	special() []string
 	// grammar adds the rule of the calls, which is named calls.

@@ -36,7 +36,6 @@ func newGemma(call tags, delim string) gemma {
 
 func (m gemma) openers() []string { return []string{m.call.open} }
 func (m gemma) special() []string { return []string{m.call.close, m.delim} }
-func (m gemma) bare() string      { return "" }
 
 func (m gemma) open(p *Parser, opener string) {
 	p.mode = &functionCall{attempt: opened(opener), form: m.form, before: "call:"}

@@ -31,7 +31,6 @@ var (
 )
 
 func (glm) openers() []string { return []string{toolCall.open} }
-func (glm) bare() string      { return "" }
 func (glm) special() []string {
 	return []string{toolCall.close, glmKey.open, glmKey.close, glmValue.open, glmValue.close}
 }
@@ -52,10 +51,7 @@ func (s glm) grammar(g *grammar) {
 			member := fmt.Sprintf(`%s %s %s %s %s %s %s`,
 				g.token(glmKey.open), quote(property.name), g.token(glmKey.close), optionalText(line),
 				g.token(glmValue.open), g.memberValue(property, glmValue.close), optionalText(line))
-			if !property.required {
-				member = "(" + member + ")?"
-			}
-			b.WriteString(" " + member)
+			b.WriteString(property.member(member))
 		}
 		fmt.Fprintf(&b, " %s", g.token(toolCall.close))
 		return b.String()

@@ -247,6 +247,24 @@ func (g *grammar) object(t Tool, before, key, after string) string {
 	return fmt.Sprintf("%s %s %s", head, g.arguments(t), quote("}"+after))
 }
 
+// objects returns the rule of a call of any tool as JSON, with the arguments under key.
+func (g *grammar) objects(key string) string {
+	return g.addRulePerTool("call", func(t Tool) string { return g.object(t, "", key, "") })
+}
+
+// list returns the rule of a list of calls in brackets.
+func (g *grammar) list(call string) string {
+	return fmt.Sprintf("%s %s %s", quote("["), g.repeat(call, quote(", ")), quote("]"))
+}
+
+// member returns the rule of a property's member of a call, after a space.
+func (p property) member(rule string) string {
+	if !p.required {
+		return " (" + rule + ")?"
+	}
+	return " " + rule
+}
+
 // function returns the rule of a call in a function's form. literal returns the rule of one value.
 func (g *grammar) function(t Tool, form *functionForm, literal func(property) string) string {
 	between := ", "

@@ -29,7 +29,6 @@ var harmonyForm = &messageForm{
 }
 
 func (harmony) openers() []string { return nil }
-func (harmony) bare() string      { return "" }
 func (harmony) special() []string {
 	return append([]string{messageBody, harmonyChannel, "<|constrain|>"}, harmonyForm.ends...)
 }

@@ -19,7 +19,6 @@ const lfmTools = "List of tools: "
 
 func (lfm) openers() []string { return []string{lfmCall.open} }
 func (lfm) special() []string { return []string{lfmCall.close} }
-func (lfm) bare() string      { return "" }
 
 func (lfm) open(p *Parser, opener string) {
 	p.mode = &callVariant{opened(opener), func(a attempt, c byte) mode {
@@ -34,9 +33,7 @@ func (lfm) grammar(g *grammar) {
 	call := g.addRulePerTool("call", func(t Tool) string {
 		return g.function(t, lfmCalls, g.python)
 	})
-	calls := g.repeat(call, quote(", "))
-	g.addRule("calls", "%s %s %s %s %s",
-		g.token(lfmCall.open), quote("["), calls, quote("]"), g.token(lfmCall.close))
+	g.addRule("calls", "%s %s %s", g.token(lfmCall.open), g.list(call), g.token(lfmCall.close))
 }
 
 // An lfmList reads the bracket that opens the list, and decides which form the list has.

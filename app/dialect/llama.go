@@ -24,7 +24,10 @@ type llama struct {
 	fenced   bool // calls are in a block, ```tool_code
 }
 
-const toolCode = "```tool_code"
+const (
+	toolCode  = "```tool_code"
+	llamaBare = "{[" // open a call without a token before it
+)
 
 var (
 	pythonTag   = tags{"<|python_tag|>", ""}
@@ -50,7 +53,6 @@ func (l llama) openers() []string {
 }
 
 func (l llama) special() []string { return []string{pythonStart.close} }
-func (l llama) bare() string      { return "{[" }
 
 func (l llama) open(p *Parser, opener string) {
 	switch opener {
@@ -79,16 +81,13 @@ func (l llama) open(p *Parser, opener string) {
 
 func (l llama) grammar(g *grammar) {
 	if !l.pythonic {
-		call := g.addRulePerTool("call", func(t Tool) string {
-			return g.object(t, "", "parameters", "")
-		})
-		g.addRule("calls", "%s", g.repeat(call, quote("; ")))
+		g.addRule("calls", "%s", g.repeat(g.objects("parameters"), quote("; ")))
 		return
 	}
 	call := g.addRulePerTool("call", func(t Tool) string {
 		return g.function(t, pythonCalls, g.python)
 	})
-	calls := fmt.Sprintf("%s %s %s", quote("["), g.repeat(call, quote(", ")), quote("]"))
+	calls := g.list(call)
 	if l.fenced {
 		block := g.repeat(call, quote("\n"))
 		calls = fmt.Sprintf("%s %s %s", quote(toolCode+"\n"), block, quote("\n```"))

@@ -24,7 +24,6 @@ const (
 
 func (mistral) openers() []string { return []string{mistralCalls} }
 func (mistral) special() []string { return []string{mistralArgs, mistralID} }
-func (mistral) bare() string      { return "" }
 
 func (mistral) open(p *Parser, opener string) {
 	p.mode = &callVariant{opened(opener), func(a attempt, c byte) mode {
@@ -37,11 +36,7 @@ func (mistral) open(p *Parser, opener string) {
 
 func (m mistral) grammar(g *grammar) {
 	if !m.named {
-		call := g.addRulePerTool("call", func(t Tool) string {
-			return g.object(t, "", "arguments", "")
-		})
-		g.addRule("calls", "%s %s %s %s",
-			g.token(mistralCalls), quote("["), g.repeat(call, quote(", ")), quote("]"))
+		g.addRule("calls", "%s %s", g.token(mistralCalls), g.list(g.objects("arguments")))
 		return
 	}
 	id := ""

@@ -27,7 +27,9 @@ type Parser struct {
 	openers []string        // the texts that open or close a thought or open a call
 	starts  string          // the first bytes of openers
 	longest int             // bytes of the longest opener
-	bare    string          // see style
+
+	// bare are the bytes that open a call where the answer begins, and after a call or a thought.
+	bare string
 
 	mode  mode
 	home  *messages // the mode to which a call returns, if the answer is written as messages
@@ -63,7 +65,7 @@ func (d *Dialect) Parser(o Options) *Parser {
 		for _, t := range o.Tools {
 			p.tools[t.Name] = t
 		}
-		p.openers, p.bare = d.calls.openers(), d.calls.bare()
+		p.openers, p.bare = d.calls.openers(), d.bare
 		p.forced = o.Forced
 	}
 	if d.messages != nil {

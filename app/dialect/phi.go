@@ -19,7 +19,6 @@ const phiList = "functools["
 
 func (phi) openers() []string { return []string{phiCall.open, phiList} }
 func (phi) special() []string { return []string{phiCall.close} }
-func (phi) bare() string      { return "" }
 
 func (phi) open(p *Parser, opener string) {
 	a := opened(opener)
@@ -36,19 +35,14 @@ func (phi) open(p *Parser, opener string) {
 }
 
 func (f phi) grammar(g *grammar) {
-	call := g.addRulePerTool("call", func(t Tool) string {
-		return g.object(t, "", "arguments", "")
-	})
-	if f.unclosed {
-		g.addRule("calls", "%s %s %s %s", g.token(phiCall.open), quote("["),
-			g.repeat(call, quote(", ")), quote("]"))
-		return
+	call, open, end := g.objects("arguments"), g.token(phiCall.open), g.token(phiCall.close)
+	switch {
+	case f.unclosed:
+		g.addRule("calls", "%s %s", open, g.list(call))
+	case f.list:
+		g.addRule("calls", "%s %s %s", open, g.list(call), end)
+	default:
+		g.addRule("called", "%s %s %s", open, call, end)
+		g.addRule("calls", "%s", g.repeat("called", quote("")))
 	}
-	if f.list {
-		g.addRule("calls", "%s %s %s %s %s", g.token(phiCall.open),
-			quote("["), g.repeat(call, quote(", ")), quote("]"), g.token(phiCall.close))
-		return
-	}
-	g.addRule("called", "%s %s %s", g.token(phiCall.open), call, g.token(phiCall.close))
-	g.addRule("calls", "%s", g.repeat("called", quote("")))
 }

@@ -83,7 +83,7 @@ func (d *Dialect) begins(text string) bool {
 	if d.calls == nil || text == "" {
 		return false
 	}
-	if strings.IndexByte(d.calls.bare()+",", text[0]) >= 0 { // a comma precedes a further call
+	if strings.IndexByte(d.bare+",", text[0]) >= 0 { // a comma precedes a further call
 		return true
 	}
 	return slices.ContainsFunc(d.calls.openers(), func(opener string) bool {

@@ -18,7 +18,6 @@ var toolCall = tags{"<tool_call>", "</tool_call>"}
 
 func (tagged) openers() []string { return []string{toolCall.open} }
 func (tagged) special() []string { return []string{toolCall.close} }
-func (tagged) bare() string      { return "" }
 
 func (tagged) open(p *Parser, opener string) {
 	p.mode = &objectCall{attempt: opened(opener), closing: []string{toolCall.close}}

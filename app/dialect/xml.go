@@ -24,7 +24,6 @@ import (
 type xml struct{}
 
 func (xml) openers() []string { return []string{toolCall.open} }
-func (xml) bare() string      { return "" }
 func (xml) special() []string {
 	return []string{toolCall.close, xmlFunction, xmlParameter, xmlValueEnd, xmlEnd}
 }
@@ -58,11 +57,7 @@ func (xml) grammar(g *grammar) {
 		fmt.Fprintf(&b, "%s %s", g.token(toolCall.open), quote("\n"+xmlFunction+t.Name+">\n"))
 		for _, property := range g.properties(t, writesXML) {
 			value := g.valueUntil(property, "\n"+xmlValueEnd+"\n")
-			if !property.required {
-				fmt.Fprintf(&b, ` (%s %s)?`, quote(xmlParameter+property.name+">\n"), value)
-				continue
-			}
-			fmt.Fprintf(&b, ` %s %s`, quote(xmlParameter+property.name+">\n"), value)
+			b.WriteString(property.member(quote(xmlParameter+property.name+">\n") + " " + value))
 		}
 		fmt.Fprintf(&b, " %s %s", quote(xmlEnd+"\n"), g.token(toolCall.close))
 		return b.String()

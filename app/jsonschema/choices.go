@@ -15,9 +15,9 @@ func (t *tree) decideChoices() error {
 			continue
 		}
 		if t.strict && !t.coerce && !c.exclude(options.list) {
-			return &Error{Path: options.at.String(), Message: "oneOf can be honoured only if no " +
-				"value fits two of its schemas: use anyOf, or give each a required property with " +
-				"a const of its own"}
+			return &Error{Path: options.at.String(), Message: "oneOf is supported only if no " +
+				"value matches two of its schemas: use anyOf, or give each a required property " +
+				"with a different const"}
 		}
 		s.remove("oneOf")
 		if s.get("anyOf") == nil {

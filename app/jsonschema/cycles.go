@@ -46,7 +46,7 @@ func (w *cycleCutter) cut(s, ref *value, joined bool) {
 	if w.strict {
 		if w.err == nil {
 			w.err = &Error{Path: s.at.under("$ref").String(), Message: "a reference to a schema " +
-				"that holds it cannot stand beside other keywords: leave these out"}
+				"that contains it cannot have other keywords beside it: remove these"}
 		}
 		return
 	}

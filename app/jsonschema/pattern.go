@@ -36,7 +36,7 @@ const (
 	maxPattern = 1 << 16 // bytes of a pattern
 )
 
-// readPattern reads a pattern. It returns an error that names what no grammar can express.
+// readPattern reads a pattern. It returns an error for what no grammar can express.
 func readPattern(source string) (*pattern, error) {
 	if len(source) > maxPattern {
 		return nil, fmt.Errorf("it has more than %d bytes", maxPattern)
@@ -51,10 +51,10 @@ func readPattern(source string) (*pattern, error) {
 	}
 	p, err := r.choice(0)
 	if err == nil && r.rest != "" {
-		err = errors.New("a closing bracket has no opening one")
+		err = errors.New("it has a ) without a (")
 	}
 	if err == nil && !p.anchorsAtEnds(true, true) {
-		err = errors.New("^ stands only at the beginning and $ at the end")
+		err = errors.New("^ must be at the beginning and $ at the end")
 	}
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (r *patternReader) next() rune {
 
 func (r *patternReader) choice(level int) (*pattern, error) {
 	if level > maxGroups {
-		return nil, errors.New("its groups are too deep")
+		return nil, errors.New("its groups nest too deeply")
 	}
 	p := &pattern{op: opChoice}
 	for {
@@ -170,7 +170,7 @@ func (r *patternReader) atom(level int) (*pattern, error) {
 	case '(':
 		return r.group(level)
 	case '*', '+', '?':
-		return nil, fmt.Errorf("nothing stands before %c", c)
+		return nil, fmt.Errorf("there is nothing to repeat before %c", c)
 	case '\\':
 		return r.escape()
 	default:
@@ -187,9 +187,9 @@ func (r *patternReader) character(c rune) *pattern {
 func (r *patternReader) group(level int) (*pattern, error) {
 	switch {
 	case r.take("?=") || r.take("?!"):
-		return nil, errors.New("no grammar can follow a look-ahead, which is (?=...) or (?!...)")
+		return nil, errors.New("look-ahead, (?=...) or (?!...), is not supported")
 	case r.take("?<=") || r.take("?<!"):
-		return nil, errors.New("no grammar can follow a look-behind, which is (?<=...) or (?<!...)")
+		return nil, errors.New("look-behind, (?<=...) or (?<!...), is not supported")
 	case r.take("?:"):
 	case r.take("?P<") || r.take("?<"):
 		_, after, ok := strings.Cut(r.rest, ">")
@@ -198,11 +198,11 @@ func (r *patternReader) group(level int) (*pattern, error) {
 		}
 		r.rest = after
 	case strings.HasPrefix(r.rest, "?"):
-		return nil, errors.New("it has a group of an unknown kind, (?")
+		return nil, errors.New("it has an unknown kind of group after (?")
 	}
 	p, err := r.choice(level + 1)
 	if err == nil && !r.take(")") {
-		err = errors.New("a group has no closing bracket")
+		err = errors.New("a group has no closing )")
 	}
 	return p, err
 }
@@ -292,7 +292,7 @@ func (r *patternReader) class() (set, error) {
 	var all set
 	for {
 		if r.rest == "" {
-			return set{}, errors.New("a class has no closing bracket")
+			return set{}, errors.New("a character class has no closing ]")
 		}
 		if r.take("]") {
 			break
@@ -342,7 +342,7 @@ func (r *patternReader) classItem() (set, error) {
 // escapedSet reads an escaped character or class.
 func (r *patternReader) escapedSet() (set, error) {
 	if r.rest == "" {
-		return set{}, errors.New("a backslash stands at the end")
+		return set{}, errors.New("it ends with a backslash")
 	}
 	switch c := r.next(); c {
 	case 'd':

@@ -136,7 +136,7 @@ func (m *satisfiability) disjointValues(s *value, parts []*value) *value {
 			}
 		}
 		if before = both; before == nil {
-			return falseSchema(x.at, "its const or enum has no value in common with what stands "+
+			return falseSchema(x.at, "its const or enum has no value in common with what is "+
 				"beside it: change one of the two")
 		}
 	}

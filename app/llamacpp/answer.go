@@ -44,7 +44,6 @@ type tokenList struct {
 	pieces []tokenPiece // nil for ids
 }
 
-// MarshalJSON implements json.Marshaler.
 func (l tokenList) MarshalJSON() ([]byte, error) {
 	if l.pieces != nil {
 		return wire.Marshal(l.pieces)
@@ -65,7 +64,6 @@ type tokenPiece struct {
 // A pieceText is the text of a token.
 type pieceText []byte
 
-// MarshalJSON implements json.Marshaler.
 func (p pieceText) MarshalJSON() ([]byte, error) {
 	if utf8.Valid(p) {
 		return wire.Marshal(string(p))

@@ -11,7 +11,6 @@ import (
 // A textRequest is the body of /completion or of /infill.
 type textRequest struct{ api.Completion }
 
-// Form implements api.Request.
 func (*textRequest) Form() api.Form { return textForm{} }
 
 // readCompletion reads the body of /completion: a text to continue, or its token ids.

@@ -14,7 +14,6 @@ type textForm struct{ wire.ServerSent }
 // IDPrefix implements api.Form. These answers have no id.
 func (textForm) IDPrefix() string { return "" }
 
-// Whole implements api.Form.
 func (textForm) Whole(r *api.Reply) any {
 	c := r.Choices[0]
 	return textAnswer{Content: c.Text(), Tokens: append([]int32{}, c.IDs...),
@@ -38,7 +37,6 @@ func endOf(r *api.Reply) *textEnd {
 	return end
 }
 
-// Stream implements api.Form.
 func (textForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	return &textEvents{rep: rep, out: out}
 }
@@ -50,10 +48,8 @@ type textEvents struct {
 	json wire.Encoder
 }
 
-// Begin implements api.Events.
 func (*textEvents) Begin(*api.Choice) {}
 
-// Add implements api.Events.
 func (e *textEvents) Add(_ *api.Choice, toks []engine.Token, parts []dialect.Part) {
 	next := textAnswer{Tokens: []int32{}}
 	for _, p := range parts {
@@ -68,10 +64,8 @@ func (e *textEvents) Add(_ *api.Choice, toks []engine.Token, parts []dialect.Par
 	e.rep.Send(e.out, "", e.json.Encode(next))
 }
 
-// End implements api.Events.
 func (*textEvents) End(*api.Choice) {}
 
-// Finish implements api.Events.
 func (e *textEvents) Finish() {
 	last := textAnswer{Tokens: []int32{}, Stop: true, textEnd: endOf(e.rep)}
 	e.rep.Release()

@@ -7,8 +7,8 @@ import (
 	"tandem/app/wire"
 )
 
-// A generated is the answer of /api/generate.
-type generated struct {
+// A GenerateResponse is the answer of /api/generate.
+type GenerateResponse struct {
 	_ struct{} `schema:"OllamaGenerated" doc:"Whole, or a line of a stream."`
 	lineHead
 	Response string `json:"response"`
@@ -16,8 +16,8 @@ type generated struct {
 	lineEnd
 }
 
-// A chatted is the answer of /api/chat.
-type chatted struct {
+// A ChatResponse is the answer of /api/chat.
+type ChatResponse struct {
 	_ struct{} `schema:"OllamaChatted" doc:"Whole, or a line of a stream."`
 	lineHead
 	Message chatMessage `json:"message"`

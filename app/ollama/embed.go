@@ -45,7 +45,6 @@ func (o *ollamaEmbedRequest) Read(f *wire.Fields, key string) {
 	o.CheckInput(f)
 }
 
-// Answer implements api.ReadRequest.
 func (o *ollamaEmbedRequest) Answer(run *api.Run, m model.Model, texts [][]int32) (any, error) {
 	vectors, stats, err := m.Reader().Embed(run.Ctx, run.Reading(texts), o.Dimensions)
 	if err != nil {

@@ -16,15 +16,12 @@ type lineForm struct {
 	model string // as the client wrote it; programs compare it with what they asked for
 }
 
-// ContentType implements wire.Framing.
 func (lineForm) ContentType() string { return "application/x-ndjson" }
 
-// AppendEvent implements wire.Framing.
 func (lineForm) AppendEvent(dst []byte, _ string, data []byte) []byte {
 	return append(wire.AppendLine(dst, data), '\n')
 }
 
-// AppendFailure implements wire.Framing.
 func (o lineForm) AppendFailure(dst []byte, f wire.Failure) []byte {
 	_, body := wire.Ollama{}.Refusal(nil, f)
 	return o.AppendEvent(dst, "", body)
@@ -45,7 +42,6 @@ type piece struct {
 	calls         []*api.Block
 }
 
-// Whole implements api.Form.
 func (o lineForm) Whole(r *api.Reply) any {
 	c := r.Choices[0]
 	var s piece
@@ -78,13 +74,13 @@ func (s *piece) say(c *api.Choice, b *api.Block) {
 func (o lineForm) line(s piece, end lineEnd) any {
 	head := lineHead{o.model, time.Now().UTC()}
 	if !o.chat {
-		return generated{lineHead: head, Response: s.text, Thinking: s.thought, lineEnd: end}
+		return GenerateResponse{lineHead: head, Response: s.text, Thinking: s.thought, lineEnd: end}
 	}
 	m := chatMessage{Role: "assistant", Content: s.text, Thinking: s.thought}
 	for _, b := range s.calls {
 		m.ToolCalls = append(m.ToolCalls, toolCall{b.ID, functionCall{b.Name, b.Text}})
 	}
-	return chatted{lineHead: head, Message: m, lineEnd: end}
+	return ChatResponse{lineHead: head, Message: m, lineEnd: end}
 }
 
 // lastEnd returns the end of an answer, with its figures.
@@ -99,7 +95,6 @@ func lastEnd(r *api.Reply) lineEnd {
 	}}
 }
 
-// Stream implements api.Form.
 func (o lineForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	return &lines{form: o, rep: rep, out: out}
 }
@@ -113,7 +108,6 @@ type lines struct {
 	json wire.Encoder
 }
 
-// Begin implements api.Events.
 func (l *lines) Begin(*api.Choice) {}
 
 // Add implements api.Events. It sends a call when it is whole, or when what follows shows that it
@@ -147,14 +141,12 @@ func (l *lines) settle(c *api.Choice, s *piece) {
 	}
 }
 
-// End implements api.Events.
 func (l *lines) End(c *api.Choice) {
 	var s piece
 	l.settle(c, &s)
 	l.send(c, s)
 }
 
-// Finish implements api.Events.
 func (l *lines) Finish() {
 	last := l.form.line(piece{}, lastEnd(l.rep))
 	l.rep.Release()

@@ -33,14 +33,14 @@ var Operations = []wire.Operation{
 		Method: http.MethodPost, Path: "/api/generate", ID: "ollamaGenerate",
 		Summary: "An answer to a prompt.",
 		Body:    generateRequestShape,
-		Answer:  wire.AnswerOf[generated](), Chunk: wire.AnswerOf[generated](), Lines: true,
+		Answer:  wire.AnswerOf[GenerateResponse](), Chunk: wire.AnswerOf[GenerateResponse](), Lines: true,
 		Error: wire.OllamaErrorShape,
 	},
 	{
 		Method: http.MethodPost, Path: "/api/chat", ID: "ollamaChat",
 		Summary: "The next message of a chat.",
 		Body:    chatRequestShape,
-		Answer:  wire.AnswerOf[chatted](), Chunk: wire.AnswerOf[chatted](), Lines: true,
+		Answer:  wire.AnswerOf[ChatResponse](), Chunk: wire.AnswerOf[ChatResponse](), Lines: true,
 		Error: wire.OllamaErrorShape,
 	},
 	{

@@ -23,12 +23,10 @@ type ollamaRequest struct {
 	keepAlive *time.Duration  // nil for the time that is set
 }
 
-// Form implements api.Request.
 func (r *ollamaRequest) Form() api.Form {
 	return lineForm{chat: r.chat, model: r.Common().Model}
 }
 
-// Prompts implements api.Question.
 func (r *ollamaRequest) Prompts(ctx context.Context, m model.Model) ([]*api.Prompt, error) {
 	list, err := r.Question.Prompts(ctx, m)
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoTemplate &&

@@ -57,13 +57,10 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 		})
 }
 
-// Common implements api.Question.
 func (b *branchRequest) Common() *api.Params { return &b.Params }
 
-// Form implements api.Request.
 func (b *branchRequest) Form() api.Form { return choicesForm{objects: &b.said} }
 
-// Prompts implements api.Question.
 func (b *branchRequest) Prompts(ctx context.Context, m model.Model) ([]*api.Prompt, error) {
 	if err := api.CheckLength(m, "prompt", len(b.text)); err != nil {
 		return nil, err

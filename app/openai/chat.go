@@ -75,7 +75,6 @@ func readPrediction(f *wire.Fields) string {
 	return text
 }
 
-// Form implements api.Request.
 func (c *chatRequest) Form() api.Form {
 	return choicesForm{objects: chatObjects{functions: c.Tools.Functions}}
 }

@@ -84,7 +84,6 @@ type figures struct {
 	Timings *api.Timings `json:"timings,omitempty"`
 }
 
-// Stream implements api.Form.
 func (f choicesForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	k := &chunks{form: f, rep: rep, out: out, left: len(rep.Choices),
 		streams: make([]choiceStream, len(rep.Choices))}
@@ -179,7 +178,6 @@ func (k *chunks) End(c *api.Choice) {
 	k.send(last)
 }
 
-// Finish implements api.Events.
 func (k *chunks) Finish() {
 	if k.rep.Params.IncludeUsage {
 		last := figures{Usage: new(new(k.rep.Usage())), Timings: new(k.rep.Timings())}

@@ -82,5 +82,4 @@ func (c *completionRequest) readPrompt(f *wire.Fields) {
 	}
 }
 
-// Form implements api.Request.
 func (c *completionRequest) Form() api.Form { return choicesForm{objects: completionObjects{}} }

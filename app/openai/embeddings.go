@@ -36,7 +36,6 @@ func readEmbeddings(f *wire.Fields) (api.ReadRequest, error) {
 	return e, f.Err()
 }
 
-// Answer implements api.ReadRequest.
 func (e *embeddingsRequest) Answer(run *api.Run, m model.Model, texts [][]int32) (any, error) {
 	vectors, stats, err := m.Reader().Embed(run.Ctx, run.Reading(texts), e.Dimensions)
 	if err != nil {
@@ -72,7 +71,6 @@ type vector struct {
 	base64 bool
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v vector) MarshalJSON() ([]byte, error) {
 	if !v.base64 {
 		return v.list.MarshalJSON()

@@ -20,5 +20,4 @@ func readFIM(f *wire.Fields) (api.Request, error) {
 	return fimRequest{c}, c.Check(f)
 }
 
-// Form implements api.Request.
 func (c fimRequest) Form() api.Form { return choicesForm{objects: fimObjects{}} }

@@ -80,7 +80,6 @@ func newLegacyTop(tk model.Tokenizer, t engine.Token) *legacyTop {
 	return &list
 }
 
-// MarshalJSON implements json.Marshaler.
 func (list legacyTop) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	for i, t := range list {

@@ -74,7 +74,6 @@ func (r *rerankRequest) readDocuments(f *wire.Fields) {
 
 func (r *rerankRequest) ModelName() string { return r.model }
 
-// Texts implements api.ReadRequest.
 func (r *rerankRequest) Texts(in *api.Intake) error {
 	m := in.Model
 	if err := api.CheckKind(m, control.KindReranker,
@@ -95,7 +94,6 @@ func (r *rerankRequest) Texts(in *api.Intake) error {
 	return nil
 }
 
-// Answer implements api.ReadRequest.
 func (r *rerankRequest) Answer(run *api.Run, m model.Model, texts [][]int32) (any, error) {
 	scores, stats, err := m.Reader().Relevance(run.Ctx, run.Reading(texts))
 	if err != nil {

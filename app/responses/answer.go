@@ -82,7 +82,6 @@ type ResponseUsage struct {
 // An outputItem is a messageItem, a reasoningItem or a callItem.
 type outputItem struct{ any }
 
-// MarshalJSON implements json.Marshaler.
 func (i outputItem) MarshalJSON() ([]byte, error) { return wire.Marshal(i.any) }
 
 // Shape describes the item to wire.AnswerOf.
@@ -126,7 +125,6 @@ type toolName struct {
 // An outputPart is a textPart or a reasoningPart.
 type outputPart struct{ any }
 
-// MarshalJSON implements json.Marshaler.
 func (p outputPart) MarshalJSON() ([]byte, error) { return wire.Marshal(p.any) }
 
 // Shape describes the part to wire.AnswerOf.

@@ -34,7 +34,6 @@ func (v Routes) readCompaction(f *wire.Fields) (api.Request, error) {
 	return compactionRequest{c}, f.Err()
 }
 
-// Prepare implements preparing.
 func (c compactionRequest) Prepare(ctx context.Context, held *wire.Reservation,
 	body []byte) ([]byte, error) {
 	body, err := c.responseRequest.Prepare(ctx, held, body)
@@ -42,7 +41,6 @@ func (c compactionRequest) Prepare(ctx context.Context, held *wire.Reservation,
 	return body, err
 }
 
-// Form implements api.Request.
 func (c compactionRequest) Form() api.Form { return compactionForm{req: c} }
 
 // A compactionForm is the form of a summary, which comes in one piece.
@@ -56,7 +54,6 @@ func (compactionForm) IDPrefix() string { return ResponsePrefix }
 // Stream implements api.Form. No request asks for it.
 func (compactionForm) Stream(*api.Reply, *wire.EventStream) api.Events { return nil }
 
-// Whole implements api.Form.
 func (f compactionForm) Whole(r *api.Reply) any {
 	output := f.req.said(r.ID)
 	output = append(output, wire.Encode(summaryItem{

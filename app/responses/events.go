@@ -36,7 +36,6 @@ func (f *responseForm) Wait(rep *api.Reply, out *wire.EventStream) {
 	out.Wait = f.events.wait
 }
 
-// Stream implements api.Form.
 func (f *responseForm) Stream(*api.Reply, *wire.EventStream) api.Events { return f.events }
 
 // wait says that more is to come.
@@ -84,14 +83,12 @@ func (e *itemEvents) create() {
 	e.whole("response.in_progress", e.now)
 }
 
-// Begin implements api.Events.
 func (e *itemEvents) Begin(*api.Choice) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.begin()
 }
 
-// Add implements api.Events.
 func (e *itemEvents) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -177,7 +174,6 @@ func (e *itemEvents) close(c *api.Choice, last bool) {
 	e.item("response.output_item.done", b, ended(c, b, last))
 }
 
-// End implements api.Events.
 func (e *itemEvents) End(c *api.Choice) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -188,7 +184,6 @@ func (e *itemEvents) End(c *api.Choice) {
 	e.close(c, true)
 }
 
-// Finish implements api.Events.
 func (e *itemEvents) Finish() {
 	last := e.form.final(e.rep) // takes a while: the response is stored
 	e.rep.Release()

@@ -32,7 +32,6 @@ const (
 	failed     = "failed"
 )
 
-// Whole implements api.Form.
 func (f *responseForm) Whole(r *api.Reply) any { return f.final(r) }
 
 // final returns the response at its end. It stores the response before the client gets it.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/wire"
 )
@@ -95,10 +96,8 @@ func (r *itemLookup) chain(id string) (items []json.RawMessage, err error) {
 				"was not stored, was deleted, is over a day old, or belongs to another key. Send " +
 				"the conversation as input."}
 	}
-	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
-		named := *e
-		named.Param = param
-		return nil, &named
+	if err != nil {
+		return nil, api.NameParam(err, param)
 	}
 	for _, k := range list {
 		if err := r.found(len(k.Input)+len(k.Output), param); err != nil {
@@ -110,7 +109,7 @@ func (r *itemLookup) chain(id string) (items []json.RawMessage, err error) {
 		}
 		items = append(append(items, input...), output...)
 	}
-	return items, err
+	return items, nil
 }
 
 // item returns the stored item of a reference.

@@ -42,7 +42,6 @@ type anthropicProblem struct {
 // AnthropicErrorShape is AnthropicError in OpenAPI.
 var AnthropicErrorShape = AnswerOf[anthropicError]()
 
-// Refusal implements protocol.
 func (Anthropic) Refusal(h http.Header, f Failure) (int, []byte) {
 	status, failure := AnthropicFailureOf(f)
 	return status, Encode(anthropicError{AnthropicFailure: failure, RequestID: h.Get("X-Request-Id")})

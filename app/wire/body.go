@@ -269,27 +269,13 @@ func CheckText(b []byte) error {
 	if !utf8.Valid(b) {
 		return control.Errorf(control.CodeInvalid, "The body is not valid UTF-8.")
 	}
-	var n valueCount
-	quoted := false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			if quoted = !quoted; quoted {
-				n.add(c)
-			}
-		case !quoted:
-			n.add(c)
-		}
-		if n.objects+n.lists > maxNesting {
-			return control.Errorf(control.CodeInvalid,
-				"The body nests deeper than %d levels.", maxNesting)
-		}
-	}
-	if n.values > MaxValues {
+	switch values, nesting := CountValues(b); {
+	case nesting > maxNesting:
 		return control.Errorf(control.CodeInvalid,
-			"The body holds %d values, token ids aside; %d are allowed.", n.values, MaxValues)
+			"The body nests deeper than %d levels.", maxNesting)
+	case values > MaxValues:
+		return control.Errorf(control.CodeInvalid,
+			"The body holds %d values, token ids aside; %d are allowed.", values, MaxValues)
 	}
 	return nil
 }

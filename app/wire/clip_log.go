@@ -18,7 +18,6 @@ func ClipLog(to slog.Handler) slog.Handler { return clipHandler{to} }
 
 type clipHandler struct{ slog.Handler }
 
-// Handle implements slog.Handler.
 func (h clipHandler) Handle(ctx context.Context, r slog.Record) error {
 	clipped := slog.NewRecord(r.Time, r.Level, abridge(r.Message, maxLogged), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
@@ -28,7 +27,6 @@ func (h clipHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, clipped)
 }
 
-// WithAttrs implements slog.Handler.
 func (h clipHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	clipped := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
@@ -37,7 +35,6 @@ func (h clipHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return clipHandler{h.Handler.WithAttrs(clipped)}
 }
 
-// WithGroup implements slog.Handler.
 func (h clipHandler) WithGroup(name string) slog.Handler {
 	return clipHandler{h.Handler.WithGroup(name)}
 }

@@ -64,7 +64,6 @@ func (r Raw) MarshalJSON() ([]byte, error) {
 // Shape describes the value to AnswerOf.
 func (Raw) Shape() *Shape { return Anything }
 
-// MarshalJSON implements json.Marshaler.
 func (o RawObject) MarshalJSON() ([]byte, error) { return Raw(o).MarshalJSON() }
 
 // Shape describes the object to AnswerOf.
@@ -101,7 +100,6 @@ const noChance = -9999
 // A Logprob is a log-probability. It is noChance where JSON has no such number.
 type Logprob float32
 
-// MarshalJSON implements json.Marshaler.
 func (x Logprob) MarshalJSON() ([]byte, error) {
 	if math.IsInf(float64(x), 0) || x != x || x < noChance {
 		x = noChance
@@ -115,7 +113,6 @@ func (Logprob) Shape() *Shape { return Number }
 // Floats are written with the shortest numbers that give the same float32.
 type Floats []float32
 
-// MarshalJSON implements json.Marshaler.
 func (list Floats) MarshalJSON() ([]byte, error) {
 	b := []byte{'['}
 	for i, x := range list {
@@ -133,7 +130,6 @@ func (Floats) Shape() *Shape { return List(Number) }
 // Bytes are written as a list of numbers.
 type Bytes []byte
 
-// MarshalJSON implements json.Marshaler.
 func (list Bytes) MarshalJSON() ([]byte, error) { return AppendInts(nil, list), nil }
 
 // Shape describes the list to AnswerOf.

@@ -169,44 +169,32 @@ func valueEnd(b []byte, at int) int {
 	return at
 }
 
-// valueCount counts the values of a JSON text byte by byte.
-type valueCount struct {
-	objects, lists int // open
-	values         int
-	last           byte // before the current byte, white space aside
-}
-
-// add counts a byte that is not inside a string. Ids in a list of the body itself, or in a list of
-// such lists, do not count.
-func (n *valueCount) add(c byte) {
-	switch c {
-	case ' ', '\n', '\t', '\r':
-		return
-	case '{':
-		n.objects++
-	case '}':
-		n.objects--
-	case '[':
-		n.lists++
-	case ']':
-		n.lists--
-	}
-	if n.last == ',' || n.last == '[' || n.last == '{' {
-		number := c == '-' || c >= '0' && c <= '9'
-		if !number || n.objects != 1 || n.lists == 0 {
-			n.values++
-		}
-	}
-	n.last = c
-}
-
-// CountValues returns the number of values in a JSON text, without those of lists of numbers
-// directly in it.
-func CountValues(b []byte) int {
-	var n valueCount
+// CountValues returns the number of values in a JSON text and how many objects and lists are open at
+// most. Ids in a list of the body itself, or in a list of such lists, do not count as values.
+func CountValues(b []byte) (values, nesting int) {
+	objects, lists, last := 0, 0, byte(0)
 	for i := 0; i < len(b); i++ {
-		n.add(b[i])
-		if b[i] == '"' {
+		c := b[i]
+		switch c {
+		case ' ', '\n', '\t', '\r':
+			continue
+		case '{':
+			objects++
+		case '}':
+			objects--
+		case '[':
+			lists++
+		case ']':
+			lists--
+		}
+		nesting = max(nesting, objects+lists)
+		if last == ',' || last == '[' || last == '{' {
+			number := c == '-' || c >= '0' && c <= '9'
+			if !number || objects != 1 || lists == 0 {
+				values++
+			}
+		}
+		if last = c; c == '"' {
 			for i++; i < len(b) && b[i] != '"'; i++ {
 				if b[i] == '\\' {
 					i++
@@ -214,5 +202,5 @@ func CountValues(b []byte) int {
 			}
 		}
 	}
-	return n.values
+	return values, nesting
 }

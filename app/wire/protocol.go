@@ -52,13 +52,11 @@ func under(p, route string) bool {
 // openAI is the protocol of OpenAI's routes, and of our own.
 type openAI struct{}
 
-// Refusal implements protocol.
 func (openAI) Refusal(_ http.Header, f Failure) (int, []byte) { return f.Status, f.json() }
 
 // Ollama is the protocol of Ollama's routes.
 type Ollama struct{}
 
-// Refusal implements protocol.
 func (Ollama) Refusal(_ http.Header, f Failure) (int, []byte) {
 	return f.Status, Encode(ollamaError{Error: f.Body.Message})
 }
