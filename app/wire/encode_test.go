@@ -47,3 +47,13 @@ func FuzzEncoderRaw(f *testing.F) {
 		}
 	})
 }
+
+// Only an Encoder knows a packed Raw, so that no other writer lets one through.
+func TestRawOutsideOfAnEncoderPanics(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	MustJSON(map[string]any{"a": Raw(`1`)})
+}
