@@ -55,10 +55,10 @@ type Options struct {
 	// kept, in memory and in the home folder, for requests that begin alike.
 	NoCheckpoints bool
 
-	// KVLayout says how models keep rows of keys and values while this App runs, see
-	// control.KVLayouts; empty = ring. FTheta is the folder of the f_theta of bounded layers; empty =
-	// the one beside the drafter or the model.
-	KVLayout, FTheta string
+	// KVLayout and Restore say how models keep rows of keys and values while this App runs, see
+	// pool.Options.
+	KVLayout string
+	Restore  func(id, path, drafter string) (*pool.Restoration, error)
 
 	// Drafter drafts for the choice while this App runs: control.DrafterAuto, control.DrafterNone, a
 	// folder, or a name in the hub's cache. Empty takes the one that is set for the model.
@@ -81,8 +81,8 @@ type Options struct {
 	// ModelFolders are searched for models, beside the hub's cache and the folders that are set.
 	ModelFolders []library.ModelFolder
 
-	// Script gives the answers, in a program that tests clients.
-	Script pool.Script
+	// Generate gives the answers, in a program that tests clients; nil = the models do.
+	Generate pool.Generator
 }
 
 // An App is one running Tandem.
@@ -195,8 +195,8 @@ func (a *App) openRooms(ctx context.Context) error {
 	}
 	a.pool = pool.New(a.life, a.thread, a.db, a.home, a.settings, a.log, pool.Options{
 		ContextLength: o.ContextLength, Memory: o.Memory, Speculation: o.Speculation,
-		NoCheckpoints: o.NoCheckpoints, KVLayout: o.KVLayout, FTheta: o.FTheta, Trial: o.Trial,
-		Script: o.Script,
+		NoCheckpoints: o.NoCheckpoints, KVLayout: o.KVLayout, Restore: o.Restore, Trial: o.Trial,
+		Generate: o.Generate,
 	})
 	a.pool.Wire(ctx)
 	// Flags may ask for more than the machine has. That must not stop a start.

@@ -119,7 +119,7 @@ func (r *Report) prompt(parted *Parted) {
 	if run.KVBits > 0 {
 		r.fact("keys and values", "%d bits an element, in layers that attend all positions", run.KVBits)
 	}
-	if run.KVLayout == KVBounded {
+	if run.KVOwnBytes+run.KVRestoredBytes > 0 {
 		r.fact("bounded", "%s of exact layers, %s of own rows and %s of restored rows; %s together, in memory",
 			ByteSize(run.KVExactBytes), ByteSize(run.KVOwnBytes), ByteSize(run.KVRestoredBytes),
 			ByteSize(run.KVExactBytes+run.KVOwnBytes+run.KVRestoredBytes))

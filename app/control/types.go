@@ -120,10 +120,8 @@ type Loaded struct {
 	Held    string `json:"held,omitempty"`
 	HeldWhy string `json:"held_why,omitempty"` // why they are not held in float32, which would be faster
 
-	// KVLayout says how rows are kept, see KVLayouts. It is empty for the default, ring. Bounded has
-	// more about bounded layers; it is nil if there are none.
-	KVLayout string   `json:"kv_layout,omitempty"`
-	Bounded  *Bounded `json:"bounded,omitempty"`
+	// KVLayout is KVFull, or empty for the default, KVRing. A model of `tandem-lab serve` may say bounded.
+	KVLayout string `json:"kv_layout,omitempty"`
 
 	Bytes int64 `json:"bytes"`            // of memory: its weights and its drafter's; 0 = not known
 	Needs int64 `json:"needs"`            // of memory, with a whole context; 0 = not known
@@ -137,34 +135,12 @@ const (
 	DraftingOff = "off"
 )
 
-// KVLayouts are the values of --kv-layout. `tandem serve` takes the first two, `tandem-lab serve` all.
-// With ring, a layer that looks back over a window keeps a ring of rows. With full, it keeps every row.
-// With bounded, every layer keeps a sink and a window of its own rows, unless its f_theta names it
-// exact. Rows between are restored from the drafter's layers.
-var KVLayouts = []string{KVRing, KVFull, KVBounded}
-
-// The values of KVLayouts.
+// The values of --kv-layout. With ring, a layer that looks back over a window keeps a ring of rows. With
+// full, it keeps every row.
 const (
-	KVRing    = "ring"
-	KVFull    = "full"
-	KVBounded = "bounded"
+	KVRing = "ring"
+	KVFull = "full"
 )
-
-// Bounded tells of bounded layers. The bytes are those of all requests in flight,
-// measured; 0 if there is none.
-type Bounded struct {
-	FTheta      string `json:"f_theta"`      // its folder
-	Sink        int    `json:"sink"`         // own rows of the first positions
-	Window      int    `json:"window"`       // own rows of the last positions
-	Layers      int    `json:"layers"`       // that are bounded
-	ExactLayers []int  `json:"exact_layers"` // that keep every row
-
-	ExactBytes    int64  `json:"exact_bytes"`    // of exact layers
-	OwnBytes      int64  `json:"own_bytes"`      // own rows of bounded layers
-	RestoredBytes int64  `json:"restored_bytes"` // restored rows, and the caches that they come from
-	TotalBytes    int64  `json:"total_bytes"`
-	Where         string `json:"where"` // memory of the cpu, or memory of the gpu
-}
 
 // How quantized weights are held in memory. Products with float32 are several times as fast on a
 // CPU.

@@ -61,14 +61,24 @@ func load(ctx context.Context, bundle *models.Bundle, source string, files *mode
 	return d, nil
 }
 
-// Source returns its folder, or the name of a built-in one.
-func (d *Drafter) Source() string { return d.source }
+// Source returns its folder, or the name of a built-in one. It is "" of nil.
+func (d *Drafter) Source() string {
+	if d == nil {
+		return ""
+	}
+	return d.source
+}
 
 // Files returns its loaded files.
 func (d *Drafter) Files() *models.Drafter { return d.files }
 
-// Bytes returns what its weights take in memory.
-func (d *Drafter) Bytes() int64 { return d.files.Info.Bytes }
+// Bytes returns what its weights take in memory, 0 of nil.
+func (d *Drafter) Bytes() int64 {
+	if d == nil {
+		return 0
+	}
+	return d.files.Info.Bytes
+}
 
 // Key returns what [Finder.Key] says of it, as it was opened. It is empty after [Load].
 func (d *Drafter) Key() string { return d.key }

@@ -29,11 +29,7 @@ func (m *Model) LongerContext(tokens int) bool {
 	if set == nil || *set > has || tokens > most {
 		return false
 	}
-	drafter := ""
-	if m.drafter != nil {
-		drafter = m.drafter.Source()
-	}
-	size, err := m.pool.measure(m.row, drafter, m.pool.formSetting(m.ownSettings()))
+	size, err := m.pool.measure(m.row, m.drafter.Source(), m.pool.formSetting(m.ownSettings()))
 	if err != nil {
 		return false
 	}
@@ -91,6 +87,13 @@ func (m *Model) remember(ctx context.Context, r engine.Request) iter.Seq2[engine
 			}
 		}
 	}
+}
+
+func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	if g := m.pool.opts.Generate; g != nil {
+		return g(ctx, m, m.bundle.Model.Config().EOS, m.engine, r)
+	}
+	return m.engine.Generate(ctx, r)
 }
 
 // A reader implements model.Reader.

@@ -21,8 +21,8 @@ type BorrowedDrafter struct {
 // set. It measures how the drafter is to be read, if that is not known. Its memory counts as the
 // model's until GiveBack. The error says why it cannot be had.
 func (m *Model) BorrowDrafter(ctx context.Context, source string) (*BorrowedDrafter, error) {
-	if m.bounded != nil {
-		return nil, refuseOtherDrafter(m.row)
+	if m.restoration != nil {
+		return nil, m.refuseOtherDrafter()
 	}
 	how, bytes, err := m.reserveDrafter(ctx, source)
 	if err != nil {

@@ -56,11 +56,8 @@ func (p *Pool) openStore(m *Model, d *drafters.Drafter) (store *checkpoint.Store
 //   - the weights, and the form that they are held in
 //   - the type that the model computes in
 //   - the bits and the layout of keys and values
-//   - what restores keys and values
+//   - what restores keys and values, with the form of the drafter: restored rows are kept too
 //   - the device and the arithmetic
-//
-// Restored rows are kept too. So the key of bounded layers tells all that makes these: the files of
-// the f_theta and of the drafter, the form that the drafter is held in, and the window set for it.
 func (p *Pool) checkpointKey(m *Model) (string, error) {
 	target, err := p.targetKey(m)
 	return checkpoint.NewKey(target, arithmetic()), err
@@ -80,22 +77,9 @@ func (p *Pool) targetKey(m *Model) (string, error) {
 	if m.layout == control.KVFull {
 		fmt.Fprintln(h, "every row")
 	}
-	if b := m.bounded; b != nil {
-		d := m.drafter
-		fmt.Fprintln(h, "bounded", d.Files().Info.Dtype, d.Files().Info.Unpacked)
-		if m.drafterBits > 0 || m.draftWindow > 0 {
-			fmt.Fprintln(h, "drafter", m.drafterBits, m.draftWindow)
-		}
-		if err := addRestoring(h, b.dir, models.FThetaConfigFile); err != nil {
-			return "", err
-		}
-		if models.IsBuiltInDrafter(d.Source()) {
-			if err := models.CopyDrafterWeights(h, d.Source()); err != nil {
-				return "", err
-			}
-		} else if err := addRestoring(h, d.Source(), "config.json"); err != nil {
-			return "", err
-		}
+	if r := m.restoration; r != nil {
+		d := m.drafter.Files().Info
+		fmt.Fprintln(h, r.Layout, r.Key, d.Dtype, d.Unpacked, m.drafterBits, m.draftWindow)
 	}
 	if row.Source == storage.SourcePocket {
 		if err := models.CopyPocketWeights(h); err != nil {
@@ -107,15 +91,14 @@ func (p *Pool) targetKey(m *Model) (string, error) {
 		fmt.Fprint(h, file)
 		return hex.EncodeToString(h.Sum(nil)), nil
 	}
-	if err := addFileDates(h, row.Path, "config.json"); err != nil {
+	if err := addFileDates(h, row.Path); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// addFileDates adds the names, sizes and dates of the files in a folder that hold weights, and of more
-// files there.
-func addFileDates(h io.Writer, dir string, more ...string) error {
+// addFileDates adds the names, sizes and dates of a folder's weights and of its config.json.
+func addFileDates(h io.Writer, dir string) error {
 	entries, err := disk.ReadDir(dir, 0)
 	if err != nil {
 		return err
@@ -126,7 +109,7 @@ func addFileDates(h io.Writer, dir string, more ...string) error {
 			files = append(files, e.Name())
 		}
 	}
-	for _, name := range append(files, more...) {
+	for _, name := range append(files, "config.json") {
 		info, err := disk.FS(dir).Stat(name)
 		if err != nil {
 			return err
@@ -134,18 +117,4 @@ func addFileDates(h io.Writer, dir string, more ...string) error {
 		fmt.Fprintln(h, name, info.Size(), info.ModTime().UnixNano())
 	}
 	return nil
-}
-
-// mostConfig bounds the config of a drafter or an f_theta, in bytes. Its load has the same bound.
-const mostConfig = 4 << 20
-
-// addRestoring adds the folder of an f_theta or of a drafter. Its config counts whole: any field may
-// decide what is restored, and an edited file can keep its date.
-func addRestoring(h io.Writer, dir, config string) error {
-	text, err := disk.ReadFile(filepath.Join(dir, config), mostConfig)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(h, "%s %s %x\n", dir, config, sha256.Sum256(text))
-	return addFileDates(h, dir)
 }

@@ -62,8 +62,8 @@ func (p *Pool) describeDrafter(ctx context.Context, row storage.Model) (control.
 
 // HasDrafter reports whether the drafter in a folder is in memory.
 func (p *Pool) HasDrafter(path string) bool {
-	return slices.ContainsFunc(p.look().models,
-		func(m *Model) bool { return m.drafter != nil && m.drafter.Source() == path })
+	return path != "" && slices.ContainsFunc(p.look().models,
+		func(m *Model) bool { return m.drafter.Source() == path })
 }
 
 // Candidates returns the drafters that a model could have, see [drafters.Finder.Candidates].
@@ -82,12 +82,9 @@ func (m *Model) Candidates(ctx context.Context) ([]control.DrafterChoice, error)
 
 // formOfDrafter returns the form of a drafter beside a model in a form.
 func (p *Pool) formOfDrafter(row storage.Model, source string, of form) drafters.Form {
-	fTheta := ""
-	if of.layout == control.KVBounded {
-		fTheta, _ = p.findFTheta(row, source) // without one the load fails, and says so
-	}
+	r, _ := p.restoration(row, source) // the load says what is wrong
 	return drafters.Form{Options: of.drafterOptions(), Window: of.draftWindow,
-		Target: of.learned(fTheta)}
+		Target: of.learned(r)}
 }
 
 // openDrafter loads what drafts for a model, in a form. It is nil for an empty source.
@@ -128,7 +125,7 @@ func noDrafterReason(err error) string {
 
 // target returns the model as its drafter is measured on it.
 func (m *Model) target() drafters.Target {
-	t := drafters.Target{ID: m.row.ID, Model: m.served(), Tokenizer: m.bundle.Tokenizer,
+	t := drafters.Target{ID: m.row.ID, Model: m.served, Tokenizer: m.bundle.Tokenizer,
 		Caches: cache.Options{Bits: m.kvBits, Layout: m.cacheLayout()}, AwaitIdle: m.AwaitIdle}
 	if m.chats.plain.template != nil {
 		t.Render = m.chats.plain.Render

@@ -11,6 +11,12 @@ import (
 	"tandem/storage"
 )
 
+// refuseOtherDrafter is the error for another drafter of a model with a Restoration.
+func (m *Model) refuseOtherDrafter() error {
+	return control.Errorf(control.CodeInvalid, "The layers of %s are %s, and what restores their rows "+
+		"reads the drafter that it has; unload the model to set another one.", m.row.ID, m.restoration.Layout)
+}
+
 // checkDrafter refuses a drafter that cannot be loaded for a model, which is not in memory. It is
 // loaded in the form that it would have now.
 func (o *owner) checkDrafter(ctx context.Context, row storage.Model, dir string) error {
@@ -76,8 +82,8 @@ func (o *owner) setDrafter(ctx context.Context, row storage.Model, choice string
 		}
 		return o.drafters.SetChoice(ctx, row.ID, choice)
 	}
-	if m.bounded != nil {
-		return refuseOtherDrafter(row)
+	if m.restoration != nil {
+		return m.refuseOtherDrafter()
 	}
 	if !m.users.close(false) {
 		return control.Errorf(control.CodeModelBusy,
@@ -153,6 +159,7 @@ func (p *Pool) withDrafter(m *Model, how form, d *drafters.Drafter, reason strin
 		pool: p, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context,
 		form: how, users: m.users.successor(), loadTime: m.loadTime,
 	}
+	next.served, next.free = m.served, m.free
 	next.readTokenizer(p.life)
 	next.startEngine(d, reason)
 	return next
@@ -189,13 +196,9 @@ func (o *owner) makeRoomForDrafter(ctx context.Context, m *Model,
 	how.draftsWide, how.drafts = size.draftsWide, size.unpacks
 	packed := how
 	packed.drafts = false
-	old := int64(0)
-	if m.drafter != nil {
-		old = m.drafter.Bytes()
-	}
 	forms := []form{how, packed}
 	need, both, err := o.state().SwapDrafter(m.inPlan(),
-		plan.Size{Forms: []plan.Form{size.as(how), size.as(packed)}}, old)
+		plan.Size{Forms: []plan.Form{size.as(how), size.as(packed)}}, m.drafter.Bytes())
 	how = forms[need.Form]
 	if err != nil || need.Bytes() <= m.needs.Bytes() {
 		return how, both, err

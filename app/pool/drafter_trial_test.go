@@ -251,7 +251,7 @@ func (c *cachesTold) NewCaches(o cache.Options) []cache.Cache {
 	return c.Model.NewCaches(o)
 }
 
-// A drafter is measured on the model as it is served: with its layout, its bits and its bounded layers.
+// A drafter is measured on the model as it is served: with its layout, its bits and its restored rows.
 // What a form decided is not taken for another one.
 func TestReadingsAreMeasuredInTheFormThatIsServed(t *testing.T) {
 	draftsOf := func(dir string, fields map[string]any) string {
@@ -267,7 +267,7 @@ func TestReadingsAreMeasuredInTheFormThatIsServed(t *testing.T) {
 	for _, c := range []setup{
 		{Model: full}, {Model: full, KVLayout: control.KVFull},
 		{Model: draftsOf(wideHeads(t), nil), KVBits: 4},
-		{Model: boundedModel(t, map[string]any{}), KVLayout: control.KVBounded},
+		{Model: drafted(t, nil), Restore: restoring("a")},
 	} {
 		c.NoCheckpoints = true
 		r := open(t, c)
@@ -277,33 +277,34 @@ func TestReadingsAreMeasuredInTheFormThatIsServed(t *testing.T) {
 		m := r.pool.look().model()
 		m.endLending()
 		m.borrowers.Wait() // a measurement of its own
-		told := &cachesTold{Model: m.bundle.Model}
-		m.bundle.Model = told
+		told := &cachesTold{Model: m.served}
+		m.served = told
 		if err := r.pool.drafters.TryReadings(t.Context(), m.drafter, m.target()); err != nil {
 			t.Fatal(err)
 		}
-		if c.KVLayout == control.KVBounded {
-			if got := m.bounded.model.Counts(); got.Restored == 0 {
-				t.Errorf("nothing was restored: %+v", got)
-			}
-		} else if got := told.asked; got.Bits != c.KVBits ||
+		if got := told.asked; got.Bits != c.KVBits ||
 			(got.Layout == cache.Full) != (c.KVLayout == control.KVFull) {
 			t.Errorf("%+v: the caches have %+v", c, got)
 		}
-		m.bundle.Model = told.Model
 
 		own := m.formSetting
 		for _, f := range []formSetting{{}, {layout: control.KVFull}, {kvBits: 4},
-			{kvBits: 4, layout: control.KVFull}, {layout: control.KVBounded}} {
-			if f.layout == control.KVBounded && c.KVLayout != control.KVBounded {
-				continue // it has no f_theta, and is not loaded so
-			}
+			{kvBits: 4, layout: control.KVFull}} {
 			reading, err := r.pool.drafters.Reading(t.Context(), m.row.ID, m.drafter.Source(),
 				r.pool.formOfDrafter(m.row, m.drafter.Source(), form{formSetting: f}))
 			same := f.kvBits == own.kvBits && f.layout == own.layout
 			if err != nil || (len(reading.Trials) > 0) != same {
 				t.Errorf("%+v: a form %+v has the trials %+v, %v", own, f, reading.Trials, err)
 			}
+		}
+		if c.Restore == nil {
+			continue
+		}
+		r.pool.opts.Restore = restoring("another")
+		reading, err := r.pool.drafters.Reading(t.Context(), m.row.ID, m.drafter.Source(),
+			r.pool.formOfDrafter(m.row, m.drafter.Source(), m.form))
+		if err != nil || len(reading.Trials) > 0 {
+			t.Errorf("another restoration has the trials %+v, %v", reading.Trials, err)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (m *Model) newEngine(d *drafters.Drafter, reason string) *engine.Engine {
 		Name: m.row.ID, NoDrafter: reason,
 		Drafters: []draft.Drafter{draft.Prediction{}}, ThreadShare: &p.engines,
 	}
-	learned := policies{db: p.db, form: m.learnedForm()}
+	learned := policies{db: p.db, form: m.learned(m.restoration)}
 	if d != nil {
 		o.Drafters = append(o.Drafters, d.Drafter)
 		learned.sources = map[string]string{d.Name(): d.Key()}
@@ -43,7 +43,7 @@ func (m *Model) newEngine(d *drafters.Drafter, reason string) *engine.Engine {
 	}
 	o.SequenceBytes, m.needs = m.textMemory(d)
 	o.Room, o.Short = m.needs.Text, plan.ShortRequest // and more once it is in memory, see owner.divide
-	return engine.New(p.thread, m.served(), m.bundle.Tokenizer, o)
+	return engine.New(p.thread, m.served, m.bundle.Tokenizer, o)
 }
 
 // startEngine starts the engine with a drafter, which may be nil, and the measurement of a drafter

@@ -260,8 +260,8 @@ func TestDrafterWithEveryRowIsCounted(t *testing.T) {
 	}
 }
 
-// What a model would need is not said where a number would be wrong: with bounded layers, which a
-// drafter and an f_theta decide, and with bits that its heads cannot have.
+// What a model would need is not said where a number would be wrong: with restored rows, which a
+// drafter decides, and with bits that its heads cannot have.
 func TestNeedsAreNotToldWhereOnlyTheLoadKnows(t *testing.T) {
 	narrow, wide := enginetest.TinyModel(t, "qwen3"), wideHeads(t)
 	embedder := enginetest.TinyEmbedder(t)
@@ -275,8 +275,8 @@ func TestNeedsAreNotToldWhereOnlyTheLoadKnows(t *testing.T) {
 		{setup{KVBits: 8}, wide, true},
 		{setup{KVBits: 8}, embedder, true},
 		{setup{KVLayout: control.KVFull}, narrow, true},
-		{setup{KVLayout: control.KVBounded}, narrow, false},
-		{setup{KVLayout: control.KVBounded}, embedder, true},
+		{setup{Restore: restoring("a")}, narrow, false},
+		{setup{Restore: restoring("a")}, embedder, true},
 	} {
 		s, err := models.Inspect(c.dir)
 		if err != nil {

@@ -42,7 +42,7 @@ type setup struct {
 	Dtype         control.Dtype // empty = auto
 	KVBits        int           // by a flag; 0 = no flag
 	KVLayout      string
-	FTheta        string
+	Restore       func(id, path, drafter string) (*Restoration, error)
 	Hub           hub.Options
 }
 
@@ -95,7 +95,7 @@ func open(t *testing.T, o setup) *running {
 	life, end := context.WithCancel(context.Background())
 	r.pool = New(life, r.thread, r.db, r.home, r.settings, o.Logger, Options{
 		Memory: o.Memory, ContextLength: o.ContextLength, NoCheckpoints: o.NoCheckpoints,
-		Speculation: o.Speculation, KVLayout: o.KVLayout, FTheta: o.FTheta,
+		Speculation: o.Speculation, KVLayout: o.KVLayout, Restore: o.Restore,
 	})
 	r.library = shelf{r.db, r.pool}
 	t.Cleanup(func() {

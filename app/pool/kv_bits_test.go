@@ -51,7 +51,7 @@ func TestQuantizedKeysMakeRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		keys[key] = true
-		learned[m.learnedForm()] = true
+		learned[m.learned(m.restoration)] = true
 		l := m.Describe()
 		if want := f.Weights(true) + quantizedText(t, dir, bits, least); l.KVBits != bits ||
 			l.Needs != want {

@@ -189,7 +189,7 @@ func (p *Pool) open(row storage.Model, f form, context int, progress *loading) (
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())
 	}
-	if m.bounded, err = p.openBounded(p.life, m, d, reason); err != nil {
+	if err := m.openRestored(p.life, d, reason); err != nil {
 		return nil, errors.Join(Unusable(row, err), d.Close(), bundle.Close())
 	}
 	loadTime := time.Since(start) - (p.thread.Lent() - lent)

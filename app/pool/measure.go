@@ -3,7 +3,6 @@ package pool
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"tandem/app/control"
@@ -51,8 +50,8 @@ func (s *sizer) sizeWith(ctx context.Context, row storage.Model, drafter string,
 	}
 	m, err := s.measure(row, drafter, set)
 	if err != nil {
-		if _, ok := errors.AsType[*noDrafterError](err); ok {
-			err = &noDrafterError{row.ID, noDrafterReason(missing)}
+		if s.opts.Restore != nil {
+			err = withReason(err, noDrafterReason(missing))
 		}
 		return size{}, Unusable(row, err)
 	}
@@ -110,16 +109,12 @@ func (s *sizer) measure(row storage.Model, drafter string, set formSetting) (loa
 			}
 		}
 	}
-	if err = cmp.Or(err, refused); err == nil && set.bounds(found.Kind) {
-		var dir string
-		if dir, err = s.findFTheta(row, drafter); err != nil {
-			return m, err
-		}
-		c, err := models.ReadFTheta(dir)
-		if err != nil {
-			return m, &fThetaError{row.ID, err}
-		}
-		m.Footprint, m.fTheta = m.Footprint.Bounded(c), c.Parameters()
+	if err := cmp.Or(err, refused); err != nil {
+		return m, err
+	}
+	r, err := s.restoration(row, drafter)
+	if m.restored = r != nil; m.restored {
+		m.Footprint = r.Footprint(m.Footprint)
 	}
 	return m, err
 }
@@ -161,11 +156,7 @@ func (m *Model) measure(drafter string) (loadable, error) {
 // textMemory returns the need of the model with its whole context. text turns the length of a text in
 // tokens into its memory in bytes; it is nil if the files cannot be read.
 func (m *Model) textMemory(d *drafters.Drafter) (text func(tokens int) int64, whole plan.Need) {
-	source := ""
-	if d != nil {
-		source = d.Source()
-	}
-	held, err := m.measure(source)
+	held, err := m.measure(d.Source())
 	if err != nil {
 		m.pool.log.Warn("the memory of requests is not known, so all of them are served at once",
 			"model", m.row.ID, "error", err)
@@ -180,7 +171,7 @@ func (m *Model) textMemory(d *drafters.Drafter) (text func(tokens int) int64, wh
 type formSetting struct {
 	dtype  models.DtypePolicy
 	kvBits int    // of an element in the caches of the model, see engine.Options
-	layout string // one of control.KVLayouts
+	layout string // control.KVRing or control.KVFull; empty = ring
 
 	// Of the drafter; 0 = as it is.
 	draftWindow int // rows of context, see models.DrafterSettings
@@ -197,11 +188,6 @@ func (f formSetting) of(k models.Kind) formSetting {
 		f.kvBits = 0
 	}
 	return f
-}
-
-// bounds reports whether layers of a model of a kind are bounded.
-func (f formSetting) bounds(k models.Kind) bool {
-	return f.layout == control.KVBounded && k == models.KindText
 }
 
 // A form says how weights are held in memory, and in which type they are computed with. It is chosen
@@ -236,10 +222,10 @@ func (f form) policy(wide bool) models.DtypePolicy {
 // A loadable is what is known of a model's memory in one form. It implements plan.Form.
 type loadable struct {
 	models.Footprint
-	drafter models.Footprint // zero if it has none
-	fTheta  int64            // weights of the f_theta; 0 if no layer is bounded
-	unpacks bool             // their quantized weights may be held in float32 too
-	form                     // that they are held in
+	drafter  models.Footprint // zero if it has none
+	restored bool             // rows are restored from the drafter's layers
+	unpacks  bool             // their quantized weights may be held in float32 too
+	form                      // that they are held in
 }
 
 // as returns m with quantized weights held as in a form.
@@ -266,12 +252,7 @@ func (m loadable) Bytes(context int) (weights, text int64) {
 	drafts := m.wide || m.draftsWide
 	weights = m.Weights(m.wide) + m.drafterWeights()
 	text = m.Text(context, m.wide) + m.drafter.Text(context, drafts)
-	if m.fTheta > 0 {
-		element := int64(2)
-		if m.wide {
-			element = 4
-		}
-		weights += m.fTheta * element
+	if m.restored {
 		text += m.drafter.Text(context, drafts) // of its layers as a plain stack, at most
 	}
 	return weights, text
@@ -308,25 +289,17 @@ func (s *sizer) computesWide(of models.Footprint, dtype models.DtypePolicy) bool
 }
 
 // learned returns the form of keys and values as what is learned about drafting tells it apart, empty
-// for the usual one. fTheta is the folder of what restores rows, empty if no layer is bounded.
-func (f formSetting) learned(fTheta string) string {
-	bits, layout := "", ""
+// for the usual one. r may be nil.
+func (f formSetting) learned(r *Restoration) string {
+	var bits, layout, restored string
 	if f.kvBits > 0 {
 		bits = fmt.Sprintf("kv %d", f.kvBits)
 	}
-	switch {
-	case fTheta != "":
-		layout = "bounded by " + models.WeightsKey(fTheta)
-	case f.layout == control.KVFull:
+	if f.layout == control.KVFull {
 		layout = "full"
 	}
-	return joinWords(bits, layout)
-}
-
-// learnedForm is formSetting.learned of a model in memory.
-func (m *Model) learnedForm() string {
-	if m.bounded == nil {
-		return m.learned("")
+	if r != nil {
+		restored = r.Layout + " " + r.Key
 	}
-	return m.learned(m.bounded.dir)
+	return joinWords(bits, layout, restored)
 }

@@ -77,12 +77,12 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 }
 
 // Needs returns what a model that is not registered would need if it were alone in memory. It is nil
-// where only a registered model can tell. That is so for bounded layers, which need a drafter and an
-// f_theta. It is so too where kv_bits does not fit the heads: settings of its own may say other bits.
+// where only a registered model can tell: with a Restoration, which needs a drafter, and where kv_bits
+// does not fit the heads, since settings of its own may say other bits.
 func (s *sizer) Needs(of models.Summary) *control.Needs {
 	set := s.formSetting(control.ModelSettings{})
 	m, refused := s.loadable(of, set)
-	if refused != nil || set.bounds(of.Kind) {
+	if refused != nil || s.opts.Restore != nil && of.Kind == models.KindText {
 		return nil
 	}
 	n, ok := size{m.inForms(), s.opts.ContextLength}.inPlan().Fit(s.Room())

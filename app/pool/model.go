@@ -12,6 +12,7 @@ import (
 	"tandem/app/plan"
 	"tandem/engine"
 	"tandem/engine/checkpoint"
+	"tandem/engine/lm"
 	"tandem/models"
 	"tandem/storage"
 )
@@ -42,7 +43,10 @@ type Model struct {
 	borrowed atomic.Int64     // bytes of further drafters, see BorrowDrafter
 	settings control.Settings // at the start of the engine
 
-	bounded    *bounded          // nil if no layer is bounded
+	restoration *Restoration // nil if the model is served as it is
+	served      lm.Model     // that the engine evaluates
+	free        func() error // frees served, unless it is the bundle's
+
 	drafter    *drafters.Drafter // nil if there is none
 	noDrafter  string            // why there is none, if there should be
 	borrowers  sync.WaitGroup    // measurements, see Lend

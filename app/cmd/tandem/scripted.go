@@ -8,14 +8,14 @@ import (
 	"os"
 
 	"tandem/app"
-	"tandem/app/pool"
+	"tandem/app/modeltest"
 )
 
 // engineFlags adds the flags of a program that tests clients. It returns the function that puts
 // them into the options.
 func engineFlags(f *flag.FlagSet) func(*app.Options) error {
 	kind := f.String("engine", "", "scripted: answers come from --script")
-	path := f.String("script", "", "`FILE` of cues, see pool.Script")
+	path := f.String("script", "", "`FILE` of cues, see modeltest.Script")
 	return func(o *app.Options) error {
 		if *kind == "" {
 			return nil
@@ -27,7 +27,8 @@ func engineFlags(f *flag.FlagSet) func(*app.Options) error {
 		if err != nil {
 			return err
 		}
-		o.Script, err = pool.ReadScript(text)
+		script, err := modeltest.ReadScript(text)
+		o.Generate = script.Generate
 		return err
 	}
 }

@@ -101,7 +101,7 @@ func (s *serveFlags) check(given map[string]bool) error {
 	case s.speculation != "auto" && s.speculation != "none":
 		return terminal.Mistake(s.set, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter",
 			s.speculation))
-	case given["kv-layout"] && s.kvLayout == control.KVBounded:
+	case given["kv-layout"] && s.kvLayout == "bounded":
 		return terminal.Mistake(s.set, "bounded layers are for experiments; `tandem-lab serve` has them, and `go run ./build lab` builds it")
 	case given["kv-layout"] && s.kvLayout != control.KVRing && s.kvLayout != control.KVFull:
 		return terminal.Mistake(s.set, fmt.Sprintf("--kv-layout must be ring or full, not %q", s.kvLayout))

@@ -900,25 +900,9 @@ export interface Loaded {
   held?: string
   held_why?: string // why they are not held in float32, which would be faster
   kv_layout?: string
-  bounded?: Bounded | null
   bytes: number // of memory: its weights and its drafter's; 0 = not known
   needs: number // of memory, with a whole context; 0 = not known
   in_use?: boolean // a request uses it, so it cannot be unloaded now
-}
-
-// Bounded tells of bounded layers. The bytes are those of all requests in flight,
-// measured; 0 if there is none.
-export interface Bounded {
-  f_theta: string // its folder
-  sink: number // own rows of the first positions
-  window: number // own rows of the last positions
-  layers: number // that are bounded
-  exact_layers: number[] // that keep every row
-  exact_bytes: number // of exact layers
-  own_bytes: number // own rows of bounded layers
-  restored_bytes: number // restored rows, and the caches that they come from
-  total_bytes: number
-  where: string // memory of the cpu, or memory of the gpu
 }
 
 // Active is one request in flight.

@@ -1,6 +1,4 @@
-//go:build scripted
-
-package pool
+package modeltest
 
 import (
 	"bytes"
@@ -14,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -75,15 +74,16 @@ func (s Script) find(prompt string) (Cue, bool) {
 	return Cue{}, false
 }
 
-// generate is the engine's method of that name, held to the script as to a grammar that has one
-// text.
-func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
-	if m.pool.opts.Script == nil || r.MaxTokens != nil && *r.MaxTokens == 0 {
-		return m.engine.Generate(ctx, r)
+// Generate is the engine's method of that name, held to the script as to a grammar that has one text. eos
+// are the tokens that end a text. It is a pool.Generator.
+func (s Script) Generate(ctx context.Context, m model.Model, eos []int32, e *engine.Engine,
+	r engine.Request) iter.Seq2[engine.Token, error] {
+	if r.MaxTokens != nil && *r.MaxTokens == 0 {
+		return e.Generate(ctx, r)
 	}
 	return func(yield func(engine.Token, error) bool) {
 		prompt := m.Tokenizer().Decode(r.Prompt)
-		cue, ok := m.pool.opts.Script.find(prompt)
+		cue, ok := s.find(prompt)
 		if !ok {
 			if r.Done != nil {
 				r.Done(engine.Stats{})
@@ -102,12 +102,11 @@ func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 				Message: "The script has the queue full here; try again in a second."})
 			return
 		}
-		config := m.bundle.Model.Config()
-		r.Grammar = &scriptMatcher{ids: m.script(r, cue.Say), bound: m.script(r, cue.Bound),
-			from: len(r.Generated), ends: config.EOS, words: (config.VocabSize + 31) / 32,
+		r.Grammar = &scriptMatcher{ids: answer(m, r, cue.Say), bound: answer(m, r, cue.Bound),
+			from: len(r.Generated), ends: eos, words: (m.VocabSize() + 31) / 32,
 			form: r.Grammar}
 		pause(ctx, cue.Wait)
-		for t, err := range m.engine.Generate(ctx, r) {
+		for t, err := range e.Generate(ctx, r) {
 			if cue.Fail && t.Finish != "" {
 				t, err = engine.Token{}, &engine.Error{Code: engine.CodeInternal,
 					Message: "The script has an error here."}
@@ -120,8 +119,8 @@ func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 	}
 }
 
-// script returns the tokens of an answer, the generated ones included.
-func (m *Model) script(r engine.Request, say string) []int32 {
+// answer returns the tokens of an answer, the generated ones included.
+func answer(m model.Model, r engine.Request, say string) []int32 {
 	ids, err := m.Tokenizer().Encode(rest(say, m.Tokenizer().Decode(r.Generated)), false)
 	if err != nil {
 		panic(err) // the script is ours
