@@ -65,15 +65,15 @@ func (a *App) LinkCommandLine(ctx context.Context) (control.CommandLine, error) 
 	if !ok {
 		bundle = ""
 	}
-	place := supervise.PlaceOf(bundle, a.opts.UserHome)
+	location := supervise.LocationOf(bundle, a.opts.UserHome)
 	switch {
 	case c.Program == "" || a.opts.UserHome == "":
 		return c, control.Errorf(control.CodeFolder,
 			"Tandem cannot find its own program or your home folder, so it made no link.")
-	case place == supervise.Translocated:
+	case location == supervise.Translocated:
 		return c, control.Errorf(control.CodeFolder,
 			"macOS runs Tandem from a place that will be gone; move Tandem to Applications and open it there first.")
-	case place == supervise.Elsewhere:
+	case location == supervise.Elsewhere:
 		return c, control.Errorf(control.CodeFolder,
 			"Tandem runs from %s, which may not stay there; move it to Applications and open it there first.", bundle)
 	case c.Link == control.LinkForeign:

@@ -62,7 +62,7 @@ func (a *App) Report(ctx context.Context) (json.RawMessage, error) {
 // since that may name tokens too.
 func withoutText(r control.Run) control.Run {
 	v, err := control.VerdictOf(r)
-	r.Parted, r.Verdict = nil, nil
+	r.Divergence, r.Verdict = nil, nil
 	if err != nil || v == nil {
 		return r
 	}

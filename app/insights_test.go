@@ -17,12 +17,12 @@ import (
 
 // A report has the words on both sides of the place where a prompt parts from an earlier one. Without
 // the files of the texts it has the place alone.
-func TestReportHasTheWordsAroundAParting(t *testing.T) {
+func TestReportHasTheWordsAroundADivergence(t *testing.T) {
 	r := start(t, Options{}, "127.0.0.1:0")
 	code := strings.Repeat("func Contains(list []string, s string) bool {\n", 8)
 	kept := r.ran(t, code+"// at 13:31 o'clock\n")
 	given := r.ran(t, code+"// at 14:52 o'clock\n")
-	parting := func() control.Parting {
+	parting := func() control.DivergenceText {
 		t.Helper()
 		resp, err := r.client(t).Do(t.Context(), http.MethodGet, fmt.Sprintf("/app/runs/%d/report", given), nil)
 		if err != nil {
@@ -30,13 +30,13 @@ func TestReportHasTheWordsAroundAParting(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		var report control.Report
-		if err := json.NewDecoder(resp.Body).Decode(&report); err != nil || report.Parting == nil {
+		if err := json.NewDecoder(resp.Body).Decode(&report); err != nil || report.Divergence == nil {
 			t.Fatalf("%+v, %v", report, err)
 		}
-		return *report.Parting
+		return *report.Divergence
 	}
 	got := parting()
-	want := control.Parting{Parted: control.Parted{At: got.At, Kept: "3", Given: "4", Run: kept},
+	want := control.DivergenceText{Divergence: control.Divergence{At: got.At, Kept: "3", Given: "4", Run: kept},
 		Before: " string) bool {\nfunc Contains(list []string, s string) bool {\n// at 1", KeptText: "3:31 o'clock", GivenText: "4:52 o'clock"}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)

@@ -68,7 +68,7 @@ func TestDivergenceIsKeptAsLongAsTokensAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range runs.Runs {
-			if r.Parted != nil {
+			if r.Divergence != nil {
 				ids = append(ids, r.ID)
 			}
 		}

@@ -33,9 +33,9 @@ func (l *lent) Close() error {
 
 // lendPort keeps a port of this machine open until the test ends. The function that it returns
 // gives new lent listeners at that port, whatever place it is asked for.
-func lendPort(t *testing.T) (port int, listens func(endpoint.Place) ([]net.Listener, error)) {
+func lendPort(t *testing.T) (port int, listens func(endpoint.Binding) ([]net.Listener, error)) {
 	t.Helper()
-	own, err := endpoint.Listen(endpoint.Place{})
+	own, err := endpoint.Listen(endpoint.Binding{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func lendPort(t *testing.T) (port int, listens func(endpoint.Place) ([]net.Liste
 		}
 	})
 	return own[0].Addr().(*net.TCPAddr).Port,
-		func(endpoint.Place) (list []net.Listener, err error) {
+		func(endpoint.Binding) (list []net.Listener, err error) {
 			for _, l := range own {
 				list = append(list, &lent{Listener: l, arrived: arrived[l],
 					closed: make(chan struct{})})

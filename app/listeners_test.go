@@ -22,9 +22,9 @@ func TestNetworkNeedsAKeyAndKeepsThePort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var asked []endpoint.Place
+	var asked []endpoint.Binding
 	// The test listens on this machine alone, whatever place is asked for.
-	a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) {
+	a.endpoint.Listen = func(at endpoint.Binding) ([]net.Listener, error) {
 		asked = append(asked, at)
 		return listens(at)
 	}
@@ -75,7 +75,7 @@ func TestFailedNetworkSwitchKeepsServingThisMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) {
+	a.endpoint.Listen = func(at endpoint.Binding) ([]net.Listener, error) {
 		if at.Network {
 			return nil, errors.New("not on this machine")
 		}
@@ -120,7 +120,7 @@ func TestEndpointClosedByASwitchOpensOnRequest(t *testing.T) {
 			}
 			opened, well := 0, false
 			var again error
-			a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) {
+			a.endpoint.Listen = func(at endpoint.Binding) ([]net.Listener, error) {
 				if opened++; opened == 1 || well {
 					return listens(at)
 				}
@@ -215,7 +215,7 @@ func TestNetworkSwitchOpensAClosedEndpointUnlessThePortIsTaken(t *testing.T) {
 				t.Fatal(err)
 			}
 			why, opened := error(nil), false
-			a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) {
+			a.endpoint.Listen = func(at endpoint.Binding) ([]net.Listener, error) {
 				if opened && why != nil {
 					return nil, why
 				}
@@ -244,7 +244,7 @@ func TestNetworkSwitchOpensAClosedEndpointUnlessThePortIsTaken(t *testing.T) {
 			}
 			if s, err := control.Call(t.Context(), r.client(t), control.SetPort,
 				control.PortRequest{Port: 0}); err != nil || s.Address == "" ||
-				!r.endpoint.Place().Network {
+				!r.endpoint.Binding().Network {
 				t.Errorf("after SetPort the state is %+v %v", s, err)
 			}
 		})

@@ -170,11 +170,11 @@ func TestLogAndReportHaveNoPromptTokenOrKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, r := range runs.Runs {
-		if len(r.Parted) > 0 {
+		if len(r.Divergence) > 0 {
 			parted++
 		}
-		if len(d.Runs[i].Parted) > 0 {
-			t.Errorf("the report tells where run %d parted from another: %s", r.ID, d.Runs[i].Parted)
+		if len(d.Runs[i].Divergence) > 0 {
+			t.Errorf("the report tells where run %d parted from another: %s", r.ID, d.Runs[i].Divergence)
 		}
 	}
 	first, err := control.VerdictOf(d.Runs[len(d.Runs)-1])

@@ -25,7 +25,7 @@ type another struct {
 
 func holdPort(t *testing.T, port int) *another {
 	t.Helper()
-	list, err := endpoint.Listen(endpoint.Place{Port: port})
+	list, err := endpoint.Listen(endpoint.Binding{Port: port})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,14 +235,14 @@ func TestAddrServesThisMachineAloneWhateverTheSetting(t *testing.T) {
 	port, listens := lendPort(t)
 	home := t.TempDir()
 	o := Options{Home: home, Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}}
-	serveAt := func(t *testing.T, addr string) (*running, *endpoint.Place) {
+	serveAt := func(t *testing.T, addr string) (*running, *endpoint.Binding) {
 		a, err := Open(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var asked endpoint.Place
+		var asked endpoint.Binding
 		// The test listens on this machine alone, whatever place is asked for.
-		a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) {
+		a.endpoint.Listen = func(at endpoint.Binding) ([]net.Listener, error) {
 			asked = at
 			return listens(at)
 		}

@@ -144,7 +144,7 @@ func TestWithoutNetworkOnlyLoopbackIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var open []net.Listener
-	a.endpoint.Listen = func(at endpoint.Place) (list []net.Listener, err error) {
+	a.endpoint.Listen = func(at endpoint.Binding) (list []net.Listener, err error) {
 		list, err = endpoint.Listen(at)
 		open = append(open, list...)
 		return list, err
@@ -168,7 +168,7 @@ func TestWithoutNetworkOnlyLoopbackIsServed(t *testing.T) {
 			continue
 		}
 		url := fmt.Sprintf("http://%s/health",
-			net.JoinHostPort(n.IP.String(), fmt.Sprint(a.endpoint.Place().Port)))
+			net.JoinHostPort(n.IP.String(), fmt.Sprint(a.endpoint.Binding().Port)))
 		if resp, err := http.Get(url); err == nil {
 			resp.Body.Close()
 			t.Errorf("%s answers", url)

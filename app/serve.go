@@ -72,7 +72,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	var running sync.WaitGroup
 	serving := endpoint.Serving{
 		Socket: socket, Control: srv.Socket(),
-		At: endpoint.Place{Port: set.Port, Network: set.Network},
+		At: endpoint.Binding{Port: set.Port, Network: set.Network},
 	}
 	if o.Endpoint || o.Addr != "" {
 		serving.TCP = srv.Endpoint()

@@ -14,7 +14,7 @@ func (a *App) keepPort(asked int) {
 	a.settings.Exclusively(func() error { // it returns no error
 		given, ok := a.settings.Given("port")
 		if ok && asked == 0 && a.endpoint.Address() != "" {
-			port := a.endpoint.Place().Port
+			port := a.endpoint.Binding().Port
 			a.settings.Give("port", given, func(s *control.Settings) { s.Port = port })
 		}
 		return nil
@@ -48,7 +48,7 @@ func (a *App) SetPort(ctx context.Context, port int) error {
 		if !a.endpoint.HasTCP() {
 			return errNoEndpoint
 		}
-		to := endpoint.Place{Port: port, Network: now.Network}
+		to := endpoint.Binding{Port: port, Network: now.Network}
 		if err := a.endpoint.Move(ctx, to); err != nil {
 			return a.endpoint.MoveError(err)
 		}

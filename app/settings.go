@@ -64,8 +64,8 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 		}
 		undo = append(undo, back)
 	}
-	from := endpoint.Place{Port: before.Port, Network: before.Network}
-	to := endpoint.Place{Port: next.Port, Network: next.Network}
+	from := endpoint.Binding{Port: before.Port, Network: before.Network}
+	to := endpoint.Binding{Port: next.Port, Network: next.Network}
 	moves := c.Asks("port") || to.Port != from.Port ||
 		to.Network != from.Network && a.endpoint.MovesWithNetwork()
 	if a.endpoint.HasTCP() && moves {

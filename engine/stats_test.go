@@ -40,11 +40,11 @@ func TestStatsAddCoversEveryField(t *testing.T) {
 		"Repeats":   fromSecond, "Seed": fromSecond, "Finish": fromSecond, "Err": fromSecond,
 		"File":  fromSecond,
 		"Filed": fromSecond, "CheckpointBytes": fromSecond,
-		"KVExact": fromSecond, "KVOwn": fromSecond, "KVRestored": fromSecond,
+		"KVExact": fromSecond, "KVWindow": fromSecond, "KVRestored": fromSecond,
 
 		"Given": fromFirst, "Matched": fromFirst, "CachedTokens": fromFirst, "Miss": fromFirst,
-		"Parted": fromFirst,
-		"Queue":  fromFirst, "Restore": fromFirst, "Prefill": fromFirst, "FirstToken": fromFirst,
+		"Divergence": fromFirst,
+		"Queue":      fromFirst, "Restore": fromFirst, "Prefill": fromFirst, "FirstToken": fromFirst,
 
 		"Rounds": sum, "Syncs": sum, "Drafted": sum, "Accepted": sum, "Depths": sum, "Accepts": sum,
 		"PredictionAccepted": sum, "PredictionRejected": sum,

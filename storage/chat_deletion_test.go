@@ -45,7 +45,7 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 			if i == 3 { // run 4 parted from a text of run 1
 				parted = json.RawMessage(`{"run":1}`)
 			}
-			r, err := db.Runs.Begin(ctx, Run{Model: "m", Parted: parted})
+			r, err := db.Runs.Begin(ctx, Run{Model: "m", Divergence: parted})
 			if err == nil && r.ID == 5 {
 				r.Resumes = 2
 			}
@@ -129,9 +129,9 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 			_, err := db.Runs.Text(ctx, id+1)
 			r, runErr := db.Runs.Get(ctx, id+1)
 			if mine := slices.Contains([]int64{1, 2, 5}, id+1); runErr != nil ||
-				(err == nil) == mine || (r.Parted == nil) != (mine || id+1 == 4) {
+				(err == nil) == mine || (r.Divergence == nil) != (mine || id+1 == 4) {
 				t.Errorf("%s: run %d: text %v, parting %s, %v; want them gone: %t",
-					c.name, id+1, err, r.Parted, runErr, mine)
+					c.name, id+1, err, r.Divergence, runErr, mine)
 			}
 		}
 		_, err = db.Chats.WouldDelete(ctx, chat.ID)
@@ -234,7 +234,7 @@ func TestRunOfDeletedChatStoresNoMore(t *testing.T) {
 		} else if !stays {
 			wantCode(t, err, NotFound)
 		}
-		r.Parted = json.RawMessage(`{"at":3}`)
+		r.Divergence = json.RawMessage(`{"at":3}`)
 		if err := db.Runs.Finish(ctx, r); err != nil {
 			t.Fatal(err)
 		}
@@ -257,8 +257,8 @@ func TestRunOfDeletedChatStoresNoMore(t *testing.T) {
 		if (after == nil) != stays {
 			t.Errorf("run %d: after == nil is %v, want %v", r.ID, after == nil, stays)
 		}
-		if (row.Parted != nil) != stays {
-			t.Errorf("run %d: row.Parted != nil is %v, want %v", r.ID, row.Parted != nil, stays)
+		if (row.Divergence != nil) != stays {
+			t.Errorf("run %d: row.Divergence != nil is %v, want %v", r.ID, row.Divergence != nil, stays)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 				}
 			}
 			there("after", !c.forget)
-			r.Model, r.Parted = "m", json.RawMessage(`{"at":3}`)
+			r.Model, r.Divergence = "m", json.RawMessage(`{"at":3}`)
 			if err := db.Runs.Finish(ctx, r); err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 				}
 			}
 			there("after", !c.forget)
-			if got, err := db.Runs.Get(ctx, r.ID); err != nil || got.Parted != nil ||
+			if got, err := db.Runs.Get(ctx, r.ID); err != nil || got.Divergence != nil ||
 				got.EndedAt.IsZero() {
 				t.Errorf("its row is %+v, %v; want an end and no parting", got, err)
 			}

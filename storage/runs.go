@@ -49,7 +49,7 @@ func runFields(r *Run) []any {
 		&r.FinishReason, &r.MissReason, &r.Error, &r.Seed,
 		&r.QueueMS, &r.NoDrafter, &r.Verifies, &r.PredictionAccepted, &r.PredictionRejected,
 		&r.Repeats, (*text)(&r.Speculation),
-		&r.MatchedTokens, (*text)(&r.Parted), &r.Resumes, (*text)(&r.Verdict), &r.Message,
+		&r.MatchedTokens, (*text)(&r.Divergence), &r.Resumes, (*text)(&r.Verdict), &r.Message,
 		&r.Held, &r.KVBits, &r.KVLayout, &r.KVExactBytes, &r.KVOwnBytes, &r.KVRestoredBytes,
 		&r.PutBackThoughts, &r.PutBackTokens}
 }
@@ -74,7 +74,7 @@ func (rs Runs) Begin(ctx context.Context, r Run) (Run, error) {
 }
 
 // Finish replaces the row of a run in flight by r, except for started_at. It sets EndedAt if
-// that is zero. It does not store Parted if any text was forgotten while the run was in flight.
+// that is zero. It does not store Divergence if any text was forgotten while the run was in flight.
 // Every run is finished, so after a client has left, pass a context that was not cancelled with the
 // request.
 //
@@ -89,7 +89,7 @@ func (rs Runs) Finish(ctx context.Context, r Run) error {
 		if some, _, err := forgotten(ctx, tx, r.ID); err != nil {
 			return err
 		} else if some {
-			r.Parted = nil
+			r.Divergence = nil
 		}
 		args := append(runFields(&r)[2:], r.ID)
 		res, err := tx.ExecContext(ctx,

@@ -14,20 +14,20 @@ func TestRunsThatReadAgainAreSlow(t *testing.T) {
 	db := mustOpen(t, "")
 	again := Run{Client: "agent/1", PromptTokens: 3000, CachedTokens: 400, RestoreMS: 500, PrefillMS: 7000,
 		FirstTokenMS: 7000, TotalMS: 8000, FinishReason: "stop",
-		Parted: json.RawMessage(`{"at":400,"kept":"4","given":"5","answer":false,"run":1}`)}
+		Divergence: json.RawMessage(`{"at":400,"kept":"4","given":"5","answer":false,"run":1}`)}
 	var want []int64
 	for _, x := range []struct {
 		name   string
 		change func(r *Run)
 		slow   bool
 	}{
-		{"the first prompt", func(r *Run) { r.Parted, r.CachedTokens = nil, 0 }, false},
+		{"the first prompt", func(r *Run) { r.Divergence, r.CachedTokens = nil, 0 }, false},
 		{"it parts from the first", func(*Run) {}, true},
-		{"it parts from an answer", func(r *Run) { r.Parted = json.RawMessage(`{"at":400,"answer":true}`) }, true},
-		{"a person said something new", func(r *Run) { r.Parted = json.RawMessage(`{"at":400,"new":true,"run":1}`) }, false},
+		{"it parts from an answer", func(r *Run) { r.Divergence = json.RawMessage(`{"at":400,"answer":true}`) }, true},
+		{"a person said something new", func(r *Run) { r.Divergence = json.RawMessage(`{"at":400,"new":true,"run":1}`) }, false},
 		{"it parts from another client's prompt", func(r *Run) { r.Client = "editor" }, false},
 		{"it parts from its prompt before an update", func(r *Run) { r.Client = "agent/2" }, true},
-		{"the other prompt has gone", func(r *Run) { r.Parted = json.RawMessage(`{"at":400,"run":900}`) }, true},
+		{"the other prompt has gone", func(r *Run) { r.Divergence = json.RawMessage(`{"at":400,"run":900}`) }, true},
 		{"half of it was restored", func(r *Run) { r.CachedTokens = 1500 }, false},
 		{"most of it was read", func(r *Run) { r.CachedTokens = 1499 }, true},
 		{"a short prompt", func(r *Run) { r.PromptTokens, r.CachedTokens = 300, 45 }, false},

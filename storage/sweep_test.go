@@ -24,7 +24,7 @@ func TestSweepKeepsTextsInFlight(t *testing.T) {
 		now = start.AddDate(0, 0, day)
 		for _, request := range []string{"", `{"prompt":"x"}`} {
 			r, err := db.Runs.Begin(ctx, Run{Model: "m",
-				Parted: json.RawMessage(`{"at":3,"kept":"a","given":"b"}`)})
+				Divergence: json.RawMessage(`{"at":3,"kept":"a","given":"b"}`)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestSweepKeepsTextsInFlight(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Parted != nil {
+			if r.Divergence != nil {
 				ids = append(ids, id+1)
 			}
 		}

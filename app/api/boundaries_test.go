@@ -81,7 +81,7 @@ func TestNewMessagesBeginAfterTheLastAnswer(t *testing.T) {
 
 // A prompt that parts in its new messages has changed nothing before them. One that parts earlier
 // has.
-func TestPartingSaysWhetherOnlyNewMessagesDiffer(t *testing.T) {
+func TestDivergenceSaysWhetherOnlyNewMessagesDiffer(t *testing.T) {
 	m := &modeltest.Fake{Template: modeltest.Template, Context: 1000}
 	talk := &Conversation{Messages: []Message{NewMessage("system", "long"), NewMessage("user", "b")}}
 	_, ids, err := talk.encodedOnce(t.Context(), m)
@@ -101,8 +101,8 @@ func TestPartingSaysWhetherOnlyNewMessagesDiffer(t *testing.T) {
 		c := Choice{Prompt: &Prompt{IDs: ids, conversation: x.talk}}
 		c.Stats.Matched = x.at
 		c.Stats.Divergence = &engine.Divergence{Kept: 'k', Given: 'g', Answer: x.answer, Run: 7}
-		want := control.Parted{At: x.at, Kept: "k", Given: "g", Answer: x.answer, New: x.want, Run: 7}
-		if got := *c.divergence(t.Context(), m); got != want {
+		want := control.Divergence{At: x.at, Kept: "k", Given: "g", Answer: x.answer, New: x.want, Run: 7}
+		if got := *c.describeDivergence(t.Context(), m); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}

@@ -71,7 +71,7 @@ type Choice struct {
 	Finish       engine.Finish
 	Stopped      string // the stop text that it met
 	Stats        engine.Stats
-	parted       *control.Parted // nil if the prompt does not depart from a kept text
+	divergence   *control.Divergence // nil if the prompt does not depart from a kept text
 
 	enough bool // it said all that was asked for, and was stopped there
 
@@ -149,10 +149,10 @@ func (c *Choice) Calls() bool {
 	return c.Finish == engine.FinishStop && c.Stopped == c.stops.marks.Found && c.Answer.called()
 }
 
-// divergence returns where the prompt differs from the cached sequence that Stats name.
-func (c *Choice) divergence(ctx context.Context, m model.Model) *control.Parted {
+// describeDivergence returns where the prompt differs from the cached sequence that Stats name.
+func (c *Choice) describeDivergence(ctx context.Context, m model.Model) *control.Divergence {
 	p := c.Stats.Divergence
-	out := &control.Parted{At: c.Stats.Matched, Kept: tokenText(m.Tokenizer(), p.Kept),
+	out := &control.Divergence{At: c.Stats.Matched, Kept: tokenText(m.Tokenizer(), p.Kept),
 		Given: tokenText(m.Tokenizer(), p.Given), Answer: p.Answer, Run: p.Run}
 	if talk := c.Prompt.conversation; talk != nil && !p.Answer {
 		from := talk.newFrom(ctx, m, c.Prompt.IDs)

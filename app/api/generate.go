@@ -290,8 +290,8 @@ func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice,
 			c.Stats.Add(st)
 		}
 		// the model may be gone when the row is written
-		if c.Stats.Divergence != nil && c.parted == nil {
-			c.parted = c.divergence(context.WithoutCancel(ctx), rep.Model)
+		if c.Stats.Divergence != nil && c.divergence == nil {
+			c.divergence = c.describeDivergence(context.WithoutCancel(ctx), rep.Model)
 		}
 	}
 	c.Req.Restoring = run.leaveQueue

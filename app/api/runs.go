@@ -209,8 +209,8 @@ func (u *Run) finish(err error) {
 		t := u.reply.Total()
 		t.keep(row)
 		row.Speculation = u.reply.speculation()
-		if p := u.reply.Choices[0].parted; p != nil {
-			row.Parted = wire.MustJSON(p)
+		if p := u.reply.Choices[0].divergence; p != nil {
+			row.Divergence = wire.MustJSON(p)
 		}
 		row.FinishReason = string(u.reply.Choices[0].Finish)
 		a.metrics.tokens(t.Stats)

@@ -41,12 +41,12 @@ var rules = map[string]rule{
 	"Drafter": first, "NoDrafter": first,
 	"Restore": longest, "Queue": longest, "Prefill": longest, "FirstToken": longest,
 	"Decode": longest, "Draft": longest, "Verify": longest, "Total": longest, "PeakBytes": longest,
-	"KVExact": sum, "KVOwn": sum, "KVRestored": sum,
+	"KVExact": sum, "KVWindow": sum, "KVRestored": sum,
 }
 
 // leftOut says why a total leaves out these figures.
 var leftOut = map[string]string{
-	"Err": "a run ends with an error of its own", "Parted": "kept as text, of the first choice",
+	"Err": "a run ends with an error of its own", "Divergence": "kept as text, of the first choice",
 	"File": "kept with the text", "Filed": "kept with the text",
 	"CheckpointBytes": "the engine's, not the run's",
 	"Host":            "for benches", "Build": "for benches", "Wait": "for benches",
@@ -120,14 +120,14 @@ func TestEachFigureReachesHistoryAndClient(t *testing.T) {
 		"Finish":             "each vendor has its own word",
 		"PredictionAccepted": "in the usage", "PredictionRejected": "in the usage",
 		"Total": "its parts are told", "Seed": "for a replay", "PeakBytes": "for the history",
-		"KVExact": "for the history", "KVOwn": "for the history", "KVRestored": "for the history",
+		"KVExact": "for the history", "KVWindow": "for the history", "KVRestored": "for the history",
 	}
 	columns := map[string]bool{ // that a run fills in itself
 		"ID": true, "StartedAt": true, "EndedAt": true, "Client": true, "Endpoint": true,
 		"Model": true, "Resumes": true, "LoadMS": true, "FirstTokenMS": true, "TotalMS": true,
 		"FinishReason": true, "Error": true, "Message": true, "Held": true, "KVBits": true,
 		"KVLayout":    true,
-		"Speculation": true, "Parted": true, "Verdict": true,
+		"Speculation": true, "Divergence": true, "Verdict": true,
 	}
 	timings := map[string]bool{ // that the run has, and quotients
 		"RunID": true, "LoadMS": true, "Stopped": true, "PromptPerTokenMS": true, "PromptPerSecond": true,

@@ -49,14 +49,14 @@ const (
 
 // An Insight is one reason why requests of today were slow, with what it cost.
 type Insight struct {
-	Kind   string   `json:"kind"`
-	CostMS float64  `json:"cost_ms"` // of all its runs together; 0 where nothing was computed
-	Runs   int      `json:"runs"`
-	Latest int64    `json:"latest"` // id of the newest of them
-	Client string   `json:"client,omitempty"`
-	Models []string `json:"models,omitempty"` // in the order of their names
-	Parted *Parted  `json:"parted,omitempty"` // of the newest run, where its client changes its prompts
-	Tokens int      `json:"tokens,omitempty"` // of the longest prompt that did not fit, or that the newest run read again
-	Behind string   `json:"behind,omitempty"` // the client whose requests were waited for most
-	Why    string   `json:"why,omitempty"`    // why there were no drafts
+	Kind       string      `json:"kind"`
+	CostMS     float64     `json:"cost_ms"` // of all its runs together; 0 where nothing was computed
+	Runs       int         `json:"runs"`
+	Latest     int64       `json:"latest"` // id of the newest of them
+	Client     string      `json:"client,omitempty"`
+	Models     []string    `json:"models,omitempty"` // in the order of their names
+	Divergence *Divergence `json:"parted,omitempty"` // of the newest run, where its client changes its prompts
+	Tokens     int         `json:"tokens,omitempty"` // of the longest prompt that did not fit, or that the newest run read again
+	Behind     string      `json:"behind,omitempty"` // the client whose requests were waited for most
+	Why        string      `json:"why,omitempty"`    // why there were no drafts
 }

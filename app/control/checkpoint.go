@@ -99,8 +99,8 @@ type Forgotten struct {
 	InFlight int `json:"in_flight"`
 }
 
-// A Parted is the place where a prompt stops being the same as a kept text.
-type Parted struct {
+// A Divergence is the place where a prompt stops being the same as a kept text.
+type Divergence struct {
 	At     int    `json:"at"`            // tokens that both begin with
 	Kept   string `json:"kept"`          // the next token of the kept text
 	Given  string `json:"given"`         // the next token of the prompt
@@ -109,9 +109,9 @@ type Parted struct {
 	Run    int64  `json:"run,omitempty"` // whose text was kept; 0 = unknown
 }
 
-// A Parting is a Parted with the words around it, as far as the texts are still kept.
-type Parting struct {
-	Parted
+// A DivergenceText is a Divergence with the words around it, as far as the texts are still kept.
+type DivergenceText struct {
+	Divergence
 	Before    string `json:"before,omitempty"`     // the last words that both have
 	KeptText  string `json:"kept_text,omitempty"`  // how the kept text goes on, from Kept on
 	GivenText string `json:"given_text,omitempty"` // how the prompt goes on, from Given on

@@ -19,8 +19,8 @@ type Report struct {
 	// did.
 	ResumedBy int64 `json:"resumed_by,omitempty"`
 
-	// Parting says where the prompt parts from an earlier text; nil if it does not.
-	Parting *Parting `json:"parting,omitempty"`
+	// Divergence says where the prompt parts from an earlier text; nil if it does not.
+	Divergence *DivergenceText `json:"parting,omitempty"`
 }
 
 // A Fact is a name and a sentence.
@@ -48,10 +48,10 @@ func NewReport(r Run) (Report, error) {
 	if r.EndedAt.IsZero() {
 		return report, nil
 	}
-	var parted *Parted
-	if r.Parted != nil {
-		parted = new(Parted)
-		if err := json.Unmarshal(r.Parted, parted); err != nil {
+	var divergence *Divergence
+	if r.Divergence != nil {
+		divergence = new(Divergence)
+		if err := json.Unmarshal(r.Divergence, divergence); err != nil {
 			return report, fmt.Errorf("where run %d parts: %w", r.ID, err)
 		}
 	}
@@ -65,7 +65,7 @@ func NewReport(r Run) (Report, error) {
 	if r.FinishReason == FinishInterrupted && r.TotalMS == 0 {
 		return report, nil // its figures went with the program
 	}
-	report.prompt(parted)
+	report.prompt(divergence)
 	report.decoding()
 	if err := report.verdict(); err != nil {
 		return report, err
@@ -84,7 +84,7 @@ var heldWords = map[string]string{
 }
 
 // prompt tells what was read and what of it was known.
-func (r *Report) prompt(parted *Parted) {
+func (r *Report) prompt(divergence *Divergence) {
 	run := &r.Run
 	r.fact("tokens", "prompt %d, completion %d", run.PromptTokens, run.CompletionTokens)
 	computed := fmt.Sprintf("computed %d", run.PromptTokens-run.CachedTokens)
@@ -102,14 +102,14 @@ func (r *Report) prompt(parted *Parted) {
 		r.fact("thoughts", "%d thoughts of %s together were put back, which the client had left out",
 			n, Plural(run.PutBackTokens, "token"))
 	}
-	if parted != nil {
+	if divergence != nil {
 		where := "a kept text"
-		if parted.Answer {
+		if divergence.Answer {
 			where = "an earlier answer, which the client or the chat template wrote differently, or a person edited"
 		}
-		r.fact("parts", "at token %d from %s: that goes on with %q, this prompt with %q", parted.At,
-			where, parted.Kept, parted.Given)
-		if parted.New {
+		r.fact("parts", "at token %d from %s: that goes on with %q, this prompt with %q", divergence.At,
+			where, divergence.Kept, divergence.Given)
+		if divergence.New {
 			r.Facts[len(r.Facts)-1].Text += "; nothing before the new messages differs"
 		}
 	}

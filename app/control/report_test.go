@@ -57,8 +57,8 @@ func TestReportFactsAreWords(t *testing.T) {
 		{"miss", Run{EndedAt: end, MissReason: "checkpoints are off"}, "cache", "checkpoints are off"},
 		{"a thought", Run{EndedAt: end, PutBackThoughts: 1, PutBackTokens: 312}, "thoughts", "a thought of 312 tokens was put back, which the client had left out"},
 		{"thoughts", Run{EndedAt: end, PutBackThoughts: 2, PutBackTokens: 1}, "thoughts", "2 thoughts of 1 token together were put back, which the client had left out"},
-		{"parting", Run{EndedAt: end, Parted: json.RawMessage(`{"at":3,"kept":"a","given":"b"}`)}, "parts", `at token 3 from a kept text: that goes on with "a", this prompt with "b"`},
-		{"new messages", Run{EndedAt: end, Parted: json.RawMessage(`{"at":3,"kept":"a","given":"b","new":true}`)}, "parts", `at token 3 from a kept text: that goes on with "a", this prompt with "b"; nothing before the new messages differs`},
+		{"parting", Run{EndedAt: end, Divergence: json.RawMessage(`{"at":3,"kept":"a","given":"b"}`)}, "parts", `at token 3 from a kept text: that goes on with "a", this prompt with "b"`},
+		{"new messages", Run{EndedAt: end, Divergence: json.RawMessage(`{"at":3,"kept":"a","given":"b","new":true}`)}, "parts", `at token 3 from a kept text: that goes on with "a", this prompt with "b"; nothing before the new messages differs`},
 		{"drafts", Run{EndedAt: end, Drafted: 8, Accepted: 6, Rounds: 3, Verifies: 2}, "rounds", "3 forwards after the prompt's, 2 with drafts: 4.00 tokens per verify; 0 syncs"},
 		{"a pace", Run{EndedAt: end, CompletionTokens: 11, FirstTokenMS: 500, TotalMS: 1000}, "tokens/s", "20.0 after the first"},
 		{"none", Run{EndedAt: end, CompletionTokens: 1, FirstTokenMS: 500, TotalMS: 1000}, "tokens/s", ""},
@@ -76,7 +76,7 @@ func TestReportFactsAreWords(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", c.name, got, err, c.text)
 		}
 	}
-	for _, bad := range []Run{{EndedAt: end, Parted: json.RawMessage(`[]`)},
+	for _, bad := range []Run{{EndedAt: end, Divergence: json.RawMessage(`[]`)},
 		{Speculation: json.RawMessage(`"x"`)}, {EndedAt: end, Verdict: json.RawMessage(`3`)}} {
 		if _, err := NewReport(bad); err == nil || !strings.Contains(err.Error(), "run 0") {
 			t.Errorf("%+v: %v", bad, err)

@@ -17,9 +17,9 @@ import (
 
 // An Endpoint listens for HTTP. Its methods may be called by many goroutines.
 type Endpoint struct {
-	// Listen opens a place in both address families. Error: *TakenError if another program has
+	// Listen opens the port of a binding in both address families. Error: *TakenError if another program has
 	// the port. Tests replace it before Serve.
-	Listen func(Place) ([]net.Listener, error)
+	Listen func(Binding) ([]net.Listener, error)
 
 	log      *slog.Logger
 	announce func(address string) error
@@ -46,7 +46,7 @@ type Serving struct {
 	Socket  net.Listener // of the control socket
 	Control http.Handler // for the socket
 	TCP     http.Handler // nil serves the socket alone
-	At      Place        // of TCP
+	At      Binding      // of TCP
 }
 
 // Serve opens the TCP listeners and answers there and on the socket until Drain. A taken port is no
@@ -97,8 +97,8 @@ func (e *Endpoint) listening() *listeners {
 // HasTCP reports whether TCP is served besides the socket, though it may be closed now.
 func (e *Endpoint) HasTCP() bool { return e.listening() != nil }
 
-// Place returns where TCP is served, or where it was last asked for. HasTCP must hold.
-func (e *Endpoint) Place() Place { return e.listening().place() }
+// Binding returns where TCP is served, or where it was last asked for. HasTCP must hold.
+func (e *Endpoint) Binding() Binding { return e.listening().binding() }
 
 // Address returns where programs on this machine call; empty while no port is open.
 func (e *Endpoint) Address() string {
@@ -110,7 +110,7 @@ func (e *Endpoint) Address() string {
 // Move serves TCP at another place. Requests that came in before end normally. Error: *TakenError,
 // which names the owner. If nothing is open after an error, Describe says why. It speaks of the
 // port that is set, not of another port that was tried since. HasTCP must hold.
-func (e *Endpoint) Move(ctx context.Context, to Place) error {
+func (e *Endpoint) Move(ctx context.Context, to Binding) error {
 	tcp := e.listening()
 	err := tcp.move(to)
 	if taken, ok := errors.AsType[*TakenError](err); ok {
@@ -123,7 +123,7 @@ func (e *Endpoint) Move(ctx context.Context, to Place) error {
 	switch {
 	case err == nil:
 		e.closed = nil
-	case address == "" && (e.closed == nil || to.Port == tcp.place().Port):
+	case address == "" && (e.closed == nil || to.Port == tcp.binding().Port):
 		e.closed = err
 	}
 	e.address = address
@@ -179,14 +179,14 @@ func (e *Endpoint) Describe(st *control.State) {
 // Reached returns the addresses at which other machines call the endpoint, none unless they may.
 func (e *Endpoint) Reached() []string {
 	tcp := e.listening()
-	if tcp == nil || tcp.address() == "" || !tcp.place().Network {
+	if tcp == nil || tcp.address() == "" || !tcp.binding().Network {
 		return nil
 	}
 	own, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil
 	}
-	return urlsOf(own, tcp.place().Port)
+	return urlsOf(own, tcp.binding().Port)
 }
 
 // urlsOf returns the endpoint's URLs at those addresses of a machine that others can call. Loopback

@@ -31,9 +31,9 @@ func LoopbackPort(addr string) (int, error) {
 	return port, nil
 }
 
-// Listen opens a place in both address families. Port 0 picks a port that is free in both. Error:
+// Listen opens the port of a binding in both address families. Port 0 picks a port that is free in both. Error:
 // *TakenError if another program has the port.
-func Listen(at Place) ([]net.Listener, error) {
+func Listen(at Binding) ([]net.Listener, error) {
 	if at.Port != 0 {
 		return listenPort(at)
 	}
@@ -53,20 +53,20 @@ func Listen(at Place) ([]net.Listener, error) {
 // An address of a listener, as net.Listen takes it. IPv4 comes first.
 type address struct{ family, addr string }
 
-// addresses returns where a place is listened at: the loopback addresses, or the wildcard ones.
-func (p Place) addresses() [2]address {
+// addresses returns where a binding listens: the loopback addresses, or the wildcard ones.
+func (b Binding) addresses() [2]address {
 	v4, v6 := "127.0.0.1", "::1"
-	if p.Network {
+	if b.Network {
 		v4, v6 = "0.0.0.0", "::"
 	}
-	port := strconv.Itoa(p.Port)
+	port := strconv.Itoa(b.Port)
 	return [2]address{{"tcp4", net.JoinHostPort(v4, port)}, {"tcp6", net.JoinHostPort(v6, port)}}
 }
 
 // listenPort opens one port. It probes the addresses that it does not open first. macOS lets a
 // program bind the loopback address of a port that another program has on all addresses, and the
 // reverse. Clients would reach either.
-func listenPort(at Place) ([]net.Listener, error) {
+func listenPort(at Binding) ([]net.Listener, error) {
 	taken := func(err error) ([]net.Listener, error) {
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			return nil, fmt.Errorf("port %d cannot be opened: %w", at.Port, err)
@@ -74,7 +74,7 @@ func listenPort(at Place) ([]net.Listener, error) {
 		return nil, &TakenError{Port: at.Port, Err: err}
 	}
 	v6 := hasIPv6()
-	for _, a := range (Place{at.Port, !at.Network}).addresses() {
+	for _, a := range (Binding{at.Port, !at.Network}).addresses() {
 		if a.family == "tcp6" && !v6 {
 			continue
 		}

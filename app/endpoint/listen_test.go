@@ -20,7 +20,7 @@ type another struct {
 
 func holdPort(t *testing.T, port int) *another {
 	t.Helper()
-	list, err := Listen(Place{Port: port})
+	list, err := Listen(Binding{Port: port})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func (o *another) close() {
 func TestOnlyAPortInUseIsTaken(t *testing.T) {
 	port := holdPort(t, 0).port
 	for _, network := range []bool{false, true} {
-		_, err := listenPort(Place{port, network})
+		_, err := listenPort(Binding{port, network})
 		e, ok := errors.AsType[*TakenError](err)
 		if !ok || e.Port != port || !strings.Contains(e.Error(),
 			fmt.Sprintf("port %d is taken", port)) {
@@ -54,7 +54,7 @@ func TestOnlyAPortInUseIsTaken(t *testing.T) {
 		}
 	}
 	const none = 70000 // refused before the owner of a port is looked up
-	_, err := listenPort(Place{Port: none})
+	_, err := listenPort(Binding{Port: none})
 	if _, ok := errors.AsType[*TakenError](err); err == nil || ok ||
 		!strings.Contains(err.Error(), "port 70000 cannot be opened") {
 		t.Errorf("a port that cannot be opened: %v", err)
@@ -62,7 +62,7 @@ func TestOnlyAPortInUseIsTaken(t *testing.T) {
 }
 
 func TestOtherMachinesReachItOnlyWhenAsked(t *testing.T) {
-	for at, want := range map[Place][2]address{
+	for at, want := range map[Binding][2]address{
 		{8263, false}: {{"tcp4", "127.0.0.1:8263"}, {"tcp6", "[::1]:8263"}},
 		{9000, true}:  {{"tcp4", "0.0.0.0:9000"}, {"tcp6", "[::]:9000"}},
 	} {
@@ -119,7 +119,7 @@ func TestPortTakenAtWildcardIsTaken(t *testing.T) {
 		}
 		held++
 		port := other.Addr().(*net.TCPAddr).Port
-		list, err := listenPort(Place{Port: port})
+		list, err := listenPort(Binding{Port: port})
 		if err == nil {
 			t.Errorf("beside %s port %d was opened", a.addr, port)
 		}

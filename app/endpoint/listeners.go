@@ -13,8 +13,8 @@ import (
 	"tandem/app/wire"
 )
 
-// A Place is where the endpoint listens.
-type Place struct {
+// A Binding is where the endpoint listens: a port, on the loopback or on all addresses.
+type Binding struct {
 	Port    int  // 0 = any
 	Network bool // other machines too
 }
@@ -25,12 +25,12 @@ type listeners struct {
 	handler http.Handler
 	note    func(net.Conn, http.ConnState)
 	log     *slog.Logger
-	listen  func(Place) ([]net.Listener, error)
+	listen  func(Binding) ([]net.Listener, error)
 	running *sync.WaitGroup // the endpoint's; it waits for the goroutines started here
 	failed  func(error)     // gets the reason why a listener ended by itself
 
 	mu      sync.Mutex
-	at      Place // where they are open, or were last asked for
+	at      Binding // where they are open, or were last asked for
 	open    []accepting
 	former  []*http.Server // of listeners that were retired, with their connections
 	stopped bool
@@ -45,7 +45,7 @@ type accepting struct {
 // move listens at another place, and then no longer at the former one. Errors include *TakenError.
 // After an error it listens where it did before, or nowhere if the way back failed too; see
 // address.
-func (l *listeners) move(to Place) error {
+func (l *listeners) move(to Binding) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -77,7 +77,7 @@ func (l *listeners) move(to Place) error {
 }
 
 // serve starts a server for each listener. The caller holds l.mu.
-func (l *listeners) serve(list []net.Listener, at Place) {
+func (l *listeners) serve(list []net.Listener, at Binding) {
 	at.Port = list[0].Addr().(*net.TCPAddr).Port
 	l.at = at
 	for _, x := range list {
@@ -127,8 +127,8 @@ func (l *listeners) stop() []*http.Server {
 	return list
 }
 
-// place returns where they listen, or were last asked to listen.
-func (l *listeners) place() Place {
+// binding returns where they listen, or were last asked to listen.
+func (l *listeners) binding() Binding {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.at

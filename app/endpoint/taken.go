@@ -42,7 +42,7 @@ func (e *TakenError) explore(ctx context.Context, network bool) {
 		e.Owner = "another Tandem"
 	}
 	for port := e.Port + 1; port <= min(e.Port+far, 65535); port++ {
-		if list, err := listenPort(Place{port, network}); err == nil {
+		if list, err := listenPort(Binding{port, network}); err == nil {
 			for _, l := range list {
 				l.Close()
 			}

@@ -18,7 +18,7 @@ func (h *History) Activity(ctx context.Context, minutes int, active []control.Ac
 	var runs []control.Run
 	err := h.db.Runs.Since(ctx, a.From.Add(-longestRun),
 		func(r control.Run) {
-			r.Message, r.Parted = "", nil // a day may have many runs
+			r.Message, r.Divergence = "", nil // a day may have many runs
 			runs = append(runs, r)
 		})
 	reading, ended := readingMS(runs), map[int64]bool{}

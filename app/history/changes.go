@@ -18,9 +18,9 @@ const (
 
 // A change is a run whose prompt parts from an earlier one.
 type change struct {
-	run    *control.Run
-	parted control.Parted
-	tokens int // that were read again
+	run        *control.Run
+	divergence control.Divergence
+	tokens     int // that were read again
 }
 
 // cost returns the share of the reading that was done again.
@@ -46,11 +46,11 @@ func changed(runs []control.Run) []control.Insight {
 	}
 	found := map[place]*control.Insight{}
 	for key, list := range all {
-		slices.SortFunc(list, func(a, b change) int { return cmp.Compare(a.parted.At, b.parted.At) })
-		at := place{key, list[0].parted.At}
+		slices.SortFunc(list, func(a, b change) int { return cmp.Compare(a.divergence.At, b.divergence.At) })
+		at := place{key, list[0].divergence.At}
 		for _, c := range list {
-			if c.parted.At > at.at+onePlace {
-				at.at = c.parted.At
+			if c.divergence.At > at.at+onePlace {
+				at.at = c.divergence.At
 			}
 			x := found[at]
 			if x == nil {
@@ -58,7 +58,7 @@ func changed(runs []control.Run) []control.Insight {
 				found[at] = x
 			}
 			if c.run.ID > x.Latest {
-				x.Latest, x.Parted, x.Tokens = c.run.ID, &c.parted, c.tokens
+				x.Latest, x.Divergence, x.Tokens = c.run.ID, &c.divergence, c.tokens
 			}
 			x.Runs++
 			x.CostMS += c.cost()
@@ -76,8 +76,8 @@ func changes(runs []control.Run) (list []change) {
 	}
 	for i := range runs {
 		c := change{run: &runs[i]}
-		p := &c.parted
-		if c.run.Parted == nil || json.Unmarshal(c.run.Parted, p) != nil || p.Answer || p.New {
+		p := &c.divergence
+		if c.run.Divergence == nil || json.Unmarshal(c.run.Divergence, p) != nil || p.Answer || p.New {
 			continue
 		}
 		c.tokens = max(0, c.run.PromptTokens-c.run.CachedTokens)

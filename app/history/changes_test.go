@@ -11,7 +11,7 @@ import (
 
 // parted returns where a prompt parts from an earlier one, that of a run if it is not 0.
 func parted(at int, run int64) json.RawMessage {
-	text, err := json.Marshal(control.Parted{At: at, Kept: "4", Given: "5", Run: run})
+	text, err := json.Marshal(control.Divergence{At: at, Kept: "4", Given: "5", Run: run})
 	if err != nil {
 		panic(err)
 	}
@@ -22,11 +22,11 @@ func TestChangedPromptsCostWhatIsReadAgain(t *testing.T) {
 	found := func(cost float64, runs int, latest int64, at, tokens int, run int64) control.Insight {
 		return control.Insight{Kind: control.SlowChanged, CostMS: cost, Runs: runs, Latest: latest,
 			Client: "a", Models: []string{"m"}, Tokens: tokens,
-			Parted: &control.Parted{At: at, Kept: "4", Given: "5", Run: run}}
+			Divergence: &control.Divergence{At: at, Kept: "4", Given: "5", Run: run}}
 	}
 	ran := func(id int64, client string, parted json.RawMessage) control.Run {
 		return control.Run{ID: id, Client: client, Model: "m", PromptTokens: 1000, CachedTokens: 100,
-			RestoreMS: 1000, PrefillMS: 10_000, Parted: parted}
+			RestoreMS: 1000, PrefillMS: 10_000, Divergence: parted}
 	}
 	for _, x := range []struct {
 		name string
@@ -64,7 +64,7 @@ func TestChangedPromptsCostWhatIsReadAgain(t *testing.T) {
 			ran(30, "a/2", parted(100, 9)), ran(20, "a/2", parted(100, 9)), ran(9, "a/1", nil),
 		}, []control.Insight{{Kind: control.SlowChanged, CostMS: 18_000, Runs: 2, Latest: 30, Client: "a/2",
 			Models: []string{"m"}, Tokens: 900,
-			Parted: &control.Parted{At: 100, Kept: "4", Given: "5", Run: 9}}}},
+			Divergence: &control.Divergence{At: 100, Kept: "4", Given: "5", Run: 9}}}},
 	} {
 		wantInsights(t, x.name, insights(x.runs, time.Time{}), x.want)
 	}

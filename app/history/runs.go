@@ -24,7 +24,7 @@ func (h *History) BeginRun(ctx context.Context, r control.Run) (int64, error) {
 // dropped if no requests are kept. It implements server.Runs.
 func (h *History) FinishRun(ctx context.Context, r control.Run) error {
 	if h.settings.Current().KeepRequests == control.KeepNone {
-		r.Parted = nil
+		r.Divergence = nil
 	}
 	err := h.db.Runs.Finish(ctx, r)
 	if e, ok := errors.AsType[*storage.Error](err); ok &&

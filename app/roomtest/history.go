@@ -23,7 +23,7 @@ func (f *Backend) Runs(_ context.Context, q control.RunQuery) ([]control.Run, er
 	return list, nil
 }
 
-func (f *Backend) Parting(context.Context, control.Run) *control.Parting { return nil }
+func (f *Backend) Divergence(context.Context, control.Run) *control.DivergenceText { return nil }
 
 func (f *Backend) Activity(_ context.Context, minutes int, active []control.Active) (a control.Activity, err error) {
 	return control.Activity{Seconds: minutes, Read: []float64{1}, Written: []float64{float64(len(active))}}, nil

@@ -17,9 +17,9 @@ type Runs interface {
 	Runs(ctx context.Context, q control.RunQuery) ([]control.Run, error)
 	// RunValues lists the values by which Runs can be narrowed.
 	RunValues(ctx context.Context) (control.RunValues, error)
-	// Parting returns the words around the place where the prompt of a run parts from an earlier
+	// Divergence returns the words around the place where the prompt of a run parts from an earlier
 	// text, nil if it does not part.
-	Parting(ctx context.Context, r control.Run) *control.Parting
+	Divergence(ctx context.Context, r control.Run) *control.DivergenceText
 	// Activity tells how many tokens were read and written in so many minutes up to now. active are
 	// the runs that were in flight just before.
 	Activity(ctx context.Context, minutes int, active []control.Active) (control.Activity, error)
@@ -66,7 +66,7 @@ func (h historyRoutes) report(ctx context.Context,
 		report.ResumedBy, err = h.ResumedBy(ctx, run.ID)
 	}
 	if !run.EndedAt.IsZero() {
-		report.Parting = h.Parting(ctx, run)
+		report.Divergence = h.Divergence(ctx, run)
 	}
 	return report, err
 }

@@ -11,10 +11,10 @@ import (
 // A Relocator offers to move a bundle into a folder of applications. Until then, Tandem creates
 // nothing that would point at the bundle.
 type Relocator struct {
-	Bundle  string
-	Place   Place    // of Bundle
-	Folders []string // of applications, the best first
-	Note    string   // path of the file that records a refusal
+	Bundle   string
+	Location Location // of Bundle
+	Folders  []string // of applications, the best first
+	Note     string   // path of the file that records a refusal
 
 	Ask  func(question string) bool
 	Open func(path string) error // opens the moved bundle after this process has ended
@@ -57,13 +57,13 @@ func (m Relocator) question(there string) string {
 // If moved is true, the bundle was copied and will be opened, and this process has to end. An error
 // is a message for the user.
 func (m Relocator) Offer() (moved bool, err error) {
-	if m.Place == NoBundle {
+	if m.Location == NoBundle {
 		return false, nil
 	}
 	for _, folder := range m.Folders {
 		repairMoves(m.Log, folder)
 	}
-	if m.Place == Installed {
+	if m.Location == Installed {
 		return false, nil
 	}
 	if refused, err := os.ReadFile(m.Note); err == nil && string(refused) == m.Bundle {
@@ -71,7 +71,7 @@ func (m Relocator) Offer() (moved bool, err error) {
 	}
 	there := m.existing()
 	if !m.Ask(m.question(there)) {
-		if m.Place == Translocated {
+		if m.Location == Translocated {
 			return false, nil
 		}
 		if err := errors.Join(os.MkdirAll(filepath.Dir(m.Note), 0o700),

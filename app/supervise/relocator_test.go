@@ -20,19 +20,19 @@ func TestOfferFollowsTheAnswer(t *testing.T) {
 	bundle := filepath.Join(t.TempDir(), "Tandem.app")
 	plant(t, bundle, map[string]string{"Contents/MacOS/Tandem": "new"})
 	asked, opened := 0, []string(nil)
-	offer := func(place Place, yes bool) (bool, error) {
+	offer := func(location Location, yes bool) (bool, error) {
 		return Relocator{
-			Bundle: bundle, Place: place, Folders: []string{blocked, good},
+			Bundle: bundle, Location: location, Folders: []string{blocked, good},
 			Note: filepath.Join(home, "run", "stay"),
 			Ask:  func(string) bool { asked++; return yes },
 			Open: func(path string) error { opened = append(opened, path); return nil },
 			Log:  slog.New(slog.DiscardHandler),
 		}.Offer()
 	}
-	step := func(what string, place Place, yes, moved bool, questions int) {
+	step := func(what string, location Location, yes, moved bool, questions int) {
 		t.Helper()
 		asked = 0
-		got, err := offer(place, yes)
+		got, err := offer(location, yes)
 		if err != nil || got != moved || asked != questions {
 			t.Errorf("%s: moved %t, asked %d times, %v", what, got, asked, err)
 		}
@@ -61,7 +61,7 @@ func TestBundleThatCannotMoveRunsOn(t *testing.T) {
 	bundle := filepath.Join(t.TempDir(), "Tandem.app")
 	plant(t, bundle, map[string]string{"Contents/MacOS/Tandem": "new"})
 	moved, err := Relocator{
-		Bundle: bundle, Place: Elsewhere, Folders: []string{blocked},
+		Bundle: bundle, Location: Elsewhere, Folders: []string{blocked},
 		Note: filepath.Join(t.TempDir(), "stay"),
 		Log:  slog.New(slog.DiscardHandler), Ask: func(string) bool { return true },
 		Open: func(string) error { t.Error("something was opened"); return nil },
@@ -96,7 +96,7 @@ func TestOfferDoesWhatItSaid(t *testing.T) {
 			}
 			asked, opened := "", ""
 			moved, err := Relocator{
-				Bundle: bundle, Place: Translocated, Folders: []string{first, folder},
+				Bundle: bundle, Location: Translocated, Folders: []string{first, folder},
 				Log:  slog.New(slog.DiscardHandler),
 				Ask:  func(question string) bool { asked = question; return true },
 				Open: func(path string) error { opened = path; return nil },
@@ -177,7 +177,7 @@ func newOffer(t *testing.T, from, to int) Relocator {
 	plant(t, bundle, map[string]string{"Contents/MacOS/Tandem": "new"})
 	step := 0
 	return Relocator{
-		Bundle: bundle, Place: Elsewhere, Folders: []string{t.TempDir(), t.TempDir()},
+		Bundle: bundle, Location: Elsewhere, Folders: []string{t.TempDir(), t.TempDir()},
 		Note: filepath.Join(t.TempDir(), "stay"),
 		Ask:  func(string) bool { return true },
 		Open: func(path string) error { t.Errorf("%s was opened", path); return nil },

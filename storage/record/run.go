@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Run is one row of the history: what one request took. It holds no text but the tokens in Parted
-// and Verdict. If a request has several choices, counts are sums and durations are the longest
-// choice's. A prompt that choices share counts once.
+// Run is one row of the history: what one request took. It holds no text but the tokens in
+// Divergence and Verdict. If a request has several choices, counts are sums and durations are the
+// longest choice's. A prompt that choices share counts once.
 type Run struct {
 	ID               int64     `json:"id"`
 	StartedAt        time.Time `json:"started_at"`
@@ -53,9 +53,9 @@ type Run struct {
 
 	MatchedTokens int `json:"matched_tokens"` // tokens of the prompt that some text in memory or on disk begins with
 
-	// Parted is a control.Divergence: where the prompt differs from the text that MatchedTokens counts. It is
-	// nil if it does not differ.
-	Parted json.RawMessage `json:"parted,omitempty"`
+	// Divergence is a control.Divergence: where the prompt differs from the text that MatchedTokens
+	// counts, or nil.
+	Divergence json.RawMessage `json:"parted,omitempty"`
 
 	Resumes int64 `json:"resumes"` // the run whose answer this one completes; 0 = none
 

@@ -267,7 +267,7 @@ func (a *app) stop(ctx context.Context, ids string) (failure error) {
 // loginState reports whether Tandem starts at login. Where the bundle does not stay, a person
 // cannot choose that.
 func (a *app) loginState() menu.Login {
-	if a.o.place != supervise.Installed {
+	if a.o.location != supervise.Installed {
 		return menu.LoginUnknown
 	}
 	return a.login()

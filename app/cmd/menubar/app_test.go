@@ -329,7 +329,7 @@ func TestTitleKeepsASpeedForASecond(t *testing.T) {
 
 // The click toggles the system's login item, but only where Tandem stays.
 func TestLoginClickTogglesTheSystemsItem(t *testing.T) {
-	a, r := newTestApp(t, options{place: supervise.Installed})
+	a, r := newTestApp(t, options{location: supervise.Installed})
 	state, failure := menu.LoginOff, error(nil)
 	a.login = func() menu.Login { return state }
 	a.setLogin = func(on bool) error {
@@ -359,7 +359,7 @@ func TestLoginClickTogglesTheSystemsItem(t *testing.T) {
 			t.Errorf("%+v, %v, the row %+v", a.atLogin(), err, r.row(menu.AtLogin))
 		}
 	}
-	a.o.place = supervise.Translocated
+	a.o.location = supervise.Translocated
 	if err := a.setAtLogin(true); err == nil || state != menu.LoginOff ||
 		a.loginState() != menu.LoginUnknown || a.atLogin().Known {
 		t.Errorf("where it does not stay: %v, the system says %q, the menu %q",

@@ -30,7 +30,7 @@ func main() {
 	beside, bundle := supervise.Beside(self), supervise.Bundle(self)
 	o := options{
 		home: control.Home(os.Getenv), log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		bundle: bundle, place: supervise.PlaceOf(bundle, control.UserHome(os.Getenv)),
+		bundle: bundle, location: supervise.LocationOf(bundle, control.UserHome(os.Getenv)),
 	}
 	flag.StringVar(&o.program, "program", beside.Tandem, "the `tandem` to serve with")
 	flag.StringVar(&o.window, "window", beside.Window, "the window's `program`")
@@ -65,7 +65,7 @@ type options struct {
 	args            []string // of serve
 	hidden, opened  bool
 	bundle          string // path of Tandem.app; empty where this runs by itself
-	place           supervise.Place
+	location        supervise.Location
 	log             *slog.Logger
 }
 

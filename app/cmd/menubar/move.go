@@ -16,7 +16,7 @@ import (
 // relocator returns a Relocator that asks by the system's own dialog.
 func (o options) relocator() supervise.Relocator {
 	return supervise.Relocator{
-		Bundle: o.bundle, Place: o.place, Note: filepath.Join(o.home, "stays-at"),
+		Bundle: o.bundle, Location: o.location, Note: filepath.Join(o.home, "stays-at"),
 		Folders: []string{"/Applications", filepath.Join(control.UserHome(os.Getenv),
 			"Applications")},
 		Ask: askToMove, Open: openAfterUs, Log: o.log,

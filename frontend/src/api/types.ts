@@ -36,7 +36,7 @@ export interface Insight {
   latest: number // id of the newest of them
   client?: string
   models?: string[] // in the order of their names
-  parted?: Parted | null // of the newest run, where its client changes its prompts
+  parted?: Divergence | null // of the newest run, where its client changes its prompts
   tokens?: number // of the longest prompt that did not fit, or that the newest run read again
   behind?: string // the client whose requests were waited for most
   why?: string // why there were no drafts
@@ -254,8 +254,8 @@ export interface Forgotten {
   in_flight: number
 }
 
-// A Parted is the place where a prompt stops being the same as a kept text.
-export interface Parted {
+// A Divergence is the place where a prompt stops being the same as a kept text.
+export interface Divergence {
   at: number // tokens that both begin with
   kept: string // the next token of the kept text
   given: string // the next token of the prompt
@@ -264,8 +264,8 @@ export interface Parted {
   run?: number // whose text was kept; 0 = unknown
 }
 
-// A Parting is a Parted with the words around it, as far as the texts are still kept.
-export interface Parting extends Parted {
+// A DivergenceText is a Divergence with the words around it, as far as the texts are still kept.
+export interface DivergenceText extends Divergence {
   before?: string // the last words that both have
   kept_text?: string // how the kept text goes on, from Kept on
   given_text?: string // how the prompt goes on, from Given on
@@ -716,7 +716,7 @@ export interface Report {
   phases: PhaseTime[] // in order; together they are the whole run
   speculation: Speculation | null // nil where its rounds are not kept
   resumed_by?: number
-  parting?: Parting | null
+  parting?: DivergenceText | null
 }
 
 // A Fact is a name and a sentence.
@@ -1112,9 +1112,9 @@ export interface Model {
   file_type?: string // of a GGUF file, such as Q4_K_M
 }
 
-// Run is one row of the history: what one request took. It holds no text but the tokens in Parted
-// and Verdict. If a request has several choices, counts are sums and durations are the longest
-// choice's. A prompt that choices share counts once.
+// Run is one row of the history: what one request took. It holds no text but the tokens in
+// Divergence and Verdict. If a request has several choices, counts are sums and durations are the
+// longest choice's. A prompt that choices share counts once.
 export interface Run {
   id: number
   started_at: string

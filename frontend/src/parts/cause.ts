@@ -1,12 +1,12 @@
-import type { Parted, Parting, Run } from '../api/types.ts'
+import type { Divergence, DivergenceText, Run } from '../api/types.ts'
 import { programOf } from './clients.ts'
 import { count, duration, number } from './format.ts'
 import { phasesOf, type Part } from './phases.ts'
 
-// partedOf returns where the prompt of a run parts from an earlier text, null if it does not or if that
+// divergenceOf returns where the prompt of a run parts from an earlier text, null if it does not or if that
 // is not kept. The text of another program says nothing of this one; others are runs that are known.
-export function partedOf(r: Run, others: (Run | null)[] = []): Parted | null {
-  const parted = (r.parted as Parted | undefined) ?? null
+export function divergenceOf(r: Run, others: (Run | null)[] = []): Divergence | null {
+  const parted = (r.parted as Divergence | undefined) ?? null
   const from = others.find((o) => o?.id === parted?.run)
   return from && programOf(from.client) !== programOf(r.client) ? null : parted
 }
@@ -17,7 +17,7 @@ const few = 256 // tokens that are read at once
 // text, began a new chat, or had most of it ready.
 export function reread(r: Run, others: (Run | null)[] = []): number {
   const read = r.prompt_tokens - r.cached_tokens
-  const parted = partedOf(r, others)
+  const parted = divergenceOf(r, others)
   return parted && !parted.new && read > Math.max(few, r.prompt_tokens / 2) ? read : 0
 }
 
@@ -29,7 +29,7 @@ export interface Change {
 }
 
 // changeOf returns what changed in a prompt. Tokens may end within a word, as in the time of a day.
-export function changeOf({ before = '', kept_text = '', given_text = '', ...tokens }: Parting): Change {
+export function changeOf({ before = '', kept_text = '', given_text = '', ...tokens }: DivergenceText): Change {
   const word = /\S*$/.exec(before)![0]
   const old = word + (kept_text || tokens.kept)
   const now = word + (given_text || tokens.given)
@@ -87,7 +87,7 @@ export interface Advice {
 export function adviceOf(r: Run, others: (Run | null)[] = []): Advice | null {
   const parts = phasesOf(r)
   const most = parts.reduce<Part | null>((a, b) => (a && a.ms >= b.ms ? a : b), null)
-  const parted = partedOf(r, others)
+  const parted = divergenceOf(r, others)
   if (most?.phase === 'load' && r.load_ms > 1000) return { text: 'Keep the model in memory: let it stay beside others, and for longer when it is idle.', button: 'Open Settings', href: '#/settings' }
   if (most?.phase === 'queue') return { text: 'Other requests were answered first. Fewer at the same time, or a smaller model for one of the programs, would end the wait.' }
   if (parted && r.prefill_ms > 1000) {

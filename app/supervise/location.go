@@ -12,20 +12,20 @@ import (
 	"strings"
 )
 
-// A Place says where a bundle is. A login item, for example, must not point at a bundle that will
+// A Location says where a bundle is. A login item, for example, must not point at a bundle that will
 // be removed.
-type Place string
+type Location string
 
-// The places.
+// The locations.
 const (
-	NoBundle     Place = ""             // the program is not in a bundle
-	Installed    Place = "installed"    // in a folder of applications
-	Elsewhere    Place = "elsewhere"    // among the downloads, or in a disk image
-	Translocated Place = "translocated" // in a copy that the system made and will remove
+	NoBundle     Location = ""             // the program is not in a bundle
+	Installed    Location = "installed"    // in a folder of applications
+	Elsewhere    Location = "elsewhere"    // among the downloads, or in a disk image
+	Translocated Location = "translocated" // in a copy that the system made and will remove
 )
 
-// PlaceOf returns the place of a bundle by its path. person is the home folder of the user.
-func PlaceOf(bundle, person string) Place {
+// LocationOf returns the location of a bundle by its path. person is the home folder of the user.
+func LocationOf(bundle, person string) Location {
 	switch {
 	case bundle == "":
 		return NoBundle

@@ -15,7 +15,7 @@ import (
 func TestPlaceFollowsThePath(t *testing.T) {
 	for _, c := range []struct {
 		bundle string
-		want   Place
+		want   Location
 	}{
 		{"", NoBundle},
 		{"/Applications/Tandem.app", Installed},
@@ -27,7 +27,7 @@ func TestPlaceFollowsThePath(t *testing.T) {
 		{"/Volumes/Tandem/Tandem.app", Elsewhere},
 		{"/private/var/folders/x/T/AppTranslocation/8A/d/Tandem.app", Translocated},
 	} {
-		if got := PlaceOf(c.bundle, "/Users/p"); got != c.want {
+		if got := LocationOf(c.bundle, "/Users/p"); got != c.want {
 			t.Errorf("%q: %q, want %q", c.bundle, got, c.want)
 		}
 	}

@@ -14,15 +14,15 @@ const (
 	tokensAfter  = 8  // shown of each text from where they part
 )
 
-// Parting returns the words around the place where the prompt of a run parts from an earlier text. A
+// Divergence returns the words around the place where the prompt of a run parts from an earlier text. A
 // part that is not kept any more is empty. It returns nil for a run whose prompt does not part, or
 // that does not say where. It implements server.Runs.
-func (h *History) Parting(ctx context.Context, r control.Run) *control.Parting {
-	var p control.Parted
-	if r.Parted == nil || json.Unmarshal(r.Parted, &p) != nil {
+func (h *History) Divergence(ctx context.Context, r control.Run) *control.DivergenceText {
+	var p control.Divergence
+	if r.Divergence == nil || json.Unmarshal(r.Divergence, &p) != nil {
 		return nil
 	}
-	out := &control.Parting{Parted: p}
+	out := &control.DivergenceText{Divergence: p}
 	t, err := h.pool.Tokenizer(ctx, r.Model)
 	if err != nil {
 		return out
