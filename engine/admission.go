@@ -1,6 +1,6 @@
 package engine
 
-// An admission decides which waiting request or reading is next, and whether there is room for it.
+// An admission decides which waiting request to generate or encode is next, and whether there is room for it.
 type admission struct {
 	places        int // Options.Active
 	contextLength int
@@ -8,21 +8,21 @@ type admission struct {
 	sequenceBytes func(positions int) int64 // Options.SequenceBytes
 	room          int64                     // Options.Room
 
-	readingNext bool // where both wait, a reading is admitted next
+	encodeNext bool // where both wait, an encode request is admitted next
 }
 
-// next removes the request or reading that is admitted now from its list, and returns it. Both are nil
+// next removes the request to generate or encode that is admitted now from its list, and returns it. Both are nil
 // if there is no room.
 //
-// Where both wait, requests and readings take turns. The one whose turn it is keeps it until it
+// Where both wait, requests to generate or encode take turns. The one whose turn it is keeps it until it
 // fits, and all others wait. Two kinds may pass, because they take nothing that it waits for:
 //
 //   - short requests, into the memory and places reserved for them;
-//   - the first reading, which needs no place, so that long answers cannot hold it up.
+//   - the first encode request, which needs no place, so that long answers cannot hold it up.
 //
-// Readings get at most half of the places: more would not be faster and would hold up answers.
-func (a *admission) next(requests *waitList[*task], waiting *waitList[*reader], active []*task,
-	readers []*reader) (*task, *reader) {
+// Encode requests get at most half of the places: more would not be faster and would hold up answers.
+func (a *admission) next(requests *waitList[*task], waiting *waitList[*encodeTask], active []*task,
+	encoding []*encodeTask) (*task, *encodeTask) {
 	if len(requests.list)+len(waiting.list) == 0 {
 		return nil, nil
 	}
@@ -30,36 +30,36 @@ func (a *admission) next(requests *waitList[*task], waiting *waitList[*reader], 
 	for _, t := range active {
 		inFlight[t.client()]++
 	}
-	for _, r := range readers {
+	for _, r := range encoding {
 		inFlight[r.client()]++
 	}
-	taken := a.usage(active, readers)
-	tasks, readings := requests.order(inFlight), waiting.order(inFlight)
-	if len(readers) >= max(1, a.places/2) {
-		readings = nil
+	taken := a.usage(active, encoding)
+	tasks, encodes := requests.order(inFlight), waiting.order(inFlight)
+	if len(encoding) >= max(1, a.places/2) {
+		encodes = nil
 	}
 	var t *task
-	var r *reader
+	var r *encodeTask
 	var both int64 // bytes
-	entersTask, entersReading := false, false
+	entersTask, entersEncode := false, false
 	if len(tasks) > 0 {
 		t = requests.list[tasks[0]]
 		need := a.sequenceBytes(t.maxPositions())
 		both += need
 		entersTask = taken.places < a.places && taken.fits(need) || a.admitsShort(taken, t)
 	}
-	if len(readings) > 0 {
-		r = waiting.list[readings[0]]
-		need := a.sequenceBytes(r.longestText())
+	if len(encodes) > 0 {
+		r = waiting.list[encodes[0]]
+		need := a.sequenceBytes(r.maxPositions())
 		both += need
-		entersReading = (len(readers) == 0 || taken.places < a.places) && taken.fits(need)
+		entersEncode = (len(encoding) == 0 || taken.places < a.places) && taken.fits(need)
 	}
 	switch {
-	case entersReading && (t == nil || a.readingNext || !entersTask && taken.fits(both)):
-		a.readingNext = false
-		return nil, waiting.remove(readings[0])
-	case entersTask && (r == nil || !a.readingNext):
-		a.readingNext = true
+	case entersEncode && (t == nil || a.encodeNext || !entersTask && taken.fits(both)):
+		a.encodeNext = false
+		return nil, waiting.remove(encodes[0])
+	case entersTask && (r == nil || !a.encodeNext):
+		a.encodeNext = true
 		return requests.remove(tasks[0]), nil
 	}
 	for _, i := range tasks {
@@ -82,9 +82,9 @@ type usage struct {
 }
 
 // usage returns what those in flight take.
-func (a *admission) usage(active []*task, readers []*reader) usage {
+func (a *admission) usage(active []*task, encoding []*encodeTask) usage {
 	u := usage{
-		alone: len(active)+len(readers) == 0, room: a.room,
+		alone: len(active)+len(encoding) == 0, room: a.room,
 		kept: min(a.sequenceBytes(a.short), max(0, a.room-a.sequenceBytes(a.contextLength))),
 	}
 	for _, t := range active {
@@ -95,12 +95,12 @@ func (a *admission) usage(active []*task, readers []*reader) usage {
 			u.all += n
 		}
 	}
-	for _, r := range readers {
-		u.all += a.sequenceBytes(r.longestText())
+	for _, r := range encoding {
+		u.all += a.sequenceBytes(r.maxPositions())
 	}
 	// Short requests in their own room and places do not count against others.
 	u.all += max(u.short, u.kept)
-	u.places = len(active) + len(readers) - min(u.shorts, MaxShort)
+	u.places = len(active) + len(encoding) - min(u.shorts, MaxShort)
 	return u
 }
 
@@ -116,12 +116,12 @@ func (a *admission) admitsShort(u usage, t *task) bool {
 }
 
 // reserved returns the bytes that those in flight may come to take.
-func (a *admission) reserved(active []*task, readers []*reader) (bytes int64) {
+func (a *admission) reserved(active []*task, encoding []*encodeTask) (bytes int64) {
 	for _, t := range active {
 		bytes += a.sequenceBytes(t.maxPositions())
 	}
-	for _, t := range readers {
-		bytes += a.sequenceBytes(t.longestText())
+	for _, t := range encoding {
+		bytes += a.sequenceBytes(t.maxPositions())
 	}
 	return bytes
 }

@@ -105,17 +105,17 @@ func TestCancelEndsEveryKindOfWorkWithinOneRound(t *testing.T) {
 	}
 }
 
-// TestCancelledReadingHasNoFurtherChunk cancels readings in flight and in the queue. The other
-// readings go on.
-func TestCancelledReadingHasNoFurtherChunk(t *testing.T) {
+// TestCancelledEncodeHasNoFurtherChunk cancels encode requests in flight and in the queue. The other
+// encode requests go on.
+func TestCancelledEncodeHasNoFurtherChunk(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		f, halts := halting(t, Options{Chunk: 4, Active: 2}, 2)
-		first := beginReading(f, "a", 40, 0)
+		first := beginEncode(f, "a", 40, 0)
 		<-halts[0].there
 		ctx, cancel := context.WithCancel(t.Context())
 		second := make(chan error, 1)
 		go func() {
-			_, _, err := f.Read(ctx, Reading{Texts: [][]int32{make([]int32, 3)},
+			_, _, err := f.Encode(ctx, EncodeRequest{Sequences: [][]int32{make([]int32, 3)},
 				Pooling: lm.PoolLast})
 			second <- err
 		}()

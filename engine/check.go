@@ -78,17 +78,17 @@ func (e *Engine) check(r Request) (limit int, err error) {
 	return limit, nil
 }
 
-// checkReading refuses what cannot be served.
-func (e *Engine) checkReading(r Reading) error {
+// checkEncode refuses what cannot be served.
+func (e *Engine) checkEncode(r EncodeRequest) error {
 	invalid := func(format string, args ...any) error {
 		return &Error{Code: CodeInvalid, Message: fmt.Sprintf(format, args...)}
 	}
 	unknown := func(id int32) bool { return id < 0 || int(id) >= e.config.VocabSize }
-	if n := len(r.Texts); n == 0 || n > MaxTexts {
-		return invalid("a reading has 1 to %d texts, not %d", MaxTexts, n)
+	if n := len(r.Sequences); n == 0 || n > MaxSequences {
+		return invalid("a request has 1 to %d texts, not %d", MaxSequences, n)
 	}
-	for i, text := range r.Texts {
-		switch n := len(text); {
+	for i, tokens := range r.Sequences {
+		switch n := len(tokens); {
 		case n == 0:
 			return invalid("text %d is empty; send at least one token", i)
 		case n > e.contextLength:
@@ -96,8 +96,8 @@ func (e *Engine) checkReading(r Reading) error {
 				"This model's maximum context length is %d tokens. However, text %d has %d tokens. Please reduce its length.",
 				e.contextLength, i, n)}
 		}
-		if at := slices.IndexFunc(text, unknown); at >= 0 {
-			return invalid("token %d of text %d has id %d; the vocabulary has %d", at, i, text[at],
+		if at := slices.IndexFunc(tokens, unknown); at >= 0 {
+			return invalid("token %d of text %d has id %d; the vocabulary has %d", at, i, tokens[at],
 				e.config.VocabSize)
 		}
 	}

@@ -19,27 +19,27 @@
 //
 // Each field has one owner:
 //
-//   - queue is what all goroutines share with the scheduler: requests, readings and jobs, under a
-//     lock. Its admission decides which of them is next, and whether there is room.
+//   - queue is what all goroutines share with the scheduler: requests to generate or encode, and
+//     jobs, under a lock. Its admission decides which of them is next, and whether there is room.
 //   - scheduler has the requests in flight, and decides what a round evaluates. All below belong to its
 //     goroutine.
 //   - runner evaluates rounds of requests on the MLX thread, and ends requests. What lasts from round
 //     to round is in the task of a request.
-//   - readings does the same for texts that are read without an answer.
+//   - encoder does the same for texts that are read without an answer.
 //   - checkpoints saves states and restores them.
 //   - drafters opens drafts, commits tokens to them and drops them.
 //   - planner chooses the drafts of the next round, from what rounds cost.
 //
 // # The queue
 //
-// A reading is a text that is read without an answer (see Readings). Requests and readings
-// wait for a place, and for memory where Options.SequenceBytes bounds it. Each rule has a test that
-// plays its scenario (fair_test.go, admission_test.go).
+// Requests to generate and to encode (see below) wait for a place, and for memory where
+// Options.SequenceBytes bounds it. Each rule has a test that plays its scenario (fair_test.go,
+// admission_test.go).
 //
 //   - The client ([Request].Client) with the fewest requests in flight is next. Among
 //     equal clients it is the one whose last turn is the longest ago.
-//   - Requests and readings take turns. Readings leave half of the places to requests. While
-//     no text is read, the next reading needs no place.
+//   - Requests to generate and to encode take turns. The latter leave half of the places. While
+//     no text is encoded, the next encode request needs no place.
 //   - If the next request does not fit, those after it wait. Only short requests may pass,
 //     into the memory and the places reserved for them.
 //
@@ -49,7 +49,7 @@
 //     chunks of a long one: the one under way and one more.
 //   - No client is read more than some eight chunks ahead of another.
 //   - Every fourth chunk goes to the prompt that came first.
-//   - Chunks of prompts and of readings alternate.
+//   - Chunks of prompts and of encode requests alternate.
 //   - Before a chunk of a long prompt, short requests of the thread's other engines go first
 //     ([ThreadShare]).
 //
@@ -127,12 +127,12 @@
 //   - all together get more tokens per second;
 //   - no request gets fewer than shared steps would give it.
 //
-// # Readings
+// # Encode requests
 //
-// [Engine.Read] asks what the model makes of texts, without an answer: embeddings, or a few
+// [Engine.Encode] asks what the model makes of texts, without an answer: embeddings, or a few
 // logits after each text. Its chunks take turns with those of prompts, and short texts share
-// a chunk. A reading owns caches while it reads a text; at most one text is half read. It keeps
-// no caches: a text that is embedded once is seldom continued.
+// a chunk. An encode request owns caches while it reads a text; at most one text is half read. It
+// keeps no caches: a text that is embedded once is seldom continued.
 //
 // # Exact requests
 //

@@ -10,7 +10,7 @@ import (
 	"tandem/engine/tokenizer"
 )
 
-// An Engine serves one model: it queues requests and readings and evaluates them on the MLX thread. Its
+// An Engine serves one model: it queues requests to generate or encode and evaluates them on the MLX thread. Its
 // methods may be called from any goroutine.
 type Engine struct {
 	thread        *mlx.Thread
@@ -53,7 +53,7 @@ func New(thread *mlx.Thread, model lm.Model, tok *tokenizer.Tokenizer, opts Opti
 			log: opts.Logger, drafters: e.drafters, planner: planner, checkpoints: e.checkpoints,
 			kv: e.kv,
 		},
-		readings: &readings{
+		encoder: &encoder{
 			thread: thread, model: model, caches: caches, chunk: opts.Chunk, log: opts.Logger,
 		},
 		drafters: e.drafters, planner: planner, checkpoints: e.checkpoints,
@@ -66,7 +66,7 @@ func New(thread *mlx.Thread, model lm.Model, tok *tokenizer.Tokenizer, opts Opti
 // ContextLength returns the positions a request may use.
 func (e *Engine) ContextLength() int { return e.contextLength }
 
-// Queued returns how many requests and readings wait for a place.
+// Queued returns how many requests to generate or encode wait for a place.
 func (e *Engine) Queued() int { return e.queue.waiting() }
 
 // SetRoom changes Options.Room, in bytes. Requests in flight go on.
@@ -164,20 +164,20 @@ func (e *Engine) consume(ctx context.Context, t *task, yield func(Token, error) 
 	return more
 }
 
-// Read returns one row for each text, in float32: its pooled hidden states, or logits. It shares
-// the device with requests and other readings chunk by chunk, and ends within one round after ctx
+// Encode returns one row for each text, in float32: its pooled hidden states, or logits. It shares
+// the device with requests and other encode requests chunk by chunk, and ends within one round after ctx
 // does. It restores nothing and keeps nothing. An error is an *Error or ctx's.
-func (e *Engine) Read(ctx context.Context, r Reading) ([][]float32, Stats, error) {
-	t := &reader{Reading: r, ctx: ctx, left: make(chan struct{}), arrived: time.Now()}
-	for _, text := range r.Texts {
-		t.stats.PromptTokens += len(text)
+func (e *Engine) Encode(ctx context.Context, r EncodeRequest) ([][]float32, Stats, error) {
+	t := &encodeTask{EncodeRequest: r, ctx: ctx, left: make(chan struct{}), arrived: time.Now()}
+	for _, tokens := range r.Sequences {
+		t.stats.PromptTokens += len(tokens)
 	}
-	err := e.checkReading(r)
+	err := e.checkEncode(r)
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err == nil {
-		err = e.queue.addReading(t)
+		err = e.queue.addEncode(t)
 	}
 	if err != nil {
 		t.stats.Err = err

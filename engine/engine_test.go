@@ -22,7 +22,7 @@ type fixture struct {
 	t      *testing.T
 }
 
-// waitQueued waits until n requests and readings are in the queue.
+// waitQueued waits until n requests to generate or encode are in the queue.
 func (f *fixture) waitQueued(n int) {
 	enginetest.Await(f.t, fmt.Sprintf("%d wait in the queue", n),
 		func() bool { return f.Queued() >= n })

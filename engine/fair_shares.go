@@ -16,7 +16,7 @@ const (
 	oldestEvery = 4
 )
 
-// A pending is a prompt or a reading that wants its next chunk.
+// A pending is a prompt or an encode request that wants its next chunk.
 type pending struct {
 	client  string
 	rest    int // tokens to be read

@@ -33,12 +33,12 @@ func halting(t *testing.T, o Options, at ...int) (f *fixture, halts []halt) {
 	return f, halts
 }
 
-// beginReading is begin for a reading of one text.
-func beginReading(f *fixture, client string, tokens, queued int) <-chan error {
+// beginEncode is begin for an encode request of one text.
+func beginEncode(f *fixture, client string, tokens, queued int) <-chan error {
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := f.Read(context.Background(),
-			Reading{Client: client, Texts: [][]int32{make([]int32, tokens)}, Pooling: lm.PoolLast})
+		_, _, err := f.Encode(context.Background(),
+			EncodeRequest{Client: client, Sequences: [][]int32{make([]int32, tokens)}, Pooling: lm.PoolLast})
 		done <- err
 	}()
 	f.waitQueued(queued)
@@ -197,7 +197,7 @@ func TestChatAndEmbeddingsTakeTurnsWhereOneFits(t *testing.T) {
 			var all []<-chan error
 			for i := range 12 {
 				if many {
-					all = append(all, beginReading(f, "a", 40, i))
+					all = append(all, beginEncode(f, "a", 40, i))
 				} else {
 					all = append(all, begin(f, t.Context(),
 						Request{Client: "a", Prompt: make([]int32, 40-5), MaxTokens: new(5)}, i))
@@ -210,7 +210,7 @@ func TestChatAndEmbeddingsTakeTurnsWhereOneFits(t *testing.T) {
 				all = append(all, begin(f, t.Context(),
 					Request{Client: "a", Prompt: make([]int32, 30), MaxTokens: new(10)}, 12))
 			} else {
-				all = append(all, beginReading(f, "a", 30, 12))
+				all = append(all, beginEncode(f, "a", 30, 12))
 			}
 			halts[0].free()
 			ends(t, all...)
@@ -222,13 +222,13 @@ func TestChatAndEmbeddingsTakeTurnsWhereOneFits(t *testing.T) {
 	}
 }
 
-// TestChatStartsBesideAnyNumberOfEmbeddings expects that readings leave half of the places to
+// TestChatStartsBesideAnyNumberOfEmbeddings expects that encode requests leave half of the places to
 // requests.
 func TestChatStartsBesideAnyNumberOfEmbeddings(t *testing.T) {
 	f, halts := halting(t, Options{Active: 4, Chunk: 8}, 0, 3)
 	var all []<-chan error
 	for i := range 20 {
-		all = append(all, beginReading(f, "a", 80, i))
+		all = append(all, beginEncode(f, "a", 80, i))
 		if i == 0 {
 			<-halts[0].there
 		}
@@ -258,7 +258,7 @@ func TestSearchIsAnsweredWhileLongAnswersHoldAllPlaces(t *testing.T) {
 	all = append(all, long(20, 1))
 	halts[0].free()
 	<-halts[1].there
-	all = append(all, long(21, 1), beginReading(f, "search", 7, 2), beginReading(f, "search", 9, 3))
+	all = append(all, long(21, 1), beginEncode(f, "search", 7, 2), beginEncode(f, "search", 9, 3))
 	halts[1].free()
 	ends(t, all...)
 	for _, tokens := range []int{7, 9} {

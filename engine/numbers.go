@@ -2,7 +2,7 @@ package engine
 
 import "tandem/engine/sample"
 
-// errNoNumbers ends a request or a reading of a model that does not work.
+// errNoNumbers ends a request or an encode request of a model that does not work.
 var errNoNumbers = &Error{
 	Code: CodeNoNumbers,
 	Message: "The model computes no numbers: its weights or its config.json are damaged. " +

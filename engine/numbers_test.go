@@ -105,17 +105,17 @@ func TestDamagedModelSaysThatItComputesNoNumbers(t *testing.T) {
 func TestDamagedModelReadsNoTexts(t *testing.T) {
 	for name, spoil := range damages {
 		f := newFixture(t, damagedAfter(6, spoil), Options{Chunk: 8})
-		for _, r := range []Reading{{Pooling: lm.PoolLast}, {Pooling: lm.PoolFirst},
+		for _, r := range []EncodeRequest{{Pooling: lm.PoolLast}, {Pooling: lm.PoolFirst},
 			{Pooling: lm.PoolMean}, {Logits: []int32{17, 49}}} {
-			r.Texts = [][]int32{{1}, {6}}
-			_, _, err := f.Read(t.Context(), r)
+			r.Sequences = [][]int32{{1}, {6}}
+			_, _, err := f.Encode(t.Context(), r)
 			if name == "one NaN" && r.Logits != nil || err != nil {
 				wantNoNumbers(t, name, err)
 			} else if r.Logits == nil {
 				t.Errorf("%s, %s: no error", name, r.Pooling)
 			}
-			r.Texts = [][]int32{{1}, {2, 3}}
-			if _, _, err := f.Read(t.Context(), r); err != nil {
+			r.Sequences = [][]int32{{1}, {2, 3}}
+			if _, _, err := f.Encode(t.Context(), r); err != nil {
 				t.Errorf("%s: sound texts: %v", name, err)
 			}
 		}

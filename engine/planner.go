@@ -53,7 +53,7 @@ func (p *planner) begin(t *task) {
 
 // plan chooses the next round of every task that decodes: how many tokens it drafts, 0 for
 // a plain step, and which drafter proposes them. sole says that there is one request and no
-// reading; alone, that no other engine of the thread has work either.
+// encode request; alone, that no other engine of the thread has work either.
 func (p *planner) plan(active []*task, sole, alone bool) {
 	if sole {
 		clear(p.batch.costs) // other requests, other lengths

@@ -5,15 +5,16 @@ import (
 	"sync"
 )
 
-// A queue holds work submitted to the scheduler: requests, readings, and jobs to run between two rounds.
+// A queue holds work submitted to the scheduler: requests to generate or encode, and jobs to run
+// between two rounds.
 // Its methods may be called from any goroutine, but only the scheduler takes work out.
 type queue struct {
-	size int           // requests and readings that may wait
+	size int           // requests to generate or encode that may wait
 	wake chan struct{} // capacity 1: something arrived, was cancelled, or may fit now
 
 	mu        sync.Mutex // guards all below
 	requests  waitList[*task]
-	readings  waitList[*reader]
+	encodes   waitList[*encodeTask]
 	jobs      []func()
 	admission admission
 	reserved  int64 // bytes, see Engine.Reserved
@@ -56,7 +57,7 @@ func (q *queue) isClosed() bool {
 	return q.closed
 }
 
-// waiting returns how many requests and readings wait.
+// waiting returns how many requests to generate or encode wait.
 func (q *queue) waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,7 +65,7 @@ func (q *queue) waiting() int {
 }
 
 // waitingLocked is like waiting; mu must be held.
-func (q *queue) waitingLocked() int { return len(q.requests.list) + len(q.readings.list) }
+func (q *queue) waitingLocked() int { return len(q.requests.list) + len(q.encodes.list) }
 
 // add puts a request into the queue.
 func (q *queue) add(t *task) error {
@@ -84,8 +85,8 @@ func (q *queue) add(t *task) error {
 	return nil
 }
 
-// addReading puts a reading into the queue.
-func (q *queue) addReading(t *reader) error {
+// addEncode puts an encode request into the queue.
+func (q *queue) addEncode(t *encodeTask) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
@@ -94,7 +95,7 @@ func (q *queue) addReading(t *reader) error {
 	case q.waitingLocked() >= q.size:
 		return errQueueFull
 	}
-	q.readings.list = append(q.readings.list, t)
+	q.encodes.list = append(q.encodes.list, t)
 	q.signal()
 	return nil
 }
@@ -121,40 +122,40 @@ func (q *queue) takeJobs() []func() {
 	return list
 }
 
-// takeCancelled removes and returns the requests and readings whose contexts have ended. It returns none
+// takeCancelled removes and returns the requests to generate or encode whose contexts have ended. It returns none
 // if the queue is closed; admit drains it.
-func (q *queue) takeCancelled() (requests []*task, readings []*reader) {
+func (q *queue) takeCancelled() (requests []*task, encodes []*encodeTask) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return nil, nil
 	}
-	return q.requests.take((*task).cancelled), q.readings.take((*reader).cancelled)
+	return q.requests.take((*task).cancelled), q.encodes.take((*encodeTask).cancelled)
 }
 
-// admit removes and returns the requests and readings that fit beside those in flight, or all if the queue
+// admit removes and returns the requests to generate or encode that fit beside those in flight, or all if the queue
 // is closed.
-func (q *queue) admit(active []*task, readers []*reader) (requests []*task, readings []*reader,
+func (q *queue) admit(active []*task, encoding []*encodeTask) (requests []*task, encodes []*encodeTask,
 	closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		requests, readings = q.requests.list, q.readings.list
-		q.requests.list, q.readings.list = nil, nil
-		return requests, readings, true
+		requests, encodes = q.requests.list, q.encodes.list
+		q.requests.list, q.encodes.list = nil, nil
+		return requests, encodes, true
 	}
-	before, beforeReaders := len(active), len(readers)
-	active, readers = slices.Clip(active), slices.Clip(readers) // append copies
+	before, beforeEncoding := len(active), len(encoding)
+	active, encoding = slices.Clip(active), slices.Clip(encoding) // append copies
 	for {
-		t, r := q.admission.next(&q.requests, &q.readings, active, readers)
+		t, r := q.admission.next(&q.requests, &q.encodes, active, encoding)
 		switch {
 		case t != nil:
 			active = append(active, t)
 		case r != nil:
-			readers = append(readers, r)
+			encoding = append(encoding, r)
 		default:
-			q.reserved = q.admission.reserved(active, readers)
-			return active[before:], readers[beforeReaders:], false
+			q.reserved = q.admission.reserved(active, encoding)
+			return active[before:], encoding[beforeEncoding:], false
 		}
 	}
 }

@@ -207,7 +207,7 @@ func TestLogprobsAreTheModelsOwn(t *testing.T) {
 }
 
 // A request reports that its reading begins before the first chunk is read, which may take seconds.
-func TestReadingIsToldBeforeItsFirstChunk(t *testing.T) {
+func TestEncodeIsToldBeforeItsFirstChunk(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{Chunk: 4})
 	begun := make(chan int, 1)
 	f.chain.OnForward = func(n int) {

@@ -3,12 +3,12 @@ package engine
 import "slices"
 
 // A scheduler decides what each round evaluates: which chunk of a prompt, and which requests take a step
-// together. Only its goroutine touches what is in flight, the runner, readings, planner and
+// together. Only its goroutine touches what is in flight, the runner, encoder, planner and
 // checkpoints.
 type scheduler struct {
 	queue       *queue
 	runner      *runner
-	readings    *readings
+	encoder     *encoder
 	drafters    *drafters
 	planner     *planner
 	checkpoints *checkpoints
@@ -17,14 +17,14 @@ type scheduler struct {
 
 	active []*task // requests in flight
 	shares fairShares
-	turn   int  // counts rounds; in odd ones a reading goes before a prompt
+	turn   int  // counts rounds; in odd ones an encode request goes before a prompt
 	idle   bool // nothing is in flight, and share was told so by end
 
 	stopped chan struct{} // closed when the goroutine has ended
 }
 
 // schedule runs rounds until the queue is closed. A round is at most one chunk of a prompt or a
-// reading, and one decode step, so that answers continue between the chunks of a long prompt and a short
+// encode request, and one decode step, so that answers continue between the chunks of a long prompt and a short
 // prompt waits for one or two chunks.
 func (s *scheduler) schedule() {
 	defer close(s.stopped)
@@ -48,7 +48,7 @@ func (s *scheduler) schedule() {
 			s.finishAll()
 			return
 		}
-		if len(s.active)+len(s.readings.inFlight) == 0 {
+		if len(s.active)+len(s.encoder.inFlight) == 0 {
 			s.wait()
 			continue
 		}
@@ -68,17 +68,17 @@ func (s *scheduler) schedule() {
 // the queue is closed.
 func (s *scheduler) admit() (closed bool) {
 	s.active = slices.DeleteFunc(s.active, s.ended)
-	s.readings.dropCancelled()
-	requests, readings := s.queue.takeCancelled()
+	s.encoder.dropCancelled()
+	requests, encodes := s.queue.takeCancelled()
 	for _, t := range requests {
 		s.runner.finish(t, t.ctx.Err())
 	}
-	for _, t := range readings {
-		s.readings.finish(t, t.ctx.Err())
+	for _, t := range encodes {
+		s.encoder.finish(t, t.ctx.Err())
 	}
-	requests, readings, closed = s.queue.admit(s.active, s.readings.inFlight)
+	requests, encodes, closed = s.queue.admit(s.active, s.encoder.inFlight)
 	s.active = append(s.active, requests...)
-	s.readings.add(readings...)
+	s.encoder.add(encodes...)
 	return closed
 }
 
@@ -92,7 +92,7 @@ func (s *scheduler) ended(t *task) bool {
 
 // finishAll ends everything, because the queue is closed.
 func (s *scheduler) finishAll() {
-	s.readings.finishAll(errClosed)
+	s.encoder.finishAll(errClosed)
 	for _, t := range s.active {
 		s.runner.finish(t, errClosed)
 	}
@@ -110,7 +110,7 @@ func (s *scheduler) wait() {
 	<-s.queue.wake
 }
 
-// readChunk evaluates the next chunk of a prompt or of a reading. The two kinds take turns, so
+// readChunk evaluates the next chunk of a prompt or of an encode request. The two kinds take turns, so
 // that neither waits for a long one of the other.
 func (s *scheduler) readChunk() {
 	var tasks []*task
@@ -121,12 +121,12 @@ func (s *scheduler) readChunk() {
 			prompts = append(prompts, pending{t.client(), t.remaining(), t.arrived})
 		}
 	}
-	waiting := s.readings.chunks()
+	waiting := s.encoder.chunks()
 	switch both := len(prompts) > 0 && len(waiting) > 0; {
 	case len(waiting) > 0 && (!both || s.turn%2 == 1):
-		next := s.readings.shares.next(waiting)
+		next := s.encoder.shares.next(waiting)
 		s.yield(waiting[next])
-		s.readings.run(s.readings.inFlight[next])
+		s.encoder.run(s.encoder.inFlight[next])
 	case len(prompts) > 0:
 		next := s.shares.next(prompts)
 		s.yield(prompts[next])
@@ -145,7 +145,7 @@ func (s *scheduler) yield(p pending) {
 // decode advances every request whose prompt is evaluated: a verify round for each that has drafts, and
 // one batched step for all others.
 func (s *scheduler) decode() {
-	sole := len(s.active) == 1 && len(s.readings.inFlight) == 0
+	sole := len(s.active) == 1 && len(s.encoder.inFlight) == 0
 	followed := s.drafters.catchUp(s.active)
 	alone := sole && !followed && !s.share.others()
 	s.planner.plan(s.active, sole, alone)
@@ -170,14 +170,14 @@ func (s *scheduler) decode() {
 // them.
 const shortTokens = 8
 
-// shortWork lists the requests and readings that need no more than a chunk and some steps.
+// shortWork lists the requests to generate or encode that need no more than a chunk and some steps.
 func (s *scheduler) shortWork() (list []any) {
 	for _, t := range s.active {
 		if !t.finished && t.remaining() <= s.chunk && t.generated() < shortTokens {
 			list = append(list, t)
 		}
 	}
-	for _, t := range s.readings.inFlight {
+	for _, t := range s.encoder.inFlight {
 		if !t.finished && t.remaining() <= s.chunk {
 			list = append(list, t)
 		}

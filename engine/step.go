@@ -14,11 +14,11 @@ import (
 // A plainStep is one round of plain decoding that its tasks share.
 type plainStep struct {
 	tasks       []*task
-	reading     []*task // have a token in flight, which is read
+	pending     []*task // have a token in flight, which is read
 	dispatching []*task // get their next token dispatched
 	next        []*draw // of dispatching
 
-	read   map[*task]Token // of reading
+	read   map[*task]Token // of pending
 	failed map[*task]error // of dispatching, where a grammar failed
 	syncs  int64
 	cost   time.Duration
@@ -30,7 +30,7 @@ func newPlainStep(tasks []*task) *plainStep {
 	p := &plainStep{tasks: tasks, read: map[*task]Token{}}
 	for _, t := range tasks {
 		if t.inFlight != nil {
-			p.reading = append(p.reading, t)
+			p.pending = append(p.pending, t)
 		}
 		// The last allowed token needs no successor.
 		if t.inFlight == nil || t.choice.Depth == 0 && t.pipelined() && t.generated()+1 < t.limit {
@@ -78,7 +78,7 @@ func (r *runner) readAndDispatch(s *mlx.Scope, p *plainStep) error {
 	p.next = r.buildStep(s, p.dispatching)
 	build := time.Since(start) - (s.TimeInC() - inC)
 	built := time.Now()
-	for _, t := range slices.SortedStableFunc(slices.Values(p.reading), dispatchedLast) {
+	for _, t := range slices.SortedStableFunc(slices.Values(p.pending), dispatchedLast) {
 		tokens, err := t.inFlight.read(s)
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func (r *runner) readAndDispatch(s *mlx.Scope, p *plainStep) error {
 
 // handOver replaces the tokens that were read by those just dispatched.
 func (r *runner) handOver(s *mlx.Scope, p *plainStep) {
-	for _, t := range p.reading {
+	for _, t := range p.pending {
 		r.drafters.commitNewest(s, t)
 		t.inFlight.free()
 		t.inFlight = nil
@@ -126,10 +126,10 @@ func (r *runner) handOver(s *mlx.Scope, p *plainStep) {
 // acceptStep emits the tokens that were read, learns what the step cost, and ends the tasks
 // whose grammar failed after their last token.
 func (r *runner) acceptStep(p *plainStep, alone bool) {
-	if len(p.reading) == len(p.tasks) && len(p.dispatching) == len(p.tasks) {
+	if len(p.pending) == len(p.tasks) && len(p.dispatching) == len(p.tasks) {
 		r.planner.learnStep(len(p.tasks), p.cost)
 	}
-	for _, t := range p.reading {
+	for _, t := range p.pending {
 		t.stats.Syncs += int(p.syncs)
 		if t.inFlight != nil {
 			// A task that only waits for its last step makes no whole round.

@@ -36,7 +36,7 @@ func TestWaitingRequestStartsWhenSetRoomGivesRoom(t *testing.T) {
 }
 
 // A short request of another model goes between two chunks of a long prompt as a whole, and so does
-// a short reading. Without end they do not hold the prompt up.
+// a short encode request. Without end they do not hold the prompt up.
 func TestShortRequestOfAnotherModelEndsWithinTwoChunks(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		for at := range 6 {
@@ -47,7 +47,7 @@ func TestShortRequestOfAnotherModelEndsWithinTwoChunks(t *testing.T) {
 			<-halts[0].there
 			var short <-chan error
 			if reads {
-				short = beginReading(b, "b", 9, 0)
+				short = beginEncode(b, "b", 9, 0)
 			} else {
 				short = begin(b, t.Context(), Request{Prompt: make([]int32, 9), MaxTokens: new(1)}, 0)
 			}

@@ -14,7 +14,7 @@ type waitList[T queued] struct {
 	last     map[string]int // admitted, when the client's last one left
 }
 
-// A queued request or reading belongs to a client. One that is resumed was admitted before: it goes ahead
+// A queued request to generate or encode belongs to a client. One that is resumed was admitted before: it goes ahead
 // of all others, so that an answer under way does not stop for them.
 type queued interface {
 	client() string
@@ -74,5 +74,5 @@ func (l *waitList[T]) take(is func(T) bool) (taken []T) {
 func (t *task) client() string { return t.req.Client }
 func (t *task) resumed() bool  { return len(t.req.Generated) > 0 }
 
-func (t *reader) client() string { return t.Client }
-func (t *reader) resumed() bool  { return false }
+func (t *encodeTask) client() string { return t.Client }
+func (t *encodeTask) resumed() bool  { return false }

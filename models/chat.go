@@ -85,13 +85,13 @@ func (f *Files) chat(lane *native.Lane) Chat {
 	if err != nil || !isGGUF {
 		return c
 	}
-	form := folder.FamilyTemplate()
-	if form == "" {
+	template := folder.FamilyTemplate()
+	if template == "" {
 		return c
 	}
-	own := compileChat(templates{form, form}, lane)
-	own.Replaced = c.Err()
-	return own
+	family := compileChat(templates{template, template}, lane)
+	family.Replaced = c.Err()
+	return family
 }
 
 // compileChat compiles the chat templates of given sources, which may be empty.

@@ -119,5 +119,5 @@ func readConfig(fsys fs.FS) (*config, error) {
 	return cfg, cfg.quantize(section, QuantConfigFile)
 }
 
-// QuantConfigFile is where NVIDIA's modelopt says how weights are packed, if config.json is silent.
+// QuantConfigFile is where NVIDIA's modelopt says how weights are quantized, if config.json is silent.
 const QuantConfigFile = "hf_quant_config.json"

@@ -65,7 +65,7 @@ func addFiles(list *strings.Builder, files disk.Folder, dir string, depth int) {
 
 // WeightsKey returns the folder of a model or of a drafter, not of a built-in one, with the date of
 // its weights: of the file, of the index, or of the newest shard. Other weights in the same folder
-// have another key: their readings are measured again, and a model in memory is known to be older
+// have another key: their variants are measured again, and a model in memory is known to be older
 // than its files.
 func WeightsKey(source string) string {
 	if file := GGUFDates(source); file != "" {

@@ -52,7 +52,7 @@ func readDefaults(fsys fs.FS) (Defaults, error) {
 		TopP:              r.number("top_p", 0, 1),
 		TopK:              r.count("top_k", -1),
 		MinP:              r.number("min_p", 0, 1),
-		RepetitionPenalty: r.number("repetition_penalty", leastPenalty, mostPenalty),
+		RepetitionPenalty: r.number("repetition_penalty", minPenalty, maxPenalty),
 	}
 	if sample := readValue[bool](&r, "do_sample", "true or false"); sample != nil && !*sample {
 		d.Temperature = new(0.0)
@@ -70,8 +70,8 @@ func readDefaults(fsys fs.FS) (Defaults, error) {
 
 // Bounds of repetition_penalty, those of a request.
 const (
-	leastPenalty = 0.01
-	mostPenalty  = 100
+	minPenalty = 0.01
+	maxPenalty = 100
 )
 
 // A defaultsReader reads fields of generation_config.json. It notes each field that is of another
@@ -106,27 +106,27 @@ func (r *defaultsReader) ignore(name, why string) {
 }
 
 // number reads a number between two bounds.
-func (r *defaultsReader) number(name string, least, most float64) *float64 {
+func (r *defaultsReader) number(name string, lower, upper float64) *float64 {
 	v := readValue[float64](r, name, "a number")
 	switch {
-	case v == nil || *v >= least && *v <= most:
+	case v == nil || *v >= lower && *v <= upper:
 		return v
-	case most == math.MaxFloat32:
-		r.ignore(name, fmt.Sprintf("is not a number of at least %v", least))
+	case upper == math.MaxFloat32:
+		r.ignore(name, fmt.Sprintf("is not a number of at least %v", lower))
 	default:
-		r.ignore(name, fmt.Sprintf("is not between %v and %v", least, most))
+		r.ignore(name, fmt.Sprintf("is not between %v and %v", lower, upper))
 	}
 	return nil
 }
 
 // count reads a whole number that is not less than a bound.
-func (r *defaultsReader) count(name string, least int) *int {
+func (r *defaultsReader) count(name string, lower int) *int {
 	v := readValue[float64](r, name, "a whole number")
 	if v == nil {
 		return nil
 	}
-	if *v != math.Trunc(*v) || *v < float64(least) || *v > math.MaxInt32 {
-		r.ignore(name, fmt.Sprintf("is no whole number between %d and %d", least, math.MaxInt32))
+	if *v != math.Trunc(*v) || *v < float64(lower) || *v > math.MaxInt32 {
+		r.ignore(name, fmt.Sprintf("is no whole number between %d and %d", lower, math.MaxInt32))
 		return nil
 	}
 	return new(int(*v))

@@ -14,7 +14,7 @@ import (
 	"tandem/models/qwen35"
 )
 
-// DrafterSettings choose between readings of a drafter's checkpoint.
+// DrafterSettings choose between variants of a drafter's checkpoint.
 type DrafterSettings = dflash.Settings
 
 // A Drafter is a loaded drafter of one model: a network that borrows something of the model, or a
@@ -132,7 +132,7 @@ func (f *Files) loadDrafter(ctx context.Context, target *Bundle, settings Drafte
 	if err != nil {
 		return nil, err
 	}
-	c, err := openCheckpoint(ctx, fsys, h, opts.Progress)
+	c, err := openWeightFiles(ctx, fsys, h, opts.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +150,8 @@ func (f *Files) loadDrafter(ctx context.Context, target *Bundle, settings Drafte
 		d.Info.Parameters = w.Parameters()
 		d.Info.FileBytes = c.stored
 		d.Info.Bytes = w.Bytes()
-		d.Info.Quantization = w.Packing()
-		d.Info.Unpacked = w.Unpack && w.Unpacking().Elements > 0
+		d.Info.Quantization = w.QuantizationName()
+		d.Info.Dequantized = w.Dequantize && w.Dequantized().Elements > 0
 		return nil
 	})
 	if err != nil {
@@ -205,9 +205,9 @@ func describeToken(t *tokenizer.Tokenizer, id int32) string {
 
 // quote quotes a token for a message, cut to 40 runes.
 func quote(text string) string {
-	const most = 40
-	if r := []rune(text); len(r) > most {
-		text = string(r[:most]) + "..."
+	const limit = 40
+	if r := []rune(text); len(r) > limit {
+		text = string(r[:limit]) + "..."
 	}
 	return strconv.Quote(text)
 }

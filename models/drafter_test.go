@@ -94,7 +94,7 @@ func with(fields map[string]any, name string, value any) map[string]any {
 	return fields
 }
 
-// TestSecondDFlashLoads expects a DFlash 2 drafter to load for a model and to draft, also packed, and
+// TestSecondDFlashLoads expects a DFlash 2 drafter to load for a model and to draft, also quantized, and
 // with tables that are named without .weight.
 func TestSecondDFlashLoads(t *testing.T) {
 	th := enginetest.NewThread(t)
@@ -126,7 +126,7 @@ func TestSecondDFlashLoads(t *testing.T) {
 	}
 }
 
-// TestDSparkLoads expects a DSpark drafter to load for a model and to draft, also packed.
+// TestDSparkLoads expects a DSpark drafter to load for a model and to draft, also quantized.
 func TestDSparkLoads(t *testing.T) {
 	th := enginetest.NewThread(t)
 	b := loadTiny(t, th, "qwen3")
@@ -222,7 +222,7 @@ func TestDrafterIsPackedAsItIsLoaded(t *testing.T) {
 	}
 }
 
-// TestCutHeadSaysTheSameOfItsTokens expects the logits of the whole head, of plain and packed heads and
+// TestCutHeadSaysTheSameOfItsTokens expects the logits of the whole head, of plain and quantized heads and
 // of a drafter of each architecture, in the cut one.
 func TestCutHeadSaysTheSameOfItsTokens(t *testing.T) {
 	th := enginetest.NewThread(t)

@@ -21,7 +21,7 @@ type exactCase struct {
 }
 
 // exactCases are the recorded models that the bit tier runs on: of every family, each kind of layer
-// and of cache, plain and packed. Cases that differ from these in spelling alone are left out.
+// and of cache, plain and quantized. Cases that differ from these in spelling alone are left out.
 var exactCases = []exactCase{
 	{"llama", "float32", false},
 	{"llama", "bfloat16", false},

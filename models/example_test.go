@@ -78,7 +78,7 @@ func ExampleFootprint() {
 	f := s.Footprint
 	const wide = true // computing in float32, as on the CPU
 	fmt.Println("weights:", f.Weights(wide), "bytes")
-	fmt.Println("a text of 1024 tokens:", f.Text(1024, wide), "bytes")
+	fmt.Println("a text of 1024 tokens:", f.SequenceBytes(1024, wide), "bytes")
 
 	// Output:
 	// weights: 48800256 bytes

@@ -4,7 +4,7 @@ import "tandem/models/ftheta"
 
 // Held returns the part of Text that the caches take.
 func (f Footprint) Held(tokens int, wide bool) int64 {
-	held, _ := f.text(tokens, wide)
+	held, _ := f.sequenceBytes(tokens, wide)
 	return held
 }
 

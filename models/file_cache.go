@@ -18,8 +18,8 @@ type FileCache struct {
 	large []*Files // that keep something large, the last one last
 }
 
-// mostLarge is of how many paths a FileCache keeps what is large.
-const mostLarge = 2
+// maxLarge is of how many paths a FileCache keeps what is large.
+const maxLarge = 2
 
 // Open returns the files at a path, which is a folder or a GGUF file, or those of a built-in model or
 // drafter by its name.
@@ -53,7 +53,7 @@ func (c *FileCache) useLarge(f *Files) {
 	c.mu.Lock()
 	c.large = append(slices.DeleteFunc(c.large, func(o *Files) bool { return o == f }), f)
 	var dropped []*Files
-	if n := len(c.large) - mostLarge; n > 0 {
+	if n := len(c.large) - maxLarge; n > 0 {
 		dropped = slices.Clone(c.large[:n])
 		c.large = slices.Delete(c.large, 0, n)
 	}

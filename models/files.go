@@ -25,12 +25,12 @@ type Files struct {
 	open func() (fs.FS, error)
 	used func(f *Files) // called when something large is used; may be nil
 
-	config   kept[*config]
-	defaults kept[Defaults]
-	purpose  kept[Purpose] // before Purpose.resolve
-	summary  kept[Summary]
-	measured kept[Footprint] // see Drafter
-	ownHead  kept[ownHead]   // an unusable one too
+	config      kept[*config]
+	defaults    kept[Defaults]
+	purpose     kept[Purpose] // before Purpose.resolve
+	summary     kept[Summary]
+	measured    kept[Footprint]   // see Drafter
+	builtInHead kept[builtInHead] // an unusable one too
 
 	// Large if they have more than smallHeaders bytes.
 	weights kept[*headers]

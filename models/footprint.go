@@ -9,24 +9,24 @@ import (
 
 // A Footprint is the memory that a model takes, estimated from its files before it is loaded.
 type Footprint struct {
-	Packed        int64 // bytes of integer weights, packed ones included, as stored
+	Quantized     int64 // bytes of integer weights, quantized ones included, as stored
 	Floats        int64 // bytes of floating weights, unless they are float32 in memory
 	Elements      int64 // elements of floating weights
 	ContextLength int   // positions that the model was made for; 0 if config.json is silent
 
-	layers    []nn.Kept
-	unpacking nn.Unpacking
-	packable  nn.Packable
-	head      headRow // of a model
-	cut       nn.Cut  // of a drafter
-	stacks    int64   // bytes that plain experts take more in float32
-	bounds    *bounds // of layers; nil = none is bounded
-	full      bool    // layers with a window keep every row
-	bits      int     // of an element in the rows of layers that attend all positions; 0 = not quantized
-	copies    int     // of the unpacked rows of one such layer, while it attends
-	gpu       bool    // that computes it
-	wide      bool    // stored so that keys and values are float32 whatever type is chosen
-	gguf      bool    // of a GGUF file
+	layers      []nn.Kept
+	dequantized nn.Dequantized
+	quantizable nn.Quantizable
+	head        headRow // of a model
+	cut         nn.Cut  // of a drafter
+	stacks      int64   // bytes that plain experts take more in float32
+	bounds      *bounds // of layers; nil = none is bounded
+	full        bool    // layers with a window keep every row
+	bits        int     // of an element in the rows of layers that attend all positions; 0 = not quantized
+	copies      int     // of the dequantized rows of one such layer, while it attends
+	gpu         bool    // that computes it
+	float32KV   bool    // stored so that keys and values are float32 whatever type is chosen
+	gguf        bool    // of a GGUF file
 }
 
 // Sizes of buffers in engine/cache.
@@ -55,29 +55,29 @@ func (f *Footprint) addWeights(h *headers, names sanitize) {
 				continue
 			}
 			f.Floats += info.Bytes
-			f.wide = f.wide || info.Dtype == "F32" && widens(to)
+			f.float32KV = f.float32KV || info.Dtype == "F32" && makesFloat32KV(to)
 		} else {
-			f.Packed += info.Bytes
+			f.Quantized += info.Bytes
 		}
 	}
 }
 
 // addMade adds the arrays that a load computes beside the stored tensors.
 func (f *Footprint) addMade(h *headers, m nn.Made) {
-	f.Packed += m.Packed
+	f.Quantized += m.Quantized
 	f.Floats += m.Floats
 	f.Elements += m.Elements
-	f.stacks += h.widened(m.Stacks)
-	f.Floats += h.widened(m.Convs)
-	f.packable, f.cut = m.Packable, m.Cut
+	f.stacks += h.float32Growth(m.Stacks)
+	f.Floats += h.float32Growth(m.Convs)
+	f.quantizable, f.cut = m.Quantizable, m.Cut
 	if h.half {
-		f.packable.Bytes = 2 * m.Packable.Elements
+		f.quantizable.Bytes = 2 * m.Quantizable.Elements
 	}
 }
 
 // A headRow is the memory of a row of a model's head.
 type headRow struct {
-	packed, floats, elements int64 // see Footprint
+	quantized, floats, elements int64 // see Footprint
 }
 
 // addHead notes the rows of the head, which a drafter may copy.
@@ -92,7 +92,7 @@ func (f *Footprint) addHead(h *headers, names sanitize) {
 			rows := int64(info.Shape[0])
 			switch {
 			case !isFloat(info.Dtype):
-				f.head.packed += info.Bytes / rows
+				f.head.quantized += info.Bytes / rows
 			case h.half:
 				f.head.floats += info.Size() / rows * halfBytes(name)
 			default:
@@ -109,37 +109,37 @@ func (f *Footprint) addHead(h *headers, names sanitize) {
 }
 
 // CutFrom returns the footprint of a drafter with the rows that it copies of its target's LM head.
-// wide: the target computes in float32.
-func (f Footprint) CutFrom(target Footprint, wide bool) Footprint {
+// float32: the target computes in float32.
+func (f Footprint) CutFrom(target Footprint, float32 bool) Footprint {
 	row := target.head
-	if row == (headRow{}) { // unpacked in float32, or not known
+	if row == (headRow{}) { // dequantized in float32, or not known
 		row = headRow{floats: 4 * f.cut.Width, elements: f.cut.Width}
 	}
-	if bytes := nn.PackedRow(int(f.cut.Width)); wide && !target.gpu && row.packed == 0 && bytes > 0 {
-		row = headRow{packed: bytes}
+	if bytes := nn.QuantizedRowBytes(int(f.cut.Width)); float32 && !target.gpu && row.quantized == 0 && bytes > 0 {
+		row = headRow{quantized: bytes}
 	}
-	f.Packed += f.cut.Rows * row.packed
+	f.Quantized += f.cut.Rows * row.quantized
 	f.Floats += f.cut.Rows * row.floats
 	f.Elements += f.cut.Rows * row.elements
 	f.cut = nn.Cut{}
 	return f
 }
 
-// PackedIn returns the footprint of a drafter whose weights are loaded with Options.Bits.
-func (f Footprint) PackedIn(bits int) Footprint {
-	p := f.packable
+// QuantizedTo returns the footprint of a drafter whose weights are loaded with Options.Bits.
+func (f Footprint) QuantizedTo(bits int) Footprint {
+	p := f.quantizable
 	if bits == 0 || p.Elements == 0 {
 		return f
 	}
-	f.Packed += p.Elements * int64(bits) / 8
+	f.Quantized += p.Elements * int64(bits) / 8
 	f.Elements += 2*p.Scales - p.Elements
 	f.Floats += 2*p.Scales*(p.Bytes/p.Elements) - p.Bytes
-	f.packable = nn.Packable{}
+	f.quantizable = nn.Quantizable{}
 	return f
 }
 
-// widened returns the bytes that matrices take more in float32 than as the checkpoint holds them.
-func (h *headers) widened(p nn.Plain) int64 {
+// float32Growth returns the bytes that matrices take more in float32 than as the checkpoint holds them.
+func (h *headers) float32Growth(p nn.Plain) int64 {
 	if h.half {
 		return 2 * p.Elements
 	}
@@ -163,12 +163,12 @@ func isFloat(dtype string) bool {
 	return dtype == "F16" || dtype == "BF16" || dtype == "F32"
 }
 
-// widens reports whether keys and values are float32 if the tensor of a sanitized name is. Such a
+// makesFloat32KV reports whether keys and values are float32 if the tensor of a sanitized name is. Such a
 // tensor embeds, or lies on the way to keys and values. Other tensors are float32 in many checkpoints
 // of 16 bits.
-func widens(name string) bool {
+func makesFloat32KV(name string) bool {
 	if strings.HasSuffix(name, "scale") || strings.HasSuffix(name, "scale_2") {
-		return false // of a packed matrix, whose product has the type of its rows
+		return false // of a quantized matrix, whose product has the type of its rows
 	}
 	parts := []string{
 		"embed_tokens.", "layernorm.", "operator_norm.", ".k_norm.", ".k_proj.", ".v_proj.",
@@ -211,19 +211,19 @@ func (f *Files) measureDrafter() (size Footprint, err error) {
 	size.layers = keptLayers(arch)
 	w.Sanitize(arch.Sanitize)
 	arch.New(w)
-	size.unpacking = w.Unpacking()
+	size.dequantized = w.Dequantized()
 	size.addMade(h, w.Made())
 	return size, nil
 }
 
-// addNetwork adds what the drafter of a config.json keeps of a text, and what unpacking it changes.
+// addNetwork adds what the drafter of a config.json keeps of a text, and what dequantizing it changes.
 func (f *Footprint) addNetwork(n *network, h *headers, cfg *config) (err error) {
 	w := nn.NewChecks(h, cfg.Quantization)
 	w.Direct = true
 	if f.layers, err = n.kept(cfg.text); err == nil {
 		err = n.measure(w, cfg.text)
 	}
-	f.unpacking = w.Unpacking()
+	f.dequantized = w.Dequantized()
 	f.addMade(h, w.Made())
 	return err
 }
@@ -231,15 +231,15 @@ func (f *Footprint) addNetwork(n *network, h *headers, cfg *config) (err error) 
 // Head is Drafter for the head that the files of a model bring. Error: CodeNotFound if they bring none,
 // another code if the head cannot be used.
 func (f *Files) Head() (Footprint, error) {
-	head, _ := f.ownHead.get(func() (h ownHead, _ error) {
+	head, _ := f.builtInHead.get(func() (h builtInHead, _ error) {
 		h.size, h.err = f.measureHead()
 		return h, nil
 	})
 	return head.size, f.named(head.err)
 }
 
-// An ownHead is the memory of a model's head, or why it cannot be used.
-type ownHead struct {
+// An builtInHead is the memory of a model's head, or why it cannot be used.
+type builtInHead struct {
 	size Footprint
 	err  error
 }
@@ -260,15 +260,15 @@ func (f *Files) measureHead() (size Footprint, err error) {
 	return size, size.addNetwork(heads, h, cfg)
 }
 
-// Weights returns the bytes of the weights in memory. wide: floating weights are float32 there.
-func (f Footprint) Weights(wide bool) int64 {
-	if wide {
-		return f.Packed + 4*f.Elements
+// Weights returns the bytes of the weights in memory. float32: floating weights are float32 there.
+func (f Footprint) Weights(float32 bool) int64 {
+	if float32 {
+		return f.Quantized + 4*f.Elements
 	}
-	return f.Packed + f.Floats
+	return f.Quantized + f.Floats
 }
 
-// OnCPU returns the footprint of the model on the CPU. Experts that are not packed are float32 there,
+// OnCPU returns the footprint of the model on the CPU. Experts that are not quantized are float32 there,
 // whatever type the model computes in.
 func (f Footprint) OnCPU() Footprint {
 	f.Floats += f.stacks
@@ -280,20 +280,20 @@ func (f Footprint) OnCPU() Footprint {
 // bfloat16 on a GPU and float32 on the CPU.
 func (f Footprint) IsGGUF() bool { return f.gguf }
 
-// Unpacked returns the footprint of the model loaded with Options.Unpack, in float32.
-func (f Footprint) Unpacked() Footprint {
-	f.Packed -= f.unpacking.Packed
-	f.Elements += f.unpacking.Elements - f.unpacking.Floats
-	f.unpacking = nn.Unpacking{}
-	if f.head.packed > 0 {
+// Dequantized returns the footprint of the model loaded with Options.Dequantize, in float32.
+func (f Footprint) Dequantized() Footprint {
+	f.Quantized -= f.dequantized.Quantized
+	f.Elements += f.dequantized.Elements - f.dequantized.Floats
+	f.dequantized = nn.Dequantized{}
+	if f.head.quantized > 0 {
 		f.head = headRow{}
 	}
 	return f
 }
 
-// Quantized returns the footprint of the model with a KV cache of the given bits. It returns an error if the
+// QuantizedKV returns the footprint of the model with a KV cache of the given bits. It returns an error if the
 // rows of a cache cannot be quantized.
-func (f Footprint) Quantized(bits int) (Footprint, error) {
+func (f Footprint) QuantizedKV(bits int) (Footprint, error) {
 	for _, l := range f.layers {
 		if err := l.CheckBits(bits); err != nil {
 			return f, err
@@ -311,13 +311,13 @@ func (f Footprint) Full() Footprint {
 
 // Copies of rows that lie in memory while a layer attends them.
 const (
-	// Quantized rows are unpacked before attention reads them, layer by layer, unless it computes in
+	// Quantized rows are dequantized before attention reads them, layer by layer, unless it computes in
 	// float32 on the CPU. Measured on the CPU for 16 bits; on a GPU it is a bound that no Mac has
 	// confirmed yet.
 	copiesOnCPU = 5
 	copiesOnGPU = 2
 
-	// Latent attention unpacks them in float32 on the CPU too, keys and then values.
+	// Latent attention dequantizes them in float32 on the CPU too, keys and then values.
 	copiesOfLatent = 2
 
 	// A chunk of a prompt attends own and restored rows of a bounded layer in one copy, see
@@ -335,9 +335,9 @@ const (
 	aheadOnGPU           = copiesAheadOnGPU * 50 << 20 // bytes of small copies
 )
 
-// Unpacking returns the footprint of a model that computes on a GPU or in 16 bits. Its attention reads
-// quantized rows unpacked.
-func (f Footprint) Unpacking(gpu bool) Footprint {
+// DequantizingKV returns the footprint of a model that computes on a GPU or in 16 bits. Its attention reads
+// quantized rows dequantized.
+func (f Footprint) DequantizingKV(gpu bool) Footprint {
 	f.gpu = gpu
 	if f.copies = copiesOnCPU; gpu {
 		f.copies = copiesOnGPU
@@ -373,17 +373,17 @@ func (f Footprint) ringOf(l nn.Kept) int {
 	return l.Window + ringSlack
 }
 
-// Text returns the bytes that a sequence of the given length takes: its caches and the copies that attention
-// makes. wide: the model computes in float32, else in the type that it is stored in.
-func (f Footprint) Text(tokens int, wide bool) int64 {
-	held, copied := f.text(tokens, wide)
+// SequenceBytes returns the bytes that a sequence of the given length takes: its caches and the copies that attention
+// makes. float32: the model computes in float32, else in the type that it is stored in.
+func (f Footprint) SequenceBytes(tokens int, float32 bool) int64 {
+	held, copied := f.sequenceBytes(tokens, float32)
 	return held + copied
 }
 
-// text returns the bytes of the caches, and those of copies that attention makes of them.
-func (f Footprint) text(tokens int, wide bool) (held, copied int64) {
+// sequenceBytes returns the bytes of the caches, and those of copies that attention makes of them.
+func (f Footprint) sequenceBytes(tokens int, float32 bool) (held, copied int64) {
 	element := 2
-	if wide || f.wide {
+	if float32 || f.float32KV {
 		element = 4
 	}
 	var bounded []nn.Kept
@@ -412,7 +412,7 @@ func (f Footprint) text(tokens int, wide bool) (held, copied int64) {
 	return held, max(copied, joined) + masks
 }
 
-// copiesOf returns how many copies of the unpacked rows of a layer attention takes.
+// copiesOf returns how many copies of the dequantized rows of a layer attention takes.
 func (f Footprint) copiesOf(l nn.Kept) int64 {
 	if l.Latent {
 		return int64(max(f.copies, copiesOfLatent))

@@ -47,7 +47,7 @@ func TestFootprintOfBoundedTextEqualsCaches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := s.Footprint.Bounded(p.ftheta.Config).Quantized(c.opts.Bits)
+		f, err := s.Footprint.Bounded(p.ftheta.Config).QuantizedKV(c.opts.Bits)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestFootprintOfBoundedTextEqualsCaches(t *testing.T) {
 		if got := f.Held(tokens, true); got != held.Exact+held.Window+held.Restored {
 			t.Errorf("%s: %d tokens are predicted to take %d bytes, and take %+v", name, tokens, got, held)
 		}
-		if got := drafter.Text(tokens, true); got < held.Source || held.Source == 0 {
+		if got := drafter.SequenceBytes(tokens, true); got < held.Source || held.Source == 0 {
 			t.Errorf("%s: the drafter's layers are predicted to take %d bytes, and take %d", name, got,
 				held.Source)
 		}
@@ -100,7 +100,7 @@ func TestPeakOfABoundedTextIsPredicted(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := s.Footprint.Bounded(c)
-		counted := f.Text(p.tokens, true) - f.Held(p.tokens, true)
+		counted := f.SequenceBytes(p.tokens, true) - f.Held(p.tokens, true)
 		bounded := bound(t, b.Model, restore.Options{Sink: *c.SinkSize, Window: *c.WindowSize,
 			Source: tokenSource{b.Model.(restorable)}})
 		for n, limit := range map[int]int64{1: 1 << 20, 8: 1 << 20, cache.MaxChunk: counted} {
@@ -134,8 +134,8 @@ func TestCopiesOnAGPUAreThoseOfLayersAhead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := s.Footprint.Bounded(theta).Unpacking(true)
-		got := f.Text(tokens, true) - f.Held(tokens, true)
+		f := s.Footprint.Bounded(theta).DequantizingKV(true)
+		got := f.SequenceBytes(tokens, true) - f.Held(tokens, true)
 		layer := int64(tokens) * int64(c.heads) * 2 * 128 * 4
 		if n := float64(got) / float64(layer); n < float64(c.want) || n > 0.6+float64(c.want)*1.05 {
 			t.Errorf("%+v: copies are those of %.2f layers", c, n)
@@ -207,7 +207,7 @@ func TestExactLayersAreCountedByCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, whole := s.Footprint.Bounded(c).Text(tokens, true), s.Footprint.Text(tokens, true)
+		got, whole := s.Footprint.Bounded(c).SequenceBytes(tokens, true), s.Footprint.SequenceBytes(tokens, true)
 		if (got == whole) != (exact == bounded[0]) {
 			t.Errorf("with cache %d exact and %v of attention, a text takes %d bytes, unbounded %d", exact,
 				bounded, got, whole)

@@ -64,7 +64,7 @@ func TestFootprintOfTextEqualsCaches(t *testing.T) {
 		case "lfm2": // two layers, each with a block of rows, and the state before it twice
 			tape = 2 * (cache.MaxBlock + 2*2) * 64 * 4
 		}
-		if got := f.Text(tokens, wide); got > held || got < held-tape {
+		if got := f.SequenceBytes(tokens, wide); got > held || got < held-tape {
 			t.Errorf("%s: %d tokens are predicted to take %d bytes, and take %d",
 				arch, tokens, got, held)
 		}
@@ -102,7 +102,7 @@ func TestFootprintOfGrownTextEqualsCaches(t *testing.T) {
 	for _, c := range caches {
 		held += c.Bytes()
 	}
-	if got := f.Text(tokens, true); got != held {
+	if got := f.SequenceBytes(tokens, true); got != held {
 		t.Errorf("%d tokens are predicted to take %d bytes, and take %d", tokens, got, held)
 	}
 	freeCaches(t, th, caches)
@@ -112,7 +112,7 @@ func TestFootprintOfGrownTextEqualsCaches(t *testing.T) {
 }
 
 // TestFootprintOfDrafterEqualsItsMemory compares the predicted memory of a drafter's weights with
-// the memory they take: as they are, packed at the load, and with rows of the target's head. It also
+// the memory they take: as they are, quantized at the load, and with rows of the target's head. It also
 // expects a prediction for a text.
 func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 	th := enginetest.NewThread(t)
@@ -152,7 +152,7 @@ func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 		{"a cut unpacked head", packed, cut(enginetest.TinyDrafter(t, forPacked)), true, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b, err := models.Load(t.Context(), th, c.target, models.Options{Unpack: c.unpack})
+			b, err := models.Load(t.Context(), th, c.target, models.Options{Dequantize: c.unpack})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,20 +171,20 @@ func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.unpack {
-				target.Footprint = target.Footprint.Unpacked()
+				target.Footprint = target.Footprint.Dequantized()
 			}
 			f, err := measureDrafter(c.dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			f = f.PackedIn(c.bits).CutFrom(target.Footprint, true)
+			f = f.QuantizedTo(c.bits).CutFrom(target.Footprint, true)
 			// What is taken includes a table of angles, which is no weight.
 			if got := f.Weights(true); got > d.Info.Bytes || got < d.Info.Bytes-1<<10 ||
 				got > taken || float64(got) < 0.97*float64(taken) {
 				t.Errorf("its weights are predicted to take %d bytes, and take %d; the load takes %d",
 					got, d.Info.Bytes, taken)
 			}
-			if f.Text(256, true) == 0 {
+			if f.SequenceBytes(256, true) == 0 {
 				t.Error("a text is predicted to take no memory")
 			}
 		})

@@ -129,7 +129,7 @@ func loadFTheta(ctx context.Context, target *Bundle, d *Drafter, fsys fs.FS,
 	if err != nil {
 		return nil, err
 	}
-	c, err := openCheckpoint(ctx, fsys, h, opts.Progress)
+	c, err := openWeightFiles(ctx, fsys, h, opts.Progress)
 	if err != nil {
 		return nil, err
 	}

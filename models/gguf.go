@@ -220,7 +220,7 @@ func leftOut(fsys fs.FS, w *nn.Weights) string {
 	return w.LeftOut()
 }
 
-// fileType returns how a model's GGUF file says that its weights are packed, such as Q4_K_M. It is
+// fileType returns how a model's GGUF file says that its weights are quantized, such as Q4_K_M. It is
 // empty for other files.
 func fileType(fsys fs.FS) string {
 	if folder, ok := fsys.(*gguf.Folder); ok {

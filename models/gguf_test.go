@@ -231,7 +231,7 @@ func TestCoarseFileDrafts(t *testing.T) {
 	}
 }
 
-// TestUnpackedGGUFIsExact loads a file whose embedding its packed form only comes near. Unpacked, it
+// TestUnpackedGGUFIsExact loads a file whose embedding its quantized form only comes near. Dequantized, it
 // has the file's own values, and nothing is lost. What is told of the model stays the same.
 func TestUnpackedGGUFIsExact(t *testing.T) {
 	const file = "testdata/coarse.gguf"
@@ -241,20 +241,20 @@ func TestUnpackedGGUFIsExact(t *testing.T) {
 	}
 	thread := enginetest.NewThread(t)
 	var done, total int64
-	b, err := models.Load(t.Context(), thread, file, models.Options{Unpack: true,
+	b, err := models.Load(t.Context(), thread, file, models.Options{Dequantize: true,
 		Progress: func(d, n int64) { done, total = d, n }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if b.Losses != nil || !b.Info.Unpacked || b.Info.Quantization != summary.Quantization {
+	if b.Losses != nil || !b.Info.Dequantized || b.Info.Quantization != summary.Quantization {
 		t.Errorf("it loses %v, is unpacked: %t, and has the quantization %q, not %q", b.Losses,
-			b.Info.Unpacked, b.Info.Quantization, summary.Quantization)
+			b.Info.Dequantized, b.Info.Quantization, summary.Quantization)
 	}
 	if done != total || total == 0 {
 		t.Errorf("%d of %d bytes are loaded in the end", done, total)
 	}
-	want := summary.Footprint.Unpacked().Weights(true)
+	want := summary.Footprint.Dequantized().Weights(true)
 	if off := math.Abs(float64(b.Info.Bytes)/float64(want) - 1); off > 0.03 {
 		t.Errorf("its weights take %d bytes, and %d were predicted", b.Info.Bytes, want)
 	}

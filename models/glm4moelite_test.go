@@ -57,7 +57,7 @@ func TestGlm4MoeLiteKeepsOneRowForAllHeads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := s.Footprint.Text(1024, true), int64(2*1024*(64+16)*4); got != want {
+	if got, want := s.Footprint.SequenceBytes(1024, true), int64(2*1024*(64+16)*4); got != want {
 		t.Errorf("1024 tokens take %d bytes, want %d", got, want)
 	}
 }

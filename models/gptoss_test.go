@@ -63,7 +63,7 @@ func TestGptOssDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := got.Footprint.Text(4096, true), want.Footprint.Text(4096, true); got != want {
+	if got, want := got.Footprint.SequenceBytes(4096, true), want.Footprint.SequenceBytes(4096, true); got != want {
 		t.Errorf("a text takes %d bytes, want %d", got, want)
 	}
 }

@@ -88,12 +88,12 @@ func (f *Files) summarize(fsys fs.FS) (Summary, error) {
 	}
 	s := Summary{
 		Architecture: cfg.ModelType, Bytes: h.stored,
-		Quantization: w.Packing(), Parameters: w.Parameters(),
+		Quantization: w.QuantizationName(), Parameters: w.Parameters(),
 		ContextLength: arch.ContextLength(), Kind: b.Purpose.Kind,
 		LeftOut: leftOut(fsys, w), FileType: fileType(fsys), Losses: losses(fsys),
 	}
 	s.Footprint = Footprint{
-		ContextLength: s.ContextLength, layers: keptLayers(arch), unpacking: w.Unpacking(),
+		ContextLength: s.ContextLength, layers: keptLayers(arch), dequantized: w.Dequantized(),
 	}
 	names := func(name string) (string, bool) {
 		to, keep := cfg.Quantization.Tensor(name)
@@ -105,14 +105,14 @@ func (f *Files) summarize(fsys fs.FS) (Summary, error) {
 	s.Footprint.addWeights(h, names)
 	s.Footprint.addMade(h, w.Made())
 	s.Footprint.addHead(h, names)
-	s.Dtype = mostFloats(h, names)
+	s.Dtype = floatDtype(h, names)
 	chat := f.chat(nil)
 	s.ChatError = chat.Err()
 	return s, chat.close()
 }
 
-// mostFloats returns the type that most bytes of floating weights have that the model uses.
-func mostFloats(h *headers, names sanitize) (dtype string) {
+// floatDtype returns the type that most bytes of floating weights have that the model uses.
+func floatDtype(h *headers, names sanitize) (dtype string) {
 	bytes := map[string]int64{}
 	for _, name := range h.Names() {
 		if _, keep := names(name); !keep {

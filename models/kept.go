@@ -8,16 +8,16 @@ import (
 // A kept value is read when it is first asked for, and then kept until drop. An error is not kept. It is
 // safe for use by several goroutines, and one of them reads.
 type kept[T any] struct {
-	reading sync.Mutex
-	value   atomic.Pointer[T]
+	mu    sync.Mutex
+	value atomic.Pointer[T]
 }
 
 func (k *kept[T]) get(read func() (T, error)) (T, error) {
 	if v := k.value.Load(); v != nil {
 		return *v, nil
 	}
-	k.reading.Lock()
-	defer k.reading.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if v := k.value.Load(); v != nil {
 		return *v, nil
 	}

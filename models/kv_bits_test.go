@@ -27,11 +27,11 @@ func TestFootprintOfQuantizedTextEqualsCaches(t *testing.T) {
 				t.Fatal(err)
 			}
 			wide := policy == models.DtypeFloat32
-			whole := s.Footprint.Text(tokens, wide)
+			whole := s.Footprint.SequenceBytes(tokens, wide)
 			wholeCaches := b.Model.NewCaches(cache.Options{})
 			tapRows(t, th, b.Model, wholeCaches, make([]int32, tokens))
 			for _, bits := range []int{8, 4} {
-				f, err := s.Footprint.Quantized(bits)
+				f, err := s.Footprint.QuantizedKV(bits)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -47,20 +47,20 @@ func TestFootprintOfQuantizedTextEqualsCaches(t *testing.T) {
 						tapes += r.Bytes()
 					}
 				}
-				got := f.Text(tokens, wide)
+				got := f.SequenceBytes(tokens, wide)
 				if got > held || got < held-tapes || got >= whole {
 					t.Errorf("%s, %s, %d bits: %d tokens are predicted to take %d of %d bytes, and take %d",
 						name, policy, bits, tokens, got, whole, held)
 				}
 				freeCaches(t, th, caches)
-				// one layer is unpacked at a time, keys and then values
-				if more := f.Unpacking(true).Text(tokens, wide) - got; more != 2*layer {
+				// one layer is dequantized at a time, keys and then values
+				if more := f.DequantizingKV(true).SequenceBytes(tokens, wide) - got; more != 2*layer {
 					t.Errorf("%s, %s, %d bits: unpacked rows are predicted to take %d bytes, twice %d", name,
 						policy, bits, more, layer)
 				}
 			}
 			freeCaches(t, th, wholeCaches)
-			if s.Footprint.Unpacking(true).Text(tokens, wide) != whole {
+			if s.Footprint.DequantizingKV(true).SequenceBytes(tokens, wide) != whole {
 				t.Errorf("%s: rows that are not packed are unpacked", name)
 			}
 			if err := b.Close(); err != nil {
@@ -85,7 +85,7 @@ func TestHeadsThatCannotBeQuantizedAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Footprint.Quantized(c.bits)
+		_, err = s.Footprint.QuantizedKV(c.bits)
 		if got := fmt.Sprint(err); (err == nil) != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s with %d bits: %v, want %q", c.name, c.bits, err, c.want)
 		}

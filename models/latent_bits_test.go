@@ -48,7 +48,7 @@ func latentModel(t *testing.T, th *mlx.Thread) fstest.MapFS {
 }
 
 // TestLatentAttentionReadsPackedRows: any chunk gives the same bits, and 8 bits nearly what rows give
-// that are not packed.
+// that are not quantized.
 func TestLatentAttentionReadsPackedRows(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
@@ -92,7 +92,7 @@ func TestLatentAttentionReadsPackedRows(t *testing.T) {
 
 func abs(x float32) float64 { return float64(max(x, -x)) }
 
-// TestPeakOfLatentRowsIsPredicted takes a step over packed rows, which are unpacked for it.
+// TestPeakOfLatentRowsIsPredicted takes a step over quantized rows, which are dequantized for it.
 func TestPeakOfLatentRowsIsPredicted(t *testing.T) {
 	th := enginetest.NewThread(t)
 	files := latentModel(t, th)
@@ -105,14 +105,14 @@ func TestPeakOfLatentRowsIsPredicted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := s.Footprint.Quantized(4)
+	f, err := s.Footprint.QuantizedKV(4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const tokens = 8 * cache.MaxChunk
 	caches := b.Model.NewCaches(cache.Options{Bits: 4})
 	tapRows(t, th, b.Model, caches, make([]int32, cache.MaxChunk))
-	counted := f.Text(tokens, true) - 8*restore.ResidentBytes(caches)
+	counted := f.SequenceBytes(tokens, true) - 8*restore.ResidentBytes(caches)
 	freeCaches(t, th, caches)
 	plain := besideCaches(t, th, b.Model, tokens, 1)
 	got := besideCaches(t, th, b.Model, tokens, 1, cache.Options{Bits: 4})

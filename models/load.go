@@ -25,17 +25,17 @@ const (
 type Options struct {
 	Dtype DtypePolicy // zero means DtypeAuto
 
-	// Unpack holds quantized weights in float32, if the model computes in float32 on the CPU. They
+	// Dequantize holds quantized weights in float32, if the model computes in float32 on the CPU. They
 	// take more memory there, and products with them a fraction of the time. Those of a GGUF file
-	// are exactly the file's. A drafter's matrices of 4 and 8 bits stay packed on Linux, where a
+	// are exactly the file's. A drafter's matrices of 4 and 8 bits stay quantized on Linux, where a
 	// product of our own reads their few bits.
-	Unpack bool
+	Dequantize bool
 
-	// Bits packs the plain matrices of a drafter as it is loaded: 4 or 8, 0 = none. It guesses a little
+	// Bits quantizes the plain matrices of a drafter as it is loaded: 4 or 8, 0 = none. It guesses a little
 	// worse and takes less time and memory.
 	Bits int
 
-	// FewRows has a kernel of our own multiply the rows of a verify block with packed matrices, on
+	// FewRows has a kernel of our own multiply the rows of a verify block with quantized matrices, on
 	// a GPU. It is an experiment: `tandem bench verify` shows whether it gains.
 	FewRows bool
 
@@ -60,7 +60,7 @@ type Bundle struct {
 	Defaults Defaults
 	Info     Info
 	Parts    Parts
-	Losses   []Loss // of a GGUF file that stays packed, all of them measured whole
+	Losses   []Loss // of a GGUF file that stays quantized, all of them measured whole
 
 	thread *mlx.Thread
 }
@@ -78,7 +78,7 @@ type Info struct {
 	ContextLength int
 	Dtype         mlx.Dtype // that it computes in
 	LeftOut       string    // see Summary.LeftOut
-	Unpacked      bool      // quantized weights are held in float32
+	Dequantized   bool      // quantized weights are held in float32
 }
 
 // Load is [Files.Load] for a path.
@@ -141,7 +141,7 @@ func (f *Files) load(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle,
 	if err != nil {
 		return nil, err
 	}
-	c, err := openCheckpoint(ctx, fsys, h, opts.Progress)
+	c, err := openWeightFiles(ctx, fsys, h, opts.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -157,18 +157,18 @@ func (f *Files) load(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle,
 			Parameters:    w.Parameters(),
 			FileBytes:     c.stored,
 			Bytes:         w.Bytes(),
-			Quantization:  w.Packing(),
+			Quantization:  w.QuantizationName(),
 			ContextLength: conf.ContextLength,
 			Dtype:         conf.Dtype,
 			LeftOut:       leftOut(fsys, w),
-			Unpacked:      w.Unpack && w.Unpacking().Elements > 0,
+			Dequantized:   w.Dequantize && w.Dequantized().Elements > 0,
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if !b.Info.Unpacked {
+	if !b.Info.Dequantized {
 		b.Losses = losses(fsys)
 	}
 	b.Chat = f.chat(opts.Lane)
@@ -240,7 +240,7 @@ func fillEnds(t *tokenizer.Tokenizer) (ids tokenIDs) {
 }
 
 // build hands the weights to fn on the thread. They are freed if fn fails.
-func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, opts Options,
+func (c *weightFiles) build(t *mlx.Thread, q *nn.Quantization, opts Options,
 	fn func(w *nn.Weights) error) error {
 	return t.Do(c.ctx, func(s *mlx.Scope) error {
 		w := nn.NewWeights(s, c, q)
@@ -250,7 +250,7 @@ func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, opts Options,
 			w.Dtype = mlx.BFloat16
 		}
 		w.FewRows, w.Bits = opts.FewRows && t.GPU(), opts.Bits
-		w.Unpack = opts.Unpack && w.Dtype == mlx.Float32 && !t.GPU()
+		w.Dequantize = opts.Dequantize && w.Dtype == mlx.Float32 && !t.GPU()
 		ok := false
 		defer func() {
 			if !ok { // also after a panic

@@ -84,7 +84,7 @@ func recordedFile(t *testing.T, name string) string {
 }
 
 // TestHeadersTellWhatLoadingTakes compares what the headers of every recorded model tell with the
-// loaded model, and that with the memory in use: in float32, as stored, and unpacked. The predicted
+// loaded model, and that with the memory in use: in float32, as stored, and dequantized. The predicted
 // memory of the weights is within 3 %.
 func TestHeadersTellWhatLoadingTakes(t *testing.T) {
 	th := enginetest.NewThread(t)
@@ -107,7 +107,7 @@ func testHeaders(t *testing.T, th *mlx.Thread, path string) {
 	}{
 		{"in float32", models.Options{Dtype: models.DtypeFloat32}, f.Weights(true)},
 		{"as stored", models.Options{Dtype: models.DtypeCheckpoint}, f.OnCPU().Weights(false)},
-		{"unpacked", models.Options{Unpack: true}, f.Unpacked().Weights(true)},
+		{"unpacked", models.Options{Dequantize: true}, f.Dequantized().Weights(true)},
 	} {
 		enginetest.Do(t, th, func(s *mlx.Scope) error { s.ClearCache(); return nil })
 		before := th.Memory().Active
@@ -133,7 +133,7 @@ func testHeaders(t *testing.T, th *mlx.Thread, path string) {
 		}
 		// Loading adds what it computes by itself, such as rotary frequencies.
 		if off := math.Abs(float64(mode.said)/float64(i.Bytes) - 1); !(off <= 0.03) ||
-			!mode.opts.Unpack && (mode.said > i.Bytes || mode.said < i.Bytes-8<<10) {
+			!mode.opts.Dequantize && (mode.said > i.Bytes || mode.said < i.Bytes-8<<10) {
 			t.Errorf("%s: its weights are predicted to take %d bytes, and take %d", mode.name,
 				mode.said, i.Bytes)
 		}
@@ -175,7 +175,7 @@ func TestFootprintOfTextEqualsCachesOfRecordedModels(t *testing.T) {
 					tokens /= 2 // attention is slow in 16 bits, and buffers grow by that
 				}
 				f, held, tapes := measuredText(t, th, path, policy, tokens)
-				got := f.Text(tokens, policy == models.DtypeFloat32)
+				got := f.SequenceBytes(tokens, policy == models.DtypeFloat32)
 				if got > held || got < held-tapes {
 					t.Errorf("%s: %d tokens are predicted to take %d bytes, and take %d", policy,
 						tokens, got, held)
@@ -237,8 +237,8 @@ func TestFloat32TensorsWidenKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, held, tapes := measuredText(t, th, dir, models.DtypeCheckpoint, tokens)
-		got := f.Text(tokens, false)
-		if got > held || got < held-tapes || (got == f.Text(tokens, true)) != c.wide {
+		got := f.SequenceBytes(tokens, false)
+		if got > held || got < held-tapes || (got == f.SequenceBytes(tokens, true)) != c.wide {
 			t.Errorf("%s, %s: %d tokens are predicted to take %d bytes, and take %d",
 				c.name, c.tensor, tokens, got, held)
 		}

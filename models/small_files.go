@@ -55,13 +55,13 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	most := maxBytesOf(name)
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	limit := maxBytesOf(name)
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, unread(name, err)
 	}
-	if int64(len(text)) > most {
-		return nil, errorf(CodeInvalid, "%s is larger than %d MiB", name, most>>20)
+	if int64(len(text)) > limit {
+		return nil, errorf(CodeInvalid, "%s is larger than %d MiB", name, limit>>20)
 	}
 	return text, nil
 }

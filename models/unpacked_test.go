@@ -12,8 +12,8 @@ import (
 	"tandem/models"
 )
 
-// TestUnpackedWeights loads every recorded quantized model unpacked. Its logits are mlx_lm's of the
-// packed one, and its weights take the predicted memory.
+// TestUnpackedWeights loads every recorded quantized model dequantized. Its logits are mlx_lm's of the
+// quantized one, and its weights take the predicted memory.
 func TestUnpackedWeights(t *testing.T) {
 	cases, err := filepath.Glob("testdata/parity/*/fixture.json")
 	if err != nil {
@@ -33,18 +33,18 @@ func TestUnpackedWeights(t *testing.T) {
 		}
 		seen++
 		t.Run(name, func(t *testing.T) {
-			b, err := models.OpenFS(f.files, name).Load(t.Context(), th, models.Options{Unpack: true})
+			b, err := models.OpenFS(f.files, name).Load(t.Context(), th, models.Options{Dequantize: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer b.Close()
-			if !b.Info.Unpacked || b.Info.Quantization != s.Quantization {
-				t.Errorf("unpacked %t, quantization %q", b.Info.Unpacked, b.Info.Quantization)
+			if !b.Info.Dequantized || b.Info.Quantization != s.Quantization {
+				t.Errorf("unpacked %t, quantization %q", b.Info.Dequantized, b.Info.Quantization)
 			}
-			if s.Footprint.Unpacked().Packed >= s.Footprint.Packed {
+			if s.Footprint.Dequantized().Quantized >= s.Footprint.Quantized {
 				t.Error("the footprint does not know that it unpacks")
 			}
-			want, got := s.Footprint.Unpacked().Weights(true), b.Info.Bytes
+			want, got := s.Footprint.Dequantized().Weights(true), b.Info.Bytes
 			if math.Abs(float64(got-want)) > 0.03*float64(want) {
 				t.Errorf("the weights are predicted to take %d bytes, and take %d", want, got)
 			}
@@ -61,12 +61,12 @@ func TestUnpackedWeights(t *testing.T) {
 // TestUnpackNeedsFloat32 expects weights as stored where the model does not compute in float32.
 func TestUnpackNeedsFloat32(t *testing.T) {
 	th := enginetest.NewThread(t)
-	b, err := models.OpenFS(openFixture(t, "llama-8bit").files, "").Load(t.Context(), th, models.Options{Dtype: models.DtypeCheckpoint, Unpack: true})
+	b, err := models.OpenFS(openFixture(t, "llama-8bit").files, "").Load(t.Context(), th, models.Options{Dtype: models.DtypeCheckpoint, Dequantize: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if b.Info.Unpacked {
+	if b.Info.Dequantized {
 		t.Errorf("a model in %s is unpacked", b.Info.Dtype)
 	}
 }
@@ -78,9 +78,9 @@ func packedDrafter(t *testing.T, bits int) string {
 		"quantization": map[string]any{"group_size": 32, "bits": bits}})
 }
 
-// TestUnpackedDrafter loads a DFlash drafter packed and unpacked. The logits of its blocks are the
+// TestUnpackedDrafter loads a DFlash drafter quantized and dequantized. The logits of its blocks are the
 // same up to rounding, and its weights take the predicted memory. Where products take it as it is
-// packed, it stays so.
+// quantized, it stays so.
 func TestUnpackedDrafter(t *testing.T) {
 	th := enginetest.NewThread(t)
 	b := loadTiny(t, th, "llama")
@@ -96,23 +96,23 @@ func loadBothForms(t *testing.T, th *mlx.Thread, b *models.Bundle, bits int) {
 	dir := packedDrafter(t, bits)
 	direct := mlx.PackedMatMulTakes(mlx.Quantization{GroupSize: 32, Bits: bits, Mode: "affine"})
 	f, err := measureDrafter(dir)
-	if unpacks := f.Unpacked().Packed < f.Packed; err != nil || unpacks == direct {
+	if unpacks := f.Dequantized().Quantized < f.Quantized; err != nil || unpacks == direct {
 		t.Fatalf("its footprint unpacks: %t, %v", unpacks, err)
 	}
 	var logits [2][]float32
 	for i, unpack := range []bool{false, true} {
 		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
-			models.Options{Unpack: unpack})
+			models.Options{Dequantize: unpack})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := f.Weights(true)
 		if unpack {
-			want = f.Unpacked().Weights(true)
+			want = f.Dequantized().Weights(true)
 		}
 		// Info.Bytes includes a table of angles, which is no weight.
-		if got := d.Info.Bytes; d.Info.Unpacked != (unpack && !direct) || got < want || got > want+1<<10 {
-			t.Errorf("unpacked %t, its weights take %d bytes, want %d", d.Info.Unpacked, got, want)
+		if got := d.Info.Bytes; d.Info.Dequantized != (unpack && !direct) || got < want || got > want+1<<10 {
+			t.Errorf("unpacked %t, its weights take %d bytes, want %d", d.Info.Dequantized, got, want)
 		}
 		logits[i] = draftOnce(t, th, b.Model, d.Block)
 		if err := d.Close(); err != nil {

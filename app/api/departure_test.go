@@ -71,7 +71,7 @@ func (d *departure) model(m model.Model, run func() context.Context) model.Model
 				yield(engine.Token{}, ctx.Err())
 			}
 		},
-		read: func(ctx context.Context, r engine.Reading) error {
+		read: func(ctx context.Context, r engine.EncodeRequest) error {
 			if ctx.Err() == nil {
 				d.begin()
 				d.reach(ctx)

@@ -86,7 +86,7 @@ func TestEveryModelRouteIsListed(t *testing.T) {
 type worker struct {
 	model.Model
 	generate func(context.Context, engine.Request) iter.Seq2[engine.Token, error]
-	read     func(context.Context, engine.Reading) error
+	read     func(context.Context, engine.EncodeRequest) error
 	match    func()
 }
 
@@ -100,10 +100,10 @@ func (w worker) Reader() model.Reader { return workingReader{w.Model.Reader(), w
 // A workingReader is the Reader of a worker.
 type workingReader struct {
 	model.Reader
-	read func(context.Context, engine.Reading) error
+	read func(context.Context, engine.EncodeRequest) error
 }
 
-func (w workingReader) Embed(ctx context.Context, r engine.Reading, n int) ([][]float32,
+func (w workingReader) Embed(ctx context.Context, r engine.EncodeRequest, n int) ([][]float32,
 	engine.Stats, error) {
 	if err := w.read(ctx, r); err != nil {
 		return nil, engine.Stats{}, err
@@ -111,7 +111,7 @@ func (w workingReader) Embed(ctx context.Context, r engine.Reading, n int) ([][]
 	return w.Reader.Embed(ctx, r, n)
 }
 
-func (w workingReader) Relevance(ctx context.Context, r engine.Reading) ([]float64, engine.Stats,
+func (w workingReader) Relevance(ctx context.Context, r engine.EncodeRequest) ([]float64, engine.Stats,
 	error) {
 	if err := w.read(ctx, r); err != nil {
 		return nil, engine.Stats{}, err
@@ -134,7 +134,7 @@ func refusing(m model.Model, err error) model.Model {
 				yield(engine.Token{}, err)
 			}
 		},
-		read: func(context.Context, engine.Reading) error { return err },
+		read: func(context.Context, engine.EncodeRequest) error { return err },
 	}
 }
 

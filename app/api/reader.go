@@ -14,8 +14,8 @@ import (
 
 // Limits of one request to read texts.
 const (
-	MaxTexts      = engine.MaxTexts // inputs or documents
-	MaxReadTokens = 4 << 20         // of all texts together; a query counts with each document
+	MaxTexts      = engine.MaxSequences // inputs or documents
+	MaxReadTokens = 4 << 20             // of all texts together; a query counts with each document
 )
 
 // Generates refuses models that do not generate text.
@@ -97,8 +97,8 @@ func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run,
 }
 
 // Reading returns the work of reading texts for a run, without the model's part.
-func (u *Run) Reading(texts [][]int32) engine.Reading {
-	return engine.Reading{Texts: texts, Client: u.client, Progress: func(done int) {
+func (u *Run) Reading(texts [][]int32) engine.EncodeRequest {
+	return engine.EncodeRequest{Sequences: texts, Client: u.client, Progress: func(done int) {
 		u.promptDone.Store(int64(done))
 		u.reads.Store(true)
 	}}

@@ -42,8 +42,8 @@ func LoadModel(ctx context.Context, t *mlx.Thread, dir string,
 // dir is empty for a built-in one. With checkpoint its weights stay packed, and on the CPU a GGUF
 // file still computes in float32.
 func AsServed(o models.Options, dir string, gpu bool) models.Options {
-	o.Unpack = o.Dtype != models.DtypeCheckpoint
-	if o.Unpack || gpu || dir == "" {
+	o.Dequantize = o.Dtype != models.DtypeCheckpoint
+	if o.Dequantize || gpu || dir == "" {
 		return o
 	}
 	if f, err := models.OpenDrafter(dir); err == nil { // what is wrong with it, its load says

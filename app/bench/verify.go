@@ -106,7 +106,7 @@ func (v *verification) Report(ctx context.Context, table func(figures.Table) err
 		models.Options{Dtype: models.DtypeCheckpoint}); err != nil {
 		return err
 	}
-	if i := v.bundle.Info; i.Dtype != measured.Dtype || i.Unpacked != measured.Unpacked {
+	if i := v.bundle.Info; i.Dtype != measured.Dtype || i.Dequantized != measured.Dequantized {
 		if err := v.contexts(ctx, models.DtypeCheckpoint, table); err != nil {
 			return err
 		}
@@ -211,7 +211,7 @@ func (v *verification) newCosts(length int) *blockCosts {
 	if q := v.bundle.Info.Quantization; q != "" {
 		costs.DType += ", " + q
 	}
-	if v.bundle.Info.Unpacked {
+	if v.bundle.Info.Dequantized {
 		costs.DType += ", held in float32"
 	}
 	if v.fewRows {

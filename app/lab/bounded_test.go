@@ -135,8 +135,8 @@ func boundedNeeds(t *testing.T, dir string) int64 {
 		t.Fatal(err)
 	}
 	f := s.Footprint
-	return 4*c.Parameters() + f.Bounded(c).Text(f.ContextLength, true) - f.Text(f.ContextLength, true) +
-		drafts.Text(f.ContextLength, true)
+	return 4*c.Parameters() + f.Bounded(c).SequenceBytes(f.ContextLength, true) - f.SequenceBytes(f.ContextLength, true) +
+		drafts.SequenceBytes(f.ContextLength, true)
 }
 
 // Without an f_theta, without a drafter, or with one that was made for another drafter, the model is

@@ -107,14 +107,14 @@ type Reader interface {
 	// Embed returns a vector for each text. dimensions cuts the vectors, which are then
 	// normalised again; 0 leaves them whole. The model decides which rows a reading
 	// returns, not r. Cancelling ctx stops within one chunk.
-	Embed(ctx context.Context, r engine.Reading, dimensions int) ([][]float32, engine.Stats, error)
+	Embed(ctx context.Context, r engine.EncodeRequest, dimensions int) ([][]float32, engine.Stats, error)
 
 	// RerankPrompt returns the prompt by which a KindReranker judges a document. An empty
 	// instruction means the model's own.
 	RerankPrompt(instruction, query, document string) ([]int32, error)
 	// Relevance takes such prompts as texts. It returns for each one the probability, from
 	// 0 to 1, that the document answers the query.
-	Relevance(ctx context.Context, r engine.Reading) ([]float64, engine.Stats, error)
+	Relevance(ctx context.Context, r engine.EncodeRequest) ([]float64, engine.Stats, error)
 }
 
 // Defaults are the sampling values that a model's authors recommend. A field is nil where they

@@ -15,7 +15,7 @@ func (m *Fake) Kind() string { return m.Purpose }
 func (m *Fake) Dimensions() int { return Dimensions }
 
 // Embed makes a vector of a text's length, its first token, its last token, and 1/3.
-func (m *Fake) Embed(ctx context.Context, r engine.Reading,
+func (m *Fake) Embed(ctx context.Context, r engine.EncodeRequest,
 	dimensions int) ([][]float32, engine.Stats, error) {
 	stats, err := m.read(ctx, r)
 	if err != nil {
@@ -25,7 +25,7 @@ func (m *Fake) Embed(ctx context.Context, r engine.Reading,
 		dimensions = Dimensions
 	}
 	var out [][]float32
-	for _, t := range r.Texts {
+	for _, t := range r.Sequences {
 		out = append(out, []float32{float32(len(t)), float32(t[0]), float32(t[len(t)-1]),
 			1.0 / 3}[:dimensions])
 	}
@@ -37,24 +37,24 @@ func (m *Fake) RerankPrompt(instruction, query, document string) ([]int32, error
 }
 
 // Relevance gives the longest prompt the highest score.
-func (m *Fake) Relevance(ctx context.Context, r engine.Reading) ([]float64, engine.Stats, error) {
+func (m *Fake) Relevance(ctx context.Context, r engine.EncodeRequest) ([]float64, engine.Stats, error) {
 	stats, err := m.read(ctx, r)
 	if err != nil {
 		return nil, stats, err
 	}
 	var out []float64
-	for _, p := range r.Texts {
+	for _, p := range r.Sequences {
 		out = append(out, 1-1/float64(len(p)))
 	}
 	return out, stats, nil
 }
 
 // read keeps the promises of engine.Engine.Read.
-func (m *Fake) read(ctx context.Context, r engine.Reading) (stats engine.Stats, err error) {
+func (m *Fake) read(ctx context.Context, r engine.EncodeRequest) (stats engine.Stats, err error) {
 	m.Mu.Lock()
-	m.ReadTexts = append(m.ReadTexts, r.Texts...)
+	m.ReadTexts = append(m.ReadTexts, r.Sequences...)
 	m.Mu.Unlock()
-	for _, t := range r.Texts {
+	for _, t := range r.Sequences {
 		stats.PromptTokens += len(t)
 	}
 	r.Progress(stats.PromptTokens)

@@ -109,11 +109,11 @@ func (r reader) Kind() string { return string(r.bundle.Purpose.Kind) }
 func (r reader) Dimensions() int { return r.bundle.Model.Config().HiddenSize }
 
 // Embed returns a vector for each text. It implements model.Reader.
-func (r reader) Embed(ctx context.Context, in engine.Reading,
+func (r reader) Embed(ctx context.Context, in engine.EncodeRequest,
 	dimensions int) ([][]float32, engine.Stats, error) {
 	p := r.bundle.Purpose
 	in.Pooling = p.Pooling
-	rows, stats, err := r.engine.Read(ctx, in)
+	rows, stats, err := r.engine.Encode(ctx, in)
 	if err != nil {
 		return nil, stats, err
 	}
@@ -152,10 +152,10 @@ func (r reader) RerankPrompt(instruction, query, document string) ([]int32, erro
 }
 
 // Relevance returns a probability for each prompt. It implements model.Reader.
-func (r reader) Relevance(ctx context.Context, in engine.Reading) ([]float64, engine.Stats, error) {
+func (r reader) Relevance(ctx context.Context, in engine.EncodeRequest) ([]float64, engine.Stats, error) {
 	p := r.bundle.Purpose
 	in.Logits = []int32{p.Yes, p.No}
-	rows, stats, err := r.engine.Read(ctx, in)
+	rows, stats, err := r.engine.Encode(ctx, in)
 	if err != nil {
 		return nil, stats, err
 	}

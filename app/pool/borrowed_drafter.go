@@ -64,7 +64,7 @@ func (m *Model) reserveDrafter(ctx context.Context, source string) (how form, by
 	need := func() int64 {
 		held := size.as(how)
 		return held.drafterWeights() +
-			held.drafter.Text(min(plan.ShortRequest, cmp.Or(m.context, plan.ShortRequest)), how.wide || how.draftsWide)
+			held.drafter.SequenceBytes(min(plan.ShortRequest, cmp.Or(m.context, plan.ShortRequest)), how.wide || how.draftsWide)
 	}
 	err = m.pool.change(ctx, func(o *owner) error {
 		left := o.state().Left()

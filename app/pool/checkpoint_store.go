@@ -68,7 +68,7 @@ func (p *Pool) targetKey(m *Model) (string, error) {
 	h, row, bundle := sha256.New(), m.row, m.bundle
 	fmt.Fprintln(h, p.thread.GPU(), bundle.Info.Architecture, bundle.Info.Parameters,
 		bundle.Info.Dtype)
-	if bundle.Info.Unpacked {
+	if bundle.Info.Dequantized {
 		fmt.Fprintln(h, "unpacked")
 	}
 	if m.kvBits > 0 {
@@ -79,7 +79,7 @@ func (p *Pool) targetKey(m *Model) (string, error) {
 	}
 	if r := m.restoration; r != nil {
 		d := m.drafter.Files().Info
-		fmt.Fprintln(h, r.Layout, r.Key, d.Dtype, d.Unpacked, m.drafterBits, m.draftWindow)
+		fmt.Fprintln(h, r.Layout, r.Key, d.Dtype, d.Dequantized, m.drafterBits, m.draftWindow)
 	}
 	if row.Source == storage.SourcePocket {
 		if err := models.CopyPocketWeights(h); err != nil {

@@ -151,7 +151,7 @@ func TestChoiceComesBackWithItsWholeContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two := g.Weights(true) + g.Text(4096, true)
+	two := g.Weights(true) + g.SequenceBytes(4096, true)
 	for _, c := range []struct {
 		name  string
 		room  int64
@@ -159,10 +159,10 @@ func TestChoiceComesBackWithItsWholeContext(t *testing.T) {
 		there string
 		whole bool // its context is as long as alone
 	}{
-		{"the idle one goes", f.Weights(true) + f.Text(1<<16, true) + two/2, false, "long", true},
-		{"one in use stays", f.Weights(true) + f.Text(1<<16, true) + two/2, true, "long two", false},
-		{"both fit", f.Weights(true) + f.Text(1<<16, true) + two, false, "long two", true},
-		{"its context is cut so that another fits beside it", f.Weights(true) + f.Text(60<<10, true), false, "long two", true},
+		{"the idle one goes", f.Weights(true) + f.SequenceBytes(1<<16, true) + two/2, false, "long", true},
+		{"one in use stays", f.Weights(true) + f.SequenceBytes(1<<16, true) + two/2, true, "long two", false},
+		{"both fit", f.Weights(true) + f.SequenceBytes(1<<16, true) + two, false, "long two", true},
+		{"its context is cut so that another fits beside it", f.Weights(true) + f.SequenceBytes(60<<10, true), false, "long two", true},
 	} {
 		r.setRoom(t, c.room)
 		alone, _, err := r.pool.need(t.Context(), row)
@@ -218,7 +218,7 @@ func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 	long := longModel(t)
 	f := measured(t, long)
 	r := start(t, setup{Model: long, NoCheckpoints: true, Memory: 2<<30 +
-		(f.Weights(true)+f.Text(1<<16, true))*3/2})
+		(f.Weights(true)+f.SequenceBytes(1<<16, true))*3/2})
 	for _, name := range []string{"two", "three"} {
 		if _, err := r.library.AddModel(t.Context(),
 			control.AddRequest{Path: writeModel(t, name)}); err != nil {
@@ -262,9 +262,9 @@ func startCrowded(t *testing.T) (r *running, leave [2]context.CancelFunc) {
 	long, small := longModel(t), writeModel(t, "two")
 	f := measured(t, long)
 	g := measured(t, small)
-	text := f.Text(1<<16, true)
+	text := f.SequenceBytes(1<<16, true)
 	r = start(t, setup{Model: long, NoCheckpoints: true, Memory: 2<<30 + f.Weights(true) + 2*text +
-		f.Text(plan.ShortRequest, true) + (g.Weights(true)+g.Text(4096, true))/2})
+		f.SequenceBytes(plan.ShortRequest, true) + (g.Weights(true)+g.SequenceBytes(4096, true))/2})
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: small}); err != nil {
 		t.Fatal(err)
 	}

@@ -300,7 +300,7 @@ func TestChangeOfDrafterKeepsToTheMemory(t *testing.T) {
 	size, drafter := measured(t, dir), measured(t, first)
 	const context = 256 // so that a text takes less than a drafter
 	weights, drafts := size.Weights(true), drafter.Weights(true)
-	text := size.Text(context, true) + drafter.Text(context, true)
+	text := size.SequenceBytes(context, true) + drafter.SequenceBytes(context, true)
 	if text >= drafts {
 		t.Fatalf("a text takes %d bytes, and a drafter %d", text, drafts)
 	}

@@ -97,7 +97,7 @@ func TestVectorsAndScoresAreTheRecordedOnes(t *testing.T) {
 			t.Errorf("%s is %q, %d dimensions", name, m.Reader().Kind(), m.Reader().Dimensions())
 		}
 		for _, dimensions := range []int{0, 64, 16, 1} {
-			rows, stats, err := m.Reader().Embed(t.Context(), engine.Reading{Texts: of.texts},
+			rows, stats, err := m.Reader().Embed(t.Context(), engine.EncodeRequest{Sequences: of.texts},
 				dimensions)
 			if err != nil {
 				t.Fatal(err)
@@ -121,7 +121,7 @@ func TestVectorsAndScoresAreTheRecordedOnes(t *testing.T) {
 	of := openRecorded(t, "reranker")
 	m := r.acquired(t, of)
 	defer m.Release()
-	scores, _, err := m.Reader().Relevance(t.Context(), engine.Reading{Texts: of.texts})
+	scores, _, err := m.Reader().Relevance(t.Context(), engine.EncodeRequest{Sequences: of.texts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,12 +144,12 @@ func TestVectorDoesNotDependOnTheTextsReadWithIt(t *testing.T) {
 		of := openRecorded(t, name)
 		m := r.acquired(t, of)
 		texts := append(slices.Clone(of.texts), of.texts[3][:30], of.texts[3][:31], of.texts[1])
-		together, _, err := m.Reader().Embed(t.Context(), engine.Reading{Texts: texts}, 0)
+		together, _, err := m.Reader().Embed(t.Context(), engine.EncodeRequest{Sequences: texts}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, text := range texts {
-			alone, _, err := m.Reader().Embed(t.Context(), engine.Reading{Texts: [][]int32{text}},
+			alone, _, err := m.Reader().Embed(t.Context(), engine.EncodeRequest{Sequences: [][]int32{text}},
 				0)
 			if err != nil {
 				t.Fatal(err)
@@ -170,10 +170,10 @@ func TestVectorsAndScoresHaveWholeKeysAndValues(t *testing.T) {
 		defer m.Release()
 		var err error
 		if m.Reader().Kind() == control.KindEmbedding {
-			rows, _, err = m.Reader().Embed(t.Context(), engine.Reading{Texts: of.texts}, 0)
+			rows, _, err = m.Reader().Embed(t.Context(), engine.EncodeRequest{Sequences: of.texts}, 0)
 		} else {
 			var scores []float64
-			scores, _, err = m.Reader().Relevance(t.Context(), engine.Reading{Texts: of.texts})
+			scores, _, err = m.Reader().Relevance(t.Context(), engine.EncodeRequest{Sequences: of.texts})
 			for _, x := range scores {
 				rows = append(rows, []float32{float32(x)})
 			}

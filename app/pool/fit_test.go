@@ -35,7 +35,7 @@ func TestNeedCountsTheDrafter(t *testing.T) {
 		if want := f.Weights(true) + drafter.Weights(true); weights != want {
 			t.Errorf("the weights take %d bytes, want %d", weights, want)
 		}
-		if want := f.Text(4096, true) + drafter.Text(4096, true); text != want {
+		if want := f.SequenceBytes(4096, true) + drafter.SequenceBytes(4096, true); text != want {
 			t.Errorf("the context takes %d bytes, want %d", text, want)
 		}
 	}
@@ -78,13 +78,13 @@ func TestRequestsHaveWhatTheWeightsLeave(t *testing.T) {
 	f := measured(t, dir)
 	a := open(t, setup{NoCheckpoints: true})
 	m := &Model{pool: a.pool, row: storage.Model{ID: "long", Path: dir}, context: 5 * 1024}
-	whole := f.Text(5*1024, true)
+	whole := f.SequenceBytes(5*1024, true)
 	for _, c := range []struct{ left, want int64 }{{3 * whole, 3 * whole}, {whole / 2, whole}} {
 		a.pool.opts.Memory = 2<<30 + f.Weights(true) + c.left
 		text, needs := m.textMemory(nil)
 		s := plan.State{Limits: a.pool.limits(), Models: []plan.Model{{Need: needs}}}
 		room := s.Shares(plan.Need{})[0].Texts
-		if room != c.want || text(5*1024) != whole || text(1024) != f.Text(1024, true) {
+		if room != c.want || text(5*1024) != whole || text(1024) != f.SequenceBytes(1024, true) {
 			t.Errorf("with %d bytes beside the weights: room for %d, want %d; a context takes %d, want %d",
 				c.left, room, c.want, text(5*1024), whole)
 		}
@@ -140,7 +140,7 @@ func TestModelThatDoesNotFitIsRefusedWithFigures(t *testing.T) {
 func TestContextIsCutToTheMemory(t *testing.T) {
 	dir := longModel(t)
 	f := measured(t, dir)
-	most := f.Weights(true) + f.Text(5*1024, true) + f.Text(plan.ShortRequest, true)
+	most := f.Weights(true) + f.SequenceBytes(5*1024, true) + f.SequenceBytes(plan.ShortRequest, true)
 	// an eighth of the memory is for checkpoints, and a quarter is less than 2 GB
 	memory := (most + texts.MaxBytes + 2<<30 + 8) / 7 * 8
 	r := start(t, setup{Model: dir, Memory: memory})
@@ -254,7 +254,7 @@ func TestDrafterWithEveryRowIsCounted(t *testing.T) {
 			t.Errorf("%s: no drafter: %s", layout, l.NoDrafter)
 		}
 	}
-	more := d.Full().Text(context, true) - d.Text(context, true)
+	more := d.Full().SequenceBytes(context, true) - d.SequenceBytes(context, true)
 	if got := needs[control.KVFull] - needs[control.KVRing]; got != more || more <= 0 {
 		t.Errorf("every row needs %d bytes more, want %d", got, more)
 	}

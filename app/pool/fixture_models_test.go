@@ -27,7 +27,7 @@ func startWithRoom(t *testing.T, room float64, names ...string) *running {
 		dirs = append(dirs, writeModel(t, name))
 	}
 	f := measured(t, dirs[0])
-	each := f.Weights(true) + f.Text(4096, true)
+	each := f.Weights(true) + f.SequenceBytes(4096, true)
 	leaves := new(atomic.Pointer[departure])
 	r := start(t, setup{Model: dirs[0], NoCheckpoints: true,
 		Memory: 2<<30 + int64(room*float64(each)),

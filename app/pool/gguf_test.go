@@ -39,8 +39,8 @@ func TestGGUFComputesInFloat32OnTheCPU(t *testing.T) {
 		why    string
 		weight int64
 	}{
-		{control.DtypeAuto, control.HeldFloat32, "", f.Unpacked().Weights(true)},
-		{control.DtypeFloat32, control.HeldFloat32, "", f.Unpacked().Weights(true)},
+		{control.DtypeAuto, control.HeldFloat32, "", f.Dequantized().Weights(true)},
+		{control.DtypeFloat32, control.HeldFloat32, "", f.Dequantized().Weights(true)},
 		{control.DtypeCheckpoint, control.HeldQuantized, "dtype is checkpoint", f.Weights(true)},
 	} {
 		t.Run(string(c.dtype), func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestGGUFComputesInFloat32OnTheCPU(t *testing.T) {
 				(c.why == "") != (l.HeldWhy == "") {
 				t.Errorf("it computes in %s, held as %q because %q", l.Dtype, l.Held, l.HeldWhy)
 			}
-			text := f.Text(f.ContextLength, true)
+			text := f.SequenceBytes(f.ContextLength, true)
 			if l.Bytes != c.weight || l.Needs != c.weight+text {
 				t.Errorf("it needs %d bytes with weights of %d, want %d and %d", l.Needs, l.Bytes,
 					c.weight+text, c.weight)
@@ -112,7 +112,7 @@ func TestDtypeOfDraftersAndGGUF(t *testing.T) {
 			t.Errorf("%s: the drafter is loaded as %s", c.name, got)
 		}
 		checked, err := r.drafterForm(t, row, c.drafter)
-		if o := checked.drafterOptions(); err != nil || o.Dtype != c.drafts || o.Unpack {
+		if o := checked.drafterOptions(); err != nil || o.Dtype != c.drafts || o.Dequantize {
 			t.Errorf("%s: the drafter is checked as %+v, %v", c.name, o, err)
 		}
 	}
@@ -132,7 +132,7 @@ func TestDtypeOfDraftersAndGGUF(t *testing.T) {
 		t.Fatal(err)
 	}
 	info := r.pool.look().model().drafter.Files().Info
-	if info.Dtype != mlx.Float32 || info.Unpacked {
-		t.Errorf("its drafter computes in %s, unpacked: %t", info.Dtype, info.Unpacked)
+	if info.Dtype != mlx.Float32 || info.Dequantized {
+		t.Errorf("its drafter computes in %s, unpacked: %t", info.Dtype, info.Dequantized)
 	}
 }

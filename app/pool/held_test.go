@@ -34,8 +34,8 @@ func quantizedModel(t *testing.T) string {
 func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 	dir := quantizedModel(t)
 	f := measured(t, dir)
-	text := f.Text(f.ContextLength, true)
-	enough := 2*int64(gib) + f.Unpacked().Weights(true) + text
+	text := f.SequenceBytes(f.ContextLength, true)
+	enough := 2*int64(gib) + f.Dequantized().Weights(true) + text
 	keys := map[string]string{}
 	for _, c := range []struct {
 		name   string
@@ -44,7 +44,7 @@ func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 		why    string
 		weight int64
 	}{
-		{"enough", setup{Memory: enough}, control.HeldFloat32, "", f.Unpacked().Weights(true)},
+		{"enough", setup{Memory: enough}, control.HeldFloat32, "", f.Dequantized().Weights(true)},
 		{"short", setup{Memory: enough - 1}, control.HeldQuantized, "do not fit", f.Weights(true)},
 		{"kept", setup{Dtype: "checkpoint"}, control.HeldQuantized, "dtype is checkpoint",
 			f.Weights(false)},
@@ -165,12 +165,12 @@ func TestDtypeCountsFromTheNextLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := r.pool.look().model()
-	if info := m.drafter.Files().Info; !info.Unpacked || m.Held() != control.HeldFloat32 {
-		t.Errorf("the model is held as %q, its drafter unpacked: %t", m.Held(), info.Unpacked)
+	if info := m.drafter.Files().Info; !info.Dequantized || m.Held() != control.HeldFloat32 {
+		t.Errorf("the model is held as %q, its drafter unpacked: %t", m.Held(), info.Dequantized)
 	}
 	unload()
 	load(control.HeldQuantized, "")
-	if m := r.pool.look().model(); m.drafter.Files().Info.Unpacked {
+	if m := r.pool.look().model(); m.drafter.Files().Info.Dequantized {
 		t.Error("the drafter is unpacked, though the settings keep the stored form")
 	}
 	unload()
@@ -190,15 +190,15 @@ func TestDrafterIsHeldInFloat32WhereItFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := f.Text(f.ContextLength, true) + d.Text(f.ContextLength, true)
+	text := f.SequenceBytes(f.ContextLength, true) + d.SequenceBytes(f.ContextLength, true)
 	for _, c := range []struct {
 		name              string
 		weights           int64
 		unpacked, drafted bool
 	}{
-		{"both", f.Unpacked().Weights(true) + d.Unpacked().Weights(true), true, true},
-		{"the drafter", f.Weights(true) + d.Unpacked().Weights(true), false, true},
-		{"none", f.Weights(true) + d.Unpacked().Weights(true) - 1, false, false},
+		{"both", f.Dequantized().Weights(true) + d.Dequantized().Weights(true), true, true},
+		{"the drafter", f.Weights(true) + d.Dequantized().Weights(true), false, true},
+		{"none", f.Weights(true) + d.Dequantized().Weights(true) - 1, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := setup{Memory: 2*int64(gib) + c.weights + text, Model: dir, NoCheckpoints: true}
@@ -212,10 +212,10 @@ func TestDrafterIsHeldInFloat32WhereItFits(t *testing.T) {
 				if m.drafter == nil {
 					t.Fatalf("%s: no drafter: %s", when, m.noDrafter)
 				}
-				if got := m.drafter.Files().Info.Unpacked; m.bundle.Info.Unpacked != c.unpacked ||
+				if got := m.drafter.Files().Info.Dequantized; m.bundle.Info.Dequantized != c.unpacked ||
 					got != c.drafted {
 					t.Errorf("%s: model unpacked: %t, drafter unpacked: %t", when,
-						m.bundle.Info.Unpacked, got)
+						m.bundle.Info.Dequantized, got)
 				}
 				if m.needs.Weights > c.weights {
 					t.Errorf("%s: it needs %d bytes of weights, and %d are there", when,
@@ -234,14 +234,14 @@ func TestDrafterIsHeldInFloat32WhereItFits(t *testing.T) {
 				t.Fatal(err)
 			}
 			how, err := r.drafterForm(t, row, drafter)
-			if o := how.drafterOptions(); err != nil || o.Unpack != c.drafted ||
+			if o := how.drafterOptions(); err != nil || o.Dequantize != c.drafted ||
 				o.Dtype != models.DtypeFloat32 {
 				t.Errorf("it is checked as %+v, %v", o, err)
 			}
 			set(drafter)
 			check("loaded with it")
 			how, err = r.drafterForm(t, row, drafter)
-			if err != nil || how.drafterOptions().Unpack {
+			if err != nil || how.drafterOptions().Dequantize {
 				t.Errorf("though no memory is left, it is checked as %+v, %v", how, err)
 			}
 			set(control.DrafterNone)

@@ -20,11 +20,11 @@ func wideHeads(t *testing.T) string {
 // quantizedText returns what a text of the model takes with so many bits.
 func quantizedText(t *testing.T, dir string, bits, tokens int) int64 {
 	t.Helper()
-	f, err := measured(t, dir).Quantized(bits)
+	f, err := measured(t, dir).QuantizedKV(bits)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.Text(tokens, true)
+	return f.SequenceBytes(tokens, true)
 }
 
 // Keys and values of a few bits make room for a longer context. State, history and needs tell them. A
@@ -37,7 +37,7 @@ func TestQuantizedKeysMakeRoom(t *testing.T) {
 	learned := map[string]bool{}
 	for _, bits := range []int{0, 8, 4} {
 		r := start(t, setup{Model: dir, KVBits: bits, NoCheckpoints: true})
-		r.setRoom(t, f.Weights(true)+f.Text(least, true))
+		r.setRoom(t, f.Weights(true)+f.SequenceBytes(least, true))
 		own := control.ModelSettings{Model: "tiny-qwen3", Context: new(least)}
 		if _, err := r.pool.SetModelSettings(t.Context(), own); err != nil {
 			t.Fatal(err)

@@ -104,7 +104,7 @@ func (s *sizer) measure(row storage.Model, drafter string, set formSetting) (loa
 			if set.layout == control.KVFull {
 				size = size.Full()
 			}
-			if m.drafter = size.PackedIn(set.drafterBits); !s.thread.GPU() {
+			if m.drafter = size.QuantizedTo(set.drafterBits); !s.thread.GPU() {
 				m.drafter = m.drafter.OnCPU()
 			}
 		}
@@ -123,7 +123,7 @@ func (s *sizer) measure(row storage.Model, drafter string, set formSetting) (loa
 func (s *sizer) loadable(found models.Summary, set formSetting) (loadable, error) {
 	set = set.of(found.Kind)
 	wide := s.computesWide(found.Footprint, set.dtype)
-	of, err := found.Footprint.Quantized(set.kvBits)
+	of, err := found.Footprint.QuantizedKV(set.kvBits)
 	if err != nil {
 		advice := "; set it to 0 for this model"
 		if by, given := s.settings.Given("kv_bits"); given {
@@ -139,7 +139,7 @@ func (s *sizer) loadable(found models.Summary, set formSetting) (loadable, error
 		of = of.OnCPU()
 	}
 	if gpu || !wide {
-		of = of.Unpacking(gpu)
+		of = of.DequantizingKV(gpu)
 	}
 	return loadable{Footprint: of,
 		unpacks: wide && !gpu && set.dtype != models.DtypeCheckpoint,
@@ -202,13 +202,13 @@ type form struct {
 
 // options returns what the load of a model needs to know about the form.
 func (f form) options() models.Options {
-	return models.Options{Dtype: f.policy(f.wide), Unpack: f.unpacked}
+	return models.Options{Dtype: f.policy(f.wide), Dequantize: f.unpacked}
 }
 
 // drafterOptions returns what the load of its drafter needs to know.
 func (f form) drafterOptions() models.Options {
 	return models.Options{Dtype: f.policy(f.wide || f.draftsWide),
-		Unpack: f.drafts && f.drafterBits == 0, Bits: f.drafterBits}
+		Dequantize: f.drafts && f.drafterBits == 0, Bits: f.drafterBits}
 }
 
 // policy returns the type of a load. wide: it is float32.
@@ -231,10 +231,10 @@ type loadable struct {
 // as returns m with quantized weights held as in a form.
 func (m loadable) as(f form) loadable {
 	if f.unpacked {
-		m.Footprint = m.Footprint.Unpacked()
+		m.Footprint = m.Footprint.Dequantized()
 	}
 	if f.drafts && m.drafterBits == 0 { // else a person wants it packed
-		m.drafter = m.drafter.Unpacked()
+		m.drafter = m.drafter.Dequantized()
 	}
 	m.unpacked, m.drafts, m.unpacks = f.unpacked, f.drafts, false
 	return m
@@ -251,9 +251,9 @@ func (m loadable) drafterWeights() int64 {
 func (m loadable) Bytes(context int) (weights, text int64) {
 	drafts := m.wide || m.draftsWide
 	weights = m.Weights(m.wide) + m.drafterWeights()
-	text = m.Text(context, m.wide) + m.drafter.Text(context, drafts)
+	text = m.SequenceBytes(context, m.wide) + m.drafter.SequenceBytes(context, drafts)
 	if m.restored {
-		text += m.drafter.Text(context, drafts) // of its layers as a plain stack, at most
+		text += m.drafter.SequenceBytes(context, drafts) // of its layers as a plain stack, at most
 	}
 	return weights, text
 }

@@ -134,7 +134,7 @@ func TestNoLongerContextIsAdvisedThanFits(t *testing.T) {
 		tokens, more int // the longest context that fits, and one that does not
 	}{
 		{1 << 30, 4096, 4097},
-		{f.Weights(true) + f.Text(1024, true), 1024, 1025},
+		{f.Weights(true) + f.SequenceBytes(1024, true), 1024, 1025},
 	} {
 		r.setRoom(t, c.room)
 		if !m.LongerContext(c.tokens) || m.LongerContext(c.more) {

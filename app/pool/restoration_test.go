@@ -81,7 +81,7 @@ func TestRestoredRowsAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := 4*restoredWeights + drafter.Text(measured(t, dir).ContextLength, true)
+	want := 4*restoredWeights + drafter.SequenceBytes(measured(t, dir).ContextLength, true)
 	if got := needs[true] - needs[false]; got != want {
 		t.Errorf("restored rows need %d bytes more, want %d", got, want)
 	}

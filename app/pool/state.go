@@ -91,7 +91,7 @@ func (m *Model) Describe() *control.Loaded {
 // Held says how quantized weights are held, see [control.Loaded].
 func (m *Model) Held() string {
 	switch {
-	case m.bundle.Info.Unpacked:
+	case m.bundle.Info.Dequantized:
 		return control.HeldFloat32
 	case m.bundle.Info.Quantization != "":
 		return control.HeldQuantized

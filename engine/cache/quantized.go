@@ -13,7 +13,7 @@ import (
 // attends the quantized rows, its own included. So the result for a position does not depend on how
 // its text was cut into updates.
 //
-// A head's row is one run of 32-bit words: the packed elements, then the scales, then the biases of
+// A head's row is one run of 32-bit words: the quantized elements, then the scales, then the biases of
 // its groups. So buffers, snapshots and files hold it as they hold any other row. Snapshots of this
 // cache hold quantized rows, and it can be restored only from these.
 type Quantized struct {
@@ -56,7 +56,7 @@ func QuantizedBytes(dim, bits, scale int) int {
 	return dim*bits/8 + 2*scale*dim/GroupSize(dim)
 }
 
-// packing returns how rows x (1, KV, n, D) are packed, or why they cannot be.
+// packing returns how rows x (1, KV, n, D) are quantized, or why they cannot be.
 func (c *Quantized) packing(x *mlx.Array) (mlx.RowFormat, error) {
 	p := mlx.RowFormat{Dim: x.Dim(3), Bits: c.bits, Dtype: x.Dtype()}
 	p.GroupSize = cmp.Or(c.group, GroupSize(p.Dim))
@@ -70,7 +70,7 @@ func (c *Quantized) packing(x *mlx.Array) (mlx.RowFormat, error) {
 	return p, nil
 }
 
-// fits returns how rows k and v are packed, and an error if this cache cannot take them.
+// fits returns how rows k and v are quantized, and an error if this cache cannot take them.
 func (c *Quantized) fits(k, v *mlx.Array) (*RowFormats, error) {
 	ks, vs := k.Shape(), v.Shape()
 	if len(ks) != 4 || len(vs) != 4 || ks[0] != 1 || !slices.Equal(ks[:3], vs[:3]) {

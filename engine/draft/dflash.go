@@ -50,7 +50,7 @@ type DFlash struct {
 	vocab  int        // of the target
 	forbid *mlx.Array // kept, see forbidMask
 
-	// Of every reading. They are asked for off the MLX thread, where block may be changing.
+	// Of every variant. They are asked for off the MLX thread, where block may be changing.
 	name   string
 	taps   []int
 	drafts int
@@ -69,7 +69,7 @@ func NewDFlash(s *mlx.Scope, block Block, vocab int) *DFlash {
 	}
 }
 
-// Use makes requests from the next one on use another reading of the same network. Call it on the
+// Use makes requests from the next one on use another variant of the same network. Call it on the
 // MLX thread.
 func (d *DFlash) Use(block Block) { d.block = block }
 

@@ -140,8 +140,8 @@ func (m *Model) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 		for j, l := range m.bounded {
 			q.Bounded[l] = &lm.Bounded{}
 			if restored != nil {
-				own := func(x *mlx.Array) *mlx.Array { return s.Slice(x, 2, at, at+q.N) }
-				q.Bounded[l].KV = lm.KV{K: own(restored[l].K), V: own(restored[l].V)}
+				rows := func(x *mlx.Array) *mlx.Array { return s.Slice(x, 2, at, at+q.N) }
+				q.Bounded[l].KV = lm.KV{K: rows(restored[l].K), V: rows(restored[l].V)}
 				q.Bounded[l].Bank = banks[j].(*cache.Bank)
 			}
 		}

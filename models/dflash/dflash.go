@@ -222,8 +222,8 @@ func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
 	caches := make([]cache.Cache, len(m.Layers))
 	for i := range caches {
 		window := 0
-		if most := m.reach(i); most >= 0 && m.causal(i) {
-			window = most + 1
+		if reach := m.reach(i); reach >= 0 && m.causal(i) {
+			window = reach + 1
 		}
 		caches[i] = cache.New(opts, window)
 	}
@@ -354,8 +354,8 @@ func (m *Model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	if by := *d.OutputMultiplier; by != 1 {
 		logits = s.Mul(logits, s.Scalar(by, logits.Dtype()))
 	}
-	if most := d.FinalLogitSoftcapping; most != nil && *most > 0 {
-		logits = nn.Softcap(s, logits, *most)
+	if limit := d.FinalLogitSoftcapping; limit != nil && *limit > 0 {
+		logits = nn.Softcap(s, logits, *limit)
 	}
 	return logits
 }

@@ -80,10 +80,10 @@ func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, i, pos int, c cache.
 	keys, values, mask := view.K, view.V, view.Mask
 	switch {
 	case !m.causal(i):
-		if most := m.reach(i); most >= 0 && past > most {
-			keys = s.Slice(keys, 2, past-most, past+rows)
-			values = s.Slice(values, 2, past-most, past+rows)
-			past = most
+		if reach := m.reach(i); reach >= 0 && past > reach {
+			keys = s.Slice(keys, 2, past-reach, past+rows)
+			values = s.Slice(values, 2, past-reach, past+rows)
+			past = reach
 		}
 		mask = blockMask(s, m.args.window(i), past, rows)
 	case mask != nil:
@@ -104,11 +104,11 @@ func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, i, pos int, c cache.
 
 // reach returns how many rows of context a layer reads for the first row of a block; -1 = all.
 func (m *Model) reach(layer int) int {
-	most := m.args.window(layer) - 1
-	if set := m.settings.Window; set > 0 && (most < 0 || set < most) {
+	rows := m.args.window(layer) - 1
+	if set := m.settings.Window; set > 0 && (rows < 0 || set < rows) {
 		return set
 	}
-	return most
+	return rows
 }
 
 // gate returns the factors (rows, Q) of the heads' outputs: softplus, computed in float32.

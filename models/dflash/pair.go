@@ -40,8 +40,8 @@ func (a *args) pair(target lm.Config) ([]int, error) {
 	return a.taps(target.Layers)
 }
 
-// Settings choose between readings of a checkpoint. Published checkpoints do not say how they were
-// trained. A wrong reading costs acceptance, not correctness. The zero value means what config.json
+// Settings choose between variants of a checkpoint. Published checkpoints do not say how they were
+// trained. A wrong variant costs acceptance, not correctness. The zero value means what config.json
 // says, or else the default.
 type Settings struct {
 	Embedding Embedding `json:"embedding,omitzero"`

@@ -105,10 +105,10 @@ func (m *Model) Forward(s *mlx.Scope, k, v *mlx.Array) []lm.KV {
 		if n == 0 {
 			continue
 		}
-		own := func(x *mlx.Array) *mlx.Array {
+		split := func(x *mlx.Array) *mlx.Array {
 			return s.AsType(nn.SplitHeads(s, s.Slice(x, 1, at, at+n), shape.Heads, shape.Dim), m.dtype)
 		}
-		out[i] = lm.KV{K: own(k), V: own(v)}
+		out[i] = lm.KV{K: split(k), V: split(v)}
 		at += n
 	}
 	return out

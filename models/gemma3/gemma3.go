@@ -200,9 +200,9 @@ func clipResidual(s *mlx.Scope, x, y *mlx.Array) *mlx.Array {
 	if x.Dtype() != mlx.Float16 {
 		return s.Add(x, y)
 	}
-	const most = 65504
+	const maxFloat16 = 65504
 	sum := s.Add(s.AsType(x, mlx.Float32), s.AsType(y, mlx.Float32))
-	sum = s.Clip(sum, s.Scalar(-most, mlx.Float32), s.Scalar(most, mlx.Float32))
+	sum = s.Clip(sum, s.Scalar(-maxFloat16, mlx.Float32), s.Scalar(maxFloat16, mlx.Float32))
 	return s.AsType(sum, mlx.Float16)
 }
 

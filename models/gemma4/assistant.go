@@ -270,8 +270,8 @@ func (m *Assistant) unembedBest(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	ordering := s.Reshape(m.TokenOrdering, a.NumCentroids, a.text.VocabSize/a.NumCentroids)
 	tokens := s.Reshape(s.Take(ordering, clusters, 0), -1) // (n)
 	best := s.MatMul(x, s.Transpose(m.EmbedTokens.Forward(s, tokens), 1, 0))
-	least := s.Sub(s.Neg(s.Max(s.Neg(best), 1, true)), s.Scalar(1, best.Dtype()))
-	return s.PutAlong(s.BroadcastTo(least, 1, a.text.VocabSize), s.Reshape(tokens, 1, -1), best, 1)
+	below := s.Sub(s.Neg(s.Max(s.Neg(best), 1, true)), s.Scalar(1, best.Dtype()))
+	return s.PutAlong(s.BroadcastTo(below, 1, a.text.VocabSize), s.Reshape(tokens, 1, -1), best, 1)
 }
 
 // Dtype returns the type that it computes in.

@@ -13,25 +13,25 @@ import "unsafe"
 // super is how many elements a block of these kinds has.
 const super = 256
 
-// A form is a size of elements and of groups.
-type form struct {
+// An affineFormat is a size of elements and of groups.
+type affineFormat struct {
 	bits, group int
 	scale       string
 }
 
-// approximations holds the forms of each kind that is approximated: the fewest bits first, and of
+// approximations holds the formats of each kind that is approximated: the fewest bits first, and of
 // these the fewest scales.
-var approximations = map[kind][]form{
+var approximations = map[kind][]affineFormat{
 	q2_k: {{4, 64, "F16"}, {4, 32, "F16"}, {5, 32, "F16"}, {5, 32, "F32"}, {8, 32, "F32"}},
 	q3_k: {{5, 64, "F16"}, {5, 32, "F16"}, {5, 32, "F32"}, {8, 32, "F32"}},
 	q6_k: {{8, 64, "F16"}, {8, 32, "F16"}, {8, 32, "F32"}},
 }
 
-// isApproximated reports whether a kind has such forms.
+// isApproximated reports whether a kind has such formats.
 func (k kind) isApproximated() bool { return len(approximations[k]) > 0 }
 
-// packing returns the packing of a form.
-func (f form) packing(k kind) *packing {
+// packing returns the packing of a format.
+func (f affineFormat) packing(k kind) *packing {
 	return &packing{mode: "affine", bits: f.bits, group: f.group, scale: f.scale,
 		pack: func(to packed, blocks []byte) bool { return f.pack(k, to, blocks, fastest) }}
 }
@@ -45,7 +45,7 @@ const (
 )
 
 // pack packs whole blocks, as a packing does. C gets no more memory than is sliced here.
-func (f form) pack(k kind, to packed, blocks []byte, by kernel) bool {
+func (f affineFormat) pack(k kind, to packed, blocks []byte, by kernel) bool {
 	b, n := wholeBlocks(k, blocks, by)
 	if to.weights != nil {
 		b.weights = memory(to.weights[:n*super*f.bits/8])

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-func (f form) String() string { return fmt.Sprintf("%d-%d-%s", f.bits, f.group, f.scale) }
+func (f affineFormat) String() string { return fmt.Sprintf("%d-%d-%s", f.bits, f.group, f.scale) }
 
 // TestLossesAreTrue packs one block at a time and compares each element with the file's, in
 // float64. The sum of the errors and the largest must be those reported. No error is larger than
 // what half a step and the rounding of scales explain.
 func TestLossesAreTrue(t *testing.T) {
-	eachForm(t, func(t *testing.T, k kind, f form) {
+	eachFormat(t, func(t *testing.T, k kind, f affineFormat) {
 		blocks, refused := sampleBlocks(k, 600), 0
 		for len(blocks) > 0 {
 			block := blocks[:k.bytes()]
@@ -33,7 +33,7 @@ func TestLossesAreTrue(t *testing.T) {
 			got := to.tally
 			if got.elements != super || !about64(got.steps, want.steps, 0) ||
 				!about64(math.Sqrt(got.squares), math.Sqrt(want.squares), 16*rounding) ||
-				!about64(math.Sqrt(got.most), math.Sqrt(want.most), rounding) {
+				!about64(math.Sqrt(got.maxSquare), math.Sqrt(want.maxSquare), rounding) {
 				t.Fatalf("the losses are %+v, not %+v, of values up to %v", *got, want, largest)
 			}
 		}
@@ -48,7 +48,7 @@ func about64(got, want, rounding float64) bool {
 }
 
 // trueLoss returns the losses of a packed block and its largest value.
-func trueLoss(t *testing.T, f form, s *slowBlock, to packed, ok bool) (sum tally, largest float64) {
+func trueLoss(t *testing.T, f affineFormat, s *slowBlock, to packed, ok bool) (sum tally, largest float64) {
 	t.Helper()
 	levels := float64(int(1)<<f.bits - 1)
 	for i := range super {
@@ -66,7 +66,7 @@ func trueLoss(t *testing.T, f form, s *slowBlock, to packed, ok bool) (sum tally
 			t.Fatalf("element %d is %v*%v + %v, not %v", i, scale, y, bias, s.value(i))
 		}
 		sum.squares += e * e
-		sum.most = max(sum.most, e*e)
+		sum.maxSquare = max(sum.maxSquare, e*e)
 		sum.steps += float64(s.step[i]) * float64(s.step[i])
 		largest = max(largest, math.Abs(s.value(i)))
 	}
@@ -76,7 +76,7 @@ func trueLoss(t *testing.T, f form, s *slowBlock, to packed, ok bool) (sum tally
 // TestKernelsGiveTheSameBytes packs with instructions that every processor has, in pieces and in
 // part.
 func TestKernelsGiveTheSameBytes(t *testing.T) {
-	eachForm(t, func(t *testing.T, k kind, f form) {
+	eachFormat(t, func(t *testing.T, k kind, f affineFormat) {
 		const n = 64
 		blocks := sampleBlocks(k, n)
 		want := f.memoryFor(n)

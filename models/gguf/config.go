@@ -210,31 +210,31 @@ func (c *config) headDim() int {
 // quantization returns the section of that name: the most frequent packing for all modules, and the
 // others by module. It is nil if no tensor is packed.
 func quantization(sources []*source) map[string]any {
-	type form struct {
+	type format struct {
 		Mode      string `json:"mode"`
 		Bits      int    `json:"bits"`
 		GroupSize int    `json:"group_size"`
 	}
-	modules := map[string]form{}
-	counts := map[form]int{}
-	var most form
+	modules := map[string]format{}
+	counts := map[format]int{}
+	var common format
 	for _, s := range sources {
-		p := s.pack
+		p := s.packing
 		if p == nil {
 			continue
 		}
-		f := form{p.mode, p.bits, p.group}
+		f := format{p.mode, p.bits, p.group}
 		modules[s.module()] = f
-		if counts[f]++; counts[f] > counts[most] {
-			most = f
+		if counts[f]++; counts[f] > counts[common] {
+			common = f
 		}
 	}
 	if len(modules) == 0 {
 		return nil
 	}
-	section := map[string]any{"mode": most.Mode, "bits": most.Bits, "group_size": most.GroupSize}
+	section := map[string]any{"mode": common.Mode, "bits": common.Bits, "group_size": common.GroupSize}
 	for path, f := range modules {
-		if f != most {
+		if f != common {
 			section[path] = f
 		}
 	}

@@ -49,7 +49,7 @@ func TestWeightsAreThoseOfLlamaCPP(t *testing.T) {
 			t.Errorf("%v: %d of %d weights differ", e.kind, steps, len(got))
 		case lossy:
 			t.Logf("%v in %d bits, groups of %d: rms %.3f and maximum %.2f steps", e.kind, loss.Bits,
-				e.pack.group, loss.RMS, loss.Max)
+				e.packing.group, loss.RMS, loss.Max)
 			if loss.RMS <= 0 || loss.RMS >= 0.1 {
 				t.Errorf("%v: the rms error is %v steps", e.kind, loss.RMS)
 			}
@@ -98,7 +98,7 @@ func unpack(t *testing.T, thread *mlx.Thread, d *Folder, of *source) (values []f
 	defer f.Close()
 	tensors := enginetest.TensorsIn(t, f)
 	err = thread.Do(context.Background(), func(s *mlx.Scope) error {
-		q := mlx.Quantization{GroupSize: of.pack.group, Bits: of.pack.bits, Mode: of.pack.mode}
+		q := mlx.Quantization{GroupSize: of.packing.group, Bits: of.packing.bits, Mode: of.packing.mode}
 		w := tensors.Load(s, of.to)
 		scales := tensors.Load(s, of.module()+".scales")
 		var biases *mlx.Array

@@ -283,18 +283,18 @@ var convolutions = []string{".conv.conv.weight", ".conv1d.weight"}
 // pack chooses how a tensor is packed.
 func (m *model) pack(s *source) error {
 	if p, ok := packings[s.kind]; ok {
-		s.pack = &p
+		s.packing = &p
 	}
 	if !s.kind.isApproximated() {
 		return nil
 	}
 	if m.scan == scanHeader {
-		s.pack = approximations[s.kind][0].packing(s.kind)
+		s.packing = approximations[s.kind][0].packing(s.kind)
 		return nil
 	}
 	var loss Loss
 	var err error
-	s.pack, loss, err = choose(m.files[s.file], &s.tensor, m.scan == scanAll)
+	s.packing, loss, err = choose(m.files[s.file], &s.tensor, m.scan == scanAll)
 	m.losses = append(m.losses, loss)
 	return err
 }

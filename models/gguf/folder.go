@@ -177,7 +177,7 @@ func (d *Folder) addFiles(m *model) error {
 	for _, s := range sources {
 		if s.kind.isApproximated() {
 			one := *s
-			one.pack = nil
+			one.packing = nil
 			d.exact = append(d.exact, &one)
 		}
 	}

@@ -169,20 +169,20 @@ func (in *reader) uint64() (uint64, error) {
 }
 
 // count reads a number of items of at least bytes each, at most most.
-func (in *reader) count(what string, most uint64, bytes int64) (int64, error) {
+func (in *reader) count(what string, limit uint64, bytes int64) (int64, error) {
 	n, err := in.uint64()
 	if err != nil {
 		return 0, err
 	}
-	if n > most {
-		return 0, damaged("it claims %d %s, at most %d are allowed", n, what, most)
+	if n > limit {
+		return 0, damaged("it claims %d %s, at most %d are allowed", n, what, limit)
 	}
 	return int64(n), in.checkRemaining(int64(n) * bytes)
 }
 
 // readString reads a string of at most most bytes.
-func (in *reader) readString(most uint64) (string, error) {
-	n, err := in.count("bytes of a text", most, 1)
+func (in *reader) readString(limit uint64) (string, error) {
+	n, err := in.count("bytes of a text", limit, 1)
 	if err != nil {
 		return "", err
 	}

@@ -93,10 +93,10 @@ func (c *config) restoreHeads(s *source) error {
 
 // checkColumns refuses columns of heads that share groups, which can't change places.
 func (t *source) checkColumns() error {
-	if t.across == nil || t.pack == nil {
+	if t.across == nil || t.packing == nil {
 		return nil
 	}
-	if dim := t.width() / t.across.values; dim%t.pack.group != 0 {
+	if dim := t.width() / t.across.values; dim%t.packing.group != 0 {
 		return unsupported("has %q as %v, which heads of %d elements can't be; "+
 			"take another quantization, such as Q4_K_M", t.name, t.kind, dim)
 	}

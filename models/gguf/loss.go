@@ -35,22 +35,22 @@ func (e *CoarseError) Error() string {
 // A tally sums up errors of elements.
 type tally struct {
 	squares, steps float64 // sums of squares
-	most           float64 // the largest square
+	maxSquare      float64 // the largest square
 	elements       int
 }
 
 // join adds what another tally has.
 func (t *tally) join(other tally) {
 	t.squares, t.steps = t.squares+other.squares, t.steps+other.steps
-	t.most, t.elements = max(t.most, other.most), t.elements+other.elements
+	t.maxSquare, t.elements = max(t.maxSquare, other.maxSquare), t.elements+other.elements
 }
 
-// loss returns the loss of a tensor in a form.
+// loss returns the loss of a tensor in a format.
 func (t *tally) loss(of *tensor, bits int) Loss {
 	l := Loss{Tensor: of.name, Kind: of.kind.String(), Bits: bits}
 	if t.steps > 0 {
 		rms := math.Sqrt(t.steps / float64(t.elements))
-		l.RMS, l.Max = math.Sqrt(t.squares/float64(t.elements))/rms, math.Sqrt(t.most)/rms
+		l.RMS, l.Max = math.Sqrt(t.squares/float64(t.elements))/rms, math.Sqrt(t.maxSquare)/rms
 	}
 	return l
 }
@@ -79,16 +79,16 @@ func sample(r io.ReaderAt, t *tensor) ([]byte, error) {
 	return sample, nil
 }
 
-// choose returns the first form whose loss in a tensor is small enough, or else the last, and that
+// choose returns the first format whose loss in a tensor is small enough, or else the last, and that
 // loss. It looks at a sample, or at the whole tensor.
 func choose(r io.ReaderAt, t *tensor, whole bool) (*packing, Loss, error) {
 	some, err := sample(r, t)
 	if err != nil {
 		return nil, Loss{}, err
 	}
-	forms := approximations[t.kind]
+	formats := approximations[t.kind]
 	for i := 0; ; i++ {
-		p := forms[i].packing(t.kind)
+		p := formats[i].packing(t.kind)
 		var sum tally
 		ok := p.pack(packed{tally: &sum}, some)
 		loss := sum.loss(t, p.bits)
@@ -101,7 +101,7 @@ func choose(r io.ReaderAt, t *tensor, whole bool) (*packing, Loss, error) {
 			loss.Whole = true
 			good = ok && loss.RMS < maxSampleError
 		}
-		if good || i == len(forms)-1 {
+		if good || i == len(formats)-1 {
 			return p, loss, nil
 		}
 	}
@@ -122,8 +122,8 @@ func (p *packing) measure(r io.ReaderAt, t *tensor) (sum tally, ok bool, err err
 	return sum, ok, nil
 }
 
-// isLast reports whether p is the finest form of a kind.
+// isLast reports whether p is the finest format of a kind.
 func (p *packing) isLast(k kind) bool {
-	forms := approximations[k]
-	return form{p.bits, p.group, p.scale} == forms[len(forms)-1]
+	formats := approximations[k]
+	return affineFormat{p.bits, p.group, p.scale} == formats[len(formats)-1]
 }

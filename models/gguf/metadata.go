@@ -173,14 +173,14 @@ func check[T any](m metadata, what string, keys ...string) error {
 }
 
 // uint returns an integer from 0 to most, or fallback without such a key.
-func (m metadata) uint(key string, fallback, most int) (int, error) {
+func (m metadata) uint(key string, fallback, limit int) (int, error) {
 	v, ok := m[key]
 	if !ok {
 		return fallback, nil
 	}
 	n, ok := v.(int64)
-	if !ok || n < 0 || n > int64(most) {
-		return 0, fmt.Errorf("%s is %s, which is no whole number from 0 to %d", key, abbreviated(v), most)
+	if !ok || n < 0 || n > int64(limit) {
+		return 0, fmt.Errorf("%s is %s, which is no whole number from 0 to %d", key, abbreviated(v), limit)
 	}
 	return int(n), nil
 }

@@ -244,12 +244,12 @@ func superScales(size int) func(scales, biases, blocks []byte) bool {
 		for len(blocks) >= size {
 			halves := [2]uint16{little.Uint16(blocks), little.Uint16(blocks[2:])}
 			ok = ok && isFinite(halves[0]) && isFinite(halves[1])
-			d, least := fromHalf(halves[0]), fromHalf(halves[1])
+			d, minScale := fromHalf(halves[0]), fromHalf(halves[1])
 			shares, mins := superShares((*[12]byte)(blocks[4:]))
 			to, under := (*[32]byte)(scales), (*[32]byte)(biases)
 			for g := range 8 {
 				putFloat(to[4*g:], d*float32(shares>>(8*g)&63))
-				putFloat(under[4*g:], -(least * float32(mins>>(8*g)&63)))
+				putFloat(under[4*g:], -(minScale * float32(mins>>(8*g)&63)))
 			}
 			blocks, scales, biases = blocks[size:], scales[32:], biases[32:]
 		}

@@ -34,8 +34,8 @@ const ropeFactorsTensor = "rope_freqs.weight"
 const (
 	lowFreqFactor  = 1
 	highFreqFactor = 4
-	leastOriginal  = 1024 // positions that it may have been trained with
-	mostOriginal   = 1 << 20
+	minOriginal    = 1024 // positions that it may have been trained with
+	maxOriginal    = 1 << 20
 )
 
 // ropeFactors finds the rope_scaling that ropeFactorsTensor was made of.
@@ -93,7 +93,7 @@ func (c *config) llama3(factors []float32, theta float64) error {
 	if factor == 1 {
 		return nil
 	}
-	for original := leastOriginal; original <= mostOriginal; original *= 2 {
+	for original := minOriginal; original <= maxOriginal; original *= 2 {
 		if !fits(factors, theta, float64(factor), float64(original)) {
 			continue
 		}

@@ -57,7 +57,7 @@ func (s *slowBlock) value(i int) float64 {
 }
 
 // readPacked returns element i of packed blocks, and the scale and the bias of its group.
-func (f form) readPacked(from packed, i int) (y, scale, bias float64) {
+func (f affineFormat) readPacked(from packed, i int) (y, scale, bias float64) {
 	for j := range f.bits {
 		bit := i*f.bits + j
 		y += float64(int(from.weights[bit/8]) >> (bit % 8) & 1 << j)
@@ -110,15 +110,15 @@ func sampleBlocks(k kind, n int) []byte {
 	return blocks
 }
 
-// memoryFor returns where n blocks go in a form.
-func (f form) memoryFor(n int) packed {
+// memoryFor returns where n blocks go in a format.
+func (f affineFormat) memoryFor(n int) packed {
 	side := n * super / f.group * scaleBytes[f.scale]
 	return packed{weights: make([]byte, n*super*f.bits/8), scales: make([]byte, side),
 		biases: make([]byte, side), tally: &tally{}}
 }
 
-// eachForm runs a test for each form of each kind.
-func eachForm(t *testing.T, test func(t *testing.T, k kind, f form)) {
+// eachFormat runs a test for each format of each kind.
+func eachFormat(t *testing.T, test func(t *testing.T, k kind, f affineFormat)) {
 	for k, forms := range approximations {
 		for _, f := range forms {
 			t.Run(k.String()+"-"+f.String(), func(t *testing.T) { test(t, k, f) })

@@ -27,24 +27,24 @@ const (
 // defaultSplits are llama.cpp's splits for a tokenizer that its converter did not know.
 var defaultSplits = []string{`[\p{P}\$\+<=>\^~\|]+`, gpt2Split, `\p{N}+`, `[0-9][0-9][0-9]`}
 
-// byteLevelForm returns the form of tokenizers of the kind gpt2 with the given
+// byteLevelParts returns the form of tokenizers of the kind gpt2 with the given
 // tokenizer.ggml.pre.
-func byteLevelForm(pre string) (tokenizerForm, bool) {
-	for _, f := range byteLevelForms {
+func byteLevelParts(pre string) (tokenizerParts, bool) {
+	for _, f := range byteLevelSplits {
 		if slices.Contains(f.pre, pre) {
-			return tokenizerForm{
+			return tokenizerParts{
 				normalizer: f.normalizer, preTokenizer: byteLevel(f.splits...),
 				decoder:      byteLevelDecoder,
 				ignoreMerges: f.ignoreMerges, addBOS: f.addBOS,
 			}, true
 		}
 	}
-	return tokenizerForm{}, false
+	return tokenizerParts{}, false
 }
 
-// byteLevelForms holds what follows from tokenizer.ggml.pre, for the names that models of the
+// byteLevelSplits holds what follows from tokenizer.ggml.pre, for the names that models of the
 // supported architectures have. Phi-4 has dbrx.
-var byteLevelForms = []struct {
+var byteLevelSplits = []struct {
 	pre                  []string
 	normalizer           component
 	splits               []string
@@ -66,7 +66,7 @@ var byteLevelForms = []struct {
 // byteLevelNames lists the names that byteLevelForm supports.
 func byteLevelNames() string {
 	var names []string
-	for _, f := range byteLevelForms {
+	for _, f := range byteLevelSplits {
 		names = append(names, f.pre...)
 	}
 	slices.Sort(names)
@@ -94,15 +94,15 @@ func byteLevel(splits ...string) component {
 // spaceMark replaces a space in the tokens of SentencePiece.
 const spaceMark = "▁"
 
-// spaceMarkForm returns the form of SentencePiece's tokenizers: spaces become marks, and a
+// sentencePieceParts returns the form of SentencePiece's tokenizers: spaces become marks, and a
 // character without a token becomes bytes. prefix: a space is added at the beginning of a text.
-func spaceMarkForm(prefix bool) tokenizerForm {
+func sentencePieceParts(prefix bool) tokenizerParts {
 	space := component{"type": "Replace", "pattern": component{"String": " "}, "content": spaceMark}
 	decoders := []component{
 		{"type": "Replace", "pattern": component{"String": spaceMark}, "content": " "},
 		{"type": "ByteFallback"}, {"type": "Fuse"},
 	}
-	f := tokenizerForm{normalizer: space, addBOS: true, byteFallback: true}
+	f := tokenizerParts{normalizer: space, addBOS: true, byteFallback: true}
 	if prefix {
 		f.normalizer = component{"type": "Sequence", "normalizers": []component{
 			{"type": "Prepend", "prepend": spaceMark}, space}}

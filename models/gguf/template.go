@@ -21,10 +21,10 @@ func isGoTemplate(text string) bool {
 	return !strings.Contains(text, "{%") && goTemplate.MatchString(text)
 }
 
-// A templateForm is how a family writes a conversation, as a template of our own. It follows the form
+// A template is how a family writes a conversation, as a template of our own. It follows the form
 // that the makers published, for texts alone. Forms of a family whose tokens name calls have calls
 // too. The template is made of the tokens.
-type templateForm struct {
+type template struct {
 	name          string
 	tokens        []string
 	architectures []string // nil for any
@@ -33,9 +33,9 @@ type templateForm struct {
 // hermesTokens are the tokens of Qwen's models from 2.5 on. They differ in how they write calls.
 var hermesTokens = []string{"<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>"}
 
-// templateForms lists the forms. The first one whose tokens the tokenizer has is taken. Files with
+// familyTemplates lists the forms. The first one whose tokens the tokenizer has is taken. Files with
 // the tokens of llama3_1 are of Llama 3.1 and later.
-var templateForms = []templateForm{
+var familyTemplates = []template{
 	{name: "harmony", tokens: []string{"<|start|>", "<|channel|>", "<|message|>", "<|end|>"}},
 	{name: "qwen3_5", tokens: hermesTokens, architectures: []string{"qwen35", "qwen35moe"}},
 	{name: "nemotron_3", tokens: []string{"<|im_start|>", "<|im_end|>"},
@@ -69,7 +69,7 @@ func (t *tokenizer) template(chats bool) string {
 func (t *tokenizer) familyTemplate() string {
 	lacks := func(token string) bool { return !slices.Contains(t.tokens, token) }
 	architecture := t.metadata.string("general.architecture")
-	for _, f := range templateForms {
+	for _, f := range familyTemplates {
 		if slices.ContainsFunc(f.tokens, lacks) ||
 			f.architectures != nil && !slices.Contains(f.architectures, architecture) {
 			continue

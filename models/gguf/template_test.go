@@ -56,7 +56,7 @@ func TestGoTemplatesAreNoJinja(t *testing.T) {
 			t.Errorf("%q is shown as %q", text, got)
 		}
 		if got := shownTemplate(t, false, text); got != "" {
-			t.Errorf("%q is shown as %q, though no form is known", text, got)
+			t.Errorf("%q is shown as %q, though no template is known", text, got)
 		}
 	}
 	for _, text := range []string{
@@ -104,12 +104,12 @@ func TestFormsArePublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	without := map[string]bool{}
-	for _, f := range templateForms {
+	for _, f := range familyTemplates {
 		without[f.name] = true
 	}
 	for _, r := range recorded.Forms {
 		delete(without, r.Form)
-		template := formTemplate(t, r.Form)
+		template := namedTemplate(t, r.Form)
 		template.Now = func() time.Time { return recorded.Now }
 		for _, chat := range r.Chats {
 			got, err := template.Render(t.Context(), chat.Values)
@@ -135,7 +135,7 @@ func TestQwen3WritesEarlierAnswersAsPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer published.Close()
-	form := formTemplate(t, "qwen3")
+	form := namedTemplate(t, "qwen3")
 	const call = `{"type":"function","function":{"name":"look","arguments":{"a":1}}}`
 	for _, thought := range []string{"", `,"reasoning_content":"\nhm\n"`} {
 		for _, text := range []string{"", "I look.", "\\nI look."} {
@@ -163,16 +163,16 @@ func TestQwen3WritesEarlierAnswersAsPublished(t *testing.T) {
 // unpublished are forms without a recorded template. TestOtherForms has their texts.
 var unpublished = []string{"glm", "granite", "mistral", "mistral7"}
 
-// formTemplate returns the template of a tokenizer that has the tokens of a form.
-func formTemplate(t *testing.T, form string) *native.Template {
+// namedTemplate returns the template of a tokenizer that has the tokens of a family.
+func namedTemplate(t *testing.T, form string) *native.Template {
 	t.Helper()
-	i := slices.IndexFunc(templateForms, func(f templateForm) bool { return f.name == form })
+	i := slices.IndexFunc(familyTemplates, func(f template) bool { return f.name == form })
 	if i < 0 {
-		t.Fatalf("there is no form %s", form)
+		t.Fatalf("there is no template %s", form)
 	}
-	own := &tokenizer{tokens: templateForms[i].tokens,
+	own := &tokenizer{tokens: familyTemplates[i].tokens,
 		metadata: metadata{"tokenizer.chat_template": goTemplates[0]}}
-	if list := templateForms[i].architectures; list != nil {
+	if list := familyTemplates[i].architectures; list != nil {
 		own.metadata["general.architecture"] = list[0]
 	}
 	template, err := native.NewTemplate(own.template(false), nil)
@@ -222,7 +222,7 @@ func TestOtherForms(t *testing.T) {
 			"</arg_value></tool_call><tool_call>now</tool_call><|observation|><tool_response>4" +
 			"</tool_response><tool_response>5</tool_response><|assistant|><think>"},
 	} {
-		got, err := formTemplate(t, c.form).Render(t.Context(), []byte(c.values))
+		got, err := namedTemplate(t, c.form).Render(t.Context(), []byte(c.values))
 		if err != nil || got != c.want {
 			t.Errorf("%s renders\n%q, %v, want\n%q", c.form, got, err, c.want)
 		}

@@ -38,12 +38,12 @@ type tokenizer struct {
 	types    []int64   // as long as tokens
 	merges   []string  // two tokens each, the first first; nil if they follow from scores
 	scores   []float64 // as long as tokens, or nil
-	form     tokenizerForm
+	parts    tokenizerParts
 }
 
-// A tokenizerForm has the parts of tokenizer.json that follow from the kind of the tokenizer. A
+// A tokenizerParts has the parts of tokenizer.json that follow from the kind of the tokenizer. A
 // part that is nil is null there.
-type tokenizerForm struct {
+type tokenizerParts struct {
 	normalizer, preTokenizer, decoder component
 
 	ignoreMerges, byteFallback bool
@@ -71,7 +71,7 @@ func (m *model) tokenizer() (*tokenizer, error) {
 	if err := t.checkTokens(); err != nil {
 		return nil, err
 	}
-	if err := t.setForm(); err != nil {
+	if err := t.chooseParts(); err != nil {
 		return nil, err
 	}
 	return t, t.checkScores()
@@ -130,26 +130,26 @@ func (t *tokenizer) checkTokens() error {
 	return nil
 }
 
-// setForm chooses the form by the kind of the tokenizer.
-func (t *tokenizer) setForm() error {
+// chooseParts chooses the form by the kind of the tokenizer.
+func (t *tokenizer) chooseParts() error {
 	t.merges = t.metadata.strings("tokenizer.ggml.merges")
 	t.scores, _ = t.metadata["tokenizer.ggml.scores"].([]float64)
 	switch kind := t.metadata.string("tokenizer.ggml.model"); kind {
 	case "gpt2":
 		pre := t.metadata.string("tokenizer.ggml.pre")
-		form, ok := byteLevelForm(pre)
+		parts, ok := byteLevelParts(pre)
 		if !ok {
 			return unsupported("has a tokenizer with the split %.40q, which is not supported; "+
 				"supported are %s", pre, byteLevelNames())
 		}
-		t.form, t.scores = form, nil
+		t.parts, t.scores = parts, nil
 	case "llama":
 		// Gemma adds no space at the beginning of a text. Files of Ollama's converter leave that
 		// out.
 		gemma := strings.HasPrefix(t.metadata.string("general.architecture"), "gemma")
-		t.form = spaceMarkForm(t.adds("add_space_prefix", !gemma))
+		t.parts = sentencePieceParts(t.adds("add_space_prefix", !gemma))
 	case "gemma4":
-		t.form = spaceMarkForm(false)
+		t.parts = sentencePieceParts(false)
 	default:
 		return unsupported("has a tokenizer of the kind %.40q, which is not supported; "+
 			"supported are gemma4, gpt2 and llama", kind)
@@ -232,9 +232,9 @@ func (t *tokenizer) file() ([]byte, error) {
 			return t.types[id] <= tokenNormal
 		})
 	}
-	m := component{"type": "BPE", "ignore_merges": t.form.ignoreMerges, "vocab": vocab,
+	m := component{"type": "BPE", "ignore_merges": t.parts.ignoreMerges, "vocab": vocab,
 		"merges": list}
-	if t.form.byteFallback {
+	if t.parts.byteFallback {
 		m["byte_fallback"], m["fuse_unk"] = true, true
 		if unknown := t.unknown(); unknown != "" {
 			m["unk_token"] = unknown
@@ -243,10 +243,10 @@ func (t *tokenizer) file() ([]byte, error) {
 	return marshal(component{
 		"version":        "1.0",
 		"added_tokens":   added,
-		"normalizer":     t.form.normalizer,
-		"pre_tokenizer":  t.form.preTokenizer,
+		"normalizer":     t.parts.normalizer,
+		"pre_tokenizer":  t.parts.preTokenizer,
 		"post_processor": nil,
-		"decoder":        t.form.decoder,
+		"decoder":        t.parts.decoder,
 		"model":          m,
 	})
 }
@@ -279,7 +279,7 @@ func (t *tokenizer) config(chats bool) ([]byte, error) {
 			c[field] = token
 		}
 	}
-	c["add_bos_token"] = t.adds("add_bos_token", t.form.addBOS) && c["bos_token"] != nil
+	c["add_bos_token"] = t.adds("add_bos_token", t.parts.addBOS) && c["bos_token"] != nil
 	c["add_eos_token"] = t.adds("add_eos_token", false) && c["eos_token"] != nil
 	if template := t.template(chats); template != "" {
 		c["chat_template"] = template

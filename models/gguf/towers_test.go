@@ -88,7 +88,7 @@ func TestGemma4OfOllama(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kind := tokens.form.normalizer["type"]; kind != "Replace" {
+	if kind := tokens.parts.normalizer["type"]; kind != "Replace" {
 		t.Errorf("texts are changed by %v, which puts a space before them", kind)
 	}
 	ids, _ := tokens.ends(nil)
@@ -99,7 +99,7 @@ func TestGemma4OfOllama(t *testing.T) {
 	if tokens, err = m.tokenizer(); err != nil {
 		t.Fatal(err)
 	}
-	if kind := tokens.form.normalizer["type"]; kind != "Sequence" {
+	if kind := tokens.parts.normalizer["type"]; kind != "Sequence" {
 		t.Errorf("a file that asks for the space gets %v", kind)
 	}
 }

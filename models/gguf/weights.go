@@ -18,7 +18,7 @@ type source struct {
 	to string // its name in Hugging Face's form, with .weight or .bias
 
 	// pack is nil for a plain type, and for a packed one whose elements are shown as float32.
-	pack *packing
+	packing *packing
 
 	// half, if not 0, says that the rows of each head of 2 half rows are interleaved. They are put
 	// back into halves.
@@ -99,7 +99,7 @@ func layout(sources []*source) (header []byte, entries []*entry) {
 		at += size
 	}
 	for _, t := range sources {
-		p := t.pack
+		p := t.packing
 		if p == nil {
 			dtype, size := t.plain()
 			add(t, whole, t.to, dtype, t.width(), int64(size))
@@ -247,8 +247,8 @@ func (w *weights) readWhole(e *entry, p []byte) error {
 	}
 	err := w.readRows(e, p, 0, e.rows(), side)
 	if side != nil && e.kind.isApproximated() && (err == nil || err == errScale) {
-		loss := side.tally.loss(&e.tensor, e.pack.bits)
-		if (err != nil || loss.RMS >= maxError) && !e.pack.isLast(e.kind) {
+		loss := side.tally.loss(&e.tensor, e.packing.bits)
+		if (err != nil || loss.RMS >= maxError) && !e.packing.isLast(e.kind) {
 			return &CoarseError{e.tensor.name}
 		}
 		if err == nil {
@@ -271,7 +271,7 @@ func (s *sideTensors) add(sum *tally) {
 
 // sideBytes returns the bytes of the scales of rows of a packed tensor.
 func (t *source) sideBytes(rows int) int {
-	p := t.pack
+	p := t.packing
 	return rows * t.width() / p.group * scaleBytes[p.scale]
 }
 
@@ -351,7 +351,7 @@ func (w *weights) readSource(t *source, buffers *[2][]byte, from, to int) ([]byt
 
 // repack writes the rows [from, to) of an entry, whose blocks are src, to out.
 func (e *entry) repack(out, src []byte, side *sideTensors, from, to int) error {
-	if e.pack == nil {
+	if e.packing == nil {
 		if !e.kind.isApproximated() {
 			copy(out, src)
 		} else if !unpackFloats(e.kind, out, src, fastest) {
@@ -377,7 +377,7 @@ func (e *entry) repack(out, src []byte, side *sideTensors, from, to int) error {
 	case biases:
 		p.scales, p.biases = make([]byte, len(out)), out
 	}
-	if !e.pack.pack(p, src) {
+	if !e.packing.pack(p, src) {
 		return errScale
 	}
 	for _, part := range [][]byte{p.weights, p.scales, p.biases} {

@@ -10,7 +10,7 @@
 //   - The gate of an expert is cut, and 1 is added to what it multiplies (nn.ClampedSwiGLU).
 //   - Rotary embeddings are stretched by a yarn whose ramp need not begin and end at whole
 //     dimensions (truncate false). mlx_lm 0.32.2 passes that key over.
-//   - As published, the rows of gate and up alternate in one tensor, packed as mxfp4 in blocks of
+//   - As published, the rows of gate and up alternate in one tensor, quantized as mxfp4 in blocks of
 //     16 bytes. MLX's conversions store them apart, under experts instead of switch_mlp.
 package gptoss
 

@@ -181,11 +181,11 @@ func (c *client) checkRedirect(from, to *url.URL) error {
 
 // clip shortens what a server sent for a message.
 func clip(s string) string {
-	const most = 100 // bytes
-	if len(s) <= most {
+	const limit = 100 // bytes
+	if len(s) <= limit {
 		return s
 	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
 // isHub reports whether an address may see the token: the endpoint's host, by its scheme or by

@@ -94,11 +94,11 @@ func List(cacheDir string) ([]string, error) {
 
 // lacking says which files are missing, the first three by name.
 func lacking(missing []string) string {
-	const most = 3
-	s := strings.Join(missing[:min(most, len(missing))], ", ")
+	const shown = 3
+	s := strings.Join(missing[:min(shown, len(missing))], ", ")
 	switch {
-	case len(missing) > most:
-		return fmt.Sprintf("%s and %d more files are missing", s, len(missing)-most)
+	case len(missing) > shown:
+		return fmt.Sprintf("%s and %d more files are missing", s, len(missing)-shown)
 	case len(missing) > 1:
 		return s + " are missing"
 	}

@@ -58,8 +58,8 @@ func FromPage(address, endpoint string) string {
 		return address
 	}
 	base := ""
-	if own, err := url.Parse(cmp.Or(endpoint, DefaultEndpoint)); err == nil && own.Host == u.Host {
-		base = own.EscapedPath()
+	if hub, err := url.Parse(cmp.Or(endpoint, DefaultEndpoint)); err == nil && hub.Host == u.Host {
+		base = hub.EscapedPath()
 	} else if !slices.Contains(hosts, u.Host) {
 		return address
 	}

@@ -65,10 +65,10 @@ func (m *mamba) NewCache(cache.Options) cache.Cache {
 func (m *mamba) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	a, rows := m.args, b.Rows()
 	inner := a.innerWidth()
-	wide := m.InProj.Forward(s, x)
-	gate := s.Slice(wide, 1, 0, inner)
-	y := nn.Recur(s, b, m.layer, s.Slice(wide, 1, inner, inner+a.convWidth()),
-		s.Slice(wide, 1, inner+a.convWidth(), wide.Dim(1))) // (rows, H Dh)
+	projected := m.InProj.Forward(s, x)
+	gate := s.Slice(projected, 1, 0, inner)
+	y := nn.Recur(s, b, m.layer, s.Slice(projected, 1, inner, inner+a.convWidth()),
+		s.Slice(projected, 1, inner+a.convWidth(), projected.Dim(1))) // (rows, H Dh)
 	y = s.Reshape(s.Mul(nn.SiLU(s, gate), y), rows, a.NGroups, inner/a.NGroups)
 	y = s.Reshape(s.RMSNorm(y, nil, float32(a.RMSNormEps)), rows, inner)
 	return m.OutProj.Forward(s, s.Mul(m.Norm, y))
@@ -103,7 +103,7 @@ func (m *mamba) recur(s *mlx.Scope, state, window *mlx.Array,
 	}
 	x := s.Reshape(s.Slice(mixed, 1, 0, h*dh), n, h, dh, 1)
 	keys, queries := group(h*dh), group(h*dh+g*ds)
-	own := each(s.MatMul(queries, s.Transpose(keys, 0, 1, 3, 2)), 1, 1) // C B
+	same := each(s.MatMul(queries, s.Transpose(keys, 0, 1, 3, 2)), 1, 1) // C B
 	along, across := each(keys, 1, ds), each(queries, ds, 1)
 	dt := m.timeSteps(s, rows[0])
 	rate := s.AsType(s.Exp(m.ALog), mlx.Float32)
@@ -115,7 +115,7 @@ func (m *mamba) recur(s *mlx.Scope, state, window *mlx.Array,
 	outs := make([]*mlx.Array, n)
 	for i := range n {
 		was := s.Mul(row(decay, i), s.MatMul(state, row(across, i))) // (1, H, Dh, 1)
-		outs[i] = s.Add(s.Mul(row(own, i), row(step, i)), was)
+		outs[i] = s.Add(s.Mul(row(same, i), row(step, i)), was)
 		state = s.Add(s.Mul(row(decay, i), state), s.Mul(row(step, i), row(along, i)))
 	}
 	y := s.AsType(s.Concat(0, outs...), dtype)

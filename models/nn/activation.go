@@ -40,8 +40,8 @@ func GatedGELU(s *mlx.Scope, gate, up *mlx.Array) *mlx.Array {
 		return gated(s, gate, up, s.Mul(inner, gate))
 	}
 	// The cube is rounded once, as a power would be.
-	wide := s.AsType(gate, mlx.Float32)
-	cube := s.AsType(s.Mul(s.Mul(wide, wide), wide), d)
+	x32 := s.AsType(gate, mlx.Float32)
+	cube := s.AsType(s.Mul(s.Mul(x32, x32), x32), d)
 	inner := s.Add(gate, s.Mul(constant(s, 0.044715, d), cube))
 	t := s.Tanh(s.Mul(constant(s, math.Sqrt(2/math.Pi), d), inner))
 	gelu := s.Mul(s.Mul(constant(s, 0.5, d), gate), s.Add(constant(s, 1, d), t))
@@ -54,9 +54,9 @@ func ClampedSwiGLU(alpha, limit float64) Gate {
 	return func(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 		d := x.Dtype()
 		parts := s.Split(x, 2, -1)
-		most := constant(s, limit, d)
-		gate := s.Minimum(parts[0], most)
-		up := s.Add(s.Clip(parts[1], constant(s, -limit, d), most), constant(s, 1, d))
+		bound := constant(s, limit, d)
+		gate := s.Minimum(parts[0], bound)
+		up := s.Add(s.Clip(parts[1], constant(s, -limit, d), bound), constant(s, 1, d))
 		if plainOnCPU(s, gate) {
 			return gated(s, gate, up, s.Mul(constant(s, -alpha*math.Log2E, d), gate))
 		}
@@ -81,7 +81,7 @@ func constant(s *mlx.Scope, v float64, d mlx.Dtype) *mlx.Array {
 }
 
 // Softcap keeps x between -most and most: most tanh(x/most).
-func Softcap(s *mlx.Scope, x *mlx.Array, most float64) *mlx.Array {
-	c := s.Scalar(most, x.Dtype())
+func Softcap(s *mlx.Scope, x *mlx.Array, limit float64) *mlx.Array {
+	c := s.Scalar(limit, x.Dtype())
 	return s.Mul(s.Tanh(s.Div(x, c)), c)
 }

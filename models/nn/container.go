@@ -54,7 +54,7 @@ func ReadQuantization(section json.RawMessage) (*Quantization, error) {
 			return nil, err
 		}
 		m := q.withDefaults()
-		p, known := findPacking(m.Mode)
+		p, known := findMode(m.Mode)
 		if !known {
 			return nil, modeError("it", m.Mode)
 		}
@@ -139,10 +139,10 @@ func (q *Quantization) Tensor(name string) (to string, keep bool) {
 		func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
-// Types of packed weights and of scales in containers. MLX's own forms have U32, and U8 or floats.
+// Types of quantized weights and of scales in containers. MLX's own forms have U32, and U8 or floats.
 var (
-	foreignPacked = []string{"U32", "I32", "U8", "F8_E4M3"}
-	foreignScales = append([]string{"F8_E4M3", "F8_E8M0"}, scaleTypes...)
+	foreignWeights = []string{"U32", "I32", "U8", "F8_E4M3"}
+	foreignScales  = append([]string{"F8_E4M3", "F8_E8M0"}, scaleTypes...)
 )
 
 // centred reports whether biases follow from scales.
@@ -150,20 +150,20 @@ func (q *Quantization) centred() bool {
 	return q != nil && q.container != nil && q.container.centred
 }
 
-// types returns the types that packed weights and their scales may have.
+// types returns the types that quantized weights and their scales may have.
 func (q *Quantization) types() (weight, scales []string) {
 	if q != nil && q.container != nil {
-		return foreignPacked, foreignScales
+		return foreignWeights, foreignScales
 	}
-	return packedTypes, scaleTypes
+	return weightTypes, scaleTypes
 }
 
-// packs reports whether a tensor can only be the packed weight of a container.
-func (q *Quantization) packs(weight mlx.TensorInfo) bool {
-	return q != nil && q.container != nil && slices.Contains(foreignPacked, weight.Dtype)
+// isQuantized reports whether a tensor can only be the quantized weight of a container.
+func (q *Quantization) isQuantized(weight mlx.TensorInfo) bool {
+	return q != nil && q.container != nil && slices.Contains(foreignWeights, weight.Dtype)
 }
 
-// words returns how many words of 32 bits a row of a packed weight has. Rows begin at axis lead.
+// words returns how many words of 32 bits a row of a quantized weight has. Rows begin at axis lead.
 // They may be divided into blocks. It returns 0 if the rows are not whole words.
 func words(weight mlx.TensorInfo, lead int) int {
 	if len(weight.Shape) <= lead {
@@ -206,8 +206,8 @@ func (w *Weights) globalFactor(path string, q mlx.Quantization, shape []int) *ml
 			info.Shape))
 	}
 	held := 4*int64(stack)*int64(last(shape)) - info.Bytes
-	w.made.Packed += held
-	w.unpacking.Packed += held
+	w.made.Quantized += held
+	w.dequantized.Quantized += held
 	x := w.load(name, floatTypes, info.Shape)
 	s := w.scope
 	if w.stopped() {

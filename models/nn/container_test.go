@@ -65,7 +65,7 @@ func TestDamagedQuantizationIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzQuantization checks that a module is packed as its tensors allow, whatever a section says.
+// FuzzQuantization checks that a module is quantized as its tensors allow, whatever a section says.
 func FuzzQuantization(f *testing.F) {
 	f.Add([]byte(`{"group_size": 32, "bits": 4, "mode": "mxfp4", "a": {"bits": 8}}`), 64, 8, 2, true)
 	f.Add([]byte(`{"a": false, "group_size": -1}`), 64, 8, 1, false)

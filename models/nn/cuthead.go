@@ -21,33 +21,33 @@ func (d *Decoder) CutHead(w *Weights, ids *mlx.Array) *Linear {
 	if head.weight.Size() == 0 {
 		return nil // the model knows only its sizes, and the drafter is only checked
 	}
-	cut := head.cut(w.scope, ids).packForDrafts(w.scope)
+	cut := head.cut(w.scope, ids).quantizeForDrafts(w.scope)
 	w.keep(cut.arrays())
 	return &Linear{parts: []matrix{cut}}
 }
 
-// draftPacking is how the CPU holds a plain float32 matrix whose products only draft.
-var draftPacking = mlx.Quantization{GroupSize: 64, Bits: 8, Mode: "affine"}
+// draftQuantization is how the CPU holds a plain float32 matrix whose products only draft.
+var draftQuantization = mlx.Quantization{GroupSize: 64, Bits: 8, Mode: "affine"}
 
-// packForDrafts returns a matrix for products that may be slightly off. A plain one in float32 is
-// packed where mlx.PackedMatMul takes it.
-func (m matrix) packForDrafts(s *mlx.Scope) matrix {
-	if m.packed() || PackedRow(m.weight.Dim(0)) == 0 || !s.PackedMatMulFits(m.weight, m.weight, draftPacking) {
+// quantizeForDrafts returns a matrix for products that may be slightly off. A plain one in float32 is
+// quantized where mlx.PackedMatMul takes it.
+func (m matrix) quantizeForDrafts(s *mlx.Scope) matrix {
+	if m.quantized() || QuantizedRowBytes(m.weight.Dim(0)) == 0 || !s.PackedMatMulFits(m.weight, m.weight, draftQuantization) {
 		return m
 	}
-	packed := matrix{quantization: draftPacking, direct: true}
-	packed.weight, packed.scales, packed.biases = s.Quantize(s.Transpose(m.weight, 1, 0), draftPacking)
-	return packed
+	out := matrix{quantization: draftQuantization, direct: true}
+	out.weight, out.scales, out.biases = s.Quantize(s.Transpose(m.weight, 1, 0), draftQuantization)
+	return out
 }
 
-// PackedRow returns the bytes of a row of a cut head with width elements, where the CPU computes in
-// float32. It returns 0 for a row that is not packed.
-func PackedRow(width int) int64 {
-	if width%draftPacking.GroupSize != 0 || !mlx.PackedMatMulTakes(draftPacking) {
+// QuantizedRowBytes returns the bytes of a row of a cut head with width elements, where the CPU computes in
+// float32. It returns 0 for a row that is not quantized.
+func QuantizedRowBytes(width int) int64 {
+	if width%draftQuantization.GroupSize != 0 || !mlx.PackedMatMulTakes(draftQuantization) {
 		return 0
 	}
-	groups := width / draftPacking.GroupSize
-	return int64(width*draftPacking.Bits/8 + 2*4*groups) // scales and biases are float32
+	groups := width / draftQuantization.GroupSize
+	return int64(width*draftQuantization.Bits/8 + 2*4*groups) // scales and biases are float32
 }
 
 // CutHead reads from the head of target the rows of n ids, with hidden elements each. For a nil

@@ -78,8 +78,8 @@ func (d *GatedDelta) NewCache(cache.Options) cache.Cache {
 // Forward implements [Mixer].
 func (d *GatedDelta) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	a, rows := d.args, b.Rows()
-	wide, gates := d.InProj.Forward(s, x), d.GateProj.Forward(s, x)
-	qkv, z := s.Slice(wide, 1, 0, a.convWidth()), s.Slice(wide, 1, a.convWidth(), wide.Dim(1))
+	projected, gates := d.InProj.Forward(s, x), d.GateProj.Forward(s, x)
+	qkv, z := s.Slice(projected, 1, 0, a.convWidth()), s.Slice(projected, 1, a.convWidth(), projected.Dim(1))
 	y := Recur(s, b, d.layer, qkv, gates) // (rows, Hv, Dv)
 	normed := s.AsType(d.Norm.Forward(s, y), mlx.Float32)
 	z = s.AsType(s.Reshape(z, rows, a.LinearNumValueHeads, a.LinearValueHeadDim), mlx.Float32)

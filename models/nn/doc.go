@@ -30,9 +30,9 @@
 // loaded. One product instead of three is what a decode step gains most from, on the CPU and on
 // Metal alike. Parts that are quantized differently stay apart and are joined after the product.
 //
-// # Packed matrices
+// # Quantized matrices
 //
-// A matrix is packed if the checkpoint has scales for it, in a mode of MLX. What config.json does
+// A matrix is quantized if the checkpoint has scales for it, in a mode of MLX. What config.json does
 // not say follows from its tensors. Its product has the type of the rows. Scales are held in the
 // type that the model computes in. Where that cannot hold them, as bfloat16 cannot hold float16,
 // they are float32, and so is the product until it is rounded. On the CPU models compute in

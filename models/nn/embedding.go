@@ -4,7 +4,7 @@ import "tandem/engine/mlx"
 
 // An Embedding maps token ids to rows. If the head is tied to it, it also maps rows to logits.
 type Embedding struct {
-	rows matrix // weight (V, H), plain or packed
+	rows matrix // weight (V, H), plain or quantized
 	head matrix // the same, laid out for products
 
 	dtype mlx.Dtype // of rows
@@ -17,7 +17,7 @@ func (w *Weights) Embedding(path string, vocab, hidden int) *Embedding {
 	e.head = e.rows
 	arrays := e.head.layout(w.scope)
 	var views []*mlx.Array
-	if !e.rows.packed() {
+	if !e.rows.quantized() {
 		views = append(views, e.rows.weight)
 	}
 	w.keep(arrays, views...)

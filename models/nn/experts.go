@@ -114,7 +114,7 @@ func (e *Experts) Forward(s *mlx.Scope, x, chosen, scores *mlx.Array) *mlx.Array
 
 // experts is one projection of all experts, as stacks of matrices.
 type experts struct {
-	parts []matrix   // joined after the product if packed differently
+	parts []matrix   // joined after the product if quantized differently
 	bias  *mlx.Array // (E, out) or nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestExpertsOfALayerAreAlike expects an error that names the expert that is packed otherwise than
+// TestExpertsOfALayerAreAlike expects an error that names the expert that is quantized otherwise than
 // the first.
 func TestExpertsOfALayerAreAlike(t *testing.T) {
 	for _, global := range [][]int{{1, 2}, {0, 1}} {

@@ -6,7 +6,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// fewRows multiplies a few rows with packed matrices on the GPU, by its own kernel. It reads a
+// fewRows multiplies a few rows with quantized matrices on the GPU, by its own kernel. It reads a
 // matrix once for all rows of a verify block. `tandem bench verify` shows whether that gains. It is
 // used only if Weights.FewRows is set. Otherwise, and for shapes that it does not take, MLX's own
 // product does the work.
@@ -16,9 +16,9 @@ type fewRows struct{ kernel *mlx.Kernel }
 var fewRowsBody string
 
 // Sizes of what a simdgroup and a threadgroup of the kernel compute. The sums of more than
-// fewRowsMost rows do not fit the registers of a lane.
+// maxFewRows rows do not fit the registers of a lane.
 const (
-	fewRowsMost       = 16
+	maxFewRows        = 16
 	fewRowsColumns    = 4 // outputs of a simdgroup
 	fewRowsSimdgroups = 4 // of a threadgroup
 	simdgroup         = 32
@@ -35,13 +35,13 @@ func newFewRows(s *mlx.Scope) *fewRows {
 // takes reports whether the kernel can multiply rows with m. One row is left to MLX, whose product
 // is made for it.
 func (f *fewRows) takes(m *matrix, rows int) bool {
-	if f == nil || m.wide || m.global != nil {
+	if f == nil || m.float32Scales || m.global != nil {
 		return false
 	}
 	q := m.quantization
-	pack := 32 / q.Bits // elements of a word
-	return q.Mode == "affine" && pack*q.Bits == 32 && rows > 1 && rows <= fewRowsMost &&
-		m.weight.Dim(0)%fewRowsColumns == 0 && q.GroupSize%pack == 0
+	perWord := 32 / q.Bits // elements of a word
+	return q.Mode == "affine" && perWord*q.Bits == 32 && rows > 1 && rows <= maxFewRows &&
+		m.weight.Dim(0)%fewRowsColumns == 0 && q.GroupSize%perWord == 0
 }
 
 // constants returns the constants of the kernel for x (rows, in) and m.

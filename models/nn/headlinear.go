@@ -2,12 +2,12 @@ package nn
 
 import "tandem/engine/mlx"
 
-// A headLinear is a linear map of each head by its own matrix, plain or packed.
+// A headLinear is a linear map of each head by its own matrix, plain or quantized.
 type headLinear struct{ m matrix }
 
 // Forward maps x (1, heads, rows, in) to (1, heads, rows, out).
 func (l *headLinear) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
-	if !l.m.packed() {
+	if !l.m.quantized() {
 		return s.MatMul(x, l.m.weight)
 	}
 	m := &l.m
@@ -24,7 +24,7 @@ func (w *Weights) headLinears(matrices ...matrix) []*headLinear {
 	var list []*headLinear
 	var arrays []*mlx.Array
 	for _, m := range matrices {
-		if !m.packed() {
+		if !m.quantized() {
 			m.weight = w.scope.Contiguous(w.scope.Transpose(m.weight, 0, 2, 1))
 		}
 		arrays = append(arrays, m.arrays()...)
@@ -48,15 +48,15 @@ func (w *Weights) latentMaps(path string, spec LatentSpec) (embedQ, unembedOut *
 }
 
 // splitLatentMaps reads kv_b_proj, which has for each head the rows of its keys, then the rows of
-// its values. Keys are turned, so packed ones are unpacked and packed again, as in mlx_lm.
+// its values. Keys are turned, so quantized ones are dequantized and quantized again, as in mlx_lm.
 func (w *Weights) splitLatentMaps(path string, spec LatentSpec) (keys, values matrix) {
 	s, rows := w.scope, spec.Nope+spec.Value
 	m := w.asStored(path, spec.Rank, spec.Heads*rows, spec.Rank)
 	if m.direct {
-		w.addUnpacking(path, int64(spec.Heads*rows)*int64(spec.Rank)) // its parts are stacks
+		w.addDequantized(path, int64(spec.Heads*rows)*int64(spec.Rank)) // its parts are stacks
 	}
 	weight, q := m.weight, m.quantization
-	if m.packed() {
+	if m.quantized() {
 		if q.Mode != "affine" || spec.Nope%q.GroupSize != 0 {
 			w.fail(Unsupported("%s is quantized as %s in groups of %d, and can't be split into keys of %d "+
 				"elements and values", path, q.Mode, q.GroupSize, spec.Nope))
@@ -69,17 +69,17 @@ func (w *Weights) splitLatentMaps(path string, spec LatentSpec) (keys, values ma
 	weight = s.Reshape(weight, spec.Heads, rows, spec.Rank)
 	keys.weight = s.Transpose(s.Slice(weight, 1, 0, spec.Nope), 0, 2, 1)
 	values.weight = s.Slice(weight, 1, spec.Nope, rows)
-	if m.packed() {
-		keys, values = w.packAs(m, keys), w.packAs(m, values)
+	if m.quantized() {
+		keys, values = w.quantizeLike(m, keys), w.quantizeLike(m, values)
 	}
 	return keys, values
 }
 
-// packAs packs a plain matrix as m is packed.
-func (w *Weights) packAs(m, plain matrix) matrix {
+// quantizeLike quantizes a plain matrix as m is quantized.
+func (w *Weights) quantizeLike(m, plain matrix) matrix {
 	s, d := w.scope, m.scales.Dtype()
-	out := matrix{quantization: m.quantization, wide: m.wide}
-	packed, scales, biases := s.Quantize(plain.weight, m.quantization)
-	out.weight, out.scales, out.biases = packed, s.AsType(scales, d), s.AsType(biases, d)
+	out := matrix{quantization: m.quantization, float32Scales: m.float32Scales}
+	weight, scales, biases := s.Quantize(plain.weight, m.quantization)
+	out.weight, out.scales, out.biases = weight, s.AsType(scales, d), s.AsType(biases, d)
 	return w.held(out)
 }

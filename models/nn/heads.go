@@ -49,8 +49,8 @@ func (h Heads) splitGates(s *mlx.Scope, x *mlx.Array) (qkv, gate *mlx.Array) {
 // batch.
 func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch,
 	layer int) *mlx.Array {
-	return h.each(s, b, func(q lm.Sequence, own func(*mlx.Array) *mlx.Array) *mlx.Array {
-		turned := own(qk)
+	return h.each(s, b, func(q lm.Sequence, rows func(*mlx.Array) *mlx.Array) *mlx.Array {
+		turned := rows(qk)
 		if rope != nil {
 			turned = rope.Forward(s, turned, q.Pos)
 		}
@@ -59,9 +59,9 @@ func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch,
 			queries = h.Growth.forward(s, queries, q.Pos)
 		}
 		if q.BoundedAt(layer) != nil {
-			return h.attendBounded(s, queries, lm.KV{K: k, V: own(v)}, q, layer)
+			return h.attendBounded(s, queries, lm.KV{K: k, V: rows(v)}, q, layer)
 		}
-		view := q.Caches[layer].(cache.Attention).Update(s, k, own(v))
+		view := q.Caches[layer].(cache.Attention).Update(s, k, rows(v))
 		return h.attend(s, queries, view, q)
 	})
 }
@@ -70,8 +70,8 @@ func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch,
 // another layer has appended to its cache in this forward.
 func (h Heads) AttendShared(s *mlx.Scope, q *mlx.Array, rope *Rope, b lm.Batch,
 	layer int) *mlx.Array {
-	return h.each(s, b, func(seq lm.Sequence, own func(*mlx.Array) *mlx.Array) *mlx.Array {
-		queries := rope.Forward(s, own(q), seq.Pos)
+	return h.each(s, b, func(seq lm.Sequence, rows func(*mlx.Array) *mlx.Array) *mlx.Array {
+		queries := rope.Forward(s, rows(q), seq.Pos)
 		if r := seq.BoundedAt(layer); r != nil {
 			return h.attendRuns(s, queries, seq, r)
 		}
@@ -97,13 +97,13 @@ func (h Heads) AttendPast(s *mlx.Scope, q *mlx.Array, rope *Rope, pos int,
 // each calls attend for each sequence and joins the results (1, Q, n, D) to (rows, Q D). own takes
 // the rows of the sequence out of heads (1, heads, rows, D).
 func (h Heads) each(s *mlx.Scope, b lm.Batch,
-	attend func(q lm.Sequence, own func(*mlx.Array) *mlx.Array) *mlx.Array) *mlx.Array {
+	attend func(q lm.Sequence, rows func(*mlx.Array) *mlx.Array) *mlx.Array) *mlx.Array {
 	return joinHeads(s, eachSequence(s, b, attend))
 }
 
 // eachSequence is [Heads.each] without the last step: (1, Q, rows, D).
 func eachSequence(s *mlx.Scope, b lm.Batch,
-	attend func(q lm.Sequence, own func(*mlx.Array) *mlx.Array) *mlx.Array) *mlx.Array {
+	attend func(q lm.Sequence, rows func(*mlx.Array) *mlx.Array) *mlx.Array) *mlx.Array {
 	if len(b) == 1 {
 		return attend(b[0], func(x *mlx.Array) *mlx.Array { return x })
 	}
@@ -132,7 +132,7 @@ func (h Heads) attend(s *mlx.Scope, queries *mlx.Array, view cache.View,
 		view = hideRows(s, view.Dequantize(s), h.Unseen)
 	}
 	if view.Quantized != nil {
-		if out := h.attendPacked(s, queries, view); out != nil {
+		if out := h.attendQuantized(s, queries, view); out != nil {
 			return out
 		}
 		view = view.Dequantize(s)

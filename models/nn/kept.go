@@ -14,7 +14,7 @@ type Kept struct {
 	Value  int  // and of its value
 	Window int  // positions that the layer looks back; 0 = all
 	State  int  // float32 elements, however long the text is
-	Latent bool // attention reads rows that are not packed, see [LatentAttention]
+	Latent bool // attention reads rows that are not quantized, see [LatentAttention]
 }
 
 // KeptHeads returns what a layer with heads heads of keys and of values keeps; window 0 = all

@@ -115,14 +115,14 @@ type latentRows struct {
 func (t *LatentAttention) attend(s *mlx.Scope, x latentRows, b lm.Batch) *mlx.Array {
 	turned := s.Concat(1, x.qRope, x.key)
 	heads := t.spec.Heads
-	return eachSequence(s, b, func(q lm.Sequence, own func(*mlx.Array) *mlx.Array) *mlx.Array {
-		turned := t.spec.Rope.Forward(s, own(turned), q.Pos)
+	return eachSequence(s, b, func(q lm.Sequence, rows func(*mlx.Array) *mlx.Array) *mlx.Array {
+		turned := t.spec.Rope.Forward(s, rows(turned), q.Pos)
 		key := s.Slice(turned, 1, heads, heads+1)
-		view := q.Caches[t.spec.Layer].(cache.Attention).Update(s, own(x.latent), key)
+		view := q.Caches[t.spec.Layer].(cache.Attention).Update(s, rows(x.latent), key)
 		if s.Err() != nil {
-			return own(x.q)
+			return rows(x.q)
 		}
-		return t.attendView(s, own(x.q), s.Slice(turned, 1, 0, heads), view, q)
+		return t.attendView(s, rows(x.q), s.Slice(turned, 1, 0, heads), view, q)
 	})
 }
 

@@ -83,7 +83,7 @@ func (l *Linear) Out() int {
 
 // Forward maps x (rows, in) to (rows, out).
 func (l *Linear) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
-	if m := &l.parts[0]; len(l.parts) == 1 && l.bias != nil && !m.packed() &&
+	if m := &l.parts[0]; len(l.parts) == 1 && l.bias != nil && !m.quantized() &&
 		!s.TiledMatMulFits(x, m.weight) {
 		return s.AddMM(l.bias, x, m.weight)
 	}

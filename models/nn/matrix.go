@@ -8,24 +8,24 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A matrix multiplies rows by its transpose. It is plain or packed. It may also be a stack of
+// A matrix multiplies rows by its transpose. It is plain or quantized. It may also be a stack of
 // matrices of one shape, with an axis of their number E before the axes named here.
 type matrix struct {
-	weight *mlx.Array // plain: (in, out), a transposed view; packed: (out, in*bits/32) uint32
+	weight *mlx.Array // plain: (in, out), a transposed view; quantized: (out, in*bits/32) uint32
 
-	scales, biases *mlx.Array // packed: (out, in/group), else nil; only the affine mode has biases
+	scales, biases *mlx.Array // quantized: (out, in/group), else nil; only the affine mode has biases
 	quantization   mlx.Quantization
-	wide           bool       // the scales are float32 and the rows are not
-	global         *mlx.Array // packed: (out), a factor of the outputs, or nil
+	float32Scales  bool       // the scales are float32 and the rows are not
+	global         *mlx.Array // quantized: (out), a factor of the outputs, or nil
 	few            *fewRows   // nil = MLX's own product
-	direct         bool       // packed: mlx.PackedMatMul takes it on a CPU, so it is not unpacked
+	direct         bool       // quantized: mlx.PackedMatMul takes it on a CPU, so it is not dequantized
 }
 
-func (m *matrix) packed() bool { return m.scales != nil }
+func (m *matrix) quantized() bool { return m.scales != nil }
 
 // matmul multiplies x (rows, in): (rows, out), in the type of x.
 func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
-	if m.packed() {
+	if m.quantized() {
 		if m.few.takes(m, x.Dim(0)) {
 			return m.few.matmul(s, x, m)
 		}
@@ -44,7 +44,7 @@ func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 // gather multiplies each of x (rows, k or 1, 1, in) with the matrices of a stack that chosen
 // (rows, k) names: (rows, k, 1, out), in the type of x.
 func (m *matrix) gather(s *mlx.Scope, x, chosen *mlx.Array) *mlx.Array {
-	if m.packed() {
+	if m.quantized() {
 		y := s.GatherQuantizedMatMul(m.operand(s, x), m.weight, m.scales, m.biases, chosen,
 			m.quantization)
 		factor := m.global
@@ -53,14 +53,14 @@ func (m *matrix) gather(s *mlx.Scope, x, chosen *mlx.Array) *mlx.Array {
 		}
 		return m.result(s, y, x, factor)
 	}
-	wide := s.AsType(x, m.weight.Dtype())
-	if s.TiledMatMulFits(wide, m.weight) {
-		return s.AsType(s.TiledGatherMM(wide, m.weight, chosen), x.Dtype())
+	rows := s.AsType(x, m.weight.Dtype())
+	if s.TiledMatMulFits(rows, m.weight) {
+		return s.AsType(s.TiledGatherMM(rows, m.weight, chosen), x.Dtype())
 	}
-	return s.AsType(s.GatherMM(wide, m.weight, chosen), x.Dtype())
+	return s.AsType(s.GatherMM(rows, m.weight, chosen), x.Dtype())
 }
 
-// operand returns x for a packed product. Without its global factor the product may be larger than
+// operand returns x for a quantized product. Without its global factor the product may be larger than
 // float16 holds.
 func (m *matrix) operand(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	if m.global != nil && x.Dtype() == mlx.Float16 {
@@ -69,22 +69,22 @@ func (m *matrix) operand(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	return x
 }
 
-// result multiplies the packed product y of x by the global factor, if any, and gives it the type
+// result multiplies the quantized product y of x by the global factor, if any, and gives it the type
 // of x.
 func (m *matrix) result(s *mlx.Scope, y, x, factor *mlx.Array) *mlx.Array {
 	if factor != nil {
 		y = s.Mul(y, factor)
-	} else if !m.wide {
+	} else if !m.float32Scales {
 		return y
 	}
 	return s.AsType(y, x.Dtype())
 }
 
-// rows returns the rows (n, in) of m that ids (n) name, before m is laid out. Packed ones are
-// unpacked to type d.
+// rows returns the rows (n, in) of m that ids (n) name, before m is laid out. Quantized ones are
+// dequantized to type d.
 func (m *matrix) rows(s *mlx.Scope, ids *mlx.Array, d mlx.Dtype) *mlx.Array {
 	rows := s.Take(m.weight, ids, 0)
-	if !m.packed() {
+	if !m.quantized() {
 		return rows
 	}
 	scales, biases := s.Take(m.scales, ids, 0), m.biases
@@ -110,8 +110,8 @@ func (w *Weights) stored(path string, in int, shape ...int) matrix {
 
 // held returns a matrix in the form for memory.
 func (w *Weights) held(m matrix) matrix {
-	if w.Unpack && !m.direct && !w.stopped() {
-		return m.unpacked(w.scope)
+	if w.Dequantize && !m.direct && !w.stopped() {
+		return m.dequantized(w.scope)
 	}
 	return m
 }
@@ -124,31 +124,31 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	}
 	w.parameters += n
 	info, ok := w.src.Info(w.names[path+".weight"])
-	if !ok || !w.Has(path+".scales") && !w.config.packs(info) {
+	if !ok || !w.Has(path+".scales") && !w.config.isQuantized(info) {
 		w.plain.Elements += n
 		w.plain.Bytes += info.Bytes
-		if group := packGroup(shape); group > 0 {
-			w.made.Packable.add(info)
-			w.made.Packable.Scales += n / int64(group)
+		if group := groupSize(shape); group > 0 {
+			w.made.Quantizable.add(info)
+			w.made.Quantizable.Scales += n / int64(group)
 		}
-		return w.packedTo(matrix{weight: w.float(path+".weight", shape...)}, n)
+		return w.quantizeTo(matrix{weight: w.float(path+".weight", shape...)}, n)
 	}
 	weight, _ := w.info(path + ".weight")
 	scales, ok := w.info(path + ".scales")
 	if !ok { // which is recorded
 		return matrix{weight: w.scope.Zeros(mlx.Float32, shape...)}
 	}
-	q, err := w.packing(path, in, shape, weight, scales)
+	q, err := w.quantization(path, in, shape, weight, scales)
 	if err != nil {
 		w.fail(err)
 		return matrix{weight: w.float(path+".weight", shape...)}
 	}
-	w.packed.add(q, n)
+	w.quantized.add(q, n)
 	direct := w.Direct && len(shape) == 2 && mlx.PackedMatMulTakes(q)
 	if !direct {
-		w.addUnpacking(path, n)
+		w.addDequantized(path, n)
 	}
-	if src, ok := w.src.(exactSource); ok && w.Unpack && !direct && !w.stopped() {
+	if src, ok := w.src.(exactSource); ok && w.Dequantize && !direct && !w.stopped() {
 		if a, ok := src.LoadExact(w.scope, weight.Name); ok {
 			w.info(path + ".biases") // which are not read
 			return matrix{weight: a}
@@ -170,32 +170,32 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 		m.scales = w.load(path+".scales", foreignScales, groups)
 		return m
 	}
-	m.scales, m.wide = w.widened(path+".scales", groups)
+	m.scales, m.float32Scales = w.scales(path+".scales", groups)
 	if !w.config.centred() {
-		m.biases, _ = w.widened(path+".biases", groups)
+		m.biases, _ = w.scales(path+".biases", groups)
 		return m
 	}
 	half := w.scope.Scalar(-float64(int(1)<<(q.Bits-1)), m.scales.Dtype())
 	m.biases = w.scope.Mul(m.scales, half)
 	w.made.addFloats(scales)
-	w.unpacking.Floats += scales.Size()
+	w.dequantized.Floats += scales.Size()
 	return m
 }
 
-// addUnpacking records that the packed matrix of n elements at path may be held unpacked.
-func (w *Weights) addUnpacking(path string, n int64) {
+// addDequantized records that the quantized matrix of n elements at path may be held dequantized.
+func (w *Weights) addDequantized(path string, n int64) {
 	var tensors []mlx.TensorInfo
 	for _, end := range []string{".weight", ".scales", ".biases"} { // not all modes have biases
 		if info, ok := w.src.Info(w.names[path+end]); ok {
 			tensors = append(tensors, info)
 		}
 	}
-	w.unpacking.add(n, tensors...)
+	w.dequantized.add(n, tensors...)
 }
 
-// packGroup returns the elements of a group in which a matrix is packed. It is 0 for experts, and where
+// groupSize returns the elements of a group in which a matrix is quantized. It is 0 for experts, and where
 // no group divides a row: these stay as they are.
-func packGroup(shape []int) int {
+func groupSize(shape []int) int {
 	for _, group := range []int{64, 32, 128} {
 		if len(shape) == 2 && shape[1]%group == 0 {
 			return group
@@ -204,29 +204,29 @@ func packGroup(shape []int) int {
 	return 0
 }
 
-// packedTo packs a plain matrix of n elements in w.Bits.
-func (w *Weights) packedTo(m matrix, n int64) matrix {
-	group := packGroup(m.weight.Shape())
+// quantizeTo quantizes a plain matrix of n elements in w.Bits.
+func (w *Weights) quantizeTo(m matrix, n int64) matrix {
+	group := groupSize(m.weight.Shape())
 	if w.Bits == 0 || group == 0 || w.stopped() {
 		return m
 	}
 	q := mlx.Quantization{GroupSize: group, Bits: w.Bits, Mode: "affine"}
-	packed, scales, biases := w.scope.Quantize(m.weight, q)
-	w.packed.add(q, n)
-	return matrix{weight: packed, scales: scales, biases: biases, quantization: q,
+	weight, scales, biases := w.scope.Quantize(m.weight, q)
+	w.quantized.add(q, n)
+	return matrix{weight: weight, scales: scales, biases: biases, quantization: q,
 		direct: w.Direct && mlx.PackedMatMulTakes(q)}
 }
 
-// packing returns how the module at path is packed, whose weight and scales have these types and
+// quantization returns how the module at path is quantized, whose weight and scales have these types and
 // shapes, and refuses what cannot be multiplied.
-func (w *Weights) packing(path string, in int, shape []int,
+func (w *Weights) quantization(path string, in int, shape []int,
 	weight, scales mlx.TensorInfo) (mlx.Quantization, error) {
 	var none mlx.Quantization
 	lead := len(shape) - 1
 	columns := words(weight, lead)
 	weights, allScales := w.config.types()
 	if columns == 0 || len(scales.Shape) != len(shape) ||
-		len(weight.Shape) != len(shape) && !w.config.packs(weight) ||
+		len(weight.Shape) != len(shape) && !w.config.isQuantized(weight) ||
 		!slices.Contains(weights, weight.Dtype) || !slices.Contains(allScales, scales.Dtype) {
 		return none, Unsupported(
 			"%s is quantized in a way that is not supported (%s weight, %s scales)",
@@ -241,9 +241,9 @@ func (w *Weights) packing(path string, in int, shape []int,
 	return w.config.of(stored, in, columns, last(scales.Shape), scales.Dtype)
 }
 
-// words reads a packed weight as (lead..., words) of 32 bits.
+// words reads a quantized weight as (lead..., words) of 32 bits.
 func (w *Weights) words(name string, info mlx.TensorInfo, lead []int) *mlx.Array {
-	a := w.load(name, foreignPacked, info.Shape)
+	a := w.load(name, foreignWeights, info.Shape)
 	shape := append(slices.Clone(lead), words(info, len(lead)))
 	if info.Dtype == "U32" && slices.Equal(info.Shape, shape) {
 		return a
@@ -254,9 +254,9 @@ func (w *Weights) words(name string, info mlx.TensorInfo, lead []int) *mlx.Array
 	return w.scope.Reshape(w.scope.View(a, mlx.Uint32), shape...)
 }
 
-// widened reads scales or biases. They are held in the type that the model computes in, if that
+// scales reads scales or biases. They are held in the type that the model computes in, if that
 // holds their values. If not, they are float32, the type of MLX's product then.
-func (w *Weights) widened(name string, shape []int) (a *mlx.Array, wide bool) {
+func (w *Weights) scales(name string, shape []int) (a *mlx.Array, isFloat32 bool) {
 	a = w.load(name, floatTypes, shape)
 	if w.Dtype == 0 || a.Dtype() == w.Dtype {
 		return a, false
@@ -267,11 +267,11 @@ func (w *Weights) widened(name string, shape []int) (a *mlx.Array, wide bool) {
 	return a, w.Dtype != mlx.Float32
 }
 
-// dtype returns the type of unpacked rows: the given one, or as stored if that is zero. Modes whose
+// dtype returns the type of dequantized rows: the given one, or as stored if that is zero. Modes whose
 // scales are integers store no type; bfloat16 holds their values.
 func (m *matrix) dtype(given mlx.Dtype) mlx.Dtype {
 	switch {
-	case !m.packed():
+	case !m.quantized():
 		return m.weight.Dtype()
 	case given != 0:
 		return given
@@ -281,13 +281,13 @@ func (m *matrix) dtype(given mlx.Dtype) mlx.Dtype {
 	return mlx.BFloat16
 }
 
-// alike reports whether b is packed as m is, so that they can be joined.
+// alike reports whether b is quantized as m is, so that they can be joined.
 func (m *matrix) alike(b matrix) bool {
-	return m.packed() == b.packed() && m.quantization == b.quantization && m.wide == b.wide &&
+	return m.quantized() == b.quantized() && m.quantization == b.quantization && m.float32Scales == b.float32Scales &&
 		(m.global == nil) == (b.global == nil)
 }
 
-// stack puts the rows of b under the rows of m. It reports false if they are not packed alike.
+// stack puts the rows of b under the rows of m. It reports false if they are not quantized alike.
 func (m *matrix) stack(s *mlx.Scope, b matrix) bool {
 	if !m.alike(b) {
 		return false
@@ -296,7 +296,7 @@ func (m *matrix) stack(s *mlx.Scope, b matrix) bool {
 	return true
 }
 
-// join returns m and others, packed alike, joined along axis 0, or along -2, the axis of outputs.
+// join returns m and others, quantized alike, joined along axis 0, or along -2, the axis of outputs.
 func (m *matrix) join(s *mlx.Scope, axis int, others ...matrix) matrix {
 	all := append([]matrix{*m}, others...)
 	joined := func(axis int, of func(m *matrix) *mlx.Array) *mlx.Array {
@@ -333,7 +333,7 @@ func (m *matrix) expanded(s *mlx.Scope) matrix {
 
 // layout brings the arrays into the form that matmul and gather need. It returns them.
 func (m *matrix) layout(s *mlx.Scope) []*mlx.Array {
-	if m.packed() {
+	if m.quantized() {
 		return m.arrays()
 	}
 	w := m.weight
@@ -350,7 +350,7 @@ func (m *matrix) layout(s *mlx.Scope) []*mlx.Array {
 
 // out returns the number of outputs. The matrix is laid out.
 func (m *matrix) out() int {
-	if m.packed() {
+	if m.quantized() {
 		return m.weight.Dim(0)
 	}
 	return m.weight.Dim(1)
@@ -359,7 +359,7 @@ func (m *matrix) out() int {
 // outputs returns views of the outputs [from, to). The matrix is laid out.
 func (m *matrix) outputs(s *mlx.Scope, from, to int) matrix {
 	v := *m
-	if m.packed() {
+	if m.quantized() {
 		v.weight = s.Slice(m.weight, 0, from, to)
 		v.scales = s.Slice(m.scales, 0, from, to)
 		if m.biases != nil {
@@ -377,7 +377,7 @@ func (m *matrix) outputs(s *mlx.Scope, from, to int) matrix {
 // cut returns the outputs that ids (n) name, in new memory. The matrix is laid out.
 func (m *matrix) cut(s *mlx.Scope, ids *mlx.Array) matrix {
 	v := *m
-	if !m.packed() {
+	if !m.quantized() {
 		v.weight = s.Transpose(s.Take(s.Transpose(m.weight, 1, 0), ids, 0), 1, 0)
 		return v
 	}

@@ -50,7 +50,7 @@ func random(rng *rand.Rand, dtype string, most, size int, shape ...int) tensor {
 }
 
 // TestPackedProductHasTheTypeOfItsRows multiplies rows of each type with matrices whose scales are
-// of each type, and compares with the product of what MLX unpacks in float32.
+// of each type, and compares with the product of what MLX dequantizes in float32.
 func TestPackedProductHasTheTypeOfItsRows(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
@@ -89,9 +89,9 @@ func TestPackedProductHasTheTypeOfItsRows(t *testing.T) {
 			x := s.AsType(s.Normal(s.Key(3), mlx.Float32, 0, 1, rows, in), c.dtype)
 			want := s.MatMul(s.AsType(x, mlx.Float32), s.Transpose(whole, 1, 0))
 			got := l.Forward(s, x)
-			if got.Dtype() != c.dtype || l.parts[0].wide != c.wide {
+			if got.Dtype() != c.dtype || l.parts[0].float32Scales != c.wide {
 				t.Errorf("%s scales and %s rows: %s, wide %v", c.scales, c.dtype, got.Dtype(),
-					l.parts[0].wide)
+					l.parts[0].float32Scales)
 			}
 			compareArrays(t, s, got, want, c.dtype)
 			return nil

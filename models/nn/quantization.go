@@ -10,7 +10,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Quantization says by module path how matrices are packed. It is the section of that name in
+// Quantization says by module path how matrices are quantized. It is the section of that name in
 // config.json. A module is quantized if the checkpoint has scales for it. What config.json does not
 // say about a module follows from its tensors.
 type Quantization struct {
@@ -26,43 +26,43 @@ type module struct {
 	Mode      string `json:"mode"` // empty = affine
 }
 
-// A packing is a mode of MLX, with the groups and the bits that MLX has products for.
-type packing struct {
-	mode   string
+// A mode is a mode of MLX, with the groups and the bits that MLX has products for.
+type mode struct {
+	name   string
 	groups []int // the first is the default
 	bits   []int
 }
 
-var packings = []packing{
+var modes = []mode{
 	{"affine", []int{64, 32, 128}, []int{4, 2, 3, 5, 6, 8}},
 	{"mxfp4", []int{32}, []int{4}},
 	{"nvfp4", []int{16}, []int{4}},
 	{"mxfp8", []int{32}, []int{8}},
 }
 
-func findPacking(mode string) (packing, bool) {
-	i := slices.IndexFunc(packings, func(p packing) bool { return p.mode == mode })
+func findMode(name string) (mode, bool) {
+	i := slices.IndexFunc(modes, func(m mode) bool { return m.name == name })
 	if i < 0 {
-		return packing{}, false
+		return mode{}, false
 	}
-	return packings[i], true
+	return modes[i], true
 }
 
 // check refuses bits and groups of the module at path that MLX has no products for.
-func (p *packing) check(path string, m module) error {
+func (p *mode) check(path string, m module) error {
 	if slices.Contains(p.bits, m.Bits) && slices.Contains(p.groups, m.GroupSize) {
 		return nil
 	}
 	return Unsupported("%s is quantized to %d bits in groups of %d; "+
-		"%s supports bits of %v and groups of %v", path, m.Bits, m.GroupSize, p.mode,
+		"%s supports bits of %v and groups of %v", path, m.Bits, m.GroupSize, p.name,
 		slices.Sorted(slices.Values(p.bits)), slices.Sorted(slices.Values(p.groups)))
 }
 
 // modeError refuses a mode of the module at path by name.
 func modeError(path, mode string) error {
-	names := make([]string, len(packings))
-	for i, p := range packings {
-		names[i] = p.mode
+	names := make([]string, len(modes))
+	for i, p := range modes {
+		names[i] = p.name
 	}
 	return Unsupported("%s is quantized as %q; supported are %s", path, mode,
 		strings.Join(names, ", "))
@@ -98,7 +98,7 @@ func (q *Quantization) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// of returns how the module at path is packed. Each row of its weight has in elements.
+// of returns how the module at path is quantized. Each row of its weight has in elements.
 // columns are the words of 32 bits of a row, groups its scales, which are of type scales.
 func (q *Quantization) of(path string, in, columns, groups int,
 	scales string) (mlx.Quantization, error) {
@@ -123,7 +123,7 @@ func (q *Quantization) of(path string, in, columns, groups int,
 			m = said.withDefaults()
 		}
 	}
-	p, known := findPacking(m.Mode)
+	p, known := findMode(m.Mode)
 	if !known {
 		return none, modeError(path, m.Mode)
 	}
@@ -142,11 +142,11 @@ func (q *Quantization) of(path string, in, columns, groups int,
 	return mlx.Quantization{GroupSize: m.GroupSize, Bits: m.Bits, Mode: m.Mode}, nil
 }
 
-// inferMode returns the mode without biases that packs like this, or mxfp4.
+// inferMode returns the mode without biases that quantizes like this, or mxfp4.
 func inferMode(group, bits int) string {
-	for _, p := range packings[1:] {
+	for _, p := range modes[1:] {
 		if p.groups[0] == group && p.bits[0] == bits {
-			return p.mode
+			return p.name
 		}
 	}
 	return "mxfp4"
@@ -157,7 +157,7 @@ func (m module) withDefaults() module {
 	if m.Mode == "" {
 		m.Mode = "affine"
 	}
-	if p, ok := findPacking(m.Mode); ok {
+	if p, ok := findMode(m.Mode); ok {
 		if m.GroupSize == 0 {
 			m.GroupSize = p.groups[0]
 		}
@@ -176,18 +176,18 @@ func last(shape []int) int {
 	return shape[len(shape)-1]
 }
 
-// packedCount counts elements by how they are packed.
-type packedCount map[mlx.Quantization]int64
+// quantizedCount counts elements by how they are quantized.
+type quantizedCount map[mlx.Quantization]int64
 
-func (c packedCount) add(q mlx.Quantization, elements int64) { c[q] += elements }
+func (c quantizedCount) add(q mlx.Quantization, elements int64) { c[q] += elements }
 
-// A packing is mixed if at least 1/mixedShare of its elements use another format than most. Routers
+// A quantization is mixed if at least 1/mixedShare of its elements use another format than most. Routers
 // and heads are often kept at more bits.
 const mixedShare = 10
 
-// String names the packing of most elements, such as "4-bit" or "mxfp4", with "mixed" before it if
+// String names the quantization of most elements, such as "4-bit" or "mxfp4", with "mixed" before it if
 // many others use another format. Groups do not count. It returns "" without elements.
-func (c packedCount) String() string {
+func (c quantizedCount) String() string {
 	words := map[string]int64{}
 	total := int64(0)
 	for q, n := range c {
@@ -198,14 +198,14 @@ func (c packedCount) String() string {
 		words[word] += n
 		total += n
 	}
-	most := ""
+	name := ""
 	for _, word := range slices.Sorted(maps.Keys(words)) {
-		if words[word] > words[most] {
-			most = word
+		if words[word] > words[name] {
+			name = word
 		}
 	}
-	if most != "" && (total-words[most])*mixedShare >= total {
-		return "mixed " + most
+	if name != "" && (total-words[name])*mixedShare >= total {
+		return "mixed " + name
 	}
-	return most
+	return name
 }

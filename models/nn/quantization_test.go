@@ -98,14 +98,14 @@ func TestPackingNamesWhatMostElementsAre(t *testing.T) {
 	mxfp4 := mlx.Quantization{Bits: 4, GroupSize: 32, Mode: "mxfp4"}
 	for _, c := range []struct {
 		want  string
-		count packedCount
+		count quantizedCount
 	}{
-		{"", packedCount{}},
-		{"4-bit", packedCount{affine(4): 91, affine(8): 9}},
-		{"mixed 4-bit", packedCount{affine(4): 90, affine(8): 10}},
-		{"4-bit", packedCount{affine(4): 50, {Bits: 4, GroupSize: 32, Mode: "affine"}: 50}},
-		{"mxfp4", packedCount{mxfp4: 95, affine(8): 5}},
-		{"mixed mxfp4", packedCount{mxfp4: 60, affine(8): 40}},
+		{"", quantizedCount{}},
+		{"4-bit", quantizedCount{affine(4): 91, affine(8): 9}},
+		{"mixed 4-bit", quantizedCount{affine(4): 90, affine(8): 10}},
+		{"4-bit", quantizedCount{affine(4): 50, {Bits: 4, GroupSize: 32, Mode: "affine"}: 50}},
+		{"mxfp4", quantizedCount{mxfp4: 95, affine(8): 5}},
+		{"mixed mxfp4", quantizedCount{mxfp4: 60, affine(8): 40}},
 	} {
 		if got := c.count.String(); got != c.want {
 			t.Errorf("%v: %q, want %q", c.count, got, c.want)

@@ -12,11 +12,11 @@ func Recur(s *mlx.Scope, b lm.Batch, layer int, inputs ...*mlx.Array) *mlx.Array
 	outs := make([]*mlx.Array, len(b))
 	at := 0
 	for i, q := range b {
-		own := make([]*mlx.Array, len(inputs))
+		rows := make([]*mlx.Array, len(inputs))
 		for j, x := range inputs {
-			own[j] = s.Slice(x, 0, at, at+q.N)
+			rows[j] = s.Slice(x, 0, at, at+q.N)
 		}
-		outs[i] = q.Caches[layer].(*cache.Recurrent).Update(s, q.Pad, own[0], own[1:]...)
+		outs[i] = q.Caches[layer].(*cache.Recurrent).Update(s, q.Pad, rows[0], rows[1:]...)
 		at += q.N
 	}
 	return s.Concat(0, outs...)

@@ -13,7 +13,7 @@ func (w *Weights) Reordered(path string, in int, rows []int32) *Linear {
 	return l
 }
 
-// reorder puts the rows of m, as the checkpoint has it, into another order. A packed row does not
+// reorder puts the rows of m, as the checkpoint has it, into another order. A quantized row does not
 // depend on others.
 func (m *matrix) reorder(s *mlx.Scope, rows []int32) {
 	index := mlx.New(s, rows, len(rows))

@@ -50,12 +50,12 @@ func (h Heads) attendBounded(s *mlx.Scope, queries *mlx.Array, kv lm.KV, q lm.Se
 		return queries
 	}
 	r := q.Bounded[layer]
-	most := q.N
+	limit := q.N
 	if q.Apart {
-		most = cache.MaxBlock // as few as a step has, so that keys have the places that they have in a step
+		limit = cache.MaxBlock // as few as a step has, so that keys have the places that they have in a step
 	}
 	d := cache.Divided{Window: own, Bank: r.Bank, Ordered: !q.Apart && s.Thread().GPU()}
-	r.Runs = d.Update(s, kv.K, kv.V, most)
+	r.Runs = d.Update(s, kv.K, kv.V, limit)
 	return h.attendRuns(s, queries, q, r)
 }
 

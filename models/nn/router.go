@@ -62,8 +62,8 @@ func (r *SigmoidRouter) Route(s *mlx.Scope, x *mlx.Array) (chosen, scores *mlx.A
 	chosen = s.Slice(s.Argpartition(s.Neg(by), r.TopK-1, -1), 1, 0, r.TopK)
 	scores = s.TakeAlong(all, chosen, -1)
 	if r.Normalize && r.TopK > 1 {
-		least := constant(s, 1e-20, mlx.Float32) // no division by 0
-		scores = s.Div(scores, s.Add(s.Sum(scores, -1, true), least))
+		lowest := constant(s, 1e-20, mlx.Float32) // no division by 0
+		scores = s.Div(scores, s.Add(s.Sum(scores, -1, true), lowest))
 	}
 	return chosen, s.Mul(scores, constant(s, r.Scale, mlx.Float32))
 }

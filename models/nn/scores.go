@@ -42,9 +42,9 @@ func (h Heads) CausalAttention(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 	return h.attendScores(s, q, k, v, causalBias(s, n, t))
 }
 
-// attendPacked attends packed rows by an operation that unpacks a few of them at a time, in the
+// attendQuantized attends quantized rows by an operation that dequantizes a few of them at a time, in the
 // first cache. It returns nil where there is no such operation.
-func (h Heads) attendPacked(s *mlx.Scope, q *mlx.Array, view cache.View) *mlx.Array {
+func (h Heads) attendQuantized(s *mlx.Scope, q *mlx.Array, view cache.View) *mlx.Array {
 	if !plainOnCPU(s, q) || !mlx.QuantizedAttentionFits(view.Quantized.K, view.Quantized.V) {
 		return nil
 	}
@@ -113,19 +113,19 @@ func (h Heads) attendScores(s *mlx.Scope, q, k, v, bias *mlx.Array) *mlx.Array {
 	if bias != nil {
 		scores = s.Reshape(s.Add(s.Reshape(scores, 1, kv, group, n, t), bias), 1, kv, group*n, t)
 	}
-	most := s.Max(scores, -1, true) // (1, KV, group n, 1)
-	var sinks *mlx.Array            // alike
+	maxScore := s.Max(scores, -1, true) // (1, KV, group n, 1)
+	var sinks *mlx.Array                // alike
 	if h.Sinks != nil {
 		sinks = s.Mul(h.Sinks, constant(s, math.Log2E, mlx.Float32))
 		sinks = s.BroadcastTo(s.Reshape(sinks, 1, kv, group, 1), 1, kv, group, n)
 		sinks = s.Reshape(sinks, 1, kv, group*n, 1)
-		most = s.Maximum(most, sinks)
+		maxScore = s.Maximum(maxScore, sinks)
 	}
 	two := constant(s, 2, mlx.Float32)
-	powers := s.Power(two, s.Sub(scores, most))
+	powers := s.Power(two, s.Sub(scores, maxScore))
 	sum := s.Sum(powers, -1, true)
 	if sinks != nil {
-		sum = s.Add(sum, s.Power(two, s.Sub(sinks, most)))
+		sum = s.Add(sum, s.Power(two, s.Sub(sinks, maxScore)))
 	}
 	return s.Reshape(s.Div(s.MatMul(powers, v), sum), 1, heads, n, v.Dim(3))
 }

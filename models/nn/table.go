@@ -2,18 +2,18 @@ package nn
 
 import "tandem/engine/mlx"
 
-// A Table maps ids to rows and is read by row alone, so that a packed one stays packed everywhere.
+// A Table maps ids to rows and is read by row alone, so that a quantized one stays quantized everywhere.
 type Table struct {
-	rows  matrix // (V, D), plain or packed
+	rows  matrix // (V, D), plain or quantized
 	dtype mlx.Dtype
 }
 
-// Table reads the table at path, whose weight may be packed as a module's.
+// Table reads the table at path, whose weight may be quantized as a module's.
 func (w *Weights) Table(path string, vocab, dim int) *Table {
-	unpacking, unpack := w.unpacking, w.Unpack
-	w.Unpack = false
+	unpacking, unpack := w.dequantized, w.Dequantize
+	w.Dequantize = false
 	t := &Table{rows: w.asStored(path, dim, vocab, dim)}
-	w.unpacking, w.Unpack = unpacking, unpack
+	w.dequantized, w.Dequantize = unpacking, unpack
 	t.dtype = t.rows.dtype(w.Dtype)
 	w.keep(t.rows.arrays())
 	return t

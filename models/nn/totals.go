@@ -4,19 +4,19 @@ import "tandem/engine/mlx"
 
 // totals sums up the tensors that were asked for.
 type totals struct {
-	packed     packedCount // elements of packed matrices
-	parameters int64
-	bytes      int64
-	unpacking  Unpacking
-	made       Made
-	plain      Plain // all of those asked for
+	quantized   quantizedCount // elements of quantized matrices
+	parameters  int64
+	bytes       int64
+	dequantized Dequantized
+	made        Made
+	plain       Plain // all of those asked for
 }
 
 // Parameters returns the number of weights asked for so far. A quantized weight counts as one.
 func (t *totals) Parameters() int64 { return t.parameters }
 
-// Unpacking returns the size of the packed matrices asked for so far if they were unpacked.
-func (t *totals) Unpacking() Unpacking { return t.unpacking }
+// Dequantized returns the size of the quantized matrices asked for so far if they were dequantized.
+func (t *totals) Dequantized() Dequantized { return t.dequantized }
 
 // Bytes returns the memory of the arrays kept so far.
 func (t *totals) Bytes() int64 { return t.bytes }
@@ -24,28 +24,28 @@ func (t *totals) Bytes() int64 { return t.bytes }
 // Made returns the memory of what loading computes. It is complete once everything was asked for.
 func (t *totals) Made() Made { return t.made }
 
-// Packing names the quantization for a person, such as "4-bit", "mxfp4" or "mixed 4-bit". It
-// returns "" if no matrix is packed.
-func (t *totals) Packing() string { return t.packed.String() }
+// QuantizationName names the quantization for a person, such as "4-bit", "mxfp4" or "mixed 4-bit". It
+// returns "" if no matrix is quantized.
+func (t *totals) QuantizationName() string { return t.quantized.String() }
 
 // Made is the memory that loading takes beyond the tensors of the checkpoint, for arrays that it
 // computes from them.
 type Made struct {
-	Packed   int64 // bytes of what has one type, whatever the model computes in
-	Floats   int64 // bytes of the rest, as it is stored
-	Elements int64 // of the rest
+	Quantized int64 // bytes of what has one type, whatever the model computes in
+	Floats    int64 // bytes of the rest, as it is stored
+	Elements  int64 // of the rest
 
-	Stacks Plain // experts that are not packed; the CPU holds them in float32
+	Stacks Plain // experts that are not quantized; the CPU holds them in float32
 	Convs  Plain // kernels of convolutions, always held in float32
 
-	Packable Packable // what Weights.Bits packs
-	Cut      Cut      // of the target's head
+	Quantizable Quantizable // what Weights.Bits quantizes
+	Cut         Cut         // of the target's head
 }
 
-// Packable counts the plain matrices that can be packed.
-type Packable struct {
+// Quantizable counts the plain matrices that can be quantized.
+type Quantizable struct {
 	Plain
-	Scales int64 // of them packed, and as many biases
+	Scales int64 // of them quantized, and as many biases
 }
 
 // Cut is the size of the rows that a drafter reads from the head of its target.
@@ -53,7 +53,7 @@ type Cut struct {
 	Rows, Width int64
 }
 
-// Plain counts matrices that are not packed.
+// Plain counts matrices that are not quantized.
 type Plain struct {
 	Elements int64
 	Bytes    int64 // as stored

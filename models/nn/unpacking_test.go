@@ -7,7 +7,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TestUnpackedIsScaleTimesNumberPlusBias compares unpacked matrices with the definition, to the bit.
+// TestUnpackedIsScaleTimesNumberPlusBias compares dequantized matrices with the definition, to the bit.
 func TestUnpackedIsScaleTimesNumberPlusBias(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
@@ -28,8 +28,8 @@ func TestUnpackedIsScaleTimesNumberPlusBias(t *testing.T) {
 				weight: mlx.New(s, words, rows, columns/perWord), scales: scales, biases: biases,
 				quantization: mlx.Quantization{GroupSize: group, Bits: bits, Mode: "affine"},
 			}
-			plain := m.unpacked(s)
-			if plain.packed() {
+			plain := m.dequantized(s)
+			if plain.quantized() {
 				return fmt.Errorf("it is packed")
 			}
 			got, err := mlx.Read[float32](s, plain.weight)

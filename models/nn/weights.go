@@ -11,32 +11,32 @@ import (
 // Weights hands a checkpoint's tensors to the layers of a model and owns what it loaded. It notes
 // each name that is asked for, so that [Weights.Err] can name missing and unexpected tensors.
 type Weights struct {
-	Dtype   mlx.Dtype // of floating weights in memory; zero = as stored
-	FewRows bool      // use the kernel for few rows with packed matrices; takes a GPU
-	Unpack  bool      // hold packed matrices unpacked; takes a Dtype of float32
-	Direct  bool      // but leave packed what mlx.PackedMatMul takes
-	NoHead  bool      // an embedding model: its head is not read and may be missing
-	Bits    int       // bits to pack plain matrices in; 0 = hold them as stored
+	Dtype      mlx.Dtype // of floating weights in memory; zero = as stored
+	FewRows    bool      // use the kernel for few rows with quantized matrices; takes a GPU
+	Dequantize bool      // hold quantized matrices dequantized; takes a Dtype of float32
+	Direct     bool      // but leave quantized what mlx.PackedMatMul takes
+	NoHead     bool      // an embedding model: its head is not read and may be missing
+	Bits       int       // bits to quantize plain matrices in; 0 = hold them as stored
 
 	checks bool          // nothing is read, see NewChecks
 	scope  *mlx.Scope    // while loading
 	config *Quantization // may be nil
 	err    error
 
-	checkpoint
+	namedTensors
 	totals
 
 	arrays  []*mlx.Array // kept
 	pending []*mlx.Array // of the last keep, perhaps not computed yet
-	fewRows *fewRows     // of the packed matrices, or nil
+	fewRows *fewRows     // of the quantized matrices, or nil
 	parts   Parts
 }
 
 // NewWeights returns the weights of src, read on the thread with arrays of s. q says how modules are
-// packed. If it is nil, that follows from their tensors.
+// quantized. If it is nil, that follows from their tensors.
 func NewWeights(s *mlx.Scope, src Source, q *Quantization) *Weights {
-	return &Weights{scope: s, config: q, checkpoint: newCheckpoint(src),
-		totals: totals{packed: packedCount{}}}
+	return &Weights{scope: s, config: q, namedTensors: newNamedTensors(src),
+		totals: totals{quantized: quantizedCount{}}}
 }
 
 // NewChecks returns weights that read nothing. What asks for them makes a model that cannot compute,
@@ -167,11 +167,11 @@ func (w *Weights) Free() {
 	}
 }
 
-// Types of floating and of packed tensors, and of scales, as safetensors spells them.
+// Types of floating and of quantized tensors, and of scales, as safetensors spells them.
 var (
 	floatTypes  = []string{"F16", "BF16", "F32"}
 	indexTypes  = []string{"I32", "I64"}
-	packedTypes = []string{"U32"}
+	weightTypes = []string{"U32"}
 	scaleTypes  = append([]string{"U8"}, floatTypes...)
 )
 

@@ -16,9 +16,9 @@ type Source interface {
 	Load(s *mlx.Scope, name string) *mlx.Array
 }
 
-// An exactSource has packed weights that only approximate its files'.
+// An exactSource has quantized weights that only approximate its files'.
 type exactSource interface {
-	// LoadExact returns such a weight unpacked, in float32 and exactly as in the file. ok is false
+	// LoadExact returns such a weight dequantized, in float32 and exactly as in the file. ok is false
 	// for any other.
 	LoadExact(s *mlx.Scope, name string) (a *mlx.Array, ok bool)
 }
@@ -32,9 +32,9 @@ type formattedSource interface {
 // FormatMLX is the format of files that MLX has written.
 const FormatMLX = "mlx"
 
-// A checkpoint has the tensors of a Source by the names that the model has for them. It records
+// A namedTensors has the tensors of a Source by the names that the model has for them. It records
 // each name that is asked for.
-type checkpoint struct {
+type namedTensors struct {
 	src     Source
 	names   map[string]string // name asked for -> name in the checkpoint
 	leftOut map[string]bool   // see LeftOut
@@ -42,9 +42,9 @@ type checkpoint struct {
 	missing []string
 }
 
-// newCheckpoint returns the tensors of src under its own names.
-func newCheckpoint(src Source) checkpoint {
-	c := checkpoint{src: src, names: map[string]string{}, leftOut: map[string]bool{},
+// newNamedTensors returns the tensors of src under its own names.
+func newNamedTensors(src Source) namedTensors {
+	c := namedTensors{src: src, names: map[string]string{}, leftOut: map[string]bool{},
 		asked: map[string]bool{}}
 	for _, name := range src.Names() {
 		c.names[name] = name
@@ -53,18 +53,18 @@ func newCheckpoint(src Source) checkpoint {
 }
 
 // LeftOut returns what the parts that Sanitize left out are for, such as "images and sound", or "".
-func (c *checkpoint) LeftOut() string {
+func (c *namedTensors) LeftOut() string {
 	return strings.Join(slices.Sorted(maps.Keys(c.leftOut)), " and ")
 }
 
 // Has reports whether the checkpoint holds a tensor.
-func (c *checkpoint) Has(name string) bool { return c.names[name] != "" }
+func (c *namedTensors) Has(name string) bool { return c.names[name] != "" }
 
 // Names lists the tensors of the checkpoint.
-func (c *checkpoint) Names() []string { return slices.Sorted(maps.Keys(c.names)) }
+func (c *namedTensors) Names() []string { return slices.Sorted(maps.Keys(c.names)) }
 
 // Format returns what the file of a tensor calls its format, or "".
-func (c *checkpoint) Format(name string) string {
+func (c *namedTensors) Format(name string) string {
 	if src, ok := c.src.(formattedSource); ok {
 		return src.Format(c.names[name])
 	}
@@ -72,13 +72,13 @@ func (c *checkpoint) Format(name string) string {
 }
 
 // Shape returns the shape of a tensor, or nil. It does not count as asking for the tensor.
-func (c *checkpoint) Shape(name string) []int {
+func (c *namedTensors) Shape(name string) []int {
 	info, _ := c.src.Info(c.names[name])
 	return info.Shape
 }
 
 // info returns type and shape of a tensor, and records that it was asked for.
-func (c *checkpoint) info(name string) (mlx.TensorInfo, bool) {
+func (c *namedTensors) info(name string) (mlx.TensorInfo, bool) {
 	info, ok := c.src.Info(c.names[name])
 	if !ok && !c.asked[name] {
 		c.missing = append(c.missing, name)
@@ -88,7 +88,7 @@ func (c *checkpoint) info(name string) (mlx.TensorInfo, bool) {
 }
 
 // misfit returns an error that names missing and unexpected tensors, or nil.
-func (c *checkpoint) misfit() error {
+func (c *namedTensors) misfit() error {
 	if what := c.LeftOut(); len(c.names) == 0 && what != "" {
 		return fmt.Errorf("the checkpoint has parts for %s alone, and no text model: "+
 			"take a folder with the whole model", what)
@@ -123,9 +123,9 @@ func (e *MisfitError) Tensors() string {
 
 // firstNames lists the first few names.
 func firstNames(names []string) string {
-	const most = 4
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + ", ..."
+	const limit = 4
+	if len(names) > limit {
+		return strings.Join(names[:limit], ", ") + ", ..."
 	}
 	return strings.Join(names, ", ")
 }

@@ -6,30 +6,30 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Unpacking says what packed matrices become unpacked: float32 elements take their place. On the CPU
+// Dequantized says what quantized matrices become dequantized: float32 elements take their place. On the CPU
 // products with those are several times as fast (measured in engine/log/2026-11-23.md).
-type Unpacking struct {
-	Elements int64 // of the matrices, unpacked
-	Packed   int64 // bytes of their integer tensors
-	Floats   int64 // elements of their floating scales and biases
+type Dequantized struct {
+	Elements  int64 // of the matrices, dequantized
+	Quantized int64 // bytes of their integer tensors
+	Floats    int64 // elements of their floating scales and biases
 }
 
 // add adds a matrix of elements elements, with its tensors as stored.
-func (u *Unpacking) add(elements int64, tensors ...mlx.TensorInfo) {
+func (u *Dequantized) add(elements int64, tensors ...mlx.TensorInfo) {
 	u.Elements += elements
 	for _, t := range tensors {
 		if slices.Contains(floatTypes, t.Dtype) {
 			u.Floats += t.Size()
 		} else {
-			u.Packed += t.Bytes
+			u.Quantized += t.Bytes
 		}
 	}
 }
 
-// unpacked returns a packed matrix as a plain one in float32, and any other as it is. MLX computes
+// dequantized returns a quantized matrix as a plain one in float32, and any other as it is. MLX computes
 // what it would inside a product: scale times number plus bias, in float32.
-func (m matrix) unpacked(s *mlx.Scope) matrix {
-	if !m.packed() {
+func (m matrix) dequantized(s *mlx.Scope) matrix {
+	if !m.quantized() {
 		return m
 	}
 	weight := s.Dequantize(m.weight, m.scales, m.biases, m.quantization, mlx.Float32)

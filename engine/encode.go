@@ -9,18 +9,18 @@ import (
 	"tandem/engine/lm"
 )
 
-// MaxTexts bounds the texts of one reading. One with more is refused with CodeInvalid.
-const MaxTexts = 2048
+// MaxSequences bounds the texts of one encode request. One with more is refused with CodeInvalid.
+const MaxSequences = 2048
 
-// readTexts bounds the texts that share a forward. Attention takes each text by itself, so graphs
+// batchSequences bounds the texts that share a forward. Attention takes each text by itself, so graphs
 // grow with their number.
-const readTexts = 32
+const batchSequences = 32
 
-// A Reading asks what a model makes of texts, without an answer to them.
-type Reading struct {
-	// Texts hold token ids, special tokens included. Each has at least one token and fits the
+// An EncodeRequest asks what a model makes of texts, without an answer to them.
+type EncodeRequest struct {
+	// Sequences hold token ids, special tokens included. Each has at least one token and fits the
 	// context.
-	Texts [][]int32
+	Sequences [][]int32
 
 	// Pooling says which hidden states are returned.
 	Pooling lm.Pooling
@@ -32,15 +32,15 @@ type Reading struct {
 	// Client is as in a Request.
 	Client string
 
-	// Progress, if set, is called as the reading begins and after each round, with the tokens read so
+	// Progress, if set, is called as the encode request begins and after each round, with the tokens read so
 	// far. It runs on the scheduler's goroutine and must not wait.
 	Progress func(done int)
 }
 
-// A reader is a reading in flight. The scheduler owns it. left connects it to the goroutine that
-// waits for it.
-type reader struct {
-	Reading
+// An encodeTask is an encode request in flight. The scheduler owns it. left connects it to the
+// goroutine that waits for it.
+type encodeTask struct {
+	EncodeRequest
 	ctx  context.Context
 	left chan struct{} // closed by the scheduler when it lets go; all else is final then
 
@@ -56,25 +56,25 @@ type reader struct {
 	finished       bool
 }
 
-// cancelled reports whether nobody waits for the reading any more.
-func (t *reader) cancelled() bool { return t.ctx.Err() != nil }
+// cancelled reports whether nobody waits for the encode request any more.
+func (t *encodeTask) cancelled() bool { return t.ctx.Err() != nil }
 
-// longestText returns the most positions that the reading holds at once.
-func (t *reader) longestText() int {
+// maxPositions returns the most positions that the encode request holds at once.
+func (t *encodeTask) maxPositions() int {
 	n := 0
-	for _, text := range t.Texts {
-		n = max(n, len(text))
+	for _, tokens := range t.Sequences {
+		n = max(n, len(tokens))
 	}
 	return n
 }
 
 // remaining returns how many tokens are still to be read.
-func (t *reader) remaining() int { return t.stats.PromptTokens - t.done }
+func (t *encodeTask) remaining() int { return t.stats.PromptTokens - t.done }
 
 // A piece is what a round reads of one text: rows [at, at+n) of the forward are its tokens from
 // position from on.
 type piece struct {
-	text        int
+	sequence    int
 	at, from, n int
 	last        bool // the text ends with it
 	caches      cache.Stack
@@ -83,15 +83,15 @@ type piece struct {
 // pieces lays out the next round of at most chunk rows. It begins with the next text, or with the
 // rest of one that was begun, as far as that fits. Whole texts follow as far as they fit. A round
 // has at most readTexts texts. So at most one text is half read.
-func (t *reader) pieces(chunk int) []piece {
+func (t *encodeTask) pieces(chunk int) []piece {
 	var list []piece
 	rows := 0
-	for i := t.next; i < len(t.Texts) && len(list) < readTexts; i++ {
-		p := piece{text: i, at: rows}
+	for i := t.next; i < len(t.Sequences) && len(list) < batchSequences; i++ {
+		p := piece{sequence: i, at: rows}
 		if i == t.next {
 			p.from, p.caches = t.fed, t.caches
 		}
-		rest := len(t.Texts[i]) - p.from
+		rest := len(t.Sequences[i]) - p.from
 		if len(list) > 0 && rest > chunk-rows {
 			break
 		}
@@ -104,7 +104,7 @@ func (t *reader) pieces(chunk int) []piece {
 }
 
 // wantedRows returns the rows [from, to) of a piece whose hidden states are wanted.
-func (t *reader) wantedRows(p piece) (from, to int) {
+func (t *encodeTask) wantedRows(p piece) (from, to int) {
 	switch {
 	case len(t.Logits) > 0 || t.Pooling == lm.PoolLast:
 		if p.last {
@@ -122,7 +122,7 @@ func (t *reader) wantedRows(p piece) (from, to int) {
 
 // addPiece takes in the rows of a piece. Means are added up row by row, so that they do not depend
 // on how a text was cut.
-func (t *reader) addPiece(p piece, rows []float32, width int) {
+func (t *encodeTask) addPiece(p piece, rows []float32, width int) {
 	t.done += p.n
 	if p.from == 0 {
 		t.sum = nil
@@ -142,18 +142,18 @@ func (t *reader) addPiece(p piece, rows []float32, width int) {
 		t.fed, t.caches = p.from+p.n, p.caches
 		return
 	}
-	t.next, t.fed = p.text+1, 0
+	t.next, t.fed = p.sequence+1, 0
 	if mean {
 		row := make([]float32, width)
 		for i, x := range t.sum {
-			row[i] = float32(x / float64(len(t.Texts[p.text])))
+			row[i] = float32(x / float64(len(t.Sequences[p.sequence])))
 		}
 		t.results = append(t.results, row)
 	}
 }
 
 // report calls Progress.
-func (t *reader) report() {
+func (t *encodeTask) report() {
 	if t.Progress != nil {
 		t.Progress(t.done)
 	}

@@ -15,8 +15,8 @@ import (
 // and a load still makes progress.
 const lendEvery = 30 * time.Millisecond
 
-// checkpoint holds the open files of weights. It implements nn.Source.
-type checkpoint struct {
+// weightFiles holds the open files of weights. It implements nn.Source.
+type weightFiles struct {
 	*headers
 	ctx      context.Context
 	open     []fs.File
@@ -27,11 +27,11 @@ type checkpoint struct {
 	progress func(done, total int64)
 }
 
-// openCheckpoint opens the weights that headers describe. It refuses files that have changed since the
+// openWeightFiles opens the weights that headers describe. It refuses files that have changed since the
 // headers were read. The caller closes it.
-func openCheckpoint(ctx context.Context, fsys fs.FS, h *headers,
-	progress func(done, total int64)) (*checkpoint, error) {
-	c := &checkpoint{headers: h, ctx: ctx, from: map[*mlx.Tensors]*mlx.Tensors{}, progress: progress}
+func openWeightFiles(ctx context.Context, fsys fs.FS, h *headers,
+	progress func(done, total int64)) (*weightFiles, error) {
+	c := &weightFiles{headers: h, ctx: ctx, from: map[*mlx.Tensors]*mlx.Tensors{}, progress: progress}
 	for _, file := range h.files {
 		f, info, err := openWeights(fsys, file.name)
 		if err != nil {
@@ -54,8 +54,8 @@ func openCheckpoint(ctx context.Context, fsys fs.FS, h *headers,
 	return c, nil
 }
 
-// openExact opens the weights of a GGUF file that are approximated where they are packed.
-func (c *checkpoint) openExact(folder *gguf.Folder) error {
+// openExact opens the weights of a GGUF file that are approximated where they are quantized.
+func (c *weightFiles) openExact(folder *gguf.Folder) error {
 	f, err := folder.OpenExact()
 	if f == nil && err == nil {
 		return nil
@@ -74,7 +74,7 @@ func (c *checkpoint) openExact(folder *gguf.Folder) error {
 	return nil
 }
 
-func (c *checkpoint) close() {
+func (c *weightFiles) close() {
 	for _, f := range c.open {
 		f.Close()
 	}
@@ -82,12 +82,12 @@ func (c *checkpoint) close() {
 
 // Load implements nn.Source. Every lendEvery it lends the thread to others before it reads. It
 // fails once the context is done. After a failure it reads nothing and reports no progress.
-func (c *checkpoint) Load(s *mlx.Scope, name string) *mlx.Array {
+func (c *weightFiles) Load(s *mlx.Scope, name string) *mlx.Array {
 	return c.load(s, c.from[c.tensors[name]], name, name)
 }
 
-// LoadExact reads a weight of a GGUF file that its packed form only comes near, for nn.Weights.
-func (c *checkpoint) LoadExact(s *mlx.Scope, name string) (a *mlx.Array, ok bool) {
+// LoadExact reads a weight of a GGUF file that its quantized form only comes near, for nn.Weights.
+func (c *weightFiles) LoadExact(s *mlx.Scope, name string) (a *mlx.Array, ok bool) {
 	if c.exact == nil {
 		return nil, false
 	}
@@ -99,7 +99,7 @@ func (c *checkpoint) LoadExact(s *mlx.Scope, name string) (a *mlx.Array, ok bool
 }
 
 // load reads a tensor of a file, which counts as those of the checkpoint in its place.
-func (c *checkpoint) load(s *mlx.Scope, from *mlx.Tensors, name string,
+func (c *weightFiles) load(s *mlx.Scope, from *mlx.Tensors, name string,
 	counts ...string) *mlx.Array {
 	if time.Since(c.lent) >= lendEvery {
 		s.Yield()

@@ -37,13 +37,13 @@ func readTexts20() (texts [][]int32) {
 	return texts
 }
 
-// TestReadingsDoNotDependOnCompany expects the same row for a text, whatever texts are read with
+// TestEncodesDoNotDependOnCompany expects the same row for a text, whatever texts are read with
 // it. No forward is larger than a chunk.
-func TestReadingsDoNotDependOnCompany(t *testing.T) {
+func TestEncodesDoNotDependOnCompany(t *testing.T) {
 	table, texts := readTable(20), readTexts20()
 	f := newFixture(t, table, Options{Chunk: 8})
 	before := f.thread.Memory().Active
-	row := func(text []int32, what Reading) []float32 {
+	row := func(text []int32, what EncodeRequest) []float32 {
 		out := make([]float32, 20)
 		switch {
 		case what.Logits != nil:
@@ -66,13 +66,13 @@ func TestReadingsDoNotDependOnCompany(t *testing.T) {
 		}
 		return out
 	}
-	for _, what := range []Reading{{Pooling: lm.PoolLast}, {Pooling: lm.PoolFirst},
+	for _, what := range []EncodeRequest{{Pooling: lm.PoolLast}, {Pooling: lm.PoolFirst},
 		{Pooling: lm.PoolMean}, {Logits: []int32{7, 2, 7}}} {
 		f.chain.Forwards = nil
-		what.Texts = texts
+		what.Sequences = texts
 		var reported []int
 		what.Progress = func(done int) { reported = append(reported, done) }
-		rows, stats, err := f.Read(t.Context(), what)
+		rows, stats, err := f.Encode(t.Context(), what)
 		if err != nil || len(rows) != len(texts) {
 			t.Fatalf("%s %v: %d rows, %v", what.Pooling, what.Logits, len(rows), err)
 		}
@@ -111,7 +111,7 @@ func TestReadingsDoNotDependOnCompany(t *testing.T) {
 			for _, r := range rows {
 				n += r
 			}
-			if n > 8 || len(rows) > readTexts {
+			if n > 8 || len(rows) > batchSequences {
 				t.Errorf("a forward has rows %v", rows)
 			}
 			if len(rows) == 1 && n < 8 {
@@ -126,9 +126,9 @@ func TestReadingsDoNotDependOnCompany(t *testing.T) {
 	// A hundred texts of one token share forwards: each takes as many as fit.
 	f.chain.Forwards = nil
 	many := slices.Repeat([][]int32{{5}}, 100)
-	f.scheduler.readings.chunk = 512
-	if _, _, err := f.Read(t.Context(), Reading{Texts: many, Pooling: lm.PoolLast}); err != nil ||
-		len(f.chain.Forwards) != 4 || len(f.chain.Forwards[0]) != readTexts {
+	f.scheduler.encoder.chunk = 512
+	if _, _, err := f.Encode(t.Context(), EncodeRequest{Sequences: many, Pooling: lm.PoolLast}); err != nil ||
+		len(f.chain.Forwards) != 4 || len(f.chain.Forwards[0]) != batchSequences {
 		t.Errorf("%v, %d forwards", err, len(f.chain.Forwards))
 	}
 	if after := f.thread.Memory().Active; after != before {
@@ -139,20 +139,20 @@ func TestReadingsDoNotDependOnCompany(t *testing.T) {
 func TestInvalidReadingsAreRefused(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{ContextLength: 16})
 	for _, c := range []struct {
-		r    Reading
+		r    EncodeRequest
 		code Code
 		text string
 	}{
-		{Reading{Pooling: lm.PoolLast}, CodeInvalid, "1 to 2048 texts, not 0"},
-		{Reading{Pooling: lm.PoolLast, Texts: make([][]int32, 2049)}, CodeInvalid, "not 2049"},
-		{Reading{Pooling: lm.PoolLast, Texts: [][]int32{{1}, {}}}, CodeInvalid, "text 1 is empty"},
-		{Reading{Pooling: lm.PoolLast, Texts: [][]int32{{1}, {2, 8}}}, CodeInvalid, "token 1 of text 1 has id 8"},
-		{Reading{Pooling: lm.PoolLast, Texts: [][]int32{{-1}}}, CodeInvalid, "id -1"},
-		{Reading{Pooling: lm.PoolLast, Texts: [][]int32{make([]int32, 17)}}, CodeContextLength, "maximum context length is 16 tokens. However, text 0 has 17 tokens"},
-		{Reading{Pooling: "max", Texts: [][]int32{{1}}}, CodeInvalid, `"max"`},
-		{Reading{Logits: []int32{8}, Texts: [][]int32{{1}}}, CodeInvalid, "token 8"},
+		{EncodeRequest{Pooling: lm.PoolLast}, CodeInvalid, "1 to 2048 texts, not 0"},
+		{EncodeRequest{Pooling: lm.PoolLast, Sequences: make([][]int32, 2049)}, CodeInvalid, "not 2049"},
+		{EncodeRequest{Pooling: lm.PoolLast, Sequences: [][]int32{{1}, {}}}, CodeInvalid, "text 1 is empty"},
+		{EncodeRequest{Pooling: lm.PoolLast, Sequences: [][]int32{{1}, {2, 8}}}, CodeInvalid, "token 1 of text 1 has id 8"},
+		{EncodeRequest{Pooling: lm.PoolLast, Sequences: [][]int32{{-1}}}, CodeInvalid, "id -1"},
+		{EncodeRequest{Pooling: lm.PoolLast, Sequences: [][]int32{make([]int32, 17)}}, CodeContextLength, "maximum context length is 16 tokens. However, text 0 has 17 tokens"},
+		{EncodeRequest{Pooling: "max", Sequences: [][]int32{{1}}}, CodeInvalid, `"max"`},
+		{EncodeRequest{Logits: []int32{8}, Sequences: [][]int32{{1}}}, CodeInvalid, "token 8"},
 	} {
-		_, stats, err := f.Read(t.Context(), c.r)
+		_, stats, err := f.Encode(t.Context(), c.r)
 		if e, ok := errors.AsType[*Error](err); !ok || e.Code != c.code ||
 			!strings.Contains(e.Message, c.text) || stats.Err != err {
 			t.Errorf("got %v, want %s with %q", err, c.code, c.text)
@@ -163,9 +163,9 @@ func TestInvalidReadingsAreRefused(t *testing.T) {
 	}
 }
 
-// TestReadingSharesTheDevice expects that an answer goes on between the chunks of a reading. A
-// prompt takes turns with the reading.
-func TestReadingSharesTheDevice(t *testing.T) {
+// TestEncodeSharesTheDevice expects that an answer goes on between the chunks of an encode request. A
+// prompt takes turns with the encode request.
+func TestEncodeSharesTheDevice(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(50), Options{Chunk: 16})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -186,7 +186,7 @@ func TestReadingSharesTheDevice(t *testing.T) {
 	<-running
 	read := make(chan error, 1)
 	go func() {
-		_, _, err := f.Read(t.Context(), Reading{Texts: [][]int32{make([]int32, 160)},
+		_, _, err := f.Encode(t.Context(), EncodeRequest{Sequences: [][]int32{make([]int32, 160)},
 			Pooling: lm.PoolMean})
 		read <- err
 	}()
@@ -218,7 +218,7 @@ func TestReadingSharesTheDevice(t *testing.T) {
 }
 
 // TestLongPromptAndLongReadingTakeTurns expects that neither waits for the other's end. A short
-// reading passes both.
+// encode request passes both.
 func TestLongPromptAndLongReadingTakeTurns(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(50), Options{Chunk: 16})
 	started, release := make(chan struct{}), make(chan struct{})
@@ -238,7 +238,7 @@ func TestLongPromptAndLongReadingTakeTurns(t *testing.T) {
 		}()
 	}
 	begin("reading", func() error {
-		_, _, err := f.Read(t.Context(), Reading{Texts: [][]int32{make([]int32, 320)},
+		_, _, err := f.Encode(t.Context(), EncodeRequest{Sequences: [][]int32{make([]int32, 320)},
 			Pooling: lm.PoolLast})
 		return err
 	})
@@ -247,7 +247,7 @@ func TestLongPromptAndLongReadingTakeTurns(t *testing.T) {
 		return drain(f, t.Context(), Request{Prompt: make([]int32, 15*4), MaxTokens: new(0)})
 	})
 	begin("short", func() error {
-		_, _, err := f.Read(t.Context(), Reading{Texts: [][]int32{make([]int32, 3)},
+		_, _, err := f.Encode(t.Context(), EncodeRequest{Sequences: [][]int32{make([]int32, 3)},
 			Pooling: lm.PoolLast})
 		return err
 	})
@@ -264,9 +264,9 @@ func TestLongPromptAndLongReadingTakeTurns(t *testing.T) {
 	}
 }
 
-// TestReadingEndsWithinOneRound ends readings by a cancel, a close and a failure. They leave no
+// TestEncodeEndsWithinOneRound ends encode requests by a cancel, a close and a failure. They leave no
 // memory in use.
-func TestReadingEndsWithinOneRound(t *testing.T) {
+func TestEncodeEndsWithinOneRound(t *testing.T) {
 	text := [][]int32{make([]int32, 40)}
 	for _, c := range []struct {
 		name string
@@ -294,7 +294,7 @@ func TestReadingEndsWithinOneRound(t *testing.T) {
 					c.on(f, cancel)
 				}
 			}
-			rows, stats, err := f.Read(ctx, Reading{Texts: text, Pooling: lm.PoolMean})
+			rows, stats, err := f.Encode(ctx, EncodeRequest{Sequences: text, Pooling: lm.PoolMean})
 			if !c.is(err) || rows != nil || stats.Err != err || stats.Finish != "" {
 				t.Errorf("%d rows, %v, %+v", len(rows), err, stats)
 			}
@@ -305,7 +305,7 @@ func TestReadingEndsWithinOneRound(t *testing.T) {
 				t.Errorf("%d bytes are left in MLX", after-before)
 			}
 			f.chain.OnForward = nil
-			_, _, err = f.Read(t.Context(), Reading{Texts: text, Pooling: lm.PoolMean})
+			_, _, err = f.Encode(t.Context(), EncodeRequest{Sequences: text, Pooling: lm.PoolMean})
 			if want := c.name == "closed"; (err != nil) != want {
 				t.Errorf("the next reading: %v", err)
 			}
@@ -313,9 +313,9 @@ func TestReadingEndsWithinOneRound(t *testing.T) {
 	}
 }
 
-// TestReadingsShareTheQueueWithRequests expects that readings wait in one queue with requests, by
+// TestEncodesShareTheQueueWithRequests expects that encode requests wait in one queue with requests, by
 // the same rules.
-func TestReadingsShareTheQueueWithRequests(t *testing.T) {
+func TestEncodesShareTheQueueWithRequests(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{Queue: 2, Active: 1})
 	started, release := make(chan struct{}), make(chan struct{})
 	f.chain.OnForward = func(n int) {
@@ -325,7 +325,7 @@ func TestReadingsShareTheQueueWithRequests(t *testing.T) {
 		}
 	}
 	read := func(ctx context.Context, n int) error {
-		_, _, err := f.Read(ctx, Reading{Texts: [][]int32{make([]int32, n)}, Pooling: lm.PoolLast})
+		_, _, err := f.Encode(ctx, EncodeRequest{Sequences: [][]int32{make([]int32, n)}, Pooling: lm.PoolLast})
 		return err
 	}
 	done := make(chan error, 3)
@@ -359,9 +359,9 @@ func TestReadingsShareTheQueueWithRequests(t *testing.T) {
 	}
 }
 
-// TestReadingsCountTowardsTheRoom expects that the bytes that a reading may come to hold count
+// TestEncodesCountTowardsTheRoom expects that the bytes that an encode request may come to hold count
 // towards the room, like the text of a request.
-func TestReadingsCountTowardsTheRoom(t *testing.T) {
+func TestEncodesCountTowardsTheRoom(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{Chunk: 4,
 		SequenceBytes: func(n int) int64 { return int64(n) }, Room: 100})
 	var order []string
@@ -374,7 +374,7 @@ func TestReadingsCountTowardsTheRoom(t *testing.T) {
 	}
 	done := make(chan error, 3)
 	read := func(name string, n int) {
-		_, _, err := f.Read(t.Context(), Reading{Texts: [][]int32{make([]int32, n)},
+		_, _, err := f.Encode(t.Context(), EncodeRequest{Sequences: [][]int32{make([]int32, n)},
 			Pooling: lm.PoolLast, Progress: func(done int) {
 				if done == n {
 					order = append(order, name)
@@ -415,7 +415,7 @@ func TestMeanDoesNotDependOnChunks(t *testing.T) {
 	var want []float32
 	for _, chunk := range []int{512, 1, 7, 64} {
 		f := newFixture(t, table, Options{Chunk: chunk})
-		rows, _, err := f.Read(t.Context(), Reading{Texts: [][]int32{text}, Pooling: lm.PoolMean})
+		rows, _, err := f.Encode(t.Context(), EncodeRequest{Sequences: [][]int32{text}, Pooling: lm.PoolMean})
 		if err != nil {
 			t.Fatal(err)
 		}

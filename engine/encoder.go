@@ -10,32 +10,32 @@ import (
 	"tandem/engine/mlx"
 )
 
-// readings evaluates the readings in flight, chunk by chunk. It belongs to the scheduler's goroutine.
-type readings struct {
+// encoder evaluates the encode requests in flight, chunk by chunk. It belongs to the scheduler's goroutine.
+type encoder struct {
 	thread *mlx.Thread
 	model  lm.Model
 	caches cacheOptions
 	chunk  int // rows per forward
 	log    *slog.Logger
 
-	inFlight []*reader
+	inFlight []*encodeTask
 	shares   fairShares
 }
 
-// add puts readings into flight.
-func (r *readings) add(list ...*reader) { r.inFlight = append(r.inFlight, list...) }
+// add puts encode requests into flight.
+func (r *encoder) add(list ...*encodeTask) { r.inFlight = append(r.inFlight, list...) }
 
-// chunks lists what the readings in flight still have to read, in their order.
-func (r *readings) chunks() (list []pending) {
+// chunks lists what the encode requests in flight still have to read, in their order.
+func (r *encoder) chunks() (list []pending) {
 	for _, t := range r.inFlight {
 		list = append(list, pending{t.client(), t.remaining(), t.arrived})
 	}
 	return list
 }
 
-// dropCancelled ends the readings that were cancelled.
-func (r *readings) dropCancelled() {
-	r.inFlight = slices.DeleteFunc(r.inFlight, func(t *reader) bool {
+// dropCancelled ends the encode requests that were cancelled.
+func (r *encoder) dropCancelled() {
+	r.inFlight = slices.DeleteFunc(r.inFlight, func(t *encodeTask) bool {
 		if err := t.ctx.Err(); err != nil {
 			r.finish(t, err)
 		}
@@ -43,20 +43,20 @@ func (r *readings) dropCancelled() {
 	})
 }
 
-// run evaluates the next chunk of a reading. One that fails is given up; the others go on.
-func (r *readings) run(t *reader) {
-	err := r.readPieces(t)
+// run evaluates the next chunk of an encode request. One that fails is given up; the others go on.
+func (r *encoder) run(t *encodeTask) {
+	err := r.evaluatePieces(t)
 	switch {
 	case err != nil:
 		r.finish(t, roundError(r.log, err))
-	case t.next == len(t.Texts):
+	case t.next == len(t.Sequences):
 		r.finish(t, nil)
 	}
-	r.inFlight = slices.DeleteFunc(r.inFlight, func(t *reader) bool { return t.finished })
+	r.inFlight = slices.DeleteFunc(r.inFlight, func(t *encodeTask) bool { return t.finished })
 }
 
-// readPieces evaluates the next chunk of a reading.
-func (r *readings) readPieces(t *reader) error {
+// evaluatePieces evaluates the next chunk of an encode request.
+func (r *encoder) evaluatePieces(t *encodeTask) error {
 	if t.begun.IsZero() {
 		t.begun = time.Now()
 		t.stats.Queue = t.begun.Sub(t.arrived)
@@ -103,40 +103,40 @@ func (r *readings) readPieces(t *reader) error {
 // evaluate runs the forward of a round and returns the wanted rows in order, width numbers each. It
 // frees the caches of texts that end before it evaluates, so that their buffers live no longer than
 // their layer.
-func (r *readings) evaluate(s *mlx.Scope, t *reader,
+func (r *encoder) evaluate(s *mlx.Scope, t *encodeTask,
 	list []piece) (rows []float32, width int, err error) {
 	var b lm.Batch
 	for i := range list {
 		p := &list[i]
-		text := t.Texts[p.text]
+		tokens := t.Sequences[p.sequence]
 		if p.caches == nil {
-			p.caches = r.model.NewCaches(r.caches.ofModel(len(text)))
+			p.caches = r.model.NewCaches(r.caches.ofModel(len(tokens)))
 		}
 		b = append(b, lm.Sequence{
-			Tokens: mlx.New(s, text[p.from:p.from+p.n], p.n), N: p.n, Pos: p.from, Caches: p.caches,
+			Tokens: mlx.New(s, tokens[p.from:p.from+p.n], p.n), N: p.n, Pos: p.from, Caches: p.caches,
 		})
 	}
 	hidden := r.model.Forward(s, b, nil).Hidden // (rows, H)
-	var pending, wanted []*mlx.Array
+	var kept, wanted []*mlx.Array
 	for _, p := range list {
 		if p.last {
 			p.caches.Free(s)
 		} else {
-			pending = append(pending, p.caches.Arrays()...)
+			kept = append(kept, p.caches.Arrays()...)
 		}
 		if from, to := t.wantedRows(p); from < to {
 			wanted = append(wanted, s.Slice(hidden, 0, from, to))
 		}
 	}
 	if wanted == nil {
-		return nil, 0, s.Eval(pending...)
+		return nil, 0, s.Eval(kept...)
 	}
 	out := s.Concat(0, wanted...) // (wanted, H)
 	if len(t.Logits) > 0 {
 		out = s.Take(r.model.Unembed(s, out), mlx.New(s, t.Logits, len(t.Logits)), 1) // (wanted, logits)
 	}
 	out = s.Contiguous(s.AsType(out, mlx.Float32))
-	if err := s.Eval(append(pending, out)...); err != nil {
+	if err := s.Eval(append(kept, out)...); err != nil {
 		return nil, 0, err
 	}
 	width = out.Dim(1)
@@ -144,8 +144,8 @@ func (r *readings) evaluate(s *mlx.Scope, t *reader,
 	return rows, width, err
 }
 
-// finish ends a reading: it frees what it holds and completes its stats.
-func (r *readings) finish(t *reader, err error) {
+// finish ends an encode request: it frees what it holds and completes its stats.
+func (r *encoder) finish(t *encodeTask, err error) {
 	if t.finished {
 		return
 	}
@@ -154,7 +154,7 @@ func (r *readings) finish(t *reader, err error) {
 		err := r.thread.Do(context.Background(),
 			func(s *mlx.Scope) error { t.caches.Free(s); return nil })
 		if err != nil {
-			r.log.Error("letting go of a reading", "error", err)
+			r.log.Error("freeing the caches of a request", "error", err)
 		}
 		t.caches = nil
 	}
@@ -172,8 +172,8 @@ func (r *readings) finish(t *reader, err error) {
 	close(t.left)
 }
 
-// finishAll ends the readings in flight.
-func (r *readings) finishAll(err error) {
+// finishAll ends the encode requests in flight.
+func (r *encoder) finishAll(err error) {
 	for _, t := range r.inFlight {
 		r.finish(t, err)
 	}
