@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/pool"
+	"tandem/app/drafters"
 )
 
 // rememberedPrompt is a prompt as it stands in JSON.
@@ -152,7 +152,7 @@ func TestClientsAreDraftedFromTheirOwnTexts(t *testing.T) {
 		control.ForgetRequest{Model: "pocket"}); err != nil {
 		t.Fatal(err)
 	}
-	if files, err := os.ReadDir(filepath.Join(dir, pool.TextFolder)); err != nil ||
+	if files, err := os.ReadDir(filepath.Join(dir, drafters.TextFolder)); err != nil ||
 		len(files) != 1 || files[0].Name() != "CACHEDIR.TAG" {
 		t.Errorf("after all was forgotten there are %v, %v", files, err)
 	}
@@ -169,7 +169,7 @@ func TestDeletedChatIsNotRemembered(t *testing.T) {
 	}
 	c := r.client(t)
 	chat := addChat(t, c, run)
-	folder, away := filepath.Join(dir, pool.TextFolder), filepath.Join(dir, "away")
+	folder, away := filepath.Join(dir, drafters.TextFolder), filepath.Join(dir, "away")
 	if err := errors.Join(os.Rename(folder, away), os.WriteFile(folder, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestWithoutCheckpointsNothingIsRemembered(t *testing.T) {
 	if a.status != http.StatusBadRequest || !bytes.Contains([]byte(a.body), []byte("memory")) {
 		t.Errorf("the drafter is not refused: %+v", a)
 	}
-	if _, err := os.Stat(filepath.Join(dir, pool.TextFolder)); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(dir, drafters.TextFolder)); !os.IsNotExist(err) {
 		t.Errorf("there is a folder of texts: %v", err)
 	}
 }

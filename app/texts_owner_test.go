@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/drafters"
 	"tandem/app/model"
-	"tandem/app/pool"
 	"tandem/engine"
 	"tandem/engine/texts"
 )
@@ -213,7 +213,7 @@ func TestDeletedKeyIsNotRemembered(t *testing.T) {
 			t.Errorf("%v are remembered of a key that is deleted", left)
 		}
 	})
-	folder := filepath.Join(dir, pool.TextFolder)
+	folder := filepath.Join(dir, drafters.TextFolder)
 	store := texts.NewStore(texts.Options{Dir: folder})
 	for _, client := range []string{"1", "2", ""} { // key 1 is deleted
 		use := store.Open(texts.Owner{Client: client},

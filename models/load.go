@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
@@ -63,6 +64,9 @@ type Bundle struct {
 	Losses   []Loss // of a GGUF file that stays quantized, all of them measured whole
 
 	thread *mlx.Thread
+
+	mu         sync.Mutex
+	vocabulary *native.Vocabulary // see Vocabulary; guarded by mu
 }
 
 // Parts are the parts of a model's forward, for benches.
@@ -266,12 +270,35 @@ func (c *weightFiles) build(t *mlx.Thread, q *nn.Quantization, opts Options,
 // Thread returns the thread that the model is on.
 func (b *Bundle) Thread() *mlx.Thread { return b.thread }
 
-// Close releases weights and template. The model must not be in use.
+// Vocabulary returns the vocabulary of a model that has a token to end a text, for grammars. The first
+// call makes it, and Close frees it.
+func (b *Bundle) Vocabulary() (*native.Vocabulary, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.vocabulary != nil {
+		return b.vocabulary, nil
+	}
+	config := b.Model.Config()
+	made, err := native.NewVocabulary(config.VocabSize, func(id int32) ([]byte, bool) {
+		return b.Tokenizer.TokenBytes(id), b.Tokenizer.IsSpecial(id)
+	}, config.EOS, b.Lane)
+	if err == nil {
+		b.vocabulary = made
+	}
+	return made, err
+}
+
+// Close releases weights, template and vocabulary. The model must not be in use; matchers stay valid.
 func (b *Bundle) Close() error {
 	err := b.thread.Do(context.Background(), func(*mlx.Scope) error {
 		b.Model.Free()
 		return nil
 	})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.vocabulary != nil {
+		err = errors.Join(err, b.vocabulary.Close())
+	}
 	return errors.Join(err, b.Chat.close())
 }
 

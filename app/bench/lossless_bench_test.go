@@ -91,10 +91,11 @@ func TestMoreThanRoundingIsFound(t *testing.T) {
 		add                     float32
 		wrong, diverged, beyond bool
 	}{{0, false, false, false}, {0.5, true, false, true}, {100, true, true, false}} {
-		faults := *b
-		faults.Model = &faulty{watched{Model: b.Model}, test.add}
-		l := &losslessBench{thread: th, bundle: &faults, least: 1, blocks: []int{4}}
+		right := b.Model
+		b.Model = &faulty{watched{Model: right}, test.add}
+		l := &losslessBench{thread: th, bundle: b, least: 1, blocks: []int{4}}
 		cells, notes, wrong, err := l.cells(t.Context(), cache.Ring, false)
+		b.Model = right
 		if err != nil {
 			t.Fatal(err)
 		}

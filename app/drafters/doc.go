@@ -32,6 +32,13 @@
 // ([Finder.TryReadings]). The best [Reading] is stored with its figures, under a key that tells the
 // weights and the form of the model. Built-in drafters are not measured.
 //
+// # The memory of texts
+//
+// What a client's prompts and answers said is kept as token ids, for the drafter memory
+// (client_texts.go; package engine/texts says how). A client is a key. Clients without a key are one.
+// No client is drafted from another's texts. The files are in the home folder, and history's Forget
+// removes them. While checkpoints are off nothing is remembered.
+//
 // Which models are in memory, and whether there is room for a drafter, is package pool's to say. A
 // [Finder] holds no lock while it reads files or the database.
 package drafters

@@ -80,8 +80,13 @@ func (d *Drafter) Bytes() int64 {
 	return d.files.Info.Bytes
 }
 
-// Key returns what [Finder.Key] says of it, as it was opened. It is empty after [Load].
-func (d *Drafter) Key() string { return d.key }
+// Key returns what [Finder.Key] says of it, as it was opened. It is empty after [Load], and of nil.
+func (d *Drafter) Key() string {
+	if d == nil {
+		return ""
+	}
+	return d.key
+}
 
 // Reading returns how its checkpoint is read.
 func (d *Drafter) Reading() Reading {

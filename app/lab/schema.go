@@ -32,8 +32,7 @@ const answerSchema = `{"type":"object","properties":{"symbols":{"type":"array","
 // A schemaBench compares answers under a schema with free ones.
 type schemaBench struct {
 	bench.Contest
-	bundle     *models.Bundle
-	vocabulary pool.Vocabulary // for matchers
+	bundle *models.Bundle
 }
 
 // answer continues a prompt by schemaAnswer tokens, under the schema if formed.
@@ -45,7 +44,7 @@ func (c *schemaBench) answer(ctx context.Context, s *bench.Side, p bench.Prompt,
 		Done: func(st engine.Stats) { a.Stats = st },
 	}
 	if formed {
-		m, failed := c.vocabulary.Matcher(ctx, c.bundle, "",
+		m, failed := pool.Matcher(ctx, c.bundle, "",
 			model.Grammar{JSON: json.RawMessage(answerSchema)})
 		if failed != nil {
 			return a, failed
@@ -95,7 +94,6 @@ func (b *endpointBench) schema(ctx context.Context) (t figures.Table, err error)
 		return t, err
 	}
 	c := &schemaBench{bundle: bundle}
-	defer func() { err = errors.Join(err, c.vocabulary.Close()) }()
 	c.Contest = bench.Contest{
 		Thread: thread, Model: bundle.Model, Drafters: drafters.List,
 		Pairs: b.repeats(figures.MinPairs, 1), Once: b.quick, Log: b.log,

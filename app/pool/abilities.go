@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -16,7 +17,7 @@ func (p *Pool) Abilities(ctx context.Context, id string) (model.Abilities, error
 	if err != nil {
 		return model.Abilities{}, NotRegistered(err, id)
 	}
-	return p.abilities.Get(id, tokenizerFiles(row), func() (model.Abilities, error) {
+	return p.abilities.Get(id, cmp.Or(models.FileDates(row.Path), row.Source), func() (model.Abilities, error) {
 		return p.readAbilities(ctx, row)
 	})
 }
@@ -39,7 +40,7 @@ func (p *Pool) readAbilities(ctx context.Context, row storage.Model) (model.Abil
 		p.log.Info("no chat for this model", "model", row.ID, "reason", err)
 	}
 	var fim *model.FIM
-	if f, ok := fimOf(tokens); ok {
+	if f, ok := model.FIMOf(tokens.ID); ok {
 		fim = &f
 	}
 	return model.NewAbilities(dialectOf(source, tokens), fim), nil

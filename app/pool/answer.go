@@ -8,7 +8,6 @@ import (
 	"tandem/app/dialect"
 	"tandem/app/model"
 	"tandem/engine"
-	"tandem/engine/texts"
 	"tandem/models"
 )
 
@@ -45,7 +44,7 @@ func (m *Model) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 }
 
 // Tokenizer implements model.Model.
-func (m *Model) Tokenizer() model.Tokenizer { return tokens{m.bundle.Tokenizer, m.longest} }
+func (m *Model) Tokenizer() model.Tokenizer { return tokens{m.bundle.Tokenizer} }
 
 // Reader implements model.Model.
 func (m *Model) Reader() model.Reader { return reader{m.bundle, m.engine} }
@@ -61,24 +60,18 @@ func (m *Model) Special() []int32 { return m.special }
 
 // Matcher implements model.Model.
 func (m *Model) Matcher(ctx context.Context, g model.Grammar) (model.Matcher, error) {
-	return m.vocabulary.Matcher(ctx, m.bundle, m.row.ID, g)
+	return Matcher(ctx, m.bundle, m.row.ID, g)
 }
 
 // remember has the engine use and extend the author's memory of texts, if the author is known. It is
-// opened when the generation begins, and closed when it has ended. A later key never gets what a
-// deleted one left: ids of keys are not used again, and a request that was there at the deletion, or
-// at another call of Forget, adds nothing.
+// opened when the generation begins, and closed when it has ended.
 func (m *Model) remember(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 	by, known := model.AuthorOf(ctx)
 	if !known || m.pool.opts.NoCheckpoints || r.Fresh {
 		return m.generate(ctx, r)
 	}
 	return func(yield func(engine.Token, error) bool) {
-		if m.pool.Texts.hasKey(ctx, by.Key) {
-			r.Texts = m.pool.Texts.store.OpenSince(
-				texts.Owner{Client: textsClient(by.Key), Tokenizer: m.tokenizerKey()},
-				texts.Origin{Model: m.row.ID, Client: by.Client, Run: by.Run, Started: by.Arrived},
-				by.Arrived)
+		if r.Texts = m.pool.Texts.Open(ctx, by, m.row.ID, m.bundle.Tokenizer); r.Texts != nil {
 			defer r.Texts.Close()
 		}
 		for t, err := range m.generate(ctx, r) {

@@ -42,13 +42,9 @@ func (p *Pool) openStore(m *Model, d *drafters.Drafter) (store *checkpoint.Store
 	}
 	o := checkpoint.StoreOptions{
 		Dir: p.home.Path(CheckpointFolder), Folder: &p.files, Key: key, PerDay: checkpointsADay,
-		Logger: p.log, Make: home.WithoutBackup,
+		Logger: p.log, Make: home.WithoutBackup, Context: d.Key(), Index: checkpointIndex{p.db, m.row.ID},
 		Budget: cmp.Or(p.settings.Current().CheckpointDisk, DiskShare(&disk)),
 	}
-	if d != nil {
-		o.Context = d.Key()
-	}
-	o.Index = checkpointIndex{p.db, m.row.ID}
 	return checkpoint.NewStore(o), key
 }
 

@@ -26,13 +26,6 @@
 // the settings say (idle.go), or the machine is short of memory (pressure.go). A model that answers
 // requests is never taken away from them. Package plan has the rules.
 //
-// # The memory of texts
-//
-// What a client's prompts and answers said is kept as token ids, for the drafter memory (texts.go;
-// package engine/texts says how). A client is a key. Clients without a key are one. No client is
-// drafted from another's texts. The files lie in the home folder, and history's Forget removes
-// them. With Options.NoCheckpoints nothing is remembered.
-//
 // # Checkpoints
 //
 // The engine keeps what requests computed (package engine/checkpoint), in memory and in the home

@@ -147,9 +147,6 @@ func (p *Pool) stopDrafting(m *Model) {
 	if err := m.drafter.Close(); err != nil {
 		p.log.Error("freeing a drafter", "drafter", m.drafter.Source(), "error", err)
 	}
-	if err := m.vocabulary.Close(); err != nil {
-		p.log.Error("freeing a vocabulary", "model", m.row.ID, "error", err)
-	}
 }
 
 // withDrafter returns a model whose engine was ended with a new one, and with a drafter, which may be

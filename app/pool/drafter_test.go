@@ -17,6 +17,7 @@ import (
 	"tandem/app/model"
 	"tandem/engine/enginetest"
 	"tandem/engine/mlx"
+	"tandem/engine/native"
 )
 
 // Drafters of all kinds draft for a model in memory and change no token. Their memory is free
@@ -99,8 +100,8 @@ func TestDraftersOfAllKindsDraftAndLeaveNoMemory(t *testing.T) {
 	}
 }
 
-// A change of drafter frees what the model made for grammars.
-func TestChangeOfDrafterFreesTheVocabulary(t *testing.T) {
+// A change of drafter leaves what the model made for grammars, and its end frees it.
+func TestChangeOfDrafterLeavesTheVocabulary(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true})
 	m := r.acquire(t, "tiny").(*Model)
 	matcher, err := m.Matcher(t.Context(), model.Grammar{Regex: "[ab]+"})
@@ -111,16 +112,23 @@ func TestChangeOfDrafterFreesTheVocabulary(t *testing.T) {
 		t.Error(err)
 	}
 	m.Release()
-	if m.vocabulary.made == nil {
-		t.Fatal("a grammar made no vocabulary")
+	made, err := m.bundle.Vocabulary()
+	if err != nil {
+		t.Fatal(err)
 	}
 	if _, err := control.Call(t.Context(), r.client(t), control.SetDrafter,
 		control.DrafterRequest{Model: "tiny",
 			Drafter: enginetest.TinyModel(t, "llama")}); err != nil {
 		t.Fatal(err)
 	}
-	if m.vocabulary.made != nil {
-		t.Error("the vocabulary of the model before was not freed")
+	if again, err := r.pool.look().model().bundle.Vocabulary(); again != made || err != nil {
+		t.Errorf("the vocabulary is made again; %v", err)
+	}
+	if err := r.pool.Unload(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := made.Matcher(t.Context(), native.Grammar{Regex: "a"}); err == nil {
+		t.Error("the vocabulary of a model that has left the memory is not freed")
 	}
 }
 

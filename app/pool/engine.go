@@ -21,12 +21,11 @@ func (m *Model) newEngine(d *drafters.Drafter, reason string) *engine.Engine {
 		Name: m.row.ID, NoDrafter: reason,
 		Drafters: []draft.Drafter{draft.Prediction{}}, ThreadShare: &p.engines,
 	}
-	learned := policies{db: p.db, form: m.learned(m.restoration)}
+	var names []string
 	if d != nil {
 		o.Drafters = append(o.Drafters, d.Drafter)
-		learned.sources = map[string]string{d.Name(): d.Key()}
+		names = append(names, d.Name())
 	}
-	o.Policies = learned
 	if memory := (draft.Memory{}); p.opts.NoCheckpoints {
 		o.Without = map[string]string{memory.Name(): "nothing is remembered while checkpoints are off"}
 	} else {
@@ -36,8 +35,9 @@ func (m *Model) newEngine(d *drafters.Drafter, reason string) *engine.Engine {
 	if d != nil && draft.CanContinue(d.Drafter) {
 		c := draft.NewContinued(d.Drafter)
 		o.Drafters = append(o.Drafters, c)
-		learned.sources[c.Name()] = learned.sources[d.Name()]
+		names = append(names, c.Name())
 	}
+	o.Policies = p.drafters.Policies(d.Key(), m.learned(m.restoration), names...)
 	if !p.opts.NoCheckpoints {
 		o.Checkpoints, o.Store = p.CheckpointBytes(), m.store
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"tandem/app/control"
 	"tandem/app/model"
@@ -12,17 +11,14 @@ import (
 	"tandem/models"
 )
 
-// A Vocabulary is the vocabulary of a model for grammars. It is made for the first grammar.
-type Vocabulary struct {
-	mu   sync.Mutex
-	made *native.Vocabulary // nil before
-}
-
-// Matcher returns what holds one answer to a grammar; the caller closes it. id is the model's, for
-// errors. Error: CodeInvalid for a grammar that no answer can follow.
-func (v *Vocabulary) Matcher(ctx context.Context, bundle *models.Bundle, id string,
-	g model.Grammar) (model.Matcher, error) {
-	words, err := v.words(bundle, id)
+// Matcher returns what holds one answer of a model to a grammar; the caller closes it. id is the model's,
+// for errors. Error: CodeInvalid for a grammar that no answer can follow.
+func Matcher(ctx context.Context, bundle *models.Bundle, id string, g model.Grammar) (model.Matcher, error) {
+	if len(bundle.Model.Config().EOS) == 0 {
+		return nil, control.Errorf(control.CodeInvalid,
+			"The model %s names no token that ends a text, so that nothing can be held to a form; leave out response_format and tool_choice.", id)
+	}
+	vocabulary, err := bundle.Vocabulary()
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +27,7 @@ func (v *Vocabulary) Matcher(ctx context.Context, bundle *models.Bundle, id stri
 		grammars[0].Name = "answer"
 		grammars = append([]native.Grammar{{Lark: g.Around}}, grammars...)
 	}
-	matcher, err := words.Matcher(ctx, grammars...)
+	matcher, err := vocabulary.Matcher(ctx, grammars...)
 	if err == nil {
 		if err = matcher.Mask(make([]uint32, matcher.Words())); err != nil { // no text can begin
 			err = errors.Join(err, matcher.Close())
@@ -61,38 +57,4 @@ func refused(g model.Grammar, e *native.GrammarError) error {
 		return control.Errorf(control.CodeInvalid, format, e.At+": "+e.Message)
 	}
 	return control.Errorf(control.CodeInvalid, format, e.Message)
-}
-
-// words returns the vocabulary, made if needed.
-func (v *Vocabulary) words(bundle *models.Bundle, id string) (*native.Vocabulary, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.made != nil {
-		return v.made, nil
-	}
-	config, tokens := bundle.Model.Config(), bundle.Tokenizer
-	if len(config.EOS) == 0 {
-		return nil, control.Errorf(control.CodeInvalid,
-			"The model %s names no token that ends a text, so that nothing can be held to a form; leave out response_format and tool_choice.", id)
-	}
-	made, err := native.NewVocabulary(config.VocabSize, func(id int32) ([]byte, bool) {
-		return tokens.TokenBytes(id), tokens.IsSpecial(id)
-	}, config.EOS, bundle.Lane)
-	if err != nil {
-		return nil, err
-	}
-	v.made = made
-	return made, nil
-}
-
-// Close frees the vocabulary. Matchers stay valid.
-func (v *Vocabulary) Close() error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.made == nil {
-		return nil
-	}
-	made := v.made
-	v.made = nil
-	return made.Close()
 }

@@ -301,5 +301,5 @@ func (f formSetting) learned(r *Restoration) string {
 	if r != nil {
 		restored = r.Layout + " " + r.Key
 	}
-	return joinWords(bits, layout, restored)
+	return drafters.JoinWords(bits, layout, restored)
 }

@@ -19,24 +19,19 @@ import (
 
 // A Model is a model in memory. It implements model.Model.
 type Model struct {
-	pool       *Pool
-	row        storage.Model
-	weights    string // models.WeightsKey at the load
-	bundle     *models.Bundle
-	engine     *engine.Engine
-	store      *checkpoint.Store // of the engine; nil if there is none
-	context    int               // tokens of the engine; 0 = the model's
-	form                         // of the model and of its drafter
-	key        string            // of the files of its checkpoints
-	loadTime   time.Duration
-	longest    int        // bytes of the longest token
-	vocabulary Vocabulary // for grammars
-	dialect    *dialect.Dialect
-	chats      chats
-	special    []int32 // tokens whose text the dialect's parser needs
-	always     []byte  // see alwaysVars
-
-	tokenizerKey func() string // of its memories of texts; it takes some milliseconds once
+	pool     *Pool
+	row      storage.Model
+	weights  string // models.WeightsKey at the load
+	bundle   *models.Bundle
+	engine   *engine.Engine
+	store    *checkpoint.Store // of the engine; nil if there is none
+	context  int               // tokens of the engine; 0 = the model's
+	form                       // of the model and of its drafter
+	key      string            // of the files of its checkpoints
+	loadTime time.Duration
+	dialect  *dialect.Dialect
+	chats    chats
+	special  []int32 // tokens whose text the dialect's parser needs
 
 	users    *users
 	needs    plan.Need        // of memory; zero if it is not known

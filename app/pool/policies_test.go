@@ -13,11 +13,9 @@ import (
 func TestFormsOfAModelLearnApart(t *testing.T) {
 	r := open(t, setup{})
 	key := draft.Key{Model: "pocket", Drafter: "dflash", Bucket: 1}
-	sources := map[string]string{"dflash": "a folder"}
-	forms := []policies{
-		{db: r.db}, {db: r.db, sources: sources}, {db: r.db, sources: sources, form: "kv 4"},
-		{db: r.db, form: "kv 4"}, {db: r.db, form: "bounded by a folder"},
-	}
+	of := r.pool.drafters.Policies
+	forms := []draft.Store{of("", ""), of("a folder", "", "dflash"), of("a folder", "kv 4", "dflash"),
+		of("", "kv 4"), of("", "bounded by a folder")}
 	for i, p := range forms {
 		if s, err := p.LoadPolicy(key); s != nil || err != nil {
 			t.Errorf("form %d begins with %+v, %v", i, s, err)

@@ -50,7 +50,7 @@ type Generator func(ctx context.Context, m model.Model, eos []int32, e *engine.E
 
 // A Pool holds the models in memory. It is safe for use by several goroutines.
 type Pool struct {
-	Texts *ClientTexts // what clients said, for the drafter memory
+	Texts *drafters.ClientTexts // what clients said, for the drafter memory
 
 	sizer
 	log      *slog.Logger
@@ -82,7 +82,7 @@ func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Hom
 	p := &Pool{log: log, home: dir, life: life,
 		sizer:    sizer{opts: opts, thread: thread, db: db, settings: set},
 		patience: memoryPatience, least: control.LeastBudget, lane: native.NewLane(),
-		Texts:   newClientTexts(dir, db, log),
+		Texts:   drafters.NewClientTexts(dir, db, log),
 		own:     ownSettings{db: db, of: map[string]control.ModelSettings{}},
 		changes: make(chan change), rebalance: make(chan struct{}, 1), ended: make(chan struct{})}
 	p.drafters = drafters.New(db, set, &p.opened, log)
@@ -116,6 +116,6 @@ func (p *Pool) Close() error {
 		return closeAll(list)
 	})
 	<-p.ended
-	p.Texts.store.Flush()
+	p.Texts.Flush()
 	return err
 }

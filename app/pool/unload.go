@@ -103,7 +103,7 @@ func (p *Pool) Forget(ctx context.Context, remove func() error) error {
 // which the drafter borrows.
 func (m *Model) Close() error {
 	m.stopEngine()
-	return errors.Join(m.free(), m.drafter.Close(), m.vocabulary.Close(), m.bundle.Close(),
+	return errors.Join(m.free(), m.drafter.Close(), m.bundle.Close(),
 		m.pool.thread.Do(context.Background(), func(s *mlx.Scope) error {
 			s.ClearCache()
 			return nil

@@ -1,7 +1,11 @@
 package tokenizer
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"strings"
+	"sync"
 )
 
 // A Tokenizer is the tokenizer of one model. It is safe for concurrent use.
@@ -18,6 +22,9 @@ type Tokenizer struct {
 	bos, eos    int32
 	hasBOS      bool
 	hasEOS      bool
+
+	longest func() int    // see LongestToken; computed once
+	hash    func() string // see Hash; likewise
 }
 
 // token is one entry of the vocabulary.
@@ -93,6 +100,7 @@ func Load(tokenizerJSON, configJSON []byte) (*Tokenizer, error) {
 	if err := c.apply(t); err != nil {
 		return nil, err
 	}
+	t.longest, t.hash = sync.OnceValue(t.findLongest), sync.OnceValue(t.hashTokens)
 	return t, nil
 }
 
@@ -258,6 +266,32 @@ func (t *Tokenizer) BaseSize() int {
 		}
 	}
 	return 0
+}
+
+// LongestToken returns the bytes of the longest token, at least 1.
+func (t *Tokenizer) LongestToken() int { return t.longest() }
+
+func (t *Tokenizer) findLongest() int {
+	n := 1
+	for id := range t.tokens {
+		n = max(n, len(t.TokenBytes(int32(id))))
+	}
+	return n
+}
+
+// Hash returns a text that differs between tokenizers whose tokens differ.
+func (t *Tokenizer) Hash() string { return t.hash() }
+
+func (t *Tokenizer) hashTokens() string {
+	h := sha256.New()
+	var size [4]byte
+	for id := range t.tokens {
+		token := t.TokenBytes(int32(id))
+		binary.LittleEndian.PutUint32(size[:], uint32(len(token)))
+		h.Write(size[:])
+		h.Write(token)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // BOS returns the token at the beginning of a text. It is the one in tokenizer_config.json,

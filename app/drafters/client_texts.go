@@ -1,4 +1,4 @@
-package pool
+package drafters
 
 import (
 	"context"
@@ -9,7 +9,9 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/app/model"
 	"tandem/engine/texts"
+	"tandem/engine/tokenizer"
 	"tandem/storage"
 )
 
@@ -27,10 +29,25 @@ type ClientTexts struct {
 	log   *slog.Logger
 }
 
-func newClientTexts(dir *home.Home, db *storage.DB, log *slog.Logger) *ClientTexts {
+// NewClientTexts returns the memories in the home folder. The caller calls Flush at the end.
+func NewClientTexts(dir *home.Home, db *storage.DB, log *slog.Logger) *ClientTexts {
 	return &ClientTexts{store: texts.NewStore(texts.Options{Dir: dir.Path(TextFolder), Idle: textsIdle,
 		Logger: log, Make: home.WithoutBackup}), db: db, log: log}
 }
+
+// Open opens the memory of an author's texts for a request to a model. It returns nil if the author's key
+// was deleted. A later key never gets what that one left: ids of keys are not used again, and a request that
+// was there at the deletion, or at another call of Forget, adds nothing.
+func (c *ClientTexts) Open(ctx context.Context, by model.Author, of string, t *tokenizer.Tokenizer) *texts.Use {
+	if !c.hasKey(ctx, by.Key) {
+		return nil
+	}
+	return c.store.OpenSince(texts.Owner{Client: textsClient(by.Key), Tokenizer: t.Hash()},
+		texts.Origin{Model: of, Client: by.Client, Run: by.Run, Started: by.Arrived}, by.Arrived)
+}
+
+// Flush waits until everything is on disk.
+func (c *ClientTexts) Flush() { c.store.Flush() }
 
 // List returns what the memories of texts hold, by client.
 func (c *ClientTexts) List(ctx context.Context) ([]control.RememberedTexts, error) {

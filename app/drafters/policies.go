@@ -1,4 +1,4 @@
-package pool
+package drafters
 
 import (
 	"context"
@@ -13,8 +13,18 @@ import (
 // policies keeps in the database what engines learn about drafting.
 type policies struct {
 	db      *storage.DB
-	sources map[string]string // drafters.Finder.Key of drafters, by name: another drafter is learned again
-	form    string            // of keys and values, see formSetting.learned: another one is learned again
+	sources map[string]string // keys of drafters, by name: another drafter is learned again
+	form    string            // of keys and values, see Form.Target: another one is learned again
+}
+
+// Policies returns what engines with a model's keys and values in a form have learned about drafting.
+// names are those of what drafts with the weights of a key.
+func (f *Finder) Policies(key, form string, names ...string) draft.Store {
+	p := policies{db: f.db, form: form, sources: map[string]string{}}
+	for _, name := range names {
+		p.sources[name] = key
+	}
+	return p
 }
 
 var _ draft.Store = policies{}
@@ -35,11 +45,11 @@ func (p policies) LoadPolicy(k draft.Key) (*draft.State, error) {
 // drafter returns a name that differs between drafters of one kind, and between forms of the model:
 // a verification costs something else in each, and other drafts are accepted.
 func (p policies) drafter(k draft.Key) string {
-	return joinWords(k.Drafter, p.sources[k.Drafter], p.form)
+	return JoinWords(k.Drafter, p.sources[k.Drafter], p.form)
 }
 
-// joinWords puts a space between words, and leaves out empty ones.
-func joinWords(words ...string) string {
+// JoinWords puts a space between words, and leaves out empty ones.
+func JoinWords(words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
 

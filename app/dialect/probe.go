@@ -1,0 +1,104 @@
+package dialect
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// FindHistory returns the form in which a chat template takes earlier messages, for conversations with
+// tools or without. render prints a template's variables, a JSON object.
+func (d *Dialect) FindHistory(tools bool, render func(vars []byte) (string, error)) History {
+	forms := d.Histories()
+	for _, system := range []bool{false, true} { // some templates want one first
+		p := probe{tools: tools, system: system}
+		for _, form := range forms {
+			if !p.shows(form, render) {
+				continue
+			}
+			p.text = true
+			if apart := form; !p.shows(form, render) {
+				if apart.SeparateText = true; p.shows(apart, render) {
+					return apart
+				}
+			}
+			return form
+		}
+	}
+	return forms[0]
+}
+
+// A probe is a conversation in which the model has called a tool.
+type probe struct {
+	tools  bool // it offers tools
+	system bool // it begins with a system message
+	text   bool // a text stands beside the call
+}
+
+// Marks of a probe. No template prints them of itself.
+const (
+	probeTool  = "tandemtool"
+	probeValue = "tandemvalue"
+	probeText  = "tandemtext"
+)
+
+// shows reports whether a template prints a call of an earlier turn in that form: the name, the
+// arguments, and a text beside it if there is one.
+func (p probe) shows(form History, render func(vars []byte) (string, error)) bool {
+	vars, err := json.Marshal(p.vars(form))
+	if err != nil {
+		return false
+	}
+	printed, err := render(vars)
+	return err == nil && strings.Contains(printed, probeTool) &&
+		strings.Contains(printed, probeValue) && (!p.text || strings.Contains(printed, probeText))
+}
+
+// vars returns the variables of the conversation in that form.
+func (p probe) vars(form History) any {
+	type object = map[string]any
+	const id = "abcdefgh1" // Mistral's templates want nine letters and digits
+	arguments := object{"key": probeValue}
+	call := object{"role": "assistant", "content": "", "tool_calls": []any{object{
+		"id": id, "type": "function",
+		"function": object{"name": probeTool, "arguments": arguments},
+	}}}
+	if form.TextArguments {
+		call["tool_calls"].([]any)[0].(object)["function"].(object)["arguments"] =
+			`{"key":"` + probeValue + `"}`
+	}
+	var messages []any
+	if p.system {
+		messages = append(messages, object{"role": "system", "content": "1"})
+	}
+	messages = append(messages, object{"role": "user", "content": "1"})
+	switch {
+	case p.text && form.SeparateText:
+		messages = append(messages, object{"role": "assistant", "content": probeText})
+		fallthrough
+	case !p.text:
+		if form.NullContent {
+			call["content"] = nil
+		}
+	default:
+		call["content"] = probeText
+	}
+	if form.Written {
+		delete(call, "tool_calls")
+		text := []byte(call["content"].(string))
+		text = AppendCall(text, probeTool, []byte(`{"key":"`+probeValue+`"}`))
+		call["content"] = string(text)
+	}
+	messages = append(messages, call,
+		object{"role": "tool", "tool_call_id": id, "name": probeTool, "content": "2"})
+	vars := object{"messages": messages, "add_generation_prompt": true}
+	if p.tools {
+		function := object{"name": "other", "description": "1", "parameters": object{"type": "object",
+			"properties": object{"key": object{"type": "string", "description": "1"}},
+			"required":   []string{"key"}}}
+		vars["tools"] = []any{object{"type": "function", "function": function}}
+		if form.Functions != "" {
+			vars[form.Functions] = []any{function}
+		}
+	}
+	return vars
+}
