@@ -344,7 +344,7 @@ func Device() (string, error) {
 	}
 	defer t.Close()
 	if t.GPU() {
-		return "MLX " + mlx.Version() + " on the GPU", nil
+		return computesOn(t), nil
 	}
-	return "MLX " + mlx.Version() + " on the CPU, BLAS " + mlx.BLAS(), nil
+	return computesOn(t) + ", BLAS " + mlx.BLAS(), nil
 }

@@ -70,10 +70,7 @@ func SavedHubCache(ctx context.Context, homeDir string) (cache string, err error
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	value, err := db.Setting(ctx, "hub_cache")
-	if storage.IsNotFound(err) {
-		return "", nil
-	}
-	if err == nil {
+	if value != "" {
 		err = json.Unmarshal([]byte(value), &cache)
 	}
 	return cache, err

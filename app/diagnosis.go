@@ -17,6 +17,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/home"
 	"tandem/app/wire"
+	"tandem/storage/disk"
 )
 
 // A report has so many of the latest.
@@ -51,7 +52,7 @@ func (a *App) Report(ctx context.Context) (json.RawMessage, error) {
 	b, err := json.MarshalIndent(control.Diagnosis{
 		MadeAt: time.Now().UTC(), Version: a.opts.Version, Go: runtime.Version(),
 		System: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), Memory: home.Memory(),
-		Engine: a.computesOn(), State: st, Settings: set, Keys: len(keys), Models: models,
+		Engine: computesOn(a.thread), State: st, Settings: set, Keys: len(keys), Models: models,
 		Runs: runs,
 		Log:  lines[max(0, len(lines)-reportLines):],
 	}, "", "  ")
@@ -119,7 +120,7 @@ func (a *App) ExportSettings(ctx context.Context) (control.Saved, error) {
 func (a *App) save(name string, b []byte) (control.Saved, error) {
 	const most = 1000 // names that are tried
 	dir := cmp.Or(a.opts.UserHome, a.home.Dir)
-	if downloads := filepath.Join(dir, "Downloads"); home.IsDir(downloads) {
+	if downloads := filepath.Join(dir, "Downloads"); disk.IsDir(downloads) {
 		dir = downloads
 	}
 	for n := 1; n <= most; n++ {

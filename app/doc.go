@@ -53,5 +53,6 @@
 //
 // The same code measures for `tandem bench`, in a process that has nothing else to do.
 //
-// This package is a library. The commands read flags and the environment.
+// This package is a library. The commands read flags and the environment. golang.org/x/mod/semver
+// compares versions.
 package app

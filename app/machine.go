@@ -15,7 +15,7 @@ func (a *App) Machine(context.Context) (control.Machine, error) {
 	m := control.Machine{
 		Chip: home.Chip(), Cores: runtime.NumCPU(), FastCores: home.FastCores(),
 		Memory: a.pool.MachineMemory(), System: cmp.Or(home.System(), runtime.GOOS),
-		Kind: runtime.GOOS + "/" + runtime.GOARCH, Engine: a.computesOn(),
+		Kind: runtime.GOOS + "/" + runtime.GOARCH, Engine: computesOn(a.thread),
 	}
 	if m.Memory > 0 {
 		m.Room = a.pool.Room()
@@ -24,10 +24,9 @@ func (a *App) Machine(context.Context) (control.Machine, error) {
 }
 
 // computesOn returns MLX's version and the device.
-func (a *App) computesOn() string {
-	device := "the CPU"
-	if a.thread.GPU() {
-		device = "the GPU"
+func computesOn(t *mlx.Thread) string {
+	if t.GPU() {
+		return "MLX " + mlx.Version() + " on the GPU"
 	}
-	return "MLX " + mlx.Version() + " on " + device
+	return "MLX " + mlx.Version() + " on the CPU"
 }

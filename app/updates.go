@@ -8,13 +8,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/mod/semver"
+
 	"tandem/app/control"
-	"tandem/storage"
 )
 
 const (
@@ -42,9 +42,7 @@ type release struct {
 // openUpdates reads the last find. A find that cannot be read counts as none.
 func (a *App) openUpdates(ctx context.Context) error {
 	value, err := a.db.Setting(ctx, settingUpdates)
-	if storage.IsNotFound(err) {
-		return nil
-	} else if err != nil {
+	if value == "" {
 		return err
 	}
 	u := &a.updates.found
@@ -148,47 +146,25 @@ func fetchRelease(ctx context.Context, feed string) (r release, err error) {
 	if u, err := url.Parse(r.Page); err != nil || u.Scheme != "https" || u.Host == "" {
 		return r, errors.New("the feed names no page")
 	}
-	if _, ok := parseVersion(r.Version); !ok {
+	if semantic(r.Version) == "" {
 		return r, errors.New("the feed names no version")
 	}
 	return r, nil
 }
 
-// newerVersion reports whether version a comes after another. A text that is no version, as in a
+// newerVersion reports whether version a comes after another. A string that is no version, as in a
 // program built by hand, has no newer one.
 func newerVersion(a, than string) bool {
-	x, ok := parseVersion(a)
-	y, known := parseVersion(than)
-	if !ok || !known {
-		return false
-	}
-	for i := range x.numbers {
-		if x.numbers[i] != y.numbers[i] {
-			return x.numbers[i] > y.numbers[i]
-		}
-	}
-	return x.before == "" && y.before != ""
+	x, y := semantic(a), semantic(than)
+	return x != "" && y != "" && semver.Compare(x, y) > 0
 }
 
-// A version is MAJOR.MINOR.PATCH, or a release before it: 1.2.0-beta.
-type version struct {
-	numbers [3]int
-	before  string
-}
-
-func parseVersion(text string) (v version, ok bool) {
-	text, _, _ = strings.Cut(strings.TrimPrefix(text, "v"), "+")
-	text, v.before, _ = strings.Cut(text, "-")
-	parts := strings.Split(text, ".")
-	if len(parts) > len(v.numbers) || len(parts) < 2 {
-		return v, false
+// semantic returns a version, such as 1.2.0 or 1.2.0-beta, in the form of package semver. It returns ""
+// for a string that is none.
+func semantic(version string) string {
+	v := "v" + strings.TrimPrefix(version, "v")
+	if !semver.IsValid(v) || !strings.Contains(v, ".") {
+		return ""
 	}
-	for i, p := range parts {
-		n, err := strconv.Atoi(p)
-		if err != nil || n < 0 || p[0] == '+' {
-			return v, false
-		}
-		v.numbers[i] = n
-	}
-	return v, true
+	return v
 }

@@ -3,8 +3,6 @@ package app
 import (
 	"context"
 	"strconv"
-
-	"tandem/storage"
 )
 
 // settingWelcomed says whether a person has taken the first steps, or skipped them. The server
@@ -14,12 +12,9 @@ const settingWelcomed = "welcomed"
 // openWelcome reads whether the first steps are still to be shown.
 func (a *App) openWelcome(ctx context.Context) error {
 	value, err := a.db.Setting(ctx, settingWelcomed)
-	if err != nil && !storage.IsNotFound(err) {
-		return err
-	}
 	done, _ := strconv.ParseBool(value) // false if empty
 	a.welcome = !done
-	return nil
+	return err
 }
 
 // Welcomed implements server.Status.

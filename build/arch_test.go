@@ -53,7 +53,7 @@ var arrows = []struct {
 	{"app/bridge", nil},   // git and processes, without knowing what they measure
 	{"app/library", []string{"app/pool", "app/drafters", "app/settings", "app/home", "app/control", "models", "models/hub", "models/ollama", "storage", "storage/disk"}},
 	// engine's codes and reasons only
-	{"app/history", []string{"app/pool", "app/settings", "app/home", "app/control", "storage", "engine", "engine/checkpoint", "engine/tokenizer"}},
+	{"app/history", []string{"app/pool", "app/figures", "app/settings", "app/home", "app/control", "storage", "engine", "engine/checkpoint", "engine/tokenizer"}},
 	{"app/pool", []string{"app/drafters", "app/plan", "app/model", "app/settings", "app/home", "app/control", "app/dialect", "engine", "engine/*", "models", "models/hub", "storage", "storage/disk"}},
 	{"app/drafters", []string{"app/model", "app/settings", "app/home", "app/control", "engine", "engine/*", "models", "models/hub", "storage", "storage/disk"}},
 	{"app/plan", []string{"app/control"}}, // what to load and unload, without knowing what a model is

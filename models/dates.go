@@ -23,7 +23,7 @@ func FileDates(dir string) string {
 	if file := GGUFDates(dir); file != "" {
 		return file
 	}
-	files := disk.FS(dir)
+	files := disk.Folder(dir)
 	if _, err := files.Stat("config.json"); err != nil {
 		return "" // no model, however many files it has
 	}
@@ -72,12 +72,12 @@ func WeightsKey(source string) string {
 		return source + " " + file
 	}
 	for _, file := range []string{"model.safetensors", "model.safetensors.index.json"} {
-		if info, err := disk.FS(source).Stat(file); err == nil {
+		if info, err := disk.Folder(source).Stat(file); err == nil {
 			return fmt.Sprintf("%s %d", source, info.ModTime().UnixNano())
 		}
 	}
 	var newest time.Time
-	folder := disk.FS(source)
+	folder := disk.Folder(source)
 	shards, _ := fs.Glob(folder, "*.safetensors") // only a bad pattern is an error
 	for _, shard := range shards {
 		if info, err := folder.Stat(shard); err == nil && info.ModTime().After(newest) {

@@ -98,7 +98,7 @@ func openPath(path string, of lookup) (fs.FS, error) {
 	case info.IsDir():
 		// An os.Root would refuse the files of a Hugging Face cache, which are links to another
 		// folder. Names that come from inside the model are checked instead.
-		return disk.FS(path), nil
+		return disk.Folder(path), nil
 	}
 	return openGGUF(path, of)
 }

@@ -49,7 +49,7 @@ func (f Footprint) Bounded(c *ftheta.Config) Footprint {
 func FindFTheta(folders ...string) string {
 	for _, dir := range folders {
 		path := filepath.Join(dir, FThetaFolder)
-		if _, err := disk.FS(path).Stat(ftheta.ConfigFile); dir != "" && err == nil {
+		if _, err := disk.Folder(path).Stat(ftheta.ConfigFile); dir != "" && err == nil {
 			return path
 		}
 	}

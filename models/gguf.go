@@ -70,7 +70,7 @@ func absent(path string, err error, of lookup) error {
 // openGGUF returns the files that a GGUF file is shown as.
 func openGGUF(path string, of lookup) (fs.FS, error) {
 	folder, name := filepath.Split(path)
-	files, err := gguf.Open(disk.FS(filepath.Clean(folder)), name)
+	files, err := gguf.Open(disk.Folder(filepath.Clean(folder)), name)
 	if err != nil {
 		if e := brokenInOllama(err, of); e != nil {
 			return nil, e

@@ -3,13 +3,17 @@ package storage
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 )
 
-// Setting returns the value of a setting. Error: [NotFound] if it is not set.
+// Setting returns the value of a setting, empty if it is not set.
 func (db *DB) Setting(ctx context.Context, key string) (string, error) {
 	var value string
 	err := db.r.QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", key).Scan(&value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
 	return value, db.wrap(fmt.Sprintf("read setting %q", key), err)
 }
 

@@ -54,10 +54,11 @@ type Reporter interface {
 	Report(ctx context.Context, table func(figures.Table) error) error
 }
 
-// NewHeader returns the header of this program, without a model.
-func NewHeader() figures.Header {
+// NewHeader returns the header of this program, with the type that a model computes in; empty = no
+// model.
+func NewHeader(dtype string) figures.Header {
 	return figures.Header{
-		Side: "tandem", Threads: mlx.Threads(), BLAS: mlx.BLAS(),
+		Side: "tandem", DType: dtype, Threads: mlx.Threads(), BLAS: mlx.BLAS(),
 		Versions: map[string]string{"mlx": mlx.Version(), "go": runtime.Version()},
 	}
 }

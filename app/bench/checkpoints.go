@@ -76,17 +76,11 @@ func (o *checkpointOptions) Open(ctx context.Context, e Env) (Opened, error) {
 }
 
 func (b *checkpointBench) Header() figures.Header {
-	h := NewHeader()
-	h.DType = b.bundle.Model.Config().Dtype.String()
-	return h
+	return NewHeader(b.bundle.Model.Config().Dtype.String())
 }
 
 func (b *checkpointBench) Close() error {
-	var err error
-	if b.loaded != nil {
-		err = b.loaded.Close()
-	}
-	return errors.Join(err, b.bundle.Close(), b.thread.Close())
+	return errors.Join(b.loaded.Close(), b.bundle.Close(), b.thread.Close())
 }
 
 // Report measures part by part.
@@ -136,16 +130,8 @@ func awaitWritten(ctx context.Context, s *checkpoint.Store) error {
 // ask generates all tokens that a request asks for, past any end of sequence.
 func (b *checkpointBench) ask(ctx context.Context, e *engine.Engine,
 	r engine.Request) (Response, error) {
-	var a Response
 	r.IgnoreEOS = true
-	r.Done = func(s engine.Stats) { a.Stats = s }
-	for tok, err := range e.Generate(ctx, r) {
-		if err != nil {
-			return a, err
-		}
-		a.IDs = append(a.IDs, tok.ID)
-	}
-	return a, nil
+	return generate(ctx, e, r)
 }
 
 // text returns n random ids, a text that no request has had before.

@@ -119,21 +119,14 @@ func (m *memoryRow) measure(ctx context.Context, b *speculation) error {
 
 // answerKnowing continues a prompt with what its client said before, which is in memory by then.
 func (s *Side) answerKnowing(ctx context.Context, store *texts.Store, o texts.Owner, w *Workload,
-	i int) (a Response, err error) {
+	i int) (Response, error) {
 	s.Model.Dictate(w.Prompts[i])
 	use := store.Open(o, texts.Origin{})
 	defer store.Flush()
 	defer use.Close()
 	r := s.request(w, i, Setting{})
 	r.Texts = use
-	r.Done = func(st engine.Stats) { a.Stats = st }
-	for tok, err := range s.Engine.Generate(ctx, r) {
-		if err != nil {
-			return a, err
-		}
-		a.IDs = append(a.IDs, tok.ID)
-	}
-	return a, nil
+	return generate(ctx, s.Engine, r)
 }
 
 // perRound returns the tokens of a round, including rounds without drafts. The first token is the

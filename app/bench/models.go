@@ -142,8 +142,11 @@ func distinctNames(dirs []string) []string {
 	return taken[len(taken)-len(dirs):]
 }
 
-// Close frees the drafters.
+// Close frees the drafters. It does nothing for nil.
 func (d *Drafters) Close() error {
+	if d == nil {
+		return nil
+	}
 	var errs []error
 	for _, one := range d.Loaded {
 		errs = append(errs, one.Close())

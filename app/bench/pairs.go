@@ -174,10 +174,13 @@ func (s *Side) request(w *Workload, i int, set Setting) engine.Request {
 // Answer continues a prompt.
 func (s *Side) Answer(ctx context.Context, w *Workload, i int, set Setting) (Response, error) {
 	s.Model.Dictate(w.Prompts[i])
-	var a Response
-	r := s.request(w, i, set)
+	return generate(ctx, s.Engine, s.request(w, i, set))
+}
+
+// generate returns the whole answer to a request.
+func generate(ctx context.Context, e *engine.Engine, r engine.Request) (a Response, err error) {
 	r.Done = func(st engine.Stats) { a.Stats = st }
-	for tok, err := range s.Engine.Generate(ctx, r) {
+	for tok, err := range e.Generate(ctx, r) {
 		if err != nil {
 			return a, err
 		}

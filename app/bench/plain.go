@@ -51,8 +51,7 @@ func OpenPlain(ctx context.Context, dir string) (*Plain, error) {
 }
 
 func (p *Plain) Header() figures.Header {
-	h := NewHeader()
-	h.DType = p.bundle.Model.Config().Dtype.String()
+	h := NewHeader(p.bundle.Model.Config().Dtype.String())
 	h.Tokens = p.tokens[:64]
 	h.Bars = map[string]float64{
 		"decode_per_second": 1, "prefill_chunk_512_per_second": 1, "prefill_default_per_second": 1,
@@ -62,21 +61,13 @@ func (p *Plain) Header() figures.Header {
 
 // Generate evaluates a prompt of tokens and decodes n tokens greedily, past any end of sequence.
 func (p *Plain) Generate(ctx context.Context, prompt, n int) ([]int32, engine.Stats, error) {
-	var ids []int32
-	var stats engine.Stats
-	for tok, err := range p.engine.Generate(ctx, engine.Request{
+	a, err := generate(ctx, p.engine, engine.Request{
 		Prompt: TokenIDs(prompt, p.bundle.Model.Config().VocabSize), MaxTokens: &n, IgnoreEOS: true,
-		Done: func(s engine.Stats) { stats = s },
-	}) {
-		if err != nil {
-			return nil, stats, err
-		}
-		ids = append(ids, tok.ID)
+	})
+	if err == nil && len(a.IDs) != n {
+		err = fmt.Errorf("generated %d tokens of %d", len(a.IDs), n)
 	}
-	if len(ids) != n {
-		return nil, stats, fmt.Errorf("generated %d tokens of %d", len(ids), n)
-	}
-	return ids, stats, nil
+	return a.IDs, a.Stats, err
 }
 
 func (p *Plain) Measure(ctx context.Context) (figures.Metrics, error) {

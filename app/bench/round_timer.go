@@ -254,15 +254,8 @@ func (d *roundTimer) propose(ctx context.Context, i, n int) (float64, error) {
 // pipelined, which a round of one row is not.
 func (d *roundTimer) plain(ctx context.Context, e *engine.Engine, steps int) (float64, error) {
 	n := steps + 1
-	var stats engine.Stats
-	for _, err := range e.Generate(ctx, engine.Request{
-		Prompt: d.ids[:d.context], MaxTokens: &n, IgnoreEOS: true,
-		Speculation: engine.Speculation{Drafter: engine.None},
-		Done:        func(s engine.Stats) { stats = s },
-	}) {
-		if err != nil {
-			return 0, err
-		}
-	}
-	return figures.Milliseconds(stats.Decode) / float64(steps), nil
+	a, err := generate(ctx, e, engine.Request{
+		Prompt: d.ids[:d.context], MaxTokens: &n, IgnoreEOS: true, Speculation: withoutDrafts,
+	})
+	return figures.Milliseconds(a.Stats.Decode) / float64(steps), err
 }

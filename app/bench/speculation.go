@@ -130,18 +130,13 @@ func openSpeculation(ctx context.Context, o speculationOptions,
 }
 
 func (b *speculation) Header() figures.Header {
-	h := NewHeader()
-	h.DType = b.bundle.Model.Config().Dtype.String()
+	h := NewHeader(b.bundle.Model.Config().Dtype.String())
 	h.Tokens = b.first
 	return h
 }
 
 func (b *speculation) Close() error {
-	var err error
-	if b.loaded != nil {
-		err = b.loaded.Close()
-	}
-	return errors.Join(err, b.bundle.Close(), b.Thread.Close())
+	return errors.Join(b.loaded.Close(), b.bundle.Close(), b.Thread.Close())
 }
 
 // Report measures section by section. It returns an error if answers that must be equal differ.

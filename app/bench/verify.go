@@ -75,9 +75,7 @@ func (o *verifyOptions) Open(ctx context.Context, e Env) (Opened, error) {
 }
 
 func (v *verification) Header() figures.Header {
-	h := NewHeader()
-	h.DType = "each by itself"
-	return h
+	return NewHeader("each by itself")
 }
 
 func (v *verification) Close() error {
@@ -97,13 +95,7 @@ func (v *verification) Report(ctx context.Context, table func(figures.Table) err
 	if err := v.contexts(ctx, models.DtypeFloat32, table); err != nil {
 		return err
 	}
-	err := v.bundle.Close()
-	v.bundle = nil
-	if err != nil {
-		return err
-	}
-	if v.bundle, err = LoadModel(ctx, v.thread, v.options.Model,
-		models.Options{Dtype: models.DtypeCheckpoint}); err != nil {
+	if err := v.reload(ctx, models.Options{Dtype: models.DtypeCheckpoint}); err != nil {
 		return err
 	}
 	if i := v.bundle.Info; i.Dtype != measured.Dtype || i.Dequantized != measured.Dequantized {
@@ -114,17 +106,22 @@ func (v *verification) Report(ctx context.Context, table func(figures.Table) err
 	if v.bundle.Info.Quantization == "" || !v.thread.GPU() {
 		return nil
 	}
-	err = v.bundle.Close()
-	v.bundle = nil
-	if err != nil {
-		return err
-	}
 	v.fewRows = true
-	if v.bundle, err = LoadModel(ctx, v.thread, v.options.Model,
-		models.Options{Dtype: models.DtypeCheckpoint, FewRows: true}); err != nil {
+	if err := v.reload(ctx, models.Options{Dtype: models.DtypeCheckpoint, FewRows: true}); err != nil {
 		return err
 	}
 	return v.contexts(ctx, models.DtypeCheckpoint, table)
+}
+
+// reload loads the model again, with other options.
+func (v *verification) reload(ctx context.Context, o models.Options) (err error) {
+	old := v.bundle
+	v.bundle = nil
+	if err := old.Close(); err != nil {
+		return err
+	}
+	v.bundle, err = LoadModel(ctx, v.thread, v.options.Model, o)
+	return err
 }
 
 // contexts measures the loaded model after every context.
@@ -201,7 +198,7 @@ func (v *verification) measure(
 
 // newCosts returns costs without figures. They name the machine, the model and the libraries.
 func (v *verification) newCosts(length int) *blockCosts {
-	h := NewHeader()
+	h := NewHeader("")
 	costs := &blockCosts{
 		Machine: home.Machine(), Model: ModelName(v.options.Model), Context: length,
 		DType: v.bundle.Info.Dtype.String(), BLAS: h.BLAS, MLX: h.Versions["mlx"],

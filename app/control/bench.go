@@ -2,9 +2,6 @@ package control
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"time"
 )
 
@@ -129,29 +126,14 @@ type BenchProgress struct {
 	Bench   *Bench `json:"bench,omitempty"`
 }
 
-// Bench measures the chosen model, for some minutes: BenchPlan says how many. It calls progress for every event. When
-// ctx ends, the measuring ends.
+// Bench measures the chosen model, for some minutes: BenchPlan says how many. It calls progress for
+// every event. When ctx ends, the measuring ends.
 func (c *Client) Bench(ctx context.Context, progress func(BenchProgress)) (Bench, error) {
-	resp, err := c.Do(ctx, RunBench.Method, RunBench.Path, BenchRequest{})
-	if err != nil {
-		return Bench{}, err
-	}
-	defer resp.Body.Close()
-	for data, err := range Events(resp.Body) {
-		if e, ok := errors.AsType[*Error](err); ok {
-			return Bench{}, e
+	cut := Errorf(CodeUnavailable, "The bench was cut off; run it again.")
+	return follow(ctx, c, RunBench, BenchRequest{}, cut, func(p BenchProgress) *Bench {
+		if p.Bench == nil {
+			progress(p)
 		}
-		var p BenchProgress
-		if err == nil {
-			err = json.Unmarshal(data, &p)
-		}
-		if err != nil {
-			return Bench{}, fmt.Errorf("bench: %w", err)
-		}
-		if p.Bench != nil {
-			return *p.Bench, nil
-		}
-		progress(p)
-	}
-	return Bench{}, Errorf(CodeUnavailable, "The bench was cut off; run it again.")
+		return p.Bench
+	})
 }

@@ -1,5 +1,7 @@
 package control
 
+import "fmt"
+
 // A Checkpoint is the state of a model after a text, on disk.
 type Checkpoint struct {
 	CheckpointFile
@@ -97,6 +99,16 @@ type Forgotten struct {
 	// InFlight counts the runs that have not ended. They stay in the history; what they compute is
 	// not kept.
 	InFlight int `json:"in_flight"`
+}
+
+// Amount says in words how much was forgotten, or would be. Texts alone are said without the runs.
+func (g Forgotten) Amount() string {
+	what := Plural(g.Tokens, "token")
+	if g.Runs+g.Checkpoints > 0 || g.Tokens == 0 {
+		what = fmt.Sprintf("%s, %s and %s", Plural(g.Runs, "run"),
+			Plural(g.Checkpoints, "checkpoint"), what)
+	}
+	return fmt.Sprintf("%s of the memory of texts, which frees %s", what, ByteSize(g.Bytes))
 }
 
 // A Divergence is the place where a prompt stops being the same as a kept text.

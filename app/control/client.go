@@ -121,29 +121,40 @@ func (c *Client) BranchCheckpoint(ctx context.Context, name string, body any) (*
 // Pull downloads a model and registers it. It calls progress for every event. When ctx ends, the
 // download stops, and a later pull resumes it.
 func (c *Client) Pull(ctx context.Context, r PullRequest, progress func(Progress)) (Model, error) {
-	resp, err := c.Do(ctx, PullModel.Method, PullModel.Path, r)
+	cut := Errorf(CodeUnavailable, "The download of %s was cut off; pull it again to resume.", r.ID)
+	return follow(ctx, c, PullModel, r, cut, func(p Progress) *Model {
+		if p.Model == nil {
+			progress(p)
+		}
+		return p.Model
+	})
+}
+
+// follow calls a route that answers with events. It calls visit with each until that returns what the
+// last event has. cut is the error of a stream that ends before.
+func follow[In, Event, Out any](ctx context.Context, c *Client, route Route[In, Event], in In,
+	cut *Error, visit func(Event) *Out) (out Out, err error) {
+	resp, err := c.Do(ctx, route.Method, route.Path, in)
 	if err != nil {
-		return Model{}, err
+		return out, err
 	}
 	defer resp.Body.Close()
 	for data, err := range Events(resp.Body) {
 		if e, ok := errors.AsType[*Error](err); ok {
-			return Model{}, e // its text names the model
+			return out, e // it says what failed
+		}
+		var event Event
+		if err == nil {
+			err = json.Unmarshal(data, &event)
 		}
 		if err != nil {
-			return Model{}, fmt.Errorf("pull %s: %w", r.ID, err)
+			return out, fmt.Errorf("%s: %w", route.Path, err)
 		}
-		var p Progress
-		if err := json.Unmarshal(data, &p); err != nil {
-			return Model{}, fmt.Errorf("pull %s: %w", r.ID, err)
+		if last := visit(event); last != nil {
+			return *last, nil
 		}
-		if p.Model != nil {
-			return *p.Model, nil
-		}
-		progress(p)
 	}
-	return Model{}, Errorf(CodeUnavailable,
-		"The download of %s was cut off; pull it again to resume.", r.ID)
+	return out, cut
 }
 
 // Do sends body as JSON and returns the answer. The caller closes its body. A status other than 2xx

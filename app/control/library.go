@@ -99,3 +99,9 @@ type SuggestedDrafter struct {
 	Bytes    int64  `json:"bytes,omitempty"`    // to download; 0 = not known
 	Here     bool   `json:"here,omitempty"`     // in the hub's cache already
 }
+
+// Kinds of models that do more than continue texts, or something else.
+const (
+	KindEmbedding = "embedding" // it makes vectors of texts, and generates none
+	KindReranker  = "reranker"  // it says whether documents answer a query
+)

@@ -228,7 +228,7 @@ func (s Settings) With(change SettingsChange, defaults Settings) (Settings, erro
 		}
 		v := reflect.New(f.Type())
 		if err := json.Unmarshal(raw, v.Interface()); err != nil {
-			return s, badSetting(name, "must be "+kindOf(f.Type())+".")
+			return s, badSetting(name, "must be %s.", kindWords[SettingKind(name)])
 		}
 		f.Set(v.Elem())
 		if err := s.check(name); err != nil {
@@ -251,7 +251,7 @@ const (
 
 // check returns what is wrong with the value of one setting.
 func (s *Settings) check(name string) error {
-	refuse := func(format string, args ...any) error { return badSetting(name, fmt.Sprintf(format, args...)) }
+	refuse := func(format string, args ...any) error { return badSetting(name, format, args...) }
 	f := s.field(name)
 	if err := checkForm(name, f); err != nil {
 		return err
@@ -322,19 +322,18 @@ func (s *Settings) check(name string) error {
 
 // checkForm refuses texts of several lines, and more or longer ones than a setting may have.
 func checkForm(name string, f reflect.Value) error {
-	refuse := func(format string, args ...any) error { return badSetting(name, fmt.Sprintf(format, args...)) }
 	switch v := f.Interface().(type) {
 	case string:
 		if len(v) > mostSettingLen || strings.ContainsAny(v, "\x00\r\n") {
-			return refuse("must be one line of %d bytes at most.", mostSettingLen)
+			return badSetting(name, "must be one line of %d bytes at most.", mostSettingLen)
 		}
 	case []string:
 		if len(v) > mostList {
-			return refuse("must have %d entries at most.", mostList)
+			return badSetting(name, "must have %d entries at most.", mostList)
 		}
 		for _, x := range v {
 			if x == "" || len(x) > mostSettingLen || strings.ContainsAny(x, "\x00\r\n") {
-				return refuse("must have entries of one line each, none of them empty.")
+				return badSetting(name, "must have entries of one line each, none of them empty.")
 			}
 		}
 		if v == nil { // an empty list is one in JSON too
@@ -344,18 +343,9 @@ func checkForm(name string, f reflect.Value) error {
 	return nil
 }
 
-// kindOf says what a value must be.
-func kindOf(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Int, reflect.Int64:
-		return "a whole number"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice:
-		return "a list of texts"
-	}
-	return "a text"
-}
+// kindWords say what a value must be, by the kind of its setting.
+var kindWords = map[string]string{"number": "a whole number", "switch": "true or false",
+	"list": "a list of strings", "text": "a string"}
 
 func noSetting(name string) *Error {
 	if len(name) > 64 {
@@ -364,6 +354,6 @@ func noSetting(name string) *Error {
 	return &Error{Code: CodeInvalid, Message: fmt.Sprintf("There is no setting %q; there are %s and %s.", name, strings.Join(SettingNames(), ", "), SettingHubToken)}
 }
 
-func badSetting(name, problem string) *Error {
-	return &Error{Code: CodeInvalid, Param: name, Message: name + " " + problem}
+func badSetting(name, problem string, args ...any) *Error {
+	return &Error{Code: CodeInvalid, Param: name, Message: name + " " + fmt.Sprintf(problem, args...)}
 }

@@ -23,7 +23,7 @@ func TestSettingsChangeWithAPatchOrNotAtAll(t *testing.T) {
 		{`{"port": "8263"}`, "port", "a whole number"},
 		{`{"port": 8263.5}`, "port", "a whole number"},
 		{`{"network": 1}`, "network", "true or false"},
-		{`{"allowed_hosts": "x"}`, "allowed_hosts", "a list of texts"},
+		{`{"allowed_hosts": "x"}`, "allowed_hosts", "a list of strings"},
 		{`{"allowed_hosts": ["http://x"]}`, "allowed_hosts", `"http://x": write one name`},
 		{`{"allowed_hosts": [""]}`, "allowed_hosts", "none of them empty"},
 		{`{"allowed_origins": ["https://x.example/"]}`, "allowed_origins", "as browsers do"},

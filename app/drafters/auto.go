@@ -121,7 +121,7 @@ func Beside(model string) string {
 			return ""
 		}
 	}
-	if info, err := disk.FS(dir).Stat("drafter"); err != nil || !info.IsDir() {
+	if info, err := disk.Folder(dir).Stat("drafter"); err != nil || !info.IsDir() {
 		return ""
 	}
 	return filepath.Join(dir, "drafter")
@@ -129,7 +129,7 @@ func Beside(model string) string {
 
 // onlyModelOf reports whether a folder has no GGUF file beside one and its set.
 func onlyModelOf(dir, file string) bool {
-	entries, err := disk.FS(dir).ReadDir(".")
+	entries, err := disk.Folder(dir).ReadDir(".")
 	set := models.GGUFSet(file)
 	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		path := filepath.Join(dir, e.Name())

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	leastRuns = 2 // a change of the prompt in one run alone is no habit of its client
+	leastRuns = 2 // one changed prompt is not a pattern
 
 	// onePlace is how many tokens the places of one change are apart at most. A time of day changes
 	// at its minutes, or at its tens of minutes.
@@ -52,15 +52,11 @@ func changed(runs []control.Run) []control.Insight {
 			if c.divergence.At > at.at+onePlace {
 				at.at = c.divergence.At
 			}
-			x := found[at]
-			if x == nil {
-				x = &control.Insight{Kind: control.SlowChanged, Client: key.client, Models: []string{key.model}}
-				found[at] = x
-			}
+			x := note(found, at, control.Insight{Kind: control.SlowChanged, Client: key.client,
+				Models: []string{key.model}})
 			if c.run.ID > x.Latest {
 				x.Latest, x.Divergence, x.Tokens = c.run.ID, &c.divergence, c.tokens
 			}
-			x.Runs++
 			x.CostMS += c.cost()
 		}
 	}

@@ -41,9 +41,6 @@ const (
 // keepsChats reports whether chats are kept.
 func (cs *Chats) keepsChats(ctx context.Context) (bool, error) {
 	v, err := cs.db.Setting(ctx, settingChats)
-	if storage.IsNotFound(err) {
-		return true, nil
-	}
 	return v != keepNone, err
 }
 

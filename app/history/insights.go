@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/figures"
 	"tandem/engine"
 )
 
@@ -51,7 +52,7 @@ func plain(runs []control.Run) []control.Insight {
 	}
 	usual := map[string]float64{}
 	for model, list := range drafted {
-		usual[model] = median(list)
+		usual[model] = figures.Median(list)
 	}
 	found := map[string]*control.Insight{}
 	for _, r := range runs {
@@ -59,14 +60,8 @@ func plain(runs []control.Run) []control.Insight {
 		if eachMS(r) == 0 || usual[r.Model] == 0 || lost <= 0 || r.Verifies > 0 || !mendable(r.NoDrafter) {
 			continue
 		}
-		key := r.Model + "\x00" + r.NoDrafter
-		x := found[key]
-		if x == nil {
-			x = &control.Insight{Kind: control.SlowPlain, Latest: r.ID, Models: []string{r.Model}, Why: r.NoDrafter}
-			found[key] = x
-		}
-		x.Runs++
-		x.CostMS += lost
+		note(found, r.Model+"\x00"+r.NoDrafter, control.Insight{Kind: control.SlowPlain, Latest: r.ID,
+			Models: []string{r.Model}, Why: r.NoDrafter}).CostMS += lost
 	}
 	return listed(found, leastRuns)
 }
@@ -94,14 +89,8 @@ func tooLong(runs []control.Run) []control.Insight {
 			code != string(engine.CodeContextLength) {
 			continue
 		}
-		key := r.Client + "\x00" + r.Model
-		x := found[key]
-		if x == nil {
-			x = &control.Insight{Kind: control.SlowTooLong, Latest: r.ID, Client: r.Client,
-				Models: []string{r.Model}}
-			found[key] = x
-		}
-		x.Runs++
+		x := note(found, r.Client+"\x00"+r.Model, control.Insight{Kind: control.SlowTooLong,
+			Latest: r.ID, Client: r.Client, Models: []string{r.Model}})
 		x.Tokens = max(x.Tokens, r.PromptTokens, requested(r.Message))
 	}
 	return listed(found, 1)
@@ -116,11 +105,17 @@ func requested(message string) int {
 	if found == nil {
 		return 0
 	}
-	n, err := strconv.Atoi(found[1])
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.Atoi(found[1]) // digits
 	return n
+}
+
+// note counts a run for the reason of a key, and returns that. The key's first run begins it.
+func note[K comparable](found map[K]*control.Insight, key K, begun control.Insight) *control.Insight {
+	if found[key] == nil {
+		found[key] = &begun
+	}
+	found[key].Runs++
+	return found[key]
 }
 
 // listed returns what was found in at least so many runs, in the order of the newest runs.

@@ -19,10 +19,7 @@ const maxPresets = 100
 // Presets returns the named system prompts, in the order of their names.
 func (cs *Chats) Presets(ctx context.Context) (p control.Presets, err error) {
 	text, err := cs.db.Setting(ctx, settingPresets)
-	if storage.IsNotFound(err) {
-		return p, nil
-	}
-	if err == nil {
+	if text != "" {
 		err = json.Unmarshal([]byte(text), &p)
 	}
 	return p, err

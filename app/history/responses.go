@@ -45,15 +45,3 @@ func responseError(err error) error {
 	}
 	return err
 }
-
-// sweepResponses removes the responses that are too old.
-func (h *History) sweepResponses(ctx context.Context) {
-	n, err := h.db.Responses.Sweep(ctx)
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		h.log.Warn("sweeping responses", "error", err)
-	case n > 0:
-		h.log.Info("responses were removed for their age", "responses", n)
-	}
-}

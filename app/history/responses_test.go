@@ -45,7 +45,9 @@ func TestResponseBelongsToItsProgramUntilItIsDeleted(t *testing.T) {
 	}
 
 	a = open(t, home)
-	a.history.sweepResponses(ctx)
+	if _, err := a.db.Responses.Sweep(ctx); err != nil {
+		t.Fatal(err)
+	}
 	list, err := a.history.ResponseChain(ctx, "zed", "b")
 	if err != nil {
 		t.Fatal(err)

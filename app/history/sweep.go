@@ -32,8 +32,10 @@ func (h *History) Sweep(ctx context.Context) {
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		h.SweepOnce(ctx)
-		h.sweepResponses(ctx)
-		h.sweepThoughts(ctx)
+		n, err := h.db.Responses.Sweep(ctx)
+		h.logSweep(ctx, "responses", n, err)
+		n, err = h.db.Responses.SweepThoughts(ctx)
+		h.logSweep(ctx, "thoughts", n, err)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -45,11 +47,16 @@ func (h *History) Sweep(ctx context.Context) {
 func (h *History) SweepOnce(ctx context.Context) {
 	ended, cutOff := keptSince(h.settings.Current().KeepRequests, time.Now())
 	n, err := h.db.Runs.SweepTexts(ctx, ended, cutOff)
+	h.logSweep(ctx, "texts of runs", n, err)
+}
+
+// logSweep logs how many of something were removed, or why none could be.
+func (h *History) logSweep(ctx context.Context, what string, n int64, err error) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		h.log.Warn("sweeping the texts of runs", "error", err)
+		h.log.Warn("sweeping", "what", what, "error", err)
 	case n > 0:
-		h.log.Info("texts of runs were removed for their age", "runs", n)
+		h.log.Info("removed for their age", "what", what, "count", n)
 	}
 }

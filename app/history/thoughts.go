@@ -55,15 +55,3 @@ func (h *History) DropThoughts(ctx context.Context) {
 		h.log.Warn("thoughts stay in the database until they are old", "error", err)
 	}
 }
-
-// sweepThoughts removes the thoughts that are too old.
-func (h *History) sweepThoughts(ctx context.Context) {
-	n, err := h.db.Responses.SweepThoughts(ctx)
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		h.log.Warn("sweeping thoughts", "error", err)
-	case n > 0:
-		h.log.Info("thoughts were removed for their age", "thoughts", n)
-	}
-}

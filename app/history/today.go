@@ -1,9 +1,8 @@
 package history
 
 import (
-	"slices"
-
 	"tandem/app/control"
+	"tandem/app/figures"
 )
 
 // leastRounds are the plain rounds that tell what a step takes.
@@ -34,7 +33,7 @@ func today(runs []control.Run) (t control.Today) {
 		}
 	}
 	t.CheckpointsMS, t.DraftsMS = max(0, t.CheckpointsMS), max(0, t.DraftsMS)
-	t.PerSecond = median(speeds)
+	t.PerSecond = figures.Median(speeds)
 	return t
 }
 
@@ -85,15 +84,7 @@ func stepMS(runs []control.Run) map[string]float64 {
 	}
 	out := map[string]float64{}
 	for model, list := range steps {
-		out[model] = median(list)
+		out[model] = figures.Median(list)
 	}
 	return out
-}
-
-func median(list []float64) float64 {
-	if len(list) == 0 {
-		return 0
-	}
-	slices.Sort(list)
-	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
 }

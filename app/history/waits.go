@@ -20,13 +20,8 @@ func queued(runs []control.Run, now time.Time) []control.Insight {
 		if r.QueueMS < leastWaitMS {
 			continue
 		}
-		x := found[r.Client]
-		if x == nil {
-			x = &control.Insight{Kind: control.SlowQueued, Latest: r.ID, Client: r.Client}
-			found[r.Client] = x
-		}
-		x.Runs++
-		x.CostMS += r.QueueMS
+		note(found, r.Client, control.Insight{Kind: control.SlowQueued, Latest: r.ID,
+			Client: r.Client}).CostMS += r.QueueMS
 	}
 	behind := waitedFor(runs, now)
 	for client, x := range found {
@@ -40,8 +35,8 @@ func queued(runs []control.Run, now time.Time) []control.Insight {
 	return listed(found, 1)
 }
 
-// A turn is a moment at which a run begins or ends to wait, or to be answered.
-type turn struct {
+// A waitEvent is a moment at which a run begins or ends to wait, or to be answered.
+type waitEvent struct {
 	at     time.Time
 	client string
 	waits  bool
@@ -52,12 +47,12 @@ type turn struct {
 // answered by the same model. It goes through time once, however many runs wait at a time.
 func waitedFor(runs []control.Run, now time.Time) map[string]map[string]float64 {
 	behind := map[string]map[string]float64{}
-	for _, turns := range turnsOf(runs, now) {
-		slices.SortFunc(turns, func(a, b turn) int { return a.at.Compare(b.at) })
+	for _, events := range waitEvents(runs, now) {
+		slices.SortFunc(events, func(a, b waitEvent) int { return a.at.Compare(b.at) })
 		waiting, answered := map[string]int{}, map[string]int{}
-		for i, t := range turns {
+		for i, t := range events {
 			if i > 0 {
-				addWaits(behind, waiting, answered, t.at.Sub(turns[i-1].at).Seconds())
+				addWaits(behind, waiting, answered, t.at.Sub(events[i-1].at).Seconds())
 			}
 			of := answered
 			if t.waits {
@@ -86,14 +81,14 @@ func addWaits(behind map[string]map[string]float64, waiting, answered map[string
 	}
 }
 
-// turnsOf returns the turns at each model that runs waited for. A run in flight is answered until
+// waitEvents returns the events at each model that runs waited for. A run in flight is answered until
 // now. Its model is not known yet, so it counts for each.
-func turnsOf(runs []control.Run, now time.Time) map[string][]turn {
-	turns := map[string][]turn{}
+func waitEvents(runs []control.Run, now time.Time) map[string][]waitEvent {
+	events := map[string][]waitEvent{}
 	for i := range runs {
 		if r := &runs[i]; r.QueueMS >= leastWaitMS {
-			turns[r.Model] = append(turns[r.Model], turn{loaded(r), r.Client, true, 1},
-				turn{taken(r), r.Client, true, -1})
+			events[r.Model] = append(events[r.Model], waitEvent{loaded(r), r.Client, true, 1},
+				waitEvent{taken(r), r.Client, true, -1})
 		}
 	}
 	for i := range runs {
@@ -106,11 +101,11 @@ func turnsOf(runs []control.Run, now time.Time) map[string][]turn {
 		if !to.After(from) {
 			continue
 		}
-		for model := range turns {
+		for model := range events {
 			if model == r.Model || inFlight && r.Model == "" {
-				turns[model] = append(turns[model], turn{from, r.Client, false, 1}, turn{to, r.Client, false, -1})
+				events[model] = append(events[model], waitEvent{from, r.Client, false, 1}, waitEvent{to, r.Client, false, -1})
 			}
 		}
 	}
-	return turns
+	return events
 }

@@ -70,8 +70,3 @@ func WriteError(err error) error {
 	return &control.Error{Code: control.CodeFolder, Err: err,
 		Message: fmt.Sprintf("Tandem's home folder cannot be written: %v. Make it yours to read and to write, and try again.", err)}
 }
-
-// IsDir reports whether path is a folder.
-func IsDir(path string) bool {
-	return disk.IsDir(path)
-}

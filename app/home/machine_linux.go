@@ -3,6 +3,8 @@ package home
 import (
 	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Chip names the processor, empty if that is not known.
@@ -34,4 +36,13 @@ func System() string {
 		}
 	}
 	return ""
+}
+
+// Memory returns the machine's memory in bytes, 0 if it is not known.
+func Memory() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int64(info.Totalram) * int64(info.Unit)
 }

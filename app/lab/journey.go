@@ -93,9 +93,7 @@ func openJourney(ctx context.Context, o journeyOptions, log io.Writer) (*journey
 }
 
 func (j *journey) Header() figures.Header {
-	h := bench.NewHeader()
-	h.DType = j.bundle.Model.Config().Dtype.String()
-	return h
+	return bench.NewHeader(j.bundle.Model.Config().Dtype.String())
 }
 
 func (j *journey) Close() error {

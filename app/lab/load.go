@@ -87,9 +87,7 @@ func (o *loadOptions) Open(_ context.Context, e bench.Env) (bench.Opened, error)
 }
 
 func (b *loadBench) Header() figures.Header {
-	h := bench.NewHeader()
-	h.DType = "checkpoint"
-	return h
+	return bench.NewHeader("checkpoint")
 }
 
 func (b *loadBench) Close() error { return b.thread.Close() }

@@ -74,7 +74,7 @@ func inCheckout(name string) (string, error) {
 	return "", fmt.Errorf("%s is not here: run it inside a checkout, which has it", name)
 }
 
-func (p *parityBench) Header() figures.Header { return bench.NewHeader() }
+func (p *parityBench) Header() figures.Header { return bench.NewHeader("") }
 
 func (p *parityBench) Close() error { return p.thread.Close() }
 

@@ -50,7 +50,7 @@ func versionOf(ctx context.Context, program string) (string, error) {
 
 // headerOf returns the header of a bench that lets a tandem of this version serve.
 func headerOf(version string) figures.Header {
-	h := bench.NewHeader()
+	h := bench.NewHeader("")
 	if version != "" {
 		h.Versions["tandem"] = version
 	}

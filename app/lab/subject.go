@@ -173,9 +173,7 @@ func (e *subject) loadRestoration(ctx context.Context, dir, drafter string) erro
 }
 
 func (e *subject) Header() figures.Header {
-	h := bench.NewHeader()
-	h.DType = e.bundle.Model.Config().Dtype.String()
-	return h
+	return bench.NewHeader(e.bundle.Model.Config().Dtype.String())
 }
 
 // conditions says what was measured with what, for the reader of a table.

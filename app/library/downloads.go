@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/home"
 	"tandem/models/hub"
 	"tandem/storage"
+	"tandem/storage/disk"
 )
 
 // downloads are the downloads of this home folder. They continue whether a client watches or not, until
@@ -81,7 +81,7 @@ func (d *downloads) drop(x *download) {
 // drafter of a suggested model comes with it. It implements server.Library.
 func (l *Library) Download(_ context.Context, r control.PullRequest) error {
 	r = nameFromPage(r, l.settings.Hub())
-	if _, _, err := hub.ParsePull(pullName(r)); err != nil {
+	if _, _, err := hub.ParsePull(hubName(r.ID, r.Revision)); err != nil {
 		return hubError(err)
 	}
 	drafter, missing := l.drafterToo(r.ID)
@@ -219,7 +219,7 @@ func (l *Library) beginFetch(x *download) {
 	ctx, x.stop = context.WithCancel(l.life)
 	x.Paused, x.Error, x.ended = false, "", make(chan struct{})
 	o := l.settings.Hub()
-	if len(x.blobs) > 0 && home.IsDir(x.cache) { // resume in the cache that has its partial files
+	if len(x.blobs) > 0 && disk.IsDir(x.cache) { // resume in the cache that has its partial files
 		o.CacheDir = x.cache
 	} else if x.cache != o.CacheDir {
 		x.cache, x.blobs, x.Done, x.Total = o.CacheDir, nil, 0, 0

@@ -13,9 +13,6 @@ import (
 	"tandem/storage/disk"
 )
 
-// IsGGUF reports whether a file is named as a GGUF file is.
-func IsGGUF(name string) bool { return models.IsGGUF(name) }
-
 // TrimGGUF returns the name of a file without the end that GGUF files have.
 func TrimGGUF(name string) string { return models.TrimGGUF(name) }
 

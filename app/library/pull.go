@@ -17,14 +17,6 @@ import (
 	"tandem/storage"
 )
 
-// pullName returns the name of a request at the hub: ORG/NAME or ORG/NAME@REVISION.
-func pullName(r control.PullRequest) string {
-	if r.Revision == "" {
-		return r.ID
-	}
-	return r.ID + "@" + r.Revision
-}
-
 // Pull downloads a model and registers it, with progress on the way. The drafter of a suggested model
 // comes with it, and its bytes count from the beginning. It implements server.Library.
 func (l *Library) Pull(ctx context.Context, r control.PullRequest,
@@ -74,7 +66,7 @@ func nameFromPage(r control.PullRequest, o hub.Options) control.PullRequest {
 // pull is Pull with its own source and destination.
 func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options,
 	progress func(control.Progress)) (control.Model, error) {
-	name := pullName(r)
+	name := hubName(r.ID, r.Revision)
 	id, _, err := hub.ParsePull(name)
 	if err != nil {
 		return control.Model{}, hubError(err)

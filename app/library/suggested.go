@@ -52,10 +52,7 @@ const settingSizes = "hub_sizes"
 // openSizes reads the sizes that the hub told an earlier process.
 func (l *Library) openSizes(ctx context.Context) error {
 	text, err := l.db.Setting(ctx, settingSizes)
-	if storage.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
+	if text == "" {
 		return err
 	}
 	l.sizes.mu.Lock()
@@ -148,9 +145,12 @@ func (l *Library) defaultDrafter(id string) (d control.SuggestedDrafter, ok bool
 	return l.offers[i].Drafters[0], true
 }
 
-// hubName returns the name of a model at the hub. revision may be empty.
+// hubName returns the name of a model at the hub: ORG/NAME, or ORG/NAME@REVISION.
 func hubName(id, revision string) string {
-	return pullName(control.PullRequest{ID: id, Revision: revision})
+	if revision == "" {
+		return id
+	}
+	return id + "@" + revision
 }
 
 // of returns the size of a download, 0 if it is not known.

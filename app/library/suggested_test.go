@@ -143,8 +143,8 @@ func TestCatalogueNeedsNoFreeDatabase(t *testing.T) {
 	}
 	enginetest.Await(t, "the size is stored", func() bool {
 		_, err := a.library.Catalogue(t.Context(), true)
-		text, missing := a.db.Setting(t.Context(), settingSizes)
-		return err == nil && missing == nil && strings.Contains(text, "2100")
+		text, failed := a.db.Setting(t.Context(), settingSizes)
+		return err == nil && failed == nil && strings.Contains(text, "2100")
 	})
 }
 

@@ -106,7 +106,7 @@ func addFileDates(h io.Writer, dir string) error {
 		}
 	}
 	for _, name := range append(files, "config.json") {
-		info, err := disk.FS(dir).Stat(name)
+		info, err := disk.Folder(dir).Stat(name)
 		if err != nil {
 			return err
 		}

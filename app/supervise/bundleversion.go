@@ -1,13 +1,9 @@
 package supervise
 
 import (
-	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
-	"strings"
 )
 
 // bundleVersion matches the version in a bundle's property list, in the XML form that build writes.
@@ -23,13 +19,4 @@ func versionOf(bundle string) string {
 		return string(m[1])
 	}
 	return ""
-}
-
-// compareVersions compares two versions, number by number.
-func compareVersions(x, y string) int {
-	return slices.CompareFunc(strings.Split(x, "."), strings.Split(y, "."), func(a, b string) int {
-		m, _ := strconv.Atoi(a) // a part that is not a number counts as 0
-		n, _ := strconv.Atoi(b)
-		return cmp.Compare(m, n)
-	})
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/mod/semver"
 )
 
 // A Relocator offers to move a bundle into a folder of applications. Until then, Tandem creates
@@ -43,7 +45,7 @@ func (m Relocator) question(there string) string {
 	switch {
 	case ours == "" || theirs == "":
 		return fmt.Sprintf("Replace the Tandem in %s with this one?", there) + why
-	case compareVersions(theirs, ours) > 0:
+	case semver.Compare("v"+theirs, "v"+ours) > 0:
 		return fmt.Sprintf("Replace Tandem %s in %s with this older one, %s?",
 			theirs, there, ours) + why
 	}

@@ -204,7 +204,7 @@ func missingFiles(dir string, w fileChoice) ([]string, error) {
 		if !wanted(name) {
 			continue
 		}
-		if st, err := disk.FS(dir).Stat(name); err != nil {
+		if st, err := disk.Folder(dir).Stat(name); err != nil {
 			lacks(name)
 		} else if st.Mode().IsRegular() {
 			there[name] = true

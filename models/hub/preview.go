@@ -178,7 +178,7 @@ func (v *preview) Open(name string) (fs.File, error) {
 		v.begin()
 		return &remoteFile{v, f}, nil
 	case f.etag == "":
-		return disk.FS(v.p.repo.snapshot(v.p.commit)).Open(name)
+		return disk.Folder(v.p.repo.snapshot(v.p.commit)).Open(name)
 	}
 	return disk.Open(v.p.repo.blob(f.etag))
 }

@@ -51,7 +51,7 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 			"ReadFile":    func() error { _, err := disk.ReadFile(name, 1<<20); return err },
 			"OpenToWrite": func() error { _, err := disk.OpenToWrite(name, os.O_TRUNC, 0o600); return err },
 			"FS": func() error {
-				_, err := disk.FS(filepath.Dir(name)).Open(filepath.Base(name))
+				_, err := disk.Folder(filepath.Dir(name)).Open(filepath.Base(name))
 				return err
 			},
 		} {
@@ -89,7 +89,7 @@ func TestLinksAreFollowedAndLoopsAreNot(t *testing.T) {
 	if _, err := disk.EvalSymlinks(path("a")); err == nil {
 		t.Error("a loop leads somewhere")
 	}
-	if _, err := disk.FS(dir).Open("missing"); !errors.Is(err, fs.ErrNotExist) ||
+	if _, err := disk.Folder(dir).Open("missing"); !errors.Is(err, fs.ErrNotExist) ||
 		!strings.Contains(err.Error(), "open missing") {
 		t.Errorf("a missing file gives %v", err)
 	}
@@ -143,7 +143,7 @@ func TestSilentDiskIsRefusedInTime(t *testing.T) {
 		"Stat":     func() error { _, err := disk.Stat(dir); return err },
 		"Open":     func() error { _, err := disk.Open(filepath.Join(dir, "x")); return err },
 		"ReadDir":  func() error { _, err := disk.ReadDir(dir, 0); return err },
-		"FS":       func() error { _, err := disk.FS(dir).Stat("config.json"); return err },
+		"FS":       func() error { _, err := disk.Folder(dir).Stat("config.json"); return err },
 		"ReadFile": func() error { _, err := disk.ReadFile(filepath.Join(dir, "y"), 9); return err },
 		"EvalSymlinks": func() error {
 			_, err := disk.EvalSymlinks(filepath.Join(dir, "z"))

@@ -51,45 +51,37 @@ func Open(name string) (*File, error) {
 
 // openBelow is Open for a file below a folder, which is refused as a whole if it does not answer.
 func openBelow(folder, name string) (*File, error) {
-	f, err := await(folder, func() (*File, error) {
+	return awaitPath("open", folder, name, func() (*File, error) {
 		f, err := openRegular(name, os.O_RDONLY, 0)
 		if err != nil {
 			return nil, err
 		}
 		return &File{f, folder, mayFallSilent(int(f.Fd()))}, nil
 	})
-	if err != nil {
-		return nil, pathError("open", name, err)
-	}
-	return f, nil
 }
 
 // OpenToWrite opens a regular file for reading and writing, and makes it if it is missing. flags
 // are further ones, such as os.O_TRUNC. Errors are those of [Open].
 func OpenToWrite(name string, flags int, mode fs.FileMode) (*os.File, error) {
-	f, err := await(filepath.Dir(name), func() (*os.File, error) {
+	return awaitPath("open", filepath.Dir(name), name, func() (*os.File, error) {
 		return openRegular(name, os.O_RDWR|os.O_CREATE|flags, uint32(mode.Perm()))
 	})
-	if err != nil {
-		return nil, pathError("open", name, err)
-	}
-	return f, nil
 }
 
 // CheckFile returns the error that [Open] has for something that is no regular file. A missing file
 // is none.
 func CheckFile(name string) error {
-	_, err := await(filepath.Dir(name), func() (fs.FileInfo, error) {
+	_, err := awaitPath("open", filepath.Dir(name), name, func() (fs.FileInfo, error) {
 		info, err := os.Stat(name)
 		if err == nil {
 			err = checkKind(info.Mode())
 		}
 		return info, err
 	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return pathError("open", name, err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // openRegular opens a regular file. It looks before it opens, since opening alone does something to
@@ -169,12 +161,12 @@ func (f *File) read(p []byte, read func([]byte) (int, error)) (int, error) {
 		err error
 	}
 	own := make([]byte, min(len(p), mostAtOnce))
-	r, err := await(f.folder, func() (result, error) {
+	r, err := awaitPath("read", f.folder, f.Name(), func() (result, error) {
 		n, err := read(own)
 		return result{n, err}, nil
 	})
 	if err != nil {
-		return 0, pathError("read", f.Name(), err)
+		return 0, err
 	}
 	return copy(p, own[:r.n]), r.err
 }
@@ -184,11 +176,7 @@ func patiently[T any](f *File, op string, call func() (T, error)) (T, error) {
 	if !f.patient {
 		return call()
 	}
-	v, err := await(f.folder, call)
-	if err != nil {
-		return v, pathError(op, f.Name(), err)
-	}
-	return v, nil
+	return awaitPath(op, f.folder, f.Name(), call)
 }
 
 // ReadFile returns the content of a regular file of at most so many bytes.

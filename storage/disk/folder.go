@@ -13,20 +13,12 @@ import (
 
 // Stat is os.Stat for anything.
 func Stat(name string) (fs.FileInfo, error) {
-	info, err := await(name, func() (fs.FileInfo, error) { return os.Stat(name) })
-	if err != nil {
-		return nil, pathError("stat", name, err)
-	}
-	return info, nil
+	return awaitPath("stat", name, name, func() (fs.FileInfo, error) { return os.Stat(name) })
 }
 
 // Lstat is os.Lstat for anything.
 func Lstat(name string) (fs.FileInfo, error) {
-	info, err := await(name, func() (fs.FileInfo, error) { return os.Lstat(name) })
-	if err != nil {
-		return nil, pathError("lstat", name, err)
-	}
-	return info, nil
+	return awaitPath("lstat", name, name, func() (fs.FileInfo, error) { return os.Lstat(name) })
 }
 
 // IsDir reports whether there is a folder of that name, and it answers.
@@ -69,18 +61,11 @@ func readDir(folder, name string, n int) ([]fs.DirEntry, error) {
 
 // EvalSymlinks is filepath.EvalSymlinks.
 func EvalSymlinks(name string) (string, error) {
-	whole, err := await(name, func() (string, error) { return filepath.EvalSymlinks(name) })
-	if err != nil {
-		return "", pathError("follow", name, err)
-	}
-	return whole, nil
+	return awaitPath("follow", name, name, func() (string, error) { return filepath.EvalSymlinks(name) })
 }
 
-// FS returns the files below a folder. It opens regular files alone. If one does not answer, the
-// folder is refused with all that is in it.
-func FS(dir string) Folder { return Folder(dir) }
-
-// A Folder implements fs.FS.
+// A Folder implements fs.FS with the files below a folder. It opens regular files alone. If one does
+// not answer, the folder is refused with all that is in it.
 type Folder string
 
 var (
@@ -117,11 +102,8 @@ func (d Folder) Stat(name string) (fs.FileInfo, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
 	}
-	info, err := await(string(d), func() (fs.FileInfo, error) { return os.Stat(d.path(name)) })
-	if err != nil {
-		return nil, pathError("stat", name, err)
-	}
-	return info, nil
+	return awaitPath("stat", string(d), name,
+		func() (fs.FileInfo, error) { return os.Stat(d.path(name)) })
 }
 
 func (d Folder) path(name string) string {

@@ -64,6 +64,16 @@ func await[T any](folder string, call func() (T, error)) (T, error) {
 	return none, &SilentError{folder}
 }
 
+// awaitPath is await with the error of an operation on a name.
+func awaitPath[T any](op, folder, name string, call func() (T, error)) (T, error) {
+	v, err := await(folder, call)
+	if err != nil {
+		var none T
+		return none, pathError(op, name, err)
+	}
+	return v, nil
+}
+
 // silentAbove returns the folder, or one above it, that does not answer; empty if all do.
 func silentAbove(folder string) string {
 	silent.Lock()
