@@ -67,10 +67,10 @@ type Options struct {
 	// Hub says where models are downloaded from and to, unless a setting does.
 	Hub hub.Options
 
-	// Settings hold until a person sets something; zero = control.DefaultSettings. Given names the
+	// Settings hold until a person sets something; zero = control.DefaultSettings. Overrides names the
 	// settings, also of Hub, that a flag or the environment decides whatever is set.
-	Settings control.Settings
-	Given    map[string]control.Given
+	Settings  control.Settings
+	Overrides map[string]control.Given
 
 	// For the link to the command line tool: the user's folder, the path of this program, and PATH.
 	UserHome, Program, Path string
@@ -145,7 +145,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 		return nil, fmt.Errorf("speculation %q: use %s or %s",
 			o.Speculation, engine.Auto, engine.None)
 	}
-	if by, given := o.Given["kv_bits"]; given && !slices.Contains(control.KVBits, o.Settings.KVBits) {
+	if by, given := o.Overrides["kv_bits"]; given && !slices.Contains(control.KVBits, o.Settings.KVBits) {
 		return nil, fmt.Errorf("%s must be 8, 4 or 0", by.By)
 	}
 	if a.home, err = home.Open(o.Home); err != nil {
@@ -200,7 +200,7 @@ func (a *App) openRooms(ctx context.Context) error {
 	})
 	a.pool.Wire(ctx)
 	// Flags may ask for more than the machine has. That must not stop a start.
-	if err := a.checkBudgets(ctx, control.DefaultSettings(), a.settings.Base()); err != nil {
+	if err := a.checkBudgets(ctx, control.DefaultSettings(), a.settings.Defaults()); err != nil {
 		a.log.Warn("checkpoints get less than was asked for, since the machine has less",
 			"error", err)
 	}

@@ -23,12 +23,12 @@ const maxToken = 64 << 10
 func FromEnvironment(getenv func(string) string) Options {
 	o := Options{
 		Home: control.Home(getenv), UserHome: control.UserHome(getenv), Path: getenv("PATH"),
-		Settings: control.DefaultSettings(), Given: map[string]control.Given{},
+		Settings: control.DefaultSettings(), Overrides: map[string]control.Given{},
 	}
 	byEnv := func(name string, variables ...string) {
 		for _, v := range variables {
 			if getenv(v) != "" {
-				o.Given[name] = control.Given{Source: control.FromEnvironment, By: v}
+				o.Overrides[name] = control.Given{Source: control.FromEnvironment, By: v}
 				return
 			}
 		}
@@ -37,7 +37,7 @@ func FromEnvironment(getenv func(string) string) Options {
 	byEnv("hub_endpoint", "HF_ENDPOINT")
 	byEnv(control.SettingHubToken, "HF_TOKEN")
 	byEnv("kv_bits", KVBitsVariable)
-	if _, ok := o.Given["kv_bits"]; ok {
+	if _, ok := o.Overrides["kv_bits"]; ok {
 		bits, err := strconv.Atoi(getenv(KVBitsVariable))
 		if err != nil {
 			bits = -1 // which Open refuses
@@ -45,7 +45,7 @@ func FromEnvironment(getenv func(string) string) Options {
 		o.Settings.KVBits = bits
 	}
 	byEnv("hub_proxy", proxyVariables...)
-	if by, ok := o.Given["hub_proxy"]; ok {
+	if by, ok := o.Overrides["hub_proxy"]; ok {
 		o.Settings.HubProxy = withoutPassword(getenv(by.By))
 	}
 	base := getenv("HF_HOME")

@@ -154,7 +154,7 @@ func (a *App) untilStopped(ctx context.Context, stop <-chan struct{}) error {
 // serveSettings returns the settings. Options come before what is set.
 func (a *App) serveSettings(o ServeOptions) (control.Settings, error) {
 	flag := func(name, by string, set func(*control.Settings)) {
-		a.settings.Give(name, control.Given{Source: control.FromFlag, By: by}, set)
+		a.settings.Override(name, control.Given{Source: control.FromFlag, By: by}, set)
 	}
 	if o.Addr != "" {
 		port, err := endpoint.LoopbackPort(o.Addr)

@@ -12,10 +12,10 @@ import (
 // are served by then, so it excludes other changes.
 func (a *App) keepPort(asked int) {
 	a.settings.Exclusively(func() error { // it returns no error
-		given, ok := a.settings.Given("port")
+		given, ok := a.settings.Overridden("port")
 		if ok && asked == 0 && a.endpoint.Address() != "" {
 			port := a.endpoint.Binding().Port
-			a.settings.Give("port", given, func(s *control.Settings) { s.Port = port })
+			a.settings.Override("port", given, func(s *control.Settings) { s.Port = port })
 		}
 		return nil
 	})
@@ -27,7 +27,7 @@ func (a *App) SetPort(ctx context.Context, port int) error {
 	var change control.SettingsChange // of the setting, if no flag decides it
 	err := a.settings.Exclusively(func() error {
 		now := a.settings.Current()
-		given, byFlag := a.settings.Given("port")
+		given, byFlag := a.settings.Overridden("port")
 		if port == 0 {
 			port = now.Port
 		}
@@ -53,7 +53,7 @@ func (a *App) SetPort(ctx context.Context, port int) error {
 			return a.endpoint.MoveError(err)
 		}
 		if byFlag {
-			a.settings.Give("port", given, func(s *control.Settings) { s.Port = port })
+			a.settings.Override("port", given, func(s *control.Settings) { s.Port = port })
 		}
 		return nil
 	})

@@ -104,7 +104,7 @@ func (a *App) follow(ctx context.Context, before, now control.Settings) {
 // openSettings reads the settings and the keys.
 func (a *App) openSettings(ctx context.Context) (err error) {
 	a.settings, a.keys, err = settings.Open(ctx, a.db, a.home, a.log, settings.Options{
-		Settings: a.opts.Settings, Given: a.opts.Given, Hub: a.opts.Hub,
+		Settings: a.opts.Settings, Overrides: a.opts.Overrides, Hub: a.opts.Hub,
 	})
 	return err
 }

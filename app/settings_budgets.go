@@ -25,7 +25,7 @@ func (a *App) automatic() control.Automatic {
 // take what there is.
 func (a *App) checkBudgets(ctx context.Context, before, next control.Settings) error {
 	if all := a.pool.MachineMemory(); next.CheckpointMemory != before.CheckpointMemory {
-		if most := pool.MostCheckpointMemory(all); next.CheckpointMemory > most {
+		if most := pool.MaxCheckpointMemory(all); next.CheckpointMemory > most {
 			return badBudget("checkpoint_memory", next.CheckpointMemory, most, control.GiB,
 				fmt.Sprintf("this machine has %s, and the rest is for models and the system",
 					control.GiB.Of(all)))

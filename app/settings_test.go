@@ -91,7 +91,7 @@ func TestFlagAndEnvironmentWinOverAStoredSetting(t *testing.T) {
 	t.Run("given", func(t *testing.T) {
 		given := start(t, Options{Home: home,
 			Hub: hub.Options{Endpoint: "https://env.example.org", Token: "hf_env"},
-			Given: map[string]control.Given{
+			Overrides: map[string]control.Given{
 				"hub_endpoint":          {Source: control.FromEnvironment, By: "HF_ENDPOINT"},
 				control.SettingHubToken: {Source: control.FromEnvironment, By: "HF_TOKEN"},
 			}}, "127.0.0.1:0")

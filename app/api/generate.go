@@ -214,7 +214,7 @@ func (a *API) acquireFor(run *Run, name string) (model.Model, error) {
 		return nil, err
 	}
 	run.setModel(m.ID())
-	form := m.Form()
+	form := m.Format()
 	run.Row.Held, run.Row.KVBits, run.Row.KVLayout = form.Held, form.KVBits, form.KVLayout
 	return m, nil
 }

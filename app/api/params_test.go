@@ -14,7 +14,7 @@ type vocabulary struct{ model.Model }
 func (vocabulary) VocabSize() int         { return 99 }
 func (vocabulary) ContextLength() int     { return 1000 }
 func (vocabulary) LongerContext(int) bool { return false }
-func (vocabulary) Form() model.Form       { return model.Form{} }
+func (vocabulary) Format() model.Format   { return model.Format{} }
 
 func TestTokenIDsBeyondTheContextAreCountedAndNotKept(t *testing.T) {
 	text := []byte("[1" + strings.Repeat(",1", 1_000_000) + "]")

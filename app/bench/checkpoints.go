@@ -109,7 +109,7 @@ func (*checkpointBench) budget() int64 { return home.Memory() / pool.CheckpointM
 // store opens a store of checkpoint files in a folder.
 func (b *checkpointBench) store(dir string) *checkpoint.Store {
 	return checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "bench", Context: "bench",
-		Budget: pool.MostCheckpoints})
+		Budget: pool.MaxCheckpoints})
 }
 
 // awaitWritten waits until a store has nothing to write, because writing would slow the next

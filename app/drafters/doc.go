@@ -25,12 +25,12 @@
 // a person names is loaded or refused when it is chosen ([Finder.Check]). If auto finds one that cannot be
 // used, the model is served without it, and each answer and run says why.
 //
-// # Readings
+// # Variants
 //
-// A drafter's checkpoint may not say how to read it. Then the possible readings are measured once,
-// while the model is idle: one text is decoded plainly, and each reading drafts along
-// ([Finder.TryReadings]). The best [Reading] is stored with its figures, under a key that tells the
-// weights and the form of the model. Built-in drafters are not measured.
+// A drafter's files may not say how its weights are used. Then the possible variants are measured once,
+// while the model is idle: one text is decoded plainly, and each variant drafts along
+// ([Finder.MeasureVariants]). The best [Variant] is stored with its figures, under a key that tells the
+// weights and the format of the model. Built-in drafters are not measured.
 //
 // # The memory of texts
 //

@@ -17,10 +17,10 @@ type Drafter struct {
 	files  *models.Drafter
 	flash  *draft.DFlash // nil if the drafter is no block network
 
-	key, readingKey string // see Finder.Open
+	key, variantKey string // see Finder.Open
 
 	mu      sync.Mutex
-	reading Reading // guarded by mu
+	variant Variant // guarded by mu
 }
 
 // Load loads the drafter in a folder, or a built-in one, for a model. The caller closes it.
@@ -35,7 +35,7 @@ func Load(ctx context.Context, bundle *models.Bundle, source string, set models.
 
 func load(ctx context.Context, bundle *models.Bundle, source string, files *models.Files,
 	set models.DrafterSettings, o models.Options) (*Drafter, error) {
-	d := &Drafter{source: source, reading: Reading{Settings: set}}
+	d := &Drafter{source: source, variant: Variant{Settings: set}}
 	var err error
 	if d.files, err = files.LoadDrafter(ctx, bundle, set, o); err != nil {
 		return nil, err
@@ -88,30 +88,30 @@ func (d *Drafter) Key() string {
 	return d.key
 }
 
-// Reading returns how its checkpoint is read.
-func (d *Drafter) Reading() Reading {
+// Variant returns how its weights are used.
+func (d *Drafter) Variant() Variant {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.reading
+	return d.variant
 }
 
-func (d *Drafter) setReading(r Reading) {
+func (d *Drafter) setVariant(r Variant) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.reading = r
+	d.variant = r
 }
 
-// Readings returns the ways to read its checkpoint, the usual one first. Only a block network has
+// Variants returns the ways to use its weights, the usual one first. Only a block network has
 // some.
-func (d *Drafter) Readings() []models.DrafterSettings {
+func (d *Drafter) Variants() []models.DrafterSettings {
 	if d.files.Block == nil {
 		return nil
 	}
 	return d.files.Block.Variants()
 }
 
-// Read makes requests from the next one on draft with one of its Readings.
-func (d *Drafter) Read(ctx context.Context, set models.DrafterSettings) error {
+// UseVariant makes requests from the next one on draft with one of its Variants.
+func (d *Drafter) UseVariant(ctx context.Context, set models.DrafterSettings) error {
 	block, err := d.files.Block.With(set)
 	if err != nil {
 		return err

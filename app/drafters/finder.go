@@ -124,38 +124,38 @@ func (f *Finder) Measure(row storage.Model, source string) (models.Footprint, er
 	return files.Drafter()
 }
 
-// A Form says how a drafter is held in memory, and what it reads.
-type Form struct {
+// LoadOptions say how a drafter is held in memory, and what it reads.
+type LoadOptions struct {
 	models.Options        // of its load
 	Window         int    // rows of context, see models.DrafterSettings
-	Target         string // form of the model's keys and values, "" for the usual one
+	Target         string // format of the model's keys and values, "" for the usual one
 }
 
-// Open loads the drafter at source for the model with an id, in the reading that was measured to be best.
+// Open loads the drafter at source for the model with an id, in the variant that was measured to be best.
 // It returns nil for an empty source.
 func (f *Finder) Open(ctx context.Context, id string, bundle *models.Bundle, source string,
-	how Form) (*Drafter, error) {
+	o LoadOptions) (*Drafter, error) {
 	if source == "" {
 		return nil, nil
 	}
-	reading, err := f.Reading(ctx, id, source, how)
+	variant, err := f.Variant(ctx, id, source, o)
 	if err != nil {
 		return nil, err
 	}
-	key, readingKey := f.Key(source, how), f.readingKey(source, how)
-	reading.Settings.Window = how.Window
+	key, variantKey := f.Key(source, o), f.variantKey(source, o)
+	variant.Settings.Window = o.Window
 	files, err := f.files.Open(source)
 	if err != nil {
 		return nil, err
 	}
-	d, err := load(ctx, bundle, source, files, reading.Settings, how.Options)
+	d, err := load(ctx, bundle, source, files, variant.Settings, o.Options)
 	if err != nil {
 		return nil, err
 	}
 	// A built-in drafter needs no trial: it is read as it was trained.
-	reading.Measuring = reading.Trials == nil && !models.IsBuiltInDrafter(source) &&
-		len(d.Readings()) > 1
-	d.key, d.readingKey, d.reading = key, readingKey, reading
+	variant.Measuring = variant.Trials == nil && !models.IsBuiltInDrafter(source) &&
+		len(d.Variants()) > 1
+	d.key, d.variantKey, d.variant = key, variantKey, variant
 	return d, nil
 }
 

@@ -14,13 +14,13 @@ import (
 type policies struct {
 	db      *storage.DB
 	sources map[string]string // keys of drafters, by name: another drafter is learned again
-	form    string            // of keys and values, see Form.Target: another one is learned again
+	format  string            // of keys and values, see LoadOptions.Target: another one is learned again
 }
 
-// Policies returns what engines with a model's keys and values in a form have learned about drafting.
+// Policies returns what engines with a model's keys and values in a format have learned about drafting.
 // names are those of what drafts with the weights of a key.
-func (f *Finder) Policies(key, form string, names ...string) draft.Store {
-	p := policies{db: f.db, form: form, sources: map[string]string{}}
+func (f *Finder) Policies(key, format string, names ...string) draft.Store {
+	p := policies{db: f.db, format: format, sources: map[string]string{}}
 	for _, name := range names {
 		p.sources[name] = key
 	}
@@ -42,10 +42,10 @@ func (p policies) LoadPolicy(k draft.Key) (*draft.State, error) {
 	return state, json.Unmarshal(row.State, state)
 }
 
-// drafter returns a name that differs between drafters of one kind, and between forms of the model:
+// drafter returns a name that differs between drafters of one kind, and between formats of the model:
 // a verification costs something else in each, and other drafts are accepted.
 func (p policies) drafter(k draft.Key) string {
-	return JoinWords(k.Drafter, p.sources[k.Drafter], p.form)
+	return JoinWords(k.Drafter, p.sources[k.Drafter], p.format)
 }
 
 // JoinWords puts a space between words, and leaves out empty ones.

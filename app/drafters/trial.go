@@ -18,7 +18,7 @@ import (
 // measurement looks as often whether the model is idle.
 const TrialPause = 500 * time.Millisecond
 
-// trialBlocks is how many drafts of each reading are enough.
+// trialBlocks is how many drafts of each variant are enough.
 const trialBlocks = 48
 
 // trialPrompts ask for what models are asked for most: code with words around it. They are used one
@@ -31,7 +31,7 @@ var trialPrompts = []string{
 }
 
 // A Target is a model in memory whose drafter is measured, as requests are served by it: the layers
-// that drafts read depend on its form.
+// that drafts read depend on its format.
 type Target struct {
 	ID        string
 	Model     lm.Model
@@ -44,33 +44,33 @@ type Target struct {
 	AwaitIdle func(ctx context.Context) error
 }
 
-// TryReadings measures, while the model is idle, which reading of a drafter's checkpoint drafts best.
-// That reading is used from then on and stored with the figures. After an error the drafter is read
+// MeasureVariants measures, while the model is idle, which variant of a drafter drafts best.
+// That variant is used from then on and stored with the figures. After an error the drafter is used
 // as before. Measuring stops early when ctx ends.
-func (f *Finder) TryReadings(ctx context.Context, d *Drafter, of Target) error {
-	best, err := f.measureReadings(ctx, d, of)
+func (f *Finder) MeasureVariants(ctx context.Context, d *Drafter, of Target) error {
+	best, err := f.bestVariant(ctx, d, of)
 	if err == nil {
-		err = f.keepReading(ctx, of.ID, d, best)
+		err = f.keepVariant(ctx, of.ID, d, best)
 	}
 	if err == nil {
-		err = d.Read(ctx, best.Settings)
+		err = d.UseVariant(ctx, best.Settings)
 	}
 	switch {
 	case err == nil:
-		d.setReading(best)
+		d.setVariant(best)
 		f.log.Info("the drafter was measured", "model", of.ID, "drafter", d.source,
-			"reading", best.Settings, "trials", best.Trials)
+			"variant", best.Settings, "trials", best.Trials)
 	case ctx.Err() == nil: // it is tried again at the next load
-		now := d.Reading()
+		now := d.Variant()
 		now.Measuring = false
-		d.setReading(now)
+		d.setVariant(now)
 	}
 	return err
 }
 
-// measureReadings returns the best reading of a drafter, with the figures of each.
-func (f *Finder) measureReadings(ctx context.Context, d *Drafter, of Target) (best Reading, err error) {
-	variants := d.Readings()
+// bestVariant returns the best variant of a drafter, with the figures of each.
+func (f *Finder) bestVariant(ctx context.Context, d *Drafter, of Target) (best Variant, err error) {
+	variants := d.Variants()
 	var blocks []draft.Block
 	for _, set := range variants {
 		block, err := d.files.Block.With(set)
@@ -110,8 +110,8 @@ func (f *Finder) measureReadings(ctx context.Context, d *Drafter, of Target) (be
 	return best, nil
 }
 
-// tryText lets all readings draft along one text. It returns the tokens per verification of each
-// reading, and the number of drafts.
+// tryText lets all variants draft along one text. It returns the tokens per verification of each
+// variant, and the number of drafts.
 func (f *Finder) tryText(ctx context.Context, thread *mlx.Thread, of Target, blocks []draft.Block,
 	text string) (scores []float64, n int, err error) {
 	prompt, err := of.trialTokens(ctx, text)

@@ -264,7 +264,7 @@ func bounded95(prompts int) string {
 // ablations reports a table for each drafter whose checkpoint can be read in several ways.
 func (j *journey) ablations(ctx context.Context, table func(figures.Table) error) error {
 	for _, d := range j.loaded.Loaded {
-		if len(d.Readings()) < 2 {
+		if len(d.Variants()) < 2 {
 			continue
 		}
 		t, err := j.ablate(ctx, d)
@@ -287,7 +287,7 @@ func (j *journey) ablate(ctx context.Context, d *drafters.Drafter) (figures.Tabl
 		Notes: []string{"the answers and conditions of the stages; all drafts of a block are made; " +
 			"the first reading is the default"},
 	}
-	sets := d.Readings()
+	sets := d.Variants()
 	readings, err := j.readings(ctx, d, sets)
 	for k, r := range readings {
 		direction := any(string(sets[k].Sliding))
@@ -317,7 +317,7 @@ func (j *journey) readings(ctx context.Context, d *drafters.Drafter,
 	all := make([]reading, len(sets))
 	for n, i := range j.answered {
 		for k, set := range sets {
-			if err := d.Read(ctx, set); err != nil {
+			if err := d.UseVariant(ctx, set); err != nil {
 				return nil, err
 			}
 			fmt.Fprintf(j.Log, "\rreadings: prompt %d of %d ", n+1, len(j.answered))

@@ -26,7 +26,7 @@ type Model interface {
 	// shorter one that is set.
 	LongerContext(tokens int) bool
 	VocabSize() int // ids are below it
-	Form() Form     // as it was loaded
+	Format() Format // as it was loaded
 	Defaults() Defaults
 
 	// Generate is the method of engine.Engine with that name. It stops within one step
@@ -53,8 +53,8 @@ type Model interface {
 	Release()
 }
 
-// A Form says how a model is held in memory. Its fields are those of control.Loaded.
-type Form struct {
+// A Format says how a model is held in memory. Its fields are those of control.Loaded.
+type Format struct {
 	Held     string
 	KVBits   int
 	KVLayout string

@@ -85,7 +85,7 @@ func (m *Fake) ID() string                 { return m.Name }
 func (m *Fake) Key() string                { return m.CacheKey }
 func (m *Fake) ContextLength() int         { return m.Context }
 func (m *Fake) LongerContext(n int) bool   { return n <= m.LongestContext }
-func (m *Fake) Form() model.Form           { return model.Form{} }
+func (m *Fake) Format() model.Format       { return model.Format{} }
 func (m *Fake) VocabSize() int             { return 256 + len(m.specials()) }
 func (m *Fake) Defaults() model.Defaults   { return m.Sampling }
 

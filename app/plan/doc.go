@@ -29,8 +29,8 @@
 //
 // # Shares
 //
-// The memory that the needs leave is shared equally, for further texts and for checkpoints
-// (shares.go). A load makes the shares smaller, so it waits until no model's texts take more than
+// The memory that the needs leave is shared equally, for further sequences and for checkpoints
+// (shares.go). A load makes the shares smaller, so it waits until no model's sequences take more than
 // their new share.
 //
 // # Idle models and shortages of memory

@@ -6,16 +6,16 @@ import (
 	"tandem/app/control"
 )
 
-// SwapDrafter returns what a model needs with another drafter, in the first of z's forms that fits. The
+// SwapDrafter returns what a model needs with another drafter, in the first of z's formats that fits. The
 // model itself is not among s.Models; its context stays. old is the bytes of its drafter's weights.
 //
 // both says whether there is room for the old drafter too. Then that is freed once the new one is
-// loaded, else before. No text of the model takes memory meanwhile. Error: CodeMemory.
+// loaded, else before. No sequence of the model takes memory meanwhile. Error: CodeMemory.
 func (s State) SwapDrafter(m Model, z Size, old int64) (n Need, both bool, err error) {
 	left := s.Left()
 	room := max(left, m.Need.Bytes())
-	for form := range z.Forms {
-		if n = z.need(form, m.Need.Context); n.Bytes() <= room {
+	for format := range z.Formats {
+		if n = z.need(format, m.Need.Context); n.Bytes() <= room {
 			break
 		}
 	}
@@ -29,7 +29,7 @@ func (s State) SwapDrafter(m Model, z Size, old int64) (n Need, both bool, err e
 		return n, true, nil
 	}
 	with := n
-	with.Weights, with.Text = n.Weights+old, max(0, n.Text-old)
+	with.Weights, with.Cache = n.Weights+old, max(0, n.Cache-old)
 	if with.Bytes() > room || s.Overdrawn(with) != "" {
 		return n, false, nil
 	}

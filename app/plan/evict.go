@@ -51,19 +51,19 @@ func (c claim) before(d claim) int {
 // divided by the time since its last use. A model loaded in two seconds and used a minute ago is worth
 // less than one loaded in ten and used three minutes ago.
 func worth(load, unused time.Duration) float64 {
-	const least = time.Second // below it, chance decides which model was used last
-	return max(load, time.Millisecond).Seconds() / max(unused, least).Seconds()
+	const minUnused = time.Second // below it, chance decides which model was used last
+	return max(load, time.Millisecond).Seconds() / max(unused, minUnused).Seconds()
 }
 
 // victims chooses the models to evict, by index, until what is left of room is enough. Models above
-// the priority most are never chosen. A model that turns out not to be needed stays. ok is false if
+// the priority highest are never chosen. A model that turns out not to be needed stays. ok is false if
 // evicting all of them is not enough.
-func victims(claims []claim, most priority, room int64,
+func victims(claims []claim, highest priority, room int64,
 	enough func(room int64) bool) (evicted []int, ok bool) {
 	var order []int
 	for i, c := range claims {
 		room -= c.bytes
-		if c.priority <= most {
+		if c.priority <= highest {
 			order = append(order, i)
 		}
 	}
@@ -87,10 +87,10 @@ func victims(claims []claim, most priority, room int64,
 	return evicted, true
 }
 
-// leftBeside returns what the models above the priority most leave of room, in bytes.
-func leftBeside(claims []claim, most priority, room int64) int64 {
+// leftBeside returns what the models above the priority highest leave of room, in bytes.
+func leftBeside(claims []claim, highest priority, room int64) int64 {
 	for _, c := range claims {
-		if c.priority > most {
+		if c.priority > highest {
 			room -= c.bytes
 		}
 	}

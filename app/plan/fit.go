@@ -10,7 +10,7 @@ import (
 
 // Lengths in tokens. A context that does not fit is cut, unless a person set its length: to a
 // multiple of contextStep, and to shortContext at least. Beside a whole context there is memory
-// left for texts of ShortRequest, see engine.Options.Short.
+// left for sequences of ShortRequest, see engine.Options.Short.
 const (
 	ShortRequest = 4096
 	shortContext = 4096
@@ -31,18 +31,18 @@ const (
 // A Need is the memory that a model takes once it is loaded and its context is full.
 type Need struct {
 	Weights int64 // bytes, with those of its drafter
-	Text    int64 // bytes of a whole context, likewise
+	Cache   int64 // bytes of the caches of a whole context, likewise
 	Context int   // tokens; 0 = the model's
-	Form    int   // index in Size.Forms
+	Format  int   // index in Size.Formats
 }
 
 // Bytes returns the sum.
-func (n Need) Bytes() int64 { return n.Weights + n.Text }
+func (n Need) Bytes() int64 { return n.Weights + n.Cache }
 
 // String returns the need for an error.
 func (n Need) String() string {
 	return fmt.Sprintf("%s (weights %s, context of %s tokens %s)", control.GiB.Of(n.Bytes()),
-		control.GiB.Of(n.Weights), control.Grouped(n.Context), control.GiB.Of(n.Text))
+		control.GiB.Of(n.Weights), control.Grouped(n.Context), control.GiB.Of(n.Cache))
 }
 
 // A Size is what is known of the memory of a model that is to be loaded.
@@ -50,35 +50,35 @@ type Size struct {
 	Context int // tokens that the model can take; 0 = not known
 	Asked   int // tokens that a person set; 0 = as many as there is memory for
 
-	// Forms are the forms in which its weights may be held, the preferred one first. The last one
+	// Formats are the formats in which its weights may be held, the preferred one first. The last one
 	// takes the least memory.
-	Forms []Form
+	Formats []Format
 }
 
-// A Form is one way to hold a model's weights: Bytes returns what the model takes in it with a context
+// A Format is one way to hold a model's weights: Bytes returns what the model takes in it with a context
 // of so many tokens.
-type Form interface {
-	Bytes(context int) (weights, text int64)
+type Format interface {
+	Bytes(context int) (weights, cache int64)
 }
 
-// need returns what the model takes in a form with a context of so many tokens.
-func (z Size) need(form, context int) Need {
-	weights, text := z.Forms[form].Bytes(context)
-	return Need{Weights: weights, Text: text, Context: context, Form: form}
+// need returns what the model takes in a format with a context of so many tokens.
+func (z Size) need(format, context int) Need {
+	weights, cache := z.Formats[format].Bytes(context)
+	return Need{Weights: weights, Cache: cache, Context: context, Format: format}
 }
 
 // Fit returns what a model takes with the context that was asked for. If none was, it takes the
 // longest context that room allows. ok says whether the model fits.
 //
-// A preferred form is taken where it fits. It may not cost a context with which an agent can work.
+// A preferred format is taken where it fits. It may not cost a context with which an agent can work.
 func (z Size) Fit(room int64) (n Need, ok bool) {
-	least := len(z.Forms) - 1
-	n, ok = z.fitAs(least, room)
+	last := len(z.Formats) - 1
+	n, ok = z.fitAs(last, room)
 	if !ok {
 		return n, false
 	}
-	for form := range least {
-		wide, fits := z.fitAs(form, room)
+	for format := range last {
+		wide, fits := z.fitAs(format, room)
 		if fits && (z.Asked > 0 || wide.Context >= min(n.Context, agentContext)) {
 			return wide, true
 		}
@@ -86,28 +86,28 @@ func (z Size) Fit(room int64) (n Need, ok bool) {
 	return n, true
 }
 
-// fitAs is Fit for one form.
-func (z Size) fitAs(form int, room int64) (n Need, ok bool) {
+// fitAs is Fit for one format.
+func (z Size) fitAs(format int, room int64) (n Need, ok bool) {
 	whole := z.Context
 	if z.Asked > 0 {
 		whole = min(z.Asked, cmp.Or(whole, z.Asked))
 	}
-	if n = z.need(form, whole); n.Bytes() <= room || z.Asked > 0 {
+	if n = z.need(format, whole); n.Bytes() <= room || z.Asked > 0 {
 		return n, n.Bytes() <= room
 	}
-	least := min(whole, shortContext)
-	// longest returns the longest context, the shortest at least, that fits beside so many bytes.
+	shortest := min(whole, shortContext)
+	// longest returns the longest context, shortest at least, that fits beside so many bytes.
 	longest := func(beside int64) int {
 		n := sort.Search(whole/contextStep+1,
-			func(n int) bool { return z.need(form, n*contextStep).Bytes()+beside > room }) - 1
-		return max(least, n*contextStep)
+			func(n int) bool { return z.need(format, n*contextStep).Bytes()+beside > room }) - 1
+		return max(shortest, n*contextStep)
 	}
-	short := z.need(form, ShortRequest).Text
+	short := z.need(format, ShortRequest).Cache
 	context := longest(short)
 	if context > agentContext { // it leaves memory for a small model
 		context = max(agentContext, longest(short+room/neighbourPart))
 	}
-	n = z.need(form, context)
+	n = z.need(format, context)
 	return n, n.Bytes() <= room
 }
 
@@ -129,7 +129,7 @@ func (l Limits) tooLarge(w Want, n Need) error {
 			control.GiB.Of(l.Checkpoints), control.GiB.Of(l.Texts))
 	}
 	advice := "Choose a smaller model"
-	if w.Asked > 0 && n.Text > 0 && n.Weights < l.Room() {
+	if w.Asked > 0 && n.Cache > 0 && n.Weights < l.Room() {
 		advice = "Give it a shorter context, or choose a smaller model"
 	}
 	if n.Bytes() <= l.besideTexts()-control.LeastBudget && l.Checkpoints > control.LeastBudget {

@@ -90,9 +90,9 @@ func (s State) makeRoom(w Want, others []Model) (n Need, evicted []Model, err er
 		}
 		return of
 	}
-	room, most, agent := s.Room(), priorityIdle, min(agentContext, w.Context)
+	room, highest, agent := s.Room(), priorityIdle, min(agentContext, w.Context)
 	if w.Current {
-		most = priorityKept
+		highest = priorityKept
 		// Evict idle models rather than cut its context.
 		own, _ := w.Fit(leftBeside(claims, priorityIdle, room))
 		list, ok := victims(claims, priorityIdle, room,
@@ -101,12 +101,12 @@ func (s State) makeRoom(w Want, others []Model) (n Need, evicted []Model, err er
 			return own, chosen(list), nil
 		}
 	}
-	for _, least := range []int{agent, 0} { // the context of an agent if possible, else any
+	for _, minContext := range []int{agent, 0} { // the context of an agent if possible, else any
 		enough := func(room int64) bool {
 			n, ok := w.Fit(room)
-			return ok && (w.Asked > 0 || n.Context >= least)
+			return ok && (w.Asked > 0 || n.Context >= minContext)
 		}
-		for p := priorityIdle; p <= most; p++ {
+		for p := priorityIdle; p <= highest; p++ {
 			list, ok := victims(claims, p, room, enough)
 			if !ok {
 				continue
@@ -121,9 +121,9 @@ func (s State) makeRoom(w Want, others []Model) (n Need, evicted []Model, err er
 			return n, chosen(list), nil
 		}
 	}
-	left := leftBeside(claims, most, room)
+	left := leftBeside(claims, highest, room)
 	n, _ = w.Fit(left)
-	if !slices.ContainsFunc(claims, func(c claim) bool { return c.priority > most }) {
+	if !slices.ContainsFunc(claims, func(c claim) bool { return c.priority > highest }) {
 		return n, others, nil // only Want.Always: it does not even fit alone
 	}
 	return n, nil, s.noRoom(w.ID, n, left, others, claims)

@@ -2,11 +2,11 @@ package plan
 
 // A Share is the memory of one model beside the needs of all, in bytes.
 type Share struct {
-	Texts       int64 // that its texts in flight may take, a whole context at least
+	Sequences   int64 // that its sequences in flight may take, a whole context at least
 	Checkpoints int64 // 0 if requests leave none of it
 }
 
-// Shares returns the share of each model in memory: for texts a whole context of its own, and an equal
+// Shares returns the share of each model in memory: for sequences a whole context of its own, and an equal
 // part of what all models leave; for checkpoints an equal part of their memory. A model that is being
 // loaded counts as one of them; coming is its need, or zero.
 func (s State) Shares(coming Need) []Share {
@@ -17,7 +17,7 @@ func (s State) Shares(coming Need) []Share {
 	checkpoints, keepers := s.CheckpointBudget(coming)
 	shares := make([]Share, len(s.Models))
 	for i, m := range s.Models {
-		shares[i].Texts = m.Need.Text + max(0, spare)/parts
+		shares[i].Sequences = m.Need.Cache + max(0, spare)/parts
 		if m.KeepsCheckpoints {
 			shares[i].Checkpoints = checkpoints / keepers
 		}
@@ -43,11 +43,11 @@ func (s State) CheckpointBudget(coming Need) (bytes, keepers int64) {
 	return bytes, keepers
 }
 
-// Overdrawn returns the id of a model whose texts in flight take more than its share beside a model
+// Overdrawn returns the id of a model whose sequences in flight take more than its share beside a model
 // that is coming, or "".
 func (s State) Overdrawn(coming Need) string {
 	for i, share := range s.Shares(coming) {
-		if s.Models[i].InFlight > share.Texts {
+		if s.Models[i].InFlight > share.Sequences {
 			return s.Models[i].ID
 		}
 	}

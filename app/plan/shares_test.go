@@ -8,8 +8,8 @@ import (
 // Each model has memory for a whole context, and an equal part of the rest. A model whose texts take
 // more beside one that comes is overdrawn.
 func TestTextSharesAreAWholeContextAndAnEqualPart(t *testing.T) {
-	one := Model{ID: "one", Need: Need{Weights: 100, Text: 200}, InFlight: 400}
-	two := Model{ID: "two", Need: Need{Weights: 50, Text: 50}}
+	one := Model{ID: "one", Need: Need{Weights: 100, Cache: 200}, InFlight: 400}
+	two := Model{ID: "two", Need: Need{Weights: 50, Cache: 50}}
 	for _, c := range []struct {
 		name      string
 		models    []Model
@@ -19,14 +19,14 @@ func TestTextSharesAreAWholeContextAndAnEqualPart(t *testing.T) {
 	}{
 		{"alone", []Model{one}, Need{}, []int64{900}, ""},
 		{"two", []Model{one, two}, Need{}, []int64{200 + 300, 50 + 300}, ""},
-		{"one beside one that comes", []Model{one}, Need{Weights: 100, Text: 100}, []int64{200 + 250}, ""},
-		{"one that takes much comes", []Model{two, one}, Need{Weights: 300, Text: 100}, []int64{50 + 66, 200 + 66}, "one"},
-		{"one that takes all comes", []Model{one}, Need{Weights: 500, Text: 500}, []int64{200}, "one"},
+		{"one beside one that comes", []Model{one}, Need{Weights: 100, Cache: 100}, []int64{200 + 250}, ""},
+		{"one that takes much comes", []Model{two, one}, Need{Weights: 300, Cache: 100}, []int64{50 + 66, 200 + 66}, "one"},
+		{"one that takes all comes", []Model{one}, Need{Weights: 500, Cache: 500}, []int64{200}, "one"},
 	} {
 		s := State{Limits: Limits{Memory: 2<<30 + 1000}, Models: c.models}
 		var got []int64
 		for _, share := range s.Shares(c.coming) {
-			got = append(got, share.Texts)
+			got = append(got, share.Sequences)
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -68,22 +68,22 @@ func TestCheckpointsTakeNothingThatModelsNeed(t *testing.T) {
 	}
 }
 
-// A model gets another drafter in the first form that fits, beside the old one if there is room for
+// A model gets another drafter in the first format that fits, beside the old one if there is room for
 // both.
 func TestDrafterIsSwappedInTheFormThatFits(t *testing.T) {
-	m := Model{ID: "one", Need: Need{Weights: 300, Text: 100, Context: 100}}
-	forms := []Form{linear{600, 1}, linear{400, 1}}
+	m := Model{ID: "one", Need: Need{Weights: 300, Cache: 100, Context: 100}}
+	formats := []Format{linear{600, 1}, linear{400, 1}}
 	for _, c := range []struct {
-		name  string
-		room  int64
-		other Model
-		old   int64
-		form  int
-		bytes int64
-		both  bool
-		ok    bool
+		name   string
+		room   int64
+		other  Model
+		old    int64
+		format int
+		bytes  int64
+		both   bool
+		ok     bool
 	}{
-		{"both forms fit", 700, Model{}, 0, 0, 700, true, true},
+		{"both formats fit", 700, Model{}, 0, 0, 700, true, true},
 		{"the small one fits", 699, Model{}, 0, 1, 500, true, true},
 		{"none fits", 499, Model{}, 0, 1, 500, true, false},
 		{"the old one takes the place of texts meanwhile", 700, Model{}, 90, 0, 700, true, true},
@@ -95,10 +95,10 @@ func TestDrafterIsSwappedInTheFormThatFits(t *testing.T) {
 		if c.other.ID != "" {
 			s.Models = []Model{c.other}
 		}
-		n, both, err := s.SwapDrafter(m, Size{Forms: forms}, c.old)
-		if n.Form != c.form || n.Bytes() != c.bytes || both != c.both || (err == nil) != c.ok {
-			t.Errorf("%s: form %d, %d bytes, both %t, %v; want form %d, %d bytes, both %t, ok %t",
-				c.name, n.Form, n.Bytes(), both, err, c.form, c.bytes, c.both, c.ok)
+		n, both, err := s.SwapDrafter(m, Size{Formats: formats}, c.old)
+		if n.Format != c.format || n.Bytes() != c.bytes || both != c.both || (err == nil) != c.ok {
+			t.Errorf("%s: format %d, %d bytes, both %t, %v; want format %d, %d bytes, both %t, ok %t",
+				c.name, n.Format, n.Bytes(), both, err, c.format, c.bytes, c.both, c.ok)
 		}
 	}
 }

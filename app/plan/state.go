@@ -34,7 +34,7 @@ type Model struct {
 	Used     time.Time     // when that was, or ended
 	LoadTime time.Duration // of its last load
 	Kept     bool          // a person set it to stay in memory
-	InFlight int64         // bytes that its texts in flight may come to take
+	InFlight int64         // bytes that its sequences in flight may come to take
 
 	KeepsCheckpoints bool // requests leave checkpoints of it
 }

@@ -20,20 +20,20 @@ func (m *Model) ContextLength() int { return m.engine.ContextLength() }
 // LongerContext reports whether the user could set a context of so many tokens in place of a
 // shorter one. It implements model.Model.
 func (m *Model) LongerContext(tokens int) bool {
-	set, has := m.ownSettings().Context, m.ContextLength()
-	most := m.row.ContextLength
+	set, has := m.modelSettings().Context, m.ContextLength()
+	longest := m.row.ContextLength
 	if asked := m.pool.opts.ContextLength; asked > 0 {
-		most = min(most, asked)
+		longest = min(longest, asked)
 	}
-	if set == nil || *set > has || tokens > most {
+	if set == nil || *set > has || tokens > longest {
 		return false
 	}
-	size, err := m.pool.measure(m.row, m.drafter.Source(), m.pool.formSetting(m.ownSettings()))
+	size, err := m.pool.measure(m.row, m.drafter.Source(), m.pool.formatSetting(m.modelSettings()))
 	if err != nil {
 		return false
 	}
-	weights, text := size.Bytes(tokens)
-	return weights+text <= m.pool.Room()
+	weights, cache := size.Bytes(tokens)
+	return weights+cache <= m.pool.Room()
 }
 
 func (m *Model) VocabSize() int { return m.bundle.Model.Config().VocabSize }

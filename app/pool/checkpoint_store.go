@@ -13,6 +13,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/drafters"
 	"tandem/app/home"
+	"tandem/app/plan"
 	"tandem/engine/checkpoint"
 	"tandem/models"
 	"tandem/storage"
@@ -49,10 +50,10 @@ func (p *Pool) openStore(m *Model, d *drafters.Drafter) (store *checkpoint.Store
 }
 
 // checkpointKey returns a key that differs between any two models as they are in memory. It tells
-//   - the weights, and the form that they are held in
+//   - the weights, and the format that they are held in
 //   - the type that the model computes in
 //   - the bits and the layout of keys and values
-//   - what restores keys and values, with the form of the drafter: restored rows are kept too
+//   - what restores keys and values, with the format of the drafter: restored rows are kept too
 //   - the device and the arithmetic
 func (p *Pool) checkpointKey(m *Model) (string, error) {
 	target, err := p.targetKey(m)
@@ -77,20 +78,15 @@ func (p *Pool) targetKey(m *Model) (string, error) {
 		d := m.drafter.Files().Info
 		fmt.Fprintln(h, r.Layout, r.Key, d.Dtype, d.Dequantized, m.drafterBits, m.draftWindow)
 	}
+	var err error
 	if row.Source == storage.SourcePocket {
-		if err := models.CopyPocketWeights(h); err != nil {
-			return "", err
-		}
-		return hex.EncodeToString(h.Sum(nil)), nil
-	}
-	if file := models.GGUFDates(row.Path); file != "" {
+		err = models.CopyPocketWeights(h)
+	} else if file := models.GGUFDates(row.Path); file != "" {
 		fmt.Fprint(h, file)
-		return hex.EncodeToString(h.Sum(nil)), nil
+	} else {
+		err = addFileDates(h, row.Path)
 	}
-	if err := addFileDates(h, row.Path); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // addFileDates adds the names, sizes and dates of a folder's weights and of its config.json.
@@ -113,4 +109,63 @@ func addFileDates(h io.Writer, dir string) error {
 		fmt.Fprintln(h, name, info.Size(), info.ModTime().UnixNano())
 	}
 	return nil
+}
+
+// What checkpoints may take of the machine unless a setting says otherwise.
+const (
+	CheckpointMemory = 8        // 1/CheckpointMemory of the memory
+	checkpointDisk   = 10       // 1/checkpointDisk of the free disk
+	MaxCheckpoints   = 16 << 30 // bytes on disk at most
+	checkpointsADay  = 64 << 30 // bytes written a day at most, since flash wears
+)
+
+// CheckpointBytes returns how much memory checkpoints may take from the next load on, in bytes. A
+// setting above MaxCheckpointMemory counts as that: an older program or a machine with more memory
+// may have stored it.
+func (s *sizer) CheckpointBytes() int64 {
+	if s.opts.NoCheckpoints {
+		return 0
+	}
+	all := s.MachineMemory()
+	set := s.settings.Current().CheckpointMemory
+	if all > 0 {
+		set = min(set, MaxCheckpointMemory(all))
+	}
+	return cmp.Or(set, all/CheckpointMemory)
+}
+
+// MaxCheckpointMemory returns how much of a machine's memory may be set for checkpoints, in bytes:
+// half of what models may take, so that a model still fits, or the default if that is more.
+func MaxCheckpointMemory(memory int64) int64 {
+	return max(plan.RoomFor(memory)/2, memory/CheckpointMemory)
+}
+
+// DiskShare returns how much of a disk checkpoints take at most where nothing is set, in bytes.
+func DiskShare(disk *unix.Statfs_t) int64 {
+	return min(int64(disk.Bavail)*int64(disk.Bsize)/checkpointDisk, MaxCheckpoints)
+}
+
+// AutomaticCheckpointMemory returns how much memory checkpoints take where nothing is set, in
+// bytes.
+func (s *sizer) AutomaticCheckpointMemory() int64 { return s.MachineMemory() / CheckpointMemory }
+
+// SettingsLater returns the settings whose new values work only after the next load.
+func (p *Pool) SettingsLater() map[string]control.Later {
+	now := p.settings.Current()
+	later := map[string]control.Later{}
+	for _, m := range p.look().models {
+		if m.dtype != models.DtypePolicy(now.Dtype) {
+			later["dtype"] = control.AtNextLoad
+		}
+		if m.kvBits != m.formatAtNextLoad(m.modelSettings()).kvBits {
+			later["kv_bits"] = control.AtNextLoad
+		}
+		if m.settings.CheckpointMemory != now.CheckpointMemory {
+			later["checkpoint_memory"] = control.AtNextLoad
+		}
+		if m.settings.CheckpointDisk != now.CheckpointDisk {
+			later["checkpoint_disk"] = control.AtNextLoad
+		}
+	}
+	return later
 }

@@ -29,7 +29,7 @@ func TestCheckpointsTakeNothingThatModelsNeed(t *testing.T) {
 	r.wantAnswers(t, "one")
 	check := func(beside int64, off bool) {
 		t.Helper()
-		r.own(t, func(*owner) { // the shares are divided at the end of a change
+		r.onOwner(t, func(*owner) { // the shares are divided at the end of a change
 			r.pool.opts.Memory = 2<<30 + texts.MaxBytes + r.pool.look().model().needs.Bytes() + beside
 		})
 		_, body := r.complete(t, "one", "abc")
@@ -51,11 +51,11 @@ func TestCheckpointsTakeNothingThatModelsNeed(t *testing.T) {
 // setRoom sets the memory for models, in bytes.
 func (r *running) setRoom(t *testing.T, room int64) {
 	t.Helper()
-	r.own(t, func(*owner) { r.pool.opts.Memory = 2<<30 + room })
+	r.onOwner(t, func(*owner) { r.pool.opts.Memory = 2<<30 + room })
 }
 
-// own calls f on the owner's goroutine.
-func (r *running) own(t *testing.T, f func(*owner)) {
+// onOwner calls f on the owner's goroutine.
+func (r *running) onOwner(t *testing.T, f func(*owner)) {
 	t.Helper()
 	if err := r.pool.change(t.Context(), func(o *owner) error { f(o); return nil }); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestDrafterWithoutMemoryIsRefused(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true})
 	r.wantAnswers(t, "tiny")
 	dir, m := enginetest.TinyModel(t, "llama"), r.pool.look().model()
-	size, err := r.pool.measure(m.row, dir, m.formSetting)
+	size, err := r.pool.measure(m.row, dir, m.formatSetting)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestModelGoesOnWithoutAnAutoDrafterThatDoesNotFit(t *testing.T) {
 	}
 	set(control.DrafterNone)
 	r.wantAnswers(t, "tiny")
-	size, err := r.pool.measure(r.pool.look().model().row, dir, formSetting{dtype: models.DtypeAuto})
+	size, err := r.pool.measure(r.pool.look().model().row, dir, formatSetting{dtype: models.DtypeAuto})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestChoiceComesBackWithItsWholeContext(t *testing.T) {
 // for their end.
 func TestOnlyTheChoiceWaitsForTextsWithoutLimit(t *testing.T) {
 	r, leave := startCrowded(t)
-	r.own(t, func(*owner) { r.pool.patience = time.Millisecond })
+	r.onOwner(t, func(*owner) { r.pool.patience = time.Millisecond })
 	r.wantRefused(t, "two", control.CodeModelBusy,
 		"The memory that two needs is taken by requests that long is answering")
 	r.wantInMemory(t, "after a refusal", "long")
@@ -230,14 +230,14 @@ func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.own(t, func(o *owner) {
+	r.onOwner(t, func(o *owner) {
 		old, two := find(o.models, "long"), find(o.models, "two")
 		size, err := o.sizeOf(t.Context(), row)
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		w := size.want(row)
+		w := want(row, size)
 		w.Current, w.Replaces = true, "long"
 		need, unloaded, err := o.planLoad(w)
 		if err == nil {
@@ -248,7 +248,7 @@ func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 			t.Errorf("unloaded %v, %v", unloaded, err)
 			return
 		}
-		if got := o.state().Shares(o.reserved)[0].Texts; two.needs.Weights+got+old.needs.Bytes() > r.pool.Room() {
+		if got := o.state().Shares(o.reserved)[0].Sequences; two.needs.Weights+got+old.needs.Bytes() > r.pool.Room() {
 			t.Errorf("two has room for %d bytes of texts, and long needs %d of %d",
 				got, old.needs.Bytes(), r.pool.Room())
 		}

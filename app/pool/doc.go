@@ -9,10 +9,10 @@
 //     other, and reads the row again: it may have changed meanwhile.
 //  4. sizeOf (measure.go) measures the model and its drafter. Their files were inspected before, and
 //     are read again only if they have changed.
-//  5. [plan.State.Load] decides what is unloaded for it, in which form and with which context it is
+//  5. [plan.State.Load] decides what is unloaded for it, in which format and with which context it is
 //     loaded, or why it is refused.
 //  6. planLoad (make_room.go) lets no further request take the models to unload.
-//  7. makeRoom waits until no request holds them, and until the texts in flight of the others fit
+//  7. makeRoom waits until no request holds them, and until the sequences in flight of the others fit
 //     their new shares. Then it frees them.
 //  8. open (load.go) loads the weights, between the rounds of the models that answer.
 //  9. Package drafters opens its drafter. One that cannot be used is left out; each answer and run
@@ -23,7 +23,7 @@
 //  12. The request takes it, until it calls Release.
 //
 // A model stays in memory until its memory is needed, a person unloads it, it was idle for as long as
-// the settings say (idle.go), or the machine is short of memory (pressure.go). A model that answers
+// the settings say (unload.go), or the machine is short of memory (pressure.go). A model that answers
 // requests is never taken away from them. Package plan has the rules.
 //
 // # Checkpoints
@@ -32,15 +32,14 @@
 // folder, unless Options.NoCheckpoints is set. checkpoint_store.go opens the store. Its files
 // belong to the weights, their type and the device, and come back when the model is loaded again.
 // checkpoint_index.go lists the files in the database, and says which to delete first.
-// checkpoint_budgets.go says how much they may take: as the settings say, else by the machine. If
-// files cannot be written, the state has a warning, and requests go on.
+// They may take as much as the settings say, else by the machine. If files cannot be written, the state
+// has a warning, and requests go on.
 //
 // # Who owns what
 //
 // One goroutine, the owner, has the list of models, and nothing else reads or writes it. It publishes a
-// copy for readers, the view; the pool's lock guards that copy alone. Requests that a model in memory
-// can serve do not ask the owner, so a load does not hold them up. On the MLX thread the rounds of
-// several engines take turns.
+// copy for readers, the view. Requests that a model in memory can serve do not ask the owner, so a load
+// does not hold them up. On the MLX thread the rounds of several engines take turns.
 //
 // A [Model] is held by requests from Acquire to Release. Measurements borrow it without holding it
 // (lend.go): they end when it is unloaded, and requests always come first.

@@ -30,7 +30,7 @@ func (p *Pool) Drafter(ctx context.Context, r control.DrafterRequest) (control.D
 // describeDrafter says what drafts for a model, or would draft if it were loaded.
 func (p *Pool) describeDrafter(ctx context.Context, row storage.Model) (control.Drafter, error) {
 	out := control.Drafter{Model: row.ID}
-	show := func(r drafters.Reading) {
+	show := func(r drafters.Variant) {
 		out.Embedding, out.Sliding = string(r.Settings.Embedding), string(r.Settings.Sliding)
 		out.Trials, out.Measuring = r.Trials, r.Measuring
 	}
@@ -42,7 +42,7 @@ func (p *Pool) describeDrafter(ctx context.Context, row storage.Model) (control.
 		out.Loaded, out.Reason = true, m.noDrafter
 		if d := m.drafter; d != nil {
 			out.Source, out.Kind = d.Source(), d.Name()
-			show(d.Reading())
+			show(d.Variant())
 		}
 		return out, nil
 	}
@@ -54,9 +54,9 @@ func (p *Pool) describeDrafter(ctx context.Context, row storage.Model) (control.
 	if err != nil {
 		return out, err
 	}
-	reading, err := p.drafters.Reading(ctx, row.ID, out.Source,
-		p.formOfDrafter(row, out.Source, form{formSetting: asked}))
-	show(reading)
+	variant, err := p.drafters.Variant(ctx, row.ID, out.Source,
+		p.drafterOptionsOf(row, out.Source, format{formatSetting: asked}))
+	show(variant)
 	return out, err
 }
 
@@ -80,17 +80,17 @@ func (m *Model) Candidates(ctx context.Context) ([]control.DrafterChoice, error)
 	return m.pool.drafters.Candidates(ctx, m.row)
 }
 
-// formOfDrafter returns the form of a drafter beside a model in a form.
-func (p *Pool) formOfDrafter(row storage.Model, source string, of form) drafters.Form {
+// drafterOptionsOf returns the format of a drafter beside a model in a format.
+func (p *Pool) drafterOptionsOf(row storage.Model, source string, of format) drafters.LoadOptions {
 	r, _ := p.restoration(row, source) // the load says what is wrong
-	return drafters.Form{Options: of.drafterOptions(), Window: of.draftWindow,
+	return drafters.LoadOptions{Options: of.drafterOptions(), Window: of.draftWindow,
 		Target: of.learned(r)}
 }
 
-// openDrafter loads what drafts for a model, in a form. It is nil for an empty source.
+// openDrafter loads what drafts for a model, in a format. It is nil for an empty source.
 func (p *Pool) openDrafter(ctx context.Context, m *Model, source string,
-	how form) (*drafters.Drafter, error) {
-	return p.drafters.Open(ctx, m.row.ID, m.bundle, source, p.formOfDrafter(m.row, source, how))
+	how format) (*drafters.Drafter, error) {
+	return p.drafters.Open(ctx, m.row.ID, m.bundle, source, p.drafterOptionsOf(m.row, source, how))
 }
 
 // openDrafterIfUsable is openDrafter for a model that is served in any case. reason says why there
@@ -103,7 +103,7 @@ func (p *Pool) openDrafterIfUsable(ctx context.Context,
 	}
 	source, err := p.drafters.Source(m.row, choice)
 	if err == nil {
-		d, err = p.openDrafter(ctx, m, source, m.form)
+		d, err = p.openDrafter(ctx, m, source, m.format)
 	}
 	if ctx.Err() != nil {
 		return nil, "", errors.Join(ctx.Err(), d.Close())
@@ -146,10 +146,8 @@ func (p *Pool) UseDrafter(ctx context.Context, name string) error {
 		if err != nil {
 			return NotRegistered(err, o.current)
 		}
-		if folder != control.DrafterAuto && folder != control.DrafterNone {
-			if err := o.checkDrafter(ctx, row, folder); err != nil {
-				return err
-			}
+		if err := o.checkDrafter(ctx, row, folder); err != nil {
+			return err
 		}
 		o.drafters.Use(row.ID, folder)
 		return nil

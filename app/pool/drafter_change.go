@@ -17,9 +17,12 @@ func (m *Model) refuseOtherDrafter() error {
 		"reads the drafter that it has; unload the model to set another one.", m.row.ID, m.restoration.Layout)
 }
 
-// checkDrafter refuses a drafter that cannot be loaded for a model, which is not in memory. It is
-// loaded in the form that it would have now.
+// checkDrafter refuses a choice that cannot be loaded for a model, which is not in memory. It is loaded
+// in the format that it would have now.
 func (o *owner) checkDrafter(ctx context.Context, row storage.Model, dir string) error {
+	if dir == control.DrafterAuto || dir == control.DrafterNone {
+		return nil
+	}
 	files, err := o.filesOf(row)
 	if err != nil {
 		return Unusable(row, err)
@@ -28,7 +31,7 @@ func (o *owner) checkDrafter(ctx context.Context, row storage.Model, dir string)
 	if err != nil {
 		return Unusable(row, err)
 	}
-	how, err := o.drafterForm(ctx, row, dir)
+	how, err := o.drafterFormat(ctx, row, dir)
 	if err != nil {
 		return err
 	}
@@ -38,19 +41,19 @@ func (o *owner) checkDrafter(ctx context.Context, row storage.Model, dir string)
 	return nil
 }
 
-// drafterForm returns the form that the drafter in a folder would have now beside a model. Where the
-// models in memory leave too little now, its quantized weights stay packed.
-func (o *owner) drafterForm(ctx context.Context, row storage.Model, dir string) (form, error) {
+// drafterFormat returns the format that the drafter in a folder would have now beside a model. Where the
+// models in memory leave too little now, its quantized weights stay quantized.
+func (o *owner) drafterFormat(ctx context.Context, row storage.Model, dir string) (format, error) {
 	z, err := o.sizeWith(ctx, row, dir, nil)
 	if err != nil {
-		return form{}, err
+		return format{}, err
 	}
-	need, _ := z.inPlan().Fit(o.limits().Room())
-	held := z.forms[need.Form]
+	need, _ := z.Fit(o.limits().Room())
+	held := z.Formats[need.Format].(loadable)
 	if held.drafterWeights() > o.state().Left() {
-		held.drafts = false
+		held.drafterDequantized = false
 	}
-	return held.form, nil
+	return held.format, nil
 }
 
 // setDrafter makes a choice for a model. A drafter that cannot be loaded for the model is refused, and
@@ -75,10 +78,8 @@ func (p *Pool) setDrafter(ctx context.Context, id, name string) error {
 func (o *owner) setDrafter(ctx context.Context, row storage.Model, choice string) error {
 	m := find(o.models, row.ID)
 	if m == nil {
-		if choice != control.DrafterAuto && choice != control.DrafterNone {
-			if err := o.checkDrafter(ctx, row, choice); err != nil {
-				return err
-			}
+		if err := o.checkDrafter(ctx, row, choice); err != nil {
+			return err
 		}
 		return o.drafters.SetChoice(ctx, row.ID, choice)
 	}
@@ -104,7 +105,7 @@ func (o *owner) setDrafter(ctx context.Context, row storage.Model, choice string
 func (o *owner) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 	choice string) (*Model, error) {
 	source, err := o.drafters.Source(row, choice)
-	how, both := m.form, true
+	how, both := m.format, true
 	if err == nil {
 		// With auto, a drafter without enough memory is left out.
 		how, both, err = o.makeRoomForDrafter(ctx, m, source)
@@ -151,10 +152,10 @@ func (p *Pool) stopDrafting(m *Model) {
 
 // withDrafter returns a model whose engine was ended with a new one, and with a drafter, which may be
 // nil.
-func (p *Pool) withDrafter(m *Model, how form, d *drafters.Drafter, reason string) *Model {
+func (p *Pool) withDrafter(m *Model, how format, d *drafters.Drafter, reason string) *Model {
 	next := &Model{
 		pool: p, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context,
-		form: how, users: m.users.successor(), loadTime: m.loadTime,
+		format: how, users: m.users.successor(), loadTime: m.loadTime,
 	}
 	next.served, next.free = m.served, m.free
 	next.readTokenizer(p.life)
@@ -165,8 +166,8 @@ func (p *Pool) withDrafter(m *Model, how form, d *drafters.Drafter, reason strin
 // loadAgain returns a model with the drafter that was freed to make room for another one. After an
 // error the model has none.
 func (p *Pool) loadAgain(m *Model, old string) (*Model, error) {
-	d, err := p.openDrafter(p.life, m, old, m.form)
-	next := p.withDrafter(m, m.form, d, noDrafterReason(err))
+	d, err := p.openDrafter(p.life, m, old, m.format)
+	next := p.withDrafter(m, m.format, d, noDrafterReason(err))
 	if err != nil {
 		p.log.Warn("a model is served without the drafter that it had", "model", m.row.ID,
 			"drafter", old, "error", err)
@@ -176,27 +177,38 @@ func (p *Pool) loadAgain(m *Model, old string) (*Model, error) {
 	return next, err
 }
 
-// makeRoomForDrafter makes room for a new drafter of the model in o.reserved. It returns the form to load
+// drafterFormats returns the formats that another drafter of the model may be held in, the preferred one first.
+func (m *Model) drafterFormats(size loadable) []format {
+	quantized := m.format
+	quantized.drafterWide, quantized.drafterDequantized = size.drafterWide, false
+	if !size.dequantizes {
+		return []format{quantized}
+	}
+	dequantized := quantized
+	dequantized.drafterDequantized = true
+	return []format{dequantized, quantized}
+}
+
+// makeRoomForDrafter makes room for a new drafter of the model in o.reserved. It returns the format to load
 // it in: float32 where the model may be held so and the drafter fits.
 //
 // both says whether there is room for the old drafter too. Then that is freed once the new one is
-// loaded, else before. No text of the model takes memory meanwhile. Errors: CodeMemory;
+// loaded, else before. No sequence of the model takes memory meanwhile. Errors: CodeMemory;
 // CodeModelBusy, see waitForMemory.
 func (o *owner) makeRoomForDrafter(ctx context.Context, m *Model,
-	source string) (how form, both bool, err error) {
-	how = m.form
-	size, err := o.measure(m.row, source, m.formSetting)
-	if err != nil { // its needs are not known, see textMemory
-		how.drafts = false
+	source string) (how format, both bool, err error) {
+	how = m.format
+	size, err := o.measure(m.row, source, m.formatSetting)
+	if err != nil { // its needs are not known, see sequenceMemory
+		how.drafterDequantized = false
 		return how, true, nil
 	}
-	how.draftsWide, how.drafts = size.draftsWide, size.unpacks
-	packed := how
-	packed.drafts = false
-	forms := []form{how, packed}
-	need, both, err := o.state().SwapDrafter(m.inPlan(),
-		plan.Size{Forms: []plan.Form{size.as(how), size.as(packed)}}, m.drafter.Bytes())
-	how = forms[need.Form]
+	z := plan.Size{}
+	for _, f := range m.drafterFormats(size) {
+		z.Formats = append(z.Formats, size.as(f))
+	}
+	need, both, err := o.state().SwapDrafter(m.inPlan(), z, m.drafter.Bytes())
+	how = formatOf(z, need)
 	if err != nil || need.Bytes() <= m.needs.Bytes() {
 		return how, both, err
 	}

@@ -33,8 +33,8 @@ func TestDrafterOptionsAreLearnedApart(t *testing.T) {
 		if err := r.pool.Unload(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
-		set := r.pool.formSetting(own)
-		key := r.pool.drafters.Key(dir, drafters.Form{Options: models.Options{Bits: set.drafterBits},
+		set := r.pool.formatSetting(own)
+		key := r.pool.drafters.Key(dir, drafters.LoadOptions{Options: models.Options{Bits: set.drafterBits},
 			Window: set.draftWindow})
 		for _, want := range []bool{false, true} {
 			_, err := r.db.Models.Policy(t.Context(), "tiny", "dflash "+key, draft.Buckets[0])

@@ -39,9 +39,9 @@ func TestModelSettingsReachTheDrafter(t *testing.T) {
 		t.Errorf("after a load: %v, want %v; %+v", got.IDs, plain.IDs, got.Timings)
 	}
 	m = r.pool.look().model()
-	if got := m.drafter.Files().Info.Quantization; got != "4-bit" || m.drafter.Reading().Settings.Window != 10 {
+	if got := m.drafter.Files().Info.Quantization; got != "4-bit" || m.drafter.Variant().Settings.Window != 10 {
 		t.Errorf("after a load the drafter is packed in %q and reads %d rows", got,
-			m.drafter.Reading().Settings.Window)
+			m.drafter.Variant().Settings.Window)
 	}
 	// Memory includes a table of angles for each, which is no weight.
 	held := m.bundle.Info.Bytes + m.drafter.Files().Info.Bytes

@@ -369,7 +369,7 @@ func TestChangeOfDrafterKeepsToTheMemory(t *testing.T) {
 			if !c.both {
 				r.losesDrafter(t, second, others)
 			}
-			r.own(t, func(o *owner) {
+			r.onOwner(t, func(o *owner) {
 				m := find(o.models, "long")
 				o.remove([]*Model{m})
 				o.reserved = m.needs

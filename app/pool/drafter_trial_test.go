@@ -252,7 +252,7 @@ func (c *cachesTold) NewCaches(o cache.Options) []cache.Cache {
 }
 
 // A drafter is measured on the model as it is served: with its layout, its bits and its restored rows.
-// What a form decided is not taken for another one.
+// What a format decided is not taken for another one.
 func TestReadingsAreMeasuredInTheFormThatIsServed(t *testing.T) {
 	draftsOf := func(dir string, fields map[string]any) string {
 		t.Helper()
@@ -279,7 +279,7 @@ func TestReadingsAreMeasuredInTheFormThatIsServed(t *testing.T) {
 		m.borrowers.Wait() // a measurement of its own
 		told := &cachesTold{Model: m.served}
 		m.served = told
-		if err := r.pool.drafters.TryReadings(t.Context(), m.drafter, m.target()); err != nil {
+		if err := r.pool.drafters.MeasureVariants(t.Context(), m.drafter, m.target()); err != nil {
 			t.Fatal(err)
 		}
 		if got := told.asked; got.Bits != c.KVBits ||
@@ -287,24 +287,24 @@ func TestReadingsAreMeasuredInTheFormThatIsServed(t *testing.T) {
 			t.Errorf("%+v: the caches have %+v", c, got)
 		}
 
-		own := m.formSetting
-		for _, f := range []formSetting{{}, {layout: control.KVFull}, {kvBits: 4},
+		own := m.formatSetting
+		for _, f := range []formatSetting{{}, {layout: control.KVFull}, {kvBits: 4},
 			{kvBits: 4, layout: control.KVFull}} {
-			reading, err := r.pool.drafters.Reading(t.Context(), m.row.ID, m.drafter.Source(),
-				r.pool.formOfDrafter(m.row, m.drafter.Source(), form{formSetting: f}))
+			variant, err := r.pool.drafters.Variant(t.Context(), m.row.ID, m.drafter.Source(),
+				r.pool.drafterOptionsOf(m.row, m.drafter.Source(), format{formatSetting: f}))
 			same := f.kvBits == own.kvBits && f.layout == own.layout
-			if err != nil || (len(reading.Trials) > 0) != same {
-				t.Errorf("%+v: a form %+v has the trials %+v, %v", own, f, reading.Trials, err)
+			if err != nil || (len(variant.Trials) > 0) != same {
+				t.Errorf("%+v: a format %+v has the trials %+v, %v", own, f, variant.Trials, err)
 			}
 		}
 		if c.Restore == nil {
 			continue
 		}
 		r.pool.opts.Restore = restoring("another")
-		reading, err := r.pool.drafters.Reading(t.Context(), m.row.ID, m.drafter.Source(),
-			r.pool.formOfDrafter(m.row, m.drafter.Source(), m.form))
-		if err != nil || len(reading.Trials) > 0 {
-			t.Errorf("another restoration has the trials %+v, %v", reading.Trials, err)
+		variant, err := r.pool.drafters.Variant(t.Context(), m.row.ID, m.drafter.Source(),
+			r.pool.drafterOptionsOf(m.row, m.drafter.Source(), m.format))
+		if err != nil || len(variant.Trials) > 0 {
+			t.Errorf("another restoration has the trials %+v, %v", variant.Trials, err)
 		}
 	}
 }

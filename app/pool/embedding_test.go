@@ -198,7 +198,7 @@ func TestVectorsAndScoresHaveWholeKeysAndValues(t *testing.T) {
 			}
 			id := filepath.Base(of.dir)
 			m := find(r.pool.look().models, id)
-			if bits := m.Describe().KVBits; bits != 0 || m.Form().KVBits != 0 {
+			if bits := m.Describe().KVBits; bits != 0 || m.Format().KVBits != 0 {
 				t.Errorf("%s has %d bits", id, bits)
 			}
 			if got := m.drafting(); got != "" {

@@ -41,8 +41,8 @@ func (m *Model) newEngine(d *drafters.Drafter, reason string) *engine.Engine {
 	if !p.opts.NoCheckpoints {
 		o.Checkpoints, o.Store = p.CheckpointBytes(), m.store
 	}
-	o.SequenceBytes, m.needs = m.textMemory(d)
-	o.Room, o.Short = m.needs.Text, plan.ShortRequest // and more once it is in memory, see owner.divide
+	o.SequenceBytes, m.needs = m.sequenceMemory(d)
+	o.Room, o.Short = m.needs.Cache, plan.ShortRequest // and more once it is in memory, see owner.divide
 	return engine.New(p.thread, m.served, m.bundle.Tokenizer, o)
 }
 
@@ -55,7 +55,7 @@ func (m *Model) startEngine(d *drafters.Drafter, reason string) {
 	m.engine = m.newEngine(d, reason)
 	ctx, cancel := context.WithCancel(context.Background())
 	m.lent, m.endLending = ctx, cancel
-	if d == nil || !d.Reading().Measuring {
+	if d == nil || !d.Variant().Measuring {
 		return
 	}
 	m.borrowers.Go(func() {
@@ -64,7 +64,7 @@ func (m *Model) startEngine(d *drafters.Drafter, reason string) {
 		case <-ctx.Done():
 			return
 		}
-		err := m.pool.drafters.TryReadings(ctx, d, m.target())
+		err := m.pool.drafters.MeasureVariants(ctx, d, m.target())
 		if err != nil && ctx.Err() == nil {
 			m.pool.log.Warn("the drafter could not be measured and is read as published",
 				"model", m.row.ID, "drafter", d.Source(), "error", err)

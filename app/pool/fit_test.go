@@ -23,14 +23,14 @@ import (
 const gib = 1 << 30
 
 // total is what a model takes with a context.
-func total(weights, text int64) int64 { return weights + text }
+func total(weights, cache int64) int64 { return weights + cache }
 
 // What a model takes counts its drafter, in the types that both compute in.
 func TestNeedCountsTheDrafter(t *testing.T) {
 	f := measured(t, enginetest.TinyModel(t, "llama"))
 	stored := models.Footprint{Floats: 2_000_000, Elements: 1_000_000} // it computes in float32
 	for _, drafter := range []models.Footprint{{}, f, stored} {
-		m := loadable{Footprint: f, drafter: drafter, form: form{wide: true}}
+		m := loadable{Footprint: f, drafter: drafter, format: format{wide: true}}
 		weights, text := m.Bytes(4096)
 		if want := f.Weights(true) + drafter.Weights(true); weights != want {
 			t.Errorf("the weights take %d bytes, want %d", weights, want)
@@ -81,9 +81,9 @@ func TestRequestsHaveWhatTheWeightsLeave(t *testing.T) {
 	whole := f.SequenceBytes(5*1024, true)
 	for _, c := range []struct{ left, want int64 }{{3 * whole, 3 * whole}, {whole / 2, whole}} {
 		a.pool.opts.Memory = 2<<30 + f.Weights(true) + c.left
-		text, needs := m.textMemory(nil)
+		text, needs := m.sequenceMemory(nil)
 		s := plan.State{Limits: a.pool.limits(), Models: []plan.Model{{Need: needs}}}
-		room := s.Shares(plan.Need{})[0].Texts
+		room := s.Shares(plan.Need{})[0].Sequences
 		if room != c.want || text(5*1024) != whole || text(1024) != f.SequenceBytes(1024, true) {
 			t.Errorf("with %d bytes beside the weights: room for %d, want %d; a context takes %d, want %d",
 				c.left, room, c.want, text(5*1024), whole)

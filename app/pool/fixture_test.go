@@ -90,7 +90,7 @@ func open(t *testing.T, o setup) *running {
 		given = map[string]control.Given{"kv_bits": {Source: control.FromFlag, By: "--kv-bits"}}
 	}
 	r.settings, _, err = settings.Open(t.Context(), r.db, r.home, o.Logger,
-		settings.Options{Hub: o.Hub, Settings: set, Given: given})
+		settings.Options{Hub: o.Hub, Settings: set, Overrides: given})
 	must(err)
 	life, end := context.WithCancel(context.Background())
 	r.pool = New(life, r.thread, r.db, r.home, r.settings, o.Logger, Options{

@@ -28,7 +28,7 @@ func ggufModel(t *testing.T) string {
 }
 
 // On the CPU a GGUF file computes in float32 whatever the setting dtype is. With checkpoint its
-// weights stay quantized, the figures are those of that form, and it has checkpoints of its own.
+// weights stay quantized, the figures are those of that format, and it has checkpoints of its own.
 func TestGGUFComputesInFloat32OnTheCPU(t *testing.T) {
 	path := ggufModel(t)
 	f := measured(t, path)
@@ -74,7 +74,7 @@ func TestGGUFComputesInFloat32OnTheCPU(t *testing.T) {
 		})
 	}
 	if len(keys) != 2 {
-		t.Errorf("two forms have the keys %v", keys)
+		t.Errorf("two formats have the keys %v", keys)
 	}
 }
 
@@ -97,12 +97,12 @@ func TestDtypeOfDraftersAndGGUF(t *testing.T) {
 			models.DtypeCheckpoint, models.DtypeCheckpoint},
 	} {
 		row := storage.Model{ID: "m", Path: c.model, Source: storage.SourceFolder}
-		size, err := r.pool.measure(row, c.drafter, r.pool.formSetting(control.ModelSettings{}))
+		size, err := r.pool.measure(row, c.drafter, r.pool.formatSetting(control.ModelSettings{}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		n, d := fit(size, 0, r.pool.Room())
-		if n.Weights != c.weights || d.unpacked || d.drafts {
+		if n.Weights != c.weights || d.dequantized || d.drafterDequantized {
 			t.Errorf("%s: %+v, %+v, want weights of %d", c.name, n, d, c.weights)
 		}
 		if got := d.options().Dtype; got != c.dtype {
@@ -111,7 +111,7 @@ func TestDtypeOfDraftersAndGGUF(t *testing.T) {
 		if got := d.drafterOptions().Dtype; got != c.drafts {
 			t.Errorf("%s: the drafter is loaded as %s", c.name, got)
 		}
-		checked, err := r.drafterForm(t, row, c.drafter)
+		checked, err := r.drafterFormat(t, row, c.drafter)
 		if o := checked.drafterOptions(); err != nil || o.Dtype != c.drafts || o.Dequantize {
 			t.Errorf("%s: the drafter is checked as %+v, %v", c.name, o, err)
 		}
@@ -133,6 +133,6 @@ func TestDtypeOfDraftersAndGGUF(t *testing.T) {
 	}
 	info := r.pool.look().model().drafter.Files().Info
 	if info.Dtype != mlx.Float32 || info.Dequantized {
-		t.Errorf("its drafter computes in %s, unpacked: %t", info.Dtype, info.Dequantized)
+		t.Errorf("its drafter computes in %s, dequantized: %t", info.Dtype, info.Dequantized)
 	}
 }

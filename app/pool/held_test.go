@@ -29,8 +29,8 @@ func quantizedModel(t *testing.T) string {
 	return dir
 }
 
-// Quantized weights are held in float32 if the memory allows it, unless a person chose another form.
-// The state says which form and why. Its figures are of that form. The forms share no checkpoints.
+// Quantized weights are held in float32 if the memory allows it, unless a person chose another format.
+// The state says which format and why. Its figures are of that format. The formats share no checkpoints.
 func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 	dir := quantizedModel(t)
 	f := measured(t, dir)
@@ -92,21 +92,21 @@ func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 		})
 	}
 	if len(keys) != 3 {
-		t.Errorf("three forms have the keys %v", keys)
+		t.Errorf("three formats have the keys %v", keys)
 	}
 }
 
-// fit returns what a model takes in so much room, and in which form.
-func fit(m loadable, asked int, room int64) (plan.Need, form) {
-	z := size{m.inForms(), asked}
-	n, _ := z.inPlan().Fit(room)
-	return n, z.forms[n.Form].form
+// fit returns what a model takes in so much room, and in which format.
+func fit(m loadable, asked int, room int64) (plan.Need, format) {
+	z := m.size(asked)
+	n, _ := z.Fit(room)
+	return n, formatOf(z, n)
 }
 
-// drafterForm asks the owner for the form of a drafter.
-func (r *running) drafterForm(t *testing.T, row storage.Model, dir string) (f form, err error) {
+// drafterFormat asks the owner for the format of a drafter.
+func (r *running) drafterFormat(t *testing.T, row storage.Model, dir string) (f format, err error) {
 	t.Helper()
-	r.own(t, func(o *owner) { f, err = o.drafterForm(t.Context(), row, dir) })
+	r.onOwner(t, func(o *owner) { f, err = o.drafterFormat(t.Context(), row, dir) })
 	return f, err
 }
 
@@ -115,23 +115,23 @@ func TestFloat32DoesNotCutTheContextOfAnAgent(t *testing.T) {
 	f := measured(t, quantizedModel(t))
 	const agent = 32 << 10 // tokens
 	f.ContextLength = 4 * agent
-	m := loadable{Footprint: f, unpacks: true, form: form{wide: true}}
+	m := loadable{Footprint: f, dequantizes: true, format: format{wide: true}}
 	_, short := m.Bytes(plan.ShortRequest)
-	room := total(m.as(form{unpacked: true}).Bytes(agent)) + short
-	if n, f := fit(m, 0, room); n.Bytes() > room || !f.unpacked || n.Context < agent {
+	room := total(m.as(format{dequantized: true}).Bytes(agent)) + short
+	if n, f := fit(m, 0, room); n.Bytes() > room || !f.dequantized || n.Context < agent {
 		t.Errorf("%+v, %+v", n, f)
 	}
 	room = total(m.Bytes(agent)) + short
-	if n, f := fit(m, 0, room); n.Bytes() > room || f.unpacked || n.Context != agent {
+	if n, f := fit(m, 0, room); n.Bytes() > room || f.dequantized || n.Context != agent {
 		t.Errorf("less memory: %+v, %+v", n, f)
 	}
-	if n, f := fit(m, 2*agent, room); n.Bytes() <= room && f.unpacked {
+	if n, f := fit(m, 2*agent, room); n.Bytes() <= room && f.dequantized {
 		t.Errorf("asked for more: %+v, %+v", n, f)
 	}
 }
 
 // The setting dtype counts from the next load on, and the settings say so until then. The model in
-// memory keeps its form, and so does its next drafter.
+// memory keeps its format, and so does its next drafter.
 func TestDtypeCountsFromTheNextLoad(t *testing.T) {
 	r := open(t, setup{Model: quantizedModel(t), NoCheckpoints: true})
 	set := func(value string) {
@@ -166,12 +166,12 @@ func TestDtypeCountsFromTheNextLoad(t *testing.T) {
 	}
 	m := r.pool.look().model()
 	if info := m.drafter.Files().Info; !info.Dequantized || m.Held() != control.HeldFloat32 {
-		t.Errorf("the model is held as %q, its drafter unpacked: %t", m.Held(), info.Dequantized)
+		t.Errorf("the model is held as %q, its drafter dequantized: %t", m.Held(), info.Dequantized)
 	}
 	unload()
 	load(control.HeldQuantized, "")
 	if m := r.pool.look().model(); m.drafter.Files().Info.Dequantized {
-		t.Error("the drafter is unpacked, though the settings keep the stored form")
+		t.Error("the drafter is unpacked, though the settings keep the stored format")
 	}
 	unload()
 	set("null")
@@ -214,7 +214,7 @@ func TestDrafterIsHeldInFloat32WhereItFits(t *testing.T) {
 				}
 				if got := m.drafter.Files().Info.Dequantized; m.bundle.Info.Dequantized != c.unpacked ||
 					got != c.drafted {
-					t.Errorf("%s: model unpacked: %t, drafter unpacked: %t", when,
+					t.Errorf("%s: model dequantized: %t, drafter dequantized: %t", when,
 						m.bundle.Info.Dequantized, got)
 				}
 				if m.needs.Weights > c.weights {
@@ -233,14 +233,14 @@ func TestDrafterIsHeldInFloat32WhereItFits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			how, err := r.drafterForm(t, row, drafter)
+			how, err := r.drafterFormat(t, row, drafter)
 			if o := how.drafterOptions(); err != nil || o.Dequantize != c.drafted ||
 				o.Dtype != models.DtypeFloat32 {
 				t.Errorf("it is checked as %+v, %v", o, err)
 			}
 			set(drafter)
 			check("loaded with it")
-			how, err = r.drafterForm(t, row, drafter)
+			how, err = r.drafterFormat(t, row, drafter)
 			if err != nil || how.drafterOptions().Dequantize {
 				t.Errorf("though no memory is left, it is checked as %+v, %v", how, err)
 			}

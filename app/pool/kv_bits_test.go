@@ -28,7 +28,7 @@ func quantizedText(t *testing.T, dir string, bits, tokens int) int64 {
 }
 
 // Keys and values of a few bits make room for a longer context. State, history and needs tell them. A
-// checkpoint of one form is none of another.
+// checkpoint of one format is none of another.
 func TestQuantizedKeysMakeRoom(t *testing.T) {
 	dir := wideHeads(t)
 	f := measured(t, dir)
@@ -68,7 +68,7 @@ func TestQuantizedKeysMakeRoom(t *testing.T) {
 		}
 	}
 	if len(keys) != 3 || len(learned) != 3 || !learned[""] {
-		t.Errorf("three forms have %d keys, and learn as %v", len(keys), learned)
+		t.Errorf("three formats have %d keys, and learn as %v", len(keys), learned)
 	}
 	if contexts[0] != least || contexts[8] < least*13/8 || contexts[4] < least*5/2 {
 		t.Errorf("contexts that fit, by bits: %v", contexts)

@@ -70,7 +70,7 @@ func (o *owner) load(ctx context.Context, row storage.Model, asCurrent bool) (m 
 	if err != nil {
 		return nil, err
 	}
-	w := size.want(row)
+	w := want(row, size)
 	w.Current = asCurrent || row.ID == o.current
 	var replaced *Model // by the next current model
 	if asCurrent {
@@ -90,7 +90,7 @@ func (o *owner) load(ctx context.Context, row storage.Model, asCurrent bool) (m 
 		return nil, err
 	}
 	// From here the load does not depend on ctx: the next client will want the model.
-	m, err = o.pool.open(row, size.forms[need.Form].form, need.Context, progress)
+	m, err = o.pool.open(row, formatOf(size, need), need.Context, progress)
 	switch {
 	case err == nil:
 		o.finishLoad(ctx, m, asCurrent)
@@ -147,9 +147,9 @@ func (o *owner) keepChoice(ctx context.Context, id string) {
 	}
 }
 
-// open loads a model in a form and with a context in tokens, 0 for the model's own. The caller has
+// open loads a model in a format and with a context in tokens, 0 for the model's own. The caller has
 // reserved the memory.
-func (p *Pool) open(row storage.Model, f form, context int, progress *loading) (*Model, error) {
+func (p *Pool) open(row storage.Model, f format, context int, progress *loading) (*Model, error) {
 	start, lent := time.Now(), p.thread.Lent()
 	weights := models.WeightsKey(row.Path)
 	opts := f.options()
@@ -182,8 +182,8 @@ func (p *Pool) open(row storage.Model, f form, context int, progress *loading) (
 		p.log.Warn("a default of the model is ignored", "model", row.ID, "reason", ignored)
 	}
 	m := &Model{
-		pool: p, row: row, weights: weights, bundle: bundle, context: context, form: f,
-		users: &users{uses: &p.uses, used: time.Now()},
+		pool: p, row: row, weights: weights, bundle: bundle, context: context, format: f,
+		users: &users{uses: &p.uses, usage: usage{used: time.Now()}},
 	}
 	d, reason, err := p.openDrafterIfUsable(p.life, m)
 	if err != nil {
@@ -197,7 +197,7 @@ func (p *Pool) open(row storage.Model, f form, context int, progress *loading) (
 		p.log.Warn("noting how long a model took to load", "model", row.ID, "error", err)
 	}
 	m.loadTime = loadTime
-	if err := p.own.read(p.life, row.ID); err != nil {
+	if err := p.perModel.read(p.life, row.ID); err != nil {
 		p.log.Warn("the settings of a model cannot be read", "model", row.ID, "error", err)
 	}
 	m.readTokenizer(p.life)

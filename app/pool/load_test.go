@@ -57,9 +57,9 @@ func TestRequestDoesNotWaitForTheChangeAfterItsModelsLoad(t *testing.T) {
 	}
 	answered := make(chan struct{})
 	var waiting sync.WaitGroup
-	r.own(t, func(o *owner) {
+	r.onOwner(t, func(o *owner) {
 		waiting.Go(func() {
-			r.own(t, func(*owner) {
+			r.onOwner(t, func(*owner) {
 				select {
 				case <-answered:
 				case <-time.After(10 * time.Second):

@@ -50,7 +50,7 @@ func (o *owner) makeRoom(ctx context.Context, w plan.Want, need plan.Need, unloa
 	return nil
 }
 
-// reserve takes models off the list once no request holds them, and waits until the texts of the others
+// reserve takes models off the list once no request holds them, and waits until the sequences of the others
 // fit beside the new model. After an error the list is as before.
 func (o *owner) reserve(ctx context.Context, w plan.Want, need plan.Need, unloaded []*Model) error {
 	before := o.models
@@ -65,7 +65,7 @@ func (o *owner) reserve(ctx context.Context, w plan.Want, need plan.Need, unload
 		var back plan.Need
 		for _, m := range unloaded {
 			back.Weights += m.needs.Weights
-			back.Text += m.needs.Text
+			back.Cache += m.needs.Cache
 		}
 		if o.reserved = need; back.Bytes() > need.Bytes() {
 			o.reserved = back
@@ -80,7 +80,7 @@ func (o *owner) reserve(ctx context.Context, w plan.Want, need plan.Need, unload
 	return err
 }
 
-// waitForMemory waits until the texts in flight fit beside the model being loaded. Those admitted
+// waitForMemory waits until the sequences in flight fit beside the model being loaded. Those admitted
 // under larger shares have to end. Only for the current model it waits without a limit. Error:
 // CodeModelBusy.
 func (o *owner) waitForMemory(ctx context.Context, id string, isCurrent bool) error {
@@ -98,11 +98,11 @@ func (o *owner) waitForMemory(ctx context.Context, id string, isCurrent bool) er
 	return nil
 }
 
-// restore loads models again, with the contexts and in the forms that they had, after the load for
+// restore loads models again, with the contexts and in the formats that they had, after the load for
 // which they were unloaded has failed. Their memory was kept.
 func (o *owner) restore(unloaded []*Model) {
 	for _, m := range unloaded {
-		back, err := o.pool.open(m.row, m.form, m.context, o.announce(m.row.ID))
+		back, err := o.pool.open(m.row, m.format, m.context, o.announce(m.row.ID))
 		if err != nil {
 			o.pool.log.Warn("a model that was unloaded for another cannot be loaded again",
 				"model", m.row.ID, "error", err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
 	"tandem/app/control"
@@ -12,6 +13,7 @@ import (
 	"tandem/engine/mlx"
 	"tandem/engine/texts"
 	"tandem/models"
+	"tandem/storage"
 )
 
 // limits returns how much of this machine's memory models may take beside checkpoints and remembered
@@ -63,13 +65,13 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 		reading.Go(func() {
 			m := &out.Models[i]
 			m.ID = row.ID
-			n, unpacked, err := p.need(ctx, row)
+			n, dequantized, err := p.need(ctx, row)
 			if needs := needsOf(n, err); needs != nil {
 				m.Needs = *needs
 			} else {
 				m.Why = err.Error()
 			}
-			m.NoChat, m.Inexact = p.noChat(row), p.inexact(row, unpacked)
+			m.NoChat, m.Inexact = p.noChat(row), p.inexact(row, dequantized)
 		})
 	}
 	reading.Wait()
@@ -80,12 +82,12 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 // where only a registered model can tell: with a Restoration, which needs a drafter, and where kv_bits
 // does not fit the heads, since settings of its own may say other bits.
 func (s *sizer) Needs(of models.Summary) *control.Needs {
-	set := s.formSetting(control.ModelSettings{})
+	set := s.formatSetting(control.ModelSettings{})
 	m, refused := s.loadable(of, set)
 	if refused != nil || s.opts.Restore != nil && of.Kind == models.KindText {
 		return nil
 	}
-	n, ok := size{m.inForms(), s.opts.ContextLength}.inPlan().Fit(s.Room())
+	n, ok := m.size(s.opts.ContextLength).Fit(s.Room())
 	return &control.Needs{Bytes: n.Bytes(), Context: n.Context, Fits: ok}
 }
 
@@ -97,4 +99,48 @@ func needsOf(n plan.Need, err error) *control.Needs {
 		return nil
 	}
 	return &control.Needs{Bytes: n.Bytes(), Context: n.Context, Fits: !short}
+}
+
+// noChat returns why a model cannot chat though it has a chat template.
+func (s *sizer) noChat(row storage.Model) string {
+	if row.Source == storage.SourcePocket {
+		return ""
+	}
+	found, err := s.Inspect(row.Path)
+	if err != nil {
+		return "" // why it cannot be loaded is told
+	}
+	return found.NoChat()
+}
+
+// inexact says what the weights of a model lose in memory: of the whole if it is loaded, else of a
+// sample. Weights that a load would hold dequantized lose nothing.
+func (p *Pool) inexact(row storage.Model, dequantized bool) string {
+	losses, loaded := p.losses(row.ID)
+	if !loaded && !dequantized && row.Source != storage.SourcePocket {
+		s, _ := p.Inspect(row.Path) // why it cannot be loaded is told
+		losses = s.Losses
+	}
+	return sayLosses(losses)
+}
+
+// sayLosses returns losses as one text, empty for none.
+func sayLosses(losses []models.Loss) string {
+	if losses == nil {
+		return ""
+	}
+	var list []string
+	for _, l := range losses {
+		list = append(list, l.String())
+	}
+	return strings.Join(list, "; ") + " (a step is the rms of the file's own scales)"
+}
+
+// losses returns what a loaded model lost.
+func (p *Pool) losses(id string) (_ []models.Loss, loaded bool) {
+	m := find(p.look().models, id)
+	if m == nil {
+		return nil, false
+	}
+	return m.bundle.Losses, true
 }

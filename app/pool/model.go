@@ -26,7 +26,7 @@ type Model struct {
 	engine   *engine.Engine
 	store    *checkpoint.Store // of the engine; nil if there is none
 	context  int               // tokens of the engine; 0 = the model's
-	form                       // of the model and of its drafter
+	format                     // of the model and of its drafter
 	key      string            // of the files of its checkpoints
 	loadTime time.Duration
 	dialect  *dialect.Dialect
@@ -54,7 +54,7 @@ func (m *Model) inPlan() plan.Model {
 	now := m.users.now()
 	return plan.Model{
 		ID: m.row.ID, Need: m.need(), Users: now.holding, LastUse: now.last,
-		Used: now.used, LoadTime: m.loadTime, Kept: m.ownSettings().KeepLoaded,
+		Used: now.used, LoadTime: m.loadTime, Kept: m.modelSettings().KeepLoaded,
 		InFlight: m.engine.Reserved(), KeepsCheckpoints: m.keepsCheckpoints(),
 	}
 }

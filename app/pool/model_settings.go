@@ -48,7 +48,7 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 	if m := find(p.look().models, row.ID); m != nil {
 		out.Serving = m.engine.ContextLength()
 		out.Later = out.Needs != nil && out.Needs.Fits && out.Needs.Context != out.Serving ||
-			m.formSetting.bits() != m.formAtNextLoad(out.Settings).bits()
+			m.formatSetting.bits() != m.formatAtNextLoad(out.Settings).bits()
 	}
 	return out, nil
 }
@@ -62,29 +62,24 @@ func (p *Pool) SetModelSettings(ctx context.Context,
 		return control.ModelSettingsState{}, err
 	}
 	set.Model = row.ID
-	if c := set.Context; c != nil && row.ContextLength > 0 && *c > row.ContextLength {
-		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid,
-			Param: "context",
-			Message: "The context of " + row.ID + " can be " + control.Grouped(row.ContextLength) +
-				" tokens at most; it was made for no more."}
+	refuse := func(param, message string) (control.ModelSettingsState, error) {
+		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid, Param: param,
+			Message: message}
 	}
-	if b := set.KVBits; b != nil && !slices.Contains(control.KVBits, *b) {
-		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid,
-			Param:   "kv_bits",
-			Message: fmt.Sprintf("kv_bits must be 8, 4 or 0, not %d.", *b)}
+	tokens, kv, drafter := set.Context, set.KVBits, set.DrafterBits
+	switch {
+	case tokens != nil && row.ContextLength > 0 && *tokens > row.ContextLength:
+		return refuse("context", "The context of "+row.ID+" can be "+control.Grouped(row.ContextLength)+
+			" tokens at most; it was made for no more.")
+	case kv != nil && !slices.Contains(control.KVBits, *kv):
+		return refuse("kv_bits", fmt.Sprintf("kv_bits must be 8, 4 or 0, not %d.", *kv))
+	case drafter != nil && !slices.Contains(control.DrafterBits, *drafter):
+		return refuse("drafter_bits", fmt.Sprintf("drafter_bits must be 8, 4 or 0, not %d.", *drafter))
+	case kv != nil && *kv > 0 && row.Kind != "":
+		return refuse("kv_bits", "kv_bits is for models that answer in text. "+row.ID+
+			" makes vectors or scores, and keeps keys and values as they are computed.")
 	}
-	if b := set.DrafterBits; b != nil && !slices.Contains(control.DrafterBits, *b) {
-		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid,
-			Param:   "drafter_bits",
-			Message: fmt.Sprintf("drafter_bits must be 8, 4 or 0, not %d.", *b)}
-	}
-	if b := set.KVBits; b != nil && *b > 0 && row.Kind != "" {
-		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid,
-			Param: "kv_bits",
-			Message: "kv_bits is for models that answer in text. " + row.ID +
-				" makes vectors or scores, and keeps keys and values as they are computed."}
-	}
-	if err := p.own.set(context.WithoutCancel(ctx), set); err != nil {
+	if err := p.perModel.set(context.WithoutCancel(ctx), set); err != nil {
 		return control.ModelSettingsState{}, err
 	}
 	return p.ModelSettings(ctx, row.ID)
@@ -102,29 +97,29 @@ func (p *Pool) findModel(ctx context.Context, id string) (storage.Model, error) 
 	return row, nil
 }
 
-// askedFor returns the context that a person set for a model, in tokens, and the form; the context is 0
+// askedFor returns the context that a person set for a model, in tokens, and the format; the context is 0
 // if none is set. Options.ContextLength limits it, and stands in for it.
 func (s *sizer) askedFor(ctx context.Context,
-	row storage.Model) (context int, set formSetting, err error) {
+	row storage.Model) (context int, set formatSetting, err error) {
 	own, err := storedSettings(ctx, s.db, row.ID)
-	set = s.formSetting(own)
+	set = s.formatSetting(own)
 	if err != nil || own.Context == nil {
 		return s.opts.ContextLength, set, err
 	}
 	return min(*own.Context, cmp.Or(s.opts.ContextLength, *own.Context)), set, nil
 }
 
-// formAtNextLoad returns the form that the next load of the model is asked for, with settings of its own.
-func (m *Model) formAtNextLoad(own control.ModelSettings) formSetting {
-	return m.pool.formSetting(own).of(m.bundle.Purpose.Kind)
+// formatAtNextLoad returns the format that the next load of the model is asked for, with settings of its own.
+func (m *Model) formatAtNextLoad(own control.ModelSettings) formatSetting {
+	return m.pool.formatSetting(own).of(m.bundle.Purpose.Kind)
 }
 
-// ownSettings returns the model's settings as they are now.
-func (m *Model) ownSettings() control.ModelSettings { return m.pool.own.get(m.row.ID) }
+// modelSettings returns the model's settings as they are now.
+func (m *Model) modelSettings() control.ModelSettings { return m.pool.perModel.get(m.row.ID) }
 
-// ownSettings are what people set for models, as the database has it, for requests that have no time to
+// modelSettings are what people set for models, as the database has it, for requests that have no time to
 // read that. It is safe for use by several goroutines.
-type ownSettings struct {
+type modelSettings struct {
 	db *storage.DB
 
 	mu sync.Mutex // held while the database is written, so that both agree
@@ -132,14 +127,14 @@ type ownSettings struct {
 }
 
 // get returns the settings of a model that was read; else none.
-func (s *ownSettings) get(id string) control.ModelSettings {
+func (s *modelSettings) get(id string) control.ModelSettings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.of[id]
 }
 
 // read reads the settings of a model that is being loaded.
-func (s *ownSettings) read(ctx context.Context, id string) error {
+func (s *modelSettings) read(ctx context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	set, err := storedSettings(ctx, s.db, id)
@@ -150,7 +145,7 @@ func (s *ownSettings) read(ctx context.Context, id string) error {
 }
 
 // set stores the settings of a registered model.
-func (s *ownSettings) set(ctx context.Context, set control.ModelSettings) error {
+func (s *modelSettings) set(ctx context.Context, set control.ModelSettings) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.db.Models.SetSettings(ctx, storage.ModelSettings(set))
@@ -161,7 +156,7 @@ func (s *ownSettings) set(ctx context.Context, set control.ModelSettings) error 
 }
 
 // forget drops the settings of a model that was removed.
-func (s *ownSettings) forget(id string) {
+func (s *modelSettings) forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.of, id)
@@ -169,7 +164,7 @@ func (s *ownSettings) forget(id string) {
 
 // Defaults implements model.Model.
 func (m *Model) Defaults() model.Defaults {
-	d, own := m.bundle.Defaults, m.ownSettings()
+	d, own := m.bundle.Defaults, m.modelSettings()
 	return model.Defaults{
 		Temperature: cmp.Or(own.Temperature, d.Temperature), TopK: cmp.Or(own.TopK,
 			d.TopK), TopP: cmp.Or(own.TopP, d.TopP),
@@ -183,7 +178,7 @@ func (m *Model) speculate(s engine.Speculation) engine.Speculation {
 	if s.Drafter != "" {
 		return s
 	}
-	own := m.ownSettings()
+	own := m.modelSettings()
 	if s.Drafter = m.pool.opts.Speculation; s.Drafter != engine.None && s.Depth == nil {
 		s.Depth = own.Depth
 	}

@@ -160,7 +160,7 @@ func (o *owner) state() plan.State {
 func (o *owner) rebalanceMemory() {
 	for i, share := range o.state().Shares(o.reserved) {
 		m := o.models[i]
-		m.engine.SetRoom(share.Texts)
+		m.engine.SetRoom(share.Sequences)
 		if m.keepsCheckpoints() {
 			m.engine.SetCheckpoints(share.Checkpoints)
 		}

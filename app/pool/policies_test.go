@@ -9,27 +9,27 @@ import (
 	"tandem/storage"
 )
 
-// What one form of a model has learned about drafting is nothing that another one begins with.
+// What one format of a model has learned about drafting is nothing that another one begins with.
 func TestFormsOfAModelLearnApart(t *testing.T) {
 	r := open(t, setup{})
 	key := draft.Key{Model: "pocket", Drafter: "dflash", Bucket: 1}
 	of := r.pool.drafters.Policies
-	forms := []draft.Store{of("", ""), of("a folder", "", "dflash"), of("a folder", "kv 4", "dflash"),
+	formats := []draft.Store{of("", ""), of("a folder", "", "dflash"), of("a folder", "kv 4", "dflash"),
 		of("", "kv 4"), of("", "bounded by a folder")}
-	for i, p := range forms {
+	for i, p := range formats {
 		if s, err := p.LoadPolicy(key); s != nil || err != nil {
-			t.Errorf("form %d begins with %+v, %v", i, s, err)
+			t.Errorf("format %d begins with %+v, %v", i, s, err)
 		}
 		if err := p.SavePolicy(key, draft.State{}); err != nil {
 			t.Fatal(err)
 		}
 		if s, err := p.LoadPolicy(key); s == nil || err != nil {
-			t.Errorf("form %d has learned %+v, %v", i, s, err)
+			t.Errorf("format %d has learned %+v, %v", i, s, err)
 		}
 	}
 }
 
-// What an engine learns about drafting is stored under the form of keys and values that it has.
+// What an engine learns about drafting is stored under the format of keys and values that it has.
 func TestEnginesLearnUnderTheirForm(t *testing.T) {
 	const id = "tiny-qwen3"
 	for _, bits := range []int{0, 4} {

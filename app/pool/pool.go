@@ -53,16 +53,16 @@ type Pool struct {
 	Texts *drafters.ClientTexts // what clients said, for the drafter memory
 
 	sizer
-	log      *slog.Logger
-	home     *home.Home
-	life     context.Context    // ends when the process drains; a load ends with it, not with its request
-	engines  engine.ThreadShare // of all models in memory
-	files    checkpoint.Folder  // the files of checkpoints, of all models
-	patience time.Duration      // how long a load waits for texts, see owner.waitForMemory
-	least    int64              // bytes that checkpoints keep in a shortage of memory
-	lane     *native.Lane       // of templates and grammars that take long, of all models
-	uses     atomic.Int64       // of all models so far
-	draining atomic.Bool        // requests and changes are refused
+	log            *slog.Logger
+	home           *home.Home
+	life           context.Context    // ends when the process drains; a load ends with it, not with its request
+	engines        engine.ThreadShare // of all models in memory
+	files          checkpoint.Folder  // the files of checkpoints, of all models
+	patience       time.Duration      // how long a load waits for sequences, see owner.waitForMemory
+	minCheckpoints int64              // bytes that checkpoints keep in a shortage of memory
+	lane           *native.Lane       // of templates and grammars that take long, of all models
+	uses           atomic.Int64       // of all models so far
+	draining       atomic.Bool        // requests and changes are refused
 
 	changes   chan change   // for the owner
 	rebalance chan struct{} // capacity 1: the shares of memory are to be divided again
@@ -71,7 +71,7 @@ type Pool struct {
 	published atomic.Pointer[view]             // by the owner
 	pressure  atomic.Pointer[control.Pressure] // what was done about a shortage of memory; nil without one
 
-	own ownSettings
+	perModel modelSettings
 
 	abilities models.Memo[model.Abilities] // of models, by id
 }
@@ -81,10 +81,10 @@ func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Hom
 	set *settings.Store, log *slog.Logger, opts Options) *Pool {
 	p := &Pool{log: log, home: dir, life: life,
 		sizer:    sizer{opts: opts, thread: thread, db: db, settings: set},
-		patience: memoryPatience, least: control.LeastBudget, lane: native.NewLane(),
-		Texts:   drafters.NewClientTexts(dir, db, log),
-		own:     ownSettings{db: db, of: map[string]control.ModelSettings{}},
-		changes: make(chan change), rebalance: make(chan struct{}, 1), ended: make(chan struct{})}
+		patience: memoryPatience, minCheckpoints: control.LeastBudget, lane: native.NewLane(),
+		Texts:    drafters.NewClientTexts(dir, db, log),
+		perModel: modelSettings{db: db, of: map[string]control.ModelSettings{}},
+		changes:  make(chan change), rebalance: make(chan struct{}, 1), ended: make(chan struct{})}
 	p.drafters = drafters.New(db, set, &p.opened, log)
 	o := &owner{sizer: &p.sizer, pool: p, view: view{done: make(chan struct{})}}
 	o.publish()

@@ -140,7 +140,7 @@ func (r *relief) noteUnloaded(unloaded []*Model, now time.Time) {
 func (r *relief) shrinkCheckpoints(ctx context.Context, wait func(context.Context)) {
 	due := false
 	_ = r.change(ctx, func(o *owner) error { // else the engines end
-		_, due = r.shortage.Shrink(o.state(), r.least)
+		_, due = r.shortage.Shrink(o.state(), r.minCheckpoints)
 		return nil
 	})
 	if !due {
@@ -150,7 +150,7 @@ func (r *relief) shrinkCheckpoints(ctx context.Context, wait func(context.Contex
 	due = false
 	var freed, limit int64
 	_ = r.change(ctx, func(o *owner) error {
-		if limit, due = r.shortage.Shrink(o.state(), r.least); !due {
+		if limit, due = r.shortage.Shrink(o.state(), r.minCheckpoints); !due {
 			return nil
 		}
 		o.checkpointLimit = limit

@@ -21,7 +21,7 @@ import (
 func startShort(t *testing.T) *running {
 	t.Helper()
 	r := start(t, setup{})
-	r.pool.least = 1
+	r.pool.minCheckpoints = 1
 	if _, err := r.library.AddModel(t.Context(),
 		control.AddRequest{Path: writeModel(t, "idle")}); err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestLevelsThatComeAndGoAreOneShortage(t *testing.T) {
 		s.relieve(t.Context(), level, now)
 	}
 	budget := func() (bytes int64) {
-		r.own(t, func(o *owner) { bytes, _ = o.state().CheckpointBudget(plan.Need{}) })
+		r.onOwner(t, func(o *owner) { bytes, _ = o.state().CheckpointBudget(plan.Need{}) })
 		return bytes
 	}
 	whole := budget()
@@ -214,7 +214,7 @@ func TestShortageWaitsForTheDiskWithoutAChange(t *testing.T) {
 	r := startShort(t)
 	waited := 0
 	limit := func() (bytes int64) {
-		r.own(t, func(o *owner) { bytes = o.checkpointLimit })
+		r.onOwner(t, func(o *owner) { bytes = o.checkpointLimit })
 		return bytes
 	}
 	s := &relief{Pool: r.pool}

@@ -66,7 +66,7 @@ func TestRowThatChangedWhileWaitingLoadsNothing(t *testing.T) {
 			m, err = r.pool.acquire(t.Context(), "two", 1)
 			close(done)
 		}()
-		r.own(t, func(*owner) {
+		r.onOwner(t, func(*owner) {
 			close(begun)
 			time.Sleep(20 * time.Millisecond) // if it is not enough, the request sees the new row at first
 			change()
@@ -109,8 +109,8 @@ func TestSettingsMadeDuringALoadCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	var m *Model
-	r.own(t, func(o *owner) {
-		if m, err = o.pool.open(row, form{}, 0, o.announce("two")); err == nil {
+	r.onOwner(t, func(o *owner) {
+		if m, err = o.pool.open(row, format{}, 0, o.announce("two")); err == nil {
 			r.keep(t, "two", true)
 			o.add(m)
 		}
@@ -118,7 +118,7 @@ func TestSettingsMadeDuringALoadCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !m.ownSettings().KeepLoaded {
+	if !m.modelSettings().KeepLoaded {
 		t.Error("the settings count only from the next load on")
 	}
 }
@@ -139,8 +139,8 @@ func TestSettingsMadeDuringAChangeOfDrafterCount(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if m := r.pool.look().model(); !m.ownSettings().KeepLoaded || m.drafter == nil {
-		t.Errorf("kept: %t, with a drafter: %t", m.ownSettings().KeepLoaded, m.drafter != nil)
+	if m := r.pool.look().model(); !m.modelSettings().KeepLoaded || m.drafter == nil {
+		t.Errorf("kept: %t, with a drafter: %t", m.modelSettings().KeepLoaded, m.drafter != nil)
 	}
 }
 

@@ -139,7 +139,7 @@ func TestKeyTellsTheRestoration(t *testing.T) {
 	}
 }
 
-// The drafter of a model may be held in another form at the next load, while the model itself is held
+// The drafter of a model may be held in another format at the next load, while the model itself is held
 // as before. What it restores then has other bits, and another key.
 func TestKeyTellsTheFormOfTheDrafterThatRestores(t *testing.T) {
 	packed := map[string]any{"quantization": map[string]any{"group_size": 32, "bits": 6}}
@@ -162,10 +162,10 @@ func TestKeyTellsTheFormOfTheDrafterThatRestores(t *testing.T) {
 			}
 			stored := r.keyOf(t)
 			if now := r.pool.look().model(); now.bundle.Info != before.bundle.Info {
-				t.Fatalf("the model has another form: %+v, %+v", before.bundle.Info, now.bundle.Info)
+				t.Fatalf("the model has another format: %+v, %+v", before.bundle.Info, now.bundle.Info)
 			}
 			if stored == wide {
-				t.Error("both forms of the drafter have one key")
+				t.Error("both formats of the drafter have one key")
 			}
 		})
 	}
@@ -205,6 +205,6 @@ func TestKeyTellsTheBitsBesideTheRestoration(t *testing.T) {
 		learned[m.learned(m.restoration)] = true
 	}
 	if len(keys) != 3 || len(learned) != 3 || learned[""] {
-		t.Errorf("three forms have %d keys, and learn as %v", len(keys), learned)
+		t.Errorf("three formats have %d keys, and learn as %v", len(keys), learned)
 	}
 }

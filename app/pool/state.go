@@ -53,7 +53,7 @@ func (p *Pool) State(st *control.State) {
 
 // drafting says whether anything drafts for the model, see [control.Loaded].
 func (m *Model) drafting() string {
-	switch depth := m.ownSettings().Depth; {
+	switch depth := m.modelSettings().Depth; {
 	case m.bundle.Purpose.Kind != models.KindText || m.pool.opts.Speculation == engine.None:
 		return ""
 	case depth != nil && *depth == 0:
@@ -99,9 +99,9 @@ func (m *Model) Held() string {
 	return ""
 }
 
-// Form implements model.Model.
-func (m *Model) Form() model.Form {
-	return model.Form{Held: m.Held(), KVBits: m.kvBits, KVLayout: m.layoutShown()}
+// Format implements model.Model.
+func (m *Model) Format() model.Format {
+	return model.Format{Held: m.Held(), KVBits: m.kvBits, KVLayout: m.layoutShown()}
 }
 
 // layoutShown returns the layout of rows, empty for the default.

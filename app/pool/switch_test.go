@@ -137,7 +137,7 @@ func TestFailedSwitchLeavesTheChoice(t *testing.T) {
 func TestStateShowsTheModelThatComesBack(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two")
 	r.wantAnswers(t, "one", "two")
-	r.own(t, func(o *owner) {
+	r.onOwner(t, func(o *owner) {
 		unloaded := []*Model{find(o.models, "two")}
 		o.announce("three")
 		o.reserved = unloaded[0].needs

@@ -9,6 +9,8 @@ import (
 	"tandem/app/dialect"
 	"tandem/app/model"
 	"tandem/engine/tokenizer"
+	"tandem/models"
+	"tandem/storage"
 )
 
 // Tokenizer returns the tokenizer of a model, in memory or not.
@@ -25,6 +27,44 @@ func (p *Pool) Tokenizer(ctx context.Context, id string) (*tokenizer.Tokenizer, 
 		return nil, err
 	}
 	return files.Tokenizer()
+}
+
+// Abilities returns what a registered model can be asked for, in memory or not. It implements
+// api.Pool.
+func (p *Pool) Abilities(ctx context.Context, id string) (model.Abilities, error) {
+	row, err := p.db.Models.Get(ctx, id)
+	if err != nil {
+		return model.Abilities{}, NotRegistered(err, id)
+	}
+	dates := row.Source // of the pocket model, whose files are part of the program
+	if row.Source != storage.SourcePocket {
+		dates = models.FileDates(row.Path)
+	}
+	return p.abilities.Get(id, dates, func() (model.Abilities, error) { return p.readAbilities(ctx, row) })
+}
+
+// readAbilities reads the tokenizer and the chat template of a model.
+func (p *Pool) readAbilities(ctx context.Context, row storage.Model) (model.Abilities, error) {
+	tokens, err := p.Tokenizer(ctx, row.ID)
+	if _, ok := errors.AsType[*models.Error](err); ok {
+		return model.Abilities{}, InvalidModel(err)
+	}
+	if err != nil {
+		return model.Abilities{}, err
+	}
+	files, err := p.filesOf(row)
+	if err != nil {
+		return model.Abilities{}, InvalidModel(err)
+	}
+	source, err := files.ChatTemplate()
+	if err != nil {
+		p.log.Info("no chat for this model", "model", row.ID, "reason", err)
+	}
+	var fim *model.FIM
+	if f, ok := model.FIMOf(tokens.ID); ok {
+		fim = &f
+	}
+	return model.NewAbilities(dialectOf(source, tokens), fim), nil
 }
 
 // dialectOf returns the dialect of a model with that chat template.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"tandem/app/control"
+	"tandem/app/plan"
 	"tandem/engine/mlx"
 	"tandem/models"
 	"tandem/storage"
@@ -75,7 +77,7 @@ func (o *owner) removeModel(ctx context.Context, row storage.Model,
 	if err := remove(ctx, row); err != nil {
 		return err
 	}
-	o.pool.own.forget(row.ID)
+	o.pool.perModel.forget(row.ID)
 	if !chosen {
 		return nil
 	}
@@ -97,6 +99,39 @@ func (p *Pool) Forget(ctx context.Context, remove func() error) error {
 		}
 		return remove()
 	})
+}
+
+// UnloadIdle unloads models that were idle for as long as the settings say, until ctx ends.
+func (p *Pool) UnloadIdle(ctx context.Context) {
+	idle := plan.IdleTimes{}
+	tick := time.NewTicker(plan.IdleStep)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			p.unloadIfIdle(ctx, idle, now)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// unloadIfIdle looks once.
+func (p *Pool) unloadIfIdle(ctx context.Context, idle plan.IdleTimes, now time.Time) {
+	limit := time.Duration(p.settings.Current().IdleUnloadMinutes) * time.Minute
+	err := p.change(ctx, func(o *owner) error {
+		s := o.state()
+		s.Now = now
+		unloaded, _, err := o.unload(idle.Unload(s, limit)) // none if one is used again
+		for _, m := range unloaded {
+			p.log.Info("an idle model leaves the memory", "model", m.row.ID,
+				"minutes", int(limit.Minutes()))
+		}
+		return err
+	})
+	if err != nil && ctx.Err() == nil && !p.draining.Load() {
+		p.log.Error("unloading idle models", "error", err)
+	}
 }
 
 // Close ends the engine and frees what restores rows, the drafter that it reads, and then the weights, from

@@ -14,12 +14,17 @@ import (
 type users struct {
 	uses *atomic.Int64 // of all models: gives each use its number
 
-	mu       sync.Mutex
-	holding  int           // requests
-	closed   bool          // no request gets the model
-	last     int64         // number of the last use
-	used     time.Time     // when it was last taken, released or touched
+	mu sync.Mutex
+	usage
 	released chan struct{} // closed when no request holds it any more; nil if nobody waits
+}
+
+// A usage is what users are at a moment.
+type usage struct {
+	holding int       // requests
+	closed  bool      // no request gets the model
+	last    int64     // number of the last use
+	used    time.Time // when it was last taken, released or touched
 }
 
 // take adds n requests, or reports that the model is closed.
@@ -105,19 +110,11 @@ func waitFor[T any](ctx, life context.Context, done <-chan T) error {
 // successor returns users for what takes the place of a closed model: nobody holds it, and it was used
 // when that was. Who still has the closed model does not get it.
 func (u *users) successor() *users {
-	return &users{uses: u.uses, last: u.uses.Add(1), used: u.now().used}
-}
-
-// A usage is what users are at a moment.
-type usage struct {
-	holding int
-	last    int64
-	used    time.Time
-	closed  bool
+	return &users{uses: u.uses, usage: usage{last: u.uses.Add(1), used: u.now().used}}
 }
 
 func (u *users) now() usage {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return usage{u.holding, u.last, u.used, u.closed}
+	return u.usage
 }

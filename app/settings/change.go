@@ -39,7 +39,7 @@ func (s *Store) Begin(change control.SettingsChange) (_ *Change, err error) {
 		return nil, err
 	}
 	for name := range change {
-		if given, ok := s.given[name]; ok {
+		if given, ok := s.overrides[name]; ok {
 			return nil, &control.Error{
 				Code: control.CodeInvalid, Param: name,
 				Message: fmt.Sprintf("%s is decided by %s while Tandem runs; start it without that "+
@@ -47,7 +47,7 @@ func (s *Store) Begin(change control.SettingsChange) (_ *Change, err error) {
 			}
 		}
 	}
-	c.Next, err = s.now.With(c.asked, s.base)
+	c.Next, err = s.now.With(c.asked, s.defaults)
 	return c, err
 }
 
@@ -65,7 +65,7 @@ func (c *Change) Asks(name string) bool {
 
 // Check refuses settings that need keys while there are none, and folders that cannot work.
 func (c *Change) Check() error {
-	return errors.Join(c.checkKeyed(), checkFolders(c.store.base, c.Before, c.Next))
+	return errors.Join(c.checkKeyed(), checkFolders(c.store.defaults, c.Before, c.Next))
 }
 
 func (c *Change) checkKeyed() error {
@@ -122,9 +122,9 @@ func (c *Change) Commit(ctx context.Context) (control.Settings, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, value := range c.rows {
-		delete(s.saved, name)
+		delete(s.stored, name)
 		if value != nil {
-			s.saved[name] = json.RawMessage(*value)
+			s.stored[name] = json.RawMessage(*value)
 		}
 	}
 	if c.changesToken {

@@ -111,7 +111,7 @@ func describeKey(k storage.Key) control.Key {
 	return control.Key{ID: k.ID, Name: k.Name, CreatedAt: k.CreatedAt, UsedAt: k.UsedAt}
 }
 
-// AddKey makes a key and returns its secret, which is not kept. Error: CodeInvalid for a name that
+// AddKey makes a key and returns its secret, which is not stored. Error: CodeInvalid for a name that
 // is empty, too long or taken, and if there are maxKeys already.
 func (k *Keys) AddKey(ctx context.Context, r control.KeyRequest) (control.NewKey, error) {
 	refuse := func(format string, args ...any) (control.NewKey, error) {
@@ -163,13 +163,13 @@ func (k *Keys) DeleteKey(ctx context.Context, id int64) error {
 	if i < 0 {
 		return control.Errorf(control.CodeKeyNotFound, "There is no key %d any more.", id)
 	}
-	if now, kept := k.settings.Current(), k.settings.Kept(); len(k.list) == 1 &&
-		(now.Network || now.RequireKey || kept.Network || kept.RequireKey) {
+	if now, stored := k.settings.Current(), k.settings.Stored(); len(k.list) == 1 &&
+		(now.Network || now.RequireKey || stored.Network || stored.RequireKey) {
 		what := "programs on this machine need one"
 		switch {
 		case now.Network:
 			what = "other machines may call"
-		case kept.Network:
+		case stored.Network:
 			what = "other machines may call once Tandem is started without what decides that now"
 		}
 		return control.Errorf(control.CodeInvalid,

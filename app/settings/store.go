@@ -29,9 +29,9 @@ const maxToken = 64 << 10
 type Options struct {
 	// Settings are the defaults. The zero value means control.DefaultSettings.
 	Settings control.Settings
-	// Given names the settings, and Hub's, that a flag or the environment decides. The user's
+	// Overrides names the settings, and Hub's, that a flag or the environment decides. The user's
 	// values do not count for these.
-	Given map[string]control.Given
+	Overrides map[string]control.Given
 	// Hub says where models are downloaded from and to.
 	Hub hub.Options
 }
@@ -47,41 +47,41 @@ type Store struct {
 
 	changing sync.Mutex // held during a change, from the check to the end
 
-	mu    sync.RWMutex
-	base  control.Settings                      // defaults, and what given names
-	given map[string]control.Given              // by flags and the environment
-	saved map[string]json.RawMessage            // the user's values, by name
-	now   control.Settings                      // in force
-	token string                                // of the hub, as the user set it; empty = not set
-	proxy func(*http.Request) (*url.URL, error) // for the hub; nil = the system's
+	mu        sync.RWMutex
+	defaults  control.Settings                      // with the values of overrides
+	overrides map[string]control.Given              // by flags and the environment
+	stored    map[string]json.RawMessage            // the user's values, by name
+	now       control.Settings                      // in force
+	token     string                                // of the hub, as the user set it; empty = not set
+	proxy     func(*http.Request) (*url.URL, error) // for the hub; nil = the system's
 }
 
 // Open reads the stored settings and the keys. A stored value that is invalid now counts as not
 // set, because an older or a newer program may have stored it.
 func Open(ctx context.Context, db *storage.DB, dir *home.Home, log *slog.Logger,
 	o Options) (*Store, *Keys, error) {
-	s := &Store{db: db, log: log, home: dir, standard: o.Hub, base: o.Settings, given: o.Given}
-	if s.base.Port == 0 {
-		s.base = control.DefaultSettings()
+	s := &Store{db: db, log: log, home: dir, standard: o.Hub, defaults: o.Settings, overrides: o.Overrides}
+	if s.defaults.Port == 0 {
+		s.defaults = control.DefaultSettings()
 	}
-	s.base.HubCache, s.base.HubEndpoint = o.Hub.CacheDir, o.Hub.Endpoint
+	s.defaults.HubCache, s.defaults.HubEndpoint = o.Hub.CacheDir, o.Hub.Endpoint
 	rows, err := db.Settings(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.saved = map[string]json.RawMessage{}
+	s.stored = map[string]json.RawMessage{}
 	for _, name := range control.SettingNames() {
 		value, ok := rows[name]
 		if !ok {
 			continue
 		}
 		change := control.SettingsChange{name: json.RawMessage(value)}
-		if _, err := s.base.With(change, s.base); err != nil {
+		if _, err := s.defaults.With(change, s.defaults); err != nil {
 			log.Warn("an invalid setting counts as not set", "setting", name, "error",
 				err)
 			continue
 		}
-		s.saved[name] = change[name]
+		s.stored[name] = change[name]
 	}
 	b, err := disk.ReadFile(dir.Path(TokenFile), maxToken)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -94,50 +94,50 @@ func Open(ctx context.Context, db *storage.DB, dir *home.Home, log *slog.Logger,
 	return s, s.keys, err
 }
 
-// Base returns the defaults, with what flags and the environment decide.
-func (s *Store) Base() control.Settings {
+// Defaults returns the defaults, with what flags and the environment decide.
+func (s *Store) Defaults() control.Settings {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.base
+	return s.defaults
 }
 
-// Give lets by decide a setting from now on, whatever the user's value is. set puts the value in.
-func (s *Store) Give(name string, by control.Given, set func(base *control.Settings)) {
+// Override lets by decide a setting from now on, whatever the user's value is. set puts the value in.
+func (s *Store) Override(name string, by control.Given, set func(defaults *control.Settings)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	set(&s.base)
-	s.given = maps.Clone(s.given)
-	if s.given == nil {
-		s.given = map[string]control.Given{}
+	set(&s.defaults)
+	s.overrides = maps.Clone(s.overrides)
+	if s.overrides == nil {
+		s.overrides = map[string]control.Given{}
 	}
-	s.given[name] = by
+	s.overrides[name] = by
 	s.compute()
 }
 
 // compute finds the settings in force. The caller holds s.mu, or no other goroutine knows s.
 func (s *Store) compute() {
 	change := control.SettingsChange{}
-	for name, value := range s.saved {
-		if _, given := s.given[name]; !given {
+	for name, value := range s.stored {
+		if _, given := s.overrides[name]; !given {
 			change[name] = value
 		}
 	}
-	now, err := s.base.With(change, s.base)
+	now, err := s.defaults.With(change, s.defaults)
 	if err != nil {
 		panic(err) // each was checked before
 	}
 	s.now, s.proxy = now, nil
 	if u, err := url.Parse(now.HubProxy); err == nil && now.HubProxy != "" &&
-		s.given["hub_proxy"] == (control.Given{}) {
+		s.overrides["hub_proxy"] == (control.Given{}) {
 		s.proxy = http.ProxyURL(u)
 	}
 }
 
-// Given returns what decides a setting in place of the user. ok is false if nothing does.
-func (s *Store) Given(name string) (by control.Given, ok bool) {
+// Overridden returns what decides a setting in place of the user. ok is false if nothing does.
+func (s *Store) Overridden(name string) (by control.Given, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	by, ok = s.given[name]
+	by, ok = s.overrides[name]
 	return by, ok
 }
 
@@ -148,15 +148,15 @@ func (s *Store) Current() control.Settings {
 	return s.now
 }
 
-// Kept returns the settings as the user set them, whatever decides them now.
-func (s *Store) Kept() control.Settings {
+// Stored returns the settings as the user set them, whatever decides them now.
+func (s *Store) Stored() control.Settings {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	kept, err := s.base.With(s.saved, s.base)
+	stored, err := s.defaults.With(s.stored, s.defaults)
 	if err != nil {
 		panic(err) // each was checked before
 	}
-	return kept
+	return stored
 }
 
 // Hub returns where models are downloaded from and to.
@@ -166,7 +166,7 @@ func (s *Store) Hub() hub.Options {
 	o := s.standard
 	o.Logger = s.log
 	o.CacheDir, o.Endpoint = s.now.HubCache, s.now.HubEndpoint
-	if s.token != "" && s.given[control.SettingHubToken] == (control.Given{}) {
+	if s.token != "" && s.overrides[control.SettingHubToken] == (control.Given{}) {
 		o.Token = s.token
 	}
 	if s.proxy != nil {
@@ -185,8 +185,8 @@ func (s *Store) State(later map[string]control.Later) control.SettingsState {
 	out := control.SettingsState{Settings: s.now, HubToken: s.token != "" || s.standard.Token != ""}
 	for _, name := range append(control.SettingNames(), control.SettingHubToken) {
 		row := control.SettingState{Name: name, Source: control.FromDefault, Later: later[name]}
-		_, set := s.saved[name]
-		if given, ok := s.given[name]; ok {
+		_, set := s.stored[name]
+		if given, ok := s.overrides[name]; ok {
 			row.Source, row.By = given.Source, given.By
 		} else if set || name == control.SettingHubToken && s.token != "" {
 			row.Source = control.FromSetting

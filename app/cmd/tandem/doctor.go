@@ -96,7 +96,7 @@ func (m *Main) examine(ctx context.Context) []terminal.Finding {
 	cache := o.Hub.CacheDir
 	if st, err := control.Ask(ctx, c, control.GetSettings); err == nil {
 		cache = st.Settings.HubCache
-	} else if _, given := o.Given["hub_cache"]; !given && owner == "" {
+	} else if _, given := o.Overrides["hub_cache"]; !given && owner == "" {
 		// The check of the database reports its faults; here they count as nothing saved.
 		if saved, err := app.SavedHubCache(ctx, dir); err == nil && saved != "" {
 			cache = saved

@@ -78,6 +78,6 @@ func (k *kvBitsFlag) check(ctx context.Context, c *control.Client, state control
 func (k *kvBitsFlag) decide(o *app.Options) {
 	if k.given {
 		o.Settings.KVBits = k.bits
-		o.Given["kv_bits"] = control.Given{Source: control.FromFlag, By: "--kv-bits"}
+		o.Overrides["kv_bits"] = control.Given{Source: control.FromFlag, By: "--kv-bits"}
 	}
 }

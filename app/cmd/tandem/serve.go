@@ -115,15 +115,15 @@ func (s *serveFlags) options(m *Main, given map[string]bool) (app.Options, error
 	o.NoCheckpoints = s.checkpoints == "off"
 	if name := "checkpoint-memory"; given[name] {
 		o.Settings.CheckpointMemory = s.memory
-		o.Given["checkpoint_memory"] = control.Given{Source: control.FromFlag, By: "--" + name}
+		o.Overrides["checkpoint_memory"] = control.Given{Source: control.FromFlag, By: "--" + name}
 	}
 	if name := "checkpoint-disk"; given[name] {
 		o.Settings.CheckpointDisk = s.disk
-		o.Given["checkpoint_disk"] = control.Given{Source: control.FromFlag, By: "--" + name}
+		o.Overrides["checkpoint_disk"] = control.Given{Source: control.FromFlag, By: "--" + name}
 	}
 	if name := "dtype"; given[name] {
 		o.Settings.Dtype = control.Dtype(s.dtype)
-		o.Given[name] = control.Given{Source: control.FromFlag, By: "--" + name}
+		o.Overrides[name] = control.Given{Source: control.FromFlag, By: "--" + name}
 	}
 	s.kvBits.decide(&o)
 	o.Model, o.Drafter, o.ContextLength, o.Speculation = s.model, s.drafter, s.context,

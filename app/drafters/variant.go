@@ -13,39 +13,39 @@ import (
 	"tandem/storage"
 )
 
-// A Reading says how the checkpoint of a drafter is read.
-type Reading struct {
+// A Variant says how the weights of a drafter are used.
+type Variant struct {
 	Settings  models.DrafterSettings
 	Trials    []control.Trial // the measurements that say so; empty if nothing was measured
-	Measuring bool            // it is still to be measured, see Finder.TryReadings
+	Measuring bool            // it is still to be measured, see Finder.MeasureVariants
 }
 
 // Key returns a key that differs between drafters whose guesses or context rows differ. It tells the
 // weights, the bits that they are packed in, and the rows of context that they read. A built-in
 // drafter is known by a hash of its weights: another build may have others by its name.
-func (f *Finder) Key(source string, how Form) string {
+func (f *Finder) Key(source string, o LoadOptions) string {
 	key := ""
 	if models.IsBuiltInDrafter(source) {
 		key = source + " " + f.builtInHash(source)
 	} else {
 		key = models.WeightsKey(source)
 	}
-	if how.Bits > 0 {
-		key += fmt.Sprintf(" bits %d", how.Bits)
+	if o.Bits > 0 {
+		key += fmt.Sprintf(" bits %d", o.Bits)
 	}
-	if how.Window > 0 {
-		key += fmt.Sprintf(" window %d", how.Window)
+	if o.Window > 0 {
+		key += fmt.Sprintf(" window %d", o.Window)
 	}
 	return key
 }
 
-// readingKey returns the key of how a drafter is read. It tells the drafter, and the form of the
+// variantKey returns the key of a drafter's Variant. It tells the drafter, and the format of the
 // model's keys and values: the drafter reads other layers' outputs in each.
-func (f *Finder) readingKey(source string, how Form) string {
-	if how.Target == "" {
-		return f.Key(source, how)
+func (f *Finder) variantKey(source string, o LoadOptions) string {
+	if o.Target == "" {
+		return f.Key(source, o)
 	}
-	return f.Key(source, how) + " " + how.Target
+	return f.Key(source, o) + " " + o.Target
 }
 
 // builtInHash returns a hash of a built-in drafter's weights, read once: they take up to 24 MB.
@@ -61,10 +61,10 @@ func (f *Finder) builtInHash(name string) string {
 	return hash
 }
 
-// Reading returns how a drafter is read best for the model with an id. It is the zero Reading if
+// Variant returns how a drafter's weights are used best for the model with an id. It is the zero Variant if
 // nothing was measured.
-func (f *Finder) Reading(ctx context.Context, id, source string, how Form) (r Reading, err error) {
-	row, err := f.db.Models.Reading(ctx, id, f.readingKey(source, how))
+func (f *Finder) Variant(ctx context.Context, id, source string, o LoadOptions) (r Variant, err error) {
+	row, err := f.db.Models.Reading(ctx, id, f.variantKey(source, o))
 	if storage.IsNotFound(err) {
 		return r, nil
 	}
@@ -73,15 +73,15 @@ func (f *Finder) Reading(ctx context.Context, id, source string, how Form) (r Re
 	}
 	if err := errors.Join(json.Unmarshal(row.Settings, &r.Settings),
 		json.Unmarshal(row.Trials, &r.Trials)); err != nil {
-		f.log.Warn("the reading of a drafter is measured again", "model", id, "drafter", source,
+		f.log.Warn("the variant of a drafter is measured again", "model", id, "drafter", source,
 			"error", err)
-		return Reading{}, nil
+		return Variant{}, nil
 	}
 	return r, nil
 }
 
-// keepReading stores what Reading returns.
-func (f *Finder) keepReading(ctx context.Context, id string, d *Drafter, r Reading) error {
+// keepVariant stores what Variant returns.
+func (f *Finder) keepVariant(ctx context.Context, id string, d *Drafter, r Variant) error {
 	settings, err := json.Marshal(r.Settings)
 	if err != nil {
 		return err
@@ -90,6 +90,6 @@ func (f *Finder) keepReading(ctx context.Context, id string, d *Drafter, r Readi
 	if err != nil {
 		return err
 	}
-	return f.db.Models.SetReading(ctx, storage.Reading{Model: id, Drafter: d.readingKey,
+	return f.db.Models.SetReading(ctx, storage.Reading{Model: id, Drafter: d.variantKey,
 		Settings: settings, Trials: trials})
 }

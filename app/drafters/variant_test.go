@@ -19,7 +19,7 @@ func TestBuiltInDrafterIsKnownByItsWeights(t *testing.T) {
 	if err := models.CopyDrafterWeights(h, models.PocketDrafter); err != nil {
 		t.Fatal(err)
 	}
-	key := f.Key(models.PocketDrafter, Form{})
+	key := f.Key(models.PocketDrafter, LoadOptions{})
 	if !strings.Contains(key, hex.EncodeToString(h.Sum(nil)[:16])) {
 		t.Errorf("the key is %s", key)
 	}
@@ -31,7 +31,7 @@ func TestBuiltInDrafterIsKnownByItsWeights(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "model.safetensors"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.Key(models.PocketDrafter, Form{}); got != key {
+	if got := f.Key(models.PocketDrafter, LoadOptions{}); got != key {
 		t.Errorf("with a folder of that name the key is %s, before %s", got, key)
 	}
 }
