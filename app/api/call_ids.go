@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"tandem/app/wire"
@@ -48,51 +49,36 @@ func nameCalls(messages []Message) {
 }
 
 // settle pairs the calls with the results and completes both. An id pairs them first, then the
-// name of a tool, then the order.
+// name of a tool, then the order. A result that has an id takes no call that has another one.
 func (s *callIDs) settle() {
 	for _, c := range s.calls {
 		s.known[c.id] = true
 	}
-	var free []*Message
-	for _, r := range s.results {
-		id := r.text(resultIDName)
-		if !s.pair(r, func(c *pastCall) bool { return id != "" && c.id == id }) {
-			free = append(free, r)
-		}
-	}
-	// A result that has an id takes no call that has another one.
 	open := func(r *Message, c *pastCall) bool { return c.id == "" || r.text(resultIDName) == "" }
-	var unnamed []*Message
-	for _, r := range free {
-		name := r.text("name")
-		if !s.pair(r, func(c *pastCall) bool { return name != "" && c.name == name && open(r, c) }) {
-			unnamed = append(unnamed, r)
-		}
-	}
-	var alone []*Message
-	for _, r := range unnamed {
-		if !s.pair(r, func(c *pastCall) bool { return open(r, c) }) && r.text(resultIDName) == "" {
-			alone = append(alone, r)
-		}
+	for _, fits := range []func(*Message, *pastCall) bool{
+		func(r *Message, c *pastCall) bool { return c.id != "" && c.id == r.text(resultIDName) },
+		func(r *Message, c *pastCall) bool {
+			return c.name != "" && c.name == r.text("name") && open(r, c)
+		},
+		open,
+	} {
+		s.results = slices.DeleteFunc(s.results, func(r *Message) bool {
+			i := slices.IndexFunc(s.calls, func(c *pastCall) bool { return c.result == nil && fits(r, c) })
+			if i >= 0 {
+				s.calls[i].result = r
+			}
+			return i >= 0
+		})
 	}
 	for _, c := range s.calls {
 		s.complete(c)
 	}
-	for _, r := range alone {
-		r.set(resultIDName, s.make())
-	}
-	s.calls, s.results = nil, nil
-}
-
-// pair gives r to the first call without a result that fits. It reports whether there is one.
-func (s *callIDs) pair(r *Message, fits func(*pastCall) bool) bool {
-	for _, c := range s.calls {
-		if c.result == nil && fits(c) {
-			c.result = r
-			return true
+	for _, r := range s.results {
+		if r.text(resultIDName) == "" {
+			r.set(resultIDName, s.make())
 		}
 	}
-	return false
+	s.calls, s.results = nil, nil
 }
 
 // complete adds to a call and to its result what they lack.

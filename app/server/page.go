@@ -12,20 +12,28 @@ import (
 	"tandem/app/wire"
 )
 
-// pageFiles is the built-in page. It calls only /v1, so it needs no session. With a session it
-// shows the state as well.
+// pageFiles are the built-in page. It calls only /v1, so it needs no session. With a session it shows
+// the state as well.
 //
 //go:embed page
 var pageFiles embed.FS
 
-// pagePolicy lets the page load its own two files and call its own endpoint.
+// pagePolicy lets a page load its own files and call its own endpoint.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-var pageTypes = map[string]string{
-	"/":         "text/html; charset=utf-8",
-	"/page.js":  "text/javascript; charset=utf-8",
-	"/page.css": "text/css; charset=utf-8",
+// pagesOf returns the interface, or the built-in page in place of one without index.html.
+func pagesOf(files fs.FS) fs.FS {
+	if files != nil {
+		if _, err := fs.Stat(files, "index.html"); err == nil {
+			return files
+		}
+	}
+	page, err := fs.Sub(pageFiles, "page")
+	if err != nil {
+		panic(err) // the folder is in our source
+	}
+	return page
 }
 
 // root serves the page to browsers, which ask for HTML. Programs of Ollama's API ask whether Ollama
@@ -42,7 +50,7 @@ func root(page wire.Handler) wire.Handler {
 	}
 }
 
-// serveFile serves the interface that the program was built with.
+// serveFile serves a file of the interface.
 func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) error {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	if name == "" {
@@ -59,23 +67,5 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) error {
 		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(b)) // never redirects
 		return nil
 	})
-	return nil
-}
-
-func servePage(w http.ResponseWriter, r *http.Request) error {
-	name := r.URL.Path
-	if name == "/" {
-		name = "/page.html"
-	}
-	b, err := pageFiles.ReadFile("page" + name)
-	if err != nil {
-		return &control.Error{Code: control.CodeInternal,
-			Message: "The page is missing from this program.", Err: err}
-	}
-	h := w.Header()
-	h.Set("Content-Type", pageTypes[r.URL.Path])
-	h.Set("Content-Security-Policy", pagePolicy)
-	h.Set("Cache-Control", "no-cache")
-	_ = wire.WriteWhole(w, http.StatusOK, b) // the client left
 	return nil
 }

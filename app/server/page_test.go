@@ -128,8 +128,8 @@ func TestPageLoadsOnlyItsOwnFiles(t *testing.T) {
 	if w := getFrom(s, http.MethodHead, "/"); w.Code != 200 {
 		t.Errorf("HEAD /: %d", w.Code)
 	}
-	if w := getFrom(s, http.MethodGet, "/page/page.html"); w.Code != 404 {
-		t.Errorf("/page/page.html: %d", w.Code)
+	if w := getFrom(s, http.MethodGet, "/page/index.html"); w.Code != 404 {
+		t.Errorf("/page/index.html: %d", w.Code)
 	}
 }
 

@@ -68,15 +68,11 @@ func (s *Server) mux(session wire.Handler) *http.ServeMux {
 // routes adds every route.
 func (s *Server) routes(session wire.Handler, route wire.AddRoute) {
 	get := route.Get
-	if s.pages != nil {
-		get("/{$}", root(s.serveFile))
-		get("/assets", s.serveFile) // otherwise the mux redirects to the path with a slash
-		get("/assets/{file...}", s.serveFile)
-	} else {
-		get("/{$}", root(servePage))
-		get("/page.js", servePage)
-		get("/page.css", servePage)
-	}
+	get("/{$}", root(s.serveFile))
+	get("/assets", s.serveFile) // otherwise the mux redirects to the path with a slash
+	get("/assets/{file...}", s.serveFile)
+	get("/page.js", s.serveFile) // of the built-in page, and so is the next
+	get("/page.css", s.serveFile)
 	get("/health", s.health)
 	get("/metrics", s.api.Scrape)
 

@@ -40,7 +40,7 @@ type Server struct {
 	services Services
 	door     atomic.Pointer[door]
 	sessions sessions
-	pages    fs.FS              // nil = the built-in page
+	pages    fs.FS
 	drain    context.CancelFunc // ends what the Exchange calls draining
 
 	llamaCPP  llamacpp.Routes
@@ -60,11 +60,7 @@ func New(to Services, o Options) *Server {
 	draining, drain := context.WithCancel(context.Background())
 	s.drain = drain
 	s.SetRules(o.Rules)
-	if o.Pages != nil {
-		if _, err := fs.Stat(o.Pages, "index.html"); err == nil {
-			s.pages = o.Pages
-		}
-	}
+	s.pages = pagesOf(o.Pages)
 	readers := map[string]api.ReadBody{}
 	s.api = api.New(wire.NewExchange(log, draining), api.Services{
 		Pool: to.Pool, Runs: to.Runs, Texts: to.Texts, Thoughts: to.Thoughts,
