@@ -7,7 +7,7 @@ import (
 	"tandem/engine"
 )
 
-func (m messageForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
+func (m messageFormat) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	return &messageEvents{rep: rep, out: out}
 }
 

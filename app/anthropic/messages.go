@@ -96,7 +96,7 @@ func (c *messagesRequest) readOutputFormat(f *wire.Fields, key string) {
 	}
 }
 
-func (c *messagesRequest) Form() api.Form { return messageForm{} }
+func (c *messagesRequest) Format() api.ReplyFormat { return messageFormat{} }
 
 // countTokens answers with the number of tokens of a request's prompt.
 func (v *Routes) countTokens(w http.ResponseWriter, r *http.Request) error {

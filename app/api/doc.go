@@ -19,12 +19,12 @@
 // # An answer
 //
 // Each choice runs on a goroutine of its own. It reads tokens as the model's family writes (package
-// dialect). A token brings any number of parts: text, a thought or a call. The route's [Form] makes
+// dialect). A token brings any number of parts: text, a thought or a call. The route's [ReplyFormat] makes
 // a reply of them, whole or as a stream of [Events], which the handler's goroutine writes. The
 // generating side appends to a bounded buffer and never waits for the reader. So a client that
 // stops reading loses its connection and disturbs no other request.
 //
-// The token ids are the answer; a form is only how they are written. So ids alone are enough to
+// The token ids are the answer; a format is only how they are written. So ids alone are enough to
 // resume, repeat or check a run.
 //
 // A thought that has used up its tokens is closed by a second request to the engine. That request

@@ -13,16 +13,16 @@ func TestForcedCallIsAnsweredThoughTheBodyAsksForJSON(t *testing.T) {
 	const (
 		ask = `"messages":[{"role":"user","content":"x"}]`
 		// A forced turn does not compile the form, so that this one is not refused.
-		schema      = `{"type":"object","properties":{"impossible":{}}}`
-		functions   = `"functions":[{"name":"look"},{"name":"go"}]`
-		flatTools   = `"tools":[{"type":"function","name":"look"},{"type":"function","name":"go"}]`
-		inputTools  = `"tools":[{"name":"look","input_schema":{}},{"name":"go","input_schema":{}}]`
-		jsonObject  = `"response_format":{"type":"json_object"}`
-		jsonSchema  = `"response_format":{"type":"json_schema","json_schema":{"schema":` + schema + `}}`
-		named       = `"tool_choice":{"type":"function","function":{"name":"go"}}`
-		allowed     = `"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"go"}}]}}`
-		openAICall  = `"tool_calls":[{`
-		messageForm = `"output_config":{"format":{"type":"json_schema","schema":` + schema + `}}`
+		schema        = `{"type":"object","properties":{"impossible":{}}}`
+		functions     = `"functions":[{"name":"look"},{"name":"go"}]`
+		flatTools     = `"tools":[{"type":"function","name":"look"},{"type":"function","name":"go"}]`
+		inputTools    = `"tools":[{"name":"look","input_schema":{}},{"name":"go","input_schema":{}}]`
+		jsonObject    = `"response_format":{"type":"json_object"}`
+		jsonSchema    = `"response_format":{"type":"json_schema","json_schema":{"schema":` + schema + `}}`
+		named         = `"tool_choice":{"type":"function","function":{"name":"go"}}`
+		allowed       = `"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"go"}}]}}`
+		openAICall    = `"tool_calls":[{`
+		messageFormat = `"output_config":{"format":{"type":"json_schema","schema":` + schema + `}}`
 	)
 	for _, c := range []struct{ path, fields, want string }{
 		{"/v1/chat/completions", roomtest.TwoTools + `,"tool_choice":"required",` + jsonObject, openAICall},
@@ -30,7 +30,7 @@ func TestForcedCallIsAnsweredThoughTheBodyAsksForJSON(t *testing.T) {
 		{"/v1/chat/completions", roomtest.TwoTools + "," + named + "," + jsonObject, openAICall},
 		{"/v1/chat/completions", roomtest.TwoTools + "," + allowed + "," + jsonSchema, openAICall},
 		{"/v1/chat/completions", functions + `,"function_call":{"name":"go"},` + jsonObject, `"function_call":{"name":"go"`},
-		{"/v1/messages", inputTools + `,"max_tokens":99,"tool_choice":{"type":"any"},` + messageForm, `"type":"tool_use"`},
+		{"/v1/messages", inputTools + `,"max_tokens":99,"tool_choice":{"type":"any"},` + messageFormat, `"type":"tool_use"`},
 		{"/v1/messages", inputTools + `,"max_tokens":99,"tool_choice":{"type":"tool","name":"go"},` + jsonObject, `"type":"tool_use"`},
 		{"/v1/responses", flatTools + `,"input":"x","tool_choice":"required","text":{"format":{"type":"json_object"}}`, `"type":"function_call"`},
 		{"/v1/responses", flatTools + `,"input":"x","tool_choice":{"type":"function","name":"go"},"text":{"format":{"type":"json_schema","schema":` + schema + `}}`, `"type":"function_call"`},

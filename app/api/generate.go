@@ -21,8 +21,8 @@ import (
 // without a model.
 type Request interface {
 	Question
-	// Form says how the route answers. It is known before the model is.
-	Form() Form
+	// Format says how the route answers. It is known before the model is.
+	Format() ReplyFormat
 }
 
 // A Question is a request without the form of its answer.
@@ -143,7 +143,7 @@ func (a *API) prepare(w http.ResponseWriter, r *http.Request, run *Run, read Rea
 		return nil, err
 	}
 	return &Reply{
-		Created: run.Row.StartedAt.Unix(), Run: run, Params: p, form: req.Form(),
+		Created: run.Row.StartedAt.Unix(), Run: run, Params: p, format: req.Format(),
 		Release:  func() {},
 		question: req, body: body, held: held,
 	}, nil

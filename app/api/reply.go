@@ -17,7 +17,7 @@ type Reply struct {
 	Release func()      // gives the model back; comes before the client knows the end
 	Run     *Run
 	Params  *Params
-	form    Form
+	format  ReplyFormat
 	Choices []*Choice
 
 	question Question          // the request that is answered

@@ -15,8 +15,8 @@ func (a *API) replyWhole(w http.ResponseWriter, rep *Reply) error {
 	if err := a.runChoices(rep, kept{}); err != nil {
 		return err
 	}
-	rep.ID = wire.NewID(rep.form.IDPrefix())
-	whole := wire.Encode(rep.form.Whole(rep))
+	rep.ID = wire.NewID(rep.format.IDPrefix())
+	whole := wire.Encode(rep.format.Whole(rep))
 	rep.Release()
 	rep.Run.began = true
 	return wire.WriteAnswer(w, whole)
@@ -26,9 +26,9 @@ func (a *API) replyWhole(w http.ResponseWriter, rep *Reply) error {
 // that say so. Before the first event a failure is an answer of its own.
 func (a *API) replyInEvents(w http.ResponseWriter, rep *Reply) error {
 	out := wire.NewEventStream(w)
-	out.Framing = rep.form
-	if f, ok := rep.form.(WaitingForm); ok {
-		rep.ID = wire.NewID(rep.form.IDPrefix())
+	out.Framing = rep.format
+	if f, ok := rep.format.(WaitingFormat); ok {
+		rep.ID = wire.NewID(rep.format.IDPrefix())
 		f.Wait(rep, out)
 	}
 	done := make(chan struct{})
@@ -50,9 +50,9 @@ func (a *API) sendEvents(rep *Reply, out *wire.EventStream) error {
 	defer a.free(rep)
 	err := a.Survive(func() error { return a.acquireChoices(rep) })
 	if rep.ID == "" {
-		rep.ID = wire.NewID(rep.form.IDPrefix())
+		rep.ID = wire.NewID(rep.format.IDPrefix())
 	}
-	events := rep.form.Stream(rep, out) // after a failure too: some forms send a failed reply
+	events := rep.format.Stream(rep, out) // after a failure too: some forms send a failed reply
 	if err != nil {
 		return err
 	}

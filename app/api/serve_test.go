@@ -20,7 +20,7 @@ func serve(f *roomtest.Backend) *roomtest.Served {
 		openAI := openai.Routes{API: a}
 		openAI.AddRoutes(route)
 		route.Post("/app/checkpoints/{name}/branch", openAI.Branch)
-		kept := responses.Routes{API: a, Kept: f, Resumed: openai.ChatForm()}
+		kept := responses.Routes{API: a, Kept: f, Resumed: openai.ChatFormat()}
 		kept.AddRoutes(route)
 		anthropic.Routes{API: a}.AddRoutes(route)
 		ollama.Routes{API: a, Residents: f, Settings: f}.AddRoutes(route)

@@ -34,14 +34,14 @@ const (
 	atemTurnEnd   = "<|eot|>"
 )
 
-var atemForm = newMemberForm(memberForm{
+var atemSyntax = newMemberSyntax(memberSyntax{
 	function: atemInvoke, named: atemNamed, doubled: true,
 	parameter: atemParameter, keyed: atemNamed,
 	valueEnd: atemValueEnd,
 	ends:     []string{atemInvokeEnd, atemCallsEnd},
 })
 
-var atemMessages = &messageForm{
+var atemMessages = &messageSyntax{
 	ends: []string{atemEnd, atemTurnEnd, messageStart},
 	mark: messageTo, thought: "self",
 	openers: []string{atemCalls, atemInvoke},
@@ -56,7 +56,7 @@ func (atem) openers() []string { return atemMessages.openers }
 func (atem) special() []string { return append([]string{messageBody}, atemMessages.ends...) }
 
 func (atem) open(p *Parser, opener string) {
-	m := &memberCall{attempt: opened(opener), form: atemForm}
+	m := &memberCall{attempt: opened(opener), syntax: atemSyntax}
 	if opener == atemInvoke {
 		m.at = memberInName
 	}

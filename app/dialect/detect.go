@@ -20,7 +20,7 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 	}
 	switch {
 	case has("<|channel|>", "<|message|>"):
-		d.name, d.calls, d.messages = "harmony", harmony{}, harmonyForm
+		d.name, d.calls, d.messages = "harmony", harmony{}, harmonySyntax
 	case has(atemCalls, messageBody):
 		d.name, d.calls, d.messages = "atem", atem{}, atemMessages
 	case has("<|tool_call>", `<|"|>`):

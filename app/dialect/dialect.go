@@ -43,9 +43,9 @@ type Vocabulary func(text string) (id int32, special, ok bool)
 type Dialect struct {
 	name          string
 	thought       tags
-	messages      *messageForm // messages instead of tags; may be nil
-	calls         style        // nil if the dialect has no calls
-	bare          string       // see Parser
+	messages      *messageSyntax // messages instead of tags; may be nil
+	calls         style          // nil if the dialect has no calls
+	bare          string         // see Parser
 	vocabulary    Vocabulary
 	thoughtMember string // see History.Thought
 	functions     string // see History.Functions

@@ -8,7 +8,7 @@ import (
 // A functionCall reads calls that look like a function's: NAME(KEY=VALUE) or NAME{KEY:VALUE}.
 type functionCall struct {
 	attempt
-	form    *functionForm
+	syntax  *functionSyntax
 	before  string // the text before the name
 	silent  bool   // no tag precedes the text, so that it is a call only if it names a tool
 	at      functionPlace
@@ -18,8 +18,8 @@ type functionCall struct {
 	json    []byte // the JSON of arguments read before the call was certain
 }
 
-// A functionForm holds the marks with which a family writes such calls.
-type functionForm struct {
+// A functionSyntax holds the marks with which a family writes such calls.
+type functionSyntax struct {
 	open, close byte     // around the arguments
 	sep         byte     // between key and value
 	delim       string   // around strings, see literal
@@ -32,7 +32,7 @@ type functionForm struct {
 
 // writes reports whether the form can write a parameter's name. Python allows identifiers. With
 // delimiters a name is any text without white space, brackets, comma or colon.
-func (f *functionForm) writes(name string) bool {
+func (f *functionSyntax) writes(name string) bool {
 	if f.delim != "" {
 		return name != "" && !strings.ContainsAny(name, ":,{}[]<> \t\r\n")
 	}
@@ -94,8 +94,8 @@ func (f *functionCall) readBareName(p *Parser) {
 
 // readName reads a byte of the name, or the bracket after it.
 func (f *functionCall) readName(p *Parser, c byte) {
-	paren := f.form.delim != "" && c == '(' // as Python writes calls
-	if c != f.form.open && !paren {
+	paren := f.syntax.delim != "" && c == '(' // as Python writes calls
+	if c != f.syntax.open && !paren {
 		allowed := inNames(c) || len(f.name) > 0 && strings.IndexByte(".-:/", c) >= 0
 		if !allowed || len(f.name) == maxName {
 			f.fail(p)
@@ -108,20 +108,20 @@ func (f *functionCall) readName(p *Parser, c byte) {
 		f.fail(p)
 		return
 	}
-	f.at, f.args, f.json = inArgs, newLiteral(f.form.close, f.form.sep, f.form.delim), []byte{'{'}
+	f.at, f.args, f.json = inArgs, newLiteral(f.syntax.close, f.syntax.sep, f.syntax.delim), []byte{'{'}
 	if paren {
-		f.args = newLiteral(')', '=', f.form.delim)
+		f.args = newLiteral(')', '=', f.syntax.delim)
 	}
 	tool := p.tools[string(f.name)]
 	f.args.texts = func(key string) bool { return kindOf(tool.Parameters, key) == kindText }
-	if f.form.confident {
+	if f.syntax.confident {
 		f.beginCall(p)
 	}
 }
 
 // beginCall begins the call.
 func (f *functionCall) beginCall(p *Parser) {
-	f.accept(p, strings.TrimSuffix(string(f.name), f.form.suffix))
+	f.accept(p, strings.TrimSuffix(string(f.name), f.syntax.suffix))
 	p.emit(Arguments, f.json...)
 	f.json = nil
 }
@@ -147,22 +147,22 @@ func (f *functionCall) readArgument(p *Parser, c byte) {
 
 // readAfterCall reads the text after a call: a comma before the next one, or one of the last texts.
 func (f *functionCall) readAfterCall(p *Parser, c byte) {
-	tags := f.form.last
-	if f.form.comma {
+	tags := f.syntax.last
+	if f.syntax.comma {
 		tags = append([]string{","}, tags...)
 	}
 	tag, ok := f.scanner.read(c, tags)
 	switch {
-	case !ok && f.form.lines && inNames(c):
-		p.mode = &functionCall{form: f.form, silent: f.silent}
+	case !ok && f.syntax.lines && inNames(c):
+		p.mode = &functionCall{syntax: f.syntax, silent: f.silent}
 		p.reread(f.scanner.held)
 	case !ok:
 		p.returnToText(true)
 		p.reread(f.scanner.held)
 	case tag == ",":
-		p.mode = &functionCall{attempt: opened(tag), form: f.form, silent: f.silent}
+		p.mode = &functionCall{attempt: opened(tag), syntax: f.syntax, silent: f.silent}
 	case tag != "":
-		p.readClosing(f.form.last[slices.Index(f.form.last, tag)+1:]...)
+		p.readClosing(f.syntax.last[slices.Index(f.syntax.last, tag)+1:]...)
 	}
 }
 

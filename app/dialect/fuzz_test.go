@@ -217,7 +217,7 @@ func TestDeepNestingEndsTheArguments(t *testing.T) {
 	d := Detect("<tool_call>", special())
 	text := `<tool_call>{"name": "x", "arguments": {"a": ` + strings.Repeat("[", 1000)
 	parts := joined(d, Options{Tools: offered, Calls: true}, false, text)
-	if want := `{"a": ` + strings.Repeat("[", maxDepth-1); len(parts) != 3 ||
+	if want := `{"a": ` + strings.Repeat("[", maxDepth-2); len(parts) != 3 ||
 		parts[1].Text != want {
 		t.Errorf("got\n%s", show(parts))
 	}

@@ -18,9 +18,9 @@ import "fmt"
 // vllm/tool_parsers/gemma4_tool_parser.py; ai.google.dev/gemma/docs/functiongemma. The slips are in
 // github.com/vllm-project/vllm, issues 51284 and 53642, and github.com/jundot/omlx, issue 1846.
 type gemma struct {
-	call  tags
-	delim string
-	form  *functionForm
+	call   tags
+	delim  string
+	syntax *functionSyntax
 }
 
 var (
@@ -29,7 +29,7 @@ var (
 )
 
 func newGemma(call tags, delim string) gemma {
-	return gemma{call, delim, &functionForm{
+	return gemma{call, delim, &functionSyntax{
 		open: '{', close: '}', sep: ':', delim: delim, confident: true, last: []string{call.close},
 	}}
 }
@@ -38,12 +38,12 @@ func (m gemma) openers() []string { return []string{m.call.open} }
 func (m gemma) special() []string { return []string{m.call.close, m.delim} }
 
 func (m gemma) open(p *Parser, opener string) {
-	p.mode = &functionCall{attempt: opened(opener), form: m.form, before: "call:"}
+	p.mode = &functionCall{attempt: opened(opener), syntax: m.syntax, before: "call:"}
 }
 
 func (m gemma) grammar(g *grammar) {
 	call := g.addRulePerTool("call", func(t Tool) string {
-		function := g.function(t, m.form, func(p property) string { return g.gemma(p, m.delim) })
+		function := g.function(t, m.syntax, func(p property) string { return g.gemma(p, m.delim) })
 		return fmt.Sprintf("%s %s %s %s",
 			g.token(m.call.open), quote("call:"), function, g.token(m.call.close))
 	})

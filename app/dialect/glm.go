@@ -21,9 +21,9 @@ type glm struct {
 }
 
 var (
-	glmKey   = tags{"<arg_key>", "</arg_key>"}
-	glmValue = tags{"<arg_value>", "</arg_value>"}
-	glmForm  = newMemberForm(memberForm{
+	glmKey    = tags{"<arg_key>", "</arg_key>"}
+	glmValue  = tags{"<arg_value>", "</arg_value>"}
+	glmSyntax = newMemberSyntax(memberSyntax{
 		parameter: glmKey.open, keyed: glmKey.close,
 		valued: glmValue.open, valueEnd: glmValue.close,
 		ends: []string{toolCall.close},
@@ -36,7 +36,7 @@ func (glm) special() []string {
 }
 
 func (glm) open(p *Parser, opener string) {
-	p.mode = &memberCall{attempt: opened(opener), form: glmForm}
+	p.mode = &memberCall{attempt: opened(opener), syntax: glmSyntax}
 }
 
 func (s glm) grammar(g *grammar) {

@@ -266,14 +266,14 @@ func (p property) member(rule string) string {
 }
 
 // function returns the rule of a call in a function's form. literal returns the rule of one value.
-func (g *grammar) function(t Tool, form *functionForm, literal func(property) string) string {
+func (g *grammar) function(t Tool, s *functionSyntax, literal func(property) string) string {
 	between := ", "
-	if form.sep == ':' {
+	if s.sep == ':' {
 		between = ","
 	}
 	var required, optional []string
-	for _, p := range g.properties(t, form.writes) {
-		member := quote(p.name+string(form.sep)) + " " + literal(p)
+	for _, p := range g.properties(t, s.writes) {
+		member := quote(p.name+string(s.sep)) + " " + literal(p)
 		if p.required {
 			required = append(required, member)
 		} else {
@@ -304,7 +304,7 @@ func (g *grammar) function(t Tool, form *functionForm, literal func(property) st
 		}
 	}
 	return fmt.Sprintf("%s %s %s",
-		quote(t.Name+string(form.open)), members, quote(string(form.close)))
+		quote(t.Name+string(s.open)), members, quote(string(s.close)))
 }
 
 // scalar returns the rule of a property in a dialect with its own literals. rules has one rule for

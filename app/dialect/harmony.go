@@ -18,7 +18,7 @@ type harmony struct{}
 
 const harmonyChannel = "<|channel|>"
 
-var harmonyForm = &messageForm{
+var harmonySyntax = &messageSyntax{
 	ends: []string{"<|end|>", "<|call|>", "<|return|>", messageStart},
 	mark: harmonyChannel, thought: "analysis",
 	final: func(g *grammar, rule string) {
@@ -30,7 +30,7 @@ var harmonyForm = &messageForm{
 
 func (harmony) openers() []string { return nil }
 func (harmony) special() []string {
-	return append([]string{messageBody, harmonyChannel, "<|constrain|>"}, harmonyForm.ends...)
+	return append([]string{messageBody, harmonyChannel, "<|constrain|>"}, harmonySyntax.ends...)
 }
 
 func (harmony) open(*Parser, string) {}

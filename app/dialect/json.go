@@ -39,6 +39,9 @@ const (
 	done                   // only white space
 )
 
+// inNumber reports whether a number has begun that may go on.
+func (s scan) inNumber() bool { return minus <= s && s <= power }
+
 // depth returns the number of open objects and lists.
 func (s *scanner) depth() int { return len(s.open) }
 
@@ -60,7 +63,7 @@ func (s *scanner) read(c byte) bool {
 		return s.readString(c)
 	case s.state == inLiteral:
 		return s.readLiteral(c)
-	case minus <= s.state && s.state <= power:
+	case s.state.inNumber():
 		return s.readNumber(c) || s.readAfterNumber(c)
 	case isSpace(c):
 		return true

@@ -11,7 +11,7 @@ type lfm struct{}
 
 var (
 	lfmCall  = tags{"<|tool_call_start|>", "<|tool_call_end|>"}
-	lfmCalls = pythonForm(functionForm{comma: true, last: []string{"]", lfmCall.close}})
+	lfmCalls = pythonSyntax(functionSyntax{comma: true, last: []string{"]", lfmCall.close}})
 )
 
 // lfmTools precedes the list of tools in each template of the family.
@@ -50,7 +50,7 @@ func (l *lfmList) read(p *Parser, c byte) {
 	case c == '{':
 		m = &listCall{attempt: l.attempt, inside: true, closing: []string{lfmCall.close}}
 	case inNames(c):
-		m = &functionCall{attempt: l.attempt, form: lfmCalls}
+		m = &functionCall{attempt: l.attempt, syntax: lfmCalls}
 	case !isSpace(c):
 		if l.hold(p, c) {
 			l.reject(p)

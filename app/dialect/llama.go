@@ -33,14 +33,14 @@ var (
 	pythonTag   = tags{"<|python_tag|>", ""}
 	pythonStart = tags{"<|python_start|>", "<|python_end|>"}
 
-	pythonCalls   = pythonForm(functionForm{comma: true, last: []string{"]", pythonStart.close}})
-	pythonLines   = pythonForm(functionForm{lines: true, last: []string{"```"}})
-	pythonFenced  = pythonForm(functionForm{comma: true, last: []string{"]", "```"}})
-	pythonBuiltIn = pythonForm(functionForm{suffix: ".call", last: []string{pythonStart.close}})
+	pythonCalls   = pythonSyntax(functionSyntax{comma: true, last: []string{"]", pythonStart.close}})
+	pythonLines   = pythonSyntax(functionSyntax{lines: true, last: []string{"```"}})
+	pythonFenced  = pythonSyntax(functionSyntax{comma: true, last: []string{"]", "```"}})
+	pythonBuiltIn = pythonSyntax(functionSyntax{suffix: ".call", last: []string{pythonStart.close}})
 )
 
-// pythonForm fills in the marks of a Python call.
-func pythonForm(f functionForm) *functionForm {
+// pythonSyntax fills in the marks of a Python call.
+func pythonSyntax(f functionSyntax) *functionSyntax {
 	f.open, f.close, f.sep = '(', ')', '='
 	return &f
 }
@@ -59,7 +59,7 @@ func (l llama) open(p *Parser, opener string) {
 	case "{":
 		p.mode = &objectCall{object: object{bare: true, silent: true}, closing: []string{";"}}
 	case "[":
-		p.mode = &functionCall{form: pythonCalls, before: "[", silent: true}
+		p.mode = &functionCall{syntax: pythonCalls, before: "[", silent: true}
 	default:
 		list, single, last := pythonCalls, pythonBuiltIn, []string{";", pythonStart.close}
 		if opener == toolCode {
@@ -70,9 +70,9 @@ func (l llama) open(p *Parser, opener string) {
 			case c == '{':
 				return &objectCall{attempt: a, object: object{bare: true}, closing: last}
 			case c == '[':
-				return &functionCall{attempt: a, form: list, before: "["}
+				return &functionCall{attempt: a, syntax: list, before: "["}
 			case inNames(c):
-				return &functionCall{attempt: a, form: single}
+				return &functionCall{attempt: a, syntax: single}
 			}
 			return nil
 		}}

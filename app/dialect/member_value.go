@@ -7,7 +7,7 @@ import (
 
 // A memberValue reads the value of one parameter.
 type memberValue struct {
-	form    *memberForm
+	syntax  *memberSyntax
 	kind    kind
 	started bool   // the first byte was read, which may be a line's end that belongs to the tag
 	quoted  bool   // the value is a string, and its beginning has been passed on
@@ -18,12 +18,12 @@ type memberValue struct {
 // read takes the next byte. It returns the tag that may end the value once it is complete.
 func (v *memberValue) read(p *Parser, c byte) (tag string) {
 	if !v.started {
-		if v.started = true; c == '\n' && v.form.lines {
+		if v.started = true; c == '\n' && v.syntax.lines {
 			return ""
 		}
 	}
 	for v.held = append(v.held, c); len(v.held) > 0; v.held = v.held[1:] {
-		if text, whole := matchPrefix(v.held, v.form.valueEnds); whole {
+		if text, whole := matchPrefix(v.held, v.syntax.valueEnds); whole {
 			v.held = nil
 			return text
 		} else if text != "" {

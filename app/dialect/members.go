@@ -7,7 +7,7 @@ const maxName = 256 // bytes of a tool's name or a parameter's
 // A memberCall reads a call whose arguments are written one by one, name and value between tags.
 type memberCall struct {
 	attempt
-	form    *memberForm
+	syntax  *memberSyntax
 	at      memberPlace
 	scanner tagScanner
 	name    []byte // the name of the tool, then of the parameter, as far as it has been read
@@ -18,9 +18,9 @@ type memberCall struct {
 	last    string // the tag that may have ended the value
 }
 
-// A memberForm holds the tags with which a family writes such calls. A value may contain valueEnd
+// A memberSyntax holds the tags with which a family writes such calls. A value may contain valueEnd
 // itself: it ends at the first one that another parameter or the end of the call follows.
-type memberForm struct {
+type memberSyntax struct {
 	function  string   // before the tool's name, or ""
 	named     string   // after the tool's name; "": white space or a tag
 	doubled   bool     // NAME.NAME also means NAME
@@ -37,8 +37,8 @@ type memberForm struct {
 	valueEnds []string // valueEnd, with and without a line's end before it
 }
 
-// newMemberForm fills in the lists of tags.
-func newMemberForm(f memberForm) *memberForm {
+// newMemberSyntax fills in the lists of tags.
+func newMemberSyntax(f memberSyntax) *memberSyntax {
 	f.functions, f.valueds = []string{f.function}, []string{f.valued}
 	f.next = append([]string{f.parameter}, f.ends...)
 	if f.valueEnds = []string{f.valueEnd}; f.lines {
@@ -65,12 +65,12 @@ func (m *memberCall) read(p *Parser, c byte) {
 	}
 	switch m.at {
 	case memberAtFunction:
-		if m.form.function == "" {
+		if m.syntax.function == "" {
 			m.at = memberInName
 			m.readName(p, c)
 			return
 		}
-		if tag, ok := m.scanner.read(c, m.form.functions); !ok {
+		if tag, ok := m.scanner.read(c, m.syntax.functions); !ok {
 			m.fail(p)
 		} else if tag != "" {
 			m.at = memberInName
@@ -83,7 +83,7 @@ func (m *memberCall) read(p *Parser, c byte) {
 		m.readKey(p, c)
 	case memberAtValue:
 		m.head = append(m.head, c)
-		if tag, ok := m.scanner.read(c, m.form.valueds); !ok {
+		if tag, ok := m.scanner.read(c, m.syntax.valueds); !ok {
 			m.fail(p, m.head...)
 		} else if tag != "" {
 			m.beginValue(p)
@@ -93,7 +93,7 @@ func (m *memberCall) read(p *Parser, c byte) {
 			m.at = memberAfterValue
 		}
 	case memberAfterValue:
-		tag, ok := m.scanner.read(c, m.form.next)
+		tag, ok := m.scanner.read(c, m.syntax.next)
 		if !ok {
 			m.at = memberInValue
 			for _, c := range []byte(m.last) {
@@ -111,7 +111,7 @@ func (m *memberCall) read(p *Parser, c byte) {
 
 // readName reads the tool's name.
 func (m *memberCall) readName(p *Parser, c byte) {
-	switch end := m.form.named; {
+	switch end := m.syntax.named; {
 	case end == "" && len(m.name) == 0 && isSpace(c):
 	case end == "" && len(m.name) > 0 && (isSpace(c) || c == '<'): // a call if a tag comes
 		m.at = memberAtNext
@@ -133,7 +133,7 @@ func (m *memberCall) readName(p *Parser, c byte) {
 
 // beginCall begins the call.
 func (m *memberCall) beginCall(p *Parser, name string) {
-	if space, rest, ok := strings.Cut(name, "."); ok && m.form.doubled && !p.hasTool(name) &&
+	if space, rest, ok := strings.Cut(name, "."); ok && m.syntax.doubled && !p.hasTool(name) &&
 		space == rest && p.hasTool(rest) {
 		name = rest
 	}
@@ -144,7 +144,7 @@ func (m *memberCall) beginCall(p *Parser, name string) {
 
 // readNext reads the tag of a parameter, or one that ends the call.
 func (m *memberCall) readNext(p *Parser, c byte) {
-	tag, ok := m.scanner.read(c, m.form.next)
+	tag, ok := m.scanner.read(c, m.syntax.next)
 	switch {
 	case !ok:
 		m.fail(p, m.scanner.held...)
@@ -158,41 +158,41 @@ func (m *memberCall) readNext(p *Parser, c byte) {
 
 // enterMember enters a parameter, or ends the call, as the tag says.
 func (m *memberCall) enterMember(p *Parser, tag string) {
-	if tag == m.form.parameter {
+	if tag == m.syntax.parameter {
 		m.at, m.name, m.head = memberInKey, m.name[:0], append(m.head[:0], tag...)
 		return
 	}
 	p.emit(Arguments, '}')
-	if p.readClosing(); tag == m.form.ends[0] {
-		p.readClosing(m.form.ends[1:]...)
+	if p.readClosing(); tag == m.syntax.ends[0] {
+		p.readClosing(m.syntax.ends[1:]...)
 	}
 }
 
 // readKey reads a parameter's name.
 func (m *memberCall) readKey(p *Parser, c byte) {
 	m.head, m.name = append(m.head, c), append(m.name, c)
-	name, ok := strings.CutSuffix(string(m.name), m.form.keyed)
+	name, ok := strings.CutSuffix(string(m.name), m.syntax.keyed)
 	switch {
-	case ok && name != "" && m.form.valued == "":
+	case ok && name != "" && m.syntax.valued == "":
 		m.beginValue(p)
 	case ok && name != "":
 		m.at = memberAtValue
-	case ok || c == '\n' || c == '<' && m.form.keyed[0] != '<' ||
-		len(m.name) == maxName+len(m.form.keyed):
+	case ok || c == '\n' || c == '<' && m.syntax.keyed[0] != '<' ||
+		len(m.name) == maxName+len(m.syntax.keyed):
 		m.fail(p, m.head...)
 	}
 }
 
 // beginValue begins a parameter's value. Its kind comes from the tool's schema.
 func (m *memberCall) beginValue(p *Parser) {
-	name := strings.TrimSuffix(string(m.name), m.form.keyed)
+	name := strings.TrimSuffix(string(m.name), m.syntax.keyed)
 	if m.count++; m.count > 1 {
 		p.emit(Arguments, ',')
 	}
 	p.emit(Arguments, appendString(nil, name)...)
 	p.emit(Arguments, ':')
 	m.at, m.value = memberInValue,
-		memberValue{form: m.form, kind: kindOf(m.tool.Parameters, name)}
+		memberValue{syntax: m.syntax, kind: kindOf(m.tool.Parameters, name)}
 }
 
 func (m *memberCall) end(p *Parser, cut bool) {

@@ -13,9 +13,9 @@ const (
 	maxHeader    = 1 << 10 // bytes of a message's header; a longer one is text
 )
 
-// A messageForm says how a family writes an answer as messages. Each has a header, which names its
+// A messageSyntax says how a family writes an answer as messages. Each has a header, which names its
 // recipient.
-type messageForm struct {
+type messageSyntax struct {
 	ends          []string // the tokens that end a message, first the one of a thought
 	mark, thought string   // a message is a thought if its header has that text after that mark
 
@@ -29,7 +29,7 @@ type messageForm struct {
 
 // A messages reads an answer that is written as messages.
 type messages struct {
-	form    *messageForm
+	syntax  *messageSyntax
 	at      messagePlace
 	before  []byte // the beginning of the header, which the prompt holds
 	header  []byte // the rest of the header
@@ -56,7 +56,7 @@ const (
 
 // newMessages returns the mode that reads an answer to a prompt. Most prompts end within a header.
 func newMessages(p *Parser, prompt string) *messages {
-	m := &messages{form: p.dialect.messages, before: []byte(messageStart + "assistant")}
+	m := &messages{syntax: p.dialect.messages, before: []byte(messageStart + "assistant")}
 	if at := strings.LastIndex(prompt, messageStart); at >= 0 {
 		was := *p
 		m.before, m.at = nil, afterMessage
@@ -92,7 +92,7 @@ func (m *messages) read(p *Parser, c byte) {
 	case inMessageArguments:
 		m.readArgument(p, c)
 	case afterArguments:
-		if tag, ok := m.scanner.read(c, m.form.ends); !ok {
+		if tag, ok := m.scanner.read(c, m.syntax.ends); !ok {
 			m.treatAsText(p, m.scanner.held)
 		} else if tag != "" {
 			m.endMessage(p, tag)
@@ -132,11 +132,11 @@ func (m *messages) beginMessage(p *Parser, header string) {
 		}
 		return rest[:end]
 	}
-	if field(m.form.mark) == m.form.thought {
+	if field(m.syntax.mark) == m.syntax.thought {
 		m.kind = Reasoning
 	}
 	m.at = inMessage
-	if m.form.openers != nil {
+	if m.syntax.openers != nil {
 		if m.kind == Text && p.tools != nil {
 			m.at = atCall
 		}
@@ -151,11 +151,11 @@ func (m *messages) beginMessage(p *Parser, header string) {
 // message.
 func (m *messages) readOpener(p *Parser, c byte) {
 	space := m.scanner.held[:m.scanner.tag]
-	tag, ok := m.scanner.read(c, m.form.marks)
+	tag, ok := m.scanner.read(c, m.syntax.marks)
 	switch {
 	case !ok:
 		m.treatAsText(p, m.scanner.held)
-	case slices.Contains(m.form.openers, tag):
+	case slices.Contains(m.syntax.openers, tag):
 		p.space = append(p.space, space...) // text, if this is not a call
 		p.dialect.calls.open(p, tag)
 		if call, ok := p.mode.(*memberCall); ok {
@@ -188,7 +188,7 @@ func (m *messages) treatAsText(p *Parser, b []byte) {
 // readContent reads a byte of a message's text, or of the token that ends it.
 func (m *messages) readContent(p *Parser, c byte) {
 	for m.held = append(m.held, c); len(m.held) > 0; m.held = m.held[1:] {
-		if tag, whole := matchPrefix(m.held, m.form.ends); whole {
+		if tag, whole := matchPrefix(m.held, m.syntax.ends); whole {
 			m.endMessage(p, tag)
 			return
 		} else if tag != "" {

@@ -12,31 +12,25 @@ type object struct {
 	bare   bool // only the members of a call are allowed, and arguments are required
 	silent bool // no tag precedes the object, so that it is a call only if it names a tool
 
+	json  scanner
 	at    place
-	value scanner   // the key or value being read
-	text  []byte    // its spelling, where it is needed
-	key   string    // the key of the member being read
-	name  string    // the tool's name
-	args  arguments // the arguments read so far
-	early []byte    // the arguments of a call whose name has not come yet
-	given bool      // the arguments have begun
-	whole bool      // the arguments have ended
-	tail  []byte    // the text of a call after its arguments
+	text  []byte // of the key or value being read, where it is needed
+	key   string // of the member being read
+	name  string // the tool's name
+	early []byte // arguments that were not passed on yet
+	given bool   // the arguments have begun
+	whole bool   // the arguments have ended
+	tail  []byte // the text of a call after its arguments
 }
 
-// A place says how far an object has been read.
+// A place says what of the object itself is being read.
 type place int
 
 const (
-	atStart place = iota
-	atFirst       // before the first key, or the end
-	atKey
+	atMember place = iota // before, between or after keys and values
 	inKey
-	atColon
-	atValue
 	inValue
 	inArguments
-	atEnd // after a member
 )
 
 // A verdict says how reading continues after a byte.
@@ -62,50 +56,35 @@ func (o *object) read(p *Parser, a *attempt, c byte) verdict {
 			return wrong
 		}
 	}
-	return o.advance(p, a, c)
-}
-
-// advance takes the next byte without keeping it in tail.
-func (o *object) advance(p *Parser, a *attempt, c byte) verdict {
-	switch o.at {
-	case inKey:
-		if !o.value.read(c) || len(o.text) == maxHeld {
+	before, depth, inside := o.json.state, o.json.depth(), o.json.insideString()
+	if depth == 0 && c != '{' && !isSpace(c) || !o.json.read(c) {
+		return wrong
+	}
+	if depth == 1 && before.inNumber() && !o.json.state.inNumber() {
+		if o.at = atMember; o.valueCounts() { // no name or arguments are a number
 			return wrong
 		}
-		if o.text = append(o.text, c); o.value.state == done {
+	}
+	switch {
+	case o.at == inArguments:
+		return o.readArgument(p, a, c, inside)
+	case o.at == inKey:
+		if o.text = append(o.text, c); o.json.state == colon {
 			return o.endKey()
 		}
-		return more
-	case inValue:
-		if !o.value.read(c) {
-			if !o.value.numberComplete() {
-				return wrong
-			}
-			o.at = atEnd // c is the first byte after a number
-			return o.advance(p, a, c)
-		}
+	case o.at == inValue:
 		if !a.called && o.valueCounts() {
 			o.text = append(o.text, c)
 		}
-		if o.value.state != done {
-			return more
+		if o.json.depth() == 1 && o.json.state == after {
+			return o.endValue(p, a)
 		}
-		o.at = atEnd
-		return o.endValue(p, a)
-	case inArguments:
-		return o.readArgument(p, a, c)
-	}
-	if isSpace(c) {
-		return more
-	}
-	switch {
-	case o.at == atStart && c == '{':
-		o.at = atFirst
-	case (o.at == atFirst || o.at == atKey) && c == '"':
-		o.beginToken(inKey, c)
-	case o.at == atColon && c == ':':
-		o.at = atValue
-	case o.at == atValue && c == '{' && slices.Contains(argumentKeys, o.key):
+	case depth == 1 && o.json.depth() == 0:
+		return o.close(p, a)
+	case isSpace(c):
+	case before == firstKey || before == nextKey:
+		o.at, o.text = inKey, append(o.text[:0], c)
+	case before == value && depth == 1 && c == '{' && slices.Contains(argumentKeys, o.key):
 		if o.given {
 			return wrong
 		}
@@ -113,25 +92,11 @@ func (o *object) advance(p *Parser, a *attempt, c byte) verdict {
 		if o.name != "" {
 			o.beginCall(p, a)
 		}
-		return o.readArgument(p, a, c)
-	case o.at == atValue:
-		if o.beginToken(inValue, c); o.value.state == value {
-			return wrong
-		}
-	case o.at == atEnd && c == ',':
-		o.at = atKey
-	case (o.at == atEnd || o.at == atFirst) && c == '}':
-		return o.close(p, a)
-	default:
-		return wrong
+		return o.readArgument(p, a, c, false)
+	case before == value && depth == 1:
+		o.at, o.text = inValue, append(o.text[:0], c)
 	}
 	return more
-}
-
-// beginToken reads the first byte of a key or a value.
-func (o *object) beginToken(at place, c byte) {
-	o.at, o.value, o.text = at, scanner{}, append(o.text[:0], c)
-	o.value.read(c)
 }
 
 // valueCounts reports whether the value being read is the name or the arguments.
@@ -139,9 +104,9 @@ func (o *object) valueCounts() bool {
 	return o.key == "name" || slices.Contains(argumentKeys, o.key)
 }
 
-// endKey checks a key that is whole and expects its colon.
+// endKey checks a key that is whole.
 func (o *object) endKey() verdict {
-	o.at, o.key = atColon, ""
+	o.at, o.key = atMember, ""
 	if json.Unmarshal(o.text, &o.key) != nil || o.bare && !slices.Contains(bareKeys, o.key) {
 		return wrong
 	}
@@ -151,6 +116,7 @@ func (o *object) endKey() verdict {
 // endValue takes a whole value that is not an object of arguments: a name, or arguments in a
 // string.
 func (o *object) endValue(p *Parser, a *attempt) verdict {
+	o.at = atMember
 	if !o.valueCounts() {
 		return more
 	}
@@ -187,14 +153,15 @@ func (o *object) endValue(p *Parser, a *attempt) verdict {
 	return more
 }
 
-// readArgument reads a byte of the arguments.
-func (o *object) readArgument(p *Parser, a *attempt, c byte) verdict {
-	out, end, ok := o.args.read(o.early, c)
-	if !ok {
-		return wrong
+// readArgument reads a byte of the arguments. inside says that it is in a string.
+func (o *object) readArgument(p *Parser, a *attempt, c byte, inside bool) verdict {
+	if inside && c < ' ' {
+		o.early = appendEscaped(o.early, c)
+	} else {
+		o.early = append(o.early, c)
 	}
-	if o.early = out; end {
-		o.at, o.whole = atEnd, true
+	if o.json.depth() == 1 {
+		o.at, o.whole = atMember, true
 	}
 	if a.called {
 		p.emit(Arguments, o.early...)

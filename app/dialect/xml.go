@@ -29,7 +29,7 @@ func (xml) special() []string {
 }
 
 func (xml) open(p *Parser, opener string) {
-	p.mode = &memberCall{attempt: opened(opener), form: xmlForm}
+	p.mode = &memberCall{attempt: opened(opener), syntax: xmlSyntax}
 }
 
 const (
@@ -39,7 +39,7 @@ const (
 	xmlValueEnd  = "</parameter>"
 )
 
-var xmlForm = newMemberForm(memberForm{
+var xmlSyntax = newMemberSyntax(memberSyntax{
 	function: xmlFunction, named: ">",
 	parameter: xmlParameter, keyed: ">",
 	valueEnd: xmlValueEnd, lines: true,

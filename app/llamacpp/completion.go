@@ -11,7 +11,7 @@ import (
 // A textRequest is the body of /completion or of /infill.
 type textRequest struct{ api.Completion }
 
-func (*textRequest) Form() api.Form { return textForm{} }
+func (*textRequest) Format() api.ReplyFormat { return textFormat{} }
 
 // readCompletion reads the body of /completion: a text to continue, or its token ids.
 func readCompletion(f *wire.Fields) (api.Request, error) {

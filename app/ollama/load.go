@@ -108,7 +108,7 @@ func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fiel
 		}
 		m.Release()
 	}
-	form := lineForm{chat: endpoint == "/api/chat", model: p.Model}
+	form := lineFormat{chat: endpoint == "/api/chat", model: p.Model}
 	return wire.WriteJSON(w, form.line(piece{}, lineEnd{Done: true, DoneReason: reason}))
 }
 

@@ -23,8 +23,8 @@ type ollamaRequest struct {
 	keepAlive *time.Duration  // nil for the time that is set
 }
 
-func (r *ollamaRequest) Form() api.Form {
-	return lineForm{chat: r.chat, model: r.Common().Model}
+func (r *ollamaRequest) Format() api.ReplyFormat {
+	return lineFormat{chat: r.chat, model: r.Common().Model}
 }
 
 func (r *ollamaRequest) Prompts(ctx context.Context, m model.Model) ([]*api.Prompt, error) {

@@ -59,7 +59,7 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 
 func (b *branchRequest) Common() *api.Params { return &b.Params }
 
-func (b *branchRequest) Form() api.Form { return choicesForm{objects: &b.said} }
+func (b *branchRequest) Format() api.ReplyFormat { return choicesFormat{objects: &b.said} }
 
 func (b *branchRequest) Prompts(ctx context.Context, m model.Model) ([]*api.Prompt, error) {
 	if err := api.CheckLength(m, "prompt", len(b.text)); err != nil {

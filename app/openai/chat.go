@@ -75,6 +75,6 @@ func readPrediction(f *wire.Fields) string {
 	return text
 }
 
-func (c *chatRequest) Form() api.Form {
-	return choicesForm{objects: chatObjects{functions: c.Tools.Functions}}
+func (c *chatRequest) Format() api.ReplyFormat {
+	return choicesFormat{objects: chatObjects{functions: c.Tools.Functions}}
 }

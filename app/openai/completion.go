@@ -82,4 +82,6 @@ func (c *completionRequest) readPrompt(f *wire.Fields) {
 	}
 }
 
-func (c *completionRequest) Form() api.Form { return choicesForm{objects: completionObjects{}} }
+func (c *completionRequest) Format() api.ReplyFormat {
+	return choicesFormat{objects: completionObjects{}}
+}

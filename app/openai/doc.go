@@ -9,7 +9,7 @@
 // own routes are here too: its list of models, and the same chats, completions and embeddings.
 //
 // chat_answer.go and completion_answer.go have the answers and their chunks. A file of a smaller route
-// has its own. choices_form.go streams the chunks.
+// has its own. choices_format.go streams the chunks.
 //
 // Extensions keep their inventors' names: return_token_ids and ignore_eos are vLLM's, timings is
 // llama.cpp's.

@@ -20,4 +20,4 @@ func readFIM(f *wire.Fields) (api.Request, error) {
 	return fimRequest{c}, c.Check(f)
 }
 
-func (c fimRequest) Form() api.Form { return choicesForm{objects: fimObjects{}} }
+func (c fimRequest) Format() api.ReplyFormat { return choicesFormat{objects: fimObjects{}} }

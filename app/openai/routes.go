@@ -36,5 +36,5 @@ func Readers() map[string]api.ReadBody {
 	}
 }
 
-// ChatForm returns the form of a chat completion.
-func ChatForm() api.Form { return choicesForm{objects: chatObjects{}} }
+// ChatFormat returns the form of a chat completion.
+func ChatFormat() api.ReplyFormat { return choicesFormat{objects: chatObjects{}} }

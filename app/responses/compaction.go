@@ -41,20 +41,20 @@ func (c compactionRequest) Prepare(ctx context.Context, held *wire.Reservation,
 	return body, err
 }
 
-func (c compactionRequest) Form() api.Form { return compactionForm{req: c} }
+func (c compactionRequest) Format() api.ReplyFormat { return compactionFormat{req: c} }
 
-// A compactionForm is the form of a summary, which comes in one piece.
-type compactionForm struct {
+// A compactionFormat is the form of a summary, which comes in one piece.
+type compactionFormat struct {
 	wire.ServerSent
 	req compactionRequest
 }
 
-func (compactionForm) IDPrefix() string { return ResponsePrefix }
+func (compactionFormat) IDPrefix() string { return ResponsePrefix }
 
-// Stream implements api.Form. No request asks for it.
-func (compactionForm) Stream(*api.Reply, *wire.EventStream) api.Events { return nil }
+// Stream implements api.ReplyFormat. No request asks for it.
+func (compactionFormat) Stream(*api.Reply, *wire.EventStream) api.Events { return nil }
 
-func (f compactionForm) Whole(r *api.Reply) any {
+func (f compactionFormat) Whole(r *api.Reply) any {
 	output := f.req.said(r.ID)
 	output = append(output, wire.Encode(summaryItem{
 		ID: itemIDOf(r.ID, "cmp_", len(output)), Type: compactionItem,

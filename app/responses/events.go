@@ -11,7 +11,7 @@ import (
 
 // itemEvents are the events of a response. Its items grow one after the other.
 type itemEvents struct {
-	form *responseForm
+	form *responseFormat
 	rep  *api.Reply
 	out  *wire.EventStream
 
@@ -28,15 +28,15 @@ type itemEvents struct {
 	json         wire.Encoder
 }
 
-// Wait implements api.WaitingForm. Programs count events and give up after some minutes without one,
+// Wait implements api.WaitingFormat. Programs count events and give up after some minutes without one,
 // so that the sign that more is to come is an event too.
-func (f *responseForm) Wait(rep *api.Reply, out *wire.EventStream) {
+func (f *responseFormat) Wait(rep *api.Reply, out *wire.EventStream) {
 	f.events = &itemEvents{form: f, rep: rep, out: out, at: -1,
 		now: f.response(rep, InProgress, nil)}
 	out.Wait = f.events.wait
 }
 
-func (f *responseForm) Stream(*api.Reply, *wire.EventStream) api.Events { return f.events }
+func (f *responseFormat) Stream(*api.Reply, *wire.EventStream) api.Events { return f.events }
 
 // wait says that more is to come.
 func (e *itemEvents) wait() {
@@ -194,7 +194,7 @@ func (e *itemEvents) Finish() {
 }
 
 // AppendFailure implements wire.Framing. By then nothing is sent except what was queued.
-func (f *responseForm) AppendFailure(dst []byte, fail wire.Failure) []byte {
+func (f *responseFormat) AppendFailure(dst []byte, fail wire.Failure) []byte {
 	e := f.events
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -221,10 +221,10 @@ func (c *responseRequest) alone() []byte {
 	return wire.MustJSON(body)
 }
 
-// Form implements api.Request. The client of an answer that is completed later reads it as a chat.
-func (c *responseRequest) Form() api.Form {
+// Format implements api.Request. The client of an answer that is completed later reads it as a chat.
+func (c *responseRequest) Format() api.ReplyFormat {
 	if c.Resumes != nil {
 		return c.to.Resumed
 	}
-	return &responseForm{req: c}
+	return &responseFormat{req: c}
 }

@@ -16,7 +16,7 @@ import (
 type Routes struct {
 	*api.API
 	Kept    Store
-	Resumed api.Form // of a response that is completed later: its client reads it as a chat
+	Resumed api.ReplyFormat // of a response that is completed later: its client reads it as a chat
 }
 
 // AddRoutes adds the routes.

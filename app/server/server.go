@@ -69,7 +69,7 @@ func New(to Services, o Options) *Server {
 	s.llamaCPP = llamacpp.Routes{API: s.api}
 	s.openAI = openai.Routes{API: s.api}
 	s.anthropic = anthropic.Routes{API: s.api}
-	s.responses = responses.Routes{API: s.api, Kept: to.Responses, Resumed: openai.ChatForm()}
+	s.responses = responses.Routes{API: s.api, Kept: to.Responses, Resumed: openai.ChatFormat()}
 	s.ollama = ollama.Routes{API: s.api, Residents: to.Residents, Settings: to.Settings}
 	for _, more := range []map[string]api.ReadBody{openai.Readers(), anthropic.Readers(),
 		s.responses.Readers(), ollama.Readers(), llamacpp.Readers()} {

@@ -9,9 +9,9 @@ import (
 	"tandem/engine"
 )
 
-// A choicesForm is the form of OpenAI's chat completions and of the older completions. It is one
+// A choicesFormat is the form of OpenAI's chat completions and of the older completions. It is one
 // object with a list of choices, or chunks of it.
-type choicesForm struct {
+type choicesFormat struct {
 	wire.ServerSent
 	objects
 }
@@ -84,7 +84,7 @@ type figures struct {
 	Timings *api.Timings `json:"timings,omitempty"`
 }
 
-func (f choicesForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
+func (f choicesFormat) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	k := &chunks{form: f, rep: rep, out: out, left: len(rep.Choices),
 		streams: make([]choiceStream, len(rep.Choices))}
 	for i, c := range rep.Choices {
@@ -93,9 +93,9 @@ func (f choicesForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	return k
 }
 
-// chunks are the events of a choicesForm.
+// chunks are the events of a choicesFormat.
 type chunks struct {
-	form    choicesForm
+	form    choicesFormat
 	rep     *api.Reply
 	out     *wire.EventStream
 	streams []choiceStream // by the choice's index

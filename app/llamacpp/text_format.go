@@ -7,14 +7,14 @@ import (
 	"tandem/engine"
 )
 
-// A textForm is the form of answers of /infill and /completion. An event has the new text, and the
+// A textFormat is the form of answers of /infill and /completion. An event has the new text, and the
 // last one the figures.
-type textForm struct{ wire.ServerSent }
+type textFormat struct{ wire.ServerSent }
 
-// IDPrefix implements api.Form. These answers have no id.
-func (textForm) IDPrefix() string { return "" }
+// IDPrefix implements api.ReplyFormat. These answers have no id.
+func (textFormat) IDPrefix() string { return "" }
 
-func (textForm) Whole(r *api.Reply) any {
+func (textFormat) Whole(r *api.Reply) any {
 	c := r.Choices[0]
 	return textAnswer{Content: c.Text(), Tokens: append([]int32{}, c.IDs...),
 		Stop: true, textEnd: endOf(r)}
@@ -37,11 +37,11 @@ func endOf(r *api.Reply) *textEnd {
 	return end
 }
 
-func (textForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
+func (textFormat) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	return &textEvents{rep: rep, out: out}
 }
 
-// textEvents are the events of a textForm, which has one choice.
+// textEvents are the events of a textFormat, which has one choice.
 type textEvents struct {
 	rep  *api.Reply
 	out  *wire.EventStream

@@ -14,15 +14,15 @@ import (
 	"tandem/engine"
 )
 
-// A responseForm is the form of OpenAI's responses: one object with a list of items, or the events
+// A responseFormat is the form of OpenAI's responses: one object with a list of items, or the events
 // of their growth. It serves one request.
-type responseForm struct {
+type responseFormat struct {
 	wire.ServerSent
 	req    *responseRequest
 	events *itemEvents // nil for a response in one piece
 }
 
-func (*responseForm) IDPrefix() string { return ResponsePrefix }
+func (*responseFormat) IDPrefix() string { return ResponsePrefix }
 
 // The states of a response and of its items.
 const (
@@ -32,17 +32,17 @@ const (
 	failed     = "failed"
 )
 
-func (f *responseForm) Whole(r *api.Reply) any { return f.final(r) }
+func (f *responseFormat) Whole(r *api.Reply) any { return f.final(r) }
 
 // final returns the response at its end. It stores the response before the client gets it.
-func (f *responseForm) final(r *api.Reply) response {
+func (f *responseFormat) final(r *api.Reply) response {
 	out := f.response(r, state(r.Choices[0]), nil)
 	out.Store = f.req.store && f.keep(r, wire.Encode(out))
 	return out
 }
 
 // keep stores the response, and reports whether it could.
-func (f *responseForm) keep(r *api.Reply, response []byte) bool {
+func (f *responseFormat) keep(r *api.Reply, response []byte) bool {
 	u, c := r.Run, r.Choices[0]
 	if u.Key < 0 {
 		return false
@@ -71,7 +71,7 @@ func state(c *api.Choice) string {
 
 // response returns the response in a state. Before the model is in memory it shows the sampling that
 // the request asks for.
-func (f *responseForm) response(r *api.Reply, status string, fail *wire.Failure) response {
+func (f *responseFormat) response(r *api.Reply, status string, fail *wire.Failure) response {
 	q, sampling := f.req, f.req.Request(nil, model.Defaults{}, 0).Sampling
 	if r.Choices != nil {
 		sampling = r.Choices[0].Req.Sampling
@@ -167,7 +167,7 @@ func responseCode(f *wire.Failure) string {
 var silent = &api.Block{Kind: dialect.Text}
 
 // blocks returns the blocks of an answer, at least one.
-func (f *responseForm) blocks(c *api.Choice) (list []*api.Block) {
+func (f *responseFormat) blocks(c *api.Choice) (list []*api.Block) {
 	for i := range c.Answer.Blocks {
 		list = append(list, &c.Answer.Blocks[i])
 	}
@@ -178,7 +178,7 @@ func (f *responseForm) blocks(c *api.Choice) (list []*api.Block) {
 }
 
 // items returns the items of an ended answer.
-func (f *responseForm) items(r *api.Reply, c *api.Choice) (items []outputItem) {
+func (f *responseFormat) items(r *api.Reply, c *api.Choice) (items []outputItem) {
 	list := f.blocks(c)
 	for i, b := range list {
 		items = append(items, f.item(r, i, b, ended(c, b, i == len(list)-1)))
@@ -196,7 +196,7 @@ func ended(c *api.Choice, b *api.Block, last bool) string {
 }
 
 // item returns an item. It is empty while it is in progress.
-func (f *responseForm) item(r *api.Reply, i int, b *api.Block, status string) outputItem {
+func (f *responseFormat) item(r *api.Reply, i int, b *api.Block, status string) outputItem {
 	id, text, content := blockID(r, i, b), "", []outputPart{}
 	if status != InProgress {
 		text = string(b.Text)
@@ -227,7 +227,7 @@ func blockID(r *api.Reply, i int, b *api.Block) string {
 }
 
 // toolName returns a tool's name as the client knows it.
-func (f *responseForm) toolName(name string) toolName {
+func (f *responseFormat) toolName(name string) toolName {
 	if s, ok := f.req.offers.spaces[name]; ok {
 		return toolName{s.space, s.name}
 	}
@@ -235,7 +235,7 @@ func (f *responseForm) toolName(name string) toolName {
 }
 
 // part returns the content of an item of text or of reasoning.
-func (f *responseForm) part(r *api.Reply, b *api.Block, text string,
+func (f *responseFormat) part(r *api.Reply, b *api.Block, text string,
 	toks []engine.Token) outputPart {
 	if b.Kind == dialect.Reasoning {
 		return outputPart{reasoningPart{"reasoning_text", text}}
@@ -244,7 +244,7 @@ func (f *responseForm) part(r *api.Reply, b *api.Block, text string,
 }
 
 // logprobs returns the log-probabilities of text, if the request asks for them.
-func (f *responseForm) logprobs(r *api.Reply, toks []engine.Token) []api.ScoredToken {
+func (f *responseFormat) logprobs(r *api.Reply, toks []engine.Token) []api.ScoredToken {
 	if !f.req.Logprobs {
 		return []api.ScoredToken{}
 	}

@@ -9,32 +9,32 @@ import (
 	"tandem/engine"
 )
 
-// A lineForm is the form of answers of /api/generate and /api/chat: an object a line. Each has the
+// A lineFormat is the form of answers of /api/generate and /api/chat: an object a line. Each has the
 // new text, and the last one the figures.
-type lineForm struct {
+type lineFormat struct {
 	chat  bool
 	model string // as the client wrote it; programs compare it with what they asked for
 }
 
-func (lineForm) ContentType() string { return "application/x-ndjson" }
+func (lineFormat) ContentType() string { return "application/x-ndjson" }
 
-func (lineForm) AppendEvent(dst []byte, _ string, data []byte) []byte {
+func (lineFormat) AppendEvent(dst []byte, _ string, data []byte) []byte {
 	return append(wire.AppendLine(dst, data), '\n')
 }
 
-func (o lineForm) AppendFailure(dst []byte, f wire.Failure) []byte {
+func (o lineFormat) AppendFailure(dst []byte, f wire.Failure) []byte {
 	_, body := wire.Ollama{}.Refusal(nil, f)
 	return o.AppendEvent(dst, "", body)
 }
 
 // AppendSilence implements wire.Framing. Ollama's programs read every line as an object, so it
 // sends one without new text.
-func (o lineForm) AppendSilence(dst []byte) []byte {
+func (o lineFormat) AppendSilence(dst []byte) []byte {
 	return o.AppendEvent(dst, "", wire.Encode(o.line(piece{}, lineEnd{})))
 }
 
-// IDPrefix implements api.Form. These answers have no id.
-func (lineForm) IDPrefix() string { return "" }
+// IDPrefix implements api.ReplyFormat. These answers have no id.
+func (lineFormat) IDPrefix() string { return "" }
 
 // A piece has the new text and calls of one object of an answer.
 type piece struct {
@@ -42,7 +42,7 @@ type piece struct {
 	calls         []*api.Block
 }
 
-func (o lineForm) Whole(r *api.Reply) any {
+func (o lineFormat) Whole(r *api.Reply) any {
 	c := r.Choices[0]
 	var s piece
 	for i := range c.Answer.Blocks {
@@ -71,7 +71,7 @@ func (s *piece) say(c *api.Choice, b *api.Block) {
 }
 
 // line returns an object of an answer.
-func (o lineForm) line(s piece, end lineEnd) any {
+func (o lineFormat) line(s piece, end lineEnd) any {
 	head := lineHead{o.model, time.Now().UTC()}
 	if !o.chat {
 		return GenerateResponse{lineHead: head, Response: s.text, Thinking: s.thought, lineEnd: end}
@@ -95,13 +95,13 @@ func lastEnd(r *api.Reply) lineEnd {
 	}}
 }
 
-func (o lineForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
+func (o lineFormat) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	return &lines{form: o, rep: rep, out: out}
 }
 
-// lines are the events of a lineForm, which has one choice.
+// lines are the events of a lineFormat, which has one choice.
 type lines struct {
-	form lineForm
+	form lineFormat
 	rep  *api.Reply
 	out  *wire.EventStream
 	open int // number of the call that is begun and not sent, from 1; 0 for none

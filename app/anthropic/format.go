@@ -9,17 +9,17 @@ import (
 	"tandem/engine"
 )
 
-// A messageForm is the form of Anthropic's messages, which have one choice.
-type messageForm struct{ wire.ServerSent }
+// A messageFormat is the form of Anthropic's messages, which have one choice.
+type messageFormat struct{ wire.ServerSent }
 
-func (messageForm) IDPrefix() string { return "msg_" }
+func (messageFormat) IDPrefix() string { return "msg_" }
 
-func (m messageForm) AppendFailure(dst []byte, f wire.Failure) []byte {
+func (m messageFormat) AppendFailure(dst []byte, f wire.Failure) []byte {
 	_, failure := wire.AnthropicFailureOf(f)
 	return m.AppendEvent(dst, "error", wire.Encode(failure))
 }
 
-func (m messageForm) AppendSilence(dst []byte) []byte {
+func (m messageFormat) AppendSilence(dst []byte) []byte {
 	return m.AppendEvent(dst, "ping", wire.Encode(ping{"ping"}))
 }
 
@@ -34,7 +34,7 @@ func messageUsageOf(r *api.Reply) MessageUsage {
 // silent is the only block of an answer without words: programs look for the first block.
 var silent = api.Block{Kind: dialect.Text}
 
-func (messageForm) Whole(r *api.Reply) any {
+func (messageFormat) Whole(r *api.Reply) any {
 	c := r.Choices[0]
 	out := message{messageHead: headOf(r), stop: stopOf(r, c), Usage: messageUsageOf(r),
 		Timings: r.Timings()}

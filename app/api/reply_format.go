@@ -6,8 +6,8 @@ import (
 	"tandem/engine"
 )
 
-// A Form is how a route answers: in one piece, or event by event.
-type Form interface {
+// A ReplyFormat is how a route answers: in one piece, or event by event.
+type ReplyFormat interface {
 	wire.Framing
 
 	IDPrefix() string
@@ -40,9 +40,9 @@ type Events interface {
 	Finish()
 }
 
-// A WaitingForm tells a client that waits for the model, or in the queue, in events of its own. Wait
+// A WaitingFormat tells a client that waits for the model, or in the queue, in events of its own. Wait
 // is called before there is a model. It sets out.Wait.
-type WaitingForm interface {
+type WaitingFormat interface {
 	Wait(rep *Reply, out *wire.EventStream)
 }
 
