@@ -8,8 +8,7 @@ import (
 	"tandem/app/wire"
 )
 
-// readMessages reads system and messages. The system prompt stands apart from the messages, but the
-// system may also speak within them.
+// readMessages reads the field system and the messages, some of which may be the system's too.
 func (c *messagesRequest) readMessages(f *wire.Fields) {
 	if f.Raw("system") != nil {
 		c.readSystem(f, "system")

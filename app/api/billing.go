@@ -2,8 +2,8 @@ package api
 
 import "strings"
 
-// billing begins a line that Claude Code puts into its system text for its vendor. A part of the
-// line changes with each request. With it no prompt would begin like the one before.
+// billing begins a line that Claude Code puts into its system text for its vendor. It changes with
+// each request, so that no prompt would begin like the one before.
 const billing = "x-anthropic-billing-header:"
 
 // StripBillingHeader returns the text without such lines.

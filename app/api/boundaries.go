@@ -17,7 +17,7 @@ const boundaryTime = 2 * time.Second
 // boundaries returns the positions of a chat's prompt at which other prompts are likely to go on
 // differently, ascending:
 //
-//   - after the system's messages and the tools that stand there: a new chat begins there;
+//   - after the system's messages and the tools there: a new chat begins there;
 //   - before the last message, which may be sent again in other words;
 //   - after the last message, before the beginning of the answer.
 //
@@ -53,8 +53,8 @@ func (c *Conversation) boundaries(ctx context.Context, m model.Model, ids []int3
 	return list
 }
 
-// newFrom returns the position of the prompt after which it has what was said since the last answer:
-// in a new chat, the first question. It returns -1 if the template does not tell.
+// newFrom returns where in the prompt the messages after the last answer begin, or -1 if the template
+// does not tell.
 func (c *Conversation) newFrom(ctx context.Context, m model.Model, ids []int32) int {
 	ctx, cancel := context.WithTimeout(ctx, boundaryTime)
 	defer cancel()

@@ -22,7 +22,7 @@ type callIDs struct {
 	made    int
 }
 
-// A pastCall is a call of an earlier answer. An empty text stands for none.
+// A pastCall is a call of an earlier answer. A field is empty if the call lacks it.
 type pastCall struct {
 	raw            *json.RawMessage
 	id, kind, name string
@@ -100,8 +100,8 @@ func (s *callIDs) complete(c *pastCall) {
 	}
 }
 
-// make returns an id of nine letters and digits: some templates take no other length. It comes from
-// the call's place, so that the next turn has the same prompt up to here.
+// make returns an id of nine letters and digits, which is all that some templates take. The same place
+// gets the same id in the next turn, which keeps the prompt's prefix.
 func (s *callIDs) make() string {
 	for {
 		s.made++

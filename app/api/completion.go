@@ -73,9 +73,8 @@ func (c *Completion) Prompts(ctx context.Context, m model.Model) ([]*Prompt, err
 	return out, nil
 }
 
-// EncodeAlone returns the tokens of a text that stands alone. The tokenizer's own, such as a BOS,
-// stand around them. A text that a client rendered with a chat template may begin with the same BOS
-// already. It has it once then.
+// EncodeAlone returns the tokens of a whole prompt, with those that the tokenizer puts around it, such
+// as a BOS. If a client's own template wrote the BOS already, none is added.
 func EncodeAlone(t model.Tokenizer, text string) ([]int32, error) {
 	ids, err := t.Encode(text, true)
 	if err != nil || len(ids) < 2 || !slices.Contains(ids[1:min(len(ids), maxLead+1)], ids[0]) {

@@ -94,10 +94,8 @@ func (c *Conversation) setVariables() error {
 	return nil
 }
 
-// Vars returns the template's variables for some messages of the conversation, as a JSON object.
-// Everything is in the order that the client gave, because a template prints tools as they come.
-// generate makes the template begin the answer, unless Kwargs decide that. thought is the
-// template's name for the thought of an earlier answer.
+// Vars returns the template's variables for some messages of the conversation, as a JSON object in
+// the client's order. generate makes the template begin the answer, unless Kwargs decide that.
 func (c *Conversation) Vars(messages []Message, generate bool, form dialect.History) []byte {
 	vars := []byte(`{"messages":[`)
 	if form.ToolsInSystem && c.Tools.List != nil {
@@ -131,9 +129,9 @@ func (c *Conversation) Vars(messages []Message, generate bool, form dialect.Hist
 
 func (c *Conversation) Common() *Params { return &c.Params }
 
-// Rendered returns the text of the prompt. Some templates have no place for the messages as they
-// are. Agents speak as the system at any time, and as the user several times in a row. If the
-// conversation is Tolerant, such a template gets simpler messages.
+// Rendered returns the text of the prompt. Some templates reject messages of agents, which speak as
+// the system at any time and as the user several times in a row. If the conversation is Tolerant,
+// such a template gets simpler messages.
 func (c *Conversation) Rendered(ctx context.Context, m model.Model) (string, error) {
 	if err := c.checkSize(m); err != nil {
 		return "", err
@@ -159,8 +157,8 @@ const (
 	// smallVars are variables of a template that are copied whatever they hold, in bytes.
 	smallVars = 1 << 20
 
-	// outsideText is how many bytes beside the messages' texts stand for one of the prompt: names,
-	// calls, and thoughts that a template may leave out.
+	// outsideText is how many bytes of names, calls and thoughts, which a template may leave out,
+	// count as one byte of the prompt.
 	outsideText = 4
 )
 
@@ -189,11 +187,9 @@ func (c *Conversation) checkSize(m model.Model) error {
 	return CheckLength(m, c.PromptParam, max(text, other/outsideText))
 }
 
-// renderOnce returns the messages as the template writes them, with thoughts under the template's
-// name. A begun answer continues in its very text, white space included, before what the template
-// writes after a message. Words that no text has mark its two ends: many templates trim a message.
-// A template that takes the text apart, as at the end of a thought, may lose the first of them. The
-// text is then as the template writes it.
+// renderOnce returns the messages as the template writes them. A begun answer ends the prompt with its
+// exact text, which random words mark because many templates trim a message. A template that splits
+// the text, as at the end of a thought, may lose the first word. Its own text is used then.
 func (c *Conversation) renderOnce(ctx context.Context, m model.Model) (string, error) {
 	form := c.chat(m).History()
 	if c.begun == "" {

@@ -131,8 +131,7 @@ var (
 	formObjects = map[string]string{"text": "text.format", "output_config": "output_config.format"}
 )
 
-// engineForms are the fields in which engines ask for a form, and the type of a format that stands
-// for each.
+// engineForms are the fields in which engines ask for a form, and the type of format for each.
 var engineForms = map[string]string{
 	"guided_json": "json_schema", "guided_regex": "grammar", "guided_grammar": "grammar", // vLLM
 	"guided_choice": "json_schema", "structured_outputs": "json_schema",
@@ -140,9 +139,9 @@ var engineForms = map[string]string{
 	"regex": "grammar", "ebnf": "grammar", // SGLang
 }
 
-// RefuseForms refuses a form that stands in another vendor's field: without it the answer would
-// have any form. read are the fields of this route. The error names the first one. The last one
-// reads every type of a format, so that it takes the place of an engine's field.
+// RefuseForms refuses an output format in another vendor's field instead of ignoring it. read are the
+// fields of this route: errors name the first, or for an engine's field the last, which reads every
+// type of format.
 func RefuseForms(f *wire.Fields, read ...string) {
 	refuse := func(name string, v json.RawMessage) {
 		if asksForm(v) && !slices.Contains(read, name) {
@@ -166,8 +165,8 @@ func RefuseForms(f *wire.Fields, read ...string) {
 	}
 }
 
-// saysNothing reports whether a value is absent or empty. So is an object that has such values
-// alone, as clients write it whose settings are unset.
+// saysNothing reports whether a value is absent or empty, or an object of such values, as clients
+// with unset settings write it.
 func saysNothing(v json.RawMessage) bool {
 	switch string(v) {
 	case "", "null", "false", `""`:

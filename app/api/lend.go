@@ -23,9 +23,8 @@ func (a *API) Lend(r *http.Request, name string,
 	return use(ctx, m)
 }
 
-// CountPrompt returns the number of tokens of a complete conversation's prompt. Where thoughts are put
-// back for a short answer alone, it counts them, so that a client never learns too late how long its
-// text is.
+// CountPrompt returns the tokens of a complete conversation's prompt. It counts thoughts that are put
+// back only if the answer is short, because a client must not learn too late how long its text is.
 func (a *API) CountPrompt(r *http.Request, c *Conversation) (n int, err error) {
 	err = a.Lend(r, c.Model, func(ctx context.Context, m model.Model) error {
 		if err := Generates(m); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // ContextError returns an error in the words that clients search for when they decide to compact.
-// least stands before the number of tokens: "at least " if only a lower bound is known.
+// least comes before the number of tokens: "at least " if only a lower bound is known.
 func ContextError(param string, m model.Model, least string, tokens int) error {
 	limit, got, advice := m.ContextLength(), least+strconv.Itoa(tokens), "Please shorten it."
 	if m.LongerContext(tokens) {

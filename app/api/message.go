@@ -72,8 +72,7 @@ func unquote(v json.RawMessage) (text string) {
 	return text
 }
 
-// Call adds a call of a tool. Arguments that are a string with a JSON object become that object. Nil
-// stands for none.
+// Call adds a call of a tool. arguments may be an object, a string with an object, or nil.
 func (m *Message) Call(id, name string, arguments json.RawMessage) {
 	function := wire.Members{{Key: "name", Value: wire.Quote(name)},
 		{Key: "arguments", Value: plainArguments(arguments)}}

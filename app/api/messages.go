@@ -116,8 +116,7 @@ func readFunctionCall(m *wire.Fields) []json.RawMessage {
 	return []json.RawMessage{call.JSON()}
 }
 
-// readFunction returns the function of a call, and keeps its order of members without those of
-// other names. It fails fn if that has no name.
+// readFunction returns the function of a call without some members. It fails fn if that has no name.
 func readFunction(fn *wire.Fields, without ...string) wire.Member {
 	if fn.Raw("name") == nil {
 		fn.Fail("name", "is missing.")

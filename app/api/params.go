@@ -92,8 +92,7 @@ func (p *Params) ReadSampling(f *wire.Fields, key string) {
 	p.repetition = f.Real(key)
 }
 
-// ReadLimit reads a limit of tokens. It returns nil for an absent field. -1 and -2 are other
-// servers' words for no limit, and the field then counts as absent.
+// ReadLimit reads a limit of tokens, or nil for none, which other servers write as -1 or -2.
 func ReadLimit(f *wire.Fields, key string) *int {
 	if n, ok := wire.WholeNumber(f.Raw(key)); ok && (n == -1 || n == -2) {
 		delete(f.Values, key)
@@ -102,8 +101,7 @@ func ReadLimit(f *wire.Fields, key string) *int {
 	return f.Whole(key)
 }
 
-// ReadSeed reads a seed. It returns nil for an absent field, and for -1, by which other servers
-// mean any seed.
+// ReadSeed reads a seed, or nil for any, which other servers write as -1.
 func ReadSeed(f *wire.Fields, key string) *uint64 {
 	v := f.Raw(key)
 	if v == nil {
@@ -157,8 +155,7 @@ func readLogitBias(f *wire.Fields) map[int32]float32 {
 	return bias
 }
 
-// readSpeculation reads how to decode. The engine checks whether the model has the drafter. A
-// request that sets any member chooses for itself, whatever the default is.
+// readSpeculation reads how to decode. The engine checks whether the model has the drafter.
 func readSpeculation(f *wire.Fields) (r engine.Speculation) {
 	if raw := f.Raw("speculation"); len(raw) > 0 && raw[0] == '"' {
 		f.Fail("speculation", `is an object, such as {"drafter": "none"}.`)
@@ -216,8 +213,7 @@ func (p *Params) Request(prompt []int32, d model.Defaults, index int) engine.Req
 }
 
 // choiceSeed returns the seed of a prompt's continuation with that index. The first has the
-// request's own. The others lie far from it, because clients count their seeds up: the second
-// continuation under a seed is not the first one under the next. SplitMix64 spreads them.
+// request's own. SplitMix64 spreads the others, because clients count their seeds up.
 func choiceSeed(seed uint64, index int) uint64 {
 	if index == 0 {
 		return seed
@@ -238,8 +234,7 @@ func First[T any](otherwise T, values ...*T) T {
 	return otherwise
 }
 
-// TokenIDs reads a list of token ids below the model's vocabulary. A client may write them as 16.0.
-// It keeps no more ids than the context takes, whatever the list has.
+// TokenIDs reads a list of token ids that the model knows. It keeps no more than the context takes.
 func TokenIDs(v json.RawMessage, m model.Model, param string) ([]int32, error) {
 	limit, vocab, n := m.ContextLength(), m.VocabSize(), 0
 	var ids []int32

@@ -15,7 +15,7 @@ const (
 	documentPart = "document"
 )
 
-// unreadable are the kinds of parts that no text stands for.
+// unreadable are the kinds of parts that have no text.
 var unreadable = []string{"image", "image_url", "input_image", "audio", "input_audio", "video",
 	"video_url", "file", "input_file", "computer_screenshot", "container_upload", documentPart}
 
@@ -44,7 +44,7 @@ func ReadParts(f *wire.Fields, key string, read func(p *wire.Fields, kind string
 }
 
 // ReadContent returns the parts of the content in the field key as one text. think gets the
-// thoughts among them. Where it is nil, as in what others than the model say, they are text.
+// reasoning among them; if it is nil, that is text.
 func ReadContent(f *wire.Fields, key string, think func(string)) string {
 	if f.Raw(key) == nil {
 		return "" // an assistant's message with calls alone
@@ -65,8 +65,7 @@ func IsThought(kind string) bool {
 	return kind == thoughtPart || kind == "reasoning" || kind == "redacted_thinking"
 }
 
-// PartText returns the text of a part. It fails p if that holds none. A part of an unknown kind has
-// the text that such parts commonly have.
+// PartText returns the text of a part, also of an unknown kind. It fails p if there is none.
 func PartText(p *wire.Fields, kind string) string {
 	o := p.As(nil) // the shape has the members of the known kinds alone
 	switch kind {
@@ -128,8 +127,8 @@ func OwnText(p *wire.Fields, kind string) string {
 	return b.String()
 }
 
-// anyText returns the text of a part of any kind, where such parts commonly have it. A thought's
-// text has the name of its kind. Programs have two texts, and their other content is files.
+// anyText returns the text of a part of any kind, where such parts commonly have it: reasoning under
+// the name of its kind, programs as two texts.
 func anyText(o *wire.Fields, kind string) (text string, ok bool) {
 	if holdsText(o, "stdout") || holdsText(o, "stderr") {
 		return joinLines(innerText(o, "stdout"), innerText(o, "stderr")), true

@@ -17,13 +17,10 @@ import (
 	"tandem/app/wire"
 )
 
-// A past is a hash of a conversation from its beginning to one of its messages. It covers whose
-// conversation it is, the model, the tools, and what each message says and calls. Thoughts do not
-// count, so a conversation has one past whether its client sends them or not.
-//
-// Neither does what clients write in their own way: white space around a text, the order of a
-// call's arguments and the form of numbers there, the ids of calls, and the names of answers and of
-// results. A result counts as that of a call by its place.
+// A past is a hash of a conversation from its beginning to one of its messages: its owner, the model,
+// the tools, and what each message says and calls. Thoughts do not count, nor what clients write in
+// different ways: white space around a text, the order of arguments and the form of numbers in them,
+// the ids of calls, and the names of answers and results. A result belongs to a call by its place.
 type past struct {
 	hash  [sha256.Size]byte
 	calls map[string]int // the place of each call from 1, by its id

@@ -74,13 +74,12 @@ type runTable struct {
 	closed  bool
 }
 
-// RunNameHeader has the name that a client gives its request. By it the client can cancel the
-// request before the answer begins: during a load, in the queue, in prefill. It does not know the
-// id then.
+// RunNameHeader has the name that a client gives its request, by which the client can cancel it before
+// an answer brings its id: during a load, in the queue, in prefill.
 const RunNameHeader = "X-Tandem-Request"
 
-// ResumableHeader says that the client may lose the answer against its will, as a page does when it
-// is loaded again. The run still ends when its client leaves, and it can be resumed then.
+// ResumableHeader says that the client may leave by accident, as a reloaded page does. Its run still
+// ends then, and can be resumed.
 const ResumableHeader = "X-Tandem-Resumable"
 
 // RunHeader has the id of the run. Every answer has it.
@@ -178,7 +177,7 @@ func (u *Run) token(t engine.Token) {
 // leaveQueue notes that the engine begins to restore the prompt, or the first of several.
 func (u *Run) leaveQueue() { u.restoringSince.CompareAndSwap(0, int64(time.Since(u.Start))) }
 
-// read notes that so many tokens more of the prompt are there.
+// read notes that more tokens of the prompt were read or restored.
 func (u *Run) read(tokens int64) {
 	u.readingSince.CompareAndSwap(0, int64(time.Since(u.Start)))
 	u.promptDone.Add(tokens)

@@ -23,7 +23,7 @@ const (
 // answer is, so they are not in it. The owner and what was put back are for a run that resumes it.
 type Replay struct {
 	Owner     *int64          `json:"owner,omitempty"`  // see Run.owner
-	Drafts    bool            `json:"drafts,omitempty"` // the ids depend on drafts, so they cannot come again
+	Drafts    bool            `json:"drafts,omitempty"` // the ids depend on drafts, and are not repeatable
 	Exact     bool            `json:"exact,omitempty"`
 	Sampling  json.RawMessage `json:"sampling"` // engine.Request's
 	Seed      uint64          `json:"seed"`

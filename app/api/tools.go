@@ -204,8 +204,8 @@ func ReadChoiceType(o *wire.Fields) (kind, asked string) {
 	return kind, ""
 }
 
-// readToolChoice reads tool_choice or function_call. The name of a function stands within it, or
-// beside the type, as responses have it.
+// readToolChoice reads tool_choice or function_call. The name of a function is in it, or beside the
+// type, as responses have it.
 func readToolChoice(f *wire.Fields, key string) ToolChoice {
 	c, o := ReadChoiceWord(f, key)
 	if o == nil {
@@ -249,8 +249,7 @@ func ChosenName(o *wire.Fields, read func(*wire.Fields) string) string {
 	return wire.NeededName(fn)
 }
 
-// readAllowed reads a choice that names some of the tools. An entry without a name, as tools have it
-// that a vendor's server runs, allows nothing.
+// readAllowed reads a choice of some tools. It skips those without a name, which a vendor's server runs.
 func readAllowed(f *wire.Fields) (mode string, names []string) {
 	mode = f.Word("mode")
 	if mode == "" {
@@ -265,9 +264,8 @@ func readAllowed(f *wire.Fields) (mode string, names []string) {
 	return mode, names
 }
 
-// withTools returns the messages with a text about the tools, as the dialect tool_call has it. The
-// text stands at the end of the system message, if that comes first. Else it is a system message of
-// its own before all others.
+// withTools returns the messages with a text about the tools, as the dialect tool_call has it, at the
+// end of the first message if that is the system's, or in a new system message.
 func withTools(messages []Message, tools json.RawMessage) []Message {
 	told := dialect.ToolInstructions(listFunctions(tools))
 	if len(messages) > 0 && messages[0].Role == "system" {

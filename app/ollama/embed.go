@@ -9,8 +9,7 @@ import (
 )
 
 // An ollamaEmbedRequest is the body of /api/embed, or of the older /api/embeddings, which takes one
-// text. Unlike Ollama, Tandem never cuts a text that is too long: its vector would be another
-// text's.
+// text. Unlike Ollama, Tandem refuses a text that is too long and does not cut it.
 type ollamaEmbedRequest struct {
 	api.Embedding
 	name string // of the model, as the client wrote it

@@ -107,7 +107,7 @@ func (b *branchRequest) encodeAfter(m model.Model, text string) ([]int32, error)
 	return m.Tokenizer().Encode(text, false) // apart from base, as tokens would merge
 }
 
-// marker stands for the earlier text when a template is asked what it writes after that.
+// marker takes the place of the earlier text when a template is asked what it writes after that.
 const marker = "0tandem0"
 
 // turn returns the tokens from the base to the model's next answer, with text as a person's

@@ -12,8 +12,8 @@ import (
 	"tandem/app/wire"
 )
 
-// A rerankRequest is the body of /v1/rerank, in the form that Jina and Cohere share. instruction is
-// vLLM's. It says what makes a document relevant; without it a relevant document answers the query.
+// A rerankRequest is the body of /v1/rerank, which Jina and Cohere share. vLLM's instruction says what
+// makes a document relevant; by default a relevant document answers the query.
 type rerankRequest struct {
 	model       string
 	query       string

@@ -28,8 +28,8 @@ type itemEvents struct {
 	json         wire.Encoder
 }
 
-// Wait implements api.WaitingFormat. Programs count events and give up after some minutes without one,
-// so that the sign that more is to come is an event too.
+// Wait implements api.WaitingFormat. Programs give up after some minutes without an event, so that the
+// sign that more is to come is one.
 func (f *responseFormat) Wait(rep *api.Reply, out *wire.EventStream) {
 	f.events = &itemEvents{form: f, rep: rep, out: out, at: -1,
 		now: f.response(rep, InProgress, nil)}

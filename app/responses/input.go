@@ -9,8 +9,8 @@ import (
 	"tandem/app/wire"
 )
 
-// saySystem adds a text of the system. All texts before the first of another role are one message,
-// because many templates have room for one.
+// saySystem adds a text of the system to the system message before it, if there is one: many templates
+// have room for one.
 func (c *responseRequest) saySystem(text string) {
 	c.Of("system").Say(api.StripBillingHeader(text))
 }

@@ -18,8 +18,8 @@ const (
 	maxSessions = 64             // of codes and of sessions; the oldest is dropped
 )
 
-// sessions holds the unspent codes and the sessions that codes bought. Both are stored by hash, so
-// a lookup takes no longer for a near miss. Both end with the process.
+// sessions holds the unspent codes and the sessions that codes bought, by their hashes. Both end with
+// the process.
 type sessions struct {
 	mu    sync.Mutex
 	codes map[[32]byte]time.Time // expiry

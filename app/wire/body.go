@@ -28,19 +28,18 @@ const (
 
 	UnreadTimeout = 10 * time.Second // for a body that no handler reads, as of a refused request
 
-	SmallBody  = 64 << 10 // bytes; a larger body needs a place
+	SmallBody  = 64 << 10 // bytes; a larger body needs a reservation
 	LargeBytes = 64 << 20 // of all large bodies that are read, rendered and tokenized at once
 
-	// hugeBody is how many bytes make a body worth a collection of garbage. Without it, the memory
-	// of its growth, and of such a body before, is added to it.
+	// hugeBody is the size in bytes above which garbage is collected as a body grows.
 	hugeBody = 8 << 20
 
 	// LargePerClient limits the bytes of one client, so that others get some.
 	LargePerClient = LargeBytes * 3 / 4
 )
 
-// A Reservation is the right of a request to hold the bytes of a large body. The request has it until its
-// body is token ids, because such bodies take memory and time. The zero value is a small request's.
+// A Reservation is the right of a request to hold the bytes of a large body until they are token ids.
+// The zero value is a small request's.
 type Reservation struct {
 	Client string // see ClientOf
 	table  *reservations
@@ -56,7 +55,7 @@ func (p *Reservation) Release() {
 	p.table.add(p, -p.bytes)
 }
 
-// A reservations counts the bytes that are reserved.
+// reservations count the reserved bytes.
 type reservations struct {
 	mu  sync.Mutex
 	all int
@@ -115,7 +114,7 @@ func (x *Exchange) ReadFields(w http.ResponseWriter, r *http.Request,
 }
 
 // readBody reads a JSON body. It checks type, size, UTF-8 and nesting, but not the syntax. The
-// caller releases the place, also after an error.
+// caller releases the reservation, also after an error.
 func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Reservation) ([]byte, error) {
 	if err := CheckJSON(r.Header); err != nil {
 		return nil, err
@@ -151,8 +150,8 @@ func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Reservati
 	return b, CheckText(b)
 }
 
-// readGrowing reads a body into memory that grows with what arrives, whatever length the client
-// states. The place has the bytes of that memory. It reads MaxBody+1 bytes at most.
+// readGrowing reads at most MaxBody+1 bytes into memory that grows with what arrives, whatever length
+// the client states, and reserves that memory.
 func (x *Exchange) readGrowing(r *http.Request, p *Reservation) ([]byte, error) {
 	most := MaxBody + 1
 	if r.ContentLength >= 0 {
@@ -260,8 +259,7 @@ func CheckJSON(h http.Header) error {
 	return nil
 }
 
-// CheckText refuses a text that is empty, no UTF-8, or too much to decode: nested too deeply, or of
-// too many values.
+// CheckText refuses a text that is empty, not UTF-8, nested too deeply, or of too many values.
 func CheckText(b []byte) error {
 	if len(bytes.TrimSpace(b)) == 0 {
 		return control.Errorf(control.CodeInvalid, "The body is empty; send a JSON object.")
@@ -291,8 +289,8 @@ func (x *Exchange) ReadObject(w http.ResponseWriter, r *http.Request) (*Fields, 
 	return ParseFields(b, "")
 }
 
-// BytesTaken returns how many bytes are in the table. A client that holds no place must not stay in
-// it; one that does is counted here, so a test sees it.
+// BytesTaken returns the reserved bytes, for tests. It is not 0 if a client without any is left in the
+// table.
 func (x *Exchange) BytesTaken() int {
 	l := &x.large
 	l.mu.Lock()

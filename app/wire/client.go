@@ -44,10 +44,9 @@ func ClientName(r *http.Request) string {
 	return Clip(Printable(cmp.Or(r.Header.Get(ClientHeader), r.UserAgent())))
 }
 
-// ClientOf returns the name under which a request takes turns and counts against limits. It is the
-// client's key, or else the name of its runs. It is not for display. Programs on this machine
-// without a key that share a name are one client. A program that changes its name is many clients,
-// and only the queue limits them. Keys can be required where that matters.
+// ClientOf returns the name under which a request takes turns and counts against limits: its key, or
+// else the name of its runs. It is not for display. A program without a key that changes its name is
+// many clients, which only the queue limits; keys can be required where that matters.
 func ClientOf(r *http.Request) string {
 	if key := Caller(r.Context()); key != "" {
 		return "key " + key
@@ -55,8 +54,7 @@ func ClientOf(r *http.Request) string {
 	return "name " + ClientName(r)
 }
 
-// Discard reads the body of a refused request, so that its client gets the answer. A client does
-// not read while it sends.
+// Discard reads the body of a refused request: its client reads no answer while it sends.
 func Discard(r *http.Request) {
 	if r.Header.Get("Expect") == "" { // otherwise the client has not sent it
 		_, _ = io.CopyN(io.Discard, r.Body, MaxBody)

@@ -18,8 +18,7 @@ func Clip(s string) string {
 // requests put texts of any length into errors.
 const MaxErrorText = 2000
 
-// abridge takes out the middle of a text that is longer than so many bytes. The end of an error
-// often says what to do.
+// abridge takes out the middle of a text that is too long. The end of an error often says what to do.
 func abridge(s string, most int) string {
 	if len(s) <= most {
 		return s

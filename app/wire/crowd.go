@@ -11,10 +11,9 @@ import (
 	"tandem/engine"
 )
 
-// maxConnections limits the connections that one listener has open at once. Editors and agents keep
-// a few. A program that opens one after the other must not take all memory or file descriptors. A
-// request on a connection above the limit is told to try again, and the connection is closed. Above
-// twice the limit, connections are closed unread.
+// maxConnections limits the open connections of a listener, which protects memory and file
+// descriptors. Requests on a connection above it are refused. Above twice the limit, connections are
+// closed unread.
 const maxConnections = 1000
 
 var ErrCrowded = &engine.Error{

@@ -21,9 +21,8 @@ import (
 //	either:"chat,code"      one of two words; it may be empty only with omitempty
 //	oneof:"coupled,..."     one of several words, or empty
 //
-// A field that is none of these is an error too: a misspelt one would otherwise count as not given. The
-// error names the first field that is wrong. Decode panics if a body has a field whose type it
-// does not know. A test of the route finds that, if it sends every field.
+// An unknown field is an error too, because it may be misspelt. The error names the first field that
+// is wrong. Decode panics for a field of a type that it does not know.
 func Decode(f *Fields, into any) error {
 	v := reflect.ValueOf(into).Elem()
 	f.refuseUnknown(v)

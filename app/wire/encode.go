@@ -40,16 +40,15 @@ func Marshal(v any) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// A Raw is a value in the spelling of a client or of a model. An Encoder keeps that spelling: a
-// client may send it back, and a prompt that differs by a space is another prompt. Only an Encoder
-// writes a Raw.
+// A Raw is a value in the spelling of a client or of a model. Only an Encoder writes it, and keeps the
+// spelling: a client may send it back, and a prompt that differs by a space is another prompt.
 type Raw json.RawMessage
 
 // A RawObject is a Raw that is an object.
 type RawObject Raw
 
-// packedRaw begins a string that is a packed Raw. Its byte 0xff is in no valid UTF-8, so no string of an
-// answer and no client's json.RawMessage has it: bodies that are not UTF-8 are refused.
+// packedRaw begins a string that is a packed Raw. No valid UTF-8 has the byte 0xff, and bodies that
+// are not UTF-8 are refused.
 const packedRaw = "\"\xff"
 
 // MarshalJSON implements json.Marshaler. It packs the value into a string, in which the package json

@@ -38,10 +38,8 @@ type outcome struct {
 
 // Outcomes has every code. A code that is missing here is an internal error.
 //
-// The table decides the status of an error. Its text stands where the error arises. To find the
-// texts of a 409, search package app and its folders for the names of the codes that have
-// StatusConflict here. The texts about room for a model stand in app/pool/make_room.go. Texts about
-// kept requests stand in app/api and app/history.
+// The text of an error is where the error is made. To find the texts of a status, search app for the
+// names of its codes.
 var Outcomes = map[string]outcome{
 	string(engine.CodeInvalid):       {http.StatusBadRequest, "invalid_request_error", false},
 	string(control.CodeNoTemplate):   {http.StatusBadRequest, "invalid_request_error", false},
@@ -110,9 +108,8 @@ var OpenAIErrorShape = AnswerOf[openAIError]()
 // maxParam limits the name of a field in an error, in bytes: names in it may be the client's.
 const maxParam = 200
 
-// A clientError carries its own message for the client: a disk that is full or a database that another
-// program holds is no defect of ours, whatever the request was. The code is empty for any other error of
-// its kind.
+// A clientError carries its own message for the client, such as that the disk is full. The code is
+// empty for other errors of its type.
 type clientError interface {
 	error
 	ClientMessage() (code, message string)

@@ -38,8 +38,7 @@ func (f *Fields) Apart() *Fields {
 }
 
 // As gives an object its shape, and the objects inside it theirs. Real, Whole and Word take bounds
-// and words from it. Reading a name that the shape lacks panics, so that a test of the route finds
-// it.
+// and words from it. Reading a name that the shape lacks panics.
 func (f *Fields) As(s *Shape) *Fields {
 	f.shape = s
 	return f

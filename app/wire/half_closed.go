@@ -42,10 +42,9 @@ func (l acceptingListener) Accept() (net.Conn, error) {
 
 // A halfConn is a connection whose client may end its own sending before it has the answer.
 //
-// The protocol below says the same when a client has left: no more will come. Only a byte that is
-// sent to it makes the difference: the system of a client that has left answers that nobody is
-// there. So a halfConn sends the beginning of the answer ahead, a byte at a time, and leaves it out
-// of the answer.
+// TCP shows the same for a client that has left. Only a byte sent to it tells the two apart: the system
+// of a client that has left resets the connection. So a halfConn sends the first bytes of the answer
+// early, one at a time, and leaves them out of the answer.
 type halfConn struct {
 	net.Conn
 	raw   syscall.RawConn

@@ -11,8 +11,7 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// asIs has true for each ASCII character that a JSON string holds as it is. Most of an answer is
-// such text, so AppendString looks a character up instead of comparing it.
+// asIs has true for each ASCII character that needs no escape in a JSON string.
 var asIs = func() (t [256]bool) {
 	for c := byte(' '); c < 0x7f; c++ {
 		t[c] = c != '"' && c != '\\'

@@ -11,7 +11,7 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// Members are those of a JSON object, in the order and the spelling of whoever wrote it.
+// Members are the members of a JSON object, in the order and the spelling in which they were written.
 type Members []Member
 
 // ReadMembers returns the members of an object.

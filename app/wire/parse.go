@@ -30,7 +30,7 @@ func ParseFields(b []byte, path string) (*Fields, error) {
 	return f, nil
 }
 
-// nameObject returns what errors call an object. path stands before the names of its fields.
+// nameObject returns what errors call the object whose fields have that path.
 func nameObject(path string) control.Word {
 	if path == "" {
 		return "The body"

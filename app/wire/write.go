@@ -40,7 +40,7 @@ func WriteWhole(w http.ResponseWriter, status int, b []byte) error {
 	})
 }
 
-// writeError returns the error that a failed write stands for.
+// writeError returns why a write failed.
 func writeError(err error) error {
 	switch {
 	case err == nil:
