@@ -7,8 +7,7 @@ import (
 
 var userBlockShape = wire.Either(
 	api.PartShape,
-	wire.Object(
-		wire.Required("type", wire.Const("tool_result")),
+	wire.Typed("tool_result",
 		wire.Required("tool_use_id", wire.NonEmpty),
 		wire.Optional("content", api.PartsShape),
 		wire.Optional("is_error", wire.Bool),
@@ -17,9 +16,8 @@ var userBlockShape = wire.Either(
 
 var assistantBlockShape = wire.Either(
 	api.PartShape,
-	wire.Object(wire.Required("type", wire.Const("thinking")), wire.Optional("thinking", wire.String)),
-	wire.Object(
-		wire.Required("type", wire.Const("tool_use")),
+	wire.Typed("thinking", wire.Optional("thinking", wire.String)),
+	wire.Typed("tool_use",
 		wire.Optional("id", wire.String),
 		wire.Required("name", wire.NonEmpty),
 		wire.Optional("input", wire.Either(wire.AnyMap, wire.String), "A JSON object, or one as text."),
@@ -37,13 +35,10 @@ var messageToolShape = wire.Object(
 	wire.Optional("strict", wire.Bool),
 ).Or(
 	wire.Anything.With("required", []string{"name", "input_schema"}),
-	wire.Object(wire.Required("type", wire.Const("web_search_20250305"))),
+	wire.Typed("web_search_20250305"),
 ).Named("MessageTool").Doc("A tool of another type than custom is skipped.")
 
-var outputFormatShape = wire.Object(
-	wire.Required("type", wire.Const("json_schema")),
-	wire.Required("schema", wire.AnyMap),
-)
+var outputFormatShape = wire.Typed("json_schema", wire.Required("schema", wire.AnyMap))
 
 var countTokensRequestShape = wire.AllOf(
 	api.CommonRequestShape,
@@ -70,8 +65,7 @@ var countTokensRequestShape = wire.AllOf(
 				wire.Required("type", wire.Enum(namelessUses()...)),
 				wire.Optional("disable_parallel_tool_use", wire.Bool),
 			),
-			wire.Object(
-				wire.Required("type", wire.Const(useTool)),
+			wire.Typed(useTool,
 				wire.Required("name", wire.NonEmpty),
 				wire.Optional("disable_parallel_tool_use", wire.Bool),
 			),

@@ -15,8 +15,7 @@ var StopShape = wire.Either(
 ).Doc("Texts that end the answer. In thoughts and calls only texts with their marks count, such as </think>.")
 
 // GrammarShape is a response format given by a grammar.
-var GrammarShape = wire.Object(
-	wire.Required("type", wire.Const("grammar")),
+var GrammarShape = wire.Typed("grammar",
 	wire.Required("grammar", wire.Object(
 		wire.Required("syntax", wire.Enum("lark", "regex")),
 		wire.Required("definition", wire.NonEmpty),
@@ -76,8 +75,7 @@ var objectSchemaShape = wire.Object(wire.Optional("type", wire.Either(
 )))
 
 // ObjectFormatShape is a response format that is any object, or one by a schema.
-var ObjectFormatShape = wire.Object(
-	wire.Required("type", wire.Const("json_object")),
+var ObjectFormatShape = wire.Typed("json_object",
 	wire.Optional("schema", objectSchemaShape, "A JSON schema, as in llama.cpp."),
 	wire.Optional("strict", wire.Bool),
 	wire.Optional("json_schema", wire.Object(
@@ -89,14 +87,10 @@ var ObjectFormatShape = wire.Object(
 
 // ResponseFormatShape is ResponseFormat in OpenAPI.
 var ResponseFormatShape = wire.Either(
-	wire.Object(wire.Required("type", wire.Const("text"))),
+	wire.Typed("text"),
 	ObjectFormatShape,
-	wire.Object(
-		wire.Required("type", wire.Const("json_schema")),
-		wire.Required("json_schema", NamedSchemaShape),
-	),
-	wire.Object(
-		wire.Required("type", wire.Const("json_schema")),
+	wire.Typed("json_schema", wire.Required("json_schema", NamedSchemaShape)),
+	wire.Typed("json_schema",
 		wire.Required("schema", wire.AnyMap, "A JSON schema."),
 		wire.Optional("strict", wire.Bool),
 	),
@@ -106,12 +100,13 @@ var ResponseFormatShape = wire.Either(
 // ToolShape is Tool in OpenAPI.
 var ToolShape = wire.Object(
 	wire.OmitOnly("type", wire.String),
-	wire.OmitOnly("function", wire.Object(functionFields...)),
-).Add(functionFields...).Named("Tool").
+	wire.OmitOnly("function", wire.Object(wire.Optional("name", wire.String)).Add(FunctionFields...)),
+	wire.Optional("name", wire.String),
+).Add(FunctionFields...).Named("Tool").
 	Doc("Reaches the template as it is; a function without the object around it gets one.")
 
-var functionFields = []wire.Field{
-	wire.Optional("name", wire.String),
+// FunctionFields are those of a function beside its name.
+var FunctionFields = []wire.Field{
 	wire.Optional("description", wire.String),
 	wire.Optional("parameters", wire.AnyMap),
 	wire.Optional("strict", wire.Bool),
@@ -119,17 +114,17 @@ var functionFields = []wire.Field{
 
 // TextPartShape is TextPart in OpenAPI.
 var TextPartShape = wire.Either(
-	wire.Object(wire.Required("type", wire.Const("text")), wire.Required("text", wire.String)),
-	wire.Object(wire.Required("type", wire.Const("refusal")), wire.Required("refusal", wire.String)),
+	wire.Typed("text", wire.Required("text", wire.String)),
+	wire.Typed("refusal", wire.Required("refusal", wire.String)),
 ).Named("TextPart")
+
+// textsShape is a text, or parts that are text alone.
+var textsShape = wire.Either(wire.String, wire.List(TextPartShape))
 
 // sourceShape is where a document has its text.
 var sourceShape = wire.Either(
-	wire.Object(wire.Required("type", wire.Const("text")), wire.Required("data", wire.String)),
-	wire.Object(
-		wire.Required("type", wire.Const("content")),
-		wire.Required("content", wire.Either(wire.String, wire.List(TextPartShape))),
-	),
+	wire.Typed("text", wire.Required("data", wire.String)),
+	wire.Typed("content", wire.Required("content", textsShape)),
 )
 
 // PartShape is ContentPart in OpenAPI.
@@ -137,24 +132,16 @@ var PartShape = wire.Either(
 	wire.String,
 	wire.Object(wire.OmitOnly("type", wire.String, "Mostly text, input_text or output_text."),
 		wire.Required("text", wire.String)),
-	wire.Object(wire.Required("type", wire.Const("refusal")), wire.Required("refusal", wire.String)),
-	wire.Object(
-		wire.Required("type", wire.Const("thinking")),
-		wire.Required("thinking", wire.Either(wire.String, wire.List(TextPartShape))),
-	),
-	wire.Object(wire.Required("type", wire.Const("redacted_thinking"))),
-	wire.Object(
-		wire.Required("type", wire.Const("tool_reference")),
-		wire.Required("tool_name", wire.String),
-	),
-	wire.Object(
-		wire.Required("type", wire.Const("search_result")),
+	wire.Typed("refusal", wire.Required("refusal", wire.String)),
+	wire.Typed("thinking", wire.Required("thinking", textsShape)),
+	wire.Typed("redacted_thinking"),
+	wire.Typed("tool_reference", wire.Required("tool_name", wire.String)),
+	wire.Typed("search_result",
 		wire.Optional("title", wire.String),
 		wire.Optional("source", wire.String),
-		wire.Required("content", wire.Either(wire.String, wire.List(TextPartShape))),
+		wire.Required("content", textsShape),
 	),
-	wire.Object(
-		wire.Required("type", wire.Const("document")),
+	wire.Typed("document",
 		wire.Optional("title", wire.String),
 		wire.Optional("context", wire.String),
 		wire.Required("source", sourceShape),
@@ -211,14 +198,20 @@ var ToolChoiceShape = wire.Either(
 		wire.Optional("function", wire.Null),
 		wire.Required("name", wire.NonEmpty),
 	),
-	wire.Object(
-		wire.Required("type", wire.Const("allowed_tools")),
-		wire.Required("allowed_tools", allowedShape),
-	),
-	wire.AllOf(wire.Object(wire.Required("type", wire.Const("allowed_tools"))), allowedShape),
+	wire.Typed("allowed_tools", wire.Required("allowed_tools", allowedShape)),
+	wire.AllOf(wire.Typed("allowed_tools"), allowedShape),
 ).OrNull().Named("ToolChoice").Doc("Whether an answer is a call.")
 
-// SamplingFields are the fields of sampling that OpenAI's and llama.cpp's routes spell alike.
+// ToolFields are tools, whether an answer calls them, and the older form of both.
+var ToolFields = []wire.Field{
+	wire.Optional("tools", wire.List(ToolShape)),
+	wire.Optional("tool_choice", ToolChoiceShape),
+	wire.Optional("parallel_tool_calls", wire.Bool, "false for one call at most."),
+	wire.Optional("functions", wire.List(wire.AnyMap), "The older form of tools."),
+	wire.Optional("function_call", wire.Either(wire.Enum(ToolChoices...), ChosenShape)),
+}
+
+// SamplingFields are the fields of sampling that the routes of several vendors spell alike.
 var SamplingFields = []wire.Field{
 	wire.Optional("top_p", wire.NumberBetween(0, 1)),
 	wire.Optional("min_p", wire.NumberBetween(0, 1)),

@@ -18,17 +18,12 @@ var showRequestShape = wire.Object(
 
 var optionsShape = wire.Object(
 	wire.Optional("temperature", wire.NumberBetween(0, math.MaxFloat64)),
-	wire.Optional("top_p", wire.NumberBetween(0, 1)),
-	wire.Optional("min_p", wire.NumberBetween(0, 1)),
-	wire.Optional("top_k", wire.Int(-1, math.MaxInt32)),
-	wire.Optional("presence_penalty", wire.NumberBetween(-math.MaxFloat32, math.MaxFloat32)),
-	wire.Optional("frequency_penalty", wire.NumberBetween(-math.MaxFloat32, math.MaxFloat32)),
 	wire.Optional("repeat_penalty", wire.NumberBetween(0.01, 100), "1 for none."),
 	wire.Optional("stop", api.StopShape),
 	wire.Optional("seed", wire.Integer.Max(wire.MaxExact), "Below 0 for any."),
 	wire.Optional("num_predict", wire.Int(math.MinInt32, math.MaxInt32),
 		"Tokens; 0 and less for what the context leaves."),
-).Named("OllamaOptions").Doc("Others are ignored.")
+).Add(api.SamplingFields...).Named("OllamaOptions").Doc("Others are ignored.")
 
 var requestShape = wire.Object(
 	wire.Required("model", wire.NonEmpty, "A name of /api/tags; the tag may be missing."),
@@ -78,15 +73,7 @@ var chatRequestShape = wire.AllOf(
 	wire.Object(
 		wire.Optional("messages", wire.List(messageShape),
 			"Absent or empty to load the model, or to free it."),
-		wire.Optional("tools", wire.List(api.ToolShape)),
-		wire.Optional("tool_choice", api.ToolChoiceShape),
-		wire.Optional("parallel_tool_calls", wire.Bool),
-		wire.Optional("functions", wire.List(wire.AnyMap)),
-		wire.Optional("function_call", wire.Either(
-			wire.Enum(api.ToolChoices...),
-			wire.Object(wire.Required("name", wire.NonEmpty)),
-		)),
-	),
+	).Add(api.ToolFields...),
 ).Named("OllamaChatRequest")
 
 var embedRequestShape = wire.Object(

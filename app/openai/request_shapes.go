@@ -19,22 +19,13 @@ var chatRequestShape = wire.AllOf(
 		wire.Optional("max_completion_tokens", api.LimitShape(0), "Wins over max_tokens."),
 		wire.Optional("logprobs", wire.Bool),
 		wire.Optional("top_logprobs", wire.Int(0, engine.MaxTopLogprobs), "Needs logprobs."),
-		wire.Optional("prediction", wire.Object(
-			wire.Required("type", wire.Const("content")),
+		wire.Optional("prediction", wire.Typed("content",
 			wire.Required("content", wire.Either(wire.String, wire.List(api.TextPartShape))),
 		), "Text that is likely to come, tried as a draft."),
-		wire.Optional("tools", wire.List(api.ToolShape)),
-		wire.Optional("tool_choice", api.ToolChoiceShape),
-		wire.Optional("parallel_tool_calls", wire.Bool, "false for one call at most."),
-		wire.Optional("functions", wire.List(wire.AnyMap), "The older form of tools."),
-		wire.Optional("function_call", wire.Either(
-			wire.Enum(api.ToolChoices...),
-			wire.Object(wire.Required("name", wire.NonEmpty)),
-		)),
 		wire.Optional("modalities", wire.Either(wire.Const("text"), wire.List(wire.Const("text")))),
 		wire.Optional("audio", wire.Null, "Not supported."),
 		wire.Optional("web_search_options", wire.Null, "Not supported."),
-	).Add(api.ThinkingFields...),
+	).Add(api.ToolFields...).Add(api.ThinkingFields...),
 ).Named("ChatRequest")
 
 var promptShape = wire.Either(

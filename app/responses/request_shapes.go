@@ -13,29 +13,25 @@ var inputItemShape = wire.Either(
 		wire.Required("role", wire.Enum("system", "developer", "user", "assistant")),
 		wire.Optional("content", api.PartsShape),
 	),
-	wire.Object(
-		wire.Required("type", wire.Const("reasoning")),
+	wire.Typed("reasoning",
 		wire.Optional("id", wire.String),
 		wire.Optional("content", api.PartsShape),
 		wire.Optional("summary", api.PartsShape),
 	),
-	wire.Object(
-		wire.Required("type", wire.Const("function_call")),
+	wire.Typed("function_call",
 		wire.Optional("id", wire.String),
 		wire.Optional("call_id", wire.String),
 		wire.Required("name", wire.NonEmpty),
 		wire.Optional("namespace", wire.String),
 		wire.Optional("arguments", wire.Either(wire.String, wire.AnyMap)),
 	),
-	wire.Object(
-		wire.Required("type", wire.Const("function_call_output")),
+	wire.Typed("function_call_output",
 		wire.Optional("id", wire.String),
 		wire.Required("call_id", wire.NonEmpty),
 		wire.Required("output", api.PartsShape),
 	),
-	wire.Object(wire.Required("type", wire.Const("item_reference")), wire.Required("id", wire.String)),
-	wire.Object(
-		wire.Required("type", wire.Const("compaction")),
+	wire.Typed("item_reference", wire.Required("id", wire.String)),
+	wire.Typed("compaction",
 		wire.Optional("id", wire.String),
 		wire.Required("encrypted_content", wire.String),
 	),
@@ -44,28 +40,16 @@ var inputItemShape = wire.Either(
 			"function_call", "function_call_output", "item_reference", "compaction"}}))),
 ).Named("InputItem").Doc("A message, reasoning, function_call, function_call_output, item_reference or compaction; others are skipped.")
 
-var responseFunctionShape = wire.Object(
-	wire.Required("type", wire.Const("function")),
+var responseFunctionShape = wire.Typed("function",
 	wire.Required("name", wire.NonEmpty),
 	wire.Optional("namespace", wire.String),
-	wire.Optional("description", wire.String),
-	wire.Optional("parameters", wire.AnyMap),
-	wire.Optional("strict", wire.Bool),
-).Named("ResponseFunction")
+).Add(api.FunctionFields...).Named("ResponseFunction")
 
 var responseToolShape = wire.Either(
 	responseFunctionShape,
-	wire.Object(
-		wire.Required("type", wire.Const("function")),
-		wire.Required("function", wire.Object(
-			wire.Required("name", wire.NonEmpty),
-			wire.Optional("description", wire.String),
-			wire.Optional("parameters", wire.AnyMap),
-			wire.Optional("strict", wire.Bool),
-		), "As chats have it."),
-	),
-	wire.Object(
-		wire.Required("type", wire.Const("namespace")),
+	wire.Typed("function", wire.Required("function",
+		wire.Object(wire.Required("name", wire.NonEmpty)).Add(api.FunctionFields...), "As chats have it.")),
+	wire.Typed("namespace",
 		wire.Required("name", wire.NonEmpty),
 		wire.Optional("description", wire.String),
 		wire.OmitOnly("tools", wire.List(responseFunctionShape)),
@@ -94,8 +78,7 @@ var promptFields = []wire.Field{
 			wire.OmitOnly("type", wire.Enum("function", "tool")),
 			wire.Required("function", api.ChosenShape, "As chats have it."),
 		),
-		wire.Object(
-			wire.Required("type", wire.Const("allowed_tools")),
+		wire.Typed("allowed_tools",
 			wire.Optional("mode", wire.EnumOrEmpty("auto", "required")),
 			wire.OmitOnly("tools", wire.List(responseToolShape)),
 			wire.Optional("allowed_tools", wire.Object(
@@ -118,16 +101,14 @@ var responseRequestShape = wire.AllOf(
 		wire.Optional("include", wire.Either(wire.String, wire.List(wire.String)),
 			"message.output_text.logprobs, for one."),
 		wire.Optional("text", wire.Object(wire.Optional("format", wire.Either(
-			wire.Object(wire.Required("type", wire.Const("text"))),
+			wire.Typed("text"),
 			api.ObjectFormatShape,
-			wire.Object(
-				wire.Required("type", wire.Const("json_schema")),
+			wire.Typed("json_schema",
 				wire.Optional("name", wire.String),
 				wire.Required("schema", wire.AnyMap, "A JSON schema."),
 				wire.Optional("strict", wire.Bool),
 			),
-			wire.Object(
-				wire.Required("type", wire.Const("json_schema")),
+			wire.Typed("json_schema",
 				wire.Optional("schema", wire.Null),
 				wire.Required("json_schema", api.NamedSchemaShape, "The schema as chats have it."),
 			),

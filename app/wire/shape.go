@@ -102,6 +102,11 @@ func List(items *Shape) *Shape { return &Shape{kind: "array", items: items} }
 // Object returns an object with fields. It may have others.
 func Object(fields ...Field) *Shape { return &Shape{kind: "object", fields: fields} }
 
+// Typed returns an object whose field type is kind, with further fields.
+func Typed(kind string, fields ...Field) *Shape {
+	return Object(Required("type", Const(kind))).Add(fields...)
+}
+
 // Map returns an object whose names are the client's.
 func Map(values *Shape) *Shape { return &Shape{kind: "object", values: values} }
 
