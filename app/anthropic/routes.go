@@ -13,8 +13,3 @@ func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Post("/v1/messages", v.Generation("/v1/messages", readMessagesRequest))
 	route.Post("/v1/messages/count_tokens", v.countTokens)
 }
-
-// Readers returns the readers of the generating routes' bodies.
-func Readers() map[string]api.ReadBody {
-	return map[string]api.ReadBody{"/v1/messages": readMessagesRequest}
-}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"tandem/app/control"
 	"tandem/app/model"
@@ -14,7 +15,7 @@ import (
 type API struct {
 	*wire.Exchange
 	To       Services
-	readers  map[string]ReadBody // by route; each reads the body of a run that can be resumed
+	readers  sync.Map // of ReadBody by route, whose runs can be resumed
 	inFlight runTable
 	metrics  *metrics
 }
@@ -59,10 +60,9 @@ type Status interface {
 	State() control.State
 }
 
-// New returns an API that asks these services. readers say how the bodies of a route are read again
-// when a run is resumed.
-func New(x *wire.Exchange, to Services, readers map[string]ReadBody) *API {
-	a := &API{Exchange: x, To: to, readers: readers}
+// New returns an API that asks these services.
+func New(x *wire.Exchange, to Services) *API {
+	a := &API{Exchange: x, To: to}
 	a.inFlight.runs = map[int64]*Run{}
 	a.metrics = newMetrics(to.Status.State, func() int {
 		a.inFlight.mu.Lock()

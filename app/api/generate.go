@@ -42,8 +42,20 @@ type preparing interface {
 	Prepare(ctx context.Context, held *wire.Reservation, body []byte) ([]byte, error)
 }
 
-// Generation returns the handler of a generating route. endpoint is its name in the history.
+// Resumable lets runs of a route be resumed: read reads their kept bodies.
+func (a *API) Resumable(endpoint string, read ReadBody) { a.readers.Store(endpoint, read) }
+
+// readerOf returns what reads the bodies of a route again, or nil.
+func (a *API) readerOf(endpoint string) ReadBody {
+	read, _ := a.readers.Load(endpoint)
+	r, _ := read.(ReadBody)
+	return r
+}
+
+// Generation returns the handler of a generating route, whose runs can be resumed. endpoint is its
+// name in the history.
 func (a *API) Generation(endpoint string, read ReadBody) wire.Handler {
+	a.Resumable(endpoint, read)
 	return func(w http.ResponseWriter, r *http.Request) error { return a.Generate(w, r, endpoint, read) }
 }
 
@@ -173,7 +185,7 @@ func (a *API) acquireChoices(rep *Reply) error {
 	switch {
 	case p.Resumes != nil:
 		body = p.Resumes.body
-	case a.readers[run.Row.Endpoint] == nil:
+	case a.readerOf(run.Row.Endpoint) == nil:
 		body = nil
 	}
 	a.keepText(rep, body)

@@ -94,7 +94,7 @@ func (a *API) Resume(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	read := a.readers[row.Endpoint]
+	read := a.readerOf(row.Endpoint)
 	if text.Request == nil || read == nil {
 		return control.Errorf(control.CodeNotKept,
 			"Run %d cannot be resumed: it was not cut off before its end, or its request was not "+

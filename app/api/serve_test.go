@@ -1,8 +1,6 @@
 package api_test
 
 import (
-	"maps"
-
 	"tandem/app/anthropic"
 	"tandem/app/api"
 	"tandem/app/llamacpp"
@@ -16,7 +14,7 @@ import (
 // serve serves the routes of all vendors on top of the backend, the one that branches a text, and
 // the figures.
 func serve(f *roomtest.Backend) *roomtest.Served {
-	return f.Serve(func(a *api.API, route wire.AddRoute) map[string]api.ReadBody {
+	return f.Serve(func(a *api.API, route wire.AddRoute) {
 		openAI := openai.Routes{API: a}
 		openAI.AddRoutes(route)
 		route.Post("/app/checkpoints/{name}/branch", openAI.Branch)
@@ -26,11 +24,5 @@ func serve(f *roomtest.Backend) *roomtest.Served {
 		ollama.Routes{API: a, Residents: f, Settings: f}.AddRoutes(route)
 		llamacpp.Routes{API: a}.AddRoutes(route)
 		route.Get("/metrics", a.Scrape)
-		readers := kept.Readers()
-		for _, more := range []map[string]api.ReadBody{openai.Readers(), anthropic.Readers(),
-			ollama.Readers(), llamacpp.Readers()} {
-			maps.Copy(readers, more)
-		}
-		return readers
 	})
 }

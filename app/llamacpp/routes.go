@@ -16,14 +16,8 @@ func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Get("/props", v.props)
 	route.Post("/tokenize", v.tokenize)
 	route.Post("/detokenize", v.detokenize)
-	for path, read := range Readers() {
-		route.Post(path, v.Generation(path, read))
-	}
-}
-
-// Readers returns the readers of the generating routes' bodies.
-func Readers() map[string]api.ReadBody {
-	return map[string]api.ReadBody{"/completion": readCompletion, "/infill": readInfill}
+	route.Post("/completion", v.Generation("/completion", readCompletion))
+	route.Post("/infill", v.Generation("/infill", readInfill))
 }
 
 // named returns a request's name for a model, or the alias.

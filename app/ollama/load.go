@@ -18,8 +18,9 @@ const MaxLoadBody = 64 << 10 // bytes
 // ollamaGeneration returns the handler of one of Ollama's generating routes. A request without a
 // prompt loads the model, or frees it if keep_alive is 0. Any other request with keep_alive 0 frees
 // the model after the answer.
-func (v *Routes) ollamaGeneration(endpoint string, read func(*wire.Fields) (api.Request, error),
+func (v *Routes) ollamaGeneration(endpoint string, read api.ReadBody,
 	nothing func(*wire.Fields) bool) wire.Handler {
+	v.Resumable(endpoint, read)
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if f := v.readShortBody(w, r); f != nil && nothing(f) {
 			return v.ollamaLoad(w, r, f, endpoint)

@@ -38,8 +38,3 @@ func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Post("/api/embed", v.TextsRoute("/api/embed", readOllamaEmbed))
 	route.Post("/api/embeddings", v.TextsRoute("/api/embeddings", readOllamaEmbedding))
 }
-
-// Readers returns the readers of the generating routes' bodies.
-func Readers() map[string]api.ReadBody {
-	return map[string]api.ReadBody{"/api/generate": readOllamaGenerate, "/api/chat": readOllamaChat}
-}

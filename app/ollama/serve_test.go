@@ -9,8 +9,7 @@ import (
 
 // serve serves Ollama's routes on top of the backend.
 func serve(f *roomtest.Backend) *roomtest.Served {
-	return f.Serve(func(a *api.API, route wire.AddRoute) map[string]api.ReadBody {
+	return f.Serve(func(a *api.API, route wire.AddRoute) {
 		ollama.Routes{API: a, Residents: f, Settings: f}.AddRoutes(route)
-		return ollama.Readers()
 	})
 }

@@ -14,7 +14,13 @@ const lmStudioBase = "/api/v0"
 
 // AddRoutes adds the routes, except the list of models, which shares its path with Anthropic's.
 func (v Routes) AddRoutes(route wire.AddRoute) {
-	for path, read := range Readers() {
+	for path, read := range map[string]api.ReadBody{
+		"/v1/chat/completions":             readChat,
+		lmStudioBase + "/chat/completions": readChat,
+		"/v1/completions":                  readCompletion,
+		lmStudioBase + "/completions":      readCompletion,
+		"/v1/fim/completions":              readFIM,
+	} {
 		route.Post(path, v.Generation(path, read))
 	}
 	for _, path := range []string{"/v1/embeddings", lmStudioBase + "/embeddings"} {
@@ -23,17 +29,6 @@ func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Post("/v1/rerank", v.TextsRoute("/v1/rerank", readRerank))
 	route.Get(lmStudioBase+"/models", v.listLMStudio)
 	route.Get(lmStudioBase+"/models/{id...}", v.getLMStudio)
-}
-
-// Readers returns the readers of the generating routes' bodies.
-func Readers() map[string]api.ReadBody {
-	return map[string]api.ReadBody{
-		"/v1/chat/completions":             readChat,
-		lmStudioBase + "/chat/completions": readChat,
-		"/v1/completions":                  readCompletion,
-		lmStudioBase + "/completions":      readCompletion,
-		"/v1/fim/completions":              readFIM,
-	}
 }
 
 // ChatFormat returns the form of a chat completion.

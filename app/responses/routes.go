@@ -23,18 +23,15 @@ type Routes struct {
 func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Post("/v1/responses", v.Generation("/v1/responses", v.readResponse))
 	route.Post("/v1/responses/input_tokens", v.countInput)
-	route.Post("/v1/responses/compact", v.Generation("/v1/responses/compact", v.readCompaction))
+	route.Post("/v1/responses/compact", func(w http.ResponseWriter, r *http.Request) error {
+		return v.Generate(w, r, "/v1/responses/compact", v.readCompaction)
+	})
 	route("/v1/responses/{id}", map[string]wire.Handler{
 		http.MethodGet:    v.getResponse,
 		http.MethodDelete: v.deleteResponse,
 	})
 	route.Get("/v1/responses/{id}/input_items", v.inputItems)
 	route.Post("/v1/responses/{id}/cancel", v.cancelResponse)
-}
-
-// Readers returns the readers of the generating routes' bodies.
-func (v Routes) Readers() map[string]api.ReadBody {
-	return map[string]api.ReadBody{"/v1/responses": v.readResponse}
 }
 
 // keptResponse returns the response whose id is in the path.

@@ -10,9 +10,8 @@ import (
 
 // serve serves the routes of responses on top of the backend.
 func serve(f *roomtest.Backend) *roomtest.Served {
-	return f.Serve(func(a *api.API, route wire.AddRoute) map[string]api.ReadBody {
+	return f.Serve(func(a *api.API, route wire.AddRoute) {
 		v := responses.Routes{API: a, Kept: f, Resumed: openai.ChatFormat()}
 		v.AddRoutes(route)
-		return v.Readers()
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"maps"
 	"net/http"
 	"strings"
 
@@ -23,14 +22,13 @@ type Served struct {
 }
 
 // Serve serves the routes that add adds, together with the routes by which a run is resumed and
-// computed again. add returns the readers of its routes' bodies.
-func (f *Backend) Serve(add func(*api.API, wire.AddRoute) map[string]api.ReadBody) *Served {
+// computed again.
+func (f *Backend) Serve(add func(*api.API, wire.AddRoute)) *Served {
 	draining, drain := context.WithCancel(context.Background())
-	readers := map[string]api.ReadBody{}
 	s := &Served{backend: f, Routes: map[string][]string{}, mux: http.NewServeMux(),
 		drain: drain}
 	log := cmp.Or(f.Logger, slog.New(slog.DiscardHandler))
-	s.API = api.New(wire.NewExchange(log, draining), f.To, readers)
+	s.API = api.New(wire.NewExchange(log, draining), f.To)
 	route := wire.AddRoute(func(pattern string, methods map[string]wire.Handler) {
 		for method, h := range methods {
 			s.Routes[pattern] = append(s.Routes[pattern], method)
@@ -41,7 +39,7 @@ func (f *Backend) Serve(add func(*api.API, wire.AddRoute) map[string]api.ReadBod
 			})
 		}
 	})
-	maps.Copy(readers, add(s.API, route))
+	add(s.API, route)
 	route.Post("/app/runs/{id}/resume", s.API.Resume)
 	route.Post("/app/runs/{id}/verify", s.API.VerifyRun)
 	return s

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -61,20 +60,15 @@ func New(to Services, o Options) *Server {
 	s.drain = drain
 	s.SetRules(o.Rules)
 	s.pages = pagesOf(o.Pages)
-	readers := map[string]api.ReadBody{}
 	s.api = api.New(wire.NewExchange(log, draining), api.Services{
 		Pool: to.Pool, Runs: to.Runs, Texts: to.Texts, Thoughts: to.Thoughts,
 		Models: to.Library, Status: to.Status,
-	}, readers)
+	})
 	s.llamaCPP = llamacpp.Routes{API: s.api}
 	s.openAI = openai.Routes{API: s.api}
 	s.anthropic = anthropic.Routes{API: s.api}
 	s.responses = responses.Routes{API: s.api, Kept: to.Responses, Resumed: openai.ChatFormat()}
 	s.ollama = ollama.Routes{API: s.api, Residents: to.Residents, Settings: to.Settings}
-	for _, more := range []map[string]api.ReadBody{openai.Readers(), anthropic.Readers(),
-		s.responses.Readers(), ollama.Readers(), llamacpp.Readers()} {
-		maps.Copy(readers, more)
-	}
 	return s
 }
 

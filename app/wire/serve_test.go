@@ -9,8 +9,7 @@ import (
 
 // serve serves OpenAI's routes on top of the backend.
 func serve(f *roomtest.Backend) *roomtest.Served {
-	return f.Serve(func(a *api.API, route wire.AddRoute) map[string]api.ReadBody {
+	return f.Serve(func(a *api.API, route wire.AddRoute) {
 		openai.Routes{API: a}.AddRoutes(route)
-		return openai.Readers()
 	})
 }
