@@ -11,9 +11,9 @@ import (
 )
 
 // ContextError returns an error in the words that clients search for when they decide to compact.
-// least comes before the number of tokens: "at least " if only a lower bound is known.
-func ContextError(param string, m model.Model, least string, tokens int) error {
-	limit, got, advice := m.ContextLength(), least+strconv.Itoa(tokens), "Please shorten it."
+// atLeast comes before the number of tokens: "at least " if only a lower bound is known.
+func ContextError(param string, m model.Model, atLeast string, tokens int) error {
+	limit, got, advice := m.ContextLength(), atLeast+strconv.Itoa(tokens), "Please shorten it."
 	if m.LongerContext(tokens) {
 		advice = "Please shorten it, or set a larger context in the model's settings."
 	}

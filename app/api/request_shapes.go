@@ -40,9 +40,9 @@ var ThinkingFields = []wire.Field{
 		"Variables of the template."),
 }
 
-// LimitShape is a limit of tokens. It is a number from least on, or -1 or -2 for none.
-func LimitShape(least float64) *wire.Shape {
-	return wire.Either(wire.Int(least, math.MaxInt32), wire.Values(-1, -2).Doc("For no limit."))
+// LimitShape is a limit of tokens. It is a number of lo or more, or -1 or -2 for none.
+func LimitShape(lo float64) *wire.Shape {
+	return wire.Either(wire.Int(lo, math.MaxInt32), wire.Values(-1, -2).Doc("For no limit."))
 }
 
 // budgetField returns the field of a token limit of a thought.

@@ -113,7 +113,7 @@ func (f *functionCall) readName(p *Parser, c byte) {
 		f.args = newLiteral(')', '=', f.syntax.delim)
 	}
 	tool := p.tools[string(f.name)]
-	f.args.texts = func(key string) bool { return kindOf(tool.Parameters, key) == kindText }
+	f.args.isString = func(key string) bool { return kindOf(tool.Parameters, key) == kindText }
 	if f.syntax.confident {
 		f.beginCall(p)
 	}
@@ -130,7 +130,7 @@ func (f *functionCall) beginCall(p *Parser) {
 func (f *functionCall) readArgument(p *Parser, c byte) {
 	var v verdict
 	if !f.called {
-		if f.json, v = f.args.read(f.json, c); v == ended || v == more && f.args.valued {
+		if f.json, v = f.args.read(f.json, c); v == ended || v == more && f.args.hasValue {
 			f.beginCall(p)
 		}
 	} else {

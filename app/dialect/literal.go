@@ -13,17 +13,17 @@ import (
 // arguments f(a=1, b='x') and Gemma's form of them, {a:1,b:<|"|>x<|"|>}. Gemma's models slip into
 // Python's and JSON's form, so quotes and parentheses are read there too.
 type literal struct {
-	delim  string                // around strings; "": Python's quotes
-	texts  func(key string) bool // reports whether an argument without delim is a string; nil: never
-	open   []frame
-	at     literalPlace
-	isKey  bool   // the word or string being read is a key
-	name   string // the name of the argument being read
-	word   []byte // the word being read; in a string an escape, or the beginning of a delimiter
-	quote  byte   // the quote around the string being read; 0: the delimiter
-	triple bool   // three quotes around the string
-	quotes int    // quotes read in a row
-	valued bool   // a value has begun
+	delim    string                // around strings; "": Python's quotes
+	isString func(key string) bool // reports whether an argument without delim is a string; nil: never
+	open     []frame
+	at       literalPlace
+	isKey    bool   // the word or string being read is a key
+	name     string // the name of the argument being read
+	word     []byte // the word being read; in a string an escape, or the beginning of a delimiter
+	quote    byte   // the quote around the string being read; 0: the delimiter
+	triple   bool   // three quotes around the string
+	quotes   int    // quotes read in a row
+	hasValue bool   // a value has begun
 }
 
 // A frame is an open object or list.
@@ -155,7 +155,7 @@ func (l *literal) beginKey(dst []byte, c, sep byte) ([]byte, verdict) {
 
 // beginValue reads the first byte of a value.
 func (l *literal) beginValue(dst []byte, c byte) ([]byte, verdict) {
-	l.isKey, l.valued, l.word = false, true, append(l.word[:0], c)
+	l.isKey, l.hasValue, l.word = false, true, append(l.word[:0], c)
 	switch {
 	case c == '{' || c == '[' || c == '(' && l.delim == "":
 		if len(l.open) == maxDepth {
@@ -212,7 +212,7 @@ func (l *literal) endWord(dst []byte) ([]byte, bool) {
 		return appendString(dst, word), true
 	}
 	l.at = litAfter
-	if len(l.open) == 1 && l.delim != "" && l.texts != nil && l.texts(l.name) {
+	if len(l.open) == 1 && l.delim != "" && l.isString != nil && l.isString(l.name) {
 		return appendString(dst, word), true
 	}
 	switch word {

@@ -56,16 +56,16 @@ func (s *scope) readBounds() {
 }
 
 // readPair reads a minimum and a maximum count. ok is false if no count fits.
-func (s *scope) readPair(least, most string) (low, high int, ok bool) {
-	low, hasLow := s.counted(least)
-	high, hasHigh := s.counted(most)
+func (s *scope) readPair(minKey, maxKey string) (low, high int, ok bool) {
+	low, hasLow := s.counted(minKey)
+	high, hasHigh := s.counted(maxKey)
 	if hasLow && low > 0 {
-		s.out.set(least, newNumber(strconv.Itoa(low)))
+		s.out.set(minKey, newNumber(strconv.Itoa(low)))
 	}
 	if !hasHigh {
 		return low, unbounded, true
 	}
-	s.out.set(most, newNumber(strconv.Itoa(high)))
+	s.out.set(maxKey, newNumber(strconv.Itoa(high)))
 	return low, high, low <= high
 }
 
@@ -98,14 +98,14 @@ func (s *scope) readText() {
 // comparePattern excludes strings if no match of a pattern has a length from low to high.
 func (s *scope) comparePattern(p *pattern, low, high int) {
 	at := s.at.under("pattern")
-	least, most := p.lengths()
+	shortest, longest := p.lengths()
 	switch {
-	case high != unbounded && least > high:
+	case high != unbounded && shortest > high:
 		s.exclude(at, fmt.Sprintf("a match has %d characters at least, and maxLength is %d: "+
-			"change one of the two", least, high), "string")
-	case most != unbounded && p.wholeText() && most < low:
+			"change one of the two", shortest, high), "string")
+	case longest != unbounded && p.wholeText() && longest < low:
 		s.exclude(at, fmt.Sprintf("a match has %d characters at most, and minLength is %d: "+
-			"change one of the two", most, low), "string")
+			"change one of the two", longest, low), "string")
 	}
 }
 

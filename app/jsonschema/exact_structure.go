@@ -128,13 +128,13 @@ func (e *exact) elements(s *value) string {
 		}
 		return otherwise
 	}
-	least, most := bound("minItems", 0), bound("maxItems", unbounded)
+	lo, hi := bound("minItems", 0), bound("maxItems", unbounded)
 	var prefix []*value
 	if v := s.get("prefixItems"); v != nil {
 		prefix = v.list
 	}
-	if most != unbounded && len(prefix) > most {
-		prefix = prefix[:most]
+	if hi != unbounded && len(prefix) > hi {
+		prefix = prefix[:hi]
 	}
 	items := s.get("items")
 	if items == nil {
@@ -146,13 +146,13 @@ func (e *exact) elements(s *value) string {
 			break
 		}
 	}
-	inner := e.tail(items, max(0, least-len(prefix)), most, len(prefix))
+	inner := e.tail(items, max(0, lo-len(prefix)), hi, len(prefix))
 	for i, x := range slices.Backward(prefix) {
 		part := e.value(x) + " " + inner
 		if i > 0 {
 			part = e.between() + " " + part
 		}
-		if i >= least {
+		if i >= lo {
 			part = "(" + part + ")?"
 		}
 		inner = e.addRule(part)
@@ -161,11 +161,11 @@ func (e *exact) elements(s *value) string {
 }
 
 // tail returns the rule of the elements after the first n.
-func (e *exact) tail(items *value, least, most, n int) string {
-	if most != unbounded {
-		most -= n
+func (e *exact) tail(items *value, lo, hi, n int) string {
+	if hi != unbounded {
+		hi -= n
 	}
-	if items.kind == falsum || most == 0 {
+	if items.kind == falsum || hi == 0 {
 		return `""`
 	}
 	item := e.addRule(e.value(items))
@@ -176,14 +176,14 @@ func (e *exact) tail(items *value, least, most, n int) string {
 		return fmt.Sprintf("{%d,%d}", low, high)
 	}
 	if n > 0 {
-		return e.addRule(fmt.Sprintf("(%s %s)%s", e.between(), item, times(least, most)))
+		return e.addRule(fmt.Sprintf("(%s %s)%s", e.between(), item, times(lo, hi)))
 	}
 	list := item
-	if most != 1 {
+	if hi != 1 {
 		list += fmt.Sprintf(" (%s %s)%s", e.between(), item,
-			times(max(0, least-1), max(unbounded, most-1)))
+			times(max(0, lo-1), max(unbounded, hi-1)))
 	}
-	if least == 0 {
+	if lo == 0 {
 		list = "(" + list + ")?"
 	}
 	return e.addRule(list)

@@ -193,16 +193,16 @@ func (b bound) beyond(limit int64) bool {
 // writeFarBounds writes a range that has a bound far from 0. The range ends at the limit on the side
 // where it goes further, or has no bound.
 func (s *scope) writeFarBounds(low, high bound, limit int64, whole bool) {
-	least, most := new(big.Rat).SetInt64(-limit), new(big.Rat).SetInt64(limit)
-	if low.at != nil && low.at.Cmp(most) > 0 || high.at != nil && high.at.Cmp(least) < 0 {
+	lo, hi := new(big.Rat).SetInt64(-limit), new(big.Rat).SetInt64(limit)
+	if low.at != nil && low.at.Cmp(hi) > 0 || high.at != nil && high.at.Cmp(lo) < 0 {
 		s.bad(s.at, "its numbers are further from 0 than can be honoured")
 		return
 	}
-	if low.at == nil || low.at.Cmp(least) < 0 {
-		low = bound{at: least}
+	if low.at == nil || low.at.Cmp(lo) < 0 {
+		low = bound{at: lo}
 	}
-	if high.at == nil || high.at.Cmp(most) > 0 {
-		high = bound{at: most}
+	if high.at == nil || high.at.Cmp(hi) > 0 {
+		high = bound{at: hi}
 	}
 	s.writeBounds(low, high, whole)
 }
@@ -210,12 +210,12 @@ func (s *scope) writeFarBounds(low, high bound, limit int64, whole bool) {
 func (s *scope) writeBounds(low, high bound, whole bool) {
 	low.write(s.out, "minimum", "exclusiveMinimum", 1, whole)
 	high.write(s.out, "maximum", "exclusiveMaximum", -1, whole)
-	least, noLeast := s.written("minimum", "exclusiveMinimum")
-	most, noMost := s.written("maximum", "exclusiveMaximum")
-	if least == nil || most == nil {
+	lo, noLeast := s.written("minimum", "exclusiveMinimum")
+	hi, noMost := s.written("maximum", "exclusiveMaximum")
+	if lo == nil || hi == nil {
 		return
 	}
-	if c := compare(most, least); c < 0 || c == 0 && (noLeast || noMost) {
+	if c := compare(hi, lo); c < 0 || c == 0 && (noLeast || noMost) {
 		s.bad(s.at, "its bounds are closer together than can be honoured")
 		for _, key := range []string{"minimum", "exclusiveMinimum", "maximum",
 			"exclusiveMaximum"} {

@@ -210,22 +210,22 @@ func (s *scope) matchAny(patterns []namePattern) func(name string) bool {
 // readNameCounts reads minProperties and maxProperties. llguidance counts names only if all named
 // properties are required, or if the count is one among them.
 func (s *scope) readNameCounts(properties *value, patterns []namePattern, additional *value) {
-	least, hasLeast := s.counted("minProperties")
-	most, hasMost := s.counted("maxProperties")
+	lo, hasLeast := s.counted("minProperties")
+	hi, hasMost := s.counted("maxProperties")
 	required := 0
 	if v := s.out.get("required"); v != nil {
 		required = len(v.list)
 	}
 	switch {
-	case hasLeast && hasMost && least > most:
+	case hasLeast && hasMost && lo > hi:
 		s.exclude(s.at, "minProperties is greater than maxProperties", "object")
 		return
-	case hasMost && required > most:
+	case hasMost && required > hi:
 		s.exclude(s.at, "more names are required than maxProperties admits", "object")
 		return
 	}
 	closed := additional != nil && additional.kind == falsum
-	more := max(0, least-required)
+	more := max(0, lo-required)
 	if more == 0 && !hasMost {
 		return
 	}
@@ -236,7 +236,7 @@ func (s *scope) readNameCounts(properties *value, patterns []namePattern, additi
 		return
 	}
 	if optional > 0 {
-		one := more <= 1 && (!hasMost || most-required == 1) && len(patterns) == 0 && closed
+		one := more <= 1 && (!hasMost || hi-required == 1) && len(patterns) == 0 && closed
 		if !one {
 			s.bad(s.at, "minProperties and maxProperties can be honoured only if all properties "+
 				"are required: leave them out, or require them")
@@ -244,10 +244,10 @@ func (s *scope) readNameCounts(properties *value, patterns []namePattern, additi
 		}
 	}
 	if hasLeast {
-		s.out.set("minProperties", newNumber(strconv.Itoa(least)))
+		s.out.set("minProperties", newNumber(strconv.Itoa(lo)))
 	}
 	if hasMost {
-		s.out.set("maxProperties", newNumber(strconv.Itoa(most)))
+		s.out.set("maxProperties", newNumber(strconv.Itoa(hi)))
 	}
 }
 

@@ -209,20 +209,20 @@ func (r *patternReader) group(level int) (*pattern, error) {
 
 // repeated reads the quantifier after an atom, if any.
 func (r *patternReader) repeated(p *pattern) (*pattern, error) {
-	least, most := 1, 1
+	lo, hi := 1, 1
 	switch {
 	case r.take("*"):
-		least, most = 0, unbounded
+		lo, hi = 0, unbounded
 	case r.take("+"):
-		most = unbounded
+		hi = unbounded
 	case r.take("?"):
-		least = 0
+		lo = 0
 	default:
 		n, m, ok, err := r.braces()
 		if err != nil || !ok {
 			return p, err
 		}
-		least, most = n, m
+		lo, hi = n, m
 	}
 	r.take("?") // lazy
 	if p.op == opStart || p.op == opEnd {
@@ -231,11 +231,11 @@ func (r *patternReader) repeated(p *pattern) (*pattern, error) {
 	if r.rest != "" && strings.ContainsRune("*+?", rune(r.rest[0])) {
 		return nil, errors.New("a quantifier follows another")
 	}
-	return &pattern{op: opRepeat, parts: []*pattern{p}, min: least, max: most}, nil
+	return &pattern{op: opRepeat, parts: []*pattern{p}, min: lo, max: hi}, nil
 }
 
 // braces reads {n}, {n,} or {n,m}. Other braces are characters.
-func (r *patternReader) braces() (least, most int, ok bool, err error) {
+func (r *patternReader) braces() (lo, hi int, ok bool, err error) {
 	inner, after, found := strings.Cut(r.rest, "}")
 	inner, open := strings.CutPrefix(inner, "{")
 	if !found || !open {
@@ -246,22 +246,22 @@ func (r *patternReader) braces() (least, most int, ok bool, err error) {
 	if !digits(before) || comma && upper != "" && !digits(upper) {
 		return 0, 0, false, nil
 	}
-	least, err = strconv.Atoi(before)
-	most = least
+	lo, err = strconv.Atoi(before)
+	hi = lo
 	switch {
 	case comma && upper == "":
-		most = unbounded
+		hi = unbounded
 	case comma && err == nil:
-		most, err = strconv.Atoi(upper)
+		hi, err = strconv.Atoi(upper)
 	}
-	if err != nil || least > maxRepeat || most > maxRepeat {
+	if err != nil || lo > maxRepeat || hi > maxRepeat {
 		return 0, 0, false, fmt.Errorf("{%s} repeats too often", inner)
 	}
-	if most != unbounded && most < least {
+	if hi != unbounded && hi < lo {
 		return 0, 0, false, fmt.Errorf("the bounds of {%s} are in the wrong order", inner)
 	}
 	r.rest = after
-	return least, most, true, nil
+	return lo, hi, true, nil
 }
 
 // escape reads what follows a backslash outside a class.

@@ -199,7 +199,7 @@ func product(a, b []word, n int) (all []word, ok bool) {
 
 // lengths returns the least and the greatest number of characters of a match. The greatest may be
 // unbounded.
-func (p *pattern) lengths() (least, most int) {
+func (p *pattern) lengths() (lo, hi int) {
 	if p.op == opSet {
 		return 1, 1
 	}
@@ -208,23 +208,23 @@ func (p *pattern) lengths() (least, most int) {
 		low, high := x.lengths()
 		switch {
 		case p.op == opRepeat && (high == unbounded || p.max == unbounded):
-			least, most = min(low*p.min, maxCount), unbounded
+			lo, hi = min(low*p.min, maxCount), unbounded
 		case p.op == opRepeat:
-			least, most = min(low*p.min, maxCount), high*p.max
+			lo, hi = min(low*p.min, maxCount), high*p.max
 		case p.op == opChoice && i > 0:
-			least, most = min(least, low), max(most, high)
+			lo, hi = min(lo, low), max(hi, high)
 			endless = endless || high == unbounded
 		case p.op == opChoice:
-			least, most, endless = low, high, high == unbounded
+			lo, hi, endless = low, high, high == unbounded
 		default:
-			least, most = min(least+low, maxCount), most+high
+			lo, hi = min(lo+low, maxCount), hi+high
 			endless = endless || high == unbounded
 		}
 	}
-	if endless || most > maxCount {
-		most = unbounded
+	if endless || hi > maxCount {
+		hi = unbounded
 	}
-	return least, most
+	return lo, hi
 }
 
 // wholeText reports whether a match is surely all of its string.

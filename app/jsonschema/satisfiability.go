@@ -181,11 +181,11 @@ func (m *satisfiability) unsatisfiableObject(s *value) *value {
 }
 
 func (m *satisfiability) unsatisfiableList(s *value) *value {
-	least := s.get("minItems")
-	if least == nil {
+	lo := s.get("minItems")
+	if lo == nil {
 		return nil
 	}
-	n, err := strconv.Atoi(least.text)
+	n, err := strconv.Atoi(lo.text)
 	if err != nil {
 		return nil
 	}

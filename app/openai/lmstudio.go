@@ -113,24 +113,16 @@ var lmStudioOperations = []wire.Operation{
 		Parameters: []wire.Parameter{wire.PathID},
 		Answer:     wire.AnswerOf[LMStudioModel](), Error: wire.OpenAIErrorShape,
 	},
-	{
-		Method: http.MethodPost, Path: lmStudioBase + "/chat/completions", ID: "lmStudioChat",
-		Summary: "The next message of a chat, where LM Studio's programs ask for it.",
-		Body:    chatRequestShape,
-		Answer:  wire.AnswerOf[chatCompletion](), Chunk: wire.AnswerOf[chatChunk](), Done: true,
-		Error: wire.OpenAIErrorShape,
-	},
-	{
-		Method: http.MethodPost, Path: lmStudioBase + "/completions", ID: "lmStudioComplete",
-		Summary: "What follows a text, where LM Studio's programs ask for it.",
-		Body:    completionRequestShape,
-		Answer:  completionShape, Chunk: completionChunkShape, Done: true,
-		Error: wire.OpenAIErrorShape,
-	},
-	{
-		Method: http.MethodPost, Path: lmStudioBase + "/embeddings", ID: "lmStudioEmbed",
-		Summary: "Vectors of texts, where LM Studio's programs ask for them.",
-		Body:    embeddingsRequestShape,
-		Answer:  wire.AnswerOf[embeddings](), Error: wire.OpenAIErrorShape,
-	},
+	atLMStudio(chatOperation, "/chat/completions", "lmStudioChat",
+		"The next message of a chat, where LM Studio's programs ask for it."),
+	atLMStudio(completeOperation, "/completions", "lmStudioComplete",
+		"What follows a text, where LM Studio's programs ask for it."),
+	atLMStudio(embedOperation, "/embeddings", "lmStudioEmbed",
+		"Vectors of texts, where LM Studio's programs ask for them."),
+}
+
+// atLMStudio describes one of OpenAI's routes at the path where LM Studio has it.
+func atLMStudio(o wire.Operation, path, id, summary string) wire.Operation {
+	o.Path, o.ID, o.Summary = lmStudioBase+path, id, summary
+	return o
 }

@@ -40,10 +40,18 @@ type response struct {
 	TopLogprobs        int                `json:"top_logprobs"`
 	TopP               float64            `json:"top_p"`
 	Truncation         string             `json:"truncation"`
-	Metadata           map[string]string  `json:"metadata"`
+	Metadata           metadata           `json:"metadata"`
 	Usage              *ResponseUsage     `json:"usage"`
 	Timings            *api.Timings       `json:"timings,omitempty"`
 }
+
+// metadata are the client's, in its spelling.
+type metadata wire.Raw
+
+func (m metadata) MarshalJSON() ([]byte, error) { return wire.Raw(m).MarshalJSON() }
+
+// Shape describes the object to wire.AnswerOf.
+func (metadata) Shape() *wire.Shape { return wire.Map(wire.String) }
 
 type responseError struct {
 	Code    string `json:"code"`

@@ -98,7 +98,7 @@ func (f *responseFormat) response(r *api.Reply, status string, fail *wire.Failur
 		TopLogprobs:        q.TopLogprobs,
 		TopP:               sampling.TopP,
 		Truncation:         "disabled",
-		Metadata:           asked(q, "metadata", map[string]string{}),
+		Metadata:           metadata(asked(q, "metadata", json.RawMessage("{}"))),
 	}
 	if fail != nil {
 		out.Error = &responseError{responseCode(fail), fail.Body.Message}

@@ -329,3 +329,13 @@ func TestForcedCallHasGrammar(t *testing.T) {
 		}
 	}
 }
+
+// Metadata comes back as the client wrote it.
+func TestMetadataKeepsItsSpelling(t *testing.T) {
+	s := serve(roomtest.Speaking("one"))
+	const metadata = `"metadata":{"b": null, "a" :"<x>"}`
+	w := roomtest.Post(s, "/v1/responses", roomtest.ResponseBody(`"input":"hi",`+metadata))
+	if !strings.Contains(w.Body.String(), metadata) {
+		t.Errorf("%s", w.Body)
+	}
+}

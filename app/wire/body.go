@@ -153,25 +153,25 @@ func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Reservati
 // readGrowing reads at most MaxBody+1 bytes into memory that grows with what arrives, whatever length
 // the client states, and reserves that memory.
 func (x *Exchange) readGrowing(r *http.Request, p *Reservation) ([]byte, error) {
-	most := MaxBody + 1
+	hi := MaxBody + 1
 	if r.ContentLength >= 0 {
-		most = int(min(r.ContentLength, MaxBody)) + 1 // one more, so that the end is read
+		hi = int(min(r.ContentLength, MaxBody)) + 1 // one more, so that the end is read
 	}
-	b := make([]byte, 0, min(most, 512))
+	b := make([]byte, 0, min(hi, 512))
 	for {
 		n, err := r.Body.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		switch {
-		case err == io.EOF || err == nil && len(b) == most:
+		case err == io.EOF || err == nil && len(b) == hi:
 			return b, nil
 		case err != nil:
 			return nil, err
 		case len(b) < cap(b):
 			continue
 		}
-		size := min(2*cap(b), most)
-		if cap(b) >= most/8 && r.ContentLength >= 0 {
-			size = most // so that little is copied, and little is garbage
+		size := min(2*cap(b), hi)
+		if cap(b) >= hi/8 && r.ContentLength >= 0 {
+			size = hi // so that little is copied, and little is garbage
 		}
 		if size > SmallBody+1 {
 			if err := x.Grow(p, size-p.bytes); err != nil {

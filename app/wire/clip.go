@@ -19,11 +19,11 @@ func Clip(s string) string {
 const MaxErrorText = 2000
 
 // abridge takes out the middle of a text that is too long. The end of an error often says what to do.
-func abridge(s string, most int) string {
-	if len(s) <= most {
+func abridge(s string, hi int) string {
+	if len(s) <= hi {
 		return s
 	}
-	head, tail := most*3/4, len(s)-most/4
+	head, tail := hi*3/4, len(s)-hi/4
 	for !utf8.RuneStart(s[head]) {
 		head--
 	}

@@ -40,9 +40,9 @@ func (h clipHandler) WithGroup(name string) slog.Handler {
 }
 
 func clipAttr(a slog.Attr) slog.Attr {
-	most := maxLogged
+	hi := maxLogged
 	if a.Key == "stack" {
-		most = maxStack
+		hi = maxStack
 	}
 	text := ""
 	switch v := a.Value.Resolve(); v.Kind() {
@@ -57,8 +57,8 @@ func clipAttr(a slog.Attr) slog.Attr {
 	case slog.KindAny:
 		text = fmt.Sprint(v.Any())
 	}
-	if len(text) > most {
-		return slog.String(a.Key, abridge(text, most))
+	if len(text) > hi {
+		return slog.String(a.Key, abridge(text, hi))
 	}
 	return a
 }

@@ -82,7 +82,7 @@ func (f *Fields) decodeField(v reflect.Value, tag reflect.StructTag, name string
 	if f.Raw(name) == nil && tag.Get("either") == "" {
 		return
 	}
-	least, most := bounds(tag)
+	lo, hi := bounds(tag)
 	switch p := v.Addr().Interface().(type) {
 	case *string:
 		*p = f.word(name, tag)
@@ -93,13 +93,13 @@ func (f *Fields) decodeField(v reflect.Value, tag reflect.StructTag, name string
 	case **bool:
 		*p = new(f.Bool(name))
 	case *int:
-		if n := f.Int(name, int(least), int(most)); n != nil {
+		if n := f.Int(name, int(lo), int(hi)); n != nil {
 			*p = *n
 		}
 	case **int:
-		*p = f.Int(name, int(least), int(most))
+		*p = f.Int(name, int(lo), int(hi))
 	case **float64:
-		*p = f.Number(name, least, most)
+		*p = f.Number(name, lo, hi)
 	case *int64:
 		*p = f.Id(name)
 	case **int64:
@@ -128,8 +128,8 @@ func (f *Fields) word(name string, tag reflect.StructTag) string {
 	return s
 }
 
-// bounds returns the least and the most of a number's tag.
-func bounds(tag reflect.StructTag) (least, most float64) {
+// bounds returns the bounds of a number's tag.
+func bounds(tag reflect.StructTag) (lo, hi float64) {
 	bound := func(key string, otherwise float64) float64 {
 		text, ok := tag.Lookup(key)
 		if !ok {

@@ -121,7 +121,7 @@ func ReadOptional[T any](f *Fields, key string, read func(key string) T) *T {
 }
 
 // Number reads a number between two bounds. It returns nil for an absent field.
-func (f *Fields) Number(key string, least, most float64) *float64 {
+func (f *Fields) Number(key string, lo, hi float64) *float64 {
 	v := f.Raw(key)
 	if v == nil {
 		return nil
@@ -130,10 +130,10 @@ func (f *Fields) Number(key string, least, most float64) *float64 {
 	switch {
 	case err != nil || !IsNumber(v):
 		f.Fail(key, "must be a number.")
-	case x < least && most == math.MaxFloat64:
-		f.Fail(key, "must be at least %v, not %s.", least, v)
-	case x < least || x > most:
-		f.Fail(key, "must lie between %v and %v, not %s.", least, most, v)
+	case x < lo && hi == math.MaxFloat64:
+		f.Fail(key, "must be at least %v, not %s.", lo, v)
+	case x < lo || x > hi:
+		f.Fail(key, "must lie between %v and %v, not %s.", lo, hi, v)
 	default:
 		return &x
 	}
@@ -141,7 +141,7 @@ func (f *Fields) Number(key string, least, most float64) *float64 {
 }
 
 // Int reads a whole number between two bounds. It returns nil for an absent field.
-func (f *Fields) Int(key string, least, most int) *int {
+func (f *Fields) Int(key string, lo, hi int) *int {
 	v := f.Raw(key)
 	if v == nil {
 		return nil
@@ -150,10 +150,10 @@ func (f *Fields) Int(key string, least, most int) *int {
 	switch {
 	case !ok:
 		f.Fail(key, "must be a whole number.")
-	case x < int64(least) && most == math.MaxInt32:
-		f.Fail(key, "must be at least %d, not %d.", least, x)
-	case x < int64(least) || x > int64(most):
-		f.Fail(key, "must lie between %d and %d, not %d.", least, most, x)
+	case x < int64(lo) && hi == math.MaxInt32:
+		f.Fail(key, "must be at least %d, not %d.", lo, x)
+	case x < int64(lo) || x > int64(hi):
+		f.Fail(key, "must lie between %d and %d, not %d.", lo, hi, x)
 	default:
 		return new(int(x))
 	}
@@ -162,14 +162,14 @@ func (f *Fields) Int(key string, least, most int) *int {
 
 // Real reads a number within the bounds of the shape. It returns nil for an absent field.
 func (f *Fields) Real(key string) *float64 {
-	least, most := f.shape.bounds(key)
-	return f.Number(key, least, most)
+	lo, hi := f.shape.bounds(key)
+	return f.Number(key, lo, hi)
 }
 
 // Whole reads a whole number within the bounds of the shape. It returns nil for an absent field.
 func (f *Fields) Whole(key string) *int {
-	least, most := f.shape.bounds(key)
-	return f.Int(key, int(least), int(most))
+	lo, hi := f.shape.bounds(key)
+	return f.Int(key, int(lo), int(hi))
 }
 
 // Word reads one of the shape's words. It returns an empty text for an absent field.

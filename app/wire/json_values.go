@@ -77,14 +77,14 @@ func EachValue(v json.RawMessage) iter.Seq[json.RawMessage] {
 	}
 }
 
-// FirstValues returns the first values of the list v, at most that many, and the number of all. The
+// FirstValues returns the first values of the list v, at most hi, and the number of all. The
 // number is -1 if v is no list. v is valid JSON.
-func FirstValues(v json.RawMessage, most int) (list []json.RawMessage, n int) {
+func FirstValues(v json.RawMessage, hi int) (list []json.RawMessage, n int) {
 	if len(v) == 0 || v[0] != '[' {
 		return nil, -1
 	}
 	for value := range EachValue(v) {
-		if n++; n <= most {
+		if n++; n <= hi {
 			list = append(list, value)
 		}
 	}

@@ -44,11 +44,11 @@ func (all Schemas) inline(s *Shape) map[string]any {
 	if bound[0] == "" {
 		bound = [2]string{"minimum", "maximum"}
 	}
-	if s.least != nil {
-		m[bound[0]] = *s.least
+	if s.lo != nil {
+		m[bound[0]] = *s.lo
 	}
-	if s.most != nil {
-		m[bound[1]] = *s.most
+	if s.hi != nil {
+		m[bound[1]] = *s.hi
 	}
 	if s.items != nil {
 		m["items"] = all.Of(s.items)

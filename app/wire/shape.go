@@ -9,18 +9,18 @@ import (
 // it, and the OpenAPI document is made from it. A Shape never changes: its methods return a changed
 // copy. Any goroutine may use it.
 type Shape struct {
-	name        string // of the schema in OpenAPI; empty if it has no schema of its own
-	doc         string
-	kind        string   // JSON type; empty for any
-	words       []any    // the allowed values; nil for any
-	least, most *float64 // of a number, of a text's characters, or of a list's items; nil for no bound
-	items       *Shape   // of a list
-	fields      []Field  // of an object
-	values      *Shape   // of an object's other fields; nil for any
-	either      []*Shape // the value has one of these
-	both        []*Shape // the value has all of these
-	null        bool     // it may be null
-	more        map[string]any
+	name   string // of the schema in OpenAPI; empty if it has no schema of its own
+	doc    string
+	kind   string   // JSON type; empty for any
+	words  []any    // the allowed values; nil for any
+	lo, hi *float64 // of a number, of a text's characters, or of a list's items; nil for no bound
+	items  *Shape   // of a list
+	fields []Field  // of an object
+	values *Shape   // of an object's other fields; nil for any
+	either []*Shape // the value has one of these
+	both   []*Shape // the value has all of these
+	null   bool     // it may be null
+	more   map[string]any
 }
 
 // A Field is a field of an object.
@@ -73,10 +73,10 @@ var (
 )
 
 // NumberBetween returns a number between two bounds. math.MaxFloat64 is no bound.
-func NumberBetween(least, most float64) *Shape { return Number.Min(least).Max(most) }
+func NumberBetween(lo, hi float64) *Shape { return Number.Min(lo).Max(hi) }
 
 // Int returns a whole number between two bounds.
-func Int(least, most float64) *Shape { return Integer.Min(least).Max(most) }
+func Int(lo, hi float64) *Shape { return Integer.Min(lo).Max(hi) }
 
 // Enum returns a choice among words.
 func Enum(words ...string) *Shape {
@@ -118,14 +118,14 @@ func AllOf(shapes ...*Shape) *Shape { return &Shape{both: shapes} }
 
 // Min bounds a number, the characters of a text or the items of a list.
 func (s Shape) Min(n float64) *Shape {
-	s.least = &n
+	s.lo = &n
 	return &s
 }
 
-// Max sets the upper bound that goes with Least. math.MaxFloat64 is no bound.
+// Max sets the upper bound that goes with Min. math.MaxFloat64 is no bound.
 func (s Shape) Max(n float64) *Shape {
-	if s.most = &n; n == math.MaxFloat64 {
-		s.most = nil
+	if s.hi = &n; n == math.MaxFloat64 {
+		s.hi = nil
 	}
 	return &s
 }

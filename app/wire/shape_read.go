@@ -43,20 +43,20 @@ func (s *Shape) find(key string, f func(*Shape) bool) bool {
 }
 
 // bounds returns the bounds of a field that is a number.
-func (s *Shape) bounds(key string) (least, most float64) {
+func (s *Shape) bounds(key string) (lo, hi float64) {
 	if !s.find(key, func(s *Shape) bool {
-		if s.least == nil || s.kind != "number" && s.kind != "integer" {
+		if s.lo == nil || s.kind != "number" && s.kind != "integer" {
 			return false
 		}
-		least, most = *s.least, math.MaxFloat64
-		if s.most != nil {
-			most = *s.most
+		lo, hi = *s.lo, math.MaxFloat64
+		if s.hi != nil {
+			hi = *s.hi
 		}
 		return true
 	}) {
 		panic(fmt.Sprintf("wire: the shape of the body has no bounds for %s", key))
 	}
-	return least, most
+	return lo, hi
 }
 
 // choices returns the allowed words of a field, in the order of the shape and its alternatives.
