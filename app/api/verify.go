@@ -45,16 +45,16 @@ func (a *API) VerifyRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if q.Progress {
-		return a.Progress(w, r, func(ctx context.Context, to wire.Reports) error {
+		return a.Progress(w, r, func(ctx context.Context, send func(any)) error {
 			var told time.Time
 			out, err := a.verify(ctx, v, func(same int) {
 				if now := time.Now(); now.Sub(told) >= progressPause {
 					told = now
-					to.Send(control.VerifyProgress{Same: same, Tokens: len(v.text) - v.prompt})
+					send(control.VerifyProgress{Same: same, Tokens: len(v.text) - v.prompt})
 				}
 			})
 			if err == nil {
-				to.Send(control.VerifyProgress{Same: out.Same, Tokens: out.Tokens, Verdict: &out})
+				send(control.VerifyProgress{Same: out.Same, Tokens: out.Tokens, Verdict: &out})
 			}
 			return err
 		})

@@ -70,7 +70,7 @@ func (atem) grammar(g *grammar) {
 			quote(atemCalls+"\n"+atemInvoke+t.Name+atemNamed+"\n"))
 		for _, property := range g.properties(t, writesAttribute) {
 			member := quote(atemParameter+property.name+atemNamed) + " " +
-				g.valueUntil(property, atemValueEnd+"\n")
+				g.memberValue(property, atemValueEnd+"\n")
 			b.WriteString(property.member(member))
 		}
 		b.WriteString(" " + quote(atemInvokeEnd+"\n"+atemCallsEnd))

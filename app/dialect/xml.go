@@ -56,26 +56,11 @@ func (xml) grammar(g *grammar) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s %s", g.token(toolCall.open), quote("\n"+xmlFunction+t.Name+">\n"))
 		for _, property := range g.properties(t, writesXML) {
-			value := g.valueUntil(property, "\n"+xmlValueEnd+"\n")
+			value := g.memberValue(property, "\n"+xmlValueEnd+"\n")
 			b.WriteString(property.member(quote(xmlParameter+property.name+">\n") + " " + value))
 		}
 		fmt.Fprintf(&b, " %s %s", quote(xmlEnd+"\n"), g.token(toolCall.close))
 		return b.String()
 	})
 	g.addRule("calls", "%s", g.repeat(call, quote("\n")))
-}
-
-// valueUntil returns the rule of a parameter's value without quotes, and of the text after it.
-func (g *grammar) valueUntil(p property, end string) string {
-	if p.kind == kindText && p.texts != nil {
-		var list []string
-		for _, text := range p.texts {
-			list = append(list, quote(text+end))
-		}
-		return "(" + strings.Join(list, " | ") + ")"
-	}
-	if p.kind == kindText || p.kind == kindNullable {
-		return g.textUntil(end)
-	}
-	return g.value(p) + " " + quote(end)
 }

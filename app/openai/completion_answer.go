@@ -6,26 +6,24 @@ import (
 	"tandem/engine"
 )
 
-// A textCompletion is the whole answer of /v1/completions, whose choices are completionChoices. That
-// of Mistral's /v1/fim/completions has fimChoices.
-type textCompletion[C any] struct {
-	ID      string      `json:"id"`
-	Object  string      `json:"object" enum:"text_completion"`
-	Created int64       `json:"created" doc:"Unix seconds."`
-	Model   string      `json:"model" doc:"The id."`
-	Choices []C         `json:"choices"`
-	Usage   api.Usage   `json:"usage"`
-	Timings api.Timings `json:"timings"`
-}
-
-// A textChunk is an event of such an answer that is streamed, with completionChunkChoices or
-// fimChunkChoices.
-type textChunk[C any] struct {
+// A textHead begins the answers of /v1/completions, whose choices are completionChoices, and those of
+// Mistral's /v1/fim/completions, which have fimChoices. Events have chunk choices.
+type textHead[C any] struct {
 	ID      string `json:"id"`
 	Object  string `json:"object" enum:"text_completion"`
 	Created int64  `json:"created" doc:"Unix seconds."`
 	Model   string `json:"model" doc:"The id."`
 	Choices []C    `json:"choices"`
+}
+
+type textCompletion[C any] struct {
+	textHead[C]
+	Usage   api.Usage   `json:"usage"`
+	Timings api.Timings `json:"timings"`
+}
+
+type textChunk[C any] struct {
+	textHead[C]
 	figures
 }
 
@@ -112,8 +110,7 @@ func (completionObjects) chunkChoice(r *api.Reply, p piece) completionChunkChoic
 }
 
 func wholeText[C any](r *api.Reply, choice func(*api.Reply, *api.Choice) C) any {
-	out := textCompletion[C]{ID: r.ID, Object: "text_completion", Created: r.Created,
-		Model: r.Name(), Usage: r.Usage(), Timings: r.Timings()}
+	out := textCompletion[C]{newTextHead[C](r), r.Usage(), r.Timings()}
 	for _, c := range r.Shown() {
 		out.Choices = append(out.Choices, choice(r, c))
 	}
@@ -121,12 +118,15 @@ func wholeText[C any](r *api.Reply, choice func(*api.Reply, *api.Choice) C) any 
 }
 
 func chunkOfText[C any](r *api.Reply, p piece, choice func(*api.Reply, piece) C) any {
-	out := textChunk[C]{ID: r.ID, Object: "text_completion", Created: r.Created, Model: r.Name(),
-		Choices: []C{}, figures: p.figures}
+	out := textChunk[C]{newTextHead[C](r), p.figures}
 	if p.choice != nil {
 		out.Choices = append(out.Choices, choice(r, p))
 	}
 	return out
+}
+
+func newTextHead[C any](r *api.Reply) textHead[C] {
+	return textHead[C]{r.ID, "text_completion", r.Created, r.Name(), []C{}}
 }
 
 func (completionObjects) opens(c *api.Choice) bool { return c.Echo }

@@ -41,16 +41,16 @@ func addBenches(to *controlRoutes, of Benches) {
 // run streams the progress of a bench. The last event has the result or the error. The bench ends
 // when its client leaves, unless the request asks it to stay. Other clients then follow it by GET.
 func (b benchRoutes) run(w http.ResponseWriter, r *http.Request, q control.BenchRequest) error {
-	return b.api.Progress(w, r, func(ctx context.Context, to wire.Reports) error {
+	return b.api.Progress(w, r, func(ctx context.Context, send func(any)) error {
 		if q.Stay {
 			var end context.CancelCauseFunc
 			ctx, end = context.WithCancelCause(context.WithoutCancel(ctx))
 			defer end(nil)
 			defer context.AfterFunc(b.api.Draining, func() { end(wire.ErrStopping) })()
 		}
-		bench, err := b.RunBench(ctx, func(p control.BenchProgress) { to.Send(p) })
+		bench, err := b.RunBench(ctx, func(p control.BenchProgress) { send(p) })
 		if err == nil {
-			to.Send(control.BenchProgress{Bench: &bench})
+			send(control.BenchProgress{Bench: &bench})
 		}
 		return err
 	})

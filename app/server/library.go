@@ -81,11 +81,11 @@ func (l libraryRoutes) pause(ctx context.Context, q control.PullRequest) error {
 // pull streams the progress of a download. The last event has the model or the error. A client that
 // leaves stops the download, which can be resumed.
 func (l libraryRoutes) pull(w http.ResponseWriter, r *http.Request, q control.PullRequest) error {
-	return l.api.Progress(w, r, func(ctx context.Context, to wire.Reports) error {
-		m, err := l.Pull(ctx, q, func(p control.Progress) { to.Send(p) })
+	return l.api.Progress(w, r, func(ctx context.Context, send func(any)) error {
+		m, err := l.Pull(ctx, q, func(p control.Progress) { send(p) })
 		switch {
 		case err == nil:
-			to.Send(control.Progress{Done: m.Bytes, Total: m.Bytes, Model: &m})
+			send(control.Progress{Done: m.Bytes, Total: m.Bytes, Model: &m})
 		case context.Cause(ctx) == error(wire.ErrStopping):
 			return control.Errorf(control.CodeNotReady,
 				"Tandem is stopping; pull %s again to resume.", q.ID)

@@ -6,19 +6,16 @@ import (
 	"runtime/debug"
 )
 
-// Reports take the events of a long piece of work.
-type Reports struct{ out *EventStream }
-
-// Send queues an event. Its type always encodes as JSON. Send never waits for the client.
-func (r Reports) Send(event any) {
-	r.out.Send(ClipErrors(Encode(event))) // Serve disconnects a reader that is this late
-}
-
-// Progress streams the reports of a long piece of work and ends with it.
+// Progress streams what a long piece of work sends, as JSON, and ends with it. send never waits for the
+// client.
 func (x *Exchange) Progress(w http.ResponseWriter, r *http.Request,
-	work func(context.Context, Reports) error) error {
+	work func(ctx context.Context, send func(event any)) error) error {
 	out := NewEventStream(w)
-	return x.Stream(r, out, func(ctx context.Context) error { return work(ctx, Reports{out}) })
+	return x.Stream(r, out, func(ctx context.Context) error {
+		return work(ctx, func(event any) {
+			out.Send(ClipErrors(Encode(event))) // Serve disconnects a reader that is this late
+		})
+	})
 }
 
 // Stream writes to out what work sends, and ends with it. If the client leaves, or a drain begins,
