@@ -22,9 +22,6 @@ type rowCache interface {
 	buffer() *buffer
 }
 
-func (c *KV) buffer() *buffer       { return &c.buf }
-func (c *Rotating) buffer() *buffer { return &c.buf }
-
 // NewBank makes an empty bank. It panics for bounds that [Bounds.Check] refuses.
 func NewBank(opts Options, b Bounds) *Bank {
 	if err := b.Check(); err != nil {

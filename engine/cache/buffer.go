@@ -35,6 +35,17 @@ func (b *buffer) rows() int {
 	return b.k.Dim(2) - b.front
 }
 
+// name says in errors what it is of.
+func (b *buffer) name() string {
+	switch {
+	case b.whole:
+		return "a bounded layer"
+	case b.ring > 0:
+		return "a ring"
+	}
+	return "a cache"
+}
+
 // A span is a range of rows of the buffer.
 type span struct{ start, stop int }
 

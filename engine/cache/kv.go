@@ -9,18 +9,13 @@ import (
 // A KV keeps every row, position p in row p. With a window it serves a sliding-window layer in
 // Layout Full: the same rows, masked.
 type KV struct {
+	rows
 	window int // 0 = none
-	offset int
-	buf    buffer
-	sched  schedule
 }
 
 // NewKV makes an empty cache that keeps every row. Queries attend the last window positions, their
 // own included, or all positions if window is 0.
 func NewKV(window int) *KV { return &KV{window: window} }
-
-// Offset implements Cache.
-func (c *KV) Offset() int { return c.offset }
 
 // Update implements Attention. The number of rows is not bounded.
 func (c *KV) Update(s *mlx.Scope, k, v *mlx.Array) View {
@@ -32,19 +27,9 @@ func (c *KV) Update(s *mlx.Scope, k, v *mlx.Array) View {
 
 // append is Update without a view. It reports whether the rows are in.
 func (c *KV) append(s *mlx.Scope, k, v *mlx.Array) bool {
-	if err := c.buf.fits(k, v); err != nil {
-		s.Fail(err)
-	}
-	n := k.Dim(2)
-	if n == 0 {
-		s.Fail(fmt.Errorf("cache: update with no rows"))
-	}
-	if s.Err() != nil {
+	if !c.write(s, k, v, 0) {
 		return false
 	}
-	c.buf.copied = nil
-	c.buf.write(s, k, v, c.offset)
-	c.offset += n
 	c.sched.cross(c.offset, c.buf.snapshot)
 	return true
 }
@@ -67,29 +52,11 @@ func (c *KV) View(s *mlx.Scope, n int) View {
 	return view
 }
 
-// Expect implements Cache.
-func (c *KV) Expect(positions int) { c.buf.maxRows = positions }
-
 // Trim implements Cache. It can drop any number of rows.
-func (c *KV) Trim(n int) error {
-	if n < 0 || n > c.offset {
-		return fmt.Errorf("cache: cannot drop %d of %d rows", n, c.offset)
-	}
-	c.offset -= n
-	c.sched.rewind(c.offset)
-	return nil
-}
+func (c *KV) Trim(n int) error { return c.trim(n) }
 
 // NeedsExact implements Cache.
 func (c *KV) NeedsExact() bool { return false }
-
-// Schedule implements Cache.
-func (c *KV) Schedule(from int, offsets ...int) error {
-	return c.sched.set(from, c.offset, offsets)
-}
-
-// Captured implements Cache.
-func (c *KV) Captured() []*Snapshot { return c.sched.take() }
 
 // Snapshot implements Cache.
 func (c *KV) Snapshot(_ *mlx.Scope, from int) (*Snapshot, error) {
@@ -120,7 +87,7 @@ func (c *KV) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 		return fmt.Errorf("cache: cannot restore to %d from snapshots of %d rows", to, end)
 	}
 	c.sched.clear()
-	c.buf.copied = nil
+	c.buf.startScope(s)
 	for _, p := range snapshots {
 		n := min(p.to, to) - p.from
 		if n > 0 && p.owner != &c.buf {
@@ -134,12 +101,6 @@ func (c *KV) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 	c.offset = to
 	return s.Err()
 }
-
-// Arrays implements Cache.
-func (c *KV) Arrays() []*mlx.Array { return c.buf.arrays() }
-
-// Bytes implements Cache.
-func (c *KV) Bytes() int64 { return c.buf.bytes() }
 
 // Free implements Cache.
 func (c *KV) Free(s *mlx.Scope) {
