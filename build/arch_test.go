@@ -80,7 +80,7 @@ var arrows = []struct {
 	{"models/starter", nil},                 // where the file lies
 	{"models/ollama", []string{"storage/disk"}},
 	// downloads, without knowing what a model is
-	{"models/hub", []string{"storage/disk"}},
+	{"models/hub", []string{"models/gguf", "storage/disk"}}, // how sets of files are named
 
 	{"engine", []string{"engine/*"}},
 	{"engine/enginetest", []string{"engine", "engine/*"}},

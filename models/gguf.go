@@ -30,20 +30,10 @@ func TrimGGUF(name string) string {
 }
 
 // GGUFSet returns the paths of the files that a GGUF file belongs to. They hold a model together.
-func GGUFSet(path string) []string {
-	folder, name := filepath.Split(path)
-	names := gguf.Set(name)
-	for i, name := range names {
-		names[i] = filepath.Join(folder, name)
-	}
-	return names
-}
+func GGUFSet(path string) []string { return gguf.Set(filepath.Clean(path)) }
 
 // FirstOfGGUFSet returns the first path of GGUFSet alone.
-func FirstOfGGUFSet(path string) string {
-	folder, name := filepath.Split(path)
-	return filepath.Join(folder, gguf.FirstOfSet(name))
-}
+func FirstOfGGUFSet(path string) string { return gguf.FirstOfSet(filepath.Clean(path)) }
 
 // A lookup returns the model of Ollama's whose file is at a path. ok is false if there is none.
 type lookup func() (m ollama.Model, ok bool)

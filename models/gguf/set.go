@@ -4,50 +4,62 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // maxFiles bounds the files of a set. The largest published ones have fewer than 50.
 const maxFiles = 1 << 10
 
 // setName is the name of a file of a set, such as model-00001-of-00003.gguf.
-var setName = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})(\.[gG][gG][uU][fF])$`)
+var setName = regexp.MustCompile(`(?s)^(.*)-\d{5}-of-(\d{5})(\.[gG][gG][uU][fF])$`)
 
-// Set returns the names of the files that hold a model together, the first first. name may be any
-// of them. A file that belongs to no set is a set by itself.
+// Set returns the names, or the paths, of the files that hold a model together, the first first. name
+// may be any of them. A file that belongs to no set is a set by itself.
 func Set(name string) []string {
-	of, count := parseSet(name)
+	stem, count, ext := parseSet(name)
 	if count == 0 {
 		return []string{name}
 	}
 	names := make([]string, count)
 	for i := range names {
-		names[i] = of(i)
+		names[i] = fmt.Sprintf("%s-%05d-of-%05d%s", stem, i+1, count, ext)
 	}
 	return names
 }
 
-// FirstOfSet returns the first name of Set.
+// FirstOfSet returns the first name of Set alone.
 func FirstOfSet(name string) string {
-	of, count := parseSet(name)
-	if count == 0 {
-		return name
+	if stem, count, ext := parseSet(name); count > 0 {
+		return fmt.Sprintf("%s-%05d-of-%05d%s", stem, 1, count, ext)
 	}
-	return of(0)
+	return name
 }
 
-// parseSet returns the names of the files of a set, counted from 0. count is 0 for a file that
-// belongs to no set.
-func parseSet(name string) (of func(i int) string, count int) {
-	m := setName.FindStringSubmatch(name)
-	if m == nil {
-		return nil, 0
+// SetSize returns how many names Set returns.
+func SetSize(name string) int {
+	_, count, _ := parseSet(name)
+	return max(count, 1)
+}
+
+// Stem returns the name of a file without the number of a set, and without .gguf.
+func Stem(name string) string {
+	stem, _, _ := parseSet(name)
+	return stem
+}
+
+// parseSet takes the name of a file apart. count is 0 for a file that belongs to no set.
+func parseSet(name string) (stem string, count int, ext string) {
+	if m := setName.FindStringSubmatch(name); m != nil {
+		count, _ = strconv.Atoi(m[2]) // five digits
+		if count >= 1 && count <= maxFiles {
+			return m[1], count, m[3]
+		}
 	}
-	if count, _ = strconv.Atoi(m[3]); count < 1 || count > maxFiles { // five digits
-		return nil, 0
-	}
-	return func(i int) string { return fmt.Sprintf("%s-%05d-of-%s%s", m[1], i+1, m[3], m[4]) }, count
+	ext = path.Ext(name)
+	return strings.TrimSuffix(name, ext), 0, ext
 }
 
 // openSet opens the files of the set that a file belongs to. It returns their headers as one: the

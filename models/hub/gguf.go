@@ -2,14 +2,13 @@ package hub
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"tandem/models/gguf"
 	"tandem/storage/disk"
 )
 
@@ -20,19 +19,11 @@ const (
 	projectorName = "mmproj"
 
 	maxTagLength = 64
-
-	// maxSetFiles bounds the files of a set, as models does.
-	maxSetFiles = 1 << 10
 )
 
-var (
-	// quantizationEnd is how the name of a GGUF file ends that says how its weights are packed.
-	quantizationEnd = regexp.MustCompile(
-		`(?i)(?:^|[-._])((?:UD-)?(?:I?Q[0-9][0-9A-Z_]*|BF16|F16|F32|MXFP4(?:_MOE)?))$`)
-
-	// setEnd is how the names of the files of a set end.
-	setEnd = regexp.MustCompile(`-\d{5}-of-(\d{5})$`)
-)
+// quantizationEnd is how the name of a GGUF file ends that says how its weights are quantized.
+var quantizationEnd = regexp.MustCompile(
+	`(?i)(?:^|[-._])((?:UD-)?(?:I?Q[0-9][0-9A-Z_]*|BF16|F16|F32|MXFP4(?:_MOE)?))$`)
 
 // preferred lists quantizations in the order in which they are chosen if the name asks for none:
 // the most usual one, then its neighbours.
@@ -73,8 +64,7 @@ type fileChoice struct {
 // Quantization returns how the name of a GGUF file says that its weights are packed, in capitals.
 // It returns "" if the name has none.
 func Quantization(file string) string {
-	stem := strings.TrimSuffix(path.Base(file), path.Ext(file))
-	m := quantizationEnd.FindStringSubmatch(setEnd.ReplaceAllString(stem, ""))
+	m := quantizationEnd.FindStringSubmatch(GGUFStem(file))
 	if m == nil {
 		return ""
 	}
@@ -148,7 +138,7 @@ func chooseGGUF(name string, files []string, w fileChoice) (*GGUF, error) {
 	for _, set := range sets {
 		switch {
 		case g.File == "" && (quantization == "" || set.tag == quantization):
-			g.File, g.Quantization, g.files = set.first, set.tag, GGUFSet(set.first)
+			g.File, g.Quantization, g.files = set.first, set.tag, gguf.Set(set.first)
 			for _, f := range g.files {
 				if !set.there[f] {
 					g.missing = append(g.missing, f)
@@ -199,7 +189,7 @@ func ggufSets(files []string, w fileChoice) (sets []*ggufSet, projector bool) {
 		case IsProjector(f):
 			projector = true
 		default:
-			first := FirstOfGGUFSet(f)
+			first := gguf.FirstOfSet(f)
 			if of[first] == nil {
 				of[first] = &ggufSet{first: first, there: map[string]bool{}}
 				sets = append(sets, of[first])
@@ -208,8 +198,7 @@ func ggufSets(files []string, w fileChoice) (sets []*ggufSet, projector bool) {
 		}
 	}
 	for _, s := range sets {
-		_, n, _ := parseSet(s.first)
-		s.cut = len(s.there) < n
+		s.cut = len(s.there) < gguf.SetSize(s.first)
 		s.tag, s.existing = Quantization(s.first), existing[GGUFStem(s.first)]
 		if s.rank = slices.Index(preferred, s.tag); s.rank < 0 {
 			s.rank = len(preferred)
@@ -244,48 +233,8 @@ func ggufOnDisk(name, dir string, w fileChoice) (*GGUF, error) {
 	return chooseGGUF(name, listGGUF(dir), w)
 }
 
-// parseSet returns the name of a GGUF file without the suffix of its set, and how many files the
-// set has. The set of a single file has n = 1 and numbered is false.
-func parseSet(file string) (stem string, n int, numbered bool) {
-	stem = strings.TrimSuffix(file, path.Ext(file))
-	m := setEnd.FindStringSubmatchIndex(stem)
-	if m == nil || !isGGUF(file) {
-		return stem, 1, false
-	}
-	n, _ = strconv.Atoi(stem[m[2]:m[3]]) // five digits
-	if n < 1 || n > maxSetFiles {
-		return stem, 1, false
-	}
-	return stem[:m[0]], n, true
-}
-
-// GGUFSet returns the names of all files of the set that a GGUF file belongs to.
-func GGUFSet(file string) []string {
-	stem, n, numbered := parseSet(file)
-	if !numbered {
-		return []string{file}
-	}
-	names := make([]string, n)
-	for i := range names {
-		names[i] = fmt.Sprintf("%s-%05d-of-%05d%s", stem, i+1, n, path.Ext(file))
-	}
-	return names
-}
-
-// FirstOfGGUFSet returns the first name of GGUFSet.
-func FirstOfGGUFSet(file string) string {
-	stem, n, numbered := parseSet(file)
-	if !numbered {
-		return file
-	}
-	return fmt.Sprintf("%s-%05d-of-%05d%s", stem, 1, n, path.Ext(file))
-}
-
 // GGUFStem returns the name of a GGUF file without its folder, the suffix of its set, and .gguf.
-func GGUFStem(file string) string {
-	stem, _, _ := parseSet(path.Base(file))
-	return stem
-}
+func GGUFStem(file string) string { return gguf.Stem(path.Base(file)) }
 
 // ggufDepth is how many levels of folders below a snapshot may hold GGUF files.
 const ggufDepth = 2

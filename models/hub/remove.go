@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/models/gguf"
 	"tandem/storage/disk"
 )
 
@@ -52,10 +53,7 @@ func targetOf(path string) (t target, err error) {
 		if dir, err = SnapshotOf(path); err != nil {
 			return t, err
 		}
-		folder, base := filepath.Split(filepath.Clean(path))
-		for _, name := range GGUFSet(base) {
-			t.set = append(t.set, filepath.Join(folder, name))
-		}
+		t.set = gguf.Set(filepath.Clean(path))
 	}
 	cacheDir, id, commit, err := ParseDir(dir)
 	if err != nil {
