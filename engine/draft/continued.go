@@ -47,7 +47,7 @@ func (d *Continued) Open(_ *mlx.Scope, o Options) (Draft, error) {
 	if len(o.Lookups) == 0 || o.Trained == nil {
 		return nil, nil
 	}
-	return &continued{o.Lookups, o.Trained, d.trained.MaxDrafts()}, nil
+	return &continued{lookups: o.Lookups, trained: o.Trained, limit: d.trained.MaxDrafts()}, nil
 }
 
 // A Lookup is a draft whose proposals are known before the round, with what they rest on.
@@ -56,8 +56,9 @@ type Lookup interface {
 	Featured
 }
 
-// continued is the draft of one request.
+// continued is the draft of one request. The drafts that it joins are called themselves.
 type continued struct {
+	stateless
 	lookups []Lookup
 	trained Draft
 	limit   int // drafts of the trained one, known ones included
@@ -135,11 +136,5 @@ func onePoint(s *mlx.Scope, tokens []int32, vocab int) *mlx.Array {
 	return s.Where(hit, s.Scalar(0, mlx.Float32), s.Scalar(math.Inf(-1), mlx.Float32))
 }
 
-// Committed implements Draft. The drafts that it joins are called themselves.
-func (t *continued) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
-
 // Arrays implements Draft.
 func (t *continued) Arrays() []*mlx.Array { return t.trained.Arrays() }
-
-// Free implements Draft.
-func (t *continued) Free(*mlx.Scope) {}

@@ -38,7 +38,7 @@ func TestPredictionFeatures(t *testing.T) {
 		{"lost", "vwxyz", Features{}},
 		{"after a replacement", "abXd", Features{1, 1, 1}},
 	} {
-		d := &PredictionDraft{prediction: newPrediction(ids("abcdefgh"), len(prompt))}
+		d := open(Options{Prediction: ids("abcdefgh"), Prompt: prompt})
 		if got := d.Features(append(prompt, ids(c.output)...)); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}

@@ -15,16 +15,10 @@ import (
 // An Ngram drafts from the request's own text. Where its draft is among Options.Lookups, a Memory
 // proposes only if its match is longer. So the acceptance of each is learned separately, and the
 // text is indexed once.
-type Memory struct{}
+type Memory struct{ weightless }
 
-// Name returns memory.
+// Name implements Drafter.
 func (Memory) Name() string { return "memory" }
-
-// Taps returns nil.
-func (Memory) Taps() []int { return nil }
-
-// MaxDrafts returns the drafts that a block of the largest size holds.
-func (Memory) MaxDrafts() int { return MaxDepth }
 
 // Open begins a request. Its draft is a *memoryDraft.
 func (Memory) Open(_ *mlx.Scope, o Options) (Draft, error) {
@@ -48,7 +42,7 @@ type memoryDraft struct {
 	lookedUp
 	texts  *texts.Use
 	ngram  *ngramDraft // of the request's own text
-	alone  bool        // own is not the Ngram's draft, so what it finds is proposed here
+	alone  bool        // ngram is not the Ngram's draft, so what it finds is proposed here
 	buffer []int32     // reused; separate memory, because C reads it
 }
 

@@ -5,19 +5,22 @@ import "tandem/engine/mlx"
 // An Ngram drafts without weights (prompt lookup). It proposes what followed the last tokens where
 // they occurred before, in the prompt or in the answer, and nothing where they did not occur. Its
 // proposals have no distribution: LogQ is nil.
-type Ngram struct{}
+type Ngram struct{ weightless }
 
-// Name returns ngram.
+// Name implements Drafter.
 func (Ngram) Name() string { return "ngram" }
-
-// Taps returns nil.
-func (Ngram) Taps() []int { return nil }
-
-// MaxDrafts returns the drafts that a block of the largest size holds.
-func (Ngram) MaxDrafts() int { return MaxDepth }
 
 // Open begins a request. Its draft is an *ngramDraft.
 func (Ngram) Open(*mlx.Scope, Options) (Draft, error) { return newNgramDraft(), nil }
+
+// weightless is embedded by drafters that read nothing but tokens.
+type weightless struct{}
+
+// Taps implements Drafter.
+func (weightless) Taps() []int { return nil }
+
+// MaxDrafts implements Drafter: the drafts that a block of the largest size holds.
+func (weightless) MaxDrafts() int { return MaxDepth }
 
 // A Peeker is a Draft that knows before the round, at no cost, how many tokens it can propose.
 type Peeker interface {
@@ -28,6 +31,7 @@ type Peeker interface {
 // lookedUp are the tokens that were found for the end of a history. It is a Lookup and a Draft that
 // keeps nothing on the device.
 type lookedUp struct {
+	stateless
 	find func(history []int32) ([]int32, Features) // at most MaxDepth tokens
 
 	searched int // length of the history that found and features belong to
@@ -65,14 +69,17 @@ func (d *lookedUp) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	return certain(s, d.Preview(history, n))
 }
 
+// stateless is embedded by drafts that keep nothing on the device.
+type stateless struct{}
+
 // Committed implements Draft. The history is enough.
-func (d *lookedUp) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
+func (stateless) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
 
 // Arrays implements Draft.
-func (d *lookedUp) Arrays() []*mlx.Array { return nil }
+func (stateless) Arrays() []*mlx.Array { return nil }
 
 // Free implements Draft.
-func (d *lookedUp) Free(*mlx.Scope) {}
+func (stateless) Free(*mlx.Scope) {}
 
 // An ngramDraft is the Ngram's draft of one request. A lookup costs the same
 // however long the history is.

@@ -8,27 +8,24 @@ import "tandem/engine/mlx"
 //
 // It is a drafter separate from the Ngram because acceptance is learned separately: the acceptance
 // of a prediction says nothing about lookups, nor about the next request's prediction.
-type Prediction struct{}
+type Prediction struct{ weightless }
 
-// Name returns prediction.
+// Name implements Drafter.
 func (Prediction) Name() string { return "prediction" }
-
-// Taps returns nil.
-func (Prediction) Taps() []int { return nil }
-
-// MaxDrafts returns the drafts that a block of the largest size holds.
-func (Prediction) MaxDrafts() int { return MaxDepth }
 
 // Open begins a request. Its draft is a *PredictionDraft.
 func (Prediction) Open(_ *mlx.Scope, o Options) (Draft, error) {
 	if len(o.Prediction) == 0 {
 		return nil, nil
 	}
-	return &PredictionDraft{prediction: newPrediction(o.Prediction, len(o.Prompt))}, nil
+	d := &PredictionDraft{prediction: newPrediction(o.Prediction, len(o.Prompt))}
+	d.find = d.lookUp
+	return d, nil
 }
 
 // A PredictionDraft is the Prediction's draft of one request.
 type PredictionDraft struct {
+	lookedUp
 	prediction *prediction
 	proposed   proposed
 }
@@ -41,19 +38,16 @@ type proposed struct {
 	accepted, rejected int // of all earlier proposals
 }
 
-// Peek implements Peeker.
-func (d *PredictionDraft) Peek(history []int32, n int) int {
-	d.prediction.follow(history)
-	return min(n, len(d.prediction.next()), MaxDepth)
-}
-
-// Features implements Featured. The place in the prediction is one occurrence.
-func (d *PredictionDraft) Features(history []int32) Features {
-	if d.Peek(history, MaxDepth) == 0 {
-		return Features{}
-	}
+// lookUp returns what is expected after history. The place in the prediction is one occurrence.
+func (d *PredictionDraft) lookUp(history []int32) ([]int32, Features) {
 	p := d.prediction
-	return Features{Match: agree(p.tokens[:p.at], history[p.prompt:], maxFeature), Count: 1, Share: 1}
+	p.follow(history)
+	next := p.next()
+	if len(next) == 0 {
+		return nil, Features{}
+	}
+	match := agree(p.tokens[:p.at], history[p.prompt:], maxFeature)
+	return next[:min(len(next), MaxDepth)], Features{Match: match, Count: 1, Share: 1}
 }
 
 // Propose implements Draft.
@@ -61,20 +55,13 @@ func (d *PredictionDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal
 	return certain(s, d.propose(history, n))
 }
 
-// Preview implements Previewer.
-func (d *PredictionDraft) Preview(history []int32, n int) []int32 {
-	n = d.Peek(history, n)
-	return d.prediction.next()[:n:n]
-}
-
 func (d *PredictionDraft) propose(history []int32, n int) []int32 {
-	n = d.Peek(history, n)
-	if n == 0 {
-		return nil
+	list := d.Preview(history, n)
+	if len(list) > 0 {
+		d.proposed.count(history)
+		d.proposed.at, d.proposed.tokens = len(history), list
 	}
-	d.proposed.count(history)
-	d.proposed.at, d.proposed.tokens = len(history), d.prediction.next()[:n:n]
-	return d.proposed.tokens
+	return list
 }
 
 // Predicted returns how many tokens of the prediction were accepted, and how many were rejected.
@@ -94,15 +81,6 @@ func (o *proposed) count(history []int32) {
 	o.rejected += len(o.tokens) - n
 	o.tokens = nil
 }
-
-// Committed implements Draft. The history is enough.
-func (d *PredictionDraft) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
-
-// Arrays implements Draft.
-func (d *PredictionDraft) Arrays() []*mlx.Array { return nil }
-
-// Free implements Draft.
-func (d *PredictionDraft) Free(*mlx.Scope) {}
 
 // How the place in a prediction is found again.
 const (
