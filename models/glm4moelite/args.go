@@ -52,11 +52,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 	if err := nn.ReadConfig(config, a); err != nil {
 		return nil, err
 	}
-	a.Merge()
-	a.Stretch(a.RopeScaling)
-	if a.RopeTheta == nil {
-		a.RopeTheta = new(1e6)
-	}
+	a.SetDefaults(&a.Args, 1e6)
 	// All heads share the latent. What config.json says of keys and values means nothing here.
 	a.NumKeyValueHeads, a.HeadDim = a.NumAttentionHeads, a.QKNopeHeadDim+a.QKRopeHeadDim
 	if err := a.check(); err != nil {

@@ -52,11 +52,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 	if err := nn.ReadConfig(config, a); err != nil {
 		return nil, err
 	}
-	a.Merge()
-	a.Stretch(a.RopeScaling)
-	if a.RopeTheta == nil {
-		a.RopeTheta = new(150000.0)
-	}
+	a.SetDefaults(&a.Args, 150000)
 	if err := a.check(); err != nil {
 		return nil, err
 	}
@@ -121,12 +117,7 @@ func (r *router) Route(s *mlx.Scope, x *mlx.Array) (chosen, scores *mlx.Array) {
 
 // New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
-	rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)
-	return w.Decoder(nn.DecoderSpec{
-		Args:     &a.Args,
-		NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
-		Tied:     a.Tied(w),
-	})
+	return w.RopeDecoder(&a.Args, &a.RopeArgs, a.Tied(w), a.newBlock)
 }
 
 // window returns the positions that a layer attends, 0 for all.

@@ -8,7 +8,6 @@ package granite
 
 import (
 	"cmp"
-	"errors"
 
 	"tandem/engine/cache"
 	"tandem/engine/lm"
@@ -38,8 +37,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 		return nil, err
 	}
 	a.SetHeadDim()
-	a.Merge()
-	a.Stretch(a.RopeScaling)
+	a.SetDefaults(&a.Args, 0)
 	if err := a.check(); err != nil {
 		return nil, err
 	}
@@ -47,20 +45,16 @@ func Parse(config []byte) (nn.Architecture, error) {
 }
 
 func (a *args) check() error {
-	if err := cmp.Or(
+	return cmp.Or(
 		a.Check(),
 		a.CheckWhole(), a.CheckHalves(),
-		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish")); err != nil {
-		return err
-	}
-	if a.RopeTheta == nil {
-		return errors.New("config.json: rope_theta is missing")
-	}
-	return nn.CheckPositive(
-		nn.Number{Name: "embedding_multiplier", Value: a.EmbeddingMultiplier},
-		nn.Number{Name: "attention_multiplier", Value: a.AttentionMultiplier},
-		nn.Number{Name: "residual_multiplier", Value: a.ResidualMultiplier},
-		nn.Number{Name: "logits_scaling", Value: a.LogitsScaling})
+		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"),
+		a.CheckTheta(),
+		nn.CheckPositive(
+			nn.Number{Name: "embedding_multiplier", Value: a.EmbeddingMultiplier},
+			nn.Number{Name: "attention_multiplier", Value: a.AttentionMultiplier},
+			nn.Number{Name: "residual_multiplier", Value: a.ResidualMultiplier},
+			nn.Number{Name: "logits_scaling", Value: a.LogitsScaling}))
 }
 
 // block is one layer.
@@ -122,6 +116,3 @@ func (m *model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	logits := m.Decoder.Unembed(s, hidden)
 	return s.Div(logits, s.Scalar(m.scaling, logits.Dtype()))
 }
-
-// Kept implements nn.Architecture.
-func (a *args) Kept(int) nn.Kept { return a.KeptRows(0) }

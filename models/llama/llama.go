@@ -39,11 +39,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 		a.NumKeyValueHeads = a.NumAttentionHeads
 	}
 	a.SetHeadDim()
-	a.Merge()
-	a.Stretch(a.RopeScaling)
-	if a.RopeTheta == nil {
-		a.RopeTheta = new(10000.0)
-	}
+	a.SetDefaults(&a.Args, 10000)
 	// A Mistral gives one window for all layers. A Llama has only the windows of layer_types.
 	if a.ModelType == "mistral" && a.LayerTypes == nil && a.SlidingWindow != 0 {
 		layers := max(min(a.NumHiddenLayers, nn.MaxLayers), 0)
@@ -85,12 +81,7 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 
 // New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
-	rope := w.Rope(a.HeadDim, *a.RopeTheta, a.RopeTraditional, a.RopeScaling)
-	return w.Decoder(nn.DecoderSpec{
-		Args:     &a.Args,
-		NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
-		Tied:     a.Tied(w),
-	})
+	return w.RopeDecoder(&a.Args, &a.RopeArgs, a.Tied(w), a.newBlock)
 }
 
 // window returns the positions that a layer attends, 0 for all.

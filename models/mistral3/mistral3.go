@@ -133,12 +133,7 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 
 // New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
-	rope := w.Rope(a.HeadDim, *a.RopeTheta, a.RopeTraditional, a.RopeScaling)
-	return w.Decoder(nn.DecoderSpec{
-		Args:     &a.Args,
-		NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
-		Tied:     a.Tied(w),
-	})
+	return w.RopeDecoder(&a.Args, &a.RopeArgs, a.Tied(w), a.newBlock)
 }
 
 // window returns the positions that a layer attends, 0 for all.

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -69,6 +70,9 @@ func (a *Args) KeptRows(window int) Kept {
 	return KeptHeads(a.NumKeyValueHeads, a.HeadDim, window)
 }
 
+// Kept implements [Architecture] for layers that attend all positions.
+func (a *Args) Kept(int) Kept { return a.KeptRows(0) }
+
 // CheckLayerTypes checks layer_types: nil, or one of the known types for each layer.
 func (a *Args) CheckLayerTypes(types []string, known ...string) error {
 	if types != nil && len(types) != a.NumHiddenLayers {
@@ -128,6 +132,24 @@ func (a *RopeArgs) Merge() {
 	if a.RopeScaling.PartialRotaryFactor != nil {
 		a.PartialRotaryFactor = a.RopeScaling.PartialRotaryFactor
 	}
+}
+
+// SetDefaults merges both forms, raises the context of args to what the scaling makes of it, and fills
+// in rope_theta. A theta of 0 leaves it missing, see CheckTheta.
+func (a *RopeArgs) SetDefaults(args *Args, theta float64) {
+	a.Merge()
+	args.Stretch(a.RopeScaling)
+	if a.RopeTheta == nil && theta != 0 {
+		a.RopeTheta = &theta
+	}
+}
+
+// CheckTheta refuses a config.json without rope_theta.
+func (a *RopeArgs) CheckTheta() error {
+	if a.RopeTheta == nil {
+		return errors.New("config.json: rope_theta is missing")
+	}
+	return nil
 }
 
 // MergeNewer is Merge for architectures in which the rope_theta of the newer form wins too.

@@ -68,6 +68,17 @@ func (w *Weights) Decoder(spec DecoderSpec) *Decoder {
 	return d
 }
 
+// RopeDecoder is Decoder for blocks that share one rotary embedding of whole heads.
+func (w *Weights) RopeDecoder(a *Args, r *RopeArgs, tied bool,
+	newBlock func(w *Weights, path string, rope *Rope, layer int) *Block) *Decoder {
+	rope := w.Rope(a.HeadDim, *r.RopeTheta, r.RopeTraditional, r.RopeScaling)
+	return w.Decoder(DecoderSpec{
+		Args:     a,
+		NewLayer: func(path string, i int) Layer { return newBlock(w, path, rope, i) },
+		Tied:     tied,
+	})
+}
+
 // Forward implements lm.Model.
 func (d *Decoder) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	return d.Run(s, d.EmbedScaled(s, Tokens(s, b)), taps, func(x *mlx.Array, i int) *mlx.Array {

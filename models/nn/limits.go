@@ -70,3 +70,11 @@ func CheckActivation(field, name string, known ...string) error {
 	}
 	return Unsupported("config.json: %s %q is not supported, only %q", field, name, known)
 }
+
+// CheckNoWindow refuses use_sliding_window for a model_type whose layers attend all positions here.
+func CheckNoWindow(useSlidingWindow bool, modelType string) error {
+	if useSlidingWindow {
+		return Unsupported("config.json: use_sliding_window is not supported for %s", modelType)
+	}
+	return nil
+}

@@ -172,6 +172,3 @@ func (a *args) newRope(w *nn.Weights) *nn.Rope {
 	}
 	return w.LongRope(turned, *a.RopeTheta, a.RopeScaling.LongFactor, scale)
 }
-
-// Kept implements nn.Architecture.
-func (a *args) Kept(int) nn.Kept { return a.KeptRows(0) }

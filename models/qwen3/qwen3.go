@@ -9,7 +9,6 @@ package qwen3
 
 import (
 	"cmp"
-	"errors"
 
 	"tandem/models/nn"
 )
@@ -31,8 +30,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 	if err := nn.ReadConfig(config, a); err != nil {
 		return nil, err
 	}
-	a.Merge()
-	a.Stretch(a.RopeScaling)
+	a.SetDefaults(&a.Args, 0)
 	if err := a.check(); err != nil {
 		return nil, err
 	}
@@ -40,19 +38,11 @@ func Parse(config []byte) (nn.Architecture, error) {
 }
 
 func (a *args) check() error {
-	err := cmp.Or(
+	return cmp.Or(
 		a.Check(),
 		a.CheckWhole(), a.CheckHalves(),
-		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
-	switch {
-	case err != nil:
-		return err
-	case a.RopeTheta == nil:
-		return errors.New("config.json: rope_theta is missing")
-	case a.UseSlidingWindow:
-		return nn.Unsupported("config.json: use_sliding_window is not supported for qwen3")
-	}
-	return nil
+		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"),
+		a.CheckTheta(), nn.CheckNoWindow(a.UseSlidingWindow, "qwen3"))
 }
 
 // newBlock reads one layer.
@@ -72,13 +62,5 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 
 // New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
-	rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)
-	return w.Decoder(nn.DecoderSpec{
-		Args:     &a.Args,
-		NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
-		Tied:     a.Tied(w),
-	})
+	return w.RopeDecoder(&a.Args, &a.RopeArgs, a.Tied(w), a.newBlock)
 }
-
-// Kept implements nn.Architecture.
-func (a *args) Kept(int) nn.Kept { return a.KeptRows(0) }

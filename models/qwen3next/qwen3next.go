@@ -20,7 +20,6 @@ package qwen3next
 
 import (
 	"cmp"
-	"errors"
 
 	"tandem/models/nn"
 )
@@ -50,8 +49,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 	if err := nn.ReadConfig(config, a); err != nil {
 		return nil, err
 	}
-	a.Merge()
-	a.Stretch(a.RopeScaling)
+	a.SetDefaults(&a.Args, 0)
 	if a.PartialRotaryFactor == nil {
 		a.PartialRotaryFactor = new(0.25)
 	}
@@ -62,21 +60,13 @@ func Parse(config []byte) (nn.Architecture, error) {
 }
 
 func (a *args) check() error {
-	err := cmp.Or(
+	return cmp.Or(
 		a.Check(), a.CheckHalves(), nn.CheckPart(*a.PartialRotaryFactor),
 		a.CheckDelta(&a.Args),
 		a.CheckExperts(nn.Size{Name: "shared_expert_intermediate_size",
 			Value: a.SharedExpertIntermediateSize, Max: nn.MaxIntermediate}),
-		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
-	switch {
-	case err != nil:
-		return err
-	case a.RopeTheta == nil:
-		return errors.New("config.json: rope_theta is missing")
-	case a.UseSlidingWindow:
-		return nn.Unsupported("config.json: use_sliding_window is not supported for qwen3_next")
-	}
-	return nil
+		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"),
+		a.CheckTheta(), nn.CheckNoWindow(a.UseSlidingWindow, "qwen3_next"))
 }
 
 // newBlock reads one layer. normOffset is added to the weights of its norms.

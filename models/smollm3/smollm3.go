@@ -38,11 +38,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 		a.NumKeyValueHeads = a.NumAttentionHeads
 	}
 	a.SetHeadDim()
-	a.Merge()
-	a.Stretch(a.RopeScaling)
-	if a.RopeTheta == nil {
-		a.RopeTheta = new(10000.0)
-	}
+	a.SetDefaults(&a.Args, 10000)
 	if err := a.check(); err != nil {
 		return nil, err
 	}
@@ -62,10 +58,8 @@ func (a *args) check() error {
 	case a.NoRopeLayers != nil && len(a.NoRopeLayers) != a.NumHiddenLayers:
 		return fmt.Errorf("config.json: no_rope_layers lists %d layers of %d",
 			len(a.NoRopeLayers), a.NumHiddenLayers)
-	case a.UseSlidingWindow:
-		return nn.Unsupported("config.json: use_sliding_window is not supported for smollm3")
 	}
-	return nil
+	return nn.CheckNoWindow(a.UseSlidingWindow, "smollm3")
 }
 
 // newBlock reads one layer.
@@ -94,13 +88,5 @@ func (a *args) rotated(layer int) bool {
 
 // New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
-	rope := w.Rope(a.HeadDim, *a.RopeTheta, a.RopeTraditional, a.RopeScaling)
-	return w.Decoder(nn.DecoderSpec{
-		Args:     &a.Args,
-		NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
-		Tied:     a.Tied(w),
-	})
+	return w.RopeDecoder(&a.Args, &a.RopeArgs, a.Tied(w), a.newBlock)
 }
-
-// Kept implements nn.Architecture.
-func (a *args) Kept(int) nn.Kept { return a.KeptRows(0) }
