@@ -132,24 +132,6 @@ func (r *defaultsReader) count(name string, lower int) *int {
 	return new(int(*v))
 }
 
-// tokenIDs is one id or a list.
-type tokenIDs []int32
-
-// UnmarshalJSON parses 2, [2, 3] or null.
-func (t *tokenIDs) UnmarshalJSON(text []byte) error {
-	if len(text) > 0 && text[0] == '[' {
-		return json.Unmarshal(text, (*[]int32)(t))
-	}
-	var id *int32
-	if err := json.Unmarshal(text, &id); err != nil {
-		return err
-	}
-	if id != nil {
-		*t = tokenIDs{*id}
-	}
-	return nil
-}
-
 // joinEOS returns the ids that end a generation: all that the given files name, each once. Ids
 // outside the vocabulary are dropped, because they can't be generated.
 //

@@ -178,37 +178,19 @@ func readModule(fsys fs.FS, name string, v any) error {
 	return nil
 }
 
-// poolingModes is one mode or a list.
-type poolingModes []string
-
-// UnmarshalJSON parses "mean", ["mean", "max"] or null.
-func (m *poolingModes) UnmarshalJSON(text []byte) error {
-	if len(text) > 0 && text[0] == '[' {
-		return json.Unmarshal(text, (*[]string)(m))
-	}
-	var one *string
-	if err := json.Unmarshal(text, &one); err != nil {
-		return err
-	}
-	if one != nil {
-		*m = poolingModes{*one}
-	}
-	return nil
-}
-
 // readPooling reads the config.json of a Pooling. It names a mode, or sets flags in older versions.
 func readPooling(fsys fs.FS, name string, config []byte) (lm.Pooling, error) {
 	var c struct {
-		Modes         poolingModes `json:"pooling_mode"`
-		CLS           bool         `json:"pooling_mode_cls_token"`
-		Max           bool         `json:"pooling_mode_max_tokens"`
-		Mean          bool         `json:"pooling_mode_mean_tokens"`
-		MeanSqrt      bool         `json:"pooling_mode_mean_sqrt_len_tokens"`
-		Weighted      bool         `json:"pooling_mode_weightedmean_tokens"`
-		Last          bool         `json:"pooling_mode_lasttoken"`
-		IncludePrompt *bool        `json:"include_prompt"`
-		Dimension     int          `json:"embedding_dimension"`
-		OldDimension  int          `json:"word_embedding_dimension"`
+		Modes         oneOrMore[string] `json:"pooling_mode"`
+		CLS           bool              `json:"pooling_mode_cls_token"`
+		Max           bool              `json:"pooling_mode_max_tokens"`
+		Mean          bool              `json:"pooling_mode_mean_tokens"`
+		MeanSqrt      bool              `json:"pooling_mode_mean_sqrt_len_tokens"`
+		Weighted      bool              `json:"pooling_mode_weightedmean_tokens"`
+		Last          bool              `json:"pooling_mode_lasttoken"`
+		IncludePrompt *bool             `json:"include_prompt"`
+		Dimension     int               `json:"embedding_dimension"`
+		OldDimension  int               `json:"word_embedding_dimension"`
 	}
 	if err := readModule(fsys, name, &c); err != nil {
 		return "", err
@@ -227,7 +209,7 @@ func readPooling(fsys fs.FS, name string, config []byte) (lm.Pooling, error) {
 			}
 		}
 		if modes == nil {
-			modes = poolingModes{"mean"}
+			modes = []string{"mean"}
 		}
 	}
 	var args struct {

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -47,6 +48,27 @@ func readJSON(fsys fs.FS, name string) ([]byte, error) {
 	}
 	return hub.PythonJSON(text, nn.NonFinite), nil
 }
+
+// oneOrMore is a value, a list of values or null in JSON.
+type oneOrMore[T any] []T
+
+// UnmarshalJSON parses 2, [2, 3] or null.
+func (l *oneOrMore[T]) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '[' {
+		return json.Unmarshal(text, (*[]T)(l))
+	}
+	var one *T
+	if err := json.Unmarshal(text, &one); err != nil {
+		return err
+	}
+	if one != nil {
+		*l = oneOrMore[T]{*one}
+	}
+	return nil
+}
+
+// tokenIDs is one id or a list.
+type tokenIDs = oneOrMore[int32]
 
 // readFile returns the whole of a small file. The error wraps fs.ErrNotExist if there is none.
 func readFile(fsys fs.FS, name string) ([]byte, error) {

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -40,12 +41,7 @@ func (f *Folder) addStore(d *Store, at time.Time, last string, recent int64) {
 func (f *Folder) removeStore(d *Store) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i, other := range f.stores {
-		if other == d {
-			f.stores = append(f.stores[:i:i], f.stores[i+1:]...)
-			return
-		}
-	}
+	f.stores = slices.DeleteFunc(f.stores, func(other *Store) bool { return other == d })
 }
 
 // nextID returns the id for a file that is begun at a time. It is higher than all ids before.
@@ -86,5 +82,5 @@ func (f *Folder) isLeftover(name string) bool {
 func (f *Folder) allStores() []*Store {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]*Store(nil), f.stores...)
+	return slices.Clone(f.stores)
 }

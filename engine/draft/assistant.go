@@ -27,25 +27,15 @@ type AssistantModel interface {
 // While its work runs, it holds the buffers of the caches that it reads. So the next write to each
 // of these copies it, if that work is not finished.
 type Assistant struct {
-	model  AssistantModel
-	target lm.Model
+	chained
+	model AssistantModel
 }
 
 // NewAssistant makes the drafter of a network for its target. Both belong to the caller and must
 // outlive it.
-func NewAssistant(m AssistantModel, target lm.Model) *Assistant { return &Assistant{m, target} }
-
-// Name implements Drafter.
-func (d *Assistant) Name() string { return "mtp" }
-
-// Taps implements Drafter: it reads the target's hidden states.
-func (d *Assistant) Taps() []int { return []int{d.target.Config().Layers} }
-
-// MaxDrafts implements Drafter.
-func (d *Assistant) MaxDrafts() int { return MaxDepth }
-
-// Continues reports that its drafts can follow other drafts, see CanContinue.
-func (*Assistant) Continues() bool { return true }
+func NewAssistant(m AssistantModel, target lm.Model) *Assistant {
+	return &Assistant{chained{target}, m}
+}
 
 // Open implements Drafter.
 func (d *Assistant) Open(_ *mlx.Scope, o Options) (Draft, error) {

@@ -1,9 +1,26 @@
 package draft
 
 import (
+	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/engine/sample"
 )
+
+// chained is embedded by drafters that draft one token after the other from the target's hidden
+// states. Requests call each of them mtp; a target has one at most.
+type chained struct{ target lm.Model }
+
+// Name implements Drafter.
+func (chained) Name() string { return "mtp" }
+
+// Taps implements Drafter: it reads the target's hidden states.
+func (d chained) Taps() []int { return []int{d.target.Config().Layers} }
+
+// MaxDrafts implements Drafter.
+func (chained) MaxDrafts() int { return MaxDepth }
+
+// Continues reports that its drafts can follow other drafts, see CanContinue.
+func (chained) Continues() bool { return true }
 
 // A chain is a proposal that grows by one token at a time. All is lazy.
 type chain struct {

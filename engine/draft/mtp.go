@@ -31,24 +31,12 @@ type Head interface {
 // before it. The rows of a chain, whose hidden states are the head's own, are dropped with the
 // proposal: accepted tokens get the target's.
 type MTP struct {
-	head   Head
-	target lm.Model
+	chained
+	head Head
 }
 
 // NewMTP makes the drafter of a head for its target. Both belong to the caller and must outlive it.
-func NewMTP(head Head, target lm.Model) *MTP { return &MTP{head, target} }
-
-// Name implements Drafter.
-func (d *MTP) Name() string { return "mtp" }
-
-// Taps implements Drafter: it reads the target's hidden states.
-func (d *MTP) Taps() []int { return []int{d.target.Config().Layers} }
-
-// MaxDrafts implements Drafter.
-func (d *MTP) MaxDrafts() int { return MaxDepth }
-
-// Continues reports that its drafts can follow other drafts, see CanContinue.
-func (*MTP) Continues() bool { return true }
+func NewMTP(head Head, target lm.Model) *MTP { return &MTP{chained{target}, head} }
 
 // NewContext implements Keeper.
 func (d *MTP) NewContext(o cache.Options) cache.Stack { return d.head.NewCaches(o) }

@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"tandem/engine/cache"
 	"tandem/engine/lm"
@@ -46,12 +47,7 @@ func Decode(ctx context.Context, t *mlx.Thread, m lm.Model, caches cache.Stack, 
 	for len(tokens) < n {
 		next := likeliest(logits)
 		tokens = append(tokens, next)
-		for _, id := range stop {
-			if id == next {
-				return tokens, nil
-			}
-		}
-		if len(tokens) == n {
+		if len(tokens) == n || slices.Contains(stop, next) {
 			break
 		}
 		if logits, err = evaluate(ctx, t, m, caches, []int32{next}); err != nil {

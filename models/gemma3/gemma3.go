@@ -18,9 +18,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 
 	"tandem/engine/cache"
 	"tandem/engine/lm"
@@ -59,19 +57,11 @@ func (p *ropeParameters) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, (*plain)(p)); err != nil {
 		return err
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return err
-	}
 	if p.Full == nil && p.Sliding == nil {
 		return errors.New("rope_parameters has neither full_attention nor sliding_attention")
 	}
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		if key != nn.FullAttention && key != nn.SlidingAttention && string(fields[key]) != "null" {
-			return nn.Unsupported("%q in rope_parameters is not supported for gemma3", key)
-		}
-	}
-	return nil
+	return nn.CheckKeys(text, "%q in rope_parameters is not supported for gemma3", nn.FullAttention,
+		nn.SlidingAttention)
 }
 
 // Parse reads and checks a config.json. Published ones leave out what equals the defaults of the
@@ -206,7 +196,6 @@ func clipResidual(s *mlx.Scope, x, y *mlx.Array) *mlx.Array {
 	return s.AsType(sum, mlx.Float16)
 }
 
-// New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
 	full := w.Rope(a.HeadDim, a.RopeTheta, false, a.RopeScaling)
 	local := w.Rope(a.HeadDim, a.RopeLocalBaseFreq, false, nil)
@@ -243,5 +232,4 @@ func (a *args) window(layer int) int {
 	return 0
 }
 
-// Kept implements nn.Architecture.
 func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }

@@ -267,7 +267,6 @@ func (a *args) intermediate(layer int) int {
 	return a.IntermediateSize
 }
 
-// Kept implements nn.Architecture.
 func (a *args) Kept(layer int) nn.Kept {
 	if a.shared(layer) {
 		return nn.Kept{}

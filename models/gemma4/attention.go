@@ -47,7 +47,6 @@ func newAttention(w *nn.Weights, path string, a *args, rope *nn.Rope, layer int)
 // keysAreValues reports whether a layer makes its values of its keys.
 func (a *args) keysAreValues(layer int) bool { return a.AttentionKEqV && a.window(layer) == 0 }
 
-// Forward implements nn.Mixer.
 func (t *attention) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	return t.OProj.Forward(s, t.attend(s, t.Proj.Forward(s, x), b))
 }
@@ -99,7 +98,6 @@ func (t *attention) NewCache(opts cache.Options) cache.Cache {
 	return cache.New(opts, t.args.window(t.layer))
 }
 
-// Mix implements nn.Mixer.
 func (t *attention) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	return t.attend(s, nn.Fill(s, x, b.Rows(), t.Proj.Out()), b)
 }

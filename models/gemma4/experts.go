@@ -62,7 +62,6 @@ func newRouter(w *nn.Weights, path string, a *args) *router {
 	}
 }
 
-// Route implements nn.Router.
 func (r *router) Route(s *mlx.Scope, x *mlx.Array) (chosen, scores *mlx.Array) {
 	scale := s.Mul(r.Scale, s.Scalar(r.root, r.Scale.Dtype()))
 	gates := r.Proj.Forward(s, s.RMSNorm(x, scale, r.eps)) // (rows, E)

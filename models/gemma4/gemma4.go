@@ -94,7 +94,6 @@ type model struct {
 	softcap  *float64  // nil = none
 }
 
-// New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
 	m := &model{softcap: a.FinalLogitSoftcapping}
 	full, local := a.ropes(w)
@@ -130,7 +129,6 @@ func (a *args) ropes(w *nn.Weights) (full, local *nn.Rope) {
 	return rope(*a.GlobalHeadDim, a.RopeParameters.Full), rope(a.HeadDim, a.RopeParameters.Sliding)
 }
 
-// Forward implements lm.Model.
 func (m *model) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	if m.perLayer == nil {
 		return m.Decoder.Forward(s, b, taps)
@@ -143,7 +141,6 @@ func (m *model) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	})
 }
 
-// Unembed implements lm.Model.
 func (m *model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	logits := m.Decoder.Unembed(s, hidden)
 	if m.softcap == nil {

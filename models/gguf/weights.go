@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -308,17 +309,13 @@ func (w *weights) readRows(e *entry, p []byte, first, last int, side *sideTensor
 		}
 	}
 	workers := min(runtime.GOMAXPROCS(0), count)
-	errs := make(chan error)
-	for range workers {
-		go func() { errs <- work() }()
+	errs := make([]error, workers)
+	var wait sync.WaitGroup
+	for i := range errs {
+		wait.Go(func() { errs[i] = work() })
 	}
-	var err error
-	for range workers {
-		if e := <-errs; err == nil {
-			err = e
-		}
-	}
-	return err
+	wait.Wait()
+	return cmp.Or(errs...)
 }
 
 // readSource reads the rows [from, to) of the file, and puts them into the order in which they are

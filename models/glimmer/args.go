@@ -106,5 +106,4 @@ func (a *args) window(layer int) int {
 	return 0
 }
 
-// Kept implements nn.Architecture.
 func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }

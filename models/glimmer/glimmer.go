@@ -63,7 +63,6 @@ type model struct {
 	args *args
 }
 
-// New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
 	rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)
 	return &model{args: a, Decoder: w.Decoder(nn.DecoderSpec{
@@ -73,7 +72,6 @@ func (a *args) New(w *nn.Weights) nn.Model {
 	})}
 }
 
-// Forward implements lm.Model.
 func (m *model) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	x := m.EmbedTokens.Forward(s, nn.Tokens(s, b))
 	x = s.RMSNorm(x, nil, float32(m.args.RMSNormEps))
@@ -82,7 +80,6 @@ func (m *model) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	})
 }
 
-// Unembed implements lm.Model.
 func (m *model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	logits := m.Decoder.Unembed(s, hidden)
 	logits = s.Mul(logits, s.Scalar(m.args.OutputMultiplier, logits.Dtype()))

@@ -59,7 +59,6 @@ func (a *args) newMoE(w *nn.Weights, path string) *nn.MoE {
 	return m
 }
 
-// New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
 	rope := w.Rope(a.QKRopeHeadDim, *a.RopeTheta, true, a.RopeScaling)
 	return w.Decoder(nn.DecoderSpec{
@@ -69,7 +68,6 @@ func (a *args) New(w *nn.Weights) nn.Model {
 	})
 }
 
-// Kept implements nn.Architecture.
 func (a *args) Kept(int) nn.Kept {
 	return nn.Kept{Row: a.KVLoraRank + a.QKRopeHeadDim, Key: a.KVLoraRank, Value: a.QKRopeHeadDim,
 		Latent: true}

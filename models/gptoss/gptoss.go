@@ -115,7 +115,6 @@ func (r *router) Route(s *mlx.Scope, x *mlx.Array) (chosen, scores *mlx.Array) {
 	return chosen, s.Softmax(s.TakeAlong(logits, chosen, -1), -1)
 }
 
-// New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
 	return w.RopeDecoder(&a.Args, &a.RopeArgs, a.Tied(w), a.newBlock)
 }
@@ -132,7 +131,6 @@ func (a *args) window(layer int) int {
 	return 0
 }
 
-// Kept implements nn.Architecture.
 func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }
 
 // published holds the ends of the names of published experts, and what they are here.

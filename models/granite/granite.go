@@ -100,7 +100,6 @@ type model struct {
 	scaling float64
 }
 
-// New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
 	rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)
 	return &model{scaling: a.LogitsScaling, Decoder: w.Decoder(nn.DecoderSpec{
@@ -111,7 +110,6 @@ func (a *args) New(w *nn.Weights) nn.Model {
 	})}
 }
 
-// Unembed implements lm.Model.
 func (m *model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	logits := m.Decoder.Unembed(s, hidden)
 	return s.Div(logits, s.Scalar(m.scaling, logits.Dtype()))

@@ -219,7 +219,6 @@ func (r *remoteFile) Stat() (fs.FileInfo, error) {
 func (r *remoteFile) Read([]byte) (int, error) { return 0, errors.ErrUnsupported }
 func (r *remoteFile) Close() error             { return nil }
 
-// ReadAt implements io.ReaderAt.
 func (r *remoteFile) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 || off >= r.f.size {
 		return 0, io.EOF

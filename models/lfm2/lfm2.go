@@ -95,7 +95,6 @@ func (r *router) Route(s *mlx.Scope, x *mlx.Array) (chosen, scores *mlx.Array) {
 	return chosen, scores
 }
 
-// New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
 	rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)
 	return w.Decoder(nn.DecoderSpec{
@@ -105,7 +104,6 @@ func (a *args) New(w *nn.Weights) nn.Model {
 	})
 }
 
-// Kept implements nn.Architecture.
 func (a *args) Kept(layer int) nn.Kept {
 	if a.attends(layer) {
 		return a.KeptRows(0)
@@ -121,7 +119,6 @@ var renamed = strings.NewReplacer(
 	".self_attn.out_proj.", ".self_attn.o_proj.",
 )
 
-// Sanitize implements nn.Architecture.
 func (a *args) Sanitize(name string) (string, bool) {
 	if norm := "embedding_norm.weight"; name == "model."+norm {
 		return "model.norm.weight", true

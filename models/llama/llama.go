@@ -79,7 +79,6 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 	}
 }
 
-// New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
 	return w.RopeDecoder(&a.Args, &a.RopeArgs, a.Tied(w), a.newBlock)
 }
@@ -92,5 +91,4 @@ func (a *args) window(layer int) int {
 	return 0
 }
 
-// Kept implements nn.Architecture.
 func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }

@@ -210,7 +210,6 @@ func (a *args) cache(layer int) int {
 	return n
 }
 
-// Kept implements nn.Architecture.
 func (a *args) Kept(layer int) nn.Kept {
 	switch a.kind(layer) {
 	case mambaLayer:

@@ -131,7 +131,6 @@ func (m *moe) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	return y
 }
 
-// New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
 	return w.Decoder(nn.DecoderSpec{
 		Args:     &a.Args,
@@ -145,7 +144,6 @@ var renamed = strings.NewReplacer("backbone.", "model.",
 	"embeddings.", "embed_tokens.", "norm_f.", "norm.",
 	".switch_mlp.fc1.", ".switch_mlp.up_proj.", ".switch_mlp.fc2.", ".switch_mlp.down_proj.")
 
-// Sanitize implements nn.Architecture.
 func (a *args) Sanitize(name string) (string, bool) {
 	return a.HeadArgs.Sanitize(renamed.Replace(name))
 }

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -25,6 +27,21 @@ func ReadConfig(config []byte, v any) error {
 		return fmt.Errorf("config.json: %w", err)
 	}
 	return checkFloats(reflect.ValueOf(v), "")
+}
+
+// CheckKeys refuses a JSON object with a key that is not known, by a message in which %q names it. A
+// null value is ignored.
+func CheckKeys(text []byte, message string, known ...string) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(known, key) && string(fields[key]) != "null" {
+			return Unsupported(message, key)
+		}
+	}
+	return nil
 }
 
 // Limits of a number that is not 0. A float32 holds it and 1 divided by it.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 )
@@ -44,6 +43,9 @@ var ropeKeys = []string{
 	"mrope_section", "mrope_interleaved", "finetuned", "max_position_embeddings",
 }
 
+// RopeKey is the message of CheckKeys for the section of a rotary embedding.
+const RopeKey = "%q of a rotary embedding is not supported"
+
 // UnmarshalJSON parses a section and refuses what it does not know, by name: a key that is silently
 // ignored would change every answer. A null value is ignored.
 func (c *RopeScaling) UnmarshalJSON(text []byte) error {
@@ -58,14 +60,8 @@ func (c *RopeScaling) UnmarshalJSON(text []byte) error {
 	if err := (&RopeScaling{Type: kind.Type, OldType: kind.OldType}).checkType(); err != nil {
 		return err
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil {
+	if err := CheckKeys(text, RopeKey, ropeKeys...); err != nil {
 		return err
-	}
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		if !slices.Contains(ropeKeys, key) && string(fields[key]) != "null" {
-			return Unsupported("%q of a rotary embedding is not supported", key)
-		}
 	}
 	type plain RopeScaling // without this method
 	if err := json.Unmarshal(text, (*plain)(c)); err != nil {

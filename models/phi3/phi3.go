@@ -14,7 +14,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -57,17 +56,8 @@ func (c *ropeScaling) UnmarshalJSON(text []byte) error {
 		return nn.Unsupported("rope type %q is not supported; "+
 			"supported for phi3 are default, longrope and su", kind)
 	}
-	var fields, known map[string]json.RawMessage
-	all, err := json.Marshal((*plain)(c))
-	if err := cmp.Or(err, json.Unmarshal(all, &known), json.Unmarshal(text, &fields)); err != nil {
-		return err
-	}
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		if _, ok := known[key]; !ok && string(fields[key]) != "null" {
-			return nn.Unsupported("%q of a rotary embedding is not supported", key)
-		}
-	}
-	return nil
+	return nn.CheckKeys(text, nn.RopeKey, "rope_type", "type", "rope_theta", "long_factor",
+		"short_factor", "partial_rotary_factor", "original_max_position_embeddings")
 }
 
 // kind returns the type of scaling, "default" for none.
@@ -150,7 +140,6 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 	}
 }
 
-// New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
 	rope := a.newRope(w)
 	return w.Decoder(nn.DecoderSpec{

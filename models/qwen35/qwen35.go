@@ -55,7 +55,6 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, normOffset fl
 	return l
 }
 
-// New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
 	rope := a.rope(w)
 	offset := a.NormOffset(w, a.NumHiddenLayers)
@@ -73,7 +72,6 @@ func (a *args) rope(w *nn.Weights) *nn.Rope {
 	return w.Rope(turned, *a.RopeTheta, false, a.RopeScaling)
 }
 
-// Kept implements nn.Architecture.
 func (a *args) Kept(layer int) nn.Kept {
 	if a.Linear(layer) {
 		return a.KeptState()
@@ -81,7 +79,6 @@ func (a *args) Kept(layer int) nn.Kept {
 	return a.KeptRows(0)
 }
 
-// Sanitize implements nn.Architecture.
 func (a *args) Sanitize(name string) (string, bool) {
 	name, keep := a.HeadArgs.Sanitize(name)
 	return renameExperts(name), keep

@@ -108,7 +108,6 @@ func (a *args) newMLP(w *nn.Weights, path string, layer int) nn.FeedForward {
 	return moe
 }
 
-// New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
 	turned := int(float64(a.HeadDim) * *a.PartialRotaryFactor)
 	rope := w.Rope(turned, *a.RopeTheta, false, a.RopeScaling)
@@ -121,7 +120,6 @@ func (a *args) New(w *nn.Weights) nn.Model {
 	})
 }
 
-// Kept implements nn.Architecture.
 func (a *args) Kept(layer int) nn.Kept {
 	if a.Linear(layer) {
 		return a.KeptState()

@@ -86,7 +86,6 @@ func (a *args) rotated(layer int) bool {
 	return (layer+1)%a.NoRopeLayerInterval != 0
 }
 
-// New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
 	return w.RopeDecoder(&a.Args, &a.RopeArgs, a.Tied(w), a.newBlock)
 }
