@@ -22,7 +22,6 @@ type Engine struct {
 	scheduler   *scheduler
 	drafters    *drafters
 	checkpoints *checkpoints
-	kv          *kvBytes
 }
 
 // New starts an engine for a loaded model. The model and the thread belong to the caller and must
@@ -31,7 +30,6 @@ func New(thread *mlx.Thread, model lm.Model, tok *tokenizer.Tokenizer, opts Opti
 	config := model.Config()
 	opts = opts.withDefaults(config.ContextLength)
 	caches := cacheOptions{layout: opts.Layout, chunk: opts.Chunk, bits: opts.KVBits}
-	bounded, _ := model.(lm.BoundedModel)
 	e := &Engine{
 		thread: thread, tok: tok, config: config, contextLength: opts.ContextLength,
 		queue: newQueue(opts),
@@ -39,7 +37,6 @@ func New(thread *mlx.Thread, model lm.Model, tok *tokenizer.Tokenizer, opts Opti
 			thread: thread, caches: caches, log: opts.Logger,
 			list: opts.Drafters, noDrafter: opts.NoDrafter, without: opts.Without,
 		},
-		kv: &kvBytes{bounded: bounded},
 	}
 	e.checkpoints = &checkpoints{
 		thread: thread, model: model, caches: caches, drafters: e.drafters, log: opts.Logger,
@@ -51,7 +48,6 @@ func New(thread *mlx.Thread, model lm.Model, tok *tokenizer.Tokenizer, opts Opti
 		runner: &runner{
 			thread: thread, model: model, vocab: config.VocabSize, chunk: opts.Chunk,
 			log: opts.Logger, drafters: e.drafters, planner: planner, checkpoints: e.checkpoints,
-			kv: e.kv,
 		},
 		encoder: &encoder{
 			thread: thread, model: model, caches: caches, chunk: opts.Chunk, log: opts.Logger,
@@ -75,10 +71,6 @@ func (e *Engine) SetRoom(bytes int64) { e.queue.setRoom(bytes) }
 // Reserved returns the bytes that all in flight may come to take, see Options.SequenceBytes. It is 0 as soon
 // as nothing is in flight.
 func (e *Engine) Reserved() int64 { return e.queue.reservedBytes() }
-
-// KVBytes returns what the caches of all requests in flight held after their last rounds, measured.
-// It is zero if none is in flight, and for models whose layers are not bounded.
-func (e *Engine) KVBytes() lm.KVBytes { return e.kv.total() }
 
 // SetCheckpoints changes Options.Checkpoints, in bytes, between two rounds. What is beyond
 // the new bound leaves the memory.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"iter"
 	"testing"
 
 	"tandem/engine/cache"
@@ -12,82 +11,56 @@ import (
 // A boundedChain is a chain that says its caches were those of bounded layers.
 type boundedChain struct {
 	*enginetest.Chain
-	bytes func() // called before the answer; nil = nothing
+	bytes func() // called before the answer
 }
 
 func (m boundedChain) Bytes(caches []cache.Cache) (sum lm.KVBytes) {
-	if m.bytes != nil {
-		m.bytes()
-	}
+	m.bytes()
 	for _, c := range caches {
 		sum.Window += c.Bytes()
 	}
 	return sum
 }
 
-// TestKVBytesAreThoseInFlight asks during one request, during two, and after both. Each counts as long
-// as it is in flight, whichever had the last round.
-func TestKVBytesAreThoseInFlight(t *testing.T) {
+// TestStatsHaveWhatTheCachesHeld asks a model whose layers are bounded, and any other. A panic of the
+// first is no request's: the measure is taken when the answer is complete, and the next request works.
+func TestStatsHaveWhatTheCachesHeld(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(50), Options{})
-	f.kv.bounded = boundedChain{f.chain, nil}
-	if got := f.KVBytes(); got != (lm.KVBytes{}) {
-		t.Errorf("before the first request: %+v", got)
-	}
-	begin := func(n int) (next func() (Token, error, bool), stop func()) {
-		next, stop = iter.Pull2(f.Generate(t.Context(), Request{Prompt: counting(0, n),
-			MaxTokens: new(20000), IgnoreEOS: true}))
-		if _, err, ok := next(); err != nil || !ok {
-			t.Fatal(err, ok)
-		}
-		return next, stop
-	}
-	_, stopOne := begin(10)
-	defer stopOne()
-	one := f.KVBytes()
-	if one.Window == 0 || one.Window != one.Total() {
-		t.Errorf("one request: %+v", one)
-	}
-	_, stopTwo := begin(300)
-	defer stopTwo()
-	if two := f.KVBytes(); two.Window < 2*one.Window {
-		t.Errorf("two requests hold %d bytes, one held %d", two.Window, one.Window)
-	}
-	stopTwo()
-	if left := f.KVBytes(); left.Window == 0 {
-		t.Errorf("one is in flight still: %+v", left)
-	}
-	stopOne()
-	if got := f.KVBytes(); got != (lm.KVBytes{}) {
-		t.Errorf("after the last request: %+v", got)
-	}
-}
-
-// TestAPanicInKVBytesFailsOneRequest: caches are measured on the MLX thread, where a panic ends a
-// request and not the process. It comes in a prefill, a plain step and after it.
-func TestAPanicInKVBytesFailsOneRequest(t *testing.T) {
-	for after := range 3 {
-		f := newFixture(t, enginetest.Cycle(50), Options{})
-		calls := 0
-		f.kv.bounded = boundedChain{f.chain, func() {
-			if calls++; calls == after+1 {
-				panic("no bytes")
-			}
-		}}
-		request := Request{Prompt: counting(0, 10), MaxTokens: new(8), IgnoreEOS: true}
-		failed := false
-		for _, err := range f.Generate(t.Context(), request) {
-			failed = failed || err != nil
-		}
-		if !failed {
-			t.Errorf("after %d measurements a panic failed nothing", after)
-		}
-		if got := f.KVBytes(); got != (lm.KVBytes{}) {
-			t.Errorf("after it: %+v", got)
-		}
-		for _, err := range f.Generate(t.Context(), request) {
+	ask := func() (stats Stats) {
+		t.Helper()
+		n := 0
+		for _, err := range f.Generate(t.Context(), Request{Prompt: counting(0, 10), MaxTokens: new(8),
+			IgnoreEOS: true, Fresh: true, Done: func(s Stats) { stats = s }}) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			n++
 		}
+		if n != 8 {
+			t.Errorf("%d tokens, not 8", n)
+		}
+		return stats
+	}
+	plain := ask()
+	if plain.KVExact == 0 || plain.KVWindow != 0 || plain.KVRestored != 0 {
+		t.Errorf("a plain model: %+v", plain)
+	}
+	panics := false
+	f.scheduler.runner.model = boundedChain{f.chain, func() {
+		if panics {
+			panic("no bytes")
+		}
+	}}
+	if got := ask(); got.KVExact != 0 || got.KVWindow != plain.KVExact {
+		t.Errorf("bounded layers hold %d bytes, and others %d, not %d and 0", got.KVWindow, got.KVExact,
+			plain.KVExact)
+	}
+	panics = true
+	if got := ask(); got.KVWindow != 0 {
+		t.Errorf("after a panic: %d bytes", got.KVWindow)
+	}
+	panics = false
+	if got := ask(); got.KVWindow != plain.KVExact {
+		t.Errorf("after a request with a panic: %d bytes", got.KVWindow)
 	}
 }

@@ -77,7 +77,6 @@ func (r *runner) prefill(t *task) error {
 			// more than decoding does, so it is left out for them.
 			s.ClearCache()
 		}
-		r.kv.note(t)
 		return err
 	})
 	if err != nil {

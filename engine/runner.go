@@ -22,7 +22,6 @@ type runner struct {
 	drafters    *drafters
 	planner     *planner // learns what rounds cost
 	checkpoints *checkpoints
-	kv          *kvBytes
 }
 
 // finishFailed ends the tasks of a round that failed with err. It does nothing if err is nil. Other
@@ -57,7 +56,7 @@ func (r *runner) finish(t *task, err error) {
 			if err := r.flush(s, t); err != nil {
 				return err
 			}
-			now := r.kv.measure(t)
+			now := r.kvBytes(t)
 			t.stats.KVExact, t.stats.KVWindow, t.stats.KVRestored = now.Exact, now.Window,
 				now.Restored+now.Source
 			if t.path == nil {
@@ -74,12 +73,19 @@ func (r *runner) finish(t *task, err error) {
 			t.stats.CheckpointBytes = r.checkpoints.bytes()
 			return nil
 		}))
-		r.kv.set(t, lm.KVBytes{})
 		if freed != nil {
 			r.log.Error("a request could not be freed", "error", freed)
 		}
 	}
 	t.end(err, r.drafters.whyPlain(t), r.thread.Memory().Peak)
+}
+
+// kvBytes measures what a task's caches hold, on the MLX thread.
+func (r *runner) kvBytes(t *task) lm.KVBytes {
+	if m, ok := r.model.(lm.BoundedModel); ok {
+		return m.Bytes(t.caches)
+	}
+	return lm.KVBytes{Exact: t.caches.Bytes()}
 }
 
 // resetPeak begins a new measurement of memory.

@@ -58,11 +58,7 @@ func (r *runner) step(tasks []*task, alone bool) error {
 			return err
 		}
 		r.handOver(s, p)
-		// As in verify, the cost is without the counting of bytes: both costs are compared.
 		p.syncs, p.cost = r.thread.Syncs()-syncs, time.Since(start)
-		for _, t := range p.tasks {
-			r.kv.note(t)
-		}
 		return nil
 	})
 	if err != nil {

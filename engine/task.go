@@ -11,7 +11,6 @@ import (
 	"tandem/engine/cache"
 	"tandem/engine/checkpoint"
 	"tandem/engine/draft"
-	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/engine/sample"
 	"tandem/engine/texts"
@@ -38,7 +37,6 @@ type task struct {
 	given  int
 	fed    int
 	caches cache.Stack
-	held   lm.KVBytes // its part of kvBytes.sum
 
 	path    *checkpoint.Path // its place among the checkpoints, nil if it has none
 	forgets int64            // checkpoints.forgets when it came; after a Forget it leaves nothing

@@ -66,7 +66,6 @@ func (r *runner) verify(t *task, alone bool) error {
 		cost = time.Since(start)
 		r.drafters.commit(s, t, committed{kept, len(t.tokens) - 1, b.draw.layers, b.draw.taps,
 			b.carried})
-		r.kv.note(t)
 		t.stats.Host += time.Since(readAt) - (s.TimeInC() - inC)
 		t.stats.Syncs += int(r.thread.Syncs() - syncs)
 		return nil

@@ -36,16 +36,6 @@ type KVBytes struct {
 // Total returns the sum.
 func (b KVBytes) Total() int64 { return b.Exact + b.Window + b.Restored + b.Source }
 
-// Plus returns both together.
-func (b KVBytes) Plus(o KVBytes) KVBytes {
-	return KVBytes{b.Exact + o.Exact, b.Window + o.Window, b.Restored + o.Restored, b.Source + o.Source}
-}
-
-// Minus returns what is left without o.
-func (b KVBytes) Minus(o KVBytes) KVBytes {
-	return b.Plus(KVBytes{-o.Exact, -o.Window, -o.Restored, -o.Source})
-}
-
 // A BoundedModel is a model some of whose layers are bounded. In other models every row is exact.
 type BoundedModel interface {
 	// Bytes measures the caches of one text, which NewCaches made.
