@@ -49,7 +49,7 @@ func (a *App) planBench(ctx context.Context) *control.BenchPlan {
 	if err != nil {
 		return nil // without a choice, or its cache cannot be read: the bench says why
 	}
-	found = found[:min(len(found), bench.MostDrafters)]
+	found = found[:min(len(found), bench.MaxDrafters)]
 	p := &control.BenchPlan{Model: model, Drafters: []string{},
 		Seconds: a.benchPlan.Takes(len(found)).Seconds()}
 	for _, c := range found {

@@ -139,7 +139,7 @@ func (cs Chats) dropRuns(ctx context.Context, tx *sql.Tx, op string, found Delet
 		"DELETE FROM checkpoints WHERE gone <> '' AND run" + mine,
 		"DELETE FROM run_texts WHERE run" + mine,
 		"DELETE FROM thoughts WHERE run" + mine,
-		"UPDATE runs SET forgotten = " + ownForgotten + " WHERE ended_at IS NULL AND id" + mine,
+		"UPDATE runs SET forgotten = " + textForgotten + " WHERE ended_at IS NULL AND id" + mine,
 		"UPDATE runs SET parted = '' WHERE parted <> '' AND id" + mine,
 		// it has a token of the text that the prompt parted from
 		"UPDATE runs SET parted = '' WHERE parted <> '' AND iif(json_valid(parted), parted ->> '$.run', 0)" + mine,

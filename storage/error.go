@@ -128,14 +128,14 @@ func (e *Error) ClientMessage() (code, message string) {
 	return code, strings.ToUpper(e.Message[:1]) + e.Message[1:] + "."
 }
 
-// leastFree is how much a database needs for its log and for the index of the log, in bytes.
-const leastFree = 64 << 10
+// minFree is how much a database needs for its log and for the index of the log, in bytes.
+const minFree = 64 << 10
 
 // diskIsFull reports whether the disk has no room for the files beside the database.
 func (db *DB) diskIsFull() bool {
 	var disk unix.Statfs_t
 	return unix.Statfs(filepath.Dir(db.path), &disk) == nil &&
-		(uint64(disk.Bavail)*uint64(disk.Bsize) < leastFree || disk.Files > 0 && disk.Ffree == 0)
+		(uint64(disk.Bavail)*uint64(disk.Bsize) < minFree || disk.Files > 0 && disk.Ffree == 0)
 }
 
 func (db *DB) fullMessage() string {

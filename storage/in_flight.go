@@ -6,9 +6,9 @@ import (
 	"errors"
 )
 
-// ownForgotten is the value of runs.forgotten for a run whose text was forgotten while it was in
+// textForgotten is the value of runs.forgotten for a run whose text was forgotten while it was in
 // flight. From then on such a run stores no text, no response and no checkpoint.
-const ownForgotten = "2"
+const textForgotten = "2"
 
 // inFlight is the condition on runs in flight. A run's row gets its model at the end, its text has
 // it earlier. Until one of them has it, the run counts for any model.
@@ -27,14 +27,14 @@ func (s Scope) forgetInFlight(ctx context.Context, tx *sql.Tx) (int, error) {
 		return 0, err
 	}
 	where, args := s.inFlight()
-	res, err := tx.ExecContext(ctx, "UPDATE runs SET forgotten = "+ownForgotten+" WHERE "+where,
+	res, err := tx.ExecContext(ctx, "UPDATE runs SET forgotten = "+textForgotten+" WHERE "+where,
 		args...)
 	if err != nil {
 		return 0, err
 	}
 	for _, table := range []string{"run_texts", "responses", "thoughts"} {
 		if _, err := tx.ExecContext(ctx,
-			"DELETE FROM "+table+" WHERE run IN (SELECT id FROM runs WHERE ended_at IS NULL AND forgotten = "+ownForgotten+")"); err != nil {
+			"DELETE FROM "+table+" WHERE run IN (SELECT id FROM runs WHERE ended_at IS NULL AND forgotten = "+textForgotten+")"); err != nil {
 			return 0, err
 		}
 	}
@@ -46,7 +46,7 @@ func (s Scope) forgetInFlight(ctx context.Context, tx *sql.Tx) (int, error) {
 // its own.
 func forgotten(ctx context.Context, tx *sql.Tx, run int64) (some, own bool, err error) {
 	err = tx.QueryRowContext(ctx,
-		"SELECT forgotten > 0, forgotten = "+ownForgotten+" FROM runs WHERE id = ?",
+		"SELECT forgotten > 0, forgotten = "+textForgotten+" FROM runs WHERE id = ?",
 		run).Scan(&some, &own)
 	if errors.Is(err, sql.ErrNoRows) { // callers find out
 		err = nil

@@ -15,7 +15,7 @@ func (rs Runs) SetText(ctx context.Context, t RunText) error {
 	tail := sql.NullString{String: base64.StdEncoding.EncodeToString(t.Tail), Valid: t.Tail != nil}
 	_, err := rs.db.exec(ctx,
 		`INSERT OR REPLACE INTO run_texts (run, model, key, request, prompt, file, tokens, tail, replay) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
-		WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ? AND forgotten = `+ownForgotten+")",
+		WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ? AND forgotten = `+textForgotten+")",
 		t.Run, t.Model, t.Key, text(t.Request), t.Prompt, t.File, t.Tokens, tail, text(t.Replay),
 		t.Run)
 	return rs.db.wrap("keep the text of a run", err)

@@ -19,8 +19,8 @@ const (
 // day is the SQL expression for the day of a time, YYYY-MM-DD, in local time.
 func day(column string) string { return "date(" + column + ", 'localtime')" }
 
-// MostUsages is how many rows [DB.Usage] returns at most.
-const MostUsages = 366
+// MaxUsages is how many rows [DB.Usage] returns at most.
+const MaxUsages = 366
 
 // Usage sums up runs and checkpoints by model, client or day. The group with the most bytes comes
 // first; days come latest first. A checkpoint whose run is no longer in the history counts for its
@@ -40,7 +40,7 @@ func (db *DB) Usage(ctx context.Context, by UsageBy) (list []Usage, err error) {
 	}, `SELECT name, sum(runs), sum(bytes), sum(checkpoints) FROM
 		(SELECT `+names[0]+` AS name, 1 AS runs, 0 AS bytes, 0 AS checkpoints FROM runs
 		UNION ALL SELECT `+names[1]+`, 0, c.bytes, 1 FROM checkpoints c LEFT JOIN runs r ON r.id = c.run WHERE c.gone = '')
-		WHERE name IS NOT NULL AND name <> '' GROUP BY name ORDER BY `+order+` LIMIT ?`, MostUsages)
+		WHERE name IS NOT NULL AND name <> '' GROUP BY name ORDER BY `+order+` LIMIT ?`, MaxUsages)
 	return list, db.wrap(fmt.Sprintf("sum up by %s", by), err)
 }
 

@@ -132,5 +132,5 @@ func keepCosts(folder string, costs *blockCosts) (before *blockCosts, err error)
 	if text, err = json.MarshalIndent(all, "", " "); err != nil {
 		return nil, err
 	}
-	return before, home.WriteOwn(file, string(text)+"\n")
+	return before, home.WritePrivate(file, string(text)+"\n")
 }

@@ -21,7 +21,7 @@ const captureDepth = 4
 
 // captureBar is the least speed of decoding with checkpoints, on disk too, as a ratio to decoding
 // without them.
-var captureBar = figures.Bar{Least: 0.97}
+var captureBar = figures.Bar{Min: 0.97}
 
 // captures compares decoding with checkpoints to decoding without them. It does so without drafts
 // and with the first drafter.

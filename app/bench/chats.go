@@ -23,10 +23,10 @@ const chatAnswer = 256
 
 // The bars for chats, of all drafters together.
 var (
-	chatCodeGreedyBar   = figures.Bar{Least: 1.4, Aim: 2.2}
-	chatCodeSampledBar  = figures.Bar{Least: 1.15, Aim: 1.6}
-	chatProseGreedyBar  = figures.Bar{Least: 1.25, Aim: 1.7}
-	chatProseSampledBar = figures.Bar{Least: 1.05, Aim: 1.3}
+	chatCodeGreedyBar   = figures.Bar{Min: 1.4, Aim: 2.2}
+	chatCodeSampledBar  = figures.Bar{Min: 1.15, Aim: 1.6}
+	chatProseGreedyBar  = figures.Bar{Min: 1.25, Aim: 1.7}
+	chatProseSampledBar = figures.Bar{Min: 1.05, Aim: 1.3}
 )
 
 // newChats encodes the questions with the model's template. It returns nil for a model without one.
@@ -111,9 +111,9 @@ func (b *speculation) chatSections() []section {
 			continue
 		}
 		for _, temperature := range []float64{0, sampledTemperature} {
-			least := one.greedy
+			bar := one.greedy
 			if temperature > 0 {
-				least = one.sampled
+				bar = one.sampled
 			}
 			s := section{Workload: one.Workload, Setting: Setting{Temperature: temperature}, rivals: true}
 			blocks := []int{4, 8}
@@ -125,7 +125,7 @@ func (b *speculation) chatSections() []section {
 			}
 			s.ways = append(s.ways, b.adaptives()...)
 			auto := s.ways[len(s.ways)-1]
-			s.bars = onlyAdaptive(least, func(w Way) bool { return w.Drafter == auto.Drafter })
+			s.bars = onlyAdaptive(bar, func(w Way) bool { return w.Drafter == auto.Drafter })
 			list = append(list, s)
 		}
 	}

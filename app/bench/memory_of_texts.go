@@ -22,7 +22,7 @@ const memoryOfTexts = "memory of texts"
 const memoryDepth = 7
 
 // memoryBar is how many times as many tokens a round of the second request gives.
-var memoryBar = figures.Bar{Least: 1.3}
+var memoryBar = figures.Bar{Min: 1.3}
 
 // remembered measures what a client's second request gains from what the first one said. The second
 // prompt is the first one with another name in it. Each pair is a new client. It then measures

@@ -13,11 +13,11 @@ var benchBlocks = []int{1, 2, 4, 8, 16}
 
 // The bars for adaptive depth, which is the default of every request.
 var (
-	codeGreedyBar  = figures.Bar{Least: 1.5, Aim: 2}
-	codeSampledBar = figures.Bar{Least: 1, Aim: 1.3}
-	editBar        = figures.Bar{Least: 2}
-	shuffledBar    = figures.Bar{Least: 0.97} // of plain decoding, warm and from a cold start
-	adaptiveBar    = figures.Bar{Least: 0.97} // of the best fixed block
+	codeGreedyBar  = figures.Bar{Min: 1.5, Aim: 2}
+	codeSampledBar = figures.Bar{Min: 1, Aim: 1.3}
+	editBar        = figures.Bar{Min: 2}
+	shuffledBar    = figures.Bar{Min: 0.97} // of plain decoding, warm and from a cold start
+	adaptiveBar    = figures.Bar{Min: 0.97} // of the best fixed block
 )
 
 // A section lists the ways that are measured on one workload in one setting.
@@ -38,13 +38,13 @@ func (s section) String() string { return s.Name + ", " + s.Setting.String() }
 
 // target returns how many times as fast as plain decoding a section should be.
 func (s section) target() float64 {
-	least := 0.0
+	ratio := 0.0
 	for _, w := range s.ways {
 		if s.bars != nil {
-			least = max(least, s.bars(w).Least)
+			ratio = max(ratio, s.bars(w).Min)
 		}
 	}
-	return cmp.Or(least, 1)
+	return cmp.Or(ratio, 1)
 }
 
 // sections returns the plan of the bench.
@@ -213,10 +213,10 @@ func onlyAdaptive(b figures.Bar, of func(Way) bool) func(Way) figures.Bar {
 // codeBar returns the bars for code: for drafters that read the target, and for all drafters
 // together.
 func (b *speculation) codeBar(set Setting) func(Way) figures.Bar {
-	least := codeGreedyBar
+	bar := codeGreedyBar
 	if set.Temperature > 0 {
-		least = codeSampledBar
+		bar = codeSampledBar
 	}
-	return onlyAdaptive(least,
+	return onlyAdaptive(bar,
 		func(w Way) bool { return w.Drafter != draft.Ngram{}.Name() && !set.IgnoreEOS })
 }

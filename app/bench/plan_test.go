@@ -39,7 +39,7 @@ func TestFullPlanHasEveryCombinationOnce(t *testing.T) {
 			have[w]++
 			normal := w.Depth == Adaptive && w.Rollback == engine.Trim &&
 				w.Rule == engine.Coupled && !w.Fused && !w.Exact
-			if s.bars(w).Least > 0 && !normal {
+			if s.bars(w).Min > 0 && !normal {
 				t.Errorf("%s: %v has a bar", s.Setting, w)
 			}
 		}

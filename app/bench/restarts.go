@@ -15,7 +15,7 @@ import (
 const restartTokens = 4000
 
 // restartBar is how many times as fast restoring must be as computing.
-var restartBar = figures.Bar{Least: 10}
+var restartBar = figures.Bar{Min: 10}
 
 // restarts compares the time to the first token after a text. One engine only has the text's files
 // and restores it, the other one computes it.

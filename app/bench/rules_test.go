@@ -33,9 +33,9 @@ func TestPairsDoubleOnceWhereTheBarIsUndecided(t *testing.T) {
 		once bool
 		want int // pairs
 	}{
-		{"clear", figures.Bar{Least: 0.5}, false, 4},
-		{"in doubt", figures.Bar{Least: 1.2}, false, 8},
-		{"in doubt, but once", figures.Bar{Least: 1.2}, true, 4},
+		{"clear", figures.Bar{Min: 0.5}, false, 4},
+		{"in doubt", figures.Bar{Min: 1.2}, false, 8},
+		{"in doubt, but once", figures.Bar{Min: 1.2}, true, 4},
 		{"no bar", figures.Bar{}, false, 4},
 	} {
 		c := &Comparison{Bar: test.bar}

@@ -230,7 +230,7 @@ func TestContestReportsDifferencesBeyondRounding(t *testing.T) {
 		{Setting{Temperature: 0.8}, Way{},
 			Way{Drafter: "scripted", Depth: 3, Rule: engine.Rejection}, 0},
 	} {
-		result, err := c.compare(t.Context(), w, test.set, test.one, test.two, figures.Bar{Least: 1})
+		result, err := c.compare(t.Context(), w, test.set, test.one, test.two, figures.Bar{Min: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

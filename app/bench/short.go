@@ -36,7 +36,7 @@ type Plan struct {
 
 // Takes returns the longest time that a bench of a model with that many drafters takes.
 func (p Plan) Takes(drafters int) time.Duration {
-	return time.Duration(min(drafters, MostDrafters)+1)*p.Decode + p.Restore + p.Verify
+	return time.Duration(min(drafters, MaxDrafters)+1)*p.Decode + p.Restore + p.Verify
 }
 
 // Minutes is a plan that takes one minute, and one for each way to draft. It takes longer only if
@@ -333,9 +333,9 @@ func (b *Short) verify(ctx context.Context) (r control.BenchVerify, err error) {
 	return r, nil
 }
 
-// MostDrafters is how many drafters of one model are measured, so that a bench takes some minutes at
+// MaxDrafters is how many drafters of one model are measured, so that a bench takes some minutes at
 // most.
-const MostDrafters = 5
+const MaxDrafters = 5
 
 // drafters measures each drafter that the model could have, and the lookups alone, one after the
 // other. Each takes turns with plain decoding, and has its own share of the time. A drafter that
@@ -347,15 +347,15 @@ func (b *Short) drafters(ctx context.Context,
 		return nil, err
 	}
 	own, served := b.m.Drafter(), false
-	ways := min(len(found), MostDrafters) + 1
+	ways := min(len(found), MaxDrafters) + 1
 	for i, c := range found {
 		d := control.BenchDrafter{Name: c.Name, Source: c.Source, Choice: c.Choice}
 		switch {
 		case own != nil && own.Source() == c.Source:
 			d.Served, served = true, true
 			err = b.measure(ctx, code, &d, own, i+1, ways)
-		case i >= MostDrafters:
-			d.Why = fmt.Sprintf("Only the first %d drafters are measured.", MostDrafters)
+		case i >= MaxDrafters:
+			d.Why = fmt.Sprintf("Only the first %d drafters are measured.", MaxDrafters)
 		default:
 			err = b.measureOther(ctx, code, &d, c, i+1, ways)
 		}

@@ -34,7 +34,7 @@ type client struct {
 }
 
 // clients returns the clients in the order of the page.
-func clients() []client { return slices.Concat(editors(), agents(), ownPrograms()) }
+func clients() []client { return slices.Concat(editors(), agents(), scripts()) }
 
 func editors() []client {
 	return []client{
@@ -102,8 +102,8 @@ func agents() []client {
 	}
 }
 
-// ownPrograms returns the entries for the user's own scripts and programs.
-func ownPrograms() []client {
+// scripts returns the entries for the user's own scripts and programs.
+func scripts() []client {
 	return []client{
 		{
 			// llm.datasette.io/en/stable/other-models.html

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// ownKey is a placeholder for the user's key.
-	ownKey = "YOUR-TANDEM-KEY"
+	// placeholderKey is a placeholder for the user's key.
+	placeholderKey = "YOUR-TANDEM-KEY"
 
 	// hostOfContainers is the name of the host machine inside Docker and similar containers.
 	hostOfContainers = "host.docker.internal"
@@ -98,7 +98,7 @@ func (n *Connections) endpointConfig(ctx context.Context) (control.Connect, endp
 		func(x, y control.LongerModel) int { return cmp.Compare(y.Context, x.Context) })
 	o := endpointConfig{base: c.BaseURL, key: control.Alias, context: c.Context}
 	if c.NeedsKey {
-		o.key = ownKey
+		o.key = placeholderKey
 	}
 	return c, o, nil
 }
@@ -144,13 +144,13 @@ var writtenKey = regexp.MustCompile(`\b` + settings.KeyPrefix + `[a-z2-7]{26,}\b
 // endpointIn finds the address in a file.
 var endpointIn = regexp.MustCompile(`http://[A-Za-z0-9.\[\]:-]+:[0-9]+`)
 
-func readStart(path string, most int64) (string, error) {
+func readStart(path string, limit int64) (string, error) {
 	f, err := disk.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, most))
+	b, err := io.ReadAll(io.LimitReader(f, limit))
 	return string(b), err
 }
 
@@ -178,7 +178,7 @@ func (n *Connections) WriteConnection(ctx context.Context, id string) (control.C
 	}
 	before, _ := readStart(c.File, maxCompared) // "" if it cannot be read
 	text := n.textFor(all[i], o, before)
-	if err := home.WriteOwn(c.File, text); err != nil {
+	if err := home.WritePrivate(c.File, text); err != nil {
 		reason := err
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
 			reason = e.Err

@@ -208,11 +208,11 @@ func TestEachClientCanReadItsText(t *testing.T) {
 			}
 		}
 		// The endpoint config has a key, and a model whose context is unknown.
-		text := c.text(endpointConfig{base: base, key: ownKey})
+		text := c.text(endpointConfig{base: base, key: placeholderKey})
 		if v, err = test.parse(text); err != nil {
 			t.Errorf("%s without a context: %v", c.id, err)
 		}
-		if test.key != nil && walk(v, strings.Join(test.key, " ")) != ownKey {
+		if test.key != nil && walk(v, strings.Join(test.key, " ")) != placeholderKey {
 			t.Errorf("%s has no key in\n%s", c.id, text)
 		}
 		if strings.Contains(text, ": 0\n") {
@@ -323,10 +323,10 @@ func TestFilledInKeyStays(t *testing.T) {
 			return all.Connections[i]
 		}
 		c, err := a.WriteConnection(t.Context(), id)
-		if err != nil || strings.Count(c.Text, ownKey) != 1 {
+		if err != nil || strings.Count(c.Text, placeholderKey) != 1 {
 			t.Fatalf("%s: %+v %v", id, c, err)
 		}
-		filled := strings.Replace(c.Text, ownKey, key.Secret, 1)
+		filled := strings.Replace(c.Text, placeholderKey, key.Secret, 1)
 		if err := os.WriteFile(c.File, []byte(filled), 0o600); err != nil {
 			t.Fatal(err)
 		}

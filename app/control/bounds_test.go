@@ -16,7 +16,7 @@ func TestModelSettingsAreBoundedLikeRequests(t *testing.T) {
 		}
 		return f.Tag.Get(key)
 	}
-	if got := tag("Depth", "most"); got != fmt.Sprint(MaxDepth) {
+	if got := tag("Depth", "max"); got != fmt.Sprint(MaxDepth) {
 		t.Errorf("depth is at most %s, MaxDepth is %d", got, MaxDepth)
 	}
 	if got, want := tag("Rule", "oneof"), strings.Join(Rules, ","); got != want {

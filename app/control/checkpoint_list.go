@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// MostCheckpoints is how many checkpoints a page has at most.
-const MostCheckpoints = 1000
+// MaxCheckpoints is how many checkpoints a page has at most.
+const MaxCheckpoints = 1000
 
 // CheckpointList is the answer of GET /app/checkpoints: one page. A checkpoint that is used between
 // two pages does not come twice.
@@ -22,7 +22,7 @@ type CheckpointList struct {
 func checkpointQuery(q *CheckpointQuery, p *params) {
 	p.query("model", &q.Model)
 	p.query("before", &q.Before)
-	queryNumber(p, "limit", &q.Limit, MostCheckpoints)
+	queryNumber(p, "limit", &q.Limit, MaxCheckpoints)
 }
 
 // EachCheckpoint yields the checkpoints of a model, or of all, the last used first. It asks for

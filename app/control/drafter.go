@@ -2,7 +2,7 @@ package control
 
 // What drafts for a model, beside a folder.
 const (
-	DrafterAuto = "auto" // the one that lies with the model, if any
+	DrafterAuto = "auto" // the one beside the model, if any
 	DrafterNone = "none" // no drafter with weights; looking up what the text said before goes on
 )
 
@@ -37,9 +37,9 @@ type DrafterChoice struct {
 	Source string `json:"source"` // as in Drafter
 	Choice string `json:"choice"` // what sets it, see DrafterRequest
 
-	// Own says that it is for this model by its place or by its name, or that it is set. The others
-	// lie in the hub's cache.
-	Own bool `json:"own,omitempty"`
+	// Suits says that it is for this model by its folder or its name, or that it is set. The others
+	// are in the hub's cache.
+	Suits bool `json:"own,omitempty"`
 }
 
 // A Trial is the measurement of one reading of a drafter.

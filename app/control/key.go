@@ -37,5 +37,5 @@ type PortTaken struct {
 // PortRequest is the body of POST /app/port: the port to serve at. 0 is the one that was asked for
 // before.
 type PortRequest struct {
-	Port int `json:"port,omitempty" least:"1" most:"65535"`
+	Port int `json:"port,omitempty" min:"1" max:"65535"`
 }

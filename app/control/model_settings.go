@@ -5,21 +5,21 @@ package control
 // these, then the model's generation_config.json.
 type ModelSettings struct {
 	Model             string   `json:"model" need:"name a registered model"`
-	Context           *int     `json:"context,omitempty" least:"256" most:"67108864"` // tokens, from the next load on
-	Depth             *int     `json:"depth,omitempty" least:"0" most:"31"`           // drafts in each round; nil adapts
-	Rule              string   `json:"rule,omitempty" oneof:"coupled,rejection"`      // of acceptance
-	Temperature       *float64 `json:"temperature,omitempty" least:"0" most:"3.4028234663852886e+38"`
-	TopP              *float64 `json:"top_p,omitempty" least:"0" most:"1"`
-	TopK              *int     `json:"top_k,omitempty" least:"-1"`
-	MinP              *float64 `json:"min_p,omitempty" least:"0" most:"1"`
-	RepetitionPenalty *float64 `json:"repetition_penalty,omitempty" least:"0.01" most:"100"`
-	KeepLoaded        bool     `json:"keep_loaded,omitempty"`                // it stays in memory while it is idle
-	KVBits            *int     `json:"kv_bits,omitempty" least:"0" most:"8"` // one of KVBits, from the next load on
+	Context           *int     `json:"context,omitempty" min:"256" max:"67108864"` // tokens, from the next load on
+	Depth             *int     `json:"depth,omitempty" min:"0" max:"31"`           // drafts in each round; nil adapts
+	Rule              string   `json:"rule,omitempty" oneof:"coupled,rejection"`   // of acceptance
+	Temperature       *float64 `json:"temperature,omitempty" min:"0" max:"3.4028234663852886e+38"`
+	TopP              *float64 `json:"top_p,omitempty" min:"0" max:"1"`
+	TopK              *int     `json:"top_k,omitempty" min:"-1"`
+	MinP              *float64 `json:"min_p,omitempty" min:"0" max:"1"`
+	RepetitionPenalty *float64 `json:"repetition_penalty,omitempty" min:"0.01" max:"100"`
+	KeepLoaded        bool     `json:"keep_loaded,omitempty"`             // it stays in memory while it is idle
+	KVBits            *int     `json:"kv_bits,omitempty" min:"0" max:"8"` // one of KVBits, from the next load on
 
 	// Of what drafts for it, from the next load on. DraftWindow is how many tokens of the text a block
 	// network reads at most, 0 = as many as it was made for. DrafterBits is one of DrafterBits.
-	DraftWindow *int `json:"draft_window,omitempty" least:"0" most:"67108864"`
-	DrafterBits *int `json:"drafter_bits,omitempty" least:"0" most:"8"`
+	DraftWindow *int `json:"draft_window,omitempty" min:"0" max:"67108864"`
+	DrafterBits *int `json:"drafter_bits,omitempty" min:"0" max:"8"`
 }
 
 // DrafterBits are the values of drafter_bits: a drafter's plain weights are packed in so many bits as it

@@ -50,11 +50,11 @@ func (p *params) path(name string, v *string) {
 }
 
 // pathID passes a wildcard that is a number. unknown is the format of the error for another text.
-func (p *params) pathID(name string, v *int64, least int64, code Code, unknown string) {
+func (p *params) pathID(name string, v *int64, min int64, code Code, unknown string) {
 	text := strconv.FormatInt(*v, 10)
 	p.path(name, &text)
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < least {
+	if err != nil || n < min {
 		p.fail(Errorf(code, unknown, Shorten(text, maxShown)))
 	}
 	*v = n
@@ -79,16 +79,16 @@ func (p *params) flag(name string, v *bool) {
 	*v = text == "true"
 }
 
-// queryNumber passes a number of the query, between 0 and most. It is absent if it is 0.
-func queryNumber[N int | int64](p *params, name string, v *N, most int64) {
+// queryNumber passes a number of the query, between 0 and limit. It is absent if it is 0.
+func queryNumber[N int | int64](p *params, name string, v *N, limit int64) {
 	text := ""
 	if *v != 0 {
 		text = strconv.FormatInt(int64(*v), 10)
 	}
 	p.query(name, &text)
 	n, err := strconv.ParseInt(text, 10, 64)
-	if text != "" && (err != nil || n < 0 || n > most) {
-		p.invalid(name, "%s must be a whole number between 0 and %d.", Word(name), most)
+	if text != "" && (err != nil || n < 0 || n > limit) {
+		p.invalid(name, "%s must be a whole number between 0 and %d.", Word(name), limit)
 	}
 	*v = N(n)
 }
@@ -97,11 +97,11 @@ func queryNumber[N int | int64](p *params, name string, v *N, most int64) {
 const maxShown = 80
 
 // Shorten cuts a string to at most that many bytes, and shows that by three dots after them.
-func Shorten(s string, most int) string {
-	if len(s) <= most {
+func Shorten(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	n := most
+	n := limit
 	for !utf8.RuneStart(s[n]) {
 		n--
 	}

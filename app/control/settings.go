@@ -238,15 +238,15 @@ func (s Settings) With(change SettingsChange, defaults Settings) (Settings, erro
 	return s, nil
 }
 
-// LeastBudget is the smallest budget for checkpoints, in bytes.
-const LeastBudget = 64 << 20
+// MinBudget is the smallest budget for checkpoints, in bytes.
+const MinBudget = 64 << 20
 
 // Bounds of settings.
 const (
-	leastPort      = 1024 // below it a program needs more rights than it should have
-	mostMinutes    = 7 * 24 * 60
-	mostList       = 64   // entries
-	mostSettingLen = 4096 // bytes of a text
+	minPort       = 1024 // below it a program needs more rights than it should have
+	maxMinutes    = 7 * 24 * 60
+	maxList       = 64   // entries
+	maxSettingLen = 4096 // bytes of a text
 )
 
 // check returns what is wrong with the value of one setting.
@@ -258,16 +258,16 @@ func (s *Settings) check(name string) error {
 	}
 	switch name {
 	case "port":
-		if s.Port < leastPort || s.Port > 65535 {
-			return refuse("must lie between %d and 65535, not %d.", leastPort, s.Port)
+		if s.Port < minPort || s.Port > 65535 {
+			return refuse("must lie between %d and 65535, not %d.", minPort, s.Port)
 		}
 	case "idle_unload_minutes":
-		if s.IdleUnloadMinutes < 0 || s.IdleUnloadMinutes > mostMinutes {
-			return refuse("must lie between 0, which is never, and %d, not %d.", mostMinutes, s.IdleUnloadMinutes)
+		if s.IdleUnloadMinutes < 0 || s.IdleUnloadMinutes > maxMinutes {
+			return refuse("must lie between 0, which is never, and %d, not %d.", maxMinutes, s.IdleUnloadMinutes)
 		}
 	case "checkpoint_memory", "checkpoint_disk":
-		if n := f.Int(); n < LeastBudget { // the default, 0, comes by null
-			return refuse("must be at least %d MiB, not %s; leave it empty, or null, for the default.", LeastBudget>>20, unitOf(name).Exactly(n))
+		if n := f.Int(); n < MinBudget { // the default, 0, comes by null
+			return refuse("must be at least %d MiB, not %s; leave it empty, or null, for the default.", MinBudget>>20, unitOf(name).Exactly(n))
 		}
 	case "keep_requests":
 		if !slices.Contains([]KeepRequests{KeepNone, KeepWeek, KeepMonth}, s.KeepRequests) {
@@ -324,15 +324,15 @@ func (s *Settings) check(name string) error {
 func checkForm(name string, f reflect.Value) error {
 	switch v := f.Interface().(type) {
 	case string:
-		if len(v) > mostSettingLen || strings.ContainsAny(v, "\x00\r\n") {
-			return badSetting(name, "must be one line of %d bytes at most.", mostSettingLen)
+		if len(v) > maxSettingLen || strings.ContainsAny(v, "\x00\r\n") {
+			return badSetting(name, "must be one line of %d bytes at most.", maxSettingLen)
 		}
 	case []string:
-		if len(v) > mostList {
-			return badSetting(name, "must have %d entries at most.", mostList)
+		if len(v) > maxList {
+			return badSetting(name, "must have %d entries at most.", maxList)
 		}
 		for _, x := range v {
-			if x == "" || len(x) > mostSettingLen || strings.ContainsAny(x, "\x00\r\n") {
+			if x == "" || len(x) > maxSettingLen || strings.ContainsAny(x, "\x00\r\n") {
 				return badSetting(name, "must have entries of one line each, none of them empty.")
 			}
 		}

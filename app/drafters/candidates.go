@@ -51,7 +51,7 @@ func (f *Finder) Candidates(ctx context.Context,
 			continue
 		}
 		c := control.DrafterChoice{Name: displayName(row, source), Source: source, Choice: source,
-			Own: true}
+			Suits: true}
 		if k := slices.IndexFunc(cached,
 			func(c cachedDrafter) bool { return c.dir == source }); k >= 0 {
 			c.Choice = cached[k].id

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	leastRuns = 2 // one changed prompt is not a pattern
+	minRuns = 2 // one changed prompt is not a pattern
 
 	// onePlace is how many tokens the places of one change are apart at most. A time of day changes
 	// at its minutes, or at its tens of minutes.
@@ -60,7 +60,7 @@ func changed(runs []control.Run) []control.Insight {
 			x.CostMS += c.cost()
 		}
 	}
-	return listed(found, leastRuns)
+	return listed(found, minRuns)
 }
 
 // changes returns the runs whose prompts part from an earlier one of the same client. Prompts that

@@ -21,7 +21,7 @@ const (
 	endTokens   = 2 * endRunes
 	titleRunes  = 80     // of a title, at most
 	endRunes    = 60     // of the last words at most
-	mostTitles  = 10_000 // remembered at most
+	maxTitles   = 10_000 // remembered at most
 )
 
 // titles remembers the titles of checkpoints, by id. A file's text does not change, and finding its
@@ -40,7 +40,7 @@ func (t *titles) get(id string) control.CheckpointTitle {
 func (t *titles) set(title control.CheckpointTitle) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.of == nil || len(t.of) >= mostTitles {
+	if t.of == nil || len(t.of) >= maxTitles {
 		t.of = map[string]control.CheckpointTitle{}
 	}
 	t.of[title.ID] = title

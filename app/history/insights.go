@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	mostInsights = 3
-	leastCostMS  = 2000 // what cost less is no reason that a person would look for
+	maxInsights = 3
+	minCostMS   = 2000 // what cost less is no reason that a person would look for
 )
 
 // Insights tells what today's requests took, and why some were slow. It implements server.Runs.
@@ -35,10 +35,10 @@ func (h *History) Insights(ctx context.Context) (control.Insights, error) {
 // insights returns the dearest reasons why runs were slow. runs are the newest first.
 func insights(runs []control.Run, now time.Time) []control.Insight {
 	found := slices.Concat(changed(runs), swapped(runs), queued(runs, now), plain(runs))
-	found = slices.DeleteFunc(found, func(x control.Insight) bool { return x.CostMS < leastCostMS })
+	found = slices.DeleteFunc(found, func(x control.Insight) bool { return x.CostMS < minCostMS })
 	found = append(found, tooLong(runs)...)
 	slices.SortStableFunc(found, func(a, b control.Insight) int { return cmp.Compare(b.CostMS, a.CostMS) })
-	return slices.Clip(found[:min(len(found), mostInsights)])
+	return slices.Clip(found[:min(len(found), maxInsights)])
 }
 
 // plain finds models whose answers had no drafts for a reason that a person can change, and what
@@ -63,7 +63,7 @@ func plain(runs []control.Run) []control.Insight {
 		note(found, r.Model+"\x00"+r.NoDrafter, control.Insight{Kind: control.SlowPlain, Latest: r.ID,
 			Models: []string{r.Model}, Why: r.NoDrafter}).CostMS += lost
 	}
-	return listed(found, leastRuns)
+	return listed(found, minRuns)
 }
 
 // eachMS returns what a run took for each token after its first, 0 if that is not known.
@@ -118,11 +118,11 @@ func note[K comparable](found map[K]*control.Insight, key K, begun control.Insig
 	return found[key]
 }
 
-// listed returns what was found in at least so many runs, in the order of the newest runs.
-func listed[K comparable](found map[K]*control.Insight, least int) []control.Insight {
+// listed returns what was found in at least that many runs, in the order of the newest runs.
+func listed[K comparable](found map[K]*control.Insight, runs int) []control.Insight {
 	var list []control.Insight
 	for _, x := range found {
-		if x.Runs >= least {
+		if x.Runs >= runs {
 			list = append(list, *x)
 		}
 	}

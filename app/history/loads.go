@@ -8,8 +8,8 @@ import (
 	"tandem/app/control"
 )
 
-// leastLoadMS is what a run waits at least for a model that is not in memory.
-const leastLoadMS = 200
+// minLoadMS is what a run waits at least for a model that is not in memory.
+const minLoadMS = 200
 
 // A load is the time in which requests waited for a model.
 type load struct {
@@ -54,7 +54,7 @@ func swapped(runs []control.Run) []control.Insight {
 func loads(runs []control.Run) []load {
 	var all []load
 	for _, r := range runs {
-		if r.LoadMS >= leastLoadMS {
+		if r.LoadMS >= minLoadMS {
 			all = append(all, load{r.Model, r.StartedAt, loaded(&r), 1, r.ID})
 		}
 	}

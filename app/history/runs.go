@@ -34,8 +34,8 @@ func (h *History) FinishRun(ctx context.Context, r control.Run) error {
 	return err
 }
 
-// mostLate is how many runs are remembered whose end is still to be stored.
-const mostLate = 1000
+// maxLate is how many runs are remembered whose end is still to be stored.
+const maxLate = 1000
 
 // lateRuns are the runs that ended while the database could not be written.
 type lateRuns struct {
@@ -46,7 +46,7 @@ type lateRuns struct {
 func (l *lateRuns) add(r control.Run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.runs) < mostLate {
+	if len(l.runs) < maxLate {
 		l.runs = append(l.runs, r)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"tandem/app/figures"
 )
 
-// leastRounds are the plain rounds that tell what a step takes.
-const leastRounds = 4
+// minRounds are the plain rounds that tell what a step takes.
+const minRounds = 4
 
 // today sums up runs.
 func today(runs []control.Run) (t control.Today) {
@@ -76,7 +76,7 @@ func readingMS(runs []control.Run) map[string]float64 {
 func stepMS(runs []control.Run) map[string]float64 {
 	steps := map[string][]float64{}
 	for _, r := range runs {
-		if n := r.Rounds - r.Verifies; n >= leastRounds && single(r) {
+		if n := r.Rounds - r.Verifies; n >= minRounds && single(r) {
 			if ms := writingMS(r) - r.DraftMS - r.VerifyMS; ms > 0 {
 				steps[r.Model] = append(steps[r.Model], ms/float64(n))
 			}

@@ -8,16 +8,16 @@ import (
 	"tandem/app/control"
 )
 
-// leastWaitMS is how long a run waits at least in a queue. Every request waits a little until the
+// minWaitMS is how long a run waits at least in a queue. Every request waits a little until the
 // engine takes it.
-const leastWaitMS = 100
+const minWaitMS = 100
 
 // queued finds clients whose requests waited for those of others.
 func queued(runs []control.Run, now time.Time) []control.Insight {
 	found := map[string]*control.Insight{}
 	for i := range runs {
 		r := &runs[i]
-		if r.QueueMS < leastWaitMS {
+		if r.QueueMS < minWaitMS {
 			continue
 		}
 		note(found, r.Client, control.Insight{Kind: control.SlowQueued, Latest: r.ID,
@@ -25,10 +25,10 @@ func queued(runs []control.Run, now time.Time) []control.Insight {
 	}
 	behind := waitedFor(runs, now)
 	for client, x := range found {
-		most := 0.0
+		longest := 0.0
 		for _, other := range slices.Sorted(maps.Keys(behind[client])) {
-			if s := behind[client][other]; s > most {
-				x.Behind, most = other, s
+			if s := behind[client][other]; s > longest {
+				x.Behind, longest = other, s
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func addWaits(behind map[string]map[string]float64, waiting, answered map[string
 func waitEvents(runs []control.Run, now time.Time) map[string][]waitEvent {
 	events := map[string][]waitEvent{}
 	for i := range runs {
-		if r := &runs[i]; r.QueueMS >= leastWaitMS {
+		if r := &runs[i]; r.QueueMS >= minWaitMS {
 			events[r.Model] = append(events[r.Model], waitEvent{loaded(r), r.Client, true, 1},
 				waitEvent{taken(r), r.Client, true, -1})
 		}

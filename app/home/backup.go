@@ -22,5 +22,5 @@ func WithoutBackup(dir string) error {
 	if err := excludeFromTimeMachine(dir); err != nil {
 		return err
 	}
-	return WriteOwn(tag, cacheTag)
+	return WritePrivate(tag, cacheTag)
 }

@@ -11,15 +11,15 @@ import (
 	"tandem/storage/disk"
 )
 
-// newFile matches the temporary names that WriteOwn gives to a file until it is complete.
+// newFile matches the temporary names that WritePrivate gives to a file until it is complete.
 const newFile = ".new-*"
 
-// maxOwn bounds the small files of the home folder that are read.
-const maxOwn = 1 << 20
+// maxPrivate bounds the small files of the home folder that are read.
+const maxPrivate = 1 << 20
 
-// WriteOwn writes a file of the home folder, and makes the folders above it. Only its owner may
+// WritePrivate writes a file of the home folder, and makes the folders above it. Only its owner may
 // read it. It is written completely or not at all.
-func WriteOwn(name, text string) error {
+func WritePrivate(name, text string) error {
 	dir := filepath.Dir(name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -39,14 +39,14 @@ func WriteOwn(name, text string) error {
 // Replace writes a small file of the home folder, or removes it if there is false. Only its owner
 // may read it. back restores the state before.
 func Replace(path, text string, there bool) (back func() error, err error) {
-	was, err := disk.ReadFile(path, maxOwn)
+	was, err := disk.ReadFile(path, maxPrivate)
 	wasThere := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, WriteError(err)
 	}
 	set := func(text string, there bool) error {
 		if there {
-			return WriteError(WriteOwn(path, text))
+			return WriteError(WritePrivate(path, text))
 		}
 		return WriteError(RemoveIfThere(path))
 	}

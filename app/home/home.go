@@ -72,7 +72,7 @@ func Open(dir string) (*Home, error) {
 	return h, h.Announce("")
 }
 
-// Sweep removes the incomplete files of an interrupted WriteOwn, since they may hold a secret.
+// Sweep removes the incomplete files of an interrupted WritePrivate, since they may hold a secret.
 func (h *Home) Sweep() error {
 	var errs []error
 	for _, pattern := range []string{newFile, path.Join(ConnectFolder, "*", newFile)} {

@@ -55,7 +55,7 @@ func (g gated) Report(ctx context.Context, table func(figures.Table) error) erro
 				return err
 			}
 			reports = append(reports, text)
-			if err := home.WriteOwn(g.file, strings.Join(reports, "")); err != nil {
+			if err := home.WritePrivate(g.file, strings.Join(reports, "")); err != nil {
 				return err
 			}
 		}

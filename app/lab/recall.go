@@ -363,7 +363,7 @@ func (r *recall) save(h haystack, a *recallArm, report *evidence.Report) error {
 	if err != nil {
 		return err
 	}
-	return home.WriteOwn(file, text)
+	return home.WritePrivate(file, text)
 }
 
 // saved shows what was measured of a length before, and when.

@@ -21,7 +21,7 @@ import (
 const schemaAnswer = 64
 
 // schemaBar is the least speed of decoding under a schema, as a ratio to free decoding.
-var schemaBar = figures.Bar{Least: 0.9}
+var schemaBar = figures.Bar{Min: 0.9}
 
 // answerSchema is what a program might ask an editor's model for: a list of objects. It asks for
 // more objects than schemaAnswer tokens can hold.
@@ -113,10 +113,10 @@ func (b *endpointBench) schema(ctx context.Context) (t figures.Table, err error)
 		}
 		e := r.Ratio()
 		judged := r.Verdict()
-		if e.N >= figures.MinPairs && e.Median < schemaBar.Least {
+		if e.N >= figures.MinPairs && e.Median < schemaBar.Min {
 			b.wrong = append(b.wrong,
 				fmt.Errorf("schema, %s: %.3f times as fast as free decoding; the bar is %v",
-					w, e.Median, schemaBar.Least))
+					w, e.Median, schemaBar.Min))
 		}
 		var rates [2][]float64
 		var rounds [2][]float64

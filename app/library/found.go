@@ -243,11 +243,11 @@ func (f *finder) read(dir string) ([]fs.DirEntry, error) {
 	again := f.seen[whole]
 	f.seen[whole] = true
 	f.mu.Unlock()
-	most := f.take(0)
-	if again || most < 0 {
+	left := f.take(0)
+	if again || left < 0 {
 		return nil, fs.ErrExist
 	}
-	entries, err := disk.ReadDir(dir, most)
+	entries, err := disk.ReadDir(dir, left)
 	f.take(len(entries))
 	return entries, err
 }

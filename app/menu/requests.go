@@ -76,8 +76,8 @@ func beside(active []control.Active) string {
 	return ""
 }
 
-// leastReading is how long a prompt has to be read until its speed is meaningful.
-const leastReading = 500 * time.Millisecond
+// minReading is how long a prompt has to be read until its speed is meaningful.
+const minReading = 500 * time.Millisecond
 
 // A Reading records by run id how much of a prompt had been read when it was first seen. It has
 // only requests in prefill. The zero Reading is empty.
@@ -102,7 +102,7 @@ func (r *Reading) Left(now time.Time, active []control.Active) map[int64]time.Du
 		}
 		next[a.RunID] = first
 		took, read := now.Sub(first.at), a.PromptDone-first.done
-		if took >= leastReading && read > 0 {
+		if took >= minReading && read > 0 {
 			left[a.RunID] = took * time.Duration(a.PromptTokens-a.PromptDone) / time.Duration(read)
 		}
 	}

@@ -132,7 +132,7 @@ func (l Limits) tooLarge(w Want, n Need) error {
 	if w.Asked > 0 && n.Cache > 0 && n.Weights < l.Room() {
 		advice = "Give it a shorter context, or choose a smaller model"
 	}
-	if n.Bytes() <= l.besideTexts()-control.LeastBudget && l.Checkpoints > control.LeastBudget {
+	if n.Bytes() <= l.besideTexts()-control.MinBudget && l.Checkpoints > control.MinBudget {
 		advice += ", or give checkpoints less memory (checkpoint_memory)"
 	}
 	return control.Plain(control.CodeMemory, fmt.Sprintf(

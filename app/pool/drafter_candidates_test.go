@@ -68,7 +68,7 @@ func TestCandidatesAreAllDraftersOfAModel(t *testing.T) {
 	}
 	var names []string
 	for _, d := range shown.Drafters {
-		if names = append(names, d.Name); d.Own == (d.Name == "me/other-DFlash") {
+		if names = append(names, d.Name); d.Suits == (d.Name == "me/other-DFlash") {
 			t.Errorf("%+v", d)
 		}
 	}

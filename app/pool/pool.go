@@ -81,7 +81,7 @@ func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Hom
 	set *settings.Store, log *slog.Logger, opts Options) *Pool {
 	p := &Pool{log: log, home: dir, life: life,
 		sizer:    sizer{opts: opts, thread: thread, db: db, settings: set},
-		patience: memoryPatience, minCheckpoints: control.LeastBudget, lane: native.NewLane(),
+		patience: memoryPatience, minCheckpoints: control.MinBudget, lane: native.NewLane(),
 		Texts:    drafters.NewClientTexts(dir, db, log),
 		perModel: modelSettings{db: db, of: map[string]control.ModelSettings{}},
 		changes:  make(chan change), rebalance: make(chan struct{}, 1), ended: make(chan struct{})}

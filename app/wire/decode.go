@@ -17,7 +17,7 @@ import (
 // the struct's own. These tags state what a field must be, once for each type:
 //
 //	need:"name a model"     it may not be missing, empty or 0; the text says what to do
-//	least:"1" most:"200"    the bounds of a number
+//	min:"1" max:"200"    the bounds of a number
 //	either:"chat,code"      one of two words; it may be empty only with omitempty
 //	oneof:"coupled,..."     one of several words, or empty
 //
@@ -141,7 +141,7 @@ func bounds(tag reflect.StructTag) (lo, hi float64) {
 		}
 		return n
 	}
-	return bound("least", math.MinInt32), bound("most", math.MaxInt32)
+	return bound("min", math.MinInt32), bound("max", math.MaxInt32)
 }
 
 // need fails for the first needed field that is missing.

@@ -7,7 +7,7 @@ import (
 )
 
 type inner struct {
-	Depth *int `json:"depth" least:"0" most:"31"`
+	Depth *int `json:"depth" min:"0" max:"31"`
 }
 
 type decoded struct {
@@ -16,8 +16,8 @@ type decoded struct {
 	Kind   string          `json:"kind,omitempty" either:"chat,code"`
 	Rule   string          `json:"rule" oneof:"coupled,rejection"`
 	Keep   bool            `json:"keep" need:"say true or false"`
-	Port   int             `json:"port" least:"1" most:"65535"`
-	Heat   *float64        `json:"heat" least:"0" most:"1"`
+	Port   int             `json:"port" min:"1" max:"65535"`
+	Heat   *float64        `json:"heat" min:"0" max:"1"`
 	Title  *string         `json:"title"`
 	Leaf   *int64          `json:"leaf"`
 	Facts  json.RawMessage `json:"facts"`

@@ -39,9 +39,9 @@ type File struct {
 	patient bool // the disk may stop answering
 }
 
-// mostAtOnce is the most that one patient read asks for, in bytes: a slow disk has that many within
+// maxAtOnce is the most that one patient read asks for, in bytes: a slow disk has that many within
 // Patience.
-const mostAtOnce = 1 << 20
+const maxAtOnce = 1 << 20
 
 // Open opens a regular file for reading. Links are followed. Error: [*fs.PathError], around a
 // *KindError if it is no regular file.
@@ -142,7 +142,7 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	}
 	n := 0
 	for {
-		m, err := f.read(p[n:min(n+mostAtOnce, len(p))],
+		m, err := f.read(p[n:min(n+maxAtOnce, len(p))],
 			func(p []byte) (int, error) { return f.f.ReadAt(p, off+int64(n)) })
 		if n += m; err != nil || n == len(p) {
 			return n, err
@@ -160,7 +160,7 @@ func (f *File) read(p []byte, read func([]byte) (int, error)) (int, error) {
 		n   int
 		err error
 	}
-	own := make([]byte, min(len(p), mostAtOnce))
+	own := make([]byte, min(len(p), maxAtOnce))
 	r, err := awaitPath("read", f.folder, f.Name(), func() (result, error) {
 		n, err := read(own)
 		return result{n, err}, nil
@@ -179,16 +179,16 @@ func patiently[T any](f *File, op string, call func() (T, error)) (T, error) {
 	return awaitPath(op, f.folder, f.Name(), call)
 }
 
-// ReadFile returns the content of a regular file of at most so many bytes.
-func ReadFile(name string, most int64) ([]byte, error) {
+// ReadFile returns the content of a regular file of at most limit bytes.
+func ReadFile(name string, limit int64) ([]byte, error) {
 	f, err := Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(data)) > most {
-		return nil, fmt.Errorf("%s is larger than %d KiB", name, most>>10)
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s is larger than %d KiB", name, limit>>10)
 	}
 	return data, err
 }

@@ -92,8 +92,8 @@ func show(handler http.Handler, file string, toShow func() string) error {
 	at := readPlace(file)
 	w := &window{file: file, at: at}
 	app := &options.App{
-		Title: "Tandem", Width: at.Width, Height: at.Height, MinWidth: leastWidth,
-		MinHeight:   leastHeight,
+		Title: "Tandem", Width: at.Width, Height: at.Height, MinWidth: minWidth,
+		MinHeight:   minHeight,
 		AssetServer: &assetserver.Options{Assets: frontend.Files(), Handler: handler},
 		DragAndDrop: &options.DragAndDrop{EnableFileDrop: true},
 		OnDomReady: func(context.Context) {

@@ -12,8 +12,8 @@ import (
 const (
 	usualWidth  = 1120
 	usualHeight = 760
-	leastWidth  = 640
-	leastHeight = 480
+	minWidth    = 640
+	minHeight   = 480
 )
 
 // A place is where a window was, and how large.
@@ -38,7 +38,7 @@ func readPlace(file string) place {
 		return usual
 	}
 	var p place
-	if json.Unmarshal(text, &p) != nil || p.Width < leastWidth || p.Height < leastHeight {
+	if json.Unmarshal(text, &p) != nil || p.Width < minWidth || p.Height < minHeight {
 		return usual
 	}
 	p.Known = true
@@ -78,8 +78,8 @@ func (p place) fit(screens []screen) place {
 		most.width, most.height = max(most.width, s.width), max(most.height, s.height)
 	}
 	if most.width > 0 {
-		p.Width = max(leastWidth, min(p.Width, most.width))
-		p.Height = max(leastHeight, min(p.Height, most.height))
+		p.Width = max(minWidth, min(p.Width, most.width))
+		p.Height = max(minHeight, min(p.Height, most.height))
 	}
 	return p
 }

@@ -36,6 +36,6 @@ func writeFolder(dir string, files fs.FS) error {
 		if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, data) {
 			return nil
 		}
-		return home.WriteOwn(path, string(data))
+		return home.WritePrivate(path, string(data))
 	})
 }

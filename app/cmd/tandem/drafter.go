@@ -166,9 +166,9 @@ func draftersOf(ctx context.Context, c *control.Client, d control.Drafter) (draf
 	if err != nil {
 		return out, err
 	}
-	alone := control.DrafterChoice{Name: control.Lookups, Choice: control.DrafterNone, Own: true}
+	alone := control.DrafterChoice{Name: control.Lookups, Choice: control.DrafterNone, Suits: true}
 	for _, choice := range append(set.Drafters, alone) {
-		if !choice.Own {
+		if !choice.Suits {
 			continue
 		}
 		f := drafterFigures{DrafterChoice: choice}

@@ -598,13 +598,6 @@ export interface SuggestedDrafter {
   here?: boolean // in the hub's cache already
 }
 
-// AtLogin says whether Tandem starts at login. It is the answer of GET /supervisor/login, which the
-// window asks at the menu bar's door. POST takes one and sets On.
-export interface AtLogin {
-  known: boolean // it can be chosen here
-  on: boolean
-}
-
 // A Machine is the answer of GET /app/machine: what this computer is, as far as the system tells.
 export interface Machine {
   chip?: string // its name, as the maker writes it
@@ -615,6 +608,20 @@ export interface Machine {
   system: string // macOS 26.1
   kind: string // darwin/arm64
   engine: string // MLX's version and what it computes on
+}
+
+// AtLogin says whether Tandem starts at login. It is the answer of GET /supervisor/login, which the
+// window asks at the menu bar's door. POST takes one and sets On.
+export interface AtLogin {
+  known: boolean // it can be chosen here
+  on: boolean
+}
+
+// ToShow is the answer of POST /supervisor/to-show, which the window asks at the menu bar's door. It
+// says what a row of the menu wants the window to show, once: an address such as #/now, or the id of
+// an action in the interface's table of keys. It is empty if a row wants the window alone.
+export interface ToShow {
+  show: string
 }
 
 // ModelSettings are what a person set for one model: the body of POST /app/model-settings, which
@@ -993,13 +1000,6 @@ export interface SessionRequest {
 // Bearer.
 export interface Session {
   session: string
-}
-
-// ToShow is the answer of POST /supervisor/to-show, which the window asks at the menu bar's door. It
-// says what a row of the menu wants the window to show, once: an address such as #/now, or the id of
-// an action in the interface's table of keys. It is empty if a row wants the window alone.
-export interface ToShow {
-  show: string
 }
 
 // A Chat is a conversation of the window. Its messages are a tree: a message that is edited, or
