@@ -310,7 +310,7 @@ func (a *App) ServesStarter() bool {
 }
 
 // Spare returns the id of a model that comes with the program and is not the choice: the starter
-// before pocket. It is empty if there is none.
+// before pocket. It is empty without one.
 func (a *App) Spare() string {
 	id, err := pool.StarterID(context.Background(), a.db)
 	choice := a.State().Choice

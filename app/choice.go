@@ -77,7 +77,7 @@ func SavedHubCache(ctx context.Context, homeDir string) (cache string, err error
 }
 
 // CheckDatabase reads the whole database of a home folder that no process holds. It returns the first
-// problem, empty if there is none.
+// problem, or "".
 func CheckDatabase(ctx context.Context, dir string) (problem string, err error) {
 	db, err := openToRead(dir)
 	if db == nil {

@@ -15,7 +15,7 @@ import (
 	"tandem/app/supervise"
 )
 
-// inBundle is where the program lies in a bundle.
+// inBundle is where the program is in a bundle.
 const inBundle = "/Contents/Resources/bin/tandem"
 
 // CommandLine implements server.Help.

@@ -20,7 +20,7 @@ import (
 	"tandem/storage/disk"
 )
 
-// A report has so many of the latest.
+// How many of the latest a report has.
 const (
 	reportRuns  = 20
 	reportLines = 200

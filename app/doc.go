@@ -44,7 +44,7 @@
 //
 // # Benches
 //
-// The bench that a person starts in the window runs on engines of its own, which borrow the
+// The bench that a person starts in the window runs on separate engines, which borrow the
 // weights. It counts as use of the model, and yields to requests:
 //
 //   - it measures only while no request is in flight;

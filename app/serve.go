@@ -133,7 +133,7 @@ func (a *App) startWork(ctx context.Context, o ServeOptions, srv *server.Server,
 }
 
 // untilStopped waits until ctx ends, a listener fails, or the work in flight has ended after stop.
-// After stop new work is refused. Error: that of the listener.
+// After stop new work is refused. An error is the listener's.
 func (a *App) untilStopped(ctx context.Context, stop <-chan struct{}) error {
 	select {
 	case <-ctx.Done():

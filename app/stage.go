@@ -17,7 +17,7 @@ import (
 	"tandem/engine"
 )
 
-// A Stage is an App in a home folder of its own, for benches. Its endpoints serve an engine that a bench
+// A Stage is an App in a temporary home folder, for benches. Its endpoints serve an engine that a bench
 // watches or replaces.
 type Stage struct {
 	app     *App

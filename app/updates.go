@@ -111,7 +111,7 @@ func (a *App) watchUpdates(ctx context.Context) {
 	}
 }
 
-// updateDue reports whether the last check is a day ago, or lies in the future of this clock. A failed
+// updateDue reports whether the last check is a day ago, or in the future of this clock. A failed
 // check is due again at the next look. updatePatience is taken off, since a check that ran into it
 // ended that much after its look.
 func (a *App) updateDue(now time.Time) bool {
@@ -152,15 +152,15 @@ func fetchRelease(ctx context.Context, feed string) (r release, err error) {
 	return r, nil
 }
 
-// newerVersion reports whether version a comes after another. A string that is no version, as in a
-// program built by hand, has no newer one.
+// newerVersion reports whether version a comes after another. A string that is not a version, as in
+// a program built by hand, has no newer one.
 func newerVersion(a, than string) bool {
 	x, y := semantic(a), semantic(than)
 	return x != "" && y != "" && semver.Compare(x, y) > 0
 }
 
-// semantic returns a version, such as 1.2.0 or 1.2.0-beta, in the form of package semver. It returns ""
-// for a string that is none.
+// semantic returns a version, such as 1.2.0 or 1.2.0-beta, in the form of package semver, or "" for
+// another string.
 func semantic(version string) string {
 	v := "v" + strings.TrimPrefix(version, "v")
 	if !semver.IsValid(v) || !strings.Contains(v, ".") {

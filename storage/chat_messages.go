@@ -94,7 +94,7 @@ func checkMessage(op string, m *Message) error {
 	return nil
 }
 
-// checkParent refuses a message that is not in the chat. 0 stands for no message and is accepted.
+// checkParent refuses a message that is not in the chat. 0 means no message and is accepted.
 func checkParent(ctx context.Context, tx *sql.Tx, op string, chat, id int64) error {
 	if id == 0 {
 		return nil

@@ -232,7 +232,7 @@ const halfLife = 24 * time.Hour
 // ByWorth returns the checkpoints of all models whose files are there. list has those
 // that may be deleted, the least valuable first. stay has the pinned ones and their ancestors.
 //
-// The worth is the seconds that its uses save for each byte. Seconds for each token are those of
+// The worth is the seconds that its uses save for each byte. Seconds for each token are from
 // the model's latest runs. Uses are those so far, halved for each halfLife since the last one. A
 // checkpoint never comes before its descendants.
 func (cs Checkpoints) ByWorth(ctx context.Context) (list, stay []Checkpoint, err error) {

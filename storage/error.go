@@ -98,7 +98,7 @@ func (db *DB) wrap(op string, err error) error {
 	return e
 }
 
-// wrapRow is wrap for a statement about one row. missing is the message if there is none.
+// wrapRow is wrap for a statement about one row. missing is the message for a row that is not there.
 func (db *DB) wrapRow(op, missing string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return &Error{Code: NotFound, Op: op, Message: missing, Err: err}

@@ -41,7 +41,7 @@ func modelFields(m *Model) []any {
 // Then id, added_at, last_used_at and load_ms stay, and the rest is taken from m. If the path is
 // the same, downloaded_by_us also stays set, and a folder that came from the hub keeps that source
 // and its revision. A new model whose id is taken gets the first free one of id-2, id-3, ...
-// AddedAt is the time now; that of m is ignored.
+// AddedAt is the time now, whatever m has.
 //
 // Errors: [Invalid] if the id or the source is empty.
 func (ms Models) Register(ctx context.Context, m Model) (Model, error) {
@@ -89,7 +89,7 @@ func registered(ctx context.Context, tx *sql.Tx, m Model) (Model, error) {
 	return old, err
 }
 
-// FreeID returns id, or id with the first suffix that is free. Error: that of taken.
+// FreeID returns id, or id with the first suffix that is free. An error is taken's.
 func FreeID(id string, taken func(id string) (bool, error)) (string, error) {
 	for n, try := 2, id; ; n++ {
 		if is, err := taken(try); err != nil || !is {

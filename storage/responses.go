@@ -45,7 +45,7 @@ var chain = fmt.Sprintf(`WITH RECURSIVE chain (id, back) AS (SELECT ?, 0
 var (
 	// useChain marks a chain as used. Its arguments are those of chain, the time, and the owner.
 	useChain = chain + "UPDATE responses SET used_at = ? WHERE id IN (SELECT id FROM chain) AND owner = ?"
-	// trimResponses deletes the responses unused for longest, beyond so many bytes.
+	// trimResponses deletes the responses unused for longest, beyond a number of bytes.
 	trimResponses = `DELETE FROM responses WHERE rowid IN (SELECT rowid FROM
 		(SELECT rowid, sum(bytes) OVER (ORDER BY used_at DESC, created_at DESC, rowid DESC) AS newer FROM responses) WHERE newer > ?)`
 )

@@ -73,7 +73,7 @@ const readAgain = `(parted <> '' AND prefill_ms - restore_ms >= 1000
 	AND coalesce(nullif(parted, '') ->> '$.new', 0) = 0
 	AND NOT EXISTS (SELECT 1 FROM runs k WHERE k.id = nullif(runs.parted, '') ->> '$.run' AND ` + programOfKept + ` <> ` + program + `))`
 
-// program is the name of a run's client without its version, and programOfKept that of the run that
+// program is the name of a run's client without its version, and programOfKept the one of the run that
 // readAgain compares with. An agent that was brought up to date is still the same.
 const (
 	program       = "substr(runs.client, 1, instr(runs.client || '/', '/') - 1)"

@@ -178,7 +178,7 @@ func realPath(path string) string {
 }
 
 // checkFiles refuses a path that SQLite cannot open, and a database, or one of SQLite's files
-// beside it, that is no regular file: SQLite would wait for the other end of a named pipe.
+// beside it, that is not a regular file: SQLite would wait for the other end of a named pipe.
 func (db *DB) checkFiles(op string) error {
 	if n := len(realPath(db.path)); n > maxPath {
 		return &Error{Code: ReadOnly, Op: op, Message: fmt.Sprintf("the path of the database is %d "+
@@ -225,7 +225,7 @@ func (db *DB) check(ctx context.Context) error {
 	return db.checkVersion(op, have)
 }
 
-// Integrity reads the whole file and returns the first problem, empty if there is none.
+// Integrity reads the whole file and returns the first problem, or "".
 func (db *DB) Integrity(ctx context.Context) (problem string, err error) {
 	problem, err = integrity(ctx, db.r)
 	return problem, db.wrap("check database", err)

@@ -20,7 +20,7 @@ const (
 	trimmedThoughts = MaxThoughts / 8 * 7
 )
 
-// trimThoughts deletes the thoughts unused for longest, beyond so many bytes. It reads no thought.
+// trimThoughts deletes the thoughts unused for longest, beyond a number of bytes. It reads no thought.
 const trimThoughts = `DELETE FROM thoughts WHERE rowid IN (SELECT rowid FROM
 	(SELECT rowid, sum(bytes) OVER (ORDER BY used_at DESC, rowid DESC) AS newer FROM thoughts) WHERE newer > ?)`
 

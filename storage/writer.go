@@ -117,7 +117,7 @@ func (db *DB) exec(ctx context.Context, query string, args ...any) (res sql.Resu
 	return res, err
 }
 
-// execOne is exec for a statement about one row. Error: [sql.ErrNoRows] if there is none.
+// execOne is exec for a statement about one row. Error: [sql.ErrNoRows].
 func (db *DB) execOne(ctx context.Context, query string, args ...any) error {
 	return changedOne(db.exec(ctx, query, args...))
 }

@@ -51,7 +51,7 @@ type WelcomeRequest struct {
 	Done bool `json:"done" need:"say true or false"` // a person has gone through the first steps, or skipped them; false shows them again
 }
 
-// StoredModel is a model, or a drafter, that lies on the disk.
+// StoredModel is a model, or a drafter, on the disk.
 type StoredModel struct {
 	ID      string `json:"id"`
 	Path    string `json:"path"`

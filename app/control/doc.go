@@ -3,7 +3,7 @@
 // value with the types of what it takes and what it answers. Package server registers a handler for
 // each, and [Call] calls them by a Client, over the Unix socket in the home folder.
 //
-// Opening the socket is the authority: it lies in a folder that only its owner may enter, so the
+// Opening the socket is the authority: it is in a folder that only its owner may enter, so the
 // client carries no token. The command line, the menu and the window use this package. Package
 // server answers with the same types. What is sent as it is stored is in package record.
 //

@@ -50,15 +50,15 @@ type CommandLine struct {
 	PathLine string   `json:"path_line"` // a line for a shell's profile that puts it there
 }
 
-// LinkKind says what lies where the link should be.
+// LinkKind says what is where the link should be.
 type LinkKind string
 
 // The values of LinkKind.
 const (
 	LinkAbsent  LinkKind = "absent"
 	LinkOurs    LinkKind = "ours"    // it leads to this program
-	LinkStale   LinkKind = "stale"   // it leads to a place where a Tandem was
-	LinkForeign LinkKind = "foreign" // something else lies there, and is left alone
+	LinkStale   LinkKind = "stale"   // it leads to where a Tandem was
+	LinkForeign LinkKind = "foreign" // something else, which is left alone
 )
 
 // Updates says whether there is a newer version. The feed is asked only if the settings or a person

@@ -9,7 +9,7 @@ import (
 // RunOrders are what runs can be sorted by.
 var RunOrders = []string{"when", "client", "prompt", "ready", "answer", "speed", "time"}
 
-// FinishRunning stands for runs in flight in a RunQuery.
+// FinishRunning selects runs in flight in a RunQuery.
 const FinishRunning = "running"
 
 // MaxRunText bounds each text of a RunQuery, in bytes.

@@ -22,7 +22,7 @@ type ModelSettings struct {
 	DrafterBits *int `json:"drafter_bits,omitempty" min:"0" max:"8"`
 }
 
-// DrafterBits are the values of drafter_bits: a drafter's plain weights are packed in so many bits as it
+// DrafterBits are the values of drafter_bits: a drafter's plain weights are packed in that many bits as it
 // is loaded; 0 = held as they are stored.
 var DrafterBits = []int{0, 4, 8}
 

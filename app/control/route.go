@@ -67,7 +67,7 @@ func Ask[Out any](ctx context.Context, c *Client, route Route[None, Out]) (Out, 
 	return Call(ctx, c, route, None{})
 }
 
-// call sends a body as JSON, unless it is nil, and reads the answer into out. It is no part of Call,
+// call sends a body as JSON, unless it is nil, and reads the answer into out. It is not in Call,
 // because the compiler writes that once for each kind of In and Out.
 func (c *Client) call(ctx context.Context, method, path string, body, out any) error {
 	switch body.(type) {

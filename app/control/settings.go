@@ -86,7 +86,7 @@ func (d Dtype) Valid() bool {
 }
 
 // KVBits are the values of kv_bits. With 8 or 4, the layers that attend all positions keep each
-// element of keys and values in so many bits. Each 64 or 32 elements have a scale and a bias. With
+// element of keys and values in that many bits. Each 64 or 32 elements have a scale and a bias. With
 // 0 the layers keep them as they are computed.
 var KVBits = []int{0, 4, 8}
 
@@ -168,7 +168,7 @@ func SettingNames() []string {
 }
 
 // SettingKind returns what a setting is: text, list, number or switch. It is empty for a name that
-// is no setting.
+// is not a setting.
 func SettingKind(name string) string {
 	if name == SettingHubToken {
 		return "text"
@@ -188,7 +188,7 @@ func SettingKind(name string) string {
 	return "text"
 }
 
-// field returns the field of that name; the zero Value if there is none.
+// field returns the field of that name, or the zero Value.
 func (s *Settings) field(name string) reflect.Value {
 	if i := slices.Index(SettingNames(), name); i >= 0 {
 		return reflect.ValueOf(s).Elem().Field(i)

@@ -17,8 +17,8 @@ import (
 // on Linux, less the terminating zero and some room.
 const maxSocketPath = 100
 
-// SocketPath returns the place of the control socket of a home folder. It lies in the run folder of
-// the home. If that path is too long, it lies in a folder of /tmp that is named after the home.
+// SocketPath returns the place of the control socket of a home folder. It is in the run folder of
+// the home. If that path is too long, it is in a folder of /tmp that is named after the home.
 // TMPDIR has no say, because every process must find the same place.
 func SocketPath(home string) string {
 	path := filepath.Join(home, "run", "control.sock")

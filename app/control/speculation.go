@@ -22,7 +22,7 @@ const MaxDepth = 31
 const MaxRoundRuns = 4096
 
 // Rounds are the rounds of one choice: how many tokens each drafted, 0 for a plain one, and how
-// many of them stood. Drafters says who drafted them: an index of Speculation.Drafters, -1 for a
+// many of them were accepted. Drafters says who drafted them: an index of Speculation.Drafters, -1 for a
 // plain round; nil if that is not known.
 type Rounds struct {
 	Drafted, Accepted, Drafters []int // parallel
@@ -33,7 +33,7 @@ type Speculation struct {
 	Rounds []RoundRun `json:"rounds"`        // of the first choice, in order
 	Cut    int        `json:"cut,omitempty"` // rounds after those, which were not kept
 
-	// Over all rounds of all choices, by position: how many drafts there were, and how many stood
+	// Over all rounds of all choices, by position: how many drafts there were, and how many were accepted
 	// together with all before them.
 	DraftedAt  []int `json:"drafted_at"`
 	AcceptedAt []int `json:"accepted_at"`
@@ -118,7 +118,7 @@ func (d DrafterRounds) Why() string {
 	return strings.Join(list, "; ")
 }
 
-// A RoundRun stands for equal rounds in a row: tokens drafted by each, tokens that stood, the number
+// A RoundRun counts equal rounds in a row: tokens drafted by each, tokens accepted, the number
 // of rounds, and who drafted them. That is a place in Speculation.Drafters, counted from 1; 0 for a
 // plain round, and in runs of earlier versions.
 type RoundRun [4]int

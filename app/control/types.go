@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Alias is the model name that stands for the chosen model.
+// Alias is the model name that means the current model.
 const Alias = "tandem"
 
 // A Phase says what the serving process is doing.
@@ -170,7 +170,7 @@ type Active struct {
 	PerSecond float64 `json:"per_second"` // tokens, over the last seconds; 0 before the second token
 	Verifies  int     `json:"verifies"`   // rounds with drafts
 	Drafted   int     `json:"drafted"`    // tokens of the drafts in these rounds
-	Accepted  int     `json:"accepted"`   // of Drafted, those that stood
+	Accepted  int     `json:"accepted"`   // of Drafted
 }
 
 // Waits reports whether the engine has not begun: the request is in a queue, or its model is being

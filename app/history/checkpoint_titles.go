@@ -17,7 +17,7 @@ import (
 
 const (
 	titleTokens = 16 << 10 // at the end of a text, searched for a title
-	codeTokens  = 2 << 10  // likewise, if the text is no chat
+	codeTokens  = 2 << 10  // likewise, if the text is not a chat
 	endTokens   = 2 * endRunes
 	titleRunes  = 80     // of a title, at most
 	endRunes    = 60     // of the last words at most

@@ -16,7 +16,7 @@ import (
 
 const (
 	maxInsights = 3
-	minCostMS   = 2000 // what cost less is no reason that a person would look for
+	minCostMS   = 2000 // what cost less is not worth telling
 )
 
 // Insights tells what today's requests took, and why some were slow. It implements server.Runs.

@@ -43,7 +43,7 @@ func single(r control.Run) bool {
 	return r.CompletionTokens-1 <= r.Rounds+r.Accepted
 }
 
-// writingMS returns the time from a run's first token to its end, 0 if there is none.
+// writingMS returns the time from a run's first token to its end, or 0.
 func writingMS(r control.Run) float64 {
 	if r.FirstTokenMS <= 0 || r.EndedAt.IsZero() {
 		return 0

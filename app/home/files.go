@@ -53,7 +53,7 @@ func Replace(path, text string, there bool) (back func() error, err error) {
 	return func() error { return set(string(was), wasThere) }, set(text, there)
 }
 
-// RemoveIfThere removes a file. A file that does not exist is no error.
+// RemoveIfThere removes a file. A file that does not exist is not an error.
 func RemoveIfThere(path string) error {
 	err := os.Remove(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -27,7 +27,7 @@ const (
 )
 
 // roomyPart is the part of the memory that is available on a machine that is not short of it. A group
-// of programs with a limit of its own stalls at that limit, wherever there is memory beside it.
+// of programs with a limit stalls there, wherever there is memory beside it.
 const roomyPart = 4
 
 // stalls are the averages of the last ten seconds, in percent, and the memory of the machine in kB.

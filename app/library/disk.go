@@ -59,7 +59,7 @@ func (l *Library) Storage(ctx context.Context) (control.Storage, error) {
 	return out, errors.Join(err, e)
 }
 
-// measureStored fills in the bytes that lie on disk. It reads all folders at once, since one that
+// measureStored fills in the bytes on disk. It reads all folders at once, since one that
 // does not answer takes its time.
 func measureStored(list []control.StoredModel) {
 	var reading sync.WaitGroup

@@ -10,12 +10,12 @@
 //
 // # GGUF files
 //
-// The path of a GGUF file stands wherever that of a folder does: models/gguf shows it as a folder.
+// A GGUF file's path is taken wherever a folder's is: models/gguf shows the file as a folder.
 // What goes by the dates of files takes the file itself (models.GGUFDates).
 //
 // # Who owns what
 //
-// [Library] owns the downloads and the sizes that the hub told, each under a lock of its own. It
-// asks package pool to take a model out of memory before its files go. It holds no lock of its own
-// during that call, so that its locks have no place in the order settings, pool, endpoint.
+// [Library] owns the downloads and the sizes that the hub told, each under its lock. It
+// asks package pool to take a model out of memory before its files go. It holds neither lock
+// during that call, so its locks are outside of the order settings, pool, endpoint.
 package library

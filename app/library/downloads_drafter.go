@@ -8,11 +8,11 @@ import (
 	"tandem/models/hub"
 )
 
-// The drafter of a suggested model is a download of its own, which begins with that of the model. The
+// The drafter of a suggested model is a separate download, which begins with the model's. The
 // state shows both as one. Pause and cancel stop both. A drafter that fails, or that takes longer, is
 // shown by itself once the model is there.
 
-// drafterOf returns the download of the drafter that comes with a model, nil if there is none. The
+// drafterOf returns the download of the drafter that comes with a model, or nil. The
 // caller holds d.mu.
 func (d *downloads) drafterOf(l *Library, model string) *download {
 	s, ok := l.defaultDrafter(model)
@@ -25,7 +25,7 @@ func (d *downloads) drafterOf(l *Library, model string) *download {
 	return nil
 }
 
-// modelOf returns the download of the model that a drafter comes with, nil if there is none. The
+// modelOf returns the download of the model that a drafter comes with, or nil. The
 // caller holds d.mu.
 func (d *downloads) modelOf(l *Library, drafter string) *download {
 	for _, x := range d.list {
@@ -85,7 +85,7 @@ func (l *Library) showDrafter(shown *control.Download, drafter *download) {
 }
 
 // pullDrafter downloads the drafter that comes with a model of the catalogue, after the model. size
-// is what the model took. It returns what a person should know. A drafter that fails is no error.
+// is what the model took. It returns what a person should know. A drafter that fails is not an error.
 func (l *Library) pullDrafter(ctx context.Context, model string, s control.SuggestedDrafter,
 	o hub.Options, size int64, progress func(control.Progress)) (note string) {
 	_, err := l.pull(ctx, control.PullRequest{ID: s.ID, Revision: s.Revision}, o,

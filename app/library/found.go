@@ -190,7 +190,7 @@ func (f *finder) cached(dir, id string) {
 	f.search(snapshot, control.PlaceHub, 1)
 }
 
-// folder adds the model of a folder, or searches so many levels of folders below it.
+// folder adds the model of a folder, or searches depth levels of folders below it.
 func (f *finder) folder(dir, place string, depth int) {
 	f.begin(func() { f.search(dir, place, depth) })
 }

@@ -86,7 +86,7 @@ func modelPath(path string) (string, error) {
 }
 
 // ggufID returns the id of the model in a GGUF file. It is ORG/NAME:QUANTIZATION where the file
-// lies as publishers have it: in a folder ORG/NAME, under a name that begins with NAME, without
+// is as publishers have it: in a folder ORG/NAME, under a name that begins with NAME, without
 // GGUF, and ends with the quantization. Elsewhere it is the file's own name.
 func ggufID(path string) string {
 	name := hub.GGUFStem(filepath.ToSlash(path))
@@ -108,7 +108,7 @@ func ggufID(path string) string {
 	return id + ":" + tag
 }
 
-// trimGGUFEnd returns the name of a repository without the end that those of GGUF files have.
+// trimGGUFEnd returns the name of a repository without the end that repositories of GGUF files have.
 func trimGGUFEnd(name string) string {
 	for _, end := range []string{"-GGUF", "-gguf", "_GGUF", ".GGUF"} {
 		name = strings.TrimSuffix(name, end)

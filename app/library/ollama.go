@@ -62,7 +62,7 @@ func (l *Library) inspectBlob(m ollama.Model) (models.Summary, error) {
 		func() (*models.Files, error) { return models.OpenOllama(m) })
 }
 
-// store adds the models in Ollama's store. A name that is no model of its own here is listed with the
+// store adds the models in Ollama's store. A name that is not a separate model here is listed with the
 // reason, at the path of their manifest.
 func (f *finder) store(dir string, inspect func(m ollama.Model) (models.Summary, error)) {
 	f.begin(func() {

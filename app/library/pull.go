@@ -210,7 +210,7 @@ func (l *Library) checkPull(ctx context.Context, id string, files fs.FS, of *hub
 	return pool.InvalidModel(err)
 }
 
-// pulledRow returns the row of a repository's model, the zero Model if there is none. Its id differs
+// pulledRow returns the row of a repository's model, or the zero Model. Its id differs
 // from the hub's if that was taken. Of several GGUF files it is the row of the same name, or else of
 // the same quantization.
 func (l *Library) pulledRow(ctx context.Context, repository string,

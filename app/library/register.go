@@ -53,7 +53,7 @@ func (l *Library) register(ctx context.Context, row storage.Model,
 	return l.db.Models.Register(ctx, row)
 }
 
-// realID returns an id with a suffix if it is the alias, which is no id and counts as taken.
+// realID returns an id with a suffix if it is the alias, which counts as taken.
 func realID(id string) string {
 	if id == control.Alias {
 		return id + "-2"
@@ -62,10 +62,10 @@ func realID(id string) string {
 }
 
 // AddModel registers a folder, which must hold a complete model of a supported architecture, or a
-// GGUF file with one. A folder with one GGUF file stands for that file. Errors: CodeModelInvalid;
+// GGUF file with one. A folder with one GGUF file means that file. Errors: CodeModelInvalid;
 // CodeInvalid for an id that cannot be used. It implements server.Library.
 func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.Model, error) {
-	if r.Path == "" { // which is no word for the server's own folder
+	if r.Path == "" { // which would mean the server's working folder
 		return control.Model{}, &control.Error{Code: control.CodeInvalid, Param: "path",
 			Message: "The path is empty; give the model's folder or GGUF file."}
 	}
@@ -105,7 +105,7 @@ func (l *Library) unusable(ctx context.Context, path string, err error) error {
 }
 
 // idOf returns the id that the model at a path gets by itself. A folder in LM Studio's folder has its
-// publisher's name too: models of one name by several publishers lie there.
+// publisher's name too: it has models of one name by several publishers.
 func (l *Library) idOf(path string) string {
 	for _, folder := range l.opts.ModelFolders {
 		if folder.Place != control.PlaceLMStudio || models.IsGGUF(path) {

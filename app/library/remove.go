@@ -98,7 +98,7 @@ func (l *Library) deleteFiles(row storage.Model) (freed int64, err error) {
 }
 
 // deleteSnapshot deletes a snapshot in the hub's cache and returns the bytes freed. A missing one
-// is no error.
+// is not an error.
 func (l *Library) deleteSnapshot(id, path, revision string) (freed int64, err error) {
 	freed, err = hub.Remove(path)
 	if e, ok := errors.AsType[*hub.Error](err); ok && e.Code == hub.NotFound {
@@ -111,7 +111,7 @@ func (l *Library) deleteSnapshot(id, path, revision string) (freed int64, err er
 	return freed, nil
 }
 
-// keepDrafterFile stores where a pulled drafter lies. It deletes an earlier snapshot that Tandem
+// keepDrafterFile stores where a pulled drafter is. It deletes an earlier snapshot that Tandem
 // downloaded and no model uses: no name leads there any more.
 func (l *Library) keepDrafterFile(ctx context.Context, f storage.DrafterFile) error {
 	old, err := l.db.Models.DrafterFile(ctx, f.ID)

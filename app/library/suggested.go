@@ -45,7 +45,7 @@ type sizes struct {
 	stored  int // changes that are stored
 }
 
-// settingSizes has the sizes that the hub told, so that they show without a network. A size is that of
+// settingSizes has the sizes that the hub told, so that they show without a network. A size belongs to
 // a commit, so it does not change.
 const settingSizes = "hub_sizes"
 

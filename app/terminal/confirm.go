@@ -25,7 +25,7 @@ func (p *Program) Confirm(ctx context.Context, f *flag.FlagSet, yes bool, what s
 	fmt.Fprintf(p.Stderr, "%s: this would %s; go on? [y/N] ", p.Name, what)
 	answer := make(chan string, 1)
 	go func() { // it outlives an interrupted read
-		line, _ := bufio.NewReader(p.Stdin).ReadString('\n') // the end of the input is no yes
+		line, _ := bufio.NewReader(p.Stdin).ReadString('\n') // the end of the input is a no
 		answer <- line
 	}()
 	select {

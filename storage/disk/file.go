@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A KindError says that something is no regular file.
+// A KindError says that something is not a regular file.
 type KindError struct{ What string } // with its article: "a folder"
 
 func (e *KindError) Error() string { return "it is " + e.What + ", not a file" }
 
-// checkKind returns a *KindError unless the mode is that of a regular file.
+// checkKind returns a *KindError unless the mode is a regular file's.
 func checkKind(mode fs.FileMode) error {
 	switch {
 	case mode.IsRegular():
@@ -44,7 +44,7 @@ type File struct {
 const maxAtOnce = 1 << 20
 
 // Open opens a regular file for reading. Links are followed. Error: [*fs.PathError], around a
-// *KindError if it is no regular file.
+// *KindError if it is not a regular file.
 func Open(name string) (*File, error) {
 	return openBelow(filepath.Dir(name), name)
 }
@@ -68,8 +68,8 @@ func OpenToWrite(name string, flags int, mode fs.FileMode) (*os.File, error) {
 	})
 }
 
-// CheckFile returns the error that [Open] has for something that is no regular file. A missing file
-// is none.
+// CheckFile returns the error that [Open] has for something that is not a regular file, and nil
+// for a missing file.
 func CheckFile(name string) error {
 	_, err := awaitPath("open", filepath.Dir(name), name, func() (fs.FileInfo, error) {
 		info, err := os.Stat(name)
@@ -150,7 +150,7 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	}
 }
 
-// read reads with patience if need be: into memory of its own, which a call that comes back late
+// read reads with patience if need be: into separate memory, which a call that comes back late
 // may still write to.
 func (f *File) read(p []byte, read func([]byte) (int, error)) (int, error) {
 	if !f.patient {

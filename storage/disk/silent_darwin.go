@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mayFallSilent reports whether a file lies at the other end of a network, or in a file system that
+// mayFallSilent reports whether a file is at the other end of a network, or in a file system that
 // another program serves.
 func mayFallSilent(fd int) bool {
 	var st unix.Statfs_t

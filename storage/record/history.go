@@ -11,7 +11,7 @@ type RunQuery struct {
 	Limit  int   // at most 1000; 0 = 100
 	Before int64 // only runs with a smaller id
 
-	Model, Client, Endpoint string // exact; a client without its version stands for all versions
+	Model, Client, Endpoint string // exact; a client without its version matches all versions
 	Finish                  string // finish reason, or running
 	Day                     string // of the start, as YYYY-MM-DD, where the server is
 	Search                  string // in those, the drafter, the error and the time of the start; case does not matter

@@ -40,7 +40,7 @@ type Run struct {
 	NoDrafter        string    `json:"no_drafter"` // why there were no drafts, or no more
 	Verifies         int       `json:"verifies"`   // of Rounds, those with drafts
 
-	// Tokens of the client's prediction that were drafted, by whether they stood.
+	// Tokens of the client's prediction that were drafted, by whether they were accepted.
 	PredictionAccepted int `json:"prediction_accepted"`
 	PredictionRejected int `json:"prediction_rejected"`
 
@@ -82,7 +82,7 @@ type Run struct {
 	PutBackTokens   int `json:"put_back_tokens,omitempty"`
 }
 
-// TokensPerVerify returns how many tokens a round with drafts gave: the drafts that stood, and the
+// TokensPerVerify returns how many tokens a round with drafts gave: the accepted drafts, and the
 // model's own token after them. Without such rounds it is 0.
 func (r Run) TokensPerVerify() float64 {
 	if r.Verifies == 0 {

@@ -31,7 +31,7 @@ type window struct {
 	ctx  context.Context // of Wails; nil before the start
 }
 
-// open puts the window to its place, and begins to hear what is dropped.
+// open puts the window to its place, and listens for dropped files.
 func (w *window) open(ctx context.Context) {
 	w.ctx = ctx
 	screens := screensOf(ctx)

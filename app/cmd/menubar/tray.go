@@ -14,7 +14,7 @@ type tray struct {
 	items [menu.Slots]*systray.MenuItem // nil where there is a line
 }
 
-// newTray makes all rows, hidden. It calls clicked for each click, on a goroutine of its own.
+// newTray makes all rows, hidden. It calls clicked for each click, on a separate goroutine.
 func newTray(clicked func(menu.Slot)) *tray {
 	t := &tray{icons: map[menu.Icon][]byte{}}
 	for _, i := range []menu.Icon{menu.Idle, menu.Loading, menu.Generating, menu.Failed} {

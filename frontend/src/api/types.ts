@@ -369,7 +369,7 @@ export interface WelcomeRequest {
   done: boolean // a person has gone through the first steps, or skipped them; false shows them again
 }
 
-// StoredModel is a model, or a drafter, that lies on the disk.
+// StoredModel is a model, or a drafter, on the disk.
 export interface StoredModel {
   id: string
   path: string
@@ -828,7 +828,7 @@ export interface DrafterRounds {
   failed?: string // why it was given up
 }
 
-// A RoundRun stands for equal rounds in a row: tokens drafted by each, tokens that stood, the number
+// A RoundRun counts equal rounds in a row: tokens drafted by each, tokens accepted, the number
 // of rounds, and who drafted them. That is a place in Speculation.Drafters, counted from 1; 0 for a
 // plain round, and in runs of earlier versions.
 export type RoundRun = [number, number, number, number]
@@ -930,7 +930,7 @@ export interface Active {
   per_second: number // tokens, over the last seconds; 0 before the second token
   verifies: number // rounds with drafts
   drafted: number // tokens of the drafts in these rounds
-  accepted: number // of Drafted, those that stood
+  accepted: number // of Drafted
 }
 
 // ModelList is the answer of GET /app/models.
