@@ -22,15 +22,19 @@ type DeletedChats struct {
 }
 
 // WouldDelete returns what [Chats.Delete] would remove. Error: [NotFound].
-func (cs Chats) WouldDelete(ctx context.Context, id int64) (out DeletedChats, err error) {
-	out, _, err = findChats(ctx, cs.db.r, id, 0)
-	return out, cs.wrap("look at", id, err)
+func (cs Chats) WouldDelete(ctx context.Context, chat, message int64) (out DeletedChats, err error) {
+	out, _, err = findChats(ctx, cs.db.r, chat, message)
+	return out, cs.wrapDeletion("look at", chat, message, err)
 }
 
-// WouldDeleteMessage returns what [Chats.DeleteMessage] would remove. Error: [NotFound].
-func (cs Chats) WouldDeleteMessage(ctx context.Context, chat, id int64) (out DeletedChats, err error) {
-	out, _, err = findChats(ctx, cs.db.r, chat, id)
-	return out, cs.wrapMessage("look at", chat, id, err)
+func (cs Chats) wrapDeletion(verb string, chat, message int64, err error) error {
+	switch {
+	case message != 0:
+		return cs.wrapMessage(verb, chat, message, err)
+	case chat == 0:
+		return cs.db.wrap(verb+" all chats", err)
+	}
+	return cs.wrap(verb, chat, err)
 }
 
 // wrapMessage is wrap for a message.
@@ -39,85 +43,53 @@ func (cs Chats) wrapMessage(verb string, chat, id int64, err error) error {
 		fmt.Sprintf("chat %d has no message %d", chat, id), err)
 }
 
-// DeleteMessage deletes a message of a chat with all that follow it. With them go the same things as
-// with a chat; see [Chats.Delete]. If the shown branch held the message, it ends before it then.
+// Delete deletes a chat, or all chats if chat is 0. If message is not 0, it deletes that message of the
+// chat with all that follow it; a shown branch that held it then ends before it.
+//
+// With them go the checkpoints that nothing else needs, the other texts of their runs, and the copies
+// of the database. The copies go first, then remove deletes the files of the checkpoints and whatever
+// else is kept of the runs. A run that still answers there stores nothing from then on.
 //
 // Errors: [NotFound]; [ReadOnly] if a copy cannot be removed; the error of remove. After an error
 // nothing is deleted.
-func (cs Chats) DeleteMessage(ctx context.Context, chat, id int64,
-	remove func(checkpoints []string, runs []int64) error) (DeletedChats, error) {
-	op := fmt.Sprintf("delete message %d", id)
-	var out DeletedChats
-	err := cs.db.update(ctx, func(tx *sql.Tx) error {
-		found, runs, err := findChats(ctx, tx, chat, id)
-		if err != nil {
+func (cs Chats) Delete(ctx context.Context, chat, message int64,
+	remove func(checkpoints []string, runs []int64) error) (out DeletedChats, err error) {
+	err = cs.db.update(ctx, func(tx *sql.Tx) error {
+		var runs string
+		if out, runs, err = findChats(ctx, tx, chat, message); err != nil {
 			return err
 		}
-		if err := cs.dropRuns(ctx, tx, op, found, runs, remove); err != nil {
+		if err := cs.dropRuns(ctx, tx, out, runs, remove); err != nil {
+			return err
+		}
+		if message == 0 {
+			_, err := tx.ExecContext(ctx, "DELETE FROM chats WHERE id = ? OR ? = 0", chat, chat)
 			return err
 		}
 		var parent int64
 		if err := tx.QueryRowContext(ctx, "SELECT parent FROM chat_messages WHERE id = ?",
-			id).Scan(&parent); err != nil {
+			message).Scan(&parent); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, goes+"DELETE FROM chat_messages WHERE id IN goes",
-			chat, id); err != nil {
+			chat, message); err != nil {
 			return err
 		}
-		out = found
-		_, err = tx.ExecContext(ctx, `UPDATE chats SET leaf = ? WHERE id = ? AND leaf <> 0
+		_, err := tx.ExecContext(ctx, `UPDATE chats SET leaf = ? WHERE id = ? AND leaf <> 0
 			AND leaf NOT IN (SELECT id FROM chat_messages WHERE chat = ?)`, parent, chat, chat)
 		return err
 	})
-	if err == nil {
-		cs.db.purge()
+	if err != nil {
+		return DeletedChats{}, cs.wrapDeletion("delete", chat, message, err)
 	}
-	return out, cs.wrapMessage("delete", chat, id, err)
-}
-
-// Delete deletes a chat, or all chats if id is 0. With it go its messages, the checkpoints
-// that nothing else needs, the other texts of its runs, and the copies of the database. The copies
-// go first, then remove deletes the files of the checkpoints and whatever else is kept of the runs.
-// A run that still answers in the chat stores nothing from then on.
-//
-// Errors: [NotFound]; [ReadOnly] if a copy cannot be removed; the error of remove. After an error
-// nothing is deleted.
-func (cs Chats) Delete(ctx context.Context, id int64,
-	remove func(checkpoints []string, runs []int64) error) (DeletedChats, error) {
-	op := fmt.Sprintf("delete chat %d", id)
-	if id == 0 {
-		op = "delete all chats"
-	}
-	var out DeletedChats
-	err := cs.db.update(ctx, func(tx *sql.Tx) error {
-		found, runs, err := findChats(ctx, tx, id, 0)
-		if err != nil {
-			return err
-		}
-		if err := cs.dropRuns(ctx, tx, op, found, runs, remove); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, "DELETE FROM chats WHERE id = ? OR ? = 0", id,
-			id); err != nil {
-			return err
-		}
-		out = found
-		return nil
-	})
-	if err == nil {
-		cs.db.purge()
-	}
-	if id == 0 {
-		return out, cs.db.wrap(op, err)
-	}
-	return out, cs.wrap("delete", id, err)
+	cs.db.purge()
+	return out, nil
 }
 
 // dropRuns deletes what is kept of the runs that answered in chats or messages which go.
-func (cs Chats) dropRuns(ctx context.Context, tx *sql.Tx, op string, found DeletedChats,
-	runs string, remove func(checkpoints []string, runs []int64) error) error {
-	if err := cs.db.removeCopies(op); err != nil {
+func (cs Chats) dropRuns(ctx context.Context, tx *sql.Tx, found DeletedChats, runs string,
+	remove func(checkpoints []string, runs []int64) error) error {
+	if err := cs.db.removeCopies("delete chats"); err != nil {
 		return err
 	}
 	var ids []int64

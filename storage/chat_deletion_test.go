@@ -96,23 +96,23 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 			return got.Chats == want.Chats && got.Runs == want.Runs &&
 				slices.Equal(got.Checkpoints, want.Checkpoints) && got.Bytes == want.Bytes
 		}
-		if got, err := db.Chats.WouldDelete(ctx, chat.ID); err != nil || !same(got) {
+		if got, err := db.Chats.WouldDelete(ctx, chat.ID, 0); err != nil || !same(got) {
 			t.Errorf("%s: would delete %+v, %v; want %+v", c.name, got, err, want)
 		}
 		// If the files cannot be deleted, nothing is.
 		failing := errors.New("no")
 		if len(want.Checkpoints) > 0 {
-			if _, err := db.Chats.Delete(ctx, chat.ID,
+			if _, err := db.Chats.Delete(ctx, chat.ID, 0,
 				func([]string, []int64) error { return failing }); !errors.Is(err, failing) {
 				t.Errorf("%s: error %v, want that of the files", c.name, err)
 			}
-			if got, err := db.Chats.WouldDelete(ctx, chat.ID); err != nil || !same(got) {
+			if got, err := db.Chats.WouldDelete(ctx, chat.ID, 0); err != nil || !same(got) {
 				t.Errorf("%s: after a failure would delete %+v, %v; want %+v",
 					c.name, got, err, want)
 			}
 		}
 		var removed []string
-		got, err := db.Chats.Delete(ctx, chat.ID,
+		got, err := db.Chats.Delete(ctx, chat.ID, 0,
 			func(ids []string, _ []int64) error { removed = ids; return nil })
 		if err != nil || !same(got) || !slices.Equal(removed, want.Checkpoints) {
 			t.Errorf("%s: deleted %+v, the files %v, %v; want %+v",
@@ -134,7 +134,7 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 					c.name, id+1, err, r.Divergence, runErr, mine)
 			}
 		}
-		_, err = db.Chats.WouldDelete(ctx, chat.ID)
+		_, err = db.Chats.WouldDelete(ctx, chat.ID, 0)
 		wantCode(t, err, NotFound)
 		if n, _, err := db.Chats.Size(ctx); err != nil || n != 1 {
 			t.Errorf("%s: %d chats are left, %v; want 1", c.name, n, err)
@@ -146,7 +146,7 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 // that only chats share.
 func TestDeleteAllTakesSharedCheckpoints(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
-	if got, err := db.Chats.Delete(ctx, 0, keepRuns); err != nil || got.Chats != 0 {
+	if got, err := db.Chats.Delete(ctx, 0, 0, keepRuns); err != nil || got.Chats != 0 {
 		t.Errorf("without chats deletes %+v, %v; want none", got, err)
 	}
 	for run, files := range [][]Checkpoint{{}, {{ID: "a"}, {ID: "b", Parent: "a"}},
@@ -168,11 +168,11 @@ func TestDeleteAllTakesSharedCheckpoints(t *testing.T) {
 			}
 		}
 	}
-	one, err := db.Chats.WouldDelete(ctx, 1)
+	one, err := db.Chats.WouldDelete(ctx, 1, 0)
 	if err != nil || strings.Join(one.Checkpoints, " ") != "b" {
 		t.Errorf("one chat takes %+v, %v; want b", one, err)
 	}
-	all, err := db.Chats.Delete(ctx, 0, keepRuns)
+	all, err := db.Chats.Delete(ctx, 0, 0, keepRuns)
 	if err != nil || all.Chats != 2 || strings.Join(all.Checkpoints, " ") != "a b c" ||
 		all.Bytes != 30 {
 		t.Errorf("all chats take %+v, %v; want a, b and c", all, err)
@@ -221,7 +221,7 @@ func TestRunOfDeletedChatStoresNoMore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if gone, err := db.Chats.Delete(ctx, chat.ID, keepRuns); err != nil || gone.Runs != 4 ||
+	if gone, err := db.Chats.Delete(ctx, chat.ID, 0, keepRuns); err != nil || gone.Runs != 4 ||
 		len(gone.Checkpoints) != 2 {
 		t.Fatalf("deleted %+v, %v; want 4 runs and 2 checkpoints", gone, err)
 	}
@@ -293,7 +293,7 @@ func TestWhatFollowsAMessageIsFoundByAnIndex(t *testing.T) {
 		!strings.Contains(plan, "chat_messages_parent (chat=? AND parent=?)") {
 		t.Errorf("%s%v", plan, err)
 	}
-	if _, err := db.Chats.DeleteMessage(ctx, chat.ID, first, keepRuns); err != nil {
+	if _, err := db.Chats.Delete(ctx, chat.ID, first, keepRuns); err != nil {
 		t.Fatal(err)
 	}
 	var left int

@@ -57,9 +57,8 @@ func (cs Chats) AddMessage(ctx context.Context, m Message) (Message, error) {
 			return err
 		}
 		if n >= MaxChatMessages || used+len(m.Content) > MaxChatBytes {
-			return &Error{Code: Invalid, Op: op,
-				Message: fmt.Sprintf("a chat holds %d messages and %d MiB at most: begin a new one",
-					MaxChatMessages, MaxChatBytes>>20)}
+			return invalid(op, "a chat holds %d messages and %d MiB at most: begin a new one",
+				MaxChatMessages, MaxChatBytes>>20)
 		}
 		res, err := tx.ExecContext(ctx,
 			"INSERT INTO chat_messages ("+messageColumns+") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -84,12 +83,10 @@ func (cs Chats) AddMessage(ctx context.Context, m Message) (Message, error) {
 func checkMessage(op string, m *Message) error {
 	switch {
 	case len(m.Content) > MaxMessageBytes:
-		return &Error{Code: Invalid, Op: op,
-			Message: fmt.Sprintf("the message is longer than %d KiB", MaxMessageBytes>>10)}
+		return invalid(op, "the message is longer than %d KiB", MaxMessageBytes>>10)
 	case len(m.Facts) > MaxFactsBytes:
-		return &Error{Code: Invalid, Op: op,
-			Message: fmt.Sprintf("the facts of the message are longer than %d KiB",
-				MaxFactsBytes>>10)}
+		return invalid(op, "the facts of the message are longer than %d KiB",
+			MaxFactsBytes>>10)
 	}
 	return nil
 }
@@ -106,8 +103,8 @@ func checkParent(ctx context.Context, tx *sql.Tx, op string, chat, id int64) err
 		return err
 	}
 	if !there {
-		return &Error{Code: Invalid, Op: op, Message: fmt.Sprintf("chat %d has no message %d",
-			chat, id)}
+		return invalid(op, "chat %d has no message %d",
+			chat, id)
 	}
 	return nil
 }

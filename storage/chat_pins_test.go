@@ -59,12 +59,12 @@ func TestDeletedMessageTakesWhatFollows(t *testing.T) {
 	say(c, more, RoleAssistant, 13)
 	say(other, say(other, 0, RoleUser, 0), RoleAssistant, 12) // a copy of an answer
 
-	would, err := db.Chats.WouldDeleteMessage(ctx, c.ID, second)
+	would, err := db.Chats.WouldDelete(ctx, c.ID, second)
 	if err != nil || would.Chats != 0 || would.Runs != 1 {
 		t.Errorf("would delete %+v, %v; want run 13 alone", would, err)
 	}
 	var runs []int64
-	gone, err := db.Chats.DeleteMessage(ctx, c.ID, second, func(_ []string, of []int64) error {
+	gone, err := db.Chats.Delete(ctx, c.ID, second, func(_ []string, of []int64) error {
 		runs = of
 		return nil
 	})
@@ -82,12 +82,12 @@ func TestDeletedMessageTakesWhatFollows(t *testing.T) {
 		t.Errorf("the other chat has %d messages, %v; want 2", len(list), err)
 	}
 	for _, id := range []int64{second, list[0].ID + 100} {
-		_, err := db.Chats.WouldDeleteMessage(ctx, c.ID, id)
+		_, err := db.Chats.WouldDelete(ctx, c.ID, id)
 		wantCode(t, err, NotFound)
-		_, err = db.Chats.DeleteMessage(ctx, c.ID, id, keepRuns)
+		_, err = db.Chats.Delete(ctx, c.ID, id, keepRuns)
 		wantCode(t, err, NotFound)
 	}
-	if _, err := db.Chats.DeleteMessage(ctx, other.ID, first, keepRuns); err == nil {
+	if _, err := db.Chats.Delete(ctx, other.ID, first, keepRuns); err == nil {
 		t.Error("a message is deleted by the id of another chat")
 	}
 }

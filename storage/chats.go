@@ -70,8 +70,7 @@ func (cs Chats) Add(ctx context.Context, c Chat) (Chat, error) {
 			return err
 		}
 		if n >= MaxChats {
-			return &Error{Code: Invalid, Op: op,
-				Message: fmt.Sprintf("there are %d chats, and no more are kept: delete some", n)}
+			return invalid(op, "there are %d chats, and no more are kept: delete some", n)
 		}
 		res, err := tx.ExecContext(ctx,
 			"INSERT INTO chats ("+chatColumns+") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -90,11 +89,9 @@ func checkChat(op string, c *Chat) error {
 	c.Title = titleOf(c.Title)
 	switch {
 	case len(c.System) > MaxSystemBytes:
-		return &Error{Code: Invalid, Op: op,
-			Message: fmt.Sprintf("the system prompt is longer than %d KiB", MaxSystemBytes>>10)}
+		return invalid(op, "the system prompt is longer than %d KiB", MaxSystemBytes>>10)
 	case len(c.Options) > MaxFactsBytes:
-		return &Error{Code: Invalid, Op: op,
-			Message: fmt.Sprintf("the options are longer than %d KiB", MaxFactsBytes>>10)}
+		return invalid(op, "the options are longer than %d KiB", MaxFactsBytes>>10)
 	}
 	return nil
 }
@@ -145,12 +142,10 @@ func (cs Chats) wrap(verb string, id int64, err error) error {
 func (cs Chats) List(ctx context.Context, f ChatQuery) (list []Chat, next int64, err error) {
 	const op = "list chats"
 	if f.Limit < 0 || f.Before < 0 {
-		return nil, 0, &Error{Code: Invalid, Op: op,
-			Message: "limit and cursor may not be negative"}
+		return nil, 0, invalid(op, "limit and cursor may not be negative")
 	}
 	if len(f.Search) > MaxSearchBytes {
-		return nil, 0, &Error{Code: Invalid, Op: op,
-			Message: fmt.Sprintf("the text to search for is longer than %d bytes", MaxSearchBytes)}
+		return nil, 0, invalid(op, "the text to search for is longer than %d bytes", MaxSearchBytes)
 	}
 	limit := min(cmp.Or(f.Limit, DefaultChatsLimit), MaxChatsLimit)
 	where, args := []string{"1"}, []any{}

@@ -310,15 +310,15 @@ func TestDeletedChatLeavesNoText(t *testing.T) {
 	if len(found()) == 0 {
 		t.Fatal("no file has the text before its deletion")
 	}
-	if _, err := db.Chats.Delete(ctx, c.ID, keepRuns); err != nil {
+	if _, err := db.Chats.Delete(ctx, c.ID, 0, keepRuns); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := db.Chats.Messages(ctx, c.ID); err != nil || len(list) != 0 {
 		t.Errorf("its messages stay: %v, %v", list, err)
 	}
-	_, err := db.Chats.Delete(ctx, c.ID, keepRuns)
+	_, err := db.Chats.Delete(ctx, c.ID, 0, keepRuns)
 	wantCode(t, err, NotFound)
-	if n, err := db.Chats.Delete(ctx, 0, keepRuns); err != nil || n.Chats != 1 {
+	if n, err := db.Chats.Delete(ctx, 0, 0, keepRuns); err != nil || n.Chats != 1 {
 		t.Errorf("deleted %v, %v; want 1 chat", n, err)
 	}
 	if where := found(); len(where) > 0 {

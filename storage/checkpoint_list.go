@@ -31,7 +31,7 @@ func (cs Checkpoints) List(ctx context.Context, f CheckpointQuery) (CheckpointLi
 	const op = "list checkpoints"
 	var out CheckpointList
 	if f.Limit < 0 {
-		return out, &Error{Code: Invalid, Op: op, Message: "a limit may not be negative"}
+		return out, invalid(op, "a limit may not be negative")
 	}
 	where, args := "gone = '' AND (model = ? OR ? = '')", []any{f.Model, f.Model}
 	err := cs.db.r.QueryRowContext(ctx,
@@ -44,8 +44,7 @@ func (cs Checkpoints) List(ctx context.Context, f CheckpointQuery) (CheckpointLi
 	if f.Before != "" {
 		c, ok := parseCheckpointCursor(f.Before)
 		if !ok {
-			return out, &Error{Code: Invalid, Op: op,
-				Message: "the cursor is none that a page of checkpoints came with"}
+			return out, invalid(op, "the cursor is not from a page of checkpoints")
 		}
 		where += " AND (used_at < ? OR used_at = ? AND (to_token < ? OR to_token = ? AND id > ?))"
 		args = append(args, stamp(c.used), stamp(c.used), c.toToken, c.toToken, c.id)

@@ -44,6 +44,11 @@ func (e *Error) Error() string { return e.Op + ": " + e.Message }
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// invalid returns an [Invalid] error.
+func invalid(op, format string, args ...any) *Error {
+	return &Error{Code: Invalid, Op: op, Message: fmt.Sprintf(format, args...)}
+}
+
 // IsNotFound reports whether err says that there is no such row.
 func IsNotFound(err error) bool {
 	e, ok := errors.AsType[*Error](err)

@@ -47,7 +47,7 @@ func modelFields(m *Model) []any {
 func (ms Models) Register(ctx context.Context, m Model) (Model, error) {
 	op := fmt.Sprintf("register model %q", m.ID)
 	if m.ID == "" || m.Source == "" {
-		return Model{}, &Error{Code: Invalid, Op: op, Message: "a model needs an id and a source"}
+		return Model{}, invalid(op, "a model needs an id and a source")
 	}
 	err := ms.db.update(ctx, func(tx *sql.Tx) error {
 		const marks = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

@@ -30,7 +30,7 @@ func TestLogIsPurgedAfterItsReader(t *testing.T) {
 	c := mustChat(t, db, Chat{})
 	mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "the-secret"})
 	reading := holdLog(t, db.r)
-	if _, err := db.Chats.Delete(ctx, c.ID, keepRuns); err != nil {
+	if _, err := db.Chats.Delete(ctx, c.ID, 0, keepRuns); err != nil {
 		t.Fatal(err)
 	}
 	if !secretInLog(path) {
@@ -72,7 +72,7 @@ func TestLogIsPurgedAfterRestart(t *testing.T) {
 	}
 	defer other.Close()
 	reading := holdLog(t, other)
-	if _, err := db.Chats.Delete(t.Context(), c.ID, keepRuns); err != nil {
+	if _, err := db.Chats.Delete(t.Context(), c.ID, 0, keepRuns); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -113,12 +113,12 @@ func TestCopiesAreRemovedFirst(t *testing.T) {
 			func([]string) error { asked = true; return nil })
 		return asked, err
 	}
-	_, err = db.Chats.Delete(ctx, c.ID, keepRuns)
+	_, err = db.Chats.Delete(ctx, c.ID, 0, keepRuns)
 	e := wantCode(t, err, ReadOnly)
 	if !strings.Contains(e.Message, filepath.Base(stuck)) {
 		t.Errorf("message %q does not name the file %s", e.Message, stuck)
 	}
-	_, err = db.Chats.Delete(ctx, 0, keepRuns)
+	_, err = db.Chats.Delete(ctx, 0, 0, keepRuns)
 	wantCode(t, err, ReadOnly)
 	asked, err := forget()
 	if wantCode(t, err, ReadOnly); asked {
@@ -133,7 +133,7 @@ func TestCopiesAreRemovedFirst(t *testing.T) {
 	if err := os.RemoveAll(stuck); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Chats.Delete(ctx, c.ID, keepRuns); err != nil {
+	if _, err := db.Chats.Delete(ctx, c.ID, 0, keepRuns); err != nil {
 		t.Error("the chat cannot be deleted:", err)
 	}
 	if _, err := forget(); err != nil {

@@ -155,11 +155,6 @@ func (rs Responses) Delete(ctx context.Context, owner, id string) error {
 
 // Sweep deletes the responses that were not used for ResponsesKept, and returns how many.
 func (rs Responses) Sweep(ctx context.Context) (int64, error) {
-	const op = "sweep responses"
-	res, err := rs.db.exec(ctx, "DELETE FROM responses WHERE used_at < ?", rs.unusedSince())
-	if err != nil {
-		return 0, rs.db.wrap(op, err)
-	}
-	n, err := res.RowsAffected()
-	return n, rs.db.wrap(op, err)
+	n, err := rs.db.execCount(ctx, "DELETE FROM responses WHERE used_at < ?", rs.unusedSince())
+	return n, rs.db.wrap("sweep responses", err)
 }

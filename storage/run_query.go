@@ -122,15 +122,14 @@ const runsWhere = "SELECT id, started_at, " + runFigures + ", '', " + runTexts +
 func (rs Runs) List(ctx context.Context, f RunQuery) (runs []Run, next int64, err error) {
 	const op = "list runs"
 	if f.Limit < 0 || f.Before < 0 {
-		return nil, 0, &Error{Code: Invalid, Op: op,
-			Message: "limit and cursor may not be negative"}
+		return nil, 0, invalid(op, "limit and cursor may not be negative")
 	}
 	limit := min(f.Limit, MaxRunsLimit)
 	if limit == 0 {
 		limit = DefaultRunsLimit
 	}
 	if _, ok := RunOrders[f.Sort]; f.Sort != "" && !ok {
-		return nil, 0, &Error{Code: Invalid, Op: op, Message: "runs have no such order"}
+		return nil, 0, invalid(op, "runs have no such order")
 	}
 	where, args := runWhere(f)
 	skip := int64(0)

@@ -120,7 +120,7 @@ func (db *DB) WouldForget(ctx context.Context, s Scope) (
 	out Forgotten, checkpoints int, err error) {
 	const op = "look what would be forgotten"
 	if s == (Scope{}) {
-		return out, 0, &Error{Code: Invalid, Op: op, Message: "name a model, a client or a day"}
+		return out, 0, invalid(op, "name a model, a client or a day")
 	}
 	tree, args := s.tree()
 	err = db.r.QueryRowContext(ctx,
@@ -155,8 +155,7 @@ func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) err
 	Forgotten, error) {
 	const op = "forget runs"
 	if s == (Scope{}) {
-		return Forgotten{}, &Error{Code: Invalid, Op: op,
-			Message: "name a model, a client or a day"}
+		return Forgotten{}, invalid(op, "name a model, a client or a day")
 	}
 	var out Forgotten
 	err := db.update(ctx, func(tx *sql.Tx) error {

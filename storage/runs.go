@@ -126,16 +126,13 @@ func (rs Runs) Drop(ctx context.Context, id int64) error {
 
 // interrupt ends the runs that an earlier process left in flight.
 func (rs Runs) interrupt(ctx context.Context) error {
-	res, err := rs.db.exec(ctx, `UPDATE runs SET ended_at = ?, finish_reason = ?, error = ?,
+	n, err := rs.db.execCount(ctx, `UPDATE runs SET ended_at = ?, finish_reason = ?, error = ?,
 		model = coalesce((SELECT model FROM run_texts WHERE run = runs.id), model) WHERE ended_at IS NULL`,
 		stamp(rs.db.clock()), FinishInterrupted, "Tandem ended before this run did")
-	if err != nil {
-		return err
-	}
-	if n, _ := res.RowsAffected(); n > 0 {
+	if n > 0 {
 		rs.db.log.Warn("runs were in flight when the last process ended", "runs", n)
 	}
-	return nil
+	return err
 }
 
 // Get returns the run with this id. Error: [NotFound].

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"time"
 )
 
@@ -30,8 +29,7 @@ const trimThoughts = `DELETE FROM thoughts WHERE rowid IN (SELECT rowid FROM
 func (rs Responses) AddThought(ctx context.Context, t Thought) error {
 	const op = "keep a thought"
 	if len(t.Sealed) > MaxThought {
-		return &Error{Code: Invalid, Op: op,
-			Message: fmt.Sprintf("it has %d bytes; %d are kept", len(t.Sealed), MaxThought)}
+		return invalid(op, "it has %d bytes; %d are kept", len(t.Sealed), MaxThought)
 	}
 	err := rs.db.update(ctx, func(tx *sql.Tx) error {
 		if err := refuseForgotten(ctx, tx, op, t.Run); err != nil {
@@ -132,12 +130,7 @@ func (rs Responses) dropThoughts(ctx context.Context, statement string, args ...
 
 // SweepThoughts deletes the thoughts that were not used for ThoughtsKept, and returns how many.
 func (rs Responses) SweepThoughts(ctx context.Context) (int64, error) {
-	const op = "sweep thoughts"
-	res, err := rs.db.exec(ctx, "DELETE FROM thoughts WHERE used_at < ?",
+	n, err := rs.db.execCount(ctx, "DELETE FROM thoughts WHERE used_at < ?",
 		stamp(rs.db.clock().Add(-ThoughtsKept)))
-	if err != nil {
-		return 0, rs.db.wrap(op, err)
-	}
-	n, err := res.RowsAffected()
-	return n, rs.db.wrap(op, err)
+	return n, rs.db.wrap("sweep thoughts", err)
 }

@@ -108,7 +108,7 @@ func TestForgottenThoughtIsGone(t *testing.T) {
 	said := mustThink(t, db, "Tandem", Thought{Model: "m", History: "said"})
 	chat := mustChat(t, db, Chat{})
 	mustSay(t, db, Message{Chat: chat.ID, Role: "assistant", Run: said.ID})
-	if _, err := db.Chats.Delete(ctx, chat.ID, keepRuns); err != nil {
+	if _, err := db.Chats.Delete(ctx, chat.ID, 0, keepRuns); err != nil {
 		t.Fatal(err)
 	}
 	if got := thoughts(t, db, 0, "m", all...); got != "[other]" {

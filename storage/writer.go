@@ -117,6 +117,15 @@ func (db *DB) exec(ctx context.Context, query string, args ...any) (res sql.Resu
 	return res, err
 }
 
+// execCount is exec with the number of rows that the statement changed.
+func (db *DB) execCount(ctx context.Context, query string, args ...any) (int64, error) {
+	res, err := db.exec(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
 // execOne is exec for a statement about one row. Error: [sql.ErrNoRows].
 func (db *DB) execOne(ctx context.Context, query string, args ...any) error {
 	return changedOne(db.exec(ctx, query, args...))

@@ -9,49 +9,32 @@ import (
 
 // WouldDeleteChats returns what DeleteChats would delete.
 func (cs *Chats) WouldDeleteChats(ctx context.Context, id int64) (control.DeletedChats, error) {
-	gone, err := cs.db.Chats.WouldDelete(ctx, id)
-	return describeDeletion(gone), chatError(err)
+	return cs.WouldDeleteMessage(ctx, control.MessageID{Chat: id})
 }
 
 // DeleteChats deletes a chat, or all chats for id 0, with the checkpoints of their runs.
 func (cs *Chats) DeleteChats(ctx context.Context, id int64) (control.DeletedChats, error) {
-	ctx = context.WithoutCancel(ctx)
-	gone, err := cs.db.Chats.WouldDelete(ctx, id)
-	return cs.deleteWithRuns(ctx, gone, err,
-		func(rest func([]string, []int64) error) (storage.DeletedChats, error) {
-			return cs.db.Chats.Delete(ctx, id, rest)
-		})
+	return cs.DeleteMessage(ctx, control.MessageID{Chat: id})
 }
 
 // WouldDeleteMessage returns what DeleteMessage would delete.
 func (cs *Chats) WouldDeleteMessage(ctx context.Context,
 	m control.MessageID) (control.DeletedChats, error) {
-	gone, err := cs.db.Chats.WouldDeleteMessage(ctx, m.Chat, m.ID)
+	gone, err := cs.db.Chats.WouldDelete(ctx, m.Chat, m.ID)
 	return describeDeletion(gone), chatError(err)
 }
 
 // DeleteMessage deletes a message of a chat with all that follow it, and with the checkpoints of
-// their runs.
+// their runs. Without a message it deletes the chat.
 func (cs *Chats) DeleteMessage(ctx context.Context,
 	m control.MessageID) (control.DeletedChats, error) {
 	ctx = context.WithoutCancel(ctx)
-	gone, err := cs.db.Chats.WouldDeleteMessage(ctx, m.Chat, m.ID)
-	return cs.deleteWithRuns(ctx, gone, err,
-		func(rest func([]string, []int64) error) (storage.DeletedChats, error) {
-			return cs.db.Chats.DeleteMessage(ctx, m.Chat, m.ID, rest)
-		})
-}
-
-// deleteWithRuns calls drop, which deletes what gone names. Its argument deletes what else is kept
-// of the runs.
-func (cs *Chats) deleteWithRuns(ctx context.Context, gone storage.DeletedChats, err error,
-	drop func(rest func([]string, []int64) error) (storage.DeletedChats, error),
-) (control.DeletedChats, error) {
+	gone, err := cs.db.Chats.WouldDelete(ctx, m.Chat, m.ID)
 	if err != nil {
 		return control.DeletedChats{}, chatError(err)
 	}
 	remove := func() (err error) {
-		gone, err = drop(func(checkpoints []string, runs []int64) error {
+		gone, err = cs.db.Chats.Delete(ctx, m.Chat, m.ID, func(checkpoints []string, runs []int64) error {
 			if len(runs) == 0 {
 				return nil
 			}
@@ -67,10 +50,7 @@ func (cs *Chats) deleteWithRuns(ctx context.Context, gone storage.DeletedChats, 
 	} else { // no run belongs to it
 		err = remove()
 	}
-	if err != nil {
-		return control.DeletedChats{}, chatError(err)
-	}
-	return describeDeletion(gone), nil
+	return describeDeletion(gone), chatError(err)
 }
 
 func describeDeletion(d storage.DeletedChats) control.DeletedChats {

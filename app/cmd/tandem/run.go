@@ -35,19 +35,10 @@ type generation struct {
 	MaxTokens      *int           `json:"max_tokens,omitempty"`
 	Temperature    *float64       `json:"temperature,omitempty"`
 	Seed           *int64         `json:"seed,omitempty"`
-	Speculation    *speculation   `json:"speculation,omitempty"`
+	Speculation    *control.Asked `json:"speculation,omitempty"`
 	Stream         bool           `json:"stream"`
 	StreamOptions  map[string]any `json:"stream_options"`
 	ReturnTokenIDs bool           `json:"return_token_ids"`
-}
-
-// A speculation is the field "speculation" of a generation.
-type speculation struct {
-	Drafter  string `json:"drafter,omitempty"`
-	Depth    *int   `json:"depth,omitempty"`
-	Rollback string `json:"rollback,omitempty"`
-	Rule     string `json:"rule,omitempty"`
-	Exact    bool   `json:"exact,omitempty"`
 }
 
 type message struct {
@@ -77,7 +68,7 @@ type runFlags struct {
 	maxTokens, depth int // tokens
 	temperature      float64
 	seed             int64
-	speculation      speculation
+	speculation      control.Asked // what the flags say
 	kvBits           kvBitsFlag
 }
 
