@@ -106,10 +106,7 @@ func ownTool(b *wire.Fields, kind string) bool {
 func (c *messagesRequest) readUser(b *wire.Fields, kind string) {
 	switch kind {
 	case "tool_result":
-		id := b.String("tool_use_id")
-		if b.Err() == nil && id == "" {
-			b.Fail("tool_use_id", "is missing.")
-		}
+		id := wire.NeededString(b, "tool_use_id")
 		result := api.NewResult(id, c.Called[id])
 		if b.Raw("content") != nil {
 			api.ReadParts(b, "content", func(r *wire.Fields, kind string) {

@@ -57,7 +57,7 @@ func readMessageThinking(f *wire.Fields) api.Thinking {
 		return t
 	}
 	kind := o.String("type")
-	if o.Err() == nil && kind == "" {
+	if kind == "" {
 		o.Fail("type", "is missing; it is \"enabled\", \"adaptive\" or \"disabled\".")
 	}
 	t.On = new(kind != "disabled") // with any other type the model itself chooses when to think
@@ -88,7 +88,7 @@ func (c *messagesRequest) readOutputFormat(f *wire.Fields, key string) {
 	if o == nil {
 		return
 	}
-	if t := o.String("type"); o.Err() == nil && t != "json_schema" {
+	if t := o.String("type"); t != "json_schema" {
 		o.Fail("type", "must be \"json_schema\", not %q.", wire.Clip(t))
 	}
 	if wire.Needed(o, "schema") != nil {

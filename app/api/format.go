@@ -25,16 +25,13 @@ func ReadResponseFormat(f *wire.Fields, key string) *model.Grammar {
 // ReadFormat reads the object of a format. schema reads one that is a JSON schema. An object may
 // have a schema too, as in llama.cpp.
 func ReadFormat(o *wire.Fields, schema func(*wire.Fields) *model.Grammar) *model.Grammar {
-	switch t := o.String("type"); t {
-	case "text":
+	switch o.NeededWord("type") {
 	case "json_object":
 		return readObjectSchema(o)
 	case "json_schema":
 		return schema(o)
 	case "grammar":
 		return readGrammar(o)
-	default:
-		o.Fail("type", "must be %s, not %q.", control.Words(o.Choices("type")), wire.Clip(t))
 	}
 	return nil
 }
@@ -203,11 +200,8 @@ func readGrammar(f *wire.Fields) *model.Grammar {
 	if o == nil {
 		return nil
 	}
-	text := o.String("definition")
-	if o.Err() == nil && text == "" {
-		o.Fail("definition", "is missing.")
-	}
-	switch syntax := o.String("syntax"); syntax {
+	text := wire.NeededString(o, "definition")
+	switch o.NeededWord("syntax") {
 	case "lark":
 		rules, err := jsonschema.Lark(text)
 		if err != nil {
@@ -216,9 +210,6 @@ func readGrammar(f *wire.Fields) *model.Grammar {
 		return &model.Grammar{Lark: rules}
 	case "regex":
 		return &model.Grammar{Regex: text}
-	default:
-		o.Fail("syntax", "must be %s, not %q.", control.Words(o.Choices("syntax")),
-			wire.Clip(syntax))
 	}
 	return nil
 }

@@ -3,9 +3,7 @@ package api
 import (
 	"encoding/json"
 	"iter"
-	"slices"
 
-	"tandem/app/control"
 	"tandem/app/wire"
 )
 
@@ -25,10 +23,7 @@ func EachMessage(f *wire.Fields) iter.Seq[*wire.Fields] {
 // function becomes tool. Content becomes text and arguments become objects.
 func ReadMessage(m *wire.Fields) Message {
 	m.As(ChatMessageShape)
-	role := m.String("role")
-	if roles := m.Choices("role"); m.Err() == nil && !slices.Contains(roles, role) {
-		m.Fail("role", "must be %s, not %q.", control.Words(roles), wire.Clip(role))
-	}
+	role := m.NeededWord("role")
 	switch role {
 	case "developer":
 		role = "system"
@@ -46,22 +41,16 @@ func ReadMessage(m *wire.Fields) Message {
 	if m.Err() != nil {
 		return out
 	}
-	for key, value := range m.Members() {
-		switch key {
-		case "role", "content", "tool_calls", "function_call":
-			continue
-		case "reasoning", "thinking": // other servers' names for reasoning_content
-			if m.Raw(thoughtName) != nil || key == "thinking" && m.Raw("reasoning") != nil {
+	for _, x := range m.Members().Without("role", "content", "tool_calls", "function_call") {
+		if x.Key == "reasoning" || x.Key == "thinking" { // other servers' names for reasoning_content
+			if m.Raw(thoughtName) != nil || x.Key == "thinking" && m.Raw("reasoning") != nil {
 				continue
 			}
-			key = thoughtName
-		}
-		if key == thoughtName && thought {
-			continue
+			x.Key = thoughtName
 		}
 		// SDKs echo every field they know, and a template tests for presence.
-		if string(value) != "null" {
-			out.more = append(out.more, wire.Member{Key: key, Value: value})
+		if string(x.Value) != "null" && !(x.Key == thoughtName && thought) {
+			out.more = append(out.more, x)
 		}
 	}
 	return out
@@ -83,27 +72,19 @@ func readToolCalls(m *wire.Fields) (calls []json.RawMessage) {
 
 // readToolCall returns one call. Some clients write its function's members beside its id.
 func readToolCall(c *wire.Fields) json.RawMessage {
-	var call wire.Members
 	fn := c.Object("function")
-	if fn == nil && c.Values["name"] != nil {
-		call = wire.Members{{Key: "type", Value: wire.Quote("function")}}
-		if id := c.Values["id"]; id != nil {
-			call = append(call, wire.Member{Key: "id", Value: id})
-		}
-		return append(call, readFunction(c.As(nil), "id", "type", "index")).JSON()
+	if fn != nil {
+		return c.Members().With("function", readFunction(fn)).JSON()
 	}
-	if fn == nil {
+	if c.Values["name"] == nil {
 		c.Fail("function", "is missing.")
 		return nil
 	}
-	for key, value := range c.Members() {
-		m := wire.Member{Key: key, Value: value}
-		if key == "function" {
-			m = readFunction(fn)
-		}
-		call = append(call, m)
+	call := wire.Members{{Key: "type", Value: wire.Quote("function")}}
+	if id := c.Values["id"]; id != nil {
+		call = call.With("id", id)
 	}
-	return call.JSON()
+	return call.With("function", readFunction(c.As(nil), "id", "type", "index")).JSON()
 }
 
 // readFunctionCall returns function_call, which is the older form of one call.
@@ -112,25 +93,12 @@ func readFunctionCall(m *wire.Fields) []json.RawMessage {
 	if fn == nil {
 		return nil
 	}
-	call := wire.Members{{Key: "type", Value: wire.Quote("function")}, readFunction(fn)}
-	return []json.RawMessage{call.JSON()}
+	return []json.RawMessage{wrapFunction(readFunction(fn))}
 }
 
 // readFunction returns the function of a call without some members. It fails fn if that has no name.
-func readFunction(fn *wire.Fields, without ...string) wire.Member {
-	if fn.Raw("name") == nil {
-		fn.Fail("name", "is missing.")
-	}
-	fn.String("name")
-	var list wire.Members
-	for key, value := range fn.Members() {
-		if key == "arguments" {
-			value = plainArguments(value)
-		}
-		list = append(list, wire.Member{Key: key, Value: value})
-	}
-	if list = list.Without(without...); list.Get("arguments") == nil {
-		list = append(list, wire.Member{Key: "arguments", Value: plainArguments(nil)})
-	}
-	return wire.Member{Key: "function", Value: list.JSON()}
+func readFunction(fn *wire.Fields, without ...string) json.RawMessage {
+	wire.NeededText(fn, "name")
+	arguments := plainArguments(fn.Values["arguments"])
+	return fn.Members().Without(without...).With("arguments", arguments).JSON()
 }

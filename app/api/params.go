@@ -57,7 +57,7 @@ func (p *Params) Continuations() int { return max(p.N, p.bestOf) * max(1, p.Seve
 // Read reads the shared fields of a request into p.
 func (p *Params) Read(f *wire.Fields) {
 	p.Model = f.String("model")
-	if f.Err() == nil && p.Model == "" {
+	if p.Model == "" {
 		f.Fail("model", "is missing: name a model of /v1/models, or \"tandem\" for the chosen one.")
 	}
 	p.Stream = f.Bool("stream")

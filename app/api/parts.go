@@ -34,7 +34,7 @@ func ReadParts(f *wire.Fields, key string, read func(p *wire.Fields, kind string
 	}
 	for p := range f.Items(key, list) {
 		kind := p.String("type")
-		if p.Err() == nil && kind == "" && p.Values[textPart] == nil {
+		if kind == "" && p.Values[textPart] == nil {
 			p.Fail("type", "is missing.")
 		}
 		if p.Err() == nil {
@@ -74,10 +74,7 @@ func PartText(p *wire.Fields, kind string) string {
 	case "refusal":
 		return wire.NeededText(o, kind)
 	case "tool_reference":
-		if o.Raw("tool_name") == nil {
-			o.Fail("tool_name", "is missing.")
-		}
-		return o.String("tool_name")
+		return wire.NeededText(o, "tool_name")
 	case "search_result":
 		return joinLines(o.String("title"), o.String("source"), innerText(o, "content"))
 	case "redacted_thinking":
@@ -92,7 +89,7 @@ func PartText(p *wire.Fields, kind string) string {
 		return ""
 	}
 	text, ok := anyText(o, kind)
-	if o.Err() == nil && !ok {
+	if !ok {
 		o.Fail("type", "cannot be %q here: such a part has no text.", wire.Clip(kind))
 	}
 	return text

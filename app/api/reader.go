@@ -115,7 +115,7 @@ func (u *Run) Took(t engine.Stats) {
 // ModelOf reads the field model, which every route has.
 func ModelOf(f *wire.Fields) string {
 	model := f.String("model")
-	if f.Err() == nil && model == "" {
+	if model == "" {
 		f.Fail("model", "is missing: name a model of /v1/models.")
 	}
 	return model

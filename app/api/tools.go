@@ -112,8 +112,7 @@ func ReadToolList(f *wire.Fields, key string) []json.RawMessage {
 			return nil
 		}
 		if key == "functions" {
-			list[i] = slices.Concat(json.RawMessage(`{"type":"function","function":`), entry,
-				json.RawMessage(`}`))
+			list[i] = wrapFunction(entry)
 		}
 	}
 	return list
@@ -156,8 +155,12 @@ func FunctionTool(entry json.RawMessage, name string) json.RawMessage {
 			function = append(function, m)
 		}
 	}
-	return wire.Members{{Key: "type", Value: wire.Quote("function")},
-		{Key: "function", Value: function.JSON()}}.JSON()
+	return wrapFunction(function.JSON())
+}
+
+// wrapFunction returns a tool, or a call without an id, with that function.
+func wrapFunction(function json.RawMessage) json.RawMessage {
+	return slices.Concat([]byte(`{"type":"function","function":`), function, []byte{'}'})
 }
 
 // A ToolChoice says which calls an answer may make.

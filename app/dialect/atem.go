@@ -64,7 +64,7 @@ func (atem) open(p *Parser, opener string) {
 }
 
 func (atem) grammar(g *grammar) {
-	call := g.addRulePerTool("call", func(t Tool) string {
+	call := g.addRulePerTool(func(t Tool) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s %s %s", quote(" "+messageTo+t.Name), g.token(messageBody),
 			quote(atemCalls+"\n"+atemInvoke+t.Name+atemNamed+"\n"))

@@ -42,7 +42,7 @@ func (deepSeek) open(p *Parser, opener string) {
 }
 
 func (d deepSeek) grammar(g *grammar) {
-	call := g.addRulePerTool("call", func(t Tool) string {
+	call := g.addRulePerTool(func(t Tool) string {
 		before, between, after := quote(t.Name), g.token(deepSeekSep), ""
 		if d.fenced {
 			before, after = quote("function"), quote("\n```")+" "

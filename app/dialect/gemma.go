@@ -42,7 +42,7 @@ func (m gemma) open(p *Parser, opener string) {
 }
 
 func (m gemma) grammar(g *grammar) {
-	call := g.addRulePerTool("call", func(t Tool) string {
+	call := g.addRulePerTool(func(t Tool) string {
 		function := g.function(t, m.syntax, func(p property) string { return g.gemma(p, m.delim) })
 		return fmt.Sprintf("%s %s %s %s",
 			g.token(m.call.open), quote("call:"), function, g.token(m.call.close))

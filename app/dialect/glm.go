@@ -44,7 +44,7 @@ func (s glm) grammar(g *grammar) {
 	if s.joined {
 		line = ""
 	}
-	call := g.addRulePerTool("call", func(t Tool) string {
+	call := g.addRulePerTool(func(t Tool) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s %s", g.token(toolCall.open), quote(t.Name+line))
 		for _, property := range g.properties(t, writesXML) {

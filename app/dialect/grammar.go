@@ -170,10 +170,10 @@ func (g *grammar) repeat(rule, between string) string {
 }
 
 // addRulePerTool adds one rule for each tool and returns the rule that is any of them.
-func (g *grammar) addRulePerTool(prefix string, write func(t Tool) string) string {
+func (g *grammar) addRulePerTool(write func(t Tool) string) string {
 	names := make([]string, len(g.tools))
 	for i, t := range g.tools {
-		names[i] = fmt.Sprintf("%s_%d", prefix, i)
+		names[i] = fmt.Sprintf("call_%d", i)
 		g.owners[names[i]] = t.Name
 		g.addRule(names[i], "%s", write(t))
 	}
@@ -249,7 +249,7 @@ func (g *grammar) object(t Tool, before, key, after string) string {
 
 // objects returns the rule of a call of any tool as JSON, with the arguments under key.
 func (g *grammar) objects(key string) string {
-	return g.addRulePerTool("call", func(t Tool) string { return g.object(t, "", key, "") })
+	return g.addRulePerTool(func(t Tool) string { return g.object(t, "", key, "") })
 }
 
 // list returns the rule of a list of calls in brackets.

@@ -36,7 +36,7 @@ func (harmony) special() []string {
 func (harmony) open(*Parser, string) {}
 
 func (harmony) grammar(g *grammar) {
-	call := g.addRulePerTool("call", func(t Tool) string {
+	call := g.addRulePerTool(func(t Tool) string {
 		return fmt.Sprintf("%s %s %s %s %s %s",
 			g.token(harmonyChannel), quote("commentary to=functions."+t.Name+" "),
 			g.token("<|constrain|>"), quote("json"), g.token(messageBody), g.arguments(t))

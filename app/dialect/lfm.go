@@ -30,7 +30,7 @@ func (lfm) open(p *Parser, opener string) {
 }
 
 func (lfm) grammar(g *grammar) {
-	call := g.addRulePerTool("call", func(t Tool) string {
+	call := g.addRulePerTool(func(t Tool) string {
 		return g.function(t, lfmCalls, g.python)
 	})
 	g.addRule("calls", "%s %s %s", g.token(lfmCall.open), g.list(call), g.token(lfmCall.close))

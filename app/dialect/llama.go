@@ -84,7 +84,7 @@ func (l llama) grammar(g *grammar) {
 		g.addRule("calls", "%s", g.repeat(g.objects("parameters"), quote("; ")))
 		return
 	}
-	call := g.addRulePerTool("call", func(t Tool) string {
+	call := g.addRulePerTool(func(t Tool) string {
 		return g.function(t, pythonCalls, g.python)
 	})
 	calls := g.list(call)

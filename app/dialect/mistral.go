@@ -43,7 +43,7 @@ func (m mistral) grammar(g *grammar) {
 	if m.id {
 		id = g.token(mistralID) + " /[A-Za-z0-9]{9}/ "
 	}
-	call := g.addRulePerTool("call", func(t Tool) string {
+	call := g.addRulePerTool(func(t Tool) string {
 		return fmt.Sprintf("%s %s %s%s %s",
 			g.token(mistralCalls), quote(t.Name), id, g.token(mistralArgs), g.arguments(t))
 	})

@@ -24,7 +24,7 @@ func (tagged) open(p *Parser, opener string) {
 }
 
 func (tagged) grammar(g *grammar) {
-	call := g.addRulePerTool("call", func(t Tool) string {
+	call := g.addRulePerTool(func(t Tool) string {
 		object := g.object(t, "\n", "arguments", "\n")
 		return fmt.Sprintf("%s %s %s", g.token(toolCall.open), object, g.token(toolCall.close))
 	})

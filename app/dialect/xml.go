@@ -52,7 +52,7 @@ func writesXML(name string) bool {
 }
 
 func (xml) grammar(g *grammar) {
-	call := g.addRulePerTool("call", func(t Tool) string {
+	call := g.addRulePerTool(func(t Tool) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s %s", g.token(toolCall.open), quote("\n"+xmlFunction+t.Name+">\n"))
 		for _, property := range g.properties(t, writesXML) {

@@ -125,7 +125,7 @@ var ollamaNames = map[string]string{"thinking": "reasoning_content", "tool_name"
 // another program computes.
 func readOllama(f *wire.Fields) api.Params {
 	p := api.Params{N: 1, Model: f.String("model")}
-	if f.Err() == nil && p.Model == "" {
+	if p.Model == "" {
 		f.Fail("model", "is missing: name a model of /api/tags.")
 	}
 	p.Stream = f.Raw("stream") == nil || f.Bool("stream")

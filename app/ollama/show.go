@@ -30,7 +30,7 @@ func (v *Routes) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 	if name == "" {
 		name = f.String("name") // older programs use this name
 	}
-	if f.Err() == nil && name == "" {
+	if name == "" {
 		f.Fail("model", "is missing: name a model of /api/tags.")
 	}
 	if f.Err() != nil {

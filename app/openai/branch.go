@@ -49,7 +49,7 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 			b.Read(f)
 			b.MaxTokens = api.ReadLimit(f, "max_tokens")
 			b.text, b.raw = f.String("prompt"), f.Bool("raw")
-			if f.Err() == nil && b.text == "" && !b.raw {
+			if b.text == "" && !b.raw {
 				f.Fail("prompt",
 					"is missing: say what comes next, or set raw to go on from the text as it is.")
 			}

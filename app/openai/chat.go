@@ -65,7 +65,7 @@ func readPrediction(f *wire.Fields) string {
 	if o == nil {
 		return ""
 	}
-	if t := o.String("type"); o.Err() == nil && t != "content" {
+	if t := o.String("type"); t != "content" {
 		o.Fail("type", "must be \"content\", not %q.", wire.Clip(t))
 	}
 	if o.Raw("content") == nil {

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"tandem/app/api"
-	"tandem/app/control"
 	"tandem/app/model"
 	"tandem/app/wire"
 )
@@ -20,14 +19,7 @@ type embeddingsRequest struct {
 func readEmbeddings(f *wire.Fields) (api.ReadRequest, error) {
 	f.As(embeddingsRequestShape)
 	e := &embeddingsRequest{Embedding: api.Embedding{Model: api.ModelOf(f), Field: "input"}}
-	switch format := f.String("encoding_format"); format {
-	case "", "float":
-	case "base64":
-		e.base64 = true
-	default:
-		f.Fail("encoding_format", "must be %s, not %q.",
-			control.Words(f.Choices("encoding_format")), wire.Clip(format))
-	}
+	e.base64 = f.Word("encoding_format") == "base64"
 	if n := f.Whole("dimensions"); n != nil {
 		e.Dimensions = *n
 	}

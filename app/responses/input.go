@@ -1,11 +1,9 @@
 package responses
 
 import (
-	"slices"
 	"strings"
 
 	"tandem/app/api"
-	"tandem/app/control"
 	"tandem/app/wire"
 )
 
@@ -48,10 +46,7 @@ func itemType(f *wire.Fields) string {
 }
 
 func (c *responseRequest) addMessage(f *wire.Fields) {
-	role := f.String("role")
-	if roles := f.Choices("role"); f.Err() == nil && !slices.Contains(roles, role) {
-		f.Fail("role", "must be %s, not %q.", control.Words(roles), wire.Clip(role))
-	}
+	role := f.NeededWord("role")
 	if role == "assistant" {
 		think := func(text string) {
 			if text != "" {
@@ -129,10 +124,7 @@ func (c *responseRequest) addCall(f *wire.Fields) {
 }
 
 func (c *responseRequest) addOutput(f *wire.Fields) {
-	id := f.String("call_id")
-	if f.Err() == nil && id == "" {
-		f.Fail("call_id", "is missing.")
-	}
+	id := wire.NeededString(f, "call_id")
 	if f.Raw("output") == nil {
 		f.Fail("output", "is missing.")
 	}

@@ -208,18 +208,13 @@ func storedItems(items []json.RawMessage, response string, first int) (json.RawM
 			id = given
 		}
 		item := wire.Members{{Key: "id", Value: id}, {Key: "type", Value: wire.Quote(kind)}}
-		for key, value := range f.Members() {
-			switch {
-			case key == "id", key == "type":
-				continue
-			case key == "content" && kind == "message" && value[0] == '"':
-				part := "input_text"
-				if f.String("role") == "assistant" {
-					part = "output_text"
-				}
-				value = wire.MustJSON([]any{map[string]any{"type": part, "text": value}})
+		item = append(item, f.Members().Without("id", "type")...)
+		if text := f.Values["content"]; kind == "message" && len(text) > 0 && text[0] == '"' {
+			part := "input_text"
+			if f.String("role") == "assistant" {
+				part = "output_text"
 			}
-			item = append(item, wire.Member{Key: key, Value: value})
+			item = item.With("content", wire.MustJSON([]any{map[string]any{"type": part, "text": text}}))
 		}
 		list[i] = item.JSON()
 	}

@@ -36,7 +36,7 @@ func Decode(f *Fields, into any) error {
 // refuseUnknown fails for the first field that the struct lacks.
 func (f *Fields) refuseUnknown(v reflect.Value) {
 	known := fieldNames(v.Type())
-	for name := range f.Members() {
+	for _, name := range f.names {
 		switch {
 		case slices.Contains(known, name):
 		case len(known) == 0:
@@ -121,7 +121,7 @@ func (f *Fields) word(name string, tag reflect.StructTag) string {
 	if len(words) != 2 || s == "" && strings.HasSuffix(tag.Get("json"), ",omitempty") {
 		return s
 	}
-	if f.Err() == nil && !slices.Contains(words, s) {
+	if !slices.Contains(words, s) {
 		f.Fail(name, "must be %q or %q, not %q.", control.Word(words[0]), control.Word(words[1]),
 			Clip(s))
 	}

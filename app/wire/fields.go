@@ -44,15 +44,12 @@ func (f *Fields) As(s *Shape) *Fields {
 	return f
 }
 
-// Members yields the values in the client's order, null ones too.
-func (f *Fields) Members() iter.Seq2[string, json.RawMessage] {
-	return func(yield func(string, json.RawMessage) bool) {
-		for _, name := range f.names {
-			if !yield(name, f.Values[name]) {
-				return
-			}
-		}
+// Members returns the fields in the client's order, null ones too.
+func (f *Fields) Members() (list Members) {
+	for _, name := range f.names {
+		list = append(list, Member{name, f.Values[name]})
 	}
+	return list
 }
 
 // Rename gives fields other names and keeps the order. It removes a field whose new name is empty.
@@ -172,11 +169,17 @@ func (f *Fields) Whole(key string) *int {
 	return f.Int(key, int(lo), int(hi))
 }
 
-// Word reads one of the shape's words. It returns an empty text for an absent field.
-func (f *Fields) Word(key string) string { return f.OneOf(key, f.Choices(key)) }
+// Word reads one of the shape's words. It returns an empty string for an absent field.
+func (f *Fields) Word(key string) string { return f.OneOf(key, f.shape.choices(key)) }
 
-// Choices returns the words that the shape allows for a field.
-func (f *Fields) Choices(key string) []string { return f.shape.choices(key) }
+// NeededWord is Word for a field that must be one of the words.
+func (f *Fields) NeededWord(key string) string {
+	word := f.Word(key)
+	if word == "" {
+		f.Fail(key, "must be %s, not %q.", control.Words(f.shape.choices(key)), word)
+	}
+	return word
+}
 
 // WholeNumber reads an integer. A client may write it as 16.0.
 func WholeNumber(v json.RawMessage) (int64, bool) {
@@ -250,7 +253,7 @@ func (f *Fields) Items(key string, list []json.RawMessage) iter.Seq[*Fields] {
 // OneOf reads a string that is one of several. It returns an empty text for an absent field.
 func (f *Fields) OneOf(key string, known []string) string {
 	v := f.String(key)
-	if f.Err() == nil && v != "" && !slices.Contains(known, v) {
+	if v != "" && !slices.Contains(known, v) {
 		f.Fail(key, "must be %s, not %q.", control.Words(known), Clip(v))
 	}
 	return v
@@ -265,15 +268,18 @@ func Needed(f *Fields, key string) *Fields {
 	return o
 }
 
-func NeededName(f *Fields) string {
-	name := f.String("name")
-	if f.Err() == nil && name == "" {
-		f.Fail("name", "is missing.")
+func NeededName(f *Fields) string { return NeededString(f, "name") }
+
+// NeededString reads a string. It fails f if that is absent or empty.
+func NeededString(f *Fields, key string) string {
+	s := f.String(key)
+	if s == "" {
+		f.Fail(key, "is missing.")
 	}
-	return name
+	return s
 }
 
-// NeededText reads a text. It may be empty, but f fails if it is absent.
+// NeededText reads a string that may be empty. It fails f if that is absent.
 func NeededText(f *Fields, key string) string {
 	if f.Raw(key) == nil {
 		f.Fail(key, "is missing.")

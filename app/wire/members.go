@@ -39,14 +39,13 @@ func (list Members) Without(keys ...string) Members {
 		func(m Member) bool { return slices.Contains(keys, m.Key) })
 }
 
-// With returns the members with another value of one of them, which keeps its place.
+// With returns the members with that value of one of them, in its place or at the end.
 func (list Members) With(key string, value json.RawMessage) Members {
-	list = slices.Clone(list)
-	for i := range list {
-		if list[i].Key == key {
-			list[i].Value = value
-		}
+	at := slices.IndexFunc(list, func(m Member) bool { return m.Key == key })
+	if list = slices.Clone(list); at < 0 {
+		return append(list, Member{key, value})
 	}
+	list[at].Value = value
 	return list
 }
 

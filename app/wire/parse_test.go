@@ -21,8 +21,8 @@ func TestRenamedFieldsKeepTheirOrder(t *testing.T) {
 		}
 		f.Rename(names)
 		var got []string
-		for name, v := range f.Members() {
-			got = append(got, name+"="+string(v))
+		for _, m := range f.Members() {
+			got = append(got, m.Key+"="+string(m.Value))
 		}
 		text := strings.Join(got, " ")
 		if f.Err() != nil {
