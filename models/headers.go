@@ -15,6 +15,7 @@ import (
 
 	"tandem/engine/mlx"
 	"tandem/models/gguf"
+	"tandem/models/hub"
 )
 
 const (
@@ -22,12 +23,9 @@ const (
 	indexFile  = "model.safetensors.index.json"
 )
 
-// Bounds of one checkpoint. Qwen3-Next in 8 bits is the largest published one of the families here:
+// maxTensors bounds a model. Qwen3-Next in 8 bits is the largest published one of the families here:
 // each of its experts is a module of its own, which makes 149,000 tensors.
-const (
-	maxShards  = 4096 // files
-	maxTensors = 1 << 18
-)
+const maxTensors = 1 << 18
 
 // headers are what the headers of a checkpoint's files say. They implement nn.Source for checks, which
 // ask for no weights. Nothing in them changes once they are read.
@@ -262,8 +260,8 @@ func parseIndex(text []byte) (map[string]string, error) {
 		if index[tensor] = shard; len(index) > maxTensors {
 			return nil, fmt.Errorf("more than %d tensors", maxTensors)
 		}
-		if shards[shard] = true; len(shards) > maxShards {
-			return nil, fmt.Errorf("more than %d files", maxShards)
+		if shards[shard] = true; len(shards) > hub.MaxShards {
+			return nil, fmt.Errorf("more than %d files", hub.MaxShards)
 		}
 	}
 	if len(index) == 0 {

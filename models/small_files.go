@@ -21,7 +21,6 @@ const (
 // MB, the largest index 10 MB. All other files have less than a tenth of their bound.
 const (
 	maxTokenizerBytes       = 64 << 20 // tokenizer.json
-	maxIndexBytes           = 32 << 20 // model.safetensors.index.json
 	maxTokenizerConfigBytes = 16 << 20 // tokenizer_config.json, which may list added tokens
 	maxFileBytes            = 4 << 20  // any other file but the weights
 )
@@ -32,7 +31,7 @@ func maxBytesOf(name string) int64 {
 	case tokenizerFile:
 		return maxTokenizerBytes
 	case indexFile:
-		return maxIndexBytes
+		return hub.MaxIndexBytes
 	case tokenizerConfigFile:
 		return maxTokenizerConfigBytes
 	}

@@ -49,7 +49,7 @@ func (m *Fake) Relevance(ctx context.Context, r engine.EncodeRequest) ([]float64
 	return out, stats, nil
 }
 
-// read keeps the promises of engine.Engine.Read.
+// read keeps the promises of engine.Engine.Encode.
 func (m *Fake) read(ctx context.Context, r engine.EncodeRequest) (stats engine.Stats, err error) {
 	m.Mu.Lock()
 	m.ReadTexts = append(m.ReadTexts, r.Sequences...)

@@ -13,24 +13,19 @@ import (
 // Memory is what MLX says of its memory, in bytes.
 type Memory struct {
 	Active    int64 // in arrays
-	Cache     int64 // freed, held for reuse
 	Peak      int64 // highest Active since the last reset
 	MaxActive int64 // highest Active since the thread began
 }
 
 // Memory returns the figures as of the end of the last Do. It never waits for the thread.
 func (t *Thread) Memory() Memory {
-	return Memory{Active: t.active.Load(), Cache: t.cached.Load(), Peak: t.peak.Load(),
-		MaxActive: t.maxActive.Load()}
+	return Memory{t.active.Load(), t.peak.Load(), t.maxActive.Load()}
 }
 
 func (t *Thread) readMemory() {
 	var n C.size_t
 	if check(C.mlx_get_active_memory(&n)) == nil {
 		t.active.Store(int64(n))
-	}
-	if check(C.mlx_get_cache_memory(&n)) == nil {
-		t.cached.Store(int64(n))
 	}
 	if check(C.mlx_get_peak_memory(&n)) == nil {
 		t.peak.Store(int64(n))

@@ -39,7 +39,6 @@ type Thread struct {
 	syncs     atomic.Int64
 	lent      atomic.Int64 // nanoseconds
 	active    atomic.Int64
-	cached    atomic.Int64
 	peak      atomic.Int64
 	maxActive atomic.Int64
 

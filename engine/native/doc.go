@@ -43,13 +43,6 @@
 // or when its client has gone. The system then takes back all that it had. A stack that overflows
 // ends such a process too, and not the program.
 //
-// Three other ways were weighed:
-//
-//   - Limits of our own in each filter and operator. Each one that is missed is a hole.
-//   - A trial in a process, before the same call in the program. It does the work twice, and a step
-//     of a matcher can cost as much as a compile.
-//   - A program of its own for the crate. The app would have to carry and sign a third one.
-//
 // native.h is the whole interface. [Template] and [Vocabulary] each start this program again under
 // another name. serve.c answers in it before Go's runtime begins, so that the process has one
 // thread that works, and can be copied. A render or a [Matcher] is a copy: it shares the template

@@ -59,10 +59,8 @@
 // of 64. Figures are medians of 7 interleaved pairs:
 //
 //	positions   chunk of 512 rows   verify block of 8   step
-//	4,096       1.4 (6.8)           1.2 (2.9)           1.1 (2.3)
-//	32,768      1.4 (6.0)           1.0 (6.1)           1.1 (5.5)
-//
-// In brackets, each step and each block of a chunk copied the bank, as this package did at first.
+//	4,096       1.4                 1.2                 1.1
+//	32,768      1.4                 1.0                 1.1
 //
 // # Native primitives
 //

@@ -63,7 +63,7 @@ var byteLevelSplits = []struct {
 	{pre: []string{"", "default"}, splits: defaultSplits},
 }
 
-// byteLevelNames lists the names that byteLevelForm supports.
+// byteLevelNames lists the names that byteLevelParts supports.
 func byteLevelNames() string {
 	var names []string
 	for _, f := range byteLevelSplits {

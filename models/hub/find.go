@@ -44,7 +44,7 @@ func resolve(cacheDir, name string, existing []string) (dir string, g *GGUF, err
 	switch {
 	case len(missing) > 0:
 		err := incomplete(name, missing)
-		if slices.Equal(missing, []string{singleName}) && isPickled(dir) {
+		if slices.Equal(missing, []string{singleName}) && hasPickled(dir) {
 			err = errorf(Unsupported, name, "its weights are pickled (.bin), which Tandem does not read; "+
 				"take a model with MLX, safetensors or GGUF weights")
 		}
@@ -64,13 +64,14 @@ func resolve(cacheDir, name string, existing []string) (dir string, g *GGUF, err
 		"the model is not on this computer: run `tandem pull %s`", name)
 }
 
-// isPickled reports whether a folder has weights as PyTorch pickles them. Package models has the same
-// rule.
-func isPickled(dir string) bool {
+func hasPickled(dir string) bool {
 	entries, _ := disk.ReadDir(dir, maxFiles)
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return strings.HasPrefix(e.Name(), "pytorch_model") && filepath.Ext(e.Name()) == ".bin"
-	})
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return IsPickled(e.Name()) })
+}
+
+// IsPickled reports whether a file has weights as PyTorch pickles them, by its name.
+func IsPickled(name string) bool {
+	return strings.HasPrefix(name, "pytorch_model") && filepath.Ext(name) == ".bin"
 }
 
 // List returns the ids of the models that have a folder in the cache, sorted, complete or not.
@@ -217,7 +218,7 @@ func missingFiles(dir string, w fileChoice) ([]string, error) {
 		lacks("config.json")
 	}
 	if there[indexName] {
-		index, err := disk.ReadFile(filepath.Join(dir, indexName), maxIndexBytes)
+		index, err := disk.ReadFile(filepath.Join(dir, indexName), MaxIndexBytes)
 		if err != nil {
 			return nil, err
 		}
@@ -237,22 +238,20 @@ func missingFiles(dir string, w fileChoice) ([]string, error) {
 	if len(weights) == 0 && !slices.ContainsFunc(missing, isWeights) {
 		lacks(singleName)
 	}
-	sets := make(map[shardSet]bool)
+	sets := make(map[Shard]bool)
 	for _, name := range weights {
-		set, ok := shardSetOf(name)
+		set, ok := ParseShard(name)
 		if !ok || sets[set] {
 			continue
 		}
 		sets[set] = true
-		for i := range min(set.n, maxShards+1) {
-			if other := set.name(i + 1); !there[other] {
-				lacks(other)
-			}
+		for _, other := range set.Missing(func(name string) bool { return there[name] }) {
+			lacks(other)
 		}
-		if len(weights)+len(missing) > maxShards {
+		if len(weights)+len(missing) > MaxShards {
 			return nil, errorf(Damaged, "",
 				"%s is one of more than the %d files that a model may have: "+
-					"delete the model and fetch it again from a source you trust", name, maxShards)
+					"delete the model and fetch it again from a source you trust", name, MaxShards)
 		}
 	}
 	return missing, nil

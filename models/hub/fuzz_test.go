@@ -77,9 +77,14 @@ func FuzzShards(f *testing.F) {
 			if !inside(name) || strings.Contains(name, "/") || !wanted(name) {
 				t.Errorf("accepted %q", name)
 			}
-			if set, ok := shardSetOf(name); ok &&
-				(!wanted(set.name(set.n)) || len(set.name(set.n)) != len(name)) {
-				t.Errorf("%q of %q", set.name(set.n), name)
+			set, ok := ParseShard(name)
+			if !ok {
+				continue
+			}
+			for _, other := range set.Missing(func(string) bool { return false }) {
+				if again, ok := ParseShard(other); !ok || !wanted(other) || again.Count != set.Count {
+					t.Fatalf("%q of %q", other, name)
+				}
 			}
 		}
 	})

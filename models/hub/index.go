@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,17 +17,16 @@ const (
 	indexName  = singleName + ".index.json"
 )
 
-// maxIndexBytes bounds an index: the largest known have some 100,000 tensors in 10 MiB. Loading a
-// model has the same bound.
-const maxIndexBytes = 32 << 20
+// MaxIndexBytes bounds an index: the largest known have some 100,000 tensors in 10 MiB.
+const MaxIndexBytes = 32 << 20
 
-// maxShards bounds the weights of one model. Loading a model has the same bound.
-const maxShards = 4096
+// MaxShards bounds the files of weights of one model.
+const MaxShards = 4096
 
 // shards returns the names of the files in an index, sorted.
 func shards(index []byte) ([]string, error) {
-	if len(index) > maxIndexBytes {
-		return nil, fmt.Errorf("%s is larger than %d MiB", indexName, maxIndexBytes>>20)
+	if len(index) > MaxIndexBytes {
+		return nil, fmt.Errorf("%s is larger than %d MiB", indexName, MaxIndexBytes>>20)
 	}
 	var parsed struct {
 		WeightMap map[string]string `json:"weight_map"`
@@ -43,9 +43,9 @@ func shards(index []byte) ([]string, error) {
 	if len(names) == 0 {
 		return nil, errors.New(indexName + " names no files")
 	}
-	if len(names) > maxShards {
+	if len(names) > MaxShards {
 		return nil, fmt.Errorf("%s names %d files, more than the %d that a model may have",
-			indexName, len(names), maxShards)
+			indexName, len(names), MaxShards)
 	}
 	for _, name := range names {
 		if !safeFile(name) || strings.Contains(name, "/") ||
@@ -57,30 +57,49 @@ func shards(index []byte) ([]string, error) {
 	return names, nil
 }
 
-// A shardSet is a set of shards named like "model-00001-of-00003.safetensors".
-type shardSet struct {
-	stem string // model
-	n    int    // 3
+// A Shard is the name of a file of weights that says which it is of how many, such as
+// model-00001-of-00003.safetensors. Its own number is left out, so all files of a set have one Shard.
+type Shard struct {
+	stem   string // model
+	digits int    // 5
+	of     string // 00003
+	Count  int    // 3
 }
 
-// shardSetOf returns the set that a file belongs to, by its name.
-func shardSetOf(name string) (shardSet, bool) {
-	stem, ok := strings.CutSuffix(name, ".safetensors")
-	if !ok || len(stem) < len("-00001-of-00003") {
-		return shardSet{}, false
+// ParseShard returns the shard that a file is, by its name.
+func ParseShard(name string) (s Shard, ok bool) {
+	rest, isWeights := strings.CutSuffix(name, ".safetensors")
+	at := strings.LastIndex(rest, "-of-")
+	if !isWeights || at < 0 {
+		return s, false
 	}
-	var i int
-	var set shardSet
-	cut := len(stem) - len("-00001-of-00003")
-	set.stem = stem[:cut]
-	_, err := fmt.Sscanf(stem[cut:], "-%05d-of-%05d", &i, &set.n)
-	if err != nil || i < 1 || i > set.n || set.name(i) != name {
-		return shardSet{}, false
+	s.of, rest = rest[at+len("-of-"):], rest[:at]
+	if at = strings.LastIndexByte(rest, '-'); at < 0 {
+		return s, false
 	}
-	return set, true
+	s.stem, s.digits = rest[:at], len(rest)-at-1
+	i, errI := strconv.ParseUint(rest[at+1:], 10, 31)
+	n, errN := strconv.ParseUint(s.of, 10, 31)
+	s.Count = int(n)
+	return s, errI == nil && errN == nil && i <= n
 }
 
-// name returns the name of shard i, counted from 1.
-func (s shardSet) name(i int) string {
-	return fmt.Sprintf("%s-%05d-of-%05d.safetensors", s.stem, i, s.n)
+// name returns the name of shard i of the set.
+func (s Shard) name(i int) string {
+	return fmt.Sprintf("%s-%0*d-of-%s.safetensors", s.stem, s.digits, i, s.of)
+}
+
+// Missing returns the names of the set that are not there. Shards count from 0 or from 1. No more are
+// looked for than a model may have, and one.
+func (s Shard) Missing(there func(name string) bool) (missing []string) {
+	first := 1
+	if there(s.name(0)) {
+		first = 0
+	}
+	for i := range min(s.Count, MaxShards+1) {
+		if name := s.name(first + i); !there(name) {
+			missing = append(missing, name)
+		}
+	}
+	return missing
 }

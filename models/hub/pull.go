@@ -358,9 +358,9 @@ func (p *pull) index(ctx context.Context) ([]byte, error) {
 	if err := p.each(ctx, []*file{f}, p.describe); err != nil {
 		return nil, err
 	}
-	if f.size > maxIndexBytes {
+	if f.size > MaxIndexBytes {
 		return nil, errorf(Unsupported, p.name, "%s is larger than %d MiB, which no model needs",
-			indexName, maxIndexBytes>>20)
+			indexName, MaxIndexBytes>>20)
 	}
 	name := filepath.Join(p.repo.snapshot(p.commit), indexName)
 	if f.etag != "" {
@@ -369,7 +369,7 @@ func (p *pull) index(ctx context.Context) ([]byte, error) {
 		}
 		name = p.repo.blob(f.etag)
 	}
-	data, err := disk.ReadFile(name, maxIndexBytes)
+	data, err := disk.ReadFile(name, MaxIndexBytes)
 	if err != nil {
 		return nil, diskError(p.name, err)
 	}

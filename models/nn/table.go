@@ -10,10 +10,10 @@ type Table struct {
 
 // Table reads the table at path, whose weight may be quantized as a module's.
 func (w *Weights) Table(path string, vocab, dim int) *Table {
-	unpacking, unpack := w.dequantized, w.Dequantize
+	size, dequantize := w.dequantized, w.Dequantize
 	w.Dequantize = false
 	t := &Table{rows: w.asStored(path, dim, vocab, dim)}
-	w.dequantized, w.Dequantize = unpacking, unpack
+	w.dequantized, w.Dequantize = size, dequantize
 	t.dtype = t.rows.dtype(w.Dtype)
 	w.keep(t.rows.arrays())
 	return t
