@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -48,18 +49,9 @@ func FromEnvironment(getenv func(string) string) Options {
 	if by, ok := o.Overrides["hub_proxy"]; ok {
 		o.Settings.HubProxy = withoutPassword(getenv(by.By))
 	}
-	base := getenv("HF_HOME")
-	if base == "" {
-		cache := getenv("XDG_CACHE_HOME")
-		if cache == "" {
-			cache = filepath.Join(o.UserHome, ".cache")
-		}
-		base = filepath.Join(cache, "huggingface")
-	}
-	o.Hub.CacheDir = getenv("HF_HUB_CACHE")
-	if o.Hub.CacheDir == "" {
-		o.Hub.CacheDir = filepath.Join(base, "hub")
-	}
+	caches := cmp.Or(getenv("XDG_CACHE_HOME"), filepath.Join(o.UserHome, ".cache"))
+	base := cmp.Or(getenv("HF_HOME"), filepath.Join(caches, "huggingface"))
+	o.Hub.CacheDir = cmp.Or(getenv("HF_HUB_CACHE"), filepath.Join(base, "hub"))
 	o.Hub.Endpoint = strings.TrimRight(getenv("HF_ENDPOINT"), "/")
 	o.Hub.Offline = slices.Contains([]string{"1", "ON", "YES", "TRUE"},
 		strings.ToUpper(getenv("HF_HUB_OFFLINE")))
@@ -74,10 +66,7 @@ func FromEnvironment(getenv func(string) string) Options {
 			library.ModelFolder{Path: filepath.Join(o.UserHome, dir),
 				Place: control.PlaceLMStudio})
 	}
-	store := getenv("OLLAMA_MODELS")
-	if store == "" {
-		store = filepath.Join(o.UserHome, ".ollama/models")
-	}
+	store := cmp.Or(getenv("OLLAMA_MODELS"), filepath.Join(o.UserHome, ".ollama/models"))
 	o.ModelFolders = append(o.ModelFolders,
 		library.ModelFolder{Path: store, Place: control.PlaceOllama})
 	return o

@@ -15,20 +15,15 @@ import (
 // requests hold it. It implements server.Library.
 func (l *Library) RemoveModel(ctx context.Context, id string) (out control.Removal, err error) {
 	out.ID = id
-	row, err := l.db.Models.Get(ctx, id)
-	if storage.IsNotFound(err) {
-		if f, err := l.db.Models.DrafterFile(ctx, id); !storage.IsNotFound(err) {
-			if err == nil {
-				out.Bytes, err = l.removeDrafterFile(ctx, f)
-			}
-			out.Deletes = f.DownloadedByUs
-			return out, err
-		}
-	}
-	if err != nil {
-		return out, pool.NotRegistered(err, id)
-	}
-	if comesAlong(row) {
+	row, drafter, err := l.find(ctx, id)
+	switch {
+	case err != nil:
+		return out, err
+	case drafter != nil:
+		out.Deletes = drafter.DownloadedByUs
+		out.Bytes, err = l.removeDrafterFile(ctx, *drafter)
+		return out, err
+	case comesAlong(row):
 		return out, stays(row)
 	}
 	out.InMemory, err = l.pool.RemoveModel(ctx, id,
@@ -38,6 +33,20 @@ func (l *Library) RemoveModel(ctx context.Context, id string) (out control.Remov
 			return err
 		})
 	return out, err
+}
+
+// find returns the row of a model, or a drafter that was pulled under that id.
+func (l *Library) find(ctx context.Context, id string) (row storage.Model,
+	drafter *storage.DrafterFile, err error) {
+	if row, err = l.db.Models.Get(ctx, id); storage.IsNotFound(err) {
+		if f, err := l.db.Models.DrafterFile(ctx, id); !storage.IsNotFound(err) {
+			return row, &f, err
+		}
+	}
+	if err != nil {
+		err = pool.NotRegistered(err, id)
+	}
+	return row, nil, err
 }
 
 // comesAlong reports whether a model is part of the program.
@@ -54,16 +63,13 @@ func stays(row storage.Model) error {
 // Removal returns what RemoveModel would do. It implements server.Library.
 func (l *Library) Removal(ctx context.Context, id string) (control.Removal, error) {
 	out := control.Removal{ID: id}
-	row, err := l.db.Models.Get(ctx, id)
-	if storage.IsNotFound(err) {
-		if f, err := l.db.Models.DrafterFile(ctx, id); !storage.IsNotFound(err) {
-			out.Deletes, out.InMemory = f.DownloadedByUs, l.pool.HasDrafter(f.Path)
-			return withBytes(out, f.Path), err
-		}
-	}
+	row, drafter, err := l.find(ctx, id)
 	switch {
 	case err != nil:
-		return out, pool.NotRegistered(err, id)
+		return out, err
+	case drafter != nil:
+		out.Deletes, out.InMemory = drafter.DownloadedByUs, l.pool.HasDrafter(drafter.Path)
+		return withBytes(out, drafter.Path), nil
 	case comesAlong(row):
 		return out, stays(row)
 	}

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/pool"
-	"tandem/storage"
 )
 
 // revealWithin is how long the program that shows files may take to begin.
@@ -20,17 +18,14 @@ const revealWithin = 10 * time.Second
 // folder. It implements server.Library. Error: CodeModelNotFound, or CodeInvalid where nothing shows
 // files.
 func (l *Library) Reveal(ctx context.Context, id string) error {
-	row, err := l.db.Models.Get(ctx, id)
-	path := row.Path
-	if storage.IsNotFound(err) {
-		if f, err := l.db.Models.DrafterFile(ctx, id); err == nil {
-			return reveal(ctx, f.Path)
-		}
-	}
+	row, drafter, err := l.find(ctx, id)
 	if err != nil {
-		return pool.NotRegistered(err, id)
+		return err
 	}
-	return reveal(ctx, path)
+	if drafter != nil {
+		return reveal(ctx, drafter.Path)
+	}
+	return reveal(ctx, row.Path)
 }
 
 func reveal(ctx context.Context, path string) error {

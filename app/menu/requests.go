@@ -61,11 +61,7 @@ func percent(a control.Active) int {
 // beside returns the text beside the icon: the speed of all requests, or, while none generates, the
 // progress of the oldest prompt.
 func beside(active []control.Active) string {
-	per := 0.0
-	for _, a := range active {
-		per += a.PerSecond
-	}
-	if per > 0 {
+	if per := speed(active); per > 0 {
 		return fmt.Sprintf("%.0f t/s", per)
 	}
 	for _, a := range active {
@@ -74,6 +70,14 @@ func beside(active []control.Active) string {
 		}
 	}
 	return ""
+}
+
+// speed returns the tokens per second of all requests.
+func speed(active []control.Active) (per float64) {
+	for _, a := range active {
+		per += a.PerSecond
+	}
+	return per
 }
 
 // minReading is how long a prompt has to be read until its speed is meaningful.

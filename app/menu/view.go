@@ -142,12 +142,8 @@ func (m *Menu) phase(st *control.State) (says string) {
 		says = "Stopping…"
 	case len(st.Active) > 0:
 		m.Icon = Generating
-		per := 0.0
-		for _, a := range st.Active {
-			per += a.PerSecond
-		}
 		says = "Answering " + control.Plural(len(st.Active), "request")
-		if per > 0 {
+		if per := speed(st.Active); per > 0 {
 			says = fmt.Sprintf("%s, %.0f tokens/s", says, per)
 		}
 		if st.MenuSpeed {

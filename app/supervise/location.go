@@ -3,7 +3,6 @@ package supervise
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -94,7 +93,7 @@ func move(rename func(from, to string) error, log *slog.Logger,
 	}()
 	fresh, old, target := filepath.Join(work, comes), filepath.Join(work, goes),
 		filepath.Join(applications, appName)
-	if err := copyTree(fresh, bundle); err != nil {
+	if err := os.CopyFS(fresh, os.DirFS(bundle)); err != nil {
 		return "", fmt.Errorf("copy %s: %w", filepath.Base(bundle), err)
 	}
 	replaced := true
@@ -144,51 +143,4 @@ func repairMoves(log *slog.Logger, applications string) {
 				"a folder of the move to Applications is left over", "path", work, "error", err)
 		}
 	}
-}
-
-// copyTree copies a folder with its modes and links.
-func copyTree(to, from string) error {
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, rel)
-		switch {
-		case d.IsDir():
-			return os.Mkdir(target, info.Mode().Perm()|0o700)
-		case info.Mode()&fs.ModeSymlink != 0:
-			link, err := os.Readlink(path)
-			if err != nil {
-				return err
-			}
-			return os.Symlink(link, target)
-		case info.Mode().IsRegular():
-			return copyRegular(target, path, info.Mode().Perm())
-		}
-		return fmt.Errorf("%s is neither a file nor a folder nor a link", rel)
-	})
-}
-
-func copyRegular(to, from string, mode fs.FileMode) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		return errors.Join(err, out.Close())
-	}
-	return out.Close()
 }

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -15,7 +16,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"syscall"
 
@@ -23,10 +23,11 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/supervise"
+	"tandem/app/terminal"
 )
 
 func main() {
-	self := executable()
+	self := cmp.Or(terminal.Executable(), os.Args[0])
 	beside, bundle := supervise.Beside(self), supervise.Bundle(self)
 	o := options{
 		home: control.Home(os.Getenv), log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
@@ -44,18 +45,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "tandem:", err)
 		os.Exit(1)
 	}
-}
-
-// executable returns this program's own path, with links resolved.
-func executable() string {
-	path, err := os.Executable()
-	if err != nil {
-		return os.Args[0]
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
 }
 
 // options are the options of the menu bar.
