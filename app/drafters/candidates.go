@@ -20,12 +20,12 @@ func (f *Finder) Candidates(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	var own head
+	var mtp head
 	if row.Source != storage.SourcePocket {
-		own = f.head(row.Path)
+		mtp = f.head(row.Path)
 	}
 	auto, err := f.auto(row)
-	if err != nil && !errors.Is(err, own.unusable) {
+	if err != nil && !errors.Is(err, mtp.unusable) {
 		return nil, err
 	}
 	cached, err := f.cached(row)
@@ -42,7 +42,7 @@ func (f *Finder) Candidates(ctx context.Context,
 		for _, c := range cached {
 			sources = append(sources, c.dir)
 		}
-		if own != (head{}) {
+		if mtp != (head{}) {
 			sources = append(sources, row.Path)
 		}
 	}

@@ -15,12 +15,19 @@ func TestLossesOfALoadedModelAreTold(t *testing.T) {
 	row := storage.Model{ID: "m", Path: file, Source: storage.SourceFolder}
 	p := &Pool{}
 	p.published.Store(&view{})
-	if got := p.inexact(row, false); got != "" {
+	inexact := func(row storage.Model, dequantized bool) string {
+		found, err := p.inspect(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.inexact(row, found, dequantized)
+	}
+	if got := inexact(row, false); got != "" {
 		t.Errorf("an exact model loses %q", got)
 	}
 	coarse := storage.Model{ID: "c", Path: filepath.Join(testdata, "coarse.gguf"),
 		Source: storage.SourceFolder}
-	if packed, unpacked := p.inexact(coarse, false), p.inexact(coarse, true); packed == "" ||
+	if packed, unpacked := inexact(coarse, false), inexact(coarse, true); packed == "" ||
 		unpacked != "" {
 		t.Errorf("packed it loses %q, and unpacked %q", packed, unpacked)
 	}
@@ -31,7 +38,7 @@ func TestLossesOfALoadedModelAreTold(t *testing.T) {
 		"0.29 in a sample; " +
 		"Q6_K is held in 8 bits, with an rms error of at most 0.091 steps and no error above 0.43 " +
 		"(a step is the rms of the file's own scales)"
-	if got := p.inexact(row, false); got != want {
+	if got := inexact(row, false); got != want {
 		t.Errorf("it loses %q, not %q", got, want)
 	}
 }

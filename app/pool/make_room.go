@@ -34,11 +34,27 @@ func (o *owner) closeAsPlanned(waitForUsers bool,
 	}
 }
 
-// makeRoom unloads models for another one, as planned. Their memory stays reserved while that is
-// loaded: if the load fails, they come back. Errors: those of reserve, after which nothing is changed.
-// If the memory of models cannot be freed, they are gone.
+// makeRoom unloads models for another one, as planned: once no request holds them, and the sequences of the
+// others fit beside the new model. Their memory stays reserved while that is loaded: if the load fails,
+// they come back. Errors: those of waiting, after which nothing is changed. If the memory of models cannot
+// be freed, they are gone.
 func (o *owner) makeRoom(ctx context.Context, w plan.Want, need plan.Need, unloaded []*Model) error {
-	if err := o.reserve(ctx, w, need, unloaded); err != nil {
+	var back plan.Need
+	for _, m := range unloaded {
+		if err := m.users.wait(ctx, o.pool.life); err != nil {
+			return err
+		}
+		back.Weights += m.needs.Weights
+		back.Cache += m.needs.Cache
+	}
+	before := o.models
+	o.remove(unloaded)
+	if o.reserved = need; back.Bytes() > need.Bytes() {
+		o.reserved = back
+	}
+	o.rebalanceMemory()
+	if err := o.waitForMemory(ctx, w.ID, w.Current); err != nil {
+		o.setModels(before)
 		return err
 	}
 	for _, m := range unloaded {
@@ -50,42 +66,15 @@ func (o *owner) makeRoom(ctx context.Context, w plan.Want, need plan.Need, unloa
 	return nil
 }
 
-// reserve takes models off the list once no request holds them, and waits until the sequences of the others
-// fit beside the new model. After an error the list is as before.
-func (o *owner) reserve(ctx context.Context, w plan.Want, need plan.Need, unloaded []*Model) error {
-	before := o.models
-	var err error
-	for _, m := range unloaded {
-		if err == nil {
-			err = m.users.wait(ctx, o.pool.life)
-		}
-	}
-	if err == nil {
-		o.remove(unloaded)
-		var back plan.Need
-		for _, m := range unloaded {
-			back.Weights += m.needs.Weights
-			back.Cache += m.needs.Cache
-		}
-		if o.reserved = need; back.Bytes() > need.Bytes() {
-			o.reserved = back
-		}
-		o.rebalanceMemory()
-		err = o.waitForMemory(ctx, w.ID, w.Current)
-	}
-	if err == nil {
-		return nil
-	}
-	o.setModels(before)
-	return err
-}
-
 // waitForMemory waits until the sequences in flight fit beside the model being loaded. Those admitted
 // under larger shares have to end. Only for the current model it waits without a limit. Error:
 // CodeModelBusy.
 func (o *owner) waitForMemory(ctx context.Context, id string, isCurrent bool) error {
-	begun := time.Now()
-	for over := o.state().Overdrawn(o.reserved); over != ""; over = o.state().Overdrawn(o.reserved) {
+	for begun := time.Now(); ; {
+		over := o.state().Overdrawn(o.reserved)
+		if over == "" {
+			return nil
+		}
 		if !isCurrent && time.Since(begun) > o.pool.patience {
 			return control.Errorf(control.CodeModelBusy,
 				"The memory that %s needs is taken by requests that %s is answering; try again when they have ended, or ask for shorter answers (max_tokens).",
@@ -95,7 +84,6 @@ func (o *owner) waitForMemory(ctx context.Context, id string, isCurrent bool) er
 			return err
 		}
 	}
-	return nil
 }
 
 // restore loads models again, with the contexts and in the formats that they had, after the load for

@@ -71,7 +71,8 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 			} else {
 				m.Why = err.Error()
 			}
-			m.NoChat, m.Inexact = p.noChat(row), p.inexact(row, dequantized)
+			found, _ := p.inspect(row) // why it cannot be loaded is told
+			m.NoChat, m.Inexact = found.NoChat(), p.inexact(row, found, dequantized)
 		})
 	}
 	reading.Wait()
@@ -101,31 +102,15 @@ func needsOf(n plan.Need, err error) *control.Needs {
 	return &control.Needs{Bytes: n.Bytes(), Context: n.Context, Fits: !short}
 }
 
-// noChat returns why a model cannot chat though it has a chat template.
-func (s *sizer) noChat(row storage.Model) string {
-	if row.Source == storage.SourcePocket {
-		return ""
+// inexact says what the weights of a model lose in memory, empty for nothing: of the whole if it is loaded,
+// else of the sample in found. Weights that a load would hold dequantized lose nothing.
+func (p *Pool) inexact(row storage.Model, found models.Summary, dequantized bool) string {
+	losses := found.Losses
+	if m := find(p.look().models, row.ID); m != nil {
+		losses = m.bundle.Losses
+	} else if dequantized {
+		losses = nil
 	}
-	found, err := s.Inspect(row.Path)
-	if err != nil {
-		return "" // why it cannot be loaded is told
-	}
-	return found.NoChat()
-}
-
-// inexact says what the weights of a model lose in memory: of the whole if it is loaded, else of a
-// sample. Weights that a load would hold dequantized lose nothing.
-func (p *Pool) inexact(row storage.Model, dequantized bool) string {
-	losses, loaded := p.losses(row.ID)
-	if !loaded && !dequantized && row.Source != storage.SourcePocket {
-		s, _ := p.Inspect(row.Path) // why it cannot be loaded is told
-		losses = s.Losses
-	}
-	return sayLosses(losses)
-}
-
-// sayLosses returns losses as one text, empty for none.
-func sayLosses(losses []models.Loss) string {
 	if losses == nil {
 		return ""
 	}
@@ -134,13 +119,4 @@ func sayLosses(losses []models.Loss) string {
 		list = append(list, l.String())
 	}
 	return strings.Join(list, "; ") + " (a step is the rms of the file's own scales)"
-}
-
-// losses returns what a loaded model lost.
-func (p *Pool) losses(id string) (_ []models.Loss, loaded bool) {
-	m := find(p.look().models, id)
-	if m == nil {
-		return nil, false
-	}
-	return m.bundle.Losses, true
 }

@@ -16,8 +16,8 @@ import (
 
 // checkFolders refuses folders that cannot work, if they differ from before and from the default. A
 // folder that was set before is accepted: it may lie on a disk that is missing now.
-func checkFolders(standard, before, next control.Settings) error {
-	if next.HubCache != before.HubCache && next.HubCache != standard.HubCache {
+func checkFolders(defaults, before, next control.Settings) error {
+	if next.HubCache != before.HubCache && next.HubCache != defaults.HubCache {
 		if problem := cannotHold(next.HubCache); problem != "" {
 			return badFolder("hub_cache", next.HubCache, problem)
 		}

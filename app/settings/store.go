@@ -39,11 +39,11 @@ type Options struct {
 // A Store knows the settings in force, and what decides each of them. It is safe for use by several
 // goroutines.
 type Store struct {
-	db       *storage.DB
-	log      *slog.Logger
-	home     *home.Home
-	keys     *Keys
-	standard hub.Options // without the user's values
+	db          *storage.DB
+	log         *slog.Logger
+	home        *home.Home
+	keys        *Keys
+	hubDefaults hub.Options // without the user's values
 
 	changing sync.Mutex // held during a change, from the check to the end
 
@@ -60,7 +60,7 @@ type Store struct {
 // set, because an older or a newer program may have stored it.
 func Open(ctx context.Context, db *storage.DB, dir *home.Home, log *slog.Logger,
 	o Options) (*Store, *Keys, error) {
-	s := &Store{db: db, log: log, home: dir, standard: o.Hub, defaults: o.Settings, overrides: o.Overrides}
+	s := &Store{db: db, log: log, home: dir, hubDefaults: o.Hub, defaults: o.Settings, overrides: o.Overrides}
 	if s.defaults.Port == 0 {
 		s.defaults = control.DefaultSettings()
 	}
@@ -163,7 +163,7 @@ func (s *Store) Stored() control.Settings {
 func (s *Store) Hub() hub.Options {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	o := s.standard
+	o := s.hubDefaults
 	o.Logger = s.log
 	o.CacheDir, o.Endpoint = s.now.HubCache, s.now.HubEndpoint
 	if s.token != "" && s.overrides[control.SettingHubToken] == (control.Given{}) {
@@ -182,7 +182,7 @@ func (s *Store) Hub() hub.Options {
 func (s *Store) State(later map[string]control.Later) control.SettingsState {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	out := control.SettingsState{Settings: s.now, HubToken: s.token != "" || s.standard.Token != ""}
+	out := control.SettingsState{Settings: s.now, HubToken: s.token != "" || s.hubDefaults.Token != ""}
 	for _, name := range append(control.SettingNames(), control.SettingHubToken) {
 		row := control.SettingState{Name: name, Source: control.FromDefault, Later: later[name]}
 		_, set := s.stored[name]
