@@ -197,7 +197,7 @@ func (p *Pool) open(row storage.Model, f format, context int, progress *loading)
 		p.log.Warn("noting how long a model took to load", "model", row.ID, "error", err)
 	}
 	m.loadTime = loadTime
-	if err := p.perModel.read(p.life, row.ID); err != nil {
+	if err := p.perModel.Read(p.life, row.ID); err != nil {
 		p.log.Warn("the settings of a model cannot be read", "model", row.ID, "error", err)
 	}
 	m.readTokenizer(p.life)

@@ -20,6 +20,7 @@ type sizer struct {
 	thread   *mlx.Thread
 	db       *storage.DB
 	settings *settings.Store
+	perModel *settings.Models
 	drafters *drafters.Finder
 
 	opened models.FileCache // the files of models and of drafters

@@ -3,24 +3,12 @@ package pool
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"slices"
-	"sync"
 
 	"tandem/app/control"
 	"tandem/app/model"
 	"tandem/engine"
 	"tandem/storage"
 )
-
-// storedSettings returns what a person set for a model.
-func storedSettings(ctx context.Context, db *storage.DB, id string) (control.ModelSettings, error) {
-	set, err := db.Models.Settings(ctx, id)
-	if storage.IsNotFound(err) {
-		return control.ModelSettings{Model: id}, nil
-	}
-	return control.ModelSettings(set), err
-}
 
 // ModelSettings returns what is set for a model, its defaults and its needs. It implements
 // server.Residents.
@@ -30,7 +18,7 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 		return control.ModelSettingsState{}, err
 	}
 	out := control.ModelSettingsState{ContextLength: row.ContextLength}
-	if out.Settings, err = storedSettings(ctx, p.db, row.ID); err != nil {
+	if out.Settings, err = p.perModel.Stored(ctx, row.ID); err != nil {
 		return out, err
 	}
 	if out.Drafter, err = p.drafters.Choice(ctx, row.ID); err != nil {
@@ -61,25 +49,7 @@ func (p *Pool) SetModelSettings(ctx context.Context,
 	if err != nil {
 		return control.ModelSettingsState{}, err
 	}
-	set.Model = row.ID
-	refuse := func(param, message string) (control.ModelSettingsState, error) {
-		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid, Param: param,
-			Message: message}
-	}
-	tokens, kv, drafter := set.Context, set.KVBits, set.DrafterBits
-	switch {
-	case tokens != nil && row.ContextLength > 0 && *tokens > row.ContextLength:
-		return refuse("context", "The context of "+row.ID+" can be "+control.Grouped(row.ContextLength)+
-			" tokens at most; it was made for no more.")
-	case kv != nil && !slices.Contains(control.KVBits, *kv):
-		return refuse("kv_bits", fmt.Sprintf("kv_bits must be 8, 4 or 0, not %d.", *kv))
-	case drafter != nil && !slices.Contains(control.DrafterBits, *drafter):
-		return refuse("drafter_bits", fmt.Sprintf("drafter_bits must be 8, 4 or 0, not %d.", *drafter))
-	case kv != nil && *kv > 0 && row.Kind != "":
-		return refuse("kv_bits", "kv_bits is for models that answer in text. "+row.ID+
-			" makes vectors or scores, and keeps keys and values as they are computed.")
-	}
-	if err := p.perModel.set(context.WithoutCancel(ctx), set); err != nil {
+	if err := p.perModel.Set(ctx, row, set); err != nil {
 		return control.ModelSettingsState{}, err
 	}
 	return p.ModelSettings(ctx, row.ID)
@@ -101,7 +71,7 @@ func (p *Pool) findModel(ctx context.Context, id string) (storage.Model, error) 
 // if none is set. Options.ContextLength limits it, and stands in for it.
 func (s *sizer) askedFor(ctx context.Context,
 	row storage.Model) (context int, set formatSetting, err error) {
-	own, err := storedSettings(ctx, s.db, row.ID)
+	own, err := s.perModel.Stored(ctx, row.ID)
 	set = s.formatSetting(own)
 	if err != nil || own.Context == nil {
 		return s.opts.ContextLength, set, err
@@ -115,52 +85,7 @@ func (m *Model) formatAtNextLoad(own control.ModelSettings) formatSetting {
 }
 
 // modelSettings returns the model's settings as they are now.
-func (m *Model) modelSettings() control.ModelSettings { return m.pool.perModel.get(m.row.ID) }
-
-// modelSettings are what people set for models, as the database has it, for requests that have no time to
-// read that. It is safe for use by several goroutines.
-type modelSettings struct {
-	db *storage.DB
-
-	mu sync.Mutex // held while the database is written, so that both agree
-	of map[string]control.ModelSettings
-}
-
-// get returns the settings of a model that was read; else none.
-func (s *modelSettings) get(id string) control.ModelSettings {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.of[id]
-}
-
-// read reads the settings of a model that is being loaded.
-func (s *modelSettings) read(ctx context.Context, id string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	set, err := storedSettings(ctx, s.db, id)
-	if err == nil {
-		s.of[id] = set
-	}
-	return err
-}
-
-// set stores the settings of a registered model.
-func (s *modelSettings) set(ctx context.Context, set control.ModelSettings) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err := s.db.Models.SetSettings(ctx, storage.ModelSettings(set))
-	if err == nil {
-		s.of[set.Model] = set
-	}
-	return err
-}
-
-// forget drops the settings of a model that was removed.
-func (s *modelSettings) forget(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.of, id)
-}
+func (m *Model) modelSettings() control.ModelSettings { return m.pool.perModel.Get(m.row.ID) }
 
 // Defaults implements model.Model.
 func (m *Model) Defaults() model.Defaults {

@@ -71,8 +71,6 @@ type Pool struct {
 	published atomic.Pointer[view]             // by the owner
 	pressure  atomic.Pointer[control.Pressure] // what was done about a shortage of memory; nil without one
 
-	perModel modelSettings
-
 	abilities models.Memo[model.Abilities] // of models, by id
 }
 
@@ -80,11 +78,10 @@ type Pool struct {
 func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Home,
 	set *settings.Store, log *slog.Logger, opts Options) *Pool {
 	p := &Pool{log: log, home: dir, life: life,
-		sizer:    sizer{opts: opts, thread: thread, db: db, settings: set},
+		sizer:    sizer{opts: opts, thread: thread, db: db, settings: set, perModel: settings.NewModels(db)},
 		patience: memoryPatience, minCheckpoints: control.MinBudget, lane: native.NewLane(),
-		Texts:    drafters.NewClientTexts(dir, db, log),
-		perModel: modelSettings{db: db, of: map[string]control.ModelSettings{}},
-		changes:  make(chan change), rebalance: make(chan struct{}, 1), ended: make(chan struct{})}
+		Texts:   drafters.NewClientTexts(dir, db, log),
+		changes: make(chan change), rebalance: make(chan struct{}, 1), ended: make(chan struct{})}
 	p.drafters = drafters.New(db, set, &p.opened, log)
 	o := &owner{sizer: &p.sizer, pool: p, view: view{done: make(chan struct{})}}
 	o.publish()

@@ -77,7 +77,7 @@ func (o *owner) removeModel(ctx context.Context, row storage.Model,
 	if err := remove(ctx, row); err != nil {
 		return err
 	}
-	o.pool.perModel.forget(row.ID)
+	o.perModel.Forget(row.ID)
 	if !chosen {
 		return nil
 	}

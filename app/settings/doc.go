@@ -12,6 +12,7 @@
 //
 //   - [Store] owns the settings in force. Its change lock is taken before every other lock of
 //     Tandem: settings, then pool, then endpoint.
+//   - [Models] has what is set for one model each.
 //   - [Keys] owns the keys that programs call with. No key comes or goes during a change of
 //     settings, so that the last key cannot go while a setting needs one.
 //
