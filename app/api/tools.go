@@ -170,18 +170,33 @@ type ToolChoice struct {
 	Allowed []string // names; nil for all
 }
 
-// ReadChoiceWord reads a choice that is a word or absent. If the choice is an object, it returns
-// the object. The caller reads that, and lets f take its error.
-func ReadChoiceWord(f *wire.Fields, key string) (c ToolChoice, o *wire.Fields) {
+// ReadChoice reads a choice that is a word, the object of a word such as {"type": "any"}, or names a
+// function, which name reads. Some clients leave out the type beside a name, or send Anthropic's. An
+// object of another kind is left to the caller; otherwise o is nil.
+func ReadChoice(f *wire.Fields, key string,
+	name func(*wire.Fields) string) (c ToolChoice, o *wire.Fields, kind string) {
 	c.Mode = "auto"
-	switch v := f.Raw(key); {
-	case v == nil:
-		return c, nil
-	case v[0] != '"':
-		return c, f.Object(key)
+	v := f.Raw(key)
+	if v == nil {
+		return c, nil, ""
 	}
-	c.Mode = modeOf(f.Word(key))
-	return c, nil
+	if v[0] == '"' {
+		c.Mode = modeOf(f.Word(key))
+		return c, nil, ""
+	}
+	if o = f.Object(key); o == nil {
+		return c, nil, ""
+	}
+	switch kind = o.String("type"); {
+	case slices.Contains(ToolChoices, kind):
+		c.Mode = modeOf(kind)
+	case kind == "function", kind == "tool",
+		kind == "" && (o.Raw("function") != nil || o.Raw("name") != nil):
+		c.Mode, c.Name = "required", ChosenName(o, name)
+	default:
+		return c, o, kind
+	}
+	return c, nil, ""
 }
 
 // modeOf returns the mode that a word of ToolChoices asks for.
@@ -192,38 +207,19 @@ func modeOf(word string) string {
 	return word
 }
 
-// ReadChoiceType reads the type of a choice that is an object. Some clients leave out the type
-// beside a name, send Anthropic's for it, or send the object of a word, such as {"type": "any"}.
-// It returns the mode that a word asks for, or else the kind of the object.
-func ReadChoiceType(o *wire.Fields) (kind, asked string) {
-	kind = o.String("type")
-	switch {
-	case o.Err() != nil:
-	case slices.Contains(ToolChoices, kind):
-		return "", modeOf(kind)
-	case kind == "tool", kind == "" && (o.Raw("function") != nil || o.Raw("name") != nil):
-		return "function", ""
-	}
-	return kind, ""
-}
-
 // readToolChoice reads tool_choice or function_call. The name of a function is in it, or beside the
 // type, as responses have it.
 func readToolChoice(f *wire.Fields, key string) ToolChoice {
-	c, o := ReadChoiceWord(f, key)
-	if o == nil {
-		return c
+	if v := f.Raw(key); key == "function_call" && v != nil && v[0] != '"' { // {"name"}
+		o := f.Object(key)
+		if o == nil {
+			return ToolChoice{}
+		}
+		return ToolChoice{Mode: "required", Name: wire.NeededName(o)}
 	}
-	if key == "function_call" { // {"name"}
-		c.Mode, c.Name = "required", wire.NeededName(o)
-		return c
-	}
-	kind, asked := ReadChoiceType(o)
+	c, o, kind := ReadChoice(f, key, wire.NeededName)
 	switch {
-	case asked != "":
-		c.Mode = asked
-	case kind == "function":
-		c.Mode, c.Name = "required", ChosenName(o, wire.NeededName)
+	case o == nil:
 	case kind == "allowed_tools":
 		a := o
 		if o.Raw("tools") == nil {

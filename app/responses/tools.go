@@ -113,16 +113,9 @@ func (t *responseTools) offer(f *wire.Fields, entry json.RawMessage) (list []api
 }
 
 func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
-	c, o := api.ReadChoiceWord(f, key)
-	if o == nil {
-		return c
-	}
-	kind, asked := api.ReadChoiceType(o)
+	c, o, kind := api.ReadChoice(f, key, readName)
 	switch {
-	case asked != "":
-		c.Mode = asked
-	case kind == "function":
-		c.Mode, c.Name = "required", api.ChosenName(o, readName)
+	case o == nil:
 	case kind == "allowed_tools":
 		a := o
 		if o.Raw("tools") == nil && o.Raw("allowed_tools") != nil { // as chats have it
