@@ -96,12 +96,7 @@ func (r *router) Route(s *mlx.Scope, x *mlx.Array) (chosen, scores *mlx.Array) {
 }
 
 func (a *args) New(w *nn.Weights) nn.Model {
-	rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)
-	return w.Decoder(nn.DecoderSpec{
-		Args:     &a.Args,
-		NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
-		Tied:     a.Tied(w),
-	})
+	return w.RopeDecoder(&a.Args, &a.RopeArgs, a.Tied(w), a.newBlock)
 }
 
 func (a *args) Kept(layer int) nn.Kept {

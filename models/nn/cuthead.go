@@ -32,7 +32,8 @@ var draftQuantization = mlx.Quantization{GroupSize: 64, Bits: 8, Mode: "affine"}
 // quantizeForDrafts returns a matrix for products that may be slightly off. A plain one in float32 is
 // quantized where mlx.PackedMatMul takes it.
 func (m matrix) quantizeForDrafts(s *mlx.Scope) matrix {
-	if m.quantized() || QuantizedRowBytes(m.weight.Dim(0)) == 0 || !s.PackedMatMulFits(m.weight, m.weight, draftQuantization) {
+	if m.quantized() || QuantizedRowBytes(m.weight.Dim(0)) == 0 ||
+		!s.PackedMatMulFits(m.weight, m.weight, draftQuantization) {
 		return m
 	}
 	out := matrix{quantization: draftQuantization, direct: true}

@@ -8,34 +8,26 @@ import (
 
 // args is config.json, or its text_config. It implements nn.Architecture.
 type args struct {
-	nn.Args
-	nn.RopeArgs
+	nn.HybridArgs
 	nn.HeadArgs
-	nn.DeltaArgs
-	nn.ExpertArgs
 
-	AttentionBias                bool   `json:"attention_bias"`
-	AttnOutputGate               *bool  `json:"attn_output_gate"`
-	HiddenAct                    string `json:"hidden_act"`
-	SharedExpertIntermediateSize int    `json:"shared_expert_intermediate_size"`
+	AttnOutputGate *bool `json:"attn_output_gate"`
 
 	// Of the head for multi-token prediction.
 	MTPNumHiddenLayers        int  `json:"mtp_num_hidden_layers"`
 	MTPUseDedicatedEmbeddings bool `json:"mtp_use_dedicated_embeddings"`
 
 	modelLayers int // of the model that brings a head; 0 where the head came by itself
-
-	unseen int // first rows of caches that nothing attends
 }
 
 // Parse reads and checks a config.json. What it leaves out has the defaults of mlx_lm's
 // TextModelArgs.
 func Parse(config []byte) (nn.Architecture, error) {
-	a := &args{
+	a := &args{HybridArgs: nn.HybridArgs{
 		Args:       nn.Args{RMSNormEps: 1e-6},
 		DeltaArgs:  nn.DeltaArgs{FullAttentionInterval: 4, LinearConvKernelDim: 4},
 		ExpertArgs: nn.ExpertArgs{NormTopkProb: true},
-	}
+	}}
 	head, err := nn.ReadTextConfig(config, a)
 	if err != nil {
 		return nil, err
@@ -76,6 +68,5 @@ func (a *args) check() error {
 	case a.AttnOutputGate != nil && !*a.AttnOutputGate:
 		return nn.Unsupported("config.json: attn_output_gate false is not supported for qwen3_5")
 	}
-	return a.CheckExperts(nn.Size{Name: "shared_expert_intermediate_size",
-		Value: a.SharedExpertIntermediateSize, Max: nn.MaxIntermediate})
+	return a.CheckExperts(a.SharedExpertSize())
 }

@@ -63,7 +63,7 @@ func parseMTP(config []byte) (*args, error) {
 		a.modelLayers = a.NumHiddenLayers
 	}
 	a.NumHiddenLayers = cmp.Or(a.MTPNumHiddenLayers, 1)
-	a.FullAttentionInterval, a.LayerTypes, a.unseen = 1, nil, 1
+	a.FullAttentionInterval, a.LayerTypes, a.Unseen = 1, nil, 1
 	return a, nil
 }
 
@@ -175,7 +175,7 @@ func (a *args) fits(target lm.Config) error {
 // newMTP reads the weights of a head.
 func (a *args) newMTP(w *nn.Weights) *MTP {
 	offset := sanitizeMTP(w)
-	rope := a.rope(w)
+	rope := a.Rope(w)
 	norm := func(name string) *nn.RMSNorm {
 		return w.RMSNorm(mtpPrefix+name, a.HiddenSize, a.RMSNormEps, offset)
 	}
@@ -188,7 +188,7 @@ func (a *args) newMTP(w *nn.Weights) *MTP {
 	}
 	for i := range a.NumHiddenLayers {
 		path := fmt.Sprintf("%slayers.%d", mtpPrefix, i)
-		m.Layers = append(m.Layers, a.newBlock(w, path, rope, offset, i))
+		m.Layers = append(m.Layers, a.Block(w, path, rope, offset, i))
 	}
 	m.Norm = norm("norm")
 	return m

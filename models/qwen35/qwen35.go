@@ -23,61 +23,7 @@ import (
 	"tandem/models/nn"
 )
 
-// newBlock reads one layer. normOffset is added to the weights of its norms.
-func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, normOffset float64,
-	layer int) *nn.Block {
-	norm := func(name string) *nn.RMSNorm {
-		return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, normOffset)
-	}
-	l := &nn.Block{
-		InputLayernorm:         norm(".input_layernorm"),
-		PostAttentionLayernorm: norm(".post_attention_layernorm"),
-	}
-	if a.Sparse(layer) {
-		moe := a.MoE(w, path+".mlp", a.HiddenSize)
-		moe.Shared = w.SharedExpert(path+".mlp", a.HiddenSize, a.SharedExpertIntermediateSize)
-		l.MLP = moe
-	} else {
-		l.MLP = w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU)
-	}
-	if a.Linear(layer) {
-		l.Mixer = w.GatedDelta(path+".linear_attn", a.HiddenSize, a.RMSNormEps, &a.DeltaArgs, layer)
-		return l
-	}
-	heads := a.Heads(float64(a.HeadDim))
-	heads.Unseen = a.unseen
-	attention := w.Attention(path+".self_attn", nn.AttentionSpec{
-		Hidden: a.HiddenSize, Heads: heads, Bias: a.AttentionBias, Gated: true, Rope: rope,
-		Layer: layer,
-	})
-	attention.QKNorm = w.HeadNorm(path+".self_attn", heads, a.RMSNormEps, normOffset)
-	l.Mixer = attention
-	return l
-}
-
-func (a *args) New(w *nn.Weights) nn.Model {
-	rope := a.rope(w)
-	offset := a.NormOffset(w, a.NumHiddenLayers)
-	return w.Decoder(nn.DecoderSpec{
-		Args:       &a.Args,
-		NewLayer:   func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, offset, i) },
-		NormOffset: offset,
-		Tied:       a.Tied(w),
-	})
-}
-
-// rope prepares the rotary embedding of attention layers.
-func (a *args) rope(w *nn.Weights) *nn.Rope {
-	turned := int(float64(a.HeadDim) * *a.PartialRotaryFactor)
-	return w.Rope(turned, *a.RopeTheta, false, a.RopeScaling)
-}
-
-func (a *args) Kept(layer int) nn.Kept {
-	if a.Linear(layer) {
-		return a.KeptState()
-	}
-	return a.KeptRows(0)
-}
+func (a *args) New(w *nn.Weights) nn.Model { return a.Decoder(w, a.Tied(w)) }
 
 func (a *args) Sanitize(name string) (string, bool) {
 	name, keep := a.HeadArgs.Sanitize(name)
