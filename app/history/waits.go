@@ -103,7 +103,8 @@ func waitEvents(runs []control.Run, now time.Time) map[string][]waitEvent {
 		}
 		for model := range events {
 			if model == r.Model || inFlight && r.Model == "" {
-				events[model] = append(events[model], waitEvent{from, r.Client, false, 1}, waitEvent{to, r.Client, false, -1})
+				events[model] = append(events[model], waitEvent{from, r.Client, false, 1},
+					waitEvent{to, r.Client, false, -1})
 			}
 		}
 	}
