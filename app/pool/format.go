@@ -5,7 +5,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/drafters"
-	"tandem/app/plan"
+	"tandem/app/memoryplan"
 	"tandem/models"
 )
 
@@ -61,7 +61,7 @@ func (f format) policy(wide bool) models.DtypePolicy {
 	return f.dtype
 }
 
-// A loadable is what is known of a model's memory in one format. It implements plan.Format.
+// A loadable is what is known of a model's memory in one format. It implements memoryplan.Format.
 type loadable struct {
 	models.Footprint
 	drafter     models.Footprint // zero if it has none
@@ -118,13 +118,16 @@ func (f formatSetting) learned(r *Restoration) string {
 
 // size returns m in each format that it may have, the preferred one first: all quantized weights in
 // float32, those of the drafter alone, none. asked is the context that a person set, or 0.
-func (m loadable) size(asked int) plan.Size {
-	z := plan.Size{Context: m.ContextLength, Asked: asked, Formats: []plan.Format{m}}
+func (m loadable) size(asked int) memoryplan.Size {
+	z := memoryplan.Size{Context: m.ContextLength, Asked: asked, Formats: []memoryplan.Format{m}}
 	if m.dequantizes {
-		z.Formats = []plan.Format{m.as(format{dequantized: true, drafterDequantized: true}), m.as(format{drafterDequantized: true}), m}
+		z.Formats = []memoryplan.Format{m.as(format{dequantized: true, drafterDequantized: true}),
+			m.as(format{drafterDequantized: true}), m}
 	}
 	return z
 }
 
 // formatOf returns the format of a need in a plan for sizes of this package.
-func formatOf(z plan.Size, n plan.Need) format { return z.Formats[n.Format].(loadable).format }
+func formatOf(z memoryplan.Size, n memoryplan.Need) format {
+	return z.Formats[n.Format].(loadable).format
+}

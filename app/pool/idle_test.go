@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/plan"
+	"tandem/app/memoryplan"
 )
 
 // An idle model is unloaded after the minutes in the settings, unless it is kept. The next request
@@ -14,10 +14,10 @@ import (
 func TestIdleModelIsUnloadedAfterTheMinutesSet(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny")})
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	idle := plan.IdleTimes{}
+	idle := memoryplan.IdleTimes{}
 	pass := func(d time.Duration) {
 		for end := now.Add(d); now.Before(end); {
-			now = now.Add(plan.IdleStep)
+			now = now.Add(memoryplan.IdleStep)
 			r.pool.unloadIfIdle(t.Context(), idle, now)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/dialect"
 	"tandem/app/drafters"
-	"tandem/app/plan"
+	"tandem/app/memoryplan"
 	"tandem/engine"
 	"tandem/engine/checkpoint"
 	"tandem/engine/lm"
@@ -34,7 +34,7 @@ type Model struct {
 	special  []int32 // tokens whose text the dialect's parser needs
 
 	users    *users
-	needs    plan.Need        // of memory; zero if it is not known
+	needs    memoryplan.Need  // of memory; zero if it is not known
 	borrowed atomic.Int64     // bytes of further drafters, see BorrowDrafter
 	settings control.Settings // at the start of the engine
 
@@ -50,9 +50,9 @@ type Model struct {
 }
 
 // inPlan returns the model as plans take it.
-func (m *Model) inPlan() plan.Model {
+func (m *Model) inPlan() memoryplan.Model {
 	now := m.users.now()
-	return plan.Model{
+	return memoryplan.Model{
 		ID: m.row.ID, Need: m.need(), Users: now.holding, LastUse: now.last,
 		Used: now.used, LoadTime: m.loadTime, Kept: m.modelSettings().KeepLoaded,
 		InFlight: m.engine.Reserved(), KeepsCheckpoints: m.keepsCheckpoints(),
@@ -60,7 +60,7 @@ func (m *Model) inPlan() plan.Model {
 }
 
 // need returns the memory that the model needs now.
-func (m *Model) need() plan.Need {
+func (m *Model) need() memoryplan.Need {
 	n := m.needs
 	n.Weights += m.borrowed.Load()
 	return n

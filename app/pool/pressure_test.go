@@ -11,7 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/home"
-	"tandem/app/plan"
+	"tandem/app/memoryplan"
 	"tandem/engine/enginetest"
 	"tandem/models"
 )
@@ -130,7 +130,7 @@ func TestLevelsThatComeAndGoAreOneShortage(t *testing.T) {
 		s.relieve(t.Context(), level, now)
 	}
 	budget := func() (bytes int64) {
-		r.onOwner(t, func(o *owner) { bytes, _ = o.state().CheckpointBudget(plan.Need{}) })
+		r.onOwner(t, func(o *owner) { bytes, _ = o.state().CheckpointBudget(memoryplan.Need{}) })
 		return bytes
 	}
 	whole := budget()
@@ -218,7 +218,7 @@ func TestShortageWaitsForTheDiskWithoutAChange(t *testing.T) {
 		return bytes
 	}
 	s := &relief{Pool: r.pool}
-	s.shortage.Look(plan.LevelCritical, time.Now())
+	s.shortage.Look(memoryplan.LevelCritical, time.Now())
 	s.shrinkCheckpoints(t.Context(), func(context.Context) {
 		waited++
 		if limit := limit(); limit != 0 { // a change that waited for the disk would keep the owner

@@ -1,6 +1,7 @@
-// Package plan decides which models are in memory. It is pure: from a [State] and what is wanted it
+// Package memoryplan decides which models are in memory. It is pure: from a [State] and what is wanted it
 // returns what a model will need and which models to unload, or a refusal. It reads no file, no clock and
-// no lock. Package pool carries plans out.
+// no lock. Package pool carries plans out. The name says memory, since a reader who asks what leaves
+// memory does not look for a plan.
 //
 // # What a model needs
 //
@@ -40,4 +41,4 @@
 // one last. Then checkpoints leave the memory; on disk they stay. Models that a person set to stay and
 // models that answer stay. A model that came back by a request then stays for some minutes, so levels
 // that come and go do not load and unload it in turns.
-package plan
+package memoryplan

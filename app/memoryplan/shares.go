@@ -1,4 +1,4 @@
-package plan
+package memoryplan
 
 // A Share is the memory of one model beside the needs of all, in bytes.
 type Share struct {
