@@ -38,7 +38,8 @@ func (s *sizer) sizeOf(ctx context.Context, row storage.Model) (memoryplan.Size,
 }
 
 // sizeWith is sizeOf with the drafter in a folder, or "". missing says why there is none, or is nil.
-func (s *sizer) sizeWith(ctx context.Context, row storage.Model, drafter string, missing error) (memoryplan.Size, error) {
+func (s *sizer) sizeWith(ctx context.Context, row storage.Model, drafter string,
+	missing error) (memoryplan.Size, error) {
 	asked, set, err := s.askedFor(ctx, row)
 	if err != nil {
 		return memoryplan.Size{}, err
