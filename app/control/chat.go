@@ -73,7 +73,7 @@ type MessageID struct {
 
 func (m *MessageID) params(p *params) {
 	chatID(&m.Chat, p)
-	p.pathID("message", &m.ID, anyID, CodeNoChat, "There is no message %q.")
+	p.pathID("message", &m.ID, 1, CodeNoChat, "There is no message %q.")
 }
 
 // A MessageUpdate is a change of one message.

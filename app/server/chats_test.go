@@ -247,6 +247,12 @@ func TestBadChatBodyIsRefused(t *testing.T) {
 				test.path, test.body, w.Code, w.Body, test.status, test.code)
 		}
 	}
+	// 0 is no message. The service would take it for the whole chat, so the route refuses it.
+	w := httptest.NewRecorder()
+	s.Socket().ServeHTTP(w, roomtest.LocalRequest(http.MethodDelete, "/app/chats/1/messages/0", nil))
+	if roomtest.WantError(t, w, 404, control.CodeNoChat); !strings.Contains(w.Body.String(), `There is no message \"0\".`) {
+		t.Errorf("message 0 reaches the service: %s", w.Body)
+	}
 	for _, query := range []string{"limit=x", "limit=-1", "limit=201", "before=1.5"} {
 		w := httptest.NewRecorder()
 		s.Socket().ServeHTTP(w, roomtest.LocalRequest(http.MethodGet, "/app/chats?"+query, nil))
