@@ -114,7 +114,7 @@ type App struct {
 	leaving  bool           // Serve refuses new work, and its drain has not begun
 	server   *server.Server // while Serve runs, and after
 
-	endBench      context.CancelCauseFunc // of the bench that runs; nil if none does
+	cancelBench   context.CancelCauseFunc // nil when no bench runs
 	benchProgress *control.BenchProgress  // the latest; nil before the first
 	benchFailure  string                  // why the last one has no result; empty if a person ended it
 	benchPlan     bench.Plan
@@ -291,7 +291,7 @@ func (a *App) State() control.State {
 	if st.Choice == models.PocketID {
 		st.Warning = cmp.Or(st.Warning, a.library.StarterFault())
 	}
-	if a.endBench != nil {
+	if a.cancelBench != nil {
 		st.Measuring = cmp.Or(a.benchProgress, &control.BenchProgress{})
 	}
 	switch {

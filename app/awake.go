@@ -35,7 +35,7 @@ func work(st control.State) string {
 // computing returns what else keeps the process busy: a bench, or a verification.
 func (a *App) computing() string {
 	a.mu.Lock()
-	measuring := a.endBench != nil
+	measuring := a.cancelBench != nil
 	a.mu.Unlock()
 	return computation(measuring, a.pool.Users())
 }

@@ -24,7 +24,7 @@ var (
 // Benches implements server.Benches.
 func (a *App) Benches(ctx context.Context) (control.Benches, error) {
 	a.mu.Lock()
-	out := control.Benches{Benches: []control.Bench{}, Running: a.endBench != nil,
+	out := control.Benches{Benches: []control.Bench{}, Running: a.cancelBench != nil,
 		Progress: a.benchProgress, Failure: a.benchFailure}
 	a.mu.Unlock()
 	rows, err := a.db.Benches(ctx)
@@ -80,17 +80,17 @@ func (a *App) RunBench(ctx context.Context,
 	var result control.BenchResult
 	released, done := make(chan struct{}), make(chan struct{})
 	a.mu.Lock()
-	if a.endBench != nil {
+	if a.cancelBench != nil {
 		a.mu.Unlock()
 		m.Release()
 		return control.Bench{}, control.Errorf(control.CodeModelBusy,
 			"A measurement is running; wait until it ends, or cancel it.")
 	}
-	a.endBench, a.benchFailure = cancel, ""
+	a.cancelBench, a.benchFailure = cancel, ""
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.endBench, a.benchProgress, a.benchFailure = nil, nil, benchFailure(err)
+		a.cancelBench, a.benchProgress, a.benchFailure = nil, nil, benchFailure(err)
 	}()
 	follow := func(p control.BenchProgress) {
 		a.mu.Lock()
@@ -98,7 +98,8 @@ func (a *App) RunBench(ctx context.Context,
 		a.mu.Unlock()
 		progress(p)
 	}
-	// The bench begins while the model is held. A held model cannot leave the memory.
+	// Lend is called while the model is held, so that it cannot leave the memory before. The bench
+	// runs after Release.
 	m.Lend(func(gone context.Context) {
 		defer close(done)
 		<-released
@@ -134,10 +135,10 @@ func (a *App) RunBench(ctx context.Context,
 func (a *App) CancelBench(context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.endBench == nil {
+	if a.cancelBench == nil {
 		return control.Errorf(control.CodeNoBench, "No measurement is running.")
 	}
-	a.endBench(errBenchCancelled)
+	a.cancelBench(errBenchCancelled)
 	return nil
 }
 

@@ -56,7 +56,7 @@ func isBusy(err error) bool {
 	return ok && slices.Contains([]int{sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}, e.Code()&0xff)
 }
 
-// hold lets writes fail until the file is free. The caller has the turn.
+// hold makes all writes fail with a heldError until the file is free. The caller has the turn.
 func (db *DB) hold() {
 	e := &heldError{db.busyMessage()}
 	db.writer.held.Store(e)
@@ -126,7 +126,7 @@ func (db *DB) execCount(ctx context.Context, query string, args ...any) (int64, 
 	return res.RowsAffected()
 }
 
-// execOne is exec for a statement about one row. Error: [sql.ErrNoRows].
+// execOne is exec for a statement that must change at least one row. Error: [sql.ErrNoRows].
 func (db *DB) execOne(ctx context.Context, query string, args ...any) error {
 	return changedOne(db.exec(ctx, query, args...))
 }

@@ -14,7 +14,7 @@ import (
 const resultIDName = "tool_call_id"
 
 // callIDs completes the calls of a conversation and their results. Some protocols have calls
-// without an id or a type, and templates need both. The ids are texts of JSON.
+// without an id or a type, and templates need both. All ids are raw JSON, with quotes.
 type callIDs struct {
 	calls   []*pastCall // of the answers that wait for results
 	results []*Message  // of calls
@@ -22,16 +22,16 @@ type callIDs struct {
 	made    int
 }
 
-// A pastCall is a call of an earlier answer. A field is empty if the call lacks it.
+// A pastCall is a call of an earlier answer. Its strings are raw JSON, empty if the call lacks them.
 type pastCall struct {
 	raw            *json.RawMessage
 	id, kind, name string
 	result         *Message
 }
 
-// nameCalls gives each call a type and an id, and each result the id of its call. An id that the
+// completeToolCalls gives each call a type and an id, and each result the id of its call. An id that the
 // client gave stays.
-func nameCalls(messages []Message) {
+func completeToolCalls(messages []Message) {
 	ids := callIDs{known: map[string]bool{}}
 	for i := range messages {
 		m := &messages[i]
@@ -39,26 +39,26 @@ func nameCalls(messages []Message) {
 		case m.Role == "tool":
 			ids.results = append(ids.results, m)
 		case len(m.Calls) > 0 && len(ids.results) > 0:
-			ids.settle()
+			ids.matchResults()
 		}
 		for j := range m.Calls {
 			ids.calls = append(ids.calls, readPastCall(&m.Calls[j]))
 		}
 	}
-	ids.settle()
+	ids.matchResults()
 }
 
-// settle pairs the calls with the results and completes both. An id pairs them first, then the
+// matchResults pairs the calls with the results and completes both. An id pairs them first, then the
 // name of a tool, then the order. A result that has an id takes no call that has another one.
-func (s *callIDs) settle() {
+func (s *callIDs) matchResults() {
 	for _, c := range s.calls {
 		s.known[c.id] = true
 	}
-	open := func(r *Message, c *pastCall) bool { return c.id == "" || r.text(resultIDName) == "" }
+	open := func(r *Message, c *pastCall) bool { return c.id == "" || r.raw(resultIDName) == "" }
 	for _, fits := range []func(*Message, *pastCall) bool{
-		func(r *Message, c *pastCall) bool { return c.id != "" && c.id == r.text(resultIDName) },
+		func(r *Message, c *pastCall) bool { return c.id != "" && c.id == r.raw(resultIDName) },
 		func(r *Message, c *pastCall) bool {
-			return c.name != "" && c.name == r.text("name") && open(r, c)
+			return c.name != "" && c.name == r.raw("name") && open(r, c)
 		},
 		open,
 	} {
@@ -74,7 +74,7 @@ func (s *callIDs) settle() {
 		s.complete(c)
 	}
 	for _, r := range s.results {
-		if r.text(resultIDName) == "" {
+		if r.raw(resultIDName) == "" {
 			r.set(resultIDName, s.make())
 		}
 	}
@@ -85,10 +85,10 @@ func (s *callIDs) settle() {
 func (s *callIDs) complete(c *pastCall) {
 	var given string
 	if c.result != nil {
-		given = c.result.text(resultIDName)
+		given = c.result.raw(resultIDName)
 	}
 	id := cmp.Or(c.id, given)
-	if id == "" { // a made id counts the next number
+	if id == "" {
 		id = s.make()
 	}
 	s.known[id] = true
@@ -134,7 +134,7 @@ func (c *pastCall) write(id string) {
 	*c.raw = append(head, call.Without("id", "type")...).JSON()
 }
 
-// filled returns a value, or an empty text if it holds nothing.
+// filled returns raw JSON, or "" for null and for an empty string.
 func filled(v json.RawMessage) string {
 	if s := string(v); s != "null" && s != `""` {
 		return s
@@ -142,8 +142,8 @@ func filled(v json.RawMessage) string {
 	return ""
 }
 
-// text returns the value of a member, or an empty text if it holds nothing.
-func (m *Message) text(key string) string { return filled(m.more.Get(key)) }
+// raw returns the raw JSON of a member, or "" if it is absent, null or an empty string.
+func (m *Message) raw(key string) string { return filled(m.more.Get(key)) }
 
 // set writes a member, in the place of an earlier one. The message gets members of its own.
 func (m *Message) set(key, value string) {

@@ -49,7 +49,7 @@ func (c *Conversation) Of(role string) *Message {
 
 // Complete checks the conversation. It is called after all fields are read.
 func (c *Conversation) Complete() error {
-	nameCalls(c.Messages)
+	completeToolCalls(c.Messages)
 	c.Single = c.Tools.Single
 	c.begun = ""
 	if n := len(c.Messages); n > 0 && c.ContinueFinal {

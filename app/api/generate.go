@@ -157,7 +157,7 @@ func (a *API) prepare(w http.ResponseWriter, r *http.Request, run *Run, read Rea
 	return &Reply{
 		Created: run.Row.StartedAt.Unix(), Run: run, Params: p, format: req.Format(),
 		Release:  func() {},
-		question: req, body: body, held: held,
+		question: req, body: body, reserved: held,
 	}, nil
 }
 
@@ -175,7 +175,7 @@ func (a *API) acquireChoices(rep *Reply) error {
 	}
 	p.thoughts = a.thoughtsOf(run.owner)
 	rep.made, err = a.choices(run.Ctx, m, rep.question)
-	rep.held.Release()
+	rep.reserved.Release()
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func (c *Conversation) readPasts(modelID string) map[int]past {
 			c.past = new(p.clone())
 		}
 		p.add(msg)
-		if msg.Role == "assistant" && msg.text(thoughtName) == "" {
+		if msg.Role == "assistant" && msg.raw(thoughtName) == "" {
 			pasts[i] = p // it only names and opens
 		}
 	}

@@ -14,7 +14,7 @@ type Reply struct {
 	ID      string
 	Created int64       // Unix seconds
 	Model   model.Model // nil until it is in memory; then the choices come too
-	Release func()      // gives the model back; comes before the client knows the end
+	Release func()      // of the model; called before the client gets the end of the answer
 	Run     *Run
 	Params  *Params
 	format  ReplyFormat
@@ -22,8 +22,8 @@ type Reply struct {
 
 	question Question          // the request that is answered
 	body     []byte            // of the request, to resume it
-	held     *wire.Reservation // until the prompt is token ids
-	made     []*Choice         // all choices that hold a grammar; Choices has them once all are made
+	reserved *wire.Reservation // of the body's bytes, released when the prompt is token ids
+	made     []*Choice         // what free closes: Choices, or those that were made before an error
 }
 
 // Name returns the model's id, or the client's name for it until the model is in memory.
@@ -93,8 +93,8 @@ type Timings struct {
 	Rounds          int     `json:"rounds"`            // forward passes after the prompt's
 	Verifies        int     `json:"verifies"`          // rounds with drafts
 	TokensPerVerify float64 `json:"tokens_per_verify"` // that a round with drafts gave; counts the target's own even if the text ended before it
-	Syncs           int     `json:"syncs"`
-	Repeats         int     `json:"repeats"` // tokens before the text looped, 0 if it did not
+	Syncs           int     `json:"syncs"`             // blocking MLX calls after the prefill
+	Repeats         int     `json:"repeats"`           // index of the token from which the text loops, 0 if it does not
 	QueueMS         float64 `json:"queue_ms"`
 	LoadMS          float64 `json:"load_ms,omitempty" doc:"Milliseconds until the model was in memory, left out below 1."`
 	FirstTokenMS    float64 `json:"first_token_ms"` // from arrival in the engine until the first token
@@ -126,14 +126,14 @@ func (r *Reply) timings(t total) Timings {
 	if t.verifies > 0 {
 		out.TokensPerVerify = 1 + float64(t.Accepted)/float64(t.verifies)
 	}
-	// If a prompt was not read to its end, the number of tokens that took this time is unknown.
+	// If the prefill was cut off, the number of tokens that took this time is unknown.
 	if read := !out.Stopped || t.FirstToken > 0; read && out.PromptN > 0 && t.Prefill > 0 {
 		out.PromptPerTokenMS = out.PromptMS / float64(out.PromptN)
 		out.PromptPerSecond = float64(out.PromptN) / t.Prefill.Seconds()
 	}
 	// Decode spans the gaps between tokens: in every choice one less than there are tokens. It is
 	// time by the clock. It includes time in which the process was stopped, because the client
-	// waited then. The pace that Now shows leaves such a gap out, see pace. While a machine sleeps,
+	// waited then. The pace in State.Active leaves such a gap out, see pace. While a machine sleeps,
 	// the clock stands still.
 	if gaps := t.CompletionTokens - t.Given - len(r.Choices); gaps > 0 && t.Decode > 0 {
 		out.PredictedPerTokenMS = out.PredictedMS / float64(gaps)

@@ -10,8 +10,11 @@ const (
 // Roles are the roles of a chat's messages.
 var Roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
 
-// Efforts are the values of reasoning_effort. The first turns thinking off.
-var Efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+// EffortNone is the reasoning_effort that turns thinking off.
+const EffortNone = "none"
+
+// Efforts are the values of reasoning_effort.
+var Efforts = []string{EffortNone, "minimal", "low", "medium", "high", "xhigh", "max"}
 
 // budgetFields are other servers' names for the token limit of a thought.
 var budgetFields = []string{"thinking_budget", "thinking_token_budget", "thinking_budget_tokens"}

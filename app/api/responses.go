@@ -24,9 +24,9 @@ func withResponses(messages []Message) []Message {
 
 // respond adds a result to a message that calls.
 func (m *Message) respond(result *Message) {
-	name := result.text("name")
+	name := result.raw("name")
 	for i := range m.Calls {
-		if c := readPastCall(&m.Calls[i]); c.id != "" && c.id == result.text(resultIDName) {
+		if c := readPastCall(&m.Calls[i]); c.id != "" && c.id == result.raw(resultIDName) {
 			name = c.name
 		}
 	}

@@ -20,8 +20,8 @@ type Thinking struct {
 	Hidden bool   // thoughts are not part of the reply
 }
 
-// ReadThinking reads the fields of OpenAI, of OpenRouter (reasoning), and of servers of open
-// models.
+// ReadThinking reads the fields of OpenAI (reasoning_effort), of OpenRouter (reasoning), and of other
+// servers, such as vLLM and llama.cpp (enable_thinking, budgetFields).
 func ReadThinking(f *wire.Fields) (t Thinking) {
 	t.Effort = f.Word("reasoning_effort")
 	for _, key := range budgetFields {
@@ -46,7 +46,7 @@ func ReadThinking(f *wire.Fields) (t Thinking) {
 		t.Budget = nil
 	}
 	if t.On == nil && t.Effort != "" {
-		t.On = new(t.Effort != Efforts[0])
+		t.On = new(t.Effort != EffortNone)
 	}
 	return t
 }
@@ -59,7 +59,7 @@ func (t Thinking) variables() (list wire.Members) {
 		add("enable_thinking", *t.On) // Qwen, GLM, SmolLM
 		add("thinking", *t.On)        // DeepSeek, Granite
 	}
-	if t.Effort != "" && t.Effort != Efforts[0] {
+	if t.Effort != "" && t.Effort != EffortNone {
 		add("reasoning_effort", t.Effort) // gpt-oss
 	}
 	if t.Budget != nil {
@@ -74,7 +74,7 @@ type thought struct {
 	tokens int    // in all thoughts; tags do not count if they are tokens of their own
 	limit  *int   // of tokens; nil for no limit
 	hidden bool
-	closed []Span // ends that the server wrote at the limit
+	closed []Span // where the server inserted the end of a thought, because the limit was reached
 }
 
 // A Span is a stretch of an answer's tokens.
@@ -102,9 +102,8 @@ func (c *Choice) thoughtIsUsedUp() bool {
 		len(c.IDs) >= t.insertedEnd() && len(t.closed) < MaxClosed
 }
 
-// closedBefore reports whether the server closed this thought before the answer was cut off. Then
-// the end of the thought comes next in the tokens generated until then. It is also where the server
-// would put it now.
+// closedBefore reports whether this answer resumes one whose thought the server closed at this
+// place: then the end of the thought is what comes next in its tokens. It adds that end to closed.
 func (c *Choice) closedBefore(m model.Model) (bool, error) {
 	closing, err := m.Tokenizer().Encode(m.Dialect().Closing(), false)
 	n, end := len(c.IDs), len(c.IDs)+len(closing)
@@ -139,7 +138,7 @@ func (c *Choice) closeThought(rep *Reply) error {
 	if c.matcher == nil {
 		return nil
 	}
-	if err := c.matcher.Close(); err != nil { // the engine left the matcher within the thought
+	if err := c.matcher.Close(); err != nil { // its state is within the thought: a new one replaces it
 		return err
 	}
 	c.matcher = nil

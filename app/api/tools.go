@@ -21,8 +21,8 @@ type Toolbox struct {
 	Functions bool            // the client used the older form, and gets its answer in that form
 }
 
-// ReadTools reads tools and tool_choice. It also reads their older form, functions and
-// function_call.
+// ReadTools reads the tools and tool_choice of chats. It also reads their older form, functions and
+// function_call. Other protocols read their own fields and call Choose.
 func ReadTools(f *wire.Fields) (b Toolbox) {
 	list, choice := "tools", "tool_choice"
 	if f.Raw(list) == nil && f.Raw("functions") != nil {
@@ -51,8 +51,8 @@ type Offered struct {
 	Named bool // the model can call it
 }
 
-// Choose adds the tools that chosen leaves to the model. list and choice are the names of their
-// fields, for errors.
+// Choose adds the tools that the model may use by chosen, a tool_choice that was read. list and
+// choice are the names of the fields of all and of chosen, for errors.
 func (b Toolbox) Choose(f *wire.Fields, list, choice string, all []Offered,
 	chosen ToolChoice) Toolbox {
 	if chosen.Mode == "none" {
@@ -170,9 +170,10 @@ type ToolChoice struct {
 	Allowed []string // names; nil for all
 }
 
-// ReadChoice reads a choice that is a word, the object of a word such as {"type": "any"}, or names a
-// function, which name reads. Some clients leave out the type beside a name, or send Anthropic's. An
-// object of another kind is left to the caller; otherwise o is nil.
+// ReadChoice reads a tool_choice: a word such as "any", an object with it such as {"type": "any"}, or
+// an object that names a function, whose name it reads by calling name. Some clients leave out the
+// type beside a name, or send Anthropic's. An object of another type is returned as o, with its
+// type as kind, for the caller to read; otherwise o is nil.
 func ReadChoice(f *wire.Fields, key string,
 	name func(*wire.Fields) string) (c ToolChoice, o *wire.Fields, kind string) {
 	c.Mode = "auto"
@@ -207,8 +208,7 @@ func modeOf(word string) string {
 	return word
 }
 
-// readToolChoice reads tool_choice or function_call. The name of a function is in it, or beside the
-// type, as responses have it.
+// readToolChoice reads the tool_choice or function_call of chats.
 func readToolChoice(f *wire.Fields, key string) ToolChoice {
 	if v := f.Raw(key); key == "function_call" && v != nil && v[0] != '"' { // {"name"}
 		o := f.Object(key)
@@ -234,8 +234,8 @@ func readToolChoice(f *wire.Fields, key string) ToolChoice {
 	return c
 }
 
-// ChosenName reads the name of a function that a choice or a list of names has. read reads it from
-// the object that has it.
+// ChosenName reads the name of a function in a choice, or in an entry of allowed_tools: from its
+// function, as chats have it, else by calling read with o, as responses have it.
 func ChosenName(o *wire.Fields, read func(*wire.Fields) string) string {
 	if o.Raw("function") == nil && o.Raw("name") == nil {
 		o.Fail("function", "is missing.")

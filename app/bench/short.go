@@ -24,8 +24,8 @@ import (
 // A Plan says how much a short bench measures. A part ends when it has all its measurements. It
 // also ends when its time is over, but not before it has the minimum.
 type Plan struct {
-	Pairs, Restores, Turns int // at most
-	Fewest                 int
+	Pairs, Restores, Turns int // measurements of each part, at most; Pairs is of each drafter
+	Fewest                 int // measurements of each, even after its time is over
 	Warm                   int // answers before drafts are measured
 	Tokens                 int // of a prompt that is restored
 	Context                int // tokens before a block that is verified
@@ -39,8 +39,8 @@ func (p Plan) Takes(drafters int) time.Duration {
 	return time.Duration(min(drafters, MaxDrafters)+1)*p.Decode + p.Restore + p.Verify
 }
 
-// Minutes is a plan that takes one minute, and one for each way to draft. It takes longer only if
-// the model is so slow that even the fewest measurements do.
+// Minutes is a plan that takes about one minute for restores and verification, and one for each way
+// to draft. It takes longer only if the model is so slow that even the fewest measurements do.
 var Minutes = Plan{
 	Pairs: 40, Restores: 16, Turns: 15, Fewest: 4, Warm: 8, Tokens: 2048, Context: 512,
 	Decode: 50 * time.Second, Restore: 35 * time.Second, Verify: 25 * time.Second,
@@ -57,7 +57,7 @@ const lookEvery = 5 * time.Millisecond
 // measurement and repeats it.
 type Short struct {
 	m        Borrowed
-	folder   string // for the files of checkpoints
+	folder   string // where checkpoint files are written and deleted
 	plan     Plan
 	progress func(control.BenchProgress)
 
@@ -75,8 +75,8 @@ type Borrowed interface {
 	Candidates(ctx context.Context) ([]control.DrafterChoice, error)
 	BorrowDrafter(ctx context.Context, source string) (*pool.BorrowedDrafter, error)
 	Describe() *control.Loaded
-	IsQuiet() bool                       // no request holds any model
 	AwaitIdle(ctx context.Context) error // until no request holds any model
+	IsQuiet() bool                       // as after AwaitIdle, and the drafter is not being measured
 	Watch() (disturbed func() bool)      // whether a request has come since
 }
 
@@ -176,7 +176,7 @@ func (b *Short) report(waiting bool) {
 	b.progress(b.part)
 }
 
-// hasTime implements host.
+// hasTime implements host. It also reports n as the part's progress.
 func (b *Short) hasTime(n int) bool {
 	if n != b.part.Done {
 		b.part.Done = n
@@ -209,7 +209,7 @@ func (b *Short) Run(ctx context.Context) (r control.BenchResult, err error) {
 	if r.Verify, err = b.verify(ctx); err != nil {
 		return r, err
 	}
-	r.Waited, r.Again = b.waited.Seconds(), b.repeats
+	r.Waited, r.Repeats = b.waited.Seconds(), b.repeats
 	r.Seconds = (time.Since(began) - b.waited).Seconds()
 	return r, nil
 }
@@ -231,17 +231,16 @@ func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error)
 	r.Tokens = min(b.plan.Tokens, m.Bundle().Model.Config().ContextLength-8)
 	off := c.open(engine.Options{})
 	defer off.Close()
-	var computing, again, times []float64
+	var recomputedMS, restoredMS, speedups []float64
 	for n := 0; b.hasTime(n); n++ {
 		text := c.text(r.Tokens)
 		var restored, recomputed Response
 		if err := b.measureIdle(ctx, func(ctx context.Context) (err error) {
-			// Each prompt has its own folder, so that only one prompt's files are on disk.
-			folder := b.folder
-			if err := os.MkdirAll(folder, 0o700); err != nil {
+			if err := os.MkdirAll(b.folder, 0o700); err != nil {
 				return err
 			}
-			dir, err := os.MkdirTemp(folder, "")
+			// Each prompt has its own folder, so that only one prompt's files are on disk.
+			dir, err := os.MkdirTemp(b.folder, "")
 			if err != nil {
 				return err
 			}
@@ -258,11 +257,12 @@ func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error)
 			return r, err
 		}
 		one, two := recomputed.Stats.FirstToken, restored.Stats.FirstToken
-		computing, again, times = append(computing, figures.Milliseconds(one)),
-			append(again, figures.Milliseconds(two)), append(times, one.Seconds()/two.Seconds())
+		recomputedMS = append(recomputedMS, figures.Milliseconds(one))
+		restoredMS = append(restoredMS, figures.Milliseconds(two))
+		speedups = append(speedups, one.Seconds()/two.Seconds())
 	}
-	r.Recomputed, r.Restored, r.Times, r.Pairs = spreadOf(computing), spreadOf(again),
-		spreadOf(times), len(times)
+	r.Recomputed, r.Restored = spreadOf(recomputedMS), spreadOf(restoredMS)
+	r.Times, r.Pairs = spreadOf(speedups), len(speedups)
 	return r, nil
 }
 
@@ -428,17 +428,17 @@ func (b *Short) measure(ctx context.Context, code *Workload, d *control.BenchDra
 		d.Kind, d.Bytes = "", 0
 		return nil
 	}
-	times := found.Ratio()
-	b.hasTime(times.N) // reports them as done
+	speedup := found.Ratio()
+	b.hasTime(speedup.N) // reports them as done
 	d.Decode = control.BenchDecode{
 		Plain:           spread(found.estimate(func(p Pair) float64 { return p.One.Rate() })),
 		Drafted:         spread(found.estimate(func(p Pair) float64 { return p.Two.Rate() })),
-		Times:           spread(times),
+		Times:           spread(speedup),
 		TokensPerVerify: found.figures().tokens,
-		Pairs:           times.N, Prompts: times.Prompts, Differing: len(found.wrong),
+		Pairs:           speedup.N, Prompts: speedup.Prompts, Differing: len(found.wrong),
 	}
 	for _, n := range found.rejected {
-		d.Decode.Left += n
+		d.Decode.Discarded += n
 	}
 	return nil
 }

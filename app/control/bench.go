@@ -26,7 +26,7 @@ type Spread struct {
 type BenchResult struct {
 	Seconds float64 `json:"seconds"` // that measuring took, without the waits for requests
 	Waited  float64 `json:"waited"`  // seconds of waiting for requests
-	Again   int     `json:"again"`   // measurements that were repeated because a request came in between
+	Repeats int     `json:"again"`   // measurements that were repeated because a request came in between
 
 	Device  string `json:"device"` // cpu or gpu
 	Dtype   string `json:"dtype"`
@@ -63,7 +63,7 @@ type BenchDecode struct {
 	TokensPerVerify float64 `json:"tokens_per_verify"` // 0 if nothing was drafted
 	Pairs           int     `json:"pairs"`             // 0 if no prompt was of use
 	Prompts         int     `json:"prompts"`           // prompts that the pairs come from
-	Left            int     `json:"left"`              // prompts that do not count, because their answers loop or are too short
+	Discarded       int     `json:"left"`              // prompts that do not count, because their answers loop or are too short
 	Differing       int     `json:"differing"`         // answers that differ from plain ones by more than rounding
 }
 

@@ -9,16 +9,19 @@ const (
 	get    = http.MethodGet
 	post   = http.MethodPost
 	put    = http.MethodPut
-	remove = http.MethodDelete
+	remove = http.MethodDelete // delete is a builtin
 )
+
+// The last field of a route writes its input into the path and the query; nil if it is all in the
+// body. WouldX returns what X would do, and changes nothing.
 
 // The state, and sessions of pages.
 var (
 	GetState   = Route[None, State]{get, "/app/state", nil} // or a stream of it, see Client.Watch
 	SetWelcome = Route[WelcomeRequest, State]{post, "/app/welcome", nil}
 
-	IssueCode    = Route[None, SessionCode]{post, "/app/session", nil}       // on the socket
-	ExchangeCode = Route[SessionRequest, Session]{post, "/app/session", nil} // over TCP
+	IssueCode    = Route[None, SessionCode]{post, "/app/session", nil}       // only on the control socket
+	ExchangeCode = Route[SessionRequest, Session]{post, "/app/session", nil} // only over TCP
 )
 
 // Models in memory. Load waits until the model is loaded.
@@ -26,7 +29,7 @@ var (
 	LoadModel        = Route[LoadRequest, State]{post, "/app/load", nil}
 	UnloadModel      = Route[UnloadRequest, State]{post, "/app/unload", nil}
 	GetMemory        = Route[None, Memory]{get, "/app/memory", nil}
-	SetDrafter       = Route[DrafterRequest, Drafter]{post, "/app/drafter", nil} // or asks for it
+	SetDrafter       = Route[DrafterRequest, Drafter]{post, "/app/drafter", nil} // an empty Drafter changes nothing
 	GetModelSettings = Route[string, ModelSettingsState]{get, "/app/model-settings", neededModel}
 	SetModelSettings = Route[ModelSettings, ModelSettingsState]{post, "/app/model-settings", nil}
 )

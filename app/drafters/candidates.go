@@ -11,7 +11,7 @@ import (
 	"tandem/storage"
 )
 
-// Candidates returns the drafters that a model could have, by its place and by theirs: the one that
+// Candidates returns the drafters that a model could have, by its path and theirs alone: the one that
 // is set first, then the one of auto, then the others, the best kind first. Whether each can be
 // loaded is not known yet.
 func (f *Finder) Candidates(ctx context.Context,
@@ -25,7 +25,7 @@ func (f *Finder) Candidates(ctx context.Context,
 		mtp = f.head(row.Path)
 	}
 	auto, err := f.auto(row)
-	if err != nil && !errors.Is(err, mtp.unusable) {
+	if err != nil && !errors.Is(err, mtp.unusable) { // an unusable head is listed: its load says why
 		return nil, err
 	}
 	cached, err := f.cached(row)
@@ -79,7 +79,7 @@ func displayName(row storage.Model, source string) string {
 	return source
 }
 
-// Choices returns the candidates of a model, and then the other drafters in the hub's cache.
+// Choices returns the Candidates of a model, and then the other drafters in the hub's cache, fitting or not.
 func (f *Finder) Choices(ctx context.Context, row storage.Model) ([]control.DrafterChoice, error) {
 	list, err := f.Candidates(ctx, row)
 	cache := f.settings.Hub().CacheDir

@@ -13,9 +13,9 @@ import (
 // A Drafter is in memory beside the model that it drafts for.
 type Drafter struct {
 	draft.Drafter
-	source string // its folder, or the name of a built-in one
-	files  *models.Drafter
-	flash  *draft.DFlash // nil if the drafter is no block network
+	source string          // its folder, or the name of a built-in one
+	files  *models.Drafter // its weights as loaded, of one of several kinds
+	dflash *draft.DFlash   // nil unless the weights are a block network, DFlash or DSpark
 
 	key, variantKey string // see Finder.Open
 
@@ -52,12 +52,12 @@ func load(ctx context.Context, bundle *models.Bundle, source string, files *mode
 		return d, nil
 	}
 	if err := d.files.Thread().Do(ctx, func(s *mlx.Scope) error {
-		d.flash = draft.NewDFlash(s, d.files.Block, bundle.Model.Config().VocabSize)
+		d.dflash = draft.NewDFlash(s, d.files.Block, bundle.Model.Config().VocabSize)
 		return s.Err()
 	}); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	d.Drafter = d.flash
+	d.Drafter = d.dflash
 	return d, nil
 }
 
@@ -101,8 +101,7 @@ func (d *Drafter) setVariant(r Variant) {
 	d.variant = r
 }
 
-// Variants returns the ways to use its weights, the usual one first. Only a block network has
-// some.
+// Variants returns the ways to use its weights, the usual one first. Only a block network has any.
 func (d *Drafter) Variants() []models.DrafterSettings {
 	if d.files.Block == nil {
 		return nil
@@ -116,7 +115,7 @@ func (d *Drafter) UseVariant(ctx context.Context, set models.DrafterSettings) er
 	if err != nil {
 		return err
 	}
-	return d.files.Thread().Do(ctx, func(*mlx.Scope) error { d.flash.Use(block); return nil })
+	return d.files.Thread().Do(ctx, func(*mlx.Scope) error { d.dflash.Use(block); return nil })
 }
 
 // Close frees a drafter that no engine uses any more. It does nothing to nil.
@@ -125,8 +124,8 @@ func (d *Drafter) Close() error {
 		return nil
 	}
 	return errors.Join(d.files.Thread().Do(context.Background(), func(*mlx.Scope) error {
-		if d.flash != nil {
-			d.flash.Free()
+		if d.dflash != nil {
+			d.dflash.Free()
 		}
 		return nil
 	}), d.files.Close())

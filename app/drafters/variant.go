@@ -13,14 +13,14 @@ import (
 	"tandem/storage"
 )
 
-// A Variant says how the weights of a drafter are used.
+// A Variant says how the weights of a drafter are used, for example with raw embeddings.
 type Variant struct {
 	Settings  models.DrafterSettings
 	Trials    []control.Trial // the measurements that say so; empty if nothing was measured
 	Measuring bool            // it is still to be measured, see Finder.MeasureVariants
 }
 
-// Key returns a key that differs between drafters whose guesses or context rows differ. It tells the
+// Key returns a key that differs between drafters whose drafts or context rows differ. It tells the
 // weights, the bits that they are packed in, and the rows of context that they read. A built-in
 // drafter is known by a hash of its weights: another build may have others by its name.
 func (f *Finder) Key(source string, o LoadOptions) string {

@@ -134,7 +134,7 @@ func (s *scope) readArray() {
 		s.out.set("prefixItems", all)
 	}
 	if items != nil {
-		if x := s.schema(items, itemsAt); x.kind != truth {
+		if x := s.schema(items, itemsAt); x.kind != trueKind {
 			s.out.set("items", x)
 		}
 	}

@@ -68,9 +68,9 @@ func (c *comparison) disjoint(a, b *value, level int) bool {
 		return false
 	}
 	switch {
-	case a.kind == falsum || b.kind == falsum:
+	case a.kind == falseKind || b.kind == falseKind:
 		return true
-	case a.kind == truth || b.kind == truth:
+	case a.kind == trueKind || b.kind == trueKind:
 		return false
 	}
 	if c.partDisjoint(a, b, level) || c.partDisjoint(b, a, level) {
@@ -142,7 +142,7 @@ func propertyOf(s *value, name string) *value {
 	if v := s.get("additionalProperties"); v != nil && s.get("patternProperties") == nil {
 		return v
 	}
-	return &value{kind: truth}
+	return &value{kind: trueKind}
 }
 
 // maybeEqual reports whether two values may be equal. Arrays and objects may always be.

@@ -38,7 +38,7 @@ func (c *compiler) fail(at *place, format string, args ...any) {
 
 // falseSchema returns the schema that admits no value.
 func falseSchema(at *place, format string, args ...any) *value {
-	return &value{kind: falsum, text: fmt.Sprintf(format, args...), at: at}
+	return &value{kind: falseKind, text: fmt.Sprintf(format, args...), at: at}
 }
 
 // draftOf returns the draft that $schema names: 4, 6, 7, 2019 or 2020.
@@ -67,20 +67,20 @@ func isNoOp(s *value, key string) bool {
 	v := s.get(key)
 	switch key {
 	case "uniqueItems", "not":
-		return v.kind == falsum
+		return v.kind == falseKind
 	case "then", "else":
 		return s.get("if") == nil
 	case "minContains", "maxContains":
 		return s.get("contains") == nil
 	case "unevaluatedItems", "unevaluatedProperties", "propertyNames":
-		return v.kind == truth
+		return v.kind == trueKind
 	}
 	return false
 }
 
 // admitsAll reports whether a schema is true or empty.
 func admitsAll(v *value) bool {
-	return v.kind == truth || v.kind == object && len(v.keys) == 0
+	return v.kind == trueKind || v.kind == object && len(v.keys) == 0
 }
 
 // schema rewrites a schema.
@@ -89,17 +89,17 @@ func (c *compiler) schema(v *value, at *place) *value {
 		c.fail(nil, "it has more than %d schemas, with what its members refer to", maxSchemas)
 	}
 	if c.err != nil {
-		return &value{kind: truth}
+		return &value{kind: trueKind}
 	}
 	switch v.kind {
-	case truth:
-		return &value{kind: truth, at: at}
-	case falsum:
+	case trueKind:
+		return &value{kind: trueKind, at: at}
+	case falseKind:
 		return falseSchema(at, "it is false, which admits no value")
 	case object:
 	default:
 		c.bad(at, "a schema is an object, true or false")
-		return &value{kind: truth, at: at}
+		return &value{kind: trueKind, at: at}
 	}
 	s := &scope{compiler: c, in: v, out: newObject(), at: at}
 	s.out.at = at

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// An exact writes the form of a tree. Where a schema lists a number that llguidance would round, it
-// writes Lark rules down to that number. All other schemas are left to llguidance.
+// An exact writes a tree as a Lark grammar. Where a schema lists a number that llguidance's %json would
+// round, it writes rules down to that number. All other schemas become %json.
 type exact struct {
 	*tree
 	prefix   string
 	guidance *value
 
-	marked map[*value]bool   // whether a schema has such a number
+	listed map[*value]bool   // whether a schema lists such a number, or refers to one that does
 	made   map[*value]string // rules of definitions
 	spaced bool              // the rule of white space was added
 	rules  strings.Builder
@@ -26,56 +26,56 @@ func newExact(t *tree, prefix string, guidance *value) *exact {
 	if prefix == "" {
 		prefix = "json"
 	}
-	e := &exact{tree: t, prefix: prefix, guidance: guidance, marked: map[*value]bool{},
+	e := &exact{tree: t, prefix: prefix, guidance: guidance, listed: map[*value]bool{},
 		made: map[*value]string{}}
 	var found []int
 	for n, d := range t.numbered() {
 		walk(d, func(s *value) {
-			e.marked[d] = e.marked[d] || slices.ContainsFunc(valuesOf(s), rounded)
+			e.listed[d] = e.listed[d] || slices.ContainsFunc(valuesOf(s), hasRounded)
 		})
-		if e.marked[d] {
+		if e.listed[d] {
 			found = append(found, n)
 		}
 	}
-	users := t.users()
+	referrers := t.referrers()
 	for len(found) > 0 {
 		n := found[0]
 		found = found[1:]
-		for _, user := range users[n] {
-			if d := t.schema(user); !e.marked[d] {
-				e.marked[d] = true
-				found = append(found, user)
+		for _, from := range referrers[n] {
+			if d := t.schema(from); !e.listed[d] {
+				e.listed[d] = true
+				found = append(found, from)
 			}
 		}
 	}
 	return e
 }
 
-// holds reports whether a schema has a number that llguidance would round.
-func (e *exact) holds(s *value) bool {
-	found, known := e.marked[s]
+// listsRounded reports whether a schema, in itself or by reference, lists a number to be rounded.
+func (e *exact) listsRounded(s *value) bool {
+	found, known := e.listed[s]
 	if known || s.kind != object {
 		return found
 	}
-	found = slices.ContainsFunc(valuesOf(s), rounded)
+	found = slices.ContainsFunc(valuesOf(s), hasRounded)
 	if ref := s.get("$ref"); ref != nil && !found {
 		to, _ := e.target(ref.text)
-		found = e.marked[to]
+		found = e.listed[to]
 	}
-	each(s, func(_ string, x *value, _ func(*value)) { found = e.holds(x) || found })
-	e.marked[s] = found
+	each(s, func(_ string, x *value, _ func(*value)) { found = e.listsRounded(x) || found })
+	e.listed[s] = found
 	return found
 }
 
-// rounded reports whether a value has a number that llguidance would round.
-func rounded(v *value) bool {
+// hasRounded reports whether a value has a number that llguidance would round.
+func hasRounded(v *value) bool {
 	switch v.kind {
 	case number:
 		return !faithful(v.text)
 	case list:
-		return slices.ContainsFunc(v.list, rounded)
+		return slices.ContainsFunc(v.list, hasRounded)
 	case object:
-		return slices.ContainsFunc(v.keys, func(key string) bool { return rounded(v.get(key)) })
+		return slices.ContainsFunc(v.keys, func(key string) bool { return hasRounded(v.get(key)) })
 	}
 	return false
 }
@@ -145,7 +145,7 @@ func (e *exact) value(s *value) string {
 	if e.err != nil {
 		return `""`
 	}
-	if !e.holds(s) {
+	if !e.listsRounded(s) {
 		return "%json " + string(e.json(s))
 	}
 	beside := slices.DeleteFunc(slices.Clone(s.keys), func(key string) bool { return key == "type" })
@@ -186,7 +186,7 @@ func (e *exact) options(s *value) string {
 	types := s.get("type")
 	for _, x := range s.get("anyOf").list {
 		switch {
-		case x.kind == falsum:
+		case x.kind == falseKind:
 			continue
 		case types != nil && (x.kind != object || x.get("type") == nil ||
 			!slices.Equal(types.append(nil), x.get("type").append(nil))):
@@ -203,7 +203,7 @@ func (e *exact) values(s *value) string {
 	others := newList()
 	for _, v := range valuesOf(s) {
 		switch {
-		case !rounded(v):
+		case !hasRounded(v):
 			others.list = append(others.list, v)
 		case v.kind != number && len(s.keys) > 1 && !s.onlyTyped():
 			return e.fail(s)

@@ -77,7 +77,7 @@ func (e *exact) members(s *value) string {
 	first, later := e.others(s, names, colon)
 	for _, name := range slices.Backward(names) {
 		x := propertyOf(s, name)
-		if x.kind == falsum {
+		if x.kind == falseKind {
 			continue // surely not required
 		}
 		member := literal(literal(name)) + colon + e.value(x)
@@ -96,11 +96,11 @@ func (e *exact) members(s *value) string {
 // others returns the rules of the properties after the named ones: if none came before, and if one
 // did.
 func (e *exact) others(s *value, names []string, colon string) (first, later string) {
-	x := &value{kind: truth}
+	x := &value{kind: trueKind}
 	if v := s.get("additionalProperties"); v != nil {
 		x = v
 	}
-	if x.kind == falsum {
+	if x.kind == falseKind {
 		return e.addRule(`""`), e.addRule(`""`)
 	}
 	name := strings.ToUpper(e.newName())
@@ -138,10 +138,10 @@ func (e *exact) elements(s *value) string {
 	}
 	items := s.get("items")
 	if items == nil {
-		items = &value{kind: truth}
+		items = &value{kind: trueKind}
 	}
 	for i, x := range prefix {
-		if x.kind == falsum { // the list is shorter
+		if x.kind == falseKind { // the list is shorter
 			prefix, items = prefix[:i], x
 			break
 		}
@@ -165,7 +165,7 @@ func (e *exact) tail(items *value, lo, hi, n int) string {
 	if hi != unbounded {
 		hi -= n
 	}
-	if items.kind == falsum || hi == 0 {
+	if items.kind == falseKind || hi == 0 {
 		return `""`
 	}
 	item := e.addRule(e.value(items))

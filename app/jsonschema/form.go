@@ -96,7 +96,7 @@ func Read(schema json.RawMessage) (*Document, error) {
 	if g := root.get("x-guidance"); g != nil && g.kind == object {
 		d.guidance = g
 		lenient := g.get("lenient")
-		d.lenient = lenient != nil && lenient.kind == truth
+		d.lenient = lenient != nil && lenient.kind == trueKind
 	}
 	return d, nil
 }
@@ -143,9 +143,9 @@ func (d *Document) Compile(o Options) (*Form, error) {
 	t := &tree{root: root, defs: c.defs, strict: c.strict, bytes: &d.bytes}
 	if c.strict && d.guidance != nil {
 		coerce := d.guidance.get("coerce_one_of")
-		t.coerce = coerce != nil && coerce.kind == truth
+		t.coerce = coerce != nil && coerce.kind == trueKind
 	}
-	if o.Object && root.kind != falsum {
+	if o.Object && root.kind != falseKind {
 		if err := t.requireObject(); err != nil {
 			return nil, err
 		}
@@ -166,7 +166,7 @@ func (t *tree) requireObject() error {
 				"type be \"object\""}
 		}
 		fallthrough
-	case s.kind == truth:
+	case s.kind == trueKind:
 		t.root = newObject()
 		t.root.set("type", newText("object"))
 	default:
@@ -192,12 +192,12 @@ func (t *tree) form(o Options, guidance *value) (*Form, error) {
 		guidance = newObject()
 		guidance.set("whitespace_pattern", newText(Spacing))
 		if !t.strict {
-			guidance.set("lenient", &value{kind: truth})
+			guidance.set("lenient", &value{kind: trueKind})
 		}
 	}
 	e := newExact(t, o.Rules, guidance)
 	f := &Form{}
-	if !e.holds(t.root) {
+	if !e.listsRounded(t.root) {
 		f.JSON = e.json(t.root)
 		f.Value = "%json " + string(f.JSON)
 	} else {

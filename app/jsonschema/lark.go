@@ -88,7 +88,7 @@ func (v *value) losesDigits() bool {
 		switch key {
 		case "const", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
 			"multipleOf":
-			if rounded(x) {
+			if hasRounded(x) {
 				return true
 			}
 		}

@@ -136,8 +136,8 @@ func (s *scope) bound(key, exclusive string, side int) bound {
 	}
 	v := s.in.get(exclusive)
 	switch {
-	case v == nil || v.kind == falsum:
-	case v.kind == truth:
+	case v == nil || v.kind == falseKind:
+	case v.kind == trueKind:
 		b.out = b.at != nil
 	default:
 		r, ok := rational(v)

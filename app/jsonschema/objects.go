@@ -28,7 +28,7 @@ func (s *scope) readObject() {
 		additional = s.schema(additional, at)
 	}
 	all := slices.ContainsFunc(patterns, func(p namePattern) bool {
-		return p.schema.kind == falsum && p.pattern.matchesAll()
+		return p.schema.kind == falseKind && p.pattern.matchesAll()
 	})
 	if all { // no name is left
 		patterns, additional = nil, falseSchema(at, "its name matches a pattern that admits no value")
@@ -43,7 +43,7 @@ func (s *scope) readObject() {
 		}
 		s.out.set("patternProperties", v)
 	}
-	if additional != nil && additional.kind != truth {
+	if additional != nil && additional.kind != trueKind {
 		s.out.set("additionalProperties", additional)
 	}
 	s.readRequired(properties, patterns, additional)
@@ -129,13 +129,13 @@ func (s *scope) copyOf(x *value, n int, at *place) {
 // together returns the conjunction of two schemas. b may be nil.
 func together(a, b *value) *value {
 	switch {
-	case a == nil || a.kind == truth:
+	case a == nil || a.kind == trueKind:
 		return b
-	case b.kind == truth || a == b:
+	case b.kind == trueKind || a == b:
 		return a
-	case a.kind == falsum:
+	case a.kind == falseKind:
 		return a
-	case b.kind == falsum:
+	case b.kind == falseKind:
 		return b
 	}
 	all := newObject()
@@ -169,7 +169,7 @@ func (s *scope) readRequired(properties *value, patterns []namePattern, addition
 		s.bad(at, "required is a list of names")
 		return
 	}
-	closed := additional != nil && additional.kind == falsum
+	closed := additional != nil && additional.kind == falseKind
 	matches := s.matchAny(patterns)
 	names := newList()
 	seen := map[string]bool{}
@@ -224,7 +224,7 @@ func (s *scope) readNameCounts(properties *value, patterns []namePattern, additi
 		s.exclude(s.at, "more names are required than maxProperties admits", "object")
 		return
 	}
-	closed := additional != nil && additional.kind == falsum
+	closed := additional != nil && additional.kind == falseKind
 	more := max(0, lo-required)
 	if more == 0 && !hasMost {
 		return
@@ -255,7 +255,7 @@ func (s *scope) readNameCounts(properties *value, patterns []namePattern, additi
 func (s *scope) optional(properties *value) int {
 	n := 0
 	for _, name := range properties.keys {
-		if properties.members[name].kind != falsum {
+		if properties.members[name].kind != falseKind {
 			n++
 		}
 	}

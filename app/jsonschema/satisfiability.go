@@ -21,8 +21,8 @@ type satisfiability struct {
 // if the whole schema is one.
 func (t *tree) removeUnsatisfiable() error {
 	m := &satisfiability{tree: t, live: make([]bool, len(t.defs)), left: maxWeighed}
-	users := t.users()
-	queue := []int{-1}
+	referrers := t.referrers()
+	queue := []int{rootNumber}
 	for i := range t.defs {
 		queue = append(queue, i)
 	}
@@ -37,7 +37,7 @@ func (t *tree) removeUnsatisfiable() error {
 		default:
 			continue
 		}
-		queue = append(queue, users[n]...)
+		queue = append(queue, referrers[n]...)
 	}
 	if why := m.unsatisfiable(t.root); why != nil {
 		return &Error{Path: why.at.String(), Message: why.text + ": no answer fits the schema",
@@ -45,12 +45,12 @@ func (t *tree) removeUnsatisfiable() error {
 	}
 	for i := range t.defs {
 		if !m.live[i] {
-			t.defs[i] = &value{kind: truth} // it is no longer referenced
+			t.defs[i] = &value{kind: trueKind} // it is no longer referenced
 		}
 	}
 	for _, s := range t.all() {
 		each(s, func(_ string, x *value, replace func(*value)) {
-			if why := m.unsatisfiable(x); why != nil && x.kind != falsum {
+			if why := m.unsatisfiable(x); why != nil && x.kind != falseKind {
 				replace(why)
 			}
 		})
@@ -58,21 +58,21 @@ func (t *tree) removeUnsatisfiable() error {
 	return nil
 }
 
-// unsatisfiable returns a schema that says why no finite value satisfies s, or nil.
+// unsatisfiable returns a false schema whose text says why no finite value satisfies s, or nil.
 func (m *satisfiability) unsatisfiable(s *value) *value {
 	if m.left--; m.left < 0 {
 		return nil
 	}
 	switch s.kind {
-	case falsum:
+	case falseKind:
 		return s
-	case truth:
+	case trueKind:
 		return nil
 	}
 	if ref := s.get("$ref"); ref != nil {
 		_, n := m.target(ref.text)
 		if n < 0 && !m.root || n >= 0 && !m.live[n] {
-			if n >= 0 && m.defs[n].kind == falsum {
+			if n >= 0 && m.defs[n].kind == falseKind {
 				return m.defs[n]
 			}
 			return falseSchema(s.at.under("$ref"), "what it refers to has no finite value")
@@ -110,7 +110,7 @@ func (m *satisfiability) unsatisfiable(s *value) *value {
 func (m *satisfiability) disjointValues(s *value, parts []*value) *value {
 	before := valuesOf(s)
 	for _, x := range parts {
-		for n := 0; x.get("$ref") != nil && len(x.keys) == 1 && n < 16; n++ {
+		for n := 0; x.get("$ref") != nil && len(x.keys) == 1 && n < 16; n++ { // a circle has no end
 			at := x.at
 			to, _ := m.target(x.get("$ref").text)
 			copied := *to
@@ -189,16 +189,16 @@ func (m *satisfiability) unsatisfiableList(s *value) *value {
 	if err != nil {
 		return nil
 	}
-	first := 0
+	prefixLen := 0
 	if v := s.get("prefixItems"); v != nil {
-		first = len(v.list)
-		for _, x := range v.list[:min(n, first)] {
+		prefixLen = len(v.list)
+		for _, x := range v.list[:min(n, prefixLen)] {
 			if why := m.unsatisfiable(x); why != nil {
 				return why
 			}
 		}
 	}
-	if items := s.get("items"); items != nil && n > first {
+	if items := s.get("items"); items != nil && n > prefixLen {
 		return m.unsatisfiable(items)
 	}
 	return nil

@@ -6,6 +6,9 @@ import (
 	"strconv"
 )
 
+// rootNumber is the number of a tree's root. Definitions have the numbers from 0 on.
+const rootNumber = -1
+
 // A tree is a schema in the part of JSON Schema that llguidance follows. References lead to
 // #/$defs/N, where N is the number of a definition, or to the root as #.
 type tree struct {
@@ -17,10 +20,10 @@ type tree struct {
 	bytes  *int // of schemas written as JSON, for all forms of the document
 }
 
-// target returns the schema of a reference in the tree, and its number, or -1 for the root.
+// target returns the schema of a reference in the tree, and its number.
 func (t *tree) target(ref string) (*value, int) {
 	if ref == "#" {
-		return t.root, -1
+		return t.root, rootNumber
 	}
 	n, err := strconv.Atoi(ref[len(defsPrefix):])
 	if err != nil {
@@ -29,10 +32,10 @@ func (t *tree) target(ref string) (*value, int) {
 	return t.defs[n], n
 }
 
-// numbered yields the root, as -1, and the definitions.
+// numbered yields the root and the definitions with their numbers.
 func (t *tree) numbered() iter.Seq2[int, *value] {
 	return func(yield func(int, *value) bool) {
-		for n := -1; n < len(t.defs); n++ {
+		for n := rootNumber; n < len(t.defs); n++ {
 			if !yield(n, t.schema(n)) {
 				return
 			}
@@ -40,7 +43,7 @@ func (t *tree) numbered() iter.Seq2[int, *value] {
 	}
 }
 
-// schema returns a definition, or the root for -1.
+// schema returns the schema with a number.
 func (t *tree) schema(n int) *value {
 	if n < 0 {
 		return t.root
@@ -48,18 +51,18 @@ func (t *tree) schema(n int) *value {
 	return t.defs[n]
 }
 
-// users returns the numbers of the schemas that refer to each one.
-func (t *tree) users() map[int][]int {
-	users := map[int][]int{}
+// referrers returns the numbers of the schemas that refer to each one.
+func (t *tree) referrers() map[int][]int {
+	from := map[int][]int{}
 	for n, d := range t.numbered() {
 		walk(d, func(s *value) {
 			if ref := s.get("$ref"); ref != nil {
 				_, to := t.target(ref.text)
-				users[to] = append(users[to], n)
+				from[to] = append(from[to], n)
 			}
 		})
 	}
-	return users
+	return from
 }
 
 // walk calls visit for a schema and all schemas in it that have keywords.

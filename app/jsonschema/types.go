@@ -20,8 +20,8 @@ var typeBits = map[string]types{
 }
 
 var kindBits = map[kind]types{
-	object: objectBit, list: listBit, text: textBit, number: numberBit, truth: boolBit,
-	falsum: boolBit, null: nullBit,
+	object: objectBit, list: listBit, text: textBit, number: numberBit, trueKind: boolBit,
+	falseKind: boolBit, null: nullBit,
 }
 
 // maxTyped bounds the schemas whose types are computed. References multiply schemas.
@@ -32,9 +32,9 @@ const maxTyped = 1_000_000
 func (t *tree) typesOf(s *value, level int) types {
 	t.typed++
 	switch {
-	case s.kind == falsum:
+	case s.kind == falseKind:
 		return 0
-	case s.kind == truth || level > 8 || t.typed > maxTyped: // references may lead in a circle
+	case s.kind == trueKind || level > 8 || t.typed > maxTyped: // references may lead in a circle
 		return anyBits
 	}
 	set := ownTypes(s)

@@ -26,13 +26,13 @@ type value struct {
 type kind byte
 
 const (
-	null   kind = 'n'
-	truth  kind = 't'
-	falsum kind = 'f'
-	number kind = '0'
-	text   kind = '"'
-	list   kind = '['
-	object kind = '{'
+	null      kind = 'n'
+	trueKind  kind = 't'
+	falseKind kind = 'f'
+	number    kind = '0'
+	text      kind = '"'
+	list      kind = '['
+	object    kind = '{'
 )
 
 // maxNesting bounds the levels of a schema. llguidance reads 128.
@@ -67,9 +67,9 @@ func readValue(d *json.Decoder, level int) (*value, error) {
 		return &value{kind: null}, nil
 	case bool:
 		if t {
-			return &value{kind: truth}, nil
+			return &value{kind: trueKind}, nil
 		}
-		return &value{kind: falsum}, nil
+		return &value{kind: falseKind}, nil
 	case json.Number:
 		return &value{kind: number, text: t.String()}, nil
 	case string:
@@ -146,7 +146,7 @@ func (v *value) clone() *value {
 }
 
 // isBool reports whether v is true or false.
-func (v *value) isBool() bool { return v.kind == truth || v.kind == falsum }
+func (v *value) isBool() bool { return v.kind == trueKind || v.kind == falseKind }
 
 // size returns the least number of bytes of the value's text.
 func (v *value) size() int {
@@ -165,9 +165,9 @@ func (v *value) append(dst []byte) []byte {
 	switch v.kind {
 	case null:
 		return append(dst, "null"...)
-	case truth:
+	case trueKind:
 		return append(dst, "true"...)
-	case falsum:
+	case falseKind:
 		return append(dst, "false"...)
 	case number:
 		return append(dst, v.text...)

@@ -44,7 +44,7 @@ func (s *scope) fits(v *value) bool {
 	switch v.kind {
 	case null:
 		return s.admitsType("null")
-	case truth, falsum:
+	case trueKind, falseKind:
 		return s.admitsType("boolean")
 	case text:
 		return s.admitsType("string")

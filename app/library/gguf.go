@@ -13,7 +13,7 @@ import (
 	"tandem/storage/disk"
 )
 
-// TrimGGUF returns the name of a file without the end that GGUF files have.
+// TrimGGUF returns the name of a file without its .gguf extension.
 func TrimGGUF(name string) string { return models.TrimGGUF(name) }
 
 // ggufModels returns the GGUF files of a folder that are models: of a set, the first file, even if it
@@ -48,7 +48,7 @@ func hasFile(entries []fs.DirEntry, name string) bool {
 // Bounds of a folder that is looked at for its one GGUF file.
 const (
 	maxFolderEntries = 4096 // names read
-	maxChoices       = 8    // files named to choose from
+	maxNamed         = 8    // files that the error names
 )
 
 // modelPath returns the path of the model that a person names: the GGUF file of a folder that has
@@ -77,8 +77,8 @@ func modelPath(path string) (string, error) {
 		return filepath.Join(path, names[0]), nil
 	}
 	slices.Sort(names)
-	list := strings.Join(names[:min(len(names), maxChoices)], ", ")
-	if len(names) > maxChoices {
+	list := strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if len(names) > maxNamed {
 		list += ", ..."
 	}
 	return "", refuse("%s holds %d models in GGUF, so name the file of one: %s", path, len(names),
@@ -99,7 +99,7 @@ func ggufID(path string) string {
 		id = filepath.Base(filepath.Dir(folder)) + "/" + filepath.Base(folder)
 	}
 	if tag == "" || !strings.HasPrefix(strings.ToLower(name), strings.ToLower(
-		trimGGUFEnd(id[strings.LastIndexByte(id, '/')+1:]))) {
+		trimGGUFSuffix(id[strings.LastIndexByte(id, '/')+1:]))) {
 		return plainID(name)
 	}
 	if _, _, err := hub.Parse(id); err != nil {
@@ -108,8 +108,8 @@ func ggufID(path string) string {
 	return id + ":" + tag
 }
 
-// trimGGUFEnd returns the name of a repository without the end that repositories of GGUF files have.
-func trimGGUFEnd(name string) string {
+// trimGGUFSuffix returns the name of a repository without -GGUF or the like.
+func trimGGUFSuffix(name string) string {
 	for _, end := range []string{"-GGUF", "-gguf", "_GGUF", ".GGUF"} {
 		name = strings.TrimSuffix(name, end)
 	}

@@ -16,13 +16,13 @@ import (
 const MaxLoadBody = 64 << 10 // bytes
 
 // ollamaGeneration returns the handler of one of Ollama's generating routes. A request without a
-// prompt loads the model, or frees it if keep_alive is 0. Any other request with keep_alive 0 frees
-// the model after the answer.
+// prompt, which isLoadOnly recognizes, loads the model, or unloads it if keep_alive is 0. Any other
+// request with keep_alive 0 unloads the model after the answer.
 func (v *Routes) ollamaGeneration(endpoint string, read api.ReadBody,
-	nothing func(*wire.Fields) bool) wire.Handler {
+	isLoadOnly func(*wire.Fields) bool) wire.Handler {
 	v.Resumable(endpoint, read)
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if f := v.readShortBody(w, r); f != nil && nothing(f) {
+		if f := v.readShortBody(w, r); f != nil && isLoadOnly(f) {
 			return v.ollamaLoad(w, r, f, endpoint)
 		}
 		var asked *ollamaRequest
@@ -32,9 +32,9 @@ func (v *Routes) ollamaGeneration(endpoint string, read api.ReadBody,
 			return req, err
 		})
 		if asked != nil && asked.keepAlive != nil && *asked.keepAlive == 0 {
-			if err := v.free(context.WithoutCancel(r.Context()), asked.Common().Model); err != nil {
-				v.Log.Warn(
-					"a model that was to be freed stays", "model", asked.Common().Model, "err", err)
+			model := asked.Common().Model
+			if err := v.unloadIfIdle(context.WithoutCancel(r.Context()), model); err != nil {
+				v.Log.Warn("a model that was to be freed stays", "model", model, "err", err)
 			}
 		}
 		return err
@@ -99,11 +99,11 @@ func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fiel
 	reason := "load"
 	if keep != nil && *keep == 0 {
 		reason = "unload"
-		if err := v.free(r.Context(), p.Model); err != nil {
+		if err := v.unloadIfIdle(r.Context(), p.Model); err != nil {
 			return err
 		}
 	} else {
-		m, err := v.Acquire(r.Context(), p.Model, true)
+		m, err := v.Acquire(r.Context(), p.Model, true) // true: in either case of letters
 		if err != nil {
 			return err
 		}
@@ -113,13 +113,13 @@ func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fiel
 	return wire.WriteJSON(w, form.line(piece{}, lineEnd{Done: true, DoneReason: reason}))
 }
 
-// free unloads the model of a name if it is in memory and no request uses it.
-func (v *Routes) free(ctx context.Context, name string) error {
+// unloadIfIdle unloads the model of a name. A model that a request uses stays, without an error.
+func (v *Routes) unloadIfIdle(ctx context.Context, name string) error {
 	list, err := v.Entries(ctx)
 	if err != nil {
 		return err
 	}
-	id, err := v.ModelID(ctx, name, true)
+	id, err := v.ModelID(ctx, name, true) // as Acquire above
 	if err != nil {
 		return err
 	}

@@ -87,12 +87,12 @@ func (v *Routes) ollamaModels(ctx context.Context) ([]Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	lengths, err := v.Entries(ctx)
+	entries, err := v.Entries(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out := []Model{}
-	for _, e := range lengths {
+	for _, e := range entries {
 		for _, m := range list {
 			if m.ID == e.Root {
 				out = append(out, newOllamaModel(e, m))

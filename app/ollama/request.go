@@ -188,7 +188,7 @@ func readThink(f *wire.Fields) (t api.Thinking) {
 	case v == nil:
 	case v[0] == '"':
 		if t.Effort = f.Word("think"); t.Effort != "" {
-			t.On = new(t.Effort != api.Efforts[0])
+			t.On = new(t.Effort != api.EffortNone)
 		}
 	default:
 		t.On = new(f.Bool("think"))

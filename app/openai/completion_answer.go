@@ -79,7 +79,7 @@ type fimDelta struct {
 	Content string `json:"content"`
 }
 
-// completionObjects are the objects of the older completions, which are text alone.
+// completionObjects makes the objects of the older completions, which have text alone.
 type completionObjects struct{}
 
 func (completionObjects) IDPrefix() string { return "cmpl-" }
@@ -91,7 +91,7 @@ func (o completionObjects) chunk(r *api.Reply, p piece) any { return chunkOfText
 func (completionObjects) choice(r *api.Reply, c *api.Choice) completionChoice {
 	out := completionChoice{Index: c.Index, Text: c.Text(), FinishReason: string(c.Finish),
 		extras: extrasOf(r, c)}
-	if r.Params.Logprobs {
+	if r.Params.Logprobs { // text_offset counts from the text, after a BOS that the tokenizer added
 		out.Logprobs = completionLogprobsOf(r, append(c.Scored, c.Tokens...), new(-c.Prompt.Lead))
 	}
 	return out

@@ -25,9 +25,9 @@ type Library interface {
 	Reveal(ctx context.Context, id string) error
 	// Found looks for models on this machine.
 	Found(ctx context.Context) (control.Found, error)
-	// Catalogue lists models worth downloading, with their sizes where these are known. ask allows
-	// a request to the hub.
-	Catalogue(ctx context.Context, ask bool) (control.Catalogue, error)
+	// Catalogue lists models worth downloading, with their sizes where these are known. askHub
+	// allows a request to the hub for sizes.
+	Catalogue(ctx context.Context, askHub bool) (control.Catalogue, error)
 	// Storage returns how much of the disk Tandem uses.
 	Storage(ctx context.Context) (control.Storage, error)
 

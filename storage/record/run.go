@@ -23,28 +23,28 @@ type Run struct {
 	Drafted          int       `json:"drafted"`
 	Accepted         int       `json:"accepted"`
 	Rounds           int       `json:"rounds"`
-	Syncs            int       `json:"syncs"`
+	Syncs            int       `json:"syncs"`   // blocking MLX calls after the prefill
 	LoadMS           float64   `json:"load_ms"` // until the model was in memory
 	RestoreMS        float64   `json:"restore_ms"`
 	PrefillMS        float64   `json:"prefill_ms"`
 	FirstTokenMS     float64   `json:"first_token_ms"` // since arrival
 	DraftMS          float64   `json:"draft_ms"`
 	VerifyMS         float64   `json:"verify_ms"`
-	TotalMS          float64   `json:"total_ms"` // since arrival
-	PeakBytes        int64     `json:"peak_bytes"`
+	TotalMS          float64   `json:"total_ms"`      // since arrival
+	PeakBytes        int64     `json:"peak_bytes"`    // MLX's peak since the engine was last idle
 	FinishReason     string    `json:"finish_reason"` // stop, length, or one of the Finish constants
-	MissReason       string    `json:"miss_reason"`
+	MissReason       string    `json:"miss_reason"`   // why less was restored than matched, or matched than once kept
 	Error            string    `json:"error"`
 	Seed             int64     `json:"seed"` // of the first choice
 	QueueMS          float64   `json:"queue_ms"`
-	NoDrafter        string    `json:"no_drafter"` // why there were no drafts, or no more
-	Verifies         int       `json:"verifies"`   // of Rounds, those with drafts
+	NoDrafter        string    `json:"no_drafter"` // a sentence: why there were no drafts, or no more
+	Verifies         int       `json:"verifies"`   // of Rounds, those that verified drafts
 
 	// Tokens of the client's prediction that were drafted, by whether they were accepted.
 	PredictionAccepted int `json:"prediction_accepted"`
 	PredictionRejected int `json:"prediction_rejected"`
 
-	// Repeats is the number of tokens before the first choice looped; 0 if it did not.
+	// Repeats is the index of the first choice's token from which its text loops; 0 if it does not.
 	Repeats int `json:"repeats"`
 
 	// Speculation is a control.Speculation. It is nil while the run is in flight, in lists, and for runs
@@ -57,7 +57,7 @@ type Run struct {
 	// counts, or nil.
 	Divergence json.RawMessage `json:"parted,omitempty"`
 
-	Resumes int64 `json:"resumes"` // the run whose answer this one completes; 0 = none
+	Resumes int64 `json:"resumes"` // ID of the run whose answer this one completes; 0 = none
 
 	// Verdict is a control.Replayed: the result of the latest verification; nil if there was none.
 	Verdict json.RawMessage `json:"verdict,omitempty"`
@@ -66,12 +66,13 @@ type Run struct {
 	// what the request brought. It may be empty.
 	Message string `json:"message,omitempty"`
 
-	Held     string `json:"held,omitempty"`      // as in control.Loaded
+	Held     string `json:"held,omitempty"`      // how quantized weights are held, as in control.Loaded
 	KVBits   int    `json:"kv_bits,omitempty"`   // likewise
 	KVLayout string `json:"kv_layout,omitempty"` // likewise
 
-	// Bytes that the caches held at the end, measured: all rows of exact layers, own rows of bounded
-	// layers, and rows restored for these with the caches that they are restored from.
+	// Bytes that the caches held at the end, measured: everything in layers whose rows are all kept or
+	// are a sliding window (exact), the window of layers that a bounded layout cuts (own), and the
+	// rows restored for these with the caches that they are restored from.
 	KVExactBytes    int64 `json:"kv_exact_bytes,omitempty"`
 	KVOwnBytes      int64 `json:"kv_own_bytes,omitempty"`
 	KVRestoredBytes int64 `json:"kv_restored_bytes,omitempty"`
@@ -91,7 +92,7 @@ func (r Run) TokensPerVerify() float64 {
 	return 1 + float64(r.Accepted)/float64(r.Verifies)
 }
 
-// Pace returns a run's tokens per second after the first one, - where they are not known.
+// Pace returns the tokens per second after the first token, or "-" if they are not known.
 func (r Run) Pace() string {
 	decode := r.TotalMS - r.FirstTokenMS
 	// which tokens of a resumed answer were new is not known

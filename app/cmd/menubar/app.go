@@ -119,7 +119,7 @@ func (a *app) run(ctx context.Context, d *supervise.InstanceLock) error {
 		a.o.log.Warn("a second start from the Finder shows no window", "error", err)
 	}
 	a.change(func(v *menu.View) { v.Login = a.loginState() })
-	if !a.o.hidden && !control.StartsHidden(a.o.home) {
+	if !a.o.atLogin && !control.StartsHidden(a.o.home) {
 		show()
 	}
 	err := a.supervisor.Run(ctx)

@@ -35,10 +35,10 @@ func main() {
 	}
 	flag.StringVar(&o.program, "program", beside.Tandem, "the `tandem` to serve with")
 	flag.StringVar(&o.window, "window", beside.Window, "the window's `program`")
-	flag.BoolVar(&o.hidden, "login", false,
+	flag.BoolVar(&o.atLogin, "login", false,
 		"open no window, as when the system starts this at login")
 	flag.BoolVar(&o.opened, supervise.OpenedFlag, false,
-		"this was opened by what the system starts at login, and opens no other")
+		"set by the login agent when it opens the app, to prevent a loop")
 	flag.Parse()
 	o.args = flag.Args()
 	if err := run(o); err != nil {
@@ -52,8 +52,8 @@ type options struct {
 	home            string
 	program, window string   // paths of executables
 	args            []string // of serve
-	hidden, opened  bool
-	bundle          string // path of Tandem.app; empty where this runs by itself
+	atLogin, opened bool     // flags -login and -opened
+	bundle          string   // path of Tandem.app; empty where this runs by itself
 	location        supervise.Location
 	log             *slog.Logger
 }
@@ -61,7 +61,7 @@ type options struct {
 func run(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	lock, err := supervise.LockInstance(o.home, !o.hidden)
+	lock, err := supervise.LockInstance(o.home, !o.atLogin)
 	if errors.Is(err, supervise.ErrRunning) {
 		return nil // it was asked to show its window, unless this is a start at login
 	}
@@ -72,7 +72,7 @@ func run(o options) error {
 		return errors.Join(lock.Close(), supervise.OpenAtLogin(o.bundle, os.Environ()).Run())
 	}
 	var failure error
-	if !o.hidden {
+	if !o.atLogin {
 		moved, err := o.relocator().Offer()
 		if moved {
 			return errors.Join(err, lock.Close())
@@ -81,7 +81,7 @@ func run(o options) error {
 			o.log.Error("offering to move Tandem to Applications", "error", err)
 		}
 	}
-	// The signal would end a window that has just started. A child also ignores a signal that its
+	// SIGUSR2 would end a window that has just started. A child also ignores a signal that its
 	// parent ignores, until it installs a handler.
 	signal.Ignore(showSignal)
 	a := newApp(o, failure)
