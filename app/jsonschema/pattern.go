@@ -30,10 +30,10 @@ const (
 )
 
 const (
-	unbounded  = -1
-	maxRepeat  = 1 << 30
-	maxGroups  = 100     // groups within groups
-	maxPattern = 1 << 16 // bytes of a pattern
+	unbounded     = -1
+	maxRepeat     = 1 << 30
+	maxGroupDepth = 100     // of groups within groups
+	maxPattern    = 1 << 16 // bytes of a pattern
 )
 
 // readPattern reads a pattern. It returns an error for what no grammar can express.
@@ -115,7 +115,7 @@ func (r *patternReader) next() rune {
 }
 
 func (r *patternReader) choice(level int) (*pattern, error) {
-	if level > maxGroups {
+	if level > maxGroupDepth {
 		return nil, errors.New("its groups nest too deeply")
 	}
 	p := &pattern{op: opChoice}
@@ -242,8 +242,8 @@ func (r *patternReader) braces() (lo, hi int, ok bool, err error) {
 		return 0, 0, false, nil
 	}
 	before, upper, comma := strings.Cut(inner, ",")
-	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
-	if !digits(before) || comma && upper != "" && !digits(upper) {
+	isNumber := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+	if !isNumber(before) || comma && upper != "" && !isNumber(upper) {
 		return 0, 0, false, nil
 	}
 	lo, err = strconv.Atoi(before)
@@ -406,7 +406,10 @@ func (r *patternReader) coded(c rune) (set, error) {
 	n := map[rune]int{'x': 2, 'u': 4}[c]
 	code, err := uint64(0), error(nil)
 	if r.take("{") {
-		inner, after, _ := strings.Cut(r.rest, "}")
+		inner, after, ok := strings.Cut(r.rest, "}")
+		if !ok {
+			return set{}, bad
+		}
 		code, err = strconv.ParseUint(inner, 16, 32)
 		r.rest = after
 	} else {

@@ -64,7 +64,7 @@ func TestPatternThatNoGrammarFollowsIsNamed(t *testing.T) {
 		`(a)\1`: "reference back", `\k<a>`: "reference back", `\ba`: "word boundary",
 		`a$b`: "$ at the end", `(^a)*`: "^ must be", `(`: "closing", `)`: "without a (", `[a`: "closing",
 		`*`: "nothing to repeat", `a**`: "quantifier", `a{3,2}`: "order", `[b-a]`: "order",
-		`\`: "backslash", `\y`: `\y`, `\u12`: `\u`, `\ud800`: `\u`, `\p{x y}`: "property",
+		`\`: "backslash", `\y`: `\y`, `\u12`: `\u`, `\u{41`: `\u`, `\ud800`: `\u`, `\p{x y}`: "property",
 		`(?#a)`: "unknown kind", `a{99999999999}`: "too often", `^*`: "anchor",
 		strings.Repeat("(", 1000): "deep",
 	} {
