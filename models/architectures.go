@@ -74,11 +74,11 @@ func unknownArchitecture(modelType string) error {
 		modelType, strings.Join(Architectures(), ", "))
 }
 
-// keptLayers returns what each layer of an architecture keeps of a text.
-func keptLayers(a nn.Architecture) []nn.Kept {
-	layers := make([]nn.Kept, a.Layers())
+// cacheSpecs returns what each layer of an architecture keeps of a text.
+func cacheSpecs(a nn.Architecture) []nn.CacheSpec {
+	layers := make([]nn.CacheSpec, a.Layers())
 	for i := range layers {
-		layers[i] = a.Kept(i)
+		layers[i] = a.CacheSpec(i)
 	}
 	return layers
 }

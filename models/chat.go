@@ -24,12 +24,12 @@ var ErrNoTemplate = errors.New("the model has no chat template")
 // A Chat has the chat templates of a model: one for all conversations, or another one for those
 // with tools. The zero Chat has none.
 type Chat struct {
-	// Source is the text of all templates, for a look at the marks in it.
+	// Source is the text of all templates, in which callers look for the model's special tokens.
 	Source string
 
-	// Replaced is why the template of a GGUF file cannot be read, if the form of the model's family
-	// stands in its place.
-	Replaced error
+	// FallbackReason is why the template of a GGUF file cannot be read, if the template of the model's
+	// family is used instead.
+	FallbackReason error
 
 	plain, tools chatTemplate
 }
@@ -69,9 +69,9 @@ func (c *Chat) close() error {
 }
 
 // chat compiles the chat templates. They have to be closed, so this comes last, when nothing can fail any
-// more.
+// more. lane lets one slow template of the program compute at a time, see [native.Lane].
 func (f *Files) chat(lane *native.Lane) Chat {
-	sources, err := f.readTemplates()
+	sources, err := f.chatTemplates()
 	if err != nil {
 		broken := chatTemplate{err: err}
 		return Chat{plain: broken, tools: broken}
@@ -90,7 +90,7 @@ func (f *Files) chat(lane *native.Lane) Chat {
 		return c
 	}
 	family := compileChat(templates{template, template}, lane)
-	family.Replaced = c.Err()
+	family.FallbackReason = c.Err()
 	return family
 }
 
@@ -111,7 +111,7 @@ func compileChat(sources templates, lane *native.Lane) Chat {
 func compileTemplate(source string, lane *native.Lane) chatTemplate {
 	t, err := native.NewTemplate(source, lane)
 	if err == nil {
-		if err = unknownName(t); err != nil {
+		if err = checkNames(t); err != nil {
 			err = errors.Join(err, t.Close())
 		}
 	}
@@ -121,20 +121,21 @@ func compileTemplate(source string, lane *native.Lane) chatTemplate {
 	return chatTemplate{template: t}
 }
 
-// unreadable says why there is a chat template, and it cannot be used.
+// unreadable returns the error for a chat template that cannot be read.
 func unreadable(err error) *Error {
 	return &Error{Code: CodeInvalid, Err: err, Message: "has a chat template that cannot be read: " +
 		strings.TrimPrefix(err.Error(), "chat template: ")}
 }
 
-// trialTime bounds the trial of a template. One that takes longer is told at the first request.
-const trialTime = time.Second
+// dryRunTimeout bounds the rendering in checkNames. The error of a template that takes longer is
+// reported at the first request.
+const dryRunTimeout = time.Second
 
-// unknownName returns the error of a template that names an unknown filter, test or function. It
-// renders the shortest conversation for that, because the compiler looks none of them up. A name
-// that this does not meet passes.
-func unknownName(t *native.Template) error {
-	ctx, cancel := context.WithTimeout(context.Background(), trialTime)
+// checkNames returns the error of a template that names an unknown filter, test or function. It
+// renders the shortest conversation as a dry run, because the compiler does not look names up. So a
+// name in a branch that is not rendered passes.
+func checkNames(t *native.Template) error {
+	ctx, cancel := context.WithTimeout(context.Background(), dryRunTimeout)
 	defer cancel()
 	_, err := t.Render(ctx, []byte(`{"messages":[{"role":"user","content":"1"}],"tools":null,`+
 		`"documents":null,"bos_token":"","eos_token":"","add_generation_prompt":true}`))
@@ -166,7 +167,7 @@ const (
 )
 
 // readTemplates returns the sources of the chat templates. As in transformers, files of templates
-// stand in place of those in tokenizer_config.json, and "default" and "tool_use" count among named
+// replace those in tokenizer_config.json, and "default" and "tool_use" count among named
 // ones. A model with only one uses it for all conversations.
 func readTemplates(fsys fs.FS, tokenizerConfig []byte) (templates, error) {
 	named, err := templateFiles(fsys)
@@ -193,8 +194,8 @@ func readTemplates(fsys fs.FS, tokenizerConfig []byte) (templates, error) {
 	return t, nil
 }
 
-// MoreTemplates is the folder of further chat templates, each named as its file.
-const MoreTemplates = "additional_chat_templates"
+// templatesFolder is the folder of further chat templates, each named as its file.
+const templatesFolder = "additional_chat_templates"
 
 // templateFiles returns the templates that have files of their own, by name. The file
 // chat_template.json is that of older processors.
@@ -208,7 +209,7 @@ func templateFiles(fsys fs.FS) (map[string]string, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, unreadable(err)
 	}
-	files, err := fs.Glob(fsys, MoreTemplates+"/*.jinja")
+	files, err := fs.Glob(fsys, templatesFolder+"/*.jinja")
 	if err != nil {
 		return nil, err
 	}

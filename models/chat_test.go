@@ -10,7 +10,7 @@ func TestChatTemplatesAreFoundInEachPlace(t *testing.T) {
 	const (
 		file = "chat_template.jinja"
 		old  = "chat_template.json"
-		more = MoreTemplates + "/tool_use.jinja"
+		more = templatesFolder + "/tool_use.jinja"
 	)
 	for _, c := range []struct {
 		name         string

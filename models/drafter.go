@@ -40,7 +40,7 @@ func (f *Files) IsDrafter() bool {
 
 // CheckDrafter asks what the load of such a drafter asks, without loading it: of its files alone, or
 // together with those of a model if target is not nil.
-func (f *Files) CheckDrafter(target *Files) error { return f.named(f.checkDrafter(target)) }
+func (f *Files) CheckDrafter(target *Files) error { return f.withName(f.checkDrafter(target)) }
 
 func (f *Files) checkDrafter(target *Files) error {
 	cfg, err := f.readConfig()
@@ -62,7 +62,7 @@ func (f *Files) checkDrafter(target *Files) error {
 	if err != nil {
 		return nil // a target that cannot be read says nothing about its drafter
 	}
-	w := nn.NewChecks(h, cfg.Quantization)
+	w := nn.NewDryRunWeights(h, cfg.Quantization)
 	if err := n.build(&Drafter{}, w, cfg.text, m, DrafterSettings{}); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (f *Files) sizes() (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := arch.New(nn.NewChecks(&headers{}, cfg.Quantization))
+	m := arch.New(nn.NewDryRunWeights(&headers{}, cfg.Quantization))
 	return &model{Model: m, config: m.Config()}, nil
 }
 
@@ -107,7 +107,7 @@ func (f *Files) LoadDrafter(ctx context.Context, target *Bundle, settings Drafte
 		}
 	}
 	if err != nil {
-		return nil, f.named(err)
+		return nil, f.withName(err)
 	}
 	return d, nil
 }
@@ -217,11 +217,11 @@ func quote(text string) string {
 func (f *Files) Outline(t *mlx.Thread) (*Bundle, error) {
 	m, err := f.sizes()
 	if err != nil {
-		return nil, f.named(err)
+		return nil, f.withName(err)
 	}
 	tokens, err := f.readTokens()
 	if err != nil {
-		return nil, f.named(err)
+		return nil, f.withName(err)
 	}
 	return &Bundle{thread: t, Model: m, Tokenizer: tokens.tokenizer}, nil
 }

@@ -25,22 +25,22 @@ type Files struct {
 	open func() (fs.FS, error)
 	used func(f *Files) // called when something large is used; may be nil
 
-	config      kept[*config]
-	defaults    kept[Defaults]
-	purpose     kept[Purpose] // before Purpose.resolve
-	summary     kept[Summary]
-	measured    kept[Footprint]   // see Drafter
-	builtInHead kept[builtInHead] // an unusable one too
+	config      memoized[*config]
+	defaults    memoized[Defaults]
+	purpose     memoized[Purpose] // before Purpose.resolve
+	summary     memoized[Summary]
+	measured    memoized[Footprint]   // see Drafter
+	builtInHead memoized[builtInHead] // an unusable one too
 
 	// Large if they have more than smallHeaders bytes.
-	weights kept[*headers]
-	head    kept[*headers] // nil if there is none
+	weights memoized[*headers]
+	head    memoized[*headers] // nil if there is none
 
 	// Large, up to some tens of megabytes.
-	folder          kept[fs.FS] // of a GGUF file
-	tokens          kept[tokens]
-	tokenizerConfig kept[[]byte]
-	templates       kept[templates]
+	folder          memoized[fs.FS] // of a GGUF file
+	tokens          memoized[tokens]
+	tokenizerConfig memoized[[]byte]
+	templates       memoized[templates]
 }
 
 // smallHeaders bounds the headers that are kept for long, in bytes of JSON: those of 8,192 tensors. In
@@ -60,7 +60,7 @@ func openFiles(path string, of lookup) (*Files, error) {
 	f := &Files{name: filepath.Clean(path), open: func() (fs.FS, error) { return openPath(path, of) }}
 	fsys, err := f.files()
 	if err != nil {
-		return nil, f.named(err)
+		return nil, f.withName(err)
 	}
 	if _, ok := fsys.(*gguf.Folder); ok {
 		f.path = path
@@ -130,16 +130,16 @@ func (f *Files) DropLarge() {
 	}
 }
 
-// named puts the name of the files into an error, which may be nil.
-func (f *Files) named(err error) error {
+// withName returns err with the name of the files in it, or nil.
+func (f *Files) withName(err error) error {
 	if err == nil {
 		return nil
 	}
 	return named(err, f.name)
 }
 
-// keep returns a kept value, which is read from the files.
-func keep[T any](f *Files, k *kept[T], read func(fsys fs.FS) (T, error)) (T, error) {
+// memoize returns the value of k, which is read from the files once.
+func memoize[T any](f *Files, k *memoized[T], read func(fsys fs.FS) (T, error)) (T, error) {
 	return k.get(func() (v T, err error) {
 		fsys, err := f.files()
 		if err != nil {
@@ -150,7 +150,7 @@ func keep[T any](f *Files, k *kept[T], read func(fsys fs.FS) (T, error)) (T, err
 }
 
 // readConfig returns config.json, of a model or a drafter.
-func (f *Files) readConfig() (*config, error) { return keep(f, &f.config, readConfig) }
+func (f *Files) readConfig() (*config, error) { return memoize(f, &f.config, readConfig) }
 
 // readModel is readConfig for a model alone.
 func (f *Files) readModel() (*config, error) {
@@ -164,14 +164,14 @@ func (f *Files) readModel() (*config, error) {
 // Defaults returns the sampling parameters that the model's authors recommend.
 func (f *Files) Defaults() (Defaults, error) {
 	d, err := f.readDefaults()
-	return d, f.named(err)
+	return d, f.withName(err)
 }
 
 func (f *Files) readDefaults() (Defaults, error) {
 	if ollama.IsBlob(f.path) {
 		f.defaults.drop() // Ollama may have changed them without a change of the file
 	}
-	return keep(f, &f.defaults, func(fsys fs.FS) (Defaults, error) {
+	return memoize(f, &f.defaults, func(fsys fs.FS) (Defaults, error) {
 		if folder, ok := fsys.(*gguf.Folder); ok && f.path != "" {
 			folder.Recommend(recommended(f.path))
 		}
@@ -181,7 +181,7 @@ func (f *Files) readDefaults() (Defaults, error) {
 
 // readPurpose returns what the model is for.
 func (f *Files) readPurpose(cfg *config) (Purpose, error) {
-	return keep(f, &f.purpose, func(fsys fs.FS) (Purpose, error) {
+	return memoize(f, &f.purpose, func(fsys fs.FS) (Purpose, error) {
 		return readPurpose(fsys, cfg, f.name, func() bool {
 			t, err := f.readTokens()
 			return err == nil && t.endTexts // the load of the tokenizer reports an error
@@ -192,13 +192,13 @@ func (f *Files) readPurpose(cfg *config) (Purpose, error) {
 // Tokenizer returns the tokenizer.
 func (f *Files) Tokenizer() (*tokenizer.Tokenizer, error) {
 	t, err := f.readTokens()
-	return t.tokenizer, f.named(err)
+	return t.tokenizer, f.withName(err)
 }
 
 // ChatTemplate returns the sources of the chat templates, empty if there are none.
 func (f *Files) ChatTemplate() (string, error) {
-	t, err := f.readTemplates()
-	return t.source(), f.named(err)
+	t, err := f.chatTemplates()
+	return t.source(), f.withName(err)
 }
 
 // tokens are what tokenizer.json says.
@@ -209,7 +209,7 @@ type tokens struct {
 
 func (f *Files) readTokens() (tokens, error) {
 	defer f.useLarge()
-	return keep(f, &f.tokens, func(fsys fs.FS) (t tokens, err error) {
+	return memoize(f, &f.tokens, func(fsys fs.FS) (t tokens, err error) {
 		text, err := readFile(fsys, tokenizerFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			// weights that no tokenizer helps are told first
@@ -244,7 +244,7 @@ func tokenizerError(err error) error {
 
 // readTokenizerConfig returns tokenizer_config.json, empty if there is none.
 func (f *Files) readTokenizerConfig() ([]byte, error) {
-	return keep(f, &f.tokenizerConfig, func(fsys fs.FS) ([]byte, error) {
+	return memoize(f, &f.tokenizerConfig, func(fsys fs.FS) ([]byte, error) {
 		config, err := readJSON(fsys, tokenizerConfigFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
@@ -253,9 +253,9 @@ func (f *Files) readTokenizerConfig() ([]byte, error) {
 	})
 }
 
-func (f *Files) readTemplates() (templates, error) {
+func (f *Files) chatTemplates() (templates, error) {
 	defer f.useLarge()
-	return keep(f, &f.templates, func(fsys fs.FS) (templates, error) {
+	return memoize(f, &f.templates, func(fsys fs.FS) (templates, error) {
 		config, err := f.readTokenizerConfig()
 		if err != nil {
 			return templates{}, err
@@ -266,7 +266,7 @@ func (f *Files) readTemplates() (templates, error) {
 
 // readWeights returns the headers of the weights.
 func (f *Files) readWeights() (*headers, error) {
-	h, err := keep(f, &f.weights, readHeaders)
+	h, err := memoize(f, &f.weights, readHeaders)
 	if err == nil && h.size > smallHeaders {
 		f.useLarge()
 	}
@@ -275,7 +275,7 @@ func (f *Files) readWeights() (*headers, error) {
 
 // readHead returns the headers of the head that the files of a model bring, nil if they bring none.
 func (f *Files) readHead(cfg *config) (*headers, error) {
-	return keep(f, &f.head, func(fsys fs.FS) (*headers, error) {
+	return memoize(f, &f.head, func(fsys fs.FS) (*headers, error) {
 		return readHead(fsys, cfg, f.readWeights)
 	})
 }

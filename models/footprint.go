@@ -14,7 +14,7 @@ type Footprint struct {
 	Elements      int64 // elements of floating weights
 	ContextLength int   // positions that the model was made for; 0 if config.json is silent
 
-	layers      []nn.Kept
+	layers      []nn.CacheSpec
 	dequantized nn.Dequantized
 	quantizable nn.Quantizable
 	head        headRow // of a model
@@ -62,8 +62,8 @@ func (f *Footprint) addWeights(h *headers, names sanitize) {
 	}
 }
 
-// addMade adds the arrays that a load computes beside the stored tensors.
-func (f *Footprint) addMade(h *headers, m nn.Made) {
+// addComputed adds the arrays that a load computes beside the stored tensors.
+func (f *Footprint) addComputed(h *headers, m nn.Computed) {
 	f.Quantized += m.Quantized
 	f.Floats += m.Floats
 	f.Elements += m.Elements
@@ -80,8 +80,8 @@ type headRow struct {
 	quantized, floats, elements int64 // see Footprint
 }
 
-// addHead notes the rows of the head, which a drafter may copy.
-func (f *Footprint) addHead(h *headers, names sanitize) {
+// addHeadRow adds the memory of a row of the head, which a drafter may copy.
+func (f *Footprint) addHeadRow(h *headers, names sanitize) {
 	for _, path := range []string{"lm_head.", "model.embed_tokens."} {
 		for _, name := range h.Names() {
 			to, keep := names(name)
@@ -187,7 +187,7 @@ func makesFloat32KV(name string) bool {
 // says why the drafter cannot be used, it still returns the weights.
 func (f *Files) Drafter() (Footprint, error) {
 	size, err := f.measured.get(f.measureDrafter)
-	return size, f.named(err)
+	return size, f.withName(err)
 }
 
 func (f *Files) measureDrafter() (size Footprint, err error) {
@@ -207,24 +207,24 @@ func (f *Files) measureDrafter() (size Footprint, err error) {
 	if err != nil {
 		return size, err
 	}
-	w := nn.NewChecks(h, cfg.Quantization)
-	size.layers = keptLayers(arch)
+	w := nn.NewDryRunWeights(h, cfg.Quantization)
+	size.layers = cacheSpecs(arch)
 	w.Sanitize(arch.Sanitize)
 	arch.New(w)
 	size.dequantized = w.Dequantized()
-	size.addMade(h, w.Made())
+	size.addComputed(h, w.Computed())
 	return size, nil
 }
 
 // addNetwork adds what the drafter of a config.json keeps of a text, and what dequantizing it changes.
 func (f *Footprint) addNetwork(n *network, h *headers, cfg *config) (err error) {
-	w := nn.NewChecks(h, cfg.Quantization)
+	w := nn.NewDryRunWeights(h, cfg.Quantization)
 	w.Direct = true
 	if f.layers, err = n.kept(cfg.text); err == nil {
 		err = n.measure(w, cfg.text)
 	}
 	f.dequantized = w.Dequantized()
-	f.addMade(h, w.Made())
+	f.addComputed(h, w.Computed())
 	return err
 }
 
@@ -235,7 +235,7 @@ func (f *Files) Head() (Footprint, error) {
 		h.size, h.err = f.measureHead()
 		return h, nil
 	})
-	return head.size, f.named(head.err)
+	return head.size, f.withName(head.err)
 }
 
 // An builtInHead is the memory of a model's head, or why it cannot be used.
@@ -347,7 +347,7 @@ func (f Footprint) DequantizingKV(gpu bool) Footprint {
 
 // boundedCopies returns the temporary memory of a prefill chunk in bounded layers: a copy of their own and
 // restored rows, and masks.
-func (f Footprint) boundedCopies(layers []nn.Kept, tokens, element int) (copied, masks int64) {
+func (f Footprint) boundedCopies(layers []nn.CacheSpec, tokens, element int) (copied, masks int64) {
 	var largest int64
 	seen := map[int]bool{} // by window, as masks are shared
 	for _, l := range layers {
@@ -366,7 +366,7 @@ func (f Footprint) boundedCopies(layers []nn.Kept, tokens, element int) (copied,
 }
 
 // ringOf returns the rows of a layer's ring; 0 = it keeps every row.
-func (f Footprint) ringOf(l nn.Kept) int {
+func (f Footprint) ringOf(l nn.CacheSpec) int {
 	if l.Window == 0 || f.full {
 		return 0
 	}
@@ -386,7 +386,7 @@ func (f Footprint) sequenceBytes(tokens int, float32 bool) (held, copied int64) 
 	if float32 || f.float32KV {
 		element = 4
 	}
-	var bounded []nn.Kept
+	var bounded []nn.CacheSpec
 	caches := 0
 	for _, l := range f.layers {
 		if !l.Keeps() {
@@ -413,7 +413,7 @@ func (f Footprint) sequenceBytes(tokens int, float32 bool) (held, copied int64) 
 }
 
 // copiesOf returns how many copies of the dequantized rows of a layer attention takes.
-func (f Footprint) copiesOf(l nn.Kept) int64 {
+func (f Footprint) copiesOf(l nn.CacheSpec) int64 {
 	if l.Latent {
 		return int64(max(f.copies, copiesOfLatent))
 	}

@@ -33,7 +33,7 @@ type FTheta struct {
 type bounds struct{ *ftheta.Config }
 
 // bounds reports whether a layer is bounded. cache is the number of its cache.
-func (b *bounds) bounds(cache int, l nn.Kept) bool {
+func (b *bounds) bounds(cache int, l nn.CacheSpec) bool {
 	return b != nil && l.Row > 0 && !b.Exact(cache) && b.Bounds(l.Window).Divides()
 }
 

@@ -193,7 +193,7 @@ func TestLayersThatStayAreNotRestored(t *testing.T) {
 			"exact_layers": []int{1}})
 		sliding, m := 0, p.model(t)
 		shapes := p.target.Model.(restorable).KVShapes()
-		for i, made := range p.ftheta.Projection.Restores() {
+		for i, made := range p.ftheta.Projection.KVShapes() {
 			if shapes[i].Window > 0 && made.Row() > 0 {
 				sliding++
 			}

@@ -126,8 +126,8 @@ func ggufError(name string, err error) error {
 	return &Error{Code: code, Message: err.Error(), Err: err}
 }
 
-// misfit words the error about tensors that do not fit for a GGUF file, which has no config.json.
-func misfit(fsys fs.FS, err error) error {
+// describeMisfit words the error about tensors that do not fit for a GGUF file, which has no config.json.
+func describeMisfit(fsys fs.FS, err error) error {
 	_, file := fsys.(*gguf.Folder)
 	if e, ok := errors.AsType[*nn.MisfitError](err); ok && file {
 		return errorf(CodeInvalid, "the file %s; download it again or take another file",

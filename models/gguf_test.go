@@ -173,14 +173,14 @@ func TestBrokenTemplateOfAGGUFFile(t *testing.T) {
 	}
 	const why = "has a chat template that cannot be read: "
 	none := strings.ReplaceAll(text, "<|im_end|>", "<|im_fin|>")
-	if b := load(none, "none.gguf"); b.Chat.Replaced != nil ||
+	if b := load(none, "none.gguf"); b.Chat.FallbackReason != nil ||
 		b.Chat.Err() == nil || !strings.HasPrefix(b.Chat.Err().Error(), why) {
-		t.Errorf("without a form: %v in place of %v", b.Chat.Replaced, b.Chat.Err())
+		t.Errorf("without a form: %v in place of %v", b.Chat.FallbackReason, b.Chat.Err())
 	}
 	b := load(text, "chatml.gguf")
-	if b.Chat.Err() != nil || b.Chat.Replaced == nil ||
-		!strings.HasPrefix(b.Chat.Replaced.Error(), why) || !strings.Contains(b.Chat.Source, "im_start") {
-		t.Errorf("with a form: %v in place of %v", b.Chat.Replaced, b.Chat.Err())
+	if b.Chat.Err() != nil || b.Chat.FallbackReason == nil ||
+		!strings.HasPrefix(b.Chat.FallbackReason.Error(), why) || !strings.Contains(b.Chat.Source, "im_start") {
+		t.Errorf("with a form: %v in place of %v", b.Chat.FallbackReason, b.Chat.Err())
 	}
 }
 

@@ -19,7 +19,7 @@ type Summary struct {
 	Architecture  string // model_type of config.json
 	Quantization  string // such as "4-bit", empty if none
 	Dtype         string // of the floating weights, as safetensors spells it
-	Parameters    int64  // that the model uses; a quantized one counts as one
+	Parameters    int64  // weights that the model uses; a quantized weight counts as one
 	Bytes         int64  // of all tensors as stored; of a GGUF model, of its files
 	ContextLength int
 	Kind          Kind
@@ -29,8 +29,8 @@ type Summary struct {
 	// and sound". It is empty if there are none.
 	LeftOut string
 
-	// FileType is what a GGUF file says of its quantization, such as Q4_K_M. Losses is what MLX's
-	// form of it loses. Both are empty for other files.
+	// FileType is what a GGUF file says of its quantization, such as Q4_K_M. Losses are what its
+	// weights lose in MLX's quantization. Both are empty for other files.
 	FileType string
 	Losses   []Loss
 
@@ -38,8 +38,8 @@ type Summary struct {
 	ChatError error
 }
 
-// NoChat says why the model cannot chat though it has a chat template. It is empty where it can, and
-// where there is none.
+// NoChat returns why the chat template cannot be used, as a clause: "it has a chat template that
+// cannot be read: ...". It is empty if the template can be used, and if there is none.
 func (s Summary) NoChat() string {
 	if s.ChatError == nil {
 		return ""
@@ -59,8 +59,8 @@ func Inspect(path string) (Summary, error) {
 // Summary asks all that a load asks, without loading the weights: a model that it accepts can be loaded,
 // if there is memory. Of the weights it reads the headers alone.
 func (f *Files) Summary() (Summary, error) {
-	s, err := keep(f, &f.summary, f.summarize)
-	return s, f.named(err)
+	s, err := memoize(f, &f.summary, f.summarize)
+	return s, f.withName(err)
 }
 
 func (f *Files) summarize(fsys fs.FS) (Summary, error) {
@@ -82,9 +82,9 @@ func (f *Files) summarize(fsys fs.FS) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	w := nn.NewChecks(h, cfg.Quantization)
+	w := nn.NewDryRunWeights(h, cfg.Quantization)
 	if err := b.assemble(w, cfg); err != nil {
-		return Summary{}, misfit(fsys, err)
+		return Summary{}, describeMisfit(fsys, err)
 	}
 	s := Summary{
 		Architecture: cfg.ModelType, Bytes: h.stored,
@@ -93,7 +93,7 @@ func (f *Files) summarize(fsys fs.FS) (Summary, error) {
 		LeftOut: leftOut(fsys, w), FileType: fileType(fsys), Losses: losses(fsys),
 	}
 	s.Footprint = Footprint{
-		ContextLength: s.ContextLength, layers: keptLayers(arch), dequantized: w.Dequantized(),
+		ContextLength: s.ContextLength, layers: cacheSpecs(arch), dequantized: w.Dequantized(),
 	}
 	names := func(name string) (string, bool) {
 		to, keep := cfg.Quantization.Tensor(name)
@@ -103,8 +103,8 @@ func (f *Files) summarize(fsys fs.FS) (Summary, error) {
 		return arch.Sanitize(to)
 	}
 	s.Footprint.addWeights(h, names)
-	s.Footprint.addMade(h, w.Made())
-	s.Footprint.addHead(h, names)
+	s.Footprint.addComputed(h, w.Computed())
+	s.Footprint.addHeadRow(h, names)
 	s.Dtype = floatDtype(h, names)
 	chat := f.chat(nil)
 	s.ChatError = chat.Err()

@@ -40,8 +40,8 @@ type Options struct {
 	// a GPU. It is an experiment: `tandem bench verify` shows whether it gains.
 	FewRows bool
 
-	// Lane is the turn of templates that take long. Models in one program share it; nil gives this
-	// model one of its own.
+	// Lane lets one of the templates that take long compute at a time. Models in one program share
+	// it; nil gives this model its own.
 	Lane *native.Lane
 
 	// Progress, if set, gets how many bytes of weights are loaded. It is called on the MLX thread.
@@ -111,7 +111,7 @@ func (f *Files) Load(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle,
 		}
 	}
 	if err != nil {
-		return nil, f.named(err)
+		return nil, f.withName(err)
 	}
 	return b, nil
 }
@@ -152,7 +152,7 @@ func (f *Files) load(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle,
 	defer c.close()
 	err = c.build(t, cfg.Quantization, opts, func(w *nn.Weights) error {
 		if err := b.assemble(w, cfg); err != nil {
-			return misfit(fsys, err)
+			return describeMisfit(fsys, err)
 		}
 		conf := b.Model.Config()
 		b.Parts = w.Parts()
@@ -222,7 +222,7 @@ func (b *Bundle) assemble(w *nn.Weights, cfg *config) error {
 	}
 	named = append(named, fillEnds(b.Tokenizer))
 	conf.EOS = joinEOS(conf.VocabSize, named...)
-	b.Model = &model{Model: m, config: conf, layers: keptLayers(arch)}
+	b.Model = &model{Model: m, config: conf, layers: cacheSpecs(arch)}
 	return nil
 }
 
@@ -306,7 +306,7 @@ func (b *Bundle) Close() error {
 type model struct {
 	nn.Model
 	config lm.Config
-	layers []nn.Kept // what they keep
+	layers []nn.CacheSpec // what they keep
 }
 
 // Config implements lm.Model.

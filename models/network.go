@@ -19,9 +19,9 @@ type network struct {
 	pair func(config []byte, target nn.Model) error
 
 	// kept returns what each layer keeps of a text.
-	kept func(config []byte) ([]nn.Kept, error)
+	kept func(config []byte) ([]nn.CacheSpec, error)
 
-	// measure asks w, made by nn.NewChecks, for all tensors. It needs no target.
+	// measure asks w, made by nn.NewDryRunWeights, for all tensors. It needs no target.
 	measure func(w *nn.Weights, config []byte) error
 
 	// build reads the weights into a drafter and takes them over.
@@ -52,7 +52,7 @@ var heads = &network{
 	pair: func(config []byte, target nn.Model) error {
 		return qwen35.PairMTP(config, target.Config())
 	},
-	kept:    qwen35.KeptMTP,
+	kept:    qwen35.MTPCacheSpecs,
 	measure: qwen35.MeasureMTP,
 	build: func(d *Drafter, w *nn.Weights, config []byte, target nn.Model,
 		_ DrafterSettings) error {
@@ -68,7 +68,7 @@ var heads = &network{
 // assistants are the drafters of Gemma 4.
 var assistants = &network{
 	pair:    gemma4.PairAssistant,
-	kept:    gemma4.KeptAssistant,
+	kept:    gemma4.AssistantCacheSpecs,
 	measure: gemma4.MeasureAssistant,
 	build: func(d *Drafter, w *nn.Weights, config []byte, target nn.Model,
 		_ DrafterSettings) error {

@@ -24,12 +24,12 @@ type restorable interface {
 	lm.Model
 }
 
-func (r tokenSource) Restores() []lm.KVShape                { return r.target.KVShapes() }
+func (r tokenSource) KVShapes() []lm.KVShape                { return r.target.KVShapes() }
 func (r tokenSource) NewCaches(cache.Options) []cache.Cache { return nil }
 
 func (r tokenSource) KeysValues(s *mlx.Scope, b lm.Batch) []lm.KV {
 	var out []lm.KV
-	for i, shape := range r.Restores() {
+	for i, shape := range r.KVShapes() {
 		made := func(seed int) *mlx.Array {
 			rows := make([]*mlx.Array, len(b))
 			for j, q := range b {

@@ -171,7 +171,7 @@ type lossySource struct {
 	codec codec
 }
 
-func (l *lossySource) Restores() []lm.KVShape { return l.of.shapes }
+func (l *lossySource) KVShapes() []lm.KVShape { return l.of.shapes }
 
 func (l *lossySource) NewCaches(cache.Options) []cache.Cache { return nil }
 

@@ -170,7 +170,7 @@ func (p *Pool) open(row storage.Model, f format, context int, progress *loading)
 	if err := bundle.Chat.Err(); err != nil {
 		p.log.Warn("the model's chat template cannot be used", "model", row.ID, "reason", err)
 	}
-	if why := bundle.Chat.Replaced; why != nil {
+	if why := bundle.Chat.FallbackReason; why != nil {
 		p.log.Warn("the chat template of the model's family is used in place of its own", "model",
 			row.ID, "reason", why)
 	}

@@ -43,7 +43,7 @@ func TestCurveMeasuresCosts(t *testing.T) {
 	if c.measured(1) {
 		t.Error("an invalid cost was counted")
 	}
-	for range switches {
+	for range maxTransitions {
 		c.record(3, 30*ms, false)
 	}
 	if got := c.at(3); got != 0.030 {

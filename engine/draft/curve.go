@@ -25,9 +25,9 @@ const (
 	// changed.
 	stale = 64
 
-	// switches is how many rounds of a depth are turned away for following another depth. Then the
-	// least of them is taken.
-	switches = 4
+	// maxTransitions is how many rounds of a depth without samples are left out because the round
+	// before had another depth. Then the lowest of their costs is taken.
+	maxTransitions = 4
 )
 
 // A curve is the cost of a round by its depth, in seconds. Points are measured. Between two of them
@@ -38,35 +38,35 @@ type curve struct {
 }
 
 type point struct {
-	cost     float64 // 0 = not measured
-	samples  int
-	measured int  // curve.rounds at the last sample
-	high     bool // the last round was beyond the clamp
-	switched int  // rounds not counted before the first sample
-	minCost  float64
+	cost        float64 // 0 = not measured
+	samples     int
+	lastRound   int  // curve.rounds at the last sample
+	high        bool // the last round was beyond the clamp
+	transitions int  // rounds not counted before the first sample
+	minCost     float64
 }
 
-// record adds a round. follows says that the round before had the same depth. Changing the depth
+// record adds a round. sameDepth says that the round before had the same depth. Changing the depth
 // has its own cost, a pipeline to fill or taps to catch up on, which belongs to neither depth.
-func (c *curve) record(depth int, cost time.Duration, follows bool) {
+func (c *curve) record(depth int, cost time.Duration, sameDepth bool) {
 	p, x := &c.points[depth], cost.Seconds()
 	c.rounds++
 	if x <= 0 {
 		return
 	}
-	if !follows {
+	if !sameDepth {
 		if p.samples == 0 {
-			if p.switched == 0 || x < p.minCost {
+			if p.transitions == 0 || x < p.minCost {
 				p.minCost = x
 			}
-			if p.switched++; p.switched >= switches {
+			if p.transitions++; p.transitions >= maxTransitions {
 				p.cost = p.minCost
 			}
 		}
 		return
 	}
 	high, low := x > p.cost*(1+costClamp), x < p.cost/(1+costClamp)
-	old := p.samples > 0 && c.rounds-p.measured > stale
+	old := p.samples > 0 && c.rounds-p.lastRound > stale
 	switch {
 	case p.samples == 0:
 		p.cost = x
@@ -82,10 +82,11 @@ func (c *curve) record(depth int, cost time.Duration, follows bool) {
 	}
 	p.high = high && p.samples > 0
 	p.samples++
-	p.measured = c.rounds
+	p.lastRound = c.rounds
 }
 
-// unsure reports whether another sample of a depth is wanted, because the last was odd.
+// unsure reports whether another sample of a depth is wanted, because the last was too high or there
+// are too few.
 func (c *curve) unsure(depth int) bool {
 	p := c.points[depth]
 	return p.high || p.samples < settling
@@ -105,7 +106,8 @@ func (c *curve) frontier() int {
 
 // at returns the cost of a depth, in seconds. Beyond the deepest measured depth it is a low
 // estimate, so that the depth gets tried. The estimate grows per token as between the last two
-// measured depths. With one of them it does not grow.
+// measured depths but 0. With one of them it does not grow. Depth 0 costs 0 until it is measured, and
+// the line to the first measured depth begins there.
 func (c *curve) at(depth int) float64 {
 	if c.measured(depth) {
 		return c.points[depth].cost

@@ -158,7 +158,7 @@ func (c *controller) Restore(s State) error {
 	for _, p := range s.Costs {
 		if p.Depth > 0 && p.Depth <= c.limit {
 			c.curve.points[p.Depth] = point{cost: p.Seconds, samples: min(p.Samples, maxSamples),
-				measured: -stale - 1}
+				lastRound: -stale - 1}
 		}
 	}
 	for i, r := range s.Rates {

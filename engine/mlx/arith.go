@@ -6,7 +6,7 @@ import "C"
 // Add returns a + b, broadcast (mlx_add).
 func (s *Scope) Add(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_add(&r.c, a.c, b.c, s.stream))
@@ -15,7 +15,7 @@ func (s *Scope) Add(a, b *Array) *Array {
 // Sub returns a - b, broadcast (mlx_subtract).
 func (s *Scope) Sub(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_subtract(&r.c, a.c, b.c, s.stream))
@@ -24,7 +24,7 @@ func (s *Scope) Sub(a, b *Array) *Array {
 // Mul returns a * b, broadcast (mlx_multiply).
 func (s *Scope) Mul(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_multiply(&r.c, a.c, b.c, s.stream))
@@ -33,7 +33,7 @@ func (s *Scope) Mul(a, b *Array) *Array {
 // Div returns a / b, broadcast (mlx_divide).
 func (s *Scope) Div(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_divide(&r.c, a.c, b.c, s.stream))
@@ -42,7 +42,7 @@ func (s *Scope) Div(a, b *Array) *Array {
 // Minimum returns the smaller of a and b, broadcast (mlx_minimum).
 func (s *Scope) Minimum(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_minimum(&r.c, a.c, b.c, s.stream))
@@ -51,7 +51,7 @@ func (s *Scope) Minimum(a, b *Array) *Array {
 // Maximum returns the larger of a and b, broadcast (mlx_maximum).
 func (s *Scope) Maximum(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_maximum(&r.c, a.c, b.c, s.stream))
@@ -60,7 +60,7 @@ func (s *Scope) Maximum(a, b *Array) *Array {
 // Less returns a < b (mlx_less).
 func (s *Scope) Less(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_less(&r.c, a.c, b.c, s.stream))
@@ -69,7 +69,7 @@ func (s *Scope) Less(a, b *Array) *Array {
 // LessEqual returns a <= b (mlx_less_equal).
 func (s *Scope) LessEqual(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_less_equal(&r.c, a.c, b.c, s.stream))
@@ -78,7 +78,7 @@ func (s *Scope) LessEqual(a, b *Array) *Array {
 // And returns a && b (mlx_logical_and).
 func (s *Scope) And(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_logical_and(&r.c, a.c, b.c, s.stream))
@@ -87,7 +87,7 @@ func (s *Scope) And(a, b *Array) *Array {
 // Or returns a || b (mlx_logical_or).
 func (s *Scope) Or(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_logical_or(&r.c, a.c, b.c, s.stream))
@@ -96,7 +96,7 @@ func (s *Scope) Or(a, b *Array) *Array {
 // BitAnd returns a & b of whole numbers (mlx_bitwise_and).
 func (s *Scope) BitAnd(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_bitwise_and(&r.c, a.c, b.c, s.stream))
@@ -105,7 +105,7 @@ func (s *Scope) BitAnd(a, b *Array) *Array {
 // ShiftRight returns a >> b of whole numbers (mlx_right_shift).
 func (s *Scope) ShiftRight(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_right_shift(&r.c, a.c, b.c, s.stream))
@@ -114,7 +114,7 @@ func (s *Scope) ShiftRight(a, b *Array) *Array {
 // Equal returns a == b elementwise (mlx_equal).
 func (s *Scope) Equal(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_equal(&r.c, a.c, b.c, s.stream))
@@ -123,7 +123,7 @@ func (s *Scope) Equal(a, b *Array) *Array {
 // Where returns x where cond is true and y elsewhere (mlx_where).
 func (s *Scope) Where(cond, x, y *Array) *Array {
 	if !s.ready(cond, x, y) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_where(&r.c, cond.c, x.c, y.c, s.stream))
@@ -132,7 +132,7 @@ func (s *Scope) Where(cond, x, y *Array) *Array {
 // Clip bounds a to [lo, hi] (mlx_clip).
 func (s *Scope) Clip(a, lo, hi *Array) *Array {
 	if !s.ready(a, lo, hi) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_clip(&r.c, a.c, lo.c, hi.c, s.stream))
@@ -141,7 +141,7 @@ func (s *Scope) Clip(a, lo, hi *Array) *Array {
 // Exp returns e^a (mlx_exp).
 func (s *Scope) Exp(a *Array) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_exp(&r.c, a.c, s.stream))
@@ -150,7 +150,7 @@ func (s *Scope) Exp(a *Array) *Array {
 // LogAddExp returns log(e^a + e^b), broadcast (mlx_logaddexp).
 func (s *Scope) LogAddExp(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_logaddexp(&r.c, a.c, b.c, s.stream))
@@ -159,7 +159,7 @@ func (s *Scope) LogAddExp(a, b *Array) *Array {
 // Power returns a^b (mlx_power).
 func (s *Scope) Power(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_power(&r.c, a.c, b.c, s.stream))
@@ -168,7 +168,7 @@ func (s *Scope) Power(a, b *Array) *Array {
 // Log is the natural logarithm (mlx_log).
 func (s *Scope) Log(a *Array) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_log(&r.c, a.c, s.stream))
@@ -177,7 +177,7 @@ func (s *Scope) Log(a *Array) *Array {
 // Tanh returns tanh(a) (mlx_tanh).
 func (s *Scope) Tanh(a *Array) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_tanh(&r.c, a.c, s.stream))
@@ -186,7 +186,7 @@ func (s *Scope) Tanh(a *Array) *Array {
 // Cos returns cos(a), a in radians (mlx_cos).
 func (s *Scope) Cos(a *Array) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_cos(&r.c, a.c, s.stream))
@@ -195,7 +195,7 @@ func (s *Scope) Cos(a *Array) *Array {
 // Sin returns sin(a), a in radians (mlx_sin).
 func (s *Scope) Sin(a *Array) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_sin(&r.c, a.c, s.stream))
@@ -204,7 +204,7 @@ func (s *Scope) Sin(a *Array) *Array {
 // Sigmoid returns 1 / (1 + e^-a) (mlx_sigmoid).
 func (s *Scope) Sigmoid(a *Array) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_sigmoid(&r.c, a.c, s.stream))
@@ -213,7 +213,7 @@ func (s *Scope) Sigmoid(a *Array) *Array {
 // Neg returns -a (mlx_negative).
 func (s *Scope) Neg(a *Array) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_negative(&r.c, a.c, s.stream))
@@ -222,7 +222,7 @@ func (s *Scope) Neg(a *Array) *Array {
 // AsType converts the elements (mlx_astype). Where the type already fits, it returns a itself.
 func (s *Scope) AsType(a *Array, d Dtype) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	if a.Dtype() == d {
 		return a

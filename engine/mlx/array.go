@@ -33,7 +33,7 @@ func (a *Array) Free() {
 	a.c.ctx = nil
 }
 
-// Shape returns the extent of each axis, nil for a dead array.
+// Shape returns the extent of each axis, nil after a failure.
 func (a *Array) Shape() []int {
 	if a.c.ctx == nil {
 		return nil
@@ -49,8 +49,8 @@ func (a *Array) Shape() []int {
 	return shape
 }
 
-// Dim returns the extent of one axis; negative axes count from the end. It returns 0 for a dead
-// array and for an axis that the array does not have.
+// Dim returns the extent of one axis; negative axes count from the end. It returns 0 after a
+// failure and for an axis that the array does not have.
 func (a *Array) Dim(axis int) int {
 	shape := a.Shape()
 	if axis < 0 {
@@ -62,7 +62,7 @@ func (a *Array) Dim(axis int) int {
 	return shape[axis]
 }
 
-// Dtype returns the element type, Bool for a dead array.
+// Dtype returns the element type, Bool after a failure.
 func (a *Array) Dtype() Dtype {
 	if a.c.ctx == nil {
 		return Bool
@@ -124,7 +124,7 @@ func New[T Number](s *Scope, data []T, shape ...int) *Array {
 		s.Fail(fmt.Errorf("mlx: %d elements do not fill shape %v", len(data), shape))
 	}
 	if !s.ready() {
-		return s.dead
+		return s.failed
 	}
 	var dims dims
 	a := s.new()
@@ -136,7 +136,7 @@ func New[T Number](s *Scope, data []T, shape ...int) *Array {
 // Scalar makes an array without axes of type d. v is rounded to float32 first.
 func (s *Scope) Scalar(v float64, d Dtype) *Array {
 	if !s.ready() {
-		return s.dead
+		return s.failed
 	}
 	a := s.new()
 	a.c = C.mlx_array_new_float32(C.float(v))

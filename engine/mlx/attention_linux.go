@@ -28,11 +28,11 @@ func (s *Scope) TiledAttention(q, k, v *Array, opts AttentionOptions) *Array {
 func (s *Scope) tiledAttention(q, k, v *Array, opts AttentionOptions, on target) *Array {
 	mask, sinks := opts.Mask, opts.Sinks
 	if !s.ready(q, k, v) || mask != nil && !s.ready(mask) || sinks != nil && !s.ready(sinks) {
-		return s.dead
+		return s.failed
 	}
 	if err := cmp.Or(checkTiledTypes(q, k, v, opts), checkTiledShapes(q, k, v, opts)); err != nil {
 		s.Fail(err)
-		return s.dead
+		return s.failed
 	}
 	r, how := s.new(), s.operation(on)
 	in := C.tandem_attention_input{q: q.c, k: k.c, v: v.c, mask: optional(mask),

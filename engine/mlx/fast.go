@@ -10,12 +10,12 @@ func (s *Scope) RMSNorm(x, weight *Array, eps float32) *Array {
 	w := C.mlx_array{}
 	if weight != nil {
 		if !s.ready(weight) {
-			return s.dead
+			return s.failed
 		}
 		w = weight.c
 	}
 	if !s.ready(x) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_fast_rms_norm(&r.c, x.c, w, C.float(eps), s.stream))
@@ -37,12 +37,12 @@ func (s *Scope) Rope(x *Array, p Rope, offset int) *Array {
 	base, freqs := C.mlx_optional_float{value: C.float(p.Base), has_value: true}, C.mlx_array{}
 	if p.Freqs != nil {
 		if !s.ready(p.Freqs) {
-			return s.dead
+			return s.failed
 		}
 		base, freqs = C.mlx_optional_float{}, p.Freqs.c
 	}
 	if !s.ready(x) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_fast_rope(&r.c, x.c, C.int(p.Dims), C.bool(p.Traditional), base,
@@ -64,7 +64,7 @@ func (s *Scope) Attention(q, k, v *Array, scale float32, mask, sinks *Array) *Ar
 		return s.attention(q, k, v, scale, maskNone, C.mlx_array{}, sinks)
 	}
 	if !s.ready(mask) {
-		return s.dead
+		return s.failed
 	}
 	return s.attention(q, k, v, scale, maskArray, mask.c, sinks)
 }
@@ -88,12 +88,12 @@ type AttentionOptions struct {
 func (s *Scope) attention(q, k, v *Array, scale float32, mode *C.char, mask C.mlx_array,
 	sinks *Array) *Array {
 	if !s.ready(q, k, v) {
-		return s.dead
+		return s.failed
 	}
 	var more C.mlx_array
 	if sinks != nil {
 		if !s.ready(sinks) {
-			return s.dead
+			return s.failed
 		}
 		more = sinks.c
 	}

@@ -6,7 +6,7 @@ import "C"
 // Take gathers whole slices of a along an axis; indices are int32 or uint32 (mlx_take_axis).
 func (s *Scope) Take(a, indices *Array, axis int) *Array {
 	if !s.ready(a, indices) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_take_axis(&r.c, a.c, indices.c, C.int(axis), s.stream))
@@ -16,7 +16,7 @@ func (s *Scope) Take(a, indices *Array, axis int) *Array {
 // (mlx_take_along_axis).
 func (s *Scope) TakeAlong(a, indices *Array, axis int) *Array {
 	if !s.ready(a, indices) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_take_along_axis(&r.c, a.c, indices.c, C.int(axis), s.stream))
@@ -25,7 +25,7 @@ func (s *Scope) TakeAlong(a, indices *Array, axis int) *Array {
 // PutAlong returns a with values written at indices along an axis (mlx_put_along_axis).
 func (s *Scope) PutAlong(a, indices, values *Array, axis int) *Array {
 	if !s.ready(a, indices, values) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_put_along_axis(&r.c, a.c, indices.c, values.c, C.int(axis), s.stream))
@@ -35,7 +35,7 @@ func (s *Scope) PutAlong(a, indices, values *Array, axis int) *Array {
 // (mlx_scatter_add_axis).
 func (s *Scope) ScatterAdd(a, indices, values *Array, axis int) *Array {
 	if !s.ready(a, indices, values) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_scatter_add_axis(&r.c, a.c, indices.c, values.c, C.int(axis), s.stream))
@@ -45,7 +45,7 @@ func (s *Scope) ScatterAdd(a, indices, values *Array, axis int) *Array {
 // uint32. The result does not have the axis (mlx_argmax_axis).
 func (s *Scope) Argmax(a *Array, axis int) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_argmax_axis(&r.c, a.c, C.int(axis), false, s.stream))
@@ -54,7 +54,7 @@ func (s *Scope) Argmax(a *Array, axis int) *Array {
 // Argsort returns the indices that sort an axis ascending, as uint32 (mlx_argsort_axis).
 func (s *Scope) Argsort(a *Array, axis int) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_argsort_axis(&r.c, a.c, C.int(axis), s.stream))
@@ -64,7 +64,7 @@ func (s *Scope) Argsort(a *Array, axis int) *Array {
 // would put there, and the smaller ones before it (mlx_argpartition_axis).
 func (s *Scope) Argpartition(a *Array, kth, axis int) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_argpartition_axis(&r.c, a.c, C.int(kth), C.int(axis), s.stream))
@@ -73,7 +73,7 @@ func (s *Scope) Argpartition(a *Array, kth, axis int) *Array {
 // Sort returns a sorted ascending along an axis (mlx_sort_axis).
 func (s *Scope) Sort(a *Array, axis int) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_sort_axis(&r.c, a.c, C.int(axis), s.stream))

@@ -62,12 +62,12 @@ type Launch struct {
 // Launch returns the output of a kernel for its inputs (mlx_fast_metal_kernel_apply).
 func (s *Scope) Launch(k *Kernel, l Launch, inputs ...*Array) *Array {
 	if !s.ready(inputs...) {
-		return s.dead
+		return s.failed
 	}
 	config := C.mlx_fast_metal_kernel_config_new()
 	if config.ctx == nil {
 		s.untimed(1)
-		return s.dead
+		return s.failed
 	}
 	defer C.mlx_fast_metal_kernel_config_free(config)
 	shape := make([]C.int, len(l.Shape))
@@ -90,14 +90,14 @@ func (s *Scope) Launch(k *Kernel, l Launch, inputs ...*Array) *Array {
 		C.free(unsafe.Pointer(c))
 	}
 	if s.err != nil {
-		return s.dead
+		return s.failed
 	}
 	in := s.vector(inputs)
 	defer C.mlx_vector_array_free(in)
 	out := C.mlx_vector_array_new()
 	if s.status(C.mlx_fast_metal_kernel_apply(&out, k.c, in, config, s.stream)); s.err != nil {
 		C.mlx_vector_array_free(out)
-		return s.dead
+		return s.failed
 	}
 	return s.unpack(out, 1)[0]
 }

@@ -7,7 +7,7 @@ import "C"
 // MatMul returns a @ b, broadcast over leading axes (mlx_matmul).
 func (s *Scope) MatMul(a, b *Array) *Array {
 	if !s.ready(a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_matmul(&r.c, a.c, b.c, s.stream))
@@ -16,7 +16,7 @@ func (s *Scope) MatMul(a, b *Array) *Array {
 // AddMM returns c + a @ b (mlx_addmm).
 func (s *Scope) AddMM(c, a, b *Array) *Array {
 	if !s.ready(c, a, b) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_addmm(&r.c, c.c, a.c, b.c, 1, 1, s.stream))
@@ -62,7 +62,7 @@ func optional(a *Array) C.mlx_array {
 // (mlx_quantized_matmul). biases is nil if the mode has none.
 func (s *Scope) QuantizedMatMul(x, w, scales, biases *Array, q Quantization) *Array {
 	if !s.packed(biases, x, w, scales) {
-		return s.dead
+		return s.failed
 	}
 	group, bits, mode := q.c()
 	r := s.new()
@@ -74,7 +74,7 @@ func (s *Scope) QuantizedMatMul(x, w, scales, biases *Array, q Quantization) *Ar
 // rhs holds, as uint32 or int32. Leading axes are broadcast (mlx_gather_mm).
 func (s *Scope) GatherMM(a, b, rhs *Array) *Array {
 	if !s.ready(a, b, rhs) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_gather_mm(&r.c, a.c, b.c, C.mlx_array{}, rhs.c, false, s.stream))
@@ -84,7 +84,7 @@ func (s *Scope) GatherMM(a, b, rhs *Array) *Array {
 // (mlx_gather_qmm).
 func (s *Scope) GatherQuantizedMatMul(x, w, scales, biases, rhs *Array, q Quantization) *Array {
 	if !s.packed(biases, x, w, scales, rhs) {
-		return s.dead
+		return s.failed
 	}
 	group, bits, mode := q.c()
 	r := s.new()
@@ -96,7 +96,7 @@ func (s *Scope) GatherQuantizedMatMul(x, w, scales, biases, rhs *Array, q Quanti
 // biases (mlx_quantize).
 func (s *Scope) Quantize(w *Array, q Quantization) (packed, scales, biases *Array) {
 	if !s.ready(w) {
-		return s.dead, s.dead, s.dead
+		return s.failed, s.failed, s.failed
 	}
 	group, bits, mode := q.c()
 	v := C.mlx_vector_array_new()
@@ -108,7 +108,7 @@ func (s *Scope) Quantize(w *Array, q Quantization) (packed, scales, biases *Arra
 // Dequantize unpacks w (..., out, in*bits/32) to (..., out, in) of type d (mlx_dequantize).
 func (s *Scope) Dequantize(w, scales, biases *Array, q Quantization, d Dtype) *Array {
 	if !s.packed(biases, w, scales) {
-		return s.dead
+		return s.failed
 	}
 	group, bits, mode := q.c()
 	dtype := C.mlx_optional_dtype{value: C.mlx_dtype(d), has_value: true}

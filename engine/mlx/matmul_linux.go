@@ -17,12 +17,12 @@ func (s *Scope) TiledMatMul(x, w *Array) *Array { return s.tiledMatMul(x, w, 0) 
 
 func (s *Scope) tiledMatMul(x, w *Array, on target) *Array {
 	if !s.ready(x, w) {
-		return s.dead
+		return s.failed
 	}
 	if a, b := x.Shape(), w.Shape(); len(a) != 2 || len(b) != 2 || a[1] != b[0] ||
 		x.Dtype() != Float32 || w.Dtype() != Float32 {
 		s.Fail(fmt.Errorf("mlx: cannot multiply %v of %v by %v of %v", x.Dtype(), a, w.Dtype(), b))
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	how := s.operation(on)
@@ -36,7 +36,7 @@ func (s *Scope) TiledGatherMM(x, w, rhs *Array) *Array { return s.tiledGatherMM(
 
 func (s *Scope) tiledGatherMM(x, w, rhs *Array, on target) *Array {
 	if !s.ready(x, w, rhs) {
-		return s.dead
+		return s.failed
 	}
 	if a, b, c := x.Shape(), w.Shape(), rhs.Shape(); len(a) != 4 || len(b) != 3 || len(c) != 2 ||
 		a[0] != c[0] || a[1] != 1 && a[1] != c[1] || a[2] != 1 || a[3] != b[1] ||
@@ -44,7 +44,7 @@ func (s *Scope) tiledGatherMM(x, w, rhs *Array, on target) *Array {
 		rhs.Dtype() != Uint32 && rhs.Dtype() != Int32 {
 		s.Fail(fmt.Errorf("mlx: cannot multiply %v of %v by %v of %v, chosen by %v of %v",
 			x.Dtype(), a, w.Dtype(), b, rhs.Dtype(), c))
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	how := s.operation(on)

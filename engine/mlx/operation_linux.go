@@ -19,7 +19,7 @@ func (s *Scope) operation(on target) C.tandem_operation {
 func (s *Scope) filled(r *Array, how *C.tandem_operation, failed C.int) *Array {
 	if failed != 0 {
 		s.Fail(&Error{Message: C.GoString(&how.why[0])})
-		return s.dead
+		return s.failed
 	}
 	return s.done(r, 0)
 }

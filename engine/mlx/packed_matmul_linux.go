@@ -28,7 +28,7 @@ func (s *Scope) PackedMatMul(x, w, scales, biases *Array, q Quantization) *Array
 
 func (s *Scope) packedMatMul(x, w, scales, biases *Array, q Quantization, on target) *Array {
 	if !s.ready(x, w, scales, biases) {
-		return s.dead
+		return s.failed
 	}
 	a, b, c := x.Shape(), w.Shape(), scales.Shape()
 	if len(a) != 2 || len(b) != 2 || !PackedMatMulTakes(q) || a[1] != b[1]*32/q.Bits ||
@@ -37,7 +37,7 @@ func (s *Scope) packedMatMul(x, w, scales, biases *Array, q Quantization, on tar
 		scales.Dtype() != Float32 || biases.Dtype() != Float32 {
 		s.Fail(fmt.Errorf("mlx: cannot multiply %v of %v by %v of %v, packed as %v with scales of %v",
 			x.Dtype(), a, w.Dtype(), b, q, c))
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	how := s.operation(on)

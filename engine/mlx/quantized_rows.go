@@ -20,7 +20,7 @@ func (p RowFormat) quantization() Quantization {
 func (s *Scope) QuantizeRows(x *Array, p RowFormat) *Array {
 	elements, scales, biases := s.Quantize(x, p.quantization())
 	if !s.ready(elements) {
-		return s.dead
+		return s.failed
 	}
 	last := len(x.Shape()) - 1
 	return s.Concat(last, elements, s.View(s.Concat(last, scales, biases), Uint32))
@@ -29,7 +29,7 @@ func (s *Scope) QuantizeRows(x *Array, p RowFormat) *Array {
 // DequantizeRows undoes QuantizeRows, as far as it can be undone.
 func (s *Scope) DequantizeRows(x *Array, p RowFormat) *Array {
 	if !s.ready(x) {
-		return s.dead
+		return s.failed
 	}
 	elements, scales := p.Words()
 	last, groups := len(x.Shape())-1, p.Dim/p.GroupSize

@@ -6,7 +6,7 @@ import "C"
 // Key makes a key of the counter-based generator, which Bits and Normal take (mlx_random_key).
 func (s *Scope) Key(seed uint64) *Array {
 	if !s.ready() {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_random_key(&r.c, C.uint64_t(seed)))
@@ -16,7 +16,7 @@ func (s *Scope) Key(seed uint64) *Array {
 // (mlx_random_bits).
 func (s *Scope) Bits(key *Array, shape ...int) *Array {
 	if !s.ready(key) {
-		return s.dead
+		return s.failed
 	}
 	var d dims
 	r := s.new()
@@ -28,7 +28,7 @@ func (s *Scope) Bits(key *Array, shape ...int) *Array {
 // (mlx_random_normal).
 func (s *Scope) Normal(key *Array, d Dtype, loc, scale float32, shape ...int) *Array {
 	if !s.ready(key) {
-		return s.dead
+		return s.failed
 	}
 	var n dims
 	r := s.new()

@@ -6,7 +6,7 @@ import "C"
 // Sum returns the sums along an axis. keepDims leaves the axis with extent 1 (mlx_sum_axis).
 func (s *Scope) Sum(a *Array, axis int, keepDims bool) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_sum_axis(&r.c, a.c, C.int(axis), C.bool(keepDims), s.stream))
@@ -16,7 +16,7 @@ func (s *Scope) Sum(a *Array, axis int, keepDims bool) *Array {
 // (mlx_max_axis).
 func (s *Scope) Max(a *Array, axis int, keepDims bool) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_max_axis(&r.c, a.c, C.int(axis), C.bool(keepDims), s.stream))
@@ -25,7 +25,7 @@ func (s *Scope) Max(a *Array, axis int, keepDims bool) *Array {
 // Cumsum returns inclusive running sums along an axis (mlx_cumsum_axis).
 func (s *Scope) Cumsum(a *Array, axis int) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_cumsum_axis(&r.c, a.c, C.int(axis), false, true, C.mlx_optional_dtype{},
@@ -42,7 +42,7 @@ func (s *Scope) SoftmaxInType(a *Array, axis int) *Array { return s.softmax(a, a
 
 func (s *Scope) softmax(a *Array, axis int, precise bool) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_softmax_axis(&r.c, a.c, C.int(axis), C.bool(precise), s.stream))
@@ -52,7 +52,7 @@ func (s *Scope) softmax(a *Array, axis int, precise bool) *Array {
 // (mlx_logsumexp_axis).
 func (s *Scope) LogSumExp(a *Array, axis int, keepDims bool) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_logsumexp_axis(&r.c, a.c, C.int(axis), C.bool(keepDims), s.stream))

@@ -98,16 +98,16 @@ func (t *Tensors) Load(s *Scope, name string) *Array {
 	info, ok := t.infos[name]
 	if !ok {
 		s.Fail(fmt.Errorf("the file has no tensor %q", name))
-		return s.dead
+		return s.failed
 	}
 	dtype, ok := parseDtype(info.Dtype)
 	if !ok {
 		s.Fail(fmt.Errorf("tensor %q has type %s, which MLX does not compute with",
 			name, info.Dtype))
-		return s.dead
+		return s.failed
 	}
 	if !s.ready() {
-		return s.dead
+		return s.failed
 	}
 	return t.load(s, info, dtype)
 }

@@ -16,7 +16,7 @@ type Scope struct {
 	t      *Thread
 	stream C.mlx_stream
 	arrays []*Array
-	dead   *Array // what operations return after a failure
+	failed *Array // an empty array, which operations return after a failure
 	err    error
 	memo   map[any]*Array
 	start  time.Time // of the C call under way, when the thread is timed
@@ -24,7 +24,7 @@ type Scope struct {
 
 func newScope(t *Thread) *Scope {
 	s := &Scope{t: t, stream: t.stream}
-	s.dead = &Array{}
+	s.failed = &Array{}
 	return s
 }
 
@@ -32,9 +32,9 @@ func newScope(t *Thread) *Scope {
 var errIdle = errors.New("mlx: an idle scope computes nothing")
 
 // NewIdleScope returns a scope of no thread that has failed. Its operations do nothing and return
-// dead arrays, so that code that builds graphs can be followed without MLX.
+// empty arrays, so that code that builds graphs can be followed without MLX.
 func NewIdleScope() *Scope {
-	return &Scope{t: &Thread{}, dead: &Array{}, err: errIdle}
+	return &Scope{t: &Thread{}, failed: &Array{}, err: errIdle}
 }
 
 // Err returns the first failure recorded in this scope.
@@ -208,10 +208,10 @@ func (s *Scope) new() *Array {
 	return a
 }
 
-// done returns the array that a C call filled, or the dead one after a failure.
+// done returns the array that a C call filled, or s.failed after a failure.
 func (s *Scope) done(a *Array, status C.int) *Array {
 	if !s.status(status) {
-		return s.dead
+		return s.failed
 	}
 	return a
 }
@@ -253,7 +253,7 @@ func (s *Scope) Memo(key any, make func() *Array) *Array {
 	}
 	a := make()
 	if s.err != nil {
-		return a // dead; it must not outlive the failure (see Try)
+		return a // s.failed; it must not outlive the failure (see Try)
 	}
 	if s.memo == nil {
 		s.memo = map[any]*Array{}

@@ -11,7 +11,7 @@ import (
 // Reshape gives the elements a new shape; one extent may be -1 (mlx_reshape).
 func (s *Scope) Reshape(a *Array, shape ...int) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	var d dims
 	r := s.new()
@@ -21,7 +21,7 @@ func (s *Scope) Reshape(a *Array, shape ...int) *Array {
 // View reads the elements as those of another type, along the last axis (mlx_view).
 func (s *Scope) View(a *Array, d Dtype) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_view(&r.c, a.c, C.mlx_dtype(d), s.stream))
@@ -30,7 +30,7 @@ func (s *Scope) View(a *Array, d Dtype) *Array {
 // Transpose permutes the axes (mlx_transpose_axes).
 func (s *Scope) Transpose(a *Array, axes ...int) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	var d dims
 	r := s.new()
@@ -40,7 +40,7 @@ func (s *Scope) Transpose(a *Array, axes ...int) *Array {
 // ExpandDims inserts an axis of extent 1 (mlx_expand_dims).
 func (s *Scope) ExpandDims(a *Array, axis int) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_expand_dims(&r.c, a.c, C.int(axis), s.stream))
@@ -49,7 +49,7 @@ func (s *Scope) ExpandDims(a *Array, axis int) *Array {
 // BroadcastTo repeats extents of 1 without copying (mlx_broadcast_to).
 func (s *Scope) BroadcastTo(a *Array, shape ...int) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	var d dims
 	r := s.new()
@@ -61,7 +61,7 @@ func (s *Scope) BroadcastTo(a *Array, shape ...int) *Array {
 // would read beyond the elements, so such a view is refused.
 func (s *Scope) AsStrided(a *Array, offset int, shape, strides []int) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	var d dims
 	steps := make([]C.int64_t, len(strides))
@@ -73,7 +73,7 @@ func (s *Scope) AsStrided(a *Array, offset int, shape, strides []int) *Array {
 	}
 	if len(shape) != len(strides) || first < 0 || last >= a.Size() {
 		s.Fail(fmt.Errorf("mlx: a view of elements %d to %d of %d", first, last, a.Size()))
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_as_strided(&r.c, a.c, d.set(shape), C.size_t(len(shape)),
@@ -86,7 +86,7 @@ func (s *Scope) Concat(axis int, arrays ...*Array) *Array {
 		return arrays[0]
 	}
 	if !s.ready(arrays...) {
-		return s.dead
+		return s.failed
 	}
 	v := s.vector(arrays)
 	defer C.mlx_vector_array_free(v)
@@ -97,7 +97,7 @@ func (s *Scope) Concat(axis int, arrays ...*Array) *Array {
 // Split cuts a into n equal parts along an axis (mlx_split).
 func (s *Scope) Split(a *Array, n, axis int) []*Array {
 	if !s.ready(a) {
-		return s.deadList(n)
+		return s.failedList(n)
 	}
 	v := C.mlx_vector_array_new()
 	s.status(C.mlx_split(&v, a.c, C.int(n), C.int(axis), s.stream))
@@ -108,7 +108,7 @@ func (s *Scope) Split(a *Array, n, axis int) []*Array {
 // from the front (mlx_slice).
 func (s *Scope) Slice(a *Array, axis, start, stop int) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	lo, hi, ones, n := window(a, axis, start, stop)
 	r := s.new()
@@ -119,7 +119,7 @@ func (s *Scope) Slice(a *Array, axis, start, stop int) *Array {
 // the buffer of src in place if nothing else refers to it (mlx_slice_update).
 func (s *Scope) SliceUpdate(src, update *Array, axis, start int) *Array {
 	if !s.ready(src, update) {
-		return s.dead
+		return s.failed
 	}
 	lo, hi, ones, n := window(src, axis, start, start+update.Dim(axis))
 	r := s.new()
@@ -144,7 +144,7 @@ func window(a *Array, axis, start, stop int) (lo, hi, ones dims, n C.size_t) {
 // Contiguous returns a in row order; it copies only if a is not (mlx_contiguous).
 func (s *Scope) Contiguous(a *Array) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_contiguous(&r.c, a.c, false, s.stream))
@@ -153,7 +153,7 @@ func (s *Scope) Contiguous(a *Array) *Array {
 // Copy returns a with a buffer of its own, once evaluated (mlx_copy).
 func (s *Scope) Copy(a *Array) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_copy(&r.c, a.c, s.stream))
@@ -162,7 +162,7 @@ func (s *Scope) Copy(a *Array) *Array {
 // Zeros returns an array of zeros (mlx_zeros).
 func (s *Scope) Zeros(d Dtype, shape ...int) *Array {
 	if !s.ready() {
-		return s.dead
+		return s.failed
 	}
 	var n dims
 	r := s.new()
@@ -173,17 +173,17 @@ func (s *Scope) Zeros(d Dtype, shape ...int) *Array {
 // Arange returns start, start+1, ... below stop (mlx_arange).
 func (s *Scope) Arange(start, stop int, d Dtype) *Array {
 	if !s.ready() {
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	return s.done(r, C.mlx_arange(&r.c, C.double(start), C.double(stop), 1, C.mlx_dtype(d),
 		s.stream))
 }
 
-func (s *Scope) deadList(n int) []*Array {
+func (s *Scope) failedList(n int) []*Array {
 	out := make([]*Array, n)
 	for i := range out {
-		out[i] = s.dead
+		out[i] = s.failed
 	}
 	return out
 }

@@ -17,15 +17,15 @@ func (t *Tensors) load(s *Scope, info TensorInfo, dtype Dtype) *Array {
 	if C.tandem_new_unset(&a.c, d.set(info.Shape), C.int(len(info.Shape)), C.mlx_dtype(dtype),
 		&data, &why[0], C.size_t(len(why))) != 0 {
 		s.Fail(&Error{Message: C.GoString(&why[0])})
-		return s.dead
+		return s.failed
 	}
 	a = s.made(a)
 	if a.Bytes() != info.Bytes {
 		s.Fail(fmt.Errorf("tensor %q has %d bytes, not %d", info.Name, info.Bytes, a.Bytes()))
-		return s.dead
+		return s.failed
 	}
 	if !t.fill(s, info, data) {
-		return s.dead
+		return s.failed
 	}
 	return a
 }

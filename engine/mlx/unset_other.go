@@ -30,11 +30,11 @@ func (t *Tensors) load(s *Scope, info TensorInfo, dtype Dtype) *Array {
 	p := C.tandem_page_alloc(C.size_t(info.Bytes), C.size_t(os.Getpagesize()))
 	if p == nil {
 		s.Fail(fmt.Errorf("no memory for the %d bytes of tensor %q", info.Bytes, info.Name))
-		return s.dead
+		return s.failed
 	}
 	if !t.fill(s, info, p) {
 		C.free(p)
-		return s.dead
+		return s.failed
 	}
 	var d dims
 	a := s.new()

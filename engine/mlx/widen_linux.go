@@ -16,11 +16,11 @@ func (s *Scope) Widen(a *Array) *Array {
 
 func (s *Scope) widen(a *Array, on target) *Array {
 	if !s.ready(a) {
-		return s.dead
+		return s.failed
 	}
 	if d := a.Dtype(); d != Float16 && d != BFloat16 {
 		s.Fail(fmt.Errorf("mlx: cannot widen %v", d))
-		return s.dead
+		return s.failed
 	}
 	r := s.new()
 	how := s.operation(on)

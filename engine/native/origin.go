@@ -34,8 +34,8 @@ const (
 // ErrBusy ends a call that has waited too long for its turn.
 var ErrBusy = errors.New("other requests with heavy templates or grammars are being computed")
 
-// A Lane is the turn of heavy calls: one of them computes at a time. All templates and
-// vocabularies of a program share one. Where nil is given, a template has a lane of its own.
+// A Lane is a lock of heavy calls: one of them computes at a time. All templates and
+// vocabularies of a program share one. Where nil is given, a template gets its own lane.
 type Lane struct {
 	turn  chan struct{} // has an element while a heavy call computes
 	heavy budget

@@ -77,7 +77,7 @@ func (m *Model) fits(kept []lm.KVShape) error {
 	if m.source == nil {
 		return nil
 	}
-	made := m.source.Restores()
+	made := m.source.KVShapes()
 	for _, i := range m.bounded {
 		if i >= len(made) || made[i].Heads != kept[i].Heads || made[i].Dim != kept[i].Dim {
 			return fmt.Errorf("layer %d is bounded, and nothing restores its rows: list it among the exact layers",

@@ -179,7 +179,7 @@ func (a *args) check() error {
 	}
 	err := cmp.Or(
 		a.Check(more...),
-		a.CheckWhole(), a.CheckHalves(),
+		a.CheckFullRotary(), a.CheckNotTraditional(),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
 		a.checkTaps(),
 		a.checkSecond(), a.checkSpark(),

@@ -123,7 +123,7 @@ func New(w *nn.Weights, config []byte, target nn.Lender, settings Settings) (*Mo
 	return m, nil
 }
 
-// Measure asks w, made by nn.NewChecks, for all tensors of the drafter of a config.json. It needs
+// Measure asks w, made by nn.NewDryRunWeights, for all tensors of the drafter of a config.json. It needs
 // no target.
 func Measure(w *nn.Weights, config []byte) error {
 	a, err := parseArgs(config)
@@ -232,12 +232,12 @@ func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
 
 // Layers returns the most that each layer of a drafter keeps of a text. Settings can make a layer
 // look back less far.
-func Layers(config []byte) ([]nn.Kept, error) {
+func Layers(config []byte) ([]nn.CacheSpec, error) {
 	a, err := parseArgs(config)
 	if err != nil {
 		return nil, err
 	}
-	return slices.Repeat([]nn.Kept{a.KeptRows(0)}, a.NumHiddenLayers), nil
+	return slices.Repeat([]nn.CacheSpec{a.KVCacheSpec(0)}, a.NumHiddenLayers), nil
 }
 
 // Context appends rows to the caches. taps holds the outputs (n, H) of the layers that Taps names,

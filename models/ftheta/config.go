@@ -168,7 +168,7 @@ func (c *Config) in() int { return c.DrafterNumLayers * c.DrafterNumKVHeads * c.
 // layers with the elements of the keys of each, what the target's layers keep, and the shapes of its
 // caches. A layer whose rows have another shape must be exact. Weights of other models of these sizes
 // cannot be told apart.
-func (c *Config) Pair(drafterLayers, drafterRow int, layers []nn.Kept, target []lm.KVShape) error {
+func (c *Config) Pair(drafterLayers, drafterRow int, layers []nn.CacheSpec, target []lm.KVShape) error {
 	if row := c.DrafterNumKVHeads * c.DrafterHeadDim; drafterLayers != c.DrafterNumLayers ||
 		drafterRow != row {
 		return fmt.Errorf("the f_theta reads a drafter of %d layers with keys of %d elements, and this one has %d with %d: take the f_theta trained on this drafter",
@@ -190,7 +190,7 @@ func (c *Config) Pair(drafterLayers, drafterRow int, layers []nn.Kept, target []
 // pairLayers checks the number of the target's layers. The last layers of a target may keep nothing;
 // then the config may leave them out. If others keep nothing, their decoders would have numbers of
 // layers that are none of caches.
-func (c *Config) pairLayers(layers []nn.Kept) error {
+func (c *Config) pairLayers(layers []nn.CacheSpec) error {
 	caches, between := 0, false
 	for i, l := range layers {
 		if l.Keeps() {

@@ -72,7 +72,7 @@ func TestConfigOfHeterogeneousLayers(t *testing.T) {
 		{5, 1024, "KKK", []lm.KVShape{full, sliding, full}, false},
 		{5, 1024, "KKKK", []lm.KVShape{sliding, sliding, full, sliding}, false},
 	} {
-		layers := make([]nn.Kept, len(r.layers))
+		layers := make([]nn.CacheSpec, len(r.layers))
 		for i, c := range r.layers {
 			if c == 'K' {
 				layers[i].Row = 1

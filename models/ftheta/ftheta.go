@@ -82,8 +82,8 @@ func (m *Model) sanitize(name string) (string, bool) {
 	return name, true
 }
 
-// Restores returns the shapes of the layers that are restored, the zero value for others.
-func (m *Model) Restores() []lm.KVShape { return m.shapes }
+// KVShapes returns the shapes of the layers that are restored, the zero value for others.
+func (m *Model) KVShapes() []lm.KVShape { return m.shapes }
 
 // Forward maps the keys and the values (rows, layers KV D) of the drafter's layers to the target's.
 // It returns those of each layer, (1, KV, rows, D). Entries of layers that are not restored are

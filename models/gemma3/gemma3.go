@@ -29,7 +29,7 @@ import (
 // args is config.json, or its text_config. It implements nn.Architecture.
 type args struct {
 	nn.Args
-	nn.HeadArgs
+	nn.LMHeadArgs
 	nn.RopeOrder
 
 	QueryPreAttnScalar        float64         `json:"query_pre_attn_scalar"`
@@ -68,7 +68,7 @@ func (p *ropeParameters) UnmarshalJSON(text []byte) error {
 // architecture.
 func Parse(config []byte) (nn.Architecture, error) {
 	outer := struct {
-		nn.HeadArgs
+		nn.LMHeadArgs
 		ModelType  string          `json:"model_type"`
 		VocabSize  int             `json:"vocab_size"`
 		TextConfig json.RawMessage `json:"text_config"`
@@ -123,7 +123,7 @@ func (a *args) check() error {
 			nn.Size{Name: "sliding_window_pattern", Value: a.SlidingWindowPattern,
 				Max: nn.MaxLayers}),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
-		a.RopeScaling.CheckWhole(), a.CheckHalves(),
+		a.RopeScaling.CheckFullRotary(), a.CheckNotTraditional(),
 		nn.CheckActivation("hidden_activation", a.HiddenActivation, "gelu_pytorch_tanh"))
 	switch {
 	case err != nil:
@@ -137,8 +137,8 @@ func (a *args) check() error {
 	case a.RopeParameters != nil && a.RopeParameters.Sliding.Kind() != "default":
 		return nn.Unsupported("config.json: rope type %q of sliding_attention "+
 			"is not supported, only default", a.RopeParameters.Sliding.Kind())
-	case a.RopeParameters != nil && a.RopeParameters.Sliding.CheckWhole() != nil:
-		return a.RopeParameters.Sliding.CheckWhole()
+	case a.RopeParameters != nil && a.RopeParameters.Sliding.CheckFullRotary() != nil:
+		return a.RopeParameters.Sliding.CheckFullRotary()
 	case a.FinalLogitSoftcapping != nil || a.AttnLogitSoftcapping != nil:
 		return nn.Unsupported("config.json: logit softcapping is not part of Gemma 3")
 	}
@@ -232,4 +232,4 @@ func (a *args) window(layer int) int {
 	return 0
 }
 
-func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }
+func (a *args) CacheSpec(layer int) nn.CacheSpec { return a.KVCacheSpec(a.window(layer)) }

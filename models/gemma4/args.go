@@ -15,7 +15,7 @@ import (
 // args is config.json, or its text_config. It implements nn.Architecture.
 type args struct {
 	nn.Args
-	nn.HeadArgs
+	nn.LMHeadArgs
 	nn.RopeOrder
 
 	LayerTypes                []string        `json:"layer_types"`
@@ -42,10 +42,10 @@ type args struct {
 	TopKExperts         int  `json:"top_k_experts"`
 	MoEIntermediateSize int  `json:"moe_intermediate_size"`
 
-	owners []int // by layer, the layer whose keys and values it attends
+	kvSource []int // by layer, the cache whose keys and values it attends
 
-	// keyless: no layer has keys and values. owners are caches of another model.
-	keyless bool
+	// externalKV says that all layers are KV-shared, and kvSource are caches of another model.
+	externalKV bool
 }
 
 type ropeParameters struct {
@@ -102,7 +102,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 		return nil, err
 	}
 	a.setDefaults()
-	return a, a.setOwners()
+	return a, a.setKVSources()
 }
 
 // setDefaults fills in what follows from other fields.
@@ -130,20 +130,20 @@ func (a *args) setDefaults() {
 	}
 }
 
-// setOwners finds the layer whose keys and values each layer attends: its own, or those of the last
+// setKVSources finds the layer whose keys and values each layer attends: its own, or those of the last
 // layer of its type that has some.
-func (a *args) setOwners() error {
+func (a *args) setKVSources() error {
 	last := map[string]int{}
 	for i, kind := range a.LayerTypes {
 		if i < a.NumHiddenLayers-a.NumKVSharedLayers {
 			last[kind] = i
 		}
-		owner, ok := last[kind]
+		source, ok := last[kind]
 		if !ok {
 			return fmt.Errorf("config.json: layer %d has no keys of its own, "+
 				"and no layer of type %s before it has some", i, kind)
 		}
-		a.owners = append(a.owners, owner)
+		a.kvSource = append(a.kvSource, source)
 	}
 	return nil
 }
@@ -246,8 +246,8 @@ func (a *args) window(layer int) int {
 	return 0
 }
 
-// shared reports whether a layer has no keys and values of its own.
-func (a *args) shared(layer int) bool { return a.keyless || a.owners[layer] != layer }
+// kvShared reports whether a layer has no keys and values of its own.
+func (a *args) kvShared(layer int) bool { return a.externalKV || a.kvSource[layer] != layer }
 
 // heads returns the heads of a layer. Their scores are not scaled.
 func (a *args) heads(layer int) nn.Heads {
@@ -261,24 +261,24 @@ func (a *args) heads(layer int) nn.Heads {
 
 // intermediate returns the width of the MLP of a layer.
 func (a *args) intermediate(layer int) int {
-	if a.UseDoubleWideMLP && a.shared(layer) {
+	if a.UseDoubleWideMLP && a.kvShared(layer) {
 		return 2 * a.IntermediateSize
 	}
 	return a.IntermediateSize
 }
 
-func (a *args) Kept(layer int) nn.Kept {
-	if a.shared(layer) {
-		return nn.Kept{}
+func (a *args) CacheSpec(layer int) nn.CacheSpec {
+	if a.kvShared(layer) {
+		return nn.CacheSpec{}
 	}
 	h := a.heads(layer)
-	return nn.KeptHeads(h.KV, h.Dim, a.window(layer))
+	return nn.KVCacheSpec(h.KV, h.Dim, a.window(layer))
 }
 
 // Sanitize implements nn.Architecture. Published experts get the names of conversions to MLX. Keys
 // and values that a layer has and does not use are dropped.
 func (a *args) Sanitize(name string) (string, bool) {
-	name, keep := a.HeadArgs.Sanitize(name)
+	name, keep := a.LMHeadArgs.Sanitize(name)
 	if a.unusedKeys(name) {
 		return name, false
 	}
@@ -297,7 +297,7 @@ func (a *args) unusedKeys(name string) bool {
 	rest, ok := strings.CutPrefix(name, "model.layers.")
 	number, module, _ := strings.Cut(rest, ".")
 	layer, err := strconv.Atoi(number)
-	if !ok || err != nil || layer < 0 || layer >= a.NumHiddenLayers || !a.shared(layer) {
+	if !ok || err != nil || layer < 0 || layer >= a.NumHiddenLayers || !a.kvShared(layer) {
 		return false
 	}
 	module, ok = strings.CutPrefix(module, "self_attn.")

@@ -76,7 +76,7 @@ func parseAssistant(config []byte) (*assistantArgs, error) {
 		return nil, err
 	}
 	a.text = arch.(*args)
-	a.text.keyless = true
+	a.text.externalKV = true
 	sizes := []nn.Size{{Name: "backbone_hidden_size", Value: a.BackboneHiddenSize,
 		Max: nn.MaxHidden}}
 	if a.UseOrderedEmbeddings {
@@ -140,23 +140,23 @@ func (a *assistantArgs) pair(target nn.Model) error {
 	}
 	shapes := target.KVShapes()
 	for i, kind := range a.text.LayerTypes {
-		owner := -1
+		source := -1
 		for c, shape := range shapes {
 			if shape.Dim > 0 && (shape.Window > 0) == (kind == nn.SlidingAttention) {
-				owner = c
+				source = c
 			}
 		}
-		if owner < 0 {
+		if source < 0 {
 			return fmt.Errorf("the assistant attends a layer of type %s, and this model has none%s", kind,
 				takeOther)
 		}
 		h := a.text.heads(i)
-		if theirs := shapes[owner]; theirs.Dim != h.Dim || h.Q%theirs.Heads != 0 {
+		if theirs := shapes[source]; theirs.Dim != h.Dim || h.Q%theirs.Heads != 0 {
 			return fmt.Errorf("the assistant's layer %d has %d heads of %d elements, "+
 				"and the model's layer of type %s has %d keys of %d%s", i, h.Q, h.Dim, kind, theirs.Heads,
 				theirs.Dim, takeOther)
 		}
-		a.text.owners[i] = owner
+		a.text.kvSource[i] = source
 	}
 	return nil
 }
@@ -180,13 +180,13 @@ func NewAssistant(w *nn.Weights, config []byte, target nn.Model) (*Assistant, er
 	return m, nil
 }
 
-// KeptAssistant returns what each layer of an assistant keeps of a text: nothing.
-func KeptAssistant(config []byte) ([]nn.Kept, error) {
+// AssistantCacheSpecs returns what each layer of an assistant keeps of a text: nothing.
+func AssistantCacheSpecs(config []byte) ([]nn.CacheSpec, error) {
 	_, err := parseAssistant(config)
 	return nil, err
 }
 
-// MeasureAssistant asks w, made by nn.NewChecks, for all tensors of the assistant of a config.json.
+// MeasureAssistant asks w, made by nn.NewDryRunWeights, for all tensors of the assistant of a config.json.
 // It needs no target.
 func MeasureAssistant(w *nn.Weights, config []byte) error {
 	a, err := parseAssistant(config)

@@ -20,7 +20,7 @@ func pattern(n, every int) []string {
 // TestPublishedSizesAreRead expects of the published configs which layers keep what. Keys and values
 // are 2 KV D elements a position.
 func TestPublishedSizesAreRead(t *testing.T) {
-	type kept struct{ sliding, full nn.Kept }
+	type kept struct{ sliding, full nn.CacheSpec }
 	for name, c := range map[string]struct {
 		text     map[string]any
 		layers   int
@@ -34,7 +34,7 @@ func TestPublishedSizesAreRead(t *testing.T) {
 			"num_global_key_value_heads": nil, "attention_k_eq_v": false, "sliding_window": 512,
 			"num_kv_shared_layers": 20, "hidden_size_per_layer_input": 256,
 			"layer_types": pattern(35, 5), "final_logit_softcapping": 30.0,
-		}, 35, 15, kept{nn.KeptHeads(1, 256, 512), nn.KeptHeads(1, 512, 0)}, 3 * 1024},
+		}, 35, 15, kept{nn.KVCacheSpec(1, 256, 512), nn.KVCacheSpec(1, 512, 0)}, 3 * 1024},
 		"26B-A4B": {map[string]any{
 			"hidden_size": 2816, "num_hidden_layers": 30, "intermediate_size": 2112,
 			"num_attention_heads": 16, "num_key_value_heads": 8, "num_global_key_value_heads": 2,
@@ -43,14 +43,14 @@ func TestPublishedSizesAreRead(t *testing.T) {
 			"enable_moe_block": true, "num_experts": 128, "top_k_experts": 8,
 			"moe_intermediate_size": 704, "layer_types": pattern(30, 6),
 			"use_bidirectional_attention": "vision",
-		}, 30, 30, kept{nn.KeptHeads(8, 256, 1024), nn.KeptHeads(2, 512, 0)}, 5 * 2048},
+		}, 30, 30, kept{nn.KVCacheSpec(8, 256, 1024), nn.KVCacheSpec(2, 512, 0)}, 5 * 2048},
 		"12B": {map[string]any{
 			"hidden_size": 3840, "num_hidden_layers": 48, "intermediate_size": 15360,
 			"num_attention_heads": 16, "num_key_value_heads": 8, "num_global_key_value_heads": 1,
 			"head_dim": 256, "global_head_dim": 512, "attention_k_eq_v": true,
 			"sliding_window": 1024, "num_kv_shared_layers": 0, "hidden_size_per_layer_input": 0,
 			"layer_types": pattern(48, 6),
-		}, 48, 48, kept{nn.KeptHeads(8, 256, 1024), nn.KeptHeads(1, 512, 0)}, 8 * 1024},
+		}, 48, 48, kept{nn.KVCacheSpec(8, 256, 1024), nn.KVCacheSpec(1, 512, 0)}, 8 * 1024},
 	} {
 		text, err := json.Marshal(map[string]any{"model_type": "gemma4", "text_config": c.text})
 		if err != nil {
@@ -69,9 +69,9 @@ func TestPublishedSizesAreRead(t *testing.T) {
 				want = c.kept.full
 			}
 			if i >= c.owners {
-				want = nn.Kept{}
+				want = nn.CacheSpec{}
 			}
-			if got := a.Kept(i); got != want {
+			if got := a.CacheSpec(i); got != want {
 				t.Errorf("%s, layer %d: keeps %+v, want %+v", name, i, got, want)
 			} else if got.Window == 0 {
 				position += got.Row
@@ -81,9 +81,9 @@ func TestPublishedSizesAreRead(t *testing.T) {
 			t.Errorf("%s: %d layers, %d elements a position, vocabulary of %d",
 				name, a.Layers(), position, a.VocabSize)
 		}
-		if name == "E2B" && (a.owners[15] != 13 || a.owners[19] != 14 || a.owners[34] != 14 ||
+		if name == "E2B" && (a.kvSource[15] != 13 || a.kvSource[19] != 14 || a.kvSource[34] != 14 ||
 			a.intermediate(14) != 6144 || a.intermediate(15) != 12288) {
-			t.Errorf("E2B: layers attend the keys of %v", a.owners)
+			t.Errorf("E2B: layers attend the keys of %v", a.kvSource)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 type args struct {
 	nn.Args
 	nn.RopeArgs
-	nn.HeadArgs
+	nn.LMHeadArgs
 
 	PostNormEps           float64   `json:"post_norm_eps"` // of the norms after attention and MLP
 	SlidingWindow         int       `json:"sliding_window"`
@@ -72,7 +72,7 @@ func (a *args) setDefaults() {
 func (a *args) check() error {
 	if err := cmp.Or(
 		a.Check(nn.Size{Name: "sliding_window", Value: a.SlidingWindow, Max: nn.MaxPositions}),
-		a.CheckWhole(), a.CheckHalves(),
+		a.CheckFullRotary(), a.CheckNotTraditional(),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
 		nn.CheckActivation("hidden_activation", a.HiddenActivation, "silu", "swish"),
 		nn.CheckPositive(
@@ -106,4 +106,4 @@ func (a *args) window(layer int) int {
 	return 0
 }
 
-func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }
+func (a *args) CacheSpec(layer int) nn.CacheSpec { return a.KVCacheSpec(a.window(layer)) }

@@ -67,6 +67,6 @@ func (t *attention) KVShape() (cache int, shape lm.KVShape) {
 // Mix implements nn.Mixer.
 func (t *attention) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	h := t.heads
-	qk, v := h.Split(s, nn.Fill(s, x, b.Rows(), (h.Q+2*h.KV)*h.Dim))
+	qk, v := h.Split(s, nn.Broadcast(s, x, b.Rows(), (h.Q+2*h.KV)*h.Dim))
 	return h.Attend(s, qk, v, t.rope, b, t.layer)
 }

@@ -12,7 +12,7 @@ import (
 type args struct {
 	nn.Args
 	nn.RopeArgs
-	nn.HeadArgs
+	nn.LMHeadArgs
 
 	QLoraRank      *int   `json:"q_lora_rank"` // null = queries come from the row itself
 	KVLoraRank     int    `json:"kv_lora_rank"`
@@ -69,7 +69,7 @@ func (a *args) check() error {
 			nn.Size{Name: "qk_rope_head_dim", Value: a.QKRopeHeadDim, Max: nn.MaxHeadDim},
 			nn.Size{Name: "v_head_dim", Value: a.VHeadDim, Max: nn.MaxHeadDim}),
 		a.Check(),
-		a.CheckWhole(),
+		a.CheckFullRotary(),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"),
 		a.checkExperts())
 	switch {

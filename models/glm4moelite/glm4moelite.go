@@ -68,14 +68,14 @@ func (a *args) New(w *nn.Weights) nn.Model {
 	})
 }
 
-func (a *args) Kept(int) nn.Kept {
-	return nn.Kept{Row: a.KVLoraRank + a.QKRopeHeadDim, Key: a.KVLoraRank, Value: a.QKRopeHeadDim,
+func (a *args) CacheSpec(int) nn.CacheSpec {
+	return nn.CacheSpec{Row: a.KVLoraRank + a.QKRopeHeadDim, Key: a.KVLoraRank, Value: a.QKRopeHeadDim,
 		Latent: true}
 }
 
 // Sanitize implements nn.Architecture. It drops the layers after the last.
 func (a *args) Sanitize(name string) (string, bool) {
-	name, keep := a.HeadArgs.Sanitize(name)
+	name, keep := a.LMHeadArgs.Sanitize(name)
 	if rest, ok := strings.CutPrefix(name, "model.layers."); ok {
 		layer, _, _ := strings.Cut(rest, ".")
 		if n, err := strconv.Atoi(layer); err == nil && n >= a.NumHiddenLayers {

@@ -7,11 +7,11 @@
 //     weights of the values add up to less than 1.
 //   - All projections have biases, those of the router and of each expert included.
 //   - The router takes the softmax of the chosen experts' logits, not of all.
-//   - The gate of an expert is cut, and 1 is added to what it multiplies (nn.ClampedSwiGLU).
-//   - Rotary embeddings are stretched by a yarn whose ramp need not begin and end at whole
-//     dimensions (truncate false). mlx_lm 0.32.2 passes that key over.
+//   - The gate of an expert is clamped, and 1 is added to what it multiplies (nn.ClampedSwiGLU).
+//   - Rotary embeddings are scaled by YaRN, and the bounds of its ramp are not rounded to whole
+//     dimensions (truncate false). mlx_lm 0.32.2 ignores that key.
 //   - As published, the rows of gate and up alternate in one tensor, quantized as mxfp4 in blocks of
-//     16 bytes. MLX's conversions store them apart, under experts instead of switch_mlp.
+//     32 values (16 bytes). MLX's conversions store them apart, under experts instead of switch_mlp.
 package gptoss
 
 import (
@@ -26,7 +26,7 @@ import (
 type args struct {
 	nn.Args
 	nn.RopeArgs
-	nn.HeadArgs
+	nn.LMHeadArgs
 
 	NumLocalExperts  int      `json:"num_local_experts"`
 	NumExpertsPerTok int      `json:"num_experts_per_tok"`
@@ -52,7 +52,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 	if err := nn.ReadConfig(config, a); err != nil {
 		return nil, err
 	}
-	a.SetDefaults(&a.Args, 150000)
+	a.SetDefaults(&a.Args, 150000) // rope_theta
 	if err := a.check(); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (a *args) check() error {
 			nn.Size{Name: "num_experts_per_tok", Value: a.NumExpertsPerTok,
 				Max: a.NumLocalExperts}),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
-		a.CheckWhole(), a.CheckHalves(),
+		a.CheckFullRotary(), a.CheckNotTraditional(),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	switch {
 	case err != nil:
@@ -94,7 +94,7 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 			},
 			Experts: w.Experts(path+".mlp", nn.ExpertsShape{
 				Count: a.NumLocalExperts, Hidden: a.HiddenSize, Intermediate: a.IntermediateSize,
-				Gate: nn.ClampedSwiGLU(a.SwigluAlpha, a.SwigluLimit), Bias: true, Interleaved: true,
+				Gate: nn.ClampedSwiGLU(a.SwigluAlpha, a.SwigluLimit), Bias: true, InterleavedGateUp: true,
 			}),
 		},
 		InputLayernorm:         a.Norm(w, path+".input_layernorm"),
@@ -131,17 +131,17 @@ func (a *args) window(layer int) int {
 	return 0
 }
 
-func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }
+func (a *args) CacheSpec(layer int) nn.CacheSpec { return a.KVCacheSpec(a.window(layer)) }
 
-// published holds the ends of the names of published experts, and what they are here.
-var published = strings.NewReplacer("_proj_blocks", "_proj.weight", "_proj_scales", "_proj.scales",
+// openAINames maps the ends of the names of OpenAI's experts to those of MLX's conversions.
+var openAINames = strings.NewReplacer("_proj_blocks", "_proj.weight", "_proj_scales", "_proj.scales",
 	"_proj_bias", "_proj.bias")
 
 // Sanitize implements nn.Architecture. Experts get the names that other families have.
 func (a *args) Sanitize(name string) (string, bool) {
-	name, keep := a.HeadArgs.Sanitize(name)
+	name, keep := a.LMHeadArgs.Sanitize(name)
 	if path, module, ok := strings.Cut(name, ".mlp.experts."); ok {
-		name = path + ".mlp.switch_mlp." + published.Replace(module)
+		name = path + ".mlp.switch_mlp." + openAINames.Replace(module)
 	}
 	return name, keep
 }

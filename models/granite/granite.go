@@ -19,7 +19,7 @@ import (
 type args struct {
 	nn.Args
 	nn.RopeArgs
-	nn.HeadArgs
+	nn.LMHeadArgs
 
 	AttentionBias       bool    `json:"attention_bias"`
 	MLPBias             bool    `json:"mlp_bias"`
@@ -47,7 +47,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 func (a *args) check() error {
 	return cmp.Or(
 		a.Check(),
-		a.CheckWhole(), a.CheckHalves(),
+		a.CheckFullRotary(), a.CheckNotTraditional(),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"),
 		a.CheckTheta(),
 		nn.CheckPositive(

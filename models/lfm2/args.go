@@ -16,7 +16,7 @@ const convolution = "conv"
 type args struct {
 	nn.Args
 	nn.RopeArgs
-	nn.HeadArgs
+	nn.LMHeadArgs
 
 	ModelType    string   `json:"model_type"`
 	NormEps      float64  `json:"norm_eps"`
@@ -121,7 +121,7 @@ func (a *args) setWidth() error {
 func (a *args) check() error {
 	err := cmp.Or(
 		a.Check(nn.Size{Name: "conv_L_cache", Value: a.ConvLCache, Max: 64}),
-		a.CheckWhole(), a.CheckHalves(),
+		a.CheckFullRotary(), a.CheckNotTraditional(),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, convolution),
 		a.checkExperts())
 	switch {

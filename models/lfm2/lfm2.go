@@ -99,11 +99,11 @@ func (a *args) New(w *nn.Weights) nn.Model {
 	return w.RopeDecoder(&a.Args, &a.RopeArgs, a.Tied(w), a.newBlock)
 }
 
-func (a *args) Kept(layer int) nn.Kept {
+func (a *args) CacheSpec(layer int) nn.CacheSpec {
 	if a.attends(layer) {
-		return a.KeptRows(0)
+		return a.KVCacheSpec(0)
 	}
-	return nn.Kept{State: (a.ConvLCache - 1) * a.HiddenSize}
+	return nn.CacheSpec{State: (a.ConvLCache - 1) * a.HiddenSize}
 }
 
 // renamed are the names of modules here and in package nn.
@@ -118,6 +118,6 @@ func (a *args) Sanitize(name string) (string, bool) {
 	if norm := "embedding_norm.weight"; name == "model."+norm {
 		return "model.norm.weight", true
 	}
-	name, keep := a.HeadArgs.Sanitize(name)
+	name, keep := a.LMHeadArgs.Sanitize(name)
 	return renamed.Replace(name), keep
 }

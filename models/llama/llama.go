@@ -19,7 +19,7 @@ import (
 type args struct {
 	nn.Args
 	nn.RopeArgs
-	nn.HeadArgs
+	nn.LMHeadArgs
 
 	ModelType     string   `json:"model_type"`
 	AttentionBias bool     `json:"attention_bias"`
@@ -60,7 +60,7 @@ func (a *args) check() error {
 	}
 	return cmp.Or(
 		a.Check(),
-		a.CheckWhole(),
+		a.CheckFullRotary(),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 }
@@ -91,4 +91,4 @@ func (a *args) window(layer int) int {
 	return 0
 }
 
-func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }
+func (a *args) CacheSpec(layer int) nn.CacheSpec { return a.KVCacheSpec(a.window(layer)) }

@@ -25,7 +25,7 @@ import (
 type args struct {
 	nn.Args
 	nn.RopeArgs
-	nn.HeadArgs
+	nn.LMHeadArgs
 
 	ModelType     string   `json:"model_type"`
 	AttentionBias bool     `json:"attention_bias"`
@@ -106,13 +106,13 @@ func (a *args) check() error {
 		return nn.Unsupported("config.json: attention_bias and mlp_bias are not supported for mistral3")
 	}
 	if a.ModelType == "ministral3" {
-		if err := a.CheckHalves(); err != nil {
+		if err := a.CheckNotTraditional(); err != nil {
 			return err
 		}
 	}
 	return cmp.Or(
 		a.Check(),
-		a.CheckWhole(),
+		a.CheckFullRotary(),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 }
@@ -143,9 +143,9 @@ func (a *args) window(layer int) int {
 	return 0
 }
 
-func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }
+func (a *args) CacheSpec(layer int) nn.CacheSpec { return a.KVCacheSpec(a.window(layer)) }
 
 func (a *args) Sanitize(name string) (string, bool) {
-	name, keep := a.HeadArgs.Sanitize(name)
+	name, keep := a.LMHeadArgs.Sanitize(name)
 	return name, keep && !strings.HasSuffix(name, ".activation_scale")
 }

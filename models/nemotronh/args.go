@@ -43,7 +43,7 @@ func (p *pattern) UnmarshalJSON(text []byte) error {
 // args is config.json. It implements nn.Architecture.
 type args struct {
 	nn.Args
-	nn.HeadArgs
+	nn.LMHeadArgs
 
 	LayerNormEpsilon      float64 `json:"layer_norm_epsilon"`
 	HybridOverridePattern pattern `json:"hybrid_override_pattern"`
@@ -210,13 +210,13 @@ func (a *args) cache(layer int) int {
 	return n
 }
 
-func (a *args) Kept(layer int) nn.Kept {
+func (a *args) CacheSpec(layer int) nn.CacheSpec {
 	switch a.kind(layer) {
 	case mambaLayer:
 		state := a.innerWidth() * a.SSMStateSize
-		return nn.Kept{State: state + (a.ConvKernel-1)*a.convWidth()}
+		return nn.CacheSpec{State: state + (a.ConvKernel-1)*a.convWidth()}
 	case attentionLayer:
-		return a.KeptRows(0)
+		return a.KVCacheSpec(0)
 	}
-	return nn.Kept{}
+	return nn.CacheSpec{}
 }

@@ -77,8 +77,8 @@ func (m *mamba) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 // Mix implements nn.Mixer.
 func (m *mamba) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	rows, a := b.Rows(), m.args
-	return nn.Recur(s, b, m.layer, nn.Fill(s, x, rows, a.convWidth()),
-		nn.Fill(s, x, rows, a.MambaNumHeads))
+	return nn.Recur(s, b, m.layer, nn.Broadcast(s, x, rows, a.convWidth()),
+		nn.Broadcast(s, x, rows, a.MambaNumHeads))
 }
 
 // recur implements cache.Recurrence. rows has one input, dt. Everything that mixes rows goes row by

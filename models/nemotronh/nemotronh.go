@@ -145,5 +145,5 @@ var renamed = strings.NewReplacer("backbone.", "model.",
 	".switch_mlp.fc1.", ".switch_mlp.up_proj.", ".switch_mlp.fc2.", ".switch_mlp.down_proj.")
 
 func (a *args) Sanitize(name string) (string, bool) {
-	return a.HeadArgs.Sanitize(renamed.Replace(name))
+	return a.LMHeadArgs.Sanitize(renamed.Replace(name))
 }

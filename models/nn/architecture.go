@@ -14,8 +14,8 @@ type Architecture interface {
 	// ContextLength returns the positions that the model was made for.
 	ContextLength() int
 
-	// Kept returns what a layer keeps of a text.
-	Kept(layer int) Kept
+	// CacheSpec returns what a layer keeps of a text in its cache.
+	CacheSpec(layer int) CacheSpec
 
 	// Sanitize returns what the model calls a tensor of the checkpoint. keep is false for a tensor
 	// that the model does not use.

@@ -57,7 +57,8 @@ func (a *Args) Norm(w *Weights, path string) *RMSNorm {
 // Layers implements [Architecture].
 func (a *Args) Layers() int { return a.NumHiddenLayers }
 
-// Heads returns the attention heads. Their scores are multiplied by 1 / sqrt(scalar).
+// Heads returns the attention heads. Their scores are divided by sqrt(scalar), which is
+// HeadDim in most families.
 func (a *Args) Heads(scalar float64) Heads {
 	return Heads{
 		Q: a.NumAttentionHeads, KV: a.NumKeyValueHeads, Dim: a.HeadDim,
@@ -65,13 +66,13 @@ func (a *Args) Heads(scalar float64) Heads {
 	}
 }
 
-// KeptRows returns what a layer with attention keeps; window 0 = all positions.
-func (a *Args) KeptRows(window int) Kept {
-	return KeptHeads(a.NumKeyValueHeads, a.HeadDim, window)
+// KVCacheSpec returns the cache spec of a layer with attention; window 0 = all positions.
+func (a *Args) KVCacheSpec(window int) CacheSpec {
+	return KVCacheSpec(a.NumKeyValueHeads, a.HeadDim, window)
 }
 
-// Kept implements [Architecture] for layers that attend all positions.
-func (a *Args) Kept(int) Kept { return a.KeptRows(0) }
+// CacheSpec implements [Architecture] for layers that attend all positions.
+func (a *Args) CacheSpec(int) CacheSpec { return a.KVCacheSpec(0) }
 
 // CheckLayerTypes checks layer_types: nil, or one of the known types for each layer.
 func (a *Args) CheckLayerTypes(types []string, known ...string) error {
@@ -109,8 +110,9 @@ type RopeOrder struct {
 	RopeTraditional bool `json:"rope_traditional"` // pairs of neighbours, not halves
 }
 
-// CheckHalves refuses pairs of neighbours, for an architecture that mlx_lm rotates only by halves.
-func (o RopeOrder) CheckHalves() error {
+// CheckNotTraditional refuses rope_traditional, pairs of neighbours, for an architecture that mlx_lm
+// rotates only by halves.
+func (o RopeOrder) CheckNotTraditional() error {
 	if o.RopeTraditional {
 		return Unsupported("config.json: rope_traditional is not supported for this model_type")
 	}
@@ -160,9 +162,10 @@ func (a *RopeArgs) MergeNewer() {
 	a.Merge()
 }
 
-// CheckWhole refuses heads that are rotated in part, for an architecture that rotates whole ones.
-func (a *RopeArgs) CheckWhole() error {
-	return (&RopeScaling{PartialRotaryFactor: a.PartialRotaryFactor}).CheckWhole()
+// CheckFullRotary refuses heads that are rotated in part (partial_rotary_factor), for an architecture
+// that rotates whole ones.
+func (a *RopeArgs) CheckFullRotary() error {
+	return (&RopeScaling{PartialRotaryFactor: a.PartialRotaryFactor}).CheckFullRotary()
 }
 
 // CheckPart refuses a rotated part of a head that is not between 0 and 1.

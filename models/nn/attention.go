@@ -102,6 +102,6 @@ func (t *Attention) KVShape() (cache int, shape lm.KVShape) {
 // Mix implements [Mixer].
 func (t *Attention) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	h := t.spec.Heads
-	qk, v := h.Split(s, Fill(s, x, b.Rows(), (h.Q+2*h.KV)*h.Dim))
+	qk, v := h.Split(s, Broadcast(s, x, b.Rows(), (h.Q+2*h.KV)*h.Dim))
 	return h.Attend(s, qk, v, t.spec.Rope, b, t.spec.Layer)
 }

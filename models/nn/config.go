@@ -94,9 +94,9 @@ func checkFloats(v reflect.Value, name string) error {
 
 // ReadTextConfig reads what config.json says about the text model into v: its text_config, or all
 // of it. It returns what all of it says about the head.
-func ReadTextConfig(config []byte, v any) (head HeadArgs, err error) {
+func ReadTextConfig(config []byte, v any) (head LMHeadArgs, err error) {
 	var outer struct {
-		HeadArgs
+		LMHeadArgs
 		TextConfig json.RawMessage `json:"text_config"`
 	}
 	if err := ReadConfig(config, &outer); err != nil {
@@ -105,5 +105,5 @@ func ReadTextConfig(config []byte, v any) (head HeadArgs, err error) {
 	if len(outer.TextConfig) > 0 {
 		config = outer.TextConfig
 	}
-	return outer.HeadArgs, ReadConfig(config, v)
+	return outer.LMHeadArgs, ReadConfig(config, v)
 }

@@ -206,7 +206,7 @@ func (w *Weights) globalFactor(path string, q mlx.Quantization, shape []int) *ml
 			info.Shape))
 	}
 	held := 4*int64(stack)*int64(last(shape)) - info.Bytes
-	w.made.Quantized += held
+	w.computed.Quantized += held
 	w.dequantized.Quantized += held
 	x := w.load(name, floatTypes, info.Shape)
 	s := w.scope

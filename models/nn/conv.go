@@ -23,7 +23,7 @@ func (w *Weights) Conv(path string, channels, kernel int) *Conv {
 		shape = torch
 	}
 	info, _ := w.info(name)
-	w.made.Convs.add(info)
+	w.computed.Convs.add(info)
 	w.parameters += int64(channels) * int64(kernel)
 	taps := s.AsType(s.Reshape(w.float(name, shape...), channels, kernel), mlx.Float32)
 	taps = s.Contiguous(s.Transpose(taps, 1, 0))

@@ -54,7 +54,7 @@ func QuantizedRowBytes(width int) int64 {
 // CutHead reads from the head of target the rows of n ids, with hidden elements each. For a nil
 // target only their size is recorded.
 func (w *Weights) CutHead(target Lender, ids *mlx.Array, n, hidden int) *Linear {
-	w.made.Cut = Cut{int64(n), int64(hidden)}
+	w.computed.Cut = Cut{int64(n), int64(hidden)}
 	if target == nil || w.stopped() {
 		return nil
 	}

@@ -90,8 +90,8 @@ func (d *GatedDelta) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array 
 // Mix implements [Mixer].
 func (d *GatedDelta) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	rows, a := b.Rows(), d.args
-	y := Recur(s, b, d.layer, Fill(s, x, rows, a.convWidth()),
-		Fill(s, x, rows, 2*a.LinearNumValueHeads))
+	y := Recur(s, b, d.layer, Broadcast(s, x, rows, a.convWidth()),
+		Broadcast(s, x, rows, 2*a.LinearNumValueHeads))
 	return s.Reshape(y, rows, a.valueWidth())
 }
 

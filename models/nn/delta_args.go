@@ -47,11 +47,11 @@ func (a *DeltaArgs) Linear(layer int) bool {
 	return (layer+1)%a.FullAttentionInterval != 0
 }
 
-// KeptState returns what a gated delta net keeps of a text.
-func (a *DeltaArgs) KeptState() Kept {
+// StateCacheSpec returns what a gated delta net keeps of a text.
+func (a *DeltaArgs) StateCacheSpec() CacheSpec {
 	state := a.LinearNumValueHeads * a.LinearValueHeadDim * a.LinearKeyHeadDim
 	tail := (a.LinearConvKernelDim - 1) * a.convWidth()
-	return Kept{State: state + tail}
+	return CacheSpec{State: state + tail}
 }
 
 // NormOffset returns what is added to the weights of norms, except the norms of the delta nets: 1,

@@ -81,7 +81,7 @@ type ExpertsShape struct {
 	Gate                        Gate
 	Ungated                     bool // there is only up_proj, and Gate is an activation
 	Bias                        bool // of each projection of each expert
-	Interleaved                 bool // rows of gate and of up in turn, where one tensor has both
+	InterleavedGateUp           bool // rows of gate and of up in turn, where one tensor has both
 }
 
 // Experts reads the experts of the MLP at path. They are stacked under switch_mlp, gate and up in
@@ -126,9 +126,9 @@ func (w *Weights) experts(path string, of ExpertsShape, in int, parts ...Part) e
 	for _, p := range parts {
 		before := w.plain
 		m := w.joinedExperts(path, p, n, in)
-		w.made.Stacks.Elements += w.plain.Elements - before.Elements
-		w.made.Stacks.Bytes += w.plain.Bytes - before.Bytes
-		woven := of.Interleaved && p.Path == gateUpProj
+		w.computed.Stacks.Elements += w.plain.Elements - before.Elements
+		w.computed.Stacks.Bytes += w.plain.Bytes - before.Bytes
+		woven := of.InterleavedGateUp && p.Path == gateUpProj
 		if woven {
 			m = m.evenFirst(w.scope)
 		}

@@ -22,7 +22,7 @@ func TestExpertsOfALayerAreAlike(t *testing.T) {
 			src[fmt.Sprintf("e.experts.%d.down_proj.global_scale", i)] = tensor{"F32", []int{},
 				make([]uint8, 4)}
 		}
-		w := NewChecks(src, nil)
+		w := NewDryRunWeights(src, nil)
 		w.Sanitize(func(name string) (string, bool) { return name, true })
 		w.experts("e", ExpertsShape{Count: 3}, 64, Part{"down_proj", 24})
 		if err := w.Err(); err == nil || !strings.Contains(err.Error(), "must be alike") {
@@ -41,7 +41,7 @@ func TestContainersHaveGlobalScales(t *testing.T) {
 			t.Fatal(err)
 		}
 		rng := rand.New(rand.NewPCG(3, 4))
-		w := NewChecks(tensors{"a.weight": random(rng, "U8", 256, 1, 24, 32),
+		w := NewDryRunWeights(tensors{"a.weight": random(rng, "U8", 256, 1, 24, 32),
 			"a.weight_scale": random(rng, "F8_E4M3", 64, 1, 24, 4)}, config)
 		w.Sanitize(func(name string) (string, bool) { return name, true })
 		w.Linear("a", 64, 24, false)
@@ -59,7 +59,7 @@ func TestMissingExpertsAreNotCounted(t *testing.T) {
 		"e.experts.0.down_proj.weight": random(rng, "F32", 64, 4, 8, 16),
 		"e.experts.0.down_proj.bias":   random(rng, "F32", 64, 4, 8),
 	}
-	w := NewChecks(src, nil)
+	w := NewDryRunWeights(src, nil)
 	w.experts("e", ExpertsShape{Count: MaxExperts, Bias: true}, 16, Part{"down_proj", 8})
 	if err := w.Err(); err == nil || !strings.Contains(err.Error(), "lacks 2 tensors "+
 		"(e.experts.1.down_proj.weight, e.experts.1.down_proj.bias)") {

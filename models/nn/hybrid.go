@@ -75,10 +75,10 @@ func (a *HybridArgs) Decoder(w *Weights, tied bool) *Decoder {
 	})
 }
 
-// Kept implements [Architecture].
-func (a *HybridArgs) Kept(layer int) Kept {
+// CacheSpec implements [Architecture].
+func (a *HybridArgs) CacheSpec(layer int) CacheSpec {
 	if a.Linear(layer) {
-		return a.KeptState()
+		return a.StateCacheSpec()
 	}
-	return a.KeptRows(0)
+	return a.KVCacheSpec(0)
 }

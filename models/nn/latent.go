@@ -94,7 +94,7 @@ func (t *LatentAttention) NewCache(opts cache.Options) cache.Cache { return cach
 func (t *LatentAttention) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	c, rows := t.spec, b.Rows()
 	fill := func(heads, dim int) *mlx.Array {
-		return SplitHeads(s, Fill(s, x, rows, heads*dim), heads, dim)
+		return SplitHeads(s, Broadcast(s, x, rows, heads*dim), heads, dim)
 	}
 	return joinHeads(s, t.attend(s, latentRows{
 		q: fill(c.Heads, c.Rank), qRope: fill(c.Heads, c.Rotated),

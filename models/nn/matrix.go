@@ -128,8 +128,8 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 		w.plain.Elements += n
 		w.plain.Bytes += info.Bytes
 		if group := groupSize(shape); group > 0 {
-			w.made.Quantizable.add(info)
-			w.made.Quantizable.Scales += n / int64(group)
+			w.computed.Quantizable.add(info)
+			w.computed.Quantizable.Scales += n / int64(group)
 		}
 		return w.quantizeTo(matrix{weight: w.float(path+".weight", shape...)}, n)
 	}
@@ -177,7 +177,7 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	}
 	half := w.scope.Scalar(-float64(int(1)<<(q.Bits-1)), m.scales.Dtype())
 	m.biases = w.scope.Mul(m.scales, half)
-	w.made.addFloats(scales)
+	w.computed.addFloats(scales)
 	w.dequantized.Floats += scales.Size()
 	return m
 }

@@ -57,14 +57,14 @@ func textName(name string) (to, what string, keep bool) {
 	return name, "", true
 }
 
-// HeadArgs is what config.json says about the head. It implements Sanitize of [Architecture].
-type HeadArgs struct {
+// LMHeadArgs is what config.json says about the LM head. It implements Sanitize of [Architecture].
+type LMHeadArgs struct {
 	TieWordEmbeddings *bool `json:"tie_word_embeddings"`
 }
 
 // Tied reports whether the embedding is the head too. If config.json does not say it, a head in the
 // checkpoint decides. Families have other defaults in other programs.
-func (h *HeadArgs) Tied(w *Weights) bool {
+func (h *LMHeadArgs) Tied(w *Weights) bool {
 	if h.TieWordEmbeddings != nil {
 		return *h.TieWordEmbeddings
 	}
@@ -73,7 +73,7 @@ func (h *HeadArgs) Tied(w *Weights) bool {
 
 // Sanitize returns the [TextName] of a tensor. It leaves out the head if config.json ties it, and
 // rotary frequencies that old converters stored.
-func (h *HeadArgs) Sanitize(name string) (to string, keep bool) {
+func (h *LMHeadArgs) Sanitize(name string) (to string, keep bool) {
 	to, keep = TextName(name)
 	tied := h.TieWordEmbeddings != nil && *h.TieWordEmbeddings
 	drop := strings.HasSuffix(to, ".rotary_emb.inv_freq") ||

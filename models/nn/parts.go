@@ -36,7 +36,7 @@ func (w *Weights) Parts() Parts { return w.parts }
 func (p Parts) Linears(s *mlx.Scope, n int, d mlx.Dtype) *mlx.Array {
 	last := s.Zeros(d, 1, 1)
 	for _, l := range p.linears {
-		last = corner(s, l.linear.Forward(s, Fill(s, last, n, l.in)))
+		last = corner(s, l.linear.Forward(s, Broadcast(s, last, n, l.in)))
 	}
 	return last
 }
@@ -51,8 +51,8 @@ func (p Parts) Attention(s *mlx.Scope, b lm.Batch, d mlx.Dtype) *mlx.Array {
 	return last
 }
 
-// Fill returns (n, width) copies of x (1, 1).
-func Fill(s *mlx.Scope, x *mlx.Array, n, width int) *mlx.Array {
+// Broadcast returns (n, width) copies of x (1, 1).
+func Broadcast(s *mlx.Scope, x *mlx.Array, n, width int) *mlx.Array {
 	return s.Contiguous(s.BroadcastTo(x, n, width))
 }
 

@@ -139,8 +139,8 @@ func (c *RopeScaling) checkProportional() error {
 	return nil
 }
 
-// CheckWhole refuses heads that are rotated in part, for an architecture that rotates whole ones.
-func (c *RopeScaling) CheckWhole() error {
+// CheckFullRotary is [RopeArgs.CheckFullRotary] for one section of config.json.
+func (c *RopeScaling) CheckFullRotary() error {
 	if c != nil && or(c.PartialRotaryFactor, 1) != 1 {
 		return Unsupported("config.json: partial_rotary_factor %v is not supported, only 1",
 			*c.PartialRotaryFactor)

@@ -8,7 +8,7 @@ type totals struct {
 	parameters  int64
 	bytes       int64
 	dequantized Dequantized
-	made        Made
+	computed    Computed
 	plain       Plain // all of those asked for
 }
 
@@ -21,16 +21,16 @@ func (t *totals) Dequantized() Dequantized { return t.dequantized }
 // Bytes returns the memory of the arrays kept so far.
 func (t *totals) Bytes() int64 { return t.bytes }
 
-// Made returns the memory of what loading computes. It is complete once everything was asked for.
-func (t *totals) Made() Made { return t.made }
+// Computed returns the memory of what loading computes. It is complete once everything was asked for.
+func (t *totals) Computed() Computed { return t.computed }
 
 // QuantizationName names the quantization for a person, such as "4-bit", "mxfp4" or "mixed 4-bit". It
 // returns "" if no matrix is quantized.
 func (t *totals) QuantizationName() string { return t.quantized.String() }
 
-// Made is the memory that loading takes beyond the tensors of the checkpoint, for arrays that it
+// Computed is the memory that loading takes beyond the tensors of the checkpoint, for arrays that it
 // computes from them.
-type Made struct {
+type Computed struct {
 	Quantized int64 // bytes of what has one type, whatever the model computes in
 	Floats    int64 // bytes of the rest, as it is stored
 	Elements  int64 // of the rest
@@ -66,7 +66,7 @@ func (p *Plain) add(t mlx.TensorInfo) {
 }
 
 // addFloats adds an array like a tensor of the checkpoint.
-func (m *Made) addFloats(like mlx.TensorInfo) {
+func (m *Computed) addFloats(like mlx.TensorInfo) {
 	m.Floats += like.Bytes
 	m.Elements += like.Size()
 }

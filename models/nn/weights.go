@@ -18,7 +18,7 @@ type Weights struct {
 	NoHead     bool      // an embedding model: its head is not read and may be missing
 	Bits       int       // bits to quantize plain matrices in; 0 = hold them as stored
 
-	checks bool          // nothing is read, see NewChecks
+	dryRun bool          // nothing is read, see NewDryRunWeights
 	scope  *mlx.Scope    // while loading
 	config *Quantization // may be nil
 	err    error
@@ -39,11 +39,11 @@ func NewWeights(s *mlx.Scope, src Source, q *Quantization) *Weights {
 		totals: totals{quantized: quantizedCount{}}}
 }
 
-// NewChecks returns weights that read nothing. What asks for them makes a model that cannot compute,
+// NewDryRunWeights returns weights that read nothing. What asks for them makes a model that cannot compute,
 // and [Weights.Err] says whether the tensors of src would do. It needs no thread.
-func NewChecks(src Source, q *Quantization) *Weights {
+func NewDryRunWeights(src Source, q *Quantization) *Weights {
 	w := NewWeights(mlx.NewIdleScope(), src, q)
-	w.checks = true
+	w.dryRun = true
 	return w
 }
 
@@ -145,7 +145,7 @@ func (w *Weights) Err() error {
 	if w.err != nil {
 		return w.err
 	}
-	if err := w.scope.Err(); err != nil && !w.checks {
+	if err := w.scope.Err(); err != nil && !w.dryRun {
 		return err
 	}
 	return w.misfit()
@@ -199,7 +199,7 @@ func (w *Weights) float(name string, shape ...int) *mlx.Array {
 }
 
 // stopped reports whether tensors are checked and no longer read.
-func (w *Weights) stopped() bool { return w.err != nil || w.missing != nil || w.checks }
+func (w *Weights) stopped() bool { return w.err != nil || w.missing != nil || w.dryRun }
 
 // load returns a tensor of one of the given types and of the given shape. After any failure it
 // returns zeros: from then on only names, types and shapes matter, and nothing is computed.

@@ -23,7 +23,7 @@ import (
 // args is config.json. It implements nn.Architecture.
 type args struct {
 	nn.Args
-	nn.HeadArgs
+	nn.LMHeadArgs
 	nn.RopeOrder
 
 	RopeTheta                     *float64     `json:"rope_theta"`
@@ -112,7 +112,7 @@ func (a *args) check() error {
 	err := cmp.Or(a.Check(), nn.CheckPart(*a.PartialRotaryFactor),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	if err == nil && a.RopeScaling.kind() != "default" {
-		err = a.CheckHalves()
+		err = a.CheckNotTraditional()
 	}
 	switch {
 	case err != nil:

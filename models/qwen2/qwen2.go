@@ -17,7 +17,7 @@ import (
 type args struct {
 	nn.Args
 	nn.RopeArgs
-	nn.HeadArgs
+	nn.LMHeadArgs
 
 	UseSlidingWindow bool     `json:"use_sliding_window"`
 	SlidingWindow    int      `json:"sliding_window"`
@@ -52,7 +52,7 @@ func (a *args) check() error {
 	}
 	return cmp.Or(
 		a.Check(),
-		a.CheckWhole(),
+		a.CheckFullRotary(),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 }
@@ -86,4 +86,4 @@ func (a *args) window(layer int) int {
 	return 0
 }
 
-func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }
+func (a *args) CacheSpec(layer int) nn.CacheSpec { return a.KVCacheSpec(a.window(layer)) }

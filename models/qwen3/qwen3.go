@@ -17,7 +17,7 @@ import (
 type args struct {
 	nn.Args
 	nn.RopeArgs
-	nn.HeadArgs
+	nn.LMHeadArgs
 
 	AttentionBias    bool   `json:"attention_bias"`
 	UseSlidingWindow bool   `json:"use_sliding_window"`
@@ -40,7 +40,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 func (a *args) check() error {
 	return cmp.Or(
 		a.Check(),
-		a.CheckWhole(), a.CheckHalves(),
+		a.CheckFullRotary(), a.CheckNotTraditional(),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"),
 		a.CheckTheta(), nn.CheckNoWindow(a.UseSlidingWindow, "qwen3"))
 }

@@ -9,7 +9,7 @@ import (
 // args is config.json, or its text_config. It implements nn.Architecture.
 type args struct {
 	nn.HybridArgs
-	nn.HeadArgs
+	nn.LMHeadArgs
 
 	AttnOutputGate *bool `json:"attn_output_gate"`
 
@@ -59,7 +59,7 @@ func (a *args) setDefaults() {
 
 func (a *args) check() error {
 	err := cmp.Or(
-		a.Check(), a.CheckHalves(), nn.CheckPart(*a.PartialRotaryFactor),
+		a.Check(), a.CheckNotTraditional(), nn.CheckPart(*a.PartialRotaryFactor),
 		a.CheckDelta(&a.Args),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	switch {

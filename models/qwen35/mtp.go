@@ -106,8 +106,8 @@ func pairMTP(config []byte, target lm.Config) (*args, error) {
 	return a, cmp.Or(a.fits(target), a.checkMTP())
 }
 
-// KeptMTP returns what each layer of a head keeps of a text.
-func KeptMTP(config []byte) ([]nn.Kept, error) {
+// MTPCacheSpecs returns what each layer of a head keeps of a text.
+func MTPCacheSpecs(config []byte) ([]nn.CacheSpec, error) {
 	a, err := parseMTP(config)
 	if err == nil {
 		err = a.checkMTP()
@@ -115,10 +115,10 @@ func KeptMTP(config []byte) ([]nn.Kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Repeat([]nn.Kept{a.KeptRows(0)}, a.NumHiddenLayers), nil
+	return slices.Repeat([]nn.CacheSpec{a.KVCacheSpec(0)}, a.NumHiddenLayers), nil
 }
 
-// MeasureMTP asks w, made by nn.NewChecks, for all tensors of the head of a config.json. It needs
+// MeasureMTP asks w, made by nn.NewDryRunWeights, for all tensors of the head of a config.json. It needs
 // no target.
 func MeasureMTP(w *nn.Weights, config []byte) error {
 	a, err := parseMTP(config)

@@ -26,7 +26,7 @@ import (
 func (a *args) New(w *nn.Weights) nn.Model { return a.Decoder(w, a.Tied(w)) }
 
 func (a *args) Sanitize(name string) (string, bool) {
-	name, keep := a.HeadArgs.Sanitize(name)
+	name, keep := a.LMHeadArgs.Sanitize(name)
 	return renameExperts(name), keep
 }
 

@@ -19,7 +19,7 @@ import (
 type args struct {
 	nn.Args
 	nn.RopeArgs
-	nn.HeadArgs
+	nn.LMHeadArgs
 	nn.ExpertArgs
 
 	AttentionBias    bool   `json:"attention_bias"`
@@ -44,7 +44,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 func (a *args) check() error {
 	return cmp.Or(
 		a.Check(),
-		a.CheckWhole(), a.CheckHalves(),
+		a.CheckFullRotary(), a.CheckNotTraditional(),
 		a.CheckExperts(),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"),
 		a.CheckTheta(), nn.CheckNoWindow(a.UseSlidingWindow, "qwen3_moe"))

@@ -27,7 +27,7 @@ import (
 // args is config.json. It implements nn.Architecture.
 type args struct {
 	nn.HybridArgs
-	nn.HeadArgs
+	nn.LMHeadArgs
 
 	UseSlidingWindow bool `json:"use_sliding_window"`
 }
@@ -55,7 +55,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 
 func (a *args) check() error {
 	return cmp.Or(
-		a.Check(), a.CheckHalves(), nn.CheckPart(*a.PartialRotaryFactor),
+		a.Check(), a.CheckNotTraditional(), nn.CheckPart(*a.PartialRotaryFactor),
 		a.CheckDelta(&a.Args),
 		a.CheckExperts(a.SharedExpertSize()),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"),

@@ -17,7 +17,7 @@ import (
 type args struct {
 	nn.Args
 	nn.RopeArgs
-	nn.HeadArgs
+	nn.LMHeadArgs
 
 	NoRopeLayers        []int    `json:"no_rope_layers"` // 1 = the layer has a rotary embedding
 	NoRopeLayerInterval int      `json:"no_rope_layer_interval"`
@@ -49,7 +49,7 @@ func (a *args) check() error {
 	err := cmp.Or(
 		a.Check(nn.Size{Name: "no_rope_layer_interval", Value: a.NoRopeLayerInterval,
 			Max: nn.MaxLayers}),
-		a.CheckWhole(),
+		a.CheckFullRotary(),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	switch {

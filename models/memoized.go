@@ -5,14 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// A kept value is read when it is first asked for, and then kept until drop. An error is not kept. It is
+// A memoized value is read when it is first asked for, and then kept until drop. An error is not kept. It is
 // safe for use by several goroutines, and one of them reads.
-type kept[T any] struct {
+type memoized[T any] struct {
 	mu    sync.Mutex
 	value atomic.Pointer[T]
 }
 
-func (k *kept[T]) get(read func() (T, error)) (T, error) {
+func (k *memoized[T]) get(read func() (T, error)) (T, error) {
 	if v := k.value.Load(); v != nil {
 		return *v, nil
 	}
@@ -28,4 +28,4 @@ func (k *kept[T]) get(read func() (T, error)) (T, error) {
 	return v, err
 }
 
-func (k *kept[T]) drop() { k.value.Store(nil) }
+func (k *memoized[T]) drop() { k.value.Store(nil) }

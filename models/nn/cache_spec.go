@@ -7,8 +7,8 @@ import (
 	"tandem/engine/cache"
 )
 
-// Kept is what one layer keeps of a text while the model answers.
-type Kept struct {
+// A CacheSpec says what one layer keeps of a text in its cache. The zero value keeps nothing.
+type CacheSpec struct {
 	Row    int  // elements a position, in the type that the model computes in; 0 if recurrent
 	Key    int  // of these, elements of a head's key
 	Value  int  // and of its value
@@ -17,20 +17,20 @@ type Kept struct {
 	Latent bool // attention reads rows that are not quantized, see [LatentAttention]
 }
 
-// KeptHeads returns what a layer with heads heads of keys and of values keeps; window 0 = all
+// KVCacheSpec returns the spec of a layer that keeps keys and values of heads heads; window 0 = all
 // positions.
-func KeptHeads(heads, dim, window int) Kept {
-	return Kept{Row: 2 * heads * dim, Key: dim, Value: dim, Window: window}
+func KVCacheSpec(heads, dim, window int) CacheSpec {
+	return CacheSpec{Row: 2 * heads * dim, Key: dim, Value: dim, Window: window}
 }
 
 // Keeps reports whether the layer has a cache.
-func (k Kept) Keeps() bool { return k.Row > 0 || k.State > 0 }
+func (k CacheSpec) Keeps() bool { return k.Row > 0 || k.State > 0 }
 
 // Quantizes reports whether cache.Options.Bits changes what the layer keeps.
-func (k Kept) Quantizes() bool { return k.Row > 0 && k.Window == 0 }
+func (k CacheSpec) Quantizes() bool { return k.Row > 0 && k.Window == 0 }
 
 // CheckBits returns why the layer cannot keep rows of bits per element, or nil.
-func (k Kept) CheckBits(bits int) error {
+func (k CacheSpec) CheckBits(bits int) error {
 	if !cache.ValidBits(bits) {
 		return fmt.Errorf("keys and values of %d bits are not supported; choose 8, 4 or 0", bits)
 	}
@@ -43,7 +43,7 @@ func (k Kept) CheckBits(bits int) error {
 
 // RowBytes returns the bytes of a position. Elements have element bytes, unless bits is not 0 and
 // the layer keeps rows of bits per element. CheckBits must accept bits.
-func (k Kept) RowBytes(element, bits int) int {
+func (k CacheSpec) RowBytes(element, bits int) int {
 	if bits == 0 || !k.Quantizes() {
 		return k.Row * element
 	}
