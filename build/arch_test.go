@@ -159,7 +159,7 @@ var cgoPackages = []string{"engine/mlx", "engine/native", "engine/enginetest", "
 
 // topFiles are the files at the top of the checkout. Its folders are in setup.TopDirs. Dot files
 // are not listed.
-var topFiles = []string{"go.mod", "go.sum", "README.md", "wails.json"}
+var topFiles = []string{"go.mod", "go.sum", "LICENSE", "README.md", "wails.json"}
 
 // maxDepth is how many levels below the root a library folder may lie. Mains lie in app/cmd/NAME.
 const maxDepth = 2

@@ -30,6 +30,7 @@ func checkVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		{"gofmt", checkFormat},
 		{"golangci-lint", checkWith("go", "tool", "-modfile=build/tools.mod", "golangci-lint", "run",
 			"--config=build/golangci.yml", "./...")},
+		{"workflows", checkWith("go", "tool", "-modfile=build/actionlint.mod", "actionlint")},
 		{"go.mod is tidy", checkModule},
 		{"arrows, layout and pins", checkWith("go", "test", "-tags=lint", "./build/...")},
 		{"knots of files", checkKnots},

@@ -17,7 +17,7 @@ import (
 	"tandem/build/setup"
 )
 
-// A component is a part of the bundle that others wrote, with the texts of its licence.
+// A component is a part of the bundle, with the texts of its licence.
 type component struct {
 	name  string // with its version
 	texts []string
@@ -31,7 +31,7 @@ var licenceName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|
 func (b *builder) licences(ctx context.Context, m metal) (string, error) {
 	var all []component
 	for _, list := range []func(context.Context) ([]component, error){
-		func(context.Context) ([]component, error) { return m.components() }, b.goComponents,
+		b.ownComponents, func(context.Context) ([]component, error) { return m.components() }, b.goComponents,
 		b.rustComponents, b.webComponents,
 		func(context.Context) ([]component, error) { return b.starterComponents() },
 	} {
@@ -107,6 +107,12 @@ func (m metal) components() ([]component, error) {
 		list = append(list, component{x.name, []string{string(text)}})
 	}
 	return list, nil
+}
+
+// ownComponents is Tandem itself.
+func (b *builder) ownComponents(context.Context) ([]component, error) {
+	text, err := os.ReadFile(filepath.Join(b.Root, "LICENSE"))
+	return []component{{"Tandem", []string{string(text)}}}, err
 }
 
 // starterComponents is the starter model, if setup could fetch it.
