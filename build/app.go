@@ -14,7 +14,7 @@ func appVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	goos := set.String("os", "darwin", "the system the app is for: darwin")
 	arch := set.String("arch", "arm64", "the processor it is for: arm64")
 	url := set.String("url", "",
-		"where the archive will be downloaded from, for the Homebrew cask (default: where it lies here)")
+		"the address where the archive will be downloaded from, without its name, for the Homebrew cask (default: where it is here)")
 	feed := set.String("feed", "",
 		"address that tells of newer versions, as JSON {\"version\": \"1.2.3\", \"page\": \"https://...\"} (default: none is asked)")
 	if err := parse(set, args, 0); err != nil {

@@ -109,7 +109,9 @@ var arrows = []struct {
 	{"build/clients", []string{"build/setup", "build/program"}},
 	{"build/real", []string{"build/setup", "build/program"}},
 	{"build/ui", []string{"build/setup", "build/program"}},
-	{"build/mac", []string{"build/setup", "build/program", "build/typecheck"}},
+	{"build/licences", []string{"build/setup"}},
+	{"build/linux", []string{"build/setup", "build/program", "build/licences"}},
+	{"build/mac", []string{"build/setup", "build/program", "build/typecheck", "build/licences"}},
 }
 
 // named are the packages that a row has to name: "x/*" does not stand for them. The retrieval model is

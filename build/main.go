@@ -5,7 +5,7 @@
 // A verb sets up what it needs, says what it does, and does nothing twice.
 //
 // This folder holds main and the verbs, one file each. The work is done in the folders below:
-// setup, program, mac, clients, real, bench, ui, fixtures, typecheck and knots. They import the standard
+// setup, program, mac, linux, licences, clients, real, bench, ui, fixtures, typecheck and knots. They import the standard
 // library and each other, and run binaries. Mac also imports a reader of property lists, and bench
 // Tandem's package app/figures, which prints all benches alike.
 package main
@@ -37,10 +37,12 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"run", "[serve flags]", "build and serve the starter model in the foreground", runVerb},
-		{"test", "[--race] [--long] [clients|field|mac|real|ui]", "run everything deterministic; --long: with the long matrices; clients: programs that others wrote, against the endpoint; field [KEY...]: what clients, published models and hostile files send; real: the starter, against what mlx_lm said; ui: the interface, in a browser and on a display; mac: the app for a Mac, as far as this machine builds it", testVerb},
+		{"test", "[--race] [--long] [clients|dist|field|mac|real|ui]", "run everything deterministic; --long: with the long matrices; clients: programs that others wrote, against the endpoint; field [KEY...]: what clients, published models and hostile files send; dist: the archive for Linux, in a root without a compiler; real: the starter, against what mlx_lm said; ui: the interface, in a browser and on a display; mac: the app for a Mac, as far as this machine builds it", testVerb},
 		{"check", "", "check formatting, golangci-lint, go.mod, imports, knots, types for macOS", checkVerb},
 		{"setup", "[--clean]", "install MLX, mlx-c, the Rust crate and the interface", setupVerb},
 		{"app", "[--url URL]", "make Tandem.app, its archive and, on a Mac, its disk image", appVerb},
+		{"dist", "[--url URL]", "make what people download: an archive with its installer, on a Mac the app", distVerb},
+		{"notarize", "[--profile NAME]", "on a Mac, have Apple check the signed app; elsewhere, print how", notarizeVerb},
 		{"doctor", "", "say what this machine lacks, and the line that installs it", doctorVerb},
 		{"bench", "[--pairs N] [--model DIR] [--drafter DIR] [NAME]", "measure, against a rival where there is one; without a name, all benches", benchVerb},
 		{"lab", "", "build the program that judges research, tandem-lab", labVerb},

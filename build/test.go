@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tandem/build/clients"
+	"tandem/build/linux"
 	"tandem/build/mac"
 	"tandem/build/real"
 	"tandem/build/setup"
@@ -56,8 +57,10 @@ func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		return ui.Test(ctx, b)
 	case "mac":
 		return mac.Test(ctx, b)
+	case "dist":
+		return linux.Test(ctx, b)
 	default:
-		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there are clients, field, fuzz, mac, real and ui\n",
+		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there are clients, dist, field, fuzz, mac, real and ui\n",
 			set.Name(), set.Arg(0))
 		return errUsage
 	}

@@ -179,7 +179,7 @@ func TestReadmeSaysWhatFamiliesWereTriedWith(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if old != want {
-		t.Errorf("the table of families has to be\n%s\nRun go test ./app/bench -run Readme -update.",
+		t.Errorf("the table of families has to be\n%s\nRun go test ./models -run Readme -update.",
 			want)
 	}
 	for _, name := range models.Architectures() {

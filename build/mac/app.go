@@ -7,14 +7,16 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
+	"tandem/build/licences"
 	"tandem/build/program"
 	"tandem/build/setup"
 )
 
 // Make makes Tandem.app and an archive of it. On a Mac it also makes a disk image. For a whole app
-// it also makes the cask that installs the app from url. Unless feed is empty, the programs ask it
+// it also makes the cask, which downloads the archive from the address url. Unless feed is empty, the programs ask it
 // for newer versions.
 func Make(ctx context.Context, b *setup.Builder, feed, url string) error {
 	start := time.Now()
@@ -140,7 +142,12 @@ func (b *builder) appParts(ctx context.Context, feed string) (parts, error) {
 	} else if dir != "" {
 		p.starter = filepath.Join(dir, setup.StarterFile)
 	}
-	if p.licences, err = b.licences(ctx, p.metal); err != nil {
+	shared, err := p.metal.components()
+	if err != nil {
+		return p, err
+	}
+	if p.licences, err = licences.Text(ctx, b.Builder, licences.Target{GOOS: "darwin", GOARCH: "arm64",
+		Tags: "ui,bundle,desktop,production", Programs: "./app/cmd/...", Triple: setup.MacTriple}, shared...); err != nil {
 		return p, err
 	}
 	if p.tandem, err = b.macTandem(ctx, cc, p); err != nil {
@@ -240,8 +247,9 @@ func (b *builder) packBundle(ctx context.Context, a *appBundle, url string) erro
 		return nil
 	}
 	if url == "" {
-		url = "file://" + archive
+		url = "file://" + b.appOut()
 	}
+	url = strings.TrimSuffix(url, "/") + "/" + name + ".zip"
 	path := filepath.Join(b.appOut(), "tandem.rb")
 	fmt.Fprintln(b.Out, path)
 	return os.WriteFile(path, []byte(cask(a.product, url, sum)), 0o644)

@@ -136,22 +136,6 @@ func TestMissingPartsAreNamedOnce(t *testing.T) {
 	}
 }
 
-// TestLicenceTextStandsOnce expects one text below all components that it covers, and an error for
-// a component without one.
-func TestLicenceTextStandsOnce(t *testing.T) {
-	text, err := licenceText([]component{{"b 2", []string{"terms\r\n"}},
-		{"a 1", []string{"terms", "notice"}}})
-	if err != nil || strings.Count(text, "terms\n") != 1 ||
-		!strings.Contains(text, "a 1\nb 2\n\nterms\n") ||
-		!strings.Contains(text, "a 1\n\nnotice\n") {
-		t.Errorf("%v:\n%s", err, text)
-	}
-	if _, err := licenceText([]component{{name: "c 3"}}); err == nil ||
-		!strings.Contains(err.Error(), "c 3") {
-		t.Errorf("a component without terms: %v", err)
-	}
-}
-
 // TestLoginAgentHasOneName compares the agent's name in the bundle with where the programs name it.
 func TestLoginAgentHasOneName(t *testing.T) {
 	for file, name := range map[string]string{

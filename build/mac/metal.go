@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"tandem/build/licences"
 	"tandem/build/setup"
 )
 
@@ -246,4 +247,18 @@ func selectJumps(functions []string) string {
 		"  .section __TEXT,__cstring,cstring_literals\n" + names.String() +
 		"  .section __DATA,__const\n  .private_extern _tandem_select_names\n  .globl _tandem_select_names\n  .p2align 3\n_tandem_select_names:\n" +
 		list.String() + "  .quad 0\n"
+}
+
+// components are MLX, mlx-c, and metal-cpp, which is compiled into them.
+func (m metal) components() ([]licences.Component, error) {
+	var list []licences.Component
+	for _, x := range []struct{ name, file string }{{"MLX " + setup.MLXVersion, "mlx.txt"},
+		{"mlx-c " + setup.MLXCVersion, "mlx-c.txt"}, {"metal-cpp", "metal-cpp.txt"}} {
+		text, err := os.ReadFile(filepath.Join(m.licences(), x.file))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, licences.Component{Name: x.name, Texts: []string{string(text)}})
+	}
+	return list, nil
 }

@@ -1,4 +1,8 @@
-package mac
+// Package licences lists the licences of everything that a distribution contains, with their texts
+// and notices: Tandem, Go and its modules, Rust and its crates, the interface's packages, and what
+// the caller adds. It is our own work because go-licenses v1.6.0 knows Go modules alone, calls the
+// licence of modernc.org/mathutil unknown, and brings 26 modules into the build.
+package licences
 
 import (
 	"cmp"
@@ -17,44 +21,49 @@ import (
 	"tandem/build/setup"
 )
 
-// A component is a part of the bundle, with the texts of its licence.
-type component struct {
-	name  string // with its version
-	texts []string
+// A Component is a part of a distribution, with the texts of its licence.
+type Component struct {
+	Name  string
+	Texts []string
+}
+
+// A Target is what the distribution was built for.
+type Target struct {
+	GOOS, GOARCH string
+	Tags         string // of the programs
+	Programs     string // a pattern of packages
+	Triple       string // Rust's name of the system
 }
 
 // licenceName matches the files in which a package states its terms.
 var licenceName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|unlicense)`)
 
-// licences returns the text that lists everything in the bundle with its terms. A package without
-// terms is an error, because a person has to look at it.
-func (b *builder) licences(ctx context.Context, m metal) (string, error) {
-	var all []component
-	for _, list := range []func(context.Context) ([]component, error){
-		b.ownComponents, func(context.Context) ([]component, error) { return m.components() }, b.goComponents,
-		b.rustComponents, b.webComponents,
-		func(context.Context) ([]component, error) { return b.starterComponents() },
+// Text returns the text that lists everything in a distribution with its terms: parts, and what the
+// build itself names. A part without terms is an error, because a person has to look at it.
+func Text(ctx context.Context, b *setup.Builder, t Target, parts ...Component) (string, error) {
+	for _, list := range []func(context.Context, *setup.Builder, Target) ([]Component, error){
+		tandem, goModules, crates, packages, starter,
 	} {
-		found, err := list(ctx)
+		found, err := list(ctx, b, t)
 		if err != nil {
 			return "", err
 		}
-		all = append(all, found...)
+		parts = append(parts, found...)
 	}
-	return licenceText(all)
+	return textOf(parts)
 }
 
-// licenceText writes each text once, below the names of all components that it covers.
-func licenceText(all []component) (string, error) {
+// textOf writes each text once, below the names of all components that it covers.
+func textOf(all []Component) (string, error) {
 	var errs []error
 	names := map[string][]string{}
 	for _, c := range all {
-		if len(c.texts) == 0 {
-			errs = append(errs, fmt.Errorf("%s has no licence; look at it", c.name))
+		if len(c.Texts) == 0 {
+			errs = append(errs, fmt.Errorf("%s has no licence; look at it", c.Name))
 		}
-		for _, text := range c.texts {
+		for _, text := range c.Texts {
 			text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
-			names[text] = append(names[text], c.name)
+			names[text] = append(names[text], c.Name)
 		}
 	}
 	type block struct{ title, text string }
@@ -68,16 +77,16 @@ func licenceText(all []component) (string, error) {
 			cmp.Compare(x.text, y.text))
 	})
 	var s strings.Builder
-	s.WriteString("Tandem contains the following, under the terms that stand below each.\n")
+	s.WriteString("Tandem contains the following, under the terms below each.\n")
 	for _, x := range blocks {
 		fmt.Fprintf(&s, "\n%s\n%s\n\n%s\n", strings.Repeat("=", 80), x.title, x.text)
 	}
 	return s.String(), errors.Join(errs...)
 }
 
-// readLicences reads the files of a folder that state terms.
-func readLicences(name, dir string) (component, error) {
-	c := component{name: name}
+// Read reads the files of a folder that state terms.
+func Read(name, dir string) (Component, error) {
+	c := Component{Name: name}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return c, err
@@ -90,46 +99,31 @@ func readLicences(name, dir string) (component, error) {
 		if err != nil {
 			return c, err
 		}
-		c.texts = append(c.texts, string(text))
+		c.Texts = append(c.Texts, string(text))
 	}
 	return c, nil
 }
 
-// components are MLX, mlx-c, and metal-cpp, which is compiled into them.
-func (m metal) components() ([]component, error) {
-	var list []component
-	for _, x := range []struct{ name, file string }{{"MLX " + setup.MLXVersion, "mlx.txt"},
-		{"mlx-c " + setup.MLXCVersion, "mlx-c.txt"}, {"metal-cpp", "metal-cpp.txt"}} {
-		text, err := os.ReadFile(filepath.Join(m.licences(), x.file))
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, component{x.name, []string{string(text)}})
-	}
-	return list, nil
-}
-
-// ownComponents is Tandem itself.
-func (b *builder) ownComponents(context.Context) ([]component, error) {
+// tandem is Tandem itself.
+func tandem(_ context.Context, b *setup.Builder, _ Target) ([]Component, error) {
 	text, err := os.ReadFile(filepath.Join(b.Root, "LICENSE"))
-	return []component{{"Tandem", []string{string(text)}}}, err
+	return []Component{{"Tandem", []string{string(text)}}}, err
 }
 
-// starterComponents is the starter model, if setup could fetch it.
-func (b *builder) starterComponents() ([]component, error) {
+// starter is the starter model, if setup could fetch it.
+func starter(_ context.Context, b *setup.Builder, _ Target) ([]Component, error) {
 	dir, err := b.Starter()
 	if err != nil || dir == "" {
 		return nil, err
 	}
-	c, err := readLicences("The starter model, SmolLM2-135M-Instruct by Hugging Face", dir)
-	return []component{c}, err
+	c, err := Read("The starter model, SmolLM2-135M-Instruct by Hugging Face", dir)
+	return []Component{c}, err
 }
 
-// goComponents are Go itself and the modules in the three programs.
-func (b *builder) goComponents(ctx context.Context) ([]component, error) {
-	cmd := b.Command(ctx, "go", "list", "-deps", "-tags", "ui,bundle,desktop,production",
-		"-json=Module", "./app/cmd/...")
-	cmd.Env = append(cmd.Env, "GOOS=darwin", "GOARCH=arm64", "CGO_ENABLED=1")
+// goModules are Go itself and the modules in the programs.
+func goModules(ctx context.Context, b *setup.Builder, t Target) ([]Component, error) {
+	cmd := b.Command(ctx, "go", "list", "-deps", "-tags", t.Tags, "-json=Module", t.Programs)
+	cmd.Env = append(cmd.Env, "GOOS="+t.GOOS, "GOARCH="+t.GOARCH)
 	text, err := b.Output(cmd)
 	if err != nil {
 		return nil, err
@@ -138,11 +132,11 @@ func (b *builder) goComponents(ctx context.Context) ([]component, error) {
 	if err != nil {
 		return nil, err
 	}
-	golang, err := readLicences("Go", root)
+	golang, err := Read("Go", root)
 	if err != nil {
 		return nil, err
 	}
-	list, seen := []component{golang}, map[string]bool{}
+	list, seen := []Component{golang}, map[string]bool{}
 	for decoder := json.NewDecoder(strings.NewReader(text)); ; {
 		var p struct {
 			Module *struct {
@@ -159,7 +153,7 @@ func (b *builder) goComponents(ctx context.Context) ([]component, error) {
 			continue
 		}
 		seen[p.Module.Path] = true
-		c, err := readLicences(p.Module.Path+" "+p.Module.Version, p.Module.Dir)
+		c, err := Read(p.Module.Path+" "+p.Module.Version, p.Module.Dir)
 		if err != nil {
 			return nil, err
 		}
@@ -167,10 +161,10 @@ func (b *builder) goComponents(ctx context.Context) ([]component, error) {
 	}
 }
 
-// rustComponents are Rust's standard library and the crates in ours.
-func (b *builder) rustComponents(ctx context.Context) ([]component, error) {
+// crates are Rust's standard library and the crates in ours.
+func crates(ctx context.Context, b *setup.Builder, t Target) ([]Component, error) {
 	text, err := b.Output(b.Command(ctx, "cargo", "metadata", "--locked", "--format-version", "1",
-		"--filter-platform", setup.MacTriple,
+		"--filter-platform", t.Triple,
 		"--manifest-path", filepath.Join(b.Root, setup.NativeDir, "Cargo.toml")))
 	if err != nil {
 		return nil, err
@@ -185,12 +179,12 @@ func (b *builder) rustComponents(ctx context.Context) ([]component, error) {
 	if err := json.Unmarshal([]byte(text), &metadata); err != nil {
 		return nil, fmt.Errorf("cargo metadata: %w", err)
 	}
-	var list []component
+	var list []Component
 	for _, p := range metadata.Packages {
 		if p.Source == nil { // ours
 			continue
 		}
-		c, err := readLicences(p.Name+" "+p.Version, filepath.Dir(p.ManifestPath))
+		c, err := Read(p.Name+" "+p.Version, filepath.Dir(p.ManifestPath))
 		if err != nil {
 			return nil, err
 		}
@@ -201,8 +195,8 @@ func (b *builder) rustComponents(ctx context.Context) ([]component, error) {
 	}
 	// Rust's library has the same terms as most crates, and some installations lack a copy of them.
 	for _, c := range list {
-		if strings.HasPrefix(c.name, "hashbrown ") {
-			list = append(list, component{"The Rust standard library", c.texts})
+		if strings.HasPrefix(c.Name, "hashbrown ") {
+			list = append(list, Component{"The Rust standard library", c.Texts})
 		}
 	}
 	return list, nil
@@ -211,8 +205,8 @@ func (b *builder) rustComponents(ctx context.Context) ([]component, error) {
 // packageSource matches the name of a package in the path of one of its files.
 var packageSource = regexp.MustCompile(`/node_modules/((?:@[\w.-]+/)?[\w.-]+)/`)
 
-// webComponents are the packages in the interface, as Vite's source map names them.
-func (b *builder) webComponents(ctx context.Context) ([]component, error) {
+// packages are the packages in the interface, as Vite's source map names them.
+func packages(ctx context.Context, b *setup.Builder, _ Target) ([]Component, error) {
 	dir := filepath.Join(b.Root, setup.FrontendDir)
 	sources, err := setup.HashFolder(dir, "node_modules", "dist")
 	if err != nil {
@@ -252,7 +246,7 @@ func (b *builder) webComponents(ctx context.Context) ([]component, error) {
 	if len(names) == 0 {
 		return nil, errors.New("the interface's source map names no package")
 	}
-	var list []component
+	var list []Component
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		folder := filepath.Join(dir, "node_modules", filepath.FromSlash(name))
 		text, err := os.ReadFile(filepath.Join(folder, "package.json"))
@@ -263,7 +257,7 @@ func (b *builder) webComponents(ctx context.Context) ([]component, error) {
 		if err := json.Unmarshal(text, &p); err != nil {
 			return nil, fmt.Errorf("%s: %w", folder, err)
 		}
-		c, err := readLicences(name+" "+p.Version, folder)
+		c, err := Read(name+" "+p.Version, folder)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,134 @@
+package linux
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tandem/build/setup"
+)
+
+// rootSuite is the Debian whose smallest system is the root of the test. It has a shell, tar and
+// sha256sum; it has no Go, Rust, Node, Python, compiler or download program.
+const rootSuite = "bookworm"
+
+// firstAnswer is how long installing, serving and a first answer may take in the root.
+const firstAnswer = time.Minute
+
+// oldProcessor is the oldest processor the programs have to run on. It has AVX2, and no AVX-512.
+const oldProcessor = "Haswell"
+
+//go:embed walk.sh
+var walk string
+
+func requirements() []setup.Requirement {
+	return []setup.Requirement{
+		{What: "debootstrap, for a root without a compiler", Apt: "debootstrap", Present: setup.OnPath("debootstrap")},
+		{What: "bubblewrap, to run in it", Apt: "bubblewrap", Present: setup.OnPath("bwrap")},
+		{What: "QEMU, for a processor with AVX2 alone", Apt: "qemu-user", Present: setup.OnPath("qemu-x86_64")},
+	}
+}
+
+// Test makes the archive. In a root that has only Debian's smallest system, without a network, it
+// installs from it, serves, asks for an answer and uninstalls, and it asks for an answer on an
+// emulated processor that has AVX2 alone.
+func Test(ctx context.Context, b *setup.Builder) error {
+	start := time.Now()
+	if err := b.Install(ctx, requirements()); err != nil {
+		return err
+	}
+	d, err := build(ctx, b, "")
+	if err != nil {
+		return err
+	}
+	if err := d.report(b); err != nil {
+		return err
+	}
+	if err := checkReadme(b, d.glibc); err != nil {
+		return err
+	}
+	root, err := b.Cache.Ensure(ctx, setup.Entry{Name: "root-" + rootSuite}, func(dir string) error {
+		return b.Step("Debian "+rootSuite+": smallest system", b.Command(ctx, "debootstrap", "--variant=minbase",
+			rootSuite, filepath.Join(dir, "root")))
+	})
+	if err != nil {
+		return err
+	}
+	if err := walkIn(ctx, b, filepath.Join(root, "root"), filepath.Dir(d.archive)); err != nil {
+		return err
+	}
+	if err := answersOn(ctx, b, oldProcessor, filepath.Join(d.tree, "tandem")); err != nil {
+		return err
+	}
+	fmt.Fprintf(b.Out, "test dist: %s\n", setup.Seconds(time.Since(start)))
+	return nil
+}
+
+// walkIn runs walk.sh in a root with the folder dist at /mnt, and checks how long the first answer
+// took.
+func walkIn(ctx context.Context, b *setup.Builder, root, dist string) error {
+	home, err := os.MkdirTemp("", "dist-home-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	cmd := b.Command(ctx, "bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", root, "/",
+		"--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--bind", home, "/root",
+		"--ro-bind", dist, "/mnt", "--clearenv", "--setenv", "HOME", "/root",
+		"--setenv", "PATH", "/usr/bin:/bin", "sh", "-s")
+	var out strings.Builder
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(walk), io.MultiWriter(b.Out, &out), b.Out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the walk in the root: %w", err)
+	}
+	_, seconds, found := strings.Cut(out.String(), "first answer after ")
+	took, err := time.ParseDuration(strings.TrimSpace(strings.SplitN(seconds, "\n", 2)[0]))
+	switch {
+	case !found || err != nil:
+		return errors.New("walk.sh does not say when the first answer was there")
+	case took > firstAnswer:
+		return fmt.Errorf("the first answer was there after %v, want at most %v", took, firstAnswer)
+	}
+	return nil
+}
+
+// answersOn asks the program for an answer on an emulated processor.
+func answersOn(ctx context.Context, b *setup.Builder, processor, tandem string) error {
+	home, err := os.MkdirTemp("", "dist-home-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	start := time.Now()
+	cmd := b.Command(ctx, "qemu-x86_64", "-cpu", processor, tandem, "run", "--max-tokens", "7", "What is the capital of France?")
+	cmd.Env = append(cmd.Env, "TANDEM_HOME="+home)
+	out, err := b.Output(cmd)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(out, "Paris") {
+		return fmt.Errorf("the answer on an emulated %s is %q", processor, out)
+	}
+	fmt.Fprintf(b.Out, "answer on an emulated %s, %s: %s\n", processor, setup.Seconds(time.Since(start)), out)
+	return nil
+}
+
+// checkReadme returns an error unless README.md names the glibc that the archive needs, or a newer one.
+func checkReadme(b *setup.Builder, glibc string) error {
+	text, err := os.ReadFile(filepath.Join(b.Root, "README.md"))
+	if err != nil {
+		return err
+	}
+	_, named, _ := strings.Cut(string(text), "glibc ")
+	named = strings.FieldsFunc(named+" ", func(r rune) bool { return r != '.' && (r < '0' || r > '9') })[0]
+	if named == "" || newer(glibc, named) {
+		return fmt.Errorf("README.md promises to run on glibc %q; the archive needs %s", named, glibc)
+	}
+	return nil
+}
