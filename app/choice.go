@@ -37,6 +37,16 @@ func LastChoice(ctx context.Context, dir, starter string) (_ control.Model, err 
 	return row, err
 }
 
+// Registered returns the models that are registered in a home folder that no process holds.
+func Registered(ctx context.Context, dir string) (list []control.Model, err error) {
+	db, err := openToRead(dir)
+	if db == nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return db.Models.List(ctx)
+}
+
 // openToRead opens the database of a home folder that no process holds. It is nil if the folder has
 // none yet, or an empty one.
 func openToRead(dir string) (*storage.DB, error) {

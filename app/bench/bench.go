@@ -5,10 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"runtime"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/figures"
 	"tandem/engine/mlx"
@@ -24,7 +25,7 @@ type Bench struct {
 // Options are the options of one bench on the command line.
 type Options interface {
 	// Flags declares a flag for each option.
-	Flags(f *flag.FlagSet)
+	Flags(f *pflag.FlagSet)
 	// Open opens the bench. The caller closes it.
 	Open(ctx context.Context, e Env) (Opened, error)
 }
@@ -72,7 +73,7 @@ type Run struct {
 }
 
 // NewRun declares the flags of a bench. The run has their values when f is parsed.
-func (b Bench) NewRun(f *flag.FlagSet) *Run {
+func (b Bench) NewRun(f *pflag.FlagSet) *Run {
 	r := &Run{Name: b.Name, Options: b.New()}
 	f.BoolVar(&r.JSON, "json", false, "lines of JSON, a header first")
 	f.BoolVar(&r.Wait, "wait", false, "measure once for each line on standard input")

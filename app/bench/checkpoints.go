@@ -3,10 +3,11 @@ package bench
 import (
 	"context"
 	"errors"
-	"flag"
 	"io"
 	"math/rand/v2"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/figures"
 	"tandem/app/home"
@@ -42,7 +43,7 @@ type checkpointOptions struct {
 }
 
 // Flags implements Options.
-func (o *checkpointOptions) Flags(f *flag.FlagSet) {
+func (o *checkpointOptions) Flags(f *pflag.FlagSet) {
 	o.ModelOptions.Flags(f)
 	pairsFlag(f, &o.pairs)
 	QuickFlag(f, &o.quick)

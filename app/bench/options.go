@@ -1,9 +1,10 @@
 package bench
 
 import (
-	"flag"
 	"fmt"
 	"strconv"
+
+	"github.com/spf13/pflag"
 )
 
 // ModelOptions name the model that a bench measures.
@@ -12,7 +13,7 @@ type ModelOptions struct {
 }
 
 // Flags declares --model.
-func (o *ModelOptions) Flags(f *flag.FlagSet) {
+func (o *ModelOptions) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Model, "model", "", "`DIR` of the model (default: the pocket model)")
 }
 
@@ -23,7 +24,7 @@ type DraftOptions struct {
 }
 
 // Flags declares --model and --drafter, which may be given several times.
-func (o *DraftOptions) Flags(f *flag.FlagSet) {
+func (o *DraftOptions) Flags(f *pflag.FlagSet) {
 	o.ModelOptions.Flags(f)
 	f.Func("drafter", "`DIR` of a drafter for the model; may be given several times",
 		func(dir string) error {
@@ -33,12 +34,12 @@ func (o *DraftOptions) Flags(f *flag.FlagSet) {
 }
 
 // QuickFlag declares --quick.
-func QuickFlag(f *flag.FlagSet, quick *bool) {
+func QuickFlag(f *pflag.FlagSet, quick *bool) {
 	f.BoolVar(quick, "quick", false, "few measurements, to see that it works")
 }
 
 // pairsFlag declares --pairs.
-func pairsFlag(f *flag.FlagSet, pairs *int) {
+func pairsFlag(f *pflag.FlagSet, pairs *int) {
 	f.Func("pairs", "measure at least `N` pairs for a comparison (default 20)", Positive(pairs))
 }
 

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/figures"
 	"tandem/engine"
@@ -62,7 +63,7 @@ type speculationOptions struct {
 }
 
 // Flags implements Options.
-func (o *speculationOptions) Flags(f *flag.FlagSet) {
+func (o *speculationOptions) Flags(f *pflag.FlagSet) {
 	o.DraftOptions.Flags(f)
 	pairsFlag(f, &o.pairs)
 	QuickFlag(f, &o.quick)

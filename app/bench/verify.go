@@ -3,11 +3,12 @@ package bench
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/figures"
 	"tandem/app/home"
@@ -48,7 +49,7 @@ type verifyOptions struct {
 }
 
 // Flags implements Options.
-func (o *verifyOptions) Flags(f *flag.FlagSet) {
+func (o *verifyOptions) Flags(f *pflag.FlagSet) {
 	o.DraftOptions.Flags(f)
 	QuickFlag(f, &o.quick)
 	f.Func("context", "`N,N,...` tokens before the blocks that are timed (default 64,512,2048)",

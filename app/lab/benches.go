@@ -2,8 +2,9 @@ package lab
 
 import (
 	"context"
-	"flag"
 	"iter"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/bench"
 	"tandem/app/model"
@@ -37,7 +38,7 @@ const RetrievalModel = "retrieval"
 
 // orRetrieval is the help for that name at the --model of a bench that otherwise measures the
 // pocket model.
-func orRetrieval(f *flag.FlagSet) {
+func orRetrieval(f *pflag.FlagSet) {
 	f.Lookup("model").Usage = "`DIR` of the model, or retrieval (default: the pocket model)"
 }
 

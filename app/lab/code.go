@@ -3,12 +3,13 @@ package lab
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/bench"
 	"tandem/app/evidence"
@@ -65,7 +66,7 @@ type codeOptions struct {
 }
 
 // Flags implements Options.
-func (o *codeOptions) Flags(f *flag.FlagSet) {
+func (o *codeOptions) Flags(f *pflag.FlagSet) {
 	o.subjectOptions.Flags(f)
 	o.drafterFlag(f)
 	f.Func("tokens", "`N` tokens of an answer, at most", bench.Positive(&o.tokens))

@@ -2,8 +2,9 @@ package lab
 
 import (
 	"context"
-	"flag"
 	"fmt"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/bench"
 	"tandem/app/figures"
@@ -25,7 +26,7 @@ type plainOptions struct {
 }
 
 // Flags implements Options.
-func (o *plainOptions) Flags(f *flag.FlagSet) {
+func (o *plainOptions) Flags(f *pflag.FlagSet) {
 	o.ModelOptions.Flags(f)
 	orRetrieval(f)
 }

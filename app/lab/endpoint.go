@@ -6,13 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/bench"
 	"tandem/app/figures"
@@ -55,7 +56,7 @@ type endpointOptions struct {
 }
 
 // Flags implements Options.
-func (o *endpointOptions) Flags(f *flag.FlagSet) {
+func (o *endpointOptions) Flags(f *pflag.FlagSet) {
 	tandemFlag(f, &o.program)
 	bench.QuickFlag(f, &o.quick)
 	f.StringVar(&o.only, "only", "", "only rows with this `TEXT` in their name: "+endpointRowNames)

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/bench"
 	"tandem/app/evidence"
@@ -40,7 +41,7 @@ type evaluation struct {
 	file string // for the reports
 }
 
-func (evaluation) Flags(*flag.FlagSet) {}
+func (evaluation) Flags(*pflag.FlagSet) {}
 
 func (o evaluation) Open(_ context.Context, e bench.Env) (bench.Opened, error) {
 	v, err := o.open(e)

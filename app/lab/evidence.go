@@ -3,9 +3,10 @@ package lab
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/bench"
 	"tandem/app/evidence"
@@ -35,7 +36,7 @@ type gated struct {
 }
 
 // reportsFlag declares --out.
-func reportsFlag(f *flag.FlagSet, file *string) {
+func reportsFlag(f *pflag.FlagSet, file *string) {
 	f.StringVar(file, "out", "",
 		"write the reports to this `FILE`; `tandem-lab evidence check` reads them")
 }

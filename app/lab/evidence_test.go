@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/bench"
 	"tandem/app/evidence"
@@ -115,14 +116,14 @@ func TestOptionsThatWouldBeIgnored(t *testing.T) {
 		{"recall", "give one drafter", two},
 		{"scorecard", "give one drafter", two},
 		{"journey", "", two},
-		{"kvquant", "not defined: -drafter", two},
-		{"contexts", "not defined: -drafter", two},
-		{"start", "not defined: -model", []string{"--model", "a"}},
-		{"load", "not defined: -out", []string{"--out", "a.json"}},
+		{"kvquant", "unknown flag: --drafter", two},
+		{"contexts", "unknown flag: --drafter", two},
+		{"start", "unknown flag: --model", []string{"--model", "a"}},
+		{"load", "unknown flag: --out", []string{"--out", "a.json"}},
 		{"recall", "", []string{"--size", "ctx70"}},
 		{"recall", "give one of them", []string{"--size", "ctx70", "--long"}},
 	} {
-		f := flag.NewFlagSet(c.bench, flag.ContinueOnError)
+		f := pflag.NewFlagSet(c.bench, pflag.ContinueOnError)
 		f.SetOutput(io.Discard)
 		run := benchNamed(t, c.bench).NewRun(f)
 		err := f.Parse(c.args)

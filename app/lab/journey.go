@@ -3,11 +3,12 @@ package lab
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"slices"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/bench"
 	"tandem/app/drafters"
@@ -52,7 +53,7 @@ type journeyOptions struct {
 }
 
 // Flags implements Options.
-func (o *journeyOptions) Flags(f *flag.FlagSet) {
+func (o *journeyOptions) Flags(f *pflag.FlagSet) {
 	o.DraftOptions.Flags(f)
 	orRetrieval(f)
 	bench.QuickFlag(f, &o.quick)

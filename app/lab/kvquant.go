@@ -3,11 +3,12 @@ package lab
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"slices"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/bench"
 	"tandem/app/evidence"
@@ -33,7 +34,7 @@ type kvquantOptions struct {
 }
 
 // Flags implements Options.
-func (o *kvquantOptions) Flags(f *flag.FlagSet) {
+func (o *kvquantOptions) Flags(f *pflag.FlagSet) {
 	o.subjectOptions.Flags(f)
 	samplesFlag(f, &o.samples)
 }

@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/bench"
 	"tandem/app/figures"
@@ -67,7 +68,7 @@ type loadOptions struct {
 }
 
 // Flags implements Options.
-func (o *loadOptions) Flags(f *flag.FlagSet) {
+func (o *loadOptions) Flags(f *pflag.FlagSet) {
 	bench.QuickFlag(f, &o.quick)
 	f.StringVar(&o.only, "only", "", "only files with this `TEXT` in their name")
 }

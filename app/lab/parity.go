@@ -2,11 +2,12 @@ package lab
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/bench"
 	"tandem/app/evidence"
@@ -35,7 +36,7 @@ type parityOptions struct {
 }
 
 // Flags implements Options.
-func (o *parityOptions) Flags(f *flag.FlagSet) {
+func (o *parityOptions) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.dtype, "dtype", "", "`TYPE` to compute in: float32 or bf16 (default both)")
 	reportsFlag(f, &o.reports)
 }

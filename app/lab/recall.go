@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/bench"
 	"tandem/app/evidence"
@@ -49,7 +50,7 @@ type recallOptions struct {
 }
 
 // Flags implements Options.
-func (o *recallOptions) Flags(f *flag.FlagSet) {
+func (o *recallOptions) Flags(f *pflag.FlagSet) {
 	o.subjectOptions.Flags(f)
 	o.drafterFlag(f)
 	samplesFlag(f, &o.samples)

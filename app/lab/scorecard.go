@@ -3,10 +3,11 @@ package lab
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/bench"
 	"tandem/app/evidence"
@@ -34,7 +35,7 @@ type scorecardOptions struct {
 }
 
 // Flags implements Options.
-func (o *scorecardOptions) Flags(f *flag.FlagSet) {
+func (o *scorecardOptions) Flags(f *pflag.FlagSet) {
 	o.subjectOptions.Flags(f)
 	o.drafterFlag(f)
 	samplesFlag(f, &o.samples)

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/bench"
 	"tandem/app/figures"
@@ -28,10 +29,10 @@ type startup struct{ program, version string }
 type startOptions struct{ program string }
 
 // Flags implements Options.
-func (o *startOptions) Flags(f *flag.FlagSet) { tandemFlag(f, &o.program) }
+func (o *startOptions) Flags(f *pflag.FlagSet) { tandemFlag(f, &o.program) }
 
 // tandemFlag declares --tandem.
-func tandemFlag(f *flag.FlagSet, program *string) {
+func tandemFlag(f *pflag.FlagSet, program *string) {
 	f.StringVar(program, "tandem", *program, "`FILE` of the tandem that serves")
 }
 

@@ -5,10 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"path/filepath"
 	"slices"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app/bench"
 	"tandem/app/drafters"
@@ -35,7 +36,7 @@ type subjectOptions struct {
 }
 
 // Flags declares the flags of all evaluations of a model.
-func (o *subjectOptions) Flags(f *flag.FlagSet) {
+func (o *subjectOptions) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.model, "model", "",
 		"`DIR` of the model, or pocket, retrieval or starter (default: starter)")
 	bench.QuickFlag(f, &o.quick)
@@ -43,7 +44,7 @@ func (o *subjectOptions) Flags(f *flag.FlagSet) {
 }
 
 // drafterFlag declares --drafter, which may be given once.
-func (o *subjectOptions) drafterFlag(f *flag.FlagSet) {
+func (o *subjectOptions) drafterFlag(f *pflag.FlagSet) {
 	f.Func("drafter", "`DIR` of a drafter for the model", func(dir string) error {
 		if o.drafter != "" {
 			return errors.New("give one drafter")
@@ -54,7 +55,7 @@ func (o *subjectOptions) drafterFlag(f *flag.FlagSet) {
 }
 
 // samplesFlag declares --samples.
-func samplesFlag(f *flag.FlagSet, samples *int) {
+func samplesFlag(f *pflag.FlagSet, samples *int) {
 	f.Func("samples", "`N` prompts (default 5)", bench.Positive(samples))
 }
 

@@ -2,12 +2,12 @@ package terminal
 
 import (
 	"bufio"
-	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // errStays is returned where the answer to Confirm is not yes.
@@ -15,12 +15,12 @@ var errStays = errors.New("nothing was deleted")
 
 // Confirm says what a verb would do and asks whether it may. With yes it does not ask. Without a
 // terminal to ask at, a missing --yes is a mistake.
-func (p *Program) Confirm(ctx context.Context, f *flag.FlagSet, yes bool, what string) error {
+func (p *Program) Confirm(c *cobra.Command, yes bool, what string) error {
 	if yes {
 		return nil
 	}
 	if !p.Typed || !p.Terminal {
-		return Mistake(f, "this would "+what+"; add --yes to do it, as there is no terminal to ask at")
+		return Mistake(c, "this would "+what+"; add --yes to do it, as there is no terminal to ask at")
 	}
 	fmt.Fprintf(p.Stderr, "%s: this would %s; go on? [y/N] ", p.Name, what)
 	answer := make(chan string, 1)
@@ -34,8 +34,8 @@ func (p *Program) Confirm(ctx context.Context, f *flag.FlagSet, yes bool, what s
 			return nil
 		}
 		return errStays
-	case <-ctx.Done():
+	case <-c.Context().Done():
 		fmt.Fprintln(p.Stderr) // below the ^C that the terminal shows
-		return ctx.Err()
+		return c.Context().Err()
 	}
 }

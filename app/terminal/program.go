@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,15 +13,15 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )
 
 // A Program runs command lines, apart from the process it runs in.
 type Program struct {
-	Name    string            // as a person types it
-	Version string            // see [Version]
-	Verbs   []Verb            // in the order of the help
-	Hints   map[string]string // by a word that is no verb here, or bench for an unknown one: what to type instead
+	Name    string         // as a person types it
+	Version string         // see [Version]
+	Root    *cobra.Command // the verbs
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -30,9 +29,6 @@ type Program struct {
 	Terminal       bool // Stderr is a terminal: progress is drawn on it
 	Typed          bool // Stdin is one too: questions are answered there
 }
-
-// ErrUsage is a mistake on the command line that has been printed already.
-var ErrUsage = errors.New("usage")
 
 // An ExitError ends the program with a code of the verb's own.
 type ExitError struct {
@@ -75,44 +71,31 @@ func (p *Program) Exit() {
 // Run executes one command line and returns the exit code: 0 done, 1 failed, 2 wrong usage, 130
 // interrupted, or the Code of an [ExitError].
 func (p *Program) Run(ctx context.Context, args []string) int {
-	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
-		p.help()
-		if len(args) == 0 {
-			return 2
-		}
+	root := p.Root
+	root.SetArgs(append([]string{}, args...)) // cobra takes nil for os.Args
+	root.SetIn(p.Stdin)
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(flagMistake)
+	p.addHelp()
+	err := root.ExecuteContext(ctx)
+	if err == nil {
 		return 0
 	}
-	if args[0] == "version" || args[0] == "-version" || args[0] == "--version" {
-		fmt.Fprintln(p.Stdout, p.Name, p.Version)
-		return 0
-	}
-	for _, v := range p.Verbs {
-		if v.Name != args[0] {
-			continue
-		}
-		err := v.Run(ctx, args[1:])
-		switch {
-		case err == nil, errors.Is(err, flag.ErrHelp):
-			return 0
-		case errors.Is(err, ErrUsage):
-			return 2
-		case ctx.Err() != nil:
-			fmt.Fprintf(p.Stderr, "%s: interrupted\n", p.Name)
-			return 130
-		}
-		fmt.Fprintf(p.Stderr, "%s: %v\n", p.Name, err)
-		if e, ok := errors.AsType[*ExitError](err); ok {
-			return e.Code
-		}
-		return 1
-	}
-	if hint, ok := p.Hints[args[0]]; ok {
-		fmt.Fprintf(p.Stderr, "%s: there is no verb %q; %s\n", p.Name, args[0], hint)
+	if mistake, ok := errors.AsType[*UsageError](err); ok {
+		fmt.Fprintln(p.Stderr, mistake)
 		return 2
 	}
-	fmt.Fprintf(p.Stderr, "%s: there is no verb %q\n", p.Name, args[0])
-	p.help()
-	return 2
+	if ctx.Err() != nil {
+		fmt.Fprintf(p.Stderr, "%s: interrupted\n", p.Name)
+		return 130
+	}
+	fmt.Fprintf(p.Stderr, "%s: %v\n", p.Name, err)
+	if e, ok := errors.AsType[*ExitError](err); ok {
+		return e.Code
+	}
+	return 1
 }
 
 // Logger returns one that writes warnings and errors to Stderr, and everything with verbose.

@@ -3,76 +3,99 @@ package terminal
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
-// run runs a program of two verbs with a command line and what is typed, and returns the exit code and
-// what is printed. Verb show takes flags and up to two names, verb drop asks first.
+// run runs a program with a command line and what is typed, and returns the exit code and what is
+// printed. Verb show takes flags and up to two names, verb drop asks first, and verb list has another
+// below it.
 func run(t *testing.T, typed string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs strings.Builder
 	p := &Program{Name: "prog", Version: "1.2.3", Stdin: strings.NewReader(typed), Stdout: &out, Stderr: &errs,
 		Terminal: typed != "", Typed: typed != ""}
-	p.Verbs = []Verb{
-		{Name: "show", Args: "NAME [NAME]", Doc: "show names", Needs: "a name, prog show NAME",
-			Run: func(_ context.Context, args []string) error {
-				f := p.Flags("show")
-				addr := f.String("addr", "here", "the `ADDRESS`")
-				names, err := p.Parse(f, args, 1, 2)
-				if err != nil {
-					return err
-				}
-				if slices.Contains(names, "none") {
-					return &ExitError{Code: 7, Err: errors.New("no such name")}
-				}
-				fmt.Fprintln(p.Stdout, *addr, names)
-				return nil
-			}},
-		{Name: "drop", Doc: "drop all", Run: func(ctx context.Context, args []string) error {
-			f := p.Flags("drop")
-			yes := f.Bool("yes", false, "do not ask")
-			if _, err := p.Parse(f, args, 0, 0); err != nil {
-				return err
-			}
-			err := p.Confirm(ctx, f, *yes, "drop all")
-			if err == nil {
-				fmt.Fprintln(p.Stdout, "dropped")
-			}
-			return err
-		}},
+	show := &cobra.Command{Use: "show NAME [NAME]", Short: "show names", Args: Args(1, 2, "a name")}
+	addr := show.Flags().String("addr", "here", "the `ADDRESS`")
+	show.RunE = func(_ *cobra.Command, names []string) error {
+		if slices.Contains(names, "none") {
+			return &ExitError{Code: 7, Err: errors.New("no such name")}
+		}
+		fmt.Fprintln(p.Stdout, *addr, names)
+		return nil
 	}
+	drop := &cobra.Command{Use: "drop", Short: "drop all", Args: NoArgs, SuggestFor: []string{"remove"}}
+	yes := drop.Flags().Bool("yes", false, "do not ask")
+	drop.RunE = func(c *cobra.Command, _ []string) error {
+		err := p.Confirm(c, *yes, "drop all")
+		if err == nil {
+			fmt.Fprintln(p.Stdout, "dropped")
+		}
+		return err
+	}
+	one := &cobra.Command{Use: "one N", Short: "list one", Args: Args(1, 1, "a number")}
+	whole := one.Flags().Bool("whole", false, "all of it")
+	one.RunE = func(_ *cobra.Command, args []string) error {
+		fmt.Fprintln(p.Stdout, "one", args[0], *whole)
+		return nil
+	}
+	list := &cobra.Command{Use: "list", Short: "list names",
+		RunE: func(*cobra.Command, []string) error { return List[string]{Empty: "none yet"}.Print(p, false, nil) }}
+	bench := Verbs(&cobra.Command{Use: "bench", Short: "measure", Annotations: map[string]string{"": "the lab has more"}},
+		&cobra.Command{Use: "plain", Short: "plain", Run: func(*cobra.Command, []string) {}})
+	p.Root = Verbs(&cobra.Command{Use: "prog", Short: "prog shows names", Example: "  prog show a",
+		Annotations: map[string]string{"judge": "the lab has that"}}, show, drop, Verbs(list, one), bench)
 	code = p.Run(t.Context(), args)
 	return code, out.String(), errs.String()
 }
 
-// A command line has an exit code, and says on standard error what is wrong with it.
+// A command line has an exit code, and says on standard error what is wrong with it in at most three
+// lines. Help that was asked for goes to standard output.
 func TestCommandLines(t *testing.T) {
-	const usage = "usage: prog show [--addr ADDRESS] NAME [NAME]\nshow names\n  -addr ADDRESS\n" +
-		"    \tthe ADDRESS (default \"here\")\n"
+	const front = "prog shows names\n\nVerbs:\n  bench       measure\n"
+	const usage = "show names\n\nUsage:\n  prog show NAME [NAME] [flags]\n\nFlags:\n      --addr ADDRESS   the ADDRESS (default \"here\")\n"
 	for _, c := range []struct {
-		args, typed string
-		code        int
-		stdout      string
-		stderr      string // its beginning
+		args, typed    string
+		code           int
+		stdout, stderr string // their beginnings
 	}{
-		{args: "", code: 2, stderr: "usage: prog VERB"},
-		{args: "--help", stderr: "usage: prog VERB"},
+		{args: "", stdout: front},
+		{args: "-h", stdout: front},
+		{args: "--help", stdout: front},
+		{args: "help", stdout: front},
+		{args: "help all", stdout: "bench\n    measure\n  bench plain\n      plain\n"},
+		{args: "help show", stdout: usage},
+		{args: "help list one", stdout: "list one\n"},
+		{args: "help sing", code: 2, stderr: "prog: there is no verb \"sing\"; `prog help all` lists them\n"},
+		{args: "help list sing", code: 2, stderr: "prog list: there is no verb \"sing\"; `prog list -h` lists them\n"},
 		{args: "--version", stdout: "prog 1.2.3\n"},
-		{args: "sing", code: 2, stderr: "prog: there is no verb \"sing\"\nusage: prog VERB"},
+		{args: "version", stdout: "prog 1.2.3\n"},
+		{args: "sing", code: 2, stderr: "prog: there is no verb \"sing\"; `prog help all` lists them\n"},
+		{args: "shwo", code: 2, stderr: "prog: there is no verb \"shwo\"; did you mean show?\n"},
+		{args: "remove", code: 2, stderr: "prog: there is no verb \"remove\"; did you mean drop?\n"},
+		{args: "judge", code: 2, stderr: "prog: there is no verb \"judge\"; the lab has that\n"},
 		{args: "show a", stdout: "here [a]\n"},
 		{args: "show a --addr there b", stdout: "there [a b]\n"},
-		{args: "show -h", stderr: usage},
-		{args: "show", code: 2, stderr: "prog show needs a name, prog show NAME\n" + usage},
+		{args: "show -h", stdout: usage},
+		{args: "show", code: 2, stderr: "prog show needs a name: prog show NAME [NAME]\n`prog show -h` explains it\n"},
 		{args: "show a b c", code: 2, stderr: "prog show takes 2 arguments; \"c\" is one too many\n"},
 		{args: "show --adr x a", code: 2,
 			stderr: "prog show: there is no flag --adr; did you mean --addr ADDRESS?\n`prog show -h` lists the flags\n"},
-		{args: "show a --port 1", code: 2, stderr: "prog show: there is no flag --port; did you mean --addr ADDRESS?\n"},
+		{args: "show a -addr x", code: 2, stderr: "prog show: there is no flag --addr; did you mean --addr ADDRESS?\n"},
+		{args: "show a --port=1", code: 2, stderr: "prog show: there is no flag --port; did you mean --addr ADDRESS?\n"},
 		{args: "show a --addr", code: 2, stderr: "prog show: flag needs an argument: --addr\n"},
 		{args: "show none", code: 7, stderr: "prog: no such name\n"},
+		{args: "list", stderr: "prog: none yet\n"},
+		{args: "list one 1 --whole", stdout: "one 1 true\n"},
+		{args: "list --whole one 1", stdout: "one 1 true\n"},
+		{args: "list --whole", code: 2, stderr: "prog list: there is no flag --whole without a verb\n"},
+		{args: "list two", code: 2, stderr: "prog list: there is no verb \"two\"; "},
+		{args: "bench", code: 2, stderr: "prog bench needs a verb; `prog bench -h` lists them\n"},
+		{args: "bench recall", code: 2, stderr: "prog bench: there is no verb \"recall\"; the lab has more\n"},
 		{args: "drop x", code: 2, stderr: "prog drop takes no arguments but flags; \"x\" is one too many\n"},
 		{args: "drop --yes", stdout: "dropped\n"},
 		{args: "drop", code: 2, stderr: "prog drop: this would drop all; add --yes to do it"},
@@ -81,8 +104,8 @@ func TestCommandLines(t *testing.T) {
 			stderr: "prog: this would drop all; go on? [y/N] prog: nothing was deleted\n"},
 	} {
 		code, stdout, stderr := run(t, c.typed, strings.Fields(c.args)...)
-		if code != c.code || stdout != c.stdout || !strings.HasPrefix(stderr, c.stderr) ||
-			c.stderr == "" && stderr != "" {
+		starts := func(text, with string) bool { return strings.HasPrefix(text, with) && (with != "" || text == "") }
+		if code != c.code || !starts(stdout, c.stdout) || !starts(stderr, c.stderr) || strings.Count(stderr, "\n") > 3 {
 			t.Errorf("prog %s, typed %q: exit %d, %q and\n%s\nwant exit %d, %q and\n%s", c.args, c.typed,
 				code, stdout, stderr, c.code, c.stdout, c.stderr)
 		}
@@ -96,7 +119,9 @@ func TestInterruptEndsAQuestion(t *testing.T) {
 	never, errs := make(blocked), &strings.Builder{}
 	defer close(never)
 	p := &Program{Name: "prog", Stdin: never, Stderr: errs, Terminal: true, Typed: true}
-	if err := p.Confirm(ctx, flag.NewFlagSet("prog", flag.ContinueOnError), false, "x"); !errors.Is(err, context.Canceled) {
+	c := &cobra.Command{Use: "drop"}
+	c.SetContext(ctx)
+	if err := p.Confirm(c, false, "x"); !errors.Is(err, context.Canceled) {
 		t.Errorf("the answer is %v, want %v", err, context.Canceled)
 	}
 }
@@ -110,14 +135,14 @@ func (b blocked) Read([]byte) (int, error) { <-b; return 0, errors.New("closed")
 func TestFindingsAreATableOrJSON(t *testing.T) {
 	findings := []Finding{{"git", true, "2.50"}, {"token", false, "write\x1b one"}}
 	for asJSON, want := range map[bool]string{
-		false: "    WHAT   FOUND\nok  git    2.50\n!!  token  write\ufffd one\n",
+		false: "✓  git    2.50\n✗  token  write\ufffd one\n",
 		true: `{"name":"git","ok":true,"detail":"2.50"}` + "\n" +
 			`{"name":"token","ok":false,"detail":"write\u001b one"}` + "\n",
 	} {
 		var out strings.Builder
 		p := &Program{Stdout: &out}
 		err := p.PrintFindings(findings, asJSON)
-		if err == nil || err.Error() != "1 of 2 checks found something to mend" || out.String() != want {
+		if err == nil || err.Error() != "1 problem found" || out.String() != want {
 			t.Errorf("JSON %t: %v and\n%s\nwant\n%s", asJSON, err, out.String(), want)
 		}
 		if err := p.PrintFindings(findings[:1], asJSON); err != nil {

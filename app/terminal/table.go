@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -20,10 +21,12 @@ func Printable(text string) string {
 	}, text)
 }
 
-// Table prints aligned columns, with each cell [Printable].
+// Table prints aligned columns, with each cell [Printable]. A nil header is left out.
 func Table(w io.Writer, header []string, rows [][]string) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, strings.Join(header, "\t"))
+	if header != nil {
+		fmt.Fprintln(tw, strings.Join(header, "\t"))
+	}
 	for _, r := range rows {
 		cells := make([]string, len(r))
 		for i, text := range r {
@@ -32,6 +35,32 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 		fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}
 	return tw.Flush()
+}
+
+// A List prints values as a table, or each as a line of JSON.
+type List[T any] struct {
+	Header []string
+	Row    func(T) []string // of the table
+	Empty  string           // what to do where there are none, for standard error
+}
+
+// Print prints values.
+func (l List[T]) Print(p *Program, asJSON bool, values []T) error {
+	var rows [][]string
+	for _, v := range values {
+		if !asJSON {
+			rows = append(rows, l.Row(v))
+		} else if err := WriteJSON(p.Stdout, v); err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		return nil
+	}
+	if len(rows) == 0 && l.Empty != "" {
+		fmt.Fprintf(p.Stderr, "%s: %s\n", p.Name, l.Empty)
+	}
+	return Table(p.Stdout, l.Header, rows)
 }
 
 // WriteJSON writes one object and a newline.
@@ -48,33 +77,33 @@ type Finding struct {
 	Detail string `json:"detail"` // what to do, if not OK
 }
 
-// PrintFindings prints a report. It returns an error if a check found something to mend.
+// PrintFindings prints a report. It returns an error if a check found a problem.
 func (p *Program) PrintFindings(findings []Finding, asJSON bool) error {
 	bad := 0
 	var rows [][]string
 	for _, x := range findings {
+		mark := "✓"
 		if !x.OK {
 			bad++
+			mark = "✗"
 		}
+		rows = append(rows, []string{mark, x.Name, x.Detail})
 		if asJSON {
 			if err := WriteJSON(p.Stdout, x); err != nil {
 				return err
 			}
-			continue
 		}
-		mark := "ok"
-		if !x.OK {
-			mark = "!!"
-		}
-		rows = append(rows, []string{mark, x.Name, x.Detail})
 	}
 	if !asJSON {
-		if err := Table(p.Stdout, []string{"", "WHAT", "FOUND"}, rows); err != nil {
+		if err := Table(p.Stdout, nil, rows); err != nil {
 			return err
 		}
 	}
-	if bad > 0 {
-		return fmt.Errorf("%d of %d checks found something to mend", bad, len(findings))
+	switch bad {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("1 problem found")
 	}
-	return nil
+	return fmt.Errorf("%d problems found", bad)
 }

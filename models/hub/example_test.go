@@ -24,5 +24,5 @@ func ExampleParsePull() {
 	// Output:
 	// mlx-community/Qwen3-0.6B-4bit main
 	// Qwen/Qwen3-0.6B refs/pr/1
-	// "Qwen3-0.6B" names no model at the hub: write the organization too, ORG/NAME, as the model's page shows it
+	// which "Qwen3-0.6B"? Write it as ORG/NAME, for example Qwen/Qwen3-8B
 }

@@ -91,8 +91,7 @@ func ParsePull(name string) (id, revision string, err error) {
 		return "", "", err
 	}
 	if id, revision, err = Parse(name); err == nil && !strings.Contains(id, "/") {
-		return "", "", errorf(Invalid, "", "%q names no model at the hub: "+
-			"write the organization too, ORG/NAME, as the model's page shows it", name)
+		return "", "", errorf(Invalid, "", "which %q? Write it as ORG/NAME, for example Qwen/Qwen3-8B", name)
 	}
 	return id, revision, err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"tandem/app/bridge"
 	"tandem/app/control"
@@ -25,50 +28,6 @@ const (
 	logLines = 20
 )
 
-// bridgeVerbs are the words that may follow "bridge".
-func bridgeVerbs() []terminal.Verb {
-	return []terminal.Verb{
-		{Name: "presets", Doc: "list what a request may ask for, with its parameters"},
-		{Name: "request", Args: "PRESET", Doc: "ask for a preset on a branch of its own; print the branch",
-			Needs: "a preset: tandem-lab bridge request PRESET; `tandem-lab bridge presets` lists them"},
-		{Name: "status", Doc: "fetch what became of a request; exit as its run did, with 75 while it waits"},
-		{Name: "run", Doc: "run the request of this checkout, on the Mac; exit with 2 if it is refused, 90 if this machine cannot"},
-		{Name: "publish", Doc: "push the results of the run to the request's branch"},
-		{Name: "doctor", Doc: "say what is missing to send requests, or with --runner to run them"},
-		{Name: "setup", Doc: "make this Mac ready to run requests; it says what it will do, and asks"},
-	}
-}
-
-func (m *Main) bridge(ctx context.Context, args []string) error {
-	if len(args) == 0 {
-		m.Flags("bridge").Usage()
-		return terminal.ErrUsage
-	}
-	sub, args := args[0], args[1:]
-	switch sub {
-	case "-h", "-help", "--help":
-		m.Flags("bridge").Usage()
-		return nil
-	case "presets":
-		return listPresets(m, args)
-	case "request":
-		return requestPreset(ctx, m, args)
-	case "status":
-		return requestStatus(ctx, m, args)
-	case "run":
-		return runRequest(ctx, m, args)
-	case "publish":
-		return publishResults(ctx, m, args)
-	case "doctor":
-		return examineBridge(ctx, m, args)
-	case "setup":
-		return setUpBridge(ctx, m, args)
-	}
-	fmt.Fprintf(m.Stderr, "tandem-lab bridge: there is no verb %q; use presets, request PRESET, status, run, publish, doctor or setup\n",
-		sub)
-	return terminal.ErrUsage
-}
-
 // bridgeState returns the folder of what the runner remembers.
 func (m *Main) bridgeState() string { return filepath.Join(m.home(), "bridge") }
 
@@ -80,15 +39,17 @@ func bridgeError(err error) error {
 	return err
 }
 
-func listPresets(m *Main, args []string) error {
-	f := m.Flags("bridge presets")
-	asJSON := f.Bool("json", false, "one JSON object a line")
-	if _, err := m.Parse(f, args, 0, 0); err != nil {
-		return err
-	}
+func (m *Main) listPresets() *cobra.Command {
+	c := &cobra.Command{Use: "presets", Short: "list what a request may ask for, with its parameters", Args: terminal.NoArgs}
+	asJSON := c.Flags().Bool("json", false, "one JSON object a line")
+	c.RunE = func(*cobra.Command, []string) error { return m.printPresets(*asJSON) }
+	return c
+}
+
+func (m *Main) printPresets(asJSON bool) error {
 	var rows [][]string
 	for _, p := range bridge.Presets() {
-		if *asJSON {
+		if asJSON {
 			params := map[string]string{}
 			for _, x := range p.Params {
 				params[x.Name] = x.Doc
@@ -110,14 +71,15 @@ func listPresets(m *Main, args []string) error {
 			rows = append(rows, []string{"  " + x.Name, "", doc})
 		}
 	}
-	if *asJSON {
+	if asJSON {
 		return nil
 	}
 	return terminal.Table(m.Stdout, []string{"PRESET", "LIMIT", "WHAT"}, rows)
 }
 
-func requestPreset(ctx context.Context, m *Main, args []string) error {
-	f := m.Flags("bridge request")
+func (m *Main) requestPreset() *cobra.Command {
+	cmd := &cobra.Command{Use: "request PRESET", Short: "ask for a preset on a branch of its own; print the branch", Args: terminal.Args(1, 1, "a preset, which `tandem-lab bridge presets` lists")}
+	f := cmd.Flags()
 	params := map[string]string{}
 	f.Func("param", "`NAME=VALUE` of the preset; may be repeated", func(text string) error {
 		name, value, ok := strings.Cut(text, "=")
@@ -134,49 +96,49 @@ func requestPreset(ctx context.Context, m *Main, args []string) error {
 	noPush := f.Bool("no-push", false, "make the branch here alone")
 	wait := f.Duration("wait", 0, "wait this `TIME` for the results, such as 90m")
 	out := f.String("out", "", "save the results in this `FOLDER`; with --wait")
-	rest, err := m.Parse(f, args, 1, 1)
-	if err != nil {
-		return err
-	}
-	if *noPush && *wait > 0 || *out != "" && *wait <= 0 {
-		return terminal.Mistake(f, "--no-push sends nothing, so there is nothing to wait for; --out needs --wait")
-	}
-	r, err := openRepository(ctx)
-	if err != nil {
-		return err
-	}
-	commit, err := r.Resolve(ctx, *ref)
-	if err != nil {
-		return err
-	}
-	values := map[string]any{}
-	preset, _ := bridge.FindPreset(rest[0])
-	for _, p := range preset.Params {
-		if text, ok := params[p.Name]; ok {
-			values[p.Name] = p.Read(text)
+	cmd.RunE = func(_ *cobra.Command, rest []string) error {
+		ctx := cmd.Context()
+		if *noPush && *wait > 0 || *out != "" && *wait <= 0 {
+			return terminal.Mistake(cmd, "--no-push sends nothing, so there is nothing to wait for; --out needs --wait")
 		}
-	}
-	for name, text := range params {
-		if _, ok := values[name]; !ok {
-			values[name] = text // it is refused by its name
+		r, err := openRepository(ctx)
+		if err != nil {
+			return err
 		}
+		commit, err := r.Resolve(ctx, *ref)
+		if err != nil {
+			return err
+		}
+		values := map[string]any{}
+		preset, _ := bridge.FindPreset(rest[0])
+		for _, p := range preset.Params {
+			if text, ok := params[p.Name]; ok {
+				values[p.Name] = p.Read(text)
+			}
+		}
+		for name, text := range params {
+			if _, ok := values[name]; !ok {
+				values[name] = text // it is refused by its name
+			}
+		}
+		q, err := bridge.NewRequest(rest[0], values, commit, *by, bridge.NewNonce())
+		if err != nil {
+			return bridgeError(err)
+		}
+		if *noPush {
+			*remote = ""
+		}
+		asked, err := r.Request(ctx, q, *suffix, *remote)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(m.Stdout, asked.Branch)
+		if *wait <= 0 {
+			return nil
+		}
+		return m.showResult(ctx, r, *remote, asked.Branch, *wait, *out, false)
 	}
-	q, err := bridge.NewRequest(rest[0], values, commit, *by, bridge.NewNonce())
-	if err != nil {
-		return bridgeError(err)
-	}
-	if *noPush {
-		*remote = ""
-	}
-	asked, err := r.Request(ctx, q, *suffix, *remote)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(m.Stdout, asked.Branch)
-	if *wait <= 0 {
-		return nil
-	}
-	return m.showResult(ctx, r, *remote, asked.Branch, *wait, *out, false)
+	return cmd
 }
 
 func openRepository(ctx context.Context) (*bridge.Repository, error) {
@@ -187,24 +149,26 @@ func openRepository(ctx context.Context) (*bridge.Repository, error) {
 	return bridge.OpenRepository(ctx, dir, os.Environ())
 }
 
-func requestStatus(ctx context.Context, m *Main, args []string) error {
-	f := m.Flags("bridge status")
+func (m *Main) requestStatus() *cobra.Command {
+	cmd := &cobra.Command{Use: "status", Short: "fetch what became of a request; exit as its run did, with 75 while it waits", Args: terminal.NoArgs}
+	f := cmd.Flags()
 	branch := f.String("branch", "", "the `BRANCH` that request printed")
 	remote := f.String("remote", "origin", "the `NAME` of the git remote")
 	wait := f.Duration("wait", 0, "wait this `TIME` for the results, such as 90m")
 	out := f.String("out", "", "save the results in this `FOLDER`")
 	asJSON := f.Bool("json", false, "print the summary as JSON")
-	if _, err := m.Parse(f, args, 0, 0); err != nil {
-		return err
+	cmd.RunE = func(_ *cobra.Command, _ []string) error {
+		ctx := cmd.Context()
+		if *branch == "" {
+			return terminal.Mistake(cmd, "--branch is missing; give it what `tandem-lab bridge request` printed")
+		}
+		r, err := openRepository(ctx)
+		if err != nil {
+			return err
+		}
+		return m.showResult(ctx, r, *remote, *branch, *wait, *out, *asJSON)
 	}
-	if *branch == "" {
-		return terminal.Mistake(f, "--branch is missing; give it what `tandem-lab bridge request` printed")
-	}
-	r, err := openRepository(ctx)
-	if err != nil {
-		return err
-	}
-	return m.showResult(ctx, r, *remote, *branch, *wait, *out, *asJSON)
+	return cmd
 }
 
 // showResult prints what became of a request, and returns the exit code of its run.
@@ -253,146 +217,157 @@ func (m *Main) showResult(ctx context.Context, r *bridge.Repository, remote, bra
 		terminal.Printable(s.Error))}
 }
 
-func runRequest(ctx context.Context, m *Main, args []string) error {
-	f := m.Flags("bridge run")
+func (m *Main) runRequest() *cobra.Command {
+	cmd := &cobra.Command{Use: "run", Short: "run the request of this checkout, on the Mac; exit with 2 if it is refused, 90 if this machine cannot", Args: terminal.NoArgs}
+	f := cmd.Flags()
 	manifest := f.String("manifest", bridge.ManifestFile, "the request, a `FILE` of the checkout")
 	dry := f.Bool("dry-run", false, "print the commands as JSON, and run nothing")
 	anyMachine := f.Bool("any-machine", false, "measure here, though this is no Mac")
-	if _, err := m.Parse(f, args, 0, 0); err != nil {
-		return err
+	cmd.RunE = func(_ *cobra.Command, _ []string) error {
+		ctx := cmd.Context()
+		dir, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		r := &bridge.Runner{Dir: dir, State: m.bridgeState(), Version: m.Version, Program: terminal.Executable(),
+			AnyMachine: *anyMachine, Getenv: m.Getenv, Err: m.Stderr,
+			Machine: strings.Join([]string{runtime.GOOS + "/" + runtime.GOARCH, home.System(),
+				home.Chip()}, ", ")}
+		if *dry {
+			return bridgeError(r.DryRun(ctx, *manifest, m.Stdout))
+		}
+		s, err := r.Run(ctx, *manifest)
+		if err != nil {
+			return bridgeError(err)
+		}
+		if err := terminal.WriteJSON(m.Stdout, s); err != nil {
+			return err
+		}
+		if s.ExitCode != 0 {
+			return &terminal.ExitError{Code: s.ExitCode, Err: errors.New(s.Error)}
+		}
+		return nil
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	r := &bridge.Runner{Dir: dir, State: m.bridgeState(), Version: m.Version, Program: terminal.Executable(),
-		AnyMachine: *anyMachine, Getenv: m.Getenv, Err: m.Stderr,
-		Machine: strings.Join([]string{runtime.GOOS + "/" + runtime.GOARCH, home.System(),
-			home.Chip()}, ", ")}
-	if *dry {
-		return bridgeError(r.DryRun(ctx, *manifest, m.Stdout))
-	}
-	s, err := r.Run(ctx, *manifest)
-	if err != nil {
-		return bridgeError(err)
-	}
-	if err := terminal.WriteJSON(m.Stdout, s); err != nil {
-		return err
-	}
-	if s.ExitCode != 0 {
-		return &terminal.ExitError{Code: s.ExitCode, Err: errors.New(s.Error)}
-	}
-	return nil
+	return cmd
 }
 
-func publishResults(ctx context.Context, m *Main, args []string) error {
-	f := m.Flags("bridge publish")
+func (m *Main) publishResults() *cobra.Command {
+	cmd := &cobra.Command{Use: "publish", Short: "push the results of the run to the request's branch", Args: terminal.NoArgs}
+	f := cmd.Flags()
 	manifest := f.String("manifest", bridge.ManifestFile, "the request, a `FILE` of the checkout")
 	branch := f.String("branch", "", "the request's `BRANCH`")
-	p := bridge.Publisher{Token: m.Getenv("PUSH_TOKEN"), Getenv: m.Getenv}
+	var p bridge.Publisher
 	f.StringVar(&p.Commit, "commit", "", "the `HASH` of the branch's commit that was checked out")
 	f.StringVar(&p.URL, "url", "",
 		"the `ADDRESS` of the repository, https:// or file:///; for https PUSH_TOKEN holds the token")
-	if _, err := m.Parse(f, args, 0, 0); err != nil {
-		return err
-	}
-	for _, x := range [][3]string{
-		{*branch, "branch", "what `tandem-lab bridge request` printed"},
-		{p.Commit, "commit", "what the branch was when it was checked out: `git rev-parse HEAD` there"},
-		{p.URL, "url", "the repository's address, https:// or file:///"},
-	} {
-		if x[0] == "" {
-			return terminal.Mistake(f, fmt.Sprintf("--%s is missing; give it %s", x[1], x[2]))
+	cmd.RunE = func(_ *cobra.Command, _ []string) error {
+		ctx := cmd.Context()
+		for _, x := range [][3]string{
+			{*branch, "branch", "what `tandem-lab bridge request` printed"},
+			{p.Commit, "commit", "what the branch was when it was checked out: `git rev-parse HEAD` there"},
+			{p.URL, "url", "the repository's address, https:// or file:///"},
+		} {
+			if x[0] == "" {
+				return terminal.Mistake(cmd, fmt.Sprintf("--%s is missing; give it %s", x[1], x[2]))
+			}
 		}
+		p.Token, p.Getenv = m.Getenv("PUSH_TOKEN"), m.Getenv
+		var err error
+		if p.Dir, err = os.Getwd(); err != nil {
+			return err
+		}
+		return p.Publish(ctx, *branch, *manifest)
 	}
-	var err error
-	if p.Dir, err = os.Getwd(); err != nil {
-		return err
-	}
-	return p.Publish(ctx, *branch, *manifest)
+	return cmd
 }
 
-// actionsFolder returns the folder of GitHub's runner, unless a flag says otherwise.
-func (m *Main) actionsFolder() string {
-	return filepath.Join(control.UserHome(m.Getenv), "actions-runner")
+// actionsFolder returns the folder of GitHub's runner: the value of the flag, if it is given.
+func (m *Main) actionsFolder(flag string) string {
+	return cmp.Or(flag, filepath.Join(control.UserHome(m.Getenv), "actions-runner"))
 }
 
-func examineBridge(ctx context.Context, m *Main, args []string) error {
-	f := m.Flags("bridge doctor")
+func (m *Main) examineBridge() *cobra.Command {
+	cmd := &cobra.Command{Use: "doctor", Short: "say what is missing to send requests, or with --runner to run them", Args: terminal.NoArgs}
+	f := cmd.Flags()
 	runner := f.Bool("runner", false, "examine this machine as the one that runs requests")
-	actions := f.String("actions", m.actionsFolder(), "the `FOLDER` of GitHub's runner")
+	actions := f.String("actions", "", "the `FOLDER` of GitHub's runner (default ~/actions-runner)")
 	remote := f.String("remote", "origin", "the `NAME` of the git remote")
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	if _, err := m.Parse(f, args, 0, 0); err != nil {
-		return err
-	}
-	var list []terminal.Finding
-	examined := func() []bridge.Finding {
-		if *runner {
-			return bridge.ExamineRunner(m.bridgeState(), *actions, runtime.GOOS+"/"+runtime.GOARCH,
-				m.Getenv)
+	cmd.RunE = func(_ *cobra.Command, _ []string) error {
+		ctx := cmd.Context()
+		var list []terminal.Finding
+		examined := func() []bridge.Finding {
+			if *runner {
+				return bridge.ExamineRunner(m.bridgeState(), m.actionsFolder(*actions), runtime.GOOS+"/"+runtime.GOARCH,
+					m.Getenv)
+			}
+			dir, err := os.Getwd()
+			if err != nil {
+				return []bridge.Finding{{Name: "folder", Detail: err.Error()}}
+			}
+			return bridge.Examine(ctx, dir, *remote, os.Environ())
 		}
-		dir, err := os.Getwd()
-		if err != nil {
-			return []bridge.Finding{{Name: "folder", Detail: err.Error()}}
+		for _, x := range examined() {
+			list = append(list, terminal.Finding(x))
 		}
-		return bridge.Examine(ctx, dir, *remote, os.Environ())
+		return m.PrintFindings(list, *asJSON)
 	}
-	for _, x := range examined() {
-		list = append(list, terminal.Finding(x))
-	}
-	return m.PrintFindings(list, *asJSON)
+	return cmd
 }
 
-func setUpBridge(ctx context.Context, m *Main, args []string) error {
-	f := m.Flags("bridge setup")
-	s := bridge.Setup{State: m.bridgeState(), Program: terminal.Executable(), Out: m.Stderr,
-		Token: m.Getenv("TANDEM_BRIDGE_RUNNER_TOKEN"), Environ: os.Environ()}
-	f.StringVar(&s.Actions, "actions", m.actionsFolder(), "the `FOLDER` of GitHub's runner, unpacked")
+func (m *Main) setUpBridge() *cobra.Command {
+	cmd := &cobra.Command{Use: "setup", Short: "make this Mac ready to run requests; it says what it will do, and asks", Args: terminal.NoArgs}
+	f := cmd.Flags()
+	var s bridge.Setup
+	f.StringVar(&s.Actions, "actions", "", "the `FOLDER` of GitHub's runner, unpacked (default ~/actions-runner)")
 	f.StringVar(&s.URL, "url", "", "the https:// `ADDRESS` of the repository, for a runner that is not registered")
 	f.StringVar(&s.Model, "model", "", "the `FOLDER` of the model to measure")
 	f.StringVar(&s.Drafter, "drafter", "", "the `FOLDER` of its drafter")
 	f.BoolVar(&s.AnyMachine, "any-machine", false, "set up this machine, though it is no Mac")
 	dry := f.Bool("dry-run", false, "say what would be done, and do nothing")
 	yes := f.Bool("yes", false, "do not ask")
-	if _, err := m.Parse(f, args, 0, 0); err != nil {
-		return err
-	}
-	steps, err := s.Steps()
-	if err != nil {
-		return bridgeError(err)
-	}
-	todo, missing := 0, []error{}
-	for _, step := range steps {
-		mark := "done"
-		if !step.Done {
-			mark = "to do"
-			todo++
+	cmd.RunE = func(_ *cobra.Command, _ []string) error {
+		ctx := cmd.Context()
+		s.State, s.Program, s.Out = m.bridgeState(), terminal.Executable(), m.Stderr
+		s.Token, s.Environ = m.Getenv("TANDEM_BRIDGE_RUNNER_TOKEN"), os.Environ()
+		s.Actions = m.actionsFolder(s.Actions)
+		steps, err := s.Steps()
+		if err != nil {
+			return bridgeError(err)
 		}
-		fmt.Fprintf(m.Stderr, "%-6s %s\n", mark, terminal.Printable(step.What))
-		if step.Missing != nil {
-			missing = append(missing, step.Missing)
+		todo, missing := 0, []error{}
+		for _, step := range steps {
+			mark := "done"
+			if !step.Done {
+				mark = "to do"
+				todo++
+			}
+			fmt.Fprintf(m.Stderr, "%-6s %s\n", mark, terminal.Printable(step.What))
+			if step.Missing != nil {
+				missing = append(missing, step.Missing)
+			}
 		}
-	}
-	switch {
-	case *dry:
-		for _, err := range missing {
-			fmt.Fprintf(m.Stderr, "needs  %s\n", terminal.Printable(err.Error()))
+		switch {
+		case *dry:
+			for _, err := range missing {
+				fmt.Fprintf(m.Stderr, "needs  %s\n", terminal.Printable(err.Error()))
+			}
+			return nil
+		case len(missing) > 0:
+			return bridgeError(fmt.Errorf("nothing was done: %w", missing[0]))
+		case todo == 0:
+			return nil
 		}
-		return nil
-	case len(missing) > 0:
-		return bridgeError(fmt.Errorf("nothing was done: %w", missing[0]))
-	case todo == 0:
-		return nil
-	}
-	err = m.Confirm(ctx, f, *yes, fmt.Sprintf("take %s", control.Plural(todo, "step")))
-	if err != nil {
-		return err
-	}
-	for _, step := range steps {
-		if err := s.Do(ctx, step); err != nil {
+		err = m.Confirm(cmd, *yes, fmt.Sprintf("take %s", control.Plural(todo, "step")))
+		if err != nil {
 			return err
 		}
+		for _, step := range steps {
+			if err := s.Do(ctx, step); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return nil
+	return cmd
 }

@@ -1,56 +1,37 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
+
+	"github.com/spf13/cobra"
 
 	"tandem/app/control"
 	"tandem/app/evidence"
 	"tandem/app/terminal"
 )
 
-// evidenceVerbs are the words that may follow evidence.
-func evidenceVerbs() []terminal.Verb {
-	return []terminal.Verb{{Name: "check", Args: "FILE...",
-		Doc:   "hold each report of the files to the rules of evidence; - is standard input",
-		Needs: "a file with reports: tandem-lab evidence check FILE..., or tandem-lab evidence check - to read standard input"}}
-}
-
-func (m *Main) evidence(_ context.Context, args []string) error {
-	if len(args) > 0 && args[0] == "check" {
-		return checkEvidence(m, args[1:])
-	}
-	f := m.Flags("evidence")
-	rest, err := m.Parse(f, args, 0, len(args))
-	if err != nil {
-		return err
-	}
-	if len(rest) > 0 {
-		fmt.Fprintf(m.Stderr, "tandem-lab evidence: there is no verb %q\n", rest[0])
-	}
-	f.Usage()
-	return terminal.ErrUsage
-}
-
 // checkEvidence prints a line for each violation of each report, or the headline of an admitted
 // one.
-func checkEvidence(m *Main, args []string) error {
-	f := m.Flags("evidence check")
-	asJSON := f.Bool("json", false, "one JSON object a report")
-	files, err := m.Parse(f, args, 1, len(args))
-	if err != nil {
-		return err
-	}
-	reports, refused, unread := 0, 0, false
+func (m *Main) checkEvidence() *cobra.Command {
+	c := &cobra.Command{Use: "check FILE...", Short: "check each report of the files; - is standard input",
+		Args: terminal.Args(1, math.MaxInt, "a file with reports, or - for standard input")}
+	asJSON := c.Flags().Bool("json", false, "one JSON object a report")
+	c.RunE = func(_ *cobra.Command, files []string) error { return m.judge(files, *asJSON) }
+	return c
+}
+
+// judge prints the verdicts on the reports of files.
+func (m *Main) judge(files []string, asJSON bool) error {
+	reports, refused := 0, 0
+	var unread []error
 	for _, file := range files {
 		list, err := m.readReports(file)
 		if err != nil {
-			unread = true
-			fmt.Fprintf(m.Stderr, "tandem-lab evidence check: %s: %s\n", terminal.Printable(file),
-				terminal.Printable(err.Error()))
+			unread = append(unread, fmt.Errorf("%s: %s", terminal.Printable(file), terminal.Printable(err.Error())))
 			continue
 		}
 		for i, r := range list {
@@ -59,7 +40,7 @@ func checkEvidence(m *Main, args []string) error {
 				refused++
 			}
 			write := v.write
-			if *asJSON {
+			if asJSON {
 				write = func(w io.Writer) error { return terminal.WriteJSON(w, v) }
 			}
 			if err := write(m.Stdout); err != nil {
@@ -69,8 +50,8 @@ func checkEvidence(m *Main, args []string) error {
 		reports += len(list)
 	}
 	switch {
-	case unread:
-		return terminal.ErrUsage
+	case unread != nil:
+		return &terminal.ExitError{Code: 2, Err: errors.Join(unread...)}
 	case refused > 0:
 		return fmt.Errorf("not admitted: %d of %s", refused, control.Plural(reports, "report"))
 	}

@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
 	"tandem/app"
 	"tandem/app/bench"
 	"tandem/app/control"
@@ -26,15 +28,19 @@ type Main struct{ terminal.Program }
 // newMain returns the program without its streams and environment.
 func newMain() *Main {
 	m := &Main{terminal.Program{Name: "tandem-lab", Version: terminal.Version(release)}}
-	m.Verbs = []terminal.Verb{
-		{Name: "serve", Doc: "serve the endpoint in the foreground, with bounded layers if asked for", Run: m.serve},
-		bench.Verb(&m.Program, "measure what research claims", m.benches(), m.home),
-		{Name: "evidence", Args: "VERB", Doc: "what reports of evaluations may claim", Run: m.evidence, Subs: evidenceVerbs()},
-		{Name: "bridge", Args: "VERB", Doc: "let a Mac measure for a machine that is not a Mac, by a git branch", Run: m.bridge, Subs: bridgeVerbs()},
-	}
-	m.Hints = map[string]string{
-		"bench": "`tandem bench` has those of plain decoding, verification, drafts and checkpoints",
-	}
+	m.Root = terminal.Verbs(&cobra.Command{
+		Use:   "tandem-lab",
+		Short: "tandem-lab judges what Tandem's research claims.",
+		Long:  "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. Verbs of bridge have a few more.",
+	},
+		m.serve(),
+		bench.Command(&m.Program, "measure what research claims",
+			"`tandem bench` has those of plain decoding, verification, drafts and checkpoints", m.benches(), m.home),
+		terminal.Verbs(&cobra.Command{Use: "evidence", Short: "check what evaluation reports may claim"}, m.checkEvidence()),
+		terminal.Verbs(&cobra.Command{Use: "bridge", Short: "run benchmarks on a Mac from another machine, through a git branch"},
+			m.listPresets(), m.requestPreset(), m.requestStatus(), m.runRequest(), m.publishResults(), m.examineBridge(),
+			m.setUpBridge()),
+	)
 	return m
 }
 

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"tandem/app"
 	"tandem/app/control"
@@ -21,7 +21,7 @@ var layouts = []string{control.KVRing, control.KVFull, lab.Bounded}
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
-	set                  *flag.FlagSet
+	cmd                  *cobra.Command
 	addr, model, drafter string
 	layout, fTheta       string
 	checkpoints          string
@@ -30,9 +30,9 @@ type serveFlags struct {
 	verbose              bool
 }
 
-func (m *Main) serveFlags() *serveFlags {
-	f := m.Flags("serve")
-	s := &serveFlags{set: f}
+func newServeFlags(cmd *cobra.Command) *serveFlags {
+	f := cmd.Flags()
+	s := &serveFlags{cmd: cmd}
 	f.StringVar(&s.addr, "addr", "", "`HOST:PORT` to listen at, for this machine alone; port 0 picks one "+
 		"(default: 127.0.0.1 and the port of the settings)")
 	f.StringVar(&s.model, "model", "", "`DIR|FILE.gguf|ID` of the model to serve, "+
@@ -54,29 +54,28 @@ func (m *Main) serveFlags() *serveFlags {
 
 // check refuses values that make no sense, as a mistake.
 func (s *serveFlags) check() error {
-	given := map[string]bool{}
-	s.set.Visit(func(x *flag.Flag) { given[x.Name] = true })
+	given := s.cmd.Flags().Changed
 	switch {
-	case given["model"] && s.model == "":
-		return terminal.Mistake(s.set, "--model is empty; give it a folder, a GGUF file, an id or retrieval, or leave it out for the one that tandem serves")
-	case given["drafter"] && s.drafter == "":
-		return terminal.Mistake(s.set, "--drafter is empty; give it a folder, a GGUF file, an id, auto or none, or leave it out for what was set")
-	case given["addr"] && s.addr == "":
-		return terminal.Mistake(s.set, "--addr is empty; write HOST:PORT, for example 127.0.0.1:0, or leave it out")
+	case given("model") && s.model == "":
+		return terminal.Mistake(s.cmd, "--model is empty; give it a folder, a GGUF file, an id or retrieval, or leave it out for the one that tandem serves")
+	case given("drafter") && s.drafter == "":
+		return terminal.Mistake(s.cmd, "--drafter is empty; give it a folder, a GGUF file, an id, auto or none, or leave it out for what was set")
+	case given("addr") && s.addr == "":
+		return terminal.Mistake(s.cmd, "--addr is empty; write HOST:PORT, for example 127.0.0.1:0, or leave it out")
 	case s.context < 0:
-		return terminal.Mistake(s.set, "--context must be at least 0")
+		return terminal.Mistake(s.cmd, "--context must be at least 0")
 	case s.checkpoints != "on" && s.checkpoints != "off":
-		return terminal.Mistake(s.set, fmt.Sprintf("--checkpoints must be on or off, not %q", s.checkpoints))
+		return terminal.Mistake(s.cmd, fmt.Sprintf("--checkpoints must be on or off, not %q", s.checkpoints))
 	case s.speculation != "auto" && s.speculation != "none":
-		return terminal.Mistake(s.set, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter",
+		return terminal.Mistake(s.cmd, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter",
 			s.speculation))
-	case given["kv-layout"] && !slices.Contains(layouts, s.layout):
-		return terminal.Mistake(s.set, fmt.Sprintf("--kv-layout must be %s, not %q",
+	case given("kv-layout") && !slices.Contains(layouts, s.layout):
+		return terminal.Mistake(s.cmd, fmt.Sprintf("--kv-layout must be %s, not %q",
 			control.Words(layouts), s.layout))
-	case given["f-theta"] && s.fTheta == "":
-		return terminal.Mistake(s.set, "--f-theta is empty; give it a folder, or leave it out for the one beside the drafter")
-	case given["f-theta"] && s.layout != lab.Bounded:
-		return terminal.Mistake(s.set, "--f-theta counts with --kv-layout bounded alone")
+	case given("f-theta") && s.fTheta == "":
+		return terminal.Mistake(s.cmd, "--f-theta is empty; give it a folder, or leave it out for the one beside the drafter")
+	case given("f-theta") && s.layout != lab.Bounded:
+		return terminal.Mistake(s.cmd, "--f-theta counts with --kv-layout bounded alone")
 	}
 	return nil
 }
@@ -108,28 +107,31 @@ func (s *serveFlags) options(m *Main) (o app.Options, err error) {
 }
 
 // serve is tandem serve with another choice of how rows of keys and values are kept.
-func (m *Main) serve(ctx context.Context, args []string) error {
-	s := m.serveFlags()
-	if _, err := m.Parse(s.set, args, 0, 0); err != nil {
-		return err
+func (m *Main) serve() *cobra.Command {
+	cmd := &cobra.Command{Use: "serve", Short: "serve the endpoint in the foreground, with bounded layers if asked for",
+		Args: terminal.NoArgs}
+	s := newServeFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := s.check(); err != nil {
+			return err
+		}
+		ctx := cmd.Context()
+		o, err := s.options(m)
+		if err != nil {
+			return err
+		}
+		a, err := app.Open(ctx, o)
+		if err != nil {
+			return err
+		}
+		err = a.Serve(ctx, app.ServeOptions{
+			Endpoint: true, Addr: s.addr, Preload: true,
+			Ready:  func(address, _ string) { m.sayReady(a, address) },
+			Loaded: func(err error) { m.sayLoaded(a, err) },
+		})
+		return errors.Join(err, a.Close())
 	}
-	if err := s.check(); err != nil {
-		return err
-	}
-	o, err := s.options(m)
-	if err != nil {
-		return err
-	}
-	a, err := app.Open(ctx, o)
-	if err != nil {
-		return err
-	}
-	err = a.Serve(ctx, app.ServeOptions{
-		Endpoint: true, Addr: s.addr, Preload: true,
-		Ready:  func(address, _ string) { m.sayReady(a, address) },
-		Loaded: func(err error) { m.sayLoaded(a, err) },
-	})
-	return errors.Join(err, a.Close())
+	return cmd
 }
 
 // sayReady prints where the endpoint is, or why there is none.

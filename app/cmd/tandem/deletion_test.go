@@ -98,7 +98,8 @@ func TestQuestionCanBeInterrupted(t *testing.T) {
 	m := newMain()
 	m.Stdin, m.Stderr, m.Typed, m.Terminal = in, &out, true, true
 	done := make(chan error)
-	go func() { done <- m.Confirm(ctx, m.Flags("forget"), false, "forget all") }()
+	m.Root.SetContext(ctx)
+	go func() { done <- m.Confirm(m.Root, false, "forget all") }()
 	<-in.read
 	interrupt()
 	if err := <-done; err != context.Canceled || !strings.HasSuffix(out.String(), "[y/N] \n") {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"tandem/app"
 	"tandem/app/control"
 	"tandem/app/home"
@@ -17,13 +19,13 @@ import (
 	"tandem/storage/disk"
 )
 
-func (m *Main) doctor(ctx context.Context, args []string) error {
-	f := m.Flags("doctor")
-	asJSON := f.Bool("json", false, "one JSON object a line")
-	if _, err := m.Parse(f, args, 0, 0); err != nil {
-		return err
+func (m *Main) doctor() *cobra.Command {
+	cmd := &cobra.Command{Use: "doctor", Short: "check what works here and what does not", Args: terminal.NoArgs}
+	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return m.PrintFindings(m.examine(cmd.Context()), *asJSON)
 	}
-	return m.PrintFindings(m.examine(ctx), *asJSON)
+	return cmd
 }
 
 // notRunning reports whether err says that no process serves the home.

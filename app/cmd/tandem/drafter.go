@@ -9,59 +9,62 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"tandem/app/control"
 	"tandem/app/library"
 	"tandem/app/terminal"
 )
 
-// drafterOf prints what drafts for a model. If the arguments name a drafter, it sets that one
+// drafterOf returns the verb that prints what drafts for a model. If the arguments name a drafter, it sets that one
 // first. It also prints what else could draft for the model, with the latest figures of each.
-func drafterOf(ctx context.Context, m *Main, args []string) error {
-	f := m.Flags("models drafter")
+func (m *Main) drafterOf() *cobra.Command {
+	cmd := &cobra.Command{Use: "drafter ID [FOLDER|FILE.gguf|ID|auto|none]", Short: "show or set a model's draft model", Args: terminal.Args(1, 2, "the model's id, and a folder to set its drafter"), ValidArgsFunction: m.completeModel}
+	f := cmd.Flags()
 	asJSON := f.Bool("json", false, "one JSON object")
 	measure := f.Bool("measure", false, "first measure each drafter that the chosen model could have, for some minutes")
-	rest, err := m.Parse(f, args, 1, 2)
-	if err != nil {
-		return err
-	}
-	r := control.DrafterRequest{Model: rest[0]}
-	if len(rest) > 1 {
-		if rest[1] == "" {
-			return terminal.Mistake(f, "the drafter is empty; name a folder, a GGUF file, an id, auto or none")
+	cmd.RunE = func(_ *cobra.Command, rest []string) error {
+		ctx := cmd.Context()
+		r := control.DrafterRequest{Model: rest[0]}
+		if len(rest) > 1 {
+			if rest[1] == "" {
+				return terminal.Mistake(cmd, "the drafter is empty; name a folder, a GGUF file, an id, auto or none")
+			}
+			if *measure {
+				return terminal.Mistake(cmd, "--measure sets no drafter; leave out one of the two")
+			}
+			r.Drafter = rest[1]
 		}
-		if *measure {
-			return terminal.Mistake(f, "--measure sets no drafter; leave out one of the two")
-		}
-		r.Drafter = rest[1]
-	}
-	return m.withServer(ctx, func(c *control.Client) error {
-		if r.Model, err = idOf(ctx, c, r.Model); err != nil {
-			return err
-		}
-		if r.Drafter, err = drafterPath(ctx, c, r.Drafter); err != nil {
-			return err
-		}
-		d, err := control.Call(ctx, c, control.SetDrafter, r)
-		if err != nil {
-			return err
-		}
-		if *measure {
-			if err := m.measureDrafters(ctx, c, d.Model); err != nil {
+		return m.withServer(ctx, func(c *control.Client) (err error) {
+			if r.Model, err = idOf(ctx, c, r.Model); err != nil {
 				return err
 			}
-		}
-		all, err := draftersOf(ctx, c, d)
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return terminal.WriteJSON(m.Stdout, all)
-		}
-		if err := writeDrafter(m.Stdout, d); err != nil {
-			return err
-		}
-		return all.write(m.Stdout)
-	})
+			if r.Drafter, err = drafterPath(ctx, c, r.Drafter); err != nil {
+				return err
+			}
+			d, err := control.Call(ctx, c, control.SetDrafter, r)
+			if err != nil {
+				return err
+			}
+			if *measure {
+				if err := m.measureDrafters(ctx, c, d.Model); err != nil {
+					return err
+				}
+			}
+			all, err := draftersOf(ctx, c, d)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return terminal.WriteJSON(m.Stdout, all)
+			}
+			if err := writeDrafter(m.Stdout, d); err != nil {
+				return err
+			}
+			return all.write(m.Stdout)
+		})
+	}
+	return cmd
 }
 
 // drafterPath returns the name of a drafter as the server understands it. A path counts from this

@@ -8,47 +8,35 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"tandem/app/control"
 	"tandem/app/terminal"
 	"tandem/storage/disk"
 )
 
-// foundModels lists the models that lie in the folders that are searched.
-func foundModels(ctx context.Context, m *Main, args []string) error {
-	f := m.Flags("models found")
-	asJSON := f.Bool("json", false, "one JSON object a line")
-	if _, err := m.Parse(f, args, 0, 0); err != nil {
-		return err
-	}
-	return m.withServer(ctx, func(c *control.Client) error {
+// foundModels returns the verb that lists the models in the folders that are searched.
+func (m *Main) foundModels() *cobra.Command {
+	cmd := &cobra.Command{Use: "found", Short: "list those of Hugging Face, LM Studio, Ollama and the settings",
+		Args: terminal.NoArgs}
+	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
+	cmd.RunE = m.asking(func(ctx context.Context, c *control.Client, _ []string) error {
 		found, err := control.Ask(ctx, c, control.FindModels)
 		if err != nil {
 			return err
-		}
-		var rows [][]string
-		for _, model := range found.Models {
-			if *asJSON {
-				if err := terminal.WriteJSON(m.Stdout, model); err != nil {
-					return err
-				}
-				continue
-			}
-			rows = append(rows, foundRow(model))
 		}
 		if found.Cut {
 			fmt.Fprintln(m.Stderr, "tandem: there are more folders than were searched; "+
 				"add a model by its path")
 		}
-		if *asJSON {
-			return nil
-		}
-		if err := terminal.Table(m.Stdout, []string{"ID", "ARCHITECTURE", "WEIGHTS", "ON DISK", "CONTEXT",
-			"PLACE", "PATH"}, rows); err != nil {
+		err = terminal.List[control.FoundModel]{
+			Header: []string{"ID", "ARCHITECTURE", "WEIGHTS", "ON DISK", "CONTEXT", "PLACE", "PATH"},
+			Row:    foundRow,
+			Empty: "no models lie in the folders of Hugging Face, LM Studio, Ollama and the settings; " +
+				"add one by its path, or download one with `tandem pull`",
+		}.Print(&m.Program, *asJSON, found.Models)
+		if err != nil || *asJSON {
 			return err
-		}
-		if len(found.Models) == 0 {
-			fmt.Fprintln(m.Stderr, "tandem: no models lie in the folders of Hugging Face, LM Studio, "+
-				"Ollama and the settings; add one by its path, or download one with `tandem pull`")
 		}
 		for _, model := range found.Models {
 			if model.Why != "" {
@@ -59,6 +47,7 @@ func foundModels(ctx context.Context, m *Main, args []string) error {
 		}
 		return nil
 	})
+	return cmd
 }
 
 // foundRow returns the row of a model in the table.

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"tandem/app"
 	"tandem/app/control"
 	"tandem/app/home"
@@ -37,6 +39,23 @@ const startLimit = 5 * time.Second
 // this process serves the socket until fn returns.
 func (m *Main) withServer(ctx context.Context, fn func(*control.Client) error) error {
 	return m.withServerOf(ctx, kvBitsFlag{}, "", fn)
+}
+
+// asking returns the RunE of a verb that calls the process that serves the home folder: see withServer.
+func (m *Main) asking(fn func(ctx context.Context, c *control.Client, args []string) error) func(*cobra.Command,
+	[]string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return m.withServer(cmd.Context(), func(c *control.Client) error { return fn(cmd.Context(), c, args) })
+	}
+}
+
+// served is asking for a verb that works only while a process serves the home folder: it starts nothing.
+func (m *Main) served(fn func(ctx context.Context, c *control.Client) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		c := control.Dial(m.home())
+		defer c.Close()
+		return fn(cmd.Context(), c)
+	}
 }
 
 // withServerOf is withServer where the models of this process have the bits of a flag. Where another

@@ -3,97 +3,61 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
 
 	"tandem/app/control"
 	"tandem/app/terminal"
 )
 
-// keyVerbs are the words that may follow "keys".
-func keyVerbs() []terminal.Verb {
-	return []terminal.Verb{
-		{Name: "list", Doc: "list them"},
-		{Name: "add", Args: "NAME", Doc: "make one and print it, this once",
-			Needs: "a key's name: tandem keys add NAME"},
-		{Name: "delete", Args: "NAME", Doc: "delete one, and lock its machine out",
-			Needs: "a key's name: tandem keys add NAME"},
-	}
-}
-
-func (m *Main) keys(ctx context.Context, args []string) error {
-	sub := "list"
-	if len(args) > 0 {
-		sub, args = args[0], args[1:]
-	}
-	switch sub {
-	case "-h", "-help", "--help":
-		m.Flags("keys").Usage()
-		return nil
-	case "list", "--json", "-json":
-		if sub != "list" {
-			args = append(args, sub)
-		}
-		return listKeys(ctx, m, args)
-	case "add":
-		rest, err := m.Parse(m.Flags("keys add"), args, 1, 1)
+func (m *Main) listKeys() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "list them", Args: terminal.NoArgs}
+	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
+	cmd.RunE = m.asking(func(ctx context.Context, c *control.Client, _ []string) error {
+		list, err := control.Ask(ctx, c, control.ListKeys)
 		if err != nil {
 			return err
 		}
-		return m.withServer(ctx, func(c *control.Client) error {
-			k, err := control.Call(ctx, c, control.AddKey, control.KeyRequest{Name: rest[0]})
+		return terminal.List[control.Key]{
+			Header: []string{"NAME", "MADE", "LAST USED"},
+			Row:    func(k control.Key) []string { return []string{k.Name, clock(k.CreatedAt), clock(k.UsedAt)} },
+			Empty:  "there are no keys; `tandem keys add NAME` makes one",
+		}.Print(&m.Program, *asJSON, list.Keys)
+	})
+	return cmd
+}
+
+func (m *Main) addKey() *cobra.Command {
+	return &cobra.Command{Use: "add NAME", Short: "make one and print it, this once",
+		Args: terminal.Args(1, 1, "a key's name"),
+		RunE: m.asking(func(ctx context.Context, c *control.Client, args []string) error {
+			k, err := control.Call(ctx, c, control.AddKey, control.KeyRequest{Name: args[0]})
 			if err == nil {
 				fmt.Fprintln(m.Stdout, k.Secret)
 				fmt.Fprintln(m.Stderr, "tandem: this is the only time that the key is shown")
 			}
 			return err
-		})
-	case "delete":
-		rest, err := m.Parse(m.Flags("keys delete"), args, 1, 1)
-		if err != nil {
-			return err
-		}
-		return m.withServer(ctx, func(c *control.Client) error {
+		})}
+}
+
+func (m *Main) deleteKey() *cobra.Command {
+	return &cobra.Command{Use: "delete NAME", Short: "delete one, and lock its machine out",
+		Args: terminal.Args(1, 1, "a key's name"),
+		RunE: m.asking(func(ctx context.Context, c *control.Client, args []string) error {
 			list, err := control.Ask(ctx, c, control.ListKeys)
 			if err != nil {
 				return err
 			}
-			for _, k := range list.Keys {
-				if k.Name == rest[0] {
-					_, err := control.Call(ctx, c, control.DeleteKey, k.ID)
-					return err
-				}
+			i := slices.IndexFunc(list.Keys, func(k control.Key) bool { return k.Name == args[0] })
+			if i < 0 {
+				return fmt.Errorf("there is no key %q; `tandem keys` lists the keys", args[0])
 			}
-			return fmt.Errorf("there is no key %q; `tandem keys` lists the keys", rest[0])
-		})
-	}
-	fmt.Fprintf(m.Stderr, "tandem keys: there is no verb %q; use list, add NAME or delete NAME\n",
-		sub)
-	return terminal.ErrUsage
-}
-
-func listKeys(ctx context.Context, m *Main, args []string) error {
-	f := m.Flags("keys list")
-	asJSON := f.Bool("json", false, "one JSON object a line")
-	if _, err := m.Parse(f, args, 0, 0); err != nil {
-		return err
-	}
-	return m.withServer(ctx, func(c *control.Client) error {
-		list, err := control.Ask(ctx, c, control.ListKeys)
-		if err != nil {
+			_, err = control.Call(ctx, c, control.DeleteKey, list.Keys[i].ID)
+			if err == nil {
+				fmt.Fprintf(m.Stderr, "tandem: deleted the key %s; programs that send it are refused\n",
+					terminal.Printable(args[0]))
+			}
 			return err
-		}
-		var rows [][]string
-		for _, k := range list.Keys {
-			if *asJSON {
-				if err := terminal.WriteJSON(m.Stdout, k); err != nil {
-					return err
-				}
-				continue
-			}
-			rows = append(rows, []string{k.Name, clock(k.CreatedAt), clock(k.UsedAt)})
-		}
-		if *asJSON {
-			return nil
-		}
-		return terminal.Table(m.Stdout, []string{"NAME", "MADE", "LAST USED"}, rows)
-	})
+		})}
 }

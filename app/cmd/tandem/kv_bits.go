@@ -2,10 +2,11 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app"
 	"tandem/app/control"
@@ -18,7 +19,7 @@ type kvBitsFlag struct {
 }
 
 // add adds the flag to a set.
-func (k *kvBitsFlag) add(f *flag.FlagSet) {
+func (k *kvBitsFlag) add(f *pflag.FlagSet) {
 	f.Func("kv-bits", "keep keys and values in `8|4|0` bits an element, where a layer attends all positions; "+
 		"0 keeps them as computed (default: "+app.KVBitsVariable+", else what is set for the model, else the setting kv_bits)",
 		func(text string) error {

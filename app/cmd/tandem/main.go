@@ -10,6 +10,8 @@
 package main
 
 import (
+	"github.com/spf13/cobra"
+
 	"tandem/app/bench"
 	"tandem/app/terminal"
 )
@@ -20,33 +22,59 @@ type Main struct{ terminal.Program }
 // newMain returns the program without its streams and environment.
 func newMain() *Main {
 	m := &Main{terminal.Program{Name: "tandem", Version: terminal.Version(release)}}
-	m.Verbs = m.verbs()
-	m.Hints = map[string]string{
-		"evidence": "`tandem-lab evidence` judges reports, and `go run ./build lab` builds it",
-		"bridge":   "`tandem-lab bridge` asks a Mac to measure, and `go run ./build lab` builds it",
-		"bench":    "`tandem-lab bench` has those of research, and `go run ./build lab` builds it",
+	root := &cobra.Command{
+		Use:   "tandem",
+		Short: "Tandem runs language models on this machine, for your editor and your agents.",
+		Example: `  tandem pull mlx-community/Qwen3-0.6B-4bit
+  tandem run 'Write a Go function that reverses a slice'
+  git diff | tandem run -
+  tandem runs show`,
+		Annotations: map[string]string{ // what to type instead
+			"evidence": "`tandem-lab evidence` judges reports, and `go run ./build lab` builds it",
+			"bridge":   "`tandem-lab bridge` asks a Mac to measure, and `go run ./build lab` builds it",
+		},
 	}
+	m.Root = terminal.Verbs(root, m.verbs(root)...)
 	return m
 }
 
-// verbs returns the table in the order help prints it. A test holds README.md to it.
-func (m *Main) verbs() []terminal.Verb {
-	return []terminal.Verb{
-		{Name: "serve", Doc: "serve the endpoint in the foreground", Run: m.serve},
-		{Name: "run", Args: "PROMPT", Doc: "answer a prompt, or continue it; - reads it from standard input", Run: m.run,
-			Needs: "a prompt: tandem run 'PROMPT', or tandem run - to read it from standard input"},
-		{Name: "models", Args: "VERB", Doc: "the registry of models", Run: m.models, Subs: modelVerbs()},
-		{Name: "pull", Args: "ORG/NAME[:TAG][@REVISION]", Doc: "download a model from the hub; TAG takes that quantization of GGUF files", Run: m.pull,
-			Needs: "the model to download: tandem pull ORG/NAME"},
-		{Name: "runs", Args: "[VERB]", Doc: "the history of requests", Run: m.runs, Subs: runVerbs()},
-		{Name: "checkpoints", Args: "[VERB]", Doc: "the states of texts that are kept on disk; ID may be a name", Run: m.checkpoints, Subs: checkpointVerbs()},
-		{Name: "forget", Doc: "delete the history of a model, a client or a day, and the states that its requests left; it says what goes, and asks", Run: m.forget},
-		bench.Verb(&m.Program, "measure this machine", bench.Benches(), m.home),
-		{Name: "settings", Args: "[VERB]", Doc: "what can be set, and what decides each", Run: m.settings, Subs: settingVerbs()},
-		{Name: "keys", Args: "[VERB]", Doc: "the keys that let programs in from other machines", Run: m.keys, Subs: keyVerbs()},
-		{Name: "open", Doc: "open the page of the running endpoint", Run: m.open},
-		{Name: "doctor", Doc: "what works here and what does not", Run: m.doctor},
+// verbs returns the verbs. Those in a group are on the first page of help. A test holds README.md to them.
+func (m *Main) verbs(root *cobra.Command) (all []*cobra.Command) {
+	group := func(title string, verbs ...*cobra.Command) {
+		if title != "" {
+			root.AddGroup(&cobra.Group{ID: title, Title: title})
+		}
+		for _, v := range verbs {
+			v.GroupID = title
+		}
+		all = append(all, verbs...)
 	}
+	under := func(parent *cobra.Command, use, short string, verbs ...*cobra.Command) *cobra.Command {
+		parent.Use, parent.Short = use, short
+		return terminal.Verbs(parent, verbs...)
+	}
+	lists := m.listModels()
+	lists.SuggestFor = []string{"ls"}
+	group("Run a model", m.serve(), m.run(), m.open())
+	group("Models", m.pull(), lists, m.useModel(), m.removeModel("rm MODEL", true))
+	group("This machine", m.status(), m.doctor(),
+		under(m.listRuns(), "runs", "list requests; shows, resumes and verifies one",
+			m.listRuns(), m.showRun(), m.resumeRun(), m.verifyRun()))
+	group("", m.showModel(), m.listLoaded(), m.unloadModel("stop MODEL", "free the memory of a model", 1), m.logs(),
+		under(m.listModels(), "models", "list, add and remove models",
+			m.listModels(), m.foundModels(), m.addModel(), m.removeModel("remove ID", false),
+			m.unloadModel("unload [ID]", "free the memory of a model, or of all", 0), m.drafterOf()),
+		under(m.listCheckpoints(), "checkpoints", "cached prompts on disk; ID may be a name",
+			append(changingCheckpoints(m), m.listCheckpoints(), m.showCheckpoint(), m.branchCheckpoint(),
+				m.deleteCheckpoint(), m.listTexts(), m.verifyCheckpoints())...),
+		m.forget(),
+		bench.Command(&m.Program, "measure this machine",
+			"`tandem-lab bench` has those of research, and `go run ./build lab` builds it", bench.Benches(), m.home),
+		under(m.listSettings(), "settings", "what can be set, and what decides each", m.listSettings(), m.setSettings()),
+		under(m.listKeys(), "keys", "the keys that let programs in from other machines",
+			m.listKeys(), m.addKey(), m.deleteKey()),
+		m.man())
+	return all
 }
 
 // release is the version in wails.json. The linker writes it here; a build by hand has none.

@@ -9,61 +9,21 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"tandem/app/control"
 	"tandem/app/library"
 	"tandem/app/terminal"
 	"tandem/storage/disk"
 )
 
-// modelVerbs are the words that may follow "models".
-func modelVerbs() []terminal.Verb {
-	return []terminal.Verb{
-		{Name: "list", Doc: "list them: * marks the chosen one; the list names models in memory, and those that cannot be loaded"},
-		{Name: "found", Doc: "list what lies in the folders of Hugging Face, LM Studio, Ollama and the settings"},
-		{Name: "add", Args: "FOLDER|FILE.gguf|ID", Doc: "register a model's folder, a GGUF file, or what found lists by that ID",
-			Needs: "the model's folder or GGUF file: tandem models add FOLDER|FILE.gguf|ID; `tandem models found` lists ids"},
-		{Name: "remove", Args: "ID", Doc: "remove one, and delete it from the disk if Tandem downloaded it",
-			Needs: "the model's id: tandem models remove ID"},
-		{Name: "unload", Args: "[ID]", Doc: "free the memory of a model, or of all"},
-		{Name: "drafter", Args: "[--measure] ID [FOLDER|FILE.gguf|ID|auto|none]", Doc: "say or set what guesses ahead for a model, and list what could",
-			Needs: "the model's id: tandem models drafter ID, or tandem models drafter ID FOLDER to set its drafter"},
-	}
-}
+// aModel is what verbs of one model cannot do without.
+const aModel = "a model's id, which `tandem list` shows"
 
-func (m *Main) models(ctx context.Context, args []string) error {
-	sub := "list"
-	if len(args) > 0 {
-		sub, args = args[0], args[1:]
-	}
-	switch sub {
-	case "-h", "-help", "--help":
-		m.Flags("models").Usage()
-		return nil
-	case "list":
-		return listModels(ctx, m, args)
-	case "found":
-		return foundModels(ctx, m, args)
-	case "add":
-		return addModel(ctx, m, args)
-	case "remove":
-		return removeModel(ctx, m, args)
-	case "unload":
-		return unloadModel(ctx, m, args)
-	case "drafter":
-		return drafterOf(ctx, m, args)
-	}
-	fmt.Fprintf(m.Stderr, "tandem models: there is no verb %q; use list, found, add FOLDER|FILE.gguf|ID, remove ID, unload [ID] or drafter ID\n",
-		sub)
-	return terminal.ErrUsage
-}
-
-func listModels(ctx context.Context, m *Main, args []string) error {
-	f := m.Flags("models list")
-	asJSON := f.Bool("json", false, "one JSON object a line")
-	if _, err := m.Parse(f, args, 0, 0); err != nil {
-		return err
-	}
-	return m.withServer(ctx, func(c *control.Client) error {
+func (m *Main) listModels() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "list the models: * marks the current one", Args: terminal.NoArgs}
+	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
+	cmd.RunE = m.asking(func(ctx context.Context, c *control.Client, _ []string) error {
 		state, err := control.Ask(ctx, c, control.GetState)
 		if err != nil {
 			return err
@@ -72,58 +32,53 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
-		why := map[string]string{} // the models that cannot be loaded
-		noChat := map[string]string{}
-		gone := map[string]bool{}      // the models whose files are not there
-		inexact := map[string]string{} // GGUF files that no form here holds exactly
+		needs := map[string]control.ModelNeeds{}
 		if !*asJSON {
-			needs, err := control.Ask(ctx, c, control.GetMemory)
+			memory, err := control.Ask(ctx, c, control.GetMemory)
 			if err != nil {
 				return err
 			}
-			for _, n := range needs.Models {
-				why[n.ID], noChat[n.ID], inexact[n.ID] = n.Why, n.NoChat, n.Inexact
+			for _, n := range memory.Models {
+				needs[n.ID] = n
 			}
 		}
-		var rows [][]string
+		gone := map[string]bool{} // the models whose files are not there
 		for _, model := range list.Models {
-			if *asJSON {
-				if err := terminal.WriteJSON(m.Stdout, model); err != nil {
-					return err
+			_, err := disk.Stat(model.Path)
+			gone[model.ID] = model.Path != "" && errors.Is(err, fs.ErrNotExist)
+		}
+		err = terminal.List[control.Model]{
+			Header: []string{"ID", "ARCHITECTURE", "PARAMETERS", "WEIGHTS", "ON DISK", "CONTEXT", "IN MEMORY", "SOURCE",
+				"LAST USED"},
+			Row: func(model control.Model) []string {
+				if gone[model.ID] {
+					model.Source += ", gone"
+				} else if needs[model.ID].Why != "" {
+					model.Source += ", unusable"
 				}
-				continue
-			}
-			if _, err := disk.Stat(model.Path); model.Path != "" && errors.Is(err, fs.ErrNotExist) {
-				model.Source += ", gone"
-				gone[model.ID] = true
-			} else if why[model.ID] != "" {
-				model.Source += ", unusable"
-			}
-			rows = append(rows, modelRow(state, model))
-		}
-		if *asJSON {
-			return nil
-		}
-		if err := terminal.Table(m.Stdout, []string{"ID", "ARCHITECTURE", "PARAMETERS", "WEIGHTS", "ON DISK",
-			"CONTEXT", "IN MEMORY", "SOURCE", "LAST USED"}, rows); err != nil {
+				return modelRow(state, model)
+			},
+		}.Print(&m.Program, *asJSON, list.Models)
+		if err != nil {
 			return err
 		}
-		for _, id := range slices.Sorted(maps.Keys(why)) {
-			if gone[id] {
-				fmt.Fprintf(m.Stderr, "tandem: %s\n", why[id])
-			} else if why[id] != "" {
-				fmt.Fprintf(m.Stderr, "tandem: %s cannot be loaded: %s\n", id, why[id])
-			} else if noChat[id] != "" {
-				m.warnNoChat(control.ModelNeeds{ID: id, NoChat: noChat[id]})
+		for _, id := range slices.Sorted(maps.Keys(needs)) {
+			n := needs[id]
+			switch {
+			case gone[id]:
+				fmt.Fprintf(m.Stderr, "tandem: %s\n", n.Why)
+			case n.Why != "":
+				fmt.Fprintf(m.Stderr, "tandem: %s cannot be loaded: %s\n", id, n.Why)
+			case n.NoChat != "":
+				m.warnNoChat(n)
 			}
-		}
-		for _, id := range slices.Sorted(maps.Keys(inexact)) {
-			if inexact[id] != "" {
-				fmt.Fprintf(m.Stderr, "tandem: %s is not held exactly: %s\n", id, inexact[id])
+			if n.Inexact != "" {
+				fmt.Fprintf(m.Stderr, "tandem: %s is not held exactly: %s\n", id, n.Inexact)
 			}
 		}
 		return nil
 	})
+	return cmd
 }
 
 // modelRow returns the row of a model in the table.
@@ -160,46 +115,47 @@ func rowsOf(l *control.Loaded) (text string) {
 	return text
 }
 
-func addModel(ctx context.Context, m *Main, args []string) error {
-	f := m.Flags("models add")
-	id := f.String("id", "", "register it as `ID` (default: its name at its publisher's, else that of the folder or the GGUF file)")
-	rest, err := m.Parse(f, args, 1, 1)
-	if err != nil {
-		return err
-	}
-	if rest[0] == "" {
-		return terminal.Mistake(f, "the path is empty; give it a model's folder or GGUF file")
-	}
-	dir, err := filepath.Abs(rest[0])
-	if err != nil {
-		return err
-	}
-	return m.withServer(ctx, func(c *control.Client) error {
-		path, err := foundPath(ctx, c, rest[0], dir)
+func (m *Main) addModel() *cobra.Command {
+	cmd := &cobra.Command{Use: "add FOLDER|FILE.gguf|ID", Short: "register a folder, a GGUF file, or what found lists by that ID",
+		Args: terminal.Args(1, 1, "the model's folder or GGUF file, or an ID that `tandem models found` lists")}
+	id := cmd.Flags().String("id", "", "register it as `ID` (default: its name at its publisher's, else that of the folder or the GGUF file)")
+	cmd.RunE = func(cmd *cobra.Command, rest []string) error {
+		ctx := cmd.Context()
+		if rest[0] == "" {
+			return terminal.Mistake(cmd, "the path is empty; give it a model's folder or GGUF file")
+		}
+		dir, err := filepath.Abs(rest[0])
 		if err != nil {
 			return err
 		}
-		model, err := control.Call(ctx, c, control.AddModel, control.AddRequest{Path: path, ID: *id})
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(m.Stdout, model.ID)
-		name := library.TrimGGUF(filepath.Base(model.Path))
-		if *id == "" && model.ID != rest[0] && model.ID != name {
-			fmt.Fprintf(m.Stderr, "tandem: the id of %s is %s\n", terminal.Printable(model.Path),
-				model.ID)
-		}
-		needs, err := control.Ask(ctx, c, control.GetMemory)
-		if err != nil {
-			return nil // the model is added; another one's files gave no answer
-		}
-		for _, n := range needs.Models {
-			if n.ID == model.ID && n.NoChat != "" {
-				m.warnNoChat(n)
+		return m.withServer(ctx, func(c *control.Client) error {
+			path, err := foundPath(ctx, c, rest[0], dir)
+			if err != nil {
+				return err
 			}
-		}
-		return nil
-	})
+			model, err := control.Call(ctx, c, control.AddModel, control.AddRequest{Path: path, ID: *id})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(m.Stdout, model.ID)
+			name := library.TrimGGUF(filepath.Base(model.Path))
+			if *id == "" && model.ID != rest[0] && model.ID != name {
+				fmt.Fprintf(m.Stderr, "tandem: the id of %s is %s\n", terminal.Printable(model.Path),
+					model.ID)
+			}
+			needs, err := control.Ask(ctx, c, control.GetMemory)
+			if err != nil {
+				return nil // the model is added; another one's files gave no answer
+			}
+			for _, n := range needs.Models {
+				if n.ID == model.ID && n.NoChat != "" {
+					m.warnNoChat(n)
+				}
+			}
+			return nil
+		})
+	}
+	return cmd
 }
 
 // warnNoChat says that a model cannot chat, and how it can be used.
@@ -208,37 +164,73 @@ func (m *Main) warnNoChat(n control.ModelNeeds) {
 		"`tandem run --raw`\n", n.ID, n.NoChat)
 }
 
-// unloadModel frees the memory of a model, or of all.
-func unloadModel(ctx context.Context, m *Main, args []string) error {
-	rest, err := m.Parse(m.Flags("models unload"), args, 0, 1)
-	if err != nil {
-		return err
-	}
-	return m.withServer(ctx, func(c *control.Client) error {
-		id := ""
-		if len(rest) > 0 {
-			if id, err = idOf(ctx, c, rest[0]); err != nil {
+// unloadModel frees the memory of a model, or of all where min lets the model be left out.
+func (m *Main) unloadModel(use, short string, min int) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: terminal.Args(min, 1, aModel), ValidArgsFunction: m.completeModel,
+		RunE: m.asking(func(ctx context.Context, c *control.Client, args []string) error {
+			before, err := control.Ask(ctx, c, control.GetState)
+			if err != nil {
 				return err
 			}
-		}
-		_, err := control.Call(ctx, c, control.UnloadModel, control.UnloadRequest{Model: id})
-		return err
-	})
+			id := ""
+			if len(args) > 0 {
+				if id, err = idOf(ctx, c, args[0]); err != nil {
+					return err
+				}
+			}
+			if _, err := control.Call(ctx, c, control.UnloadModel, control.UnloadRequest{Model: id}); err != nil {
+				return err
+			}
+			if id == control.Alias {
+				id = before.Choice
+			}
+			freed := 0
+			for _, l := range before.InMemory {
+				if id == "" || id == l.ID {
+					freed++
+					fmt.Fprintf(m.Stderr, "tandem: unloaded %s, which frees %s of memory\n", l.ID, control.ByteSize(l.Bytes))
+				}
+			}
+			switch {
+			case freed > 0:
+			case id == "":
+				fmt.Fprintln(m.Stderr, "tandem: no model is in memory")
+			default:
+				fmt.Fprintf(m.Stderr, "tandem: %s is not in memory; `tandem ps` lists what is\n", id)
+			}
+			return nil
+		})}
 }
 
-func removeModel(ctx context.Context, m *Main, args []string) error {
-	rest, err := m.Parse(m.Flags("models remove"), args, 1, 1)
-	if err != nil {
-		return err
+// removeModel removes a model. It asks first if ask is set.
+func (m *Main) removeModel(use string, ask bool) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: "remove a model, and its files if Tandem downloaded them",
+		Args: terminal.Args(1, 1, aModel), ValidArgsFunction: m.completeModel}
+	yes := new(bool)
+	if ask {
+		yes = cmd.Flags().Bool("yes", false, "do not ask")
 	}
-	return m.withServer(ctx, func(c *control.Client) error {
+	cmd.RunE = m.asking(func(ctx context.Context, c *control.Client, args []string) error {
 		before, err := control.Ask(ctx, c, control.GetState)
 		if err != nil {
 			return err
 		}
-		id, err := idOf(ctx, c, rest[0])
+		id, err := idOf(ctx, c, args[0])
 		if err != nil {
 			return err
+		}
+		if ask {
+			would, err := control.Call(ctx, c, control.WouldRemoveModel, id)
+			if err != nil {
+				return err
+			}
+			what := fmt.Sprintf("remove %s from the list, while its files stay", id)
+			if would.Deletes {
+				what = fmt.Sprintf("delete %s, which frees %s", id, control.ByteSize(would.Bytes))
+			}
+			if err := m.Confirm(cmd, *yes, what); err != nil {
+				return err
+			}
 		}
 		gone, err := control.Call(ctx, c, control.RemoveModel, id)
 		if err != nil {
@@ -261,4 +253,5 @@ func removeModel(ctx context.Context, m *Main, args []string) error {
 		}
 		return nil
 	})
+	return cmd
 }

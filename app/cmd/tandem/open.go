@@ -9,49 +9,50 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/spf13/cobra"
+
 	"tandem/app/control"
+	"tandem/app/terminal"
 )
 
-func (m *Main) open(ctx context.Context, args []string) error {
-	f := m.Flags("open")
-	print := f.Bool("print", false, "print the link only")
-	if _, err := m.Parse(f, args, 0, 0); err != nil {
-		return err
-	}
+func (m *Main) open() *cobra.Command {
+	cmd := &cobra.Command{Use: "open", Short: "open the window in the browser", Args: terminal.NoArgs}
+	print := cmd.Flags().Bool("print", false, "print the link only")
 	// No server is started here: a page works only while one runs.
-	c := control.Dial(m.home())
-	defer c.Close()
-	code, err := control.Ask(ctx, c, control.IssueCode)
-	if err != nil {
-		return err
-	}
-	if code.URL == "" {
-		return fmt.Errorf("the endpoint is not open, though Tandem runs; `tandem doctor` says why")
-	}
-	fmt.Fprintln(m.Stdout, code.URL)
-	if *print {
+	cmd.RunE = m.served(func(ctx context.Context, c *control.Client) error {
+		code, err := control.Ask(ctx, c, control.IssueCode)
+		if err != nil {
+			return err
+		}
+		if code.URL == "" {
+			return fmt.Errorf("the endpoint is not open, though Tandem runs; `tandem doctor` says why")
+		}
+		fmt.Fprintln(m.Stdout, code.URL)
+		if *print {
+			return nil
+		}
+		opener := "xdg-open"
+		if runtime.GOOS == "darwin" {
+			opener = "open"
+		}
+		page, err := redirect(m.home(), code.URL)
+		if err != nil {
+			return err
+		}
+		if err := exec.CommandContext(ctx, opener, page).Run(); err != nil {
+			return fmt.Errorf("no browser could be started (%v); open the link above within a minute",
+				err)
+		}
 		return nil
-	}
-	opener := "xdg-open"
-	if runtime.GOOS == "darwin" {
-		opener = "open"
-	}
-	page, err := m.redirect(code.URL)
-	if err != nil {
-		return err
-	}
-	if err := exec.CommandContext(ctx, opener, page).Run(); err != nil {
-		return fmt.Errorf("no browser could be started (%v); open the link above within a minute",
-			err)
-	}
-	return nil
+	})
+	return cmd
 }
 
 // redirect writes a page that leads to the link, and returns its path. Only this user can read it.
 // Every user can read the arguments of a program, and the code in the link buys a session. A code
 // is good once, within a minute, so the page may stay there.
-func (m *Main) redirect(link string) (string, error) {
-	path := filepath.Join(m.home(), "run", "open.html")
+func redirect(home, link string) (string, error) {
+	path := filepath.Join(home, "run", "open.html")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
 	}

@@ -10,15 +10,8 @@ import (
 // Only its owner can read the page with the code.
 func TestOnlyTheOwnerReadsThePageWithTheCode(t *testing.T) {
 	home := t.TempDir()
-	m := newMain()
-	m.Getenv = func(name string) string {
-		if name == "TANDEM_HOME" {
-			return home
-		}
-		return ""
-	}
 	for range 2 { // the second page overwrites the first
-		path, err := m.redirect("http://127.0.0.1:8263/#code")
+		path, err := redirect(home, "http://127.0.0.1:8263/#code")
 		if err != nil {
 			t.Fatal(err)
 		}

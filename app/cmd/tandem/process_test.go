@@ -68,7 +68,7 @@ func TestServePrintsItsAddressAndALink(t *testing.T) {
 	p.stop(t)
 	// Standard error explains the link and names the key that stops and the model that is served.
 	// Nothing is in flight, so the stop adds no line.
-	want := "The second line of standard output is a link to the page, good once and for a minute; `tandem open` makes another.\n" +
+	want := "Open this link within a minute (it works once; `tandem open` makes another):\n" +
 		"Ctrl-C stops.\n" +
 		"Serving pocket. In an editor: base URL " + p.url + "/v1, model tandem, any API key.\n"
 	if got := p.stderr.String(); got != want {

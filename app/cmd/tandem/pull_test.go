@@ -263,7 +263,7 @@ func TestPullRefusesANameWithoutAnOrganization(t *testing.T) {
 			t.Errorf("pull %s: exit %d, %q %q, want %q", name, code, c.stdout, c.stderr, want)
 		}
 	}
-	noOrg := "tandem: \"nosuch\" names no model at the hub: write the organization too, ORG/NAME, as the model's page shows it.\n"
+	noOrg := "tandem: which \"nosuch\"? Write it as ORG/NAME, for example Qwen/Qwen3-8B.\n"
 	check("nosuch", noOrg)
 	p := serveProcess(t, home)
 	defer p.stop(t)

@@ -15,8 +15,12 @@ func TestReadmeShowsEveryVerb(t *testing.T) {
 		t.Fatal(err)
 	}
 	var has, shown []string
-	for _, v := range newMain().Verbs {
-		has = append(has, v.Name)
+	root := newMain().Root
+	root.InitDefaultCompletionCmd()
+	for _, v := range root.Commands() {
+		if !v.Hidden {
+			has = append(has, v.Name())
+		}
 	}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|.*`tandem ").FindAllSubmatch(readme,
 		-1) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,52 +9,56 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"tandem/app/control"
 	"tandem/app/terminal"
 )
 
-// showRun prints what one run took and how it was decoded.
-func showRun(ctx context.Context, m *Main, args []string) error {
-	f := m.Flags("runs show")
+// showRun returns the verb that prints what one run took and how it was decoded.
+func (m *Main) showRun() *cobra.Command {
+	cmd := &cobra.Command{Use: "show [ID]", Short: "show one, the latest if none is named, and its rounds", Args: terminal.Args(0, 1, "")}
+	f := cmd.Flags()
 	asJSON := f.Bool("json", false, "one JSON object")
-	rest, err := m.Parse(f, args, 0, 1)
-	if err != nil {
-		return err
-	}
-	var id int64
-	if len(rest) > 0 {
-		if id, err = runID(f, rest[0]); err != nil {
-			return err
+	cmd.RunE = func(_ *cobra.Command, rest []string) error {
+		ctx := cmd.Context()
+		var id int64
+		var err error
+		if len(rest) > 0 {
+			if id, err = runID(cmd, rest[0]); err != nil {
+				return err
+			}
 		}
-	}
-	return m.withServer(ctx, func(c *control.Client) error {
-		state, err := control.Ask(ctx, c, control.GetState) // before the row: see listRuns
-		if err != nil {
-			return err
-		}
-		if id == 0 {
-			latest, err := control.Call(ctx, c, control.ListRuns, control.RunQuery{Limit: 1})
+		return m.withServer(ctx, func(c *control.Client) error {
+			state, err := control.Ask(ctx, c, control.GetState) // before the row: see listRuns
 			if err != nil {
 				return err
 			}
-			if len(latest.Runs) == 0 {
-				return errors.New("there are no runs yet")
+			if id == 0 {
+				latest, err := control.Call(ctx, c, control.ListRuns, control.RunQuery{Limit: 1})
+				if err != nil {
+					return err
+				}
+				if len(latest.Runs) == 0 {
+					return errors.New("there are no runs yet")
+				}
+				id = latest.Runs[0].ID
 			}
-			id = latest.Runs[0].ID
-		}
-		r, err := control.Call(ctx, c, control.GetRun, id)
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return terminal.WriteJSON(m.Stdout, r)
-		}
-		if i := slices.IndexFunc(state.Active,
-			func(a control.Active) bool { return a.RunID == r.ID }); i >= 0 && r.EndedAt.IsZero() {
-			r.Model = state.Active[i].Model // its row has no model yet
-		}
-		return writeReport(m.Stdout, r)
-	})
+			r, err := control.Call(ctx, c, control.GetRun, id)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return terminal.WriteJSON(m.Stdout, r)
+			}
+			if i := slices.IndexFunc(state.Active,
+				func(a control.Active) bool { return a.RunID == r.ID }); i >= 0 && r.EndedAt.IsZero() {
+				r.Model = state.Active[i].Model // its row has no model yet
+			}
+			return writeReport(m.Stdout, r)
+		})
+	}
+	return cmd
 }
 
 // writeReport prints the report of a run.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -14,6 +13,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tandem/app/control"
 	"tandem/app/library"
@@ -62,7 +64,7 @@ type chunk struct {
 
 // runFlags are the flags of run.
 type runFlags struct {
-	set              *flag.FlagSet
+	cmd              *cobra.Command
 	model            string
 	raw, json        bool
 	maxTokens, depth int // tokens
@@ -72,9 +74,9 @@ type runFlags struct {
 	kvBits           kvBitsFlag
 }
 
-func (m *Main) runFlags() *runFlags {
-	f := m.Flags("run")
-	r := &runFlags{set: f}
+func newRunFlags(cmd *cobra.Command) *runFlags {
+	f := cmd.Flags()
+	r := &runFlags{cmd: cmd}
 	f.StringVar(&r.model, "model", control.Alias, "`DIR|FILE.gguf|ID` of the model")
 	f.BoolVar(&r.raw, "raw", false, "take the prompt as it is, without the chat template")
 	f.BoolVar(&r.json, "json", false, "one JSON object a line")
@@ -85,13 +87,13 @@ func (m *Main) runFlags() *runFlags {
 	f.Int64Var(&r.seed, "seed", 0, "seed `N` of the sampler (default: a random one)")
 	f.StringVar(&r.speculation.Drafter, "speculation", "",
 		"`DRAFTER`: "+strings.Join(control.Drafters, ", ")+" (default: the server's, auto)")
-	f.IntVar(&r.depth, "depth", 0, "draft `N` tokens in each round (default: by what is measured)")
+	f.IntVar(&r.depth, "depth", 0, "`N` tokens to draft per step (default: automatic)")
 	f.StringVar(&r.speculation.Rollback, "rollback", "",
 		"`HOW` wrong drafts are undone: "+strings.Join(control.Rollbacks, ", "))
 	f.StringVar(&r.speculation.Rule, "rule", "",
 		"`RULE` by which drafts stand: "+strings.Join(control.Rules, ", "))
 	f.BoolVar(&r.speculation.Exact, "exact", false,
-		"compute so that no bit depends on the depth, at some cost")
+		"make results bit-identical, with or without drafts (slower)")
 	r.kvBits.add(f)
 	return r
 }
@@ -104,20 +106,20 @@ func (r *runFlags) generation() (generation, error) {
 	var wrong error
 	oneOf := func(name, value string, known []string) {
 		if g.Speculation = &r.speculation; !slices.Contains(known, value) {
-			wrong = terminal.Mistake(r.set, fmt.Sprintf("--%s must be %s, not %q", name,
+			wrong = terminal.Mistake(r.cmd, fmt.Sprintf("--%s must be %s, not %q", name,
 				control.Words(known), value))
 		}
 	}
-	r.set.Visit(func(x *flag.Flag) {
+	r.cmd.Flags().Visit(func(x *pflag.Flag) {
 		switch x.Name {
 		case "max-tokens":
 			if g.MaxTokens = &r.maxTokens; r.maxTokens < 0 {
-				wrong = terminal.Mistake(r.set, "--max-tokens must be at least 0")
+				wrong = terminal.Mistake(r.cmd, "--max-tokens must be at least 0")
 			}
 		case "temperature":
 			if g.Temperature = &r.temperature; !(r.temperature >= 0 &&
 				r.temperature <= math.MaxFloat64) {
-				wrong = terminal.Mistake(r.set, "--temperature must be at least 0")
+				wrong = terminal.Mistake(r.cmd, "--temperature must be at least 0")
 			}
 		case "seed":
 			g.Seed = &r.seed
@@ -132,7 +134,7 @@ func (r *runFlags) generation() (generation, error) {
 		case "depth":
 			g.Speculation, r.speculation.Depth = &r.speculation, &r.depth
 			if r.depth < 0 || r.depth > control.MaxDepth {
-				wrong = terminal.Mistake(r.set, fmt.Sprintf("--depth must lie between 0 and %d",
+				wrong = terminal.Mistake(r.cmd, fmt.Sprintf("--depth must lie between 0 and %d",
 					control.MaxDepth))
 			}
 		}
@@ -140,40 +142,36 @@ func (r *runFlags) generation() (generation, error) {
 	return g, wrong
 }
 
-func (m *Main) run(ctx context.Context, args []string) error {
-	r := m.runFlags()
-	rest, err := m.Parse(r.set, args, 1, math.MaxInt)
-	if err != nil {
-		return err
-	}
-	if r.model == "" {
-		return terminal.Mistake(r.set, noModel)
-	}
-	if len(rest) > 1 {
-		return terminal.Mistake(r.set, "the prompt is one argument; put it in quotes: "+quoted(rest))
-	}
-	prompt, err := m.promptOf(ctx, rest[0])
-	if err != nil {
-		return err
-	}
-	g, err := r.generation()
-	if err != nil {
-		return err
-	}
-	return m.withServerOf(ctx, r.kvBits, r.model, func(c *control.Client) error {
-		id, added, err := register(ctx, c, r.model)
+func (m *Main) run() *cobra.Command {
+	cmd := &cobra.Command{Use: "run PROMPT", Short: "ask the model; use - to read the prompt from stdin",
+		Args:    terminal.Args(1, math.MaxInt, "a prompt, or - to read it from standard input"),
+		Example: "  tandem run 'Write a Go function that reverses a slice'\n  git diff | tandem run -"}
+	r := newRunFlags(cmd)
+	cmd.RegisterFlagCompletionFunc("model", m.completeModelOrFile)
+	cmd.RunE = func(cmd *cobra.Command, rest []string) error {
+		ctx := cmd.Context()
+		if r.model == "" {
+			return terminal.Mistake(r.cmd, noModel)
+		}
+		if len(rest) > 1 {
+			return terminal.Mistake(r.cmd, "the prompt is one argument; put it in quotes: "+quoted(rest))
+		}
+		prompt, err := m.promptOf(ctx, rest[0])
 		if err != nil {
 			return err
 		}
-		g.Model = id
-		err = m.generate(ctx, c, g, prompt, r.raw, r.json)
-		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelInvalid &&
-			added {
-			_, undo := control.Call(ctx, c, control.RemoveModel, id)
-			return errors.Join(err, undo)
+		g, err := r.generation()
+		if err != nil {
+			return err
 		}
-		return orFolder(err, r.model)
-	})
+		return m.withServerOf(ctx, r.kvBits, r.model, func(c *control.Client) error {
+			return withModel(ctx, c, r.model, func(id string) error {
+				g.Model = id
+				return m.generate(ctx, c, g, prompt, r.raw, r.json)
+			})
+		})
+	}
+	return cmd
 }
 
 // promptOf returns the prompt that an argument stands for, - for standard input.
@@ -234,6 +232,21 @@ func quoted(words []string) string {
 		text = "..."
 	}
 	return "'" + text + "'"
+}
+
+// withModel calls fn with the id of the model that is named. A folder is registered first, and not kept if
+// it proves to be no model.
+func withModel(ctx context.Context, c *control.Client, name string, fn func(id string) error) error {
+	id, added, err := register(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	err = fn(id)
+	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelInvalid && added {
+		_, undo := control.Call(ctx, c, control.RemoveModel, id)
+		return errors.Join(err, undo)
+	}
+	return orFolder(err, name)
 }
 
 // register returns the id of the model that is named. A folder is registered first; added says

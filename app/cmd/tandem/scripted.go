@@ -3,9 +3,10 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
+
+	"github.com/spf13/pflag"
 
 	"tandem/app"
 	"tandem/app/modeltest"
@@ -13,7 +14,7 @@ import (
 
 // engineFlags adds the flags of a program that tests clients. It returns the function that puts
 // them into the options.
-func engineFlags(f *flag.FlagSet) func(*app.Options) error {
+func engineFlags(f *pflag.FlagSet) func(*app.Options) error {
 	kind := f.String("engine", "", "scripted: answers come from --script")
 	path := f.String("script", "", "`FILE` of cues, see modeltest.Script")
 	return func(o *app.Options) error {

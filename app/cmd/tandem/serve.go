@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"tandem/app"
 	"tandem/app/control"
@@ -24,7 +25,7 @@ const lockPatience = 10 * time.Second
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
-	set                         *flag.FlagSet
+	cmd                         *cobra.Command
 	addr, model, drafter, dtype string
 	kvLayout                    string
 	checkpoints, speculation    string
@@ -36,9 +37,9 @@ type serveFlags struct {
 	script                      func(*app.Options) error // see engineFlags
 }
 
-func (m *Main) serveFlags() *serveFlags {
-	f := m.Flags("serve")
-	s := &serveFlags{set: f}
+func newServeFlags(cmd *cobra.Command) *serveFlags {
+	f := cmd.Flags()
+	s := &serveFlags{cmd: cmd}
 	f.StringVar(&s.addr, "addr", "",
 		fmt.Sprintf("`HOST:PORT` to listen at, for this machine alone; port 0 picks one "+
 			"(default: 127.0.0.1 and the port of the settings, %d unless changed)",
@@ -82,46 +83,48 @@ func (m *Main) serveFlags() *serveFlags {
 }
 
 // check refuses values that make no sense, as a mistake.
-func (s *serveFlags) check(given map[string]bool) error {
+func (s *serveFlags) check() error {
+	given := s.cmd.Flags().Changed
 	switch {
-	case given["model"] && s.model == "":
-		return terminal.Mistake(s.set, noModel)
-	case given["drafter"] && s.drafter == "":
-		return terminal.Mistake(s.set, "--drafter is empty; give it a folder, a GGUF file, an id, auto or none, or leave it out for what was set")
-	case given["addr"] && s.addr == "":
-		return terminal.Mistake(s.set, fmt.Sprintf("--addr is empty; write HOST:PORT, for example 127.0.0.1:%d, or leave it out",
+	case given("model") && s.model == "":
+		return terminal.Mistake(s.cmd, noModel)
+	case given("drafter") && s.drafter == "":
+		return terminal.Mistake(s.cmd, "--drafter is empty; give it a folder, a GGUF file, an id, auto or none, or leave it out for what was set")
+	case given("addr") && s.addr == "":
+		return terminal.Mistake(s.cmd, fmt.Sprintf("--addr is empty; write HOST:PORT, for example 127.0.0.1:%d, or leave it out",
 			control.DefaultPort))
 	case s.context < 0:
-		return terminal.Mistake(s.set, "--context must be at least 0")
-	case given["dtype"] && !control.Dtype(s.dtype).Valid():
-		return terminal.Mistake(s.set, fmt.Sprintf("--dtype must be auto, float32 or checkpoint, not %q",
+		return terminal.Mistake(s.cmd, "--context must be at least 0")
+	case given("dtype") && !control.Dtype(s.dtype).Valid():
+		return terminal.Mistake(s.cmd, fmt.Sprintf("--dtype must be auto, float32 or checkpoint, not %q",
 			s.dtype))
 	case s.checkpoints != "on" && s.checkpoints != "off":
-		return terminal.Mistake(s.set, fmt.Sprintf("--checkpoints must be on or off, not %q", s.checkpoints))
+		return terminal.Mistake(s.cmd, fmt.Sprintf("--checkpoints must be on or off, not %q", s.checkpoints))
 	case s.speculation != "auto" && s.speculation != "none":
-		return terminal.Mistake(s.set, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter",
+		return terminal.Mistake(s.cmd, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter",
 			s.speculation))
-	case given["kv-layout"] && s.kvLayout == "bounded":
-		return terminal.Mistake(s.set, "bounded layers are for experiments; `tandem-lab serve` has them, and `go run ./build lab` builds it")
-	case given["kv-layout"] && s.kvLayout != control.KVRing && s.kvLayout != control.KVFull:
-		return terminal.Mistake(s.set, fmt.Sprintf("--kv-layout must be ring or full, not %q", s.kvLayout))
+	case given("kv-layout") && s.kvLayout == "bounded":
+		return terminal.Mistake(s.cmd, "bounded layers are for experiments; `tandem-lab serve` has them, and `go run ./build lab` builds it")
+	case given("kv-layout") && s.kvLayout != control.KVRing && s.kvLayout != control.KVFull:
+		return terminal.Mistake(s.cmd, fmt.Sprintf("--kv-layout must be ring or full, not %q", s.kvLayout))
 	}
 	return nil
 }
 
 // options returns what the flags and the environment say.
-func (s *serveFlags) options(m *Main, given map[string]bool) (app.Options, error) {
+func (s *serveFlags) options(m *Main) (app.Options, error) {
+	given := s.cmd.Flags().Changed
 	o := m.options(m.Logger(s.verbose))
 	o.NoCheckpoints = s.checkpoints == "off"
-	if name := "checkpoint-memory"; given[name] {
+	if name := "checkpoint-memory"; given(name) {
 		o.Settings.CheckpointMemory = s.memory
 		o.Overrides["checkpoint_memory"] = control.Given{Source: control.FromFlag, By: "--" + name}
 	}
-	if name := "checkpoint-disk"; given[name] {
+	if name := "checkpoint-disk"; given(name) {
 		o.Settings.CheckpointDisk = s.disk
 		o.Overrides["checkpoint_disk"] = control.Given{Source: control.FromFlag, By: "--" + name}
 	}
-	if name := "dtype"; given[name] {
+	if name := "dtype"; given(name) {
 		o.Settings.Dtype = control.Dtype(s.dtype)
 		o.Overrides[name] = control.Given{Source: control.FromFlag, By: "--" + name}
 	}
@@ -132,57 +135,59 @@ func (s *serveFlags) options(m *Main, given map[string]bool) (app.Options, error
 	return o, s.script(&o)
 }
 
-func (m *Main) serve(ctx context.Context, args []string) error {
-	s := m.serveFlags()
-	if _, err := m.Parse(s.set, args, 0, 0); err != nil {
-		return err
-	}
-	given := map[string]bool{}
-	s.set.Visit(func(x *flag.Flag) { given[x.Name] = true })
-	if err := s.check(given); err != nil {
-		return err
-	}
-	o, err := s.options(m, given)
-	if err != nil {
-		return err
-	}
-	if s.supervised {
-		var end context.CancelFunc
-		ctx, end = context.WithCancel(ctx)
-		defer end()
-		go func() {
-			_, _ = io.Copy(io.Discard, m.Stdin) // an error ends it too
-			end()
-		}()
-	}
-	a, err := openHome(ctx, o, s.supervised)
-	if err != nil {
-		return orFolder(err, s.model)
-	}
-	stop := m.watch(ctx, func(context.Context) (control.State, error) {
-		state := a.State()
-		if state.Phase != control.PhaseStarting && state.Phase != control.PhaseLoading {
-			return state, errStarted
+func (m *Main) serve() *cobra.Command {
+	cmd := &cobra.Command{Use: "serve", Short: "serve models to editors and agents, in the foreground", Args: terminal.NoArgs,
+		Example: "  tandem serve --model ~/models/my-qwen3\n  tandem serve --addr 127.0.0.1:9000"}
+	s := newServeFlags(cmd)
+	cmd.RegisterFlagCompletionFunc("model", m.completeModelOrFile)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := s.check(); err != nil {
+			return err
 		}
-		return state, nil
-	})
-	err = a.Serve(ctx, app.ServeOptions{
-		Endpoint: true, Addr: s.addr, Preload: true, Pages: frontend.Files(),
-		AllowedHosts: s.hosts, AllowedOrigins: s.origins,
-		Hold: hold, Pressure: pressure,
-		Ready: func(address, link string) { m.sayReady(a, address, link) },
-		Loaded: func(err error) {
-			stop()
-			m.sayLoaded(a, err)
-		},
-		Draining: func(requests int) {
-			fmt.Fprintf(m.Stderr,
-				"tandem: finishing %s, for some seconds at most; press Ctrl-C again to stop at once\n",
-				control.Plural(requests, "request"))
-		},
-	})
-	stop()
-	return errors.Join(err, a.Close())
+		ctx := cmd.Context()
+		o, err := s.options(m)
+		if err != nil {
+			return err
+		}
+		if s.supervised {
+			var end context.CancelFunc
+			ctx, end = context.WithCancel(ctx)
+			defer end()
+			go func() {
+				_, _ = io.Copy(io.Discard, m.Stdin) // an error ends it too
+				end()
+			}()
+		}
+		a, err := openHome(ctx, o, s.supervised)
+		if err != nil {
+			return orFolder(err, s.model)
+		}
+		stop := m.watch(ctx, func(context.Context) (control.State, error) {
+			state := a.State()
+			if state.Phase != control.PhaseStarting && state.Phase != control.PhaseLoading {
+				return state, errStarted
+			}
+			return state, nil
+		})
+		err = a.Serve(ctx, app.ServeOptions{
+			Endpoint: true, Addr: s.addr, Preload: true, Pages: frontend.Files(),
+			AllowedHosts: s.hosts, AllowedOrigins: s.origins,
+			Hold: hold, Pressure: pressure,
+			Ready: func(address, link string) { m.sayReady(a, address, link) },
+			Loaded: func(err error) {
+				stop()
+				m.sayLoaded(a, err)
+			},
+			Draining: func(requests int) {
+				fmt.Fprintf(m.Stderr,
+					"tandem: finishing %s, for some seconds at most; press Ctrl-C again to stop at once\n",
+					control.Plural(requests, "request"))
+			},
+		})
+		stop()
+		return errors.Join(err, a.Close())
+	}
+	return cmd
 }
 
 // openHome opens the app. A supervised process waits for the home folder as long as lockPatience.
@@ -209,9 +214,10 @@ func (m *Main) sayReady(a *app.App, address, link string) {
 			a.State().Error)
 		return
 	}
-	fmt.Fprintf(m.Stdout, "%s\n%s\n", address, link)
-	fmt.Fprint(m.Stderr, "The second line of standard output is a link to the page, good once and for a minute; `tandem open` makes another.\n"+
-		"Ctrl-C stops.\n")
+	fmt.Fprintln(m.Stdout, address)
+	fmt.Fprintln(m.Stderr, "Open this link within a minute (it works once; `tandem open` makes another):")
+	fmt.Fprintln(m.Stdout, link)
+	fmt.Fprintln(m.Stderr, "Ctrl-C stops.")
 }
 
 // sayLoaded tells what is served, or what to do where the model cannot be.
@@ -230,8 +236,7 @@ func (m *Main) sayLoaded(a *app.App, err error) {
 		fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n",
 			state.Choice, state.Address, control.Alias)
 		if a.ServesStarter() {
-			fmt.Fprint(m.Stderr, "The starter model has 135M parameters: it answers at once, and is often wrong. "+
-				"`tandem pull` gets a larger one.\n")
+			fmt.Fprint(m.Stderr, "You're on the tiny starter model (135M), which is often wrong. Get a real one: tandem pull ORG/NAME\n")
 		}
 	}
 	if l := state.Loaded; err == nil && l != nil && l.ShortContext != "" {

@@ -3,12 +3,12 @@
 package main
 
 import (
-	"flag"
+	"github.com/spf13/pflag"
 
 	"tandem/app"
 )
 
 // engineFlags adds no flags: only a program that tests clients has scripted engines.
-func engineFlags(*flag.FlagSet) func(*app.Options) error {
+func engineFlags(*pflag.FlagSet) func(*app.Options) error {
 	return func(*app.Options) error { return nil }
 }

@@ -1,0 +1,99 @@
+package terminal
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// columns is the width that help keeps to.
+const columns = 80
+
+// addHelp adds -h, `help`, `help all`, --version and `version` to the verbs. What a person asked for
+// goes to standard output.
+func (p *Program) addHelp() {
+	root := p.Root
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ",
+		fmt.Sprintf("Flags.FlagUsagesWrapped %d ", columns)))
+	root.PersistentFlags().BoolP("help", "h", false, "explain a verb and its flags")
+	root.PersistentFlags().Lookup("help").Hidden = true // every verb has it
+	ofVerb := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if c == root {
+			p.printFront()
+		} else {
+			ofVerb(c, args)
+		}
+	})
+	root.SetHelpCommand(&cobra.Command{Use: "help [VERB|all]", Short: "explain a verb, or list all of them",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, words []string) error {
+			if len(words) == 1 && words[0] == "all" {
+				p.printAll()
+				return nil
+			}
+			c, rest, err := root.Find(words)
+			if err == nil && len(rest) > 0 {
+				err = unknownVerb(c, rest[0])
+			}
+			if err != nil {
+				return err
+			}
+			return c.Help()
+		}})
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.Short = "print a script that completes words in a shell"
+		Verbs(completion)
+	}
+	printVersion := func(*cobra.Command, []string) error {
+		_, err := fmt.Fprintln(p.Stdout, p.Name, p.Version)
+		return err
+	}
+	root.AddCommand(&cobra.Command{Use: "version", Short: "print the version", Hidden: true, Args: NoArgs, RunE: printVersion})
+	version := root.Flags().Bool("version", false, "print the version")
+	root.RunE = func(c *cobra.Command, args []string) error {
+		if *version {
+			return printVersion(c, args)
+		}
+		return c.Help()
+	}
+}
+
+// printFront prints the verbs that people need, on one screen: those in a group, if there are groups.
+func (p *Program) printFront() {
+	c := p.Root
+	fmt.Fprintf(p.Stdout, "%s\n\n", c.Short)
+	groups := c.Groups()
+	if len(groups) == 0 {
+		groups = []*cobra.Group{{Title: "Verbs:"}}
+	}
+	for _, g := range groups {
+		fmt.Fprintln(p.Stdout, g.Title)
+		for _, v := range c.Commands() {
+			if v.GroupID == g.ID && v.IsAvailableCommand() {
+				fmt.Fprintf(p.Stdout, "  %-12s%s\n", v.Name(), v.Short)
+			}
+		}
+	}
+	if c.Example != "" {
+		fmt.Fprintf(p.Stdout, "Examples:\n%s\n", c.Example)
+	}
+	fmt.Fprintf(p.Stdout, "\n`%s help VERB` explains a verb, `%[1]s help all` lists all of them.\n%s\n", p.Name,
+		cmp.Or(c.Long, "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted."))
+}
+
+// printAll prints every verb and those below it.
+func (p *Program) printAll() {
+	for _, v := range p.Root.Commands() {
+		if !v.IsAvailableCommand() {
+			continue
+		}
+		fmt.Fprintf(p.Stdout, "%s\n    %s\n", v.Use, v.Short)
+		for _, sub := range v.Commands() {
+			fmt.Fprintf(p.Stdout, "  %s %s\n      %s\n", v.Name(), sub.Use, sub.Short)
+		}
+	}
+}
