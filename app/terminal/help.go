@@ -3,7 +3,7 @@ package terminal
 import (
 	"cmp"
 	"fmt"
-	"strings"
+	"io"
 
 	"github.com/spf13/cobra"
 )
@@ -15,8 +15,7 @@ const columns = 80
 // goes to standard output.
 func (p *Program) addHelp() {
 	root := p.Root
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ",
-		fmt.Sprintf("Flags.FlagUsagesWrapped %d ", columns)))
+	root.SetUsageFunc(printUsage)
 	root.PersistentFlags().BoolP("help", "h", false, "explain a verb and its flags")
 	root.PersistentFlags().Lookup("help").Hidden = true // every verb has it
 	ofVerb := root.HelpFunc()
@@ -62,6 +61,33 @@ func (p *Program) addHelp() {
 	}
 }
 
+// printUsage prints how a verb is written, the verbs below it, examples and flags. A template, as cobra's
+// own for it, would keep the linker from dropping methods that are never called.
+func printUsage(c *cobra.Command) error {
+	w := c.OutOrStdout()
+	fmt.Fprintf(w, "Usage:\n  %s\n", c.UseLine())
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "  %s VERB\n\nVerbs:\n", c.CommandPath())
+		for _, v := range c.Commands() {
+			printLine(w, v)
+		}
+	}
+	if c.HasExample() {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", c.Example)
+	}
+	if c.HasAvailableLocalFlags() {
+		fmt.Fprintf(w, "\nFlags:\n%s", c.LocalFlags().FlagUsagesWrapped(columns))
+	}
+	return nil
+}
+
+// printLine prints the line of a verb in a list.
+func printLine(w io.Writer, v *cobra.Command) {
+	if v.IsAvailableCommand() {
+		fmt.Fprintf(w, "  %-12s%s\n", v.Name(), v.Short)
+	}
+}
+
 // printFront prints the verbs that people need, on one screen: those in a group, if there are groups.
 func (p *Program) printFront() {
 	c := p.Root
@@ -73,8 +99,8 @@ func (p *Program) printFront() {
 	for _, g := range groups {
 		fmt.Fprintln(p.Stdout, g.Title)
 		for _, v := range c.Commands() {
-			if v.GroupID == g.ID && v.IsAvailableCommand() {
-				fmt.Fprintf(p.Stdout, "  %-12s%s\n", v.Name(), v.Short)
+			if v.GroupID == g.ID {
+				printLine(p.Stdout, v)
 			}
 		}
 	}

@@ -119,6 +119,9 @@ func flagMistake(c *cobra.Command, err error) error {
 			text += "; did you mean " + strings.TrimSpace("--"+f.Name+" "+value) + "?"
 		}
 	}
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok && strings.HasPrefix(e.Unwrap().Error(), "must ") {
+		text = fmt.Sprintf("--%s %v", e.GetFlag().Name, e.Unwrap())
+	}
 	return Mistake(c, fmt.Sprintf("%s\n`%s -h` lists the flags", text, c.CommandPath()))
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,7 @@ type serveFlags struct {
 
 func newServeFlags(cmd *cobra.Command) *serveFlags {
 	f := cmd.Flags()
-	s := &serveFlags{cmd: cmd}
+	s := &serveFlags{cmd: cmd, checkpoints: "on", speculation: "auto"}
 	f.StringVar(&s.addr, "addr", "", "`HOST:PORT` to listen at, for this machine alone; port 0 picks one "+
 		"(default: 127.0.0.1 and the port of the settings)")
 	f.StringVar(&s.model, "model", "", "`DIR|FILE.gguf|ID` of the model to serve, "+
@@ -40,14 +39,14 @@ func newServeFlags(cmd *cobra.Command) *serveFlags {
 	f.StringVar(&s.drafter, "drafter", "", "`DIR|FILE.gguf|ID|auto|none`: drafter of that model while this runs "+
 		"(default: what tandem models drafter set)")
 	f.IntVar(&s.context, "context", 0, "context length, `N` tokens (default: the model's)")
-	f.StringVar(&s.layout, "kv-layout", "", "how rows of keys and values are kept: `ring|full|bounded`; "+
-		"bounded keeps a sink and a window, and restores the rows between by an f_theta (default: ring)")
+	terminal.Choice(cmd, &s.layout, "kv-layout", "how rows of keys and values are kept: `ring|full|bounded`; "+
+		"bounded keeps a sink and a window, and restores the rows between by an f_theta (default: ring)", layouts...)
 	f.StringVar(&s.fTheta, "f-theta", "", "`DIR` of the f_theta of bounded layers "+
 		"(default: the folder f_theta in the drafter's or the model's)")
-	f.StringVar(&s.checkpoints, "checkpoints", "on",
-		"`on|off`: keep what was computed for requests that begin alike")
-	f.StringVar(&s.speculation, "speculation", "auto",
-		"`auto|none`, for requests that do not choose for themselves")
+	terminal.Choice(cmd, &s.checkpoints, "checkpoints", "`on|off`: keep what was computed for requests that begin alike "+
+		"(default: on)", "on", "off")
+	terminal.Choice(cmd, &s.speculation, "speculation", "`auto|none`, for requests that do not choose for themselves "+
+		"(default: auto)", "auto", "none")
 	f.BoolVar(&s.verbose, "verbose", false, "log more")
 	return s
 }
@@ -64,14 +63,6 @@ func (s *serveFlags) check() error {
 		return terminal.Mistake(s.cmd, "--addr is empty; write HOST:PORT, for example 127.0.0.1:0, or leave it out")
 	case s.context < 0:
 		return terminal.Mistake(s.cmd, "--context must be at least 0")
-	case s.checkpoints != "on" && s.checkpoints != "off":
-		return terminal.Mistake(s.cmd, fmt.Sprintf("--checkpoints must be on or off, not %q", s.checkpoints))
-	case s.speculation != "auto" && s.speculation != "none":
-		return terminal.Mistake(s.cmd, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter",
-			s.speculation))
-	case given("kv-layout") && !slices.Contains(layouts, s.layout):
-		return terminal.Mistake(s.cmd, fmt.Sprintf("--kv-layout must be %s, not %q",
-			control.Words(layouts), s.layout))
 	case given("f-theta") && s.fTheta == "":
 		return terminal.Mistake(s.cmd, "--f-theta is empty; give it a folder, or leave it out for the one beside the drafter")
 	case given("f-theta") && s.layout != lab.Bounded:

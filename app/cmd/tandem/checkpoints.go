@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"tandem/app/control"
 	"tandem/app/terminal"
@@ -251,45 +250,28 @@ func (m *Main) verifyCheckpoints() *cobra.Command {
 
 // A continuation is the body of a branch.
 type continuation struct {
-	Prompt        string         `json:"prompt"`
-	Raw           bool           `json:"raw,omitempty"`
-	MaxTokens     *int           `json:"max_tokens,omitempty"`
-	Temperature   *float64       `json:"temperature,omitempty"`
-	Seed          *int64         `json:"seed,omitempty"`
-	Stream        bool           `json:"stream"`
-	StreamOptions map[string]any `json:"stream_options"`
-	TokenIDs      bool           `json:"return_token_ids"`
+	Prompt string `json:"prompt"`
+	Raw    bool   `json:"raw,omitempty"`
+	sampling
 }
 
 func (m *Main) branchCheckpoint() *cobra.Command {
 	cmd := &cobra.Command{Use: "branch ID [PROMPT]", Short: "answer from one", Args: checkpointArgs(1, 2)}
-	f := cmd.Flags()
-	raw := f.Bool("raw", false, "go on from the text as it is, with the prompt as it is")
-	asJSON := f.Bool("json", false, "one JSON object a line")
-	maxTokens := f.Int("max-tokens", 0,
-		"generate at most `N` tokens (default: what the context leaves)")
-	temperature := f.Float64("temperature", 0, "sampling temperature `X` (default: the model's)")
-	seed := f.Int64("seed", 0, "seed `N` of the sampler (default: a random one)")
-	cmd.RunE = func(_ *cobra.Command, rest []string) error {
+	var b continuation
+	cmd.Flags().BoolVar(&b.Raw, "raw", false, "go on from the text as it is, with the prompt as it is")
+	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
+	sampling := samplingFlags(cmd)
+	cmd.RunE = func(_ *cobra.Command, rest []string) (err error) {
 		ctx := cmd.Context()
-		b := continuation{Raw: *raw, Stream: true, StreamOptions: map[string]any{"include_usage": true},
-			TokenIDs: true}
 		if len(rest) > 1 {
 			b.Prompt = rest[1]
 		}
-		if b.Prompt == "" && !*raw {
+		if b.Prompt == "" && !b.Raw {
 			return terminal.Mistake(cmd, "say what comes next, or add --raw to go on from the text as it is")
 		}
-		f.Visit(func(set *pflag.Flag) {
-			switch set.Name {
-			case "max-tokens":
-				b.MaxTokens = maxTokens
-			case "temperature":
-				b.Temperature = temperature
-			case "seed":
-				b.Seed = seed
-			}
-		})
+		if b.sampling, err = sampling(); err != nil {
+			return err
+		}
 		return m.withServer(ctx, func(c *control.Client) error {
 			stop := m.watch(ctx, stateOf(c))
 			defer stop()

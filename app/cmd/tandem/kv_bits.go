@@ -25,7 +25,7 @@ func (k *kvBitsFlag) add(f *pflag.FlagSet) {
 		func(text string) error {
 			n, err := strconv.Atoi(text)
 			if err != nil || !slices.Contains(control.KVBits, n) {
-				return fmt.Errorf("it must be 8, 4 or 0")
+				return fmt.Errorf("must be 8, 4 or 0, not %q", text)
 			}
 			k.bits, k.given = n, true
 			return nil

@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"tandem/app/control"
 	"tandem/app/library"
@@ -31,16 +30,48 @@ const maxPrompt = 32 << 20 // bytes
 
 // A generation is the body of a completion request.
 type generation struct {
-	Model          string         `json:"model"`
-	Prompt         string         `json:"prompt,omitempty"`
-	Messages       []message      `json:"messages,omitempty"`
+	Model       string         `json:"model"`
+	Prompt      string         `json:"prompt,omitempty"`
+	Messages    []message      `json:"messages,omitempty"`
+	Speculation *control.Asked `json:"speculation,omitempty"`
+	sampling
+}
+
+// sampling is what every request for an answer has.
+type sampling struct {
 	MaxTokens      *int           `json:"max_tokens,omitempty"`
 	Temperature    *float64       `json:"temperature,omitempty"`
 	Seed           *int64         `json:"seed,omitempty"`
-	Speculation    *control.Asked `json:"speculation,omitempty"`
 	Stream         bool           `json:"stream"`
 	StreamOptions  map[string]any `json:"stream_options"`
 	ReturnTokenIDs bool           `json:"return_token_ids"`
+}
+
+// samplingFlags adds the flags of an answer to a verb. What they leave out is the server's.
+func samplingFlags(cmd *cobra.Command) func() (sampling, error) {
+	f := cmd.Flags()
+	maxTokens := f.Int("max-tokens", 0, "generate at most `N` tokens (default: what the context leaves)")
+	temperature := f.Float64("temperature", 0, "sampling temperature `X` (default: the model's)")
+	seed := f.Int64("seed", 0, "seed `N` of the sampler (default: a random one)")
+	return func() (sampling, error) {
+		s := sampling{Stream: true, StreamOptions: map[string]any{"include_usage": true}, ReturnTokenIDs: true}
+		if f.Changed("max-tokens") {
+			s.MaxTokens = maxTokens
+		}
+		if f.Changed("temperature") {
+			s.Temperature = temperature
+		}
+		if f.Changed("seed") {
+			s.Seed = seed
+		}
+		switch {
+		case *maxTokens < 0:
+			return s, terminal.Mistake(cmd, "--max-tokens must be at least 0")
+		case !(*temperature >= 0 && *temperature <= math.MaxFloat64):
+			return s, terminal.Mistake(cmd, "--temperature must be at least 0")
+		}
+		return s, nil
+	}
 }
 
 type message struct {
@@ -64,82 +95,49 @@ type chunk struct {
 
 // runFlags are the flags of run.
 type runFlags struct {
-	cmd              *cobra.Command
-	model            string
-	raw, json        bool
-	maxTokens, depth int // tokens
-	temperature      float64
-	seed             int64
-	speculation      control.Asked // what the flags say
-	kvBits           kvBitsFlag
+	cmd         *cobra.Command
+	model       string
+	raw, json   bool
+	depth       int // tokens
+	speculation control.Asked
+	sampling    func() (sampling, error)
+	kvBits      kvBitsFlag
 }
 
 func newRunFlags(cmd *cobra.Command) *runFlags {
 	f := cmd.Flags()
-	r := &runFlags{cmd: cmd}
+	r := &runFlags{cmd: cmd, sampling: samplingFlags(cmd)}
 	f.StringVar(&r.model, "model", control.Alias, "`DIR|FILE.gguf|ID` of the model")
 	f.BoolVar(&r.raw, "raw", false, "take the prompt as it is, without the chat template")
 	f.BoolVar(&r.json, "json", false, "one JSON object a line")
-	f.IntVar(&r.maxTokens, "max-tokens", 0,
-		"generate at most `N` tokens (default: what the context leaves)")
-	f.Float64Var(&r.temperature, "temperature", 0,
-		"sampling temperature `X` (default: the model's)")
-	f.Int64Var(&r.seed, "seed", 0, "seed `N` of the sampler (default: a random one)")
-	f.StringVar(&r.speculation.Drafter, "speculation", "",
-		"`DRAFTER`: "+strings.Join(control.Drafters, ", ")+" (default: the server's, auto)")
+	choice := func(to *string, name, usage string, words []string) {
+		terminal.Choice(cmd, to, name, fmt.Sprintf(usage, strings.Join(words, ", ")), words...)
+	}
+	s := &r.speculation
+	choice(&s.Drafter, "speculation", "`DRAFTER`: %s (default: the server's, auto)", control.Drafters)
+	choice(&s.Rollback, "rollback", "`HOW` wrong drafts are undone: %s", control.Rollbacks)
+	choice(&s.Rule, "rule", "`RULE` by which drafts stand: %s", control.Rules)
 	f.IntVar(&r.depth, "depth", 0, "`N` tokens to draft per step (default: automatic)")
-	f.StringVar(&r.speculation.Rollback, "rollback", "",
-		"`HOW` wrong drafts are undone: "+strings.Join(control.Rollbacks, ", "))
-	f.StringVar(&r.speculation.Rule, "rule", "",
-		"`RULE` by which drafts stand: "+strings.Join(control.Rules, ", "))
-	f.BoolVar(&r.speculation.Exact, "exact", false,
-		"make results bit-identical, with or without drafts (slower)")
+	f.BoolVar(&s.Exact, "exact", false, "make results bit-identical, with or without drafts (slower)")
 	r.kvBits.add(f)
 	return r
 }
 
-// generation returns a request for what the flags say. Those that were not given leave their fields
-// to the server.
-func (r *runFlags) generation() (generation, error) {
-	g := generation{Model: r.model, Stream: true,
-		StreamOptions: map[string]any{"include_usage": true}, ReturnTokenIDs: true}
-	var wrong error
-	oneOf := func(name, value string, known []string) {
-		if g.Speculation = &r.speculation; !slices.Contains(known, value) {
-			wrong = terminal.Mistake(r.cmd, fmt.Sprintf("--%s must be %s, not %q", name,
-				control.Words(known), value))
-		}
+// generation returns a request for what the flags say.
+func (r *runFlags) generation() (g generation, err error) {
+	if g.sampling, err = r.sampling(); err != nil {
+		return g, err
 	}
-	r.cmd.Flags().Visit(func(x *pflag.Flag) {
-		switch x.Name {
-		case "max-tokens":
-			if g.MaxTokens = &r.maxTokens; r.maxTokens < 0 {
-				wrong = terminal.Mistake(r.cmd, "--max-tokens must be at least 0")
-			}
-		case "temperature":
-			if g.Temperature = &r.temperature; !(r.temperature >= 0 &&
-				r.temperature <= math.MaxFloat64) {
-				wrong = terminal.Mistake(r.cmd, "--temperature must be at least 0")
-			}
-		case "seed":
-			g.Seed = &r.seed
-		case "speculation":
-			oneOf(x.Name, r.speculation.Drafter, control.Drafters)
-		case "rollback":
-			oneOf(x.Name, r.speculation.Rollback, control.Rollbacks)
-		case "rule":
-			oneOf(x.Name, r.speculation.Rule, control.Rules)
-		case "exact":
-			g.Speculation = &r.speculation
-		case "depth":
-			g.Speculation, r.speculation.Depth = &r.speculation, &r.depth
-			if r.depth < 0 || r.depth > control.MaxDepth {
-				wrong = terminal.Mistake(r.cmd, fmt.Sprintf("--depth must lie between 0 and %d",
-					control.MaxDepth))
-			}
-		}
-	})
-	return g, wrong
+	if r.cmd.Flags().Changed("depth") {
+		r.speculation.Depth = &r.depth
+	}
+	if r.depth < 0 || r.depth > control.MaxDepth {
+		return g, terminal.Mistake(r.cmd, fmt.Sprintf("--depth must lie between 0 and %d", control.MaxDepth))
+	}
+	if r.speculation != (control.Asked{}) {
+		g.Speculation = &r.speculation
+	}
+	return g, nil
 }
 
 func (m *Main) run() *cobra.Command {

@@ -39,7 +39,7 @@ type serveFlags struct {
 
 func newServeFlags(cmd *cobra.Command) *serveFlags {
 	f := cmd.Flags()
-	s := &serveFlags{cmd: cmd}
+	s := &serveFlags{cmd: cmd, checkpoints: "on", speculation: "auto"}
 	f.StringVar(&s.addr, "addr", "",
 		fmt.Sprintf("`HOST:PORT` to listen at, for this machine alone; port 0 picks one "+
 			"(default: 127.0.0.1 and the port of the settings, %d unless changed)",
@@ -50,21 +50,20 @@ func newServeFlags(cmd *cobra.Command) *serveFlags {
 		"`DIR|FILE.gguf|ID|auto|none`: drafter of that model while this runs; "+
 			"ID is a registered model's, or ORG/NAME in the hub's cache (default: what tandem models drafter set)")
 	f.IntVar(&s.context, "context", 0, "context length, `N` tokens (default: the model's)")
-	f.StringVar(&s.dtype, "dtype", "",
-		"type to compute in: `auto|float32|checkpoint`; checkpoint keeps weights as stored "+
-			"(default: the setting dtype, auto unless changed)")
+	terminal.Choice(cmd, &s.dtype, "dtype", "type to compute in: `auto|float32|checkpoint`; checkpoint keeps weights as stored "+
+		"(default: the setting dtype, auto unless changed)", "auto", "float32", "checkpoint")
 	s.kvBits.add(f)
 	f.StringVar(&s.kvLayout, "kv-layout", "", "what layers that look back over a window keep: `ring|full`, "+
 		"a ring of rows or every row (default: ring)")
-	f.StringVar(&s.checkpoints, "checkpoints", "on",
-		"`on|off`: keep what was computed for requests that begin alike")
+	terminal.Choice(cmd, &s.checkpoints, "checkpoints", "`on|off`: keep what was computed for requests that begin alike "+
+		"(default: on)", "on", "off")
 	f.Func("checkpoint-memory",
 		"`SIZE` of memory that checkpoints take at most, such as 4GB or 4GiB "+
 			"(default: an eighth of the machine's)", sizeFlag(&s.memory))
 	f.Func("checkpoint-disk", "`SIZE` of the disk that they take at most "+
 		"(default: a tenth of what is free, 16 GiB at most)", sizeFlag(&s.disk))
-	f.StringVar(&s.speculation, "speculation", "auto",
-		"`auto|none`, for requests that do not choose for themselves")
+	terminal.Choice(cmd, &s.speculation, "speculation", "`auto|none`, for requests that do not choose for themselves "+
+		"(default: auto)", "auto", "none")
 	f.Func("allow-host", "`NAME` by which a proxy on this machine calls the endpoint; may be repeated",
 		func(name string) error {
 			s.hosts = append(s.hosts, name)
@@ -95,14 +94,6 @@ func (s *serveFlags) check() error {
 			control.DefaultPort))
 	case s.context < 0:
 		return terminal.Mistake(s.cmd, "--context must be at least 0")
-	case given("dtype") && !control.Dtype(s.dtype).Valid():
-		return terminal.Mistake(s.cmd, fmt.Sprintf("--dtype must be auto, float32 or checkpoint, not %q",
-			s.dtype))
-	case s.checkpoints != "on" && s.checkpoints != "off":
-		return terminal.Mistake(s.cmd, fmt.Sprintf("--checkpoints must be on or off, not %q", s.checkpoints))
-	case s.speculation != "auto" && s.speculation != "none":
-		return terminal.Mistake(s.cmd, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter",
-			s.speculation))
 	case given("kv-layout") && s.kvLayout == "bounded":
 		return terminal.Mistake(s.cmd, "bounded layers are for experiments; `tandem-lab serve` has them, and `go run ./build lab` builds it")
 	case given("kv-layout") && s.kvLayout != control.KVRing && s.kvLayout != control.KVFull:
