@@ -166,20 +166,20 @@ func TestDoctorExaminesTheLastChoice(t *testing.T) {
 	check(0, "tiny, "+dir)
 	weights := filepath.Join(dir, "model.safetensors")
 	must(t, os.Truncate(weights, 100))
-	check(1, "!!  chosen model  tiny: "+dir+": model.safetensors: ")
+	check(1, "✗  chosen model  tiny: "+dir+": model.safetensors: ")
 	check(1, "; or stop the server, and choose another by `tandem serve --model ID`\n")
 	p.stop(t)
-	check(1, "!!  chosen model  tiny: "+dir+": model.safetensors: ")
+	check(1, "✗  chosen model  tiny: "+dir+": model.safetensors: ")
 	check(1, "; or choose another by `tandem serve --model ID`\n")
 	must(t, os.RemoveAll(dir))
-	gone := "!!  chosen model  tiny: The model tiny is no longer at " + dir + "; put it back, or take " +
+	gone := "✗  chosen model  tiny: The model tiny is no longer at " + dir + "; put it back, or take " +
 		"it off the list with `tandem models remove tiny`; or "
 	check(1, gone+"choose another by `tandem serve --model ID`\n")
 	p = serveProcess(t, home)
 	waitState(t, client(t, home),
 		func(s control.State) bool { return s.Phase == control.PhaseFailed })
 	check(1, gone+"stop the server, and choose another by `tandem serve --model ID`\n")
-	if strings.Count(c.stdout, "!!") != 1 {
+	if strings.Count(c.stdout, "✗") != 1 {
 		t.Errorf("one fault is told twice:\n%s", c.stdout)
 	}
 	p.stop(t)
@@ -207,8 +207,8 @@ func TestDoctorChangesNothing(t *testing.T) {
 	}
 	before := look()
 	if code := c.tandem(t.Context(), "doctor"); code != 1 ||
-		!strings.Contains(c.stdout, "!!  home folder") ||
-		!strings.Contains(c.stdout, "ok  chosen model  pocket") {
+		!strings.Contains(c.stdout, "✗  home folder") ||
+		!strings.Contains(c.stdout, "✓  chosen model  pocket") {
 		t.Errorf("exit %d:\n%s%s", code, c.stdout, c.stderr)
 	}
 	if after := look(); after != before {
@@ -225,7 +225,7 @@ func TestDoctorAcceptsAStartingServer(t *testing.T) {
 	defer h.Close()
 	c := newConsole(t, dir)
 	out := c.must(t, "doctor")
-	if want := fmt.Sprintf("ok  server        pid %d holds the home folder and does not answer",
+	if want := fmt.Sprintf("✓  server        pid %d holds the home folder and does not answer",
 		os.Getpid()); !strings.Contains(out, want) || strings.Contains(out, "chosen model") {
 		t.Errorf("the doctor says\n%swant %q and no chosen model", out, want)
 	}
@@ -236,7 +236,7 @@ func TestDoctorMakesNoTables(t *testing.T) {
 	home := newHome(t)
 	must(t, os.WriteFile(filepath.Join(home, "tandem.db"), nil, 0o600))
 	if out := newConsole(t, home).must(t, "doctor"); !strings.Contains(out,
-		"ok  chosen model  pocket, part of the program") {
+		"✓  chosen model  pocket, part of the program") {
 		t.Errorf("the doctor says\n%swant the first choice", out)
 	}
 	if files, _ := filepath.Glob(filepath.Join(home, "*")); len(files) != 1 {

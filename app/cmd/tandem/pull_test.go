@@ -263,7 +263,7 @@ func TestPullRefusesANameWithoutAnOrganization(t *testing.T) {
 			t.Errorf("pull %s: exit %d, %q %q, want %q", name, code, c.stdout, c.stderr, want)
 		}
 	}
-	noOrg := "tandem: which \"nosuch\"? Write it as ORG/NAME, for example Qwen/Qwen3-8B.\n"
+	noOrg := "tandem: Which \"nosuch\"? Write it as ORG/NAME, for example Qwen/Qwen3-8B.\n"
 	check("nosuch", noOrg)
 	p := serveProcess(t, home)
 	defer p.stop(t)

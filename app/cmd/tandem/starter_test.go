@@ -24,7 +24,7 @@ func TestProgramInABundleServesTheStarterBesideIt(t *testing.T) {
 		says        []string
 	}{
 		{"the first start", "starter", whole,
-			[]string{"Serving starter.", "135M parameters: it answers at once, and is often wrong"}},
+			[]string{"Serving starter.", "tiny starter model (135M), which is often wrong"}},
 		{"half the file", "pocket", whole[:len(whole)/2],
 			[]string{"Serving pocket.", "the starter model cannot be used"}},
 		{"no GGUF file", "pocket", []byte("moved"),
@@ -100,7 +100,7 @@ func TestOnlyTheStarterIsCalledOne(t *testing.T) {
 		p.stop(t)
 		said := p.stderr.String()
 		if !strings.Contains(said, "Serving "+serve.id+".") ||
-			strings.Contains(said, "135M parameters") != serve.says {
+			strings.Contains(said, "starter model (135M)") != serve.says {
 			t.Errorf("of %s it says:\n%s", serve.id, said)
 		}
 	}
