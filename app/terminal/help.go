@@ -1,9 +1,9 @@
 package terminal
 
 import (
-	"cmp"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -91,7 +91,7 @@ func printLine(w io.Writer, v *cobra.Command) {
 // printFront prints the verbs that people need, on one screen: those in a group, if there are groups.
 func (p *Program) printFront() {
 	c := p.Root
-	fmt.Fprintf(p.Stdout, "%s\n\n", c.Short)
+	fmt.Fprintf(p.Stdout, "%s\n\n", c.Long)
 	groups := c.Groups()
 	if len(groups) == 0 {
 		groups = []*cobra.Group{{Title: "Verbs:"}}
@@ -107,19 +107,20 @@ func (p *Program) printFront() {
 	if c.Example != "" {
 		fmt.Fprintf(p.Stdout, "Examples:\n%s\n", c.Example)
 	}
-	fmt.Fprintf(p.Stdout, "\n`%s help VERB` explains a verb, `%[1]s help all` lists all of them.\n%s\n", p.Name,
-		cmp.Or(c.Long, "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted."))
+	fmt.Fprintf(p.Stdout, "\n`%s help VERB` explains a verb, `%[1]s help all` lists all of them.\n"+
+		"Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.\n", p.Name)
 }
 
 // printAll prints every verb and those below it.
 func (p *Program) printAll() {
 	for _, v := range p.Root.Commands() {
-		if !v.IsAvailableCommand() {
-			continue
-		}
-		fmt.Fprintf(p.Stdout, "%s\n    %s\n", v.Use, v.Short)
-		for _, sub := range v.Commands() {
-			fmt.Fprintf(p.Stdout, "  %s %s\n      %s\n", v.Name(), sub.Use, sub.Short)
+		for _, x := range append([]*cobra.Command{v}, v.Commands()...) {
+			if v.IsAvailableCommand() {
+				fmt.Fprintf(p.Stdout, "%s\n    %s\n", written(x), x.Short)
+			}
 		}
 	}
 }
+
+// written returns how a verb is written, without flags: prog show NAME.
+func written(c *cobra.Command) string { return strings.TrimSuffix(c.UseLine(), " [flags]") }

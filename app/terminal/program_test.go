@@ -47,7 +47,7 @@ func run(t *testing.T, typed string, args ...string) (code int, stdout, stderr s
 		RunE: func(*cobra.Command, []string) error { return List[string]{Empty: "none yet"}.Print(p, false, nil) }}
 	bench := Verbs(&cobra.Command{Use: "bench", Short: "measure", Annotations: map[string]string{"": "the lab has more"}},
 		&cobra.Command{Use: "plain", Short: "plain", Run: func(*cobra.Command, []string) {}})
-	p.Root = Verbs(&cobra.Command{Use: "prog", Short: "prog shows names", Example: "  prog show a",
+	p.Root = Verbs(&cobra.Command{Use: "prog", Long: "prog shows names", Example: "  prog show a",
 		Annotations: map[string]string{"judge": "the lab has that"}}, show, drop, Verbs(list, one), bench)
 	code = p.Run(t.Context(), args)
 	return code, out.String(), errs.String()
@@ -67,7 +67,7 @@ func TestCommandLines(t *testing.T) {
 		{args: "-h", stdout: front},
 		{args: "--help", stdout: front},
 		{args: "help", stdout: front},
-		{args: "help all", stdout: "bench\n    measure\n  bench plain\n      plain\n"},
+		{args: "help all", stdout: "prog bench\n    measure\nprog bench plain\n    plain\n"},
 		{args: "help show", stdout: usage},
 		{args: "help list one", stdout: "list one\n"},
 		{args: "help sing", code: 2, stderr: "prog: there is no verb \"sing\"; `prog help all` lists them\n"},

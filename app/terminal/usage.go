@@ -23,8 +23,7 @@ func Mistake(c *cobra.Command, text string) error {
 
 // Missing returns that a verb cannot do without an argument, and how the verb is written.
 func Missing(c *cobra.Command, needs string) error {
-	return &UsageError{fmt.Sprintf("%s needs %s: %s\n`%[1]s -h` explains it", c.CommandPath(), needs,
-		strings.TrimSuffix(c.UseLine(), " [flags]"))}
+	return &UsageError{fmt.Sprintf("%s needs %s: %s\n`%[1]s -h` explains it", c.CommandPath(), needs, written(c))}
 }
 
 // Args lets a verb take min to max words. needs says which one is missing if there are fewer.

@@ -29,9 +29,8 @@ type Main struct{ terminal.Program }
 func newMain() *Main {
 	m := &Main{terminal.Program{Name: "tandem-lab", Version: terminal.Version(release)}}
 	m.Root = terminal.Verbs(&cobra.Command{
-		Use:   "tandem-lab",
-		Short: "tandem-lab judges what Tandem's research claims.",
-		Long:  "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. Verbs of bridge have a few more.",
+		Use:  "tandem-lab",
+		Long: "tandem-lab judges what Tandem's research claims. Verbs of bridge have a few more exit codes.",
 	},
 		m.serve(),
 		bench.Command(&m.Program, "measure what research claims",

@@ -24,7 +24,8 @@ func newMain() *Main {
 	m := &Main{terminal.Program{Name: "tandem", Version: terminal.Version(release)}}
 	root := &cobra.Command{
 		Use:   "tandem",
-		Short: "Tandem runs language models on this machine, for your editor and your agents.",
+		Short: "run language models on this machine, for your editor and your agents",
+		Long:  "Tandem runs language models on this machine, for your editor and your agents.",
 		Example: `  tandem pull mlx-community/Qwen3-0.6B-4bit
   tandem run 'Write a Go function that reverses a slice'
   git diff | tandem run -
@@ -55,9 +56,9 @@ func (m *Main) verbs(root *cobra.Command) (all []*cobra.Command) {
 	}
 	lists := m.listModels()
 	lists.SuggestFor = []string{"ls"}
-	group("Run a model", m.serve(), m.run(), m.open())
-	group("Models", m.pull(), lists, m.useModel(), m.removeModel("rm MODEL", true))
-	group("This machine", m.status(), m.doctor(),
+	group("Run a model:", m.serve(), m.run(), m.open())
+	group("Models:", m.pull(), lists, m.useModel(), m.removeModel("rm MODEL", true))
+	group("This machine:", m.status(), m.doctor(),
 		under(m.listRuns(), "runs", "list requests; shows, resumes and verifies one",
 			m.listRuns(), m.showRun(), m.resumeRun(), m.verifyRun()))
 	group("", m.showModel(), m.listLoaded(), m.unloadModel("stop MODEL", "free the memory of a model", 1), m.logs(),
