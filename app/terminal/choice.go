@@ -19,7 +19,8 @@ func Choice(c *cobra.Command, to *string, name, usage string, words ...string) {
 		*to = text
 		return nil
 	})
-	if err := c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	complete := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+	if err := c.RegisterFlagCompletionFunc(name, complete); err != nil {
 		panic(err) // two flags of one name
 	}
 }

@@ -51,7 +51,8 @@ func (p *Program) addHelp() {
 		_, err := fmt.Fprintln(p.Stdout, p.Name, p.Version)
 		return err
 	}
-	root.AddCommand(&cobra.Command{Use: "version", Short: "print the version", Hidden: true, Args: NoArgs, RunE: printVersion})
+	root.AddCommand(&cobra.Command{Use: "version", Short: "print the version", Hidden: true,
+		Args: NoArgs, RunE: printVersion})
 	version := root.Flags().Bool("version", false, "print the version")
 	root.RunE = func(c *cobra.Command, args []string) error {
 		if *version {

@@ -90,10 +90,11 @@ func unknownVerb(c *cobra.Command, word string) error {
 	if !c.HasParent() {
 		lists = "`" + c.Name() + " help all` lists them"
 	}
-	hint := cmp.Or(c.Annotations[word], c.Annotations[""], lists)
-	if near := near(c, word); len(near) > 0 {
+	hint := c.Annotations[word]
+	if near := near(c, word); hint == "" && len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, ", ") + "?"
 	}
+	hint = cmp.Or(hint, c.Annotations[""], lists)
 	return Mistake(c, fmt.Sprintf("there is no verb %q; %s", word, hint))
 }
 

@@ -40,7 +40,8 @@ func bridgeError(err error) error {
 }
 
 func (m *Main) listPresets() *cobra.Command {
-	c := &cobra.Command{Use: "presets", Short: "list what a request may ask for, with its parameters", Args: terminal.NoArgs}
+	c := &cobra.Command{Use: "presets", Short: "list what a request may ask for, with its parameters",
+		Args: terminal.NoArgs}
 	asJSON := c.Flags().Bool("json", false, "one JSON object a line")
 	c.RunE = func(*cobra.Command, []string) error { return m.printPresets(*asJSON) }
 	return c
@@ -78,7 +79,8 @@ func (m *Main) printPresets(asJSON bool) error {
 }
 
 func (m *Main) requestPreset() *cobra.Command {
-	cmd := &cobra.Command{Use: "request PRESET", Short: "ask for a preset on a branch of its own; print the branch", Args: terminal.Args(1, 1, "a preset, which `tandem-lab bridge presets` lists")}
+	cmd := &cobra.Command{Use: "request PRESET", Short: "ask for a preset on a branch of its own; print the branch",
+		Args: terminal.Args(1, 1, "a preset, which `tandem-lab bridge presets` lists")}
 	f := cmd.Flags()
 	params := map[string]string{}
 	f.Func("param", "`NAME=VALUE` of the preset; may be repeated", func(text string) error {
@@ -150,7 +152,8 @@ func openRepository(ctx context.Context) (*bridge.Repository, error) {
 }
 
 func (m *Main) requestStatus() *cobra.Command {
-	cmd := &cobra.Command{Use: "status", Short: "fetch what became of a request; exit as its run did, with 75 while it waits", Args: terminal.NoArgs}
+	cmd := &cobra.Command{Use: "status", Short: "fetch what became of a request; exit as its run did, with 75 while it waits",
+		Args: terminal.NoArgs}
 	f := cmd.Flags()
 	branch := f.String("branch", "", "the `BRANCH` that request printed")
 	remote := f.String("remote", "origin", "the `NAME` of the git remote")
@@ -218,7 +221,8 @@ func (m *Main) showResult(ctx context.Context, r *bridge.Repository, remote, bra
 }
 
 func (m *Main) runRequest() *cobra.Command {
-	cmd := &cobra.Command{Use: "run", Short: "run the request of this checkout, on the Mac; exit with 2 if it is refused, 90 if this machine cannot", Args: terminal.NoArgs}
+	cmd := &cobra.Command{Use: "run", Short: "run the request of this checkout, on the Mac; exit with 2 if it is refused, 90 if this machine cannot",
+		Args: terminal.NoArgs}
 	f := cmd.Flags()
 	manifest := f.String("manifest", bridge.ManifestFile, "the request, a `FILE` of the checkout")
 	dry := f.Bool("dry-run", false, "print the commands as JSON, and run nothing")
@@ -252,7 +256,8 @@ func (m *Main) runRequest() *cobra.Command {
 }
 
 func (m *Main) publishResults() *cobra.Command {
-	cmd := &cobra.Command{Use: "publish", Short: "push the results of the run to the request's branch", Args: terminal.NoArgs}
+	cmd := &cobra.Command{Use: "publish", Short: "push the results of the run to the request's branch",
+		Args: terminal.NoArgs}
 	f := cmd.Flags()
 	manifest := f.String("manifest", bridge.ManifestFile, "the request, a `FILE` of the checkout")
 	branch := f.String("branch", "", "the request's `BRANCH`")
@@ -287,7 +292,8 @@ func (m *Main) actionsFolder(flag string) string {
 }
 
 func (m *Main) examineBridge() *cobra.Command {
-	cmd := &cobra.Command{Use: "doctor", Short: "say what is missing to send requests, or with --runner to run them", Args: terminal.NoArgs}
+	cmd := &cobra.Command{Use: "doctor", Short: "say what is missing to send requests, or with --runner to run them",
+		Args: terminal.NoArgs}
 	f := cmd.Flags()
 	runner := f.Bool("runner", false, "examine this machine as the one that runs requests")
 	actions := f.String("actions", "", "the `FOLDER` of GitHub's runner (default ~/actions-runner)")
@@ -316,7 +322,8 @@ func (m *Main) examineBridge() *cobra.Command {
 }
 
 func (m *Main) setUpBridge() *cobra.Command {
-	cmd := &cobra.Command{Use: "setup", Short: "make this Mac ready to run requests; it says what it will do, and asks", Args: terminal.NoArgs}
+	cmd := &cobra.Command{Use: "setup", Short: "make this Mac ready to run requests; it says what it will do, and asks",
+		Args: terminal.NoArgs}
 	f := cmd.Flags()
 	var s bridge.Setup
 	f.StringVar(&s.Actions, "actions", "", "the `FOLDER` of GitHub's runner, unpacked (default ~/actions-runner)")

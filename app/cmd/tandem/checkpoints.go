@@ -67,7 +67,8 @@ func checkpointRow(x control.Checkpoint) []string {
 // listTexts returns the verb that lists what the memory of texts holds of each client, never a text, or
 // forgets it.
 func (m *Main) listTexts() *cobra.Command {
-	cmd := &cobra.Command{Use: "texts", Short: "list what is remembered of each client's texts", Args: terminal.NoArgs,
+	cmd := &cobra.Command{Use: "texts", Short: "list what is remembered of each client's texts",
+		Args: terminal.NoArgs,
 		Long: "Lists what is remembered of each client's texts, to guess similar ones."}
 	f := cmd.Flags()
 	asJSON := f.Bool("json", false, "one JSON object a line")
@@ -195,7 +196,8 @@ func changingCheckpoints(m *Main) []*cobra.Command {
 // verifyCheckpoints returns the verb that reads files whole, all if none is named. A number that names no checkpoint is a
 // run, which is computed again.
 func (m *Main) verifyCheckpoints() *cobra.Command {
-	cmd := &cobra.Command{Use: "verify [ID|RUN]", Short: "read files whole, all if none is named; a run is computed again", Args: checkpointArgs(0, 1)}
+	cmd := &cobra.Command{Use: "verify [ID|RUN]", Short: "read files whole, all if none is named; a run is computed again",
+		Args: checkpointArgs(0, 1)}
 	f := cmd.Flags()
 	asJSON := f.Bool("json", false, "one JSON object a line")
 	cmd.RunE = func(_ *cobra.Command, rest []string) error {

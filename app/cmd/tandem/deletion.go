@@ -10,7 +10,8 @@ import (
 )
 
 func (m *Main) deleteCheckpoint() *cobra.Command {
-	cmd := &cobra.Command{Use: "delete ID", Short: "say what goes with one, ask, and delete it", Args: checkpointArgs(1, 1)}
+	cmd := &cobra.Command{Use: "delete ID", Short: "say what goes with one, ask, and delete it",
+		Args: checkpointArgs(1, 1)}
 	f := cmd.Flags()
 	all := f.Bool("all", false, "delete all that go on from it too")
 	yes := f.Bool("yes", false, "do not ask")
@@ -41,7 +42,8 @@ func (m *Main) deleteCheckpoint() *cobra.Command {
 }
 
 func (m *Main) forget() *cobra.Command {
-	cmd := &cobra.Command{Use: "forget", Short: "delete the history of a model, a client or a day; says what goes, and asks", Args: terminal.NoArgs}
+	cmd := &cobra.Command{Use: "forget", Short: "delete the history of a model, a client or a day; says what goes, and asks",
+		Args: terminal.NoArgs}
 	f := cmd.Flags()
 	var r control.ForgetRequest
 	f.StringVar(&r.Model, "model", "", "the history of the model `ID`")

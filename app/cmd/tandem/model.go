@@ -50,7 +50,8 @@ type modelReport struct {
 }
 
 func (m *Main) showModel() *cobra.Command {
-	cmd := &cobra.Command{Use: "show MODEL", Short: "show what is known of a model", Args: terminal.Args(1, 1, aModel),
+	cmd := &cobra.Command{Use: "show MODEL", Short: "show what is known of a model",
+		Args:              terminal.Args(1, 1, aModel),
 		ValidArgsFunction: m.completeModel}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
 	cmd.RunE = m.asking(func(ctx context.Context, c *control.Client, args []string) error {

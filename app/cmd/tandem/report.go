@@ -17,7 +17,8 @@ import (
 
 // showRun returns the verb that prints what one run took and how it was decoded.
 func (m *Main) showRun() *cobra.Command {
-	cmd := &cobra.Command{Use: "show [ID]", Short: "show one, the latest if none is named, and its rounds", Args: terminal.Args(0, 1, "")}
+	cmd := &cobra.Command{Use: "show [ID]", Short: "show one, the latest if none is named, and its rounds",
+		Args: terminal.Args(0, 1, "")}
 	f := cmd.Flags()
 	asJSON := f.Bool("json", false, "one JSON object")
 	cmd.RunE = func(_ *cobra.Command, rest []string) error {

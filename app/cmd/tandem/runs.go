@@ -25,8 +25,10 @@ func runID(cmd *cobra.Command, text string) (int64, error) {
 }
 
 // ofRun lets a verb take a run's id and --json.
-func (m *Main) ofRun(use, short string, run func(ctx context.Context, c *control.Client, id int64, asJSON bool) error) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: terminal.Args(1, 1, "a run's id, which `tandem runs` lists")}
+func (m *Main) ofRun(use, short string,
+	run func(ctx context.Context, c *control.Client, id int64, asJSON bool) error) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short,
+		Args: terminal.Args(1, 1, "a run's id, which `tandem runs` lists")}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, err := runID(cmd, args[0])
@@ -80,7 +82,8 @@ func (m *Main) replayRun(ctx context.Context, c *control.Client, id int64, asJSO
 }
 
 func (m *Main) listRuns() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "list them, the latest first; flags narrow the list", Args: terminal.NoArgs}
+	cmd := &cobra.Command{Use: "list", Short: "list them, the latest first; flags narrow the list",
+		Args: terminal.NoArgs}
 	f := cmd.Flags()
 	asJSON := f.Bool("json", false, "one JSON object a line")
 	var q control.RunQuery

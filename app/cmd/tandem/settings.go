@@ -62,7 +62,8 @@ func isAutomatic(name string) bool {
 }
 
 func (m *Main) setSettings() *cobra.Command {
-	cmd := &cobra.Command{Use: "set NAME=VALUE ...", Short: "set some at once; NAME=null puts the default back", Args: terminal.Args(1, math.MaxInt, "what to set, of the names that `tandem settings` lists")}
+	cmd := &cobra.Command{Use: "set NAME=VALUE ...", Short: "set some at once; NAME=null puts the default back",
+		Args: terminal.Args(1, math.MaxInt, "what to set, of the names that `tandem settings` lists")}
 	cmd.RunE = func(_ *cobra.Command, rest []string) error {
 		ctx := cmd.Context()
 		change := control.SettingsChange{}

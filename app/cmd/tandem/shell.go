@@ -19,7 +19,8 @@ const completeWithin = 150 * time.Millisecond
 
 // completeModel completes the id of a registered model, as the first word of a verb. It starts nothing, and
 // completes nothing where something fails.
-func (m *Main) completeModel(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (m *Main) completeModel(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion,
+	cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -27,7 +28,8 @@ func (m *Main) completeModel(cmd *cobra.Command, args []string, _ string) ([]cob
 }
 
 // completeModelOrFile is completeModel where a folder or a file will do too.
-func (m *Main) completeModelOrFile(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (m *Main) completeModelOrFile(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion,
+	cobra.ShellCompDirective) {
 	return m.modelIDs(cmd.Context()), cobra.ShellCompDirectiveDefault
 }
 
