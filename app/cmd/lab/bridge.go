@@ -39,7 +39,7 @@ func bridgeError(err error) error {
 	return err
 }
 
-func (m *Main) listPresets() *cobra.Command {
+func listPresets(m *Main) *cobra.Command {
 	c := &cobra.Command{Use: "presets", Short: "list what a request may ask for, with its parameters",
 		Args: terminal.NoArgs}
 	asJSON := c.Flags().Bool("json", false, "one JSON object a line")
@@ -78,7 +78,7 @@ func (m *Main) printPresets(asJSON bool) error {
 	return terminal.Table(m.Stdout, []string{"PRESET", "LIMIT", "WHAT"}, rows)
 }
 
-func (m *Main) requestPreset() *cobra.Command {
+func requestPreset(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "request PRESET", Short: "ask for a preset on a branch of its own; print the branch",
 		Args: terminal.Args(1, 1, "a preset, which `tandem-lab bridge presets` lists")}
 	f := cmd.Flags()
@@ -151,7 +151,7 @@ func openRepository(ctx context.Context) (*bridge.Repository, error) {
 	return bridge.OpenRepository(ctx, dir, os.Environ())
 }
 
-func (m *Main) requestStatus() *cobra.Command {
+func requestStatus(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "fetch what became of a request; exit as its run did, with 75 while it waits",
 		Args: terminal.NoArgs}
 	f := cmd.Flags()
@@ -220,7 +220,7 @@ func (m *Main) showResult(ctx context.Context, r *bridge.Repository, remote, bra
 		terminal.Printable(s.Error))}
 }
 
-func (m *Main) runRequest() *cobra.Command {
+func runRequest(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "run", Short: "run the request of this checkout, on the Mac; exit with 2 if it is refused, 90 if this machine cannot",
 		Args: terminal.NoArgs}
 	f := cmd.Flags()
@@ -255,7 +255,7 @@ func (m *Main) runRequest() *cobra.Command {
 	return cmd
 }
 
-func (m *Main) publishResults() *cobra.Command {
+func publishResults(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "publish", Short: "push the results of the run to the request's branch",
 		Args: terminal.NoArgs}
 	f := cmd.Flags()
@@ -291,7 +291,7 @@ func (m *Main) actionsFolder(flag string) string {
 	return cmp.Or(flag, filepath.Join(control.UserHome(m.Getenv), "actions-runner"))
 }
 
-func (m *Main) examineBridge() *cobra.Command {
+func examineBridge(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "doctor", Short: "say what is missing to send requests, or with --runner to run them",
 		Args: terminal.NoArgs}
 	f := cmd.Flags()
@@ -321,7 +321,7 @@ func (m *Main) examineBridge() *cobra.Command {
 	return cmd
 }
 
-func (m *Main) setUpBridge() *cobra.Command {
+func setUpBridge(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "setup", Short: "make this Mac ready to run requests; it says what it will do, and asks",
 		Args: terminal.NoArgs}
 	f := cmd.Flags()

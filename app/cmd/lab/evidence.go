@@ -16,7 +16,7 @@ import (
 
 // checkEvidence prints a line for each violation of each report, or the headline of an admitted
 // one.
-func (m *Main) checkEvidence() *cobra.Command {
+func checkEvidence(m *Main) *cobra.Command {
 	c := &cobra.Command{Use: "check FILE...", Short: "check each report of the files; - is standard input",
 		Args: terminal.Args(1, math.MaxInt, "a file with reports, or - for standard input")}
 	asJSON := c.Flags().Bool("json", false, "one JSON object a report")

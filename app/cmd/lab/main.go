@@ -32,13 +32,13 @@ func newMain() *Main {
 		Use:  "tandem-lab",
 		Long: "tandem-lab judges what Tandem's research claims. Verbs of bridge have a few more exit codes.",
 	},
-		m.serve(),
+		serve(m),
 		bench.Command(&m.Program, "measure what research claims",
 			"`tandem bench` has those of plain decoding, verification, drafts and checkpoints", m.benches(), m.home),
-		terminal.Verbs(&cobra.Command{Use: "evidence", Short: "check what evaluation reports may claim"}, m.checkEvidence()),
+		terminal.Verbs(&cobra.Command{Use: "evidence", Short: "check what evaluation reports may claim"}, checkEvidence(m)),
 		terminal.Verbs(&cobra.Command{Use: "bridge", Short: "run benchmarks on a Mac from another machine, through a git branch"},
-			m.listPresets(), m.requestPreset(), m.requestStatus(), m.runRequest(), m.publishResults(), m.examineBridge(),
-			m.setUpBridge()),
+			listPresets(m), requestPreset(m), requestStatus(m), runRequest(m), publishResults(m), examineBridge(m),
+			setUpBridge(m)),
 	)
 	return m
 }

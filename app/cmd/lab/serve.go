@@ -98,7 +98,7 @@ func (s *serveFlags) options(m *Main) (o app.Options, err error) {
 }
 
 // serve is tandem serve with another choice of how rows of keys and values are kept.
-func (m *Main) serve() *cobra.Command {
+func serve(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "serve", Short: "serve the endpoint in the foreground, with bounded layers if asked for",
 		Args: terminal.NoArgs}
 	s := newServeFlags(cmd)

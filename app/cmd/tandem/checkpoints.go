@@ -25,7 +25,7 @@ func checkpointArgs(min, max int) cobra.PositionalArgs {
 	}
 }
 
-func (m *Main) listCheckpoints() *cobra.Command {
+func listCheckpoints(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "list them, the last used first", Args: terminal.NoArgs}
 	f := cmd.Flags()
 	asJSON := f.Bool("json", false, "one JSON object a line")
@@ -66,7 +66,7 @@ func checkpointRow(x control.Checkpoint) []string {
 
 // listTexts returns the verb that lists what the memory of texts holds of each client, never a text, or
 // forgets it.
-func (m *Main) listTexts() *cobra.Command {
+func listTexts(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "texts", Short: "list what is remembered of each client's texts",
 		Args: terminal.NoArgs,
 		Long: "Lists what is remembered of each client's texts, to guess similar ones."}
@@ -120,7 +120,7 @@ func run64(id int64) string {
 	return fmt.Sprint(id)
 }
 
-func (m *Main) showCheckpoint() *cobra.Command {
+func showCheckpoint(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "show ID", Short: "show one, and the end of its text", Args: checkpointArgs(1, 1)}
 	f := cmd.Flags()
 	asJSON := f.Bool("json", false, "one JSON object")
@@ -170,7 +170,7 @@ func (m *Main) showCheckpoint() *cobra.Command {
 }
 
 // changeCheckpoint lets a verb that takes words change the checkpoint that the first names.
-func (m *Main) changeCheckpoint(use, short string, words int,
+func changeCheckpoint(m *Main, use, short string, words int,
 	change func(args []string) control.CheckpointChange) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: checkpointArgs(words, words),
 		RunE: m.asking(func(ctx context.Context, c *control.Client, args []string) error {
@@ -186,16 +186,16 @@ func changingCheckpoints(m *Main) []*cobra.Command {
 		return func([]string) control.CheckpointChange { return control.CheckpointChange{Pinned: &is} }
 	}
 	return []*cobra.Command{
-		m.changeCheckpoint("name ID NAME", "name one; an empty name takes the name away", 2,
+		changeCheckpoint(m, "name ID NAME", "name one; an empty name takes the name away", 2,
 			func(args []string) control.CheckpointChange { return control.CheckpointChange{Name: &args[1]} }),
-		m.changeCheckpoint("pin ID", "keep one, however little it is used", 1, pin(true)),
-		m.changeCheckpoint("unpin ID", "unpin it, so that it can be evicted", 1, pin(false)),
+		changeCheckpoint(m, "pin ID", "keep one, however little it is used", 1, pin(true)),
+		changeCheckpoint(m, "unpin ID", "unpin it, so that it can be evicted", 1, pin(false)),
 	}
 }
 
 // verifyCheckpoints returns the verb that reads files whole, all if none is named. A number that names no checkpoint is a
 // run, which is computed again.
-func (m *Main) verifyCheckpoints() *cobra.Command {
+func verifyCheckpoints(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "verify [ID|RUN]", Short: "read files whole, all if none is named; a run is computed again",
 		Args: checkpointArgs(0, 1)}
 	f := cmd.Flags()
@@ -257,7 +257,7 @@ type continuation struct {
 	sampling
 }
 
-func (m *Main) branchCheckpoint() *cobra.Command {
+func branchCheckpoint(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "branch ID [PROMPT]", Short: "answer from one", Args: checkpointArgs(1, 2)}
 	var b continuation
 	cmd.Flags().BoolVar(&b.Raw, "raw", false, "go on from the text as it is, with the prompt as it is")

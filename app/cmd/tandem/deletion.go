@@ -9,7 +9,7 @@ import (
 	"tandem/app/terminal"
 )
 
-func (m *Main) deleteCheckpoint() *cobra.Command {
+func deleteCheckpoint(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "delete ID", Short: "say what goes with one, ask, and delete it",
 		Args: checkpointArgs(1, 1)}
 	f := cmd.Flags()
@@ -41,7 +41,7 @@ func (m *Main) deleteCheckpoint() *cobra.Command {
 	return cmd
 }
 
-func (m *Main) forget() *cobra.Command {
+func forget(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "forget", Short: "delete the history of a model, a client or a day; says what goes, and asks",
 		Args: terminal.NoArgs}
 	f := cmd.Flags()

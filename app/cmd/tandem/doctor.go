@@ -19,7 +19,7 @@ import (
 	"tandem/storage/disk"
 )
 
-func (m *Main) doctor() *cobra.Command {
+func doctor(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "doctor", Short: "check what works here and what does not", Args: terminal.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

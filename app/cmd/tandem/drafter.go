@@ -18,7 +18,7 @@ import (
 
 // drafterOf returns the verb that prints what drafts for a model. If the arguments name a drafter, it sets that one
 // first. It also prints what else could draft for the model, with the latest figures of each.
-func (m *Main) drafterOf() *cobra.Command {
+func drafterOf(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "drafter ID [FOLDER|FILE.gguf|ID|auto|none]", Short: "show or set a model's draft model",
 		Args: terminal.Args(1, 2, "the model's id, and a folder to set its drafter"), ValidArgsFunction: m.completeModel}
 	f := cmd.Flags()

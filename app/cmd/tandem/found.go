@@ -16,7 +16,7 @@ import (
 )
 
 // foundModels returns the verb that lists the models in the folders that are searched.
-func (m *Main) foundModels() *cobra.Command {
+func foundModels(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "found", Short: "list those of Hugging Face, LM Studio, Ollama and the settings",
 		Args: terminal.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")

@@ -11,7 +11,7 @@ import (
 	"tandem/app/terminal"
 )
 
-func (m *Main) listKeys() *cobra.Command {
+func listKeys(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "list them", Args: terminal.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
 	cmd.RunE = m.asking(func(ctx context.Context, c *control.Client, _ []string) error {
@@ -28,7 +28,7 @@ func (m *Main) listKeys() *cobra.Command {
 	return cmd
 }
 
-func (m *Main) addKey() *cobra.Command {
+func addKey(m *Main) *cobra.Command {
 	return &cobra.Command{Use: "add NAME", Short: "make one and print it, this once",
 		Args: terminal.Args(1, 1, "a key's name"),
 		RunE: m.asking(func(ctx context.Context, c *control.Client, args []string) error {
@@ -41,7 +41,7 @@ func (m *Main) addKey() *cobra.Command {
 		})}
 }
 
-func (m *Main) deleteKey() *cobra.Command {
+func deleteKey(m *Main) *cobra.Command {
 	return &cobra.Command{Use: "delete NAME", Short: "delete one, and lock its machine out",
 		Args: terminal.Args(1, 1, "a key's name"),
 		RunE: m.asking(func(ctx context.Context, c *control.Client, args []string) error {

@@ -54,27 +54,27 @@ func (m *Main) verbs(root *cobra.Command) (all []*cobra.Command) {
 		parent.Use, parent.Short = use, short
 		return terminal.Verbs(parent, verbs...)
 	}
-	lists := m.listModels()
+	lists := listModels(m)
 	lists.SuggestFor = []string{"ls"}
-	group("Run a model:", m.serve(), m.run(), m.open())
-	group("Models:", m.pull(), lists, m.useModel(), m.removeModel("rm MODEL", true))
-	group("This machine:", m.status(), m.doctor(),
-		under(m.listRuns(), "runs", "list requests; shows, resumes and verifies one",
-			m.listRuns(), m.showRun(), m.resumeRun(), m.verifyRun()))
-	group("", m.showModel(), m.listLoaded(), m.unloadModel("stop MODEL", "free the memory of a model", 1), m.logs(),
-		under(m.listModels(), "models", "list, add and remove models",
-			m.listModels(), m.foundModels(), m.addModel(), m.removeModel("remove ID", false),
-			m.unloadModel("unload [ID]", "free the memory of a model, or of all", 0), m.drafterOf()),
-		under(m.listCheckpoints(), "checkpoints", "cached prompts on disk; ID may be a name",
-			append(changingCheckpoints(m), m.listCheckpoints(), m.showCheckpoint(), m.branchCheckpoint(),
-				m.deleteCheckpoint(), m.listTexts(), m.verifyCheckpoints())...),
-		m.forget(),
+	group("Run a model:", serve(m), run(m), open(m))
+	group("Models:", pull(m), lists, useModel(m), removeModel(m, "rm MODEL", true))
+	group("This machine:", status(m), doctor(m),
+		under(listRuns(m), "runs", "list requests; shows, resumes and verifies one",
+			listRuns(m), showRun(m), resumeRun(m), verifyRun(m)))
+	group("", showModel(m), listLoaded(m), unloadModel(m, "stop MODEL", "free the memory of a model", 1), logs(m),
+		under(listModels(m), "models", "list, add and remove models",
+			listModels(m), foundModels(m), addModel(m), removeModel(m, "remove ID", false),
+			unloadModel(m, "unload [ID]", "free the memory of a model, or of all", 0), drafterOf(m)),
+		under(listCheckpoints(m), "checkpoints", "cached prompts on disk; ID may be a name",
+			append(changingCheckpoints(m), listCheckpoints(m), showCheckpoint(m), branchCheckpoint(m),
+				deleteCheckpoint(m), listTexts(m), verifyCheckpoints(m))...),
+		forget(m),
 		bench.Command(&m.Program, "measure this machine",
 			"`tandem-lab bench` has those of research, and `go run ./build lab` builds it", bench.Benches(), m.home),
-		under(m.listSettings(), "settings", "what can be set, and what decides each", m.listSettings(), m.setSettings()),
-		under(m.listKeys(), "keys", "the keys that let programs in from other machines",
-			m.listKeys(), m.addKey(), m.deleteKey()),
-		m.man())
+		under(listSettings(m), "settings", "what can be set, and what decides each", listSettings(m), setSettings(m)),
+		under(listKeys(m), "keys", "the keys that let programs in from other machines",
+			listKeys(m), addKey(m), deleteKey(m)),
+		man(m))
 	return all
 }
 

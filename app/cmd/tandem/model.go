@@ -14,7 +14,7 @@ import (
 
 // useModel returns the verb that makes a model the current one. Where nothing serves, it tries the model
 // here, and the next server has it.
-func (m *Main) useModel() *cobra.Command {
+func useModel(m *Main) *cobra.Command {
 	return &cobra.Command{Use: "use MODEL", Short: "choose the current model; MODEL may be a folder or a GGUF file",
 		SuggestFor: []string{"load", "switch", "select"},
 		Args:       terminal.Args(1, 1, aModel), ValidArgsFunction: m.completeModelOrFile,
@@ -49,7 +49,7 @@ type modelReport struct {
 	Loaded   *control.Loaded            `json:"loaded"` // nil while it is not in memory
 }
 
-func (m *Main) showModel() *cobra.Command {
+func showModel(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "show MODEL", Short: "show what is known of a model",
 		Args:              terminal.Args(1, 1, aModel),
 		ValidArgsFunction: m.completeModel}

@@ -20,7 +20,7 @@ import (
 // aModel is what verbs of one model cannot do without.
 const aModel = "a model's id, which `tandem list` shows"
 
-func (m *Main) listModels() *cobra.Command {
+func listModels(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "list the models: * marks the current one", Args: terminal.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
 	cmd.RunE = m.asking(func(ctx context.Context, c *control.Client, _ []string) error {
@@ -115,7 +115,7 @@ func rowsOf(l *control.Loaded) (text string) {
 	return text
 }
 
-func (m *Main) addModel() *cobra.Command {
+func addModel(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "add FOLDER|FILE.gguf|ID", Short: "register a folder, a GGUF file, or what found lists by that ID",
 		Args: terminal.Args(1, 1, "the model's folder or GGUF file, or an ID that `tandem models found` lists")}
 	id := cmd.Flags().String("id", "", "register it as `ID` (default: its name at its publisher's, else that of the folder or the GGUF file)")
@@ -165,7 +165,7 @@ func (m *Main) warnNoChat(n control.ModelNeeds) {
 }
 
 // unloadModel frees the memory of a model, or of all where min lets the model be left out.
-func (m *Main) unloadModel(use, short string, min int) *cobra.Command {
+func unloadModel(m *Main, use, short string, min int) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: terminal.Args(min, 1, aModel), ValidArgsFunction: m.completeModel,
 		RunE: m.asking(func(ctx context.Context, c *control.Client, args []string) error {
 			before, err := control.Ask(ctx, c, control.GetState)
@@ -203,7 +203,7 @@ func (m *Main) unloadModel(use, short string, min int) *cobra.Command {
 }
 
 // removeModel removes a model. It asks first if ask is set.
-func (m *Main) removeModel(use string, ask bool) *cobra.Command {
+func removeModel(m *Main, use string, ask bool) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: "remove a model, and its files if Tandem downloaded them",
 		Args: terminal.Args(1, 1, aModel), ValidArgsFunction: m.completeModel}
 	yes := new(bool)

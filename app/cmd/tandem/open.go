@@ -15,7 +15,7 @@ import (
 	"tandem/app/terminal"
 )
 
-func (m *Main) open() *cobra.Command {
+func open(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "open", Short: "open the window in the browser", Args: terminal.NoArgs}
 	print := cmd.Flags().Bool("print", false, "print the link only")
 	// No server is started here: a page works only while one runs.

@@ -12,7 +12,7 @@ import (
 	"tandem/app/terminal"
 )
 
-func (m *Main) pull() *cobra.Command {
+func pull(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "pull ORG/NAME[:TAG][@REVISION]", Short: "download a model from Hugging Face",
 		Long: "Downloads a model from Hugging Face. TAG takes that quantization of GGUF files.", Args: terminal.Args(1, 1, "the model to download")}
 	f := cmd.Flags()

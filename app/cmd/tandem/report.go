@@ -16,7 +16,7 @@ import (
 )
 
 // showRun returns the verb that prints what one run took and how it was decoded.
-func (m *Main) showRun() *cobra.Command {
+func showRun(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "show [ID]", Short: "show one, the latest if none is named, and its rounds",
 		Args: terminal.Args(0, 1, "")}
 	f := cmd.Flags()

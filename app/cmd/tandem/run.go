@@ -140,7 +140,7 @@ func (r *runFlags) generation() (g generation, err error) {
 	return g, nil
 }
 
-func (m *Main) run() *cobra.Command {
+func run(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "run PROMPT", Short: "ask the model; use - to read the prompt from stdin",
 		Args:    terminal.Args(1, math.MaxInt, "a prompt, or - to read it from standard input"),
 		Example: "  tandem run 'Write a Go function that reverses a slice'\n  git diff | tandem run -"}

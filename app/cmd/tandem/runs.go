@@ -25,7 +25,7 @@ func runID(cmd *cobra.Command, text string) (int64, error) {
 }
 
 // ofRun lets a verb take a run's id and --json.
-func (m *Main) ofRun(use, short string,
+func ofRun(m *Main, use, short string,
 	run func(ctx context.Context, c *control.Client, id int64, asJSON bool) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short,
 		Args: terminal.Args(1, 1, "a run's id, which `tandem runs` lists")}
@@ -40,8 +40,8 @@ func (m *Main) ofRun(use, short string,
 	return cmd
 }
 
-func (m *Main) resumeRun() *cobra.Command {
-	return m.ofRun("resume ID", "complete an answer that was cut off",
+func resumeRun(m *Main) *cobra.Command {
+	return ofRun(m, "resume ID", "complete an answer that was cut off",
 		func(ctx context.Context, c *control.Client, id int64, asJSON bool) error {
 			stop := m.watch(ctx, stateOf(c))
 			defer stop()
@@ -53,8 +53,8 @@ func (m *Main) resumeRun() *cobra.Command {
 		})
 }
 
-func (m *Main) verifyRun() *cobra.Command {
-	return m.ofRun("verify ID", "compute an answer again without cache and drafts, and compare", m.replayRun)
+func verifyRun(m *Main) *cobra.Command {
+	return ofRun(m, "verify ID", "compute an answer again without cache and drafts, and compare", m.replayRun)
 }
 
 // replayRun verifies a run, and fails if its answer differs.
@@ -81,7 +81,7 @@ func (m *Main) replayRun(ctx context.Context, c *control.Client, id int64, asJSO
 	return nil
 }
 
-func (m *Main) listRuns() *cobra.Command {
+func listRuns(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "list them, the latest first; flags narrow the list",
 		Args: terminal.NoArgs}
 	f := cmd.Flags()

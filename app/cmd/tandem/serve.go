@@ -126,7 +126,7 @@ func (s *serveFlags) options(m *Main) (app.Options, error) {
 	return o, s.script(&o)
 }
 
-func (m *Main) serve() *cobra.Command {
+func serve(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "serve", Short: "serve models to editors and agents, in the foreground",
 		Args:    terminal.NoArgs,
 		Example: "  tandem serve --model ~/models/my-qwen3\n  tandem serve --addr 127.0.0.1:9000"}

@@ -12,7 +12,7 @@ import (
 	"tandem/app/terminal"
 )
 
-func (m *Main) listSettings() *cobra.Command {
+func listSettings(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "list them, and what decides each", Args: terminal.NoArgs}
 	f := cmd.Flags()
 	asJSON := f.Bool("json", false, "one JSON object")
@@ -61,7 +61,7 @@ func isAutomatic(name string) bool {
 	return name == "checkpoint_memory" || name == "checkpoint_disk"
 }
 
-func (m *Main) setSettings() *cobra.Command {
+func setSettings(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "set NAME=VALUE ...", Short: "set some at once; NAME=null puts the default back",
 		Args: terminal.Args(1, math.MaxInt, "what to set, of the names that `tandem settings` lists")}
 	cmd.RunE = func(_ *cobra.Command, rest []string) error {

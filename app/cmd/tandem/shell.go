@@ -54,7 +54,7 @@ func (m *Main) modelIDs(ctx context.Context) (ids []string) {
 }
 
 // man returns the verb by which the packer writes manual pages.
-func (m *Main) man() *cobra.Command {
+func man(m *Main) *cobra.Command {
 	return &cobra.Command{Use: "man DIR", Short: "write manual pages into a folder", Hidden: true,
 		Args: terminal.Args(1, 1, "a folder"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -13,7 +13,7 @@ import (
 	"tandem/app/terminal"
 )
 
-func (m *Main) status() *cobra.Command {
+func status(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "show the address, the model, memory and requests in flight",
 		Args: terminal.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object")
@@ -68,7 +68,7 @@ func doing(a control.Active) string {
 }
 
 // listLoaded returns the verb that lists the models in memory.
-func (m *Main) listLoaded() *cobra.Command {
+func listLoaded(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "ps", Short: "list the models in memory, and what they do", Args: terminal.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
 	cmd.RunE = m.served(func(ctx context.Context, c *control.Client) error {
@@ -95,7 +95,7 @@ func (m *Main) listLoaded() *cobra.Command {
 }
 
 // logs returns the verb that prints the latest lines of the log.
-func (m *Main) logs() *cobra.Command {
+func logs(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "logs", Short: "print the latest lines of the server's log", Args: terminal.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
 	cmd.RunE = m.served(func(ctx context.Context, c *control.Client) error {
