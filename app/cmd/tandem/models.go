@@ -166,7 +166,7 @@ func (m *Main) warnNoChat(n control.ModelNeeds) {
 
 // unloadModel frees the memory of a model, or of all where min lets the model be left out.
 func unloadModel(m *Main, use, short string, min int) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, Args: terminal.Args(min, 1, aModel), ValidArgsFunction: m.completeModel,
+	return &cobra.Command{Use: use, Short: short, SuggestFor: []string{"unload", "stop", "kill"}, Args: terminal.Args(min, 1, aModel), ValidArgsFunction: m.completeModel,
 		RunE: m.asking(func(ctx context.Context, c *control.Client, args []string) error {
 			before, err := control.Ask(ctx, c, control.GetState)
 			if err != nil {
@@ -205,7 +205,8 @@ func unloadModel(m *Main, use, short string, min int) *cobra.Command {
 // removeModel removes a model. It asks first if ask is set.
 func removeModel(m *Main, use string, ask bool) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: "remove a model, and its files if Tandem downloaded them",
-		Args: terminal.Args(1, 1, aModel), ValidArgsFunction: m.completeModel}
+		SuggestFor: []string{"rm", "remove", "delete", "uninstall"},
+		Args:       terminal.Args(1, 1, aModel), ValidArgsFunction: m.completeModel}
 	yes := new(bool)
 	if ask {
 		yes = cmd.Flags().Bool("yes", false, "do not ask")

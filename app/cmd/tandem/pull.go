@@ -14,7 +14,8 @@ import (
 
 func pull(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "pull ORG/NAME[:TAG][@REVISION]", Short: "download a model from Hugging Face",
-		Long: "Downloads a model from Hugging Face. TAG takes that quantization of GGUF files.", Args: terminal.Args(1, 1, "the model to download")}
+		SuggestFor: []string{"download", "get", "install"},
+		Long:       "Downloads a model from Hugging Face. TAG takes that quantization of GGUF files.", Args: terminal.Args(1, 1, "the model to download")}
 	f := cmd.Flags()
 	alone := f.Bool("no-drafter", false, "leave out the drafter that comes with a suggested model")
 	cmd.RunE = func(_ *cobra.Command, rest []string) error {

@@ -41,7 +41,7 @@ func showRun(m *Main) *cobra.Command {
 					return err
 				}
 				if len(latest.Runs) == 0 {
-					return errors.New("there are no runs yet")
+					return errors.New("there are no requests yet; `tandem run 'PROMPT'` makes one")
 				}
 				id = latest.Runs[0].ID
 			}

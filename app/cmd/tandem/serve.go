@@ -128,8 +128,9 @@ func (s *serveFlags) options(m *Main) (app.Options, error) {
 
 func serve(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "serve", Short: "serve models to editors and agents, in the foreground",
-		Args:    terminal.NoArgs,
-		Example: "  tandem serve --model ~/models/my-qwen3\n  tandem serve --addr 127.0.0.1:9000"}
+		SuggestFor: []string{"start"},
+		Args:       terminal.NoArgs,
+		Example:    "  tandem serve --model ~/models/my-qwen3\n  tandem serve --addr 127.0.0.1:9000"}
 	s := newServeFlags(cmd)
 	cmd.RegisterFlagCompletionFunc("model", m.completeModelOrFile)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
