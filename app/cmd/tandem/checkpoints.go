@@ -124,48 +124,45 @@ func showCheckpoint(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "show ID", Short: "show one, and the end of its text", Args: checkpointArgs(1, 1)}
 	f := cmd.Flags()
 	asJSON := f.Bool("json", false, "one JSON object")
-	cmd.RunE = func(_ *cobra.Command, rest []string) error {
-		ctx := cmd.Context()
-		return m.withServer(ctx, func(c *control.Client) error {
-			x, err := control.Call(ctx, c, control.GetCheckpoint,
-				control.CheckpointRead{Checkpoint: rest[0]})
-			if err != nil {
-				return err
-			}
-			if *asJSON {
-				return terminal.WriteJSON(m.Stdout, x)
-			}
-			pinned := "no; it may go when space is needed"
-			if x.Pinned {
-				pinned = "yes"
-			}
-			rows := [][]string{
-				{"name", cmp.Or(x.Name, "-")},
-				{"model", x.Model},
-				{"kind", x.Kind},
-				{"tokens", fmt.Sprintf("%d to %d", x.FromToken, x.ToToken)},
-				{"goes on from", cmp.Or(x.Parent, "the beginning")},
-				{"size", control.ByteSize(x.Bytes)},
-				{"run", run64(x.Run)},
-				{"made", clock(x.CreatedAt)},
-				{"used", fmt.Sprintf("%s, %s", clock(x.UsedAt), control.Plural(x.Hits, "time"))},
-				{"pinned", pinned},
-			}
-			if x.TextOnly {
-				rows = append(rows, []string{"kept",
-					"only the text: this version computes differently and reads it again when it is used"})
-			}
-			if err := terminal.Table(m.Stdout, []string{"checkpoint", x.ID}, rows); err != nil {
-				return err
-			}
-			if x.Text == "" {
-				fmt.Fprintf(m.Stdout, "\nIts text cannot be shown: its model has been removed.\n")
-				return nil
-			}
-			fmt.Fprintf(m.Stdout, "\n... %s\n", x.Text)
+	cmd.RunE = m.asking(func(ctx context.Context, c *control.Client, rest []string) error {
+		x, err := control.Call(ctx, c, control.GetCheckpoint,
+			control.CheckpointRead{Checkpoint: rest[0]})
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return terminal.WriteJSON(m.Stdout, x)
+		}
+		pinned := "no; it may go when space is needed"
+		if x.Pinned {
+			pinned = "yes"
+		}
+		rows := [][]string{
+			{"name", cmp.Or(x.Name, "-")},
+			{"model", x.Model},
+			{"kind", x.Kind},
+			{"tokens", fmt.Sprintf("%d to %d", x.FromToken, x.ToToken)},
+			{"goes on from", cmp.Or(x.Parent, "the beginning")},
+			{"size", control.ByteSize(x.Bytes)},
+			{"run", run64(x.Run)},
+			{"made", clock(x.CreatedAt)},
+			{"used", fmt.Sprintf("%s, %s", clock(x.UsedAt), control.Plural(x.Hits, "time"))},
+			{"pinned", pinned},
+		}
+		if x.TextOnly {
+			rows = append(rows, []string{"kept",
+				"only the text: this version computes differently and reads it again when it is used"})
+		}
+		if err := terminal.Table(m.Stdout, []string{"checkpoint", x.ID}, rows); err != nil {
+			return err
+		}
+		if x.Text == "" {
+			fmt.Fprintf(m.Stdout, "\nIts text cannot be shown: its model has been removed.\n")
 			return nil
-		})
-	}
+		}
+		fmt.Fprintf(m.Stdout, "\n... %s\n", x.Text)
+		return nil
+	})
 	return cmd
 }
 
@@ -200,53 +197,50 @@ func verifyCheckpoints(m *Main) *cobra.Command {
 		Args: checkpointArgs(0, 1)}
 	f := cmd.Flags()
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	cmd.RunE = func(_ *cobra.Command, rest []string) error {
-		ctx := cmd.Context()
-		return m.withServer(ctx, func(c *control.Client) error {
-			names := rest
-			if len(rest) == 0 {
-				for x, err := range c.EachCheckpoint(ctx, "") {
-					if err != nil {
-						return err
-					}
-					names = append(names, x.ID)
-				}
-			}
-			damaged := 0
-			for _, name := range names {
-				v, err := control.Call(ctx, c, control.VerifyCheckpoint, name)
-				e, ok := errors.AsType[*control.Error](err)
-				if ok && e.Code == control.CodeNoCheckpoint && len(rest) == 1 {
-					if id, numErr := strconv.ParseInt(name, 10, 64); numErr == nil {
-						return m.replayRun(ctx, c, id, *asJSON)
-					}
-				}
-				if ok && e.Code == control.CodeNoCheckpoint && len(rest) == 0 {
-					continue // deleted meanwhile
-				}
+	cmd.RunE = m.asking(func(ctx context.Context, c *control.Client, rest []string) error {
+		names := rest
+		if len(rest) == 0 {
+			for x, err := range c.EachCheckpoint(ctx, "") {
 				if err != nil {
 					return err
 				}
-				if *asJSON {
-					if err := terminal.WriteJSON(m.Stdout, v); err != nil {
-						return err
-					}
+				names = append(names, x.ID)
+			}
+		}
+		damaged := 0
+		for _, name := range names {
+			v, err := control.Call(ctx, c, control.VerifyCheckpoint, name)
+			e, ok := errors.AsType[*control.Error](err)
+			if ok && e.Code == control.CodeNoCheckpoint && len(rest) == 1 {
+				if id, numErr := strconv.ParseInt(name, 10, 64); numErr == nil {
+					return m.replayRun(ctx, c, id, *asJSON)
 				}
-				if v.Error != "" {
-					damaged++
-					fmt.Fprintf(m.Stderr, "tandem: %s\n", v.Error)
+			}
+			if ok && e.Code == control.CodeNoCheckpoint && len(rest) == 0 {
+				continue // deleted meanwhile
+			}
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				if err := terminal.WriteJSON(m.Stdout, v); err != nil {
+					return err
 				}
 			}
-			if damaged > 0 {
-				return fmt.Errorf("%d of %s cannot be used; `tandem checkpoints delete ID` deletes one",
-					damaged, control.Plural(len(names), "checkpoint"))
+			if v.Error != "" {
+				damaged++
+				fmt.Fprintf(m.Stderr, "tandem: %s\n", v.Error)
 			}
-			if !*asJSON {
-				fmt.Fprintf(m.Stdout, "%s whole\n", control.Plural(len(names), "checkpoint"))
-			}
-			return nil
-		})
-	}
+		}
+		if damaged > 0 {
+			return fmt.Errorf("%d of %s cannot be used; `tandem checkpoints delete ID` deletes one",
+				damaged, control.Plural(len(names), "checkpoint"))
+		}
+		if !*asJSON {
+			fmt.Fprintf(m.Stdout, "%s whole\n", control.Plural(len(names), "checkpoint"))
+		}
+		return nil
+	})
 	return cmd
 }
 

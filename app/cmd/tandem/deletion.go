@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -15,29 +16,26 @@ func deleteCheckpoint(m *Main) *cobra.Command {
 	f := cmd.Flags()
 	all := f.Bool("all", false, "delete all that go on from it too")
 	yes := f.Bool("yes", false, "do not ask")
-	cmd.RunE = func(_ *cobra.Command, rest []string) error {
-		ctx := cmd.Context()
-		return m.withServer(ctx, func(c *control.Client) error {
-			would, err := control.Call(ctx, c, control.WouldDeleteCheckpoint,
-				control.CheckpointDeletion{Checkpoint: rest[0], All: *all})
-			if err != nil {
-				return err
-			}
-			what := fmt.Sprintf("delete %s, which frees %s",
-				control.Plural(len(would.Checkpoints), "checkpoint"), control.ByteSize(would.Bytes))
-			if err := m.Confirm(cmd, *yes, what); err != nil {
-				return err
-			}
-			d, err := control.Call(ctx, c, control.DeleteCheckpoint,
-				control.CheckpointDeletion{Checkpoint: rest[0], All: *all})
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(m.Stderr, "tandem: deleted %s, which frees %s\n",
-				control.Plural(len(d.Checkpoints), "checkpoint"), control.ByteSize(d.Bytes))
-			return nil
-		})
-	}
+	cmd.RunE = m.asking(func(ctx context.Context, c *control.Client, rest []string) error {
+		would, err := control.Call(ctx, c, control.WouldDeleteCheckpoint,
+			control.CheckpointDeletion{Checkpoint: rest[0], All: *all})
+		if err != nil {
+			return err
+		}
+		what := fmt.Sprintf("delete %s, which frees %s",
+			control.Plural(len(would.Checkpoints), "checkpoint"), control.ByteSize(would.Bytes))
+		if err := m.Confirm(cmd, *yes, what); err != nil {
+			return err
+		}
+		d, err := control.Call(ctx, c, control.DeleteCheckpoint,
+			control.CheckpointDeletion{Checkpoint: rest[0], All: *all})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(m.Stderr, "tandem: deleted %s, which frees %s\n",
+			control.Plural(len(d.Checkpoints), "checkpoint"), control.ByteSize(d.Bytes))
+		return nil
+	})
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,47 +16,44 @@ import (
 func pull(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "pull ORG/NAME[:TAG][@REVISION]", Short: "download a model from Hugging Face",
 		SuggestFor: []string{"download", "get", "install"},
-		Long:       "Downloads a model from Hugging Face. TAG takes that quantization of GGUF files.", Args: terminal.Args(1, 1, "the model to download")}
-	f := cmd.Flags()
-	alone := f.Bool("no-drafter", false, "leave out the drafter that comes with a suggested model")
-	cmd.RunE = func(_ *cobra.Command, rest []string) error {
-		ctx := cmd.Context()
+		Long:       "Downloads a model from Hugging Face. TAG takes that quantization of GGUF files.",
+		Args:       terminal.Args(1, 1, "the model to download")}
+	alone := cmd.Flags().Bool("no-drafter", false, "leave out the drafter that comes with a suggested model")
+	cmd.RunE = m.asking(func(ctx context.Context, c *control.Client, rest []string) error {
 		id, revision, _ := strings.Cut(rest[0], "@")
-		return m.withServer(ctx, func(c *control.Client) error {
-			state, err := control.Ask(ctx, c, control.GetState)
-			if err != nil {
-				return err
-			}
-			bar := m.bar()
-			var note string
-			model, err := c.Pull(ctx, control.PullRequest{ID: id, Revision: revision, NoDrafter: *alone},
-				func(p control.Progress) {
-					if p.Note != "" {
-						note = p.Note
-						return
-					}
-					if p.Waiting != "" {
-						bar.waiting(rest[0], p.Done, p.Total, p.Waiting)
-						return
-					}
-					bar.bytes(rest[0], p.Done, p.Total, p.PerSecond)
-				})
-			bar.end()
-			if note != "" {
-				fmt.Fprintf(m.Stderr, "tandem: %s\n", note)
-			}
-			if err == nil {
-				fmt.Fprintln(m.Stdout, model.ID)
-			}
-			if e, ok := errors.AsType[*control.Error](err); ok && state.PID != os.Getpid() &&
-				dependsOnEnvironment(e) {
-				return fmt.Errorf("%w (process %d, which serves this home, downloads with its own HF_ENDPOINT, HF_TOKEN, "+
-					"HF_HUB_CACHE and HF_HUB_OFFLINE; to use others, set them there or stop it first)",
-					e, state.PID)
-			}
+		state, err := control.Ask(ctx, c, control.GetState)
+		if err != nil {
 			return err
-		})
-	}
+		}
+		bar := m.bar()
+		var note string
+		model, err := c.Pull(ctx, control.PullRequest{ID: id, Revision: revision, NoDrafter: *alone},
+			func(p control.Progress) {
+				if p.Note != "" {
+					note = p.Note
+					return
+				}
+				if p.Waiting != "" {
+					bar.waiting(rest[0], p.Done, p.Total, p.Waiting)
+					return
+				}
+				bar.bytes(rest[0], p.Done, p.Total, p.PerSecond)
+			})
+		bar.end()
+		if note != "" {
+			fmt.Fprintf(m.Stderr, "tandem: %s\n", note)
+		}
+		if err == nil {
+			fmt.Fprintln(m.Stdout, model.ID)
+		}
+		if e, ok := errors.AsType[*control.Error](err); ok && state.PID != os.Getpid() &&
+			dependsOnEnvironment(e) {
+			return fmt.Errorf("%w (process %d, which serves this home, downloads with its own HF_ENDPOINT, HF_TOKEN, "+
+				"HF_HUB_CACHE and HF_HUB_OFFLINE; to use others, set them there or stop it first)",
+				e, state.PID)
+		}
+		return err
+	})
 	return cmd
 }
 

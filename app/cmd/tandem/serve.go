@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -104,20 +105,22 @@ func (s *serveFlags) check() error {
 
 // options returns what the flags and the environment say.
 func (s *serveFlags) options(m *Main) (app.Options, error) {
-	given := s.cmd.Flags().Changed
 	o := m.options(m.Logger(s.verbose))
 	o.NoCheckpoints = s.checkpoints == "off"
-	if name := "checkpoint-memory"; given(name) {
+	decides := func(flag string) bool {
+		if s.cmd.Flags().Changed(flag) {
+			o.Overrides[strings.ReplaceAll(flag, "-", "_")] = control.Given{Source: control.FromFlag, By: "--" + flag}
+		}
+		return s.cmd.Flags().Changed(flag)
+	}
+	if decides("checkpoint-memory") {
 		o.Settings.CheckpointMemory = s.memory
-		o.Overrides["checkpoint_memory"] = control.Given{Source: control.FromFlag, By: "--" + name}
 	}
-	if name := "checkpoint-disk"; given(name) {
+	if decides("checkpoint-disk") {
 		o.Settings.CheckpointDisk = s.disk
-		o.Overrides["checkpoint_disk"] = control.Given{Source: control.FromFlag, By: "--" + name}
 	}
-	if name := "dtype"; given(name) {
+	if decides("dtype") {
 		o.Settings.Dtype = control.Dtype(s.dtype)
-		o.Overrides[name] = control.Given{Source: control.FromFlag, By: "--" + name}
 	}
 	s.kvBits.decide(&o)
 	o.Model, o.Drafter, o.ContextLength, o.Speculation = s.model, s.drafter, s.context,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -16,43 +17,40 @@ func listSettings(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "list them, and what decides each", Args: terminal.NoArgs}
 	f := cmd.Flags()
 	asJSON := f.Bool("json", false, "one JSON object")
-	cmd.RunE = func(_ *cobra.Command, _ []string) error {
-		ctx := cmd.Context()
-		return m.withServer(ctx, func(c *control.Client) error {
-			st, err := control.Ask(ctx, c, control.GetSettings)
-			if err != nil {
-				return err
-			}
-			st.Settings = st.Settings.WithoutSecrets() // a terminal may be seen by others, and is kept
-			if *asJSON {
-				return terminal.WriteJSON(m.Stdout, st)
-			}
-			var rows [][]string
-			for _, s := range st.Sources {
-				value := "not set"
-				if s.Name != control.SettingHubToken {
-					raw, err := st.Settings.Value(s.Name)
-					if err != nil {
-						return err
-					}
-					if value = string(raw); value == "0" && isAutomatic(s.Name) {
-						value = "0 (automatic)"
-					}
-				} else if st.HubToken {
-					value = "set, and not shown"
+	cmd.RunE = m.asking(func(ctx context.Context, c *control.Client, _ []string) error {
+		st, err := control.Ask(ctx, c, control.GetSettings)
+		if err != nil {
+			return err
+		}
+		st.Settings = st.Settings.WithoutSecrets() // a terminal may be seen by others, and is kept
+		if *asJSON {
+			return terminal.WriteJSON(m.Stdout, st)
+		}
+		var rows [][]string
+		for _, s := range st.Sources {
+			value := "not set"
+			if s.Name != control.SettingHubToken {
+				raw, err := st.Settings.Value(s.Name)
+				if err != nil {
+					return err
 				}
-				source := string(s.Source)
-				if s.By != "" {
-					source += ", " + s.By
+				if value = string(raw); value == "0" && isAutomatic(s.Name) {
+					value = "0 (automatic)"
 				}
-				if s.Later == control.AtNextLoad {
-					source += "; counts when a model is loaded next"
-				}
-				rows = append(rows, []string{s.Name, value, source})
+			} else if st.HubToken {
+				value = "set, and not shown"
 			}
-			return terminal.Table(m.Stdout, []string{"NAME", "VALUE", "DECIDED BY"}, rows)
-		})
-	}
+			source := string(s.Source)
+			if s.By != "" {
+				source += ", " + s.By
+			}
+			if s.Later == control.AtNextLoad {
+				source += "; counts when a model is loaded next"
+			}
+			rows = append(rows, []string{s.Name, value, source})
+		}
+		return terminal.Table(m.Stdout, []string{"NAME", "VALUE", "DECIDED BY"}, rows)
+	})
 	return cmd
 }
 
