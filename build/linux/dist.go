@@ -113,6 +113,9 @@ func fill(ctx context.Context, b *setup.Builder, tree string, product program.Pr
 	if err != nil {
 		return err
 	}
+	if err := writeShellFiles(ctx, b, tree, tandem); err != nil {
+		return err
+	}
 	text, err := licences.Text(ctx, b, licences.Target{GOOS: "linux", GOARCH: "amd64", Tags: "ui,bundle",
 		Programs: "./app/cmd/tandem", Triple: "x86_64-unknown-linux-gnu"}, parts...)
 	if err != nil {
@@ -120,6 +123,37 @@ func fill(ctx context.Context, b *setup.Builder, tree string, product program.Pr
 	}
 	return errors.Join(os.WriteFile(filepath.Join(tree, "Licences.txt"), []byte(text), 0o644),
 		setup.CopyFile(filepath.Join(tree, "LICENSE"), filepath.Join(b.Root, "LICENSE")))
+}
+
+// shells are the shells that tandem completes commands in, with the name of the file where each looks.
+var shells = map[string]string{"bash": "tandem", "zsh": "_tandem", "fish": "tandem.fish"}
+
+// writeShellFiles has the program write its man pages and what completes its commands.
+func writeShellFiles(ctx context.Context, b *setup.Builder, tree, tandem string) error {
+	run := func(args ...string) (string, error) {
+		cmd := b.Command(ctx, tandem, args...)
+		// The pages carry a date. It is that of the files in the archive.
+		cmd.Env = append(cmd.Env, fmt.Sprint("SOURCE_DATE_EPOCH=", archiveTime.Unix()))
+		return b.Output(cmd)
+	}
+	man := filepath.Join(tree, "share", "man", "man1")
+	if err := os.MkdirAll(man, 0o755); err != nil {
+		return err
+	}
+	if _, err := run("man", man); err != nil {
+		return err
+	}
+	for shell, name := range shells {
+		text, err := run("completion", shell)
+		if err != nil {
+			return err
+		}
+		dir := filepath.Join(tree, "share", shell)
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o644)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // report prints the archive's size, and what fills it.

@@ -16,15 +16,22 @@ fail() {
   exit 1
 }
 
-# links prints each file that is linked into the shared folders of $prefix, and where it is.
+# links prints each link to make in the shared folders of $prefix, and where it leads. Man pages are
+# read from $1.
 links() {
   cat <<END
 bin/tandem ../lib/tandem/tandem
+share/bash-completion/completions/tandem ../../../lib/tandem/share/bash/tandem
+share/zsh/site-functions/_tandem ../../../lib/tandem/share/zsh/_tandem
+share/fish/vendor_completions.d/tandem.fish ../../../lib/tandem/share/fish/tandem.fish
 END
+  for page in "$1"/share/man/man1/*.1; do
+    echo "share/man/man1/$(basename "$page") ../../../lib/tandem/share/man/man1/$(basename "$page")"
+  done
 }
 
 uninstall() {
-  links | while read -r link target; do
+  links "$prefix/lib/tandem" | while read -r link target; do
     if [ "$(readlink "$prefix/$link" || true)" = "$target" ]; then
       rm "$prefix/$link"
     fi
@@ -69,7 +76,7 @@ install() {
   rm -rf "$work/old"
   [ ! -e "$prefix/lib/tandem" ] || mv "$prefix/lib/tandem" "$work/old"
   mv "$work/$name" "$prefix/lib/tandem"
-  links | while read -r link target; do
+  links "$prefix/lib/tandem" | while read -r link target; do
     mkdir -p "$(dirname "$prefix/$link")"
     ln -sf "$target" "$prefix/$link"
   done

@@ -106,7 +106,7 @@ func answersOn(ctx context.Context, b *setup.Builder, processor, tandem string) 
 	}
 	defer os.RemoveAll(home)
 	start := time.Now()
-	cmd := b.Command(ctx, "qemu-x86_64", "-cpu", processor, tandem, "run", "--max-tokens", "7", "What is the capital of France?")
+	cmd := b.Command(ctx, "qemu-x86_64", "-cpu", processor, tandem, "run", "--raw", "--max-tokens", "1", "The capital of France is")
 	cmd.Env = append(cmd.Env, "TANDEM_HOME="+home)
 	out, err := b.Output(cmd)
 	if err != nil {

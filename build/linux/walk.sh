@@ -34,6 +34,15 @@ fi
 grep "is damaged" refused
 tandem --version
 
+for file in share/man/man1/tandem-run.1 share/bash-completion/completions/tandem share/zsh/site-functions/_tandem \
+  share/fish/vendor_completions.d/tandem.fish; do
+  if ! [ -s "$HOME/.local/$file" ]; then
+    echo "$file is missing"
+    exit 1
+  fi
+done
+grep -q 'tandem run' "$HOME/.local/share/man/man1/tandem-run.1"
+
 sh /mnt/install.sh --uninstall
 left=$(find "$HOME/.local" -path "$HOME/.local/share/tandem" -prune -o \( -type f -o -type l \) -print)
 if [ -n "$left" ]; then
