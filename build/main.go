@@ -5,9 +5,9 @@
 // A verb sets up what it needs, says what it does, and does nothing twice.
 //
 // This folder holds main and the verbs, one file each. The work is done in the folders below:
-// setup, program, mac, linux, licences, clients, real, bench, ui, fixtures, typecheck and knots. They import the standard
-// library and each other, and run binaries. Mac also imports a reader of property lists, and bench
-// Tandem's package app/figures, which prints all benches alike.
+// setup, program, mac, linux, licences, clients, real, bench, ui, fixtures, typecheck and knots. They
+// import the standard library and each other, and run binaries. Mac also imports a reader of property
+// lists, and bench Tandem's package app/figures, which prints all benches alike.
 package main
 
 import (

@@ -77,7 +77,8 @@ func debianPackage(ctx context.Context, b *setup.Builder, path string) (string, 
 }
 
 // libraryLicences returns the terms of MLX, of mlx-c, and of Debian's packages.
-func libraryLicences(ctx context.Context, b *setup.Builder, mlx string, packages []string) ([]licences.Component, error) {
+func libraryLicences(ctx context.Context, b *setup.Builder, mlx string,
+	packages []string) ([]licences.Component, error) {
 	wheel, err := licences.Read("MLX "+setup.MLXVersion, filepath.Join(filepath.Dir(mlx),
 		"mlx_cpu-"+setup.MLXVersion+".dist-info", "licenses"))
 	if err != nil {

@@ -190,8 +190,8 @@ func changingCheckpoints(m *Main) []*cobra.Command {
 	}
 }
 
-// verifyCheckpoints returns the verb that reads files whole, all if none is named. A number that names no checkpoint is a
-// run, which is computed again.
+// verifyCheckpoints returns the verb that reads files whole, all if none is named. A number that names
+// no checkpoint is a run, which is computed again.
 func verifyCheckpoints(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "verify [ID|RUN]", Short: "read files whole, all if none is named; a run is computed again",
 		Args: checkpointArgs(0, 1)}
