@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/build/clients"
 	"tandem/build/knots"
 	"tandem/build/setup"
 	"tandem/build/typecheck"
@@ -31,6 +32,7 @@ func checkVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		{"golangci-lint", checkWith("go", "tool", "-modfile=build/tools.mod", "golangci-lint", "run",
 			"--config=build/golangci.yml", "./...")},
 		{"workflows", checkWith("go", "tool", "-modfile=build/actionlint.mod", "actionlint")},
+		{"clients of README.md", func(_ context.Context, b *setup.Builder) error { return clients.CheckReadme(b) }},
 		{"go.mod is tidy", checkModule},
 		{"arrows, layout and pins", checkWith("go", "test", "-tags=lint", "./build/...")},
 		{"knots of files", checkKnots},

@@ -28,6 +28,7 @@ func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	race := set.Bool("race", false, "run the tests of app, storage and the engine without MLX under the race detector")
 	long := set.Bool("long", false, "run the long matrices too, for an hour or more")
 	each := set.Duration("each", 10*time.Minute, "with fuzz: the time for each target")
+	record := set.Bool("record", false, "with clients: write README.md's table of what was tested")
 	most := 1
 	if len(args) > 0 && args[0] == "field" {
 		most = len(args) // keys of inputs follow
@@ -43,7 +44,7 @@ func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	switch set.Arg(0) {
 	case "":
 	case "clients":
-		return clients.Test(ctx, b)
+		return clients.Test(ctx, b, *record)
 	case "field":
 		return clients.Field(ctx, b, set.Args()[1:])
 	case "fuzz":

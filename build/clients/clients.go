@@ -50,8 +50,8 @@ func Requirements() []setup.Requirement {
 	return []setup.Requirement{{What: "curl", Apt: "curl", Present: setup.OnPath("curl")}}
 }
 
-// Test runs every client.
-func Test(ctx context.Context, b *setup.Builder) error {
+// Test runs every client. With record it then writes the table of clients in README.md.
+func Test(ctx context.Context, b *setup.Builder, record bool) error {
 	start := time.Now()
 	if err := b.SetUp(ctx, Requirements()); err != nil {
 		return err
@@ -69,6 +69,9 @@ func Test(ctx context.Context, b *setup.Builder) error {
 		func() error { return t.frameworks(ctx) })
 	fmt.Fprintf(b.Out, "\n%s\ntest clients: %s\n", t.table.String(),
 		setup.Seconds(time.Since(start)))
+	if err == nil && record {
+		err = t.table.record(b)
+	}
 	return err
 }
 
