@@ -28,7 +28,9 @@ func today(runs []control.Run) (t control.Today) {
 			continue
 		}
 		speeds = append(speeds, 1000*float64(r.CompletionTokens-1)/ms)
-		if step := steps[r.Model]; step > 0 && r.Verifies > 0 {
+		if step := steps[r.Model]; step > 0 && r.Verifies > 0 && r.Repeats == 0 {
+			// A step is no dearer than a block of the same run, even if other runs were slow.
+			step = min(step, ms/float64(r.Rounds))
 			t.DraftsMS += step*float64(r.CompletionTokens-1) - ms
 		}
 	}

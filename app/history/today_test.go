@@ -20,6 +20,12 @@ func TestTodaySumsUpWhatWasSaved(t *testing.T) {
 		{Model: "m", StartedAt: at, EndedAt: at, PromptTokens: 1000, CachedTokens: 900, RestoreMS: 100,
 			PrefillMS: 300, FirstTokenMS: 300, TotalMS: 3300, CompletionTokens: 101, Rounds: 50, Verifies: 50,
 			Accepted: 50, FinishReason: "length"},
+		// Its answer loops from the tenth token on, so drafts had nothing to guess.
+		{Model: "m", StartedAt: at, EndedAt: at, FirstTokenMS: 1, TotalMS: 1001, CompletionTokens: 501, Rounds: 50,
+			Verifies: 50, Accepted: 450, Repeats: 10, FinishReason: "length"},
+		// Its rounds of 20 ms are cheaper than the plain ones of the first run.
+		{Model: "m", StartedAt: at, EndedAt: at, FirstTokenMS: 1, TotalMS: 1001, CompletionTokens: 101, Rounds: 50,
+			Verifies: 50, Accepted: 50, FinishReason: "length"},
 		// It restores all of a long prompt, which takes long and reads nothing.
 		{Model: "m", StartedAt: at, EndedAt: at, PromptTokens: 1000, CachedTokens: 999, RestoreMS: 998,
 			PrefillMS: 1000, FirstTokenMS: 1000, TotalMS: 1000, CompletionTokens: 1, FinishReason: "length"},
@@ -38,8 +44,8 @@ func TestTodaySumsUpWhatWasSaved(t *testing.T) {
 		{Model: "other", StartedAt: at}, // in flight
 	}
 	got := today(slices.Clone(runs))
-	want := control.Today{Requests: 10, Failed: 2, Stopped: 2, PromptTokens: 12000, RestoredTokens: 1899,
-		PerSecond: (20. + 100./3) / 2, CheckpointsMS: 1899*2 - 1098, DraftsMS: 100*50 - 3000}
+	want := control.Today{Requests: 12, Failed: 2, Stopped: 2, PromptTokens: 12000, RestoredTokens: 1899,
+		PerSecond: (100./3 + 100) / 2, CheckpointsMS: 1899*2 - 1098, DraftsMS: 100*50 - 3000 + 100*20 - 1000}
 	if math.Abs(got.PerSecond-want.PerSecond) > 1e-9 || math.Abs(got.CheckpointsMS-want.CheckpointsMS) > 1e-6 {
 		t.Errorf("%+v, want %+v", got, want)
 	}

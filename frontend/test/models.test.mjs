@@ -197,7 +197,7 @@ test('a download can be paused, cancelled and completed', async () => {
   assert.equal(await page.getByText('how large these downloads are').count(), 0)
   await page.getByRole('button', { name: /^Download mlx-community/ }).first().waitFor()
   assert.match(await page.getByRole('button', { name: /^Download mlx-community/ }).first().innerText(), /\(\d.* MB\)/)
-  assert.match(await page.locator('.fit').first().textContent(), /^(fits|too large by \d+ GiB)/)
+  assert.match(await page.locator('.fit').first().textContent(), /^(fits|too large: for \d+ GiB)/)
   await to(page, 'Installed')
   await page.getByRole('button', { name: 'Choose lab/tiny' }).waitFor()
   assert.deepEqual(problems, [])

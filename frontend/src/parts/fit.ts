@@ -20,8 +20,7 @@ export interface Fit {
 export function fit(from: number, bytes: number, here: Place): Fit {
   if (here.memory <= 0) return { fits: null, text: `for ${from} GiB of memory or more` }
   if (from > here.class) {
-    const over = Math.max(1, Math.round(from - here.memory / GiB))
-    return { fits: false, text: `too large by ${over} GiB: it needs ${from} GiB of memory` }
+    return { fits: false, text: `too large: for ${from} GiB of memory or more` }
   }
   const left = bytes > 0 && here.room > 0 ? Math.floor((here.room - bytes) / GiB) : 0
   return { fits: true, text: left > 0 ? `fits, leaves ${memory(left * GiB)}` : 'fits' }

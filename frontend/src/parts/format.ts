@@ -52,8 +52,8 @@ export function clock(time: string, now = new Date()): string {
   return at.toDateString() === now.toDateString() ? text : `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })} ${text}`
 }
 
-// saved writes milliseconds that were saved. A number below zero was lost.
-export const saved = (ms: number): string => (ms < 0 ? `−${duration(-ms)}` : duration(ms))
+// saved writes milliseconds that were saved, or a dash if none were.
+export const saved = (ms: number): string => (ms >= 1 ? duration(ms) : '–')
 
 const ends: Record<string, string> = { stop: 'ended by itself', length: 'cut at its limit', cancel: 'stopped', stopped: 'stopped', interrupted: 'interrupted', '': 'interrupted', error: 'failed', edited: 'edited by you' }
 
