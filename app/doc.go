@@ -10,7 +10,7 @@
 //   - home: the home folder, and the figures of the machine;
 //   - settings: what is set, who decides it, and the keys;
 //   - drafters: which drafter a model has;
-//   - pool: the models in memory and their checkpoints. One goroutine owns them, and package memoryplan
+//   - pool: the models in memory and their checkpoints. One goroutine owns them, and package eviction
 //     decides what is loaded and unloaded;
 //   - library: the models on disk;
 //   - history: runs, chats, checkpoints and responses as people see them;

@@ -54,9 +54,9 @@ var arrows = []struct {
 	{"app/library", []string{"app/pool", "app/drafters", "app/settings", "app/home", "app/control", "models", "models/hub", "models/ollama", "storage", "storage/disk"}},
 	// engine's codes and reasons only
 	{"app/history", []string{"app/pool", "app/figures", "app/settings", "app/home", "app/control", "storage", "engine", "engine/checkpoint", "engine/tokenizer"}},
-	{"app/pool", []string{"app/drafters", "app/memoryplan", "app/model", "app/settings", "app/home", "app/control", "app/dialect", "engine", "engine/*", "models", "models/hub", "storage", "storage/disk"}},
+	{"app/pool", []string{"app/drafters", "app/eviction", "app/model", "app/settings", "app/home", "app/control", "app/dialect", "engine", "engine/*", "models", "models/hub", "storage", "storage/disk"}},
 	{"app/drafters", []string{"app/model", "app/settings", "app/home", "app/control", "engine", "engine/*", "models", "models/hub", "storage", "storage/disk"}},
-	{"app/memoryplan", []string{"app/control"}}, // what to load and unload, without knowing what a model is
+	{"app/eviction", []string{"app/control"}}, // what to load and unload, without knowing what a model is
 	{"app/settings", []string{"app/home", "app/control", "storage", "storage/disk", "models/hub"}},
 	{"app/home", []string{"app/control", "storage/disk"}},
 	// for tests alone

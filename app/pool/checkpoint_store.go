@@ -12,8 +12,8 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/drafters"
+	"tandem/app/eviction"
 	"tandem/app/home"
-	"tandem/app/memoryplan"
 	"tandem/engine/checkpoint"
 	"tandem/models"
 	"tandem/storage"
@@ -137,7 +137,7 @@ func (s *sizer) CheckpointBytes() int64 {
 // MaxCheckpointMemory returns how much of a machine's memory may be set for checkpoints, in bytes:
 // half of what models may take, so that a model still fits, or the default if that is more.
 func MaxCheckpointMemory(memory int64) int64 {
-	return max(memoryplan.RoomFor(memory)/2, memory/CheckpointMemory)
+	return max(eviction.RoomFor(memory)/2, memory/CheckpointMemory)
 }
 
 // DiskShare returns how much of a disk checkpoints take at most where nothing is set, in bytes.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/memoryplan"
+	"tandem/app/eviction"
 	"tandem/engine"
 	"tandem/engine/enginetest"
 	"tandem/engine/texts"
@@ -264,7 +264,7 @@ func startCrowded(t *testing.T) (r *running, leave [2]context.CancelFunc) {
 	g := measured(t, small)
 	text := f.SequenceBytes(1<<16, true)
 	r = start(t, setup{Model: long, NoCheckpoints: true, Memory: 2<<30 + f.Weights(true) + 2*text +
-		f.SequenceBytes(memoryplan.ShortRequest, true) + (g.Weights(true)+g.SequenceBytes(4096, true))/2})
+		f.SequenceBytes(eviction.ShortRequest, true) + (g.Weights(true)+g.SequenceBytes(4096, true))/2})
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: small}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@
 //     other, and reads the row again: it may have changed meanwhile.
 //  4. sizeOf (measure.go) measures the model and its drafter. Their files were inspected before, and
 //     are read again only if they have changed.
-//  5. [memoryplan.State.Load] decides what is unloaded for it, in which format and with which context it is
+//  5. [eviction.State.Load] decides what is unloaded for it, in which format and with which context it is
 //     loaded, or why it is refused.
 //  6. planLoad (make_room.go) lets no further request take the models to unload.
 //  7. makeRoom waits until no request holds them, and until the sequences in flight of the others fit
@@ -24,7 +24,7 @@
 //
 // A model stays in memory until its memory is needed, a person unloads it, it was idle for as long as
 // the settings say (unload.go), or the machine is short of memory (pressure.go). A model that answers
-// requests is never taken away from them. Package memoryplan has the rules.
+// requests is never taken away from them. Package eviction has the rules.
 //
 // # Checkpoints
 //

@@ -7,7 +7,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/drafters"
-	"tandem/app/memoryplan"
+	"tandem/app/eviction"
 	"tandem/storage"
 )
 
@@ -203,7 +203,7 @@ func (o *owner) makeRoomForDrafter(ctx context.Context, m *Model,
 		how.drafterDequantized = false
 		return how, true, nil
 	}
-	z := memoryplan.Size{}
+	z := eviction.Size{}
 	for _, f := range m.drafterFormats(size) {
 		z.Formats = append(z.Formats, size.as(f))
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"tandem/app/drafters"
-	"tandem/app/memoryplan"
+	"tandem/app/eviction"
 	"tandem/engine"
 	"tandem/engine/draft"
 )
@@ -42,7 +42,7 @@ func (m *Model) newEngine(d *drafters.Drafter, reason string) *engine.Engine {
 		o.Checkpoints, o.Store = p.CheckpointBytes(), m.store
 	}
 	o.SequenceBytes, m.needs = m.sequenceMemory(d)
-	o.Room, o.Short = m.needs.Cache, memoryplan.ShortRequest // and more once it is in memory, see owner.divide
+	o.Room, o.Short = m.needs.Cache, eviction.ShortRequest // and more once it is in memory, see owner.divide
 	return engine.New(p.thread, m.served, m.bundle.Tokenizer, o)
 }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/memoryplan"
+	"tandem/app/eviction"
 	"tandem/engine/enginetest"
 )
 
@@ -229,10 +229,10 @@ func TestIdleModelOfTwoIsUnloaded(t *testing.T) {
 		control.SettingsChange{"idle_unload_minutes": []byte("5")}); err != nil {
 		t.Fatal(err)
 	}
-	now, idle := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), memoryplan.IdleTimes{}
+	now, idle := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), eviction.IdleTimes{}
 	pass := func(d time.Duration) {
 		for end := now.Add(d); now.Before(end); {
-			now = now.Add(memoryplan.IdleStep)
+			now = now.Add(eviction.IdleStep)
 			r.pool.unloadIfIdle(t.Context(), idle, now)
 		}
 	}

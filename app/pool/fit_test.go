@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/memoryplan"
+	"tandem/app/eviction"
 	"tandem/engine/enginetest"
 	"tandem/engine/texts"
 	"tandem/models"
@@ -82,8 +82,8 @@ func TestRequestsHaveWhatTheWeightsLeave(t *testing.T) {
 	for _, c := range []struct{ left, want int64 }{{3 * whole, 3 * whole}, {whole / 2, whole}} {
 		a.pool.opts.Memory = 2<<30 + f.Weights(true) + c.left
 		text, needs := m.sequenceMemory(nil)
-		s := memoryplan.State{Limits: a.pool.limits(), Models: []memoryplan.Model{{Need: needs}}}
-		room := s.Shares(memoryplan.Need{})[0].Sequences
+		s := eviction.State{Limits: a.pool.limits(), Models: []eviction.Model{{Need: needs}}}
+		room := s.Shares(eviction.Need{})[0].Sequences
 		if room != c.want || text(5*1024) != whole || text(1024) != f.SequenceBytes(1024, true) {
 			t.Errorf("with %d bytes beside the weights: room for %d, want %d; a context takes %d, want %d",
 				c.left, room, c.want, text(5*1024), whole)
@@ -140,7 +140,7 @@ func TestModelThatDoesNotFitIsRefusedWithFigures(t *testing.T) {
 func TestContextIsCutToTheMemory(t *testing.T) {
 	dir := longModel(t)
 	f := measured(t, dir)
-	most := f.Weights(true) + f.SequenceBytes(5*1024, true) + f.SequenceBytes(memoryplan.ShortRequest, true)
+	most := f.Weights(true) + f.SequenceBytes(5*1024, true) + f.SequenceBytes(eviction.ShortRequest, true)
 	// an eighth of the memory is for checkpoints, and a quarter is less than 2 GB
 	memory := (most + texts.MaxBytes + 2<<30 + 8) / 7 * 8
 	r := start(t, setup{Model: dir, Memory: memory})

@@ -5,7 +5,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/drafters"
-	"tandem/app/memoryplan"
+	"tandem/app/eviction"
 	"tandem/models"
 )
 
@@ -61,7 +61,7 @@ func (f format) policy(wide bool) models.DtypePolicy {
 	return f.dtype
 }
 
-// A loadable is what is known of a model's memory in one format. It implements memoryplan.Format.
+// A loadable is what is known of a model's memory in one format. It implements eviction.Format.
 type loadable struct {
 	models.Footprint
 	drafter     models.Footprint // zero if it has none
@@ -118,16 +118,16 @@ func (f formatSetting) learned(r *Restoration) string {
 
 // size returns m in each format that it may have, the preferred one first: all quantized weights in
 // float32, those of the drafter alone, none. asked is the context that a person set, or 0.
-func (m loadable) size(asked int) memoryplan.Size {
-	z := memoryplan.Size{Context: m.ContextLength, Asked: asked, Formats: []memoryplan.Format{m}}
+func (m loadable) size(asked int) eviction.Size {
+	z := eviction.Size{Context: m.ContextLength, Asked: asked, Formats: []eviction.Format{m}}
 	if m.dequantizes {
-		z.Formats = []memoryplan.Format{m.as(format{dequantized: true, drafterDequantized: true}),
+		z.Formats = []eviction.Format{m.as(format{dequantized: true, drafterDequantized: true}),
 			m.as(format{drafterDequantized: true}), m}
 	}
 	return z
 }
 
 // formatOf returns the format of a need in a plan for sizes of this package.
-func formatOf(z memoryplan.Size, n memoryplan.Need) format {
+func formatOf(z eviction.Size, n eviction.Need) format {
 	return z.Formats[n.Format].(loadable).format
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
-	"tandem/app/memoryplan"
+	"tandem/app/eviction"
 	"tandem/engine/checkpoint"
 	"tandem/engine/enginetest"
 	"tandem/engine/mlx"
@@ -97,7 +97,7 @@ func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 }
 
 // fit returns what a model takes in so much room, and in which format.
-func fit(m loadable, asked int, room int64) (memoryplan.Need, format) {
+func fit(m loadable, asked int, room int64) (eviction.Need, format) {
 	z := m.size(asked)
 	n, _ := z.Fit(room)
 	return n, formatOf(z, n)
@@ -116,7 +116,7 @@ func TestFloat32DoesNotCutTheContextOfAnAgent(t *testing.T) {
 	const agent = 32 << 10 // tokens
 	f.ContextLength = 4 * agent
 	m := loadable{Footprint: f, dequantizes: true, format: format{wide: true}}
-	_, short := m.Bytes(memoryplan.ShortRequest)
+	_, short := m.Bytes(eviction.ShortRequest)
 	room := total(m.as(format{dequantized: true}).Bytes(agent)) + short
 	if n, f := fit(m, 0, room); n.Bytes() > room || !f.dequantized || n.Context < agent {
 		t.Errorf("%+v, %+v", n, f)

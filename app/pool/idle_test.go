@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/memoryplan"
+	"tandem/app/eviction"
 )
 
 // An idle model is unloaded after the minutes in the settings, unless it is kept. The next request
@@ -14,10 +14,10 @@ import (
 func TestIdleModelIsUnloadedAfterTheMinutesSet(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny")})
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	idle := memoryplan.IdleTimes{}
+	idle := eviction.IdleTimes{}
 	pass := func(d time.Duration) {
 		for end := now.Add(d); now.Before(end); {
-			now = now.Add(memoryplan.IdleStep)
+			now = now.Add(eviction.IdleStep)
 			r.pool.unloadIfIdle(t.Context(), idle, now)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/drafters"
-	"tandem/app/memoryplan"
+	"tandem/app/eviction"
 	"tandem/engine/mlx"
 	"tandem/models"
 )
@@ -104,7 +104,7 @@ func (m *Model) reserveDrafter(ctx context.Context, source string) (how format, 
 	ctx, cancel := context.WithCancel(ctx) // a change may wait for the end of this measurement
 	defer cancel()
 	defer context.AfterFunc(m.lent, cancel)()
-	tokens := min(memoryplan.ShortRequest, cmp.Or(m.context, memoryplan.ShortRequest))
+	tokens := min(eviction.ShortRequest, cmp.Or(m.context, eviction.ShortRequest))
 	err = m.pool.change(ctx, func(o *owner) error {
 		left := o.state().Left()
 		for _, how = range m.drafterFormats(size) {

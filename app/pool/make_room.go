@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/memoryplan"
+	"tandem/app/eviction"
 )
 
 // planLoad makes the plan for a load, and closes the models that it unloads to further requests. It
 // returns what the model will need, and those models. Errors: those of the plan; nothing is changed then.
-func (o *owner) planLoad(w memoryplan.Want) (need memoryplan.Need, models []*Model, err error) {
-	models, err = o.closeAsPlanned(w.Current, func(s memoryplan.State) (unload []string, err error) {
+func (o *owner) planLoad(w eviction.Want) (need eviction.Need, models []*Model, err error) {
+	models, err = o.closeAsPlanned(w.Current, func(s eviction.State) (unload []string, err error) {
 		need, unload, err = s.Load(w)
 		return unload, err
 	})
@@ -22,7 +22,7 @@ func (o *owner) planLoad(w memoryplan.Want) (need memoryplan.Need, models []*Mod
 // closeAsPlanned makes a plan and lets no further request take the models that it unloads. It makes the
 // plan again if a request has taken a model that was idle in it and waitForUsers is false.
 func (o *owner) closeAsPlanned(waitForUsers bool,
-	decide func(memoryplan.State) (unload []string, err error)) ([]*Model, error) {
+	decide func(eviction.State) (unload []string, err error)) ([]*Model, error) {
 	for {
 		unload, err := decide(o.state())
 		if err != nil {
@@ -38,8 +38,8 @@ func (o *owner) closeAsPlanned(waitForUsers bool,
 // others fit beside the new model. Their memory stays reserved while that is loaded: if the load fails,
 // they come back. Errors: those of waiting, after which nothing is changed. If the memory of models cannot
 // be freed, they are gone.
-func (o *owner) makeRoom(ctx context.Context, w memoryplan.Want, need memoryplan.Need, unloaded []*Model) error {
-	var back memoryplan.Need
+func (o *owner) makeRoom(ctx context.Context, w eviction.Want, need eviction.Need, unloaded []*Model) error {
+	var back eviction.Need
 	for _, m := range unloaded {
 		if err := m.users.wait(ctx, o.pool.life); err != nil {
 			return err

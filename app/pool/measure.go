@@ -7,7 +7,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/drafters"
-	"tandem/app/memoryplan"
+	"tandem/app/eviction"
 	"tandem/app/settings"
 	"tandem/engine/mlx"
 	"tandem/models"
@@ -27,7 +27,7 @@ type sizer struct {
 }
 
 // sizeOf returns what is known of a model's memory by its files. Its formats are of type loadable.
-func (s *sizer) sizeOf(ctx context.Context, row storage.Model) (memoryplan.Size, error) {
+func (s *sizer) sizeOf(ctx context.Context, row storage.Model) (eviction.Size, error) {
 	var drafter string
 	choice, missing := s.drafters.Choice(ctx, row.ID)
 	if missing == nil {
@@ -39,30 +39,30 @@ func (s *sizer) sizeOf(ctx context.Context, row storage.Model) (memoryplan.Size,
 
 // sizeWith is sizeOf with the drafter in a folder, or "". missing says why there is none, or is nil.
 func (s *sizer) sizeWith(ctx context.Context, row storage.Model, drafter string,
-	missing error) (memoryplan.Size, error) {
+	missing error) (eviction.Size, error) {
 	asked, set, err := s.askedFor(ctx, row)
 	if err != nil {
-		return memoryplan.Size{}, err
+		return eviction.Size{}, err
 	}
 	m, err := s.measure(row, drafter, set)
 	if err != nil {
 		if s.opts.Restore != nil {
 			err = withReason(err, noDrafterReason(missing))
 		}
-		return memoryplan.Size{}, Unusable(row, err)
+		return eviction.Size{}, Unusable(row, err)
 	}
 	return m.size(asked), nil
 }
 
 // want returns the model of a row as plans take it.
-func want(row storage.Model, z memoryplan.Size) memoryplan.Want {
-	return memoryplan.Want{ID: row.ID, Size: z, Always: row.Source == storage.SourcePocket}
+func want(row storage.Model, z eviction.Size) eviction.Want {
+	return eviction.Want{ID: row.ID, Size: z, Always: row.Source == storage.SourcePocket}
 }
 
 // need returns what a model would take if no other were in memory, and whether its quantized weights
 // would be held in float32, as far as its files tell. Error: CodeMemory if it does not fit, together
 // with the need.
-func (s *sizer) need(ctx context.Context, row storage.Model) (n memoryplan.Need, dequantized bool, err error) {
+func (s *sizer) need(ctx context.Context, row storage.Model) (n eviction.Need, dequantized bool, err error) {
 	z, err := s.sizeOf(ctx, row)
 	if err != nil {
 		return n, false, err
@@ -126,12 +126,12 @@ func (s *sizer) loadable(found models.Summary, set formatSetting) (loadable, err
 
 // sequenceMemory returns the need of the model with its whole context. bytes turns the length of a sequence in
 // tokens into its memory in bytes; it is nil if the files cannot be read.
-func (m *Model) sequenceMemory(d *drafters.Drafter) (bytes func(tokens int) int64, whole memoryplan.Need) {
+func (m *Model) sequenceMemory(d *drafters.Drafter) (bytes func(tokens int) int64, whole eviction.Need) {
 	held, err := m.pool.measure(m.row, d.Source(), m.formatSetting)
 	if err != nil {
 		m.pool.log.Warn("the memory of requests is not known, so all of them are served at once",
 			"model", m.row.ID, "error", err)
-		return nil, memoryplan.Need{}
+		return nil, eviction.Need{}
 	}
 	held = held.as(m.format)
 	whole.Context = cmp.Or(m.context, held.ContextLength)

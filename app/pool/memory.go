@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"tandem/app/control"
+	"tandem/app/eviction"
 	"tandem/app/home"
-	"tandem/app/memoryplan"
 	"tandem/engine/mlx"
 	"tandem/engine/texts"
 	"tandem/models"
@@ -18,8 +18,8 @@ import (
 
 // limits returns how much of this machine's memory models may take beside checkpoints and remembered
 // texts.
-func (s *sizer) limits() memoryplan.Limits {
-	l := memoryplan.Limits{Memory: s.MachineMemory(), Checkpoints: s.CheckpointBytes()}
+func (s *sizer) limits() eviction.Limits {
+	l := eviction.Limits{Memory: s.MachineMemory(), Checkpoints: s.CheckpointBytes()}
 	if !s.opts.NoCheckpoints {
 		l.Texts = texts.MaxBytes
 	}
@@ -38,7 +38,7 @@ func (s *sizer) MachineMemory() int64 { return cmp.Or(s.opts.Memory, home.Memory
 func (p *Pool) Wire(ctx context.Context) {
 	var limit int64
 	err := p.thread.Do(ctx, func(s *mlx.Scope) (err error) {
-		limit, err = s.Wire(memoryplan.RoomFor(p.MachineMemory()))
+		limit, err = s.Wire(eviction.RoomFor(p.MachineMemory()))
 		return err
 	})
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *sizer) Needs(of models.Summary) *control.Needs {
 }
 
 // needsOf returns a need for people, or nil if err says that it is not known.
-func needsOf(n memoryplan.Need, err error) *control.Needs {
+func needsOf(n eviction.Need, err error) *control.Needs {
 	e, _ := errors.AsType[*control.Error](err)
 	short := e != nil && e.Code == control.CodeMemory
 	if err != nil && !short {

@@ -9,7 +9,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/dialect"
 	"tandem/app/drafters"
-	"tandem/app/memoryplan"
+	"tandem/app/eviction"
 	"tandem/engine"
 	"tandem/engine/checkpoint"
 	"tandem/engine/lm"
@@ -34,7 +34,7 @@ type Model struct {
 	special  []int32 // tokens whose text the dialect's parser needs
 
 	users    *users
-	needs    memoryplan.Need  // of memory; zero if it is not known
+	needs    eviction.Need    // of memory; zero if it is not known
 	borrowed atomic.Int64     // bytes of further drafters, see BorrowDrafter
 	settings control.Settings // at the start of the engine
 
@@ -50,9 +50,9 @@ type Model struct {
 }
 
 // inPlan returns the model as plans take it.
-func (m *Model) inPlan() memoryplan.Model {
+func (m *Model) inPlan() eviction.Model {
 	now := m.users.now()
-	return memoryplan.Model{
+	return eviction.Model{
 		ID: m.row.ID, Need: m.need(), Users: now.holding, LastUse: now.last,
 		Used: now.used, LoadTime: m.loadTime, Kept: m.modelSettings().KeepLoaded,
 		InFlight: m.engine.Reserved(), KeepsCheckpoints: m.keepsCheckpoints(),
@@ -60,7 +60,7 @@ func (m *Model) inPlan() memoryplan.Model {
 }
 
 // need returns the memory that the model needs now.
-func (m *Model) need() memoryplan.Need {
+func (m *Model) need() eviction.Need {
 	n := m.needs
 	n.Weights += m.borrowed.Load()
 	return n

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/memoryplan"
+	"tandem/app/eviction"
 )
 
 // A load polls every memoryPoll until requests in flight have freed enough memory. It gives up after
@@ -26,9 +26,9 @@ type owner struct {
 	pool *Pool
 	view // published to readers by publish
 
-	reserved        memoryplan.Need // memory for the model being loaded
-	checkpointLimit int64           // bytes of memory that checkpoints may take in a shortage; 0 = no limit
-	closed          bool            // no further change
+	reserved        eviction.Need // memory for the model being loaded
+	checkpointLimit int64         // bytes of memory that checkpoints may take in a shortage; 0 = no limit
+	closed          bool          // no further change
 }
 
 // A change is a function for the owner.
@@ -104,7 +104,7 @@ func (o *owner) carryOut(f func(*owner) error) (out result) {
 		}
 		done := o.done
 		reopen(o.models)
-		o.loading, o.reserved, o.switching, o.done = nil, memoryplan.Need{}, false, make(chan struct{})
+		o.loading, o.reserved, o.switching, o.done = nil, eviction.Need{}, false, make(chan struct{})
 		o.rebalanceMemory()
 		o.publish()
 		close(done) // once the new view is published
@@ -147,8 +147,8 @@ func (o *owner) publish() {
 }
 
 // state returns what plans are made from.
-func (o *owner) state() memoryplan.State {
-	s := memoryplan.State{Limits: o.limits(), Now: time.Now(), LoadOnRequest: o.settings.Current().LoadOnRequest,
+func (o *owner) state() eviction.State {
+	s := eviction.State{Limits: o.limits(), Now: time.Now(), LoadOnRequest: o.settings.Current().LoadOnRequest,
 		Current: o.current, CheckpointLimit: o.checkpointLimit}
 	for _, m := range o.models {
 		s.Models = append(s.Models, m.inPlan())

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/eviction"
 	"tandem/app/home"
-	"tandem/app/memoryplan"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 // A relief frees memory while the machine is short of it. One goroutine owns it.
 type relief struct {
 	*Pool
-	shortage memoryplan.Shortage
+	shortage eviction.Shortage
 }
 
 // FollowPressure frees memory while the system is short of it, until ctx ends. Models that no request
@@ -64,14 +64,14 @@ func (r *relief) relieve(ctx context.Context, level home.Pressure, now time.Time
 	if level == home.PressureCritical {
 		shown = control.PressureCritical
 	}
-	switch r.shortage.Look(memoryplan.Level(level), now) {
-	case memoryplan.Unchanged:
+	switch r.shortage.Look(eviction.Level(level), now) {
+	case eviction.Unchanged:
 		return
-	case memoryplan.Ends:
+	case eviction.Ends:
 		r.log.Info("the machine has memory again")
 		r.endShortage(ctx)
 		return
-	case memoryplan.Begins:
+	case eviction.Begins:
 		r.log.Info("the machine is short of memory", "level", shown)
 		r.showPressure(func(show *control.Pressure) { *show = control.Pressure{Since: now} })
 	}
@@ -106,7 +106,7 @@ func (r *relief) endShortage(ctx context.Context) {
 func (r *relief) unload(ctx context.Context, now time.Time) bool {
 	var unloaded []*Model
 	err := r.change(ctx, func(o *owner) error {
-		unloaded, _ = o.closeAsPlanned(false, func(s memoryplan.State) ([]string, error) {
+		unloaded, _ = o.closeAsPlanned(false, func(s eviction.State) ([]string, error) {
 			s.Now = now
 			return r.shortage.Unload(s), nil
 		})
@@ -146,7 +146,7 @@ func (r *relief) shrinkCheckpoints(ctx context.Context, wait func(context.Contex
 			return nil
 		}
 		o.checkpointLimit = limit
-		for i, share := range o.state().Shares(memoryplan.Need{}) {
+		for i, share := range o.state().Shares(eviction.Need{}) {
 			if m := o.models[i]; m.keepsCheckpoints() {
 				freed += m.engine.FreeCheckpoints(share.Checkpoints)
 			}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/eviction"
 	"tandem/app/home"
-	"tandem/app/memoryplan"
 	"tandem/engine/enginetest"
 	"tandem/models"
 )
@@ -130,7 +130,7 @@ func TestLevelsThatComeAndGoAreOneShortage(t *testing.T) {
 		s.relieve(t.Context(), level, now)
 	}
 	budget := func() (bytes int64) {
-		r.onOwner(t, func(o *owner) { bytes, _ = o.state().CheckpointBudget(memoryplan.Need{}) })
+		r.onOwner(t, func(o *owner) { bytes, _ = o.state().CheckpointBudget(eviction.Need{}) })
 		return bytes
 	}
 	whole := budget()
@@ -218,7 +218,7 @@ func TestShortageWaitsForTheDiskWithoutAChange(t *testing.T) {
 		return bytes
 	}
 	s := &relief{Pool: r.pool}
-	s.shortage.Look(memoryplan.LevelCritical, time.Now())
+	s.shortage.Look(eviction.LevelCritical, time.Now())
 	s.shrinkCheckpoints(t.Context(), func(context.Context) {
 		waited++
 		if limit := limit(); limit != 0 { // a change that waited for the disk would keep the owner

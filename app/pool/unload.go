@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/memoryplan"
+	"tandem/app/eviction"
 	"tandem/engine/mlx"
 	"tandem/models"
 	"tandem/storage"
@@ -103,8 +103,8 @@ func (p *Pool) Forget(ctx context.Context, remove func() error) error {
 
 // UnloadIdle unloads models that were idle for as long as the settings say, until ctx ends.
 func (p *Pool) UnloadIdle(ctx context.Context) {
-	idle := memoryplan.IdleTimes{}
-	tick := time.NewTicker(memoryplan.IdleStep)
+	idle := eviction.IdleTimes{}
+	tick := time.NewTicker(eviction.IdleStep)
 	defer tick.Stop()
 	for {
 		select {
@@ -117,7 +117,7 @@ func (p *Pool) UnloadIdle(ctx context.Context) {
 }
 
 // unloadIfIdle looks once.
-func (p *Pool) unloadIfIdle(ctx context.Context, idle memoryplan.IdleTimes, now time.Time) {
+func (p *Pool) unloadIfIdle(ctx context.Context, idle eviction.IdleTimes, now time.Time) {
 	limit := time.Duration(p.settings.Current().IdleUnloadMinutes) * time.Minute
 	err := p.change(ctx, func(o *owner) error {
 		s := o.state()

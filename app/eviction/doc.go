@@ -1,7 +1,7 @@
-// Package memoryplan decides which models are in memory. It is pure: from a [State] and what is wanted it
-// returns what a model will need and which models to unload, or a refusal. It reads no file, no clock and
-// no lock. Package pool carries plans out. The name says memory, since a reader who asks what leaves
-// memory does not look for a plan.
+// Package eviction decides which models are in memory. It is pure: from a [State] and what is wanted it
+// returns what a model will need and which models to unload, or a refusal. It reads no file, no clock
+// and no lock. Package pool carries plans out. It is named for its main rule, since readers look for
+// that: four who saw the names of folders alone did not take package plan for it.
 //
 // # What a model needs
 //
@@ -41,4 +41,4 @@
 // one last. Then checkpoints leave the memory; on disk they stay. Models that a person set to stay and
 // models that answer stay. A model that came back by a request then stays for some minutes, so levels
 // that come and go do not load and unload it in turns.
-package memoryplan
+package eviction

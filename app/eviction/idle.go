@@ -1,4 +1,4 @@
-package memoryplan
+package eviction
 
 import (
 	"maps"

@@ -1,4 +1,4 @@
-package memoryplan
+package eviction
 
 // A Share is the memory of one model beside the needs of all, in bytes.
 type Share struct {
