@@ -1129,7 +1129,7 @@ export interface Run {
   drafted: number
   accepted: number
   rounds: number
-  syncs: number
+  syncs: number // blocking MLX calls after the prefill
   load_ms: number // until the model was in memory
   restore_ms: number
   prefill_ms: number
@@ -1137,24 +1137,24 @@ export interface Run {
   draft_ms: number
   verify_ms: number
   total_ms: number // since arrival
-  peak_bytes: number
+  peak_bytes: number // MLX's peak since the engine was last idle
   finish_reason: string // stop, length, or one of the Finish constants
-  miss_reason: string
+  miss_reason: string // why less was restored than matched, or matched than once kept
   error: string
   seed: number // of the first choice
   queue_ms: number
-  no_drafter: string // why there were no drafts, or no more
-  verifies: number // of Rounds, those with drafts
+  no_drafter: string // a sentence: why there were no drafts, or no more
+  verifies: number // of Rounds, those that verified drafts
   prediction_accepted: number
   prediction_rejected: number
   repeats: number
   speculation?: unknown
   matched_tokens: number // tokens of the prompt that some text in memory or on disk begins with
   parted?: unknown
-  resumes: number // the run whose answer this one completes; 0 = none
+  resumes: number // ID of the run whose answer this one completes; 0 = none
   verdict?: unknown
   message?: string
-  held?: string // as in control.Loaded
+  held?: string // how quantized weights are held, as in control.Loaded
   kv_bits?: number // likewise
   kv_layout?: string // likewise
   kv_exact_bytes?: number
