@@ -16,9 +16,6 @@ import (
 	"tandem/app/terminal"
 )
 
-// Main is the program, apart from the process it runs in.
-type Main struct{ terminal.Program }
-
 // newMain returns the program without its streams and environment.
 func newMain() *Main {
 	m := &Main{terminal.Program{Name: "tandem", Version: terminal.Version(release)}}
