@@ -25,7 +25,8 @@ var clientNames = []struct {
 	{regexp.MustCompile(`(?i)^aider`), "Aider"},
 	{regexp.MustCompile(`(?i)^llm\b`), "llm"},
 	{regexp.MustCompile(`(?i)^curl`), "curl"},
-	{regexp.MustCompile(`(?i)^tandem$`), "Playground"},
+	{regexp.MustCompile(`^Tandem$`), "Playground"},
+	{regexp.MustCompile(`^tandem$`), "Command line"},
 }
 
 // ClientName returns the name of what calls itself agent. What is not known keeps its own name, up to

@@ -10,7 +10,7 @@ import (
 func TestClientsHaveTheNamesThatPeopleKnow(t *testing.T) {
 	for agent, want := range map[string]string{
 		"claude-cli/2.1": "Claude Code", "codex_cli_rs/0.9": "Codex", "Zed/1.2 (macos)": "Zed",
-		"AsyncOpenAI/Python 1.9": "Python", "tandem": "Playground", "tandem-bench": "tandem-bench",
+		"AsyncOpenAI/Python 1.9": "Python", "Tandem": "Playground", "tandem": "Command line", "tandem-bench": "tandem-bench",
 		"MyTool/3": "MyTool", "": "Without a name", "phone": "phone",
 	} {
 		if got := ClientName(agent); got != want {
@@ -25,10 +25,14 @@ func TestClientsHaveTheNamesOfTheWindow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := regexp.MustCompile(`\[/(.+)/i, \{ name: '([^']+)'`)
+	row := regexp.MustCompile(`\[/(.+)/(i?), \{ name: '([^']+)'`)
 	var want, got [][2]string
 	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
-		want = append(want, [2]string{"(?i)" + m[1], m[2]})
+		begins := m[1]
+		if m[2] != "" {
+			begins = "(?i)" + begins
+		}
+		want = append(want, [2]string{begins, m[3]})
 	}
 	for _, c := range clientNames {
 		got = append(got, [2]string{c.begins.String(), c.name})

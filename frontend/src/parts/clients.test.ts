@@ -14,6 +14,7 @@ test('a client has the name that people know', () => {
     'Go-http-client/1.1': 'Go',
     'curl/8.7.1': 'curl',
     Tandem: 'Playground',
+    tandem: 'Command line',
     'my key': 'my key',
     '': 'without a name',
   }

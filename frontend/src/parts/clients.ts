@@ -20,7 +20,8 @@ const known: [begins: RegExp, Client][] = [
   [/^aider/i, { name: 'Aider', colour: '#2f7d32' }],
   [/^llm\b/i, { name: 'llm', colour: '#8a3f6b' }],
   [/^curl/i, { name: 'curl', colour: '#4b4b57' }],
-  [/^tandem$/i, { name: 'Playground', colour: '#4a4bd4' }],
+  [/^Tandem$/, { name: 'Playground', colour: '#4a4bd4' }],
+  [/^tandem$/, { name: 'Command line', colour: '#4b4b57' }],
 ]
 
 // programOf returns what calls itself agent, without its version.
