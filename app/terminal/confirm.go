@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,7 +23,16 @@ func (p *Program) Confirm(c *cobra.Command, yes bool, what string) error {
 	if !p.Typed || !p.Terminal {
 		return Mistake(c, "this would "+what+"; add --yes to do it, as there is no terminal to ask at")
 	}
-	fmt.Fprintf(p.Stderr, "%s: this would %s; go on? [y/N] ", p.Name, what)
+	yes, err := p.Ask(c.Context(), "this would "+what+"; go on?")
+	if err == nil && !yes {
+		err = errStays
+	}
+	return err
+}
+
+// Ask asks a question that is yes or no, on the terminals of standard input and error.
+func (p *Program) Ask(ctx context.Context, question string) (yes bool, err error) {
+	fmt.Fprintf(p.Stderr, "%s: %s [y/N] ", p.Name, question)
 	answer := make(chan string, 1)
 	go func() { // it outlives an interrupted read
 		line, _ := bufio.NewReader(p.Stdin).ReadString('\n') // the end of the input is a no
@@ -30,12 +40,9 @@ func (p *Program) Confirm(c *cobra.Command, yes bool, what string) error {
 	}()
 	select {
 	case line := <-answer:
-		if slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))) {
-			return nil
-		}
-		return errStays
-	case <-c.Context().Done():
+		return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))), nil
+	case <-ctx.Done():
 		fmt.Fprintln(p.Stderr) // below the ^C that the terminal shows
-		return c.Context().Err()
+		return false, ctx.Err()
 	}
 }

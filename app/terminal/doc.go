@@ -1,6 +1,5 @@
 // Package terminal is what the mains of the command line share beside cobra, which reads command lines:
-// help and mistakes in few lines, exit codes, questions, and tables in which no name moves the cursor. It
-// knows nothing of what the verbs do.
-//
-// golang.org/x/sys tells whether standard error is a terminal.
+// help and mistakes in few lines, exit codes, questions, tables in which no name moves the cursor, lines
+// that a person edits, and answers of models as they look on a terminal. It knows nothing of what the
+// verbs do.
 package terminal

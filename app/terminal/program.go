@@ -11,10 +11,11 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
 
 // A Program runs command lines, apart from the process it runs in.
@@ -28,6 +29,9 @@ type Program struct {
 	Getenv         func(string) string
 	Terminal       bool // Stderr is a terminal: progress is drawn on it
 	Typed          bool // Stdin is one too: questions are answered there
+	Shown          bool // Stdout is one too: answers are shown there
+
+	interrupt atomic.Pointer[context.CancelFunc] // see Interruptible
 }
 
 // An ExitError ends the program with a code of the verb's own.
@@ -43,14 +47,10 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // Attach connects a program to the streams and the environment of this process.
 func (p *Program) Attach() {
 	p.Stdin, p.Stdout, p.Stderr, p.Getenv = os.Stdin, os.Stdout, os.Stderr, os.Getenv
-	p.Terminal, p.Typed = isTerminal(os.Stderr), isTerminal(os.Stdin)
+	p.Terminal, p.Typed, p.Shown = isTerminal(os.Stderr), isTerminal(os.Stdin), isTerminal(os.Stdout)
 }
 
-// isTerminal reports whether a file is a terminal. A terminal has a size.
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	return err == nil
-}
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // Exit runs the command line of this process and ends the process with its code. An interrupt or a
 // SIGTERM cancels the verb's context.
@@ -59,13 +59,29 @@ func (p *Program) Exit() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-signals
-		// A second signal ends the program at once. Stop comes before cancel: a signal that follows
-		// the effects of the first is then never swallowed.
-		signal.Stop(signals)
-		cancel()
+		for s := range signals {
+			if stop := p.interrupt.Load(); stop != nil && s == os.Interrupt {
+				(*stop)()
+				continue
+			}
+			// A second signal ends the program at once. Stop comes before cancel: a signal that follows
+			// the effects of the first is then never swallowed.
+			signal.Stop(signals)
+			cancel()
+			return
+		}
 	}()
 	os.Exit(p.Run(ctx, os.Args[1:]))
+}
+
+// Interruptible returns a context that an interrupt ends in place of the program, until stop is called.
+func (p *Program) Interruptible(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	before := p.interrupt.Swap(&cancel)
+	return ctx, func() {
+		p.interrupt.Store(before)
+		cancel()
+	}
 }
 
 // Run executes one command line and returns the exit code: 0 done, 1 failed, 2 wrong usage, 130

@@ -1,0 +1,44 @@
+package terminal
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// Keys come through as they are typed, and a paste as text on one line, wherever the terminal's bytes are
+// cut.
+func TestPasteIsOneLine(t *testing.T) {
+	const begin, end = "\x1b[200~", "\x1b[201~"
+	for _, c := range []struct {
+		typed, want string
+		interrupted bool
+	}{
+		{"é日\x1b[A\r", "é日\x1b[A\r", false},
+		{"a\x03", "a\x03", true},
+		{begin + "a\rb\r\nc\nd\te" + end + "\r", begin + "a␤b␤c␤d␉e" + end + "\r", false},
+		{begin + "\x03\x1b[31mé\x7f\x00\x1b[20" + end + "x\ry", begin + "[31mé[20" + end + "x\ry", false},
+		{begin + "\x1b\x1b[201~", begin + end, false},
+		{begin + end + begin + "\n\n" + end, begin + end + begin + "␤␤" + end, false},
+	} {
+		for _, r := range []io.Reader{strings.NewReader(c.typed), iotest.OneByteReader(strings.NewReader(c.typed))} {
+			k := &keyReader{r: r}
+			got, err := io.ReadAll(k)
+			if err != nil || string(got) != c.want || k.interrupted != c.interrupted {
+				t.Errorf("%q is read as %q, %v, interrupted: %t, want %q", c.typed, got, err, k.interrupted, c.want)
+			}
+		}
+	}
+}
+
+// The history has no empty line, and none twice in a row.
+func TestHistoryHasEachLineOnce(t *testing.T) {
+	var p past
+	for _, line := range []string{"a", "", "b", "b", "a"} {
+		p.Add(line)
+	}
+	if p.Len() != 3 || p.At(0) != "a" || p.At(1) != "b" || p.At(2) != "a" {
+		t.Errorf("the history is %q", p)
+	}
+}

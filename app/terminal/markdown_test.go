@@ -1,0 +1,90 @@
+package terminal
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// named writes the styles as their names, and other escapes as they are.
+var named = strings.NewReplacer("\x1b[0m", "}", "\x1b[1m", "{b ", "\x1b[2m", "{dim ", "\x1b[3m", "{i ", "\x1b[4m",
+	"{u ", "\x1b[36m", "{code ")
+
+func TestMarkdownIsShown(t *testing.T) {
+	for _, c := range []struct{ source, want string }{
+		{"", ""},
+		{"Hello **you** *there*, `a*b`.", "Hello {b you} {i there}, {code a*b}.\n"},
+		{"# A *b* c\ntext", "{b A {i b}{b  c}\n\ntext\n"},
+		{"- one\n- two\n  1. a\n  2. b\n\n3. c", "• one\n• two\n  1. a\n  2. b\n\n3. c\n"},
+		{"- a\n\n  b\n\n- c", "• a\n  \n  b\n\n• c\n"},
+		{"```go\nfunc f() {\n\n\treturn\n}\n```\ndone", "{code func f() {\n\n\treturn\n}}\n\ndone\n"},
+		{"> a\n> b\n\n---", "{dim │ }a\n{dim │ }b\n\n{dim ────────────────────}\n"},
+		{"[a](http://x.example) <http://y.example> ![p](q)", "{u a} (http://x.example) {u http://y.example} {u p} (q)\n"},
+		{"a &amp; b \\* 1 < 2 <b>x</b>", "a & b * 1 < 2 <b>x</b>\n"},
+		{"| a | b |\n|---|---|\n| 1 | 2 |", "| a | b |\n|---|---|\n| 1 | 2 |\n"},
+		{"a line\nand another", "a line\nand another\n"},
+		{"~~~\nopen", "{code open}\n"},
+		{"<div>\nx\n</div>", "<div>\nx\n</div>\n"},
+	} {
+		m := NewMarkdown()
+		if got := named.Replace(m.Add(c.source) + m.End()); got != c.want {
+			t.Errorf("%q is shown as\n%q, want\n%q", c.source, got, c.want)
+		}
+	}
+}
+
+// An answer looks the same however it is cut, and a block comes as soon as the next one begins.
+func TestMarkdownComesByBlocks(t *testing.T) {
+	const source = "# Title\n\nA *text*\nof two lines.\n\n1. one\n\n   ```\n   code\n\n   more\n   ```\n2. two\n\n```\na\n\nb\n```\nlast\n"
+	whole := NewMarkdown()
+	want := whole.Add(source) + whole.End()
+	m, got := NewMarkdown(), ""
+	var after []string // what was read when a block came
+	for i, c := range strings.Split(source, "") {
+		if blocks := m.Add(c); blocks != "" {
+			got += blocks
+			after = append(after, source[strings.LastIndex(source[:i], "\n")+1:i+1])
+		}
+	}
+	got += m.End()
+	if got != want {
+		t.Errorf("by characters it is\n%q, want\n%q", named.Replace(got), named.Replace(want))
+	}
+	if strings.Join(after, "") != "A *text*\n1. one\n```\nlast\n" {
+		t.Errorf("blocks came after the lines %q", after)
+	}
+}
+
+// No text of a model writes a sequence that a terminal obeys.
+func TestMarkdownHasNoControlCharacters(t *testing.T) {
+	const bad = "\x1b]0;gone\a\u009b2J\u202e\x00\r&#27;[2J&#x9b;"
+	for _, around := range []string{"%", "# %", "- %", "> %", "*a%*", "`%`", "```%\n%\n```", "    %", "[%](%)", "![%](<%>)",
+		"<http://%>", "<b %>", "<div>\n%\n</div>", "<!--\n% -->", "\\%", "1. %\n\n   %", "[a]: %\n\n[a]", "~~~\n%"} {
+		m := NewMarkdown()
+		source := strings.ReplaceAll(around, "%", bad)
+		got := m.Add(source) + m.End()
+		rest := regexp.MustCompile(`\x1b\[(0|1|2|3|4|36)m`).ReplaceAllString(got, "")
+		if Text(rest) != rest {
+			t.Errorf("%q is shown with control characters: %q", source, got)
+		}
+	}
+}
+
+// A text of several lines keeps what no terminal obeys, even where it is cut inside a character.
+func TestTextKeepsSpacesAndJoiners(t *testing.T) {
+	const text, want = "a\tb\n1\u00a0000 10\u202f°C 日本\u3000語 \U0001f468\u200d\U0001f469 \u0645\u06cc\u200c\u062e \x1b[2J\r\u009b\u202e\x7f",
+		"a\tb\n1\u00a0000 10\u202f°C 日本\u3000語 \U0001f468\u200d\U0001f469 \u0645\u06cc\u200c\u062e �[2J����"
+	if got := Text(text); got != want {
+		t.Errorf("the text is %q, want %q", got, want)
+	}
+	var out strings.Builder
+	w := TextWriter(&out)
+	for i := range len(text) {
+		if n, err := w.Write([]byte{text[i]}); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if out.String() != want {
+		t.Errorf("byte by byte it is %q, want %q", out.String(), want)
+	}
+}

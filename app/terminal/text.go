@@ -1,0 +1,42 @@
+package terminal
+
+import (
+	"io"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
+)
+
+// Text is [Printable] for a text of several lines: newlines, tabs, the spaces of every script, and the
+// joiners that emoji and Persian need stay.
+func Text(text string) string { return strings.Map(visible, text) }
+
+func visible(c rune) rune {
+	const nonJoiner, joiner = '\u200c', '\u200d'
+	if c == '\n' || c == '\t' || c == nonJoiner || c == joiner || unicode.IsPrint(c) || unicode.Is(unicode.Zs, c) {
+		return c
+	}
+	return unicode.ReplacementChar
+}
+
+// TextWriter returns a writer of [Text]. A character may be cut between two writes.
+func TextWriter(w io.Writer) io.Writer { return transform.NewWriter(w, runes.Map(visible)) }
+
+// dim is the style of remarks, for [style].
+const dim = "2"
+
+// style returns text in a style of SGR, the sequences that set colours.
+func style(code, text string) string { return "\x1b[" + code + "m" + text + "\x1b[0m" }
+
+// Dim returns a remark for standard error, in faint letters on a terminal.
+func (p *Program) Dim(text string) string {
+	if !p.Terminal || !p.Styles() {
+		return text
+	}
+	return style(dim, text)
+}
+
+// Styles reports whether a terminal of this program may show styles: see no-color.org.
+func (p *Program) Styles() bool { return p.Getenv("NO_COLOR") == "" && p.Getenv("TERM") != "dumb" }
