@@ -275,7 +275,8 @@ func branchCheckpoint(m *Main) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return m.print(resp.Body, *asJSON, stop)
+			_, err = m.print(resp.Body, manner{json: *asJSON}, stop)
+			return err
 		})
 	}
 	return cmd

@@ -57,7 +57,7 @@ func TestFirstHelpFitsAScreen(t *testing.T) {
 func TestMistakesAreShort(t *testing.T) {
 	c := newConsole(t, newHome(t))
 	for _, line := range []string{"fly", "lst", "runs shwo", "models fly", "bench fly", "bench", "help fly", "serve --port 1",
-		"serve --host x", "serve --listen x", "serve -addr x", "run", "run a b", "run --nonsense x", "run --depth some x",
+		"serve --host x", "serve --listen x", "serve -addr x", "run", "run a b", "chat", "run --nonsense x", "run --depth some x",
 		"run --max-tokens", "rm", "rm a b", "use", "stop", "show", "pull", "keys add", "settings set", "checkpoints pin",
 		"list x", "list --jsn", "--json", "completion tcsh"} {
 		code := c.tandem(t.Context(), strings.Fields(line)...)

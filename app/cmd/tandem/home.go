@@ -38,7 +38,7 @@ const startLimit = 5 * time.Second
 // withServer calls fn with a client of the process that serves the home folder. If there is none,
 // this process serves the socket until fn returns.
 func (m *Main) withServer(ctx context.Context, fn func(*control.Client) error) error {
-	return m.withServerOf(ctx, kvBitsFlag{}, "", fn)
+	return m.withServerOf(ctx, kvBitsFlag{}, fn)
 }
 
 // asking returns the RunE of a verb that calls the process that serves the home folder: see withServer.
@@ -58,25 +58,14 @@ func (m *Main) served(fn func(ctx context.Context, c *control.Client) error) fun
 	}
 }
 
-// withServerOf is withServer where the models of this process have the bits of a flag. Where another
-// process serves, it fails if the model has other bits there.
-func (m *Main) withServerOf(ctx context.Context, bits kvBitsFlag, model string,
-	fn func(*control.Client) error) error {
+// withServerOf is withServer where the models of this process have the bits of a flag.
+func (m *Main) withServerOf(ctx context.Context, bits kvBitsFlag, fn func(*control.Client) error) error {
 	client := control.Dial(m.home())
 	defer client.Close()
 	deadline := time.Now().Add(startLimit)
 	for {
 		state, err := control.Ask(ctx, client, control.GetState)
 		if err == nil && state.Phase != control.PhaseDraining {
-			if bits.given {
-				id, err := idOf(ctx, client, model)
-				if err == nil {
-					err = bits.check(ctx, client, state, id)
-				}
-				if err != nil {
-					return err
-				}
-			}
 			return fn(client)
 		}
 		if e, ok := errors.AsType[*control.Error](err); err != nil &&
@@ -116,7 +105,7 @@ func (m *Main) serveWhile(ctx context.Context, a *app.App, fn func() error) erro
 	case <-ready:
 		err = fn()
 		close(stop)
-		patience := time.AfterFunc(watchAfter, func() {
+		patience := time.AfterFunc(time.Second, func() {
 			if ctx.Err() != nil {
 				return // requests are being ended; one may be fn's own
 			}

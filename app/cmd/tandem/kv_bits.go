@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 
@@ -32,11 +33,18 @@ func (k *kvBitsFlag) add(f *pflag.FlagSet) {
 		})
 }
 
-// check refuses the flag for a model of a Tandem that runs already. It passes the flag if the model
+// check refuses the flag for the model that is named, if another process serves it. It passes the flag if the model
 // has these bits there, or will have them when it is loaded. The error says what to do in place of
 // the flag.
-func (k *kvBitsFlag) check(ctx context.Context, c *control.Client, state control.State,
-	id string) error {
+func (k *kvBitsFlag) check(ctx context.Context, c *control.Client, name string) error {
+	state, err := control.Ask(ctx, c, control.GetState)
+	if err != nil || state.PID == os.Getpid() {
+		return err
+	}
+	id, err := idOf(ctx, c, name)
+	if err != nil {
+		return err
+	}
 	if id == control.Alias {
 		id = state.Choice
 	}

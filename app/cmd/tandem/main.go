@@ -58,7 +58,7 @@ func (m *Main) verbs(root *cobra.Command) (all []*cobra.Command) {
 	group("This machine:", status(m), doctor(m),
 		under(listRuns(m), "runs", "list requests; shows, resumes and verifies one",
 			listRuns(m), showRun(m), resumeRun(m), verifyRun(m)))
-	group("", showModel(m), listLoaded(m), unloadModel(m, "stop MODEL", "free the memory of a model", 1), logs(m),
+	group("", chat(m), showModel(m), listLoaded(m), unloadModel(m, "stop MODEL", "free the memory of a model", 1), logs(m),
 		under(listModels(m), "models", "list, add and remove models",
 			listModels(m), foundModels(m), addModel(m), removeModel(m, "remove ID", false),
 			unloadModel(m, "unload [ID]", "free the memory of a model, or of all", 0), drafterOf(m)),

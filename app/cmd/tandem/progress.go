@@ -13,9 +13,9 @@ import (
 
 const (
 	// watchEvery is the time between two looks at the state.
-	watchEvery = 200 * time.Millisecond
-	// watchAfter is how long something may take before a line is drawn.
-	watchAfter = time.Second
+	watchEvery = 100 * time.Millisecond
+	// watchAfter is how long something may take, after a look has seen it, before a line is drawn.
+	watchAfter = 100 * time.Millisecond
 )
 
 // A progressBar redraws one line of a terminal. The zero value draws nothing.
@@ -128,7 +128,7 @@ func (m *Main) watch(ctx context.Context,
 				bar.erase()
 			case busy.IsZero():
 				busy = time.Now()
-			case time.Since(busy) > watchAfter:
+			case time.Since(busy) >= watchAfter:
 				show(bar)
 			}
 		}

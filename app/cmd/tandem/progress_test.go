@@ -12,7 +12,7 @@ import (
 	"tandem/app/control"
 )
 
-// A wait of over a second is shown on a terminal, a shorter one is not. The line is cleared at the
+// A wait of 300 ms is shown on a terminal, a shorter one is not. The line is cleared at the
 // end.
 func TestOnlyLongWaitsAreShown(t *testing.T) {
 	loading := &control.Loading{ID: "big", Done: 3e9, Total: 6e9}
@@ -29,7 +29,7 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 	}{
 		{"load", true, control.State{Loading: loading}, 5 * time.Second, "loading big [===============               ]  50% 3.0 GB of 6.0 GB"},
 		{"load of unknown size", true, control.State{Loading: &control.Loading{ID: "big"}}, 5 * time.Second, "loading big 0 B"},
-		{"short load", true, control.State{Loading: loading}, 900 * time.Millisecond, ""},
+		{"short load", true, control.State{Loading: loading}, 150 * time.Millisecond, ""},
 		{"prompt", true, control.State{Active: reading}, 5 * time.Second, "reading the prompt [=======                       ]  25% 2048 of 8192 tokens"},
 		{"prompt that is restored in part", true, control.State{Active: []control.Active{{PromptTokens: 8192, PromptDone: 6144, PromptRestored: 4096}}}, 5 * time.Second, "reading the prompt [===============               ]  50% 2048 of 4096 tokens"},
 		{"prompt that waits", true, control.State{Active: []control.Active{{PromptTokens: 8192}}}, 5 * time.Second, "waiting to read 8192 tokens"},

@@ -25,24 +25,7 @@ func pull(m *Main) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		bar := m.bar()
-		var note string
-		model, err := c.Pull(ctx, control.PullRequest{ID: id, Revision: revision, NoDrafter: *alone},
-			func(p control.Progress) {
-				if p.Note != "" {
-					note = p.Note
-					return
-				}
-				if p.Waiting != "" {
-					bar.waiting(rest[0], p.Done, p.Total, p.Waiting)
-					return
-				}
-				bar.bytes(rest[0], p.Done, p.Total, p.PerSecond)
-			})
-		bar.end()
-		if note != "" {
-			fmt.Fprintf(m.Stderr, "tandem: %s\n", note)
-		}
+		model, err := m.download(ctx, c, rest[0], control.PullRequest{ID: id, Revision: revision, NoDrafter: *alone})
 		if err == nil {
 			fmt.Fprintln(m.Stdout, model.ID)
 		}
@@ -55,6 +38,28 @@ func pull(m *Main) *cobra.Command {
 		return err
 	})
 	return cmd
+}
+
+// download pulls a model and shows how far it is, under a name.
+func (m *Main) download(ctx context.Context, c *control.Client, name string, r control.PullRequest) (control.Model,
+	error) {
+	bar := m.bar()
+	var note string
+	model, err := c.Pull(ctx, r, func(p control.Progress) {
+		switch {
+		case p.Note != "":
+			note = p.Note
+		case p.Waiting != "":
+			bar.waiting(name, p.Done, p.Total, p.Waiting)
+		default:
+			bar.bytes(name, p.Done, p.Total, p.PerSecond)
+		}
+	})
+	bar.end()
+	if note != "" {
+		fmt.Fprintf(m.Stderr, "tandem: %s\n", note)
+	}
+	return model, err
 }
 
 // dependsOnEnvironment reports whether another hub, token or cache could have let a download succeed.

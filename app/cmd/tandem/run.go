@@ -1,15 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,9 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/app/control"
-	"tandem/app/library"
 	"tandem/app/terminal"
-	"tandem/storage/disk"
 )
 
 // noModel refuses an empty --model.
@@ -74,31 +68,12 @@ func samplingFlags(cmd *cobra.Command) func() (sampling, error) {
 	}
 }
 
-type message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
-}
-
-// A chunk is one event of either completion route.
-type chunk struct {
-	Choices []struct {
-		Text  string
-		Delta struct {
-			Content string
-		}
-		TokenIDs     []int32 `json:"token_ids"`
-		FinishReason string  `json:"finish_reason"`
-	}
-	Usage   json.RawMessage
-	Timings json.RawMessage
-}
-
 // runFlags are the flags of run.
 type runFlags struct {
 	cmd         *cobra.Command
 	model       string
-	raw, json   bool
-	depth       int // tokens
+	raw, json   bool // of run alone
+	depth       int  // tokens
 	speculation control.Asked
 	sampling    func() (sampling, error)
 	kvBits      kvBitsFlag
@@ -107,9 +82,6 @@ type runFlags struct {
 func newRunFlags(cmd *cobra.Command) *runFlags {
 	f := cmd.Flags()
 	r := &runFlags{cmd: cmd, sampling: samplingFlags(cmd)}
-	f.StringVar(&r.model, "model", control.Alias, "`DIR|FILE.gguf|ID` of the model")
-	f.BoolVar(&r.raw, "raw", false, "take the prompt as it is, without the chat template")
-	f.BoolVar(&r.json, "json", false, "one JSON object a line")
 	choice := func(to *string, name, usage string, words []string) {
 		terminal.Choice(cmd, to, name, fmt.Sprintf(usage, strings.Join(words, ", ")), words...)
 	}
@@ -141,35 +113,75 @@ func (r *runFlags) generation() (g generation, err error) {
 }
 
 func run(m *Main) *cobra.Command {
-	cmd := &cobra.Command{Use: "run PROMPT", Short: "ask the model; use - to read the prompt from stdin",
-		Args:    terminal.Args(1, math.MaxInt, "a prompt, or - to read it from standard input"),
-		Example: "  tandem run 'Write a Go function that reverses a slice'\n  git diff | tandem run -"}
+	cmd := &cobra.Command{Use: "run [MODEL] [PROMPT]", Short: "ask a model, or chat; use - to read the prompt from stdin",
+		Long: "Asks a model, the current one if none is named. Without a prompt it is a chat on\n" +
+			"a terminal. A single word is the prompt, unless it is exactly the id of a model.",
+		Args:              terminal.Args(0, math.MaxInt, ""),
+		ValidArgsFunction: m.completeModel,
+		Example: "  tandem run 'Write a Go function that reverses a slice'\n  git diff | tandem run -\n" +
+			"  tandem run mlx-community/Qwen3-0.6B-4bit"}
 	r := newRunFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&r.model, "model", control.Alias, "`DIR|FILE.gguf|ID` of the model")
+	f.BoolVar(&r.raw, "raw", false, "take the prompt as it is, without the chat template")
+	f.BoolVar(&r.json, "json", false, "one JSON object a line")
 	cmd.RegisterFlagCompletionFunc("model", m.completeModelOrFile)
-	cmd.RunE = func(cmd *cobra.Command, rest []string) error {
+	cmd.RunE = func(cmd *cobra.Command, words []string) error {
 		ctx := cmd.Context()
 		if r.model == "" {
 			return terminal.Mistake(r.cmd, noModel)
-		}
-		if len(rest) > 1 {
-			return terminal.Mistake(r.cmd, "the prompt is one argument; put it in quotes: "+quoted(rest))
-		}
-		prompt, err := m.promptOf(ctx, rest[0])
-		if err != nil {
-			return err
 		}
 		g, err := r.generation()
 		if err != nil {
 			return err
 		}
-		return m.withServerOf(ctx, r.kvBits, r.model, func(c *control.Client) error {
-			return withModel(ctx, c, r.model, func(id string) error {
-				g.Model = id
-				return m.generate(ctx, c, g, prompt, r.raw, r.json)
+		// A prompt that is known without a server is read before one is started.
+		w, prompt := runWords{r.model, words}, ""
+		known := f.Changed("model") || len(words) == 0 || words[0] == "-"
+		if known {
+			prompt, err = m.prompt(r, w)
+		} else {
+			err = checkPrompt(words[len(words)-1])
+		}
+		if err != nil {
+			return err
+		}
+		return m.withServerOf(ctx, r.kvBits, func(c *control.Client) error {
+			if !known {
+				if w, err = m.readWords(ctx, cmd, c, words); err != nil {
+					return err
+				}
+				if prompt, err = m.prompt(r, w); err != nil {
+					return err
+				}
+			}
+			return m.withModel(ctx, c, r.kvBits, w.model, func(id string) error {
+				if g.Model = id; prompt == "" {
+					return m.chat(ctx, cmd, c, g)
+				}
+				g.Messages = []message{{"user", prompt}}
+				return m.generate(ctx, c, g, r.raw, r.json)
 			})
 		})
 	}
 	return cmd
+}
+
+// prompt returns the prompt that words give, empty where they ask for a chat.
+func (m *Main) prompt(r *runFlags, w runWords) (string, error) {
+	switch {
+	case len(w.prompt) > 1:
+		return "", tooManyWords(r.cmd, w.prompt)
+	case len(w.prompt) == 1:
+		return m.promptOf(r.cmd.Context(), w.prompt[0])
+	case m.chats() && !r.raw && !r.json:
+		return "", nil
+	}
+	return "", terminal.Missing(r.cmd, "a prompt, or - to read it from standard input")
+}
+
+func tooManyWords(cmd *cobra.Command, prompt []string) error {
+	return terminal.Mistake(cmd, "the prompt is one argument; put it in quotes: "+quoted(prompt))
 }
 
 // promptOf returns the prompt that an argument stands for, - for standard input.
@@ -179,13 +191,18 @@ func (m *Main) promptOf(ctx context.Context, arg string) (prompt string, err err
 			return "", err
 		}
 	}
+	return prompt, checkPrompt(prompt)
+}
+
+// checkPrompt says why a text is no prompt.
+func checkPrompt(text string) error {
 	switch {
-	case prompt == "":
-		return "", errors.New("the prompt is empty; there is nothing to answer")
-	case !utf8.ValidString(prompt):
-		return "", errors.New("the prompt is not valid UTF-8; convert it first, for example with iconv")
+	case text == "":
+		return errors.New("the prompt is empty; there is nothing to answer")
+	case !utf8.ValidString(text):
+		return errors.New("the prompt is not valid UTF-8; convert it first, for example with iconv")
 	}
-	return prompt, nil
+	return nil
 }
 
 // readPrompt reads standard input to its end, or until ctx ends.
@@ -230,197 +247,4 @@ func quoted(words []string) string {
 		text = "..."
 	}
 	return "'" + text + "'"
-}
-
-// withModel calls fn with the id of the model that is named. A folder is registered first, and not kept if
-// it proves to be no model.
-func withModel(ctx context.Context, c *control.Client, name string, fn func(id string) error) error {
-	id, added, err := register(ctx, c, name)
-	if err != nil {
-		return err
-	}
-	err = fn(id)
-	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelInvalid && added {
-		_, undo := control.Call(ctx, c, control.RemoveModel, id)
-		return errors.Join(err, undo)
-	}
-	return orFolder(err, name)
-}
-
-// register returns the id of the model that is named. A folder is registered first; added says
-// whether that made a new row. An id, or the alias, is never a folder.
-func register(ctx context.Context, c *control.Client,
-	name string) (id string, added bool, err error) {
-	if !library.IsFolder(name) {
-		return name, false, nil
-	}
-	list, err := control.Ask(ctx, c, control.ListModels)
-	if err != nil || slices.ContainsFunc(list.Models,
-		func(m control.Model) bool { return m.ID == name }) {
-		return name, false, err
-	}
-	dir, err := filepath.Abs(name)
-	if err != nil {
-		return "", false, err
-	}
-	model, err := control.Call(ctx, c, control.AddModel, control.AddRequest{Path: dir})
-	return model.ID, !slices.ContainsFunc(list.Models,
-		func(m control.Model) bool { return m.Path == model.Path }), err
-}
-
-// idOf returns the id of the registered model that a person names: by its id, the alias, its folder or
-// GGUF file, or a name that Ollama has for it. So run and serve take names too. A name that no model has
-// is returned as it is. Error: a folder with several models.
-func idOf(ctx context.Context, c *control.Client, name string) (string, error) {
-	list, err := control.Ask(ctx, c, control.ListModels)
-	if err != nil {
-		return "", err
-	}
-	has := func(id string) bool {
-		return slices.ContainsFunc(list.Models, func(m control.Model) bool { return m.ID == id })
-	}
-	bare := strings.TrimSuffix(name, ":latest")
-	switch {
-	case name == control.Alias || has(name):
-		return name, nil
-	case has(bare):
-		return bare, nil
-	case library.IsFolder(name):
-		return idAt(list.Models, name)
-	case !slices.ContainsFunc(list.Models, func(m control.Model) bool { return m.Source == "ollama" }):
-		return name, nil
-	}
-	found, err := control.Ask(ctx, c, control.FindModels)
-	if err != nil {
-		return "", err
-	}
-	for _, m := range found.Models {
-		if m.Registered && slices.Contains(m.Names, name) {
-			return m.ID, nil
-		}
-	}
-	return name, nil
-}
-
-// idAt returns the id of the registered model at a path. A folder stands for the GGUF file in it.
-func idAt(list []control.Model, name string) (string, error) {
-	path, err := filepath.Abs(name)
-	if err != nil {
-		return "", err
-	}
-	var ids []string
-	for _, m := range list {
-		if m.Path == path || filepath.Dir(m.Path) == path && library.TrimGGUF(m.Path) != m.Path {
-			ids = append(ids, m.ID)
-		}
-	}
-	switch len(ids) {
-	case 0:
-		return name, nil
-	case 1:
-		return ids[0], nil
-	}
-	slices.Sort(ids)
-	return "", fmt.Errorf("%d registered models lie at %s, so name one by its id: %s", len(ids),
-		terminal.Printable(name), strings.Join(ids, ", "))
-}
-
-// orFolder adds to an error about an unknown id what to write for the folder of that name, or that
-// there is no such folder.
-func orFolder(err error, name string) error {
-	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
-		return err
-	}
-	info, statErr := disk.Stat(name)
-	switch {
-	case statErr != nil:
-		return fmt.Errorf("%w No folder here has that name either", err)
-	case !info.IsDir():
-		return fmt.Errorf("%w %s is a file, and a model is a folder or a file of .gguf", err, name)
-	}
-	return fmt.Errorf("%w There is a folder of that name, though: for that one write ./%s",
-		err, name)
-}
-
-// generate streams an answer to standard output. A model without a chat template continues the
-// prompt instead.
-func (m *Main) generate(ctx context.Context, c *control.Client, g generation, prompt string,
-	raw, asJSON bool) error {
-	route := "/v1/chat/completions"
-	g.Messages = []message{{"user", prompt}}
-	if raw {
-		route, g.Messages, g.Prompt = "/v1/completions", nil, prompt
-	}
-	stop := m.watch(ctx, stateOf(c))
-	defer stop()
-	resp, err := c.Do(ctx, "POST", route, g)
-	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoTemplate {
-		return m.generate(ctx, c, g, prompt, true, asJSON)
-	}
-	if err != nil {
-		return err
-	}
-	return m.print(resp.Body, asJSON, stop)
-}
-
-// print writes a generating route's stream to standard output, and closes body. It calls began for
-// every part that arrives.
-func (m *Main) print(body io.ReadCloser, asJSON bool, began func()) error {
-	defer body.Close()
-	out := bufio.NewWriter(m.Stdout)
-	defer out.Flush()
-	open := false // the last line of text has no newline yet
-	defer func() {
-		if open {
-			out.WriteByte('\n') // a message may follow on the terminal
-		}
-	}()
-	finish := ""
-	var usage, timings json.RawMessage
-	for data, err := range control.Events(body) {
-		if err != nil {
-			return err
-		}
-		var ch chunk
-		if err := json.Unmarshal(data, &ch); err != nil {
-			return fmt.Errorf("the stream is damaged: %w", err)
-		}
-		if ch.Usage != nil && string(ch.Usage) != "null" {
-			usage = ch.Usage
-		}
-		if ch.Timings != nil {
-			timings = ch.Timings
-		}
-		for _, choice := range ch.Choices {
-			began()
-			text := choice.Text + choice.Delta.Content
-			if choice.FinishReason != "" {
-				finish = choice.FinishReason
-			}
-			if !asJSON {
-				out.WriteString(text)
-				open = open && text == "" || text != "" && !strings.HasSuffix(text, "\n")
-			} else if text != "" || len(choice.TokenIDs) > 0 {
-				if err := terminal.WriteJSON(out, struct {
-					Text     string  `json:"text"`
-					TokenIDs []int32 `json:"token_ids"`
-				}{text, choice.TokenIDs}); err != nil {
-					return err
-				}
-			}
-		}
-		if err := out.Flush(); err != nil {
-			return err
-		}
-	}
-	if !asJSON {
-		open = false
-		out.WriteByte('\n')
-		return out.Flush()
-	}
-	return terminal.WriteJSON(out, struct {
-		FinishReason string          `json:"finish_reason"`
-		Usage        json.RawMessage `json:"usage"`
-		Timings      json.RawMessage `json:"timings"`
-	}{finish, usage, timings})
 }

@@ -49,7 +49,8 @@ func resumeRun(m *Main) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return m.print(resp.Body, asJSON, stop)
+			_, err = m.print(resp.Body, manner{json: asJSON}, stop)
+			return err
 		})
 }
 

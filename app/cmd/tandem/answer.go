@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"tandem/app/control"
+	"tandem/app/terminal"
+)
+
+type message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// A chunk is one event of either completion route.
+type chunk struct {
+	Choices []struct {
+		Text  string
+		Delta struct {
+			Content string
+			Thought string `json:"reasoning_content"`
+		}
+		TokenIDs     []int32 `json:"token_ids"`
+		FinishReason string  `json:"finish_reason"`
+	}
+	Usage   json.RawMessage
+	Timings json.RawMessage
+}
+
+// An answer is what a generating route streamed.
+type answer struct {
+	text           strings.Builder
+	finish         string
+	usage, timings json.RawMessage // nil until the stream has ended
+}
+
+// manner is how an answer is printed.
+type manner struct {
+	json     bool // one object a line
+	markdown bool // the answer may be Markdown, and is shown as it where a terminal shows it
+}
+
+// ask sends a request to the route of its kind: for the answer to its messages, or with raw for the
+// continuation of the last one. A model without a chat template continues in any case; continues says so.
+func (m *Main) ask(ctx context.Context, c *control.Client, g generation, raw bool) (body io.ReadCloser,
+	continues bool, err error) {
+	route := "/v1/chat/completions"
+	if raw {
+		route, g.Prompt, g.Messages = "/v1/completions", g.Messages[len(g.Messages)-1].Content, nil
+	}
+	resp, err := c.Do(ctx, "POST", route, g)
+	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoTemplate {
+		return m.ask(ctx, c, g, true)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return resp.Body, raw, nil
+}
+
+// generate streams an answer to standard output. A model without a chat template continues the
+// prompt instead.
+func (m *Main) generate(ctx context.Context, c *control.Client, g generation, raw, asJSON bool) error {
+	stop := m.watch(ctx, stateOf(c))
+	defer stop()
+	body, continues, err := m.ask(ctx, c, g, raw)
+	if err != nil {
+		return err
+	}
+	a, err := m.print(body, manner{json: asJSON, markdown: !continues}, stop)
+	if err == nil && m.Terminal && m.Shown && !asJSON {
+		fmt.Fprintln(m.Stderr, m.Dim(a.speed()))
+	}
+	return err
+}
+
+// print writes a generating route's stream to standard output, and closes body. It calls began for
+// every part that arrives. What it returns with an error is the beginning of the answer.
+func (m *Main) print(body io.ReadCloser, how manner, began func()) (*answer, error) {
+	defer body.Close()
+	to := m.Stdout
+	if m.Shown { // no text of a model moves the cursor
+		to = terminal.TextWriter(to)
+	}
+	out := bufio.NewWriter(to)
+	var p printer = &plainPrinter{out: out}
+	switch {
+	case how.json:
+		p = jsonPrinter{out}
+	case how.markdown && m.Shown && m.Styles():
+		p = &markdownPrinter{m: m, doc: terminal.NewMarkdown(), last: m.bar()}
+	}
+	a := &answer{}
+	err := a.read(body, func(x part) error {
+		began()
+		if err := p.add(x); err != nil {
+			return err
+		}
+		return out.Flush()
+	})
+	return a, errors.Join(err, p.end(a, err != nil), out.Flush())
+}
+
+// A part is a part of an answer, as it arrives.
+type part struct {
+	text, thought string
+	ids           []int32
+}
+
+// read reads a stream of events to its end and calls visit with every part.
+func (a *answer) read(body io.Reader, visit func(part) error) error {
+	for data, err := range control.Events(body) {
+		if err != nil {
+			return err
+		}
+		var ch chunk
+		if err := json.Unmarshal(data, &ch); err != nil {
+			return fmt.Errorf("the stream is damaged: %w", err)
+		}
+		if ch.Usage != nil && string(ch.Usage) != "null" {
+			a.usage = ch.Usage
+		}
+		if ch.Timings != nil {
+			a.timings = ch.Timings
+		}
+		for _, choice := range ch.Choices {
+			a.finish = cmp.Or(choice.FinishReason, a.finish)
+			text := choice.Text + choice.Delta.Content
+			a.text.WriteString(text)
+			if err := visit(part{text, choice.Delta.Thought, choice.TokenIDs}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// speed returns how quickly an answer came, and how much of its prompt was restored.
+func (a *answer) speed() string {
+	var t struct {
+		Restored int     `json:"cache_n"`
+		Read     int     `json:"prompt_n"`
+		Tokens   int     `json:"predicted_n"`
+		Speed    float64 `json:"predicted_per_second"`
+	}
+	if json.Unmarshal(a.timings, &t) != nil {
+		return ""
+	}
+	text := control.Plural(t.Tokens, "token")
+	if t.Speed > 0 {
+		text += fmt.Sprintf(", %.1f per second", t.Speed)
+	}
+	text += fmt.Sprintf("; %s of %s of the prompt restored", control.Grouped(t.Restored),
+		control.Plural(t.Restored+t.Read, "token"))
+	if a.finish == "length" {
+		text += "; stopped at the limit"
+	}
+	return text
+}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tandem/app/control"
+	"tandem/app/terminal"
+)
+
+// chat returns the verb that is run without a prompt.
+func chat(m *Main) *cobra.Command {
+	cmd := &cobra.Command{Use: "chat [MODEL]", Short: "chat on the terminal, as run without a prompt",
+		Args: terminal.Args(0, 1, ""), ValidArgsFunction: m.completeModel}
+	r := newRunFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, words []string) error {
+		ctx, model := cmd.Context(), control.Alias
+		if !m.chats() {
+			return terminal.Mistake(cmd, "a chat needs a terminal; `tandem run PROMPT` answers without one")
+		}
+		g, err := r.generation()
+		if err != nil {
+			return err
+		}
+		return m.withServerOf(ctx, r.kvBits, func(c *control.Client) error {
+			if len(words) > 0 {
+				model = words[0]
+				k, err := askKnown(ctx, c)
+				if err == nil {
+					err = m.offer(ctx, cmd, c, k, model)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return m.withModel(ctx, c, r.kvBits, model, func(id string) error {
+				g.Model = id
+				return m.chat(ctx, cmd, c, g)
+			})
+		})
+	}
+	return cmd
+}
+
+// chats reports whether there is a terminal to chat on.
+func (m *Main) chats() bool { return m.Typed && m.Shown }
+
+// A conversation is a chat on the terminal. It is kept by this process alone, and each turn sends it whole:
+// the checkpoints of the server make that quick.
+type conversation struct {
+	*Main
+	cmd     *cobra.Command
+	c       *control.Client
+	request generation // its messages are the conversation
+	editor  *terminal.Editor
+}
+
+// commands are what a line may begin with.
+var commands = [][]string{
+	{"/model [ID]", "list the models, or go on with another"},
+	{"/clear", "forget what was said"},
+	{"/save FILE", "write the chat into a new file"},
+	{"/help", "list these"},
+	{"/bye", "leave, as Ctrl-D does"},
+}
+
+// isCommand matches the word that a command is, or that is meant for one.
+var isCommand = regexp.MustCompile(`^/[a-z?]+$`)
+
+// chat answers what is typed until the person leaves. An error ends a turn, and no chat.
+func (m *Main) chat(ctx context.Context, cmd *cobra.Command, c *control.Client, g generation) error {
+	v := &conversation{Main: m, cmd: cmd, c: c, request: g}
+	err := v.use(ctx, g.Model)
+	if err != nil {
+		return err
+	}
+	if v.editor, err = m.NewEditor(); err != nil {
+		return err
+	}
+	_, stop := m.Interruptible(ctx) // no Ctrl-C ends the chat
+	defer stop()
+	v.remark(v.request.Model + " answers. /help lists the commands, Ctrl-D leaves.")
+	for {
+		text, err := v.read(ctx)
+		switch {
+		case err == io.EOF:
+			return nil
+		case err == terminal.ErrInterrupted:
+			v.remark("Ctrl-D or /bye leaves")
+			continue
+		case err != nil:
+			return err
+		}
+		word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+		switch {
+		case word == "/bye":
+			return nil
+		case word == "":
+		case isCommand.MatchString(word):
+			err = v.obey(ctx, word, strings.TrimSpace(rest))
+		default:
+			err = v.answer(ctx, text)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			fmt.Fprintf(m.Stderr, "tandem: %s\n", terminal.Text(err.Error()))
+		}
+	}
+}
+
+// remark prints what is no answer.
+func (v *conversation) remark(text string) { fmt.Fprintln(v.Stderr, v.Dim(terminal.Text(text))) }
+
+// read reads what the person says: a line, or the lines between two """.
+func (v *conversation) read(ctx context.Context) (string, error) {
+	const quotes = `"""`
+	text, err := v.editor.ReadLine(ctx, ">>> ")
+	if err != nil || !strings.HasPrefix(text, quotes) {
+		return text, err
+	}
+	text = strings.TrimPrefix(text, quotes)
+	for !strings.HasSuffix(text, quotes) {
+		line, err := v.editor.ReadLine(ctx, "... ")
+		if err != nil {
+			return "", err
+		}
+		text += "\n" + line
+	}
+	return strings.Trim(strings.TrimSuffix(text, quotes), "\n"), nil
+}
+
+// use goes on with a model that is here.
+func (v *conversation) use(ctx context.Context, name string) error {
+	id, err := idOf(ctx, v.c, name)
+	if err != nil {
+		return err
+	}
+	if id == control.Alias {
+		state, err := control.Ask(ctx, v.c, control.GetState)
+		if err != nil {
+			return err
+		}
+		id = state.Choice
+	}
+	if _, err := control.Call(ctx, v.c, control.GetModelSettings, id); err != nil { // there is none
+		return err
+	}
+	v.request.Model = id
+	return nil
+}
+
+// obey follows a command.
+func (v *conversation) obey(ctx context.Context, command, rest string) error {
+	switch command {
+	case "/help":
+		err := terminal.Table(v.Stderr, nil, commands)
+		v.remark(`""" begins and ends a text of several lines. Ctrl-C stops an answer.`)
+		return err
+	case "/clear":
+		v.request.Messages = nil
+		v.remark("the chat starts over")
+		return nil
+	case "/save":
+		return v.save(rest)
+	case "/model":
+		k, err := askKnown(ctx, v.c)
+		if err != nil {
+			return err
+		}
+		if rest == "" {
+			return v.list(k)
+		}
+		if err := v.offer(ctx, v.cmd, v.c, k, rest); err != nil {
+			return err
+		}
+		if err := v.use(ctx, rest); err != nil {
+			return err
+		}
+		v.remark(v.request.Model + " answers from here on")
+		return nil
+	}
+	return fmt.Errorf("there is no command %s; /help lists them", command)
+}
+
+// list prints the models that are here.
+func (v *conversation) list(k known) error {
+	var rows [][]string
+	for _, id := range k.here {
+		mark := ""
+		if id == v.request.Model {
+			mark = "*"
+		}
+		rows = append(rows, []string{mark, id})
+	}
+	return terminal.Table(v.Stderr, nil, rows)
+}
+
+// save writes the chat into a file that is not there yet.
+func (v *conversation) save(path string) error {
+	if path == "" {
+		return errors.New("name a file: /save FILE")
+	}
+	var s strings.Builder
+	for _, m := range v.request.Messages {
+		who := "You"
+		if m.Role == "assistant" {
+			who = "Assistant"
+		}
+		fmt.Fprintf(&s, "## %s\n\n%s\n\n", who, m.Content)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s is there already; name another file", path)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(s.String())
+	if err = errors.Join(err, f.Close()); err == nil {
+		v.remark("saved to " + path)
+	}
+	return err
+}
+
+// answer asks the model for an answer to what was said. Ctrl-C stops it, and what was written stays in the
+// conversation. A question without an answer does not.
+func (v *conversation) answer(ctx context.Context, said string) error {
+	asked, stop := v.Interruptible(ctx)
+	defer stop()
+	arrived := v.watch(asked, stateOf(v.c))
+	defer arrived()
+	g := v.request
+	g.Messages = append(slices.Clone(g.Messages), message{"user", said})
+	body, continues, err := v.ask(asked, v.c, g, false)
+	a := &answer{}
+	if err == nil {
+		a, err = v.print(body, manner{markdown: !continues}, arrived)
+	}
+	stopped := asked.Err() != nil && ctx.Err() == nil
+	if a.text.Len() > 0 {
+		v.request.Messages = append(g.Messages, message{"assistant", a.text.String()})
+	}
+	switch {
+	case stopped:
+		v.remark("stopped")
+		return nil
+	case err == nil:
+		v.remark(a.speed())
+	}
+	return err
+}

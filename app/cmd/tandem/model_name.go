@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tandem/app/control"
+	"tandem/app/library"
+	"tandem/app/terminal"
+	"tandem/storage/disk"
+)
+
+// withModel calls fn with the id of the model that is named. A folder is registered first, and not kept if
+// it proves to be no model. It fails if a Tandem that runs already has other bits for the model than the
+// flag asks for.
+func (m *Main) withModel(ctx context.Context, c *control.Client, bits kvBitsFlag, name string,
+	fn func(id string) error) error {
+	if bits.given {
+		if err := bits.check(ctx, c, name); err != nil {
+			return err
+		}
+	}
+	id, added, err := register(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	err = fn(id)
+	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelInvalid && added {
+		_, undo := control.Call(ctx, c, control.RemoveModel, id)
+		return errors.Join(err, undo)
+	}
+	return orFolder(err, name)
+}
+
+// register returns the id of the model that is named. A folder is registered first; added says
+// whether that made a new row. An id, or the alias, is never a folder.
+func register(ctx context.Context, c *control.Client,
+	name string) (id string, added bool, err error) {
+	if !library.IsFolder(name) {
+		return name, false, nil
+	}
+	list, err := control.Ask(ctx, c, control.ListModels)
+	if err != nil || slices.ContainsFunc(list.Models,
+		func(m control.Model) bool { return m.ID == name }) {
+		return name, false, err
+	}
+	dir, err := filepath.Abs(name)
+	if err != nil {
+		return "", false, err
+	}
+	model, err := control.Call(ctx, c, control.AddModel, control.AddRequest{Path: dir})
+	return model.ID, !slices.ContainsFunc(list.Models,
+		func(m control.Model) bool { return m.Path == model.Path }), err
+}
+
+// idOf returns the id of the registered model that a person names: by its id, the alias, its folder or
+// GGUF file, or a name that Ollama has for it. So run and serve take names too. A name that no model has
+// is returned as it is. Error: a folder with several models.
+func idOf(ctx context.Context, c *control.Client, name string) (string, error) {
+	list, err := control.Ask(ctx, c, control.ListModels)
+	if err != nil {
+		return "", err
+	}
+	has := func(id string) bool {
+		return slices.ContainsFunc(list.Models, func(m control.Model) bool { return m.ID == id })
+	}
+	bare := strings.TrimSuffix(name, ":latest")
+	switch {
+	case name == control.Alias || has(name):
+		return name, nil
+	case has(bare):
+		return bare, nil
+	case library.IsFolder(name):
+		return idAt(list.Models, name)
+	case !slices.ContainsFunc(list.Models, func(m control.Model) bool { return m.Source == "ollama" }):
+		return name, nil
+	}
+	found, err := control.Ask(ctx, c, control.FindModels)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range found.Models {
+		if m.Registered && slices.Contains(m.Names, name) {
+			return m.ID, nil
+		}
+	}
+	return name, nil
+}
+
+// idAt returns the id of the registered model at a path. A folder stands for the GGUF file in it.
+func idAt(list []control.Model, name string) (string, error) {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	var ids []string
+	for _, m := range list {
+		if m.Path == path || filepath.Dir(m.Path) == path && library.TrimGGUF(m.Path) != m.Path {
+			ids = append(ids, m.ID)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return name, nil
+	case 1:
+		return ids[0], nil
+	}
+	slices.Sort(ids)
+	return "", fmt.Errorf("%d registered models lie at %s, so name one by its id: %s", len(ids),
+		terminal.Printable(name), strings.Join(ids, ", "))
+}
+
+// orFolder adds to an error about an unknown id what to write for the folder of that name, or that
+// there is no such folder.
+func orFolder(err error, name string) error {
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
+		return err
+	}
+	info, statErr := disk.Stat(name)
+	switch {
+	case statErr != nil:
+		return fmt.Errorf("%w No folder here has that name either", err)
+	case !info.IsDir():
+		return fmt.Errorf("%w %s is a file, and a model is a folder or a file of .gguf", err, name)
+	}
+	return fmt.Errorf("%w There is a folder of that name, though: for that one write ./%s",
+		err, name)
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"tandem/app/terminal"
+)
+
+// A printer writes an answer in one manner.
+type printer interface {
+	add(part) error
+	end(a *answer, cut bool) error // cut: the stream broke off
+}
+
+// A plainPrinter writes the text as it is.
+type plainPrinter struct {
+	out  *bufio.Writer
+	open bool // the last line of text has no newline yet
+}
+
+func (p *plainPrinter) add(x part) error {
+	p.open = p.open && x.text == "" || x.text != "" && !strings.HasSuffix(x.text, "\n")
+	_, err := p.out.WriteString(x.text)
+	return err
+}
+
+func (p *plainPrinter) end(_ *answer, cut bool) error {
+	if cut && !p.open { // a message follows on the terminal
+		return nil
+	}
+	return p.out.WriteByte('\n')
+}
+
+// A jsonPrinter writes a line of JSON for each part, and one at the end.
+type jsonPrinter struct{ out io.Writer }
+
+func (p jsonPrinter) add(x part) error {
+	if x.text == "" && len(x.ids) == 0 {
+		return nil
+	}
+	return terminal.WriteJSON(p.out, struct {
+		Text     string  `json:"text"`
+		TokenIDs []int32 `json:"token_ids"`
+	}{x.text, x.ids})
+}
+
+func (p jsonPrinter) end(a *answer, cut bool) error {
+	if cut {
+		return nil
+	}
+	return terminal.WriteJSON(p.out, struct {
+		FinishReason string          `json:"finish_reason"`
+		Usage        json.RawMessage `json:"usage"`
+		Timings      json.RawMessage `json:"timings"`
+	}{a.finish, a.usage, a.timings})
+}
+
+// A markdownPrinter shows Markdown on a terminal by whole blocks. The end of what is being written or
+// thought is one line below them.
+type markdownPrinter struct {
+	m       *Main
+	doc     *terminal.Markdown
+	last    *progressBar
+	thought string // since the last text
+}
+
+func (p *markdownPrinter) add(x part) error {
+	if p.thought += x.thought; x.text != "" {
+		p.thought = ""
+	}
+	err := p.write(p.doc.Add(x.text))
+	if words := lastWords(cmp.Or(p.doc.Pending(), p.thought)); words != "" {
+		p.last.draw(p.m.Dim(words))
+	}
+	return err
+}
+
+func (p *markdownPrinter) end(*answer, bool) error {
+	p.last.erase()
+	return p.write(p.doc.End())
+}
+
+func (p *markdownPrinter) write(blocks string) error {
+	if blocks == "" {
+		return nil
+	}
+	p.last.erase()
+	_, err := io.WriteString(p.m.Stdout, blocks)
+	return err
+}
+
+// lastWords returns the end of a text, for one line.
+func lastWords(text string) string {
+	const most = 38 // characters, each of which may take two columns of 80
+	end := strings.ToValidUTF8(text[max(0, len(text)-4*most):], "")
+	words := []rune(strings.Join(strings.Fields(end), " "))
+	return terminal.Printable(string(words[max(0, len(words)-most):]))
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// The first word after run is the model if it names one. Alone it is the prompt, unless it is exactly an
+// id.
+func TestWordsAreModelAndPrompt(t *testing.T) {
+	k := known{here: []string{"pocket", "org/Here-4bit"}, catalogue: []control.Suggested{{ID: "org/More-8B"}, {ID: "org/Here-4bit"}}}
+	names := func(word string) bool { return k.has(strings.TrimSuffix(word, ":latest")) || word == "./folder" }
+	for _, c := range []struct {
+		words, model string
+		prompt       []string
+	}{
+		{"", "", nil},
+		{"pocket", "pocket", nil},
+		{"org/More-8B", "org/More-8B", nil},
+		{"Pocket", "", []string{"Pocket"}},
+		{"pocket:latest", "", []string{"pocket:latest"}},
+		{"./folder", "", []string{"./folder"}},
+		{"more", "", []string{"more"}},
+		{"-", "", []string{"-"}},
+		{"pocket hi", "pocket", []string{"hi"}},
+		{"pocket -", "pocket", []string{"-"}},
+		{"pocket pocket", "pocket", []string{"pocket"}},
+		{"pocket:latest hi", "pocket:latest", []string{"hi"}},
+		{"./folder hi", "./folder", []string{"hi"}},
+		{"org/More-8B hi", "org/More-8B", []string{"hi"}},
+		{"more hi", "", []string{"more", "hi"}},
+		{"pocket one two", "pocket", []string{"one", "two"}},
+	} {
+		w := splitWords(strings.Fields(c.words), k.has, names)
+		if w.model != c.model || !slices.Equal(w.prompt, c.prompt) {
+			t.Errorf("run %s: model %q, prompt %q, want %q and %q", c.words, w.model, w.prompt, c.model, c.prompt)
+		}
+	}
+	for id, want := range map[string]bool{"org/More-8B": true, "org/Here-4bit": false, "pocket": false, "x": false} {
+		if got := k.suggested(id) != nil; got != want {
+			t.Errorf("%s is of the catalogue and not here: %t, want %t", id, got, want)
+		}
+	}
+}
+
+// A word that looks like the name of a model is told from one that does not.
+func TestPromptLikeAName(t *testing.T) {
+	k := known{here: []string{"pocket", "mlx-community/Qwen3-0.6B-4bit"},
+		catalogue: []control.Suggested{{ID: "mlx-community/gpt-oss-20b-MXFP4-Q4"}, {ID: "mlx-community/Llama-3.2-3B-4bit"}}}
+	for prompt, want := range map[string]string{
+		"qwen3": k.here[1], "Qwen3:0.6b": k.here[1], "qwen3-0.6b": k.here[1], "mlx-community/qwen3": k.here[1],
+		"llama3.2": k.catalogue[1].ID, "gptoss": k.catalogue[0].ID, "gpt-oss:20b": k.catalogue[0].ID, "pocke": "pocket",
+		"hello": "", "qwen3 is what?": "", "po": "", "": "", "?": "", "4bit": "", "日本": "",
+	} {
+		if got := k.near(prompt); got != want {
+			t.Errorf("%q is near to %q, want %q", prompt, got, want)
+		}
+	}
+}
+
+// A model of the catalogue that is not here is downloaded if the person says so, and never in a pipe.
+func TestModelOfTheCatalogueIsOffered(t *testing.T) {
+	const id = "mlx-community/Qwen3-1.7B-4bit"
+	c := newConsole(t, newHome(t))
+	c.env["HF_ENDPOINT"] = "http://127.0.0.1:1" // nobody answers there
+	for _, args := range [][]string{{"run", id}, {"run", id, "hi"}} {
+		code := c.tandem(t.Context(), args...)
+		if want := "tandem run: " + id + " is not on this machine; `tandem pull " + id + "` downloads it\n"; code != 2 || c.stderr != want {
+			t.Errorf("tandem %q in a pipe: exit %d, %q, want %q", args, code, c.stderr, want)
+		}
+	}
+	c.terminal, c.typed = true, true
+	for answer, want := range map[string]string{"n\n": "nothing was downloaded", "y\n": "127.0.0.1:1"} {
+		c.stdin = answer
+		code := c.tandem(t.Context(), "run", id, "hi")
+		if question := "tandem: " + id + " is not on this machine; download it, of unknown size? [y/N] "; code != 1 ||
+			!strings.HasPrefix(c.stderr, question) || !strings.Contains(c.stderr, want) {
+			t.Errorf("%q: exit %d, %q", answer, code, c.stderr)
+		}
+	}
+}
