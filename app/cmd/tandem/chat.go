@@ -35,7 +35,7 @@ func chat(m *Main) *cobra.Command {
 				model = words[0]
 				k, err := askKnown(ctx, c)
 				if err == nil {
-					err = m.offer(ctx, cmd, c, k, model)
+					err = m.offer(ctx, cmd, k, model, m.Ask)
 				}
 				if err != nil {
 					return err
@@ -99,23 +99,33 @@ func (m *Main) chat(ctx context.Context, cmd *cobra.Command, c *control.Client, 
 		case err != nil:
 			return err
 		}
-		word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+		turn, stop := m.Interruptible(ctx)
+		leaves, err := v.take(turn, text)
+		stopped := turn.Err() != nil
+		stop()
 		switch {
-		case word == "/bye":
-			return nil
-		case word == "":
-		case isCommand.MatchString(word):
-			err = v.obey(ctx, word, strings.TrimSpace(rest))
-		default:
-			err = v.answer(ctx, text)
-		}
-		if ctx.Err() != nil {
+		case leaves || ctx.Err() != nil:
 			return ctx.Err()
-		}
-		if err != nil {
+		case err != nil && stopped || err == terminal.ErrInterrupted:
+			v.remark("stopped")
+		case err != nil:
 			fmt.Fprintf(m.Stderr, "tandem: %s\n", terminal.Text(err.Error()))
 		}
 	}
+}
+
+// take follows a command, or answers what was said.
+func (v *conversation) take(ctx context.Context, text string) (leaves bool, err error) {
+	word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	switch {
+	case word == "/bye":
+		return true, nil
+	case word == "":
+		return false, nil
+	case isCommand.MatchString(word):
+		return false, v.obey(ctx, word, strings.TrimSpace(rest))
+	}
+	return false, v.answer(ctx, text)
 }
 
 // remark prints what is no answer.
@@ -180,7 +190,7 @@ func (v *conversation) obey(ctx context.Context, command, rest string) error {
 		if rest == "" {
 			return v.list(k)
 		}
-		if err := v.offer(ctx, v.cmd, v.c, k, rest); err != nil {
+		if err := v.offer(ctx, v.cmd, k, rest, v.confirm); err != nil {
 			return err
 		}
 		if err := v.use(ctx, rest); err != nil {
@@ -232,29 +242,32 @@ func (v *conversation) save(path string) error {
 	return err
 }
 
-// answer asks the model for an answer to what was said. Ctrl-C stops it, and what was written stays in the
+// confirm asks a question that is yes or no.
+func (v *conversation) confirm(ctx context.Context, question string) (bool, error) {
+	v.remark(question)
+	text, err := v.editor.ReadLine(ctx, "[y/N] ")
+	if err == io.EOF { // no line is a no
+		return false, nil
+	}
+	return strings.EqualFold(text, "y") || strings.EqualFold(text, "yes"), err
+}
+
+// answer asks the model for an answer to what was said. What was written until an error stays in the
 // conversation. A question without an answer does not.
 func (v *conversation) answer(ctx context.Context, said string) error {
-	asked, stop := v.Interruptible(ctx)
-	defer stop()
-	arrived := v.watch(asked, stateOf(v.c))
+	arrived := v.watch(ctx, stateOf(v.c))
 	defer arrived()
 	g := v.request
 	g.Messages = append(slices.Clone(g.Messages), message{"user", said})
-	body, continues, err := v.ask(asked, v.c, g, false)
-	a := &answer{}
-	if err == nil {
-		a, err = v.print(body, manner{markdown: !continues}, arrived)
+	body, continues, err := v.ask(ctx, v.c, g, false)
+	if err != nil {
+		return err
 	}
-	stopped := asked.Err() != nil && ctx.Err() == nil
+	a, err := v.print(body, manner{markdown: !continues}, arrived)
 	if a.text.Len() > 0 {
 		v.request.Messages = append(g.Messages, message{"assistant", a.text.String()})
 	}
-	switch {
-	case stopped:
-		v.remark("stopped")
-		return nil
-	case err == nil:
+	if err == nil {
 		v.remark(a.speed())
 	}
 	return err

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,8 +94,11 @@ func scriptedServer(t *testing.T, home, script string) {
 	must(t, err)
 	m := newMain()
 	m.Stderr = io.Discard
+	hub := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(hub.Close)
 	m.Getenv = func(name string) string {
-		return map[string]string{"TANDEM_HOME": home, "HF_HUB_CACHE": filepath.Join(home, "hub")}[name]
+		return map[string]string{"TANDEM_HOME": home, "HF_HUB_CACHE": filepath.Join(home, "hub"),
+			"HF_ENDPOINT": hub.URL}[name]
 	}
 	o := m.options(m.Logger(false))
 	o.Generate = answers.Generate
@@ -135,7 +140,7 @@ const chatScript = `[
 {"when": "assistant: n1\n\nn2\n.*\nuser: whatever\nassistant: $", "say": "after n2"}
 ]`
 
-// A chat is a conversation of several turns on a terminal, with commands, and ends with Ctrl-D alone.
+// A chat is a conversation of several turns on a terminal, with commands. It ends with Ctrl-D.
 func TestChatOnATerminal(t *testing.T) {
 	home, other := newHome(t), tinyModel(t, "other", nil)
 	scriptedServer(t, home, chatScript)
@@ -194,6 +199,14 @@ func TestChatOnATerminal(t *testing.T) {
 	p.types("/model"+enter, "*  tiny")
 	p.sees(prompted)
 	p.types("/model nobody/nothing"+enter, "is not registered")
+	p.sees(prompted)
+	const offered = "mlx-community/Qwen3-1.7B-4bit"
+	p.types("/model "+offered+enter, "download it, of unknown size?")
+	p.sees("[y/N] ")
+	p.types(ctrlC, "stopped")
+	p.sees(prompted)
+	p.types("/model "+offered+enter, "[y/N] ")
+	p.types("n"+enter, "nothing was downloaded")
 	p.sees(prompted)
 	p.types("/model other"+enter, "other answers from here on")
 	p.sees(prompted)

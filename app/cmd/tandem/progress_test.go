@@ -28,6 +28,7 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 		want     string        // a part of the drawn text; empty = nothing is drawn
 	}{
 		{"load", true, control.State{Loading: loading}, 5 * time.Second, "loading big [===============               ]  50% 3.0 GB of 6.0 GB"},
+		{"load of 300 ms", true, control.State{Loading: loading}, 250 * time.Millisecond, "loading big"},
 		{"load of unknown size", true, control.State{Loading: &control.Loading{ID: "big"}}, 5 * time.Second, "loading big 0 B"},
 		{"short load", true, control.State{Loading: loading}, 150 * time.Millisecond, ""},
 		{"prompt", true, control.State{Active: reading}, 5 * time.Second, "reading the prompt [=======                       ]  25% 2048 of 8192 tokens"},

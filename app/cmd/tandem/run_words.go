@@ -36,11 +36,13 @@ func splitWords(words []string, isID, names func(string) bool) runWords {
 
 // A known is what can be run: the models here, and those of the catalogue.
 type known struct {
+	c         *control.Client
 	here      []string
 	catalogue []control.Suggested
 }
 
-func askKnown(ctx context.Context, c *control.Client) (k known, err error) {
+func askKnown(ctx context.Context, c *control.Client) (known, error) {
+	k := known{c: c}
 	list, err := control.Ask(ctx, c, control.ListModels)
 	if err != nil {
 		return k, err
@@ -113,19 +115,19 @@ func (m *Main) readWords(ctx context.Context, cmd *cobra.Command, c *control.Cli
 	case len(w.prompt) > 1:
 		return w, tooManyWords(cmd, w.prompt)
 	case w.model != "":
-		return w, m.offer(ctx, cmd, c, k, w.model)
+		return w, m.offer(ctx, cmd, k, w.model, m.Ask)
 	}
 	w.model = control.Alias
-	return w, m.tellAnswerer(ctx, c, k, words[0])
+	return w, m.tellAnswerer(ctx, k, words[0])
 }
 
 // tellAnswerer says which model answers a prompt that looks like the name of one.
-func (m *Main) tellAnswerer(ctx context.Context, c *control.Client, k known, prompt string) error {
+func (m *Main) tellAnswerer(ctx context.Context, k known, prompt string) error {
 	id := k.near(prompt)
 	if id == "" {
 		return nil
 	}
-	state, err := control.Ask(ctx, c, control.GetState)
+	state, err := control.Ask(ctx, k.c, control.GetState)
 	if err != nil {
 		return err
 	}
@@ -134,8 +136,9 @@ func (m *Main) tellAnswerer(ctx context.Context, c *control.Client, k known, pro
 	return nil
 }
 
-// offer downloads a model of the catalogue that is not here, if the person says so.
-func (m *Main) offer(ctx context.Context, cmd *cobra.Command, c *control.Client, k known, id string) error {
+// offer downloads a model of the catalogue that is not here, if the answer to ask is yes.
+func (m *Main) offer(ctx context.Context, cmd *cobra.Command, k known, id string,
+	ask func(ctx context.Context, question string) (yes bool, err error)) error {
 	if k.suggested(id) == nil {
 		return nil
 	}
@@ -143,8 +146,9 @@ func (m *Main) offer(ctx context.Context, cmd *cobra.Command, c *control.Client,
 		return terminal.Mistake(cmd, fmt.Sprintf("%s is not on this machine; `tandem pull %[1]s` downloads it", id))
 	}
 	size := "of unknown size"
-	if catalogue, err := control.Call(ctx, c, control.GetCatalogue, true); err == nil { // it asks the hub
-		if s := (known{k.here, catalogue.Models}).suggested(id); s != nil && s.Bytes > 0 {
+	if catalogue, err := control.Call(ctx, k.c, control.GetCatalogue, true); err == nil { // it asks the hub
+		k.catalogue = catalogue.Models
+		if s := k.suggested(id); s != nil && s.Bytes > 0 {
 			n := s.Bytes
 			if len(s.Drafters) > 0 && !s.Drafters[0].Here {
 				n += s.Drafters[0].Bytes
@@ -152,13 +156,13 @@ func (m *Main) offer(ctx context.Context, cmd *cobra.Command, c *control.Client,
 			size = control.ByteSize(n)
 		}
 	}
-	yes, err := m.Ask(ctx, fmt.Sprintf("%s is not on this machine; download it, %s?", id, size))
+	yes, err := ask(ctx, fmt.Sprintf("%s is not on this machine; download it, %s?", id, size))
 	if err == nil && !yes {
 		err = errors.New("nothing was downloaded; `tandem list` shows the models that are here")
 	}
 	if err != nil {
 		return err
 	}
-	_, err = m.download(ctx, c, id, control.PullRequest{ID: id})
+	_, err = m.download(ctx, k.c, id, control.PullRequest{ID: id})
 	return err
 }

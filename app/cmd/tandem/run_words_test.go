@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -65,7 +67,9 @@ func TestPromptLikeAName(t *testing.T) {
 func TestModelOfTheCatalogueIsOffered(t *testing.T) {
 	const id = "mlx-community/Qwen3-1.7B-4bit"
 	c := newConsole(t, newHome(t))
-	c.env["HF_ENDPOINT"] = "http://127.0.0.1:1" // nobody answers there
+	hub := httptest.NewServer(http.NotFoundHandler())
+	defer hub.Close()
+	c.env["HF_ENDPOINT"] = hub.URL
 	for _, args := range [][]string{{"run", id}, {"run", id, "hi"}} {
 		code := c.tandem(t.Context(), args...)
 		if want := "tandem run: " + id + " is not on this machine; `tandem pull " + id + "` downloads it\n"; code != 2 || c.stderr != want {
@@ -73,7 +77,7 @@ func TestModelOfTheCatalogueIsOffered(t *testing.T) {
 		}
 	}
 	c.terminal, c.typed = true, true
-	for answer, want := range map[string]string{"n\n": "nothing was downloaded", "y\n": "127.0.0.1:1"} {
+	for answer, want := range map[string]string{"n\n": "nothing was downloaded", "y\n": "there is no such model at"} {
 		c.stdin = answer
 		code := c.tandem(t.Context(), "run", id, "hi")
 		if question := "tandem: " + id + " is not on this machine; download it, of unknown size? [y/N] "; code != 1 ||
