@@ -83,7 +83,8 @@ func (k known) near(prompt string) string {
 		ids = append(ids, s.ID)
 	}
 	for _, id := range ids {
-		if strings.HasPrefix(letters(id), word) || strings.HasPrefix(letters(id[strings.LastIndexByte(id, '/')+1:]), word) {
+		name := id[strings.LastIndexByte(id, '/')+1:]
+		if strings.HasPrefix(letters(id), word) || strings.HasPrefix(letters(name), word) {
 			return id
 		}
 	}
