@@ -25,7 +25,7 @@ var arrows = []struct {
 	from string
 	to   []string
 }{
-	{"app/cmd/tandem", []string{"app", "app/bench", "app/library", "app/pool", "app/home", "app/control", "app/terminal", "frontend", "storage/disk", "models/starter",
+	{"app/cmd/tandem", []string{"app", "app/bench", "app/connect", "app/library", "app/pool", "app/home", "app/control", "app/terminal", "frontend", "storage/disk", "models/starter",
 		"app/modeltest"}}, // for tests of clients
 	{"app/cmd/lab", []string{"app", "app/lab", "app/bench", "app/evidence", "app/bridge", "app/pool", "app/home", "app/control", "app/terminal", "models/retrieval", "models/starter"}},
 	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "app/terminal", "frontend"}},

@@ -49,24 +49,24 @@ func New(db *storage.DB, dir *home.Home, store *settings.Store, keys *settings.K
 // Connect lists the clients, each with its text and the state of its file, and says when each was
 // last seen.
 func (n *Connections) Connect(ctx context.Context) (control.Connect, error) {
-	c, o, err := n.endpointConfig(ctx)
+	c, e, err := n.endpoint(ctx)
 	if err != nil {
 		return c, err
 	}
 	for _, x := range clients() {
-		c.Connections = append(c.Connections, n.connection(x, o))
+		c.Connections = append(c.Connections, n.connection(x, e))
 	}
 	seen, err := n.db.Runs.Clients(ctx)
 	c.Seen = append(c.Seen, seen...)
 	return c, err
 }
 
-// endpointConfig returns what every client needs.
-func (n *Connections) endpointConfig(ctx context.Context) (control.Connect, endpointConfig, error) {
+// endpoint returns what every client needs.
+func (n *Connections) endpoint(ctx context.Context) (control.Connect, Endpoint, error) {
 	st, set := n.state(), n.settings.Current()
 	rows, err := n.db.Models.List(ctx)
 	if err != nil {
-		return control.Connect{}, endpointConfig{}, err
+		return control.Connect{}, Endpoint{}, err
 	}
 	c := control.Connect{
 		BaseURL: cmp.Or(st.Address, fmt.Sprintf("http://127.0.0.1:%d",
@@ -75,51 +75,48 @@ func (n *Connections) endpointConfig(ctx context.Context) (control.Connect, endp
 		Seen: []control.SeenClient{},
 	}
 	c.ContainerURL = strings.Replace(c.BaseURL, "127.0.0.1", hostOfContainers, 1)
-	limited := func(n int) int {
-		if st.ContextLimit > 0 {
-			return min(n, st.ContextLimit)
-		}
-		return n
-	}
+	length := 0
 	for _, r := range rows {
 		if r.ID == st.Choice {
-			c.Context = limited(r.ContextLength)
+			length = r.ContextLength
 		}
 	}
-	if l := st.Resident(st.Choice); l != nil {
-		c.Context = l.ContextLength
-	}
+	c.Context = st.ContextOf(st.Choice, length)
 	for _, r := range rows {
-		if n := limited(r.ContextLength); n > c.Context {
+		if n := st.ContextOf(r.ID, r.ContextLength); n > c.Context {
 			c.Longer = append(c.Longer, control.LongerModel{ID: r.ID, Context: n})
 		}
 	}
 	slices.SortStableFunc(c.Longer,
 		func(x, y control.LongerModel) int { return cmp.Compare(y.Context, x.Context) })
-	o := endpointConfig{base: c.BaseURL, key: control.Alias, context: c.Context}
+	e := Endpoint{BaseURL: c.BaseURL, Key: control.Alias, Model: control.Alias, Context: c.Context}
 	if c.NeedsKey {
-		o.key = placeholderKey
+		e.Key = placeholderKey
 	}
-	return c, o, nil
+	return c, e, nil
 }
 
 // connection describes a client and compares its file.
-func (n *Connections) connection(x client, o endpointConfig) control.Connection {
-	c := control.Connection{ID: x.id, Name: x.name, Where: x.where, Text: x.text(o),
+func (n *Connections) connection(x client, e Endpoint) control.Connection {
+	c := control.Connection{ID: x.id, Name: x.name, Where: x.where, Text: x.text(e),
 		Context: x.context}
 	if x.file == "" {
 		return c
 	}
 	c.File = n.home.Path(home.ConnectFolder, x.id, x.file)
-	c.Use = x.use(quoted(c.File), quoted(filepath.Dir(c.File)))
+	if x.use != nil {
+		c.Use = x.use(quoted(c.File), quoted(filepath.Dir(c.File)))
+	} else {
+		c.Use = x.command(e, filepath.Dir(c.File)).line()
+	}
 	text, err := readStart(c.File, maxCompared)
 	switch {
 	case err != nil: // the file is missing or unreadable; writing it shows which
-	case text == n.textFor(x, o, text):
+	case text == n.textFor(x, e, text):
 		c.Written = control.WrittenCurrent
 	default:
 		c.Written = control.WrittenStale
-		if named := endpointIn.FindString(text); named != "" && named != o.root() {
+		if named := endpointIn.FindString(text); named != "" && named != e.root() {
 			c.Endpoint = named
 		}
 	}
@@ -128,14 +125,14 @@ func (n *Connections) connection(x client, o endpointConfig) control.Connection 
 
 // textFor returns the text for a client's file, given the file's text before. A valid key stays,
 // even where no key is needed, because its secret is shown only once. A deleted key is removed.
-func (n *Connections) textFor(x client, o endpointConfig, before string) string {
+func (n *Connections) textFor(x client, e Endpoint, before string) string {
 	for _, key := range writtenKey.FindAllString(before, -1) {
 		if _, ok := n.keys.Find(key); ok {
-			o.key = key
+			e.Key = key
 			break
 		}
 	}
-	return x.text(o)
+	return x.text(e)
 }
 
 // writtenKey finds the keys that a user put into a file; see settings.Keys.
@@ -154,14 +151,11 @@ func readStart(path string, limit int64) (string, error) {
 	return string(b), err
 }
 
-// quoted returns a path as one word of a shell.
-func quoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
-
 // WriteConnection writes the file of the client with that id, and returns its new state. The file
 // is replaced completely or not at all, and a valid key in it stays. Errors: CodeInvalid for an id
 // without a file, CodeFolder if the file cannot be written.
 func (n *Connections) WriteConnection(ctx context.Context, id string) (control.Connection, error) {
-	_, o, err := n.endpointConfig(ctx)
+	_, endpoint, err := n.endpoint(ctx)
 	if err != nil {
 		return control.Connection{}, err
 	}
@@ -171,13 +165,13 @@ func (n *Connections) WriteConnection(ctx context.Context, id string) (control.C
 		return control.Connection{}, control.Errorf(control.CodeInvalid,
 			"There is no client %q; GET /app/connect lists them.", id)
 	}
-	c := n.connection(all[i], o)
+	c := n.connection(all[i], endpoint)
 	if c.File == "" {
 		return c, control.Errorf(control.CodeInvalid,
 			"%s reads no such file; copy its settings instead.", c.Name)
 	}
 	before, _ := readStart(c.File, maxCompared) // "" if it cannot be read
-	text := n.textFor(all[i], o, before)
+	text := n.textFor(all[i], endpoint, before)
 	if err := home.WritePrivate(c.File, text); err != nil {
 		reason := err
 		if e, ok := errors.AsType[*fs.PathError](err); ok {

@@ -198,7 +198,7 @@ func TestEachClientCanReadItsText(t *testing.T) {
 			}
 			return at(v, strings.Fields(path)...)
 		}
-		v, err := test.parse(c.text(endpointConfig{base: base, key: control.Alias, context: 4096}))
+		v, err := test.parse(c.text(Endpoint{BaseURL: base, Model: control.Alias, Key: control.Alias, Context: 4096}))
 		if err != nil {
 			t.Errorf("%s: %v", c.id, err)
 		}
@@ -208,7 +208,7 @@ func TestEachClientCanReadItsText(t *testing.T) {
 			}
 		}
 		// The endpoint config has a key, and a model whose context is unknown.
-		text := c.text(endpointConfig{base: base, key: placeholderKey})
+		text := c.text(Endpoint{BaseURL: base, Model: control.Alias, Key: placeholderKey})
 		if v, err = test.parse(text); err != nil {
 			t.Errorf("%s without a context: %v", c.id, err)
 		}
@@ -412,7 +412,7 @@ func TestZedFindsEveryFieldItNeeds(t *testing.T) {
 				OpenAICompatible map[string]provider `json:"openai_compatible"`
 			} `json:"language_models"`
 		}
-		text := zedText(endpointConfig{base: "http://127.0.0.1:1/v1", key: control.Alias, context: context})
+		text := zedText(Endpoint{BaseURL: "http://127.0.0.1:1/v1", Model: control.Alias, Key: control.Alias, Context: context})
 		d := json.NewDecoder(strings.NewReader(text))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&settings); err != nil {

@@ -216,6 +216,18 @@ func (s *State) Resident(id string) *Loaded {
 	return nil
 }
 
+// ContextOf returns the context with which a model that has length tokens is served: that of the model in
+// memory, else its own, cut by the limit.
+func (s *State) ContextOf(id string, length int) int {
+	if l := s.Resident(id); l != nil {
+		return l.ContextLength
+	}
+	if s.ContextLimit > 0 {
+		return min(length, s.ContextLimit)
+	}
+	return length
+}
+
 // LoadRequest is the body of POST /app/load.
 type LoadRequest struct {
 	Model string `json:"model" need:"name a registered model"`

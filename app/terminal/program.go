@@ -37,10 +37,15 @@ type Program struct {
 // An ExitError ends the program with a code of the verb's own.
 type ExitError struct {
 	Code int
-	Err  error
+	Err  error // nil if there is nothing to say
 }
 
-func (e *ExitError) Error() string { return e.Err.Error() }
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
@@ -103,13 +108,17 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		fmt.Fprintln(p.Stderr, mistake)
 		return 2
 	}
+	exit, _ := errors.AsType[*ExitError](err)
+	if exit != nil && exit.Err == nil {
+		return exit.Code
+	}
 	if ctx.Err() != nil {
 		fmt.Fprintf(p.Stderr, "%s: interrupted\n", p.Name)
 		return 130
 	}
 	fmt.Fprintf(p.Stderr, "%s: %v\n", p.Name, err)
-	if e, ok := errors.AsType[*ExitError](err); ok {
-		return e.Code
+	if exit != nil {
+		return exit.Code
 	}
 	return 1
 }

@@ -108,6 +108,15 @@ func near(c *cobra.Command, word string) []string {
 	return found[:min(3, len(found))]
 }
 
+// Near returns the names that a word is probably meant for, three at most.
+func Near(word string, names ...string) []string {
+	c := &cobra.Command{} // cobra knows what is near to the names of commands
+	for _, name := range names {
+		c.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	return near(c, word)
+}
+
 // flagMistake returns what is wrong with the flags of a verb.
 func flagMistake(c *cobra.Command, err error) error {
 	text := err.Error()

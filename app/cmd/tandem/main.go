@@ -53,7 +53,7 @@ func (m *Main) verbs(root *cobra.Command) (all []*cobra.Command) {
 	}
 	lists := listModels(m)
 	lists.SuggestFor = []string{"ls"}
-	group("Run a model:", serve(m), run(m), open(m))
+	group("Run a model:", serve(m), run(m), launchVerb(m), open(m))
 	group("Models:", pull(m), lists, useModel(m), removeModel(m, "rm MODEL", true))
 	group("This machine:", status(m), doctor(m),
 		under(listRuns(m), "runs", "list requests; shows, resumes and verifies one",

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"tandem/app/connect"
+	"tandem/app/control"
+	"tandem/app/terminal"
+)
+
+// launchVerb returns the verb that starts a program which uses the running Tandem.
+func launchVerb(m *Main) *cobra.Command {
+	var names []string
+	for _, p := range connect.Programs() {
+		if p.Command != nil {
+			names = append(names, p.ID)
+		}
+	}
+	cmd := &cobra.Command{Use: "launch PROGRAM [-- ARGS]", Short: "start an agent on Tandem; its own settings stay",
+		Long: "Start an agent that uses the current model of the running Tandem, for this run\n" +
+			"alone: its own settings stay as they are.\n\nPrograms: " + strings.Join(names, ", "),
+		Example:   "  tandem launch claude\n  tandem launch codex -- exec 'Explain main.go'",
+		Args:      terminal.Args(1, math.MaxInt, "a program, such as "+strings.Join(names, ", ")),
+		ValidArgs: names, DisableFlagsInUseLine: true}
+	model := cmd.Flags().String("model", control.Alias, "`ID` of the model")
+	print := cmd.Flags().Bool("print", false, "print what would be set and run, as lines of a shell, and run nothing")
+	cmd.RegisterFlagCompletionFunc("model", func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
+		return m.modelIDs(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 && cmd.ArgsLenAtDash() != 1 {
+			return terminal.Mistake(cmd, fmt.Sprintf("put the program's own arguments behind --: tandem launch %s -- %s",
+				args[0], strings.Join(args[1:], " ")))
+		}
+		p, err := programOf(cmd, args[0])
+		if err != nil {
+			return err
+		}
+		path, err := exec.LookPath(p.Binary())
+		if err != nil && !*print {
+			return fmt.Errorf("%s is not installed: there is no %s in PATH; its makers install it by\n%s",
+				p.Name, p.Binary(), p.Install)
+		}
+		e, err := m.endpointFor(cmd.Context(), p, *model)
+		if err != nil {
+			return err
+		}
+		if *print {
+			_, err := fmt.Fprint(m.Stdout, p.Command(e, filepath.Join(os.TempDir(), "tandem-"+p.ID)).With(args[1:]).Script())
+			return err
+		}
+		return m.runProgram(p, path, e, args[1:])
+	}
+	return cmd
+}
+
+// programOf returns the program with a name, or a mistake that says which there are.
+func programOf(cmd *cobra.Command, name string) (connect.Program, error) {
+	for _, p := range connect.Programs() {
+		switch {
+		case p.Command != nil && (p.ID == name || p.Binary() == name):
+			return p, nil
+		case p.ID == name:
+			return p, terminal.Mistake(cmd, fmt.Sprintf("%s cannot be told of Tandem for one run; Connect, in the page "+
+				"that `tandem open` opens, has its settings", p.Name))
+		}
+	}
+	hint := "there are " + strings.Join(cmd.ValidArgs, ", ")
+	if near := terminal.Near(name, cmd.ValidArgs...); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, ", ") + "? " + strings.ToUpper(hint[:1]) + hint[1:]
+	}
+	return connect.Program{}, terminal.Mistake(cmd, fmt.Sprintf("there is no program %q; %s", name, hint))
+}
+
+// endpointFor asks the running Tandem what a program needs to know, and says which model it gets and
+// whether that model's context is long enough.
+func (m *Main) endpointFor(ctx context.Context, p connect.Program, model string) (e connect.Endpoint, err error) {
+	c := control.Dial(m.home())
+	defer c.Close()
+	state, err := control.Ask(ctx, c, control.GetState)
+	if err != nil {
+		return e, err
+	}
+	if state.Address == "" {
+		return e, errors.New("the endpoint is not open, though Tandem runs; `tandem doctor` says why")
+	}
+	page, err := control.Ask(ctx, c, control.GetConnect)
+	if err != nil {
+		return e, err
+	}
+	e = connect.Endpoint{BaseURL: page.BaseURL, Key: control.Alias, Model: model, Context: page.Context}
+	if page.NeedsKey {
+		if e.Key = m.Getenv(connect.KeyVariable); e.Key == "" {
+			return e, fmt.Errorf("the settings ask programs for a key: `tandem keys add NAME` makes one, and %s has to be set to it",
+				connect.KeyVariable)
+		}
+	}
+	id := page.Model
+	if model != control.Alias {
+		list, err := control.Ask(ctx, c, control.ListModels)
+		if err != nil {
+			return e, err
+		}
+		if id, err = idOf(ctx, c, model); err != nil {
+			return e, err
+		}
+		i := slices.IndexFunc(list.Models, func(m control.Model) bool { return m.ID == id })
+		if i < 0 {
+			return e, fmt.Errorf("there is no model %s here; `tandem list` shows those there are", terminal.Printable(model))
+		}
+		e.Model, e.Context = id, state.ContextOf(id, list.Models[i].ContextLength)
+	}
+	fmt.Fprintln(m.Stderr, "tandem:", launchLine(p, id, e.Context, page.Longer))
+	return e, nil
+}
+
+// launchLine says which model a program gets, which context it needs and whether the model has it.
+func launchLine(p connect.Program, id string, has int, longer []control.LongerModel) string {
+	says := fmt.Sprintf("%s uses %s", p.Name, id)
+	switch {
+	case has == 0:
+		return says + ", whose context is unknown" + needs(p)
+	case p.Context == 0:
+		return fmt.Sprintf("%s, whose context has %s tokens", says, control.Grouped(has))
+	case has >= p.Context:
+		return fmt.Sprintf("%s, whose context of %s tokens is long enough%s", says, control.Grouped(has), needs(p))
+	}
+	says = fmt.Sprintf("%s, whose context of %s tokens is too short%s", says, control.Grouped(has), needs(p))
+	if len(longer) > 0 && longer[0].Context >= p.Context {
+		says += fmt.Sprintf("; `--model %s` has %s", longer[0].ID, control.Grouped(longer[0].Context))
+	}
+	return says
+}
+
+// needs says which context a program needs.
+func needs(p connect.Program) string {
+	if p.Context == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (it needs %s)", control.Grouped(p.Context))
+}
+
+// runProgram runs a program in the foreground until it ends, and returns its exit code as an error. Files
+// that it needs are there as long as it runs.
+func (m *Main) runProgram(p connect.Program, path string, e connect.Endpoint, args []string) error {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	dir, err := os.MkdirTemp("", "tandem-"+p.ID+"-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	c := p.Command(e, dir).With(args)
+	if c.File != "" {
+		if err := os.WriteFile(c.File, []byte(c.Text), 0o600); err != nil {
+			return err
+		}
+	}
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(c.Unset, name)
+	})
+	env = append(env, c.Env...) // the last of two values counts
+	if c.Before != nil {
+		before := exec.Command(path, c.Before[1:]...)
+		before.Env = env
+		if out, err := before.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s cannot be set up: %w\n%s", p.Name, err, strings.TrimSpace(string(out)))
+		}
+	}
+	child := exec.Command(path, c.Args[1:]...)
+	child.Env, child.Stdin, child.Stdout, child.Stderr = env, m.Stdin, m.Stdout, m.Stderr
+	if err := child.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	for {
+		select {
+		case s := <-signals:
+			// A terminal sends its own signals to both. The program decides what they do.
+			if m.Typed && (s == os.Interrupt || s == syscall.SIGQUIT) {
+				continue
+			}
+			child.Process.Signal(s)
+		case err := <-ended:
+			return exitOf(err)
+		}
+	}
+}
+
+// exitOf returns a program's exit code as an error, or 128 and the signal that ended it, as shells do.
+func exitOf(err error) error {
+	e, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return err
+	}
+	if status, ok := e.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return &terminal.ExitError{Code: 128 + int(status.Signal())}
+	}
+	return &terminal.ExitError{Code: e.ExitCode()}
+}
