@@ -304,7 +304,8 @@ func aiderCommand(e Endpoint, dir string) Command {
 
 // claudeCommand: code.claude.com/docs/en/model-config#correct-the-window-for-a-gateway-or-custom-model-id
 // has the variable for the context, and docs/en/env-vars that for the longest answer, for which Claude
-// Code keeps room in the context.
+// Code keeps room in the context. Its instructions have 28,000 tokens. Where they do not fit, it would
+// refuse by itself without numbers if it knew the context; the server names both.
 func claudeCommand(e Endpoint, _ string) Command {
 	c := Command{
 		Unset: []string{"ANTHROPIC_API_KEY"},
@@ -313,7 +314,7 @@ func claudeCommand(e Endpoint, _ string) Command {
 			"ANTHROPIC_DEFAULT_HAIKU_MODEL=" + e.Model, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
 		Args: []string{"claude"},
 	}
-	if e.Context > 0 {
+	if e.Context >= 32_000 {
 		c.Env = append(c.Env, fmt.Sprintf("CLAUDE_CODE_MAX_CONTEXT_TOKENS=%d", e.Context),
 			fmt.Sprintf("CLAUDE_CODE_MAX_OUTPUT_TOKENS=%d", min(e.Context/4, 32_000)))
 	}

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -85,7 +86,7 @@ func (c Command) With(args []string) Command {
 func (c Command) Script() string {
 	var b strings.Builder
 	if c.File != "" {
-		fmt.Fprintf(&b, "mkdir -p \"$(dirname %s)\"\ncat >%[1]s <<'END'\n%sEND\n", word(c.File), c.Text)
+		fmt.Fprintf(&b, "mkdir -p %s\ncat >%s <<'END'\n%sEND\n", word(filepath.Dir(c.File)), word(c.File), c.Text)
 	}
 	for _, name := range c.Unset {
 		fmt.Fprintf(&b, "unset %s\n", name)

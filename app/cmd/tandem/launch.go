@@ -129,28 +129,23 @@ func (m *Main) endpointFor(ctx context.Context, p connect.Program, model string)
 
 // launchLine says which model a program gets, which context it needs and whether the model has it.
 func launchLine(p connect.Program, id string, has int, longer []control.LongerModel) string {
-	says := fmt.Sprintf("%s uses %s", p.Name, id)
+	says, tokens := fmt.Sprintf("%s uses %s", p.Name, id), control.Grouped(has)+" tokens"
+	needs := fmt.Sprintf("%s. It needs a context of %s tokens", says, control.Grouped(p.Context))
 	switch {
-	case has == 0:
-		return says + ", whose context is unknown" + needs(p)
+	case p.Context == 0 && has == 0:
+		return says
 	case p.Context == 0:
-		return fmt.Sprintf("%s, whose context has %s tokens", says, control.Grouped(has))
+		return fmt.Sprintf("%s, with a context of %s", says, tokens)
+	case has == 0:
+		return needs + "; the model's is unknown"
 	case has >= p.Context:
-		return fmt.Sprintf("%s, whose context of %s tokens is long enough%s", says, control.Grouped(has), needs(p))
+		return needs + ", and the model has " + tokens
 	}
-	says = fmt.Sprintf("%s, whose context of %s tokens is too short%s", says, control.Grouped(has), needs(p))
+	needs += ", and the model has only " + tokens
 	if len(longer) > 0 && longer[0].Context >= p.Context {
-		says += fmt.Sprintf("; `--model %s` has %s", longer[0].ID, control.Grouped(longer[0].Context))
+		needs += fmt.Sprintf("; `--model %s` has %s", longer[0].ID, control.Grouped(longer[0].Context))
 	}
-	return says
-}
-
-// needs says which context a program needs.
-func needs(p connect.Program) string {
-	if p.Context == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (it needs %s)", control.Grouped(p.Context))
+	return needs
 }
 
 // runProgram runs a program in the foreground until it ends, and returns its exit code as an error. Files
