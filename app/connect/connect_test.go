@@ -176,6 +176,15 @@ func TestEachClientCanReadItsText(t *testing.T) {
 			map[string]any{"ANTHROPIC_BASE_URL": "http://127.0.0.1:9999",
 				"ANTHROPIC_MODEL": "tandem", "ANTHROPIC_DEFAULT_HAIKU_MODEL": "tandem"},
 			[]string{"ANTHROPIC_AUTH_TOKEN"}},
+		"goose": {find(`(?m)^export (\w+)=(.*)$`), map[string]any{"OPENAI_HOST": "http://127.0.0.1:9999",
+			"GOOSE_PROVIDER": "openai", "GOOSE_MODEL": "tandem", "GOOSE_CONTEXT_LIMIT": "4096"},
+			[]string{"OPENAI_API_KEY"}},
+		"crush": {find(`--(base-url|context-window|api-key) (\S+)`),
+			map[string]any{"base-url": base, "context-window": "4096"}, []string{"api-key"}},
+		"qwen": {parseJSON, map[string]any{"modelProviders openai 0 baseUrl": base, "modelProviders openai 0 id": "tandem",
+			"modelProviders openai 0 generationConfig contextWindowSize": 4096.0, "model name": "tandem",
+			"modelProviders openai 0 envKey": "TANDEM_API_KEY", "security auth selectedType": "openai"},
+			[]string{"env", "TANDEM_API_KEY"}},
 		"llm": {parseYAML, map[string]any{"0 api_base": base, "0 model_id": "tandem",
 			"0 model_name": "tandem"}, nil},
 		"curl": {parseCurl, map[string]any{"base": base, "body model": "tandem",
@@ -218,7 +227,7 @@ func TestEachClientCanReadItsText(t *testing.T) {
 		if strings.Contains(text, ": 0\n") {
 			t.Errorf("%s has a context that is unknown:\n%s", c.id, text)
 		}
-		if (c.file == "") != (c.use == nil) {
+		if c.file == "" && c.use != nil || c.file != "" && c.use == nil && c.command == nil {
 			t.Errorf("%s has a file and no use, or the reverse", c.id)
 		}
 	}
@@ -247,6 +256,9 @@ func TestFilesAreWrittenBelowTheHomeFolder(t *testing.T) {
 	if err != nil || c.Written != control.WrittenCurrent ||
 		c.File != a.home.Path("connect", "aider", "aider.conf.yml") {
 		t.Fatalf("%+v, %v", c, err)
+	}
+	if c := of("continue"); c.Use != `cn --config '`+strings.ReplaceAll(c.File, "'", `'\''`)+`'` {
+		t.Errorf("the command for %s is %s", c.File, c.Use)
 	}
 	if want := `aider --config '` + strings.ReplaceAll(c.File, "'", `'\''`) + `'`; c.Use != want {
 		t.Errorf("the command is %s, want %s", c.Use, want)

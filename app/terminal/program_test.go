@@ -22,6 +22,9 @@ func run(t *testing.T, typed string, args ...string) (code int, stdout, stderr s
 	show := &cobra.Command{Use: "show NAME [NAME]", Short: "show names", Args: Args(1, 2, "a name")}
 	addr := show.Flags().String("addr", "here", "the `ADDRESS`")
 	show.RunE = func(_ *cobra.Command, names []string) error {
+		if slices.Contains(names, "mute") {
+			return &ExitError{Code: 9}
+		}
 		if slices.Contains(names, "none") {
 			return &ExitError{Code: 7, Err: errors.New("no such name")}
 		}
@@ -89,6 +92,7 @@ func TestCommandLines(t *testing.T) {
 		{args: "show a --port=1", code: 2, stderr: "prog show: there is no flag --port; did you mean --addr ADDRESS?\n"},
 		{args: "show a --addr", code: 2, stderr: "prog show: flag needs an argument: --addr\n"},
 		{args: "show none", code: 7, stderr: "prog: no such name\n"},
+		{args: "show mute", code: 9},
 		{args: "list", stderr: "prog: none yet\n"},
 		{args: "list one 1 --whole", stdout: "one 1 true\n"},
 		{args: "list --whole one 1", stdout: "one 1 true\n"},

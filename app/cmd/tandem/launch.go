@@ -104,7 +104,7 @@ func (m *Main) endpointFor(ctx context.Context, p connect.Program, model string)
 	e = connect.Endpoint{BaseURL: page.BaseURL, Key: control.Alias, Model: model, Context: page.Context}
 	if page.NeedsKey {
 		if e.Key = m.Getenv(connect.KeyVariable); e.Key == "" {
-			return e, fmt.Errorf("the settings ask programs for a key: `tandem keys add NAME` makes one, and %s has to be set to it",
+			return e, fmt.Errorf("the settings ask programs for a key: `tandem keys add NAME` makes one; set %s to it",
 				connect.KeyVariable)
 		}
 	}

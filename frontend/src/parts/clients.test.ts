@@ -6,6 +6,7 @@ import { clientOf } from './clients.ts'
 test('a client has the name that people know', () => {
   const names = {
     'claude-cli/2.0.1 (external, cli)': 'Claude Code',
+    'QwenCode/0.15.10 (linux; x64)': 'Qwen Code',
     'codex_cli_rs/0.46.0 (Mac OS 26)': 'Codex',
     'Zed/0.210.4': 'Zed',
     'OpenAI/Python 2.6.0': 'Python',

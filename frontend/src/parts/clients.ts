@@ -18,6 +18,7 @@ const known: [begins: RegExp, Client][] = [
   [/^go-http-client/i, { name: 'Go', colour: '#00748f' }],
   [/^opencode/i, { name: 'OpenCode', colour: '#1f6f8b' }],
   [/^aider/i, { name: 'Aider', colour: '#2f7d32' }],
+  [/^qwen/i, { name: 'Qwen Code', colour: '#5b3fa0' }],
   [/^llm\b/i, { name: 'llm', colour: '#8a3f6b' }],
   [/^curl/i, { name: 'curl', colour: '#4b4b57' }],
   [/^Tandem$/, { name: 'Playground', colour: '#4a4bd4' }],
