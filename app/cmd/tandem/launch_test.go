@@ -121,7 +121,7 @@ func TestSignalsReachALaunchedProgram(t *testing.T) {
 	p := serveProcess(t, home)
 	defer p.stop(t)
 	temporary := programs(t, map[string]string{
-		"cn":   `trap 'test -f "$2"; exit $((5 + $?))' INT TERM HUP; echo ready; while :; do sleep 0.05; done`,
+		"cn":   `trap 'test -f "$2"; exit $((5 + $?))' INT TERM HUP; echo ready; while kill -0 $PPID; do sleep 0.05; done`,
 		"qwen": `echo ready; kill -KILL $$`,
 	})
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
