@@ -31,6 +31,7 @@ func checkVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		{"gofmt", checkFormat},
 		{"golangci-lint", checkWith("go", "tool", "-modfile=build/tools.mod", "golangci-lint", "run",
 			"--config=build/golangci.yml", "./...")},
+		{"tests of other tiers", checkWith("go", "vet", "-tags=real,long", "./models", "./app/bench", "./engine/enginetest")},
 		{"workflows", checkWith("go", "tool", "-modfile=build/actionlint.mod", "actionlint")},
 		{"clients of README.md", func(_ context.Context, b *setup.Builder) error { return clients.CheckReadme(b) }},
 		{"go.mod is tidy", checkModule},

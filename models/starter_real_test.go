@@ -110,7 +110,7 @@ func TestStarterHasADrafterOfItsOwn(t *testing.T) {
 	}
 	b := loadStarter(t, path)
 	d, err := models.LoadDrafter(t.Context(), b, name, models.DrafterSettings{},
-		models.Options{Unpack: true})
+		models.Options{Dequantize: true})
 	if err != nil {
 		t.Fatal(err)
 	}
