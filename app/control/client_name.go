@@ -23,6 +23,7 @@ var clientNames = []struct {
 	{regexp.MustCompile(`(?i)^go-http-client`), "Go"},
 	{regexp.MustCompile(`(?i)^opencode`), "OpenCode"},
 	{regexp.MustCompile(`(?i)^aider`), "Aider"},
+	{regexp.MustCompile(`(?i)^qwen`), "Qwen Code"},
 	{regexp.MustCompile(`(?i)^llm\b`), "llm"},
 	{regexp.MustCompile(`(?i)^curl`), "curl"},
 	{regexp.MustCompile(`^Tandem$`), "Playground"},
