@@ -27,7 +27,7 @@ test('settings of an editor are copied, written and checked', async () => {
   const tiles = page.locator('.program')
   await tiles.first().waitFor()
   const names = await tiles.locator('strong').allTextContents()
-  assert.equal(names.length, 11)
+  assert.equal(names.length, 14)
   const sheet = page.getByRole('dialog')
   const tile = (name) => tiles.filter({ has: page.getByText(name, { exact: true }) })
   const opened = async (name) => {
