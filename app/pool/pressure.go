@@ -138,10 +138,18 @@ func (r *relief) noteUnloaded(unloaded []*Model, now time.Time) {
 // shrinkCheckpoints takes checkpoints out of memory. It calls wait before the change, because loads
 // would wait for that too.
 func (r *relief) shrinkCheckpoints(ctx context.Context, wait func(context.Context)) {
-	wait(ctx)
-	var freed, limit int64
 	due := false
 	_ = r.change(ctx, func(o *owner) error { // else the engines end
+		_, due = r.shortage.Shrink(o.state(), r.minCheckpoints)
+		return nil
+	})
+	if !due {
+		return
+	}
+	wait(ctx)
+	due = false // a load may have taken what they had
+	var freed, limit int64
+	_ = r.change(ctx, func(o *owner) error {
 		if limit, due = r.shortage.Shrink(o.state(), r.minCheckpoints); !due {
 			return nil
 		}

@@ -228,4 +228,8 @@ func TestShortageWaitsForTheDiskWithoutAChange(t *testing.T) {
 	if waited != 1 || limit() != 1 {
 		t.Errorf("it waited %d times, and the limit is %d", waited, limit())
 	}
+	// Nothing is left to take, so nothing waits.
+	if s.shrinkCheckpoints(t.Context(), func(context.Context) { waited++ }); waited != 1 {
+		t.Errorf("it waited with nothing to take from the memory")
+	}
 }
