@@ -14,7 +14,7 @@
 // words that tell its client to wait. After a stream has begun, a failure is an event.
 //
 // A chat is a [Conversation], whichever vendor sends it. Its [Message] values are read from the
-// fields of the body, and written as the template's variables. There is no form between them.
+// fields of the body, and written as the template's variables. Nothing is converted between them.
 //
 // # An answer
 //

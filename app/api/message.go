@@ -198,7 +198,7 @@ func withCalls(text string, calls []json.RawMessage) string {
 	return string(out)
 }
 
-// withTextArguments returns calls whose arguments are a text with their JSON.
+// withTextArguments returns calls whose arguments are a string of JSON.
 func withTextArguments(calls []json.RawMessage) (list []json.RawMessage) {
 	for _, raw := range calls {
 		call, function := readCall(raw)

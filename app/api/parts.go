@@ -65,7 +65,7 @@ func IsThought(kind string) bool {
 	return kind == thoughtPart || kind == "reasoning" || kind == "redacted_thinking"
 }
 
-// PartText returns the text of a part, also of an unknown kind. It fails p if there is none.
+// PartText returns the text of a part, also of an unknown kind. It fails p if the part has no text.
 func PartText(p *wire.Fields, kind string) string {
 	o := p.As(nil) // the shape has the members of the known kinds alone
 	switch kind {
