@@ -69,7 +69,7 @@ var arrows = []struct {
 	{"app/dialect", []string{"app/jsonschema"}}, // how models write, without knowing what runs them
 	{"app/jsonschema", nil},
 	{"app/menu", []string{"app/control"}},
-	{"app/supervise", []string{"app/control"}},
+	{"app/supervise", []string{"app/home", "app/control"}},
 
 	{"models", []string{"models/*", "engine/lm", "engine/tokenizer", "engine/native", "engine/mlx", "storage/disk"}},
 	{"models/*", []string{"models/nn", "engine/lm", "engine/cache", "engine/mlx"}},

@@ -39,22 +39,31 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("Tandem already runs on %s (%s); use it, or stop it first", e.Dir, e.Owner)
 }
 
-// Open locks the folder. It makes the folder if needed, readable by its owner only. Error:
-// *LockedError if another process holds the lock.
+// Make makes the folder if needed, readable by its owner only. Every process calls it before it
+// writes there: the first one closes an empty folder to others, which the next ones could not do any
+// more.
+func Make(dir string) error {
+	_, err := disk.Stat(dir)
+	if _, silent := errors.AsType[*disk.SilentError](err); !silent {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil {
+		err = closeToOthers(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("home folder: %w", err)
+	}
+	return nil
+}
+
+// Open makes the folder and locks it. Error: *LockedError if another process holds the lock.
 func Open(dir string) (*Home, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("home folder: %w", err)
 	}
-	_, err = disk.Stat(dir)
-	if _, silent := errors.AsType[*disk.SilentError](err); silent {
-		return nil, fmt.Errorf("home folder: %w", err)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("home folder: %w", err)
-	}
-	if err := closeToOthers(dir); err != nil {
-		return nil, fmt.Errorf("home folder: %w", err)
+	if err := Make(dir); err != nil {
+		return nil, err
 	}
 	lock, err := disk.OpenToWrite(filepath.Join(dir, "lock"), 0, 0o600)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/home"
 )
 
 // ErrRunning says that another program has the lock of the home folder. If LockInstance was called
@@ -34,12 +35,13 @@ type InstanceLock struct {
 // LockInstance takes the lock of a home folder. If another program has it, LockInstance returns
 // ErrRunning; with ask it also asks that program to show its window. A start at login does not ask.
 // Error: ErrRunning.
-func LockInstance(home string, ask bool) (*InstanceLock, error) {
-	dir, err := control.SocketFolder(home)
+func LockInstance(folder string, ask bool) (*InstanceLock, error) {
+	_ = home.Make(folder) // if it refuses the folder, the server says why, and the menu shows that
+	dir, err := control.SocketFolder(folder)
 	if err != nil {
 		return nil, err
 	}
-	path := control.MenuPath(home)
+	path := control.MenuPath(folder)
 	lock, err := os.OpenFile(filepath.Join(dir, "menu.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -50,7 +52,7 @@ func LockInstance(home string, ask bool) (*InstanceLock, error) {
 		return nil, errors.Join(ErrRunning, lock.Close())
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, errors.Join(askToShow(home), lock.Close())
+		return nil, errors.Join(askToShow(folder), lock.Close())
 	}
 	if err == nil {
 		err = os.Remove(path) // of one that was killed

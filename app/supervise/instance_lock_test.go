@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/home"
 )
 
 // The second start asks the first to show its window, and ends. After the first has ended, another
@@ -55,6 +56,30 @@ func TestSecondStartAsksTheFirst(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// The menu bar comes first and writes into the home folder. The server then takes the folder, also
+// where a person has made it, open to others.
+func TestServerTakesHomeOfInstanceLock(t *testing.T) {
+	made, absent := t.TempDir(), filepath.Join(t.TempDir(), "a", "home")
+	if err := os.Chmod(made, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{made, absent} {
+		lock, err := LockInstance(dir, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lock.Close()
+		h, err := home.Open(dir)
+		if err != nil {
+			t.Fatalf("the server refuses the folder: %v", err)
+		}
+		defer h.Close()
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s has mode %v, %v, want 0700", dir, info.Mode(), err)
+		}
 	}
 }
 

@@ -240,6 +240,9 @@ func runRequest(m *Main) *cobra.Command {
 		if *dry {
 			return bridgeError(r.DryRun(ctx, *manifest, m.Stdout))
 		}
+		if err := home.Make(m.home()); err != nil {
+			return err
+		}
 		s, err := r.Run(ctx, *manifest)
 		if err != nil {
 			return bridgeError(err)
@@ -367,6 +370,9 @@ func setUpBridge(m *Main) *cobra.Command {
 		}
 		err = m.Confirm(cmd, *yes, fmt.Sprintf("take %s", control.Plural(todo, "step")))
 		if err != nil {
+			return err
+		}
+		if err := home.Make(m.home()); err != nil {
 			return err
 		}
 		for _, step := range steps {

@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tandem/app/bridge"
+	"tandem/app/home"
 )
 
 // gitEnv is what git gets in these tests: no settings of this machine.
@@ -301,4 +302,22 @@ func TestSetupListsWhatIsMissing(t *testing.T) {
 		!strings.Contains(c.stderr, "tandem-lab: nothing was done: ") {
 		t.Errorf("setup ended with %d\n%s", code, c.stderr)
 	}
+}
+
+// Tandem takes the home folder into which the embedded model was written first.
+func TestHomeOfRetrievalModelIsClosedToOthers(t *testing.T) {
+	dir := newHome(t)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m := newMain()
+	m.Getenv = func(string) string { return dir }
+	if _, err := m.retrievalFolder(); err != nil {
+		t.Fatal(err)
+	}
+	h, err := home.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Close()
 }

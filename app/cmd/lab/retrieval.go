@@ -15,6 +15,9 @@ import (
 // retrievalFolder writes the embedded model to its folder in the home folder and returns that: a model
 // with a drafter and an f_theta needs a folder.
 func (m *Main) retrievalFolder() (string, error) {
+	if err := home.Make(m.home()); err != nil {
+		return "", err
+	}
 	dir := filepath.Join(m.home(), "models", lab.RetrievalModel)
 	if err := writeFolder(dir, retrieval.Files()); err != nil {
 		return "", fmt.Errorf("write the model %s: %w", lab.RetrievalModel, err)
