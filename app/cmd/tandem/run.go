@@ -41,6 +41,9 @@ type sampling struct {
 	ReturnTokenIDs bool           `json:"return_token_ids"`
 }
 
+// maxSense is the highest temperature without a warning. OpenAI's API takes no higher one.
+const maxSense = 2
+
 // samplingFlags adds the flags of an answer to a verb. What they leave out is the server's.
 func samplingFlags(cmd *cobra.Command) func() (sampling, error) {
 	f := cmd.Flags()
@@ -63,6 +66,9 @@ func samplingFlags(cmd *cobra.Command) func() (sampling, error) {
 			return s, terminal.Mistake(cmd, "--max-tokens must be at least 0")
 		case !(*temperature >= 0 && *temperature <= math.MaxFloat64):
 			return s, terminal.Mistake(cmd, "--temperature must be at least 0")
+		case *temperature > maxSense:
+			fmt.Fprintf(cmd.ErrOrStderr(), "tandem: at a temperature above %d an answer is mostly noise; 0 to 1 is usual\n",
+				maxSense)
 		}
 		return s, nil
 	}

@@ -86,3 +86,17 @@ func TestModelOfTheCatalogueIsOffered(t *testing.T) {
 		}
 	}
 }
+
+// A temperature whose answers are noise is used, with a warning.
+func TestTemperatureAboveTwoWarns(t *testing.T) {
+	c := newConsole(t, newHome(t))
+	for _, x := range []struct {
+		temperature string
+		warns       bool
+	}{{"2", false}, {"2.1", true}, {"9", true}} {
+		c.tandem(t.Context(), "run", "-", "--temperature", x.temperature) // there is no prompt to run
+		if warns := strings.Contains(c.stderr, "mostly noise"); warns != x.warns {
+			t.Errorf("--temperature %s: %q, want a warning: %t", x.temperature, c.stderr, x.warns)
+		}
+	}
+}
