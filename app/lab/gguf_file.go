@@ -35,6 +35,12 @@ var (
 	kindQ4_K  = ggufKind{"Q4_K", 12, 256, 144, halves(0, 2)}
 	kindQ5_K  = ggufKind{"Q5_K", 13, 256, 176, halves(0, 2)}
 	kindIQ4NL = ggufKind{"IQ4_NL", 20, 32, 18, halves(0)}
+	kindIQ4XS = ggufKind{"IQ4_XS", 23, 256, 136, halves(0)}
+	kindIQ3S  = ggufKind{"IQ3_S", 21, 256, 110, halves(0)}
+	kindIQ3XX = ggufKind{"IQ3_XXS", 18, 256, 98, halves(0)}
+	kindIQ2XX = ggufKind{"IQ2_XXS", 16, 256, 66, halves(0)}
+	kindIQ2XS = ggufKind{"IQ2_XS", 17, 256, 74, halves(0)}
+	kindIQ2S  = ggufKind{"IQ2_S", 22, 256, 82, halves(0)}
 	kindMXFP4 = ggufKind{"MXFP4", 39, 32, 17, func(b []byte) { b[0] = 118 + b[0]&7 }}
 	kindQ2_K  = ggufKind{"Q2_K", 10, 256, 84, tameQ2}
 	kindQ3_K  = ggufKind{"Q3_K", 11, 256, 110, tameQ3}

@@ -6,7 +6,7 @@ import "C"
 
 import "unsafe"
 
-// Q2_K, Q3_K and Q6_K have a scale for each 16 elements, and MLX's affine form has no groups so
+// Q2_K, Q3_K, Q6_K, IQ2_XS and IQ2_S have a scale for each 16 elements, and MLX's affine form has no groups so
 // small. Their groups are joined, with more bits for each element, so that the steps of a joined
 // group fall close to the steps of its parts.
 
@@ -25,6 +25,9 @@ var approximations = map[kind][]affineFormat{
 	q2_k: {{4, 64, "F16"}, {4, 32, "F16"}, {5, 32, "F16"}, {5, 32, "F32"}, {8, 32, "F32"}},
 	q3_k: {{5, 64, "F16"}, {5, 32, "F16"}, {5, 32, "F32"}, {8, 32, "F32"}},
 	q6_k: {{8, 64, "F16"}, {8, 32, "F16"}, {8, 32, "F32"}},
+
+	iq2xs: {{8, 64, "F16"}, {8, 32, "F16"}, {8, 32, "F32"}},
+	iq2s:  {{8, 64, "F16"}, {8, 32, "F16"}, {8, 32, "F32"}},
 }
 
 // isApproximated reports whether a kind has such formats.
@@ -76,8 +79,14 @@ func unpackFloats(k kind, out, blocks []byte, by kernel) bool {
 // wholeBlocks returns the whole blocks of some bytes, for C, and how many there are.
 func wholeBlocks(k kind, blocks []byte, by kernel) (b C.tandem_blocks, n int) {
 	n = len(blocks) / k.bytes()
-	return C.tandem_blocks{kind: C.int(k), portable: C.int(by), count: C.size_t(n),
-		blocks: memory(blocks[:n*k.bytes()])}, n
+	blocks = blocks[:n*k.bytes()]
+	switch k {
+	case iq2xs:
+		blocks = iq2xsGrid.evenBlocks(blocks)
+	case iq2s:
+		blocks = iq2sGrid.evenBlocks(blocks)
+	}
+	return C.tandem_blocks{kind: C.int(k), portable: C.int(by), count: C.size_t(n), blocks: memory(blocks)}, n
 }
 
 func memory(b []byte) *C.uint8_t { return (*C.uint8_t)(unsafe.SliceData(b)) }

@@ -1,4 +1,4 @@
-// Super blocks of Q2_K, Q3_K and Q6_K, repacked for MLX. This is what Go calls.
+// Super blocks of Q2_K, Q3_K, Q6_K, IQ2_XS and IQ2_S, repacked for MLX. This is what Go calls.
 #pragma once
 
 #include <stddef.h>
@@ -14,7 +14,7 @@ typedef struct {
 // lengths fit. No address needs to be a multiple of anything. weights may be null, and so may scales
 // and biases, together.
 typedef struct {
-	int kind; // as GGUF numbers it
+	int kind; // as GGUF numbers it; any other is an I kind of 2 bits, see superblock.h
 	int portable; // whether to use no instructions that only some processors have
 	size_t count;
 	const uint8_t* blocks;

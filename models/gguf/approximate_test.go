@@ -67,7 +67,7 @@ func trueLoss(t *testing.T, f affineFormat, s *slowBlock, to packed, ok bool) (s
 		}
 		sum.squares += e * e
 		sum.maxSquare = max(sum.maxSquare, e*e)
-		sum.steps += float64(s.step[i]) * float64(s.step[i])
+		sum.steps += float64(s.step[i]) * float64(s.step[i]) * s.spacing * s.spacing
 		largest = max(largest, math.Abs(s.value(i)))
 	}
 	return sum, largest

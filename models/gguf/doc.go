@@ -9,14 +9,16 @@
 //	Q4_0, Q4_1, Q5_0, Q5_1, Q8_0   affine groups of 32, scales shown as float16
 //	Q4_K, Q5_K                     affine groups of 32, scales shown as float32
 //	IQ4_NL                         affine 8 bit, scales shown as float16: its codebook has whole numbers
+//	IQ4_XS, IQ2_XXS                affine 8 bit, scales shown as float32
+//	IQ3_S, IQ3_XXS                 affine 4 and 6 bit, scales shown as float32 (grid.go)
 //	MXFP4                          mxfp4
 //
 // Tensors of F32, F16 and BF16 are shown as they are. A model that computes in bfloat16 rounds them
 // to it, except biases that only choose experts. It holds every scale in float32.
 //
-// Q2_K, Q3_K and Q6_K have groups of 16, which MLX's affine form lacks. They take the fewest bits
-// whose rms error is under 0.1 of the rms step of the tensor ([Folder.Losses], approximate.go): 4, 5
-// and 8 for most tensors. Held unpacked in float32 they lose nothing ([Folder.OpenExact]).
+// Q2_K, Q3_K, Q6_K, IQ2_XS and IQ2_S have groups of 16, which MLX's affine form lacks. They take the
+// fewest bits whose rms error is under 0.1 of the rms step of the tensor ([Folder.Losses],
+// approximate.go): 4, 5, 8, 8 and 8 for most tensors. Held unpacked in float32 they lose nothing ([Folder.OpenExact]).
 //
 // Code in C does that for these kinds, because Go has no vectors and took several times as long. It
 // is here and not in engine/mlx: it knows the layouts of GGUF, and calls nothing. kernel.h has the

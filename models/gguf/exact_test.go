@@ -79,8 +79,9 @@ func rmsStep(t *testing.T, e *entry) float64 {
 	}
 	squares, n := 0.0, 0
 	for size := e.kind.bytes(); len(blocks) > 0; blocks = blocks[size:] {
-		for _, step := range unpackSlowly(e.kind, blocks[:size]).step {
-			squares += float64(step) * float64(step)
+		s := unpackSlowly(e.kind, blocks[:size])
+		for _, step := range s.step {
+			squares += float64(step) * float64(step) * s.spacing * s.spacing
 			n++
 		}
 	}

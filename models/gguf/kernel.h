@@ -120,7 +120,7 @@ INLINE void putHalf(int kind, const joined* from, int bits, target* to) {
 	}
 	if (to->sum) {
 		to->sum->recent.squares += squares;
-		to->sum->recent.steps += b->step * b->step;
+		to->sum->recent.steps += b->step * b->step * (spacing(kind) * spacing(kind));
 		to->sum->most = larger(to->sum->most, most);
 	}
 }
@@ -204,8 +204,10 @@ tandem_losses NAMED(tandem_approximate)(tandem_blocks b, tandem_form f) {
 		return approximate(q2_k, b, f);
 	case q3_k:
 		return approximate(q3_k, b, f);
-	default:
+	case q6_k:
 		return approximate(q6_k, b, f);
+	default:
+		return approximate(iq2, b, f);
 	}
 }
 
@@ -215,7 +217,9 @@ int NAMED(tandem_unpack)(tandem_blocks b) {
 		return unpack(q2_k, b);
 	case q3_k:
 		return unpack(q3_k, b);
-	default:
+	case q6_k:
 		return unpack(q6_k, b);
+	default:
+		return unpack(iq2, b);
 	}
 }

@@ -25,7 +25,13 @@ const (
 	q4_k  kind = 12
 	q5_k  kind = 13
 	q6_k  kind = 14
+	iq2xx kind = 16
+	iq2xs kind = 17
+	iq3xx kind = 18
 	iq4nl kind = 20
+	iq3s  kind = 21
+	iq2s  kind = 22
+	iq4xs kind = 23
 	bf16  kind = 30
 	mxfp4 kind = 39
 )
@@ -38,6 +44,8 @@ var kinds = map[kind]struct{ block, bytes int }{
 	q2_k: {256, 16 + 64 + 2 + 2}, q3_k: {256, 32 + 64 + 12 + 2},
 	q6_k: {256, 128 + 64 + 16 + 2}, q4_k: {256, 2 + 2 + 12 + 128}, q5_k: {256, 2 + 2 + 12 + 32 + 128},
 	iq4nl: {32, 2 + 16}, mxfp4: {32, 1 + 16},
+	iq4xs: {256, 2 + 2 + 4 + 128}, iq3s: {256, 2 + 64 + 8 + 32 + 4}, iq3xx: {256, 2 + 64 + 32},
+	iq2s: {256, 2 + 32 + 32 + 8 + 8}, iq2xs: {256, 2 + 64 + 8}, iq2xx: {256, 2 + 64},
 }
 
 // kindNames holds the names of all kinds, also of kinds that can't be read.

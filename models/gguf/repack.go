@@ -45,7 +45,11 @@ var packings = map[kind]packing{
 	q8_0:  {"affine", 8, group, "F16", exact(signedBytes, centred(34, 7))},
 	q4_k:  {"affine", 4, group, "F32", exact(superNibbles, superScales(144))},
 	q5_k:  {"affine", 5, group, "F32", exact(superFiveBits, superScales(176))},
-	iq4nl: {"affine", 8, group, "F16", exact(fromCodebook, centred(18, 7))},
+	iq4nl: {"affine", 8, group, "F16", exact(fromCodebook(18, 2), centred(18, 7))},
+	iq4xs: {"affine", 8, group, "F32", exact(fromCodebook(136, 8), iq4xsGrid.scales)},
+	iq3s:  {"affine", 4, group, "F32", exact(iq3sGrid.weights(4), iq3sGrid.scales)},
+	iq3xx: {"affine", 6, group, "F32", exact(iq3xxsGrid.weights(6), iq3xxsGrid.scales)},
+	iq2xx: {"affine", 8, group, "F32", exact(iq2xxsGrid.weights(8), iq2xxsGrid.scales)},
 	mxfp4: {"mxfp4", 4, group, "U8", exact(nibbles(17, 1), exponents)},
 }
 
@@ -183,20 +187,6 @@ func superFiveBits(dst, blocks []byte) {
 			put5(dst[20*g:], x[0], x[1], x[2], x[3])
 		}
 		blocks, dst = blocks[size:], dst[160:]
-	}
-}
-
-// codebook holds the values of IQ4_NL, 128 larger.
-var codebook = [16]byte{1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241}
-
-// fromCodebook looks the elements of IQ4_NL up. They are ordered as in nibbles.
-func fromCodebook(dst, blocks []byte) {
-	const size = 18
-	for len(blocks) >= size && len(dst) >= group {
-		for i, b := range blocks[2:size] {
-			dst[i], dst[i+16] = codebook[b&15], codebook[b>>4]
-		}
-		blocks, dst = blocks[size:], dst[group:]
 	}
 }
 

@@ -11,13 +11,14 @@ import (
 type slowBlock struct {
 	q           [super]int
 	zero        int
+	spacing     float64 // of the elements that a kind has, see superblock.h
 	step, least [super]float32
 	finite      bool
 }
 
 // unpackSlowly unpacks a block of an approximated kind.
 func unpackSlowly(k kind, b []byte) *slowBlock {
-	s := &slowBlock{finite: true}
+	s := &slowBlock{finite: true, spacing: 1}
 	half := func(at int) float32 {
 		h := little.Uint16(b[at:])
 		s.finite = s.finite && isFinite(h)
@@ -41,9 +42,34 @@ func unpackSlowly(k kind, b []byte) *slowBlock {
 			low := int(b[i/128*64+i%64]) >> (i % 128 / 64 * 4) & 15
 			s.q[i], s.zero = low|low2(128)<<4, 32
 			s.step[i] = half(208) * float32(int8(b[192+part]))
+		case iq2xs:
+			index := int(little.Uint16(b[2+i/8*2:]))
+			s.fromGrid(i, grids[256*8+index&511*8:], ksigns(index>>9), half(0), b[66+i/32]>>(i%32/16*4))
+		case iq2s:
+			index := int(b[2+i/8]) | int(b[66+i/32])>>(i/8%4*2)&3<<8
+			s.fromGrid(i, grids[768*8+index*8:], int(b[34+i/8]), half(0), b[74+i/32]>>(i%32/16*4))
 		}
 	}
 	return s
+}
+
+// fromGrid sets element i of an I kind of 2 bits, by the vector of eight that the grid has, their
+// signs, the block's scale and the 4 bits of its part.
+func (s *slowBlock) fromGrid(i int, vector string, signs int, d float32, share byte) {
+	s.zero, s.spacing = 43, 18
+	if s.q[i] = 43 + int(vector[i%8]); signs>>(i%8)&1 == 1 {
+		s.q[i] = 43 - int(vector[i%8])
+	}
+	s.step[i] = d * (0.5 + float32(share&15)) * 0.25
+}
+
+// ksigns returns eight signs by their first seven: the last makes their number even.
+func ksigns(first int) int {
+	odd := 0
+	for b := first; b > 0; b >>= 1 {
+		odd ^= b & 1
+	}
+	return first | odd<<7
 }
 
 // float returns an element as llama.cpp rounds it.
@@ -73,8 +99,8 @@ func (f affineFormat) readPacked(from packed, i int) (y, scale, bias float64) {
 
 // scalesAt holds where the float16 of a block are, and sharesAt where its shares begin and end.
 var (
-	scalesAt = map[kind][]int{q2_k: {80, 82}, q3_k: {108}, q6_k: {208}}
-	sharesAt = map[kind][2]int{q2_k: {0, 16}, q3_k: {96, 108}, q6_k: {192, 208}}
+	scalesAt = map[kind][]int{q2_k: {80, 82}, q3_k: {108}, q6_k: {208}, iq2xs: {0}, iq2s: {0}}
+	sharesAt = map[kind][2]int{q2_k: {0, 16}, q3_k: {96, 108}, q6_k: {192, 208}, iq2xs: {66, 74}, iq2s: {74, 82}}
 )
 
 // sampleBlocks returns blocks of three sorts in turn: as in a model, with any scales, and with

@@ -1,26 +1,33 @@
-// Super blocks of Q2_K, Q3_K and Q6_K: 256 elements in 16 parts of 16. A part has a share of the
-// block's scale. A half of a block is computed at once, with one lane for each of its eight parts.
+// Super blocks of Q2_K, Q3_K, Q6_K, IQ2_XS and IQ2_S: 256 elements in 16 parts of 16. A part has a share
+// of the block's scale. A half of a block is computed at once, with one lane for each of its eight parts.
+// The elements of the last two kinds were looked up before (grid.go), and are one in a byte.
 #pragma once
 
 #include "lanes.h"
 
 // These are the kinds of super blocks, as GGUF numbers them.
-enum { q2_k = 10, q3_k = 11, q6_k = 14 };
+enum { q2_k = 10, q3_k = 11, q6_k = 14, iq2 = 17 };
 
 // blockBytes returns the size of a block.
-INLINE int blockBytes(int kind) { return kind == q2_k ? 84 : kind == q3_k ? 110 : 210; }
+INLINE int blockBytes(int kind) {
+	return kind == q2_k ? 84 : kind == q3_k ? 110 : kind == q6_k ? 210 : 274;
+}
 
 // zeroOf returns the element that stands for 0, or 0 if parts have offsets. mostOf returns the
 // largest element.
-INLINE int zeroOf(int kind) { return kind == q2_k ? 0 : kind == q3_k ? 4 : 32; }
-INLINE int mostOf(int kind) { return kind == q2_k ? 3 : kind == q3_k ? 7 : 63; }
+INLINE int zeroOf(int kind) { return kind == q2_k ? 0 : kind == q3_k ? 4 : kind == q6_k ? 32 : 43; }
+INLINE int mostOf(int kind) { return kind == q2_k ? 3 : kind == q3_k ? 7 : kind == q6_k ? 63 : 86; }
+
+// spacing returns how far neighbours among the elements that a kind has are apart at most: an I kind
+// of 2 bits has 0, 18, 35, 51, 68 and 86.
+INLINE float spacing(int kind) { return kind == iq2 ? 18 : 1; }
 
 // A halfBlock has the parts of half a block. An element q stands for step*(q - zero) - least.
 typedef struct {
 	ints share; // of the scale, of one part in each lane
 	float d; // the scale
 	floats step, least; // as llama.cpp rounds them
-	words elements[3]; // still packed
+	words elements[4]; // still packed
 } halfBlock;
 
 // halfFloat returns the value of a float16, as if infinity and what is no number were large
@@ -67,13 +74,20 @@ INLINE halfBlock openBlock(int kind, const uint8_t* block, int half, int* ok) {
 		b.elements[1] = load(block) >> 4 * half;
 		break;
 	}
-	default:
+	case q6_k:
 		// the low 4 bits of each element, their high 2 bits, signed bytes of shares, the scale
 		b.share = (ints)(eightBytes(block + 192 + 8 * half, none) << 24) >> 24;
 		b.d = halfFloat(block + 208, ok);
 		b.elements[0] = load(block + 64 * half);
 		b.elements[1] = load(block + 64 * half + 32);
 		b.elements[2] = load(block + 128 + 32 * half);
+		break;
+	default:
+		// the elements, shares of an eighth of the scale, the scale
+		b.share = (ints)(eightBytes(block + 256 + 8 * half, none) & 31);
+		b.d = halfFloat(block + 272, ok) * 0.125f;
+		for (int i = 0; i < 4; i++)
+			b.elements[i] = load(block + 128 * half + 32 * i);
 	}
 	b.step = b.d * toFloats((words)b.share);
 	return b;
@@ -87,7 +101,9 @@ INLINE words twoParts(int kind, const halfBlock* b, int i) {
 		return e[0] >> 2 * i & 0x03030303;
 	case q3_k:
 		return (e[0] >> 2 * i & 0x03030303) | (e[1] >> i & 0x01010101) << 2;
-	default:
+	case q6_k:
 		return (e[i % 2] >> i / 2 * 4 & 0x0f0f0f0f) | (e[2] >> 2 * i & 0x03030303) << 4;
+	default:
+		return e[i];
 	}
 }

@@ -28,8 +28,8 @@ var quantizationEnd = regexp.MustCompile(
 // preferred lists quantizations in the order in which they are chosen if the name asks for none:
 // the most usual one, then its neighbours.
 var preferred = []string{"Q4_K_M", "UD-Q4_K_XL", "Q4_K_S", "Q4_K_L", "MXFP4", "MXFP4_MOE", "Q4_1",
-	"Q4_0", "IQ4_NL", "Q5_K_S", "Q5_K_M", "Q5_K_L", "UD-Q5_K_XL", "Q5_0", "Q5_1", "Q6_K", "Q6_K_L",
-	"UD-Q6_K_XL", "Q3_K_L", "Q3_K_M", "Q3_K_S", "Q8_0", "UD-Q8_K_XL", "Q2_K", "BF16", "F16", "F32"}
+	"Q4_0", "IQ4_NL", "IQ4_XS", "Q5_K_S", "Q5_K_M", "Q5_K_L", "UD-Q5_K_XL", "Q5_0", "Q5_1", "Q6_K",
+	"Q6_K_L", "UD-Q6_K_XL", "Q3_K_L", "Q3_K_M", "Q3_K_S", "Q8_0", "UD-Q8_K_XL", "Q2_K", "BF16", "F16", "F32"}
 
 // A GGUF says which files of a repository of GGUF files a pull chose.
 type GGUF struct {
