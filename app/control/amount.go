@@ -84,3 +84,19 @@ func Grouped(n int) string {
 	}
 	return b.String()
 }
+
+// Duration formats milliseconds as the window does.
+func Duration(ms float64) string {
+	switch minutes := int(math.Round(ms / 60_000)); {
+	case ms < 1000:
+		return fmt.Sprintf("%.0f ms", ms)
+	case ms < 10_000:
+		return fmt.Sprintf("%.1f s", ms/1000)
+	case ms < 90_000:
+		return fmt.Sprintf("%.0f s", ms/1000)
+	case minutes < 90:
+		return fmt.Sprintf("%d min", minutes)
+	default:
+		return fmt.Sprintf("%d h %d min", minutes/60, minutes%60)
+	}
+}

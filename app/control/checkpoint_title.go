@@ -16,15 +16,15 @@ type CheckpointTitle struct {
 	Ends  string `json:"ends,omitempty"` // the last words of the text
 }
 
-// maxTitles limits how many titles one request may ask for.
-const maxTitles = 100
+// MaxTitles limits how many titles one request may ask for.
+const MaxTitles = 100
 
 // titleIDs passes the ids of checkpoints. A page that lists many asks for the titles in sight.
 func titleIDs(ids *[]string, p *params) {
 	text := strings.Join(*ids, ",")
 	p.query("ids", &text)
 	*ids = strings.FieldsFunc(text, func(c rune) bool { return c == ',' })
-	if len(*ids) > maxTitles {
-		p.invalid("ids", "%s may name %d checkpoints at most, not %d.", Word("ids"), maxTitles, len(*ids))
+	if len(*ids) > MaxTitles {
+		p.invalid("ids", "%s may name %d checkpoints at most, not %d.", Word("ids"), MaxTitles, len(*ids))
 	}
 }

@@ -47,6 +47,7 @@ func runQuery(q *RunQuery, p *params) {
 	}
 	p.flag("failed", &q.Failed)
 	p.flag("slow", &q.Slow)
+	p.flag("titles", &q.Titles)
 	p.query("sort", &q.Sort)
 	p.flag("up", &q.Up)
 	if q.Sort != "" && !slices.Contains(RunOrders, q.Sort) {

@@ -29,12 +29,6 @@ type Fact struct {
 	Text string `json:"text"`
 }
 
-// A PhaseTime is the time of one part of a run.
-type PhaseTime struct {
-	Name string  `json:"name"`
-	MS   float64 `json:"ms"`
-}
-
 // NewReport makes the report of a run from its row in the history. It fails where the row holds
 // JSON that it cannot read.
 func NewReport(r Run) (Report, error) {
@@ -172,15 +166,7 @@ func (r *Report) verdict() error {
 // times tells what it took.
 func (r *Report) times() {
 	run := &r.Run
-	// Restoring is a part of the engine's prefill. What is left of the total is decoding.
-	read := max(0, run.PrefillMS-run.RestoreMS)
-	decode := max(0, run.TotalMS-run.QueueMS-run.LoadMS-run.RestoreMS-read)
-	if run.CompletionTokens == 0 && ends(run.FinishReason) {
-		decode = 0 // it ended before
-	}
-	r.Phases = []PhaseTime{
-		{"queue", run.QueueMS}, {"load", run.LoadMS}, {"restore", run.RestoreMS}, {"prefill", read}, {"decode", decode},
-	}
+	r.Phases = phasesOf(r.Run)
 	var took []string
 	for _, t := range []PhaseTime{
 		{"load", run.LoadMS}, {"queue", run.QueueMS}, {"restore", run.RestoreMS}, {"prefill", run.PrefillMS}, {"first token", run.FirstTokenMS},

@@ -116,7 +116,7 @@ func TestBadParametersAreRefused(t *testing.T) {
 	refused(err, CodeInvalid, "sort", strings.Repeat("w", 80)+"...")
 	_, err = ListRuns.URL(RunQuery{Search: strings.Repeat("s", MaxRunText+1)})
 	refused(err, CodeInvalid, "search", "at most 256 bytes")
-	_, err = ListCheckpointTitles.URL(strings.Fields(strings.Repeat("x ", maxTitles+1)))
+	_, err = ListCheckpointTitles.URL(strings.Fields(strings.Repeat("x ", MaxTitles+1)))
 	refused(err, CodeInvalid, "ids", "100 checkpoints at most, not 101")
 
 	read := func(path string) error {

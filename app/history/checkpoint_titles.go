@@ -115,13 +115,37 @@ func (h *History) readTitle(row storage.Checkpoint,
 	if err != nil {
 		return control.CheckpointTitle{}
 	}
-	text = text[max(0, len(text)-titleTokens):]
-	title := textTitle(t.Decode(text, false), t.Decode(text[max(0, len(text)-codeTokens):], true))
+	title := titleOf(text, t)
 	ends := lastWords(t.Decode(text[max(0, len(text)-endTokens):], false))
 	if title == "" && ends == "" {
 		return control.CheckpointTitle{}
 	}
 	return control.CheckpointTitle{ID: row.ID, Title: title, Ends: ends}
+}
+
+// addTitles names runs by their prompts, as far as these are kept.
+func (h *History) addTitles(ctx context.Context, runs []control.Run) {
+	byModel := make([]*control.Run, len(runs)) // one tokenizer is kept, see CheckpointTitles
+	for i := range runs {
+		byModel[i] = &runs[i]
+	}
+	slices.SortStableFunc(byModel, func(a, b *control.Run) int { return cmp.Compare(a.Model, b.Model) })
+	for _, r := range byModel {
+		text := h.tokens(ctx, r.ID)
+		text = text[:min(len(text), r.PromptTokens)]
+		if len(text) == 0 {
+			continue
+		}
+		if t, err := h.pool.Tokenizer(ctx, r.Model); err == nil {
+			r.Title = titleOf(text, t)
+		}
+	}
+}
+
+// titleOf returns a title for tokens.
+func titleOf(text []int32, t *tokenizer.Tokenizer) string {
+	text = text[max(0, len(text)-titleTokens):]
+	return textTitle(t.Decode(text, false), t.Decode(text[max(0, len(text)-codeTokens):], true))
 }
 
 // marks are what models write between messages, with the speaker.

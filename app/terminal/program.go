@@ -116,7 +116,7 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		fmt.Fprintf(p.Stderr, "%s: interrupted\n", p.Name)
 		return 130
 	}
-	fmt.Fprintf(p.Stderr, "%s: %v\n", p.Name, err)
+	fmt.Fprintf(p.Stderr, "%s %v\n", p.styled(string(Wrong), p.Name+":"), err)
 	if exit != nil {
 		return exit.Code
 	}

@@ -18,7 +18,7 @@ func run(t *testing.T, typed string, args ...string) (code int, stdout, stderr s
 	t.Helper()
 	var out, errs strings.Builder
 	p := &Program{Name: "prog", Version: "1.2.3", Stdin: strings.NewReader(typed), Stdout: &out, Stderr: &errs,
-		Terminal: typed != "", Typed: typed != ""}
+		Terminal: typed != "", Typed: typed != "", Getenv: func(string) string { return "dumb" }}
 	show := &cobra.Command{Use: "show NAME [NAME]", Short: "show names", Args: Args(1, 2, "a name")}
 	addr := show.Flags().String("addr", "here", "the `ADDRESS`")
 	show.RunE = func(_ *cobra.Command, names []string) error {

@@ -1,13 +1,16 @@
 package terminal
 
 import (
-	"encoding/json"
-	"errors"
+	"bufio"
 	"fmt"
-	"io"
+	"os"
+	"slices"
 	"strings"
-	"text/tabwriter"
+	"time"
 	"unicode"
+
+	"github.com/rivo/uniseg"
+	"golang.org/x/term"
 )
 
 // Printable replaces the runes that would move a terminal's cursor or turn a line around, because
@@ -21,89 +24,250 @@ func Printable(text string) string {
 	}, text)
 }
 
-// Table prints aligned columns, with each cell [Printable]. A nil header is left out.
-func Table(w io.Writer, header []string, rows [][]string) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if header != nil {
-		fmt.Fprintln(tw, strings.Join(header, "\t"))
-	}
-	for _, r := range rows {
-		cells := make([]string, len(r))
-		for i, text := range r {
-			cells[i] = Printable(text)
+// A Column of a table. Its cells are strings, or:
+//   - an [ID];
+//   - a [Figure] or an int, which is on the right of a terminal's column and never cut;
+//   - a [time.Time], which is relative on a terminal and never cut;
+//   - a [Marked] one of these.
+type Column struct {
+	Name  string
+	Spare bool // left out on a terminal that is too narrow for the table
+	Shown bool // only on a terminal
+	Whole bool // never cut
+	Wraps bool // text that is too wide for a terminal goes on below; else its end is cut
+}
+
+// An ID is a name or a path. Where it is too wide, its beginning is cut: the end tells it from others.
+type ID string
+
+// A Figure is a number with its unit.
+type Figure string
+
+// A Marked cell has a style on a terminal.
+type Marked struct {
+	Cell any
+	As   Mark
+}
+
+// A Mark is a style of SGR.
+type Mark string
+
+// What a person looks for, what is well and what is wrong.
+const (
+	Sought Mark = bold
+	Good   Mark = "32" // green
+	Wrong  Mark = "31" // red
+)
+
+// Table prints rows on standard output. On a terminal it fits the width, in columns of text and of figures
+// to the right; elsewhere all of it is plain text. Every cell is [Printable]. Without names there is no
+// header.
+func (p *Program) Table(columns []Column, rows [][]any) error {
+	var t table
+	head := false
+	for i, c := range columns {
+		if c.Shown && !p.Shown {
+			continue
 		}
-		fmt.Fprintln(tw, strings.Join(cells, "\t"))
+		var cells []cell
+		for _, row := range rows {
+			cells = append(cells, p.cell(row[i]))
+		}
+		t = append(t, newColumn(c, cells))
+		head = head || c.Name != ""
 	}
-	return tw.Flush()
-}
-
-// A List prints values as a table, or each as a line of JSON.
-type List[T any] struct {
-	Header []string
-	Row    func(T) []string // of the table
-	Empty  string           // what to do where there are none, for standard error
-}
-
-// Print prints values.
-func (l List[T]) Print(p *Program, asJSON bool, values []T) error {
-	var rows [][]string
-	for _, v := range values {
-		if !asJSON {
-			rows = append(rows, l.Row(v))
-		} else if err := WriteJSON(p.Stdout, v); err != nil {
-			return err
+	if p.Shown {
+		t = t.fit(p.width())
+	}
+	out := bufio.NewWriter(p.Stdout)
+	for n := range len(rows) + 1 {
+		if n > 0 || head {
+			out.WriteString(t.row(n, p.Shown && p.Styles()))
 		}
 	}
-	if asJSON {
-		return nil
-	}
-	if len(rows) == 0 && l.Empty != "" {
-		fmt.Fprintf(p.Stderr, "%s: %s\n", p.Name, l.Empty)
-	}
-	return Table(p.Stdout, l.Header, rows)
+	return out.Flush()
 }
 
-// WriteJSON writes one object and a newline.
-func WriteJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+// Facts prints names with their values, which go on below where they are too wide for a terminal.
+func (p *Program) Facts(rows [][]any) error {
+	return p.Table([]Column{{}, {Wraps: true}}, rows)
 }
 
-// A Finding is one line of a doctor's report.
-type Finding struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail"` // what to do, if not OK
-}
-
-// PrintFindings prints a report. It returns an error if a check found a problem.
-func (p *Program) PrintFindings(findings []Finding, asJSON bool) error {
-	bad := 0
-	var rows [][]string
-	for _, x := range findings {
-		mark := "✓"
-		if !x.OK {
-			bad++
-			mark = "✗"
+// width returns the columns of the terminal that shows standard output.
+func (p *Program) width() int {
+	if f, ok := p.Stdout.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
 		}
-		rows = append(rows, []string{mark, x.Name, x.Detail})
-		if asJSON {
-			if err := WriteJSON(p.Stdout, x); err != nil {
-				return err
+	}
+	return columns
+}
+
+// cell returns what is shown of a value.
+func (p *Program) cell(value any) cell {
+	switch v := value.(type) {
+	case Marked:
+		c := p.cell(v.Cell)
+		c.style = string(v.As)
+		return c
+	case ID:
+		return cell{text: Printable(string(v)), id: true}
+	case int, int64, Figure:
+		return cell{text: Printable(fmt.Sprint(v)), whole: true, right: p.Shown}
+	case time.Time:
+		return cell{text: p.Time(v), whole: true}
+	}
+	return cell{text: Printable(fmt.Sprint(value))}
+}
+
+// A cell of a table.
+type cell struct {
+	text, style string
+	id          bool // cut at its beginning
+	whole       bool // never cut
+	right       bool // of its column
+}
+
+// A column of a table, whose first cell is its header.
+type column struct {
+	Column
+	cells []cell
+	width int
+	whole bool // one of its cells is
+}
+
+func newColumn(c Column, cells []cell) column {
+	head := cell{text: c.Name, style: dim}
+	x := column{Column: c, whole: c.Whole}
+	for _, c := range cells {
+		x.whole = x.whole || c.whole
+		head.right = head.right || c.right
+	}
+	x.cells = append([]cell{head}, cells...)
+	for _, c := range x.cells {
+		x.width = max(x.width, uniseg.StringWidth(c.text))
+	}
+	return x
+}
+
+// lines returns the lines of a cell.
+func (c column) lines(row int) []string {
+	of := c.cells[row]
+	switch {
+	case c.Wraps:
+		return wrap(of.text, c.width)
+	case of.id:
+		return []string{cutBegin(of.text, c.width)}
+	}
+	return []string{cutEnd(of.text, c.width)}
+}
+
+type table []column
+
+// gap is the space between columns.
+const gap = 2
+
+// fit makes a table as narrow as a terminal, as far as it can: it leaves out spare columns, the first one
+// first, and then narrows the widest.
+func (t table) fit(width int) table {
+	over := func() bool {
+		sum := -gap
+		for _, c := range t {
+			sum += c.width + gap
+		}
+		return sum > width
+	}
+	spare := func(c column) bool { return c.Spare }
+	for i := slices.IndexFunc(t, spare); i >= 0 && over(); i = slices.IndexFunc(t, spare) {
+		t = slices.Delete(t, i, i+1)
+	}
+	for over() {
+		const narrowest = 8 // that says something
+		widest := -1
+		for i, c := range t {
+			if (!c.whole || c.Wraps) && c.width > narrowest && (widest < 0 || c.width > t[widest].width) {
+				widest = i
 			}
 		}
+		if widest < 0 {
+			break
+		}
+		t[widest].width--
 	}
-	if !asJSON {
-		if err := Table(p.Stdout, nil, rows); err != nil {
-			return err
+	return t
+}
+
+// row returns the lines of a row.
+func (t table) row(n int, styles bool) string {
+	lines := make([][]string, len(t))
+	height := 1
+	for i, c := range t {
+		lines[i] = c.lines(n)
+		height = max(height, len(lines[i]))
+	}
+	var out strings.Builder
+	for line := range height {
+		blank := 0 // before the next text
+		for i, c := range t {
+			text := ""
+			if line < len(lines[i]) {
+				text = lines[i][line]
+			}
+			before, after := 0, c.width-uniseg.StringWidth(text)
+			if c.cells[n].right {
+				before, after = after, 0
+			}
+			if text != "" {
+				out.WriteString(strings.Repeat(" ", blank+before))
+				if blank, before = 0, 0; styles && c.cells[n].style != "" {
+					text = style(c.cells[n].style, text)
+				}
+				out.WriteString(text)
+			}
+			blank += before + after + gap
+		}
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+// cutEnd returns a text without the end that is too wide.
+func cutEnd(text string, width int) string {
+	if uniseg.StringWidth(text) <= width {
+		return text
+	}
+	begin := ""
+	for g := uniseg.NewGraphemes(text); g.Next() && uniseg.StringWidth(begin+g.Str()) < width; {
+		begin += g.Str()
+	}
+	return begin + "…"
+}
+
+// cutBegin returns a text without the beginning that is too wide.
+func cutBegin(text string, width int) string {
+	if uniseg.StringWidth(text) <= width {
+		return text
+	}
+	g := uniseg.NewGraphemes(text)
+	for g.Next() && uniseg.StringWidth(text) >= width {
+		text = strings.TrimPrefix(text, g.Str())
+	}
+	return "…" + text
+}
+
+// wrap returns a text in lines that are not wider, unless a word is.
+func wrap(text string, width int) []string {
+	lines := []string{""}
+	for word := range strings.SplitSeq(text, " ") {
+		last := &lines[len(lines)-1]
+		switch longer := *last + " " + word; {
+		case *last == "":
+			*last = word
+		case uniseg.StringWidth(longer) <= width:
+			*last = longer
+		default:
+			lines = append(lines, word)
 		}
 	}
-	switch bad {
-	case 0:
-		return nil
-	case 1:
-		return errors.New("1 problem found")
-	}
-	return fmt.Errorf("%d problems found", bad)
+	return lines
 }

@@ -6,20 +6,6 @@ import (
 	"testing"
 )
 
-// A table prints control characters as U+FFFD, so that no name moves the terminal's cursor.
-func TestTableHasNoControlCharacters(t *testing.T) {
-	var out strings.Builder
-	if err := Table(&out, []string{"MODEL", "CLIENT"},
-		[][]string{{"\x1b]0;gone\a", "a\tb\nc"}, {"\u009b2J", "\u202eab\r"},
-			{"é 日本", "-"}}); err != nil {
-		t.Fatal(err)
-	}
-	const want = "MODEL      CLIENT\n�]0;gone�  a�b�c\n�2J        �ab�\né 日本       -\n"
-	if out.String() != want {
-		t.Errorf("the table is %q, want %q", out.String(), want)
-	}
-}
-
 // Steps of a bench are lines where they cannot replace each other.
 func TestStepsAreLinesOfAFile(t *testing.T) {
 	var out bytes.Buffer

@@ -31,11 +31,14 @@ const dim = "2"
 func style(code, text string) string { return "\x1b[" + code + "m" + text + "\x1b[0m" }
 
 // Dim returns a remark for standard error, in faint letters on a terminal.
-func (p *Program) Dim(text string) string {
+func (p *Program) Dim(text string) string { return p.styled(dim, text) }
+
+// styled returns a text for standard error, in a style on a terminal.
+func (p *Program) styled(code, text string) string {
 	if !p.Terminal || !p.Styles() {
 		return text
 	}
-	return style(dim, text)
+	return style(code, text)
 }
 
 // Styles reports whether a terminal of this program may show styles: see no-color.org.

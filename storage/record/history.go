@@ -22,6 +22,8 @@ type RunQuery struct {
 	// prompt again
 	Slow bool
 
+	Titles bool // fill in Run.Title, which reads their texts
+
 	// Sort is a key of storage.RunOrders; empty = the newest first. The largest value comes first, or the
 	// smallest with Up. Before counts runs to leave out then.
 	Sort string

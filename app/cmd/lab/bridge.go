@@ -48,7 +48,7 @@ func listPresets(m *Main) *cobra.Command {
 }
 
 func (m *Main) printPresets(asJSON bool) error {
-	var rows [][]string
+	var rows [][]any
 	for _, p := range bridge.Presets() {
 		if asJSON {
 			params := map[string]string{}
@@ -63,19 +63,19 @@ func (m *Main) printPresets(asJSON bool) error {
 			}
 			continue
 		}
-		rows = append(rows, []string{p.Name, p.Limit.String(), p.Doc})
+		rows = append(rows, []any{p.Name, p.Limit.String(), p.Doc})
 		for _, x := range p.Params {
 			doc := x.Doc
 			if x.Default != nil {
 				doc += fmt.Sprintf("; %v if not given", x.Default)
 			}
-			rows = append(rows, []string{"  " + x.Name, "", doc})
+			rows = append(rows, []any{"  " + x.Name, "", doc})
 		}
 	}
 	if asJSON {
 		return nil
 	}
-	return terminal.Table(m.Stdout, []string{"PRESET", "LIMIT", "WHAT"}, rows)
+	return m.Table([]terminal.Column{{Name: "PRESET"}, {Name: "LIMIT"}, {Name: "WHAT", Wraps: true}}, rows)
 }
 
 func requestPreset(m *Main) *cobra.Command {
@@ -196,12 +196,12 @@ func (m *Main) showResult(ctx context.Context, r *bridge.Repository, remote, bra
 	if asJSON {
 		err = terminal.WriteJSON(m.Stdout, s)
 	} else {
-		var rows [][]string
+		var rows [][]any
 		for _, c := range s.Commands {
-			rows = append(rows, []string{fmt.Sprint(c.ExitCode), fmt.Sprintf("%.1f", c.Seconds), c.Log,
+			rows = append(rows, []any{c.ExitCode, terminal.Figure(fmt.Sprintf("%.1f", c.Seconds)), c.Log,
 				strings.Join(c.Argv, " ")})
 		}
-		err = terminal.Table(m.Stdout, []string{"EXIT", "SECONDS", "LOG", "COMMAND"}, rows)
+		err = m.Table([]terminal.Column{{Name: "EXIT"}, {Name: "SECONDS"}, {Name: "LOG"}, {Name: "COMMAND", Wraps: true}}, rows)
 	}
 	if err != nil || s.ExitCode == 0 {
 		return err

@@ -64,7 +64,7 @@ type conversation struct {
 }
 
 // commands are what a line may begin with.
-var commands = [][]string{
+var commands = [][]any{
 	{"/model [ID]", "list the models, or go on with another"},
 	{"/clear", "forget what was said"},
 	{"/save FILE", "write the chat into a new file"},
@@ -173,7 +173,7 @@ func (v *conversation) use(ctx context.Context, name string) error {
 func (v *conversation) obey(ctx context.Context, command, rest string) error {
 	switch command {
 	case "/help":
-		err := terminal.Table(v.Stderr, nil, commands)
+		err := v.Facts(commands)
 		v.remark(`""" begins and ends a text of several lines. Ctrl-C stops an answer.`)
 		return err
 	case "/clear":
@@ -204,15 +204,15 @@ func (v *conversation) obey(ctx context.Context, command, rest string) error {
 
 // list prints the models that are here.
 func (v *conversation) list(k known) error {
-	var rows [][]string
+	var rows [][]any
 	for _, id := range k.here {
 		mark := ""
 		if id == v.request.Model {
 			mark = "*"
 		}
-		rows = append(rows, []string{mark, id})
+		rows = append(rows, []any{mark, terminal.ID(id)})
 	}
-	return terminal.Table(v.Stderr, nil, rows)
+	return v.Facts(rows)
 }
 
 // save writes the chat into a file that is not there yet.

@@ -26,7 +26,7 @@ func checkpointArgs(min, max int) cobra.PositionalArgs {
 }
 
 func listCheckpoints(m *Main) *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "list them, the last used first", Args: terminal.NoArgs}
+	cmd := &cobra.Command{Use: "list", Short: "list them, the last used first: * marks the pinned ones", Args: terminal.NoArgs}
 	f := cmd.Flags()
 	asJSON := f.Bool("json", false, "one JSON object a line")
 	model := f.String("model", "", "only checkpoints of the model `ID`")
@@ -41,27 +41,61 @@ func listCheckpoints(m *Main) *cobra.Command {
 				break
 			}
 		}
+		var titles map[string]string
+		if m.Shown && !*asJSON {
+			var err error
+			if titles, err = titlesOf(ctx, c, list); err != nil {
+				return err
+			}
+		}
 		return terminal.List[control.Checkpoint]{
-			Header: []string{"ID", "NAME", "PIN", "KEPT", "MODEL", "KIND", "TOKENS", "OWN", "SIZE", "HITS", "USED", "RUN"},
-			Row:    checkpointRow,
-			Empty:  "there are no checkpoints; requests leave them, and `tandem run 'PROMPT'` is one",
+			Columns: checkpointColumns,
+			Row:     func(x control.Checkpoint) []any { return checkpointRow(x, titles[x.ID]) },
+			Empty:   "there are no checkpoints; requests leave them, and `tandem run 'PROMPT'` is one",
 		}.Print(&m.Program, *asJSON, list)
 	})
 	return cmd
 }
 
+// titlesOf returns what the texts of checkpoints are about, by their ids.
+func titlesOf(ctx context.Context, c *control.Client, list []control.Checkpoint) (map[string]string, error) {
+	titles := map[string]string{}
+	for some := range slices.Chunk(list, control.MaxTitles) {
+		var ids []string
+		for _, x := range some {
+			ids = append(ids, x.ID)
+		}
+		found, err := control.Call(ctx, c, control.ListCheckpointTitles, ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range found.Titles {
+			titles[t.ID] = t.Title
+		}
+	}
+	return titles, nil
+}
+
+// checkpointColumns are those of the table of checkpoints.
+var checkpointColumns = []terminal.Column{{Name: "ID", Whole: true}, {Name: "TITLE", Shown: true}, {Name: "NAME", Spare: true},
+	{Name: "PIN", Spare: true}, {Name: "KEPT", Spare: true}, {Name: "MODEL"}, {Name: "KIND", Spare: true},
+	{Name: "TOKENS"}, {Name: "OWN", Spare: true}, {Name: "SIZE"}, {Name: "HITS", Spare: true}, {Name: "USED"},
+	{Name: "RUN", Spare: true}}
+
 // checkpointRow returns the row of a checkpoint in the table.
-func checkpointRow(x control.Checkpoint) []string {
+func checkpointRow(x control.Checkpoint, title string) []any {
+	shown := terminal.Marked{Cell: cmp.Or(x.Name, x.Title, title, "-")}
 	pin, kept := "-", "all"
 	if x.Pinned {
 		pin = "pinned"
+		shown = terminal.Marked{Cell: "*" + fmt.Sprint(shown.Cell), As: terminal.Sought}
 	}
 	if x.TextOnly {
 		kept = "text"
 	}
-	return []string{x.ID, cmp.Or(x.Name, "-"), pin, kept, x.Model, x.Kind, fmt.Sprint(x.ToToken),
-		fmt.Sprint(x.ToToken - x.FromToken), control.ByteSize(x.Bytes), fmt.Sprint(x.Hits), clock(x.UsedAt),
-		run64(x.Run)}
+	return []any{x.ID, shown, cmp.Or(x.Name, "-"), pin, kept, terminal.ID(x.Model), x.Kind, x.ToToken,
+		x.ToToken - x.FromToken, terminal.Figure(control.ByteSize(x.Bytes)), x.Hits, x.UsedAt,
+		terminal.Figure(run64(x.Run))}
 }
 
 // listTexts returns the verb that lists what the memory of texts holds of each client, never a text, or
@@ -83,10 +117,9 @@ func listTexts(m *Main) *cobra.Command {
 			return m.forgetTexts(cmd, c, stored.Texts, *of, *yes)
 		}
 		return terminal.List[control.RememberedTexts]{
-			Header: []string{"KEY", "TEXTS", "TOKENS", "SIZE", "USED"},
-			Row: func(x control.RememberedTexts) []string {
-				return []string{cmp.Or(x.Key, "-"), fmt.Sprint(x.Texts), fmt.Sprint(x.Tokens),
-					control.ByteSize(x.Bytes), clock(x.UsedAt)}
+			Columns: []terminal.Column{{Name: "KEY"}, {Name: "TEXTS"}, {Name: "TOKENS"}, {Name: "SIZE"}, {Name: "USED"}},
+			Row: func(x control.RememberedTexts) []any {
+				return []any{cmp.Or(x.Key, "-"), x.Texts, x.Tokens, terminal.Figure(control.ByteSize(x.Bytes)), x.UsedAt}
 			},
 			Empty: "no texts are remembered; requests leave them, and `tandem run 'PROMPT'` is one",
 		}.Print(&m.Program, *asJSON, stored.Texts)
@@ -137,7 +170,8 @@ func showCheckpoint(m *Main) *cobra.Command {
 		if x.Pinned {
 			pinned = "yes"
 		}
-		rows := [][]string{
+		rows := [][]any{
+			{"checkpoint", x.ID},
 			{"name", cmp.Or(x.Name, "-")},
 			{"model", x.Model},
 			{"kind", x.Kind},
@@ -145,15 +179,15 @@ func showCheckpoint(m *Main) *cobra.Command {
 			{"goes on from", cmp.Or(x.Parent, "the beginning")},
 			{"size", control.ByteSize(x.Bytes)},
 			{"run", run64(x.Run)},
-			{"made", clock(x.CreatedAt)},
-			{"used", fmt.Sprintf("%s, %s", clock(x.UsedAt), control.Plural(x.Hits, "time"))},
+			{"made", x.CreatedAt},
+			{"used", fmt.Sprintf("%s, %s", m.Time(x.UsedAt), control.Plural(x.Hits, "time"))},
 			{"pinned", pinned},
 		}
 		if x.TextOnly {
-			rows = append(rows, []string{"kept",
+			rows = append(rows, []any{"kept",
 				"only the text: this version computes differently and reads it again when it is used"})
 		}
-		if err := terminal.Table(m.Stdout, []string{"checkpoint", x.ID}, rows); err != nil {
+		if err := m.Facts(rows); err != nil {
 			return err
 		}
 		if x.Text == "" {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"time"
@@ -59,10 +58,10 @@ func drafterOf(m *Main) *cobra.Command {
 			if *asJSON {
 				return terminal.WriteJSON(m.Stdout, all)
 			}
-			if err := writeDrafter(m.Stdout, d); err != nil {
+			if err := m.writeDrafter(d); err != nil {
 				return err
 			}
-			return all.write(m.Stdout)
+			return m.writeChoices(all.Drafters)
 		})
 	}
 	return cmd
@@ -83,28 +82,28 @@ func drafterPath(ctx context.Context, c *control.Client, name string) (string, e
 }
 
 // writeDrafter prints what drafts for a model.
-func writeDrafter(w io.Writer, d control.Drafter) error {
+func (m *Main) writeDrafter(d control.Drafter) error {
 	kind := ""
 	if d.Kind != "" {
 		kind = " (" + d.Kind + ")"
 	}
-	rows := [][]string{{"drafter", cmp.Or(d.Source, "none") + kind}, {"chosen", d.Choice}}
+	rows := [][]any{{"model", d.Model}, {"drafter", cmp.Or(d.Source, "none") + kind}, {"chosen", d.Choice}}
 	if d.Reason != "" {
-		rows = append(rows, []string{"not used", d.Reason})
+		rows = append(rows, []any{"not used", d.Reason})
 	}
 	switch {
 	case d.Measuring:
-		rows = append(rows, []string{"reading",
+		rows = append(rows, []any{"reading",
 			"as is usual, until the model is idle for some seconds and its readings have been measured"})
 	case d.Embedding != "" || d.Sliding != "":
-		rows = append(rows, []string{"reading", reading(d.Embedding, d.Sliding)})
+		rows = append(rows, []any{"reading", reading(d.Embedding, d.Sliding)})
 	}
 	for _, t := range d.Trials {
-		rows = append(rows, []string{"measured",
+		rows = append(rows, []any{"measured",
 			fmt.Sprintf("%s: %.2f tokens per verify over %s",
 				reading(t.Embedding, t.Sliding), t.TokensPerVerify, control.Plural(t.Blocks, "block"))})
 	}
-	return terminal.Table(w, []string{"model", d.Model}, rows)
+	return m.Facts(rows)
 }
 
 // reading says how the checkpoint of a drafter is read.
@@ -202,11 +201,11 @@ func (f *drafterFigures) find(model string, benches []control.Bench) {
 	}
 }
 
-// write prints a line for each drafter that could be chosen.
-func (d draftersState) write(w io.Writer) error {
-	var rows [][]string
-	for _, f := range d.Drafters {
-		row := []string{f.Name, f.Choice, "-", "-", "not measured"}
+// writeChoices prints a line for each drafter that could be chosen.
+func (m *Main) writeChoices(drafters []drafterFigures) error {
+	var rows [][]any
+	for _, f := range drafters {
+		row := []any{f.Name, f.Choice, "-", "-", "not measured"}
 		switch {
 		case f.Why != "":
 			row[4] = "left out: " + f.Why
@@ -216,13 +215,13 @@ func (d draftersState) write(w io.Writer) error {
 			row[2] = fmt.Sprintf("%.2f (%.2f to %.2f)", f.Decode.Times.Median, f.Decode.Times.Low,
 				f.Decode.Times.High)
 			row[3] = fmt.Sprintf("%.2f", f.Decode.TokensPerVerify)
-			row[4] = clock(*f.Measured)
+			row[4] = *f.Measured
 		}
 		rows = append(rows, row)
 	}
-	if _, err := fmt.Fprintln(w); err != nil {
+	if _, err := fmt.Fprintln(m.Stdout); err != nil {
 		return err
 	}
-	return terminal.Table(w, []string{"COULD GUESS AHEAD", "SET BY", "TIMES AS FAST", "TOKENS PER VERIFY",
-		"MEASURED"}, rows)
+	return m.Table([]terminal.Column{{Name: "COULD GUESS AHEAD"}, {Name: "SET BY"}, {Name: "TIMES AS FAST"},
+		{Name: "TOKENS PER VERIFY", Spare: true}, {Name: "MEASURED", Wraps: true}}, rows)
 }

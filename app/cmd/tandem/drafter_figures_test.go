@@ -37,7 +37,9 @@ func TestFiguresOfADrafterAreTheNewest(t *testing.T) {
 		s.Drafters = append(s.Drafters, f)
 	}
 	var out strings.Builder
-	if err := s.write(&out); err != nil {
+	m := newMain()
+	m.Stdout = &out
+	if err := m.writeChoices(s.Drafters); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{

@@ -30,8 +30,9 @@ func foundModels(m *Main) *cobra.Command {
 				"add a model by its path")
 		}
 		err = terminal.List[control.FoundModel]{
-			Header: []string{"ID", "ARCHITECTURE", "WEIGHTS", "ON DISK", "CONTEXT", "PLACE", "PATH"},
-			Row:    foundRow,
+			Columns: []terminal.Column{{Name: "ID"}, {Name: "ARCHITECTURE", Spare: true}, {Name: "WEIGHTS", Spare: true},
+				{Name: "ON DISK"}, {Name: "CONTEXT"}, {Name: "PLACE"}, {Name: "PATH", Spare: true}},
+			Row: foundRow,
 			Empty: "no models lie in the folders of Hugging Face, LM Studio, Ollama and the settings; " +
 				"add one by its path, or download one with `tandem pull`",
 		}.Print(&m.Program, *asJSON, found.Models)
@@ -51,18 +52,19 @@ func foundModels(m *Main) *cobra.Command {
 }
 
 // foundRow returns the row of a model in the table.
-func foundRow(m control.FoundModel) []string {
+func foundRow(m control.FoundModel) []any {
 	place := m.Place
 	switch {
 	case m.Why != "":
-		return []string{m.ID, "-", "-", "-", "-", place + ", unusable", m.Path}
+		return []any{terminal.Marked{Cell: terminal.ID(m.ID), As: terminal.Wrong}, "-", "-", terminal.Figure("-"),
+			terminal.Figure("-"), place + ", unusable", terminal.ID(m.Path)}
 	case m.Registered:
 		place += ", registered"
 	case m.Needs != nil && !m.Needs.Fits:
 		place += ", too large"
 	}
-	return []string{m.ID, m.Architecture, m.Packing(), control.ByteSize(m.Bytes),
-		fmt.Sprint(m.ContextLength), place, m.Path}
+	return []any{terminal.ID(m.ID), m.Architecture, m.Packing(), terminal.Figure(control.ByteSize(m.Bytes)),
+		m.ContextLength, place, terminal.ID(m.Path)}
 }
 
 // foundPath returns the path of the model that was found under an id, where nothing lies at path.

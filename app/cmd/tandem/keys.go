@@ -20,9 +20,9 @@ func listKeys(m *Main) *cobra.Command {
 			return err
 		}
 		return terminal.List[control.Key]{
-			Header: []string{"NAME", "MADE", "LAST USED"},
-			Row:    func(k control.Key) []string { return []string{k.Name, clock(k.CreatedAt), clock(k.UsedAt)} },
-			Empty:  "there are no keys; `tandem keys add NAME` makes one",
+			Columns: []terminal.Column{{Name: "NAME"}, {Name: "MADE"}, {Name: "LAST USED"}},
+			Row:     func(k control.Key) []any { return []any{k.Name, k.CreatedAt, k.UsedAt} },
+			Empty:   "there are no keys; `tandem keys add NAME` makes one",
 		}.Print(&m.Program, *asJSON, list.Keys)
 	})
 	return cmd

@@ -62,7 +62,7 @@ func showModel(m *Main) *cobra.Command {
 		if *asJSON {
 			return terminal.WriteJSON(m.Stdout, r)
 		}
-		return terminal.Table(m.Stdout, []string{"model", r.ID}, r.rows())
+		return m.Facts(r.rows())
 	})
 	return cmd
 }
@@ -103,8 +103,8 @@ func reportModel(ctx context.Context, c *control.Client, name string) (r modelRe
 	return r, nil
 }
 
-// rows returns the lines of the report but the first.
-func (r modelReport) rows() [][]string {
+// rows returns the lines of the report.
+func (r modelReport) rows() [][]any {
 	needs := fmt.Sprintf("%s with %s tokens", control.ByteSize(r.Memory.Needs.Bytes),
 		control.Grouped(r.Memory.Needs.Context))
 	if !r.Memory.Needs.Fits {
@@ -117,7 +117,8 @@ func (r modelReport) rows() [][]string {
 	if r.Loaded != nil {
 		now = control.ByteSize(r.Loaded.Bytes) + rowsOf(r.Loaded)
 	}
-	rows := [][]string{
+	rows := [][]any{
+		{"model", r.ID},
 		{"architecture", r.Architecture},
 		{"parameters", count(r.Parameters)},
 		{"weights", r.Packing()},
@@ -128,9 +129,9 @@ func (r modelReport) rows() [][]string {
 		{"memory", needs},
 		{"in memory", now},
 		{"draft model", cmp.Or(r.Settings.Drafter, "none")},
-		{"last used", clock(r.LastUsedAt)},
+		{"last used", r.LastUsedAt},
 	}
-	for _, x := range [][]string{{"kind", r.Kind}, {"cannot chat", r.Memory.NoChat}, {"not exact", r.Memory.Inexact}} {
+	for _, x := range [][]any{{"kind", r.Kind}, {"cannot chat", r.Memory.NoChat}, {"not exact", r.Memory.Inexact}} {
 		if x[1] != "" {
 			rows = append(rows, x)
 		}

@@ -48,15 +48,16 @@ func listModels(m *Main) *cobra.Command {
 			gone[model.ID] = model.Path != "" && errors.Is(err, fs.ErrNotExist)
 		}
 		err = terminal.List[control.Model]{
-			Header: []string{"ID", "ARCHITECTURE", "PARAMETERS", "WEIGHTS", "ON DISK", "CONTEXT", "IN MEMORY", "SOURCE",
-				"LAST USED"},
-			Row: func(model control.Model) []string {
+			Columns: []terminal.Column{{Name: "ID"}, {Name: "ARCHITECTURE", Spare: true}, {Name: "PARAMETERS", Spare: true},
+				{Name: "WEIGHTS", Spare: true}, {Name: "ON DISK"}, {Name: "CONTEXT"}, {Name: "IN MEMORY"},
+				{Name: "SOURCE", Spare: true}, {Name: "LAST USED"}},
+			Row: func(model control.Model) []any {
 				if gone[model.ID] {
 					model.Source += ", gone"
 				} else if needs[model.ID].Why != "" {
 					model.Source += ", unusable"
 				}
-				return modelRow(state, model)
+				return modelRow(state, model, gone[model.ID] || needs[model.ID].Why != "")
 			},
 		}.Print(&m.Program, *asJSON, list.Models)
 		if err != nil {
@@ -82,10 +83,13 @@ func listModels(m *Main) *cobra.Command {
 }
 
 // modelRow returns the row of a model in the table.
-func modelRow(state control.State, m control.Model) []string {
-	mark := ""
+func modelRow(state control.State, m control.Model, unusable bool) []any {
+	id := terminal.Marked{Cell: terminal.ID(m.ID)}
 	if m.ID == state.Choice {
-		mark = "*"
+		id = terminal.Marked{Cell: terminal.ID("*" + m.ID), As: terminal.Sought}
+	}
+	if unusable {
+		id.As = terminal.Wrong
 	}
 	architecture := m.Architecture
 	if m.Kind != "" {
@@ -99,9 +103,9 @@ func modelRow(state control.State, m control.Model) []string {
 	if l := state.Resident(m.ID); l != nil {
 		memory = control.ByteSize(l.Bytes) + rowsOf(l)
 	}
-	return []string{mark + m.ID, architecture, count(m.Parameters),
-		m.Packing(), control.ByteSize(m.Bytes), context, memory, m.Source,
-		clock(m.LastUsedAt)}
+	return []any{id, architecture, terminal.Figure(count(m.Parameters)), m.Packing(),
+		terminal.Figure(control.ByteSize(m.Bytes)), terminal.Figure(context), terminal.Figure(memory), m.Source,
+		m.LastUsedAt}
 }
 
 // rowsOf says how a model in memory keeps keys and values, where that is not the default.

@@ -11,12 +11,9 @@ import (
 	"tandem/app/control"
 )
 
-const (
-	// watchEvery is the time between two looks at the state.
-	watchEvery = 100 * time.Millisecond
-	// watchAfter is how long something may take, after a look has seen it, before a line is drawn.
-	watchAfter = 100 * time.Millisecond
-)
+// watchEvery is the time between two looks at the state. What the second look still sees is drawn, so 300 ms
+// are enough for a slow state too.
+const watchEvery = 100 * time.Millisecond
 
 // A progressBar redraws one line of a terminal. The zero value draws nothing.
 type progressBar struct {
@@ -110,7 +107,7 @@ func (m *Main) watch(ctx context.Context,
 		defer bar.erase()
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
-		var busy time.Time // since when; zero while idle
+		busy := false // a look has seen something
 		for {
 			select {
 			case <-tick.C:
@@ -122,15 +119,12 @@ func (m *Main) watch(ctx context.Context,
 				return
 			}
 			show := awaited(s)
-			switch {
-			case show == nil:
-				busy = time.Time{}
+			if show == nil {
 				bar.erase()
-			case busy.IsZero():
-				busy = time.Now()
-			case time.Since(busy) >= watchAfter:
+			} else if busy {
 				show(bar)
 			}
+			busy = show != nil
 		}
 	})
 	return func() {

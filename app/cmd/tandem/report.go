@@ -56,73 +56,72 @@ func showRun(m *Main) *cobra.Command {
 				func(a control.Active) bool { return a.RunID == r.ID }); i >= 0 && r.EndedAt.IsZero() {
 				r.Model = state.Active[i].Model // its row has no model yet
 			}
-			return writeReport(m.Stdout, r)
+			return m.writeReport(r)
 		})
 	}
 	return cmd
 }
 
 // writeReport prints the report of a run.
-func writeReport(w io.Writer, r control.Run) error {
+func (m *Main) writeReport(r control.Run) error {
 	report, err := control.NewReport(r)
 	if err != nil {
 		return err
 	}
-	lines := [][]string{
-		{"started", fmt.Sprintf("%s by %s", clock(r.StartedAt), cmp.Or(r.Client, "a client without a name"))},
+	lines := [][]any{
+		{"run", fmt.Sprint(r.ID)},
+		{"started", fmt.Sprintf("%s by %s", m.Time(r.StartedAt), who(r.Client))},
 		{"endpoint", r.Endpoint},
 		{"model", cmp.Or(r.Model, "-")},
 	}
 	for _, f := range report.Facts {
-		lines = append(lines, []string{f.Name, f.Text})
+		lines = append(lines, []any{f.Name, f.Text})
 	}
 	switch {
 	case r.EndedAt.IsZero():
-		lines = append(lines, []string{"finish", "running; its figures come with its end"})
+		lines = append(lines, []any{"finish", "running; its figures come with its end"})
 	case r.FinishReason == control.FinishInterrupted:
-		lines = append(lines, []string{"resume",
+		lines = append(lines, []any{"resume",
 			fmt.Sprintf("`tandem runs resume %d` completes its answer, if it had begun", r.ID)})
 	default:
-		lines = append(lines, []string{"memory", control.GiB.Of(r.PeakBytes) + " at the peak"})
+		lines = append(lines, []any{"memory", control.GiB.Of(r.PeakBytes) + " at the peak"})
 	}
-	header := []string{"run", fmt.Sprint(r.ID)}
-	if err := terminal.Table(w, header, lines); err != nil {
+	if err := m.Facts(lines); err != nil {
 		return err
 	}
 	how := report.Speculation
 	if how == nil && r.Verifies > 0 {
-		_, err := fmt.Fprintln(w, "\nSingle rounds are kept for the latest runs only.")
+		_, err := fmt.Fprintln(m.Stdout, "\nSingle rounds are kept for the latest runs only.")
 		return err
 	}
 	if how == nil {
 		return nil
 	}
-	if err := writeDrafters(w, how.Drafters); err != nil || len(how.DraftedAt) == 0 {
+	if err := m.writeDrafters(how.Drafters); err != nil || len(how.DraftedAt) == 0 {
 		return err
 	}
-	fmt.Fprintln(w)
-	var positions [][]string
+	fmt.Fprintln(m.Stdout)
+	var positions [][]any
 	for i, n := range how.DraftedAt {
 		accepted := 0
 		if i < len(how.AcceptedAt) {
 			accepted = how.AcceptedAt[i]
 		}
-		positions = append(positions, []string{fmt.Sprint(i + 1), fmt.Sprint(n),
-			fmt.Sprint(accepted), control.Share(accepted, n)})
+		positions = append(positions, []any{i + 1, n, accepted, terminal.Figure(control.Share(accepted, n))})
 	}
-	if err := terminal.Table(w, []string{"DRAFT", "TRIED", "ACCEPTED", "SHARE"}, positions); err != nil {
+	if err := m.Table([]terminal.Column{{Name: "DRAFT"}, {Name: "TRIED"}, {Name: "ACCEPTED"}, {Name: "SHARE"}}, positions); err != nil {
 		return err
 	}
-	return writeChart(w, how)
+	return writeChart(m.Stdout, how)
 }
 
 // writeDrafters prints what each drafter did, and why not more.
-func writeDrafters(w io.Writer, drafters []control.DrafterRounds) error {
+func (m *Main) writeDrafters(drafters []control.DrafterRounds) error {
 	if len(drafters) == 0 {
 		return nil
 	}
-	fmt.Fprintln(w)
-	var lines [][]string
+	fmt.Fprintln(m.Stdout)
+	var lines [][]any
 	for i, d := range drafters {
 		if !d.Asked() {
 			continue
@@ -131,10 +130,11 @@ func writeDrafters(w io.Writer, drafters []control.DrafterRounds) error {
 		if d.Trials > 0 {
 			rounds += fmt.Sprintf(", %d to try it", d.Trials)
 		}
-		lines = append(lines, []string{fmt.Sprint(i + 1), d.Name, rounds,
-			control.Share(d.Accepted, d.Drafted), cmp.Or(d.Why(), "-")})
+		lines = append(lines, []any{i + 1, d.Name, rounds, terminal.Figure(control.Share(d.Accepted, d.Drafted)),
+			cmp.Or(d.Why(), "-")})
 	}
-	return terminal.Table(w, []string{"NO", "DRAFTER", "ROUNDS", "SHARE", "WHY NOT MORE"}, lines)
+	return m.Table([]terminal.Column{{Name: "NO"}, {Name: "DRAFTER"}, {Name: "ROUNDS"}, {Name: "SHARE"},
+		{Name: "WHY NOT MORE", Wraps: true}}, lines)
 }
 
 // chartWidth is the most columns that rounds are drawn in.

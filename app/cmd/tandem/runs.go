@@ -111,6 +111,7 @@ func listRuns(m *Main) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			q.Titles = m.Shown && !*asJSON
 			list, err := control.Call(ctx, c, control.ListRuns, q)
 			if err != nil {
 				return err
@@ -120,20 +121,27 @@ func listRuns(m *Main) *cobra.Command {
 				empty = "there are no requests yet; `tandem run 'PROMPT'` makes one"
 			}
 			return terminal.List[control.Run]{
-				Header: []string{"ID", "STARTED", "MODEL", "ENDPOINT", "PROMPT", "COMPLETION", "DRAFTER", "PER VERIFY",
-					"FIRST MS", "TOKENS/S", "VERIFIED", "FINISH"},
-				Row:   func(r control.Run) []string { return runRow(state, r) },
-				Empty: empty,
+				Columns: runColumns,
+				Row:     func(r control.Run) []any { return runRow(state, list.Runs, r) },
+				Empty:   empty,
 			}.Print(&m.Program, *asJSON, list.Runs)
 		})
 	}
 	return cmd
 }
 
-// runRow returns the row of a run in the table.
-func runRow(state control.State, r control.Run) []string {
+// runColumns are those of the table of runs. On a terminal they say who asked what, and what took the time.
+var runColumns = []terminal.Column{{Name: "ID"}, {Name: "STARTED"}, {Name: "CLIENT", Shown: true},
+	{Name: "TITLE", Shown: true}, {Name: "MODEL"}, {Name: "TIME", Shown: true}, {Name: "MOSTLY", Shown: true},
+	{Name: "ENDPOINT", Spare: true}, {Name: "PROMPT", Spare: true}, {Name: "COMPLETION", Spare: true},
+	{Name: "DRAFTER", Spare: true}, {Name: "PER VERIFY", Spare: true}, {Name: "FIRST MS", Spare: true},
+	{Name: "TOKENS/S", Spare: true}, {Name: "VERIFIED", Spare: true}, {Name: "FINISH", Spare: true}}
+
+// runRow returns the row of a run in a list.
+func runRow(state control.State, list []control.Run, r control.Run) []any {
+	took := control.Duration(r.TotalMS)
 	if r.EndedAt.IsZero() {
-		r.FinishReason = "running"
+		r.FinishReason, took = control.FinishRunning, "-"
 		// Its row has no model yet.
 		if i := slices.IndexFunc(state.Active,
 			func(a control.Active) bool { return a.RunID == r.ID }); i >= 0 {
@@ -151,7 +159,12 @@ func runRow(state control.State, r control.Run) []string {
 	} else if v != nil {
 		verified = v.Word()
 	}
-	return []string{fmt.Sprint(r.ID), clock(r.StartedAt), r.Model, r.Endpoint,
-		fmt.Sprint(r.PromptTokens), fmt.Sprint(r.CompletionTokens), cmp.Or(r.Drafter, "-"), perVerify,
-		fmt.Sprintf("%.0f", r.FirstTokenMS), r.Pace(), verified, r.FinishReason}
+	mostly := terminal.Marked{Cell: control.Mostly(r, list)}
+	if r.FinishReason == control.FinishError || r.FinishReason == control.FinishInterrupted {
+		mostly.As = terminal.Wrong
+	}
+	return []any{r.ID, r.StartedAt, who(r.Client), cmp.Or(r.Title, "-"), terminal.ID(r.Model),
+		terminal.Figure(took), mostly, r.Endpoint, r.PromptTokens, r.CompletionTokens,
+		cmp.Or(r.Drafter, "-"), terminal.Figure(perVerify), terminal.Figure(fmt.Sprintf("%.0f", r.FirstTokenMS)),
+		terminal.Figure(r.Pace()), verified, r.FinishReason}
 }

@@ -26,7 +26,7 @@ func listSettings(m *Main) *cobra.Command {
 		if *asJSON {
 			return terminal.WriteJSON(m.Stdout, st)
 		}
-		var rows [][]string
+		var rows [][]any
 		for _, s := range st.Sources {
 			value := "not set"
 			if s.Name != control.SettingHubToken {
@@ -47,9 +47,9 @@ func listSettings(m *Main) *cobra.Command {
 			if s.Later == control.AtNextLoad {
 				source += "; counts when a model is loaded next"
 			}
-			rows = append(rows, []string{s.Name, value, source})
+			rows = append(rows, []any{s.Name, terminal.ID(value), source})
 		}
-		return terminal.Table(m.Stdout, []string{"NAME", "VALUE", "DECIDED BY"}, rows)
+		return m.Table([]terminal.Column{{Name: "NAME"}, {Name: "VALUE"}, {Name: "DECIDED BY", Wraps: true}}, rows)
 	})
 	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -29,28 +30,37 @@ func status(m *Main) *cobra.Command {
 		if state.MemoryRoom > 0 {
 			memory += fmt.Sprintf(", room for %s of models", control.ByteSize(state.MemoryRoom))
 		}
-		rows := [][]string{
+		rows := [][]any{
+			{"address", cmp.Or(state.Address, "none: the endpoint is closed")},
 			{"process", fmt.Sprintf("%d, for %v", state.PID, time.Since(state.StartedAt).Round(time.Second))},
 			{"model", fmt.Sprintf("%s, %s", state.Choice, state.Phase)},
 			{"memory", memory},
 		}
 		for _, x := range [][]string{{"problem", state.Error}, {"warning", state.Warning}} {
 			if x[1] != "" {
-				rows = append(rows, x)
+				rows = append(rows, []any{x[0], terminal.Marked{Cell: x[1], As: terminal.Wrong}})
 			}
 		}
 		for _, d := range state.Downloads {
-			rows = append(rows, []string{"download", fmt.Sprintf("%s, %s", d.ID, control.ByteSize(d.Done))})
+			rows = append(rows, []any{"download", fmt.Sprintf("%s, %s", d.ID, control.ByteSize(d.Done))})
 		}
 		const most = 10 // requests that fit one screen
-		rows = append(rows, []string{"requests", fmt.Sprint(len(state.Active))})
+		rows = append(rows, []any{"requests", fmt.Sprint(len(state.Active))})
 		for _, a := range state.Active[:min(most, len(state.Active))] {
-			rows = append(rows, []string{fmt.Sprintf("  %d", a.RunID), fmt.Sprintf("%s, %s, %s",
-				cmp.Or(a.Client, "a client without a name"), a.Model, doing(a))})
+			rows = append(rows, []any{fmt.Sprintf("  %d", a.RunID), fmt.Sprintf("%s, %s, %s",
+				who(a.Client), a.Model, doing(a))})
 		}
-		return terminal.Table(m.Stdout, []string{"address", cmp.Or(state.Address, "none: the endpoint is closed")}, rows)
+		return m.Facts(rows)
 	})
 	return cmd
+}
+
+// who returns the name of a client.
+func who(client string) string {
+	if client == "" {
+		return "a client without a name"
+	}
+	return control.ClientName(client)
 }
 
 // doing says what a request in flight does.
@@ -77,21 +87,30 @@ func listLoaded(m *Main) *cobra.Command {
 			return err
 		}
 		return terminal.List[control.Loaded]{
-			Header: []string{"MODEL", "MEMORY", "CONTEXT", "DRAFTER", "NOW"},
-			Row: func(l control.Loaded) []string {
+			Columns: []terminal.Column{{Name: "MODEL"}, {Name: "MEMORY"}, {Name: "CONTEXT"}, {Name: "DRAFTER", Spare: true},
+				{Name: "NOW", Wraps: true}},
+			Row: func(l control.Loaded) []any {
 				var now []string
 				for _, a := range state.Active {
 					if a.Model == l.ID {
 						now = append(now, doing(a))
 					}
 				}
-				return []string{l.ID, control.ByteSize(l.Bytes) + rowsOf(&l), fmt.Sprint(l.ContextLength),
+				return []any{terminal.ID(l.ID), terminal.Figure(control.ByteSize(l.Bytes) + rowsOf(&l)), l.ContextLength,
 					cmp.Or(l.Drafter, "-"), cmp.Or(strings.Join(now, "; "), "idle")}
 			},
 			Empty: "no model is in memory; the next request loads one, and `tandem use MODEL` does",
 		}.Print(&m.Program, *asJSON, state.InMemory)
 	})
 	return cmd
+}
+
+// level returns the cell of a level of the log.
+func level(of string) any {
+	if of == slog.LevelError.String() {
+		return terminal.Marked{Cell: of, As: terminal.Wrong}
+	}
+	return of
 }
 
 // logs returns the verb that prints the latest lines of the log.
@@ -104,8 +123,9 @@ func logs(m *Main) *cobra.Command {
 			return err
 		}
 		return terminal.List[control.LogLine]{
-			Row:   func(l control.LogLine) []string { return []string{clock(l.Time), l.Level, l.Text} },
-			Empty: "nothing was logged yet",
+			Columns: []terminal.Column{{}, {}, {Wraps: true}},
+			Row:     func(l control.LogLine) []any { return []any{terminal.Clock(l.Time), level(l.Level), l.Text} },
+			Empty:   "nothing was logged yet",
 		}.Print(&m.Program, *asJSON, log.Lines)
 	})
 	return cmd

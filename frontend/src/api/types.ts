@@ -666,6 +666,12 @@ export interface ModelSettingsState {
   drafters?: DrafterChoice[] // that could be chosen: the model's own first
 }
 
+// A PhaseTime is the time of one part of a run.
+export interface PhaseTime {
+  name: string
+  ms: number
+}
+
 // A Preset is a system prompt with a name, for chats to come. It is the body of POST /app/presets,
 // which replaces the preset of that name, and the answer.
 export interface Preset {
@@ -730,12 +736,6 @@ export interface Report {
 export interface Fact {
   name: string
   text: string
-}
-
-// A PhaseTime is the time of one part of a run.
-export interface PhaseTime {
-  name: string
-  ms: number
 }
 
 // Settings are what a person can set, by their names in JSON. The hub's token is not among them: it
@@ -1113,7 +1113,7 @@ export interface Model {
 }
 
 // Run is one row of the history: what one request took. It holds no text but the tokens in
-// Divergence and Verdict. If a request has several choices, counts are sums and durations are the
+// Divergence and Verdict, and Title. If a request has several choices, counts are sums and durations are the
 // longest choice's. A prompt that choices share counts once.
 export interface Run {
   id: number
@@ -1162,6 +1162,7 @@ export interface Run {
   kv_restored_bytes?: number
   put_back_thoughts?: number
   put_back_tokens?: number
+  title?: string
 }
 
 export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "chat_not_found" | "bench_not_found" | "not_kept" | "key_not_found" | "port_taken" | "model_busy" | "model_not_loaded" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "memory_short" | "database_busy" | "folder_unusable" | "server_unavailable" | "server_crashed" | "cancelled" | "internal"
