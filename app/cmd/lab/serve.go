@@ -20,34 +20,18 @@ var layouts = []string{control.KVRing, control.KVFull, lab.Bounded}
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
-	cmd                  *cobra.Command
-	addr, model, drafter string
-	layout, fTheta       string
-	checkpoints          string
-	speculation          string
-	context              int // tokens
-	verbose              bool
+	*app.ServeFlags
+	cmd            *cobra.Command
+	layout, fTheta string
 }
 
 func newServeFlags(cmd *cobra.Command) *serveFlags {
-	f := cmd.Flags()
-	s := &serveFlags{cmd: cmd, checkpoints: "on", speculation: "auto"}
-	f.StringVar(&s.addr, "addr", "", "`HOST:PORT` to listen at, for this machine alone; port 0 picks one "+
-		"(default: 127.0.0.1 and the port of the settings)")
-	f.StringVar(&s.model, "model", "", "`DIR|FILE.gguf|ID` of the model to serve, "+
-		"or retrieval, which comes with the program (default: the one that tandem serves)")
-	f.StringVar(&s.drafter, "drafter", "", "`DIR|FILE.gguf|ID|auto|none`: drafter of that model while this runs "+
-		"(default: what tandem models drafter set)")
-	f.IntVar(&s.context, "context", 0, "context length, `N` tokens (default: the model's)")
+	s := &serveFlags{cmd: cmd, ServeFlags: app.NewServeFlags(cmd,
+		", or retrieval, which comes with the program (default: the one that tandem serves)")}
 	terminal.Choice(cmd, &s.layout, "kv-layout", "how rows of keys and values are kept: `ring|full|bounded`; "+
 		"bounded keeps a sink and a window, and restores the rows between by an f_theta (default: ring)", layouts...)
-	f.StringVar(&s.fTheta, "f-theta", "", "`DIR` of the f_theta of bounded layers "+
+	cmd.Flags().StringVar(&s.fTheta, "f-theta", "", "`DIR` of the f_theta of bounded layers "+
 		"(default: the folder f_theta in the drafter's or the model's)")
-	terminal.Choice(cmd, &s.checkpoints, "checkpoints", "`on|off`: keep what was computed for requests that begin alike "+
-		"(default: on)", "on", "off")
-	terminal.Choice(cmd, &s.speculation, "speculation", "`auto|none`, for requests that do not choose for themselves "+
-		"(default: auto)", "auto", "none")
-	f.BoolVar(&s.verbose, "verbose", false, "log more")
 	return s
 }
 
@@ -55,20 +39,12 @@ func newServeFlags(cmd *cobra.Command) *serveFlags {
 func (s *serveFlags) check() error {
 	given := s.cmd.Flags().Changed
 	switch {
-	case given("model") && s.model == "":
-		return terminal.Mistake(s.cmd, "--model is empty; give it a folder, a GGUF file, an id or retrieval, or leave it out for the one that tandem serves")
-	case given("drafter") && s.drafter == "":
-		return terminal.Mistake(s.cmd, "--drafter is empty; give it a folder, a GGUF file, an id, auto or none, or leave it out for what was set")
-	case given("addr") && s.addr == "":
-		return terminal.Mistake(s.cmd, "--addr is empty; write HOST:PORT, for example 127.0.0.1:0, or leave it out")
-	case s.context < 0:
-		return terminal.Mistake(s.cmd, "--context must be at least 0")
 	case given("f-theta") && s.fTheta == "":
 		return terminal.Mistake(s.cmd, "--f-theta is empty; give it a folder, or leave it out for the one beside the drafter")
 	case given("f-theta") && s.layout != lab.Bounded:
 		return terminal.Mistake(s.cmd, "--f-theta counts with --kv-layout bounded alone")
 	}
-	return nil
+	return s.Check()
 }
 
 // options returns what the flags and the environment say.
@@ -76,12 +52,11 @@ func (s *serveFlags) options(m *Main) (o app.Options, err error) {
 	o = app.FromEnvironment(m.Getenv)
 	o.Program, o.Version = terminal.Executable(), m.Version
 	o.Starter = starter.Beside(o.Program)
-	o.Logger = m.Logger(s.verbose)
+	o.Logger = m.Logger(s.Verbose)
 	o.Hub.Logger = o.Logger
-	o.Drafter, o.ContextLength, o.KVLayout = s.drafter, s.context, s.layout
-	o.NoCheckpoints, o.Speculation = s.checkpoints == "off", s.speculation
-	o.Model, o.Trial = s.model, true // tandem's choice stays what it was
-	if s.model == lab.RetrievalModel {
+	s.Decide(&o)
+	o.KVLayout, o.Trial = s.layout, true // tandem's choice stays what it was
+	if s.Model == lab.RetrievalModel {
 		if o.Model, err = m.retrievalFolder(); err != nil {
 			return o, err
 		}
@@ -116,7 +91,7 @@ func serve(m *Main) *cobra.Command {
 			return err
 		}
 		err = a.Serve(ctx, app.ServeOptions{
-			Endpoint: true, Addr: s.addr, Preload: true,
+			Endpoint: true, Addr: s.Addr, Preload: true,
 			Ready:  func(address, _ string) { m.sayReady(a, address) },
 			Loaded: func(err error) { m.sayLoaded(a, err) },
 		})

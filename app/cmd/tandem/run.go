@@ -12,12 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tandem/app"
 	"tandem/app/control"
 	"tandem/app/terminal"
 )
-
-// noModel refuses an empty --model.
-const noModel = "--model is empty; give it a model's folder, GGUF file or id, or leave it out for the chosen model"
 
 // maxPrompt bounds a prompt from standard input. The endpoint refuses larger bodies.
 const maxPrompt = 32 << 20 // bytes
@@ -135,7 +133,7 @@ func run(m *Main) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, words []string) error {
 		ctx := cmd.Context()
 		if r.model == "" {
-			return terminal.Mistake(r.cmd, noModel)
+			return terminal.Mistake(r.cmd, app.NoModel)
 		}
 		g, err := r.generation()
 		if err != nil {

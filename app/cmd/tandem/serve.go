@@ -26,45 +26,29 @@ const lockPatience = 10 * time.Second
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
-	cmd                         *cobra.Command
-	addr, model, drafter, dtype string
-	kvLayout                    string
-	checkpoints, speculation    string
-	context                     int   // tokens
-	memory, disk                int64 // bytes
-	kvBits                      kvBitsFlag
-	hosts, origins              []string
-	verbose, supervised         bool
-	script                      func(*app.Options) error // see engineFlags
+	*app.ServeFlags
+	cmd             *cobra.Command
+	dtype, kvLayout string
+	memory, disk    int64 // bytes
+	kvBits          kvBitsFlag
+	hosts, origins  []string
+	supervised      bool
+	script          func(*app.Options) error // see engineFlags
 }
 
 func newServeFlags(cmd *cobra.Command) *serveFlags {
 	f := cmd.Flags()
-	s := &serveFlags{cmd: cmd, checkpoints: "on", speculation: "auto"}
-	f.StringVar(&s.addr, "addr", "",
-		fmt.Sprintf("`HOST:PORT` to listen at, for this machine alone; port 0 picks one "+
-			"(default: 127.0.0.1 and the port of the settings, %d unless changed)",
-			control.DefaultPort))
-	f.StringVar(&s.model, "model", "", "`DIR|FILE.gguf|ID` of the model to serve "+
-		"(default: the last one, at first the starter)")
-	f.StringVar(&s.drafter, "drafter", "",
-		"`DIR|FILE.gguf|ID|auto|none`: drafter of that model while this runs; "+
-			"ID is a registered model's, or ORG/NAME in the hub's cache (default: what tandem models drafter set)")
-	f.IntVar(&s.context, "context", 0, "context length, `N` tokens (default: the model's)")
+	s := &serveFlags{cmd: cmd, ServeFlags: app.NewServeFlags(cmd, " (default: the last one, at first the starter)")}
 	terminal.Choice(cmd, &s.dtype, "dtype", "type to compute in: `auto|float32|checkpoint`; checkpoint keeps weights as stored "+
 		"(default: the setting dtype, auto unless changed)", "auto", "float32", "checkpoint")
 	s.kvBits.add(f)
 	f.StringVar(&s.kvLayout, "kv-layout", "", "what layers that look back over a window keep: `ring|full`, "+
 		"a ring of rows or every row (default: ring)")
-	terminal.Choice(cmd, &s.checkpoints, "checkpoints", "`on|off`: keep what was computed for requests that begin alike "+
-		"(default: on)", "on", "off")
 	f.Func("checkpoint-memory",
 		"`SIZE` of memory that checkpoints take at most, such as 4GB or 4GiB "+
 			"(default: an eighth of the machine's)", sizeFlag(&s.memory))
 	f.Func("checkpoint-disk", "`SIZE` of the disk that they take at most "+
 		"(default: a tenth of what is free, 16 GiB at most)", sizeFlag(&s.disk))
-	terminal.Choice(cmd, &s.speculation, "speculation", "`auto|none`, for requests that do not choose for themselves "+
-		"(default: auto)", "auto", "none")
 	f.Func("allow-host", "`NAME` by which a proxy on this machine calls the endpoint; may be repeated",
 		func(name string) error {
 			s.hosts = append(s.hosts, name)
@@ -75,7 +59,6 @@ func newServeFlags(cmd *cobra.Command) *serveFlags {
 			s.origins = append(s.origins, origin)
 			return control.CheckOrigin(origin)
 		})
-	f.BoolVar(&s.verbose, "verbose", false, "log more")
 	f.BoolVar(&s.supervised, "supervised", false,
 		"end when standard input ends, as it does when the program that started this one does")
 	s.script = engineFlags(f)
@@ -86,27 +69,18 @@ func newServeFlags(cmd *cobra.Command) *serveFlags {
 func (s *serveFlags) check() error {
 	given := s.cmd.Flags().Changed
 	switch {
-	case given("model") && s.model == "":
-		return terminal.Mistake(s.cmd, noModel)
-	case given("drafter") && s.drafter == "":
-		return terminal.Mistake(s.cmd, "--drafter is empty; give it a folder, a GGUF file, an id, auto or none, or leave it out for what was set")
-	case given("addr") && s.addr == "":
-		return terminal.Mistake(s.cmd, fmt.Sprintf("--addr is empty; write HOST:PORT, for example 127.0.0.1:%d, or leave it out",
-			control.DefaultPort))
-	case s.context < 0:
-		return terminal.Mistake(s.cmd, "--context must be at least 0")
 	case given("kv-layout") && s.kvLayout == "bounded":
 		return terminal.Mistake(s.cmd, "bounded layers are for experiments; `tandem-lab serve` has them, and `go run ./build lab` builds it")
 	case given("kv-layout") && s.kvLayout != control.KVRing && s.kvLayout != control.KVFull:
 		return terminal.Mistake(s.cmd, fmt.Sprintf("--kv-layout must be ring or full, not %q", s.kvLayout))
 	}
-	return nil
+	return s.Check()
 }
 
 // options returns what the flags and the environment say.
 func (s *serveFlags) options(m *Main) (app.Options, error) {
-	o := m.options(m.Logger(s.verbose))
-	o.NoCheckpoints = s.checkpoints == "off"
+	o := m.options(m.Logger(s.Verbose))
+	s.Decide(&o)
 	decides := func(flag string) bool {
 		if s.cmd.Flags().Changed(flag) {
 			o.Overrides[strings.ReplaceAll(flag, "-", "_")] = control.Given{Source: control.FromFlag, By: "--" + flag}
@@ -123,8 +97,6 @@ func (s *serveFlags) options(m *Main) (app.Options, error) {
 		o.Settings.Dtype = control.Dtype(s.dtype)
 	}
 	s.kvBits.decide(&o)
-	o.Model, o.Drafter, o.ContextLength, o.Speculation = s.model, s.drafter, s.context,
-		s.speculation
 	o.KVLayout = s.kvLayout
 	return o, s.script(&o)
 }
@@ -156,7 +128,7 @@ func serve(m *Main) *cobra.Command {
 		}
 		a, err := openHome(ctx, o, s.supervised)
 		if err != nil {
-			return orFolder(err, s.model)
+			return orFolder(err, s.Model)
 		}
 		stop := m.watch(ctx, func(context.Context) (control.State, error) {
 			state := a.State()
@@ -166,7 +138,7 @@ func serve(m *Main) *cobra.Command {
 			return state, nil
 		})
 		err = a.Serve(ctx, app.ServeOptions{
-			Endpoint: true, Addr: s.addr, Preload: true, Pages: frontend.Files(),
+			Endpoint: true, Addr: s.Addr, Preload: true, Pages: frontend.Files(),
 			AllowedHosts: s.hosts, AllowedOrigins: s.origins,
 			Hold: hold, Pressure: pressure,
 			Ready: func(address, link string) { m.sayReady(a, address, link) },
