@@ -33,8 +33,7 @@ func (m *model) config(sources []*source) ([]byte, error) {
 	c.fields["num_hidden_layers"] = c.depth()
 	c.widths()
 	c.copyUint("num_attention_heads", "attention.head_count")
-	c.fields["num_key_value_heads"] = c.maxUint("attention.head_count_kv",
-		c.uint("attention.head_count", 0))
+	c.fields["num_key_value_heads"] = c.maxUint("attention.head_count_kv", c.heads())
 	c.fields["head_dim"] = c.headDim()
 	c.copyFloat("rms_norm_eps", "attention.layer_norm_rms_epsilon")
 	c.copyFloat("rope_theta", "rope.freq_base")
@@ -114,15 +113,21 @@ func (c *config) uint(key string, fallback int) int {
 
 // maxUint returns the largest number of a key that may have one for each layer.
 func (c *config) maxUint(key string, fallback int) int {
-	if list := c.layers(key); list != nil {
+	if list := c.list(key); list != nil {
 		return slices.Max(list)
 	}
 	return c.uint(key, fallback)
 }
 
 // layers returns the numbers of a key that has one for each layer, or nil if it has one for all.
-// Predictors are left out. The list is never empty.
+// Predictors are left out. The list is never empty. A family that asks for it may have layers that
+// differ, see checkSame.
 func (c *config) layers(key string) []int {
+	c.read[key] = true
+	return c.list(key)
+}
+
+func (c *config) list(key string) []int {
 	list := c.metadata.ints(c.prefix + key)
 	if list == nil {
 		return nil
@@ -203,9 +208,11 @@ func finite(n float32) bool { return !math.IsNaN(float64(n)) && !math.IsInf(floa
 
 // headDim returns the elements of a head of keys.
 func (c *config) headDim() int {
-	heads := c.uint("attention.head_count", 0)
-	return c.uint("attention.key_length", c.uint("embedding_length", 0)/max(heads, 1))
+	return c.uint("attention.key_length", c.uint("embedding_length", 0)/max(c.heads(), 1))
 }
+
+// heads returns the heads of queries.
+func (c *config) heads() int { return c.maxUint("attention.head_count", 0) }
 
 // quantization returns the section of that name: the most frequent packing for all modules, and the
 // others by module. It is nil if no tensor is packed.

@@ -41,11 +41,19 @@ var families = map[string]family{
 // llamaNames leaves out what ropeFactors finds.
 var llamaNames = map[string]string{"rope_freqs": ""}
 
-// llamaConfig refuses what model type llama does not support in a Llama of llama.cpp.
+// llamaConfig refuses what model type llama does not support in a Llama of llama.cpp, and finds its
+// biases. A Llama with biases of queries, keys and values alone is what others call a Qwen2.
 func llamaConfig(c *config) {
 	if c.uint("expert_count", 0) > 0 {
 		c.fail(unsupported("is a Llama with experts, which is not supported"))
 	}
+	switch has := c.model.has; {
+	case has("blk.0.attn_output.bias"):
+		c.fields["attention_bias"] = true
+	case has("blk.0.attn_q.bias"):
+		c.fields["model_type"] = "qwen2"
+	}
+	c.fields["mlp_bias"] = c.model.has("blk.0.ffn_up.bias")
 }
 
 // ministralConfig puts the growth of queries into the section of the rotary embedding.
@@ -139,8 +147,7 @@ func gemma3Config(c *config) {
 	c.copyFloat("rope_local_base_freq", "rope.freq_base_swa")
 	c.fields["query_pre_attn_scalar"] = c.headDim()
 	if c.uint("block_count", 0) == layersOf27B { // the one size whose scale does not follow from its heads
-		c.fields["query_pre_attn_scalar"] = c.uint("embedding_length", 0) /
-			max(c.uint("attention.head_count", 0), 1)
+		c.fields["query_pre_attn_scalar"] = c.uint("embedding_length", 0) / max(c.heads(), 1)
 	}
 	c.checkValue("attention.scale", 0, 1/math.Sqrt(float64(c.fields["query_pre_attn_scalar"].(int))))
 	if _, ok := c.fields["rope_theta"]; !ok {

@@ -135,6 +135,11 @@ func (m *model) family() (family, error) {
 	return f, nil
 }
 
+// has reports whether the file has a tensor of a name.
+func (m *model) has(name string) bool {
+	return slices.ContainsFunc(m.header.tensors, func(t tensor) bool { return t.name == name })
+}
+
 // layerOf returns the layer of a tensor, and what follows it in the name. ok is false for a tensor
 // outside the layers.
 func layerOf(name string) (layer int, rest string, ok bool) {

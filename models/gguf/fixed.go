@@ -44,6 +44,8 @@ func (c *config) checkFixed(scores gating) {
 		c.checkValue(key, allowed[key]...)
 	}
 	c.checkWindow()
+	c.checkSame("attention.head_count")
+	c.checkSame("attention.head_count_kv")
 	for _, key := range []string{"attention.causal", "expert_weights_norm"} {
 		if v, ok := c.metadata[c.prefix+key]; ok && v != true && !c.read[key] {
 			c.fail(unsupported("has %s%s = %s, which is not supported; supported is true",
@@ -73,6 +75,15 @@ func (c *config) checkWindow(passed ...int) {
 		c.fail(unsupported("has %s%s = %d, which is not supported; supported is none", c.prefix, key,
 			window))
 	}
+}
+
+// checkSame refuses different numbers for each layer, unless the family reads them.
+func (c *config) checkSame(key string) {
+	list := c.list(key)
+	if list == nil || c.read[key] || slices.Max(list) == slices.Min(list) {
+		return
+	}
+	c.fail(unsupported("has layers with different %s%s, which is not supported", c.prefix, key))
 }
 
 // checkValue rejects values other than the given ones, unless the family reads the key.

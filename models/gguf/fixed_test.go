@@ -45,6 +45,19 @@ func TestOtherNumbersAreRefused(t *testing.T) {
 	}
 }
 
+// TestLayersWithOtherHeadsAreRefused gives the layers of a Llama different heads. Its tensors may be
+// those of the first layer alone.
+func TestLayersWithOtherHeadsAreRefused(t *testing.T) {
+	for key, heads := range map[string][]int32{"attention.head_count": {4, 2}, "attention.head_count_kv": {2, 1}} {
+		m := recorded(t, "llama-biases")
+		m.header.metadata["llama."+key] = []int64{int64(heads[0]), int64(heads[1])}
+		_, err := m.config(nil)
+		if _, known := errors.AsType[*UnsupportedError](err); !known || !strings.Contains(err.Error(), "different llama."+key) {
+			t.Errorf("%s = %v: %v", key, heads, err)
+		}
+	}
+}
+
 // TestFactorsOfOthersAreRefused gives a Llama's factors to families that would ignore them.
 func TestFactorsOfOthersAreRefused(t *testing.T) {
 	for _, name := range []string{"granite", "mistral3", "smollm3"} {

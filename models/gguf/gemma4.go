@@ -76,9 +76,7 @@ func (c *config) gemma4Heads(types []string) {
 		return
 	}
 	name := fmt.Sprintf("blk.%d.attn_v.weight", full)
-	values := slices.ContainsFunc(c.model.header.tensors,
-		func(t tensor) bool { return t.name == name })
-	c.fields["attention_k_eq_v"] = !values
+	c.fields["attention_k_eq_v"] = !c.model.has(name)
 	if heads := c.layers("attention.head_count_kv"); heads != nil {
 		c.fields["num_global_key_value_heads"] = heads[full]
 		if sliding := slices.Index(types, "sliding_attention"); sliding >= 0 {

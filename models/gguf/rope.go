@@ -48,7 +48,8 @@ func (m *model) ropeFactors(c *config) error {
 	if !ok {
 		theta = 10000
 	}
-	return c.llama3(factors, float64(theta))
+	c.llama3(factors, float64(theta))
+	return nil
 }
 
 // maxVector bounds the elements of a tensor that is read for config.json: those of a head.
@@ -84,14 +85,14 @@ func (m *model) vector(name string, n int) ([]float32, error) {
 	return nil, nil
 }
 
-// llama3 sets rope_scaling to the one that gives the factors.
-func (c *config) llama3(factors []float32, theta float64) error {
+// llama3 sets rope_scaling to the one of a Llama 3 that gives the factors, or else to the factors.
+func (c *config) llama3(factors []float32, theta float64) {
 	factor := float32(1)
 	for _, f := range factors {
 		factor = max(factor, f)
 	}
 	if factor == 1 {
-		return nil
+		return
 	}
 	for original := minOriginal; original <= maxOriginal; original *= 2 {
 		if !fits(factors, theta, float64(factor), float64(original)) {
@@ -101,10 +102,10 @@ func (c *config) llama3(factors []float32, theta float64) error {
 			"rope_type": "llama3", "factor": factor, "low_freq_factor": lowFreqFactor,
 			"high_freq_factor": highFreqFactor, "original_max_position_embeddings": original,
 		}
-		return nil
+		return
 	}
-	return unsupported("has a tensor %q that is no Llama 3's, which is not supported",
-		ropeFactorsTensor)
+	c.fields["rope_scaling"] = map[string]any{"rope_type": "longrope", "factor": 1,
+		"long_factor": factors, "short_factor": factors}
 }
 
 // fits reports whether a Llama 3 has these factors.

@@ -1,9 +1,6 @@
 package gguf
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Splits of byte-level tokenizers, as their makers' tokenizer.json has them.
 const (
@@ -21,11 +18,29 @@ const (
 		`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*` +
 		`(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
 		`\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	seedCoderSplit = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}\r\n]+|` +
+		`\s*[\r\n]+|\s+(?!\S)|\s+`
+	miniCPM5Split = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+|` +
+		` ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	gpt2Split = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 )
 
 // defaultSplits are llama.cpp's splits for a tokenizer that its converter did not know.
 var defaultSplits = []string{`[\p{P}\$\+<=>\^~\|]+`, gpt2Split, `\p{N}+`, `[0-9][0-9][0-9]`}
+
+// hanSplit has the letters that DeepSeek's first tokenizers keep together without a space before them.
+const hanSplit = `[一-龥ࠀ-一가-퟿]+`
+
+var (
+	deepSeekCoderSplits = []string{`[\r\n]`, `\s?\p{L}+`, `\s?\p{P}+`, hanSplit, `\p{N}`}
+	deepSeekLLMSplits   = []string{`[\r\n]`, `\s?[` + casedLetters + `]+`,
+		`\s?[!-/:-~！-／：-～‘-‟　-。]+`, `\s+(?![\s\S])`, hanSplit, `\p{N}`}
+)
+
+// casedLetters are the letters of scripts with capitals, as DeepSeek LLM's makers list them.
+const casedLetters = "A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅ" +
+	"ὐ-ὗὙὛὝὟ-\u1f7dᾀ-ᾴᾶ-ᾼ\u1fbeῂ-ῄῆ-ῌῐ-\u1fd3ῖ-\u1fdbῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\u2126ℨ\u212a-ℭℯ-ℴℹℼ-ℿⅅ" +
+	"-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃"
 
 // byteLevelParts returns the form of tokenizers of the kind gpt2 with the given
 // tokenizer.ggml.pre.
@@ -58,19 +73,15 @@ var byteLevelSplits = []struct {
 	{pre: []string{"deepseek-r1-qwen"}, splits: []string{qwen2Split}},
 	{pre: []string{"tekken"}, splits: []string{tekkenSplit}, ignoreMerges: true, addBOS: true},
 	{pre: []string{"gpt-4o", "llama4"}, splits: []string{gpt4oSplit}},
-	{pre: []string{"minerva-7b", "refact", "smollm"}, splits: []string{`\p{N}`, gpt2Split}},
-	{pre: []string{"gpt-2", "trillion"}, splits: []string{gpt2Split}},
+	{pre: []string{"minicpm5"}, splits: []string{`\p{N}{1,3}`, miniCPM5Split}, ignoreMerges: true},
+	{pre: []string{"seed-coder"}, splits: []string{seedCoderSplit}},
+	{pre: []string{"deepseek-coder"}, splits: deepSeekCoderSplits},
+	{pre: []string{"deepseek-llm"}, splits: deepSeekLLMSplits},
+	{pre: []string{"falcon"}, splits: []string{"[\\p{P}\\$\\+<=>\\^~\\|`]+", gpt2Split, `[0-9][0-9][0-9]`}},
+	{pre: []string{"codeshell", "command-r", "exaone", "minerva-7b", "refact", "smollm", "starcoder"},
+		splits: []string{`\p{N}`, gpt2Split}},
+	{pre: []string{"gpt-2", "jais", "mpt", "olmo", "trillion"}, splits: []string{gpt2Split}},
 	{pre: []string{"", "default"}, splits: defaultSplits},
-}
-
-// byteLevelNames lists the names that byteLevelParts supports.
-func byteLevelNames() string {
-	var names []string
-	for _, f := range byteLevelSplits {
-		names = append(names, f.pre...)
-	}
-	slices.Sort(names)
-	return strings.Join(names[1:], ", ")
 }
 
 var byteLevelDecoder = component{"type": "ByteLevel", "add_prefix_space": true,

@@ -140,7 +140,7 @@ func (t *tokenizer) chooseParts() error {
 		parts, ok := byteLevelParts(pre)
 		if !ok {
 			return unsupported("has a tokenizer with the split %.40q, which is not supported; "+
-				"supported are %s", pre, byteLevelNames())
+				"use the model's safetensors files", pre)
 		}
 		t.parts, t.scores = parts, nil
 	case "llama":

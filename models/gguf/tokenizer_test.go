@@ -133,7 +133,12 @@ type recording struct {
 
 func readRecording(t *testing.T, name string, v any) {
 	t.Helper()
-	f, err := os.Open(recordings + name + ".json.gz")
+	readGzip(t, recordings+name+".json.gz", v)
+}
+
+func readGzip(t *testing.T, path string, v any) {
+	t.Helper()
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,6 +247,40 @@ func TestTokenizersAreTheirMakers(t *testing.T) {
 				t.Errorf("the first token is %d, %t", id, has)
 			}
 		})
+	}
+}
+
+// TestSplitsAreTheirMakers compares ids with what the package tokenizers gave, for names of splits
+// that have no tokenizer of their own among the recordings.
+func TestSplitsAreTheirMakers(t *testing.T) {
+	var r struct {
+		Vocab   map[string]int       `json:"vocab"`
+		Merges  json.RawMessage      `json:"merges"`
+		Strings []string             `json:"strings"`
+		IDs     map[string][][]int32 `json:"ids"`
+	}
+	readGzip(t, "testdata/splits.json.gz", &r)
+	if len(r.IDs) < 8 {
+		t.Fatalf("%d splits", len(r.IDs))
+	}
+	of := recording{Size: len(r.Vocab)}
+	of.Tokenizer.Model.Vocab, of.Tokenizer.Model.Merges = r.Vocab, r.Merges
+	for pre, ids := range r.IDs {
+		tokens, wrong := load(t, of.image(t, "gpt2", pre)), 0
+		for i, text := range r.Strings {
+			got, err := tokens.Encode(text, tok.EncodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, ids[i]) {
+				if wrong++; wrong <= 3 {
+					t.Errorf("%s: %.100q:\n got %v\nwant %v", pre, text, got, ids[i])
+				}
+			}
+		}
+		if wrong > 0 {
+			t.Errorf("%s: %d of %d strings differ", pre, wrong, len(ids))
+		}
 	}
 }
 

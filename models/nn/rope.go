@@ -29,24 +29,29 @@ func (w *Weights) Rope(dims int, base float64, traditional bool, scaling *RopeSc
 // are multiplied by scale. It rotates halves of heads.
 func (w *Weights) LongRope(dims int, base float64, factors []float64, scale float64) *Rope {
 	return w.rope(dims, base, false, func(r *Rope) error {
-		if len(factors) != dims/2 {
-			return fmt.Errorf("config.json: the rotary embedding has %d factors, not %d",
-				len(factors), dims/2)
-		}
-		s, exponents, stretch := w.scope, make([]float32, dims/2), make([]float32, dims/2)
-		for i, f := range factors {
-			if !(f > 0) {
-				return fmt.Errorf("config.json: factor %v of the rotary embedding is not above 0", f)
-			}
-			exponents[i], stretch[i] = float32(2*i)/float32(dims), float32(f)
-		}
-		// MLX computes the wavelengths: at far positions their last bit shows.
-		plain := s.Power(s.Scalar(base, mlx.Float32), mlx.New(s, exponents, dims/2))
 		r.mscale = float32(scale)
-		r.rope.Freqs = s.Mul(mlx.New(s, stretch, dims/2), plain)
-		w.keep([]*mlx.Array{r.rope.Freqs})
-		return nil
+		return r.stretch(w, base, factors)
 	})
+}
+
+// stretch multiplies each wavelength by its factor.
+func (r *Rope) stretch(w *Weights, base float64, factors []float64) error {
+	half := r.rope.Dims / 2
+	if len(factors) != half {
+		return fmt.Errorf("config.json: the rotary embedding has %d factors, not %d", len(factors), half)
+	}
+	s, exponents, stretch := w.scope, make([]float32, half), make([]float32, half)
+	for i, f := range factors {
+		if !(f > 0) {
+			return fmt.Errorf("config.json: factor %v of the rotary embedding is not above 0", f)
+		}
+		exponents[i], stretch[i] = float32(2*i)/float32(r.rope.Dims), float32(f)
+	}
+	// MLX computes the wavelengths: at far positions their last bit shows.
+	plain := s.Power(s.Scalar(base, mlx.Float32), mlx.New(s, exponents, half))
+	r.rope.Freqs = s.Mul(mlx.New(s, stretch, half), plain)
+	w.keep([]*mlx.Array{r.rope.Freqs})
+	return nil
 }
 
 // rope prepares an embedding that rescale has changed.
@@ -86,6 +91,8 @@ func (r *Rope) rescale(w *Weights, base float64, scaling *RopeScaling) error {
 		return nil
 	case "llama3":
 		freqs = scaling.llama3(r.rope.Dims, base)
+	case "longrope":
+		return r.stretch(w, base, scaling.LongFactor)
 	case "proportional":
 		freqs = scaling.proportional(r.rope.Dims, base)
 	case "yarn":

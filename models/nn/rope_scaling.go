@@ -10,20 +10,22 @@ import (
 
 // RopeScaling is rope_scaling or rope_parameters of config.json. Comments give the default.
 type RopeScaling struct {
-	Type                          string   `json:"rope_type"`
-	OldType                       string   `json:"type"` // its name before transformers 4.45
-	Theta                         *float64 `json:"rope_theta"`
-	Factor                        float64  `json:"factor"`                           // proportional, 1
-	LowFreqFactor                 *float64 `json:"low_freq_factor"`                  // llama3, 1
-	HighFreqFactor                *float64 `json:"high_freq_factor"`                 // llama3, 4
-	OriginalMaxPositionEmbeddings *float64 `json:"original_max_position_embeddings"` // llama3 8192, yarn 4096
-	BetaFast                      *float64 `json:"beta_fast"`                        // yarn, 32
-	BetaSlow                      *float64 `json:"beta_slow"`                        // yarn, 1
-	Truncate                      *bool    `json:"truncate"`                         // yarn, true
-	AttentionFactor               *float64 `json:"attention_factor"`                 // yarn, from the next two
-	Mscale                        *float64 `json:"mscale"`                           // yarn, 1
-	MscaleAllDim                  float64  `json:"mscale_all_dim"`                   // yarn
-	PartialRotaryFactor           *float64 `json:"partial_rotary_factor"`            // rotated part of a head, 1
+	Type                          string    `json:"rope_type"`
+	OldType                       string    `json:"type"` // its name before transformers 4.45
+	Theta                         *float64  `json:"rope_theta"`
+	Factor                        float64   `json:"factor"`                           // proportional, 1
+	LowFreqFactor                 *float64  `json:"low_freq_factor"`                  // llama3, 1
+	HighFreqFactor                *float64  `json:"high_freq_factor"`                 // llama3, 4
+	OriginalMaxPositionEmbeddings *float64  `json:"original_max_position_embeddings"` // llama3 8192, yarn 4096
+	BetaFast                      *float64  `json:"beta_fast"`                        // yarn, 32
+	BetaSlow                      *float64  `json:"beta_slow"`                        // yarn, 1
+	Truncate                      *bool     `json:"truncate"`                         // yarn, true
+	AttentionFactor               *float64  `json:"attention_factor"`                 // yarn, from the next two
+	Mscale                        *float64  `json:"mscale"`                           // yarn, 1
+	MscaleAllDim                  float64   `json:"mscale_all_dim"`                   // yarn
+	LongFactor                    []float64 `json:"long_factor"`                      // longrope
+	ShortFactor                   []float64 `json:"short_factor"`                     // longrope, the same here
+	PartialRotaryFactor           *float64  `json:"partial_rotary_factor"`            // rotated part of a head, 1
 
 	// Llama4ScalingBeta is not part of a rotary embedding. An architecture that supports it removes
 	// it; see [Growth].
@@ -31,7 +33,7 @@ type RopeScaling struct {
 }
 
 // ropeTypes are the types that are computed.
-var ropeTypes = []string{"default", "linear", "llama3", "proportional", "yarn"}
+var ropeTypes = []string{"default", "linear", "llama3", "longrope", "proportional", "yarn"}
 
 // ropeKeys are the keys of a section. The last four change nothing here: texts have one position in
 // all three axes of mrope, finetuned only says how a checkpoint was made, and factor says what
@@ -39,7 +41,7 @@ var ropeTypes = []string{"default", "linear", "llama3", "proportional", "yarn"}
 var ropeKeys = []string{
 	"rope_type", "type", "rope_theta", "factor", "low_freq_factor", "high_freq_factor",
 	"original_max_position_embeddings", "beta_fast", "beta_slow", "truncate", "attention_factor",
-	"mscale", "mscale_all_dim", "partial_rotary_factor", "llama_4_scaling_beta",
+	"mscale", "mscale_all_dim", "long_factor", "short_factor", "partial_rotary_factor", "llama_4_scaling_beta",
 	"mrope_section", "mrope_interleaved", "finetuned", "max_position_embeddings",
 }
 
@@ -81,7 +83,7 @@ func (c *RopeScaling) Kind() string {
 func (c *RopeScaling) checkType() error {
 	if !slices.Contains(ropeTypes, c.Kind()) {
 		return Unsupported("rope type %q is not supported; "+
-			"supported are default, linear, llama3, proportional and yarn", c.Kind())
+			"supported are default, linear, llama3, longrope, proportional and yarn", c.Kind())
 	}
 	return nil
 }
@@ -112,6 +114,9 @@ func (c *RopeScaling) check() error {
 		if v.value != nil && !(*v.value > 0) {
 			return fmt.Errorf("%s of a rotary embedding is %v, not above 0", v.name, *v.value)
 		}
+	}
+	if kind == "longrope" && (c.Factor != 1 || !slices.Equal(c.LongFactor, c.ShortFactor)) {
+		return Unsupported("rope type longrope is supported for one list of factors and the factor 1")
 	}
 	return c.checkMscales()
 }
