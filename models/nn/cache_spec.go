@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"cmp"
 	"fmt"
 
 	"tandem/engine/cache"
@@ -34,9 +33,14 @@ func (k CacheSpec) CheckBits(bits int) error {
 	if !cache.ValidBits(bits) {
 		return fmt.Errorf("keys and values of %d bits are not supported; choose 8, 4 or 0", bits)
 	}
-	if bits > 0 && k.Quantizes() && min(cache.GroupSize(k.Key), cache.GroupSize(k.Value)) == 0 {
-		return Unsupported("keys and values of %d bits need heads whose size is a multiple of 32, "+
-			"and it has heads of %d", bits, cmp.Or(k.Key, k.Value))
+	if bits == 0 || !k.Quantizes() {
+		return nil
+	}
+	for _, size := range []int{k.Key, k.Value} {
+		if cache.GroupSize(size) == 0 {
+			return Unsupported("keys and values of %d bits need heads whose size is a multiple of 32, "+
+				"and it has heads of %d", bits, size)
+		}
 	}
 	return nil
 }
