@@ -50,14 +50,17 @@ type Totals struct {
 	Checkpoints int   // whose files are there
 	Bytes       int64 // of these files
 	Pinned      int64 // bytes of the pinned ones
+	Today       int64 // bytes of those begun today, in local time, with those that are gone but not forgotten
 	Database    int64 // bytes of the file and its log
 }
 
 // Totals returns the sums over everything.
 func (db *DB) Totals(ctx context.Context) (t Totals, err error) {
 	err = db.r.QueryRowContext(ctx,
-		`SELECT (SELECT count(*) FROM runs), count(*), coalesce(sum(bytes), 0), coalesce(sum(bytes * pinned), 0)
-		FROM checkpoints WHERE gone = ''`).Scan(&t.Runs, &t.Checkpoints, &t.Bytes, &t.Pinned)
+		`SELECT (SELECT count(*) FROM runs),
+		(SELECT coalesce(sum(bytes), 0) FROM checkpoints WHERE `+day("created_at")+" = "+day("?")+`),
+		count(*), coalesce(sum(bytes), 0), coalesce(sum(bytes * pinned), 0) FROM checkpoints WHERE gone = ''`,
+		stamp(db.clock())).Scan(&t.Runs, &t.Today, &t.Checkpoints, &t.Bytes, &t.Pinned)
 	for _, name := range []string{db.path, db.path + "-wal"} {
 		if st, err := os.Stat(name); err == nil {
 			t.Database += st.Size()

@@ -57,8 +57,8 @@ func TestUsageSumsUpRunsAndCheckpoints(t *testing.T) {
 		}
 	}
 	all, err := db.Totals(t.Context())
-	if err != nil || all != (Totals{Runs: 4, Checkpoints: 4, Bytes: 1115, Pinned: 10}) {
-		t.Errorf("in total %+v, %v; want 4 runs, 4 checkpoints, 1115 bytes, 10 pinned", all, err)
+	if err != nil || all != (Totals{Runs: 4, Checkpoints: 4, Bytes: 1115, Pinned: 10, Today: 12}) {
+		t.Errorf("in total %+v, %v; want 4 runs, 4 checkpoints, 1115 bytes, 10 pinned, 12 today", all, err)
 	}
 	// Forget deletes as much as WouldForget announces.
 	for _, s := range []Scope{{Client: "curl"}, {Day: "2026-11-21", Client: "zed", Model: "b"},

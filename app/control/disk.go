@@ -22,7 +22,9 @@ type Storage struct {
 	Models          []StoredModel `json:"models"`
 	Checkpoints     int           `json:"checkpoints"`
 	CheckpointBytes int64         `json:"checkpoint_bytes"`
-	PinnedBytes     int64         `json:"pinned_bytes"` // the pinned ones among these
+	PinnedBytes     int64         `json:"pinned_bytes"`  // the pinned ones among these
+	WrittenToday    int64         `json:"written_today"` // of checkpoints begun on this day of this machine's clock, with those evicted since; forgotten ones do not count
+	MostADay        int64         `json:"most_a_day"`    // bytes of checkpoints written in 24 hours at most
 	Runs            int           `json:"runs"`
 	HistoryBytes    int64         `json:"history_bytes"` // of the database: runs, chats and all else
 

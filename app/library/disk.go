@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tandem/app/control"
+	"tandem/app/pool"
 	"tandem/models"
 	"tandem/models/hub"
 	"tandem/storage"
@@ -46,6 +47,7 @@ func (l *Library) Storage(ctx context.Context) (control.Storage, error) {
 		return out, err
 	}
 	out.Checkpoints, out.CheckpointBytes, out.PinnedBytes = all.Checkpoints, all.Bytes, all.Pinned
+	out.WrittenToday, out.MostADay = all.Today, pool.CheckpointsADay
 	out.Runs, out.HistoryBytes = all.Runs, all.Database
 	usage := func(by storage.UsageBy) []control.Usage {
 		list, e := l.db.Usage(ctx, by)

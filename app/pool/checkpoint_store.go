@@ -42,7 +42,7 @@ func (p *Pool) openStore(m *Model, d *drafters.Drafter) (store *checkpoint.Store
 		return nil, ""
 	}
 	o := checkpoint.StoreOptions{
-		Dir: p.home.Path(CheckpointFolder), Folder: &p.files, Key: key, PerDay: checkpointsADay,
+		Dir: p.home.Path(CheckpointFolder), Folder: &p.files, Key: key, PerDay: CheckpointsADay,
 		Logger: p.log, Make: home.WithoutBackup, Context: d.Key(), Index: checkpointIndex{p.db, m.row.ID},
 		Budget: cmp.Or(p.settings.Current().CheckpointDisk, DiskShare(&disk)),
 	}
@@ -116,7 +116,7 @@ const (
 	CheckpointMemory = 8        // 1/CheckpointMemory of the memory
 	checkpointDisk   = 10       // 1/checkpointDisk of the free disk
 	MaxCheckpoints   = 16 << 30 // bytes on disk at most
-	checkpointsADay  = 64 << 30 // bytes written a day at most, since flash wears
+	CheckpointsADay  = 64 << 30 // bytes written a day at most, since flash wears
 )
 
 // CheckpointBytes returns how much memory checkpoints may take from the next load on, in bytes. A

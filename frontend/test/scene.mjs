@@ -136,7 +136,7 @@ const answers = {
   '/app/models': { models },
   '/app/memory': { total: 32 * GiB, room: 24 * GiB, models: needs },
   '/app/found': found,
-  '/app/storage': { home: whole.home, free: 120 * GB, models: stored, checkpoints: texts.length, checkpoint_bytes: 4 * GB, pinned_bytes: 0, runs: 203, history_bytes: 9e6, texts: [], by_model: [], by_client: [], by_day: [] },
+  '/app/storage': { home: whole.home, free: 120 * GB, models: stored, checkpoints: texts.length, checkpoint_bytes: 4 * GB, pinned_bytes: 0, written_today: 3.2 * GB, most_a_day: 68.7 * GB, runs: 203, history_bytes: 9e6, texts: [], by_model: [], by_client: [], by_day: [] },
   '/app/connect': { base_url: 'http://127.0.0.1:8263/v1', container_url: 'http://host.docker.internal:8263/v1', model: qwen, context: 32_768, needs_key: false, longer: [], connections, seen },
   '/app/settings': { settings, sources, hub_token: false, automatic: { checkpoint_memory: 4 * GiB, checkpoint_disk: 17 * GB } },
   '/app/command-line': { path: '~/.local/bin/tandem', program: '/Applications/Tandem.app/Contents/MacOS/tandem', link: 'absent', on_path: true, path_line: '' },

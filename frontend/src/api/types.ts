@@ -344,6 +344,8 @@ export interface Storage {
   checkpoints: number
   checkpoint_bytes: number
   pinned_bytes: number // the pinned ones among these
+  written_today: number // of checkpoints begun on this day of this machine's clock, with those evicted since; forgotten ones do not count
+  most_a_day: number // bytes of checkpoints written in 24 hours at most
   runs: number
   history_bytes: number // of the database: runs, chats and all else
   texts: RememberedTexts[] // the memory of texts, by client
