@@ -78,6 +78,9 @@ type Options struct {
 	// UpdateFeed is the address that names the newest version; empty = none.
 	UpdateFeed string
 
+	// IssuePage is the address of the form for problems; empty = none.
+	IssuePage string
+
 	// ModelFolders are searched for models, beside the hub's cache and the folders that are set.
 	ModelFolders []library.ModelFolder
 
@@ -282,6 +285,7 @@ func (a *App) State() control.State {
 		Downloads: a.library.Downloads(), Models: a.choosable(),
 		Version: a.opts.Version, PID: os.Getpid(), Home: a.home.Dir, StartedAt: a.started,
 		MenuSpeed: a.settings.Current().MenuSpeed, ContextLimit: a.opts.ContextLength,
+		IssuePage: a.opts.IssuePage,
 	}
 	a.pool.State(&st)
 	a.endpoint.Describe(&st)

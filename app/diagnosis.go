@@ -10,12 +10,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/home"
 	"tandem/app/wire"
 	"tandem/storage/disk"
 )
@@ -28,8 +30,11 @@ const (
 
 // Report implements server.Help.
 func (a *App) Report(ctx context.Context) (json.RawMessage, error) {
-	st := a.State()
 	set, err := a.exported(ctx)
+	if err != nil {
+		return nil, err
+	}
+	machine, err := a.Machine(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,22 +46,72 @@ func (a *App) Report(ctx context.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range runs {
-		runs[i] = withoutText(runs[i])
-	}
 	keys, err := a.keys.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}
 	lines, _ := a.Log(0)
+	lines = lines[max(0, len(lines)-reportLines):]
+
+	here := map[string]bool{}
+	for _, m := range models {
+		here[m.ID] = true
+	}
+	set.Settings.AllowedHosts = leftOut(set.Settings.AllowedHosts)
+	set.Settings.AllowedOrigins = leftOut(set.Settings.AllowedOrigins)
+	set.Reached = leftOut(set.Reached)
+	programs := map[string]string{}
+	for i := range runs {
+		runs[i] = withoutText(runs[i])
+		runs[i].Client = programName(runs[i].Client, programs)
+		if runs[i].Model != "" && !here[runs[i].Model] {
+			runs[i].Model = unknownModel
+		}
+	}
+	for i := range lines {
+		lines[i].Text = withoutModel(lines[i].Text, here)
+	}
 	b, err := json.MarshalIndent(control.Diagnosis{
-		MadeAt: time.Now().UTC(), Version: a.opts.Version, Go: runtime.Version(),
-		System: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), Memory: home.Memory(),
-		Engine: computesOn(a.thread), State: st, Settings: set, Keys: len(keys), Models: models,
-		Runs: runs,
-		Log:  lines[max(0, len(lines)-reportLines):],
+		MadeAt: time.Now().UTC(), Version: a.opts.Version, Go: runtime.Version(), Machine: machine,
+		State: a.State(), Settings: set, Keys: len(keys), Models: models, Runs: runs, Log: lines,
 	}, "", "  ")
-	return a.withoutHome(wire.ClipErrors(b)), err
+	return a.withoutUser(wire.ClipErrors(b)), err
+}
+
+// unknownModel stands for a name that a request asked for and no model here has: a client may write
+// anything there.
+const unknownModel = "a model that is not here"
+
+// leftOut returns a list of as many signs as it has names of machines.
+func leftOut(list []string) []string { return slices.Repeat([]string{"…"}, len(list)) }
+
+// programName returns what the report calls a client. The name of one that Tandem does not know may
+// be a person's, as that of a key. Such clients are counted; counted has those so far.
+func programName(client string, counted map[string]string) string {
+	if name := control.KnownClient(client); name != "" || client == "" {
+		return name
+	}
+	if counted[client] == "" {
+		counted[client] = fmt.Sprintf("program %d", len(counted)+1)
+	}
+	return counted[client]
+}
+
+// modelAttr is the model of a line of the log.
+var modelAttr = regexp.MustCompile(`\bmodel=("(?:[^"\\]|\\.)*"|\S*)`)
+
+// withoutModel drops the model of a line of the log if it is not one of those here.
+func withoutModel(line string, here map[string]bool) string {
+	return modelAttr.ReplaceAllStringFunc(line, func(attr string) string {
+		name := strings.TrimPrefix(attr, "model=")
+		if s, err := strconv.Unquote(name); err == nil {
+			name = s
+		}
+		if here[name] || name == "" {
+			return attr
+		}
+		return fmt.Sprintf("model=%q", unknownModel)
+	})
 }
 
 // withoutText drops the tokens that the row of a run names. It drops a verdict that cannot be read,
@@ -74,17 +129,20 @@ func withoutText(r control.Run) control.Run {
 	return r
 }
 
-// withoutHome writes ~ for the user's folder, since its name is often the user's.
-func (a *App) withoutHome(b []byte) []byte {
+// withoutUser writes ~ for the user's folder, and leaves the user's name out of other paths: the name
+// of the folder is often that of the user, and a disk's folder may have it too.
+func (a *App) withoutUser(b []byte) []byte {
 	home := strings.TrimRight(a.opts.UserHome, "/")
 	if home == "" {
 		return b
 	}
-	quoted, err := json.Marshal(home)
-	if err != nil {
-		return b
+	inJSON := func(s string) []byte {
+		quoted, _ := json.Marshal(s) // a string always has JSON
+		return quoted[1 : len(quoted)-1]
 	}
-	return bytes.ReplaceAll(b, quoted[1:len(quoted)-1], []byte("~"))
+	b = bytes.ReplaceAll(b, inJSON(home), []byte("~"))
+	user := regexp.MustCompile("/" + regexp.QuoteMeta(string(inJSON(filepath.Base(home)))) + `\b`)
+	return user.ReplaceAll(b, []byte("/…"))
 }
 
 // exported returns the settings without secrets.
@@ -95,12 +153,12 @@ func (a *App) exported(ctx context.Context) (control.SettingsState, error) {
 }
 
 // SaveReport implements server.Help.
-func (a *App) SaveReport(ctx context.Context) (control.Saved, error) {
-	b, err := a.Report(ctx)
-	if err != nil {
-		return control.Saved{}, err
+func (a *App) SaveReport(_ context.Context, r control.SaveReport) (control.Saved, error) {
+	if !json.Valid([]byte(r.Text)) {
+		return control.Saved{}, &control.Error{Code: control.CodeInvalid, Param: "text",
+			Message: "text must be a report, as GET /app/report returns it."}
 	}
-	return a.save("tandem-report-"+time.Now().Format(time.DateOnly), b)
+	return a.save("tandem-report-"+time.Now().Format(time.DateOnly), []byte(r.Text))
 }
 
 // ExportSettings implements server.Help.

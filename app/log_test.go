@@ -123,7 +123,7 @@ func TestLogAndReportHaveNoPromptTokenOrKey(t *testing.T) {
 	if err != nil || len(lines.Lines) < 6 {
 		t.Fatalf("the log has %d lines: %v, want 6 or more", len(lines.Lines), err)
 	}
-	saved, err := control.Ask(t.Context(), c, control.SaveDiagnosis)
+	saved, err := saveReport(t.Context(), c)
 	if err != nil || filepath.Dir(saved.Path) != user {
 		t.Fatalf("the report is at %+v %v, want it in %s", saved, err, user)
 	}
@@ -157,8 +157,8 @@ func TestLogAndReportHaveNoPromptTokenOrKey(t *testing.T) {
 	if len(d.Log) == 0 {
 		t.Error("the report: len(d.Log) is 0")
 	}
-	if d.Engine == "" {
-		t.Error("the report: d.Engine is empty")
+	if d.Machine.Engine == "" {
+		t.Error("the report: d.Machine.Engine is empty")
 	}
 	if d.Settings.Settings.HubProxy != "http://127.0.0.1:3128" {
 		t.Errorf(`the report: d.Settings.Settings.HubProxy = %q, want "http://127.0.0.1:3128"`,

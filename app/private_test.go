@@ -71,7 +71,7 @@ func TestEveryFileIsReadableByItsOwnerAlone(t *testing.T) {
 	if a.err != nil || a.status != http.StatusOK {
 		t.Fatalf("%+v", a)
 	}
-	if _, err := control.Ask(t.Context(), c, control.SaveDiagnosis); err != nil {
+	if _, err := saveReport(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := control.Ask(t.Context(), c, control.ExportSettings); err != nil {

@@ -15,13 +15,12 @@ func distVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("dist")
 	url := set.String("url", "",
 		"the address where the files will be downloaded from, without their names (default: where they are here)")
-	feed := set.String("feed", "",
-		"on a Mac: the address that tells of newer versions, as JSON {\"version\": \"1.2.3\", \"page\": \"https://...\"} (default: none is asked)")
+	addresses := addressFlags(set)
 	if err := parse(set, args, 0); err != nil {
 		return err
 	}
 	if runtime.GOOS == "darwin" {
-		return mac.Make(ctx, b, *feed, *url)
+		return mac.Make(ctx, b, *addresses, *url)
 	}
-	return linux.Make(ctx, b, *url)
+	return linux.Make(ctx, b, *addresses, *url)
 }

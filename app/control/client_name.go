@@ -33,12 +33,18 @@ var clientNames = []struct {
 // ClientName returns the name of what calls itself agent. What is not known keeps its own name, up to
 // its version.
 func ClientName(agent string) string {
+	return cmp.Or(KnownClient(agent), Program(agent), "Without a name")
+}
+
+// KnownClient returns the name of the program that calls itself agent, or "" if Tandem does not know
+// it.
+func KnownClient(agent string) string {
 	for _, c := range clientNames {
 		if c.begins.MatchString(agent) {
 			return c.name
 		}
 	}
-	return cmp.Or(Program(agent), "Without a name")
+	return ""
 }
 
 // Program returns what calls itself agent, without its version.

@@ -17,16 +17,14 @@ type LogLines struct {
 	Lines []LogLine `json:"lines"` // the oldest first
 }
 
-// A Diagnosis is what another person needs to help. It has no text of a request or an answer and no
-// secret, and the user's folder is written ~.
+// A Diagnosis is what another person needs to help: the answer of GET /app/report. It has no text of
+// a request or an answer, no secret, and no name that a person gave to a key, a machine or a chat.
+// The user's folder is written ~.
 type Diagnosis struct {
 	MadeAt  time.Time `json:"made_at"`
 	Version string    `json:"version"`
 	Go      string    `json:"go"`
-	System  string    `json:"system"` // darwin/arm64
-	Cores   int       `json:"cores"`
-	Memory  int64     `json:"memory"` // bytes
-	Engine  string    `json:"engine"` // MLX's version and what it computes on
+	Machine Machine   `json:"machine"`
 
 	State    State         `json:"state"`
 	Settings SettingsState `json:"settings"`
@@ -34,6 +32,11 @@ type Diagnosis struct {
 	Models   []Model       `json:"models"`
 	Runs     []Run         `json:"runs"` // the latest
 	Log      []LogLine     `json:"log"`  // the end of it
+}
+
+// SaveReport is the body of POST /app/report, which saves a report that a person has read.
+type SaveReport struct {
+	Text string `json:"text" need:"send the answer of GET /app/report"`
 }
 
 // Saved says where a file was written.

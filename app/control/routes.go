@@ -131,7 +131,7 @@ var (
 	GetMachine      = Route[None, Machine]{get, "/app/machine", nil}
 	GetLog          = Route[None, LogLines]{get, "/app/log", nil}
 	GetDiagnosis    = Route[None, json.RawMessage]{get, "/app/report", nil} // a Diagnosis
-	SaveDiagnosis   = Route[None, Saved]{post, "/app/report", nil}
+	SaveDiagnosis   = Route[SaveReport, Saved]{post, "/app/report", nil}
 	GetUpdates      = Route[None, Updates]{get, "/app/updates", nil} // as known; asks no other machine
 	CheckUpdates    = Route[None, Updates]{post, "/app/updates", nil}
 	GetCommandLine  = Route[None, CommandLine]{get, "/app/command-line", nil}

@@ -46,6 +46,9 @@ type State struct {
 	// /app/port tries again.
 	EndpointClosed bool `json:"endpoint_closed,omitempty"`
 
+	// IssuePage is the form for problems; empty if the program was built without one.
+	IssuePage string `json:"issue_page,omitempty"`
+
 	// MenuSpeed shows tokens per second beside the icon in the menu bar.
 	MenuSpeed bool `json:"menu_speed,omitempty"`
 

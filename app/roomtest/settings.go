@@ -60,7 +60,7 @@ func (f *Backend) Report(context.Context) (json.RawMessage, error) {
 	return json.RawMessage(`{"version":"test"}`), nil
 }
 
-func (f *Backend) SaveReport(context.Context) (control.Saved, error) {
+func (f *Backend) SaveReport(context.Context, control.SaveReport) (control.Saved, error) {
 	return control.Saved{Path: "/downloads/report.json"}, nil
 }
 

@@ -19,7 +19,7 @@ type Help interface {
 	// Report makes a control.Diagnosis.
 	Report(context.Context) (json.RawMessage, error)
 	// SaveReport and ExportSettings write a file where downloads go.
-	SaveReport(context.Context) (control.Saved, error)
+	SaveReport(context.Context, control.SaveReport) (control.Saved, error)
 	ExportSettings(context.Context) (control.Saved, error)
 
 	// CommandLine returns whether the command line tool can be called by its name. LinkCommandLine
@@ -40,8 +40,8 @@ type helpRoutes struct {
 
 func addHelp(to *controlRoutes, of Help) {
 	stream(to, control.GetLog, helpRoutes{of, to.api}.log)
-	handle(to, control.GetDiagnosis, ask(of.Report))
-	handle(to, control.SaveDiagnosis, ask(of.SaveReport))
+	stream(to, control.GetDiagnosis, helpRoutes{of, to.api}.report)
+	handle(to, control.SaveDiagnosis, of.SaveReport)
 	handle(to, control.ExportSettings, ask(of.ExportSettings))
 	handle(to, control.GetCommandLine, ask(of.CommandLine))
 	handle(to, control.LinkCommandLine, ask(of.LinkCommandLine))
@@ -49,6 +49,16 @@ func addHelp(to *controlRoutes, of Help) {
 		return of.Updates(), nil
 	}))
 	handle(to, control.CheckUpdates, ask(of.CheckUpdates))
+}
+
+// report answers with a report as it will be saved, since a person reads it.
+func (h helpRoutes) report(w http.ResponseWriter, r *http.Request, _ control.None) error {
+	b, err := h.Report(r.Context())
+	if err != nil {
+		return err
+	}
+	_ = wire.WriteAnswer(w, b) // an error here means that the client left
+	return nil
 }
 
 // log answers with the latest lines of the log. A client that accepts text/event-stream gets

@@ -59,20 +59,21 @@ func TestLogStreamsKeptLinesFirst(t *testing.T) {
 func TestHelpRoutesAnswer(t *testing.T) {
 	s := New(services(roomtest.NewBackend()), Options{})
 	for _, c := range []struct {
-		method, path string
-		status       int
-		says         string
+		method, path, body string
+		status             int
+		says               string
 	}{
-		{"GET", "/app/log", 200, `{"lines":[]}`},
-		{"GET", "/app/report", 200, `{"version":"test"}`},
-		{"POST", "/app/report", 200, "/downloads/report.json"},
-		{"POST", "/app/settings/export", 200, "/downloads/settings.json"},
-		{"GET", "/app/updates", 200, `"offered":true`},
-		{"POST", "/app/updates", 200, `"version":"9.0.0"`},
-		{"GET", "/app/command-line", 200, `"link":"foreign"`},
-		{"POST", "/app/command-line", 507, "something else is there"},
+		{"GET", "/app/log", "", 200, `{"lines":[]}`},
+		{"GET", "/app/report", "", 200, `{"version":"test"}`},
+		{"POST", "/app/report", `{"text":"{}"}`, 200, "/downloads/report.json"},
+		{"POST", "/app/report", "{}", 400, "send the answer of GET /app/report"},
+		{"POST", "/app/settings/export", "{}", 200, "/downloads/settings.json"},
+		{"GET", "/app/updates", "", 200, `"offered":true`},
+		{"POST", "/app/updates", "{}", 200, `"version":"9.0.0"`},
+		{"GET", "/app/command-line", "", 200, `"link":"foreign"`},
+		{"POST", "/app/command-line", "{}", 507, "something else is there"},
 	} {
-		r := roomtest.LocalRequest(c.method, c.path, strings.NewReader("{}"))
+		r := roomtest.LocalRequest(c.method, c.path, strings.NewReader(c.body))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		s.Socket().ServeHTTP(w, r)

@@ -31,15 +31,15 @@ type dist struct {
 // Make writes tandem-VERSION-linux-amd64.tar.gz, its SHA-256 and install.sh into
 // build/out/linux-amd64/dist. The installer downloads the archive from the address url unless the
 // archive is beside it; with an empty url it has to be.
-func Make(ctx context.Context, b *setup.Builder, url string) error {
-	d, err := build(ctx, b, url)
+func Make(ctx context.Context, b *setup.Builder, addresses program.Addresses, url string) error {
+	d, err := build(ctx, b, addresses, url)
 	if err != nil {
 		return err
 	}
 	return d.report(b)
 }
 
-func build(ctx context.Context, b *setup.Builder, url string) (d dist, err error) {
+func build(ctx context.Context, b *setup.Builder, addresses program.Addresses, url string) (d dist, err error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return d, errors.New("the archive for Linux is made on Linux, on x86-64")
 	}
@@ -56,7 +56,7 @@ func build(ctx context.Context, b *setup.Builder, url string) (d dist, err error
 	}
 	name := "tandem-" + product.Info.ProductVersion + "-linux-amd64"
 	d.tree, d.archive = filepath.Join(out, name), filepath.Join(out, name+".tar.gz")
-	if err := fill(ctx, b, d.tree, product); err != nil {
+	if err := fill(ctx, b, d.tree, product.Flags(addresses)); err != nil {
 		return d, err
 	}
 	if d.glibc, err = newestGlibc(d.tree); err != nil {
@@ -80,8 +80,9 @@ func build(ctx context.Context, b *setup.Builder, url string) (d dist, err error
 	}), script.Close())
 }
 
-// fill makes the tree: the program, the starter model, the libraries and the licences.
-func fill(ctx context.Context, b *setup.Builder, tree string, product program.Product) error {
+// fill makes the tree: the program, linked with flags, the starter model, the libraries and the
+// licences.
+func fill(ctx context.Context, b *setup.Builder, tree, flags string) error {
 	for _, dir := range []string{"models", "mlx/lib", "mlx_cpu.libs"} {
 		if err := os.MkdirAll(filepath.Join(tree, dir), 0o755); err != nil {
 			return err
@@ -90,7 +91,7 @@ func fill(ctx context.Context, b *setup.Builder, tree string, product program.Pr
 	tandem := filepath.Join(tree, "tandem")
 	// The tag leaves out the rpath of development builds. The flags of Go's own default come first.
 	cmd := b.Command(ctx, "go", "build", "-trimpath", "-tags", "ui,bundle", "-ldflags",
-		"-s -w "+product.VersionFlag(), "-o", tandem, "./app/cmd/tandem")
+		"-s -w "+flags, "-o", tandem, "./app/cmd/tandem")
 	cmd.Env = append(cmd.Env, "CGO_LDFLAGS=-O2 -g -Wl,--disable-new-dtags -Wl,-rpath,$ORIGIN/mlx/lib")
 	if err := b.Step("tandem for the archive: build", cmd); err != nil {
 		return err

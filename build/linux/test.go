@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/build/program"
 	"tandem/build/setup"
 )
 
@@ -43,7 +44,7 @@ func Test(ctx context.Context, b *setup.Builder) error {
 	if err := b.Install(ctx, requirements()); err != nil {
 		return err
 	}
-	d, err := build(ctx, b, "")
+	d, err := build(ctx, b, program.Addresses{}, "")
 	if err != nil {
 		return err
 	}

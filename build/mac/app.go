@@ -16,12 +16,11 @@ import (
 )
 
 // Make makes Tandem.app and an archive of it. On a Mac it also makes a disk image. For a whole app
-// it also makes the cask, which downloads the archive from the address url. Unless feed is empty, the programs ask it
-// for newer versions.
-func Make(ctx context.Context, b *setup.Builder, feed, url string) error {
+// it also makes the cask, which downloads the archive from the address url.
+func Make(ctx context.Context, b *setup.Builder, addresses program.Addresses, url string) error {
 	start := time.Now()
 	m := &builder{b}
-	a, err := m.makeApp(ctx, feed)
+	a, err := m.makeApp(ctx, addresses)
 	if err != nil {
 		return err
 	}
@@ -48,13 +47,12 @@ type appBundle struct {
 // appOut is the folder for everything about the app.
 func (b *builder) appOut() string { return filepath.Join(b.Root, "build", "out", "darwin-arm64") }
 
-// makeApp builds the programs, puts the bundle together, signs it and validates it. Unless feed is
-// empty, the programs ask it for newer versions.
-func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) {
+// makeApp builds the programs, puts the bundle together, signs it and validates it.
+func (b *builder) makeApp(ctx context.Context, addresses program.Addresses) (*appBundle, error) {
 	if err := b.installRequirements(ctx); err != nil {
 		return nil, err
 	}
-	p, err := b.appParts(ctx, feed)
+	p, err := b.appParts(ctx, addresses)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +112,7 @@ func (b *builder) installRequirements(ctx context.Context) error {
 const iconFile = "build/darwin/Tandem.icns"
 
 // appParts builds the files that go into the bundle.
-func (b *builder) appParts(ctx context.Context, feed string) (parts, error) {
+func (b *builder) appParts(ctx context.Context, addresses program.Addresses) (parts, error) {
 	var p parts
 	if err := b.SetUp(ctx); err != nil {
 		return p, err
@@ -130,7 +128,7 @@ func (b *builder) appParts(ctx context.Context, feed string) (parts, error) {
 	if p.product, err = program.ReadProduct(b.Builder); err != nil {
 		return p, err
 	}
-	p.feed = feed
+	p.addresses = addresses
 	if p.metal, err = b.metal(ctx, pip, cc); err != nil {
 		return p, err
 	}
@@ -169,12 +167,8 @@ func (b *builder) macTandem(ctx context.Context, cc *crossCC, p parts) (string, 
 	out := filepath.Join(b.appOut(), "bundle", "tandem")
 	// The tag leaves out the rpath of development builds, so that the bundle's rpath is the only
 	// one.
-	flags := "-s -w " + p.product.VersionFlag()
-	if p.feed != "" {
-		flags += " -X main.updateFeed=" + p.feed
-	}
-	cmd := b.Command(ctx, "go", "build", "-trimpath", "-tags", "ui,bundle", "-ldflags", flags, "-o",
-		out, "./app/cmd/tandem")
+	cmd := b.Command(ctx, "go", "build", "-trimpath", "-tags", "ui,bundle", "-ldflags",
+		"-s -w "+p.product.Flags(p.addresses), "-o", out, "./app/cmd/tandem")
 	cmd.Env = append(cmd.Env, cc.goEnv("-L"+p.metal.link(), "-L"+native,
 		"-Wl,-rpath,@executable_path/../mlx")...)
 	return out, b.Step("tandem for macOS: build", cmd)

@@ -165,7 +165,7 @@ func TestVariableOfTheOtherSystemIsRefusedFirst(t *testing.T) {
 	if err := Test(t.Context(), b.Builder); err == nil || !strings.HasPrefix(err.Error(), name) {
 		t.Errorf("test mac: %v", err)
 	}
-	if _, err := b.makeApp(t.Context(), ""); err == nil || !strings.HasPrefix(err.Error(), name) {
+	if _, err := b.makeApp(t.Context(), program.Addresses{}); err == nil || !strings.HasPrefix(err.Error(), name) {
 		t.Errorf("app: %v", err)
 	}
 }

@@ -32,15 +32,15 @@ const (
 // parts has everything that goes into a bundle. A program that could not be built here has an empty
 // path, and so has a starter that could not be fetched.
 type parts struct {
-	product  program.Product
-	feed     string // address that the app asks for newer versions; empty for none
-	tandem   string
-	menubar  string
-	window   string
-	starter  string // a model's file
-	metal    metal
-	licences string
-	icon     []byte // for the app and the window
+	product   program.Product
+	addresses program.Addresses
+	tandem    string
+	menubar   string
+	window    string
+	starter   string // a model's file
+	metal     metal
+	licences  string
+	icon      []byte // for the app and the window
 }
 
 // assemble makes Tandem.app at path, and removes what was there.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"tandem/build/program"
 	"tandem/build/setup"
 	"tandem/build/typecheck"
 )
@@ -36,7 +37,7 @@ func Test(ctx context.Context, from *setup.Builder) error {
 		fmt.Fprintf(b.Out, "types for darwin/arm64, tags %q: %s\n", tags,
 			setup.Seconds(time.Since(began)))
 	}
-	a, err := b.makeApp(ctx, "")
+	a, err := b.makeApp(ctx, program.Addresses{})
 	if err != nil {
 		return err
 	}

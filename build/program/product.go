@@ -48,5 +48,24 @@ func ReadProduct(b *setup.Builder) (Product, error) {
 	return p, nil
 }
 
+// Addresses are what a release knows of the web. Those of a build by hand are empty: then no address
+// is asked, and none is shown.
+type Addresses struct {
+	Feed   string // tells of newer versions
+	Issues string // has the form for problems
+}
+
+// Flags returns the flags with which the linker writes the version and the addresses into tandem.
+func (p Product) Flags(a Addresses) string {
+	flags := p.VersionFlag()
+	if a.Feed != "" {
+		flags += " -X main.updateFeed=" + a.Feed
+	}
+	if a.Issues != "" {
+		flags += " -X main.issuePage=" + a.Issues
+	}
+	return flags
+}
+
 // VersionFlag returns the flag with which the linker writes the version into a program.
 func (p Product) VersionFlag() string { return "-X main.release=" + p.Info.ProductVersion }

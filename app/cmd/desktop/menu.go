@@ -16,7 +16,7 @@ type shortcut struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Menu string `json:"menu"`
-	Key  string `json:"key"`
+	Key  string `json:"key"`  // empty for an entry of the menu alone
 	With string `json:"with"` // empty, cmd, shift+cmd or alt+cmd
 }
 
@@ -53,7 +53,7 @@ func (s shortcut) accelerator() (*keys.Accelerator, error) {
 // label returns the text of an entry. It names a key that the entry cannot have as its own.
 func (s shortcut) label() string {
 	switch {
-	case s.With != "":
+	case s.With != "", s.Key == "":
 		return s.Name
 	case s.Key == "up":
 		return s.Name + " (↑)"

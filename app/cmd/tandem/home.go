@@ -22,15 +22,17 @@ func (m *Main) home() string { return control.Home(m.Getenv) }
 // options returns what the environment says.
 func (m *Main) options(log *slog.Logger) app.Options {
 	o := app.FromEnvironment(m.Getenv)
-	o.Program, o.Version, o.UpdateFeed = terminal.Executable(), m.Version, updateFeed
+	o.Program, o.Version = terminal.Executable(), m.Version
+	o.UpdateFeed, o.IssuePage = updateFeed, issuePage
 	o.Starter = starter.Beside(o.Program)
 	o.Logger, o.Hub.Logger = log, log
 	return o
 }
 
-// updateFeed is the address that tells of newer versions. A build sets it with -X
-// main.updateFeed=URL. Without it no address is asked.
-var updateFeed string
+// updateFeed is the address that tells of newer versions, and issuePage that of the form for
+// problems. A build sets them with -X main.updateFeed=URL. Without them no address is asked, and none
+// is shown.
+var updateFeed, issuePage string
 
 // startLimit is how long a process that holds the lock may take to answer.
 const startLimit = 5 * time.Second

@@ -216,6 +216,25 @@ func TestDoctorChangesNothing(t *testing.T) {
 	}
 }
 
+// The doctor prints the report of a problem, with a process and without one.
+func TestDoctorPrintsReport(t *testing.T) {
+	home := newHome(t)
+	c := newConsole(t, home)
+	for _, served := range []bool{false, true} {
+		if served {
+			serveProcess(t, home, "--model", "pocket")
+		}
+		out := c.must(t, "doctor", "--report")
+		var d control.Diagnosis
+		if err := json.Unmarshal([]byte(out), &d); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if d.Machine.System == "" || served == (d.State.PID == os.Getpid()) {
+			t.Errorf("served %t: the report is %s", served, out)
+		}
+	}
+}
+
 // A process that holds the home folder and does not answer yet is no fault. The doctor names its
 // pid.
 func TestDoctorAcceptsAStartingServer(t *testing.T) {

@@ -431,22 +431,25 @@ export interface LogLines {
   lines: LogLine[] // the oldest first
 }
 
-// A Diagnosis is what another person needs to help. It has no text of a request or an answer and no
-// secret, and the user's folder is written ~.
+// A Diagnosis is what another person needs to help: the answer of GET /app/report. It has no text of
+// a request or an answer, no secret, and no name that a person gave to a key, a machine or a chat.
+// The user's folder is written ~.
 export interface Diagnosis {
   made_at: string
   version: string
   go: string
-  system: string // darwin/arm64
-  cores: number
-  memory: number // bytes
-  engine: string // MLX's version and what it computes on
+  machine: Machine
   state: State
   settings: SettingsState
   keys: number // how many there are
   models: Model[]
   runs: Run[] // the latest
   log: LogLine[] // the end of it
+}
+
+// SaveReport is the body of POST /app/report, which saves a report that a person has read.
+export interface SaveReport {
+  text: string
 }
 
 // Saved says where a file was written.
@@ -853,6 +856,7 @@ export interface State {
   in_memory: Loaded[] // all models in memory, in the order of their loads
   port_taken?: PortTaken | null
   endpoint_closed?: boolean
+  issue_page?: string
   menu_speed?: boolean
   welcome?: boolean // the first steps have been neither gone through nor skipped
   context_limit?: number

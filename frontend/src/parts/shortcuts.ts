@@ -4,14 +4,14 @@ import table from './shortcuts.json'
 export type Action =
   | 'palette' | 'chat' | 'completion' | 'again' | 'edit' | 'curl' | 'settings' | 'find'
   | 'playground' | 'now' | 'runs' | 'checkpoints' | 'models' | 'connect'
-  | 'composer' | 'model' | 'panel' | 'sidebar' | 'stop' | 'help'
+  | 'composer' | 'model' | 'panel' | 'sidebar' | 'stop' | 'help' | 'report'
 
 // A Shortcut is an action with its key. The window's menu on a Mac is made of the same table.
 export interface Shortcut {
   id: Action
   name: string
   menu: 'File' | 'View' | 'Help'
-  key: string // a character, or up or escape
+  key: string // a character, or up or escape; empty for an entry of the menu alone
   with: '' | 'cmd' | 'shift+cmd' | 'alt+cmd' // cmd is Ctrl where there is no Command key
   browser?: boolean // in a tab the key belongs to the browser
   where?: string // the key works there alone
