@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,12 +23,7 @@ const (
 // the schema, finished (.backup) or not (.backup.tmp), because they have the rows to delete. Call it
 // before the commit, so that nothing is reported as deleted while a copy has it. Error: [ReadOnly].
 func (db *DB) removeCopies(op string) error {
-	names, err := db.copies()
-	for _, name := range names {
-		if e := os.Remove(name); !os.IsNotExist(e) {
-			err = errors.Join(err, e)
-		}
-	}
+	err := db.removeFiles(".backup", ".backup.tmp", ".backup.tmp-journal")
 	if err == nil {
 		return nil
 	}
@@ -36,21 +32,29 @@ func (db *DB) removeCopies(op string) error {
 			db.path, err), Err: err}
 }
 
-// copies returns the files that removeCopies removes.
-func (db *DB) copies() (names []string, err error) {
+// removeUnfinished removes copies that an older program was killed over. They are of no use.
+func (db *DB) removeUnfinished() {
+	if err := db.removeFiles(".backup.tmp", ".backup.tmp-journal"); err != nil {
+		db.log.Warn("an unfinished copy of the database is still beside it", "path", db.path, "error", err)
+	}
+}
+
+// removeFiles removes copies beside the database by the ends of their names.
+func (db *DB) removeFiles(ends ...string) error {
 	if db.path == "" {
-		return nil, nil
+		return nil
 	}
 	dir, base := filepath.Split(db.path)
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		name := e.Name()
-		if strings.HasPrefix(name, base+".v") &&
-			strings.HasSuffix(strings.TrimSuffix(name, ".tmp"), ".backup") {
-			names = append(names, filepath.Join(dir, name))
+		ended := func(end string) bool { return strings.HasSuffix(e.Name(), end) }
+		if strings.HasPrefix(e.Name(), base+".v") && slices.ContainsFunc(ends, ended) {
+			if e := os.Remove(filepath.Join(dir, e.Name())); !os.IsNotExist(e) {
+				err = errors.Join(err, e)
+			}
 		}
 	}
-	return names, err
+	return err
 }
 
 // purge removes deleted rows from the log too. They are deleted even if that fails, so purge

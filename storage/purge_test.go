@@ -143,3 +143,20 @@ func TestCopiesAreRemovedFirst(t *testing.T) {
 		t.Error("a forgotten run is there")
 	}
 }
+
+// TestUnfinishedCopiesAreRemovedAtAStart leaves what an older program was killed over.
+func TestUnfinishedCopiesAreRemovedAtAStart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.db")
+	of := path + ".v8-20261121T120000Z.backup"
+	for _, name := range []string{of, of + ".tmp", of + ".tmp-journal"} {
+		if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustOpen(t, path)
+	for name, want := range map[string]bool{of: true, of + ".tmp": false, of + ".tmp-journal": false} {
+		if _, err := os.Stat(name); (err == nil) != want {
+			t.Errorf("%s after a start: %v", filepath.Base(name), err)
+		}
+	}
+}

@@ -123,6 +123,7 @@ func (db *DB) open(ctx context.Context) error {
 	if err := db.Runs.interrupt(ctx); err != nil {
 		return err
 	}
+	db.removeUnfinished()
 	if done, err := db.fold(ctx); !done { // after a crash the log may have deleted rows
 		db.purgeLater(err)
 	}

@@ -1,7 +1,11 @@
 package home
 
 import (
+	"io/fs"
 	"os"
+	"path"
+	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -38,11 +42,49 @@ func System() string {
 	return ""
 }
 
-// Memory returns the machine's memory in bytes, 0 if it is not known.
+// Memory returns the memory in bytes that this process may have: the machine's, or less in a control
+// group with a limit, such as a container. It returns 0 if that is not known.
 func Memory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
 		return 0
 	}
-	return int64(info.Totalram) * int64(info.Unit)
+	machine := int64(info.Totalram) * int64(info.Unit)
+	if limit := groupLimit(os.DirFS("/")); limit > 0 {
+		return min(machine, limit)
+	}
+	return machine
+}
+
+// groupLimit returns the least memory limit of this process's control groups, of either version, 0 if
+// none has one. root is the root of the file system. A container may see its own groups as the root.
+func groupLimit(root fs.FS) (least int64) {
+	groups, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(groups)) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3) // number, controllers, path
+		if len(f) < 3 {
+			continue
+		}
+		top, file := "sys/fs/cgroup", "memory.max"
+		switch {
+		case slices.Contains(strings.Split(f[1], ","), "memory"): // version 1
+			top, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		case f[1] != "":
+			continue
+		}
+		for group := path.Join("/", f[2]); ; group = path.Dir(group) {
+			text, _ := fs.ReadFile(root, path.Join(top, group, file))
+			limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+			if err == nil && limit > 0 && (least == 0 || limit < least) {
+				least = limit
+			}
+			if group == "/" {
+				break
+			}
+		}
+	}
+	return least
 }

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"tandem/app/evidence"
+	"tandem/storage/disk"
 )
 
 // reportText returns a report as it is written to a file.
@@ -22,7 +22,7 @@ func reportText(r *evidence.Report) (string, error) {
 // readReport returns the report in a file, or nil if the file does not exist. A report that the
 // gate refuses is an error.
 func readReport(file string) (*evidence.Report, error) {
-	f, err := os.Open(file)
+	f, err := disk.Open(file)
 	if file == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

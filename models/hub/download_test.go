@@ -287,3 +287,34 @@ func TestPullSurvivesMisbehavingHubs(t *testing.T) {
 		})
 	}
 }
+
+// TestLinksAreNotWrittenThrough puts links where a download is written. What they lead to stays as it
+// is, and the download is whole.
+func TestLinksAreNotWrittenThrough(t *testing.T) {
+	files := model()
+	for name, exists := range map[string]bool{"a file elsewhere": true, "nowhere": false} {
+		t.Run(name, func(t *testing.T) {
+			h := newFakeHub(t, files)
+			cache, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
+			if exists {
+				if err := os.WriteFile(other, []byte("mine"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := repo{cache: cache, id: "org/name"}
+			partial := r.partial(etagOf(shard, files[shard]))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(partial), 0o777), os.Symlink(other, partial)); err != nil {
+				t.Fatal(err)
+			}
+			dir, err := Pull(t.Context(), "org/name", h.options(cache), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, dir.Dir, files, fetched)
+			text, err := os.ReadFile(other)
+			if string(text) != "mine" && exists || err == nil && !exists {
+				t.Errorf("the link's target has %.20q, %v", text, err)
+			}
+		})
+	}
+}

@@ -32,7 +32,7 @@ func shards(index []byte) ([]string, error) {
 		WeightMap map[string]string `json:"weight_map"`
 	}
 	if err := json.Unmarshal(PythonJSON(index, "null"), &parsed); err != nil {
-		return nil, fmt.Errorf("%s is not valid JSON: %w", indexName, err)
+		return nil, fmt.Errorf("%s has no weight_map of files in it", indexName)
 	}
 	var names []string
 	for _, name := range parsed.WeightMap {

@@ -40,7 +40,7 @@ func parseInfo(name string, data []byte) (info, error) {
 	}
 	if err := json.Unmarshal(data, &reply); err != nil {
 		return info{}, errorf(BadReply, name,
-			"the hub's answer is not what a hub answers: check the hub endpoint (%w)", err)
+			"the hub's answer is not a list of a repository's files: check the hub endpoint")
 	}
 	if !isCommit(reply.SHA) {
 		return info{}, errorf(BadReply, name,

@@ -12,6 +12,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/evidence"
 	"tandem/app/terminal"
+	"tandem/storage/disk"
 )
 
 // checkEvidence prints a line for each violation of each report, or the headline of an admitted
@@ -63,7 +64,7 @@ func (m *Main) readReports(file string) ([]*evidence.Report, error) {
 	if file == "-" {
 		return evidence.Read(m.Stdin)
 	}
-	r, err := os.Open(file)
+	r, err := disk.Open(file)
 	if err != nil {
 		var failed *os.PathError
 		if errors.As(err, &failed) {

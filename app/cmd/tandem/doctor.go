@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -100,14 +99,6 @@ func (m *Main) examine(ctx context.Context) []terminal.Finding {
 		add("MLX", false, "%v", err)
 	} else {
 		add("MLX", true, "%s", device)
-	}
-	if runtime.GOOS == "linux" {
-		// MLX compiles fused CPU kernels with it while a model runs.
-		if path, err := exec.LookPath("g++"); err == nil {
-			add("C++ compiler", true, "%s", path)
-		} else {
-			add("C++ compiler", true, "none: operations are not fused, which costs some speed")
-		}
 	}
 
 	o := m.options(m.Logger(false))

@@ -244,7 +244,7 @@ func TestDoctorAcceptsAStartingServer(t *testing.T) {
 	defer h.Close()
 	c := newConsole(t, dir)
 	out := c.must(t, "doctor")
-	if want := fmt.Sprintf("✓  server        pid %d holds the home folder and does not answer",
+	if want := fmt.Sprintf("✓  server       pid %d holds the home folder and does not answer",
 		os.Getpid()); !strings.Contains(out, want) || strings.Contains(out, "chosen model") {
 		t.Errorf("the doctor says\n%swant %q and no chosen model", out, want)
 	}

@@ -1,0 +1,30 @@
+package home
+
+import (
+	"testing"
+	"testing/fstest"
+)
+
+// TestMemoryOfAControlGroup finds the least limit of a process's groups.
+func TestMemoryOfAControlGroup(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	for name, c := range map[string]struct {
+		root fstest.MapFS
+		want int64
+	}{
+		"no groups": {fstest.MapFS{}, 0},
+		"no limit": {fstest.MapFS{"proc/self/cgroup": file("0::/user.slice\n"),
+			"sys/fs/cgroup/user.slice/memory.max": file("max\n")}, 0},
+		"version 2": {fstest.MapFS{"proc/self/cgroup": file("0::/a/b\n"),
+			"sys/fs/cgroup/a/memory.max": file("6000000000\n"), "sys/fs/cgroup/a/b/memory.max": file("max\n")}, 6e9},
+		"a container's root": {fstest.MapFS{"proc/self/cgroup": file("0::/\n"),
+			"sys/fs/cgroup/memory.max": file("5000000000\n")}, 5e9},
+		"version 1": {fstest.MapFS{"proc/self/cgroup": file("5:cpu:/x\n4:memory:/docker/1\n"),
+			"sys/fs/cgroup/memory/memory.limit_in_bytes":          file("9223372036854771712\n"),
+			"sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes": file("4000000000\n")}, 4e9},
+	} {
+		if got := groupLimit(c.root); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
