@@ -100,3 +100,16 @@ func Duration(ms float64) string {
 		return fmt.Sprintf("%d h %d min", minutes/60, minutes%60)
 	}
 }
+
+// Count formats a large number: 12.2M.
+func Count(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.1fB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1fM", float64(n)/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.1fk", float64(n)/1e3)
+	}
+	return fmt.Sprint(n)
+}

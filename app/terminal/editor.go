@@ -22,6 +22,7 @@ var ErrInterrupted = errors.New("interrupted")
 // counts a wide character as one column, as liner does not: while a line of them is edited, the cursor
 // is shown beside its place.
 type Editor struct {
+	program  *Program
 	in       *os.File
 	out      io.Writer
 	keys     *keyReader
@@ -35,7 +36,7 @@ func (p *Program) NewEditor() (*Editor, error) {
 	if !ok || !isTerminal(in) {
 		return nil, errors.New("standard input is no terminal")
 	}
-	e := &Editor{in: in, out: p.Stdout, past: &past{}}
+	e := &Editor{program: p, in: in, out: p.Stdout, past: &past{}}
 	e.reset()
 	return e, nil
 }
@@ -48,6 +49,7 @@ func (e *Editor) reset() {
 		io.Writer
 	}{e.keys, e.out}, "")
 	e.terminal.History = e.past
+	e.program.editor.Store(e.terminal)
 }
 
 // ReadLine shows a prompt and reads a line, without its newline. Errors: [ErrInterrupted], io.EOF for

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/creack/pty"
 )
 
 // Keys come through as they are typed, and a paste as text on one line, wherever the terminal's bytes are
@@ -40,5 +42,45 @@ func TestHistoryHasEachLineOnce(t *testing.T) {
 	}
 	if p.Len() != 3 || p.At(0) != "a" || p.At(1) != "b" || p.At(2) != "a" {
 		t.Errorf("the history is %q", p)
+	}
+}
+
+// What is logged while a person types is shown above the line, which stays whole.
+func TestLogIsShownAboveTheLine(t *testing.T) {
+	screen, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	defer tty.Close()
+	p := &Program{Stdin: tty, Stdout: tty, Stderr: tty, Terminal: true}
+	e, err := p.NewEditor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := make(chan string, 1)
+	go func() {
+		text, _ := e.ReadLine(t.Context(), "> ")
+		line <- text
+	}()
+	shown := ""
+	sees := func(want string) {
+		for b := make([]byte, 256); !strings.Contains(shown, want); {
+			n, err := screen.Read(b)
+			if err != nil {
+				t.Fatalf("the screen shows %q, want %q: %v", shown, want, err)
+			}
+			shown += string(b[:n])
+		}
+		_, shown, _ = strings.Cut(shown, want)
+	}
+	sees("> ")
+	io.WriteString(screen, "ab")
+	sees("ab")
+	p.Logger(false).Warn("hot")
+	sees("msg=hot\r\n> ab")
+	io.WriteString(screen, "c\r")
+	if got := <-line; got != "abc" {
+		t.Errorf("the line is %q", got)
 	}
 }

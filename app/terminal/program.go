@@ -32,6 +32,7 @@ type Program struct {
 	Shown          bool // Stdout is one too: answers are shown there
 
 	interrupt atomic.Pointer[context.CancelFunc] // see Interruptible
+	editor    atomic.Pointer[term.Terminal]      // which shows the line that is typed; nil without an Editor
 }
 
 // An ExitError ends the program with a code of the verb's own.
@@ -123,13 +124,24 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 	return 1
 }
 
-// Logger returns one that writes warnings and errors to Stderr, and everything with verbose.
+// Logger returns one that writes warnings and errors to Stderr, and everything with verbose. They appear
+// above a line that is being typed.
 func (p *Program) Logger(verbose bool) *slog.Logger {
 	level := slog.LevelWarn
 	if verbose {
 		level = slog.LevelDebug
 	}
-	return slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(besideEditor{p}, &slog.HandlerOptions{Level: level}))
+}
+
+// besideEditor writes to Stderr of a program. An editor writes the line again that is being typed.
+type besideEditor struct{ *Program }
+
+func (w besideEditor) Write(text []byte) (int, error) {
+	if t := w.editor.Load(); t != nil && w.Terminal {
+		return t.Write(text)
+	}
+	return w.Stderr.Write(text)
 }
 
 // Version returns the release and the commit this program was built from, 0.1.0+1234567890ab, or the

@@ -3,6 +3,7 @@ package terminal
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -77,7 +78,7 @@ func (p *Program) Table(columns []Column, rows [][]any) error {
 		head = head || c.Name != ""
 	}
 	if p.Shown {
-		t = t.fit(p.width())
+		t = t.fit(width(p.Stdout))
 	}
 	out := bufio.NewWriter(p.Stdout)
 	for n := range len(rows) + 1 {
@@ -93,9 +94,9 @@ func (p *Program) Facts(rows [][]any) error {
 	return p.Table([]Column{{}, {Wraps: true}}, rows)
 }
 
-// width returns the columns of the terminal that shows standard output.
-func (p *Program) width() int {
-	if f, ok := p.Stdout.(*os.File); ok {
+// width returns the columns of the terminal that shows what is written to w.
+func width(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 			return width
 		}

@@ -95,7 +95,7 @@ func (m *Main) print(body io.ReadCloser, how manner, began func()) (*answer, err
 	case how.json:
 		p = jsonPrinter{out}
 	case how.markdown && m.Shown && m.Styles():
-		p = &markdownPrinter{m: m, doc: terminal.NewMarkdown(), last: m.bar()}
+		p = &markdownPrinter{m: m, doc: terminal.NewMarkdown(), last: m.NewBar()}
 	}
 	a := &answer{}
 	err := a.read(body, func(x part) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -227,6 +228,9 @@ func (v *conversation) save(path string) error {
 			who = "Assistant"
 		}
 		fmt.Fprintf(&s, "## %s\n\n%s\n\n", who, m.Content)
+	}
+	if rest, ok := strings.CutPrefix(path, "~/"); ok { // no shell is here to do it
+		path = filepath.Join(control.UserHome(v.Getenv), rest)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {

@@ -128,8 +128,8 @@ func (m *Main) measureDrafters(ctx context.Context, c *control.Client, model str
 	took := time.Duration(list.Plan.Seconds * float64(time.Second)).Round(time.Minute)
 	fmt.Fprintf(m.Stderr, "tandem: measuring takes about %d minutes, and waits while a request is answered\n",
 		max(1, int(took.Minutes())))
-	bar := m.bar()
-	defer bar.end()
+	bar := m.NewBar()
+	defer bar.End()
 	_, err = c.Bench(ctx, func(p control.BenchProgress) {
 		what := p.Part
 		if p.Drafter != "" {
@@ -138,7 +138,7 @@ func (m *Main) measureDrafters(ctx context.Context, c *control.Client, model str
 		if p.Waiting {
 			what += ", waiting for requests to end"
 		}
-		bar.draw(fmt.Sprintf("%s: %d of at most %d", what, p.Done, p.Total))
+		bar.Draw(what, fmt.Sprintf(": %d of at most %d", p.Done, p.Total))
 	})
 	return err
 }

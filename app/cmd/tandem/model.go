@@ -120,7 +120,7 @@ func (r modelReport) rows() [][]any {
 	rows := [][]any{
 		{"model", r.ID},
 		{"architecture", r.Architecture},
-		{"parameters", count(r.Parameters)},
+		{"parameters", control.Count(r.Parameters)},
 		{"weights", r.Packing()},
 		{"on disk", control.ByteSize(r.Bytes)},
 		{"path", cmp.Or(r.Path, "part of the program")},

@@ -103,7 +103,7 @@ func modelRow(state control.State, m control.Model, unusable bool) []any {
 	if l := state.Resident(m.ID); l != nil {
 		memory = control.ByteSize(l.Bytes) + rowsOf(l)
 	}
-	return []any{id, architecture, terminal.Figure(count(m.Parameters)), m.Packing(),
+	return []any{id, architecture, terminal.Figure(control.Count(m.Parameters)), m.Packing(),
 		terminal.Figure(control.ByteSize(m.Bytes)), terminal.Figure(context), terminal.Figure(memory), m.Source,
 		m.LastUsedAt}
 }

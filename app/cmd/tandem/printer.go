@@ -64,7 +64,7 @@ func (p jsonPrinter) end(a *answer, cut bool) error {
 type markdownPrinter struct {
 	m       *Main
 	doc     *terminal.Markdown
-	last    *progressBar
+	last    *terminal.Bar
 	thought string // since the last text
 }
 
@@ -74,13 +74,13 @@ func (p *markdownPrinter) add(x part) error {
 	}
 	err := p.write(p.doc.Add(x.text))
 	if words := lastWords(cmp.Or(p.doc.Pending(), p.thought)); words != "" {
-		p.last.draw(p.m.Dim(words))
+		p.last.Draw("", p.m.Dim(words))
 	}
 	return err
 }
 
 func (p *markdownPrinter) end(*answer, bool) error {
-	p.last.erase()
+	p.last.Erase()
 	return p.write(p.doc.End())
 }
 
@@ -88,7 +88,7 @@ func (p *markdownPrinter) write(blocks string) error {
 	if blocks == "" {
 		return nil
 	}
-	p.last.erase()
+	p.last.Erase()
 	_, err := io.WriteString(p.m.Stdout, blocks)
 	return err
 }

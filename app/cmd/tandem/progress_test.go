@@ -73,8 +73,7 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 	stop()
 }
 
-// Bytes and counts are printed in the largest unit that fits. A gauge has 30 cells and shows 100%
-// at most.
+// Bytes and counts are printed in the largest unit that fits.
 func TestBytesHaveTheLargestUnitThatFits(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 1536: "1.5 kB",
 		24_408_912: "24.4 MB", 6e12: "6.0 TB"} {
@@ -84,33 +83,8 @@ func TestBytesHaveTheLargestUnitThatFits(t *testing.T) {
 	}
 	for n, want := range map[int64]string{0: "0", 999: "999", 127_680: "127.7k",
 		12_200_064: "12.2M", 8_030_000_000: "8.0B"} {
-		if got := count(n); got != want {
-			t.Errorf("count(%d) is %s, want %s", n, got, want)
-		}
-	}
-	for _, c := range []struct {
-		done, total int64
-		want        string
-	}{{0, 7, "  0%"}, {7, 7, "100%"}, {9, 7, "100%"}, {1 << 62, 1 << 62, "100%"}} {
-		if got := gauge(c.done, c.total); !strings.HasSuffix(got, c.want) ||
-			len(got) != len("[] 100%")+30 {
-			t.Errorf("gauge(%d, %d) is %q, want %q at its end", c.done, c.total, got, c.want)
-		}
-	}
-}
-
-// A flag of a size takes decimal and binary units from 1 MB on. It refuses a number without a unit.
-func TestSizeFlagReadsUnits(t *testing.T) {
-	for text, want := range map[string]int64{
-		"4GB": 4e9, "1.5 GB": 15e8, "500MB": 5e8, "2000KB": 2e6, "1000000B": 1e6, "1TB": 1e12,
-		"4GiB": 4 << 30, "1.5 GiB": 3 << 29, "64MiB": 64 << 20, "2000KiB": 2000 << 10,
-		"2000kiB": 2000 << 10, "1TiB": 1 << 40,
-		"": 0, "GB": 0, "4": 0, "4G": 0, "-4GB": 0, "4XB": 0, "999kB": 0, "NaNGB": 0, "1e30TB": 0,
-		"4GBGB": 0, "4i": 0, "4iB": 0, "4GBi": 0, "4Gi": 0, "900kiB": 0, "4 MiBB": 0,
-	} {
-		var n int64
-		if err := sizeFlag(&n)(text); (err == nil) != (want > 0) || n != want {
-			t.Errorf("%q is %d, %v; want %d", text, n, err, want)
+		if got := control.Count(n); got != want {
+			t.Errorf("control.Count(%d) is %s, want %s", n, got, want)
 		}
 	}
 }

@@ -43,19 +43,19 @@ func pull(m *Main) *cobra.Command {
 // download pulls a model and shows how far it is, under a name.
 func (m *Main) download(ctx context.Context, c *control.Client, name string, r control.PullRequest) (control.Model,
 	error) {
-	bar := m.bar()
+	bar := m.NewBar()
 	var note string
 	model, err := c.Pull(ctx, r, func(p control.Progress) {
 		switch {
 		case p.Note != "":
 			note = p.Note
 		case p.Waiting != "":
-			bar.waiting(name, p.Done, p.Total, p.Waiting)
+			bar.Draw(name, waiting(p.Done, p.Total, p.Waiting))
 		default:
-			bar.bytes(name, p.Done, p.Total, p.PerSecond)
+			bar.Draw(name, amount(p.Done, p.Total, p.PerSecond))
 		}
 	})
-	bar.end()
+	bar.End()
 	if note != "" {
 		fmt.Fprintf(m.Stderr, "tandem: %s\n", note)
 	}

@@ -158,7 +158,7 @@ func writeChart(w io.Writer, how *control.Speculation) error {
 		scale += fmt.Sprintf("; the %d after them were not kept", how.Cut)
 	}
 	_, err := fmt.Fprintf(w, "\n%s; · is none, █ is %d\ndrafted   %s\naccepted  %s\n", scale, most,
-		bars(rounds.Drafted, each, most), bars(rounds.Accepted, each, most))
+		terminal.Bars(rounds.Drafted, each, most), terminal.Bars(rounds.Accepted, each, most))
 	if err == nil && len(how.Drafters) > 0 {
 		_, err = fmt.Fprintf(w, "drafter   %s\n", drafterMarks(rounds.Drafters, each))
 	}
@@ -185,26 +185,6 @@ func drafterMarks(drafters []int, each int) string {
 		} else {
 			b.WriteString(strconv.FormatInt(int64(best+1), 36))
 		}
-	}
-	return b.String()
-}
-
-// bars draws the mean of each group of values as one character.
-func bars(values []int, each, most int) string {
-	const levels = "▁▂▃▄▅▆▇█"
-	var b strings.Builder
-	for part := range slices.Chunk(values, each) {
-		sum := 0
-		for _, v := range part {
-			sum += v
-		}
-		if sum == 0 {
-			b.WriteRune('·')
-			continue
-		}
-		// It is rounded up: a small mean is not drawn as none.
-		level := (8*sum + most*len(part) - 1) / (most * len(part))
-		b.WriteRune([]rune(levels)[min(max(level, 1), 8)-1])
 	}
 	return b.String()
 }

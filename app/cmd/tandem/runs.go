@@ -96,7 +96,7 @@ func listRuns(m *Main) *cobra.Command {
 	f.BoolVar(&q.Failed, "failed", false, "only runs that failed or were interrupted")
 	f.StringVar(&q.Day, "day", "", "only runs of the day `YYYY-MM-DD`")
 	f.Func("since", "only runs begun since `WHEN`: how long ago, such as 90m, 2h or 3d, or a day or a moment in local time",
-		sinceFlag(time.Now(), &q.Since))
+		terminal.Since(time.Now(), &q.Since))
 	f.StringVar(&q.Search, "search", "",
 		"only runs with this `TEXT` in a column of words, or in the time of the start")
 	f.IntVar(&q.Limit, "limit", 20, "at most `N`, up to 1000; 0 lists 100")

@@ -46,9 +46,9 @@ func newServeFlags(cmd *cobra.Command) *serveFlags {
 		"a ring of rows or every row (default: ring)")
 	f.Func("checkpoint-memory",
 		"`SIZE` of memory that checkpoints take at most, such as 4GB or 4GiB "+
-			"(default: an eighth of the machine's)", sizeFlag(&s.memory))
+			"(default: an eighth of the machine's)", terminal.Size(&s.memory))
 	f.Func("checkpoint-disk", "`SIZE` of the disk that they take at most "+
-		"(default: a tenth of what is free, 16 GiB at most)", sizeFlag(&s.disk))
+		"(default: a tenth of what is free, 16 GiB at most)", terminal.Size(&s.disk))
 	f.Func("allow-host", "`NAME` by which a proxy on this machine calls the endpoint; may be repeated",
 		func(name string) error {
 			s.hosts = append(s.hosts, name)

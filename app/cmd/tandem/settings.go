@@ -118,7 +118,7 @@ func settingValue(name, text string) json.RawMessage {
 			return json.RawMessage("[]")
 		}
 		return quoted(strings.Split(text, ","))
-	case kind == "number" && sizeFlag(&size)(text) == nil:
+	case kind == "number" && terminal.Size(&size)(text) == nil:
 		return quoted(size)
 	case json.Valid([]byte(text)):
 		return json.RawMessage(text)

@@ -1,17 +1,16 @@
-package main
+package terminal
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// sizeFlag reads a number and a unit into n, in bytes, at least a megabyte. A GB is a billion
+// Size reads the value of a flag: a number and a unit into n, in bytes, at least a megabyte. A GB is a billion
 // bytes, a GiB is 2^30.
-func sizeFlag(n *int64) func(string) error {
+func Size(n *int64) func(string) error {
 	return func(text string) error {
 		number := strings.TrimRight(text, " kKMGTiB")
 		unit := strings.Replace(strings.TrimSpace(text[len(number):]), "K", "k", 1)
@@ -27,17 +26,4 @@ func sizeFlag(n *int64) func(string) error {
 		*n = int64(v)
 		return nil
 	}
-}
-
-// count formats a large number: 12.2M.
-func count(n int64) string {
-	switch {
-	case n >= 1e9:
-		return fmt.Sprintf("%.1fB", float64(n)/1e9)
-	case n >= 1e6:
-		return fmt.Sprintf("%.1fM", float64(n)/1e6)
-	case n >= 1e3:
-		return fmt.Sprintf("%.1fk", float64(n)/1e3)
-	}
-	return fmt.Sprint(n)
 }

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"testing"
@@ -25,7 +25,7 @@ func TestSinceFlagReadsMomentsAndDurations(t *testing.T) {
 	} {
 		var at time.Time
 		got := ""
-		if err := sinceFlag(now, &at)(text); err == nil {
+		if err := Since(now, &at)(text); err == nil {
 			got = at.UTC().Format(time.RFC3339)
 		} else if !at.IsZero() {
 			t.Errorf("%q is refused and sets %v", text, at)

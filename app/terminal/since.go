@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 // sinceForms are the forms of a moment. It is in local time if it names no zone.
 var sinceForms = []string{time.DateOnly, "2006-01-02 15:04", time.DateTime, time.RFC3339}
 
-// sinceFlag parses a moment, or how long before now it was, into t.
-func sinceFlag(now time.Time, t *time.Time) func(string) error {
+// Since reads the value of a flag: a moment, or how long before now it was, into t.
+func Since(now time.Time, t *time.Time) func(string) error {
 	return func(text string) error {
 		if days, ok := strings.CutSuffix(text, "d"); ok {
 			if n, err := strconv.ParseUint(days, 10, 16); err == nil {

@@ -1,0 +1,59 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rivo/uniseg"
+)
+
+// A Bar redraws one line of the terminal that shows standard error. Without a terminal it draws nothing.
+type Bar struct {
+	w     io.Writer // nil without a terminal
+	width int
+	drawn bool
+}
+
+// NewBar returns a bar that has drawn nothing.
+func (p *Program) NewBar() *Bar {
+	if !p.Terminal {
+		return &Bar{}
+	}
+	return &Bar{w: p.Stderr, width: width(p.Stderr)}
+}
+
+// Draw draws what happens and how far it is. Where both together are too wide, the beginning of what is cut.
+func (b *Bar) Draw(what, far string) {
+	if b.w == nil {
+		return
+	}
+	room := b.width - 1 - uniseg.StringWidth(far) // a terminal may break a line that is full
+	fmt.Fprintf(b.w, "\r\x1b[K%s%s", cutBegin(Printable(what), max(1, room)), far)
+	b.drawn = true
+}
+
+// End leaves the line as it is. What is printed next begins below it.
+func (b *Bar) End() {
+	if b.drawn {
+		fmt.Fprintln(b.w)
+	}
+	b.drawn = false
+}
+
+// Erase removes the line.
+func (b *Bar) Erase() {
+	if b.drawn {
+		fmt.Fprint(b.w, "\r\x1b[K")
+	}
+	b.drawn = false
+}
+
+// Gauge draws done as a share of total, which is above 0.
+func Gauge(done, total int64) string {
+	const width = 30
+	share := float64(min(done, total)) / float64(total)
+	full := int(share * width)
+	return fmt.Sprintf("[%s%s] %3d%%", strings.Repeat("=", full), strings.Repeat(" ", width-full),
+		int(share*100))
+}

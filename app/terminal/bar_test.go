@@ -1,0 +1,42 @@
+package terminal
+
+import (
+	"strings"
+	"testing"
+)
+
+// A gauge has 30 cells and shows 100% at most.
+func TestGaugeShowsAShare(t *testing.T) {
+	for _, c := range []struct {
+		done, total int64
+		want        string
+	}{{0, 7, "  0%"}, {7, 7, "100%"}, {9, 7, "100%"}, {1 << 62, 1 << 62, "100%"}} {
+		if got := Gauge(c.done, c.total); !strings.HasSuffix(got, c.want) ||
+			len(got) != len("[] 100%")+30 {
+			t.Errorf("Gauge(%d, %d) is %q, want %q at its end", c.done, c.total, got, c.want)
+		}
+	}
+}
+
+// What a bar draws stays on one line of the terminal: a long name loses its beginning.
+func TestBarIsOneLine(t *testing.T) {
+	var out strings.Builder
+	p := &Program{Stderr: &out, Terminal: true}
+	b := p.NewBar()
+	b.Draw("loading mlx-community/Qwen3-Coder-30B-A3B-Instruct-4bit", " "+Gauge(1, 2)+" 3.0 GB of 6.0 GB")
+	b.Draw("", "reading")
+	b.Erase()
+	const want = "\r\x1b[K…r-30B-A3B-Instruct-4bit [===============               ]  50% 3.0 GB of 6.0 GB" +
+		"\r\x1b[Kreading\r\x1b[K"
+	if out.String() != want {
+		t.Errorf("drew %q, want %q", out.String(), want)
+	}
+	out.Reset()
+	p.Terminal = false
+	b = p.NewBar()
+	b.Draw("a", "b")
+	b.End()
+	if out.Len() > 0 {
+		t.Errorf("without a terminal it drew %q", out.String())
+	}
+}
