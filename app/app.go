@@ -15,6 +15,7 @@ import (
 	"tandem/app/bench"
 	"tandem/app/connect"
 	"tandem/app/control"
+	"tandem/app/drafters"
 	"tandem/app/endpoint"
 	"tandem/app/history"
 	"tandem/app/home"
@@ -159,6 +160,11 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	}
 	if err := os.RemoveAll(a.benchFolder()); err != nil {
 		a.log.Warn("the files of a bench stay on disk", "path", a.benchFolder(), "error", err)
+	}
+	if a.home.LostDatabase(pool.CheckpointFolder, drafters.TextFolder) {
+		a.log.Warn("the database is missing or empty, although checkpoints of earlier runs are there: chats, "+
+			"runs and settings begin anew; to have them back, quit Tandem and put a copy of the database there",
+			"path", a.home.Path(home.DatabaseFile))
 	}
 	if a.db, err = storage.Open(a.home.Path(home.DatabaseFile),
 		storage.Options{Logger: o.Logger}); err != nil {

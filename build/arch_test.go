@@ -27,7 +27,7 @@ var arrows = []struct {
 }{
 	{"app/cmd/tandem", []string{"app", "app/bench", "app/connect", "app/library", "app/pool", "app/home", "app/control", "app/terminal", "frontend", "storage/disk", "models/starter",
 		"app/modeltest"}}, // for tests of clients
-	{"app/cmd/lab", []string{"app", "app/lab", "app/bench", "app/evidence", "app/bridge", "app/pool", "app/home", "app/control", "app/terminal", "models/retrieval", "models/starter"}},
+	{"app/cmd/lab", []string{"app", "app/lab", "app/bench", "app/evidence", "app/bridge", "app/pool", "app/home", "app/control", "app/terminal", "storage/disk", "models/retrieval", "models/starter"}},
 	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "app/terminal", "frontend"}},
 	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "storage/disk", "app/*"}},
@@ -46,7 +46,7 @@ var arrows = []struct {
 	{"app/connect", []string{"app/settings", "app/home", "app/control", "storage", "storage/disk"}},
 	// engine's codes only
 	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}},
-	{"app/lab", []string{"app/bench", "app/figures", "app/evidence", "app/pool", "app/drafters", "app/model", "app/home", "app/control", "engine", "engine/*", "models", "models/dflash"}},
+	{"app/lab", []string{"app/bench", "app/figures", "app/evidence", "app/pool", "app/drafters", "app/model", "app/home", "app/control", "engine", "engine/*", "models", "models/dflash", "storage/disk"}},
 	{"app/bench", []string{"app/figures", "app/terminal", "app/pool", "app/drafters", "app/home", "app/control", "engine", "engine/*", "models"}},
 	{"app/figures", nil},  // tables and statistics: build's benches need them before MLX is there
 	{"app/terminal", nil}, // the command line, without knowing what the verbs do

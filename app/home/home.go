@@ -81,6 +81,19 @@ func Open(dir string) (*Home, error) {
 	return h, h.Announce("")
 }
 
+// LostDatabase reports whether the database is missing or empty although one of the folders below the
+// home holds files that a Tandem with a database left.
+func (h *Home) LostDatabase(folders ...string) bool {
+	info, err := os.Stat(h.Path(DatabaseFile))
+	if err == nil && info.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	return slices.ContainsFunc(folders, func(folder string) bool {
+		entries, err := disk.ReadDir(h.Path(folder), 1)
+		return err == nil && len(entries) > 0
+	})
+}
+
 // Sweep removes the incomplete files of an interrupted WritePrivate, since they may hold a secret.
 func (h *Home) Sweep() error {
 	var errs []error

