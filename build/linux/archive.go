@@ -10,11 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
-)
 
-// archiveTime is the time of every file in an archive, so that the same tree gives the same bytes.
-var archiveTime = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	"tandem/build/program"
+)
 
 // pack writes the folder tree into an archive, below its own name, and returns the archive's SHA-256.
 func pack(archive, tree string) (sum string, err error) {
@@ -45,7 +43,7 @@ func pack(archive, tree string) (sum string, err error) {
 		if err != nil {
 			return err
 		}
-		*h = tar.Header{Typeflag: h.Typeflag, Name: rel, Size: h.Size, Mode: 0o755, ModTime: archiveTime}
+		*h = tar.Header{Typeflag: h.Typeflag, Name: rel, Size: h.Size, Mode: 0o755, ModTime: program.ArchiveTime}
 		if d.Type().IsRegular() {
 			h.Mode = int64(info.Mode().Perm()) &^ 0o022
 		}

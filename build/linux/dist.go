@@ -134,7 +134,7 @@ func writeShellFiles(ctx context.Context, b *setup.Builder, tree, tandem string)
 	run := func(args ...string) (string, error) {
 		cmd := b.Command(ctx, tandem, args...)
 		// The pages carry a date. It is that of the files in the archive.
-		cmd.Env = append(cmd.Env, fmt.Sprint("SOURCE_DATE_EPOCH=", archiveTime.Unix()))
+		cmd.Env = append(cmd.Env, fmt.Sprint("SOURCE_DATE_EPOCH=", program.ArchiveTime.Unix()))
 		return b.Output(cmd)
 	}
 	man := filepath.Join(tree, "share", "man", "man1")

@@ -16,10 +16,6 @@ import (
 	"tandem/build/program"
 )
 
-// archiveTime is the time of every file in an archive, so that the same bundle gives the same
-// bytes.
-var archiveTime = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-
 // zipBundle packs a bundle under its own name, with modes and links. It returns the archive's
 // SHA-256 and its size in bytes.
 func zipBundle(archive, bundle string) (sum string, size int64, err error) {
@@ -43,7 +39,7 @@ func zipBundle(archive, bundle string) (sum string, size int64, err error) {
 			return err
 		}
 		h := &zip.FileHeader{Name: path.Join(filepath.Base(bundle), filepath.ToSlash(rel)),
-			Method: zip.Deflate, Modified: archiveTime}
+			Method: zip.Deflate, Modified: program.ArchiveTime}
 		h.SetMode(info.Mode())
 		switch {
 		case d.IsDir():

@@ -6,9 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"time"
 
 	"tandem/build/setup"
 )
+
+// ArchiveTime is the time of every file in what people download, so that the same files give the same
+// bytes.
+var ArchiveTime = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A Product has the fields of wails.json, which is the one place for Tandem's name and version. The
 // fields have the names that Wails gives to templates of property lists, so that its own tool can
