@@ -36,6 +36,10 @@ type LockedError struct {
 }
 
 func (e *LockedError) Error() string {
+	if !strings.Contains(e.Owner, " at ") {
+		return fmt.Sprintf("Tandem already runs on %s (%s), without an endpoint; end it first, for example a chat in another terminal",
+			e.Dir, e.Owner)
+	}
 	return fmt.Sprintf("Tandem already runs on %s (%s); use it, or stop it first", e.Dir, e.Owner)
 }
 

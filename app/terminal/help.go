@@ -53,7 +53,7 @@ func (p *Program) addHelp() {
 	}
 	root.AddCommand(&cobra.Command{Use: "version", Short: "print the version", Hidden: true,
 		Args: NoArgs, RunE: printVersion})
-	version := root.Flags().Bool("version", false, "print the version")
+	version := root.Flags().BoolP("version", "v", false, "print the version")
 	root.RunE = func(c *cobra.Command, args []string) error {
 		if *version {
 			return printVersion(c, args)

@@ -85,7 +85,9 @@ install() {
     *":$prefix/bin:"*) run=tandem ;;
     *)
       run=$prefix/bin/tandem
-      echo "$prefix/bin is not in your PATH. Add it, or type the whole path."
+      echo "$prefix/bin is not in your PATH. This adds it, until you close the terminal:"
+      echo
+      echo "  export PATH=\"$prefix/bin:\$PATH\""
       ;;
   esac
   echo

@@ -126,7 +126,7 @@ func examineServer(state control.State, choice terminal.Finding) terminal.Findin
 	}
 	switch {
 	case state.Address == "":
-		return say(false, "pid %d without an endpoint: %s", state.PID, state.Error)
+		return say(state.Error == "", "%v", noEndpoint(state))
 	case state.Phase == control.PhaseFailed && !choice.OK: // one fault, and told below
 		return say(true, "pid %d at %s, without its model", state.PID, state.Address)
 	case state.Error != "":

@@ -95,7 +95,7 @@ func (m *Main) endpointFor(ctx context.Context, p connect.Program, model string)
 		return e, err
 	}
 	if state.Address == "" {
-		return e, errors.New("the endpoint is not open, though Tandem runs; `tandem doctor` says why")
+		return e, noEndpoint(state)
 	}
 	page, err := control.Ask(ctx, c, control.GetConnect)
 	if err != nil {

@@ -25,7 +25,11 @@ func open(m *Main) *cobra.Command {
 			return err
 		}
 		if code.URL == "" {
-			return fmt.Errorf("the endpoint is not open, though Tandem runs; `tandem doctor` says why")
+			state, err := control.Ask(ctx, c, control.GetState)
+			if err != nil {
+				return err
+			}
+			return noEndpoint(state)
 		}
 		fmt.Fprintln(m.Stdout, code.URL)
 		if *print {
@@ -46,6 +50,14 @@ func open(m *Main) *cobra.Command {
 		return nil
 	})
 	return cmd
+}
+
+// noEndpoint says why the process that serves the home folder has no endpoint.
+func noEndpoint(state control.State) error {
+	if state.Error == "" {
+		return fmt.Errorf("a command such as `tandem chat` runs (pid %d), and no server; end it, then start `tandem serve`", state.PID)
+	}
+	return fmt.Errorf("Tandem runs without an endpoint (pid %d): %s", state.PID, state.Error)
 }
 
 // redirect writes a page that leads to the link, and returns its path. Only this user can read it.

@@ -5,7 +5,32 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tandem/app/control"
 )
+
+// While a command without an endpoint has the home folder, verbs that need one say what to end.
+func TestWithoutAnEndpointVerbsSayWhatToEnd(t *testing.T) {
+	c := newConsole(t, newHome(t))
+	chat := newMain()
+	chat.Getenv = func(name string) string { return c.env[name] }
+	err := chat.withServer(t.Context(), func(*control.Client) error {
+		for verb, want := range map[string]string{"open": "a command such as `tandem chat` runs (pid ",
+			"launch claude --print": "end it, then start `tandem serve`",
+			"serve":                 "without an endpoint; end it first, for example a chat in another terminal"} {
+			if code := c.tandem(t.Context(), strings.Fields(verb)...); code != 1 || !strings.Contains(c.stderr, want) {
+				t.Errorf("tandem %s: exit %d, %q, want that %q", verb, code, c.stderr, want)
+			}
+		}
+		if out := c.must(t, "doctor"); !strings.Contains(out, "`tandem chat`") {
+			t.Errorf("doctor does not name the command:\n%s", out)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // Only its owner can read the page with the code.
 func TestOnlyTheOwnerReadsThePageWithTheCode(t *testing.T) {

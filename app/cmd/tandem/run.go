@@ -123,7 +123,7 @@ func run(m *Main) *cobra.Command {
 		Args:              terminal.Args(0, math.MaxInt, ""),
 		ValidArgsFunction: m.completeModel,
 		Example: "  tandem run 'Write a Go function that reverses a slice'\n  git diff | tandem run -\n" +
-			"  tandem run mlx-community/Qwen3-0.6B-4bit"}
+			"  tandem run mlx-community/Qwen3.5-4B-MLX-4bit"}
 	r := newRunFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&r.model, "model", control.Alias, "`DIR|FILE.gguf|ID` of the model")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -122,18 +123,22 @@ func (m *Main) readWords(ctx context.Context, cmd *cobra.Command, c *control.Cli
 	return w, m.tellAnswerer(ctx, k, words[0])
 }
 
+// hubID matches a prompt that may be the name of a model at the hub.
+var hubID = regexp.MustCompile(`^[\w-][\w.-]*/[\w-][\w.-]*$`)
+
 // tellAnswerer says which model answers a prompt that looks like the name of one.
 func (m *Main) tellAnswerer(ctx context.Context, k known, prompt string) error {
-	id := k.near(prompt)
-	if id == "" {
+	hint := "to download a model of that name, write tandem pull " + prompt
+	if id := k.near(prompt); id != "" {
+		hint = fmt.Sprintf("to name a model, write tandem run %s 'PROMPT'", id)
+	} else if !hubID.MatchString(prompt) {
 		return nil
 	}
 	state, err := control.Ask(ctx, k.c, control.GetState)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(m.Stderr, m.Dim(fmt.Sprintf("tandem: %s answers %q; to name a model, write tandem run %s 'PROMPT'",
-		state.Choice, prompt, id)))
+	fmt.Fprintln(m.Stderr, m.Dim(fmt.Sprintf("tandem: %s answers %q; %s", state.Choice, prompt, hint)))
 	return nil
 }
 

@@ -63,6 +63,29 @@ func TestPromptLikeAName(t *testing.T) {
 	}
 }
 
+// A prompt that may name a model at the hub is answered, with a line that downloads the model.
+func TestPromptLikeAnIDOfTheHub(t *testing.T) {
+	c := newConsole(t, newHome(t))
+	for prompt, tells := range map[string]bool{"org/Other-1B": true, "1/2+3/4": false, "either/or?": false, "/bin": false} {
+		c.must(t, "run", "--max-tokens", "1", prompt)
+		if want := "to download a model of that name, write tandem pull " + prompt; strings.Contains(c.stderr, want) != tells {
+			t.Errorf("run %s: %q, want a hint: %t", prompt, c.stderr, tells)
+		}
+	}
+}
+
+// The models in the examples of run are of the catalogue, so that run offers them.
+func TestExamplesOfRunNameModelsOfTheCatalogue(t *testing.T) {
+	c := newConsole(t, newHome(t))
+	for line := range strings.Lines(run(newMain()).Example) {
+		if words := strings.Fields(line); strings.Contains(words[len(words)-1], "/") {
+			if code := c.tandem(t.Context(), words[1:]...); code != 2 || !strings.Contains(c.stderr, "tandem pull") {
+				t.Errorf("%s: exit %d, %q", line, code, c.stderr)
+			}
+		}
+	}
+}
+
 // A model of the catalogue that is not here is downloaded if the person says so, and never in a pipe.
 func TestModelOfTheCatalogueIsOffered(t *testing.T) {
 	const id = "mlx-community/Qwen3-1.7B-4bit"
