@@ -2,10 +2,7 @@ package linux
 
 import (
 	"context"
-	_ "embed"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,14 +16,8 @@ import (
 // sha256sum; it has no Go, Rust, Node, Python, compiler or download program.
 const rootSuite = "bookworm"
 
-// firstAnswer is how long installing, serving and a first answer may take in the root.
-const firstAnswer = time.Minute
-
 // oldProcessor is the oldest processor the programs have to run on. It has AVX2, and no AVX-512.
 const oldProcessor = "Haswell"
-
-//go:embed walk.sh
-var walk string
 
 func requirements() []setup.Requirement {
 	return []setup.Requirement{
@@ -36,9 +27,9 @@ func requirements() []setup.Requirement {
 	}
 }
 
-// Test makes the archive. In a root that has only Debian's smallest system, without a network, it
-// installs from it, serves, asks for an answer and uninstalls, and it asks for an answer on an
-// emulated processor that has AVX2 alone.
+// Test makes the archive. In a root that has only Debian's smallest system, without a network, it does
+// what README.md and app/START.md tell a newcomer, and it asks for an answer on an emulated processor
+// that has AVX2 alone.
 func Test(ctx context.Context, b *setup.Builder) error {
 	start := time.Now()
 	if err := b.Install(ctx, requirements()); err != nil {
@@ -68,34 +59,6 @@ func Test(ctx context.Context, b *setup.Builder) error {
 		return err
 	}
 	fmt.Fprintf(b.Out, "test dist: %s\n", setup.Seconds(time.Since(start)))
-	return nil
-}
-
-// walkIn runs walk.sh in a root with the folder dist at /mnt, and checks how long the first answer
-// took.
-func walkIn(ctx context.Context, b *setup.Builder, root, dist string) error {
-	home, err := os.MkdirTemp("", "dist-home-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(home)
-	cmd := b.Command(ctx, "bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", root, "/",
-		"--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--bind", home, "/root",
-		"--ro-bind", dist, "/mnt", "--clearenv", "--setenv", "HOME", "/root",
-		"--setenv", "PATH", "/usr/bin:/bin", "sh", "-s")
-	var out strings.Builder
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(walk), io.MultiWriter(b.Out, &out), b.Out
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("the walk in the root: %w", err)
-	}
-	_, seconds, found := strings.Cut(out.String(), "first answer after ")
-	took, err := time.ParseDuration(strings.TrimSpace(strings.SplitN(seconds, "\n", 2)[0]))
-	switch {
-	case !found || err != nil:
-		return errors.New("walk.sh does not say when the first answer was there")
-	case took > firstAnswer:
-		return fmt.Errorf("the first answer was there after %v, want at most %v", took, firstAnswer)
-	}
 	return nil
 }
 
