@@ -92,6 +92,20 @@ func (k known) near(prompt string) string {
 	return ""
 }
 
+// hubID matches what may be the name of a model at the hub.
+var hubID = regexp.MustCompile(`^[\w-][\w.-]*/[\w-][\w.-]*$`)
+
+// hint returns what to write if a word is meant for a model, empty if it does not look like one.
+func (k known) hint(word string) string {
+	if id := k.near(word); id != "" {
+		return fmt.Sprintf("to name a model, write tandem run %s 'PROMPT'", id)
+	}
+	if hubID.MatchString(word) {
+		return "to download a model of that name, write tandem pull " + word
+	}
+	return ""
+}
+
 // letters returns the letters and digits of a name in lower case.
 func letters(name string) string {
 	return strings.Map(func(c rune) rune {
@@ -115,6 +129,10 @@ func (m *Main) readWords(ctx context.Context, cmd *cobra.Command, c *control.Cli
 	})
 	switch {
 	case len(w.prompt) > 1:
+		if hint := k.hint(words[0]); hint != "" && w.model == "" {
+			return w, terminal.Mistake(cmd, fmt.Sprintf("there is no model %q here; %s. A prompt of several words is put in quotes",
+				words[0], hint))
+		}
 		return w, tooManyWords(cmd, w.prompt)
 	case w.model != "":
 		return w, m.offer(ctx, cmd, k, w.model, m.Ask)
@@ -123,15 +141,10 @@ func (m *Main) readWords(ctx context.Context, cmd *cobra.Command, c *control.Cli
 	return w, m.tellAnswerer(ctx, k, words[0])
 }
 
-// hubID matches a prompt that may be the name of a model at the hub.
-var hubID = regexp.MustCompile(`^[\w-][\w.-]*/[\w-][\w.-]*$`)
-
 // tellAnswerer says which model answers a prompt that looks like the name of one.
 func (m *Main) tellAnswerer(ctx context.Context, k known, prompt string) error {
-	hint := "to download a model of that name, write tandem pull " + prompt
-	if id := k.near(prompt); id != "" {
-		hint = fmt.Sprintf("to name a model, write tandem run %s 'PROMPT'", id)
-	} else if !hubID.MatchString(prompt) {
+	hint := k.hint(prompt)
+	if hint == "" {
 		return nil
 	}
 	state, err := control.Ask(ctx, k.c, control.GetState)

@@ -74,6 +74,17 @@ func TestPromptLikeAnIDOfTheHub(t *testing.T) {
 	}
 }
 
+// Ollama's names of models before a prompt are told from a prompt without quotes.
+func TestNameOfAModelThatIsNotHere(t *testing.T) {
+	c := newConsole(t, newHome(t))
+	for word, want := range map[string]string{"llama3.2": "write tandem run mlx-community/Llama-3.2", "org/Other-1B": "write tandem pull org/Other-1B",
+		"Why": "put it in quotes: 'Why is it so?'"} {
+		if code := c.tandem(t.Context(), "run", word, "is it so?"); code != 2 || !strings.Contains(c.stderr, want) {
+			t.Errorf("run %s: exit %d, %q, want %q", word, code, c.stderr, want)
+		}
+	}
+}
+
 // The models in the examples of run are of the catalogue, so that run offers them.
 func TestExamplesOfRunNameModelsOfTheCatalogue(t *testing.T) {
 	c := newConsole(t, newHome(t))
