@@ -53,9 +53,9 @@ type Marked struct {
 // A Mark is a style of SGR.
 type Mark string
 
-// What a person looks for, what is well and what is wrong.
+// What a person chose, what is well and what is wrong.
 const (
-	Sought Mark = bold
+	Chosen Mark = bold
 	Good   Mark = "32" // green
 	Wrong  Mark = "31" // red
 )
@@ -258,6 +258,9 @@ func cutBegin(text string, width int) string {
 
 // wrap returns a text in lines that are not wider, unless a word is.
 func wrap(text string, width int) []string {
+	if uniseg.StringWidth(text) <= width {
+		return []string{text}
+	}
 	lines := []string{""}
 	for word := range strings.SplitSeq(text, " ") {
 		last := &lines[len(lines)-1]

@@ -41,7 +41,7 @@ func TestTableHasNoControlCharacters(t *testing.T) {
 func TestTableIsPlainInAPipe(t *testing.T) {
 	at := time.Now().Add(-3*time.Minute - 20*time.Second)
 	columns := []Column{{Name: "ID"}, {Name: "ABOUT", Shown: true}, {Name: "SIZE"}, {Name: "USED"}, {Name: "N"}}
-	rows := [][]any{{Marked{ID("*one"), Sought}, "a", Figure("1.5 GB"), at, 7}, {"two", "b", Figure("-"), time.Time{}, 12345}}
+	rows := [][]any{{Marked{ID("*one"), Chosen}, "a", Figure("1.5 GB"), at, 7}, {"two", "b", Figure("-"), time.Time{}, 12345}}
 	const (
 		header = "ID    ABOUT    SIZE  USED           N\n"
 		first  = "*one  a      1.5 GB  3 min ago      7\n"
@@ -102,15 +102,15 @@ func TestFactsAreWrapped(t *testing.T) {
 	facts := func(shown bool) string {
 		var out strings.Builder
 		p := &Program{Stdout: &out, Shown: shown, Getenv: func(string) string { return "1" }}
-		if err := p.Facts([][]any{{"name", sentence}, {"at", time.Time{}}}); err != nil {
+		if err := p.Facts([][]any{{"name", sentence}, {"at", time.Time{}}, {"  1", "  two  spaces"}}); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
 	}
-	if got, want := facts(false), "name  "+sentence+"\nat    -\n"; got != want {
+	if got, want := facts(false), "name  "+sentence+"\nat    -\n  1     two  spaces\n"; got != want {
 		t.Errorf("in a pipe: %q, want %q", got, want)
 	}
-	want := "name  " + sentence[:71] + "\n      " + sentence[72:] + "\nat    -\n"
+	want := "name  " + sentence[:71] + "\n      " + sentence[72:] + "\nat    -\n  1     two  spaces\n"
 	if got := facts(true); got != want {
 		t.Errorf("on a terminal: %q, want %q", got, want)
 	}

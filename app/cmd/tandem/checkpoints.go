@@ -88,7 +88,7 @@ func checkpointRow(x control.Checkpoint, title string) []any {
 	pin, kept := "-", "all"
 	if x.Pinned {
 		pin = "pinned"
-		shown = terminal.Marked{Cell: "*" + fmt.Sprint(shown.Cell), As: terminal.Sought}
+		shown = terminal.Marked{Cell: "*" + fmt.Sprint(shown.Cell), As: terminal.Chosen}
 	}
 	if x.TextOnly {
 		kept = "text"

@@ -86,7 +86,7 @@ func listModels(m *Main) *cobra.Command {
 func modelRow(state control.State, m control.Model, unusable bool) []any {
 	id := terminal.Marked{Cell: terminal.ID(m.ID)}
 	if m.ID == state.Choice {
-		id = terminal.Marked{Cell: terminal.ID("*" + m.ID), As: terminal.Sought}
+		id = terminal.Marked{Cell: terminal.ID("*" + m.ID), As: terminal.Chosen}
 	}
 	if unusable {
 		id.As = terminal.Wrong

@@ -163,7 +163,7 @@ func runRow(state control.State, list []control.Run, r control.Run) []any {
 	if r.FinishReason == control.FinishError || r.FinishReason == control.FinishInterrupted {
 		mostly.As = terminal.Wrong
 	}
-	return []any{r.ID, r.StartedAt, who(r.Client), cmp.Or(r.Title, "-"), terminal.ID(r.Model),
+	return []any{r.ID, r.StartedAt, control.ClientName(r.Client), cmp.Or(r.Title, "-"), terminal.ID(r.Model),
 		terminal.Figure(took), mostly, r.Endpoint, r.PromptTokens, r.CompletionTokens,
 		cmp.Or(r.Drafter, "-"), terminal.Figure(perVerify), terminal.Figure(fmt.Sprintf("%.0f", r.FirstTokenMS)),
 		terminal.Figure(r.Pace()), verified, r.FinishReason}

@@ -125,7 +125,7 @@ func logs(m *Main) *cobra.Command {
 		return terminal.List[control.LogLine]{
 			Columns: []terminal.Column{{}, {}, {Wraps: true}},
 			Row:     func(l control.LogLine) []any { return []any{terminal.Clock(l.Time), level(l.Level), l.Text} },
-			Empty:   "nothing was logged yet",
+			Empty:   "nothing was logged yet; `tandem serve --verbose` logs more",
 		}.Print(&m.Program, *asJSON, log.Lines)
 	})
 	return cmd
