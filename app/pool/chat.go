@@ -93,10 +93,8 @@ func (c *Chat) Render(ctx context.Context, vars []byte) (string, error) {
 			refused.Err = model.ErrTemplateLimit
 		}
 		return "", refused
-	case errors.Is(err, native.ErrBusy):
-		return "", tooManyHeavy(err)
 	}
-	return text, err
+	return text, notNow(err)
 }
 
 // tooLong refuses messages that are longer than a template prints.
@@ -107,8 +105,17 @@ func (c *Chat) tooLong(err error) error {
 			c.model.ContextLength(), maxTemplateText>>20, maxTemplateText/c.model.bundle.Tokenizer.LongestToken())}
 }
 
-// tooManyHeavy refuses a request that found no turn for its template or its grammar.
-func tooManyHeavy(err error) error {
+// notNow returns the error of a request that may succeed in some seconds, or err: it found no turn for
+// its template or its grammar, or the process for them was lost twice.
+func notNow(err error) error {
+	what := "Too many requests with heavy templates or grammars are waiting"
+	switch {
+	case errors.Is(err, native.ErrBusy):
+	case errors.Is(err, native.ErrProcess):
+		what = "The process for templates and grammars was ended or stopped"
+	default:
+		return err
+	}
 	return &control.Error{Code: control.Code(engine.CodeQueueFull), Err: err,
-		Message: "Too many requests with heavy templates or grammars are waiting; ask again in some seconds."}
+		Message: what + "; ask again in some seconds."}
 }

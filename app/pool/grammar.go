@@ -36,11 +36,8 @@ func Matcher(ctx context.Context, bundle *models.Bundle, id string, g model.Gram
 	if e, ok := errors.AsType[*native.GrammarError](err); ok {
 		return nil, refused(g, e)
 	}
-	if errors.Is(err, native.ErrBusy) {
-		return nil, tooManyHeavy(err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, notNow(err)
 	}
 	return matcher, nil
 }

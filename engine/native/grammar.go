@@ -208,8 +208,7 @@ func (m *Matcher) move(what byte, n uint32) error {
 // step returns the answer to one step. A step that fails breaks the matcher.
 func (m *Matcher) step(what byte, body []byte) ([]byte, error) {
 	// The processor's time is bounded in the process. The clock counts for one that is stopped.
-	ctx, cancel := context.WithTimeoutCause(context.Background(), maxTime,
-		&failure{kind: timeUsed})
+	ctx, cancel := context.WithTimeoutCause(context.Background(), maxTime, ErrProcess)
 	defer cancel()
 	answer, err := m.process.call(ctx, what, body, step)
 	if err != nil {

@@ -122,13 +122,27 @@ func (o *origin) Close() error {
 	return p.Close()
 }
 
+// forget lets the next copy be made of a new process.
+func (o *origin) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.process != nil {
+		o.process.Close()
+		o.process = nil
+	}
+}
+
 // compute returns the answer to a call and the copy that gave it, which the caller closes. When
-// ctx ends, the copy ends, and compute returns ctx's cause.
+// ctx ends, the copy ends, and compute returns ctx's cause. A process that something else ended or
+// stopped is replaced once.
 func (o *origin) compute(ctx context.Context, what byte, body []byte) (*process, []byte, error) {
-	errLate := &failure{kind: timeUsed}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.lane.time, errLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, o.lane.time, &failure{kind: timeUsed})
 	defer cancel()
-	p, answer, err := o.try(ctx, what, body, quick)
+	p, answer, err := o.tryQuick(ctx, what, body)
+	if errors.Is(err, ErrProcess) && ctx.Err() == nil {
+		o.forget()
+		p, answer, err = o.tryQuick(ctx, what, body)
+	}
 	if !exhausted(err) {
 		return p, answer, err
 	}
@@ -141,6 +155,14 @@ func (o *origin) compute(ctx context.Context, what byte, body []byte) (*process,
 		return nil, nil, context.Cause(ctx)
 	}
 	return o.try(ctx, what, body, o.lane.heavy)
+}
+
+// tryQuick is try with the quick budget. A process that does not answer by half of the time of a call
+// is stopped: a busy machine leaves it more of the processor than that budget.
+func (o *origin) tryQuick(ctx context.Context, what byte, body []byte) (*process, []byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.lane.time/2, ErrProcess)
+	defer cancel()
+	return o.try(ctx, what, body, quick)
 }
 
 func (o *origin) try(

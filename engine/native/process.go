@@ -175,10 +175,12 @@ func (p *process) call(
 	return answer, nil
 }
 
+// ErrProcess ends a call whose process has ended or does not answer, and so did the next one. It says
+// nothing of the template or the grammar.
+var ErrProcess = errors.New("the process for templates and grammars has ended or does not answer")
+
 // ended returns what the caller hears when a process is gone. A stack that overflows does that.
-func ended(err error) error {
-	return &failure{C.TANDEM_RENDER, fmt.Sprintf("the process that computes it has ended (%v)", err)}
-}
+func ended(err error) error { return fmt.Errorf("%w (%v)", ErrProcess, err) }
 
 // head returns the head of a request.
 func head(what byte, size int, b budget) []byte {

@@ -171,6 +171,43 @@ func TestProcessThatCrashesIsAnError(t *testing.T) {
 	}
 }
 
+// TestProcessThatIsLostIsReplaced kills all processes, and stops them, before calls that do nothing
+// wrong.
+func TestProcessThatIsLostIsReplaced(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
+		lane := &Lane{make(chan struct{}, 1), heavy, 20 * time.Second}
+		tm, err := NewTemplate("{{ x }}", lane)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := newVocabularyOn(t, lane)
+		if signal == syscall.SIGSTOP {
+			lane.time = 6 * time.Second // half of it goes to the stopped process
+		}
+		groups := []int{tm.origin.process.group, v.origin.process.group}
+		for _, group := range groups {
+			if err := syscall.Kill(-group, signal); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if text, err := tm.Render(t.Context(), []byte(`{"x":"again"}`)); text != "again" || err != nil {
+			t.Errorf("%v: the template renders %q, %v", signal, text, err)
+		}
+		m, err := v.Matcher(t.Context(), Grammar{Regex: "a"})
+		if err != nil {
+			t.Errorf("%v: the grammar: %v", signal, err)
+		} else if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := tm.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, group := range groups {
+			_ = syscall.Kill(-group, syscall.SIGKILL) // the stopped ones
+		}
+	}
+}
+
 // A program that was replaced on disk is asked for an older interface. It must not run as itself.
 func TestProgramThatIsAskedForAnotherInterfaceEnds(t *testing.T) {
 	program, err := os.Executable()
