@@ -10,11 +10,11 @@ export const menuBar = machine === 'Mac' ? 'menu bar' : 'tray'
 // topics are the pages in the order of the sidebar, each with its subject.
 export const topics = [
   { path: 'playground', name: 'Playground', icon: 'chat', text: 'chat with the model, or let it complete code' },
-  { path: 'now', name: 'Now', icon: 'now', text: 'what is being answered, how fast, what was slow and why, and how much memory is in use' },
-  { path: 'runs', name: 'Runs', icon: 'runs', text: 'what each request took and why, and a way to check its answer' },
-  { path: 'checkpoints', name: 'Checkpoints', icon: 'mark', text: 'texts that are ready to be continued: continue, name, pin or delete them' },
+  { path: 'now', name: 'Now', icon: 'now', text: 'what is being answered, how fast, what was slow and why, and how much memory is used' },
+  { path: 'runs', name: 'Runs', icon: 'runs', text: 'how long each request took and why, and a way to verify its answer' },
+  { path: 'checkpoints', name: 'Checkpoints', icon: 'mark', text: 'what is cached of prompts and answers: continue, name, pin or delete it' },
   { path: 'models', name: 'Models', icon: 'cube', text: 'download, choose, set up, measure and remove models' },
-  { path: 'connect', name: 'Connect', icon: 'plug', text: 'what to write into an editor' },
+  { path: 'connect', name: 'Connect', icon: 'plug', text: 'settings for editors and other programs' },
 ] as const
 
 // Path names a page. Settings are a page without an entry among the others.

@@ -22,13 +22,13 @@ test('an answer can be stopped, and continues after a reload', async () => {
     })
   await long(page)
   await page.keyboard.press('Escape')
-  await page.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 20_000 })
+  await page.getByRole('button', { name: 'Retry the answer' }).waitFor({ timeout: 20_000 })
   await stopped(page).waitFor()
   assert.equal((await lastRun()).finish_reason, 'cancel')
 
   // The model answers again. The page is reloaded twice while the answer grows. Each time the
   // answer continues by itself from its last token. It is one message, whichever page saved it.
-  await page.getByRole('button', { name: 'Answer again' }).click()
+  await page.getByRole('button', { name: 'Retry the answer' }).click()
   const id = page.url().split('/').at(-1)
   const answers = async () => (await ask(`/app/chats/${id}`)).messages.filter((m) => m.role === 'assistant')
   const grown = async (than) => until('answer that grows', async () => {
@@ -68,7 +68,7 @@ test('an answer can be stopped, and continues after a reload', async () => {
   assert.deepEqual(asked, [])
   // The list of runs uses the same word.
   await page.goto(`${page.url().split('#')[0]}#/runs/${runs[0]}`)
-  await page.getByText('The program that asked for this left before it was done.').waitFor()
+  await page.getByText('The client disconnected before the answer was finished.').waitFor()
   await page.goto(`${page.url().split('#')[0]}#/runs`)
   await page.getByRole('row').filter({ has: page.locator(`a[href="#/runs/${runs[0]}"]`) }).getByText('interrupted').waitFor()
   assert.deepEqual(problems, [])
@@ -95,7 +95,7 @@ test('an answer in one tab shows in another', async () => {
   await other.locator('.said').getByText('Two tabs look at this.').waitFor()
   assert.equal(await other.locator('.chat > li').count(), 1)
   keep()
-  await other.getByText('still coming, in another tab').waitFor({ timeout: 60_000 })
+  await other.getByText('still being written in another tab').waitFor({ timeout: 60_000 })
   const some = (await other.locator('.chat .markdown').innerText()).length
   await until('more of it', async () => (await other.locator('.chat .markdown').innerText()).length > some)
   assert.equal(await other.getByRole('button', { name: 'Continue' }).count(), 0)
@@ -143,7 +143,7 @@ test('a page that was left before the first word asks again', async () => {
   assert.equal(await other.getByText('interrupted').count(), 0)
   assert.equal(asked, 0)
   await other.getByRole('button', { name: 'Answer', exact: true }).click()
-  await other.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 60_000 })
+  await other.getByRole('button', { name: 'Retry the answer' }).waitFor({ timeout: 60_000 })
   assert.equal(asked, 1)
   assert.deepEqual(problems, [])
   await context.close()
@@ -192,12 +192,12 @@ test('a key stops the answer from another page', async () => {
   await page.keyboard.press('Control+1')
   await stopped(page).waitFor({ timeout: 20_000 })
   // The palette stops it as well.
-  await page.getByRole('button', { name: 'Answer again' }).click()
+  await page.getByRole('button', { name: 'Retry the answer' }).click()
   await page.getByText(/\d tokens\/s/).waitFor({ timeout: 60_000 })
   await page.keyboard.press('Control+3')
   await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor()
   await page.keyboard.press('Control+k')
-  await page.getByRole('dialog', { name: 'Search or do' }).getByRole('combobox').fill('stop')
+  await page.getByRole('dialog', { name: 'Search', exact: true }).getByRole('combobox').fill('stop')
   await page.getByRole('option', { name: 'Stop the answer' }).click()
   await page.keyboard.press('Control+1')
   await page.getByText('2 of 2').waitFor({ timeout: 20_000 })
@@ -229,11 +229,11 @@ test('a crashed page loses at most a moment of an answer', async () => {
   assert.equal(cut.finish_reason, 'interrupted')
   // The tint does not change the text.
   await options(other.page)
-  await other.page.getByLabel('Tint words that were drafted').check()
+  await other.page.getByLabel('Highlight drafted words').check()
   const { messages } = await other.ask(`/app/chats/${kept.chat}`)
   assert.equal(await other.page.locator('.chat .answer').textContent(), messages.at(-1).content)
   assert.ok(messages.at(-1).content.startsWith(kept.content))
-  await other.page.getByRole('button', { name: 'Answer again' }).waitFor()
+  await other.page.getByRole('button', { name: 'Retry the answer' }).waitFor()
   await shot(other.page, 'interrupted')
   // The answer continues from its last token after a person's click.
   await other.page.getByRole('button', { name: 'Continue' }).click()
@@ -264,7 +264,7 @@ test('text that came before Tandem stopped is stored after its return', async ()
   await page.reload()
   await chat(page)
   await options(page)
-  await page.getByLabel('Tint words that were drafted').check()
+  await page.getByLabel('Highlight drafted words').check()
   await page.getByLabel('Message', { exact: true }).fill('Say this before you go.')
   await page.getByLabel('Message', { exact: true }).press('Enter')
   const answer = page.locator('.chat .answer')
@@ -383,13 +383,13 @@ test('thoughts stand folded above their answer', async () => {
   const thought = page.locator('.chat details')
   await page.locator('.chat').getByText('It is 42.').waitFor()
   assert.equal(await thought.getByText('Hm, six.').isVisible(), false)
-  await thought.getByText('What it thought').click()
+  await thought.getByText('Thoughts').click()
   await thought.getByText('Hm, six.').waitFor()
   await shot(page, 'thought')
   // The thought is stored with the answer, and the next request of the chat has it.
   await page.reload()
   await back(page)
-  await page.getByText('What it thought').waitFor()
+  await page.getByText('Thoughts').waitFor()
   await talk(page, 'And eight?')
   assert.deepEqual(sent[1].messages.slice(0, 2), [
     { role: 'user', content: 'What is six times seven?' },

@@ -103,7 +103,7 @@ async function branched(page, hold) {
   await talk(page, 'Two?')
   const from = page.url()
   await page.route('**/app/chats/*/messages', hold)
-  await page.getByRole('button', { name: 'More for this answer' }).last().click()
+  await page.getByRole('button', { name: 'More actions for this answer' }).last().click()
   await page.getByRole('button', { name: 'Branch into a new chat' }).click()
   await field(page).fill('Three?')
   await field(page).press('Enter')
@@ -132,7 +132,7 @@ test('a branch whose copy fails is in the page alone, and says so', async () => 
   let tries = 0
   await branched(page, (route) => (++tries === 2 ? route.fulfill({ status: 507, json: { error: { message: 'The disk is full.', code: 'folder' } } }) : route.continue()))
   await page.getByRole('button', { name: 'Send' }).waitFor()
-  await page.getByText('This is not kept: it is gone when you close the page.').waitFor()
+  await page.getByText('This isn’t kept: it disappears when you close the page.').waitFor()
   assert.equal(await page.locator('.chat > li').count(), 6)
   await until('half a copy gone', async () => (await ask('/app/chats')).count === count + 1)
   assert.deepEqual(problems.filter((p) => !p.includes('507')), [])

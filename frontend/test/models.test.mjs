@@ -58,7 +58,7 @@ test('a model of another program is taken over', async () => {
   await page.getByRole('button', { name: 'Use pocket-2' }).waitFor() // pocket is another model
   await page.getByRole('button', { name: 'Use maker/mine' }).click()
   const row = page.getByRole('row').filter({ hasText: 'maker/mine' })
-  await row.getByText('chosen').waitFor({ timeout: 30_000 })
+  await row.getByText('current').waitFor({ timeout: 30_000 })
   await row.getByText('in memory').waitFor()
   // A row has one button at most beside its menu.
   for (const of of await page.locator('.models tbody tr').all()) assert.ok((await of.locator('.step button').count()) <= 1)
@@ -179,7 +179,7 @@ test('a download can be paused, cancelled and completed', async () => {
   await page.getByText(/ MB of .*, [1-9]\d? %/).waitFor()
   await page.getByRole('button', { name: 'Pause lab/tiny' }).click()
   await page.getByText('paused').waitFor()
-  await page.getByRole('button', { name: 'Go on with lab/tiny' }).click()
+  await page.getByRole('button', { name: 'Resume lab/tiny' }).click()
   await page.getByRole('button', { name: 'Pause lab/tiny' }).waitFor()
   await page.getByText(/stalled: nothing has arrived/).waitFor({ timeout: 30_000 })
   await shot(page, 'download-stalled')

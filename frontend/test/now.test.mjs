@@ -71,7 +71,7 @@ test('the model is unloaded and loaded again', async () => {
   await unload.click()
   await start.waitFor()
   await unload.waitFor({ state: 'detached' })
-  await page.getByText('Nothing is loaded', { exact: true }).waitFor()
+  await page.getByText('No model is loaded', { exact: true }).waitFor()
   // The page says why the model cannot be loaded.
   await page.route('**/app/load', (route) => route.fulfill({ status: 507, json: { error: { message: 'There is no room for it.', code: 'no_room' } } }))
   await start.click()
@@ -119,7 +119,7 @@ test('a request can be stopped', async () => {
   assert.deepEqual(problems.splice(0).filter((p) => !p.includes('500')), [])
   // The idle line says who came last, and the tiles stay.
   await page.locator('.idle').filter({ hasText: 'Last:' }).getByText(client.split('/')[0]).waitFor()
-  await page.getByRole('region', { name: 'Speed' }).getByText(/median of today \d+/).waitFor()
+  await page.getByRole('region', { name: 'Speed' }).getByText(/median today \d+/).waitFor()
   // A click anywhere in the row of a run opens it.
   await page.getByRole('region', { name: 'Latest runs' }).getByText('stopped').first().click()
   await page.getByRole('heading', { name: /^Run \d+/ }).waitFor()
@@ -156,10 +156,10 @@ test('the chart shows five minutes, an hour and a day, also after a reload', asy
     assert.equal(asked.at(-1), minutes)
   }
   await page.reload()
-  await page.getByRole('img', { name: /^Tokens a second: at most [\d,]+ written and [\d,]+ read$/ }).waitFor()
+  await page.getByRole('img', { name: /^Tokens per second: up to [\d,]+ written and [\d,]+ read$/ }).waitFor()
   await page.route('**/app/activity?*', (route) => route.fulfill({ json: { from: '2026-11-27T10:00:00Z', seconds: 5, read: [0, 0, 0], written: [0, 0, 0] } }))
   await choose.getByRole('button', { name: '1 h' }).click()
-  await page.getByRole('img', { name: 'Nothing was read or written in this time' }).waitFor()
+  await page.getByRole('img', { name: 'Nothing was read or written in this period' }).waitFor()
   assert.deepEqual(problems, [])
   await context.close()
 })
@@ -193,9 +193,9 @@ test('each reason why requests were slow has its cost, its evidence and one butt
   })
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: /^Now/ }).click()
   const why = page.getByRole('region', { name: 'Why it was slow' })
-  await why.getByText('Claude Code changes its prompt at token 6,144, so 18,166 tokens after it are read again each time.').waitFor()
-  await why.getByText('Where “…Be brief. Today is 2026-11-27, 13:42” is now, there was “13:31”. It cost 6 min in 14 runs of today.').waitFor()
-  await why.getByText('Zed waited in 2 runs while Claude Code was answered.').waitFor()
+  await why.getByText('Claude Code puts the time into its prompt, so 18,166 tokens are re-read on every request.').waitFor()
+  await why.getByText('“…Be brief. Today is 2026-11-27, 13:31” became “13:42”. It cost 6 min in 14 runs today.').waitFor()
+  await why.getByText('Zed waited in 2 runs for requests from Claude Code.').waitFor()
   assert.equal(await why.locator('.slow').count(), 3)
   for (const reason of await why.locator('.slow').all()) assert.equal(await reason.locator('button, a.button').count(), 1)
   await page.getByText('1 h 48 min').waitFor()
@@ -204,23 +204,23 @@ test('each reason why requests were slow has its cost, its evidence and one butt
   for (let i = 0; i < 2; i++) await page.waitForResponse('**/app/insights')
   assert.equal(asked.settings, 1, 'the same reason asked again')
   await why.getByRole('button', { name: 'Keep both in memory' }).click()
-  await why.getByRole('button', { name: 'Both are kept' }).waitFor()
+  await why.getByRole('button', { name: 'Both stay in memory' }).waitFor()
   assert.deepEqual(kept, [{ load_on_request: 'beside' }])
   slow = [
     { kind: 'plain', cost_ms: 5000, runs: 3, latest: 6, models: ['m'], why: 'the drafter failed' },
     { kind: 'long', cost_ms: 0, runs: 1, latest: 5, client: 'zed', models: ['m'], tokens: 9031 },
   ]
-  await why.getByText('3 answers of m came without drafts.').waitFor({ timeout: 10_000 })
-  await why.getByText('1 prompt of Zed did not fit into the context of m.').waitFor()
+  await why.getByText('3 answers from m came without drafts.').waitFor({ timeout: 10_000 })
+  await why.getByText('1 prompt from Zed didn’t fit into the context of m.').waitFor()
   await why.getByRole('button', { name: 'Use a context of 12,288' }).click()
-  await why.getByRole('button', { name: 'From its next load on' }).waitFor()
+  await why.getByRole('button', { name: 'Applies from its next load' }).waitFor()
   assert.deepEqual(context, [{ model: 'm', depth: 3, context: 12_288 }])
   await page.waitForResponse('**/app/insights')
   assert.equal(asked.model, 1, 'the same reason asked again')
   // The button of a client leads to its runs.
   slow = [{ kind: 'queued', cost_ms: 9000, runs: 2, latest: 7, client: 'nobody/1', behind: 'nobody/1' }]
   await why.getByRole('link', { name: 'Show the runs' }).click({ timeout: 10_000 })
-  await page.getByText('No run matches.').waitFor()
+  await page.getByText('No runs match.').waitFor()
   assert.deepEqual(problems, [])
   await tab.close()
 })

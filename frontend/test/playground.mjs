@@ -47,7 +47,7 @@ export async function settings(page) {
 export const back = (page) => page.getByRole('navigation').getByRole('link', { name: 'Playground' }).click()
 
 // figures is the line of figures below an answer that has ended.
-export const figures = (page) => page.locator('.timings[title*=" a second"]')
+export const figures = (page) => page.locator('.timings[title*=" tokens/s"]')
 
 // stopped is the word below an answer that was stopped.
 export const stopped = (page) => page.locator('.timings').getByText('stopped', { exact: true })
@@ -74,7 +74,7 @@ export async function long(page) {
   await asking(page, { ignore_eos: true }) // otherwise the model may end the answer before the stop
   await chat(page)
   await options(page)
-  await page.getByLabel('Tokens at most').fill('30000')
+  await page.getByLabel('Max tokens').fill('30000')
   await page.getByLabel('Message', { exact: true }).fill('Write a Go function named Reverse, and a long explanation.')
   await page.getByLabel('Message', { exact: true }).press('Control+Enter')
   await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })

@@ -26,7 +26,7 @@ test('a completion streams, and can be taken over and continued', async () => {
   const text = await completion.textContent()
   assert.ok(text.trim().length > 20, `the completion is ${JSON.stringify(text)}`)
   await options(page)
-  await page.getByLabel('Tint words that were drafted').check()
+  await page.getByLabel('Highlight drafted words').check()
   assert.ok((await page.locator('.answer .drafted').count()) > 0, 'no token was drafted')
   assert.equal(await completion.textContent(), text)
   await shot(page, 'completion')
@@ -36,7 +36,7 @@ test('a completion streams, and can be taken over and continued', async () => {
   // A second completion of the same code. Both can be shown.
   await page.getByRole('button', { name: 'Complete again' }).click()
   await page.getByText('2 of 2').waitFor({ timeout: 60_000 })
-  await page.getByRole('button', { name: 'The one before' }).click()
+  await page.getByRole('button', { name: 'Previous' }).click()
   await page.getByText('1 of 2').waitFor()
   assert.equal(await completion.textContent(), text)
 
@@ -56,7 +56,7 @@ test('a completion streams, and can be taken over and continued', async () => {
   assert.equal(await completion.textContent(), next)
   assert.equal(await page.getByLabel('Your code').inputValue(), whole)
   await options(page)
-  assert.ok(await page.getByLabel('Tint words that were drafted').isChecked())
+  assert.ok(await page.getByLabel('Highlight drafted words').isChecked())
   assert.deepEqual(await page.locator('.answer .drafted').allTextContents(), drafted)
   await sound(page, 'completion-drafted')
   assert.deepEqual(problems, [])
@@ -80,10 +80,10 @@ test('the example of the demo completes a function', async () => {
   // After a whole function the page asks for the next one. It says that the answer was cut.
   await page.getByRole('button', { name: 'Add it to the code' }).click()
   await options(page)
-  await page.getByLabel('Tokens at most').fill('3')
+  await page.getByLabel('Max tokens').fill('3')
   await code.press('Control+Enter')
   await page.getByRole('button', { name: 'Complete again' }).waitFor({ timeout: 60_000 })
-  await page.getByText('cut at its limit of 3 tokens: “Tokens at most” under “Options”').waitFor()
+  await page.getByText('stopped at 3 tokens').waitFor()
   assert.ok((await page.getByLabel('Completion', { exact: true }).textContent()).length > 0)
 
   // Typed text belongs to its chat alone.
@@ -101,7 +101,7 @@ test('the example of the demo completes a function', async () => {
   await settings(page)
   await page.getByRole('button', { name: /^Delete all .*…$/ }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete all' }).click()
-  await page.getByText('No chat yet.').waitFor()
+  await page.getByText('No chats yet.').waitFor()
   await back(page)
   assert.equal(await code.inputValue(), example)
   assert.deepEqual(problems, [])
@@ -121,9 +121,9 @@ test('each version of the code can be shown again', async () => {
   }
   const versions = page.getByRole('group', { name: 'Versions of this message' })
   const [{ id: run }] = (await ask('/app/runs?limit=1')).runs
-  await versions.getByRole('button', { name: 'The one before' }).click()
+  await versions.getByRole('button', { name: 'Previous' }).click()
   await versions.getByText('2 of 3').waitFor()
-  await versions.getByRole('button', { name: 'The one before' }).click()
+  await versions.getByRole('button', { name: 'Previous' }).click()
   await versions.getByText('1 of 3').waitFor()
   assert.equal(await code.inputValue(), 'func First() int {\n')
   assert.equal((await ask('/app/runs?limit=1')).runs[0].id, run, 'to turn to another version computes')
@@ -171,9 +171,9 @@ test('text typed during an answer stays', async () => {
   await page.getByRole('button', { name: 'Add it to the code' }).click()
   assert.equal(await code.inputValue(), 'func one() int {\n\treturn 1\n}\n\n')
   // The other answer is still there.
-  await answers.getByRole('button', { name: 'The one before' }).press('Enter')
+  await answers.getByRole('button', { name: 'Previous' }).press('Enter')
   await answers.getByText('1 of 2').waitFor()
-  assert.equal(await page.evaluate(() => document.activeElement?.ariaLabel), 'The one before')
+  assert.equal(await page.evaluate(() => document.activeElement?.ariaLabel), 'Previous')
   assert.equal(await code.inputValue(), 'func one() int {\n\treturn 1\n}\n\n')
   await healthy(page, problems)
   await context.close()
@@ -206,7 +206,7 @@ test('a reload finds the kind, the tint and the chat again', async () => {
   const { context, page, problems } = await playground(browser)
   const kind = page.getByRole('button', { name: 'Chat', exact: true })
   const chats = async () => (await kind.getAttribute('aria-pressed')) === 'true'
-  const tint = page.getByLabel('Tint words that were drafted')
+  const tint = page.getByLabel('Highlight drafted words')
   const again = async () => {
     // The menu links to the page's address without a chat.
     await page.getByRole('link', { name: 'Now', exact: true }).click()
@@ -233,7 +233,7 @@ test('a reload finds the kind, the tint and the chat again', async () => {
   await talk(page, title)
   await page.getByText('Yes.').waitFor()
   await page.getByLabel('Search chats').fill('nothing has this')
-  await page.getByText('No chat has that.').waitFor()
+  await page.getByText('No chats found.').waitFor()
   await page.getByLabel('Search chats').fill('')
   await page.locator('.chats').getByText(title).waitFor()
   await again()

@@ -24,14 +24,14 @@ test('a newcomer asks for the capital of France, and learns that it is Paris', a
   await sound(page, 'welcome-starter', [500, 1280])
   await page.getByRole('button', { name: 'Try it now' }).click()
   await page.getByRole('dialog').waitFor({ state: 'hidden' }) // the page below it takes no text
-  await page.getByText('135 million parameters. It answers at once, and is often wrong.').waitFor()
+  await page.getByText('135 million parameters, fast but often wrong.').waitFor()
   await talk(page, 'What is the capital of France?')
   await page.locator('.chat .markdown').filter({ hasText: 'The capital of France is Paris.' }).waitFor()
   await sound(page, 'playground-starter', [500, 1280])
 
   // Another answer is drawn at another temperature.
   const asked = page.waitForRequest('**/v1/chat/completions')
-  await page.getByRole('button', { name: 'Answer again' }).click()
+  await page.getByRole('button', { name: 'Retry the answer' }).click()
   assert.equal((await asked).postDataJSON().temperature, 0.7)
   await page.getByRole('button', { name: 'Send' }).waitFor({ timeout: 60_000 })
   assert.deepEqual(problems, [])

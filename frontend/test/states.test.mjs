@@ -17,13 +17,13 @@ const waiting = () => {
 
 const examples = [
   { name: 'starting', says: [/Starting/] },
-  { name: 'no_model', says: [/Start org\/coder-8b/, /Nothing is loaded/] },
+  { name: 'no_model', says: [/Start org\/coder-8b/, /No model is loaded/] },
   { name: 'loading', says: [/Loading/] },
-  { name: 'ready', says: [/Ready/, /at most 5\.5 GiB since Tandem started/], pictures: [/^4\.7 GiB of 24 GiB are in use/], more: [/0 of 32,768 tokens/] },
+  { name: 'ready', says: [/Ready/, /peak 5\.5 GiB since start/], pictures: [/^4\.7 GiB of 24 GiB used/], more: [/0 of 32,768 tokens/] },
   { name: 'measuring', says: [/Measuring, part 2 of 3/] },
   { name: 'two_models', says: [/Ready/, /embed-0\.6b/], more: [/^9 GiB$/] },
   { name: 'memory_pressure', says: [/short of memory since 14:03/, /unloaded org\/chat-4b \(2\.4 GiB\)/, /What is on disk stays/] },
-  { name: 'generating', says: [/Answering 2 requests/, /^61 tokens\/s/, /\d\.\d tokens a step/], more: [/4,096 of 32,768 tokens, in the fullest request/] },
+  { name: 'generating', says: [/Answering 2 requests/, /^61 tokens\/s/, /\d\.\d tokens per step/], more: [/4,096 of 32,768 tokens, in the fullest request/] },
   { name: 'waiting', answer: waiting, says: [/Answering 3 requests, 1 waiting/, /waiting for its turn/, /reading 4,096 tokens/, /^12 %/] },
   { name: 'load_failed', says: [/is no longer at \/Volumes\/Models\/coder-8b; put it back/, /Start org\/coder-8b/] },
   { name: 'port_taken', says: [/8263/, /8264/, /closed/] },

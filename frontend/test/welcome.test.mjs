@@ -69,7 +69,7 @@ test('the first steps set up a model and an editor, and end', async () => {
   const { context, page, problems } = await open(browser, { link: tandem.link, welcome: true })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await page.getByRole('button', { name: 'Use maker/mine' }).click()
-  await page.getByRole('dialog').getByText('chosen', { exact: true }).waitFor({ timeout: 30_000 })
+  await page.getByRole('dialog').getByText('current', { exact: true }).waitFor({ timeout: 30_000 })
   await page.getByLabel('Program').selectOption({ label: 'Zed' })
   await page.getByRole('button', { name: 'Copy what is below' }).click()
   await page.getByText('Copied').waitFor()

@@ -22,7 +22,7 @@ function news(known: string): (part: string) => string {
   let at = 0
   return (part) => {
     const again = known.slice(at, at + part.length)
-    if (!part.startsWith(again)) throw new Error('The answer is different this time, so it cannot go on here. “Answer again” asks for a new one.')
+    if (!part.startsWith(again)) throw new Error('The answer came out differently this time, so it can’t continue here. Retry the answer for a new one.')
     at += part.length
     return part.slice(again.length)
   }

@@ -14,7 +14,7 @@ const wails = (): Wails | undefined => (window as { runtime?: Wails }).runtime
 export async function copy(text: string): Promise<void> {
   const w = wails()
   if (!w) return navigator.clipboard.writeText(text)
-  if (!(await w.ClipboardSetText(text))) throw new Error('The clipboard takes nothing.')
+  if (!(await w.ClipboardSetText(text))) throw new Error('The clipboard can’t be written.')
 }
 
 // copied copies a text, and returns the outcome in words.

@@ -1,3 +1,5 @@
+import { tick } from 'svelte'
+
 import { get, post, remove } from './client.ts'
 import { Failures } from './failures.svelte.ts'
 import { Talk, type Left } from './talk.svelte.ts'
@@ -207,6 +209,13 @@ export class Playground {
     const typed = t.input !== (t.kind === 'code' ? t.sent?.content : '')
     if (typed) sessionStorage.setItem(keyOf(t), t.input)
     else sessionStorage.removeItem(keyOf(t))
+  }
+
+  // showOption opens the options and puts the focus into one of their fields.
+  async showOption(id: string): Promise<void> {
+    this.panel = true
+    await tick()
+    document.getElementById(id)?.focus()
   }
 
   #changed(t: Talk): void {

@@ -150,7 +150,7 @@ export class Talk {
     try {
       return await post<T>(path, body)
     } catch (e) {
-      this.failure = `This is not kept: ${why(e)}`
+      this.failure = `This couldn’t be kept: ${why(e)}`
       return null
     }
   }
@@ -253,7 +253,7 @@ export class Talk {
   }
 
   // answer generates another answer to a message, and keeps the earlier ones. Without a model, the
-  // chosen one answers.
+  // current one answers.
   async answer(parent: number, model = ''): Promise<void> {
     if (!this.busy) await this.#begin(() => this.#answer(parent, model))
   }
@@ -378,7 +378,7 @@ export class Talk {
     await saved
     const a = g.answer
     if (a.text === '' && a.thought === '' && a.finish !== 'stop') {
-      if (a.finish !== 'stopped' && this.failure === '') this.failure = 'The answer ended before it began.'
+      if (a.finish !== 'stopped' && this.failure === '') this.failure = 'The answer ended before its first word.'
       const end = { ...m, run: a.run, finish: a.finish === 'stopped' ? 'stopped' : 'error' }
       if (m.id > 0) await this.#save(end)
       if (a.run > 0) this.left = [...this.left, end]

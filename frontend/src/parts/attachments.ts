@@ -21,7 +21,7 @@ export async function textOf(file: File): Promise<string> {
   } catch {
     // it is no text
   }
-  if (text.includes('\0')) throw new Error(`${name} is not a text.`)
+  if (text.includes('\0')) throw new Error(`${name} is not a text file.`)
   return text
 }
 

@@ -2,19 +2,19 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import type { Run } from '../api/types.ts'
-import { adviceOf, cause, changeOf, compared, reread } from './cause.ts'
+import { adviceOf, cause, changeOf, compared, isTime, reread } from './cause.ts'
 import { lengthOf, phasesOf } from './phases.ts'
 
 const run = (of: Partial<Run>): Run => ({ id: 203, client: 'claude', prompt_tokens: 2741, cached_tokens: 20, completion_tokens: 60, queue_ms: 0, load_ms: 0, restore_ms: 0, prefill_ms: 47_000, first_token_ms: 47_000, total_ms: 53_000, ...of }) as Run
 const parted = { at: 20, kept: '4', given: '5', answer: false }
 
 test('a run says first what took longest', () => {
-  assert.equal(cause(run({ parted })), '53 s: 47 s of it to read 2,721 tokens again.')
-  assert.equal(cause(run({})), '53 s: 47 s of it to read 2,721 tokens.')
-  assert.equal(cause(run({ first_token_ms: 500, prefill_ms: 400, total_ms: 2600, completion_tokens: 1 })), '2.6 s: 2.1 s of it to write 1 token.')
-  assert.equal(cause(run({ queue_ms: 50_000, prefill_ms: 2000 })), '53 s: 50 s of it waiting for other requests.')
-  assert.equal(cause(run({ load_ms: 50_000, prefill_ms: 2000 })), '53 s: 50 s of it to load the model.')
-  assert.equal(cause(run({ restore_ms: 50_000, prefill_ms: 0, first_token_ms: 53_000 })), '53 s: 50 s of it to load 20 tokens from checkpoints.')
+  assert.equal(cause(run({ parted })), '53 s, of which 47 s went into re-reading 2,721 tokens.')
+  assert.equal(cause(run({})), '53 s, of which 47 s went into reading 2,721 tokens.')
+  assert.equal(cause(run({ first_token_ms: 500, prefill_ms: 400, total_ms: 2600, completion_tokens: 1 })), '2.6 s, of which 2.1 s went into writing 1 token.')
+  assert.equal(cause(run({ queue_ms: 50_000, prefill_ms: 2000 })), '53 s, of which 50 s went into waiting for other requests.')
+  assert.equal(cause(run({ load_ms: 50_000, prefill_ms: 2000 })), '53 s, of which 50 s went into loading the model.')
+  assert.equal(cause(run({ restore_ms: 50_000, prefill_ms: 0, first_token_ms: 53_000 })), '53 s, of which 50 s went into restoring 20 tokens from checkpoints.')
   assert.equal(cause(run({ prefill_ms: 0, first_token_ms: 0, total_ms: 12 })), 'It took 12 ms.')
 })
 
@@ -28,7 +28,7 @@ test('a run that parts from an earlier one has read again what was not ready', (
 test('a run is compared with the one that it parted from', () => {
   const other = run({ id: 202, prefill_ms: 100, first_token_ms: 100, total_ms: 5700 })
   assert.equal(compared(run({}), other), 'Run 202 took 5.7 s, from the same client. Here: reading +47 s, writing +400 ms.')
-  assert.equal(compared(run({}), run({ id: 202, client: 'zed' })), 'Run 202 took 53 s, as long in each phase.')
+  assert.equal(compared(run({}), run({ id: 202, client: 'zed' })), 'Run 202 took 53 s, the same in each phase.')
 })
 
 test('a ribbon has the phases that took time, and a length that can be seen', () => {
@@ -41,7 +41,7 @@ test('a ribbon has the phases that took time, and a length that can be seen', ()
 
 test('advice is given for what a person can change', () => {
   assert.match(adviceOf(run({ parted }))?.text ?? '', /at the end of the prompt/)
-  assert.match(adviceOf(run({ parted: { ...parted, answer: true } }))?.text ?? '', /earlier answers as they came/)
+  assert.match(adviceOf(run({ parted: { ...parted, answer: true } }))?.text ?? '', /earlier answers unchanged/)
   assert.equal(adviceOf(run({ load_ms: 90_000 }))?.href, '#/settings')
   assert.match(adviceOf(run({ queue_ms: 90_000 }))?.text ?? '', /answered first/)
   assert.equal(adviceOf(run({})), null)
@@ -55,4 +55,11 @@ test('what changed in a prompt is told in whole words', () => {
   assert.deepEqual(changeOf(tokens), { before: '', kept: '4', given: '5' })
   // One is the beginning of the other.
   assert.deepEqual(changeOf({ ...tokens, before: 'a ', kept_text: 'b c', given_text: 'c' }), { before: '…a ', kept: 'b c', given: 'c' })
+})
+
+test('a time or date that changes is known as one', () => {
+  assert.ok(isTime({ before: '', kept: '13:31', given: '13:42' }))
+  assert.ok(isTime({ before: '', kept: '2026-11-24', given: '2026-11-25.' }))
+  assert.ok(!isTime({ before: '', kept: '4', given: '5' }))
+  assert.ok(!isTime({ before: '', kept: 'noon', given: '13:42' }))
 })

@@ -41,23 +41,26 @@ export function changeOf({ before = '', kept_text = '', given_text = '', ...toke
   return { before: before && `…${before.slice(0, before.length - word.length)}`, kept: cut(old), given: cut(now) }
 }
 
-// cause says in one sentence what a run took its time for.
+// isTime reports whether a change is one time or date in place of another.
+export const isTime = ({ kept, given }: Change): boolean => [kept, given].every((text) => /\d{1,2}:\d\d|\d{4}-\d\d-\d\d/.test(text))
+
+// cause says in one sentence what took a run's time.
 export function cause(r: Run, others: (Run | null)[] = []): string {
   const parts = phasesOf(r)
   const most = parts.reduce<Part | null>((a, b) => (a && a.ms >= b.ms ? a : b), null)
   if (!most) return `It took ${duration(r.total_ms)}.`
-  const took = `${duration(r.total_ms)}: ${duration(most.ms)} of it`
+  const took = `${duration(r.total_ms)}, of which ${duration(most.ms)} went into`
   switch (most.phase) {
     case 'queue':
       return `${took} waiting for other requests.`
     case 'load':
-      return `${took} to load the model.`
+      return `${took} loading the model.`
     case 'restored':
-      return `${took} to load ${count(r.cached_tokens, 'token')} from checkpoints.`
+      return `${took} restoring ${count(r.cached_tokens, 'token')} from checkpoints.`
     case 'read':
-      return `${took} to read ${count(r.prompt_tokens - r.cached_tokens, 'token')}${reread(r, others) > 0 ? ' again' : ''}.`
+      return `${took} ${reread(r, others) > 0 ? 're-reading' : 'reading'} ${count(r.prompt_tokens - r.cached_tokens, 'token')}.`
     default:
-      return `${took} to write ${count(r.completion_tokens, 'token')}.`
+      return `${took} writing ${count(r.completion_tokens, 'token')}.`
   }
 }
 
@@ -73,7 +76,7 @@ export function compared(r: Run, other: Run): string {
   ] as const
   const differs = names.map(([phase, name]) => ({ name, ms: ms(r, phase) - ms(other, phase) })).filter((p) => Math.abs(p.ms) >= 50)
   const list = differs.map((p) => `${p.name} ${p.ms < 0 ? '−' : '+'}${duration(Math.abs(p.ms))}`).join(', ')
-  return `Run ${number(other.id)} took ${duration(other.total_ms)}${other.client === r.client ? ', from the same client' : ''}${list ? `. Here: ${list}` : ', as long in each phase'}.`
+  return `Run ${number(other.id)} took ${duration(other.total_ms)}${other.client === r.client ? ', from the same client' : ''}${list ? `. Here: ${list}` : ', the same in each phase'}.`
 }
 
 // An Advice is what would make runs like one faster, with the page where it is done.
@@ -88,12 +91,12 @@ export function adviceOf(r: Run, others: (Run | null)[] = []): Advice | null {
   const parts = phasesOf(r)
   const most = parts.reduce<Part | null>((a, b) => (a && a.ms >= b.ms ? a : b), null)
   const parted = divergenceOf(r, others)
-  if (most?.phase === 'load' && r.load_ms > 1000) return { text: 'Keep the model in memory: let it stay beside others, and for longer when it is idle.', button: 'Open Settings', href: '#/settings' }
-  if (most?.phase === 'queue') return { text: 'Other requests were answered first. Fewer at the same time, or a smaller model for one of the programs, would end the wait.' }
+  if (most?.phase === 'load' && r.load_ms > 1000) return { text: 'Keep the model in memory: let several models share it, and unload idle ones later.', button: 'Open Settings', href: '#/settings' }
+  if (most?.phase === 'queue') return { text: 'Other requests were answered first. Send fewer at the same time, or use a smaller model for one of the programs.' }
   if (parted && r.prefill_ms > 1000) {
     return parted.answer
-      ? { text: 'Have the program send earlier answers as they came. It, its chat template or a person changed one, so what follows was read again.' }
-      : { text: 'Have the program put what changes, such as the time, at the end of the prompt, or leave it out. All before that place comes from a checkpoint then.' }
+      ? { text: 'Have the program send earlier answers unchanged. The program, its chat template or a person edited one, so everything after it was re-read.' }
+      : { text: 'Have the program put changing text, such as the time, at the end of the prompt, or leave it out. Everything before it then comes from the cache.' }
   }
   return null
 }

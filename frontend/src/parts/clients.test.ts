@@ -17,7 +17,7 @@ test('a client has the name that people know', () => {
     Tandem: 'Playground',
     tandem: 'Command line',
     'my key': 'my key',
-    '': 'without a name',
+    '': 'Unnamed client',
   }
   for (const [agent, name] of Object.entries(names)) assert.equal(clientOf(agent).name, name, agent)
 })

@@ -33,5 +33,5 @@ export const programOf = (agent: string): string => agent.replace(/(.)\/.*$/, '$
 export function clientOf(agent: string): Client {
   const found = known.find(([begins]) => begins.test(agent))
   if (found) return found[1]
-  return { name: programOf(agent) || 'without a name', colour: '#5b5b66' }
+  return { name: programOf(agent) || 'Unnamed client', colour: '#5b5b66' }
 }

@@ -13,11 +13,11 @@ test('amounts are short and have a unit or a noun', () => {
 })
 
 test('the end of an answer is told in plain words, with its limit', () => {
-  assert.equal(ended('length'), 'cut at its limit')
+  assert.equal(ended('length'), 'hit the limit')
   assert.equal(ended('another'), 'another')
-  assert.equal(cut({ predicted_n: 1024 }, 1024, 'there'), 'cut at its limit of 1,024 tokens: there')
-  assert.equal(cut({ predicted_n: 7 }, 0, 'there'), 'cut at its limit of 7 tokens: there')
-  assert.match(cut({ predicted_n: 1 }, 1024, 'there'), /^cut after 1 token, where the model’s context ends/)
+  assert.equal(cut({ predicted_n: 1024 }, 1024), 'stopped at 1,024 tokens')
+  assert.equal(cut({ predicted_n: 7 }, 0), 'stopped at 7 tokens')
+  assert.match(cut({ predicted_n: 1 }, 1024), /^stopped after 1 token: the context is full/)
 })
 
 test('times are short and have a unit', () => {
@@ -31,6 +31,6 @@ test('times are short and have a unit', () => {
 test('drafters have names that hold for every program and model', () => {
   assert.equal(drafterName('memory'), 'earlier prompts and answers')
   assert.equal(drafterName('lookup+mtp'), 'a match, and multi-token prediction (MTP) from its end on')
-  assert.equal(drafterNames('dflash'), 'a DFlash drafter, or earlier text where that does better')
+  assert.equal(drafterNames('dflash'), 'a DFlash drafter, or earlier text where that is faster')
   assert.equal(drafterNames('ngram'), 'earlier text')
 })

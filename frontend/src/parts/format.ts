@@ -55,18 +55,17 @@ export function clock(time: string, now = new Date()): string {
 // saved writes milliseconds that were saved, or a dash if none were.
 export const saved = (ms: number): string => (ms >= 1 ? duration(ms) : '–')
 
-const ends: Record<string, string> = { stop: 'ended by itself', length: 'cut at its limit', cancel: 'stopped', stopped: 'stopped', interrupted: 'interrupted', '': 'interrupted', error: 'failed', edited: 'edited by you' }
+const ends: Record<string, string> = { stop: 'finished', length: 'hit the limit', cancel: 'stopped', stopped: 'stopped', interrupted: 'interrupted', '': 'interrupted', error: 'failed', edited: 'edited by you' }
 
 // ended says in plain words why an answer ended, or a run.
 export const ended = (reason: string): string => ends[reason] ?? reason
 
-// cut says which limit cut an answer off, and where to change the limit. limit is the number of
-// tokens that the request allowed, 0 if that is not known. An answer with fewer tokens met the end
-// of the model's context.
-export const cut = (t: { predicted_n: number }, limit: number, where: string): string =>
+// cut says which limit stopped an answer. limit is the number of tokens that the request allowed, 0 if
+// that is not known. An answer with fewer tokens met the end of the model's context.
+export const cut = (t: { predicted_n: number }, limit: number): string =>
   t.predicted_n < limit
-    ? `cut after ${count(t.predicted_n, 'token')}, where the model’s context ends: a longer one is set under Models, Settings…`
-    : `cut at its limit of ${count(t.predicted_n, 'token')}: ${where}`
+    ? `stopped after ${count(t.predicted_n, 'token')}: the context is full (set in Models, Settings…)`
+    : `stopped at ${count(t.predicted_n, 'token')}`
 
 const drafters: Record<string, string> = { dflash: 'a DFlash drafter', model: 'a small model', mtp: 'multi-token prediction (MTP)', dspark: 'a DSpark drafter', ngram: 'n-grams of the text so far', prediction: 'what the program expected', memory: 'earlier prompts and answers' }
 
@@ -80,7 +79,7 @@ export function drafterName(kind: string): string {
 
 // drafterNames names all drafters of a model with a drafter of this kind. Earlier text is always among
 // them: that of the request, and what is remembered of its client.
-export const drafterNames = (kind: string): string => (kind === 'ngram' ? 'earlier text' : `${drafterName(kind)}, or earlier text where that does better`)
+export const drafterNames = (kind: string): string => (kind === 'ngram' ? 'earlier text' : `${drafterName(kind)}, or earlier text where that is faster`)
 
 // demo is the id of the model that is part of the program. It completes code and knows nothing. It
 // answers before a person has chosen a model.

@@ -11,7 +11,7 @@ const active = (prompt_tokens: number, completion_tokens: number, prompt_restore
 test('the last answer tells how much of the context is used', () => {
   assert.deepEqual(roomOf(undefined, undefined, 0), { used: 0, ready: 0, length: 0 })
   assert.deepEqual(roomOf(last, undefined, 32_768), { used: 3412, ready: 3180, length: 32_768 })
-  assert.equal(sentence(roomOf(last, undefined, 32_768)), '3,180 tokens came from a checkpoint, 232 are new, 29,356 are left')
+  assert.equal(sentence(roomOf(last, undefined, 32_768)), '3,412 of 32,768 tokens used (3,180 from cache)')
 })
 
 test('a growing answer tells it as it grows, once its prompt is known', () => {

@@ -24,8 +24,7 @@ export function short(n: number): string {
   return `${unit > 1 && n < 9.95 * unit ? (n / unit).toFixed(1) : Math.round(n / unit)}${name}`
 }
 
-// sentence says a room in words.
+// sentence says in words how full a context is.
 export function sentence({ used, ready, length }: Room): string {
-  const parts = [`${number(ready)} tokens came from a checkpoint`, `${number(used - ready)} are new`, ...(length > 0 ? [`${number(Math.max(0, length - used))} are left`] : [])]
-  return parts.join(', ')
+  return `${number(used)}${length > 0 ? ` of ${number(length)}` : ''} tokens used (${number(ready)} from cache)`
 }

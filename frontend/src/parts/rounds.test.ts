@@ -33,8 +33,8 @@ test('a stretch has the drafter of most of its drafted rounds', () => {
 test('a drafter says why it did not draft more', () => {
   const d = { name: 'ngram', rounds: 0, drafted: 0, accepted: 0 }
   assert.equal(why(d), '–')
-  assert.equal(why({ ...d, preceded: 2 }), 'another drafter comes first where a request sets the depth, in 2 rounds')
-  assert.equal(why({ ...d, trials: 1, slower: 2, idle: 3, failed: 'no memory' }), 'expected to be slower in 2 rounds; nothing to guess in 3 rounds; given up: no memory')
+  assert.equal(why({ ...d, preceded: 2 }), 'another drafter comes first when a request sets the depth, in 2 rounds')
+  assert.equal(why({ ...d, trials: 1, slower: 2, idle: 3, failed: 'no memory' }), 'expected to be slower in 2 rounds; nothing to draft in 3 rounds; given up: no memory')
 })
 
 test('many rounds stay few stretches', () => {

@@ -50,8 +50,8 @@ export const asked = (d: DrafterRounds): boolean => d.rounds > 0 || Boolean(d.id
 export const why = (d: DrafterRounds): string =>
   [
     d.slower ? `expected to be slower in ${count(d.slower, 'round')}` : '',
-    d.preceded ? `another drafter comes first where a request sets the depth, in ${count(d.preceded, 'round')}` : '',
-    d.idle ? `nothing to guess in ${count(d.idle, 'round')}` : '',
+    d.preceded ? `another drafter comes first when a request sets the depth, in ${count(d.preceded, 'round')}` : '',
+    d.idle ? `nothing to draft in ${count(d.idle, 'round')}` : '',
     d.failed ? `given up: ${d.failed}` : '',
   ]
     .filter((part) => part)
