@@ -246,11 +246,11 @@ func TestShortBenchMeasuresAllDrafters(t *testing.T) {
 	r.benchPlan = quickPlan
 	c := r.client(t)
 	want := []control.BenchDrafter{
-		{Name: "the drafter in its own folder", Kind: "dflash",
+		{Name: "the draft model in its folder", Kind: "dflash",
 			Choice: filepath.Join(dir, "drafter"), Served: true},
 		{Name: "z-lab/coder-DFlash", Kind: "dflash", Choice: "z-lab/coder-DFlash"},
 		{Name: "me/coder-DSpark", Choice: "me/coder-DSpark"},
-		{Name: "looking up the text alone", Kind: "ngram", Choice: "none"},
+		{Name: "earlier text only", Kind: "ngram", Choice: "none"},
 	}
 	list, err := control.Ask(t.Context(), c, control.ListBenches)
 	if err != nil {

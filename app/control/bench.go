@@ -39,8 +39,8 @@ type BenchResult struct {
 	Verify   BenchVerify    `json:"verify"`
 }
 
-// Lookups is the name of looking up the text alone among the drafters of a model.
-const Lookups = "looking up the text alone"
+// Lookups is the name of drafting from earlier text only among the drafters of a model.
+const Lookups = "earlier text only"
 
 // BenchDrafter is what one of the drafters that a model could have gains. The text was looked up
 // too, as it is for requests.

@@ -108,7 +108,7 @@ func (g Forgotten) Amount() string {
 		what = fmt.Sprintf("%s, %s and %s", Plural(g.Runs, "run"),
 			Plural(g.Checkpoints, "checkpoint"), what)
 	}
-	return fmt.Sprintf("%s of the memory of texts, which frees %s", what, ByteSize(g.Bytes))
+	return fmt.Sprintf("%s of remembered texts, which frees %s", what, ByteSize(g.Bytes))
 }
 
 // A Divergence is the place where a prompt stops being the same as a kept text.

@@ -33,7 +33,7 @@ var clientNames = []struct {
 // ClientName returns the name of what calls itself agent. What is not known keeps its own name, up to
 // its version.
 func ClientName(agent string) string {
-	return cmp.Or(KnownClient(agent), Program(agent), "Without a name")
+	return cmp.Or(KnownClient(agent), Program(agent), "Unnamed client")
 }
 
 // KnownClient returns the name of the program that calls itself agent, or "" if Tandem does not know

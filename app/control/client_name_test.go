@@ -11,7 +11,7 @@ func TestClientsHaveTheNamesThatPeopleKnow(t *testing.T) {
 	for agent, want := range map[string]string{
 		"claude-cli/2.1": "Claude Code", "codex_cli_rs/0.9": "Codex", "Zed/1.2 (macos)": "Zed",
 		"AsyncOpenAI/Python 1.9": "Python", "Tandem": "Playground", "tandem": "Command line", "tandem-bench": "tandem-bench",
-		"MyTool/3": "MyTool", "": "Without a name", "phone": "phone",
+		"MyTool/3": "MyTool", "": "Unnamed client", "phone": "phone",
 	} {
 		if got := ClientName(agent); got != want {
 			t.Errorf("%q is %q, want %q", agent, got, want)

@@ -67,11 +67,11 @@ func (f *Finder) Candidates(ctx context.Context,
 func displayName(row storage.Model, source string) string {
 	switch {
 	case models.IsBuiltInDrafter(source):
-		return "the built-in drafter"
+		return "the built-in draft model"
 	case source == row.Path:
-		return "the head in its own folder"
+		return "its own MTP head"
 	case source == Beside(row.Path):
-		return "the drafter in its own folder"
+		return "the draft model in its folder"
 	}
 	if _, id, _, err := hub.ParseDir(source); err == nil {
 		return id

@@ -165,7 +165,7 @@ func TestStatesAreSaidInPlainWords(t *testing.T) {
 		icon                  Icon
 	}{
 		{"starting", "Starting…", "", Loading},
-		{"no_model", "Ready; the model is loaded by the first request", "", Idle},
+		{"no_model", "Ready (the model loads on first use)", "", Idle},
 		{"loading", "Loading org/coder-8b, 40 %", "", Loading},
 		{"ready", "Ready", "", Idle},
 		{"two_models", "Ready", "", Idle},
@@ -201,11 +201,11 @@ func TestStatesAreSaidInPlainWords(t *testing.T) {
 			t.Errorf("%s: icon %s, want %s", c.file, m.Icon, c.icon)
 		}
 		if use, try := m.Rows[UsePort], m.Rows[TryPort]; c.file == "port_taken" &&
-			(use.Title != "Use port 8264" || use.About != "8264" || use.Do != SetPort ||
+			(use.Title != "Use Port 8264" || use.About != "8264" || use.Do != SetPort ||
 				try.Do != SetPort || try.About != "" || !try.Enabled) {
 			t.Errorf("%s: %+v %+v", c.file, use, try)
 		} else if c.file == "endpoint_closed" &&
-			(use.Shown || try.Title != "Try to open the endpoint again" || try.Do != SetPort ||
+			(use.Shown || try.Title != "Try to Open the Endpoint Again" || try.Do != SetPort ||
 				try.About != "" || !try.Enabled) {
 			t.Errorf("%s: %+v %+v", c.file, use, try)
 		} else if c.file != "port_taken" && c.file != "endpoint_closed" &&

@@ -14,7 +14,7 @@ import (
 func (m *Menu) models(before *Menu, v View) {
 	st := v.State
 	if st == nil || len(st.Models) == 0 && len(st.InMemory) == 0 {
-		m.show(ModelHead, "No models known yet")
+		m.show(ModelHead, "No models yet")
 		return
 	}
 	m.show(ModelHead, "Model")
@@ -50,7 +50,7 @@ func (m *Menu) models(before *Menu, v View) {
 		n++
 	}
 	if more > 0 {
-		m.showAction(MoreModels, fmt.Sprintf("%d more in the Window…", more), OpenWindow, "#/models")
+		m.showAction(MoreModels, "All Models…", OpenWindow, "#/models")
 	}
 }
 
@@ -64,7 +64,7 @@ func (m *Menu) resident(row Slot, l control.Loaded, isChoice bool) {
 	m.showAction(row+Unload, "Unload", UnloadModel, l.ID)
 	m.Rows[row+Unload].Enabled = !l.InUse
 	if l.Drafting != "" {
-		m.showAction(row+DraftAhead, "Draft Ahead", SetDrafting, l.ID)
+		m.showAction(row+DraftAhead, "Speculative Decoding", SetDrafting, l.ID)
 		m.Rows[row+DraftAhead].Checked = l.Drafting == control.DraftingOn
 	}
 	m.showAction(row+SetModel, "Settings…", OpenWindow, "#/models/?settings="+url.QueryEscape(l.ID))

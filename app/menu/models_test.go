@@ -28,13 +28,13 @@ func TestModelsInMemoryComeFirst(t *testing.T) {
 	want(two, Row{Title: "m2, 1.5 GiB", Enabled: true})
 	want(two+Choose, Row{Title: "Choose", Enabled: true, Do: Load, About: "m2"})
 	want(two+Unload, Row{Title: "Unload", Enabled: true, Do: UnloadModel, About: "m2"})
-	want(two+DraftAhead, Row{Title: "Draft Ahead", Enabled: true, Do: SetDrafting, About: "m2"})
+	want(two+DraftAhead, Row{Title: "Speculative Decoding", Enabled: true, Do: SetDrafting, About: "m2"})
 	want(two+SetModel, Row{Title: "Settings…", Enabled: true, Do: OpenWindow,
 		About: "#/models/?settings=m2"})
 	want(one, Row{Title: "m1", Checked: true, Enabled: true})
 	want(one+Choose, Row{})
 	want(one+Unload, Row{Title: "Unload", Do: UnloadModel, About: "m1"})
-	want(one+DraftAhead, Row{Title: "Draft Ahead", Checked: true, Enabled: true, Do: SetDrafting,
+	want(one+DraftAhead, Row{Title: "Speculative Decoding", Checked: true, Enabled: true, Do: SetDrafting,
 		About: "m1"})
 	want(three, Row{Title: "org/e&5", Enabled: true})
 	want(three+DraftAhead, Row{}) // it drafts nothing
@@ -43,7 +43,7 @@ func TestModelsInMemoryComeFirst(t *testing.T) {
 	want(three+residentRows, Row{})
 	want(Models, Row{Title: "m0, ready in 13 s", Enabled: true, Do: Load, About: "m0"})
 	want(Models+1, Row{Title: "m3, ready in 13 s", Enabled: true, Do: Load, About: "m3"})
-	want(MoreModels, Row{Title: "2 more in the Window…", Enabled: true, Do: OpenWindow,
+	want(MoreModels, Row{Title: "All Models…", Enabled: true, Do: OpenWindow,
 		About: "#/models"})
 	st.Choice, st.InMemory = "m0", nil
 	m = Of(new(Menu), View{State: st})

@@ -24,7 +24,7 @@ func (m *Menu) requests(before *Menu, v View) {
 		}
 		row := Requests + Slot(places[i])*requestRows
 		m.open(row, control.ClientName(a.Client)+": "+doing(a, v.Left[a.RunID]))
-		m.showAction(row+ShowRun, "Show the Run", OpenWindow, "#/runs/"+ids[i])
+		m.showAction(row+ShowRun, "Show Run", OpenWindow, "#/runs/"+ids[i])
 		m.showAction(row+StopRun, "Stop", StopRuns, ids[i])
 	}
 	switch n := len(ids); {

@@ -89,7 +89,7 @@ func (m *Menu) status(before *Menu, v View) {
 	switch st := v.State; {
 	case v.Crashed != "":
 		m.Icon, says = Failed, "Tandem has stopped"
-		m.showAction(StartAgain, "Start again", Restart, "")
+		m.showAction(StartAgain, "Start Again", Restart, "")
 		problem = v.Crashed
 	case st == nil:
 		m.Icon, says = Loading, "Starting…"
@@ -118,12 +118,12 @@ func (m *Menu) status(before *Menu, v View) {
 // remedies fills the rows that help to open a closed endpoint.
 func (m *Menu) remedies(st *control.State) {
 	if p := st.PortTaken; p != nil {
-		m.showAction(TryPort, fmt.Sprintf("Try port %d again", p.Port), SetPort, "")
+		m.showAction(TryPort, fmt.Sprintf("Try Port %d Again", p.Port), SetPort, "")
 		if p.Next != 0 {
-			m.showAction(UsePort, fmt.Sprintf("Use port %d", p.Next), SetPort, strconv.Itoa(p.Next))
+			m.showAction(UsePort, fmt.Sprintf("Use Port %d", p.Next), SetPort, strconv.Itoa(p.Next))
 		}
 	} else if st.EndpointClosed {
-		m.showAction(TryPort, "Try to open the endpoint again", SetPort, "")
+		m.showAction(TryPort, "Try to Open the Endpoint Again", SetPort, "")
 	}
 }
 
@@ -154,7 +154,7 @@ func (m *Menu) phase(st *control.State) (says string) {
 	case st.Loaded != nil:
 		says = "Ready"
 	default:
-		says = "Ready; the model is loaded by the first request"
+		says = "Ready (the model loads on first use)"
 	}
 	if st.Address == "" || st.Error != "" {
 		m.Icon = Failed

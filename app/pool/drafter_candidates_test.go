@@ -39,11 +39,11 @@ func TestCandidatesAreAllDraftersOfAModel(t *testing.T) {
 		want []string // name = choice
 	}{
 		{"auto", []string{"me/tiny-DFlash2 = me/tiny-DFlash2", "z-lab/tiny-DFlash = z-lab/tiny-DFlash",
-			"me/tiny-MTP = me/tiny-MTP", "the head in its own folder = " + model}},
+			"me/tiny-MTP = me/tiny-MTP", "its own MTP head = " + model}},
 		{"me/tiny-MTP", []string{"me/tiny-MTP = me/tiny-MTP", "me/tiny-DFlash2 = me/tiny-DFlash2",
-			"z-lab/tiny-DFlash = z-lab/tiny-DFlash", "the head in its own folder = " + model}},
+			"z-lab/tiny-DFlash = z-lab/tiny-DFlash", "its own MTP head = " + model}},
 		{"none", []string{"me/tiny-DFlash2 = me/tiny-DFlash2", "z-lab/tiny-DFlash = z-lab/tiny-DFlash",
-			"me/tiny-MTP = me/tiny-MTP", "the head in its own folder = " + model}},
+			"me/tiny-MTP = me/tiny-MTP", "its own MTP head = " + model}},
 	} {
 		if _, err := r.pool.Drafter(t.Context(),
 			control.DrafterRequest{Model: "tiny", Drafter: x.set}); err != nil {
@@ -73,7 +73,7 @@ func TestCandidatesAreAllDraftersOfAModel(t *testing.T) {
 		}
 	}
 	if want := []string{"me/tiny-DFlash2", "z-lab/tiny-DFlash", "me/tiny-MTP",
-		"the head in its own folder", "me/other-DFlash"}; !slices.Equal(names, want) {
+		"its own MTP head", "me/other-DFlash"}; !slices.Equal(names, want) {
 		t.Errorf("the settings offer %v, want %v", names, want)
 	}
 }

@@ -42,8 +42,8 @@ func (s *Store) Begin(change control.SettingsChange) (_ *Change, err error) {
 		if given, ok := s.overrides[name]; ok {
 			return nil, &control.Error{
 				Code: control.CodeInvalid, Param: name,
-				Message: fmt.Sprintf("%s is decided by %s while Tandem runs; start it without that "+
-					"to set it here.", name, given.By),
+				Message: fmt.Sprintf("%s was set with %s. Restart Tandem without it to change %[1]s here.",
+					name, given.By),
 			}
 		}
 	}

@@ -33,17 +33,17 @@ click() {
 
 wait_for 20 'menu' found
 wait_for 20 'row that says what is done' shown Ready
-shown 'Copy Address 127.0.0.1:' && shown 'Draft Ahead' && shown 'New Chat' || fail 'rows are missing'
+shown 'Copy Address 127.0.0.1:' && shown 'Speculative Decoding' && shown 'New Chat' || fail 'rows are missing'
 hidden Stop || fail 'something can be stopped while nothing runs'
 
 # ticked: the row whose text begins so has the state of its tick, 0 or 1.
 ticked() { rows | grep "<'$1" | grep "'toggle-state': <$2>"; }
 drafting() { app state | grep "\"drafting\":\"$1\""; }
 drafting on >/dev/null || fail 'the model drafts nothing at first'
-click 'Draft Ahead'
+click 'Speculative Decoding'
 wait_for 10 'end of the drafts' drafting off
 # drafts_again clicks once more, because a click means what the row showed then.
-drafts_again() { ticked 'Draft Ahead' 0 && click 'Draft Ahead'; sleep 0.2; drafting on; }
+drafts_again() { ticked 'Speculative Decoding' 0 && click 'Speculative Decoding'; sleep 0.2; drafting on; }
 wait_for 10 'drafts' drafts_again
 
 curl -sN --unix-socket "$TANDEM_HOME/run/control.sock" http://tandem/v1/completions -A zed/1 \
@@ -51,7 +51,7 @@ curl -sN --unix-socket "$TANDEM_HOME/run/control.sock" http://tandem/v1/completi
   -d '{"model":"tandem","prompt":"func main() {","max_tokens":3000,"ignore_eos":true,"stream":true}' >/dev/null &
 request=$!
 wait_for 20 'row of the request' shown 'Zed: writing'
-shown 'Show the Run' || fail 'no row leads to the run'
+shown 'Show Run' || fail 'no row leads to the run'
 click Stop
 wait_for 10 'end of the request' hidden 'Zed: '
 wait $request || fail "the request that was stopped ended with $?"

@@ -34,7 +34,7 @@ export async function open(browser, { link: from = link, welcome = false, ...opt
   await page.locator('.foot').waitFor()
   const first = page.getByRole('dialog', { name: 'Welcome to Tandem' })
   if (!welcome && (await first.isVisible())) {
-    await page.getByRole('button', { name: 'Skip the first steps' }).click()
+    await page.getByRole('button', { name: 'Skip', exact: true }).click()
     await first.waitFor({ state: 'hidden' })
   }
   return { context, page, problems }

@@ -459,7 +459,7 @@ test('no chat is stored when keeping is off', async () => {
   await settings(page)
   await page.getByLabel('Keep chats').uncheck()
   await back(page)
-  await page.getByText('This couldn’t be kept').waitFor()
+  await page.getByText('This isn’t kept').waitFor()
   await chat(page)
   await talk(page, 'Write Contains.')
   await page.getByRole('button', { name: 'Retry the answer' }).click()

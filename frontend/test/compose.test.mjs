@@ -26,7 +26,7 @@ test('a text file goes with a message, and stands there as a chip', async () => 
   await chat(page)
   const files = page.locator('input[type=file]')
   await files.setInputFiles({ name: 'photo.png', mimeType: 'image/png', buffer: Buffer.from([0x89, 0x50, 0xff, 0]) })
-  await page.getByRole('alert').getByText('photo.png is not a text.').waitFor()
+  await page.getByRole('alert').getByText('photo.png is not a text file.').waitFor()
   await files.setInputFiles([
     { name: 'worker.go', mimeType: 'text/plain', buffer: Buffer.from('package worker\n') },
     { name: 'notes.md', mimeType: 'text/plain', buffer: Buffer.from('# Notes\n') },
@@ -38,7 +38,7 @@ test('a text file goes with a message, and stands there as a chip', async () => 
   assert.equal(await chips.count(), 1)
   await sound(page, 'attached', [760, 1280])
   await files.setInputFiles({ name: 'photo.png', mimeType: 'image/png', buffer: Buffer.from([0x89, 0x50, 0xff, 0]) })
-  await page.getByRole('alert').getByText('photo.png is not a text.').waitFor()
+  await page.getByRole('alert').getByText('photo.png is not a text file.').waitFor()
   const asked = page.waitForRequest('**/v1/chat/completions')
   await talk(page, 'What is in it?')
   const [{ content }] = (await asked).postDataJSON().messages
@@ -93,7 +93,7 @@ test('instructions are kept as a preset, for other chats too', async () => {
   const question = page.getByRole('dialog')
   for (const answer of ['Keep it', 'Delete']) {
     await page.getByRole('button', { name: 'Delete the preset Go reviewer' }).click()
-    await question.getByText('The instructions “Go reviewer” are deleted.').waitFor()
+    await question.getByText('This deletes “Go reviewer”.').waitFor()
     if (answer === 'Delete') await sound(page, 'preset-deleted', [760, 1280])
     await question.getByRole('button', { name: answer }).click()
     await pill.and(page.locator(':focus')).waitFor()

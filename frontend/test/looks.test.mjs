@@ -36,7 +36,7 @@ const pages = {
   checkpoints: { at: 'checkpoints', shows: 'and that is all of it.', choose: (page) => page.locator('.texts .title').nth(2).click() },
   models: { at: 'models', shows: 'gpt-oss-20b-GGUF' },
   connect: { at: 'connect', shows: 'OpenAI for JavaScript' },
-  settings: { at: 'settings', shows: 'The link is made at' },
+  settings: { at: 'settings', shows: 'It goes to' },
 }
 
 let browser, still, tool

@@ -13,11 +13,11 @@ const pages = {
   checkpoints: 'Change the limit',
   models: /This machine has .* GiB of memory/,
   'models/more': 'Suggested models',
-  'models/speed': 'Nothing was measured yet.',
-  'models/disk': /taken by Tandem/,
+  'models/speed': 'No measurements yet.',
+  'models/disk': /used by Tandem/,
   connect: 'OpenCode',
   settings: 'Export settings',
-  'settings/endpoint': 'Host names it answers to',
+  'settings/endpoint': 'Allowed host names',
   'settings/history': 'Keep chats',
   'settings/disk': 'Folder for downloads',
   'settings/diagnostics': 'model loaded',
@@ -80,7 +80,7 @@ test('Help says so if its chapter of the guide cannot be read', async () => {
 test('old addresses lead to the pages of today', async () => {
   const { context, page, problems } = await open(browser)
   const base = page.url().split('#')[0]
-  for (const [old, now, shows] of [['conversations', 'checkpoints', 'Change the limit'], ['storage', 'models/disk', /taken by Tandem/], ['mac', 'models/speed', 'Nothing was measured yet.']]) {
+  for (const [old, now, shows] of [['conversations', 'checkpoints', 'Change the limit'], ['storage', 'models/disk', /used by Tandem/], ['mac', 'models/speed', 'No measurements yet.']]) {
     await page.goto(`${base}#/${old}`)
     await page.waitForURL(`${base}#/${now}`)
     await page.locator('main').getByText(shows).first().waitFor()
@@ -92,14 +92,14 @@ test('old addresses lead to the pages of today', async () => {
   await context.close()
 })
 
-test('the memory of texts is forgotten client by client', async () => {
+test('remembered texts are deleted client by client', async () => {
   const { context, page, problems } = await open(browser)
   await page.goto(`${page.url().split('#')[0]}#/settings/history`)
   await page.getByText(/^programs without a key: [\d,]+ tokens/).waitFor()
-  await page.getByRole('button', { name: 'Forget the texts of programs without a key' }).click()
-  const dialog = page.getByRole('dialog', { name: 'Forget the texts of programs without a key?' })
-  await dialog.getByRole('button', { name: 'Forget', exact: true }).click()
-  await page.getByText(/^[\d,]+ tokens of programs without a key are forgotten, which freed /).waitFor()
+  await page.getByRole('button', { name: 'Delete the texts of programs without a key' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Delete the remembered texts of programs without a key?' })
+  await dialog.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByText(/^Deleted [\d,]+ tokens of programs without a key, which freed /).waitFor()
   await page.getByText('Nothing is remembered.', { exact: true }).waitFor()
   assert.deepEqual(problems, [])
   await context.close()

@@ -74,16 +74,18 @@ test('the example of the demo completes a function', async () => {
   await figures(page).waitFor({ timeout: 60_000 })
   const text = await page.getByLabel('Completion', { exact: true }).textContent()
   assert.match(text, /\n}$/, 'it does not end as a function does')
-  assert.equal(await page.getByText(/cut a/).count(), 0)
+  assert.equal(await page.getByText(/stopped a/).count(), 0)
   await shot(page, 'example')
 
-  // After a whole function the page asks for the next one. It says that the answer was cut.
+  // After a whole function the page asks for the next one. It says where the answer stopped, and where to raise that.
   await page.getByRole('button', { name: 'Add it to the code' }).click()
   await options(page)
   await page.getByLabel('Max tokens').fill('3')
   await code.press('Control+Enter')
   await page.getByRole('button', { name: 'Complete again' }).waitFor({ timeout: 60_000 })
   await page.getByText('stopped at 3 tokens').waitFor()
+  await page.getByRole('button', { name: 'Raise the limit' }).click()
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'max-tokens')
   assert.ok((await page.getByLabel('Completion', { exact: true }).textContent()).length > 0)
 
   // Typed text belongs to its chat alone.
@@ -206,7 +208,7 @@ test('a reload finds the kind, the tint and the chat again', async () => {
   const { context, page, problems } = await playground(browser)
   const kind = page.getByRole('button', { name: 'Chat', exact: true })
   const chats = async () => (await kind.getAttribute('aria-pressed')) === 'true'
-  const tint = page.getByLabel('Highlight drafted words')
+  const tint = page.getByLabel(/^Highlight/)
   const again = async () => {
     // The menu links to the page's address without a chat.
     await page.getByRole('link', { name: 'Now', exact: true }).click()
@@ -223,7 +225,7 @@ test('a reload finds the kind, the tint and the chat again', async () => {
   // The label of the checkbox has the word "drafted", which shows its meaning. A press on the word
   // does not check the box.
   await page.getByRole('button', { name: 'drafted', exact: true }).click()
-  await page.locator('.meaning').getByText('Guessed by the drafter.').waitFor()
+  await page.locator('.meaning').getByText('Guessed ahead.').waitFor()
   assert.ok(await tint.isChecked())
   await page.keyboard.press('Escape')
   assert.equal(await page.locator('.meaning').count(), 0)

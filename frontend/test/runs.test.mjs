@@ -77,7 +77,7 @@ test('older runs are on the next page', async () => {
   // Two columns are at least 16 pixels apart. The fields stand in one line.
   const heads = page.getByRole('columnheader')
   const names = await heads.allTextContents()
-  assert.deepEqual(names.map((n) => n.trim()), ['When', 'Client', 'Where the time went', 'Prompt', 'Ready', 'Answer', 'Tokens/s', 'Time'])
+  assert.deepEqual(names.map((n) => n.trim()), ['When', 'Client', 'Where the time went', 'Prompt', 'Cached', 'Answer', 'Tokens/s', 'Time'])
   const extents = await heads.evaluateAll((all) => all.map((e) => {
     const words = document.createRange()
     words.selectNodeContents(e)

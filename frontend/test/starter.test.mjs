@@ -20,7 +20,7 @@ after(async () => {
 
 test('a newcomer asks for the capital of France, and learns that it is Paris', async () => {
   const { context, page, problems } = await open(browser, { link: tandem.link, welcome: true })
-  await page.getByText('A small model is ready now. It has 135 million parameters, answers at once and is often wrong.').waitFor()
+  await page.getByText('A small model is ready now. It has 135 million parameters, and is fast but often wrong.').waitFor()
   await sound(page, 'welcome-starter', [500, 1280])
   await page.getByRole('button', { name: 'Try it now' }).click()
   await page.getByRole('dialog').waitFor({ state: 'hidden' }) // the page below it takes no text
@@ -44,7 +44,7 @@ test('the pages say what the starter is, and it cannot be removed', async () => 
   await sound(page, 'now-starter', [500, 1280])
   await page.getByRole('navigation').getByRole('link', { name: 'Models' }).click()
   const row = page.getByRole('row').filter({ hasText: 'starter' })
-  await row.getByText('135M parameters, answers at once, often wrong').waitFor()
+  await row.getByText('135M parameters, fast but often wrong').waitFor()
   await row.getByRole('button', { name: 'Actions for starter' }).click()
   await page.getByRole('button', { name: 'Settings…' }).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Remove…' }).count(), 0)

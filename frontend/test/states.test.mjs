@@ -30,7 +30,7 @@ const examples = [
   { name: 'endpoint_closed', says: [/too many open files/, /Try again/] },
   { name: 'disk_full', says: [/no space left on device/] },
   { name: 'download_failed', page: 'models', says: [/org\/big-32b/, /there is no room for 15 GB more/] },
-  { name: 'download_stalled', page: 'models', says: [/org\/big-32b/, /the hub does not answer; trying again in 8 s/, /org\/small-1b/, /with its drafter org\/small-1b-DFlash/, /the model will answer without it: It needs a licence/] },
+  { name: 'download_stalled', page: 'models', says: [/org\/big-32b/, /the hub does not answer; trying again in 8 s/, /org\/small-1b/, /with its draft model org\/small-1b-DFlash/, /the model will answer without it: It needs a licence/] },
   { name: 'forbidden', answer: () => failure(example('failures', 'forbidden')), says: [/answers only its own machine/] },
   { name: 'crashed', answer: () => failure(example('failures', 'crashed')), says: [/ended 3 times and is not started again by itself/, /Start again/] },
   { name: 'no_connection', answer: () => silence, says: [/Tandem does not answer\. This page tries again by itself/] },
@@ -96,10 +96,10 @@ test('a page whose file a newer Tandem lacks says so, and the other pages go on'
   await page.route(file, (route) => route.fulfill({ status: 404 }))
   await page.reload()
   const menu = page.getByRole('navigation', { name: 'Pages' })
-  const gone = page.getByRole('heading', { name: 'This page is not loaded' })
+  const gone = page.getByRole('heading', { name: 'This page couldn’t be loaded' })
   const reload = page.getByRole('button', { name: 'Reload' })
   await menu.getByRole('link', { name: 'Runs' }).click()
-  await page.getByRole('alert').filter({ hasText: 'Reload the window to go on.' }).waitFor()
+  await page.getByRole('alert').filter({ hasText: 'Reload the window to continue.' }).waitFor()
   await sound(page, 'not-loaded')
   await menu.getByRole('link', { name: 'Connect' }).click()
   await page.getByRole('heading', { name: 'Connect', exact: true }).waitFor()
@@ -159,9 +159,9 @@ test('a tab that Tandem knew before is told why it needs a link again', async (t
   await page.getByText('Ready', { exact: true }).waitFor()
   answer = failure({ status: 401, error: { message: 'This page needs a link.', code: 'no_session' } })
   streaming.end()
-  await page.getByText('Tandem does not know this tab any more, as after a restart. Choose “Open Tandem”').waitFor()
+  await page.getByText('This tab’s session has ended, because Tandem was restarted. Choose “Open Tandem”').waitFor()
   await page.reload()
-  await page.getByText('What Tandem shows here is for you alone. Choose “Open Tandem”').waitFor()
+  await page.getByText('Only you can see what Tandem shows here. Choose “Open Tandem”').waitFor()
   assert.deepEqual(problems, [])
 })
 
@@ -240,7 +240,7 @@ test('only the window shows and sets whether Tandem starts at login', async (t) 
   const box = page.getByRole('checkbox', { name: 'Start Tandem at login' })
 
   await page.goto(`${server.url}#/settings`)
-  await page.getByText('Its menu has the switch to start Tandem at login.').waitFor()
+  await page.getByText('To start Tandem at login, use the switch in its menu.').waitFor()
   assert.deepEqual(asked, [])
 
   const answered = (act) => Promise.all([page.waitForResponse(/supervisor/), act()])

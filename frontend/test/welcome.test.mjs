@@ -71,7 +71,7 @@ test('the first steps set up a model and an editor, and end', async () => {
   await page.getByRole('button', { name: 'Use maker/mine' }).click()
   await page.getByRole('dialog').getByText('current', { exact: true }).waitFor({ timeout: 30_000 })
   await page.getByLabel('Program').selectOption({ label: 'Zed' })
-  await page.getByRole('button', { name: 'Copy what is below' }).click()
+  await page.getByRole('button', { name: 'Copy settings' }).click()
   await page.getByText('Copied').waitFor()
   assert.match(await page.evaluate(() => navigator.clipboard.readText()), /"api_url": "http:\/\/127\.0\.0\.1:\d+\/v1"/)
   await page.getByRole('button', { name: 'Done' }).click()

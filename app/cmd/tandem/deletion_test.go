@@ -79,7 +79,7 @@ func TestDeletionAsksFirst(t *testing.T) {
 	}
 	console.typed, console.terminal, console.stdin = true, true, "Y\n"
 	console.must(t, forget...)
-	if !regexp.MustCompile("this would forget 1 run, 0 checkpoints and [1-9][0-9]* tokens of the memory of texts, which frees [1-9][0-9]* B; go on\\? \\[y/N\\] " +
+	if !regexp.MustCompile("this would forget 1 run, 0 checkpoints and [1-9][0-9]* tokens of remembered texts, which frees [1-9][0-9]* B; go on\\? \\[y/N\\] " +
 		"tandem: forgot 1 run, 0 checkpoints and [1-9]").MatchString(console.stderr) {
 		t.Errorf("standard error %s", console.stderr)
 	}

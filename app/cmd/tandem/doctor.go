@@ -148,11 +148,11 @@ func servedChoice(ctx context.Context, c *control.Client, id string) terminal.Fi
 	const other = "stop the server, and choose another by `tandem serve --model ID`"
 	list, err := control.Ask(ctx, c, control.ListModels)
 	if err != nil {
-		return terminal.Finding{Name: "chosen model", Detail: err.Error()}
+		return terminal.Finding{Name: "current model", Detail: err.Error()}
 	}
 	i := slices.IndexFunc(list.Models, func(model control.Model) bool { return model.ID == id })
 	if i < 0 {
-		return terminal.Finding{Name: "chosen model", Detail: fmt.Sprintf("%s is no longer registered; %s", id, other)}
+		return terminal.Finding{Name: "current model", Detail: fmt.Sprintf("%s is no longer registered; %s", id, other)}
 	}
 	return examineModel(list.Models[i], other)
 }
@@ -174,7 +174,7 @@ func database(ctx context.Context, home string) terminal.Finding {
 func lastChoice(ctx context.Context, home string) terminal.Finding {
 	model, err := app.LastChoice(ctx, home, starter.Beside(terminal.Executable()))
 	if err != nil {
-		return terminal.Finding{Name: "chosen model", Detail: err.Error()}
+		return terminal.Finding{Name: "current model", Detail: err.Error()}
 	}
 	return examineModel(model, "choose another by `tandem serve --model ID`")
 }
@@ -183,7 +183,7 @@ func examineModel(model control.Model, other string) terminal.Finding {
 	place, err := app.CheckModel(model)
 	if err != nil {
 		why := strings.TrimSuffix(err.Error(), ".")
-		return terminal.Finding{Name: "chosen model", Detail: fmt.Sprintf("%s: %s; or %s", model.ID, why, other)}
+		return terminal.Finding{Name: "current model", Detail: fmt.Sprintf("%s: %s; or %s", model.ID, why, other)}
 	}
-	return terminal.Finding{Name: "chosen model", OK: true, Detail: fmt.Sprintf("%s, %s", model.ID, place)}
+	return terminal.Finding{Name: "current model", OK: true, Detail: fmt.Sprintf("%s, %s", model.ID, place)}
 }

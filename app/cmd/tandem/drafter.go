@@ -22,7 +22,7 @@ func drafterOf(m *Main) *cobra.Command {
 		Args: terminal.Args(1, 2, "the model's id, and a folder to set its drafter"), ValidArgsFunction: m.completeModel}
 	f := cmd.Flags()
 	asJSON := f.Bool("json", false, "one JSON object")
-	measure := f.Bool("measure", false, "first measure each drafter that the chosen model could have, for some minutes")
+	measure := f.Bool("measure", false, "first measure each drafter that the current model could have, for some minutes")
 	cmd.RunE = func(_ *cobra.Command, rest []string) error {
 		ctx := cmd.Context()
 		r := control.DrafterRequest{Model: rest[0]}
@@ -122,7 +122,7 @@ func (m *Main) measureDrafters(ctx context.Context, c *control.Client, model str
 		return err
 	}
 	if p := list.Plan; p == nil || p.Model != model {
-		return fmt.Errorf("only the chosen model can be measured; choose %s in the window, or serve it with `tandem serve --model`",
+		return fmt.Errorf("only the current model can be measured; choose %s in the window, or serve it with `tandem serve --model`",
 			model)
 	}
 	took := time.Duration(list.Plan.Seconds * float64(time.Second)).Round(time.Minute)

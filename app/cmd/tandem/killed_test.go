@@ -82,7 +82,7 @@ func TestKilledProgramLeavesItsHomeWhole(t *testing.T) {
 	}
 	console := newConsole(t, home)
 	console.tandem(t.Context(), "doctor")
-	if !strings.Contains(console.stdout, "✓  database      whole") {
+	if !strings.Contains(console.stdout, "✓  database       whole") {
 		t.Errorf("the doctor says %s", console.stdout)
 	}
 }

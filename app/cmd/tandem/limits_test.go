@@ -166,13 +166,13 @@ func TestDoctorExaminesTheLastChoice(t *testing.T) {
 	check(0, "tiny, "+dir)
 	weights := filepath.Join(dir, "model.safetensors")
 	must(t, os.Truncate(weights, 100))
-	check(1, "✗  chosen model  tiny: "+dir+": model.safetensors: ")
+	check(1, "✗  current model  tiny: "+dir+": model.safetensors: ")
 	check(1, "; or stop the server, and choose another by `tandem serve --model ID`\n")
 	p.stop(t)
-	check(1, "✗  chosen model  tiny: "+dir+": model.safetensors: ")
+	check(1, "✗  current model  tiny: "+dir+": model.safetensors: ")
 	check(1, "; or choose another by `tandem serve --model ID`\n")
 	must(t, os.RemoveAll(dir))
-	gone := "✗  chosen model  tiny: The model tiny is no longer at " + dir + "; put it back, or take " +
+	gone := "✗  current model  tiny: The model tiny is no longer at " + dir + "; put it back, or take " +
 		"it off the list with `tandem models remove tiny`; or "
 	check(1, gone+"choose another by `tandem serve --model ID`\n")
 	p = serveProcess(t, home)
@@ -208,7 +208,7 @@ func TestDoctorChangesNothing(t *testing.T) {
 	before := look()
 	if code := c.tandem(t.Context(), "doctor"); code != 1 ||
 		!strings.Contains(c.stdout, "✗  home folder") ||
-		!strings.Contains(c.stdout, "✓  chosen model  pocket") {
+		!strings.Contains(c.stdout, "✓  current model  pocket") {
 		t.Errorf("exit %d:\n%s%s", code, c.stdout, c.stderr)
 	}
 	if after := look(); after != before {
@@ -245,8 +245,8 @@ func TestDoctorAcceptsAStartingServer(t *testing.T) {
 	c := newConsole(t, dir)
 	out := c.must(t, "doctor")
 	if want := fmt.Sprintf("✓  server       pid %d holds the home folder and does not answer",
-		os.Getpid()); !strings.Contains(out, want) || strings.Contains(out, "chosen model") {
-		t.Errorf("the doctor says\n%swant %q and no chosen model", out, want)
+		os.Getpid()); !strings.Contains(out, want) || strings.Contains(out, "current model") {
+		t.Errorf("the doctor says\n%swant %q and no current model", out, want)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestDoctorMakesNoTables(t *testing.T) {
 	home := newHome(t)
 	must(t, os.WriteFile(filepath.Join(home, "tandem.db"), nil, 0o600))
 	if out := newConsole(t, home).must(t, "doctor"); !strings.Contains(out,
-		"✓  chosen model  pocket, part of the program") {
+		"✓  current model  pocket, part of the program") {
 		t.Errorf("the doctor says\n%swant the first choice", out)
 	}
 	if files, _ := filepath.Glob(filepath.Join(home, "*")); len(files) != 1 {

@@ -253,7 +253,7 @@ func removeModel(m *Main, use string, ask bool) *cobra.Command {
 			if after, err := control.Ask(ctx, c, control.GetState); err == nil { // the model is removed in any case
 				next = after.Choice
 			}
-			fmt.Fprintf(m.Stderr, "tandem: %s was the chosen model; requests for %s now get %s\n",
+			fmt.Fprintf(m.Stderr, "tandem: %s was the current model; requests for %s now get %s\n",
 				id, control.Alias, next)
 		}
 		return nil

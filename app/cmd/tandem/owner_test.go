@@ -153,7 +153,7 @@ func TestModelInUseIsNotRemoved(t *testing.T) {
 	body.Close()
 	waitState(t, client(t, home), func(s control.State) bool { return len(s.Active) == 0 })
 	c.must(t, "models", "remove", "endless")
-	want := "tandem: endless was in memory and has been unloaded\ntandem: endless was the chosen model; requests for tandem now get pocket\n"
+	want := "tandem: endless was in memory and has been unloaded\ntandem: endless was the current model; requests for tandem now get pocket\n"
 	if c.stderr != want {
 		t.Errorf("standard error %q, want %q", c.stderr, want)
 	}
@@ -189,7 +189,7 @@ func TestRemovalSucceedsIfTheServerEnds(t *testing.T) {
 	defer server.Close()
 	c := newConsole(t, home)
 	c.must(t, "models", "remove", "x")
-	if want := "tandem: x was the chosen model; requests for tandem now get another\n"; c.stderr != want ||
+	if want := "tandem: x was the current model; requests for tandem now get another\n"; c.stderr != want ||
 		!removed {
 		t.Errorf("removed %t, standard error %q, want %q", removed, c.stderr, want)
 	}

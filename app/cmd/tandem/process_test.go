@@ -164,7 +164,7 @@ func TestHomeCanBeServedAfterAKill(t *testing.T) {
 		t.Errorf("the runs are %+v, want one that was interrupted", runs)
 	}
 	if s, err := control.Ask(t.Context(), c, control.GetState); err != nil || s.Choice != "endless" {
-		t.Errorf("the chosen model is %q, %v, want endless", s.Choice, err)
+		t.Errorf("the current model is %q, %v, want endless", s.Choice, err)
 	}
 }
 

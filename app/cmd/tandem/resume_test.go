@@ -203,7 +203,7 @@ func TestCheckpointsAreListedNamedPinnedAndDeleted(t *testing.T) {
 
 	if text := console.must(t, "checkpoints", "list", "--model", "tandem"); !strings.Contains(text,
 		"contains") {
-		t.Errorf("the list of the chosen model is %s, want contains in it", text)
+		t.Errorf("the list of the current model is %s, want contains in it", text)
 	}
 	if code := console.tandem(t.Context(), "checkpoints", "list", "--model", "nobody"); code != 1 ||
 		!strings.Contains(console.stderr, "not registered") {

@@ -58,7 +58,7 @@ func status(m *Main) *cobra.Command {
 // who returns the name of a client.
 func who(client string) string {
 	if client == "" {
-		return "a client without a name"
+		return "an unnamed client"
 	}
 	return control.ClientName(client)
 }

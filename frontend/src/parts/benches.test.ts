@@ -50,6 +50,6 @@ test('the advice names the fastest drafter, and the others that are about as fas
     ({ name, why, decode: { pairs: why ? 0 : 9, times: { median, low: median - off, high: median + off } } }) as BenchDrafter
   assert.equal(advice([of('a', 1.5), of('b', 2), of('c', 0, 0, 'It is damaged.')]), 'The fastest here is b, 2.00 times as fast as without drafts.')
   assert.equal(advice([of('a', 1.85), of('b', 2)]), 'The fastest here is b, 2.00 times as fast as without drafts. About as fast: a.')
-  assert.equal(advice([of('a', 1.05), of('b', 0.9)]), 'None of them is clearly faster than no drafts here.')
+  assert.equal(advice([of('a', 1.05), of('b', 0.9)]), 'None of them is clearly faster than decoding without drafts here.')
   assert.equal(advice([of('c', 0, 0, 'It is damaged.')]), 'None could be measured.')
 })

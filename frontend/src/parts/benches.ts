@@ -3,7 +3,7 @@ import type { Bench, BenchDrafter, BenchProgress, BenchResult, Spread } from '..
 const none: Spread = { median: 0, low: 0, high: 0 }
 
 // parts names the parts of a measurement, in its order.
-export const parts: Record<string, string> = { decode: 'Writing code, with and without drafts', restore: 'Restoring a prompt, and reading it', verify: 'Checking several tokens at once' }
+export const parts: Record<string, string> = { decode: 'Writing code, with and without drafts', restore: 'Restoring and reading a prompt', verify: 'Checking several tokens at once' }
 export const partNames = Object.keys(parts)
 
 // share returns how much of a measurement is done, from 0 to 1. Each drafter has an equal share of
@@ -28,7 +28,7 @@ export function minutes(seconds: number): string {
 export function advice(rows: BenchDrafter[]): string {
   const [best, ...others] = rows.filter((d) => !d.why && d.decode.pairs > 0).sort((a, b) => b.decode.times.median - a.decode.times.median)
   if (!best) return 'None could be measured.'
-  if (best.decode.times.low <= 1) return 'None of them is clearly faster than no drafts here.'
+  if (best.decode.times.low <= 1) return 'None of them is clearly faster than decoding without drafts here.'
   const times = best.decode.times
   const alike = others.filter((d) => d.decode.times.high >= times.low).map((d) => d.name)
   const more = alike.length > 0 ? ` About as fast: ${alike.join(', ')}.` : ''

@@ -3,7 +3,7 @@ import { bytes } from './format.ts'
 
 // removalText says what removing a model does.
 export function removalText(r: Removal): string {
-  const first = r.in_memory ? 'It is in memory and is unloaded first. ' : ''
-  if (!r.deletes) return `${first}It leaves the list. Its files stay, because Tandem did not download them.`
-  return `${first}Tandem downloaded it: its files are deleted, which frees ${bytes(r.bytes)} on the disk.`
+  const first = r.in_memory ? 'It is unloaded first. ' : ''
+  if (!r.deletes) return `${first}It is removed from the list. Its files stay, because Tandem didn’t download them.`
+  return `${first}Its files are deleted, which frees ${bytes(r.bytes)}.`
 }
