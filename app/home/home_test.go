@@ -1,0 +1,46 @@
+package home
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A folder is closed to others if it is new, empty or Tandem's own. With other files it stays as it
+// is.
+func TestMakeClosesFolderToOthers(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		mode       os.FileMode // 0: there is no folder
+		refused    bool
+	}{
+		{name: "new"},
+		{name: "empty", mode: 0o755},
+		{name: "of Tandem", mode: 0o755, file: DatabaseFile},
+		{name: "of others", mode: 0o755, file: "thesis.txt", refused: true},
+		{name: "private", mode: 0o700, file: "thesis.txt"},
+	} {
+		dir := filepath.Join(t.TempDir(), "a", "home")
+		if c.mode != 0 {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(dir, c.mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.file != "" {
+			if err := os.WriteFile(filepath.Join(dir, c.file), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := os.FileMode(0o700)
+		if c.refused {
+			want = c.mode
+		}
+		err := Make(dir)
+		if info, e := os.Stat(dir); e != nil || info.Mode().Perm() != want || (err != nil) != c.refused {
+			t.Errorf("a folder that is %s: %v; it has mode %v, %v, want %v", c.name, err, info.Mode(), e, want)
+		}
+	}
+}
