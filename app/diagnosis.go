@@ -97,8 +97,8 @@ func programName(client string, counted map[string]string) string {
 	return counted[client]
 }
 
-// modelAttr is the model of a line of the log.
-var modelAttr = regexp.MustCompile(`\bmodel=("(?:[^"\\]|\\.)*"|\S*)`)
+// modelAttr is the model of a line of the log. The line may be cut within it.
+var modelAttr = regexp.MustCompile(`\bmodel=("(?:[^"\\]|\\.)*"?|\S*)`)
 
 // withoutModel drops the model of a line of the log if it is not one of those here.
 func withoutModel(line string, here map[string]bool) string {
