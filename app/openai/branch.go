@@ -51,7 +51,7 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 			b.text, b.raw = f.String("prompt"), f.Bool("raw")
 			if b.text == "" && !b.raw {
 				f.Fail("prompt",
-					"is missing: say what comes next, or set raw to go on from the text as it is.")
+					"is missing: say what comes next, or set raw to continue the text as it is.")
 			}
 			return b, f.Err()
 		})

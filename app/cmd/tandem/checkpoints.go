@@ -176,7 +176,7 @@ func showCheckpoint(m *Main) *cobra.Command {
 			{"model", x.Model},
 			{"kind", x.Kind},
 			{"tokens", fmt.Sprintf("%d to %d", x.FromToken, x.ToToken)},
-			{"goes on from", cmp.Or(x.Parent, "the beginning")},
+			{"continues", cmp.Or(x.Parent, "the beginning")},
 			{"size", control.ByteSize(x.Bytes)},
 			{"run", run64(x.Run)},
 			{"made", x.CreatedAt},
@@ -288,7 +288,7 @@ type continuation struct {
 func branchCheckpoint(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "branch ID [PROMPT]", Short: "answer from one", Args: checkpointArgs(1, 2)}
 	var b continuation
-	cmd.Flags().BoolVar(&b.Raw, "raw", false, "go on from the text as it is, with the prompt as it is")
+	cmd.Flags().BoolVar(&b.Raw, "raw", false, "continue the text as it is, with the prompt as it is")
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
 	sampling := samplingFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, rest []string) (err error) {
@@ -297,7 +297,7 @@ func branchCheckpoint(m *Main) *cobra.Command {
 			b.Prompt = rest[1]
 		}
 		if b.Prompt == "" && !b.Raw {
-			return terminal.Mistake(cmd, "say what comes next, or add --raw to go on from the text as it is")
+			return terminal.Mistake(cmd, "say what comes next, or add --raw to continue the text as it is")
 		}
 		if b.sampling, err = sampling(); err != nil {
 			return err

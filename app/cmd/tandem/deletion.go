@@ -14,7 +14,7 @@ func deleteCheckpoint(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "delete ID", Short: "say what goes with one, ask, and delete it",
 		Args: checkpointArgs(1, 1)}
 	f := cmd.Flags()
-	all := f.Bool("all", false, "delete all that go on from it too")
+	all := f.Bool("all", false, "delete the checkpoints that continue it too")
 	yes := f.Bool("yes", false, "do not ask")
 	cmd.RunE = m.asking(func(ctx context.Context, c *control.Client, rest []string) error {
 		would, err := control.Call(ctx, c, control.WouldDeleteCheckpoint,

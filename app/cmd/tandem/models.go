@@ -122,7 +122,7 @@ func rowsOf(l *control.Loaded) (text string) {
 func addModel(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "add FOLDER|FILE.gguf|ID", Short: "register a folder, a GGUF file, or what found lists by that ID",
 		Args: terminal.Args(1, 1, "the model's folder or GGUF file, or an ID that `tandem models found` lists")}
-	id := cmd.Flags().String("id", "", "register it as `ID` (default: its name at its publisher's, else that of the folder or the GGUF file)")
+	id := cmd.Flags().String("id", "", "register it as `ID` (default: its name at its publisher's, else the folder's or the GGUF file's)")
 	cmd.RunE = func(cmd *cobra.Command, rest []string) error {
 		ctx := cmd.Context()
 		if rest[0] == "" {

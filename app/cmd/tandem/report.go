@@ -157,7 +157,7 @@ func writeChart(w io.Writer, how *control.Speculation) error {
 	if how.Cut > 0 {
 		scale += fmt.Sprintf("; the %d after them were not kept", how.Cut)
 	}
-	_, err := fmt.Fprintf(w, "\n%s; · is none, █ is %d\ndrafted   %s\naccepted  %s\n", scale, most,
+	_, err := fmt.Fprintf(w, "\n%s; · means 0, █ means %d\ndrafted   %s\naccepted  %s\n", scale, most,
 		terminal.Bars(rounds.Drafted, each, most), terminal.Bars(rounds.Accepted, each, most))
 	if err == nil && len(how.Drafters) > 0 {
 		_, err = fmt.Fprintf(w, "drafter   %s\n", drafterMarks(rounds.Drafters, each))

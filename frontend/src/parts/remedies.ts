@@ -8,7 +8,7 @@ export interface Remedy {
 }
 
 const remedies: Record<string, Remedy> = {
-  model_not_found: { text: 'The program asks for a model that is not on the list. Get it, or have the program ask for “tandem”: that is the chosen model.', button: 'Get a model', href: '#/models/more' },
+  model_not_found: { text: 'The program asks for a model that is not on the list. Get it, or have the program ask for “tandem”: that is the current model.', button: 'Get a model', href: '#/models/more' },
   model_not_loaded: { text: 'Other models have the memory. Unload one, or let requests load models beside each other or in place of each other, in Settings.', button: 'Open Settings', href: '#/settings' },
   memory_short: { text: 'The model needs more memory than this machine has for models. Choose a smaller one, or set a shorter context.', button: 'Choose a model', href: '#/models' },
   model_invalid: { text: 'The files of the model cannot be loaded. Get it again, or choose another one.', button: 'Look at the models', href: '#/models' },
