@@ -348,7 +348,7 @@ test('a text without its model says so, and what to do', async () => {
   await page.route('**/app/checkpoints/fake-1**', (route) => route.fulfill({ json: { ...gone, model: 'org/gone', text: '' } }))
   await page.getByRole('link', { name: 'Checkpoints' }).click()
   await page.getByRole('button', { name: 'fake-1', exact: true }).click()
-  await page.getByText('org/gone, which wrote it, is no longer on the list of models').waitFor()
+  await page.getByText('org/gone, which wrote it, is no longer in the list of models').waitFor()
   await page.getByRole('button', { name: 'fake-0', exact: true }).click()
   const loaded = page.waitForResponse('**/app/load')
   await page.getByRole('button', { name: 'Load pocket' }).waitFor()
