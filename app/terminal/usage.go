@@ -36,11 +36,11 @@ func Args(min, max int, needs string) cobra.PositionalArgs {
 		case len(args) <= max:
 			return nil
 		case max == 0:
-			takes = "no arguments but flags"
+			takes = "only flags"
 		case max == 1:
 			takes = "one argument"
 		}
-		return &UsageError{fmt.Sprintf("%s takes %s; %q is one too many", c.CommandPath(), takes, args[max])}
+		return &UsageError{fmt.Sprintf("%s takes %s; leave out %q", c.CommandPath(), takes, args[max])}
 	}
 }
 
