@@ -132,11 +132,11 @@ func TestReportHasNoTextOrNameOfAPerson(t *testing.T) {
 func TestReportLeavesOutUnknownModels(t *testing.T) {
 	const gone = `model="a model that is not here"`
 	for line, want := range map[string]string{
-		"model loaded model=tiny ms=5":             "model loaded model=tiny ms=5",
-		`request run=1 model="" status=400`:        `request run=1 model="" status=400`,
-		"request run=1 model=ada status=404":       "request run=1 " + gone + " status=404",
+		"model loaded model=tiny ms=5":               "model loaded model=tiny ms=5",
+		`request run=1 model="" status=400`:          `request run=1 model="" status=400`,
+		"request run=1 model=ada status=404":         "request run=1 " + gone + " status=404",
 		`request run=1 model="a \"b\" c" status=404`: "request run=1 " + gone + " status=404",
-		`request run=1 model="cut within \"it an…`:  "request run=1 " + gone,
+		`request run=1 model="cut within \"it an…`:   "request run=1 " + gone,
 	} {
 		if got := withoutModel(line, map[string]bool{"tiny": true}); got != want {
 			t.Errorf("%s becomes %s, want %s", line, got, want)
