@@ -82,17 +82,16 @@ install() {
   done
   echo "Installed $("$prefix/bin/tandem" --version) in $prefix."
   case ":$PATH:" in
-    *":$prefix/bin:"*) run=tandem ;;
+    *":$prefix/bin:"*) ;;
     *)
-      run=$prefix/bin/tandem
       echo "$prefix/bin is not in your PATH. This adds it, until you close the terminal:"
       echo
       echo "  export PATH=\"$prefix/bin:\$PATH\""
       ;;
   esac
   echo
-  echo "  $run run \"What is the capital of France?\""
-  echo "  $run serve"
+  echo "  tandem run \"What is the capital of France?\""
+  echo "  tandem serve"
 }
 
 case "$#${1:-}" in

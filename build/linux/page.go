@@ -10,14 +10,14 @@ import (
 // pages are what a newcomer reads, in the order in which they are walked.
 var pages = []string{"app/START.md", "README.md"}
 
-// lacking says what the root has not for blocks that begin with these words. They are left out.
+// lacking is what the root does not have for blocks that begin with these words. They are left out.
 var lacking = map[string]string{"go run ": "Go", "curl ": "curl", "tandem pull ": "network"}
 
 // A step is what a page tells its reader to type, and what it says that this prints.
 type step struct {
 	at       string // page and line, such as README.md:52
 	commands string
-	lacks    string // what the root has not for it, empty if it is run
+	lacks    string // what the root does not have for it, empty if it is run
 	prints   string // lines of a terminal; those that begin with >>> are typed into a chat
 }
 
