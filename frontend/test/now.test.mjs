@@ -212,6 +212,7 @@ test('each reason why requests were slow has its cost, its evidence and one butt
   ]
   await why.getByText('3 answers from m came without drafts.').waitFor({ timeout: 10_000 })
   await why.getByText('1 prompt from Zed didn’t fit into the context of m.').waitFor()
+  assert.match(await why.textContent(), /9,031 tokens\. A longer context/)
   await why.getByRole('button', { name: 'Use a context of 12,288' }).click()
   await why.getByRole('button', { name: 'Applies from its next load' }).waitFor()
   assert.deepEqual(context, [{ model: 'm', depth: 3, context: 12_288 }])

@@ -432,8 +432,8 @@ export interface LogLines {
 }
 
 // A Diagnosis is what another person needs to help: the answer of GET /app/report. It has no text of
-// a request or an answer, no secret, and no name that a person gave to a key, a machine or a chat.
-// The user's folder is written ~.
+// a request or an answer, no secret, and no name that a person gave to a key, a chat or a machine that
+// may call. The user's folder is written ~.
 export interface Diagnosis {
   made_at: string
   version: string
