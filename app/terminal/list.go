@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 )
 
@@ -27,7 +26,7 @@ func (l List[T]) Print(p *Program, asJSON bool, values []T) error {
 		return nil
 	}
 	if len(rows) == 0 && l.Empty != "" {
-		fmt.Fprintf(p.Stderr, "%s: %s\n", p.Name, l.Empty)
+		p.Say("%s", l.Empty)
 		if p.Shown {
 			return nil // a header alone says nothing
 		}

@@ -114,7 +114,7 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		return exit.Code
 	}
 	if ctx.Err() != nil {
-		fmt.Fprintf(p.Stderr, "%s: interrupted\n", p.Name)
+		p.Say("interrupted")
 		return 130
 	}
 	fmt.Fprintf(p.Stderr, "%s %v\n", p.styled(string(Wrong), p.Name+":"), err)
@@ -122,6 +122,11 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		return exit.Code
 	}
 	return 1
+}
+
+// Say prints a sentence on standard error, after the program's name. No name in it moves the cursor.
+func (p *Program) Say(format string, args ...any) {
+	fmt.Fprintf(p.Stderr, "%s: %s\n", p.Name, Text(fmt.Sprintf(format, args...)))
 }
 
 // Logger returns one that writes warnings and errors to Stderr, and everything with verbose. They appear

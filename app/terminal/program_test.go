@@ -116,6 +116,16 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
+// A sentence has no control characters, whatever the names in it have.
+func TestSentencesHaveNoControlCharacters(t *testing.T) {
+	var errs strings.Builder
+	p := &Program{Name: "prog", Stderr: &errs}
+	p.Say("%s is gone: %v", "a\x1b[2J", errors.New("no \rfile"))
+	if want := "prog: a\ufffd[2J is gone: no \ufffdfile\n"; errs.String() != want {
+		t.Errorf("said %q, want %q", errs.String(), want)
+	}
+}
+
 // An interrupt ends a question.
 func TestInterruptEndsAQuestion(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

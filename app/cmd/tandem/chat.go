@@ -110,7 +110,7 @@ func (m *Main) chat(ctx context.Context, cmd *cobra.Command, c *control.Client, 
 		case err != nil && stopped || err == terminal.ErrInterrupted:
 			v.remark("stopped")
 		case err != nil:
-			fmt.Fprintf(m.Stderr, "tandem: %s\n", terminal.Text(err.Error()))
+			m.Say("%v", err)
 		}
 	}
 }

@@ -140,7 +140,7 @@ func (m *Main) forgetTexts(cmd *cobra.Command, c *control.Client,
 	}
 	gone, err := control.Call(cmd.Context(), c, control.ForgetTexts, list[i].KeyID)
 	if err == nil {
-		fmt.Fprintf(m.Stderr, "tandem: forgot %s\n", gone.Amount())
+		m.Say("forgot %s", gone.Amount())
 	}
 	return err
 }
@@ -193,6 +193,9 @@ func showCheckpoint(m *Main) *cobra.Command {
 		if x.Text == "" {
 			fmt.Fprintf(m.Stdout, "\nIts text cannot be shown: its model has been removed.\n")
 			return nil
+		}
+		if m.Shown {
+			x.Text = terminal.Text(x.Text)
 		}
 		fmt.Fprintf(m.Stdout, "\n... %s\n", x.Text)
 		return nil
@@ -263,7 +266,7 @@ func verifyCheckpoints(m *Main) *cobra.Command {
 			}
 			if v.Error != "" {
 				damaged++
-				fmt.Fprintf(m.Stderr, "tandem: %s\n", v.Error)
+				m.Say("%s", v.Error)
 			}
 		}
 		if damaged > 0 {

@@ -32,7 +32,7 @@ func deleteCheckpoint(m *Main) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(m.Stderr, "tandem: deleted %s, which frees %s\n",
+		m.Say("deleted %s, which frees %s",
 			control.Plural(len(d.Checkpoints), "checkpoint"), control.ByteSize(d.Bytes))
 		return nil
 	})
@@ -61,7 +61,7 @@ func forget(m *Main) *cobra.Command {
 			}
 			kept := would.Runs + would.Checkpoints + would.Tokens
 			if kept+would.InFlight == 0 {
-				fmt.Fprintln(m.Stderr, "tandem: nothing matches, so nothing was deleted; `tandem runs --json` has the names of models and clients")
+				m.Say("nothing matches, so nothing was deleted; `tandem runs --json` has the names of models and clients")
 				return nil
 			}
 			if kept > 0 { // otherwise nothing is lost
@@ -73,10 +73,9 @@ func forget(m *Main) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(m.Stderr, "tandem: forgot %s\n", gone.Amount())
+			m.Say("forgot %s", gone.Amount())
 			if gone.InFlight > 0 {
-				fmt.Fprintf(m.Stderr,
-					"tandem: %s in flight; nothing of their texts is kept, and `tandem forget` forgets the rest once they have ended\n",
+				m.Say("%s in flight; nothing of their texts is kept, and `tandem forget` forgets the rest once they have ended",
 					control.Plural(gone.InFlight, "run"))
 			}
 			return nil

@@ -126,7 +126,7 @@ func (m *Main) measureDrafters(ctx context.Context, c *control.Client, model str
 			model)
 	}
 	took := time.Duration(list.Plan.Seconds * float64(time.Second)).Round(time.Minute)
-	fmt.Fprintf(m.Stderr, "tandem: measuring takes about %d minutes, and waits while a request is answered\n",
+	m.Say("measuring takes about %d minutes, and waits while a request is answered",
 		max(1, int(took.Minutes())))
 	bar := m.NewBar()
 	defer bar.End()

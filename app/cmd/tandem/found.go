@@ -26,8 +26,7 @@ func foundModels(m *Main) *cobra.Command {
 			return err
 		}
 		if found.Cut {
-			fmt.Fprintln(m.Stderr, "tandem: there are more folders than were searched; "+
-				"add a model by its path")
+			m.Say("there are more folders than were searched; add a model by its path")
 		}
 		err = terminal.List[control.FoundModel]{
 			Columns: []terminal.Column{{Name: "ID"}, {Name: "ARCHITECTURE", Spare: true}, {Name: "WEIGHTS", Spare: true},
@@ -41,7 +40,7 @@ func foundModels(m *Main) *cobra.Command {
 		}
 		for _, model := range found.Models {
 			if model.Why != "" {
-				fmt.Fprintf(m.Stderr, "tandem: %s at %s cannot be loaded: %s\n",
+				m.Say("%s at %s cannot be loaded: %s",
 					terminal.Printable(model.ID), terminal.Printable(model.Path),
 					terminal.Printable(model.Why))
 			}

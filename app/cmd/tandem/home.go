@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -111,8 +110,7 @@ func (m *Main) serveWhile(ctx context.Context, a *app.App, fn func() error) erro
 			if ctx.Err() != nil {
 				return // requests are being ended; one may be fn's own
 			}
-			fmt.Fprintln(m.Stderr,
-				"tandem: done, but other programs have requests in flight here; waiting for them. Ctrl-C ends them")
+			m.Say("done, but other programs have requests in flight here; waiting for them. Ctrl-C ends them")
 		})
 		err = errors.Join(err, <-served)
 		patience.Stop()

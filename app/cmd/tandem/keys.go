@@ -35,7 +35,7 @@ func addKey(m *Main) *cobra.Command {
 			k, err := control.Call(ctx, c, control.AddKey, control.KeyRequest{Name: args[0]})
 			if err == nil {
 				fmt.Fprintln(m.Stdout, k.Secret)
-				fmt.Fprintln(m.Stderr, "tandem: this is the only time that the key is shown")
+				m.Say("this is the only time that the key is shown")
 			}
 			return err
 		})}
@@ -55,7 +55,7 @@ func deleteKey(m *Main) *cobra.Command {
 			}
 			_, err = control.Call(ctx, c, control.DeleteKey, list.Keys[i].ID)
 			if err == nil {
-				fmt.Fprintf(m.Stderr, "tandem: deleted the key %s; programs that send it are refused\n",
+				m.Say("deleted the key %s; programs that send it are refused",
 					terminal.Printable(args[0]))
 			}
 			return err

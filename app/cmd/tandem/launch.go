@@ -123,7 +123,7 @@ func (m *Main) endpointFor(ctx context.Context, p connect.Program, model string)
 		}
 		e.Model, e.Context = id, state.ContextOf(id, list.Models[i].ContextLength)
 	}
-	fmt.Fprintln(m.Stderr, "tandem:", launchLine(p, id, e.Context, page.Longer))
+	m.Say("%s", launchLine(p, id, e.Context, page.Longer))
 	return e, nil
 }
 

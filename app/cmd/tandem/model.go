@@ -35,7 +35,7 @@ func useModel(m *Main) *cobra.Command {
 				if state.Address == "" {
 					next = "; `tandem serve` serves it"
 				}
-				fmt.Fprintf(m.Stderr, "tandem: %s is the current model%s\n", state.Choice, next)
+				m.Say("%s is the current model%s", state.Choice, next)
 				return nil
 			})
 		})}

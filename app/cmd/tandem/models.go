@@ -67,14 +67,14 @@ func listModels(m *Main) *cobra.Command {
 			n := needs[id]
 			switch {
 			case gone[id]:
-				fmt.Fprintf(m.Stderr, "tandem: %s\n", n.Why)
+				m.Say("%s", n.Why)
 			case n.Why != "":
-				fmt.Fprintf(m.Stderr, "tandem: %s cannot be loaded: %s\n", id, n.Why)
+				m.Say("%s cannot be loaded: %s", id, n.Why)
 			case n.NoChat != "":
 				m.warnNoChat(n)
 			}
 			if n.Inexact != "" {
-				fmt.Fprintf(m.Stderr, "tandem: %s is not held exactly: %s\n", id, n.Inexact)
+				m.Say("%s is not held exactly: %s", id, n.Inexact)
 			}
 		}
 		return nil
@@ -144,7 +144,7 @@ func addModel(m *Main) *cobra.Command {
 			fmt.Fprintln(m.Stdout, model.ID)
 			name := library.TrimGGUF(filepath.Base(model.Path))
 			if *id == "" && model.ID != rest[0] && model.ID != name {
-				fmt.Fprintf(m.Stderr, "tandem: the id of %s is %s\n", terminal.Printable(model.Path),
+				m.Say("the id of %s is %s", terminal.Printable(model.Path),
 					model.ID)
 			}
 			needs, err := control.Ask(ctx, c, control.GetMemory)
@@ -164,8 +164,8 @@ func addModel(m *Main) *cobra.Command {
 
 // warnNoChat says that a model cannot chat, and how it can be used.
 func (m *Main) warnNoChat(n control.ModelNeeds) {
-	fmt.Fprintf(m.Stderr, "tandem: %s cannot chat: %s; mend it or take another file, or use "+
-		"`tandem run --raw`\n", n.ID, n.NoChat)
+	m.Say("%s cannot chat: %s; mend it or take another file, or use "+
+		"`tandem run --raw`", n.ID, n.NoChat)
 }
 
 // unloadModel frees the memory of a model, or of all where min lets the model be left out.
@@ -192,15 +192,15 @@ func unloadModel(m *Main, use, short string, min int) *cobra.Command {
 			for _, l := range before.InMemory {
 				if id == "" || id == l.ID {
 					freed++
-					fmt.Fprintf(m.Stderr, "tandem: unloaded %s, which frees %s of memory\n", l.ID, control.ByteSize(l.Bytes))
+					m.Say("unloaded %s, which frees %s of memory", l.ID, control.ByteSize(l.Bytes))
 				}
 			}
 			switch {
 			case freed > 0:
 			case id == "":
-				fmt.Fprintln(m.Stderr, "tandem: no model is in memory")
+				m.Say("no model is in memory")
 			default:
-				fmt.Fprintf(m.Stderr, "tandem: %s is not in memory; `tandem ps` lists what is\n", id)
+				m.Say("%s is not in memory; `tandem ps` lists what is", id)
 			}
 			return nil
 		})}
@@ -242,18 +242,18 @@ func removeModel(m *Main, use string, ask bool) *cobra.Command {
 			return err
 		}
 		if gone.Deletes {
-			fmt.Fprintf(m.Stderr, "tandem: %s is deleted, which frees %s\n", id,
+			m.Say("%s is deleted, which frees %s", id,
 				control.ByteSize(gone.Bytes))
 		}
 		if before.Resident(id) != nil {
-			fmt.Fprintf(m.Stderr, "tandem: %s was in memory and has been unloaded\n", id)
+			m.Say("%s was in memory and has been unloaded", id)
 		}
 		if before.Choice == id {
 			next := "another"
 			if after, err := control.Ask(ctx, c, control.GetState); err == nil { // the model is removed in any case
 				next = after.Choice
 			}
-			fmt.Fprintf(m.Stderr, "tandem: %s was the current model; requests for %s now get %s\n",
+			m.Say("%s was the current model; requests for %s now get %s",
 				id, control.Alias, next)
 		}
 		return nil

@@ -57,7 +57,7 @@ func (m *Main) download(ctx context.Context, c *control.Client, name string, r c
 	})
 	bar.End()
 	if note != "" {
-		fmt.Fprintf(m.Stderr, "tandem: %s\n", note)
+		m.Say("%s", note)
 	}
 	return model, err
 }

@@ -212,7 +212,7 @@ func checkPrompt(text string) error {
 // readPrompt reads standard input to its end, or until ctx ends.
 func (m *Main) readPrompt(ctx context.Context) (string, error) {
 	if m.Typed {
-		fmt.Fprintln(m.Stderr, "tandem: reading the prompt; end it with Ctrl-D")
+		m.Say("reading the prompt; end it with Ctrl-D")
 	}
 	type text struct {
 		b   []byte

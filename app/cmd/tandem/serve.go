@@ -147,8 +147,7 @@ func serve(m *Main) *cobra.Command {
 				m.sayLoaded(a, err)
 			},
 			Draining: func(requests int) {
-				fmt.Fprintf(m.Stderr,
-					"tandem: finishing %s, for some seconds at most; press Ctrl-C again to stop at once\n",
+				m.Say("finishing %s, for some seconds at most; press Ctrl-C again to stop at once",
 					control.Plural(requests, "request"))
 			},
 		})
@@ -177,8 +176,8 @@ func isLocked(err error) bool {
 // sayReady prints where the endpoint is, or that there is none.
 func (m *Main) sayReady(a *app.App, address, link string) {
 	if address == "" {
-		fmt.Fprintf(m.Stderr, "tandem: running without an endpoint, so that no editor reaches this process: %s.\n"+
-			"Ctrl-C stops it; until then `tandem run` and the other commands use it, and the menu, the window and `tandem settings set port=N` move it.\n",
+		m.Say("running without an endpoint, so that no editor reaches this process: %s.\n"+
+			"Ctrl-C stops it; until then `tandem run` and the other commands use it, and the menu, the window and `tandem settings set port=N` move it.",
 			a.State().Error)
 		return
 	}
@@ -197,9 +196,9 @@ func (m *Main) sayLoaded(a *app.App, err error) {
 		if id := a.Spare(); id != "" {
 			spare = fmt.Sprintf(" or `tandem serve --model %s`, which comes with the program", id)
 		}
-		fmt.Fprintf(m.Stderr, "tandem: %s cannot be served: %v\n"+
+		m.Say("%s cannot be served: %v\n"+
 			"Until it can, requests for it get this error. To serve another, press Ctrl-C, then `tandem serve --model ID` "+
-			"(`tandem models` lists them)%s.\n", state.Choice, err, spare)
+			"(`tandem models` lists them)%s.", state.Choice, err, spare)
 	case state.Address != "":
 		fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n",
 			state.Choice, state.Address, control.Alias)
@@ -208,10 +207,10 @@ func (m *Main) sayLoaded(a *app.App, err error) {
 		}
 	}
 	if l := state.Loaded; err == nil && l != nil && l.ShortContext != "" {
-		fmt.Fprintf(m.Stderr, "tandem: the context is %s tokens: %s.\n",
+		m.Say("the context is %s tokens: %s.",
 			control.Grouped(l.ContextLength), l.ShortContext)
 	}
 	if l := state.Loaded; err == nil && l != nil && l.HeldWhy != "" {
-		fmt.Fprintf(m.Stderr, "tandem: the weights are held quantized: %s.\n", l.HeldWhy)
+		m.Say("the weights are held quantized: %s.", l.HeldWhy)
 	}
 }

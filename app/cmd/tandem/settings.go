@@ -81,13 +81,12 @@ func setSettings(m *Main) *cobra.Command {
 				return err
 			}
 			if st.Link != "" {
-				fmt.Fprintln(m.Stderr,
-					"tandem: the endpoint has moved; editors need its new address, which `tandem doctor` shows")
+				m.Say("the endpoint has moved; editors need its new address, which `tandem doctor` shows")
 			}
 			for _, s := range st.Sources {
 				if _, changed := change[s.Name]; changed && s.Later == control.AtNextLoad {
-					fmt.Fprintf(m.Stderr, "tandem: %s counts from the next load on; `tandem models unload` frees "+
-						"the models in memory, and the next request loads its model again\n", s.Name)
+					m.Say("%s counts from the next load on; `tandem models unload` frees "+
+						"the models in memory, and the next request loads its model again", s.Name)
 				}
 			}
 			return nil
