@@ -59,8 +59,8 @@ func TestCheckpointIsTitledByItsTextThenByItsChat(t *testing.T) {
 	// A list of runs has the same titles, if it is asked to.
 	for asked, want := range map[bool]string{false: "", true: titles[0].Title} {
 		runs, err := control.Call(t.Context(), c, control.ListRuns, control.RunQuery{Titles: asked})
-		if err != nil || len(runs.Runs) != 1 || runs.Runs[0].Title != want {
-			t.Errorf("with titles: %t, the runs are %+v, %v, want the title %q", asked, runs.Runs, err, want)
+		if err != nil || len(runs.Runs) != 1 || runs.Titles[runs.Runs[0].ID] != want {
+			t.Errorf("with titles: %t, the list is %+v, %v, want the title %q", asked, runs, err, want)
 		}
 	}
 	// Once computed, a title is in every list. The title of a chat goes before it.

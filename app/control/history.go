@@ -59,6 +59,10 @@ func runQuery(q *RunQuery, p *params) {
 // RunList is the answer of GET /app/runs.
 type RunList struct {
 	Runs []Run `json:"runs"` // the newest first, unless the query sorts them
+
+	// Titles are the first words of what a person said last in each prompt, by the run's id, where the text
+	// is kept. A query has to ask for them.
+	Titles map[int64]string `json:"titles,omitempty"`
 }
 
 // CancelRequest is the body of POST /app/runs/{id}/cancel.

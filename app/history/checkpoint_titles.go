@@ -123,13 +123,11 @@ func (h *History) readTitle(row storage.Checkpoint,
 	return control.CheckpointTitle{ID: row.ID, Title: title, Ends: ends}
 }
 
-// addTitles names runs by their prompts, as far as these are kept.
-func (h *History) addTitles(ctx context.Context, runs []control.Run) {
-	byModel := make([]*control.Run, len(runs)) // one tokenizer is kept, see CheckpointTitles
-	for i := range runs {
-		byModel[i] = &runs[i]
-	}
-	slices.SortStableFunc(byModel, func(a, b *control.Run) int { return cmp.Compare(a.Model, b.Model) })
+// RunTitles names runs by their prompts, as far as these are kept. It implements server.Runs.
+func (h *History) RunTitles(ctx context.Context, runs []control.Run) map[int64]string {
+	titles := map[int64]string{}
+	byModel := slices.SortedFunc(slices.Values(runs), // one tokenizer is kept, see CheckpointTitles
+		func(a, b control.Run) int { return cmp.Compare(a.Model, b.Model) })
 	for _, r := range byModel {
 		text := h.tokens(ctx, r.ID)
 		text = text[:min(len(text), r.PromptTokens)]
@@ -137,9 +135,10 @@ func (h *History) addTitles(ctx context.Context, runs []control.Run) {
 			continue
 		}
 		if t, err := h.pool.Tokenizer(ctx, r.Model); err == nil {
-			r.Title = titleOf(text, t)
+			titles[r.ID] = titleOf(text, t)
 		}
 	}
+	return titles
 }
 
 // titleOf returns a title for tokens.

@@ -80,9 +80,6 @@ func (h *History) Run(ctx context.Context, id int64) (control.Run, error) {
 // Runs implements server.Runs.
 func (h *History) Runs(ctx context.Context, q control.RunQuery) ([]control.Run, error) {
 	runs, _, err := h.db.Runs.List(ctx, q)
-	if err == nil && q.Titles {
-		h.addTitles(ctx, runs)
-	}
 	return runs, err
 }
 

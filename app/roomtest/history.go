@@ -31,6 +31,8 @@ func (f *Backend) Activity(_ context.Context, minutes int, active []control.Acti
 
 func (f *Backend) Insights(context.Context) (i control.Insights, err error) { return i, nil }
 
+func (f *Backend) RunTitles(context.Context, []control.Run) map[int64]string { return nil }
+
 func (f *Backend) RunValues(context.Context) (v control.RunValues, err error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()

@@ -15,6 +15,8 @@ type Runs interface {
 	ResumedBy(ctx context.Context, run int64) (int64, error)
 	// Runs lists finished and running runs, newest first, without their Speculation.
 	Runs(ctx context.Context, q control.RunQuery) ([]control.Run, error)
+	// RunTitles names runs by the first words of their prompts, as far as these are kept.
+	RunTitles(ctx context.Context, runs []control.Run) map[int64]string
 	// RunValues lists the values by which Runs can be narrowed.
 	RunValues(ctx context.Context) (control.RunValues, error)
 	// Divergence returns the words around the place where the prompt of a run parts from an earlier
@@ -45,8 +47,12 @@ func addHistory(to *controlRoutes, of Runs) {
 }
 
 func (h historyRoutes) list(ctx context.Context, q control.RunQuery) (control.RunList, error) {
-	list, err := h.Runs.Runs(ctx, q)
-	return control.RunList{Runs: list}, err
+	runs, err := h.Runs.Runs(ctx, q)
+	list := control.RunList{Runs: runs}
+	if err == nil && q.Titles {
+		list.Titles = h.RunTitles(ctx, runs)
+	}
+	return list, err
 }
 
 func (h historyRoutes) activity(ctx context.Context, minutes int) (control.Activity, error) {

@@ -218,6 +218,8 @@ func (t *typescripter) typeOf(x ast.Expr) string {
 			inner = "(" + inner + ")"
 		}
 		return inner + "[]"
+	case *ast.MapType:
+		return "Record<" + t.typeOf(x.Key) + ", " + t.typeOf(x.Value) + ">"
 	case *ast.SelectorExpr:
 		switch x.Sel.Name {
 		case "Time":

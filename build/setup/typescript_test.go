@@ -30,6 +30,7 @@ type Thing struct {
 	Phase Phase          ` + "`json:\"phase\"`" + `
 	Times []time.Time    ` + "`json:\"times\"`" + `
 	Parts []*Thing       ` + "`json:\"parts\"`" + `
+	Names map[int64]string ` + "`json:\"names\"`" + `
 	inner int
 }
 
@@ -55,6 +56,7 @@ export interface Thing {
   phase: Phase
   times: string[]
   parts: (Thing | null)[]
+  names: Record<number, string>
 }
 
 // A Named is a thing with a name.

@@ -22,7 +22,7 @@ type RunQuery struct {
 	// prompt again
 	Slow bool
 
-	Titles bool // fill in Run.Title, which reads their texts
+	Titles bool // name them too, which reads their texts; the storage has no titles
 
 	// Sort is a key of storage.RunOrders; empty = the newest first. The largest value comes first, or the
 	// smallest with Up. Before counts runs to leave out then.

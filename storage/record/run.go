@@ -7,7 +7,7 @@ import (
 )
 
 // Run is one row of the history: what one request took. It holds no text but the tokens in
-// Divergence and Verdict, and Title. If a request has several choices, counts are sums and durations are the
+// Divergence and Verdict. If a request has several choices, counts are sums and durations are the
 // longest choice's. A prompt that choices share counts once.
 type Run struct {
 	ID               int64     `json:"id"`
@@ -81,10 +81,6 @@ type Run struct {
 	// before the prompt was read.
 	PutBackThoughts int `json:"put_back_thoughts,omitempty"`
 	PutBackTokens   int `json:"put_back_tokens,omitempty"`
-
-	// Title is the first words of what a person said last in the prompt. Only lists that ask for it have
-	// it, where the text is kept.
-	Title string `json:"title,omitempty"`
 }
 
 // TokensPerVerify returns how many tokens a round with drafts gave: the accepted drafts, and the

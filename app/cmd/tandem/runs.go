@@ -122,7 +122,7 @@ func listRuns(m *Main) *cobra.Command {
 			}
 			return terminal.List[control.Run]{
 				Columns: runColumns,
-				Row:     func(r control.Run) []any { return runRow(state, list.Runs, r) },
+				Row:     func(r control.Run) []any { return runRow(state, list, r) },
 				Empty:   empty,
 			}.Print(&m.Program, *asJSON, list.Runs)
 		})
@@ -138,7 +138,7 @@ var runColumns = []terminal.Column{{Name: "ID"}, {Name: "STARTED"}, {Name: "CLIE
 	{Name: "TOKENS/S", Spare: true}, {Name: "VERIFIED", Spare: true}, {Name: "FINISH", Spare: true}}
 
 // runRow returns the row of a run in a list.
-func runRow(state control.State, list []control.Run, r control.Run) []any {
+func runRow(state control.State, list control.RunList, r control.Run) []any {
 	took := control.Duration(r.TotalMS)
 	if r.EndedAt.IsZero() {
 		r.FinishReason, took = control.FinishRunning, "-"
@@ -159,11 +159,11 @@ func runRow(state control.State, list []control.Run, r control.Run) []any {
 	} else if v != nil {
 		verified = v.Word()
 	}
-	mostly := terminal.Marked{Cell: control.Mostly(r, list)}
+	mostly := terminal.Marked{Cell: control.Mostly(r, list.Runs)}
 	if r.FinishReason == control.FinishError || r.FinishReason == control.FinishInterrupted {
 		mostly.As = terminal.Wrong
 	}
-	return []any{r.ID, r.StartedAt, control.ClientName(r.Client), cmp.Or(r.Title, "-"), terminal.ID(r.Model),
+	return []any{r.ID, r.StartedAt, control.ClientName(r.Client), cmp.Or(list.Titles[r.ID], "-"), terminal.ID(r.Model),
 		terminal.Figure(took), mostly, r.Endpoint, r.PromptTokens, r.CompletionTokens,
 		cmp.Or(r.Drafter, "-"), terminal.Figure(perVerify), terminal.Figure(fmt.Sprintf("%.0f", r.FirstTokenMS)),
 		terminal.Figure(r.Pace()), verified, r.FinishReason}

@@ -480,6 +480,7 @@ export interface Updates {
 // RunList is the answer of GET /app/runs.
 export interface RunList {
   runs: Run[] // the newest first, unless the query sorts them
+  titles?: Record<number, string>
 }
 
 // CancelRequest is the body of POST /app/runs/{id}/cancel.
@@ -1119,7 +1120,7 @@ export interface Model {
 }
 
 // Run is one row of the history: what one request took. It holds no text but the tokens in
-// Divergence and Verdict, and Title. If a request has several choices, counts are sums and durations are the
+// Divergence and Verdict. If a request has several choices, counts are sums and durations are the
 // longest choice's. A prompt that choices share counts once.
 export interface Run {
   id: number
@@ -1168,7 +1169,6 @@ export interface Run {
   kv_restored_bytes?: number
   put_back_thoughts?: number
   put_back_tokens?: number
-  title?: string
 }
 
 export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "chat_not_found" | "bench_not_found" | "not_kept" | "key_not_found" | "port_taken" | "model_busy" | "model_not_loaded" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "memory_short" | "database_busy" | "folder_unusable" | "server_unavailable" | "server_crashed" | "cancelled" | "internal"
