@@ -26,12 +26,8 @@ type Want struct {
 // CodeNotLoaded if load_on_request is never, or if not enough may be evicted; CodeModelBusy; CodeMemory
 // if the model does not fit this machine.
 func (s State) Load(w Want) (n Need, unload []string, err error) {
-	// A model in memory whose files have changed may be loaded again.
-	if s.LoadOnRequest == control.LoadNever && !w.Current && s.model(w.ID) == nil {
-		return n, nil, control.Plain(control.CodeNotLoaded, fmt.Sprintf(
-			"%s is not loaded, and requests may load no model but the chosen one, %s (load_on_request is never). "+
-				"Ask for %s or %s, or choose %s in Tandem.",
-			w.ID, s.Current, control.Alias, s.Current, w.ID))
+	if err := s.Permit(w.ID, w.Current); err != nil {
+		return n, nil, err
 	}
 	if n, err = s.Alone(w); err != nil {
 		return n, nil, err
@@ -48,6 +44,18 @@ func (s State) Load(w Want) (n Need, unload []string, err error) {
 		unload = append(unload, m.ID)
 	}
 	return n, unload, nil
+}
+
+// Permit refuses a model that no request may load, with CodeNotLoaded. It needs no size, so it can be
+// asked before the model's files are read.
+func (s State) Permit(id string, current bool) error {
+	// A model in memory whose files have changed may be loaded again.
+	if s.LoadOnRequest != control.LoadNever || current || s.model(id) != nil {
+		return nil
+	}
+	return control.Plain(control.CodeNotLoaded, fmt.Sprintf(
+		"%s is not loaded, and requests may load no model but the current one, %s (load_on_request is never). "+
+			"Ask for %s or %s, or choose %s in Tandem.", id, s.Current, control.Alias, s.Current, id))
 }
 
 // takePlace splits the models in memory into those that are evicted whether their memory is needed or
@@ -134,7 +142,7 @@ func (s State) makeRoom(w Want, others []Model) (n Need, evicted []Model, err er
 func (s State) noRoom(id string, n Need, left int64, others []Model, claims []claim) error {
 	why := map[priority]string{
 		priorityUsed: "answering requests", priorityKept: "set to stay",
-		priorityCurrent: "the chosen model",
+		priorityCurrent: "the current model",
 	}
 	var ids, stays []string
 	for i, c := range claims {

@@ -83,7 +83,7 @@ func TestEvictionRule(t *testing.T) {
 		{"none in vain", beside, 4, "", []Model{holding("a", used), holding("d")}, asked(longer(request("b")), 64<<10), "", control.CodeNotLoaded, "a (3 GiB, answering requests)"},
 		{"used models stay", beside, 2, "", []Model{holding("a", used), holding("d", used)}, request("b"), "", control.CodeNotLoaded, "ask for a or d"},
 		{"kept models stay", beside, 1, "", []Model{holding("a", kept)}, request("b"), "", control.CodeNotLoaded, "set to stay"},
-		{"the current model stays", beside, 1, "a", []Model{holding("a")}, request("b"), "", control.CodeNotLoaded, "the chosen model"},
+		{"the current model stays", beside, 1, "a", []Model{holding("a")}, request("b"), "", control.CodeNotLoaded, "the current model"},
 		{"a context is cut before an idle model goes", beside, 4, "", []Model{holding("a")}, longer(request("b")), "+b 43k", "", ""},
 		{"until an agent can work with what is left of it", beside, 3, "", []Model{holding("a"), holding("d")}, longer(request("b")), "-a -d +b 43k", "", ""},
 		{"but not one that a person set", beside, 4, "", []Model{holding("a")}, asked(longer(request("b")), 60<<10), "-a +b 60k", "", ""},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -88,7 +89,7 @@ func TestThirdModelTakesThePlaceOfTheLeastValuable(t *testing.T) {
 	r.wantAnswers(t, control.Alias, "one", "three")
 	m := r.acquire(t, "three")
 	r.wantRefused(t, "two", control.CodeNotLoaded, "two needs 0 GiB",
-		"one (0 GiB, the chosen model)", "three (0 GiB, answering requests)",
+		"one (0 GiB, the current model)", "three (0 GiB, answering requests)",
 		"context of 4,096 tokens", "only 0 GiB of the 0 GiB for models are left")
 	r.wantInMemory(t, "after a refusal", "one three")
 	m.Release()
@@ -173,10 +174,22 @@ func TestChoiceWaitsForModelsInItsWay(t *testing.T) {
 func TestLoadOnRequestDecidesHowARequestLoads(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
 	r.setLoadOnRequest(t, control.LoadNever)
-	r.wantRefused(t, "two", control.CodeNotLoaded, "two is not loaded", "the chosen one, one",
+	r.wantRefused(t, "two", control.CodeNotLoaded, "two is not loaded", "the current one, one",
 		"load_on_request is never")
 	r.wantAnswers(t, "one", control.Alias)
 	r.wantInMemory(t, "never", "one")
+	row, err := r.db.Models.Get(t.Context(), "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := row.Path + ".away"
+	if err := os.Rename(row.Path, away); err != nil {
+		t.Fatal(err)
+	}
+	r.wantRefused(t, "two", control.CodeNotLoaded, "load_on_request is never") // its files are not read
+	if err := os.Rename(away, row.Path); err != nil {
+		t.Fatal(err)
+	}
 	r.setLoadOnRequest(t, control.LoadBeside)
 	r.wantAnswers(t, "two")
 	r.wantInMemory(t, "beside", "one two")

@@ -66,12 +66,16 @@ func (o *owner) load(ctx context.Context, row storage.Model, asCurrent bool) (m 
 			o.noteFailure(ctx, row.ID, err)
 		}
 	}()
+	current := asCurrent || row.ID == o.current
+	if err := o.state().Permit(row.ID, current); err != nil {
+		return nil, err
+	}
 	size, err := o.sizeOf(o.pool.life, row)
 	if err != nil {
 		return nil, err
 	}
 	w := want(row, size)
-	w.Current = asCurrent || row.ID == o.current
+	w.Current = current
 	var replaced *Model // by the next current model
 	if asCurrent {
 		if replaced = find(o.models, o.current); replaced != nil {
