@@ -251,7 +251,7 @@ func (a *App) choose(ctx context.Context, name string) error {
 	case storage.IsNotFound(err):
 		of, failed := a.library.IDOf(ctx, name)
 		if failed != nil || of == name {
-			return pool.NotRegistered(err, name)
+			return pool.NotInstalled(err, name)
 		}
 		name = of
 	case err != nil:

@@ -100,7 +100,7 @@ func TestANameOfOllamasIsChosen(t *testing.T) {
 		t.Errorf("the choice is %q, %v", a.State().Choice, err)
 	}
 	if err := a.choose(t.Context(), "tiny:9b"); err == nil ||
-		!strings.Contains(err.Error(), "is not registered") {
+		!strings.Contains(err.Error(), "is not installed") {
 		t.Errorf("a name that Ollama does not have is chosen: %v", err)
 	}
 }

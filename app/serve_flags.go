@@ -27,7 +27,7 @@ func NewServeFlags(cmd *cobra.Command, model string) *ServeFlags {
 		"(default: 127.0.0.1 and the port of the settings, %d unless changed)", control.DefaultPort))
 	f.StringVar(&s.Model, "model", "", "`DIR|FILE.gguf|ID` of the model to serve"+model)
 	f.StringVar(&s.Drafter, "drafter", "", "`DIR|FILE.gguf|ID|auto|none`: drafter of that model while this runs; "+
-		"ID is a registered model's, or ORG/NAME in the hub's cache (default: what tandem models drafter set)")
+		"ID is an installed model's, or ORG/NAME in the hub's cache (default: what tandem models drafter set)")
 	f.IntVar(&s.Context, "context", 0, "context length, `N` tokens (default: the model's)")
 	terminal.Choice(cmd, &s.Checkpoints, "checkpoints", "`on|off`: keep what was computed for requests that begin alike "+
 		"(default: on)", "on", "off")

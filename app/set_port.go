@@ -66,4 +66,4 @@ func (a *App) SetPort(ctx context.Context, port int) error {
 
 // errNoEndpoint is the error of a process that serves the socket alone.
 var errNoEndpoint = control.Errorf(control.CodeInvalid,
-	"This Tandem serves one command and no endpoint; run `tandem serve`.")
+	"This Tandem was started for one command and has no endpoint; start Tandem itself first.")

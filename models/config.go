@@ -78,8 +78,8 @@ func (c *config) quantize(section json.RawMessage, file string) (err error) {
 func (c *config) checkModel() error {
 	if c.isDrafter() {
 		return errorf(CodeUnsupported,
-			"is a drafter (%s), which guesses for a model and is "+
-				"none itself; load the model it was made for, and see `tandem models drafter`",
+			"is a drafter (%s), which only proposes tokens for another model; "+
+				"load the model it was made for, and choose this as its drafter",
 			cmp.Or(strings.Join(c.Architectures, ", "), c.ModelType))
 	}
 	if _, ok := architectures[c.ModelType]; !ok {

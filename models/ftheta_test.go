@@ -346,7 +346,7 @@ func TestForeignFThetaIsRefused(t *testing.T) {
 		if f, err := models.LoadFTheta(t.Context(), p.target, p.drafter, dir, models.Options{}); err == nil {
 			f.Close()
 			t.Errorf("%s: it was not refused", name)
-		} else if strings.Contains(err.Error(), "tandem pull") { // which fetches no f_theta
+		} else if strings.Contains(err.Error(), "download") { // no download has an f_theta
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -48,13 +48,13 @@ func absent(path string, err error, of lookup) error {
 	there := func(name string) bool { _, err := disk.Stat(name); return err == nil }
 	if IsGGUF(path) && slices.ContainsFunc(GGUFSet(path), there) {
 		return errorf(CodeIncomplete, "the file is missing, though others of its set are there; "+
-			"copy it beside them, or run `tandem pull` if the model comes from the hub")
+			"copy it beside them, or download the model again if it comes from the hub")
 	}
 	if e := brokenInOllama(err, of); e != nil {
 		return e
 	}
 	return &Error{Code: CodeNotFound, Err: err, Message: "there is no such folder or file; " +
-		"check the path, or run `tandem pull` to download a model"}
+		"check the path, or download a model"}
 }
 
 // openGGUF returns the files that a GGUF file is shown as.
@@ -87,7 +87,7 @@ func brokenInOllama(err error, of lookup) error {
 		return nil
 	}
 	return &Error{Code: code, Err: err, Message: fmt.Sprintf(
-		"its file in Ollama's store is %s; run `ollama pull %s`", what, m.ID())}
+		"its file in Ollama's store is %s; pull %s again in Ollama", what, m.ID())}
 }
 
 // recommended returns what is known about a GGUF file beside its metadata: of the starter, and of

@@ -169,7 +169,7 @@ func TestDamagedModelIsRefused(t *testing.T) {
 			delete(f, "tokenizer.json")
 			f["pytorch_model-00001-of-00002.bin"] = &fstest.MapFile{}
 		}, models.CodeUnsupported, "its weights are pickled (.bin), which Tandem does not read"},
-		{"no weights", good, func(f fstest.MapFS) { delete(f, "model.safetensors") }, models.CodeIncomplete, "model.safetensors is missing; copy it into the folder, or run `tandem pull`"},
+		{"no weights", good, func(f fstest.MapFS) { delete(f, "model.safetensors") }, models.CodeIncomplete, "model.safetensors is missing; copy it into the folder, or download the model again"},
 		{"generation config", good, func(f fstest.MapFS) { f["generation_config.json"] = &fstest.MapFile{Data: []byte(`{"top_k": 3`)} }, models.CodeInvalid, "generation_config.json"},
 
 		{"absurd hidden", good, set(map[string]any{"hidden_size": 1 << 40}), models.CodeInvalid, "hidden_size is 1099511627776"},
@@ -254,7 +254,7 @@ func TestDamagedModelIsRefused(t *testing.T) {
 		{"missing shard", good, func(f fstest.MapFS) {
 			shard(f, `{"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}`)
 		}, models.CodeIncomplete,
-			"model-00002-of-00002.safetensors is missing; copy it into the folder, or run `tandem pull`"},
+			"model-00002-of-00002.safetensors is missing; copy it into the folder, or download the model again"},
 		{"tensor not in its shard", good, func(f fstest.MapFS) { shard(f, `{"weight_map":{"a":"model-00001-of-00002.safetensors"}}`) }, models.CodeInvalid, "lacks tensor a"},
 		{"tensor in two shards", good, func(f fstest.MapFS) {
 			shard(f, `{"weight_map":{"model.norm.weight":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}`)

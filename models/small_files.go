@@ -112,5 +112,5 @@ func unread(name string, err error) error {
 
 func missingFile(name string) error {
 	return errorf(CodeIncomplete, "%s is missing; copy it into the folder, "+
-		"or run `tandem pull` if the model comes from the hub", name)
+		"or download the model again if it comes from the hub", name)
 }

@@ -26,8 +26,7 @@ func (a *API) limitClient(u *Run, requests int) error {
 		return control.Errorf(wire.CodeTooMany,
 			"This client would have %d requests in flight and waiting, where %d are allowed; each "+
 				"of several continuations counts. Send it again later, or give the program its own "+
-				"key (`tandem keys add NAME`): programs of one name without keys share the limit.",
-			n, MaxPerClient)
+				"key: programs of one name without keys share the limit.", n, MaxPerClient).Advise(control.ToAddKey)
 	}
 	u.claimed = requests
 	return nil

@@ -112,5 +112,5 @@ func (a *API) Entry(ctx context.Context, id string) (ModelEntry, error) {
 		}
 	}
 	return ModelEntry{}, control.Errorf(control.CodeModelNotFound,
-		"The model %q is not registered. /v1/models lists the registered models.", wire.Clip(id))
+		"The model %q is not installed. /v1/models lists the installed models.", wire.Clip(id))
 }

@@ -105,7 +105,7 @@ func TestRefusalKeepsItsSentence(t *testing.T) {
 	for _, c := range []struct{ route, body, want string }{
 		{"/v1/completions", `{"model":"tandem","prompt":"secret","n":-1}`, "n must lie between 1 and 8, not -1."},
 		{"/v1/completions", `{"model":"tandem","prompt":"secret","temperature":"secret"}`, "temperature must be a number."},
-		{"/v1/completions", `{"model":"secret","prompt":"x"}`, "The model … is not registered. `tandem models list` lists the registered models."},
+		{"/v1/completions", `{"model":"secret","prompt":"x"}`, "The model … is not installed."},
 		{"/v1/completions", `{"secret":1,"secret":2}`, "The body names … twice."},
 		{"/v1/completions", `{"secret`, "The body is not a valid JSON object: …."},
 		{"/v1/completions", `secret`, "The body is not a valid JSON object: …."},

@@ -206,8 +206,7 @@ func (c *Client) do(ctx context.Context, method, path string, body any,
 }
 
 func unavailable(err error) *Error {
-	return &Error{Code: CodeUnavailable,
-		Message: "Tandem is not running; start it with `tandem serve`.", Err: err}
+	return &Error{Code: CodeUnavailable, Message: "Tandem is not running.", Advice: ToServe, Err: err}
 }
 
 // errorBody writes what errorOf reads.
@@ -225,6 +224,7 @@ func errorOf(b []byte, otherwise string) *Error {
 	var body struct {
 		Error struct {
 			Message string
+			Advice  string
 			Param   string
 			Code    Code
 		}
@@ -232,7 +232,8 @@ func errorOf(b []byte, otherwise string) *Error {
 	if json.Unmarshal(b, &body) != nil || body.Error.Message == "" {
 		return Errorf(CodeInternal, "Tandem answered %s.", otherwise)
 	}
-	return &Error{Code: body.Error.Code, Message: body.Error.Message, Param: body.Error.Param}
+	return &Error{Code: body.Error.Code, Param: body.Error.Param, Advice: body.Error.Advice,
+		Message: strings.TrimSuffix(body.Error.Message, " "+body.Error.Advice)}
 }
 
 // Events yields the data of each server-sent event of a stream of ours. An error event ends it with

@@ -15,6 +15,9 @@
 // The state is a stream as well: the whole first, then merge patches (RFC 7396). evanphx/json-patch
 // makes and applies them, because null, absence and arrays each have a rule of their own.
 //
+// An error says in its message what happened and what to do, in words that suit a terminal and the
+// window. Commands are apart from it, in the table of advice.go.
+//
 // Texts and amounts that people read in several places are written here once: see [ByteSize],
 // [Plural] and [Printable].
 //

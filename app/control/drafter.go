@@ -8,7 +8,7 @@ const (
 
 // DrafterRequest asks what drafts for a model, or sets it: the body of POST /app/drafter.
 type DrafterRequest struct {
-	Model string `json:"model" need:"name a registered model"`
+	Model string `json:"model" need:"name an installed model"`
 
 	// Drafter is auto, none, an absolute folder, or org/name of one in the hub's cache. Empty
 	// changes nothing.

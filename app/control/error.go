@@ -14,7 +14,7 @@ type Code string
 
 const (
 	CodeInvalid       Code = "invalid_request"      // the caller can mend the request
-	CodeModelNotFound Code = "model_not_found"      // no such model is registered
+	CodeModelNotFound Code = "model_not_found"      // no such model is installed
 	CodeNoTemplate    Code = "no_chat_template"     // the model takes plain prompts only
 	CodeRunNotFound   Code = "run_not_found"        // no such run is in flight, or in the history
 	CodeNoCheckpoint  Code = "checkpoint_not_found" // there is none by that id or name
@@ -50,7 +50,8 @@ const (
 // Error is one sentence for a person with a code for programs.
 type Error struct {
 	Code    Code
-	Message string
+	Message string // what happened and what to do, in words that suit a terminal and the window
+	Advice  string // what else to do in a terminal; "" where Message says it
 	Param   string // the field at fault, as the request spells it; may be empty
 	Err     error  // cause, may be nil; never shown to HTTP clients
 
@@ -59,9 +60,19 @@ type Error struct {
 	Record string
 }
 
+// Error returns Message alone, since texts made of errors are shown in the window too.
 func (e *Error) Error() string { return e.Message }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// Advise sets the error's Advice and returns the error.
+func (e *Error) Advise(advice string) *Error {
+	e.Advice = advice
+	return e
+}
+
+// ToDo returns the Advice for package terminal, which knows no errors of ours.
+func (e *Error) ToDo() string { return e.Advice }
 
 // A Word is an operand of Errorf that the history may keep: a field, a model, a command of ours. It
 // is never text of a request.

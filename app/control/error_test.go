@@ -37,3 +37,20 @@ func TestRecordedMessageHasNoForeignWords(t *testing.T) {
 		t.Errorf("the cause of %v is lost", e)
 	}
 }
+
+// The command line gets an error as the server made it: its message, and what to do in a terminal.
+func TestErrorOfAnAnswerHasItsAdvice(t *testing.T) {
+	for _, c := range []struct{ body, message, advice string }{
+		{`{"error":{"message":"There is no x. List them.","advice":"List them.","code":"run_not_found"}}`, "There is no x.", "List them."},
+		{`{"error":{"message":"There is no x.","code":"run_not_found"}}`, "There is no x.", ""},
+	} {
+		e := errorOf([]byte(c.body), "404 Not Found")
+		if e.Message != c.message || e.ToDo() != c.advice || e.Code != CodeRunNotFound {
+			t.Errorf("%s is %+v", c.body, e)
+		}
+	}
+	if e := NotInstalled("org/x"); e.Error() != `The model "org/x" is not installed.` || e.ToDo() != ToInstall ||
+		e.Record != "The model … is not installed." {
+		t.Errorf("%+v", e)
+	}
+}

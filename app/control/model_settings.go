@@ -4,7 +4,7 @@ package control
 // replaces what was set before. A nil or empty field is not set. A request decides first, then
 // these, then the model's generation_config.json.
 type ModelSettings struct {
-	Model             string   `json:"model" need:"name a registered model"`
+	Model             string   `json:"model" need:"name an installed model"`
 	Context           *int     `json:"context,omitempty" min:"256" max:"67108864"` // tokens, from the next load on
 	Depth             *int     `json:"depth,omitempty" min:"0" max:"31"`           // drafts in each round; nil adapts
 	Rule              string   `json:"rule,omitempty" oneof:"coupled,rejection"`   // of acceptance

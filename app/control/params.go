@@ -156,8 +156,7 @@ func idInPath(id *string, p *params) { p.path("id", id) }
 // modelInPath passes a model's id, which may hold slashes, and anything else a folder's name may.
 func modelInPath(id *string, p *params) {
 	if p.from == nil && path.Clean("/"+*id) != "/"+*id { // the route would be another
-		p.fail(Errorf(CodeModelNotFound,
-			"The model %q is not registered. `tandem models list` lists the registered models.", *id))
+		p.fail(NotInstalled(*id))
 	}
 	p.path("id", id)
 }
@@ -175,7 +174,7 @@ func modelInQuery(id *string, p *params) { p.query("model", id) }
 
 func neededModel(id *string, p *params) {
 	if modelInQuery(id, p); *id == "" {
-		p.invalid("model", "The field model is missing: name a registered model.")
+		p.invalid("model", "The field model is missing: name an installed model.")
 	}
 }
 

@@ -102,10 +102,10 @@ func TestBadParametersAreRefused(t *testing.T) {
 	}
 	for _, id := range []string{"..", "a/../b", "/a", "a//b"} {
 		_, err := RemoveModel.URL(id)
-		refused(err, CodeModelNotFound, "", "is not registered")
+		refused(err, CodeModelNotFound, "", "is not installed")
 	}
 	_, err := GetModelSettings.URL("")
-	refused(err, CodeInvalid, "model", "name a registered model")
+	refused(err, CodeInvalid, "model", "name an installed model")
 	_, err = GetActivity.URL(MaxActivity + 1)
 	refused(err, CodeInvalid, "minutes", "between 5 and 1440")
 	_, err = GetChat.URL(0)

@@ -233,7 +233,7 @@ func (s *State) ContextOf(id string, length int) int {
 
 // LoadRequest is the body of POST /app/load.
 type LoadRequest struct {
-	Model string `json:"model" need:"name a registered model"`
+	Model string `json:"model" need:"name an installed model"`
 }
 
 // UnloadRequest is the body of POST /app/unload.

@@ -102,7 +102,7 @@ func (f *Finder) Folder(ctx context.Context, name string) (string, error) {
 	case !storage.IsNotFound(err):
 		return "", err
 	case f.settings.Current().HubCache == "":
-		return "", refuse(fmt.Errorf("%q is no folder and no registered model; name one by its path, or by its id in `tandem models list`", name))
+		return "", refuse(fmt.Errorf("%q is neither a folder nor an installed model; name one by its path, or by its id in the list of models", name))
 	}
 	dir, err := hub.Resolve(f.settings.Current().HubCache, name)
 	if err != nil {

@@ -35,7 +35,7 @@ func (h *History) Checkpoints(ctx context.Context,
 	}
 	if page.Count == 0 && q.Model != "" { // a removed model may have left checkpoints
 		if _, err := h.db.Models.Get(ctx, q.Model); err != nil {
-			return control.CheckpointList{}, pool.NotRegistered(err, q.Model)
+			return control.CheckpointList{}, pool.NotInstalled(err, q.Model)
 		}
 	}
 	list := control.CheckpointList{Next: page.Next, Count: page.Count, Bytes: page.Bytes,
@@ -72,7 +72,7 @@ func (h *History) findCheckpoint(ctx context.Context, name string) (storage.Chec
 	}
 	if storage.IsNotFound(err) {
 		return c, &control.Error{Code: control.CodeNoCheckpoint, Err: err,
-			Message: fmt.Sprintf("There is no checkpoint %q. `tandem checkpoints list` shows the checkpoints that exist.", name)}
+			Message: fmt.Sprintf("There is no checkpoint %q.", name), Advice: control.ToListCheckpoints}
 	}
 	return c, err
 }

@@ -40,8 +40,8 @@ func (h *History) deletion(ctx context.Context, row storage.Checkpoint,
 			pinned)
 	case len(tree) > 1 && !all:
 		return control.Deleted{}, control.Errorf(control.CodeInvalid,
-			"%d others continue %s and cannot be restored without it; `tandem checkpoints delete --all %s` deletes them too.",
-			len(tree)-1, row.ID, row.ID)
+			"%d others continue %s and cannot be restored without it; delete all of them together (all).",
+			len(tree)-1, row.ID)
 	}
 	return out, nil
 }

@@ -72,7 +72,7 @@ func (h *History) Run(ctx context.Context, id int64) (control.Run, error) {
 	r, err := h.db.Runs.Get(ctx, id)
 	if storage.IsNotFound(err) {
 		return control.Run{}, &control.Error{Code: control.CodeRunNotFound, Err: err,
-			Message: fmt.Sprintf("There is no run %d in the history; `tandem runs` lists the latest.", id)}
+			Message: fmt.Sprintf("There is no run %d in the history.", id), Advice: control.ToListRuns}
 	}
 	return r, err
 }

@@ -150,8 +150,8 @@ func closeToOthers(dir string) error {
 		func(f os.DirEntry) bool { return f.Name() == "lock" || f.Name() == DatabaseFile })
 	if len(files) > 0 && !ours {
 		return fmt.Errorf(
-			"%s holds other files and is open to other users; choose an empty folder, or `chmod "+
-				"700` it", dir)
+			"%s holds other files and is open to other users; choose an empty folder, or let only "+
+				"its owner open it (chmod 700)", dir)
 	}
 	return os.Chmod(dir, 0o700)
 }

@@ -100,8 +100,8 @@ func (l *Library) pullDrafter(ctx context.Context, model string, s control.Sugge
 			progress(p)
 		})
 	if err != nil {
-		return fmt.Sprintf("its drafter %s was not downloaded, and %s answers without it: %v; `tandem pull %s` tries again",
-			s.ID, model, err, s.ID)
+		return fmt.Sprintf("its drafter %s was not downloaded, and %s answers without it: %v; download the drafter to try again",
+			s.ID, model, err)
 	}
 	return fmt.Sprintf("its drafter %s came with it, and guesses ahead from the next load on", s.ID)
 }

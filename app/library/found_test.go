@@ -332,7 +332,7 @@ func TestSnapshotsThatNoDownloadMends(t *testing.T) {
 	if err != nil || len(found.Models) != 3 {
 		t.Fatalf("found %+v, %v", found, err)
 	}
-	for i, want := range []string{"the model is only half downloaded, model.safetensors is missing: run",
+	for i, want := range []string{"the model is only half downloaded, model.safetensors is missing: download it again",
 		"its weights are pickled (.bin), which Tandem does not read; take",
 		`model_type "strange" in config.json is not supported`} {
 		if why := found.Models[i].Why; !strings.HasPrefix(why, want) {

@@ -202,10 +202,10 @@ func TestAFolderWithoutTheModelsOwnFile(t *testing.T) {
 	a := open(t, setup{ModelFolders: []ModelFolder{{Path: root, Place: control.PlaceFolder}}})
 	for path, want := range map[string]string{
 		"set": "/set/big-00001-of-00003.gguf: the file is missing, though others of its set are there; " +
-			"copy it beside them, or run `tandem pull` if the model comes from the hub",
+			"copy it beside them, or download the model again if it comes from the hub",
 		"set/big-00002-of-00003.gguf": "/set/big-00001-of-00003.gguf: the file is missing, " +
 			"though others of its set are there; " +
-			"copy it beside them, or run `tandem pull` if the model comes from the hub",
+			"copy it beside them, or download the model again if it comes from the hub",
 		"vision": "/vision holds mmproj-big-f16.gguf, which lets a model see and is none itself; " +
 			"download the model's own file too",
 	} {
@@ -310,7 +310,7 @@ func TestOllamasStoreIsFound(t *testing.T) {
 	if err := os.Remove(blob); err != nil {
 		t.Fatal(err)
 	}
-	gone := "its file in Ollama's store is missing; run `ollama pull tiny:q8`"
+	gone := "its file in Ollama's store is missing; pull tiny:q8 again in Ollama"
 	if f, err = a.library.Found(t.Context()); err != nil || len(f.Models) != 3 ||
 		f.Models[0].Why != gone {
 		t.Errorf("found %+v, %v", f, err)
@@ -318,13 +318,13 @@ func TestOllamasStoreIsFound(t *testing.T) {
 	write(file[:len(file)/2], "blobs", "sha256-"+other)
 	write([]byte("text"), "blobs", "sha256-"+third)
 	if f, err = a.library.Found(t.Context()); err != nil ||
-		f.Models[1].Why != "its file in Ollama's store is damaged; run `ollama pull hf.co/org/small`" ||
-		!strings.Contains(f.Models[2].Why, "is damaged; run `ollama pull") {
+		f.Models[1].Why != "its file in Ollama's store is damaged; pull hf.co/org/small again in Ollama" ||
+		!strings.Contains(f.Models[2].Why, "is damaged; pull ") {
 		t.Errorf("found %+v, %v", f, err)
 	}
 	_, err = a.library.AddModel(t.Context(), control.AddRequest{Path: blob})
 	if err == nil || !strings.Contains(err.Error(), "The model tiny:q8 is no longer at "+blob+
-		"; fetch it with `ollama pull`, or ") {
+		"; pull it again in Ollama, or ") {
 		t.Errorf("a blob that is gone is added: %v", err)
 	}
 }
@@ -372,7 +372,7 @@ func TestOllamasManifestsAreReadOnce(t *testing.T) {
 	for i, m := range found.Models {
 		want := ""
 		if i%2 != 0 {
-			want = "its file in Ollama's store is missing; run `ollama pull " + m.ID + "`"
+			want = "its file in Ollama's store is missing; pull " + m.ID + " again in Ollama"
 		}
 		if m.ID != fmt.Sprint("m", i) || m.Why != want {
 			t.Errorf("found %s: %s", m.ID, m.Why)

@@ -95,8 +95,7 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 	if files, err := models.Open(snapshot.Dir); snapshot.GGUF == nil && err == nil && files.IsDrafter() {
 		tell(id+" is a drafter and no model of its own",
 			"a model takes a drafter of its own name and -DFlash, -DSpark, -MTP or -assistant when it is loaded next",
-			fmt.Sprintf("`tandem models drafter ID %s` sets it for the model ID now", id),
-			fmt.Sprintf("`tandem models remove %s` deletes it", id))
+			"it can be chosen as the drafter of another model too")
 		// the registry holds only what can be served
 		if err := l.keepDrafterFile(ctx, storage.DrafterFile{ID: id, Path: snapshot.Dir,
 			Revision: snapshot.Commit, DownloadedByUs: snapshot.Added}); err != nil {
@@ -162,10 +161,8 @@ func (l *Library) keepModel(ctx context.Context, repository string, snapshot hub
 // ggufNotes says which GGUF file was taken, unless it was asked for, and what was left out.
 func ggufNotes(id, wish string, g *hub.GGUF) (notes []string) {
 	if wish == "" && len(g.Others) > 0 {
-		note := fmt.Sprintf("%s has several quantizations, and %s was taken", id,
-			cmp.Or(g.Quantization, g.File))
-		notes = append(notes, fmt.Sprintf("%s; `tandem pull %s:%s` takes another one of %s", note, id,
-			g.Others[0], strings.Join(g.Others, ", ")))
+		notes = append(notes, fmt.Sprintf("%s has several quantizations, and %s was taken; %s:%s names another one of %s",
+			id, cmp.Or(g.Quantization, g.File), id, g.Others[0], strings.Join(g.Others, ", ")))
 	}
 	if g.Projector {
 		notes = append(notes, "the mmproj files, which let the model see, were left out")

@@ -188,7 +188,7 @@ func (l *Library) checkID(ctx context.Context, id, dir string) error {
 	}
 	for _, r := range rows {
 		if r.Path == dir && r.ID != id {
-			return refuse("%s is registered as %s; use that name, or `tandem models remove %s` first.",
+			return refuse("%s is installed as %s; use that name, or remove %s from the list first.",
 				dir, r.ID, r.ID)
 		}
 	}

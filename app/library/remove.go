@@ -44,7 +44,7 @@ func (l *Library) find(ctx context.Context, id string) (row storage.Model,
 		}
 	}
 	if err != nil {
-		err = pool.NotRegistered(err, id)
+		err = pool.NotInstalled(err, id)
 	}
 	return row, nil, err
 }
@@ -92,7 +92,7 @@ func (l *Library) forget(ctx context.Context, row storage.Model) (freed int64, e
 	if freed, err = l.deleteFiles(row); err != nil {
 		return freed, err
 	}
-	return freed, pool.NotRegistered(l.db.Models.Remove(ctx, row.ID), row.ID)
+	return freed, pool.NotInstalled(l.db.Models.Remove(ctx, row.ID), row.ID)
 }
 
 // deleteFiles deletes the snapshot of a row, if Tandem downloaded it.
@@ -141,7 +141,7 @@ func (l *Library) removeDrafterFile(ctx context.Context,
 	f storage.DrafterFile) (freed int64, err error) {
 	if l.pool.HasDrafter(f.Path) {
 		return 0, control.Errorf(control.CodeModelBusy,
-			"The drafter %s guesses for a model in memory; choose another with `tandem models drafter` first, or unload the model.", f.ID)
+			"The drafter %s is in use by a model in memory; choose another for that model first, or unload the model.", f.ID)
 	}
 	if f.DownloadedByUs {
 		if freed, err = l.deleteSnapshot(f.ID, f.Path, f.Revision); err != nil {

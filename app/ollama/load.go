@@ -138,5 +138,5 @@ func (v *Routes) unloadIfIdle(ctx context.Context, name string) error {
 		return err
 	}
 	return control.Errorf(control.CodeModelNotFound,
-		"The model %q is not registered. /api/tags lists the registered models.", wire.Clip(name))
+		"The model %q is not installed. /api/tags lists the installed models.", wire.Clip(name))
 }

@@ -55,7 +55,7 @@ func (v *Routes) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 		return wire.WriteJSON(w, show)
 	}
 	return control.Errorf(control.CodeModelNotFound,
-		"The model %q is not registered. /api/tags lists the registered models.", wire.Clip(name))
+		"The model %q is not installed. /api/tags lists the installed models.", wire.Clip(name))
 }
 
 func (v *Routes) show(ctx context.Context, id string, m Model) (Show, error) {

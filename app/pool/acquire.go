@@ -37,7 +37,7 @@ func (p *Pool) acquire(ctx context.Context, name string, users int) (*Model, err
 		}
 		row, err := p.db.Models.Get(ctx, id)
 		if err != nil {
-			return nil, NotRegistered(err, id)
+			return nil, NotInstalled(err, id)
 		}
 		if p.draining.Load() {
 			return nil, control.ErrDraining
@@ -74,7 +74,7 @@ func (o *owner) acquire(ctx context.Context, name string, users int) (*Model, er
 	}
 	row, err := o.db.Models.Get(ctx, name)
 	if err != nil {
-		return nil, NotRegistered(err, name)
+		return nil, NotInstalled(err, name)
 	}
 	m := find(o.models, row.ID)
 	if m == nil || !sameFiles(m.row, row) {

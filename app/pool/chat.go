@@ -73,8 +73,7 @@ func (c *Chat) Render(ctx context.Context, vars []byte) (string, error) {
 	if c.err != nil {
 		return "", control.Errorf(control.CodeModelInvalid,
 			"The model %s %v; mend the template or take another file of the model, or use "+
-				"/v1/completions with a prompt (`tandem run --raw`).",
-			control.Word(c.model.row.ID), c.err)
+				"/v1/completions with a prompt.", control.Word(c.model.row.ID), c.err).Advise(control.ToRunRaw)
 	}
 	if len(vars) > maxTemplateVars {
 		return "", c.tooLong(nil)

@@ -144,7 +144,7 @@ func (p *Pool) UseDrafter(ctx context.Context, name string) error {
 	return p.change(ctx, func(o *owner) error {
 		row, err := o.db.Models.Get(ctx, o.current)
 		if err != nil {
-			return NotRegistered(err, o.current)
+			return NotInstalled(err, o.current)
 		}
 		if err := o.checkDrafter(ctx, row, folder); err != nil {
 			return err

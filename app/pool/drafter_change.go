@@ -66,7 +66,7 @@ func (p *Pool) setDrafter(ctx context.Context, id, name string) error {
 	return p.change(ctx, func(o *owner) error {
 		row, err := o.db.Models.Get(ctx, id)
 		if err != nil {
-			return NotRegistered(err, id)
+			return NotInstalled(err, id)
 		}
 		if choice == row.Path && !o.drafters.HasHead(row.Path) {
 			return InvalidModel(fmt.Errorf("%s is the model itself and has no head that could draft; name a drafter, or a smaller model", name))

@@ -176,7 +176,7 @@ func TestUnfitDrafterIsRefusedWhenItIsChosen(t *testing.T) {
 			header:                      "model.safetensors",
 			others:                      `id 256 is the special token "<|fin|>" here and the special token "<|end|>" there`,
 			filepath.Join(others, "no"): "no such folder",
-			"nobody/nothing":            "is no folder",
+			"nobody/nothing":            "is neither a folder nor an installed model",
 			"./drafter":                 "by its whole path",
 		} {
 			_, err := control.Call(t.Context(), c, control.SetDrafter,

@@ -1,26 +1,21 @@
 package pool
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 
 	"tandem/app/control"
 	"tandem/models"
-	"tandem/models/hub"
 	"tandem/storage"
 )
 
-// NotRegistered returns err as a client is told of it: a missing row becomes CodeModelNotFound.
-func NotRegistered(err error, name string) error {
+// NotInstalled returns err as a client is told of it: a missing row becomes CodeModelNotFound.
+func NotInstalled(err error, name string) error {
 	if !storage.IsNotFound(err) {
 		return err
 	}
-	return control.Errorf(control.CodeModelNotFound,
-		"The model %q is not registered. `tandem models list` shows the registered models; "+
-			"`tandem models found` shows others on this computer, which `tandem models add` adds, "+
-			"and `tandem pull ORG/NAME` downloads one.", name)
+	return control.NotInstalled(name)
 }
 
 // Unusable returns the error of a registered model's files, see InvalidModel.
@@ -30,13 +25,12 @@ func Unusable(row storage.Model, err error) *control.Error {
 		back := "put it back"
 		switch row.Source {
 		case storage.SourceHub:
-			back = "download it with `tandem pull " + cmp.Or(hub.NameOf(row.Path), row.ID) + "`"
+			back = "download it again"
 		case storage.SourceOllama:
-			back = "fetch it with `ollama pull`"
+			back = "pull it again in Ollama"
 		}
 		return &control.Error{Code: control.CodeModelInvalid, Err: err, Message: fmt.Sprintf(
-			"The model %s is no longer at %s; %s, or take it off the list with "+
-				"`tandem models remove %s`.", row.ID, row.Path, back, row.ID)}
+			"The model %s is no longer at %s; %s, or remove it from the list.", row.ID, row.Path, back)}
 	}
 	return InvalidModel(err)
 }

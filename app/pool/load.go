@@ -36,7 +36,7 @@ func (p *Pool) Load(ctx context.Context, id string) error {
 func (p *Pool) fitsAlone(ctx context.Context, id string) error {
 	row, err := p.db.Models.Get(ctx, id)
 	if err != nil {
-		return NotRegistered(err, id)
+		return NotInstalled(err, id)
 	}
 	_, _, err = p.need(ctx, row)
 	return err
@@ -46,7 +46,7 @@ func (p *Pool) fitsAlone(ctx context.Context, id string) error {
 func (o *owner) makeCurrent(ctx context.Context, id string) error {
 	row, err := o.db.Models.Get(ctx, id)
 	if err != nil {
-		return NotRegistered(err, id)
+		return NotInstalled(err, id)
 	}
 	if m := find(o.models, id); m != nil && sameFiles(m.row, row) &&
 		m.weights == models.WeightsKey(row.Path) {

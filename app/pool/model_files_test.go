@@ -146,7 +146,7 @@ func TestMovedFileIsSaidWithWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "The model packed.gguf is no longer at " + path +
-		"; put it back, or take it off the list with `tandem models remove packed.gguf`."
+		"; put it back, or remove it from the list."
 	if status, body := r.complete(t, "packed.gguf", "a"); status != http.StatusUnprocessableEntity ||
 		!strings.Contains(body, want) {
 		t.Errorf("a request gets %d %s", status, body)

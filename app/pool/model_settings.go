@@ -62,7 +62,7 @@ func (p *Pool) findModel(ctx context.Context, id string) (storage.Model, error) 
 	}
 	row, err := p.db.Models.Get(ctx, id)
 	if err != nil {
-		return row, NotRegistered(err, id)
+		return row, NotInstalled(err, id)
 	}
 	return row, nil
 }

@@ -34,7 +34,7 @@ func (p *Pool) Tokenizer(ctx context.Context, id string) (*tokenizer.Tokenizer, 
 func (p *Pool) Abilities(ctx context.Context, id string) (model.Abilities, error) {
 	row, err := p.db.Models.Get(ctx, id)
 	if err != nil {
-		return model.Abilities{}, NotRegistered(err, id)
+		return model.Abilities{}, NotInstalled(err, id)
 	}
 	dates := row.Source // of the pocket model, whose files are part of the program
 	if row.Source != storage.SourcePocket {

@@ -48,7 +48,7 @@ func (p *Pool) RemoveModel(ctx context.Context, id string,
 	err = p.change(ctx, func(o *owner) error {
 		row, err := o.db.Models.Get(ctx, id)
 		if err != nil {
-			return NotRegistered(err, id)
+			return NotInstalled(err, id)
 		}
 		wasInMemory = find(o.models, id) != nil
 		return o.removeModel(context.WithoutCancel(ctx), row, remove)

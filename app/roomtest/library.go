@@ -33,8 +33,7 @@ func (f *Backend) ModelSettings(
 	_ context.Context, id string,
 ) (control.ModelSettingsState, error) {
 	if id != f.Model.Name {
-		return control.ModelSettingsState{}, control.Errorf(control.CodeModelNotFound,
-			"The model %q is not registered.", id)
+		return control.ModelSettingsState{}, control.NotInstalled(id)
 	}
 	return control.ModelSettingsState{Settings: f.Own}, nil
 }
@@ -91,7 +90,7 @@ func (f *Backend) AddModel(_ context.Context, r control.AddRequest) (control.Mod
 
 func (f *Backend) Reveal(_ context.Context, id string) error {
 	if id != f.Model.Name {
-		return control.Errorf(control.CodeModelNotFound, "The model %q is not registered.", id)
+		return control.NotInstalled(id)
 	}
 	f.Revealed = append(f.Revealed, id)
 	return nil
@@ -103,8 +102,7 @@ func (f *Backend) Removal(ctx context.Context, id string) (control.Removal, erro
 
 func (f *Backend) RemoveModel(_ context.Context, id string) (control.Removal, error) {
 	if id != f.Model.Name {
-		return control.Removal{}, control.Errorf(control.CodeModelNotFound,
-			"The model %q is not registered.", id)
+		return control.Removal{}, control.NotInstalled(id)
 	}
 	return control.Removal{ID: id, Deletes: true, Bytes: 1000}, nil
 }

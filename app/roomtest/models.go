@@ -42,8 +42,7 @@ func (f *Backend) Acquire(ctx context.Context, name string) (model.Model, error)
 		return nil, control.Errorf(control.CodeModelBusy,
 			"acme/coder is answering requests; other can be loaded when it is idle.")
 	}
-	return nil, control.Errorf(control.CodeModelNotFound,
-		"The model %q is not registered. `tandem models list` lists the registered models.", name)
+	return nil, control.NotInstalled(name)
 }
 
 func (f *Backend) Abilities(_ context.Context, id string) (model.Abilities, error) {

@@ -71,7 +71,7 @@ func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err err
 	if !d.knowsHost(r) {
 		return false, control.Errorf(control.CodeForbidden,
 			"The name %q is not one of this endpoint's. Call it by http://127.0.0.1 and its port, "+
-				"or add the name in Tandem's settings or with --allow-host of `tandem serve`.",
+				"or add the name in Tandem's settings or with --allow-host when it is started.",
 			wire.Clip(r.Host))
 	}
 	origins := r.Header.Values("Origin")
@@ -98,7 +98,7 @@ func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err err
 		if !sameOrigin(o, r) || d.namesHost(r) {
 			return false, control.Errorf(control.CodeForbidden,
 				"The origin %q may not call this endpoint; open /v1 to it in Tandem's settings or "+
-					"with --allow-origin of `tandem serve`.", wire.Clip(o))
+					"with --allow-origin when it is started.", wire.Clip(o))
 		}
 	}
 	if !d.sameSite(r) {
@@ -227,8 +227,7 @@ func (s *Server) checkControl(r *http.Request) error {
 	token, ok := bearer(r.Header.Get("Authorization"))
 	if !ok || !s.sessions.valid(token) {
 		return control.Errorf(control.CodeUnauthorized,
-			"This needs a session: run `tandem open`, or open the link that `tandem serve` "+
-				"printed.")
+			"This needs a session, which a link of Tandem's begins.").Advise(control.ToOpen)
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (s *Server) exchangeCode(w http.ResponseWriter, r *http.Request) error {
 	session, ok := s.sessions.exchange(q.Code)
 	if !ok {
 		return control.Errorf(control.CodeUnauthorized,
-			"This link was used before or is older than a minute; run `tandem open` for a new one.")
+			"This link was used before or is older than a minute; open a new one.")
 	}
 	return wire.WriteJSON(w, control.Session{Session: session})
 }

@@ -69,7 +69,7 @@ func (d ControlHandler) setLogin(w http.ResponseWriter, r *http.Request) {
 	var wanted control.AtLogin
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLine)).Decode(&wanted); err != nil {
 		control.WriteError(w, control.Errorf(control.CodeInvalid,
-			"The body is not a JSON object with `on`: %w.", err))
+			"The body is not a JSON object with the field on: %w.", err))
 		return
 	}
 	if err := d.SetLogin(wanted.On); err != nil {

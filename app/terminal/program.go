@@ -50,6 +50,12 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
+// An advised error knows what else to do in a terminal, as a sentence. Its text leaves that out.
+type advised interface {
+	error
+	ToDo() string
+}
+
 // Attach connects a program to the streams and the environment of this process.
 func (p *Program) Attach() {
 	p.Stdin, p.Stdout, p.Stderr, p.Getenv = os.Stdin, os.Stdout, os.Stderr, os.Getenv
@@ -117,7 +123,11 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		p.Say("interrupted")
 		return 130
 	}
-	fmt.Fprintf(p.Stderr, "%s %v\n", p.styled(string(Wrong), p.Name+":"), err)
+	text := err.Error()
+	if e, ok := errors.AsType[advised](err); ok && e.ToDo() != "" {
+		text += " " + e.ToDo()
+	}
+	fmt.Fprintf(p.Stderr, "%s %s\n", p.styled(string(Wrong), p.Name+":"), text)
 	if exit != nil {
 		return exit.Code
 	}

@@ -11,6 +11,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// An advisedError has more to say to a person on a terminal than its text.
+type advisedError struct{}
+
+func (advisedError) Error() string { return "It failed." }
+func (advisedError) ToDo() string  { return "Try again." }
+
 // run runs a program with a command line and what is typed, and returns the exit code and what is
 // printed. Verb show takes flags and up to two names, verb drop asks first, and verb list has another
 // below it.
@@ -24,6 +30,9 @@ func run(t *testing.T, typed string, args ...string) (code int, stdout, stderr s
 	show.RunE = func(_ *cobra.Command, names []string) error {
 		if slices.Contains(names, "mute") {
 			return &ExitError{Code: 9}
+		}
+		if slices.Contains(names, "advised") {
+			return fmt.Errorf("show: %w", advisedError{})
 		}
 		if slices.Contains(names, "none") {
 			return &ExitError{Code: 7, Err: errors.New("no such name")}
@@ -92,6 +101,7 @@ func TestCommandLines(t *testing.T) {
 		{args: "show a --port=1", code: 2, stderr: "prog show: there is no flag --port; did you mean --addr ADDRESS?\n"},
 		{args: "show a --addr", code: 2, stderr: "prog show: flag needs an argument: --addr\n"},
 		{args: "show none", code: 7, stderr: "prog: no such name\n"},
+		{args: "show advised", code: 1, stderr: "prog: show: It failed. Try again.\n"},
 		{args: "show mute", code: 9},
 		{args: "list", stderr: "prog: none yet\n"},
 		{args: "list one 1 --whole", stdout: "one 1 true\n"},

@@ -91,10 +91,14 @@ type Failure struct {
 
 // An ErrorBody is what OpenAI's form of an error has.
 type ErrorBody struct {
-	Message string  `json:"message" doc:"One sentence that says what to do."`
-	Type    string  `json:"type"`
-	Param   *string `json:"param" doc:"The field at fault."`
-	Code    string  `json:"code" doc:"For programs."`
+	Message string `json:"message" doc:"One sentence that says what to do."`
+
+	// Advice is the end of Message that only a terminal has a use for.
+	Advice string `json:"advice,omitempty" doc:"The end of message, with commands for a terminal."`
+
+	Type  string  `json:"type"`
+	Param *string `json:"param" doc:"The field at fault."`
+	Code  string  `json:"code" doc:"For programs."`
 }
 
 type openAIError struct {
@@ -118,9 +122,9 @@ type clientError interface {
 // FailureOf turns any err into a Failure. The client sees the text of an error only if it was made
 // for a client, and never more than MaxErrorText of it.
 func FailureOf(err error) Failure {
-	code, param, message := string(engine.CodeInternal), "", ErrPanic.Message
+	code, param, message, advice := string(engine.CodeInternal), "", ErrPanic.Message, ""
 	if e, ok := errors.AsType[*control.Error](err); ok {
-		code, param, message = string(e.Code), e.Param, e.Message
+		code, param, message, advice = string(e.Code), e.Param, e.Message, e.Advice
 	} else if e, ok := errors.AsType[*engine.Error](err); ok {
 		code, message = string(e.Code), e.Message
 	} else if e, ok := errors.AsType[clientError](err); ok {
@@ -138,6 +142,9 @@ func FailureOf(err error) Failure {
 	f := Failure{outcome: o, Body: ErrorBody{Type: o.kind, Code: code}}
 	f.long, _ = errors.AsType[*Overlong](err)
 	f.Body.Message = abridge(message, MaxErrorText)
+	if f.Body.Advice = advice; advice != "" {
+		f.Body.Message += " " + advice
+	}
 	if param != "" {
 		f.Body.Param = new(control.Shorten(param, maxParam))
 	}

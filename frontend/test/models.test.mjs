@@ -158,6 +158,18 @@ test('an address opens the settings of a model', async () => {
   await context.close()
 })
 
+test('an error of the window names no command of the terminal', async () => {
+  const { context, page, problems } = await models()
+  const answer = page.waitForResponse('**/app/model-settings*')
+  await page.evaluate(() => (location.hash = '#/models/?settings=org%2Fgone'))
+  const { error } = await (await answer).json()
+  assert.ok(error.message.endsWith(` ${error.advice}`) && error.advice.includes('`tandem '), JSON.stringify(error))
+  await page.getByRole('alert').getByText('The model "org/gone" is not installed.', { exact: true }).waitFor()
+  await sound(page, 'models-gone')
+  assert.deepEqual(problems.filter((p) => !p.includes('404')), [])
+  await context.close()
+})
+
 test('a download can be paused, cancelled and completed', async () => {
   const { context, page, problems } = await models('Get more')
   const wanted = page.getByLabel('The model’s name')

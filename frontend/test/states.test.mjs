@@ -212,6 +212,7 @@ for (const { name, page: path = 'now', answer, says, pictures = [], more = [] } 
     for (const name of pictures) await page.locator('main').getByRole('img', { name }).waitFor()
     if (more.length > 0) await page.locator('main summary').filter({ hasText: 'in memory' }).click()
     for (const text of more) await page.locator('main').getByText(text).first().waitFor()
+    assert.doesNotMatch(await page.locator('main').innerText(), /`|\btandem [a-z]/) // a command of the terminal
     await sound(page, `state-${name}`, [500, 800, 1280])
     assert.deepEqual(problems, [])
   })

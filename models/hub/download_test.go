@@ -48,7 +48,7 @@ func TestPullContinuesAfterCancel(t *testing.T) {
 			t.Fatalf("kept %v, %v, want %d bytes", st, err, n)
 		}
 		_, err := Resolve(cache, "org/name")
-		wantCode(t, err, Incomplete, "half downloaded", "tandem pull org/name")
+		wantCode(t, err, Incomplete, "org/name: ", "half downloaded", "download it again")
 
 		h.set(func() { h.hook, h.requests = nil, nil })
 		var first *Progress

@@ -74,7 +74,7 @@ func incomplete(name string, missing []string) *Error {
 	}
 	return &Error{
 		Code: Incomplete, Name: name, what: what,
-		Message: fmt.Sprintf("%s: run `tandem pull %s` to complete it", what, name),
+		Message: what + ": download it again to complete it",
 	}
 }
 

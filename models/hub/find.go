@@ -61,7 +61,7 @@ func resolve(cacheDir, name string, existing []string) (dir string, g *GGUF, err
 		return "", nil, incomplete(name, nil)
 	}
 	return "", nil, errorf(NotFound, name,
-		"the model is not on this computer: run `tandem pull %s`", name)
+		"the model is not on this machine: download it first")
 }
 
 func hasPickled(dir string) bool {

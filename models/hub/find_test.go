@@ -203,12 +203,12 @@ func TestResolveFindsTheSnapshot(t *testing.T) {
 		code  Code
 		words []string
 	}{
-		"org/half": {Incomplete, []string{"model.safetensors is missing", "tandem pull org/half"}},
+		"org/half": {Incomplete, []string{"model.safetensors is missing", "org/half: ", "download it again"}},
 		"org/update@" + commitB: {Incomplete,
-			[]string{"model.safetensors is missing", "tandem pull org/update@" + commitB}},
-		"org/parts":            {Incomplete, []string{"half downloaded", "tandem pull org/parts"}},
-		"org/none":             {NotFound, []string{"tandem pull org/none"}},
-		"org/whole@v2":         {NotFound, []string{"tandem pull org/whole@v2"}},
+			[]string{"model.safetensors is missing", "org/update@" + commitB + ": ", "download it again"}},
+		"org/parts":            {Incomplete, []string{"half downloaded", "org/parts: ", "download it again"}},
+		"org/none":             {NotFound, []string{"org/none: ", "download it first"}},
+		"org/whole@v2":         {NotFound, []string{"org/whole@v2: ", "download it first"}},
 		"org/whole@" + commitB: {NotFound, nil},
 		"org/bad":              {NotFound, nil},
 		"../x":                 {Invalid, nil},

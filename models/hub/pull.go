@@ -271,8 +271,8 @@ func (p *pull) cached(revision string, err error) (Snapshot, error) {
 	}
 	if dir, _, err := resolve(p.repo.cache, name, p.choice.existing); err == nil {
 		hint := *e
-		hint.Message += fmt.Sprintf("; with HF_HUB_OFFLINE=1 `tandem pull %s` takes the revision %s, "+
-			"which is complete in the cache", name, filepath.Base(dir))
+		hint.Message += fmt.Sprintf("; with HF_HUB_OFFLINE=1 Tandem takes the revision %s, "+
+			"which is complete in the cache", filepath.Base(dir))
 		return Snapshot{}, &hint
 	}
 	return Snapshot{}, err

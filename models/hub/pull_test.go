@@ -159,7 +159,7 @@ func TestPullUsesTheCacheIfTheHubIsDown(t *testing.T) {
 		// one.
 		_, err = Pull(t.Context(), "org/name@v1", gone, nil)
 		wantCode(t, err, Offline, "check the internet connection",
-			"HF_HUB_OFFLINE=1 `tandem pull org/name`", commitA)
+			"HF_HUB_OFFLINE=1 Tandem takes the revision", commitA)
 		offline := gone
 		offline.Offline = true
 		if got, err := Pull(t.Context(), "org/name", offline, nil); err != nil ||

@@ -198,7 +198,7 @@ func TestChatOnATerminal(t *testing.T) {
 	// another model goes on, and the arrow keys bring a line again
 	p.types("/model"+enter, "*  tiny")
 	p.sees(prompted)
-	p.types("/model nobody/nothing"+enter, "is not registered")
+	p.types("/model nobody/nothing"+enter, "is not installed")
 	p.sees(prompted)
 	const offered = "mlx-community/Qwen3-1.7B-4bit"
 	p.types("/model "+offered+enter, "download it, of unknown size?")

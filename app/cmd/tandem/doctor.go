@@ -152,7 +152,7 @@ func servedChoice(ctx context.Context, c *control.Client, id string) terminal.Fi
 	}
 	i := slices.IndexFunc(list.Models, func(model control.Model) bool { return model.ID == id })
 	if i < 0 {
-		return terminal.Finding{Name: "current model", Detail: fmt.Sprintf("%s is no longer registered; %s", id, other)}
+		return terminal.Finding{Name: "current model", Detail: fmt.Sprintf("%s is no longer installed; %s", id, other)}
 	}
 	return examineModel(list.Models[i], other)
 }

@@ -105,7 +105,7 @@ func TestRegisteredModelsAreNamedByTheirPlace(t *testing.T) {
 	for _, args := range [][]string{{"remove"}, {"unload"}, {"drafter"}, {"drafter", "none"}} {
 		words := append([]string{"models", args[0], folder}, args[1:]...)
 		if code := c.tandem(t.Context(), words...); code != 1 || !strings.Contains(c.stderr,
-			"2 registered models lie at "+folder+", so name one by its id: one, two") {
+			"2 installed models are at "+folder+"; name one by its id: one, two") {
 			t.Errorf("%s: exit %d, %s", args, code, c.stderr)
 		}
 	}
@@ -119,7 +119,7 @@ func TestRegisteredModelsAreNamedByTheirPlace(t *testing.T) {
 		t.Errorf("not removed:\n%s", out)
 	}
 	if code := c.tandem(t.Context(), "models", "remove", folder); code != 1 ||
-		!strings.Contains(c.stderr, "is not registered") {
+		!strings.Contains(c.stderr, "is not installed") {
 		t.Errorf("exit %d, %s", code, c.stderr)
 	}
 }
@@ -173,7 +173,7 @@ func TestModelsOfOllamasAreAddedByEachName(t *testing.T) {
 			t.Errorf("adding %s: exit %d, %s", name, code, c.stderr)
 		}
 		if code := c.tandem(t.Context(), "run", "--raw", "--model", name, "a"); code != 1 ||
-			!strings.Contains(c.stderr, "is not registered") {
+			!strings.Contains(c.stderr, "is not installed") {
 			t.Errorf("running %s: exit %d, %s", name, code, c.stderr)
 		}
 	}

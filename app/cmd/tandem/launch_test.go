@@ -177,7 +177,7 @@ func TestLaunchSaysWhatIsMissing(t *testing.T) {
 		code int
 		says string
 	}{
-		{"launch claude", 1, "tandem: Tandem is not running; start it with `tandem serve`.\n"},
+		{"launch claude", 1, "tandem: Tandem is not running. Start it with `tandem serve`.\n"},
 		{"launch codex", 1, "tandem: Codex CLI is not installed: there is no codex in PATH; its makers install it by\n" +
 			"npm install -g @openai/codex\n"},
 		{"launch cluade", 2, "tandem launch: there is no program \"cluade\"; did you mean claude? There are " + list + "\n"},

@@ -172,8 +172,8 @@ func TestDoctorExaminesTheLastChoice(t *testing.T) {
 	check(1, "✗  current model  tiny: "+dir+": model.safetensors: ")
 	check(1, "; or choose another by `tandem serve --model ID`\n")
 	must(t, os.RemoveAll(dir))
-	gone := "✗  current model  tiny: The model tiny is no longer at " + dir + "; put it back, or take " +
-		"it off the list with `tandem models remove tiny`; or "
+	gone := "✗  current model  tiny: The model tiny is no longer at " + dir + "; put it back, or remove " +
+		"it from the list; or "
 	check(1, gone+"choose another by `tandem serve --model ID`\n")
 	p = serveProcess(t, home)
 	waitState(t, client(t, home),

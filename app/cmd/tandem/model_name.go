@@ -110,7 +110,7 @@ func idAt(list []control.Model, name string) (string, error) {
 		return ids[0], nil
 	}
 	slices.Sort(ids)
-	return "", fmt.Errorf("%d registered models lie at %s, so name one by its id: %s", len(ids),
+	return "", fmt.Errorf("%d installed models are at %s; name one by its id: %s", len(ids),
 		terminal.Printable(name), strings.Join(ids, ", "))
 }
 
@@ -123,10 +123,10 @@ func orFolder(err error, name string) error {
 	info, statErr := disk.Stat(name)
 	switch {
 	case statErr != nil:
-		return fmt.Errorf("%w No folder here has that name either", err)
+		return fmt.Errorf("%w No folder here has that name either.", err)
 	case !info.IsDir():
-		return fmt.Errorf("%w %s is a file, and a model is a folder or a file of .gguf", err, name)
+		return fmt.Errorf("%w %s is a file, and a model is a folder or a GGUF file.", err, name)
 	}
-	return fmt.Errorf("%w There is a folder of that name, though: for that one write ./%s",
+	return fmt.Errorf("%w There is a folder of that name, though: write ./%s for that one.",
 		err, name)
 }

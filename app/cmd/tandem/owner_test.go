@@ -129,7 +129,7 @@ func TestRemovalOfMissingFilesSucceeds(t *testing.T) {
 		t.Errorf("the list is\n%swant lab/tiny alone as gone", out)
 	}
 	if !strings.Contains(o.stderr, "tandem: The model lab/tiny is no longer at ") ||
-		!strings.Contains(o.stderr, "download it with `tandem pull lab/tiny`, or take it off the list") {
+		!strings.Contains(o.stderr, "download it again, or remove it from the list") {
 		t.Errorf("of the model that is gone it says %q", o.stderr)
 	}
 	o.must(t, "models", "remove", "lab/tiny")
@@ -247,12 +247,12 @@ func TestBareNameOfAFolderIsExplained(t *testing.T) {
 	must(t, os.Mkdir("mine", 0o700))
 	must(t, os.WriteFile("file", nil, 0o600))
 	for _, args := range [][]string{{"run", "x"}, {"serve", "--addr", "127.0.0.1:0"}} {
-		for name, want := range map[string]string{"mine": "for that one write ./mine",
-			"other": "No folder here has that name either",
-			"file":  "file is a file, and a model is a folder or a file of .gguf"} {
+		for name, want := range map[string]string{"mine": "write ./mine for that one. ",
+			"other": "No folder here has that name either. ",
+			"file":  "file is a file, and a model is a folder or a GGUF file. "} {
 			code := c.tandem(t.Context(), append(args, "--model", name)...)
-			if code != 1 || !strings.HasSuffix(c.stderr, want+"\n") ||
-				!strings.Contains(c.stderr, `"`+name+`" is not registered`) {
+			if code != 1 || !strings.HasSuffix(c.stderr, want+control.ToInstall+"\n") ||
+				!strings.Contains(c.stderr, `"`+name+`" is not installed`) {
 				t.Errorf("%v --model %s: exit %d, %s", args, name, code, c.stderr)
 			}
 		}

@@ -304,7 +304,7 @@ func TestServeChecksItsModelFirst(t *testing.T) {
 	c := newConsole(t, home)
 	for model, want := range map[string]string{
 		filepath.Join(home, "nowhere"): "there is no such folder",
-		"org/unknown":                  "is not registered",
+		"org/unknown":                  "is not installed",
 		newHome(t):                     "config.json",
 	} {
 		if code := c.tandem(t.Context(), "serve", "--addr", "127.0.0.1:0", "--model",

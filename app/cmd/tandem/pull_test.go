@@ -364,7 +364,7 @@ func TestPulledDrafterDraftsForItsModel(t *testing.T) {
 		t.Errorf("the drafter's snapshot is there after the removal: %v", err)
 	}
 	if code := c.tandem(t.Context(), "models", "remove", "lab/tiny"); code != 1 ||
-		!strings.Contains(c.stderr, "not registered") {
+		!strings.Contains(c.stderr, "not installed") {
 		t.Errorf("a second removal: exit %d: %s", code, c.stderr)
 	}
 }

@@ -206,7 +206,7 @@ func TestCheckpointsAreListedNamedPinnedAndDeleted(t *testing.T) {
 		t.Errorf("the list of the current model is %s, want contains in it", text)
 	}
 	if code := console.tandem(t.Context(), "checkpoints", "list", "--model", "nobody"); code != 1 ||
-		!strings.Contains(console.stderr, "not registered") {
+		!strings.Contains(console.stderr, "not installed") {
 		t.Errorf("the list of an unknown model: exit %d, %s", code, console.stderr)
 	}
 

@@ -12,6 +12,20 @@ export class Failure extends Error {
   }
 }
 
+// An ErrorBody is an answer, or an event, that is an error. Its message ends with the advice, which has
+// commands for a terminal.
+interface ErrorBody {
+  message?: string
+  advice?: string
+  code?: string
+}
+
+// failureOf returns an error as the window shows it: without commands.
+export function failureOf({ message = '', advice = '', code = 'internal' }: ErrorBody, status: number): Failure {
+  const said = advice && message.endsWith(advice) ? message.slice(0, -advice.length).trimEnd() : message
+  return new Failure(said || `Tandem answered ${status}.`, code, status)
+}
+
 // why returns the text that tells a person about a thrown value.
 export const why = (e: unknown): string => (e instanceof Error ? e.message : String(e))
 
@@ -50,13 +64,13 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
   // A used link does not mean that the present session is bad.
   if (answer.status === 401 && own !== null && path.startsWith('/app/') && path !== '/app/session') session.drop(own)
   const text = await answer.text()
-  let error: { message?: string; code?: string } = {}
+  let error: ErrorBody = {}
   try {
-    error = (JSON.parse(text) as { error?: typeof error }).error ?? {}
+    error = (JSON.parse(text) as { error?: ErrorBody }).error ?? {}
   } catch {
     // another program answered
   }
-  throw new Failure(error.message ?? `Tandem answered ${answer.status}.`, error.code ?? 'internal', answer.status)
+  throw failureOf(error, answer.status)
 }
 
 export const get = async <T>(path: string): Promise<T> => (await request(path)).json() as Promise<T>
@@ -74,8 +88,7 @@ export async function* stream(path: string, init: RequestInit, began?: (answer: 
   if (answer.body === null) return
   for await (const data of events(answer.body)) {
     if (data.startsWith('{"error":{')) {
-      const { error } = JSON.parse(data) as { error: { message: string; code: string } }
-      throw new Failure(error.message, error.code, answer.status)
+      throw failureOf((JSON.parse(data) as { error: ErrorBody }).error, answer.status)
     }
     yield data
   }

@@ -1,0 +1,21 @@
+package control
+
+// What to do about an error in a terminal, each one sentence with a command: the Advice of an Error.
+// Programs that call the endpoint and the command line show it after the error's message. The window
+// leaves it out: remedies.ts has what it offers instead, by the error's code. No other text that the
+// window may show names a command.
+const (
+	ToInstall = "`tandem list` shows the installed models; `tandem models found` shows others on this machine, " +
+		"which `tandem models add` adds, and `tandem pull ORG/NAME` downloads one."
+	ToServe           = "Start it with `tandem serve`."
+	ToOpen            = "Run `tandem open`, or open the link that `tandem serve` printed."
+	ToListRuns        = "`tandem runs` lists the latest."
+	ToListCheckpoints = "`tandem checkpoints` lists those that exist."
+	ToAddKey          = "`tandem keys add NAME` makes a key."
+	ToRunRaw          = "`tandem run --raw` does so."
+)
+
+// NotInstalled returns the error of a model that the registry does not have.
+func NotInstalled(name string) *Error {
+	return Errorf(CodeModelNotFound, "The model %q is not installed.", name).Advise(ToInstall)
+}
