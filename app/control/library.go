@@ -51,18 +51,20 @@ type Needs struct {
 	Fits    bool  `json:"fits"`
 }
 
-// Memory is the answer of GET /app/memory: what the registered models need of this machine.
+// Memory is the answer of GET /app/memory: what the installed models need of this machine.
 type Memory struct {
 	Total  int64        `json:"total"` // bytes of the machine; 0 = not known
 	Room   int64        `json:"room"`  // of them for models; 0 = not known
 	Models []ModelNeeds `json:"models"`
 }
 
-// ModelNeeds is what one registered model needs, or why it cannot be loaded.
+// ModelNeeds is what one installed model needs, or why it cannot be loaded.
 type ModelNeeds struct {
 	ID    string `json:"id"`
-	Needs Needs  `json:"needs"`         // zero with Why
-	Why   string `json:"why,omitempty"` // one sentence
+	Kind  string `json:"kind,omitempty"` // see KindEmbedding
+	Needs Needs  `json:"needs"`          // zero with Why
+	Least int64  `json:"least,omitzero"` // bytes that it can be loaded with, beside others; 0 with Why
+	Why   string `json:"why,omitempty"`  // one sentence
 
 	// NoChat is why the model cannot chat though it has a chat template, one sentence.
 	NoChat string `json:"no_chat,omitempty"`

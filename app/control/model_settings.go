@@ -44,6 +44,7 @@ type ModelSettingsState struct {
 	Settings      ModelSettings    `json:"settings"`
 	Defaults      SamplingDefaults `json:"defaults"`           // where nothing is set
 	ContextLength int              `json:"context_length"`     // of the model, in tokens
+	Longest       int              `json:"longest,omitempty"`  // tokens of the context, as far as there is memory for it; 0 = not known
 	Needs         *Needs           `json:"needs,omitempty"`    // with these settings; nil where that is not known
 	Serving       int              `json:"serving,omitempty"`  // tokens of the context in memory; 0 if the model is not loaded
 	Later         bool             `json:"later,omitempty"`    // the model in memory has another context, other bits or another draft window: Settings count from the next load on

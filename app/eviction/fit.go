@@ -86,6 +86,19 @@ func (z Size) Fit(room int64) (n Need, ok bool) {
 	return n, true
 }
 
+// Longest returns the longest context that a person could set where models have that room, in tokens:
+// the model's own, as far as it fits.
+func (z Size) Longest(room int64) int {
+	return sort.Search(z.Context,
+		func(n int) bool { return z.need(len(z.Formats)-1, n+1).Bytes() > room })
+}
+
+// Least returns the least bytes that the model can be loaded with: with the context that was asked
+// for, else with a short one.
+func (z Size) Least() int64 {
+	return z.need(len(z.Formats)-1, cmp.Or(z.Asked, min(z.Context, shortContext))).Bytes()
+}
+
 // fitAs is Fit for one format.
 func (z Size) fitAs(format int, room int64) (n Need, ok bool) {
 	whole := z.Context

@@ -111,3 +111,30 @@ func TestPreferredFormIsTakenWhereItCostsNoContext(t *testing.T) {
 		}
 	}
 }
+
+// A longer context is offered up to the model's own, as far as it fits in the smallest format. The least
+// that a model takes has a short context, unless a person asked for another.
+func TestLongestContextAndLeastMemory(t *testing.T) {
+	const weights, row = 1 << 20, 1 << 10
+	z := Size{Context: 100_000, Formats: []Format{linear{9 * weights, row}, linear{weights, row}}}
+	for _, c := range []struct {
+		room int64
+		want int
+	}{{math.MaxInt64, 100_000}, {weights + 10_001*row - 1, 10_000}, {weights + 10_000*row, 10_000}, {weights, 0}, {0, 0}} {
+		if got := z.Longest(c.room); got != c.want {
+			t.Errorf("in %d bytes the longest context is %d, want %d", c.room, got, c.want)
+		}
+	}
+	if got := z.Least(); got != weights+4096*row {
+		t.Errorf("at least %d bytes, want a context of 4096", got)
+	}
+	if z.Asked = 10_000; z.Least() != weights+10_000*row {
+		t.Errorf("at least %d bytes, want the context that was asked for", z.Least())
+	}
+	if z.Asked, z.Context = 0, 100; z.Least() != weights+100*row {
+		t.Errorf("at least %d bytes, want the whole context", z.Least())
+	}
+	if n := (Size{}).Longest(weights); n != 0 {
+		t.Errorf("a model of no known size has a context of %d", n)
+	}
+}

@@ -20,20 +20,12 @@ func (m *Model) ContextLength() int { return m.engine.ContextLength() }
 // LongerContext reports whether the user could set a context of so many tokens in place of a
 // shorter one. It implements model.Model.
 func (m *Model) LongerContext(tokens int) bool {
-	set, has := m.modelSettings().Context, m.ContextLength()
-	longest := m.row.ContextLength
-	if asked := m.pool.opts.ContextLength; asked > 0 {
-		longest = min(longest, asked)
-	}
-	if set == nil || *set > has || tokens > longest {
+	own := m.modelSettings()
+	if own.Context == nil || *own.Context > m.ContextLength() {
 		return false
 	}
-	size, err := m.pool.measure(m.row, m.drafter.Source(), m.pool.formatSetting(m.modelSettings()))
-	if err != nil {
-		return false
-	}
-	weights, cache := size.Bytes(tokens)
-	return weights+cache <= m.pool.Room()
+	size, err := m.pool.measure(m.row, m.drafter.Source(), m.pool.formatSetting(own))
+	return err == nil && tokens <= m.pool.longestContext(size.size(0))
 }
 
 func (m *Model) VocabSize() int { return m.bundle.Model.Config().VocabSize }

@@ -59,16 +59,13 @@ func want(row storage.Model, z eviction.Size) eviction.Want {
 	return eviction.Want{ID: row.ID, Size: z, Always: row.Source == storage.SourcePocket}
 }
 
-// need returns what a model would take if no other were in memory, and whether its quantized weights
-// would be held in float32, as far as its files tell. Error: CodeMemory if it does not fit, together
-// with the need.
-func (s *sizer) need(ctx context.Context, row storage.Model) (n eviction.Need, dequantized bool, err error) {
-	z, err := s.sizeOf(ctx, row)
-	if err != nil {
-		return n, false, err
+// need returns what a model would take if no other were in memory, as far as its files tell, and its
+// size. Error: CodeMemory if it does not fit, together with both.
+func (s *sizer) need(ctx context.Context, row storage.Model) (n eviction.Need, z eviction.Size, err error) {
+	if z, err = s.sizeOf(ctx, row); err == nil {
+		n, err = s.limits().Alone(want(row, z))
 	}
-	n, err = s.limits().Alone(want(row, z))
-	return n, formatOf(z, n).dequantized, err
+	return n, z, err
 }
 
 // measure returns the memory of a model and of its drafter's folder, which may be empty, if they are

@@ -48,7 +48,7 @@ func (p *Pool) Wire(ctx context.Context) {
 	p.log.Debug("memory may be wired", "bytes", limit)
 }
 
-// Memory returns what each registered model would need if it were alone in memory. It implements
+// Memory returns what each installed model would need if it were alone in memory. It implements
 // server.Residents.
 func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 	rows, err := p.db.Models.List(ctx)
@@ -64,10 +64,12 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 	for i, row := range rows { // at once, since a folder that does not answer takes its time
 		reading.Go(func() {
 			m := &out.Models[i]
-			m.ID = row.ID
-			n, dequantized, err := p.need(ctx, row)
+			m.ID, m.Kind = row.ID, row.Kind
+			n, size, err := p.need(ctx, row)
+			dequantized := false
 			if needs := needsOf(n, err); needs != nil {
-				m.Needs = *needs
+				m.Needs, m.Least = *needs, size.Least()
+				dequantized = formatOf(size, n).dequantized
 			} else {
 				m.Why = err.Error()
 			}

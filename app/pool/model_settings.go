@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"tandem/app/control"
+	"tandem/app/eviction"
 	"tandem/app/model"
 	"tandem/engine"
 	"tandem/storage"
@@ -30,8 +31,8 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 		out.Defaults = control.SamplingDefaults{Temperature: d.Temperature, TopP: d.TopP,
 			TopK: d.TopK, MinP: d.MinP, RepetitionPenalty: d.RepetitionPenalty, Ignored: d.Ignored}
 	}
-	n, _, err := p.need(ctx, row)
-	out.Needs = needsOf(n, err)
+	n, size, err := p.need(ctx, row)
+	out.Needs, out.Longest = needsOf(n, err), p.longestContext(size)
 	out.Drafters, _ = p.drafters.Choices(ctx, row) // a cache that cannot be read offers none
 	if m := find(p.look().models, row.ID); m != nil {
 		out.Serving = m.engine.ContextLength()
@@ -77,6 +78,15 @@ func (s *sizer) askedFor(ctx context.Context,
 		return s.opts.ContextLength, set, err
 	}
 	return min(*own.Context, cmp.Or(s.opts.ContextLength, *own.Context)), set, nil
+}
+
+// longestContext returns the longest context that a person could set for a model, in tokens.
+func (s *sizer) longestContext(z eviction.Size) int {
+	longest := z.Longest(s.limits().Room())
+	if limit := s.opts.ContextLength; limit > 0 {
+		return min(longest, limit)
+	}
+	return longest
 }
 
 // formatAtNextLoad returns the format that the next load of the model is asked for, with settings of its own.

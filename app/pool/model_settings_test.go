@@ -137,6 +137,10 @@ func TestNoLongerContextIsAdvisedThanFits(t *testing.T) {
 		{f.Weights(true) + f.SequenceBytes(1024, true), 1024, 1025},
 	} {
 		r.setRoom(t, c.room)
+		st, err := r.pool.ModelSettings(t.Context(), "tiny")
+		if err != nil || st.Longest != c.tokens {
+			t.Errorf("with room for %d bytes the longest context is %d, %v, want %d", c.room, st.Longest, err, c.tokens)
+		}
 		if !m.LongerContext(c.tokens) || m.LongerContext(c.more) {
 			t.Errorf("with room for %d bytes: %d tokens %t, %d tokens %t",
 				c.room, c.tokens, m.LongerContext(c.tokens), c.more, m.LongerContext(c.more))

@@ -40,7 +40,7 @@ test('settings of an editor are copied, written and checked', async () => {
     await page.waitForFunction((name) => document.activeElement?.textContent.includes(name), name) // the focus is led back
   }
   // The sheet names the context that the client needs.
-  const needs = { 'Claude Code': /Needs 64,000 tokens of context; Demo model has 32,768, which is too little\. No model here has as much/, Cline: 'Needs 32,000 tokens of context; Demo model has 32,768.' }
+  const needs = { 'Claude Code': /Needs 64,000 tokens of context; Demo model has 32,768, which is too little\. No model here has a context of 64,000 tokens: download one that has/, Cline: 'Needs 32,000 tokens of context; Demo model has 32,768.' }
   for (const name of ['Continue', 'Zed', 'llm', 'curl', 'OpenAI for Python', 'OpenAI for JavaScript']) needs[name] = 'Takes whatever context there is; Demo model has 32,768 tokens.'
   for (const name of names) {
     await opened(name)

@@ -181,8 +181,11 @@ test('each reason why requests were slow has its cost, its evidence and one butt
   await page.route('**/app/model-settings*', (route) => {
     if (route.request().method() === 'POST') context.push(route.request().postDataJSON())
     else asked.model++
-    return route.fulfill({ json: { settings: { model: 'm', depth: 3 }, defaults: {}, context_length: 32_768, serving: 8192, drafter: 'auto' } })
+    return route.fulfill({ json: { settings: { model: 'm', depth: 3 }, defaults: {}, context_length: 32_768, longest, serving: 8192, drafter: 'auto' } })
   })
+  let longest = 32_768 // tokens of the longest context that the model and the machine can have
+  let models = ['a', 'b'].map((id) => ({ id, needs: { bytes: 9, context: 8192, fits: true }, least: 4 }))
+  await page.route('**/app/memory', (route) => route.fulfill({ json: { total: 20, room: 8, models } }))
   await page.route('**/app/settings', (route) => {
     if (route.request().method() !== 'POST') {
       asked.settings++
@@ -212,12 +215,26 @@ test('each reason why requests were slow has its cost, its evidence and one butt
   ]
   await why.getByText('3 answers from m came without drafts.').waitFor({ timeout: 10_000 })
   await why.getByText('1 prompt from Zed didn’t fit into the context of m.').waitFor()
-  assert.match(await why.textContent(), /9,031 tokens\. A longer context/)
+  await why.getByText('The longest had 9,031 tokens. A longer context needs more memory.').waitFor()
   await why.getByRole('button', { name: 'Use a context of 12,288' }).click()
   await why.getByRole('button', { name: 'Applies from its next load' }).waitFor()
   assert.deepEqual(context, [{ model: 'm', depth: 3, context: 12_288 }])
   await page.waitForResponse('**/app/insights')
   assert.equal(asked.model, 1, 'the same reason asked again')
+  // Nothing is offered that would not help: no longer context than the model can have, and no place beside
+  // each other for models that do not fit.
+  longest = 8192
+  slow = [{ ...slow[1], client: 'codex' }, { kind: 'swapped', cost_ms: 130_000, runs: 9, latest: 8, models: ['a', 'c'] }]
+  models = [...models, { id: 'org/long', needs: { bytes: 8, context: 65_536, fits: true }, least: 8 }, { id: 'c', needs: { bytes: 8, context: 8192, fits: true }, least: 5 }]
+  await page.reload()
+  await why.getByText('The longest had 9,031 tokens. long has a context of 65,536 tokens.').waitFor()
+  assert.equal(await why.getByRole('link', { name: 'Choose long' }).getAttribute('href'), '#/models')
+  await why.getByRole('link', { name: 'See what fits in memory' }).waitFor()
+  assert.equal(await why.getByRole('button').count(), 0)
+  await sound(page, 'now-slow-other')
+  models = models.slice(0, 2)
+  await page.reload()
+  assert.equal(await why.getByRole('link', { name: 'Get a model with a longer context' }).getAttribute('href'), '#/models/more')
   // The button of a client leads to its runs.
   slow = [{ kind: 'queued', cost_ms: 9000, runs: 2, latest: 7, client: 'nobody/1', behind: 'nobody/1' }]
   await why.getByRole('link', { name: 'Show the runs' }).click({ timeout: 10_000 })

@@ -285,7 +285,7 @@ test('a run that was cut off says at which limit', async () => {
   const run = { id: 7, started_at: '2025-11-20T10:00:00Z', ended_at: '2025-11-20T10:01:00Z', client: 'zed', endpoint: '/v1/completions', model: 'pocket', finish_reason: 'length', prompt_tokens: 32_000, completion_tokens: 768, verifies: 0, peak_bytes: 0 }
   await page.route('**/app/runs/7/report', (route) => route.fulfill({ json: { run, facts: [{ name: 'finish', text: 'length' }], phases: [], speculation: null } }))
   await page.goto(`${page.url().split('#')[0]}#/runs/7`)
-  await page.getByText('768 tokens, stopped at the model’s context of 32,768 tokens (set in Models, Settings…)').waitFor()
+  await page.getByText('768 tokens, stopped at the model’s context of 32,768 tokens. No model here has a context of 32,769 tokens').waitFor()
   await page.goto(`${page.url().split('#')[0]}#/runs`)
   await rowOf(page, id).getByTitle('stopped at 3 tokens').waitFor()
   assert.deepEqual(problems, [])
@@ -347,10 +347,19 @@ test('a failure shows what the program was told, and the remedy', async () => {
   // A failed row says why, in place of figures.
   await rowOf(page, 7).getByText(message).waitFor()
   assert.equal(await rowOf(page, 7).getByRole('cell').count(), 2)
+  let longest = 32_768
+  await page.route('**/app/model-settings*', (route) => route.fulfill({ json: { settings: { model: 'pocket' }, defaults: {}, context_length: 32_768, longest, serving: 8192, drafter: 'auto' } }))
   await linkOf(page, 7).click()
   await page.locator('.failed').getByText(message).waitFor()
   assert.equal(await page.getByRole('link', { name: 'Set a longer context' }).getAttribute('href'), '#/models/?settings=pocket')
   await sound(page, 'run-too-long')
+  // The model is at its own limit, and no other one is here.
+  longest = 8192
+  await page.reload()
+  await page.locator('.failed').getByText('No model here has a context of 9,031 tokens').waitFor()
+  assert.equal(await page.getByRole('link', { name: 'download one' }).getAttribute('href'), '#/models/more')
+  assert.equal(await page.getByRole('link', { name: 'Set a longer context' }).count(), 0)
+  await sound(page, 'run-at-its-limit')
   assert.deepEqual(problems, [])
   await context.close()
 })

@@ -302,7 +302,7 @@ export interface Connect {
   model: string // the id that the name "tandem" stands for
   context: number // of that model, in tokens; 0 = unknown
   needs_key: boolean // any key will do otherwise
-  longer: LongerModel[] // registered models with a longer context, the longest first
+  longer: LongerModel[] // installed models that generate text with a longer context, the longest first
   connections: Connection[]
   seen: SeenClient[] // who asked, the latest first
 }
@@ -559,17 +559,19 @@ export interface Needs {
   fits: boolean
 }
 
-// Memory is the answer of GET /app/memory: what the registered models need of this machine.
+// Memory is the answer of GET /app/memory: what the installed models need of this machine.
 export interface Memory {
   total: number // bytes of the machine; 0 = not known
   room: number // of them for models; 0 = not known
   models: ModelNeeds[]
 }
 
-// ModelNeeds is what one registered model needs, or why it cannot be loaded.
+// ModelNeeds is what one installed model needs, or why it cannot be loaded.
 export interface ModelNeeds {
   id: string
+  kind?: string // see KindEmbedding
   needs: Needs // zero with Why
+  least?: number // bytes that it can be loaded with, beside others; 0 with Why
   why?: string // one sentence
   no_chat?: string
   inexact?: string
@@ -665,6 +667,7 @@ export interface ModelSettingsState {
   settings: ModelSettings
   defaults: SamplingDefaults // where nothing is set
   context_length: number // of the model, in tokens
+  longest?: number // tokens of the context, as far as there is memory for it; 0 = not known
   needs?: Needs | null // with these settings; nil where that is not known
   serving?: number // tokens of the context in memory; 0 if the model is not loaded
   later?: boolean // the model in memory has another context, other bits or another draft window: Settings count from the next load on

@@ -1,34 +1,43 @@
 import type { Run } from '../api/types.ts'
 
-// A Remedy is what a person can do about a run that failed, with the page where it is done.
+// A Remedy is what a person can do about a run that failed, with the page where it is done. tokens are
+// those of a text that did not fit into the context.
 export interface Remedy {
   text: string
   button?: string
   href?: string
+  tokens?: number
 }
 
-const remedies: Record<string, Remedy> = {
-  model_not_found: { text: 'The program asks for a model that is not on the list. Get it, or have the program ask for “tandem”: that is the current model.', button: 'Get a model', href: '#/models/more' },
-  model_not_loaded: { text: 'Other models have the memory. Unload one, or let requests load models beside each other or in place of each other, in Settings.', button: 'Open Settings', href: '#/settings' },
-  memory_short: { text: 'The model needs more memory than this machine has for models. Choose a smaller one, or set a shorter context.', button: 'Choose a model', href: '#/models' },
-  model_invalid: { text: 'The files of the model cannot be loaded. Get it again, or choose another one.', button: 'Look at the models', href: '#/models' },
-  no_chat_template: { text: 'This model goes on with texts, and has no form for a chat. Choose one for chats.', button: 'Choose a model', href: '#/models' },
-  not_ready: { text: 'No model was in memory. Start it, and send the request again.', button: 'Start a model', href: '#/now' },
+// remedies has what the window offers for the codes of errors. Errors themselves name no command of the
+// terminal there: see advice.go of app/control.
+export const remedies: Record<string, Remedy> = {
+  model_not_found: { text: 'The program asks for a model that is not installed. Download it, or have the program ask for “tandem”: that is the current model.', button: 'Get a model', href: '#/models/more' },
+  model_not_loaded: { text: 'Other models have the memory. Unload one.', button: 'Look at the models', href: '#/models' },
+  memory_short: { text: 'Choose a model that fits.', button: 'Choose a model', href: '#/models' },
+  model_invalid: { text: 'The files of the model cannot be loaded. Download it again, or choose another one.', button: 'Look at the models', href: '#/models' },
+  no_chat_template: { text: 'This model continues texts, and has no template for a chat. Choose one for chats.', button: 'Choose a model', href: '#/models' },
+  not_ready: { text: 'Tandem was starting or stopping. Send the request again.' },
   model_busy: { text: 'Another model was answering. Send the request again when it is done.' },
-  rate_limit_exceeded: { text: 'Too many requests came at once. Have the program send fewer, or wait between them.' },
+  rate_limit_exceeded: { text: 'Programs of one name share the limit. Have the program send fewer requests together, or give each program its own key.', button: 'Make a key', href: '#/settings' },
   disk_full: { text: 'The disk is full. Make room, and send the request again.', button: 'Make room', href: '#/models/disk' },
-  unauthorized: { text: 'The program needs a key. Write it a new one.', button: 'Make a key', href: '#/settings' },
+  unauthorized: { text: 'The program needs a key. Make one, and set it there.', button: 'Make a key', href: '#/settings' },
   internal: { text: 'This is a defect of Tandem. Its report helps to mend it.', button: 'Look at the report', href: '#/settings' },
 }
 
-const longer: Remedy = { text: 'Prompt and answer have to fit into the model’s context. Set a longer one, or have the program send less.', button: 'Set a longer context' }
+const forbidden: Remedy = { text: 'The settings let requests load no model but the current one. Let them, or choose the model.', button: 'Open Settings', href: '#/settings' }
 
 // settingsOf is where the settings of a model are.
 export const settingsOf = (model = ''): string => (model ? `#/models/?${new URLSearchParams({ settings: model })}` : '#/models')
 
 // remedyOf returns what helps against the failure of a run, null if nothing is known.
-export function remedyOf(r: Pick<Run, 'error' | 'message'> & { model?: string }): Remedy | null {
-  return (r.message ?? '').includes('maximum context length') ? { ...longer, href: settingsOf(r.model) } : (remedies[codeOf(r)] ?? null)
+export function remedyOf(r: Pick<Run, 'error' | 'message'>): Remedy | null {
+  const says = r.message ?? ''
+  if (says.includes('maximum context length')) {
+    const tokens = Number(/you requested (?:at least )?(\d+) tokens/.exec(says)?.[1] ?? 0)
+    return { text: 'Prompt and answer have to fit into the model’s context. Have the program send less.', tokens }
+  }
+  return says.includes('load_on_request is never') ? forbidden : (remedies[codeOf(r)] ?? null)
 }
 
 // codeOf returns the code of a failure. After it a run names the field of the request that was wrong.
