@@ -407,7 +407,7 @@ test('Ctrl+F goes to the page’s own search, or finds words in the page', async
   await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
   assert.equal(await field.inputValue(), 'dog')
   assert.equal(await focused(page), 'A')
-  await field.fill('Tandem')
+  await field.fill('Memory')
   await says.getByText(/^1 of/).waitFor()
   await page.keyboard.press('Control+1')
   await says.getByText('not found').waitFor()
