@@ -158,7 +158,8 @@ func TestClickSendsItsRequest(t *testing.T) {
 	}
 }
 
-// Draft Ahead sets the depth again that it has turned off, and nothing where a person was faster.
+// Speculative Decoding sets the depth again that it has turned off, and nothing where a person was
+// faster.
 func TestDraftAheadKeepsTheDepth(t *testing.T) {
 	var set *int // the depth of the model
 	var posted int
@@ -444,7 +445,7 @@ func TestClickStartsACrashedServerAgain(t *testing.T) {
 	a.quit = cancel
 	ended := make(chan error, 1)
 	go func() { ended <- a.supervisor.Run(ctx) }()
-	r.until(t, menu.StartAgain, "Start again")
+	r.until(t, menu.StartAgain, "Start Again")
 	if got := r.row(menu.Problem).Title; got != "the weights are gone" {
 		t.Errorf("the problem is %q", got)
 	}
