@@ -32,7 +32,8 @@ type RopeScaling struct {
 	Llama4ScalingBeta *float64 `json:"llama_4_scaling_beta"`
 }
 
-// ropeTypes are the types that are computed.
+// ropeTypes are the types that are computed. Of longrope that is the form that package gguf makes: one
+// list of factors for texts of any length.
 var ropeTypes = []string{"default", "linear", "llama3", "longrope", "proportional", "yarn"}
 
 // ropeKeys are the keys of a section. The last four change nothing here: texts have one position in
@@ -82,10 +83,14 @@ func (c *RopeScaling) Kind() string {
 
 func (c *RopeScaling) checkType() error {
 	if !slices.Contains(ropeTypes, c.Kind()) {
-		return Unsupported("rope type %q is not supported; "+
-			"supported are default, linear, llama3, longrope, proportional and yarn", c.Kind())
+		return c.unsupported()
 	}
 	return nil
+}
+
+func (c *RopeScaling) unsupported() error {
+	return Unsupported("rope type %q is not supported; "+
+		"supported are default, linear, llama3, proportional and yarn", c.Kind())
 }
 
 // check refuses types that are not computed, and values that no formula has.
@@ -96,6 +101,9 @@ func (c *RopeScaling) check() error {
 	kind := c.Kind()
 	if kind == "proportional" {
 		return c.checkProportional()
+	}
+	if kind == "longrope" && (c.Factor != 1 || c.LongFactor == nil || !slices.Equal(c.LongFactor, c.ShortFactor)) {
+		return c.unsupported()
 	}
 	if kind != "default" && !(c.Factor > 0) {
 		return fmt.Errorf("rope type %s needs a factor above 0, not %v", kind, c.Factor)
@@ -114,9 +122,6 @@ func (c *RopeScaling) check() error {
 		if v.value != nil && !(*v.value > 0) {
 			return fmt.Errorf("%s of a rotary embedding is %v, not above 0", v.name, *v.value)
 		}
-	}
-	if kind == "longrope" && (c.Factor != 1 || !slices.Equal(c.LongFactor, c.ShortFactor)) {
-		return Unsupported("rope type longrope is supported for one list of factors and the factor 1")
 	}
 	return c.checkMscales()
 }
