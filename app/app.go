@@ -156,7 +156,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 		return nil, err
 	}
 	if err := a.home.Sweep(); err != nil {
-		a.log.Warn("files that were being written stay on disk", "error", err)
+		a.log.Warn("the home folder cannot be tidied", "error", err)
 	}
 	if err := os.RemoveAll(a.benchFolder()); err != nil {
 		a.log.Warn("the files of a bench stay on disk", "path", a.benchFolder(), "error", err)

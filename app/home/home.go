@@ -85,6 +85,21 @@ func Open(dir string) (*Home, error) {
 	return h, h.Announce("")
 }
 
+// closeEntries takes the rights of others from the folders and files right below the home. Links are
+// left alone.
+func (h *Home) closeEntries() error {
+	entries, err := disk.ReadDir(h.Dir, 0)
+	errs := []error{err}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !(info.IsDir() || info.Mode().IsRegular()) || info.Mode().Perm()&0o077 == 0 {
+			continue // one that is gone meanwhile needs nothing
+		}
+		errs = append(errs, os.Chmod(h.Path(e.Name()), info.Mode().Perm()&0o700))
+	}
+	return errors.Join(errs...)
+}
+
 // LostDatabase reports whether the database is missing or empty although one of the folders below the
 // home holds files that a Tandem with a database left.
 func (h *Home) LostDatabase(folders ...string) bool {
@@ -98,9 +113,10 @@ func (h *Home) LostDatabase(folders ...string) bool {
 	})
 }
 
-// Sweep removes the incomplete files of an interrupted WritePrivate, since they may hold a secret.
+// Sweep removes the incomplete files of an interrupted WritePrivate, since they may hold a secret, and
+// takes the rights of others from what is in the folder.
 func (h *Home) Sweep() error {
-	var errs []error
+	errs := []error{h.closeEntries()}
 	for _, pattern := range []string{newFile, path.Join(ConnectFolder, "*", newFile)} {
 		names, err := fs.Glob(os.DirFS(h.Dir), pattern)
 		errs = append(errs, err)

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,6 +42,26 @@ func TestMakeClosesFolderToOthers(t *testing.T) {
 		err := Make(dir)
 		if info, e := os.Stat(dir); e != nil || info.Mode().Perm() != want || (err != nil) != c.refused {
 			t.Errorf("a folder that is %s: %v; it has mode %v, %v, want %v", c.name, err, info.Mode(), e, want)
+		}
+	}
+}
+
+// TestSweepTakesTheRightsOfOthers opens what is in a home to everybody.
+func TestSweepTakesTheRightsOfOthers(t *testing.T) {
+	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "outside")
+	h, err := Open(filepath.Join(dir, "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(os.WriteFile(outside, nil, 0o666), os.Chmod(outside, 0o666), os.Symlink(outside, h.Path("link")),
+		os.Mkdir(h.Path("texts"), 0o777), os.Chmod(h.Path("texts"), 0o777),
+		os.WriteFile(h.Path(DatabaseFile), nil, 0o666), os.Chmod(h.Path(DatabaseFile), 0o666), h.Sweep())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]os.FileMode{h.Path("texts"): 0o700, h.Path(DatabaseFile): 0o600, outside: 0o666} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, want %v, %v", path, info.Mode().Perm(), want, err)
 		}
 	}
 }
