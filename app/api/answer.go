@@ -11,12 +11,10 @@ import (
 // An Answer is what a choice has said so far, in blocks: its text, its reasoning and its calls, in
 // the order in which they began.
 //
-// A whole answer equals the events of a stream, put together. A call may break off, at a limit or
-// because the model went wrong. Chats, responses and messages stream arguments as they come, so
-// there the call stays a call. No reply then says that it waits for what calls return. Ollama's
-// routes send a call whole. There a call that the model broke is text. The text is as the model
-// wrote it and in its place. A call that a limit cut is left out there. What follows a broken call
-// is text everywhere.
+// A whole answer equals the events of a stream, put together. A call comes when its arguments are
+// whole, and a call that the model broke is text, see the package dialect. Only a limit leaves a
+// call with a part of its arguments. No reply then says that it waits for what calls return, and
+// Ollama's routes leave that call out.
 type Answer struct {
 	Blocks []Block
 	toks   []engine.Token // of the text of all, where log-probabilities are asked for

@@ -197,37 +197,35 @@ func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
 		name, writes, says string
 		limit              int
 		stop               string
-		want               telling  // if arguments are streamed
-		text               string   // if calls are sent whole
-		calls              []string // if calls are sent whole
+		want               telling
+		calls              []string // of Ollama's routes, which send only whole ones
 	}{
 		{name: "a call", says: roomtest.LookCall, want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
 		{name: "cut by its limit", says: roomtest.LookCall, limit: 50, want: telling{calls: []string{`look {"z": "`}, finish: "length"}},
 		{name: "a stop text in it", says: roomtest.LookCall, stop: "[1]", want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
 		{name: "cut before its name", says: roomtest.LookCall, limit: 20, want: telling{finish: "length"}},
-		{name: "cut before its name, after text", says: "I look.\n" + roomtest.LookCall, limit: 8 + 20, want: telling{text: "I look.", finish: "length"}, text: "I look."},
+		{name: "cut before its name, after text", says: "I look.\n" + roomtest.LookCall, limit: 8 + 20, want: telling{text: "I look.", finish: "length"}},
 		{name: "cut within its mark", says: roomtest.LookCall, limit: 8, want: telling{finish: "length"}},
 		{name: "a stop text that is its mark", says: roomtest.LookCall, stop: "<tool_call>", want: telling{finish: "stop"}},
 		{name: "JSON, cut after its name", writes: `{"name": , "parameters": }`, says: `{"name": "look", "parameters": {}}`, limit: 20, want: telling{finish: "length"}},
 		{name: "Python, cut in a value", writes: "func_name1(", says: `[go(a=1, b=123)]`, limit: 13, want: telling{calls: []string{`go {"a":1,"b":`}, finish: "length"}},
 		{name: "XML, cut in a parameter", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\n<parameter=a>\n1\n</parameter>", limit: 32, want: telling{calls: []string{"go {"}, finish: "length"}},
 		{name: "channels, cut in a header", writes: "<|channel|> <|message|>", says: `<|channel|>commentary to=functions.go<|message|>{"a": 1}<|call|>`, limit: 30, want: telling{finish: "length"}},
-		{name: "no JSON", says: odd, want: telling{text: "I look.oops}}\n</tool_call>", calls: []string{`look {"a": 1, "z": `}, finish: "stop"}, text: odd},
-		{name: "no JSON, and a call", says: odd + "\n" + roomtest.GoCall, want: telling{text: "I look.oops}}\n</tool_call>", calls: []string{`look {"a": 1, "z": `, "go {}"}, finish: "stop"}, text: odd, calls: []string{"go {}"}},
-		{name: "a call, and no JSON", says: roomtest.GoCall + odd, want: telling{text: "I look.oops}}\n</tool_call>", calls: []string{"go {}", `look {"a": 1, "z": `}, finish: "stop"}, text: odd, calls: []string{"go {}"}},
-		{name: "no JSON twice", says: odd + "\n" + odd, want: telling{text: "I look.oops}}\n</tool_call>\nI look.oops}}\n</tool_call>", calls: []string{`look {"a": 1, "z": `, `look {"a": 1, "z": `}, finish: "stop"}, text: odd + "\n" + odd},
+		{name: "no JSON", says: odd, want: telling{text: odd, finish: "stop"}},
+		{name: "no JSON, and a call", says: odd + "\n" + roomtest.GoCall, want: telling{text: odd, calls: []string{"go {}"}, finish: "calls"}, calls: []string{"go {}"}},
+		{name: "a call, and no JSON", says: roomtest.GoCall + odd, want: telling{text: odd, calls: []string{"go {}"}, finish: "calls"}, calls: []string{"go {}"}},
+		{name: "no JSON twice", says: odd + "\n" + odd, want: telling{text: odd + "\n" + odd, finish: "stop"}},
 		{name: "a call, and one cut", says: roomtest.GoCall + roomtest.LookCall, limit: len(roomtest.GoCall) + 50, want: telling{calls: []string{"go {}", `look {"z": "`}, finish: "length"}, calls: []string{"go {}"}},
 		{name: "a thought, and one cut", says: "<think>\nhm\n</think>\n\n" + roomtest.LookCall, limit: 21 + 50, want: telling{thought: "hm", calls: []string{`look {"z": "`}, finish: "length"}},
 		{name: "more than arguments",
 			says: `<tool_call>{"name": "go", "arguments": {}, "why": oops}</tool_call>`,
 			want: telling{text: `, "why": oops}</tool_call>`, calls: []string{"go {}"},
-				finish: "calls"}, text: `, "why": oops}</tool_call>`, calls: []string{"go {}"}},
-		{name: "Python", writes: "func_name1(", says: `[go(a=1, b=x)]`, want: telling{text: "x)]", calls: []string{`go {"a":1,"b":`}, finish: "stop"}, text: `[go(a=1, b=x)]`},
-		{name: "XML", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\nhm</function>", want: telling{text: "\nhm</function>", calls: []string{"go {"}, finish: "stop"}, text: "<tool_call>\n<function=go>\nhm</function>"},
+				finish: "calls"}, calls: []string{"go {}"}},
+		{name: "Python", writes: "func_name1(", says: `[go(a=1, b=x)]`, want: telling{text: `[go(a=1, b=x)]`, finish: "stop"}},
+		{name: "XML", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\nhm</function>", want: telling{text: "<tool_call>\n<function=go>\nhm</function>", finish: "stop"}},
 		{name: "channels", writes: "<|channel|> <|message|>",
 			says: `<|channel|>commentary to=functions.go<|message|>{"a": x}<|call|>`,
-			want: telling{text: "x}", calls: []string{`go {"a": `}, finish: "stop"},
-			text: `<|channel|>commentary to=functions.go<|message|>{"a": x}`},
+			want: telling{text: `<|channel|>commentary to=functions.go<|message|>{"a": x}`, finish: "stop"}},
 	} {
 		for name, route := range tellingRoutes {
 			t.Run(name+", "+c.name, func(t *testing.T) {
@@ -260,7 +258,7 @@ func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
 				case "responses":
 					want.finish = whole.finish
 				case "ollama":
-					want.text, want.calls = c.text, c.calls
+					want.calls = c.calls
 					if want.finish == "calls" {
 						want.finish = "stop"
 					}

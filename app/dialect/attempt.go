@@ -63,7 +63,9 @@ func (a *attempt) fail(p *Parser, rest ...byte) {
 		a.reject(p)
 		return
 	}
+	p.source.unread(len(rest))
 	p.returnToText(false)
+	p.source.at += len(rest)
 	p.reread(rest)
 }
 

@@ -41,19 +41,17 @@
 //   - What may become a call, until its name is known and its arguments begin: at most maxHeld
 //     bytes.
 //   - White space that may belong to a call or a thought: at most maxSpace bytes.
-//   - An XML parameter that is not a string, because its type shows only at its end: at most
-//     maxHeld bytes. A longer one is a string.
+//   - A call, until its arguments are whole. So no client takes a broken call for a whole one.
 //
-// All other bytes of arguments pass through as they come.
-//
-// The pieces of a call's arguments, joined, are one JSON object:
+// A call's arguments are one JSON object:
 //   - JSON keeps its spelling and the order of its keys.
 //   - A control character in a string is escaped, because JSON forbids it there.
-//   - If the model breaks the form within the arguments, they end there, and the rest is text. So
-//     clients see that the object is unfinished.
+//   - If the model breaks the form within the arguments, the call is text.
 //   - The parser adds nothing to complete them, with one exception: the closing brace. It adds that
 //     if nothing else is missing and the model itself ended the text ([Parser.Flush], not
 //     [Parser.Cut]).
+//   - Where the text was cut, the arguments are those that came so far.
+//   - An XML parameter that is not a string and longer than maxHeld bytes is a string.
 //   - Members of a call's JSON other than its name and its arguments are discarded. After the
 //     arguments they are held back, at most maxHeld bytes. If that JSON has no end, they are text.
 //
@@ -64,9 +62,8 @@
 //   - JSON and Python without a tag before them are calls only if they name one of the tools.
 //     Models also write about other functions.
 //
-// Every byte is in the parts or in the source of a call ([Parser.Source]). The exceptions are the
-// tags of thoughts, the white space next to tags, and a call that was cut before its name was
-// known.
+// Every byte is in the parts or belongs to a call. The exceptions are the tags of thoughts, the white
+// space next to tags, and a call that was cut before its name was known.
 //
 // A thought is read at the beginning of an answer, and after another thought or a call. Only white
 // space may come before it, because models also write about the tags. A closing tag without an

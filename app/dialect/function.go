@@ -140,6 +140,7 @@ func (f *functionCall) readArgument(p *Parser, c byte) {
 	switch v {
 	case ended:
 		f.at = afterCall
+		p.endCall()
 	case wrong:
 		f.fail(p, append(f.args.unwritten(), c)...)
 	}

@@ -157,14 +157,16 @@ func bare(d *Dialect, text string) string {
 }
 
 // TestParserHoldsBackNoMoreThanItsBounds: whatever an answer begins with, the parser holds back no
-// more of it than doc.go says.
+// more text and thoughts than doc.go says.
 func TestParserHoldsBackNoMoreThanItsBounds(t *testing.T) {
 	check := func(x fixture, before, filler string) {
 		p := x.dialect().Parser(x.options())
 		p.Push(before + strings.Repeat(filler, 2*maxHeld/len(filler)))
 		held := 0
 		for _, part := range p.Cut() {
-			held += len(part.Text)
+			if part.Kind != Arguments {
+				held += len(part.Text)
+			}
 		}
 		if held > maxHeld+2*maxSpace {
 			t.Errorf("%s: after %q the parser held %d bytes of %q", x.file, before, held, filler)
@@ -211,14 +213,13 @@ func TestParserHoldsBackNoMoreThanItsBounds(t *testing.T) {
 	}
 }
 
-// TestDeepNestingEndsTheArguments: arguments end where JSON nests deeper than maxDepth, and a
-// schema that refers to itself is still read.
-func TestDeepNestingEndsTheArguments(t *testing.T) {
+// TestDeepNestingIsNoCall: a call whose JSON nests deeper than maxDepth is text, and a schema that
+// refers to itself is still read.
+func TestDeepNestingIsNoCall(t *testing.T) {
 	d := Detect("<tool_call>", special())
 	text := `<tool_call>{"name": "x", "arguments": {"a": ` + strings.Repeat("[", 1000)
 	parts := joined(d, Options{Tools: offered, Calls: true}, false, text)
-	if want := `{"a": ` + strings.Repeat("[", maxDepth-2); len(parts) != 3 ||
-		parts[1].Text != want {
+	if !slices.Equal(parts, []Part{{Text: text}}) {
 		t.Errorf("got\n%s", show(parts))
 	}
 	circle := []byte(`{"properties": {"a": {"$ref": "#/$defs/a"}},` +

@@ -178,6 +178,7 @@ func (m *messages) resume(p *Parser, ended bool) {
 func (m *messages) treatAsText(p *Parser, b []byte) {
 	p.source.unread(len(b))
 	p.source.endCall()
+	p.endCall()
 	p.source.at += len(b)
 	m.at, m.kind, m.before, m.header, m.held, m.scanner = inMessage, Text, nil, nil, nil, tagScanner{}
 	for _, c := range b {
@@ -206,6 +207,7 @@ func (m *messages) readArgument(p *Parser, c byte) {
 	switch p.run = out; {
 	case end:
 		m.at = afterArguments
+		p.endCall()
 	case !ok:
 		m.treatAsText(p, []byte{c})
 	}
@@ -214,6 +216,7 @@ func (m *messages) readArgument(p *Parser, c byte) {
 // endMessage ends a message at the given token.
 func (m *messages) endMessage(p *Parser, tag string) {
 	p.source.endCall()
+	p.endCall()
 	p.source.open = false
 	m.held, m.scanner = nil, tagScanner{}
 	if m.at = afterMessage; tag == messageStart {

@@ -164,8 +164,7 @@ func (o *object) readArgument(p *Parser, a *attempt, c byte, inside bool) verdic
 		o.at, o.whole = atMember, true
 	}
 	if a.called {
-		p.emit(Arguments, o.early...)
-		o.early = o.early[:0]
+		o.emitEarly(p)
 	}
 	return more
 }
@@ -173,8 +172,16 @@ func (o *object) readArgument(p *Parser, a *attempt, c byte, inside bool) verdic
 // beginCall begins the call.
 func (o *object) beginCall(p *Parser, a *attempt) {
 	a.accept(p, o.name)
+	o.emitEarly(p)
+}
+
+// emitEarly passes on the arguments read. Once they are whole, so is the call, whatever members
+// follow.
+func (o *object) emitEarly(p *Parser) {
 	p.emit(Arguments, o.early...)
-	o.early = nil
+	if o.early = o.early[:0]; o.whole {
+		p.endCall()
+	}
 }
 
 // close reads the last brace. It makes a call without arguments one with an empty object.

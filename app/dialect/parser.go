@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -34,6 +35,7 @@ type Parser struct {
 	mode  mode
 	home  *messages // the mode to which a call returns, if the answer is written as messages
 	calls int       // calls that have begun
+	begun int       // the place in parts of a call that is not whole yet, or -1
 	parts []Part    // finished parts since the last Push
 	kind  Kind      // the kind of run
 	run   []byte    // the text of the unfinished part
@@ -59,7 +61,7 @@ type mode interface {
 
 // Parser returns a new parser for one answer.
 func (d *Dialect) Parser(o Options) *Parser {
-	p := &Parser{dialect: d, mode: inText{}, fresh: true}
+	p := &Parser{dialect: d, mode: inText{}, fresh: true, begun: -1}
 	if o.Calls && d.calls != nil && len(o.Tools) > 0 {
 		p.tools = map[string]Tool{}
 		for _, t := range o.Tools {
@@ -109,6 +111,12 @@ func (p *Parser) Cut() []Part { return p.finish(true) }
 func (p *Parser) finish(cut bool) []Part {
 	p.cut = cut
 	p.mode.end(p, cut)
+	if cut {
+		p.begun = -1
+	} else if p.begun >= 0 {
+		p.endCall()
+		inText{}.end(p, cut)
+	}
 	return p.takeParts()
 }
 
@@ -118,8 +126,14 @@ func (p *Parser) hasTool(name string) bool {
 	return ok
 }
 
-// takeParts returns the parts since the last call, and clears them.
+// takeParts returns the parts since it was last called, and clears them. It keeps a call that is not
+// whole yet.
 func (p *Parser) takeParts() []Part {
+	if p.begun >= 0 {
+		parts := p.parts[:p.begun:p.begun]
+		p.parts, p.begun = p.parts[p.begun:], 0
+		return parts
+	}
 	p.closePart()
 	parts := p.parts
 	p.parts = nil
@@ -155,12 +169,31 @@ func (p *Parser) emit(kind Kind, text ...byte) {
 // beginCall begins a call whose first n bytes have been read. It removes the white space before
 // them.
 func (p *Parser) beginCall(name string, n int) {
+	p.endCall()
 	p.closePart()
 	p.source.beginCall(n + len(p.space))
+	p.begun = len(p.parts)
 	p.parts = append(p.parts, Part{Kind: Call, Index: p.calls, Name: name})
 	p.calls++
 	p.hasMarkup = true
 	p.space = p.space[:0]
+}
+
+// endCall ends the call that has begun, if there is one. The call is text as the model wrote it, if
+// its arguments are not a whole object.
+func (p *Parser) endCall() {
+	if p.begun < 0 {
+		return
+	}
+	begun := p.begun
+	if p.begun = -1; json.Valid(p.run) {
+		return
+	}
+	p.parts, p.run = p.parts[:begun], p.run[:0]
+	p.calls--
+	for _, c := range p.source.takeCall() {
+		p.addText(c)
+	}
 }
 
 // inText reads plain text up to a call or a thought.
@@ -286,6 +319,7 @@ func (p *Parser) flushSpace() {
 // ended, so that another may follow.
 func (p *Parser) returnToText(fresh bool) {
 	p.source.endCall()
+	p.endCall()
 	if p.home != nil {
 		p.mode = p.home
 		p.home.resume(p, fresh)

@@ -33,15 +33,11 @@ func (s *source) unread(n int) {
 	}
 }
 
-// CutWithin reports whether the text was cut within the call with that index.
-func (p *Parser) CutWithin(index int) bool { return p.cut && p.source.calls[index][1] < 0 }
-
-// Source returns the text that the model has written for the call with that index so far. It
-// includes the call's tags and the white space around them. Index counts from 0, as in [Part].
-func (p *Parser) Source(index int) string {
-	from, to := p.source.calls[index][0], p.source.calls[index][1]
-	if to < 0 {
-		to = len(p.source.text)
-	}
-	return string(p.source.text[from:to])
+// takeCall removes the last call, and returns its text. That includes the call's tags and the white
+// space before them.
+func (s *source) takeCall() []byte {
+	last := len(s.calls) - 1
+	from := s.calls[last][0]
+	s.calls, s.open = s.calls[:last], false
+	return s.text[from:s.at]
 }

@@ -46,7 +46,7 @@ func (o lineFormat) Whole(r *api.Reply) any {
 	c := r.Choices[0]
 	var s piece
 	for i := range c.Answer.Blocks {
-		s.say(c, &c.Answer.Blocks[i])
+		s.say(&c.Answer.Blocks[i])
 	}
 	end := lastEnd(r)
 	if r.Params.Logprobs {
@@ -55,9 +55,8 @@ func (o lineFormat) Whole(r *api.Reply) any {
 	return o.line(s, end)
 }
 
-// say adds a block that has ended. A call that the model broke is added as text, see api.Answer. Of
-// one that was cut there is nothing to add.
-func (s *piece) say(c *api.Choice, b *api.Block) {
+// say adds a block that has ended. Of a call that was cut there is nothing to add.
+func (s *piece) say(b *api.Block) {
 	switch {
 	case b.Kind == dialect.Text:
 		s.text += string(b.Text)
@@ -65,8 +64,6 @@ func (s *piece) say(c *api.Choice, b *api.Block) {
 		s.thought += string(b.Text)
 	case b.Complete():
 		s.calls = append(s.calls, b)
-	case !c.Parser.CutWithin(b.Index):
-		s.text += c.Parser.Source(b.Index)
 	}
 }
 
@@ -104,48 +101,28 @@ type lines struct {
 	form lineFormat
 	rep  *api.Reply
 	out  *wire.EventStream
-	open int // number of the call that is begun and not sent, from 1; 0 for none
 	json wire.Encoder
 }
 
 func (l *lines) Begin(*api.Choice) {}
 
-// Add implements api.Events. It sends a call when it is whole, or when what follows shows that it
-// will never be.
+// Add implements api.Events. A call is in parts whole.
 func (l *lines) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) {
 	var s piece
 	for _, p := range parts {
-		if p.Kind != dialect.Arguments {
-			l.settle(c, &s)
-		}
 		switch p.Kind {
 		case dialect.Text:
 			s.text += p.Text
 		case dialect.Reasoning:
 			s.thought += p.Text
 		case dialect.Call:
-			l.open = p.Index + 1
+			s.say(c.Answer.Call(p.Index))
 		}
 	}
-	if l.open > 0 && c.Answer.Call(l.open-1).Complete() {
-		l.settle(c, &s)
-	}
 	l.send(c, s)
 }
 
-// settle sends the call that was begun.
-func (l *lines) settle(c *api.Choice, s *piece) {
-	if l.open > 0 {
-		s.say(c, c.Answer.Call(l.open-1))
-		l.open = 0
-	}
-}
-
-func (l *lines) End(c *api.Choice) {
-	var s piece
-	l.settle(c, &s)
-	l.send(c, s)
-}
+func (l *lines) End(c *api.Choice) { l.send(c, piece{}) }
 
 func (l *lines) Finish() {
 	last := l.form.line(piece{}, lastEnd(l.rep))

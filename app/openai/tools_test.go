@@ -195,7 +195,7 @@ func TestMissingLastBraceIsAdded(t *testing.T) {
 	for fields, want := range map[string]saying{
 		`"seed":1`:        {calls: []string{`go{"a": "}"}`}, finish: "tool_calls"},
 		`"max_tokens":29`: {calls: []string{`go{"a": "}"`}, finish: "length"},
-		`"stop":["!"]`:    {calls: []string{`go{"a": "}"`}, finish: "stop"},
+		`"stop":["!"]`:    {text: `[TOOL_CALLS]go[ARGS]{"a": "}"`, finish: "stop"},
 	} {
 		fake := roomtest.Speaking(`[TOOL_CALLS]go[ARGS]{"a": "}"`)
 		if want.finish != "tool_calls" {
