@@ -108,6 +108,7 @@ func (c *messagesRequest) readUser(b *wire.Fields, kind string) {
 	case "tool_result":
 		id := wire.NeededString(b, "tool_use_id")
 		result := api.NewResult(id, c.Called[id])
+		b.Omitted = new(error) // a result is never refused for it
 		if b.Raw("content") != nil {
 			api.ReadParts(b, "content", func(r *wire.Fields, kind string) {
 				result.Say(api.PartText(r, kind))
@@ -118,6 +119,14 @@ func (c *messagesRequest) readUser(b *wire.Fields, kind string) {
 		}
 		c.Messages = append(c.Messages, result)
 	default:
-		c.Of("user").Say(api.PartText(b, kind))
+		text := api.PartText(b, kind)
+		if n := len(c.Messages); *b.Omitted != nil && n > 0 && c.Messages[n-1].Role == "tool" {
+			c.Messages[n-1].Say(text) // programs send a file that a tool read after its result
+			*b.Omitted = nil
+			return
+		}
+		m := c.Of("user")
+		m.Omitted = b.Omitted
+		m.Say(text)
 	}
 }

@@ -47,8 +47,19 @@ func (c *Conversation) Of(role string) *Message {
 	return &c.Messages[len(c.Messages)-1]
 }
 
-// Complete checks the conversation. It is called after all fields are read.
+// Complete checks the conversation. It is called after all fields are read. What the model cannot
+// read has become a line of text in each message, so that a history stays of use. The last message
+// of the user is refused for it, because that message is about it.
 func (c *Conversation) Complete() error {
+	for _, m := range slices.Backward(c.Messages) {
+		if m.Role != "user" {
+			continue
+		}
+		if m.Omitted != nil && *m.Omitted != nil {
+			return *m.Omitted
+		}
+		break
+	}
 	completeToolCalls(c.Messages)
 	c.Single = c.Tools.Single
 	c.begun = ""

@@ -18,6 +18,9 @@ type Message struct {
 	Texts []string          // of its content, a blank line apart
 	Calls []json.RawMessage // of tools, each in the form of chat completions; nil for none
 
+	// Omitted has the error of a part that the model cannot read, see Complete. It may be nil.
+	Omitted *error
+
 	more wire.Members // in the client's order; a thought is called thoughtName
 }
 

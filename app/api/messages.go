@@ -15,7 +15,13 @@ func EachMessage(f *wire.Fields) iter.Seq[*wire.Fields] {
 	if len(list) == 0 {
 		f.Fail("messages", what)
 	}
-	return f.Items("messages", list)
+	return func(yield func(*wire.Fields) bool) {
+		for m := range f.Items("messages", list) {
+			if m.Omitted = new(error); !yield(m) {
+				return
+			}
+		}
+	}
 }
 
 // ReadMessage reads one message of a chat and keeps its order of members. It turns newer and older
@@ -31,11 +37,11 @@ func ReadMessage(m *wire.Fields) Message {
 		role = "tool"
 	}
 	var think func(string)
-	out := Message{Role: role}
+	out := Message{Role: role, Omitted: m.Omitted}
 	if role == "assistant" {
 		think = out.Think
 	}
-	out.Texts = []string{ReadContent(m, "content", think)}
+	out.Say(ReadContent(m, "content", think))
 	thought := out.more != nil // it has one in its content
 	out.Calls = readToolCalls(m)
 	if m.Err() != nil {

@@ -1,9 +1,13 @@
 package api
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"net/http"
+	urls "net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"tandem/app/wire"
 )
@@ -15,9 +19,12 @@ const (
 	documentPart = "document"
 )
 
-// unreadable are the kinds of parts that have no text.
-var unreadable = []string{"image", "image_url", "input_image", "audio", "input_audio", "video",
-	"video_url", "file", "input_file", "computer_screenshot", "container_upload", documentPart}
+// files are the kinds of parts that are files, with what a template reads in their place. A few
+// hold text.
+var files = map[string]string{"image": "image", "image_url": "image", "input_image": "image",
+	"computer_screenshot": "image", "audio": "audio", "input_audio": "audio", "video": "video",
+	"video_url": "video", "file": "file", "input_file": "file", "container_upload": "file",
+	documentPart: "file"}
 
 // ReadParts calls read for each part of the content in the field key. Content is one text or a list
 // of parts. A text counts as a part, also in the list.
@@ -50,11 +57,17 @@ func ReadContent(f *wire.Fields, key string, think func(string)) string {
 		return "" // an assistant's message with calls alone
 	}
 	var b strings.Builder
+	line := false // the part before is a file
 	ReadParts(f, key, func(p *wire.Fields, kind string) {
 		if think != nil && IsThought(kind) {
 			think(PartText(p, kind))
 			return
 		}
+		file := files[kind] != ""
+		if (file || line) && b.Len() > 0 && !strings.HasSuffix(b.String(), "\n") {
+			b.WriteByte('\n')
+		}
+		line = file
 		b.WriteString(PartText(p, kind))
 	})
 	return b.String()
@@ -65,7 +78,8 @@ func IsThought(kind string) bool {
 	return kind == thoughtPart || kind == "reasoning" || kind == "redacted_thinking"
 }
 
-// PartText returns the text of a part, also of an unknown kind. It fails p if the part has no text.
+// PartText returns the text of a part, also of an unknown kind. If the part has no text, it returns a
+// line that says so, and p omits the part.
 func PartText(p *wire.Fields, kind string) string {
 	o := p.As(nil) // the shape has the members of the known kinds alone
 	switch kind {
@@ -83,17 +97,25 @@ func PartText(p *wire.Fields, kind string) string {
 		if text, ok := documentText(o); ok {
 			return joinLines(o.String("title"), o.String("context"), text)
 		}
+	case "file", "input_file":
+		if text, ok := attachedText(o, kind); ok {
+			return text
+		}
 	}
-	if slices.Contains(unreadable, kind) {
-		o.Fail("type", "%q is not supported: this endpoint takes text only.", kind)
-		return ""
+	if what := files[kind]; what != "" {
+		return o.Omit("type", OmittedLine(what),
+			"%q is not supported: this endpoint takes text only.", kind)
 	}
 	text, ok := anyText(o, kind)
-	if !ok {
-		o.Fail("type", "cannot be %q here: such a part has no text.", wire.Clip(kind))
+	if !ok && o.Err() == nil {
+		return o.Omit("type", OmittedLine(wire.Clip(kind)),
+			"cannot be %q here: such a part has no text.", wire.Clip(kind))
 	}
 	return text
 }
+
+// OmittedLine says that something was left out.
+func OmittedLine(what string) string { return "[" + what + " omitted: this model reads text only]" }
 
 // OwnText returns the text of a block of a tool that the vendor's servers ran. It leaves out parts
 // without one, such as files.
@@ -171,8 +193,51 @@ func documentText(o *wire.Fields) (text string, ok bool) {
 		return wire.NeededText(source, "data"), true
 	case "content":
 		return innerText(source, "content"), true
+	case "base64":
+		text, ok = fileText(source.String("media_type"), source.String("data"))
 	}
-	return "", source.Err() != nil
+	return text, ok || source.Err() != nil
+}
+
+// attachedText returns the name and the text of a file in OpenAI's forms. ok is false if the request
+// does not hold the file, or if it is no text.
+func attachedText(o *wire.Fields, kind string) (text string, ok bool) {
+	if kind == "file" && o.Raw(kind) != nil { // as chats have it
+		if o = o.Object(kind); o == nil {
+			return "", true // it failed
+		}
+	}
+	name, data := o.String("filename"), o.String("file_data")
+	if o.Err() != nil || data == "" {
+		return "", o.Err() != nil
+	}
+	text, ok = fileText("", data)
+	return joinLines(name, text), ok
+}
+
+// fileText returns the text of a file in base64, or in a data URL, which has its own type. ok is
+// false if it is no text in UTF-8. An empty type is not known.
+func fileText(mediaType, data string) (text string, ok bool) {
+	var raw []byte
+	var err error
+	if rest, url := strings.CutPrefix(data, "data:"); url {
+		mediaType, data, _ = strings.Cut(rest, ",")
+		var packed bool
+		if mediaType, packed = strings.CutSuffix(mediaType, ";base64"); !packed {
+			text, err = urls.PathUnescape(data)
+			raw, data = []byte(text), ""
+		}
+	}
+	if data != "" {
+		raw, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(data, "="))
+	}
+	kind, _, _ := strings.Cut(strings.ToLower(mediaType), "/")
+	if err != nil || !slices.Contains([]string{"", "text", "application"}, kind) ||
+		strings.HasPrefix(strings.ToLower(mediaType), "application/pdf") || !utf8.Valid(raw) ||
+		!strings.HasPrefix(http.DetectContentType(raw), "text/") {
+		return "", false
+	}
+	return string(raw), true
 }
 
 // joinLines returns the lines that are not empty.

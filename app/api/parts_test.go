@@ -76,13 +76,19 @@ func TestToolResultIsReadWhateverBlocksHoldItsText(t *testing.T) {
 		`{"type":"document","source":{"type":"text","media_type":"text/plain","data":"a"},"title":"T","context":"C"}`:                                                "T\nC\na",
 		`{"type":"document","source":{"type":"content","content":[{"type":"text","text":"a"}]}}`:                                                                     "a",
 		`{"type":"document","source":{"type":"content","content":"a"},"title":null}`:                                                                                 "a",
-		`{"type":"input_text","text":"a"}`:                                              "a",
-		`{"type":"output_text","text":"a","annotations":[]}`:                            "a",
-		`{"type":"resource_text","text":"a"}`:                                           "a",
-		`{"type":"some_result","content":[{"type":"text","text":"a"}]}`:                 "a",
-		`{"type":"web_search_result","title":"T","url":"https://a.b"}`:                  "T\nhttps://a.b",
-		`{"type":"thinking","thinking":"a"}`:                                            "a",
-		`{"type":"text","text":"a","cache_control":{"type":"ephemeral"},"extra":[1,2]}`: "a",
+		`{"type":"input_text","text":"a"}`:                                                                     "a",
+		`{"type":"output_text","text":"a","annotations":[]}`:                                                   "a",
+		`{"type":"resource_text","text":"a"}`:                                                                  "a",
+		`{"type":"some_result","content":[{"type":"text","text":"a"}]}`:                                        "a",
+		`{"type":"web_search_result","title":"T","url":"https://a.b"}`:                                         "T\nhttps://a.b",
+		`{"type":"thinking","thinking":"a"}`:                                                                   "a",
+		`{"type":"text","text":"a","cache_control":{"type":"ephemeral"},"extra":[1,2]}`:                        "a",
+		`{"type":"document","source":{"type":"base64","media_type":"text/plain","data":"aGk="},"title":"T"}`:   "T\nhi",
+		`{"type":"document","source":{"type":"base64","media_type":"application/json","data":"eyJhIjoxfQ=="}}`: `{"a":1}`,
+		`{"type":"input_file","filename":"a.md","file_data":"data:text/markdown;charset=utf-8;base64,w6k"}`:    "a.md\né",
+		`{"type":"input_file","file_data":"data:text/plain,a%20b"}`:                                            "a b",
+		`{"type":"input_file","filename":"a.go","file_data":"cGFja2FnZSBh"}`:                                   "a.go\npackage a",
+		`{"type":"file","file":{"filename":"a.txt","file_data":"data:text/plain;base64,aGk="}}`:                "a.txt\nhi",
 	} {
 		for path, body := range resultBodies {
 			seen := seenMessages(t, path, body(parts))
@@ -96,21 +102,134 @@ func TestToolResultIsReadWhateverBlocksHoldItsText(t *testing.T) {
 	}
 }
 
-// TestToolResultWithoutTextIsRefused: a picture has no text, and leaving it out would change what
-// the tool said.
-func TestToolResultWithoutTextIsRefused(t *testing.T) {
+// unreadableParts have no text; each with the line that takes its place and the error that refuses
+// it in the user's last message.
+var unreadableParts = map[string][2]string{
+	`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}`:          {"image", "takes text only"},
+	`{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}`:                       {"image", "takes text only"},
+	`{"type":"input_image","image_url":"data:"}`:                                                  {"image", "takes text only"},
+	`{"type":"input_audio","input_audio":{"data":"AA==","format":"wav"}}`:                         {"audio", "takes text only"},
+	`{"type":"video_url","video_url":{"url":"https://a.b"}}`:                                      {"video", "takes text only"},
+	`{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"QUJD"}}`: {"file", "takes text only"},
+	`{"type":"document","source":{"type":"base64","data":"JVBERi0xLjcK"}}`:                        {"file", "takes text only"},
+	`{"type":"document","source":{"type":"url","url":"https://a.b"}}`:                             {"file", "takes text only"},
+	`{"type":"document"}`: {"file", "takes text only"},
+	`{"type":"document","source":{"type":"content","content":[{"type":"image","source":{}}]}}`: {"image", "takes text only"},
+	`{"type":"search_result","content":[{"type":"input_image","image_url":"data:"}]}`:          {"image", "takes text only"},
+	`{"type":"input_file","filename":"a.bin","file_data":"data:text/plain;base64,AAECAw=="}`:   {"file", "takes text only"},
+	`{"type":"input_file","file_id":"f"}`:                                                      {"file", "takes text only"},
+	`{"type":"file","file":{"file_data":"data:image/svg+xml;base64,PHN2Zy8+"}}`:                {"file", "takes text only"},
+	`{"type":"container_upload","file_id":"f"}`:                                                {"file", "takes text only"},
+	`{"type":"thing","value":7}`:                                                               {"thing", "such a part has no text"},
+}
+
+// TestWhatIsNoTextBecomesALineExceptInTheLastMessageOfTheUser: a client keeps its history, so that a
+// picture which is refused there ends the session. A question about a picture is refused.
+func TestWhatIsNoTextBecomesALineExceptInTheLastMessageOfTheUser(t *testing.T) {
+	for part, want := range unreadableParts {
+		line := "[" + want[0] + " omitted: this model reads text only]"
+		for path, body := range resultBodies {
+			for parts, content := range map[string]string{
+				part: line,
+				`{"type":"text","text":"a"},` + part + `,{"type":"text","text":"b"}`: "a\n" + line + "\nb",
+			} {
+				seen := seenMessages(t, path, body(parts))
+				got := ""
+				if seen != nil {
+					got = strings.ReplaceAll(seen[len(seen)-1].Content, "\n\n", "\n")
+				}
+				if want[0] == "thing" || strings.Contains(part, "search_result") { // no line of its own
+					content = strings.ReplaceAll(content, "\n", "")
+					got = strings.ReplaceAll(got, "\n", "")
+				}
+				if got != content {
+					t.Errorf("%s: %s in a result becomes %q, want %q", path, parts, got, content)
+				}
+			}
+		}
+		for path, list := range map[string]string{"/v1/chat/completions": "messages",
+			"/v1/messages": "messages", "/v1/messages/count_tokens": "messages",
+			"/api/chat": "messages", "/v1/responses": "input", "/v1/responses/input_tokens": "input"} {
+			ask := func(parts, after string) string {
+				return `{"model":"tandem","max_tokens":9,"stream":false,"` + list +
+					`":[{"role":"user","content":[` + parts + `]}` + after + `]}`
+			}
+			both := `{"type":"text","text":"see"},` + part
+			for _, after := range []string{"", `,{"role":"assistant","content":"ok"}`} {
+				w := roomtest.Post(serve(roomtest.Speaking("ok")), path, ask(both, after))
+				if w.Code != 400 || !strings.Contains(w.Body.String(), want[1]) ||
+					!strings.Contains(w.Body.String(), list+"[0].content[1]") {
+					t.Errorf("%s: %s%s is answered with %d %s", path, both, after, w.Code, w.Body)
+				}
+			}
+			fake := roomtest.Speaking("ok")
+			w := roomtest.Post(serve(fake), path, ask(both, `,{"role":"user","content":"hi"}`))
+			if w.Code != 200 || !strings.Contains(fake.Model.Vars[0], line) {
+				t.Errorf("%s: %s in an older turn: %d %s %s", path, part, w.Code, w.Body,
+					fake.Model.Vars)
+			}
+		}
+	}
+}
+
+// TestFileAfterAToolResultIsPartOfIt: Claude Code sends a PDF that a tool read in a block beside the
+// result's. One that follows the user's own words is the user's.
+func TestFileAfterAToolResultIsPartOfIt(t *testing.T) {
+	const pdf = `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="}}`
+	body := func(blocks string) string {
+		return strings.Replace(resultBodies["/v1/messages"](`{"type":"image","source":{}}`), "]}]}]}",
+			"]},"+blocks+"]}]}", 1)
+	}
+	for blocks, roles := range map[string]int{
+		pdf: 3, pdf + `,` + pdf: 3, pdf + `,{"type":"text","text":"what is it?"}`: 4,
+	} {
+		seen := seenMessages(t, "/v1/messages", body(blocks))
+		if len(seen) != roles || !strings.Contains(seen[2].Content, "[file omitted") {
+			t.Errorf("%s becomes %+v", blocks, seen)
+		}
+	}
+	w := roomtest.Post(serve(roomtest.Speaking("ok")), "/v1/messages",
+		body(`{"type":"text","text":"what is it?"},`+pdf))
+	if w.Code != 400 || !strings.Contains(w.Body.String(), "takes text only") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestImagesOfOllama: its messages have them beside their text.
+func TestImagesOfOllama(t *testing.T) {
+	const line = "[image omitted: this model reads text only]"
+	for messages, want := range map[string]string{
+		`{"role":"user","content":"see","images":["AA=="]},{"role":"assistant","content":"ok"},{"role":"user","content":"hi"}`:                         "see\n\n" + line,
+		`{"role":"tool","content":"","images":["AA==","AA=="]},{"role":"user","content":"hi"}`:                                                         line,
+		`{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}],"images":["AA=="]},{"role":"tool","content":"done"}`: line,
+	} {
+		seen := seenMessages(t, "/api/chat", `{"model":"tandem","stream":false,"messages":[`+messages+`]}`)
+		if seen == nil || seen[0].Content != want {
+			t.Errorf("%s becomes %+v, want %q", messages, seen, want)
+		}
+	}
+	for messages, want := range map[string]string{
+		`{"role":"user","content":"a","images":[]},{"role":"user","content":"see","images":["AA=="]}`: "messages[1].images is not supported",
+		`{"role":"user","content":"see","images":"AA=="}`:                                             "messages[0].images must be a list",
+		`{"role":"user","content":"see","images":["AA=="]},{"role":"tool","content":"x"}`:             "messages[0].images is not supported",
+	} {
+		w := roomtest.Post(serve(roomtest.Speaking("ok")), "/api/chat", `{"model":"tandem","messages":[`+messages+`]}`)
+		if w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s is answered with %d %s", messages, w.Code, w.Body)
+		}
+	}
+}
+
+// TestBrokenPartIsRefusedInAResult: a part of a known kind that lacks its text.
+func TestBrokenPartIsRefusedInAResult(t *testing.T) {
 	for parts, want := range map[string]string{
-		`{"type":"image","source":{"type":"base64","data":"AA=="}}`:    "takes text only",
-		`{"type":"image_url","image_url":{"url":"data:"}}`:             "takes text only",
-		`{"type":"input_image","image_url":"data:"}`:                   "takes text only",
-		`{"type":"document","source":{"type":"base64","data":"AA=="}}`: "takes text only",
-		`{"type":"document"}`:                       "takes text only",
-		`{"type":"container_upload","file_id":"f"}`: "takes text only",
-		`{"type":"thing","value":7}`:                "such a part has no text",
-		`{"type":"text"}`:                           "text is missing",
-		`{"type":"text","text":7}`:                  "text must be a string",
-		`{"type":"tool_reference"}`:                 "tool_name is missing",
-		`{}`:                                        "type is missing",
+		`{"type":"text"}`:                              "text is missing",
+		`{"type":"text","text":7}`:                     "text must be a string",
+		`{"type":"tool_reference"}`:                    "tool_name is missing",
+		`{"type":"file","file":7}`:                     "file is not a valid JSON object",
+		`{"type":"input_file","file_data":7}`:          "file_data must be a string",
+		`{"type":"document","source":{"type":"text"}}`: "data is missing",
+		`{}`: "type is missing",
 	} {
 		for path, body := range resultBodies {
 			w := roomtest.Post(serve(roomtest.Speaking("ok")), path, body(parts))

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"tandem/app/control"
 	"tandem/app/wire"
@@ -121,10 +123,17 @@ var TextPartShape = wire.Either(
 // textsShape is a text, or parts that are text alone.
 var textsShape = wire.Either(wire.String, wire.List(TextPartShape))
 
+// attachedShape is a text file in OpenAI's form.
+var attachedShape = wire.Object(
+	wire.Optional("filename", wire.String),
+	wire.Required("file_data", wire.NonEmpty, "Base64, or a data URL."),
+)
+
 // sourceShape is where a document has its text.
 var sourceShape = wire.Either(
 	wire.Typed("text", wire.Required("data", wire.String)),
 	wire.Typed("content", wire.Required("content", textsShape)),
+	wire.Typed("base64", wire.Optional("media_type", wire.String), wire.Required("data", wire.NonEmpty)),
 )
 
 // PartShape is ContentPart in OpenAPI.
@@ -146,6 +155,10 @@ var PartShape = wire.Either(
 		wire.Optional("context", wire.String),
 		wire.Required("source", sourceShape),
 	),
+	wire.AllOf(wire.Typed("input_file"), attachedShape),
+	wire.Typed("file", wire.Required("file", attachedShape)),
+	wire.Object(wire.Required("type", wire.Enum(slices.Sorted(maps.Keys(files))...))).
+		Doc("A line of text takes the place of what is no text. In the user's last message it is refused."),
 ).Named("ContentPart").Doc("Whatever holds text; the thoughts of an answer are not part of it.")
 
 // PartsShape is a text, or parts with text.

@@ -74,11 +74,13 @@ func readOllamaGenerate(f *wire.Fields) (api.Request, error) {
 	return r, asked.Complete()
 }
 
+const textOnly = "this endpoint takes text only."
+
 // refuseList refuses a list that is not empty.
 func refuseList(f *wire.Fields, key string) {
 	v := f.Raw(key)
 	if _, n := wire.FirstValues(v, 0); v != nil && n != 0 {
-		why := "this endpoint takes text only."
+		why := textOnly
 		if key == "context" {
 			why = "send the earlier messages to /api/chat; they are not computed again."
 		}
@@ -99,25 +101,22 @@ func readOllamaChat(f *wire.Fields) (api.Request, error) {
 	return r, c.Complete()
 }
 
-// readMessages reads the messages. An image in any of them is the first mistake to name.
 func readMessages(f *wire.Fields) (list []api.Message) {
-	var given []*wire.Fields
 	for m := range api.EachMessage(f) {
-		refuseList(m, "images")
-		given = append(given, m)
-	}
-	for _, m := range given {
-		m.Rename(ollamaNames)
-		list = append(list, api.ReadMessage(m))
-		if f.Err() != nil {
-			break
+		images := ""
+		if m.List("images", "must be a list of images.") != nil {
+			images = m.Omit("images", api.OmittedLine("image"), "is not supported: "+textOnly)
 		}
+		m.Rename(ollamaNames)
+		read := api.ReadMessage(m)
+		read.Say(images)
+		list = append(list, read)
 	}
 	return list
 }
 
 // ollamaNames are the templates' names for members that Ollama calls otherwise. It leaves out
-// images, which are empty.
+// images, which were read.
 var ollamaNames = map[string]string{"thinking": "reasoning_content", "tool_name": "name",
 	"images": ""}
 

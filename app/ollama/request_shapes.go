@@ -60,7 +60,8 @@ var messageShape = wire.Object(
 	wire.Optional("thinking", wire.String),
 	wire.Optional("reasoning_content", wire.String, "Other servers' name for it."),
 	wire.Optional("reasoning", wire.String),
-	wire.Optional("images", wire.List(wire.String).Max(0), "Must be empty."),
+	wire.Optional("images", wire.List(wire.String),
+		"A line of text takes their place. In the user's last message they are refused."),
 	wire.Optional("tool_name", wire.String),
 	wire.Optional("tool_calls", wire.List(wire.Object(wire.Required("function", wire.Object(
 		wire.Required("name", wire.String),

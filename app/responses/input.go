@@ -16,6 +16,7 @@ func (c *responseRequest) saySystem(text string) {
 // addItem reads an item. It skips an item of an unknown type, which belongs to a tool that is not
 // offered here.
 func (c *responseRequest) addItem(f *wire.Fields) {
+	f.Omitted = new(error)
 	switch kind := itemType(f); kind {
 	case "message":
 		c.addMessage(f)
@@ -60,7 +61,9 @@ func (c *responseRequest) addMessage(f *wire.Fields) {
 	text := api.ReadContent(f, "content", nil)
 	switch role {
 	case "user":
-		c.Messages = append(c.Messages, api.NewMessage(role, text))
+		m := api.NewMessage(role, text)
+		m.Omitted = f.Omitted
+		c.Messages = append(c.Messages, m)
 	default:
 		c.saySystem(text)
 	}

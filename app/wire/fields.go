@@ -20,6 +20,10 @@ type Fields struct {
 	names  []string // of Values, in the client's order
 	shape  *Shape   // of the object; nil if no table has it
 	err    *error
+
+	// Omitted takes the first error of what can be left out, here and in the objects inside. If it
+	// is nil, such an error is one of the body.
+	Omitted *error
 }
 
 // Err returns the first error, or nil.
@@ -73,6 +77,17 @@ func (f *Fields) Rename(names map[string]string) {
 		f.Values[to], kept = v, append(kept, to)
 	}
 	f.names = kept
+}
+
+// Omit notes that something is left out, and returns what to say in its place. Unless Omitted takes
+// the error, it fails f.
+func (f *Fields) Omit(key, instead, format string, args ...any) string {
+	into := f
+	if f.Omitted != nil {
+		into = &Fields{Path: f.Path, err: f.Omitted}
+	}
+	into.Fail(key, format, args...)
+	return instead
 }
 
 func (f *Fields) Fail(key, format string, args ...any) {
@@ -235,7 +250,7 @@ func (f *Fields) child(v json.RawMessage, name string, s *Shape) *Fields {
 		f.fail(err)
 		return nil
 	}
-	o.shape, o.err = s, f.err
+	o.shape, o.err, o.Omitted = s, f.err, f.Omitted
 	return o
 }
 
