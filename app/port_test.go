@@ -278,7 +278,7 @@ func TestAddrServesThisMachineAloneWhateverTheSetting(t *testing.T) {
 			t.Errorf("st.Reached = %v, want nil", st.Reached)
 		}
 		if _, err := r.change(t, `{"network": true}`); err == nil ||
-			!strings.Contains(err.Error(), "decided by --addr") {
+			!strings.Contains(err.Error(), "was set with --addr") {
 			t.Errorf("a change of network: %v, want it refused because of --addr", err)
 		}
 		// A start without the flag needs the key again.

@@ -111,7 +111,7 @@ func TestFlagAndEnvironmentWinOverAStoredSetting(t *testing.T) {
 		for _, c := range []struct{ change, by string }{{`{"hub_endpoint": "https://x.example"}`,
 			"HF_ENDPOINT"}, {`{"hub_token": "x"}`, "HF_TOKEN"}, {`{"port": 9000}`, "--addr"}} {
 			if _, err := given.change(t, c.change); err == nil ||
-				!strings.Contains(err.Error(), "decided by "+c.by) {
+				!strings.Contains(err.Error(), "was set with "+c.by) {
 				t.Errorf("%s: %v, want it decided by %s", c.change, err, c.by)
 			}
 		}

@@ -152,7 +152,7 @@ func TestPullErrorsHaveCodes(t *testing.T) {
 		{"no config", with("config.json", nil), nil, Unsupported, []string{"config.json"}},
 		{"an index with a shard that is not there", with("model-00002-of-00002.safetensors", nil), nil, Unsupported, []string{"model-00002-of-00002.safetensors"}},
 		{"an index that points outside", with(indexName, []byte(`{"weight_map": {"a": "../../../evil.safetensors"}}`)), nil, Unsupported, []string{"evil"}},
-		{"an index that is none", with(indexName, []byte(`{"weight_map": 5}`)), nil, Unsupported, []string{"not valid JSON"}},
+		{"an index that is none", with(indexName, []byte(`{"weight_map": 5}`)), nil, Unsupported, []string{"has no weight_map"}},
 		{"no room", func(h *fakeHub) {}, func(o *Options) {
 			o.FreeSpace = func(string) (int64, error) { return diskReserve + 900_000, nil }
 		}, DiskFull, []string{"1.0 MB are still to come", "free 0.1 MB"}},
