@@ -6,10 +6,16 @@ type attempt struct {
 	opener int    // bytes at the beginning of raw in which nothing else can begin
 	called bool   // the text is a call
 	lead   int    // bytes before raw that belong to the call
+	inner  bool   // its opener was left out, so that it must name a tool and be whole
 }
 
 // opened returns an attempt that begins with the text of an opener.
 func opened(opener string) attempt { return attempt{raw: []byte(opener), opener: len(opener)} }
+
+// openedWithin returns an attempt whose opener was left out. It begins with the text after that.
+func openedWithin(inner string) attempt {
+	return attempt{raw: []byte(inner), opener: len(inner), inner: true}
+}
 
 // hold keeps a byte until the call is certain. Beyond maxHeld bytes it rejects the attempt and
 // returns false.
@@ -27,6 +33,7 @@ func (a *attempt) hold(p *Parser, c byte) bool {
 // accept makes the attempt a call of the named tool.
 func (a *attempt) accept(p *Parser, name string) {
 	p.beginCall(name, a.lead+len(a.raw))
+	p.slipped = p.slipped || a.inner
 	a.raw, a.called = nil, true
 }
 
@@ -48,7 +55,7 @@ func (a *attempt) reject(p *Parser) {
 // that had begun is discarded, because half a call is useless to a reader. begun says that only a
 // call begins this way.
 func (a *attempt) finish(p *Parser, cut, begun bool) {
-	if cut && (begun || p.forced) {
+	if cut && (begun && !a.inner || p.forced) {
 		a.raw, p.space = nil, p.space[:0]
 		return
 	}

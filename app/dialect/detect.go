@@ -24,15 +24,15 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 	case has(atemCalls, messageBody):
 		d.name, d.calls, d.messages = "atem", atem{}, atemMessages
 	case has("<|tool_call>", `<|"|>`):
-		d.name, d.calls = "gemma4", gemma4
+		d.name, d.calls, d.inner = "gemma4", gemma4, gemmaName
 	case has("<start_function_call>", "<escape>"):
-		d.name, d.calls = "functiongemma", functionGemma
+		d.name, d.calls, d.inner = "functiongemma", functionGemma, gemmaName
 	case has("<｜tool▁call▁begin｜>"):
 		d.name, d.calls = "deepseek", deepSeek{fenced: has("```json")}
 	case has("[TOOL_CALLS]"):
 		d.name, d.calls = "mistral", mistral{named: token("[ARGS]"), id: has("[CALL_ID]")}
 	case has("<tool_call>", "<function="):
-		d.name, d.calls = "xml", xml{}
+		d.name, d.calls, d.inner = "xml", xml{}, xmlFunction
 	case has("<tool_call>", "<arg_key>"):
 		d.name, d.calls = "glm", glm{joined: has(glmKey.close + glmValue.open)}
 	case has("<tool_call>"):

@@ -46,6 +46,7 @@ type Dialect struct {
 	messages      *messageSyntax // messages instead of tags; may be nil
 	calls         style          // nil if the dialect has no calls
 	bare          string         // see Parser
+	inner         string         // opens a call where a line begins, if its opener was left out; may be ""
 	vocabulary    Vocabulary
 	thoughtMember string // see History.Thought
 	functions     string // see History.Functions

@@ -32,6 +32,17 @@
 // <|channel>thought and <channel|>. In harmony they are messages on the channel analysis, and in
 // atem messages to self.
 //
+// # What is a call
+//
+// A whole call in its own tags is a call, whatever its name. Where a tag, the place or the form is
+// wrong, the call must name a tool of the request and be whole. Else it is text, or a thought, as the
+// model wrote it:
+//   - Its opener is missing, and the text after that opens it where a line begins, but not in a block
+//     of code. Closing tags after it are removed.
+//   - It is in a thought, and the thought has no end before the model ends the answer. The thought
+//     ends before it.
+//   - It is JSON or Python without a tag before it.
+//
 // # What a parser promises
 //
 // The parts do not depend on how the text was split, once adjacent parts of a kind are joined. The
@@ -41,6 +52,7 @@
 //   - What may become a call, until its name is known and its arguments begin: at most maxHeld
 //     bytes.
 //   - White space that may belong to a call or a thought: at most maxSpace bytes.
+//   - A call within a thought and what follows, until the thought ends: at most maxHeld bytes.
 //   - A call, until its arguments are whole. So no client takes a broken call for a whole one.
 //
 // A call's arguments are one JSON object:
@@ -59,8 +71,6 @@
 //   - A closing tag after a complete call may be missing at the end of the text, or be cut there.
 //   - White space between text and a call is removed, because the templates put their own there.
 //   - A call that had begun where the text was cut is discarded, and so is its mark.
-//   - JSON and Python without a tag before them are calls only if they name one of the tools.
-//     Models also write about other functions.
 //
 // Every byte is in the parts or belongs to a call. The exceptions are the tags of thoughts, the white
 // space next to tags, and a call that was cut before its name was known.

@@ -104,7 +104,7 @@ func (f *functionCall) readName(p *Parser, c byte) {
 		f.name = append(f.name, c)
 		return
 	}
-	if len(f.name) == 0 || f.silent && !p.hasTool(string(f.name)) {
+	if len(f.name) == 0 || (f.silent || f.inner) && !p.hasTool(string(f.name)) {
 		f.fail(p)
 		return
 	}

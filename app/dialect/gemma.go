@@ -28,6 +28,9 @@ var (
 	functionGemma = newGemma(tags{"<start_function_call>", "<end_function_call>"}, "<escape>")
 )
 
+// gemmaName precedes a tool's name.
+const gemmaName = "call:"
+
 func newGemma(call tags, delim string) gemma {
 	return gemma{call, delim, &functionSyntax{
 		open: '{', close: '}', sep: ':', delim: delim, confident: true, last: []string{call.close},
@@ -38,14 +41,18 @@ func (m gemma) openers() []string { return []string{m.call.open} }
 func (m gemma) special() []string { return []string{m.call.close, m.delim} }
 
 func (m gemma) open(p *Parser, opener string) {
-	p.mode = &functionCall{attempt: opened(opener), syntax: m.syntax, before: "call:"}
+	if opener == gemmaName {
+		p.mode = &functionCall{attempt: openedWithin(opener), syntax: m.syntax, at: inName}
+		return
+	}
+	p.mode = &functionCall{attempt: opened(opener), syntax: m.syntax, before: gemmaName}
 }
 
 func (m gemma) grammar(g *grammar) {
 	call := g.addRulePerTool(func(t Tool) string {
 		function := g.function(t, m.syntax, func(p property) string { return g.gemma(p, m.delim) })
 		return fmt.Sprintf("%s %s %s %s",
-			g.token(m.call.open), quote("call:"), function, g.token(m.call.close))
+			g.token(m.call.open), quote(gemmaName), function, g.token(m.call.close))
 	})
 	g.addRule("calls", "%s", g.repeat(call, quote("")))
 }

@@ -125,8 +125,8 @@ func (m *memberCall) readName(p *Parser, c byte) {
 				m.fail(p)
 				return
 			}
-			m.beginCall(p, name)
 			m.at = memberAtNext
+			m.beginCall(p, name)
 		}
 	}
 }
@@ -136,6 +136,10 @@ func (m *memberCall) beginCall(p *Parser, name string) {
 	if space, rest, ok := strings.Cut(name, "."); ok && m.syntax.doubled && !p.hasTool(name) &&
 		space == rest && p.hasTool(rest) {
 		name = rest
+	}
+	if m.inner && !p.hasTool(name) {
+		m.fail(p)
+		return
 	}
 	m.tool, m.name = p.tools[name], m.name[:0]
 	m.accept(p, name)
@@ -216,6 +220,8 @@ func (m *memberCall) end(p *Parser, cut bool) {
 		if m.at == memberAfterValue {
 			m.value.end(p)
 		}
-		p.emit(Arguments, '}')
+		if !m.inner { // else it has no end
+			p.emit(Arguments, '}')
+		}
 	}
 }

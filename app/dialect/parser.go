@@ -26,8 +26,11 @@ type Parser struct {
 	forced  bool            // see Options
 	cut     bool            // the text was cut
 	openers []string        // the texts that open or close a thought or open a call
-	starts  string          // the first bytes of openers
-	longest int             // bytes of the longest opener
+	atLine  []string        // openers, and the texts that open a call where a line begins
+	starts  string          // the first bytes of atLine
+	longest int             // bytes of the longest of atLine
+	strict  bool            // each call must be whole and name a tool
+	slipped bool            // the call that has begun must
 
 	// bare are the bytes that open a call where the answer begins, and after a call or a thought.
 	bare string
@@ -48,6 +51,8 @@ type Parser struct {
 	fresh        bool   // only white space came since the beginning, a thought or a call
 	hasText      bool   // the answer has text
 	hasMarkup    bool   // the answer has a thought or a call
+	line         []byte // the first bytes of the text's last line, at most three
+	fenced       bool   // the text is in a block of code
 	skipNewlines bool   // drop the newlines after a thought
 }
 
@@ -80,11 +85,26 @@ func (d *Dialect) Parser(o Options) *Parser {
 			p.enterThought()
 		}
 	}
-	for _, text := range p.openers {
+	if p.atLine = p.openers; p.tools != nil && d.inner != "" {
+		p.atLine = slices.Concat(p.openers, []string{d.inner})
+	}
+	for _, text := range p.atLine {
 		p.starts += text[:1]
 		p.longest = max(p.longest, len(text))
 	}
 	return p
+}
+
+// trial returns a parser that shows whether a text within a thought is a call.
+func (p *Parser) trial() *Parser {
+	return &Parser{dialect: p.dialect, mode: inText{}, fresh: true, begun: -1, tools: p.tools,
+		strict: true, openers: p.openers, atLine: p.atLine, starts: p.starts, longest: p.longest}
+}
+
+// idle reports whether the parser has found no call, and nothing that may become one.
+func (p *Parser) idle() bool {
+	_, text := p.mode.(inText)
+	return text && len(p.held) == 0 && p.calls == 0
 }
 
 // Push reads the next piece of the answer and returns the parts found so far. A piece may end
@@ -111,11 +131,12 @@ func (p *Parser) Cut() []Part { return p.finish(true) }
 func (p *Parser) finish(cut bool) []Part {
 	p.cut = cut
 	p.mode.end(p, cut)
-	if cut {
+	if cut && !p.slipped {
 		p.begun = -1
-	} else if p.begun >= 0 {
+	}
+	if p.begun >= 0 {
 		p.endCall()
-		inText{}.end(p, cut)
+		inText{}.end(p, false)
 	}
 	return p.takeParts()
 }
@@ -172,7 +193,7 @@ func (p *Parser) beginCall(name string, n int) {
 	p.endCall()
 	p.closePart()
 	p.source.beginCall(n + len(p.space))
-	p.begun = len(p.parts)
+	p.begun, p.slipped = len(p.parts), p.strict
 	p.parts = append(p.parts, Part{Kind: Call, Index: p.calls, Name: name})
 	p.calls++
 	p.hasMarkup = true
@@ -180,13 +201,14 @@ func (p *Parser) beginCall(name string, n int) {
 }
 
 // endCall ends the call that has begun, if there is one. The call is text as the model wrote it, if
-// its arguments are not a whole object.
+// its arguments are not a whole object, or if it must name a tool and does not.
 func (p *Parser) endCall() {
 	if p.begun < 0 {
 		return
 	}
 	begun := p.begun
-	if p.begun = -1; json.Valid(p.run) {
+	known := !p.slipped || p.hasTool(p.parts[begun].Name)
+	if p.begun = -1; known && json.Valid(p.run) {
 		return
 	}
 	p.parts, p.run = p.parts[:begun], p.run[:0]
@@ -217,7 +239,11 @@ func (inText) read(p *Parser, c byte) {
 		}
 	}
 	for p.held = append(p.held, c); len(p.held) > 0; p.held = p.held[1:] {
-		opener, whole := matchPrefix(p.held, p.openers)
+		openers := p.openers
+		if len(p.line) == 0 && !p.fenced {
+			openers = p.atLine
+		}
+		opener, whole := matchPrefix(p.held, openers)
 		if whole && p.acceptOpener(opener) {
 			return
 		}
@@ -294,6 +320,13 @@ func (p *Parser) addText(c byte) {
 		p.emit(Text, c)
 		return
 	}
+	if c == '\n' {
+		p.line = p.line[:0]
+	} else if len(p.line) < len("```") {
+		if p.line = append(p.line, c); string(p.line) == "```" || string(p.line) == "~~~" {
+			p.fenced = !p.fenced
+		}
+	}
 	if isSpace(c) && (p.fresh || p.tools != nil) { // else no call or thought can follow
 		if p.space = append(p.space, c); len(p.space) > maxSpace {
 			p.emit(Text, p.space[0])
@@ -325,7 +358,9 @@ func (p *Parser) returnToText(fresh bool) {
 		p.home.resume(p, fresh)
 		return
 	}
-	p.mode, p.fresh = inText{}, fresh
+	if p.mode, p.fresh = (inText{}), fresh; fresh {
+		p.line = p.line[:0]
+	}
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }

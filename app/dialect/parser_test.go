@@ -147,6 +147,37 @@ arguments "{\"city\":\"a</parameter>b\\n</parameter>\\n\\n c</tool_call>\"}"
 	{"no function", "qwen3_coder", "<tool_call>\n<fun>", false, `text "<tool_call>\n<fun>"` + "\n"},
 	{"text in a function", "qwen3_coder", "<tool_call>\n<function=now>\nhm</function>", false, `text "<tool_call>\n<function=now>\nhm</function>"` + "\n"},
 
+	// No opener.
+	{"no opener", "qwen3_coder", "I'll look.\n\n<function=get_weather>\n<parameter=city>\nls\n</parameter>\n</function>\n</tool_call>", false, "text \"I'll look.\"\ncall get_weather\narguments \"{\\\"city\\\":\\\"ls\\\"}\"\n"},
+	{"no opener and no closing tag", "qwen3_coder", "<function=now>\n</function>\nHm", false, "call now\narguments \"{}\"\ntext \"Hm\"\n"},
+	{"two in a block", "qwen3_coder", "<tool_call>\n<function=now>\n</function>\n<function=get_weather>\n<parameter=days>\n1\n</parameter>\n</function><function=now></function>\n</tool_call>!", false, "call now\narguments \"{}\"\ncall get_weather\narguments \"{\\\"days\\\":1}\"\ncall now\narguments \"{}\"\ntext \"!\"\n"},
+	{"two in a block", "gemma4", "<|tool_call>call:now{}call:get_weather{days:1}<tool_call|>!", false, "call now\narguments \"{}\"\ncall get_weather\narguments \"{\\\"days\\\":1}\"\ntext \"!\"\n"},
+	{"no opener", "gemma4", "So:\ncall:get_weather{city:<|\"|>a<|\"|>}<tool_call|>", false, "text \"So:\"\ncall get_weather\narguments \"{\\\"city\\\":\\\"a\\\"}\"\n"},
+	{"no opener, another name", "qwen3_coder", "a\n<function=ls>\n</function>\n</tool_call>", false, `text "a\n<function=ls>\n</function>\n</tool_call>"` + "\n"},
+	{"no opener, no end", "qwen3_coder", "a\n<function=now>\nis the tag", false, `text "a\n<function=now>\nis the tag"` + "\n"},
+	{"no opener, no function's end", "qwen3_coder", "<function=get_weather>\n<parameter=city>\na\n</parameter>\n", false, `text "<function=get_weather>\n<parameter=city>\na\n</parameter>\n"` + "\n"},
+	{"no opener, within a line", "qwen3_coder", "Write <function=now>\n</function>.", false, `text "Write <function=now>\n</function>."` + "\n"},
+	{"no opener, in quotes", "qwen3_coder", "Write\n`<function=now></function>`\n> <function=now></function>", false, "text \"Write\\n`<function=now></function>`\\n> <function=now></function>\"\n"},
+	{"no opener, in a block of code", "qwen3_coder", "So:\n```xml\n<function=now>\n</function>\n```\n~~~\n<function=now></function>\n~~~\n<function=now></function>", false, "text \"So:\\n```xml\\n<function=now>\\n</function>\\n```\\n~~~\\n<function=now></function>\\n~~~\"\ncall now\narguments \"{}\"\n"},
+	{"no opener, cut", "qwen3_coder", "a\n<function=get_weather>\n<parameter=city>\nb", true, `text "a\n<function=get_weather>\n<parameter=city>\nb"` + "\n"},
+	{"no opener, cut in its name", "gemma4", "a\ncall:no", true, `text "a\ncall:no"` + "\n"},
+	{"no opener, words", "gemma4", "call:now\ncall:later{}\ncall: now{}\ncalling", false, `text "call:now\ncall:later{}\ncall: now{}\ncalling"` + "\n"},
+
+	// Calls within thoughts.
+	{"a call in a thought", "qwen3_5", "I need it.\n<tool_call>\n<function=now>\n</function>\n</tool_call>\n", false, "thought \"I need it.\"\ncall now\narguments \"{}\"\n"},
+	{"two calls in a thought", "qwen3_5", "I need it.\n<tool_call>\n<function=now>\n</function>\n</tool_call>\n<tool_call>\n<function=get_weather>\n<parameter=days>\n1\n</parameter>\n</function>\n</tool_call>", false, "thought \"I need it.\"\ncall now\narguments \"{}\"\ncall get_weather\narguments \"{\\\"days\\\":1}\"\n"},
+	{"a call in a thought, and text", "qwen3_5", "<tool_call>\n<function=now>\n</function>\n</tool_call>\nso", false, "call now\narguments \"{}\"\ntext \"so\"\n"},
+	{"a call in a thought without opener", "qwen3_5", "hm\n<function=now>\n</function>\n</tool_call>", false, "thought \"hm\"\ncall now\narguments \"{}\"\n"},
+	{"a call in a thought of JSON", "qwen3", "<think>\nhm <tool_call>{\"name\": \"now\"}</tool_call>", false, "thought \"hm \"\ncall now\narguments \"{}\"\n"},
+	{"a call in a thought that ends", "qwen3_5", "I write\n<tool_call>\n<function=now>\n</function>\n</tool_call>\nthen.\n</think>\n\nso", false, `
+thought "I write\n<tool_call>\n<function=now>\n</function>\n</tool_call>\nthen."
+text "so"
+`},
+	{"a call in a thought, cut", "qwen3_5", "I need it.\n<tool_call>\n<function=now>\n</function>\n</tool_call>", true, `thought "I need it.\n<tool_call>\n<function=now>\n</function>\n</tool_call>"` + "\n"},
+	{"a call in a thought without end", "qwen3_5", "I need it.\n<tool_call>\n<function=get_weather>\n<parameter=city>\na", false, `thought "I need it.\n<tool_call>\n<function=get_weather>\n<parameter=city>\na"` + "\n"},
+	{"another call in a thought", "qwen3_5", "I need it.\n<tool_call>\n<function=ls>\n</function>\n</tool_call>", false, `thought "I need it.\n<tool_call>\n<function=ls>\n</function>\n</tool_call>"` + "\n"},
+	{"a tag in a thought", "qwen3_5", "The <tool_call> tag, <think> and <tool_call>\n<fun", false, `thought "The <tool_call> tag, <think> and <tool_call>\n<fun"` + "\n"},
+
 	// GLM.
 	{"strings and others", "glm4_5", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>2</arg_value>\n<arg_key>days</arg_key> <arg_value>many</arg_value><arg_key>new</arg_key><arg_value>[1]</arg_value>\n</tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"2\\\",\\\"days\\\":\\\"many\\\",\\\"new\\\":[1]}\"\n"},
 	{"tags in a value", "glm4_5", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>a</arg_value>b</tool_call>\n</arg_value>\n</tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"a</arg_value>b</tool_call>\\\\n\\\"}\"\n"},

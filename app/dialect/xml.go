@@ -29,7 +29,11 @@ func (xml) special() []string {
 }
 
 func (xml) open(p *Parser, opener string) {
-	p.mode = &memberCall{attempt: opened(opener), syntax: xmlSyntax}
+	m := &memberCall{attempt: opened(opener), syntax: xmlSyntax}
+	if opener == xmlFunction {
+		m.at, m.attempt = memberInName, openedWithin(opener)
+	}
+	p.mode = m
 }
 
 const (
