@@ -56,7 +56,12 @@ func (v *Routes) readShortBody(w http.ResponseWriter, r *http.Request) *wire.Fie
 		rest = failedReader{err}
 	}
 	r.Body = readCloser{io.MultiReader(bytes.NewReader(b), rest), r.Body}
-	if !whole || wire.CheckText(b) != nil {
+	held := wire.Reservation{Client: wire.ClientOf(r)}
+	defer held.Release()
+	if whole {
+		b, err = v.Unpack(r.Header, b, &held)
+	}
+	if !whole || err != nil || wire.CheckText(b) != nil {
 		return nil
 	}
 	f, err := wire.ParseFields(b, "")

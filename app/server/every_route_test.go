@@ -285,8 +285,11 @@ func TestEveryBodyMustBeSmallJSON(t *testing.T) {
 			g.refused(t, "a body of type "+ct, r, http.StatusUnsupportedMediaType)
 		}
 		packed := g.Request(e)
+		packed.Header.Set("Content-Encoding", "br")
+		g.refused(t, "a packed body of another kind", packed, http.StatusUnsupportedMediaType)
+		packed = g.Request(e)
 		packed.Header.Set("Content-Encoding", "gzip")
-		g.refused(t, "a packed body", packed, http.StatusUnsupportedMediaType)
+		g.refused(t, "a body that is not packed", packed, http.StatusBadRequest)
 
 		for why, body := range map[string]string{
 			"lists in lists": `{"x":` + strings.Repeat("[", 1_000_000) +

@@ -50,9 +50,7 @@ func (p *Reservation) Release() {
 	if p.table == nil {
 		return
 	}
-	p.table.mu.Lock()
-	defer p.table.mu.Unlock()
-	p.table.add(p, -p.bytes)
+	p.table.shrink(p, p.bytes)
 }
 
 // reservations count the reserved bytes.
@@ -71,17 +69,30 @@ func (l *reservations) add(p *Reservation, bytes int) {
 	}
 }
 
+// shrink gives bytes of a reservation back.
+func (l *reservations) shrink(p *Reservation, bytes int) {
+	if bytes == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.add(p, -bytes)
+}
+
 // An Exchange is what the routes of one server share to read bodies and to stream the progress of
 // long work. Its methods may be called by many goroutines at once.
 type Exchange struct {
 	Log      *slog.Logger
 	Draining context.Context // ends when the server drains
 	large    reservations
+
+	unpacking chan struct{} // has a value for each body that is being unpacked
 }
 
 // NewExchange returns an Exchange that logs to log, until draining ends.
 func NewExchange(log *slog.Logger, draining context.Context) *Exchange {
-	return &Exchange{Log: log, Draining: draining, large: reservations{of: map[string]int{}}}
+	return &Exchange{Log: log, Draining: draining, large: reservations{of: map[string]int{}},
+		unpacking: make(chan struct{}, 2)}
 }
 
 // Grow reserves more bytes for p, or fails immediately if they are not free: the client tries again.
@@ -113,8 +124,11 @@ func (x *Exchange) ReadFields(w http.ResponseWriter, r *http.Request,
 	return body, f, err
 }
 
-// readBody reads a JSON body. It checks type, size, UTF-8 and nesting, but not the syntax. The
-// caller releases the reservation, also after an error.
+var errTooLarge = control.Errorf(CodeTooLarge,
+	"The body is larger than %d MiB; send a shorter request.", MaxBody>>20)
+
+// readBody reads a JSON body, which may be packed. It checks type, size, UTF-8 and nesting, but not
+// the syntax. The caller releases the reservation, also after an error.
 func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Reservation) ([]byte, error) {
 	if err := CheckJSON(r.Header); err != nil {
 		return nil, err
@@ -124,15 +138,13 @@ func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Reservati
 	end := x.LimitReading(http.NewResponseController(w))
 	defer func() { end(whole) }()
 
-	tooLarge := control.Errorf(CodeTooLarge,
-		"The body is larger than %d MiB; send a shorter request.", MaxBody>>20)
 	if r.ContentLength > MaxBody {
 		if r.Header.Get("Expect") == "" { // otherwise the client has not sent it
 			_, _ = io.CopyN(io.Discard, r.Body, min(r.ContentLength, MaxBody+maxDrain))
 		}
-		return nil, tooLarge
+		return nil, errTooLarge
 	}
-	b, err := x.readGrowing(r, p)
+	b, err := x.readGrowing(r.Body, r.ContentLength, p)
 	if e, ok := errors.AsType[*control.Error](err); ok { // no bytes are free
 		_, _ = io.CopyN(io.Discard, r.Body, MaxBody)
 		return nil, e
@@ -144,22 +156,25 @@ func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Reservati
 	}
 	if len(b) > MaxBody {
 		_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
-		return nil, tooLarge
+		return nil, errTooLarge
 	}
 	whole = true
+	if b, err = x.Unpack(r.Header, b, p); err != nil {
+		return nil, err
+	}
 	return b, CheckText(b)
 }
 
 // readGrowing reads at most MaxBody+1 bytes into memory that grows with what arrives, whatever length
-// the client states, and reserves that memory.
-func (x *Exchange) readGrowing(r *http.Request, p *Reservation) ([]byte, error) {
-	hi := MaxBody + 1
-	if r.ContentLength >= 0 {
-		hi = int(min(r.ContentLength, MaxBody)) + 1 // one more, so that the end is read
+// the client states, and reserves that memory. A length below 0 is not known.
+func (x *Exchange) readGrowing(r io.Reader, length int64, p *Reservation) ([]byte, error) {
+	hi, before := MaxBody+1, p.bytes
+	if length >= 0 {
+		hi = int(min(length, MaxBody)) + 1 // one more, so that the end is read
 	}
 	b := make([]byte, 0, min(hi, 512))
 	for {
-		n, err := r.Body.Read(b[len(b):cap(b)])
+		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		switch {
 		case err == io.EOF || err == nil && len(b) == hi:
@@ -170,11 +185,11 @@ func (x *Exchange) readGrowing(r *http.Request, p *Reservation) ([]byte, error) 
 			continue
 		}
 		size := min(2*cap(b), hi)
-		if cap(b) >= hi/8 && r.ContentLength >= 0 {
+		if cap(b) >= hi/8 && length >= 0 {
 			size = hi // so that little is copied, and little is garbage
 		}
 		if size > SmallBody+1 {
-			if err := x.Grow(p, size-p.bytes); err != nil {
+			if err := x.Grow(p, before+size-p.bytes); err != nil {
 				return nil, err
 			}
 		}
@@ -238,7 +253,7 @@ func isJSON(t string) bool {
 		strings.HasSuffix(sub, "+json")
 }
 
-// CheckJSON refuses a body that is declared as something else than plain JSON. Nothing declared is
+// CheckJSON refuses a body that is declared as something else than JSON. Nothing declared is
 // taken as JSON, and so are the types that curl and aiohttp declare by themselves. A form of a page
 // cannot write JSON in them. A page's script can, and can leave the type out, but then names its
 // origin.
@@ -252,9 +267,9 @@ func CheckJSON(h http.Header) error {
 				"The body must be JSON in UTF-8: send it with Content-Type: application/json.")
 		}
 	}
-	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+	if e := encodingOf(h); e != "" && unpackers[e] == nil || len(h.Values("Content-Encoding")) > 1 {
 		return control.Errorf(CodeMediaType,
-			"The body must not be compressed (Content-Encoding: %s).", e)
+			"The body may be packed with gzip, deflate or zstd (Content-Encoding: %s).", Clip(e))
 	}
 	return nil
 }

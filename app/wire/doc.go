@@ -2,7 +2,7 @@
 // failures and streams. It knows no model and no service. Of routes it knows only in which vendor's
 // form their failures are (protocol.go).
 //
-//   - Reading: an [Exchange] reads a body and checks its type, size, encoding and nesting. [Fields]
+//   - Reading: an [Exchange] reads and unpacks a body and checks its type, size and nesting. [Fields]
 //     reads the values of a JSON object one by one, so that an error names its field. The first
 //     error stays.
 //   - Failures: a [Failure] is an error as a client sees it. One table maps every machine code to a
