@@ -83,7 +83,7 @@ func (n *Connections) endpoint(ctx context.Context) (control.Connect, Endpoint, 
 	}
 	c.Context = st.ContextOf(st.Choice, length)
 	for _, r := range rows {
-		if n := st.ContextOf(r.ID, r.ContextLength); n > c.Context && r.Kind == "" {
+		if n := st.ContextOf(r.ID, r.ContextLength); n > c.Context && r.Kind == "" && r.Source != storage.SourcePocket {
 			c.Longer = append(c.Longer, control.LongerModel{ID: r.ID, Context: n})
 		}
 	}

@@ -474,3 +474,18 @@ func TestConnectShowsTheAddressForContainers(t *testing.T) {
 		}
 	}
 }
+
+// The models with a longer context are listed, without the demo model, which knows nothing.
+func TestConnectListsModelsWithALongerContext(t *testing.T) {
+	a := open(t, t.TempDir())
+	for id, source := range map[string]string{"pocket": storage.SourcePocket, "long": storage.SourceFolder} {
+		if _, err := a.db.Models.Register(t.Context(), storage.Model{ID: id, Source: source, Path: "/" + id,
+			ContextLength: 32_768}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := a.Connect(t.Context())
+	if want := []control.LongerModel{{ID: "long", Context: 32_768}}; err != nil || !slices.Equal(all.Longer, want) {
+		t.Errorf("%v %v, want %v", all.Longer, err, want)
+	}
+}

@@ -7,7 +7,7 @@ type Connect struct {
 	Model        string        `json:"model"`         // the id that the name "tandem" stands for
 	Context      int           `json:"context"`       // of that model, in tokens; 0 = unknown
 	NeedsKey     bool          `json:"needs_key"`     // any key will do otherwise
-	Longer       []LongerModel `json:"longer"`        // installed models that generate text with a longer context, the longest first
+	Longer       []LongerModel `json:"longer"`        // installed models that generate text with a longer context, but for the demo model; the longest first
 	Connections  []Connection  `json:"connections"`
 	Seen         []SeenClient  `json:"seen"` // who asked, the latest first
 }

@@ -302,7 +302,7 @@ export interface Connect {
   model: string // the id that the name "tandem" stands for
   context: number // of that model, in tokens; 0 = unknown
   needs_key: boolean // any key will do otherwise
-  longer: LongerModel[] // installed models that generate text with a longer context, the longest first
+  longer: LongerModel[] // installed models that generate text with a longer context, but for the demo model; the longest first
   connections: Connection[]
   seen: SeenClient[] // who asked, the latest first
 }

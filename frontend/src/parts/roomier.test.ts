@@ -21,6 +21,7 @@ test('where a longer context cannot be had, the model with the longest one that 
   for (const longest of [8192, 9030, 0, undefined]) assert.deepEqual(roomierOf(state({ longest }), others, 9031), { context: 131_072, other: 'longer' }, String(longest))
   assert.equal(roomierOf(state({ longest: 8192 }), others.slice(0, 1), 9031), null)
   assert.equal(roomierOf(state({ longest: 8192 }), others, 200_000), null)
+  assert.equal(roomierOf(state({ longest: 8192 }), [needs('pocket', 32_768)], 9031), null) // the demo model
 })
 
 test('nothing is offered for a text that fits by now', () => {

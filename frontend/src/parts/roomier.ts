@@ -1,5 +1,6 @@
 import { get } from '../api/client.ts'
 import type { Memory, ModelNeeds, ModelSettings, ModelSettingsState } from '../api/types.ts'
+import { demo } from './format.ts'
 
 // A Roomier says how a text fits that did not: into a context of so many tokens, of its model with these
 // settings, or of another model. With neither it fits as things are now.
@@ -10,7 +11,8 @@ export interface Roomier {
 }
 
 // roomierOf returns what makes room for a text of so many tokens, null if nothing here does. needs are
-// those of all models. A context that is offered is one that the model and the machine can have.
+// those of all models. A context that is offered is one that the model and the machine can have. The demo
+// model is not offered: it knows nothing.
 export function roomierOf(s: ModelSettingsState, needs: ModelNeeds[], tokens: number): Roomier | null {
   const now = s.serving || s.needs?.context || 0
   if (now >= tokens) return { context: now }
@@ -19,7 +21,7 @@ export function roomierOf(s: ModelSettingsState, needs: ModelNeeds[], tokens: nu
     const context = Math.max(s.settings.context ?? 0, Math.min(answer, s.longest!))
     return { context, set: { ...s.settings, context } }
   }
-  const others = needs.filter((n) => !n.kind && n.id !== s.settings.model && n.needs.fits && n.needs.context >= tokens)
+  const others = needs.filter((n) => !n.kind && n.id !== demo && n.id !== s.settings.model && n.needs.fits && n.needs.context >= tokens)
   const other = others.sort((a, b) => b.needs.context - a.needs.context)[0]
   return other ? { context: other.needs.context, other: other.id } : null
 }
