@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"tandem/storage/disk"
 )
 
@@ -54,10 +56,38 @@ func Make(dir string) error {
 	if err == nil {
 		err = closeToOthers(dir)
 	}
-	if err != nil {
-		return fmt.Errorf("home folder: %w", err)
+	return unusable(err)
+}
+
+// CheckWritable returns why the folder can be neither written nor made, or nil. It changes nothing.
+func CheckWritable(dir string) error {
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		info, err := disk.Stat(at)
+		switch {
+		case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && at != filepath.Dir(at):
+			continue // Make makes it in its parent
+		case err != nil:
+			return unusable(err)
+		case !info.IsDir():
+			return unusable(&fs.PathError{Op: "open", Path: at, Err: syscall.ENOTDIR})
+		}
+		if err := unix.Access(at, unix.W_OK|unix.X_OK); err != nil {
+			return unusable(&fs.PathError{Op: "write", Path: at, Err: err})
+		}
+		return nil
 	}
-	return nil
+}
+
+// unusable says of an error what to do about a home folder that cannot be written; nil stays nil.
+func unusable(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("the home folder cannot be written: %w; make it yours to read and to write, "+
+			"or set TANDEM_HOME to another folder", err)
+	}
+	return fmt.Errorf("home folder: %w", err)
 }
 
 // Open makes the folder and locks it. Error: *LockedError if another process holds the lock.
@@ -71,7 +101,7 @@ func Open(dir string) (*Home, error) {
 	}
 	lock, err := disk.OpenToWrite(filepath.Join(dir, "lock"), 0, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("home folder: %w", err)
+		return nil, unusable(err)
 	}
 	// The kernel drops the lock with the process, however it ends.
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {

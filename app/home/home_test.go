@@ -2,10 +2,36 @@ package home
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 )
+
+// A folder that cannot be made is found before the first start, which makes nothing.
+func TestCheckWritable(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, ok := range map[string]bool{dir: true, filepath.Join(dir, "a", "b"): true, file: false,
+		filepath.Join(file, "a", "b"): false} {
+		if err := CheckWritable(path); (err == nil) != ok {
+			t.Errorf("%s: %v, want it writable: %t", path, err, ok)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "a")); err == nil {
+		t.Error("the check made a folder")
+	}
+	for _, err := range []error{fs.ErrPermission, syscall.EROFS} {
+		if got := unusable(err).Error(); !strings.Contains(got, "set TANDEM_HOME") {
+			t.Errorf("%v is told as %q", err, got)
+		}
+	}
+}
 
 // A folder is closed to others if it is new, empty or Tandem's own. With other files it stays as it
 // is.

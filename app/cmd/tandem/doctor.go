@@ -58,7 +58,9 @@ func (m *Main) examine(ctx context.Context) []terminal.Finding {
 	add("program", true, "%s, %s/%s", m.Version, runtime.GOOS, runtime.GOARCH)
 
 	dir := m.home()
-	if info, err := disk.Stat(dir); err == nil {
+	if err := home.CheckWritable(dir); err != nil {
+		add("home folder", false, "%v", err)
+	} else if info, err := disk.Stat(dir); err == nil {
 		add("home folder", info.Mode().Perm()&0o077 == 0, "%s, mode %v", dir, info.Mode().Perm())
 	} else {
 		add("home folder", true, "%s, made by the first start", dir)
