@@ -18,7 +18,7 @@ var clientNames = []struct {
 	{regexp.MustCompile(`(?i)^continue`), "Continue"},
 	{regexp.MustCompile(`(?i)^cline`), "Cline"},
 	{regexp.MustCompile(`(?i)^(async)?(openai|anthropic)\/python|^python|^(aio)?httpx?\b`), "Python"},
-	{regexp.MustCompile(`(?i)^(async)?(openai|anthropic)\/js|^node|^undici`), "Node"},
+	{regexp.MustCompile(`(?i)^\w+\/js |^node|^undici`), "Node"},
 	{regexp.MustCompile(`(?i)^ollama`), "Ollama"},
 	{regexp.MustCompile(`(?i)^go-http-client`), "Go"},
 	{regexp.MustCompile(`(?i)^opencode`), "OpenCode"},

@@ -12,6 +12,7 @@ test('a client has the name that people know', () => {
     'OpenAI/Python 2.6.0': 'Python',
     'AsyncOpenAI/Python 2.6.0': 'Python',
     'Anthropic/JS 0.66': 'Node',
+    'ls/JS 5.20.1': 'Node', // OpenAI's library, minified in Continue
     'Go-http-client/1.1': 'Go',
     'curl/8.7.1': 'curl',
     Tandem: 'Playground',

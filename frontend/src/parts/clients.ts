@@ -13,7 +13,7 @@ const known: [begins: RegExp, Client][] = [
   [/^continue/i, { name: 'Continue', colour: '#4b4b57' }],
   [/^cline/i, { name: 'Cline', colour: '#7a4bc4' }],
   [/^(async)?(openai|anthropic)\/python|^python|^(aio)?httpx?\b/i, { name: 'Python', colour: '#306998' }],
-  [/^(async)?(openai|anthropic)\/js|^node|^undici/i, { name: 'Node', colour: '#3c7a3c' }],
+  [/^\w+\/js |^node|^undici/i, { name: 'Node', colour: '#3c7a3c' }],
   [/^ollama/i, { name: 'Ollama', colour: '#4b4b57' }],
   [/^go-http-client/i, { name: 'Go', colour: '#00748f' }],
   [/^opencode/i, { name: 'OpenCode', colour: '#1f6f8b' }],
