@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { ago, bytes, count, cut, drafterName, drafterNames, duration, ended, memory, saved } from './format.ts'
+import { ago, bytes, count, cut, drafterName, drafterNames, duration, ended, figure, memory, saved } from './format.ts'
 
 test('amounts are short and have a unit or a noun', () => {
   for (const [n, want] of [[0, '0 bytes'], [999, '999 bytes'], [1000, '1.0 kB'], [12_345, '12.3 kB'], [999_999, '1.0 MB'], [4_400_000_000, '4.4 GB']] as const) {
@@ -9,6 +9,7 @@ test('amounts are short and have a unit or a noun', () => {
   }
   for (const [n, want] of [[16 * 2 ** 30, '16 GiB'], [5.12 * 2 ** 30, '5.1 GiB'], [51 * 2 ** 20, '51 MiB'], [0, '0 MiB']] as const) assert.equal(memory(n), want)
   assert.deepEqual([saved(-1), saved(0.4), saved(1200)], ['–', '–', duration(1200)], 'a restore that took longer than reading saved nothing')
+  assert.deepEqual([figure(0), figure(0.078), figure(0.96), figure(4.6), figure(1210)], ['–', '0.08', '1', '5', '1,210'])
   assert.equal(count(1, 'run'), '1 run')
   assert.equal(count(12_000, 'run'), '12,000 runs')
 })

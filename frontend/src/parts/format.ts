@@ -18,8 +18,8 @@ export const count = (n: number, noun: string): string => `${number(n)} ${noun}$
 // number groups thousands.
 export const number = (n: number): string => Math.round(n).toLocaleString('en-US')
 
-// figure writes a number, or a dash where there is none yet.
-export const figure = (n: number): string => (n > 0 ? number(n) : '–')
+// figure writes a number, one digit of one below 1, or a dash where there is none yet.
+export const figure = (n: number): string => (n >= 1 ? number(n) : n > 0 ? `${Number(n.toPrecision(1))}` : '–')
 
 // duration writes milliseconds.
 export function duration(ms: number): string {
