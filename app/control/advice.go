@@ -6,7 +6,8 @@ package control
 // window may show names a command.
 const (
 	ToInstall = "`tandem list` shows the installed models; `tandem models found` shows others on this machine, " +
-		"which `tandem models add` adds, and `tandem pull ORG/NAME` downloads one."
+		"which `tandem models add` adds, and `tandem pull ORG/NAME` downloads one. " +
+		"A program that asks for \"tandem\" gets the current model."
 	ToServe           = "Start it with `tandem serve`."
 	ToOpen            = "Run `tandem open`, or open the link that `tandem serve` printed."
 	ToListRuns        = "`tandem runs` lists the latest."

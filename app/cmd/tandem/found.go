@@ -32,7 +32,7 @@ func foundModels(m *Main) *cobra.Command {
 			Columns: []terminal.Column{{Name: "ID"}, {Name: "ARCHITECTURE", Spare: true}, {Name: "WEIGHTS", Spare: true},
 				{Name: "ON DISK"}, {Name: "CONTEXT"}, {Name: "PLACE"}, {Name: "PATH", Spare: true}},
 			Row: foundRow,
-			Empty: "no models lie in the folders of Hugging Face, LM Studio, Ollama and the settings; " +
+			Empty: "no models in the folders of Hugging Face, LM Studio, Ollama and the settings; " +
 				"add one by its path, or download one with `tandem pull`",
 		}.Print(&m.Program, *asJSON, found.Models)
 		if err != nil || *asJSON {

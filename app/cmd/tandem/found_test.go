@@ -26,7 +26,7 @@ func TestFoundModelsAreListedAndAddedByID(t *testing.T) {
 	}
 	empty := newConsole(t, newHome(t))
 	empty.must(t, "models", "found")
-	if !strings.Contains(empty.stderr, "no models lie in the folders") {
+	if !strings.Contains(empty.stderr, "no models in the folders") {
 		t.Errorf("of empty folders it says %q", empty.stderr)
 	}
 	if out := c.must(t, "models", "found"); !row("lmstudio").MatchString(out) {

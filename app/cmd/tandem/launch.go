@@ -78,7 +78,8 @@ func programOf(cmd *cobra.Command, name string) (connect.Program, error) {
 				"that `tandem open` opens, has its settings", p.Name))
 		}
 	}
-	hint := "there are " + strings.Join(cmd.ValidArgs, ", ")
+	hint := "there are " + strings.Join(cmd.ValidArgs, ", ") +
+		"; Connect, in the page that `tandem open` opens, has what others need"
 	if near := terminal.Near(name, cmd.ValidArgs...); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, ", ") + "? " + strings.ToUpper(hint[:1]) + hint[1:]
 	}
@@ -143,9 +144,9 @@ func launchLine(p connect.Program, id string, has int, longer []control.LongerMo
 	}
 	needs += ", and the model has only " + tokens
 	if len(longer) > 0 && longer[0].Context >= p.Context {
-		needs += fmt.Sprintf("; `--model %s` has %s", longer[0].ID, control.Grouped(longer[0].Context))
+		return needs + fmt.Sprintf("; `--model %s` has %s", longer[0].ID, control.Grouped(longer[0].Context))
 	}
-	return needs
+	return needs + "; Connect, in the page that `tandem open` opens, says how to get more"
 }
 
 // runProgram runs a program in the foreground until it ends, and returns its exit code as an error. Files

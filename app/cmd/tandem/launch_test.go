@@ -37,6 +37,9 @@ func isEmpty(t *testing.T, dir string) {
 
 // A program gets its variables and the words behind --, and its exit code is the verb's. Nothing else is said
 // than which model it gets.
+// getMore ends the line of a model whose context is too short, where no other one has enough.
+const getMore = "Connect, in the page that `tandem open` opens, says how to get more"
+
 func TestLaunchedProgramIsToldOfTandem(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home)
@@ -55,7 +58,7 @@ func TestLaunchedProgramIsToldOfTandem(t *testing.T) {
 		t.Errorf("exit %d and %q, want 7 and %q", code, c.stdout, want)
 	}
 	if want := "tandem: Claude Code uses pocket. It needs a context of 64,000 tokens, " +
-		"and the model has only 32,768 tokens\n"; c.stderr != want {
+		"and the model has only 32,768 tokens; " + getMore + "\n"; c.stderr != want {
 		t.Errorf("it says %q, want %q", c.stderr, want)
 	}
 	path, text, _ := strings.Cut(c.must(t, "launch", "cn"), "\n")
@@ -172,6 +175,7 @@ func TestLaunchSaysWhatIsMissing(t *testing.T) {
 	programs(t, map[string]string{"claude": "true"})
 	c := newConsole(t, home)
 	const list = "continue, cline, opencode, aider, codex, claude, goose, crush, qwen"
+	const others = "; Connect, in the page that `tandem open` opens, has what others need\n"
 	for _, x := range []struct {
 		line string
 		code int
@@ -180,8 +184,8 @@ func TestLaunchSaysWhatIsMissing(t *testing.T) {
 		{"launch claude", 1, "tandem: Tandem is not running. Start it with `tandem serve`.\n"},
 		{"launch codex", 1, "tandem: Codex CLI is not installed: there is no codex in PATH; its makers install it by\n" +
 			"npm install -g @openai/codex\n"},
-		{"launch cluade", 2, "tandem launch: there is no program \"cluade\"; did you mean claude? There are " + list + "\n"},
-		{"launch emacs", 2, "tandem launch: there is no program \"emacs\"; there are " + list + "\n"},
+		{"launch cluade", 2, "tandem launch: there is no program \"cluade\"; did you mean claude? There are " + list + others},
+		{"launch emacs", 2, "tandem launch: there is no program \"emacs\"; there are " + list + others},
 		{"launch zed", 2, "tandem launch: Zed cannot be told of Tandem for one run; Connect, in the page that " +
 			"`tandem open` opens, has its settings\n"},
 		{"launch claude go", 2, "tandem launch: put the program's own arguments behind --: tandem launch claude -- go\n"},
@@ -212,11 +216,11 @@ func TestLaunchLineSaysWhetherTheContextIsLongEnough(t *testing.T) {
 		{any, 8192, longer, "Any uses m, with a context of 8,192 tokens"},
 		{agent, 0, longer, "Agent uses m. It needs a context of 64,000 tokens; the model's is unknown"},
 		{agent, 64_000, longer, "Agent uses m. It needs a context of 64,000 tokens, and the model has 64,000 tokens"},
-		{agent, 8192, nil, "Agent uses m. It needs a context of 64,000 tokens, and the model has only 8,192 tokens"},
+		{agent, 8192, nil, "Agent uses m. It needs a context of 64,000 tokens, and the model has only 8,192 tokens; " + getMore},
 		{agent, 8192, longer, "Agent uses m. It needs a context of 64,000 tokens, and the model has only 8,192 tokens; " +
 			"`--model big` has 131,072"},
 		{agent, 8192, []control.LongerModel{{ID: "mid", Context: 32_768}},
-			"Agent uses m. It needs a context of 64,000 tokens, and the model has only 8,192 tokens"},
+			"Agent uses m. It needs a context of 64,000 tokens, and the model has only 8,192 tokens; " + getMore},
 	} {
 		if got := launchLine(x.p, "m", x.has, x.longer); got != x.want {
 			t.Errorf("%q, want %q", got, x.want)

@@ -203,7 +203,8 @@ func (m *Main) sayLoaded(a *app.App, err error) {
 		fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n",
 			state.Choice, state.Address, control.Alias)
 		if a.ServesStarter() {
-			fmt.Fprint(m.Stderr, "You're on the tiny starter model (135M), which is often wrong. Get a real one: tandem pull ORG/NAME\n")
+			fmt.Fprint(m.Stderr, "You're on the tiny starter model (135M), which is often wrong. Models in the\n"+
+				"window shows which ones fit here; `tandem pull ORG/NAME` gets one.\n")
 		}
 	}
 	if l := state.Loaded; err == nil && l != nil && l.ShortContext != "" {
