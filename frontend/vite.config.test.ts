@@ -35,7 +35,7 @@ test('every file of a library reaches the bundler as it is on disk', async () =>
     },
   }
   await build({ ...config, root: import.meta.dirname, configFile: false, logLevel: 'silent', plugins: [config.plugins, last], build: { ...config.build, write: false } })
-  for (const name of ['svelte', 'marked', 'dompurify']) assert.ok(libraries.has(name), `the script has no ${name}: ${[...libraries]}`)
+  for (const name of ['svelte', 'markdown-it', 'dompurify']) assert.ok(libraries.has(name), `the script has no ${name}: ${[...libraries]}`)
   assert.deepEqual(changed, [])
 })
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-import { marked } from 'marked'
+import MarkdownIt from 'markdown-it'
 import type { Plugin } from 'vite'
 
 import { chapter } from './chapter.ts'
@@ -10,7 +10,7 @@ import { chapter } from './chapter.ts'
 const guide = fileURLToPath(new URL('../../app/README.md', import.meta.url))
 const file = 'assets/in-short.html'
 
-const render = (): string => marked.parse(chapter(readFileSync(guide, 'utf8'), 'In short'), { async: false })
+const render = (): string => new MarkdownIt().render(chapter(readFileSync(guide, 'utf8'), 'In short'))
 
 // inShort puts the chapter "In short" of the guide beside the script, as HTML. Few people open Help, so
 // the page reads the chapter only then.

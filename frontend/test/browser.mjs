@@ -3,6 +3,7 @@
 //   CHROMIUM  path of the browser
 //   TANDEM    path of the program; with TANDEM_HOME it makes links
 //   OUT       folder for screenshots
+//   FUZZ      how many answers of repeated characters are tried
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'

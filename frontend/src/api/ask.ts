@@ -1,4 +1,4 @@
-import type { Facts } from './facts.ts'
+import { factsOf } from './facts.ts'
 import type { Ask, Said } from './generate.ts'
 import type { Options, Usual } from './options.ts'
 import type { Message } from './types.ts'
@@ -29,8 +29,9 @@ export function askOf({ kind, system, options, usual }: Setting, path: Message[]
     // Right after a whole function, a stop text would come first and end the answer.
     return { prompt, ...how, ...(stop && !/\n[)}]$/.test(prompt) ? { stop } : {}) }
   }
-  const messages: Said[] = path.map(({ role, content, facts }) => {
-    const { thought } = (facts ?? {}) as Facts
+  const messages: Said[] = path.map((m) => {
+    const { role, content } = m
+    const { thought } = factsOf(m)
     return { role, content, ...(thought ? { reasoning: thought } : {}) }
   })
   if (system.trim() !== '') messages.unshift({ role: 'system', content: system })

@@ -2,7 +2,7 @@ import { attach, type TextFile } from '../parts/attachments.ts'
 import { branch, latest, siblings } from '../parts/thread.ts'
 import { askOf } from './ask.ts'
 import { Failure, get, post, remove, request, why } from './client.ts'
-import type { Facts } from './facts.ts'
+import { factsOf, type Facts } from './facts.ts'
 import { Generation, type Ask } from './generate.ts'
 import type { Options, Usual } from './options.ts'
 import type { Chat, Message, WholeChat } from './types.ts'
@@ -25,7 +25,7 @@ const broke = (e: unknown): boolean => !(e instanceof Failure) || e.code === 'un
 // none returns whether an answer ended, or its page was left, before the answer began. Such an
 // answer is not a message.
 const none = (m: Message, all: Message[]): boolean =>
-  m.role === 'assistant' && m.content === '' && !(m.facts as Facts | null)?.thought && m.finish !== 'stop' && m.finish !== 'length' && !all.some((x) => x.parent === m.id)
+  m.role === 'assistant' && m.content === '' && !factsOf(m).thought && m.finish !== 'stop' && m.finish !== 'length' && !all.some((x) => x.parent === m.id)
 
 // A Talk is a conversation that is shown or in which an answer is generated. It keeps its messages
 // one by one. If keeping is off, it lives in the page alone.
@@ -273,7 +273,7 @@ export class Talk {
   }
 
   async #goOn(m: Message): Promise<void> {
-    const { limit = 0, spans = [], thought = '' } = (m.facts ?? {}) as Facts
+    const { limit = 0, spans = [], thought = '' } = factsOf(m)
     this.#generation?.answer.again(m.content, thought, spans, m.run)
     this.growing = { id: m.id, run: m.run, text: m.content, thought, spans }
     await this.#grow(m, limit, (g, changed) => g.follow(`/app/runs/${m.run}/resume`, {}, changed))

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { Lexer } from 'marked'
+import { Blocks, lexed, type Part } from './blocks.ts'
+import { reader } from './reader.ts'
 
-import { Blocks } from './blocks.ts'
+const named = (p: Part): string => `${p.code === null ? p.type : 'code'} ${p.raw.trim()}`
 
 const texts = [
   '# One\n\nText with *stars*,\nover two lines.\n\n## Two\n',
@@ -17,11 +18,11 @@ const texts = [
 
 test('a text that grows by any steps has the blocks of the whole text', () => {
   for (const text of texts) {
-    const want = Lexer.lex(text)
+    const want = lexed(text)
       .filter((t) => t.type !== 'space')
-      .map((t) => `${t.type} ${t.raw.trim()}`)
+      .map(named)
     for (const step of [1, 3, 17]) {
-      const blocks = new Blocks((t) => `${t.type} ${t.raw.trim()}`)
+      const blocks = new Blocks(named)
       for (let n = step; n < text.length; n += step) blocks.set(text.slice(0, n))
       blocks.set(text)
       assert.deepEqual([...blocks.done, ...blocks.last], want, `by steps of ${step}`)
@@ -44,7 +45,7 @@ test('code without a fence stays together', () => {
     ['One:\n  two', ['paragraph One:\n  two']], // a sentence opens nothing
   ] as const)
     for (const step of [1, 3, 17]) {
-      const blocks = new Blocks((t) => `${t.type} ${t.raw.trim()}`)
+      const blocks = new Blocks(named)
       for (let n = step; n < text.length; n += step) blocks.set(text.slice(0, n))
       blocks.set(text)
       assert.deepEqual([...blocks.done, ...blocks.last], want, `by steps of ${step}`)
@@ -61,14 +62,14 @@ test('a block that can no longer change is made once', () => {
 })
 
 test('another text replaces all blocks', () => {
-  const blocks = new Blocks((t) => t.raw)
+  const blocks = new Blocks((p) => p.raw.trim())
   blocks.set('one\n\ntwo\n\nthree')
   blocks.set('one\n\nelse')
   assert.deepEqual([...blocks.done, ...blocks.last], ['one', 'else'])
 })
 
 test('a line break stays one', () => {
-  const blocks = new Blocks((t) => ('tokens' in t ? (t.tokens ?? []).map((inner) => inner.type) : []))
+  const blocks = new Blocks((p) => reader.render(p.raw))
   for (const text of ['func f() {', 'func f() {\n', 'func f() {\nreturn\n}']) blocks.set(text)
-  assert.deepEqual([...blocks.done, ...blocks.last], [['text', 'br', 'text', 'br', 'text']])
+  assert.deepEqual([...blocks.done, ...blocks.last], ['<p>func f() {<br>\nreturn<br>\n}</p>\n'])
 })

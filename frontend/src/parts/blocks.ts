@@ -1,14 +1,56 @@
-import { Lexer, type Token, type Tokens } from 'marked'
+import type { Env, Token } from 'markdown-it'
 
-// lexed splits a text. A line break in it is a line break on the page, because code often comes without
-// a fence.
-const lexed = (text: string): Token[] => Lexer.lex(text, { gfm: true, breaks: true })
+import { languageOf, reader } from './reader.ts'
 
-// A Block is a block of Markdown: HTML, or code as it is.
+const longest = 30_000 // characters of a block that is no code; a longer one, and all after it, is plain text
+const atOnce = 200 // blocks that are made in one step
+const most = 5000 // blocks of a text; what follows is plain text
+
+// A Part is a part of a text: a block of Markdown, or the space between two.
+export interface Part {
+  type: 'space' | 'paragraph' | 'indented' | 'plain' | 'other' // indented is code without a fence
+  raw: string
+  code: string | null // null unless it is code
+  language: string // of the code, as the fence names it; may be empty
+}
+
+// Links are the addresses that a text gives names to.
+export type Links = Env
+
+// A Block is a block of Markdown: HTML, code as it is, or plain text.
 export interface Block {
   html: string
   code: string | null // null unless it is code
-  language: string // of the code, as the fence names it; may be empty
+  language: string // see Part
+  text: string | null // null unless it is plain text
+}
+
+const part = (type: Part['type'], raw: string, code: string | null = null, language = ''): Part => ({ type, raw, code, language })
+
+// typeOf returns the type of the part that begins with a token.
+const typeOf = (t: Token): Part['type'] => (t.type === 'paragraph_open' ? 'paragraph' : t.type === 'code_block' ? 'indented' : 'other')
+
+// lexed splits a text into parts, and puts the addresses that have names into links.
+export function lexed(text: string, links: Links = {}): Part[] {
+  const lines = [0] // where they begin
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines.push(at + 1)
+  const tokens: Token[] = []
+  reader.block.parse(text, reader, links, tokens)
+  const parts: Part[] = []
+  let at = 0
+  const to = (end: number, make: (raw: string) => Part): void => {
+    if (end > at) parts.push(make(text.slice(at, end)))
+    at = Math.max(at, end)
+  }
+  for (const t of tokens) {
+    if (t.level > 0 || t.nesting < 0 || !t.map) continue
+    const [begin = text.length, end = text.length] = t.map.map((line) => lines[line])
+    to(begin, (raw) => part('space', raw))
+    const code = t.type === 'fence' || t.type === 'code_block' ? t.content.replace(/\n$/, '') : null
+    to(end, (raw) => part(typeOf(t), raw, code, languageOf(t.info)))
+  }
+  to(text.length, (raw) => part('space', raw))
+  return parts
 }
 
 const opens = /^(?:[^\s].*[{([]|(?:async )?def .*:|class .*:)[ \t]*$/
@@ -23,10 +65,13 @@ const line = (lines: string[], i: number): string => lines[i]?.replace(/\n$/, ''
 // function or a class, and the next line is indented.
 const begins = (lines: string[], i: number): boolean => opens.test(line(lines, i)) && indented.test(line(lines, i + 1))
 
+// belongs returns whether a line belongs to the code before it.
+const belongs = (lines: string[], i: number): boolean => indented.test(line(lines, i)) || closes.test(line(lines, i)) || begins(lines, i)
+
 // ends returns the index of the line after the code that begins at a line.
 function ends(lines: string[], from: number): number {
   let to = from + 1
-  while (to < lines.length && (indented.test(line(lines, to)) || closes.test(line(lines, to)) || begins(lines, to))) to++
+  while (to < lines.length && belongs(lines, to)) to++
   return to
 }
 
@@ -34,93 +79,135 @@ function ends(lines: string[], from: number): number {
 // that belong to it. It is empty if the paragraph begins no code.
 function opening(raw: string): string {
   const lines = linesOf(raw)
-  const from = lines.findIndex((_, i) => opens.test(line(lines, i)) && ends(lines, i) === lines.length)
-  return from < 0 ? '' : lines.slice(from).join('')
+  let from = lines.length - 1
+  while (from > 0 && belongs(lines, from)) from--
+  while (from < lines.length && !opens.test(line(lines, from))) from++
+  return lines.slice(from).join('')
 }
 
 // closing returns the beginning of a paragraph that ends code: the lines with only brackets.
 const closing = (raw: string): string => /^(?:[})\]][})\];, \t]*(?:\n|$))+/.exec(raw)?.[0] ?? ''
 
-// parts takes code out of a paragraph, which would lose its indentation.
-function parts(t: Token): Token[] {
-  if (t.type !== 'paragraph') return [t]
-  const lines = linesOf(t.raw)
-  const from = lines.findIndex((_, i) => begins(lines, i))
-  if (from < 0) return [t]
-  const to = ends(lines, from)
-  const raw = lines.slice(from, to).join('')
-  const code = { type: 'code', raw, text: raw.trimEnd() } satisfies Tokens.Code
-  return [...lexed(lines.slice(0, from).join('')), code, ...lexed(lines.slice(to).join('')).flatMap(parts)]
+// unfenced takes code out of a paragraph, which would lose its indentation.
+function unfenced(p: Part): Part[] {
+  if (p.type !== 'paragraph') return [p]
+  const lines = linesOf(p.raw)
+  const out: Part[] = []
+  let text = '' // before the next code
+  for (let i = 0; i < lines.length; ) {
+    if (!begins(lines, i)) {
+      text += lines[i++]
+      continue
+    }
+    const to = ends(lines, i)
+    const raw = lines.slice(i, to).join('')
+    if (text !== '') out.push(part('paragraph', text))
+    out.push(part('other', raw, raw.trimEnd()))
+    text = ''
+    i = to
+  }
+  return text === '' ? out : [...out, part('paragraph', text)]
 }
 
 // whole joins code that came without a fence. Markdown takes only the indented lines after an empty
 // line for code, so a function's head and its last brace would stand outside.
-function whole(tokens: Token[]): Token[] {
-  const out: Token[] = []
-  for (let i = 0; i < tokens.length; i++) {
-    const t = tokens[i]!
-    if (t.type !== 'code' || (t as Tokens.Code).codeBlockStyle !== 'indented') {
-      out.push(t)
+function whole(parts: Part[]): Part[] {
+  const out: Part[] = []
+  for (let i = 0; i < parts.length; i++) {
+    const p = parts[i]!
+    if (p.type !== 'indented') {
+      out.push(p)
       continue
     }
     const space = out.at(-1)?.type === 'space' ? out.pop()! : null
     const before = out.at(-1)
-    const next = tokens[i + 1]
+    const next = parts[i + 1]
     const head = before?.type === 'paragraph' ? opening(before.raw) : ''
     const tail = next?.type === 'paragraph' ? closing(next.raw) : ''
     if (head !== '') {
-      out.pop()
-      out.push(...lexed(before!.raw.slice(0, -head.length)))
+      const { raw } = out.pop()!
+      if (raw !== head) out.push(part('paragraph', raw.slice(0, -head.length)))
     } else if (space) out.push(space)
     if (head === '' && tail === '') {
-      out.push(t)
+      out.push(p)
       continue
     }
-    const raw = head + (head !== '' ? (space?.raw ?? '') : '') + t.raw + tail
-    out.push({ type: 'code', raw, text: raw.trimEnd() } satisfies Tokens.Code)
+    const raw = head + (head !== '' ? (space?.raw ?? '') : '') + p.raw + tail
+    out.push(part('other', raw, raw.trimEnd()))
     if (tail !== '') {
       i++
-      out.push(...lexed(next!.raw.slice(tail.length)))
+      if (next!.raw !== tail) out.push(part('paragraph', next!.raw.slice(tail.length)))
     }
   }
   return out
 }
 
+const fence = /^ {0,3}(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)(?:\n|$)/ // the line before code
+
 // Blocks turns Markdown that grows at its end into blocks. It makes a block that can no longer
-// change only once.
+// change only once. Each of its steps takes a fraction of a second, whatever the text.
 export class Blocks<T = Block> {
   readonly done: T[] = [] // the blocks that can no longer change
   last: T[] = [] // the growing block; empty before there is any text
   #text = '' // the whole text so far
-  #from = 0 // where the growing block begins in the text
-  #block: (token: Token) => T
+  #from = 0 // where the text begins that done does not have
+  #plain = false // that text is plain
+  #read = true // done and last have the whole text
+  #block: (part: Part, links: Links) => T
 
-  constructor(block: (token: Token) => T) {
+  constructor(block: (part: Part, links: Links) => T) {
     this.#block = block
   }
 
-  #blocks = (tokens: Token[]): T[] =>
-    tokens
-      .flatMap(parts)
-      .filter((t) => t.type !== 'space')
-      .map(this.#block)
-
-  // set takes the whole text. If it does not begin with the text before, all blocks are made again.
-  set(text: string): void {
-    if (text === this.#text) return
+  // set takes the whole text, and makes its blocks, with one step at least, until a time by
+  // performance.now. It returns whether it has come to the end. If the text does not begin with the text
+  // before, all blocks are made again.
+  set(given: string, until = Infinity): boolean {
+    const text = given.replace(/\r\n?/g, '\n')
+    if (text === this.#text && this.#read) return true
     if (!text.startsWith(this.#text)) {
       this.done.length = 0
       this.#from = 0
+      this.#plain = false
     }
     this.#text = text
-    const tokens = whole(lexed(text.slice(this.#from)))
+    do this.#read = this.#step()
+    while (!this.#read && performance.now() < until)
+    return this.#read
+  }
+
+  // #step makes some blocks, and returns whether they are the last ones.
+  #step(): boolean {
+    const piece = this.#piece()
+    const ends = this.#from + piece.length === this.#text.length
+    const links: Links = {}
+    const parts = this.#plain ? [part('plain', piece)] : whole(lexed(piece, links))
+    const made = (some: Part[]): T[] => some.flatMap(unfenced).flatMap((p) => (p.type === 'space' ? [] : this.#block(p, links)))
     // The last block and the space after it may yet change.
-    let keep = tokens.length - 1
-    while (keep > 0 && tokens[keep]?.type === 'space') keep--
-    for (const token of tokens.slice(0, Math.max(0, keep))) {
-      this.#from += token.raw.length
-      this.done.push(...this.#blocks([token]))
+    const last = Math.max(0, parts.findLastIndex((p) => p.type !== 'space'))
+    const sure = this.#plain && !ends ? 1 : Math.min(last, atOnce)
+    if (!this.#plain && (this.done.length > most || (sure === 0 && !ends))) {
+      this.#plain = true
+      return false
     }
-    this.last = this.#blocks(tokens.slice(Math.max(0, keep)))
+    for (const p of parts.slice(0, sure)) {
+      this.#from += p.raw.length
+      this.done.push(...made([p]))
+    }
+    const all = ends && sure === last
+    this.last = all ? made(parts.slice(sure)) : []
+    return all
+  }
+
+  // #piece returns the text of a step. Code in a fence costs little, so it may be longer.
+  #piece(): string {
+    const rest = this.#text.slice(this.#from)
+    const open = fence.exec(rest)
+    const mark = open?.[1] ?? open?.[2]
+    if (this.#plain || !open || !mark) return rest.slice(0, longest)
+    const close = new RegExp(`\\n {0,3}${mark[0]}{${mark.length},}[ \\t]*(?:\\n|$)`, 'g')
+    close.lastIndex = open[0].length - 1
+    const found = close.exec(rest)
+    return found ? rest.slice(0, found.index + found[0].length + longest) : rest
   }
 }
