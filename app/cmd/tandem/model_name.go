@@ -120,13 +120,12 @@ func orFolder(err error, name string) error {
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
 		return err
 	}
-	info, statErr := disk.Stat(name)
-	switch {
+	also := fmt.Sprintf("There is a folder of that name, though: write ./%s for that one.", name)
+	switch info, statErr := disk.Stat(name); {
 	case statErr != nil:
-		return fmt.Errorf("%w No folder here has that name either.", err)
+		also = "No folder here has that name either."
 	case !info.IsDir():
-		return fmt.Errorf("%w %s is a file, and a model is a folder or a GGUF file.", err, name)
+		also = name + " is a file, and a model is a folder or a GGUF file."
 	}
-	return fmt.Errorf("%w There is a folder of that name, though: write ./%s for that one.",
-		err, name)
+	return fmt.Errorf("%w %s", err, also)
 }

@@ -57,7 +57,7 @@ func noEndpoint(state control.State) error {
 	if state.Error == "" {
 		return fmt.Errorf("a command such as `tandem chat` runs (pid %d), and no server; end it, then start `tandem serve`", state.PID)
 	}
-	return fmt.Errorf("Tandem runs without an endpoint (pid %d): %s", state.PID, state.Error)
+	return fmt.Errorf("the Tandem that runs (pid %d) has no endpoint: %s", state.PID, state.Error)
 }
 
 // redirect writes a page that leads to the link, and returns its path. Only this user can read it.

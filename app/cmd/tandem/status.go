@@ -96,7 +96,8 @@ func listLoaded(m *Main) *cobra.Command {
 						now = append(now, doing(a))
 					}
 				}
-				return []any{terminal.ID(l.ID), terminal.Figure(control.ByteSize(l.Bytes) + rowsOf(&l)), l.ContextLength,
+				memory := terminal.Figure(control.ByteSize(l.Bytes) + rowsOf(&l))
+				return []any{terminal.ID(l.ID), memory, l.ContextLength,
 					cmp.Or(l.Drafter, "-"), cmp.Or(strings.Join(now, "; "), "idle")}
 			},
 			Empty: "no model is in memory; the next request loads one, and `tandem use MODEL` does",
