@@ -70,8 +70,14 @@ func (a *attempt) fail(p *Parser, rest ...byte) {
 		a.reject(p)
 		return
 	}
+	p.leaveCall(false, rest)
+}
+
+// leaveCall makes the parser read text again, beginning with rest: the last bytes read, which do not
+// belong to the call. fresh says that the call has ended, see returnToText.
+func (p *Parser) leaveCall(fresh bool, rest []byte) {
 	p.source.unread(len(rest))
-	p.returnToText(false)
+	p.returnToText(fresh)
 	p.source.at += len(rest)
 	p.reread(rest)
 }
@@ -134,13 +140,13 @@ func (f *callVariant) end(p *Parser, cut bool) { f.finish(p, cut, true) }
 
 // readClosing ends a call and reads the tags that may close it.
 func (p *Parser) readClosing(tags ...string) {
-	if p.returnToText(true); len(tags) > 0 {
+	if p.returnToText(true) && len(tags) > 0 {
 		p.mode = &closingTags{tags: tags}
 	}
 }
 
 // closingTags reads the tags that close a call, in their order, and the white space between them.
-// Any tag may be missing.
+// Any tag may be missing, or come twice.
 type closingTags struct {
 	tags    []string
 	scanner tagScanner
@@ -149,18 +155,11 @@ type closingTags struct {
 func (m *closingTags) read(p *Parser, c byte) {
 	tag, ok := m.scanner.read(c, m.tags)
 	if !ok {
-		p.returnToText(true)
-		p.reread(m.scanner.held)
+		p.leaveCall(true, m.scanner.held)
 		return
 	}
-	if tag == "" {
-		return
-	}
-	for m.tags[0] != tag {
+	for tag != "" && m.tags[0] != tag {
 		m.tags = m.tags[1:]
-	}
-	if m.tags = m.tags[1:]; len(m.tags) == 0 {
-		p.returnToText(true)
 	}
 }
 

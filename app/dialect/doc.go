@@ -39,6 +39,8 @@
 // model wrote it:
 //   - Its opener is missing, and the text after that opens it where a line begins, but not in a block
 //     of code. Closing tags after it are removed.
+//   - A tag is missing or comes twice, or a name is in quotes. The tags are no part of a value, unless
+//     the value goes on after them. A call may follow another before the closing tag.
 //   - It is in a thought, and the thought has no end before the model ends the answer. The thought
 //     ends before it.
 //   - It is JSON or Python without a tag before it.

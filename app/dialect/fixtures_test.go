@@ -21,6 +21,7 @@ var offered = []Tool{
 		`"$defs":{"place":{"type":"object","properties":{"x":{"type":"number"}}}}}`)},
 	{Name: "now"},
 	{Name: "get_user_info"},
+	{Name: "Web Search Now"},
 	{Name: "get_product_name_by_PID"},
 }
 

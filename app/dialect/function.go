@@ -97,6 +97,7 @@ func (f *functionCall) readName(p *Parser, c byte) {
 	paren := f.syntax.delim != "" && c == '(' // as Python writes calls
 	if c != f.syntax.open && !paren {
 		allowed := inNames(c) || len(f.name) > 0 && strings.IndexByte(".-:/", c) >= 0
+		allowed = allowed || c == ' ' && p.hasTools(string(f.name)+" ")
 		if !allowed || len(f.name) == maxName {
 			f.fail(p)
 			return
@@ -140,7 +141,7 @@ func (f *functionCall) readArgument(p *Parser, c byte) {
 	switch v {
 	case ended:
 		f.at = afterCall
-		p.endCall()
+		p.passCall()
 	case wrong:
 		f.fail(p, append(f.args.unwritten(), c)...)
 	}

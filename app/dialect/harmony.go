@@ -10,7 +10,7 @@ import (
 //	to=functions.NAME <|constrain|>json<|message|>{}<|call|>
 //
 // A message without a recipient on the channels commentary and final is text. The recipient may
-// also come before the channel.
+// also come before the channel. A channel begins a message, if the model forgot to end the one before.
 //
 // Sources: github.com/openai/harmony, docs/format.md; chat_template of openai/gpt-oss-20b on the
 // hub.
@@ -19,7 +19,7 @@ type harmony struct{}
 const harmonyChannel = "<|channel|>"
 
 var harmonySyntax = &messageSyntax{
-	ends: []string{"<|end|>", "<|call|>", "<|return|>", messageStart},
+	ends: []string{"<|end|>", "<|call|>", "<|return|>", messageStart, harmonyChannel},
 	mark: harmonyChannel, thought: "analysis",
 	final: func(g *grammar, rule string) {
 		g.addAnalysis()
@@ -30,7 +30,7 @@ var harmonySyntax = &messageSyntax{
 
 func (harmony) openers() []string { return nil }
 func (harmony) special() []string {
-	return append([]string{messageBody, harmonyChannel, "<|constrain|>"}, harmonySyntax.ends...)
+	return append([]string{messageBody, "<|constrain|>"}, harmonySyntax.ends...)
 }
 
 func (harmony) open(*Parser, string) {}

@@ -15,7 +15,8 @@ type memberValue struct {
 	held    []byte // bytes that may be the beginning of the tag at the end
 }
 
-// read takes the next byte. It returns the tag that may end the value once it is complete.
+// read takes the next byte. It returns the text that may end the value once it is complete: its tag,
+// or one that ends the call.
 func (v *memberValue) read(p *Parser, c byte) (tag string) {
 	if !v.started {
 		if v.started = true; c == '\n' && v.syntax.lines {
@@ -23,7 +24,7 @@ func (v *memberValue) read(p *Parser, c byte) (tag string) {
 		}
 	}
 	for v.held = append(v.held, c); len(v.held) > 0; v.held = v.held[1:] {
-		if text, whole := matchPrefix(v.held, v.syntax.valueEnds); whole {
+		if text, whole := matchPrefix(v.held, v.syntax.stops); whole {
 			v.held = nil
 			return text
 		} else if text != "" {

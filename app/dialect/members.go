@@ -1,6 +1,10 @@
 package dialect
 
-import "strings"
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
 
 const maxName = 256 // bytes of a tool's name or a parameter's
 
@@ -15,11 +19,14 @@ type memberCall struct {
 	tool    Tool
 	count   int // parameters read
 	value   memberValue
-	last    string // the tag that may have ended the value
+	last    []byte // the text that may have ended the value
+	ended   bool   // a tag that ends the call is in it
+	bare    bool   // no tag came before the value
 }
 
 // A memberSyntax holds the tags with which a family writes such calls. A value may contain valueEnd
-// itself: it ends at the first one that another parameter or the end of the call follows.
+// itself: it ends at the first one that another parameter or the end of the call follows. If that tag
+// is missing, it ends at the tags that end the call, if nothing but another call follows these.
 type memberSyntax struct {
 	function  string   // before the tool's name, or ""
 	named     string   // after the tool's name; "": white space or a tag
@@ -32,17 +39,19 @@ type memberSyntax struct {
 	ends      []string // the tags that end the call, in their order; each of them is enough
 
 	functions []string // only function
-	valueds   []string // only valued
+	valueds   []string // valued, and keyed once more
 	next      []string // the tags that may follow the tool's name, or a value
-	valueEnds []string // valueEnd, with and without a line's end before it
+	stops     []string // valueEnd and ends, with and without a line's end before them
 }
 
 // newMemberSyntax fills in the lists of tags.
 func newMemberSyntax(f memberSyntax) *memberSyntax {
-	f.functions, f.valueds = []string{f.function}, []string{f.valued}
+	f.functions, f.valueds = []string{f.function}, []string{f.valued, f.keyed}
 	f.next = append([]string{f.parameter}, f.ends...)
-	if f.valueEnds = []string{f.valueEnd}; f.lines {
-		f.valueEnds = append(f.valueEnds, "\n"+f.valueEnd)
+	for _, stop := range append([]string{f.valueEnd}, f.ends...) {
+		if f.stops = append(f.stops, stop); f.lines {
+			f.stops = append(f.stops, "\n"+stop)
+		}
 	}
 	return &f
 }
@@ -55,6 +64,7 @@ const (
 	memberAtNext // before a parameter or the end of the call
 	memberInKey
 	memberAtValue
+	memberAtText // after valued, which may come twice
 	memberInValue
 	memberAfterValue
 )
@@ -84,36 +94,79 @@ func (m *memberCall) read(p *Parser, c byte) {
 	case memberAtValue:
 		m.head = append(m.head, c)
 		if tag, ok := m.scanner.read(c, m.syntax.valueds); !ok {
-			m.fail(p, m.head...)
-		} else if tag != "" {
+			m.bare = true
+			held := m.scanner.held[m.scanner.tag:]
+			m.scanner = tagScanner{}
 			m.beginValue(p)
+			p.reread(held)
+		} else if tag == m.syntax.valued {
+			m.at = memberAtText
 		}
-	case memberInValue:
-		if m.last = m.value.read(p, c); m.last != "" {
-			m.at = memberAfterValue
-		}
-	case memberAfterValue:
-		tag, ok := m.scanner.read(c, m.syntax.next)
-		if !ok {
-			m.at = memberInValue
-			for _, c := range []byte(m.last) {
-				m.value.addByte(p, c)
-			}
+	case memberAtText:
+		m.head = append(m.head, c)
+		tag, ok := m.scanner.read(c, m.syntax.valueds[:1])
+		p.slipped = p.slipped || tag != ""
+		if !ok || tag != "" {
 			held := m.scanner.held
 			m.scanner = tagScanner{}
+			m.beginValue(p)
 			p.reread(held)
-		} else if tag != "" {
-			m.value.end(p)
-			m.enterMember(p, tag)
 		}
+	case memberInValue:
+		if stop := m.value.read(p, c); stop != "" {
+			m.at, m.last = memberAfterValue, append(m.last[:0], stop...)
+			if m.ended = !strings.HasSuffix(stop, m.syntax.valueEnd); m.ended && m.bare {
+				m.fail(p, m.last...)
+			}
+		}
+	case memberAfterValue:
+		m.readAfterValue(p, c)
 	}
+}
+
+// readAfterValue reads what follows a tag that may have ended the value.
+func (m *memberCall) readAfterValue(p *Parser, c byte) {
+	tags := m.syntax.next
+	if m.ended {
+		tags = slices.Concat(m.syntax.ends, p.atLine)
+	} else {
+		tags = append(slices.Clip(tags), m.syntax.valueEnd)
+	}
+	space := string(m.scanner.held[:m.scanner.tag])
+	tag, ok := m.scanner.read(c, tags)
+	switch {
+	case !ok:
+		m.at = memberInValue
+		for _, c := range m.last {
+			m.value.addByte(p, c)
+		}
+		held := m.scanner.held
+		m.scanner = tagScanner{}
+		p.reread(held)
+	case tag == "":
+	case tag == m.syntax.valueEnd || m.ended && slices.Contains(m.syntax.ends, tag):
+		m.last = append(append(m.last, space...), tag...)
+	case m.ended:
+		m.endValue(p)
+		p.emit(Arguments, '}')
+		p.leaveCall(true, []byte(space+tag))
+	default:
+		m.endValue(p)
+		m.enterMember(p, tag)
+	}
+}
+
+// endValue ends a value.
+func (m *memberCall) endValue(p *Parser) {
+	p.slipped = p.slipped || m.ended || m.bare || bytes.Count(m.last, []byte(m.syntax.valueEnd)) > 1
+	m.value.end(p)
 }
 
 // readName reads the tool's name.
 func (m *memberCall) readName(p *Parser, c byte) {
 	switch end := m.syntax.named; {
 	case end == "" && len(m.name) == 0 && isSpace(c):
-	case end == "" && len(m.name) > 0 && (isSpace(c) || c == '<'): // a call if a tag comes
+	case end == "" && len(m.name) > 0 && (isSpace(c) && !p.hasTools(string(m.name)+string(c)) || c == '<'): // a call if a tag comes
 		m.at = memberAtNext
 		m.readNext(p, c)
 	case c == '<' || c == '\n' || len(m.name) == maxName:
@@ -126,7 +179,8 @@ func (m *memberCall) readName(p *Parser, c byte) {
 				return
 			}
 			m.at = memberAtNext
-			m.beginCall(p, name)
+			m.beginCall(p, unquoted(name))
+			p.slipped = p.slipped || unquoted(name) != name
 		}
 	}
 }
@@ -167,29 +221,45 @@ func (m *memberCall) enterMember(p *Parser, tag string) {
 		return
 	}
 	p.emit(Arguments, '}')
-	if p.readClosing(); tag == m.syntax.ends[0] {
-		p.readClosing(m.syntax.ends[1:]...)
-	}
+	p.readClosing(m.syntax.ends[slices.Index(m.syntax.ends, tag):]...)
 }
 
 // readKey reads a parameter's name.
 func (m *memberCall) readKey(p *Parser, c byte) {
 	m.head, m.name = append(m.head, c), append(m.name, c)
-	name, ok := strings.CutSuffix(string(m.name), m.syntax.keyed)
-	switch {
-	case ok && name != "" && m.syntax.valued == "":
-		m.beginValue(p)
-	case ok && name != "":
-		m.at = memberAtValue
-	case ok || c == '\n' || c == '<' && m.syntax.keyed[0] != '<' ||
-		len(m.name) == maxName+len(m.syntax.keyed):
+	f, text := m.syntax, string(m.name)
+	name, keyed := strings.CutSuffix(text, f.keyed)
+	valued := false
+	if !keyed && f.valued != "" {
+		name, valued = strings.CutSuffix(text, f.valued)
+	}
+	if keyed || valued {
+		key := unquoted(strings.TrimPrefix(name, f.parameter))
+		if key == "" || strings.ContainsAny(key, "<\n") {
+			m.fail(p, m.head...)
+			return
+		}
+		p.slipped = p.slipped || valued || key != name
+		m.name = append(m.name[:0], key...)
+		switch {
+		case valued:
+			m.at = memberAtText
+		case f.valued == "":
+			m.beginValue(p)
+		default:
+			m.at, m.bare = memberAtValue, false
+		}
+		return
+	}
+	if c == '\n' || c == '<' && f.keyed[0] != '<' && len(m.name) > 1 ||
+		len(m.name) == maxName+len(f.keyed) {
 		m.fail(p, m.head...)
 	}
 }
 
 // beginValue begins a parameter's value. Its kind comes from the tool's schema.
 func (m *memberCall) beginValue(p *Parser) {
-	name := strings.TrimSuffix(string(m.name), m.syntax.keyed)
+	name := string(m.name)
 	if m.count++; m.count > 1 {
 		p.emit(Arguments, ',')
 	}
@@ -205,8 +275,8 @@ func (m *memberCall) end(p *Parser, cut bool) {
 		m.finish(p, cut, true)
 	case cut && m.at == memberInValue:
 		m.value.cut(p)
-	case cut && (m.at == memberInKey || m.at == memberAtValue): // the parameter is not text
-	case m.at == memberInKey || m.at == memberAtValue:
+	case cut && memberInKey <= m.at && m.at <= memberAtText: // the parameter is not text
+	case memberInKey <= m.at && m.at <= memberAtText:
 		m.fail(p, m.head...)
 		p.mode.end(p, cut)
 	case m.at == memberInValue:
@@ -218,7 +288,7 @@ func (m *memberCall) end(p *Parser, cut bool) {
 		}
 	default:
 		if m.at == memberAfterValue {
-			m.value.end(p)
+			m.endValue(p)
 		}
 		if !m.inner { // else it has no end
 			p.emit(Arguments, '}')

@@ -142,7 +142,16 @@ func (m *messages) beginMessage(p *Parser, header string) {
 		}
 		return
 	}
-	if m.name = strings.TrimPrefix(field(messageTo), "functions."); m.name != "" && p.tools != nil {
+	const space = "functions."
+	m.name = strings.TrimPrefix(field(messageTo), space)
+	_, to, _ := strings.Cut(header, messageTo)
+	for name := range p.tools { // a name may have spaces
+		if rest, ok := strings.CutPrefix(strings.TrimPrefix(to, space), name); ok &&
+			len(name) > len(m.name) && (rest == "" || strings.IndexByte(" <\n", rest[0]) >= 0) {
+			m.name = name
+		}
+	}
+	if m.name != "" && p.tools != nil {
 		m.at = atArguments
 	}
 }
@@ -219,9 +228,12 @@ func (m *messages) endMessage(p *Parser, tag string) {
 	p.endCall()
 	p.source.open = false
 	m.held, m.scanner = nil, tagScanner{}
-	if m.at = afterMessage; tag == messageStart {
-		m.at, m.before, m.header = inHeader, nil, []byte(messageStart)
-		m.from = p.source.at - len(messageStart)
+	if m.at = afterMessage; tag == messageStart || tag == harmonyChannel {
+		m.at, m.before, m.header = inHeader, nil, []byte(tag)
+		m.from = p.source.at - len(tag)
+	}
+	if tag == harmonyChannel {
+		m.before = []byte(messageStart + "assistant")
 	}
 }
 

@@ -180,7 +180,7 @@ func (o *object) beginCall(p *Parser, a *attempt) {
 func (o *object) emitEarly(p *Parser) {
 	p.emit(Arguments, o.early...)
 	if o.early = o.early[:0]; o.whole {
-		p.endCall()
+		p.passCall()
 	}
 }
 

@@ -147,6 +147,16 @@ func (p *Parser) hasTool(name string) bool {
 	return ok
 }
 
+// hasTools reports whether a tool's name begins with text.
+func (p *Parser) hasTools(text string) bool {
+	for name := range p.tools {
+		if strings.HasPrefix(name, text) {
+			return true
+		}
+	}
+	return false
+}
+
 // takeParts returns the parts since it was last called, and clears them. It keeps a call that is not
 // whole yet.
 func (p *Parser) takeParts() []Part {
@@ -201,20 +211,29 @@ func (p *Parser) beginCall(name string, n int) {
 }
 
 // endCall ends the call that has begun, if there is one. The call is text as the model wrote it, if
-// its arguments are not a whole object, or if it must name a tool and does not.
-func (p *Parser) endCall() {
+// its arguments are not a whole object, or if it must name a tool and does not. Then endCall returns
+// false.
+func (p *Parser) endCall() bool {
 	if p.begun < 0 {
-		return
+		return true
 	}
 	begun := p.begun
 	known := !p.slipped || p.hasTool(p.parts[begun].Name)
 	if p.begun = -1; known && json.Valid(p.run) {
-		return
+		return true
 	}
 	p.parts, p.run = p.parts[:begun], p.run[:0]
 	p.calls--
 	for _, c := range p.source.takeCall() {
 		p.addText(c)
+	}
+	return false
+}
+
+// passCall passes on a call whose arguments are whole, before its end.
+func (p *Parser) passCall() {
+	if !p.slipped {
+		p.endCall()
 	}
 }
 
@@ -349,18 +368,19 @@ func (p *Parser) flushSpace() {
 }
 
 // returnToText makes the parser read text again. fresh says that a call or a thought has just
-// ended, so that another may follow.
-func (p *Parser) returnToText(fresh bool) {
+// ended, so that another may follow. It returns false if fresh is not set, or the call is text.
+func (p *Parser) returnToText(fresh bool) bool {
 	p.source.endCall()
-	p.endCall()
+	fresh = p.endCall() && fresh
 	if p.home != nil {
 		p.mode = p.home
 		p.home.resume(p, fresh)
-		return
+		return fresh
 	}
 	if p.mode, p.fresh = (inText{}), fresh; fresh {
 		p.line = p.line[:0]
 	}
+	return fresh
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }

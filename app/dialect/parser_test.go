@@ -178,6 +178,33 @@ text "so"
 	{"another call in a thought", "qwen3_5", "I need it.\n<tool_call>\n<function=ls>\n</function>\n</tool_call>", false, `thought "I need it.\n<tool_call>\n<function=ls>\n</function>\n</tool_call>"` + "\n"},
 	{"a tag in a thought", "qwen3_5", "The <tool_call> tag, <think> and <tool_call>\n<fun", false, `thought "The <tool_call> tag, <think> and <tool_call>\n<fun"` + "\n"},
 
+	// Missing and doubled tags.
+	{"no opening value tag", "glm4_7", "hm</think><tool_call>get_weather<arg_key>city</arg_key>ls -l</arg_value></tool_call>", false, "thought \"hm\"\ncall get_weather\narguments \"{\\\"city\\\":\\\"ls -l\\\"}\"\n"},
+	{"no opening value tag, lines", "glm4_5", "<tool_call>get_weather\n<arg_key>city</arg_key>\nls\n</arg_value>\n<arg_key>days</arg_key>2</arg_value></tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"ls\\\\n\\\",\\\"days\\\":2}\"\n"},
+	{"a key's end twice", "glm4_5", "<tool_call>get_weather<arg_key>city</arg_key></arg_key><arg_value>a</arg_value></tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\"}\"\n"},
+	{"a key's tag twice", "glm4_5", "<tool_call>get_weather<arg_key><arg_key>city</arg_key><arg_value>a</arg_value></tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\"}\"\n"},
+	{"no key's end", "glm4_5", "<tool_call>get_weather<arg_key>city<arg_value>a</arg_value></tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\"}\"\n"},
+	{"a value's tags twice", "glm4_5", "<tool_call>get_weather<arg_key>city</arg_key><arg_value><arg_value>a</arg_value></arg_value></tool_call></tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\"}\"\n"},
+	{"no value's end", "glm4_5", "<tool_call>get_weather<arg_key>city</arg_key><arg_value>a</tool_call>\n<tool_call>now</tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\"}\"\ncall now\narguments \"{}\"\n"},
+	{"no opening value tag, another name", "glm4_5", "<tool_call>ls<arg_key>city</arg_key>a</arg_value></tool_call>", false, `text "<tool_call>ls<arg_key>city</arg_key>a</arg_value></tool_call>"` + "\n"},
+	{"a tag in a key", "glm4_5", "<tool_call>now<arg_key>a<b</arg_key><arg_value>a</arg_value></tool_call>", false, `text "<tool_call>now<arg_key>a<b</arg_key><arg_value>a</arg_value></tool_call>"` + "\n"},
+	{"no value at all", "glm4_5", "<tool_call>now<arg_key>a</arg_key></tool_call>", false, `text "<tool_call>now<arg_key>a</arg_key></tool_call>"` + "\n"},
+	{"no parameter's end", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\nls\n</function>\n</tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"ls\\\"}\"\n"},
+	{"no parameter's end in two calls", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=days>\n1\n</function>\n</tool_call>\n<tool_call>\n<function=get_weather>\n<parameter=city>\nb\n</tool_call>\n", false, "call get_weather\narguments \"{\\\"days\\\":1}\"\ncall get_weather\narguments \"{\\\"city\\\":\\\"b\\\"}\"\n"},
+	{"a parameter's end twice", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\nls\n</parameter>\n</parameter>\n</function>\n</tool_call>\n</tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"ls\\\"}\"\n"},
+	{"no parameter's end, another name", "qwen3_coder", "<tool_call>\n<function=ls>\n<parameter=city>\nls\n</function>\n</tool_call>", false, `text "<tool_call>\n<function=ls>\n<parameter=city>\nls\n</function>\n</tool_call>"` + "\n"},
+	{"tags of a call in a value", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\n</function>\n</tool_call>\nis the end</parameter></parameter>.\n</parameter>\n</function>\n</tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"</function>\\\\n</tool_call>\\\\nis the end</parameter></parameter>.\\\"}\"\n"},
+	{"names in quotes", "qwen3_coder", "<tool_call>\n<function=\"get_weather\">\n<parameter='city'>\nls\n</parameter>\n</function>\n</tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"ls\\\"}\"\n"},
+	{"another name in quotes", "qwen3_coder", "<tool_call>\n<function=\"ls\">\n</function>\n</tool_call>", false, `text "<tool_call>\n<function=\"ls\">\n</function>\n</tool_call>"` + "\n"},
+	{"no parameter's end", "muse_glimmer", ` to=now<|message|><atem:function_calls><atem:invoke name="get_weather"><atem:parameter name="city">a</atem:invoke></atem:function_calls>`, false, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\"}\"\n"},
+
+	// Names with spaces.
+	{"a name with spaces", "glm4_5", "<tool_call>Web Search Now\n<arg_key>q</arg_key><arg_value>a</arg_value></tool_call>", false, "call Web Search Now\narguments \"{\\\"q\\\":\\\"a\\\"}\"\n"},
+	{"a name with spaces", "gemma4", "<|tool_call>call:Web Search Now{q:1}<tool_call|>", false, "call Web Search Now\narguments \"{\\\"q\\\":1}\"\n"},
+	{"a name with spaces", "harmony", "<|channel|>commentary to=functions.Web Search Now <|constrain|>json<|message|>{}<|call|>", false, "call Web Search Now\narguments \"{}\"\n"},
+	{"a name with spaces", "qwen3_coder", "<tool_call><function=Web Search Now></function></tool_call>", false, "call Web Search Now\narguments \"{}\"\n"},
+	{"a part of a name", "harmony", "<|channel|>commentary to=functions.Web Search<|message|>{}<|call|>", false, "call Web\narguments \"{}\"\n"},
+
 	// GLM.
 	{"strings and others", "glm4_5", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>2</arg_value>\n<arg_key>days</arg_key> <arg_value>many</arg_value><arg_key>new</arg_key><arg_value>[1]</arg_value>\n</tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"2\\\",\\\"days\\\":\\\"many\\\",\\\"new\\\":[1]}\"\n"},
 	{"tags in a value", "glm4_5", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>a</arg_value>b</tool_call>\n</arg_value>\n</tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"a</arg_value>b</tool_call>\\\\n\\\"}\"\n"},
@@ -273,6 +300,10 @@ arguments "{\"at\":{\"x\":null,\"y z\":[true,{},\"a<|b\"]},\"n\":3}"
 	{"other code", "harmony", "<|channel|>commentary to=python <|constrain|>code<|message|>print(1)<|call|>", false, `text "print(1)"` + "\n"},
 	{"no JSON", "harmony", "<|channel|>commentary to=functions.now<|message|>{\"a\": x}<|call|>", false, `text "<|channel|>commentary to=functions.now<|message|>{\"a\": x}"` + "\n"},
 	{"a brace too few", "harmony", "<|channel|>commentary to=functions.now<|message|>{\"a\": []", false, "call now\narguments \"{\\\"a\\\": []}\"\n"},
+	{"an unended thought", "harmony", "<|channel|>analysis<|message|>Hm<|channel|>final<|message|>so<|return|>", false, "thought \"Hm\"\ntext \"so\"\n"},
+	{"an unended thought and a call", "harmony", "<|channel|>analysis<|message|>Hm<|channel|>commentary to=functions.now<|message|>{}<|call|>", false, "thought \"Hm\"\ncall now\narguments \"{}\"\n"},
+	{"an unended thought twice", "harmony", "<|channel|>analysis<|message|>a<|channel|>analysis<|message|>b<|end|><|start|>assistant<|channel|>final<|message|>so", false, "thought \"ab\"\ntext \"so\"\n"},
+	{"a channel that is spoken of", "harmony", "<|channel|>final<|message|>The <|channel", false, `text "The <|channel"` + "\n"},
 	// Muse Glimmer.
 	{"no header", "muse_glimmer", "Hello", false, `text "Hello"` + "\n"},
 	{"a call to the user", "muse_glimmer", ` to=user<|message|> <atem:function_calls><atem:invoke name="now"></atem:invoke></atem:function_calls><|eot|>`, false, "call now\narguments \"{}\"\n"},
