@@ -6,12 +6,42 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"tandem/app/wire"
 )
 
 // resultIDName is the member of a result that names its call.
 const resultIDName = "tool_call_id"
+
+// CallPrefix begins the id of a call for clients of OpenAI's newer API and Ollama's. Templates get
+// the id without it, see Block.
+const CallPrefix = "call_"
+
+// TemplateID returns the id of a call, as templates get it.
+func TemplateID(id string) string {
+	if bare, ok := strings.CutPrefix(id, CallPrefix); ok && len(bare) == CallID {
+		return bare
+	}
+	return id
+}
+
+// UseTemplateIDs gives the calls of a message, or its result, the ids that templates get.
+func (m *Message) UseTemplateIDs() {
+	for i := range m.Calls {
+		call, _ := readCall(m.Calls[i])
+		if id := unquote(call.Get("id")); TemplateID(id) != id {
+			m.Calls[i] = call.With("id", wire.Quote(TemplateID(id))).JSON()
+		}
+	}
+	for i, x := range m.more {
+		if x.Key == resultIDName {
+			if id := unquote(x.Value); TemplateID(id) != id {
+				m.more[i].Value = wire.Quote(TemplateID(id))
+			}
+		}
+	}
+}
 
 // callIDs completes the calls of a conversation and their results. Some protocols have calls
 // without an id or a type, and templates need both. All ids are raw JSON, with quotes.

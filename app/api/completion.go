@@ -80,7 +80,7 @@ func EncodeAlone(t model.Tokenizer, text string) ([]int32, error) {
 	if err != nil || len(ids) < 2 || !slices.Contains(ids[1:min(len(ids), maxLead+1)], ids[0]) {
 		return ids, err
 	}
-	lead, err := leadOf(t)
+	lead, _, err := marksOf(t)
 	if err != nil {
 		return nil, err
 	}
@@ -93,23 +93,23 @@ func EncodeAlone(t model.Tokenizer, text string) ([]int32, error) {
 // maxLead bounds the tokens before a text. Tokenizers have one or two.
 const maxLead = 8
 
-// leadOf returns the tokens that the tokenizer puts before a text.
-func leadOf(t model.Tokenizer) ([]int32, error) {
+// marksOf returns the tokens that the tokenizer puts before and after a text.
+func marksOf(t model.Tokenizer) (lead, tail []int32, err error) {
 	const text = "a"
 	whole, err := t.Encode(text, true)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	bare, err := t.Encode(text, false)
 	if err != nil || len(bare) == 0 {
-		return nil, err
+		return nil, nil, err
 	}
 	for n := range len(whole) - len(bare) + 1 {
-		if slices.Equal(whole[n:n+len(bare)], bare) {
-			return whole[:n], nil
+		if end := n + len(bare); slices.Equal(whole[n:end], bare) {
+			return whole[:n], whole[end:], nil
 		}
 	}
-	return nil, nil
+	return nil, nil, nil
 }
 
 // beforeGap is how many tokens before a gap are remembered with what filled it: as many as a drafter

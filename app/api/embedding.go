@@ -3,8 +3,11 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/app/wire"
 )
 
@@ -15,6 +18,7 @@ type Embedding struct {
 	Input      []string          // texts, or
 	Tokens     []json.RawMessage // lists of token ids
 	Dimensions int               // 0 = all
+	Truncate   bool              // cuts a text that is longer than the context, at its end
 }
 
 // CheckInput refuses empty texts and more than MaxTexts texts.
@@ -39,6 +43,12 @@ func (e *Embedding) param(i int) string {
 
 func (e *Embedding) ModelName() string { return e.Model }
 
+// beginning returns as much of a text as may fit the context, so that little is tokenized.
+func beginning(m model.Model, text string) string {
+	n := m.ContextLength() * m.Tokenizer().LongestToken()
+	return strings.ToValidUTF8(text[:min(n, len(text))], "")
+}
+
 // Texts implements ReadRequest. Token ids are used as they are: the client adds the token that ends
 // a text.
 func (e *Embedding) Texts(in *Intake) error {
@@ -59,10 +69,19 @@ func (e *Embedding) Texts(in *Intake) error {
 		}
 	}
 	for i, text := range e.Input {
+		if e.Truncate {
+			text = beginning(m, text)
+		}
 		if err := CheckLength(m, e.param(i), len(text)); err != nil {
 			return err
 		}
 		ids, err := EncodeAlone(m.Tokenizer(), text)
+		if over := len(ids) - m.ContextLength(); e.Truncate && err == nil && over > 0 {
+			var tail []int32
+			_, tail, err = marksOf(m.Tokenizer())
+			from := len(ids) - len(tail)
+			ids = slices.Delete(ids, max(0, from-over), from)
+		}
 		if err := in.Add(e.param(i), ids, err); err != nil {
 			return err
 		}

@@ -31,6 +31,7 @@ type Fake struct {
 	Sampling       model.Defaults
 	TemplateSource string   // tells the dialect
 	MoreSpecials   []string // special tokens after Specials
+	EndMark        int32    // ends a text that is encoded whole; 0 for none
 	LongestContext int      // the most tokens that the user could set
 	Continuation   string   // the output after a generated text that is no prefix of Output
 
@@ -135,6 +136,9 @@ next:
 			}
 		}
 		ids, text = append(ids, int32(text[0])), text[1:]
+	}
+	if addSpecial && m.EndMark != 0 {
+		ids = append(ids, m.EndMark)
 	}
 	return ids, nil
 }

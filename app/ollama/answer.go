@@ -37,6 +37,7 @@ type toolCall struct {
 }
 
 type functionCall struct {
+	Index     int            `json:"index"`
 	Name      string         `json:"name"`
 	Arguments wire.RawObject `json:"arguments"`
 }

@@ -1,15 +1,17 @@
 package ollama
 
 import (
+	"slices"
 	"time"
 
 	"tandem/app/api"
 	"tandem/app/model"
 	"tandem/app/wire"
+	"tandem/engine"
 )
 
 // An ollamaEmbedRequest is the body of /api/embed, or of the older /api/embeddings, which takes one
-// text. Unlike Ollama, Tandem refuses a text that is too long and does not cut it.
+// text. Without a text it loads the model.
 type ollamaEmbedRequest struct {
 	api.Embedding
 	name string // of the model, as the client wrote it
@@ -19,6 +21,7 @@ type ollamaEmbedRequest struct {
 func readOllamaEmbed(f *wire.Fields) (api.ReadRequest, error) {
 	o := &ollamaEmbedRequest{}
 	o.Read(f.As(embedRequestShape), "input")
+	o.Truncate = api.First(true, wire.ReadOptional(f, "truncate", f.Bool))
 	if n := f.Whole("dimensions"); n != nil {
 		o.Dimensions = *n
 	}
@@ -27,6 +30,7 @@ func readOllamaEmbed(f *wire.Fields) (api.ReadRequest, error) {
 
 func readOllamaEmbedding(f *wire.Fields) (api.ReadRequest, error) {
 	o := &ollamaEmbedRequest{one: true}
+	o.Truncate = true
 	o.Read(f.As(embeddingsRequestShape), "prompt")
 	if len(o.Input) > 1 {
 		f.Fail("prompt", "must be one text; /api/embed takes several.")
@@ -38,22 +42,27 @@ func readOllamaEmbedding(f *wire.Fields) (api.ReadRequest, error) {
 func (o *ollamaEmbedRequest) Read(f *wire.Fields, key string) {
 	o.name = api.ModelOf(f)
 	o.Model, o.Field = o.name, key
-	if o.Input = f.Strings(key); len(o.Input) == 0 {
-		f.Fail(key, "is missing; send some text.")
+	if o.Input = f.Strings(key); len(o.Input) == 1 && string(f.Raw(key)) == `""` {
+		o.Input = nil
 	}
 	o.CheckInput(f)
 }
 
 func (o *ollamaEmbedRequest) Answer(run *api.Run, m model.Model, texts [][]int32) (any, error) {
-	vectors, stats, err := m.Reader().Embed(run.Ctx, run.Reading(texts), o.Dimensions)
-	if err != nil {
-		return nil, err
+	vectors := [][]float32{}
+	var stats engine.Stats
+	if len(texts) > 0 {
+		var err error
+		vectors, stats, err = m.Reader().Embed(run.Ctx, run.Reading(texts), o.Dimensions)
+		if err != nil {
+			return nil, err
+		}
 	}
 	run.Took(stats)
 	if o.one {
-		return embedding{Embedding: vectors[0]}, nil
+		return embedding{Embedding: slices.Concat(vectors...)}, nil
 	}
-	out := embedded{Model: o.name, TotalDuration: time.Since(run.Start),
+	out := embedded{Model: o.name, Embeddings: []wire.Floats{}, TotalDuration: time.Since(run.Start),
 		LoadDuration:    time.Duration(run.Row.LoadMS * float64(time.Millisecond)),
 		PromptEvalCount: stats.PromptTokens}
 	for _, v := range vectors {

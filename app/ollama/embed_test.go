@@ -1,7 +1,9 @@
 package ollama_test
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -50,8 +52,8 @@ func TestOllamaEmbedAnswersInOllamaForm(t *testing.T) {
 		}
 	}
 	for body, says := range map[string]string{
-		`{"model":"tandem"}`:                            "input is missing",
-		`{"model":"tandem","input":[]}`:                 "input is missing",
+		`{"model":"tandem","input":true}`:               "input must be",
+		`{"model":"tandem","input":"a","truncate":7}`:   "truncate must be",
 		`{"model":"tandem","input":["a",""]}`:           "input[1] is empty",
 		`{"model":"tandem","input":7}`:                  "input must be",
 		`{"model":"tandem","input":"a","dimensions":9}`: "dimensions",
@@ -71,5 +73,56 @@ func TestOllamaEmbedAnswersInOllamaForm(t *testing.T) {
 		`{"model":"tandem","prompt":["a","b"]}`)
 	if text := roomtest.DecodeOllama(t, w); w.Code != 400 || !strings.Contains(text, "one text") {
 		t.Errorf("two prompts: %d %s", w.Code, text)
+	}
+}
+
+// A text that is too long is cut at its end, before the marks of the tokenizer, unless truncate is
+// false.
+func TestOllamaEmbedTruncates(t *testing.T) {
+	long := strings.Repeat("ab", 5000)
+	for _, body := range []string{`"input":"` + long + `"`, `"input":["a","` + long + `"],"truncate":true`,
+		`"prompt":"` + long + `"`} {
+		path := "/api/embed"
+		if strings.HasPrefix(body, `"prompt"`) {
+			path = "/api/embeddings"
+		}
+		for _, mark := range []int32{0, 257} {
+			fake := roomtest.NewBackendOf(control.KindEmbedding)
+			fake.Model.EndMark = mark
+			w := roomtest.Post(serve(fake), path, `{"model":"tandem",`+body+`}`)
+			// tokens, the first and the last
+			want := fmt.Sprintf("[%d,256,%d,", fake.Model.ContextLength(), cmp.Or(mark, 'a'))
+			if w.Code != 200 || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s: %.40s: %d %s, want %s", path, body, w.Code, w.Body, want)
+			}
+		}
+	}
+	for _, body := range []string{`"input":"` + long + `"`, `"input":["` + long + `","a"]`} {
+		w := roomtest.Post(serve(roomtest.NewBackendOf(control.KindEmbedding)), "/api/embed", `{"model":"tandem","truncate":false,`+body+`}`)
+		if text := roomtest.DecodeOllama(t, w); w.Code != 400 || !strings.Contains(text, "context length") {
+			t.Errorf("%.40s: %d %s", body, w.Code, text)
+		}
+	}
+}
+
+// A request without a text loads the model.
+func TestOllamaEmbedWithoutTextLoads(t *testing.T) {
+	for _, c := range [][3]string{
+		{"/api/embed", `"input":""`, `"embeddings":[],`},
+		{"/api/embed", `"input":[]`, `"embeddings":[],`},
+		{"/api/embed", `"input":null`, `"embeddings":[],`},
+		{"/api/embed", `"truncate":true`, `"embeddings":[],`},
+		{"/api/embeddings", `"prompt":""`, `"embedding":[]}`},
+		{"/api/embeddings", `"keep_alive":5`, `"embedding":[]}`},
+	} {
+		fake := roomtest.NewBackendOf(control.KindEmbedding)
+		w := roomtest.Post(serve(fake), c[0], `{"model":"tandem",`+c[1]+`}`)
+		if w.Code != 200 || !strings.Contains(w.Body.String(), c[2]) || fake.Held != 0 {
+			t.Errorf("%s %s: %d %s", c[0], c[1], w.Code, w.Body)
+		}
+	}
+	w := roomtest.Post(serve(roomtest.NewBackend()), "/api/embed", `{"model":"tandem","input":""}`)
+	if w.Code != 400 {
+		t.Errorf("a model that makes no vectors: %d %s", w.Code, w.Body)
 	}
 }

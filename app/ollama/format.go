@@ -75,7 +75,7 @@ func (o lineFormat) line(s piece, end lineEnd) any {
 	}
 	m := chatMessage{Role: "assistant", Content: s.text, Thinking: s.thought}
 	for _, b := range s.calls {
-		m.ToolCalls = append(m.ToolCalls, toolCall{b.ID, functionCall{b.Name, b.Text}})
+		m.ToolCalls = append(m.ToolCalls, toolCall{api.CallPrefix + b.ID, functionCall{b.Index, b.Name, b.Text}})
 	}
 	return ChatResponse{lineHead: head, Message: m, lineEnd: end}
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/ollama"
 	"tandem/app/roomtest"
@@ -268,6 +269,12 @@ func TestOllamaChatSendsEachCallWhole(t *testing.T) {
 		if len(all.Calls) != 2 {
 			t.Fatalf("stream %s: len(all.Calls) = %v, want 2", stream, len(all.Calls))
 		}
+		for i, c := range all.Calls {
+			if c.Function.Index == nil || *c.Function.Index != i ||
+				len(c.ID) != len(api.CallPrefix)+api.CallID || !strings.HasPrefix(c.ID, "call_") {
+				t.Errorf("stream %s: call %d is %+v", stream, i, c)
+			}
+		}
 		if all.Calls[0].Function.Name != "look" {
 			t.Errorf(`stream %s: all.Calls[0].Function.Name = %q, want "look"`,
 				stream, all.Calls[0].Function.Name)
@@ -450,4 +457,19 @@ func fuzzOllama(f *testing.F, path string) {
 				fake.Held, fake.Model.OpenMatchers, len(s.API.Active()))
 		}
 	})
+}
+
+// The ids of calls come back with the prefix that clients got, and some templates take none but
+// those of nine signs.
+func TestCallIDOfOllamaReachesTemplateWithoutPrefix(t *testing.T) {
+	for id, want := range map[string]string{"call_ABCDEFGH2": "ABCDEFGH2", "call_abc": "call_abc", "ABCDEFGH2": "ABCDEFGH2",
+		"call_0123456789abcdef01234567": "call_0123456789abcdef01234567"} {
+		fake := roomtest.Speaking("ok")
+		w := roomtest.Post(serve(fake), "/api/chat", `{"model":"tandem","stream":false,"messages":[{"role":"user","content":"x"},`+
+			`{"role":"assistant","content":"","tool_calls":[{"id":"`+id+`","function":{"index":0,"name":"f","arguments":{}}}]},`+
+			`{"role":"tool","tool_name":"f","tool_call_id":"`+id+`","content":"7"}]}`)
+		if w.Code != 200 || strings.Count(fake.Model.Vars[0], `:"`+want+`"`) != 2 {
+			t.Errorf("%s: %d %s %s", id, w.Code, w.Body, fake.Model.Vars)
+		}
+	}
 }

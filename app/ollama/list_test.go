@@ -108,10 +108,13 @@ func TestOllamaListsModels(t *testing.T) {
 
 	var ps struct{ Models []ollama.Running }
 	w = roomtest.Get(s, "/api/ps")
-	if err := json.Unmarshal(w.Body.Bytes(), &ps); err != nil || len(ps.Models) != 1 {
+	if err := json.Unmarshal(w.Body.Bytes(), &ps); err != nil || len(ps.Models) != 2 {
 		t.Fatal(err, w.Body)
 	}
-	if m := ps.Models[0]; m.Name != "acme/coder:latest" || m.ContextLength != 64 ||
+	if m := ps.Models[0]; m.Name != "tandem:latest" {
+		t.Errorf("%+v", m)
+	}
+	if m := ps.Models[1]; m.Name != "acme/coder:latest" || m.ContextLength != 64 ||
 		m.SizeVRAM != 10<<20 || time.Until(m.ExpiresAt) < time.Minute {
 		t.Errorf("%+v", m)
 	}

@@ -17,7 +17,7 @@ import (
 
 // ollamaVersion is the version of Ollama whose API this is. Programs compare it part by part with
 // the version that they need, and accept only numbers.
-const ollamaVersion = "0.12.11"
+const ollamaVersion = "0.13.4"
 
 // latest is the tag that Ollama's programs put after a name without one.
 const latest = ":latest"
@@ -69,6 +69,7 @@ type Model struct {
 	Digest     string    `json:"digest"` // of id and revision, so it changes with them
 	Details    Details   `json:"details"`
 
+	root       string // id of the model that has the name
 	parameters int64
 	kind       string
 }
@@ -107,7 +108,8 @@ func newOllamaModel(e api.ModelEntry, m control.Model) Model {
 	digest := sha256.Sum256([]byte(m.ID + "\n" + m.Revision))
 	o := Model{
 		Name: tagged(e.ID), Model: tagged(e.ID), ModifiedAt: m.AddedAt, Size: m.Bytes,
-		Digest: hex.EncodeToString(digest[:]), parameters: m.Parameters, kind: m.Kind,
+		Digest: hex.EncodeToString(digest[:]), root: m.ID, parameters: m.Parameters,
+		kind: m.Kind,
 		Details: Details{Format: "safetensors", Family: m.Architecture,
 			Families:      []string{m.Architecture},
 			ParameterSize: parameterSize(m.Parameters), QuantizationLevel: m.Quantization,
@@ -145,7 +147,8 @@ func (v *Routes) ollamaTags(w http.ResponseWriter, r *http.Request) error {
 	return wire.WriteJSON(w, tags{Models: list})
 }
 
-// ollamaPS lists the models in memory.
+// ollamaPS lists the models in memory, each under all its names: a program looks for the one that it
+// asked for.
 func (v *Routes) ollamaPS(w http.ResponseWriter, r *http.Request) error {
 	running := []Running{}
 	if in := v.To.Status.State().InMemory; len(in) > 0 {
@@ -159,7 +162,7 @@ func (v *Routes) ollamaPS(w http.ResponseWriter, r *http.Request) error {
 		}
 		for _, l := range in {
 			for _, m := range list {
-				if m.Name == tagged(l.ID) {
+				if m.root == l.ID {
 					running = append(running,
 						Running{m, until, cmp.Or(l.Bytes, m.Size), l.ContextLength})
 				}

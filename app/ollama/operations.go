@@ -20,7 +20,7 @@ var Operations = []wire.Operation{
 	},
 	{
 		Method: http.MethodGet, Path: "/api/ps", ID: "ollamaPS",
-		Summary: "The model in memory.",
+		Summary: "The models in memory, under all their names.",
 		Answer:  wire.AnswerOf[inMemory](), Error: wire.OllamaErrorShape,
 	},
 	{

@@ -110,6 +110,7 @@ func readMessages(f *wire.Fields) (list []api.Message) {
 		m.Rename(ollamaNames)
 		read := api.ReadMessage(m)
 		read.Say(images)
+		read.UseTemplateIDs()
 		list = append(list, read)
 	}
 	return list

@@ -79,11 +79,12 @@ var chatRequestShape = wire.AllOf(
 
 var embedRequestShape = wire.Object(
 	wire.Required("model", wire.NonEmpty, "A name of /api/tags."),
-	wire.Required("input", wire.Either(wire.NonEmpty, wire.List(wire.NonEmpty).Min(1))),
+	wire.Optional("input", wire.Either(wire.String, wire.List(wire.NonEmpty)), "Absent or empty to load the model."),
+	wire.Optional("truncate", wire.Bool, "true where absent: a text that is too long is cut at its end."),
 	wire.Optional("dimensions", wire.Int(1, math.MaxInt32), "The first ones only."),
 ).Named("OllamaEmbedRequest")
 
 var embeddingsRequestShape = wire.Object(
 	wire.Required("model", wire.NonEmpty, "A name of /api/tags."),
-	wire.Required("prompt", wire.Either(wire.NonEmpty, wire.List(wire.NonEmpty).Min(1).Max(1))),
+	wire.Optional("prompt", wire.Either(wire.String, wire.List(wire.NonEmpty).Max(1)), "Absent or empty to load the model."),
 ).Named("OllamaEmbeddingsRequest")

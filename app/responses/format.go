@@ -206,7 +206,7 @@ func (f *responseFormat) item(r *api.Reply, i int, b *api.Block, status string) 
 	}
 	switch b.Kind {
 	case dialect.Call:
-		return outputItem{callItem{id, "function_call", status, CallPrefix + b.ID,
+		return outputItem{callItem{id, "function_call", status, api.CallPrefix + b.ID,
 			f.toolName(b.Name), text}}
 	case dialect.Reasoning:
 		return outputItem{reasoningItem{ID: id, Type: "reasoning", Status: status,

@@ -1,8 +1,6 @@
 package responses
 
 import (
-	"strings"
-
 	"tandem/app/api"
 	"tandem/app/wire"
 )
@@ -100,16 +98,6 @@ func (c *responseRequest) addReasoning(f *wire.Fields) {
 	}
 }
 
-// CallPrefix begins the id of a call for a client. Templates get the id without it, see api.Block.
-const CallPrefix = "call_"
-
-func templateID(id string) string {
-	if bare, ok := strings.CutPrefix(id, CallPrefix); ok && len(bare) == api.CallID {
-		return bare
-	}
-	return id
-}
-
 func (c *responseRequest) addCall(f *wire.Fields) {
 	id, name := f.String("call_id"), wire.NeededName(f)
 	if space := f.String("namespace"); space != "" {
@@ -122,7 +110,7 @@ func (c *responseRequest) addCall(f *wire.Fields) {
 	if f.Err() != nil {
 		return
 	}
-	c.answer(stageCalls).Call(templateID(id), name, args)
+	c.answer(stageCalls).Call(api.TemplateID(id), name, args)
 	c.Called[id] = name
 }
 
@@ -131,7 +119,7 @@ func (c *responseRequest) addOutput(f *wire.Fields) {
 	if f.Raw("output") == nil {
 		f.Fail("output", "is missing.")
 	}
-	result := api.NewResult(templateID(id), c.Called[id])
+	result := api.NewResult(api.TemplateID(id), c.Called[id])
 	result.Say(api.ReadContent(f, "output", nil))
 	c.Messages = append(c.Messages, result)
 }

@@ -284,7 +284,7 @@ func TestModelOutputBecomesItems(t *testing.T) {
 					t.Errorf("item %d of %s is %s", i, r.ID, x.ID)
 				}
 				if x.Type == "function_call" &&
-					len(x.CallID) != len(responses.CallPrefix)+api.CallID {
+					len(x.CallID) != len(api.CallPrefix)+api.CallID {
 					t.Errorf("a call's id is %s", x.CallID)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/responses"
 	"tandem/app/roomtest"
@@ -66,7 +67,7 @@ func TestResponseContinuesAfterToolResult(t *testing.T) {
 		}
 		vars := fake.Model.Vars[len(fake.Model.Vars)-1]
 		prompts = append(prompts, strings.ReplaceAll(vars,
-			strings.TrimPrefix(call.CallID, responses.CallPrefix), "ID"))
+			strings.TrimPrefix(call.CallID, api.CallPrefix), "ID"))
 	}
 	if prompts[0] != prompts[1] || !strings.Contains(prompts[0], `"tool_calls":[{"id":"ID"`) ||
 		!strings.Contains(prompts[0], `"reasoning_content":"hm"`) {

@@ -34,7 +34,9 @@ type OllamaAnswer struct {
 type OllamaMessage struct {
 	Role, Content, Thinking string
 	Calls                   []struct {
+		ID       string
 		Function struct {
+			Index     *int
 			Name      string
 			Arguments map[string]any
 		}
