@@ -32,7 +32,7 @@ func (p *Program) Confirm(c *cobra.Command, yes bool, what string) error {
 
 // Ask asks a question that is yes or no, on the terminals of standard input and error.
 func (p *Program) Ask(ctx context.Context, question string) (yes bool, err error) {
-	fmt.Fprintf(p.Stderr, "%s: %s [y/N] ", p.Name, question)
+	fmt.Fprintf(p.Stderr, "%s: %s [y/N] ", p.Name, Text(question))
 	answer := make(chan string, 1)
 	go func() { // it outlives an interrupted read
 		line, _ := bufio.NewReader(p.Stdin).ReadString('\n') // the end of the input is a no

@@ -1,8 +1,11 @@
 package terminal
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"unicode/utf16"
 )
 
 // A List prints values as a table, or each as a line of JSON.
@@ -34,9 +37,23 @@ func (l List[T]) Print(p *Program, asJSON bool, values []T) error {
 	return p.Table(l.Columns, rows)
 }
 
-// WriteJSON writes one object and a newline.
+// WriteJSON writes one object and a newline. What [Text] replaces is escaped, as a terminal may show it.
 func WriteJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var text, out bytes.Buffer
+	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	for _, c := range text.String() {
+		if visible(c) == c {
+			out.WriteRune(c)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{c}) {
+			fmt.Fprintf(&out, `\u%04x`, unit)
+		}
+	}
+	_, err := out.WriteTo(w)
+	return err
 }

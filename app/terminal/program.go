@@ -112,7 +112,7 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		return 0
 	}
 	if mistake, ok := errors.AsType[*UsageError](err); ok {
-		fmt.Fprintln(p.Stderr, mistake)
+		fmt.Fprintln(p.Stderr, Text(mistake.Error()))
 		return 2
 	}
 	exit, _ := errors.AsType[*ExitError](err)
@@ -127,7 +127,7 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 	if e, ok := errors.AsType[advised](err); ok && e.ToDo() != "" {
 		text += " " + e.ToDo()
 	}
-	fmt.Fprintf(p.Stderr, "%s %s\n", p.styled(string(Wrong), p.Name+":"), text)
+	fmt.Fprintf(p.Stderr, "%s %s\n", p.styled(string(Wrong), p.Name+":"), Text(text))
 	if exit != nil {
 		return exit.Code
 	}

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -133,6 +134,28 @@ func TestSentencesHaveNoControlCharacters(t *testing.T) {
 	p.Say("%s is gone: %v", "a\x1b[2J", errors.New("no \rfile"))
 	if want := "prog: a\ufffd[2J is gone: no \ufffdfile\n"; errs.String() != want {
 		t.Errorf("said %q, want %q", errs.String(), want)
+	}
+}
+
+// No error and no object shows what would move the cursor or turn a line around. The object is the same.
+func TestErrorsAndObjectsHaveNoControlCharacters(t *testing.T) {
+	for _, name := range []string{"a\x1b]0;x\ab", "a\x1b[2Jb", "a\u009b2Jb", "a\u202eb", "a\U000e0001b", "a\x7fb"} {
+		var out, errs strings.Builder
+		p := &Program{Name: "prog", Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
+		p.Root = &cobra.Command{Use: "prog"}
+		p.Root.AddCommand(&cobra.Command{Use: "show", RunE: func(*cobra.Command, []string) error {
+			return errors.Join(WriteJSON(p.Stdout, name), errors.New(name))
+		}})
+		p.Run(t.Context(), []string{"show"})
+		var back string
+		if err := json.Unmarshal([]byte(out.String()), &back); err != nil || back != name {
+			t.Errorf("%q came back as %q: %v", name, back, err)
+		}
+		for _, shown := range []string{strings.TrimSpace(out.String()), strings.TrimSpace(errs.String())} {
+			if shown != Text(shown) || shown == "" {
+				t.Errorf("printed %q", shown)
+			}
+		}
 	}
 }
 
