@@ -9,28 +9,33 @@ import (
 // tools or without. render prints a template's variables, a JSON object.
 func (d *Dialect) FindHistory(tools bool, render func(vars []byte) (string, error)) History {
 	forms := d.Histories()
-	for _, system := range []bool{false, true} { // some templates want one first
-		p := probe{tools: tools, system: system}
-		for _, form := range forms {
-			if !p.shows(form, render) {
-				continue
-			}
-			p.text = true
-			if apart := form; !p.shows(form, render) {
-				if apart.SeparateText = true; p.shows(apart, render) {
-					return apart
+	for _, python := range []bool{false, true} {
+		for _, system := range []bool{false, true} { // some templates want one first
+			p := probe{tools: tools, system: system, python: python}
+			for _, form := range forms {
+				if !p.shows(form, render) {
+					continue
 				}
+				p.text = true
+				if apart := form; !p.shows(form, render) {
+					if apart.SeparateText = true; p.shows(apart, render) {
+						return apart
+					}
+				}
+				return form
 			}
-			return form
 		}
 	}
 	return forms[0]
 }
 
-// A probe is a conversation in which the model has called a tool.
+// A probe is a conversation in which the model has called a tool. With a text beside the call it goes
+// on: the model calls once more, answers, and is asked again. For a text in a message of its own may
+// count as a turn.
 type probe struct {
 	tools  bool // it offers tools
 	system bool // it begins with a system message
+	python bool // arguments may be printed as Python prints them
 	text   bool // a text stands beside the call
 }
 
@@ -49,7 +54,7 @@ func (p probe) shows(form History, render func(vars []byte) (string, error)) boo
 		return false
 	}
 	printed, err := render(vars)
-	return err == nil && strings.Contains(printed, probeTool) &&
+	return err == nil && (p.python || !strings.Contains(printed, "'"+probeValue+"'")) && strings.Contains(printed, probeTool) &&
 		strings.Contains(printed, probeValue) && (!p.text || strings.Contains(printed, probeText))
 }
 
@@ -90,6 +95,14 @@ func (p probe) vars(form History) any {
 	}
 	messages = append(messages, call,
 		object{"role": "tool", "tool_call_id": id, "name": probeTool, "content": "2"})
+	if p.text {
+		first := 1
+		if p.system {
+			first = 2
+		}
+		messages = append(append(messages, messages[first:]...),
+			object{"role": "assistant", "content": "3"}, object{"role": "user", "content": "4"})
+	}
 	vars := object{"messages": messages, "add_generation_prompt": true}
 	if p.tools {
 		function := object{"name": "other", "description": "1", "parameters": object{"type": "object",
