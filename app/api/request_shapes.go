@@ -136,6 +136,13 @@ var sourceShape = wire.Either(
 	wire.Typed("base64", wire.Optional("media_type", wire.String), wire.Required("data", wire.NonEmpty)),
 )
 
+// fileKinds returns the kinds of files that are never text.
+func fileKinds() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(kind string) bool {
+		return kind == documentPart || kind == "file" || kind == "input_file"
+	})
+}
+
 // PartShape is ContentPart in OpenAPI.
 var PartShape = wire.Either(
 	wire.String,
@@ -157,7 +164,7 @@ var PartShape = wire.Either(
 	),
 	wire.AllOf(wire.Typed("input_file"), attachedShape),
 	wire.Typed("file", wire.Required("file", attachedShape)),
-	wire.Object(wire.Required("type", wire.Enum(slices.Sorted(maps.Keys(files))...))).
+	wire.Object(wire.Required("type", wire.Enum(fileKinds()...))).
 		Doc("A line of text takes the place of what is no text. In the user's last message it is refused."),
 ).Named("ContentPart").Doc("Whatever holds text; the thoughts of an answer are not part of it.")
 

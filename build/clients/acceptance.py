@@ -23,6 +23,7 @@ PROMPTS = (*TALKS, *TEXTS, *READS)
 BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in (
     (TALKS, r"\S+ asks for a call, and \S+ offers nothing to call\."),
     (TALKS, r'\S+ names ".*", which is not in \S+\.'),
+    (TALKS, r'\S+ (?:"\w+" )?is not supported: this endpoint takes text only\.'),  # in the user's last message
     (TALKS, r"The tools cannot be offered so that a call is certain: .+\."),
     (CHATS, r"top_logprobs needs logprobs to be true\."),
     (TEXTS, r"suffix needs the prompt as text\."),
