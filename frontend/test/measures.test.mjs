@@ -12,7 +12,7 @@ import { until } from './playground.mjs'
 import { scene, visit } from './scene.mjs'
 import { model, serve } from './server.mjs'
 
-const table = JSON.parse(readFileSync(new URL('../src/parts/shortcuts.json', import.meta.url), 'utf8'))
+const table = JSON.parse(readFileSync(new URL('../src/parts/shortcuts.json', import.meta.url), 'utf8')).filter((s) => s.key) // others are rows of the menu alone
 let browser, tandem, still
 
 // One model is chosen, and another program has a second one.
