@@ -147,16 +147,15 @@ func examineServer(state control.State, choice terminal.Finding) terminal.Findin
 
 // servedChoice checks the model that a running process serves.
 func servedChoice(ctx context.Context, c *control.Client, id string) terminal.Finding {
-	const other = "stop the server, and choose another by `tandem serve --model ID`"
 	list, err := control.Ask(ctx, c, control.ListModels)
 	if err != nil {
 		return terminal.Finding{Name: "current model", Detail: err.Error()}
 	}
 	i := slices.IndexFunc(list.Models, func(model control.Model) bool { return model.ID == id })
 	if i < 0 {
-		return terminal.Finding{Name: "current model", Detail: fmt.Sprintf("%s is no longer installed; %s", id, other)}
+		return terminal.Finding{Name: "current model", Detail: fmt.Sprintf("%s is no longer installed; %s", id, toChoose)}
 	}
-	return examineModel(list.Models[i], other)
+	return examineModel(list.Models[i])
 }
 
 // database checks the whole database.
@@ -178,14 +177,17 @@ func lastChoice(ctx context.Context, home string) terminal.Finding {
 	if err != nil {
 		return terminal.Finding{Name: "current model", Detail: err.Error()}
 	}
-	return examineModel(model, "choose another by `tandem serve --model ID`")
+	return examineModel(model)
 }
 
-func examineModel(model control.Model, other string) terminal.Finding {
+// toChoose is what to do about a current model that cannot be loaded.
+const toChoose = "choose another with `tandem use MODEL`"
+
+func examineModel(model control.Model) terminal.Finding {
 	place, err := app.CheckModel(model)
 	if err != nil {
 		why := strings.TrimSuffix(err.Error(), ".")
-		return terminal.Finding{Name: "current model", Detail: fmt.Sprintf("%s: %s; or %s", model.ID, why, other)}
+		return terminal.Finding{Name: "current model", Detail: fmt.Sprintf("%s: %s; or %s", model.ID, why, toChoose)}
 	}
 	return terminal.Finding{Name: "current model", OK: true, Detail: fmt.Sprintf("%s, %s", model.ID, place)}
 }

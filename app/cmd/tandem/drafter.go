@@ -122,8 +122,7 @@ func (m *Main) measureDrafters(ctx context.Context, c *control.Client, model str
 		return err
 	}
 	if p := list.Plan; p == nil || p.Model != model {
-		return fmt.Errorf("only the current model can be measured; choose %s in the window, or serve it with `tandem serve --model`",
-			model)
+		return fmt.Errorf("only the current model can be measured; `tandem use %s` makes it that", model)
 	}
 	took := time.Duration(list.Plan.Seconds * float64(time.Second)).Round(time.Minute)
 	m.Say("measuring takes about %d minutes, and waits while a request is answered",
@@ -222,6 +221,6 @@ func (m *Main) writeChoices(drafters []drafterFigures) error {
 	if _, err := fmt.Fprintln(m.Stdout); err != nil {
 		return err
 	}
-	return m.Table([]terminal.Column{{Name: "COULD GUESS AHEAD"}, {Name: "SET BY"}, {Name: "TIMES AS FAST"},
+	return m.Table([]terminal.Column{{Name: "COULD DRAFT"}, {Name: "SET BY"}, {Name: "TIMES AS FAST"},
 		{Name: "TOKENS PER VERIFY", Spare: true}, {Name: "MEASURED", Wraps: true}}, rows)
 }

@@ -167,23 +167,24 @@ func TestDoctorExaminesTheLastChoice(t *testing.T) {
 	weights := filepath.Join(dir, "model.safetensors")
 	must(t, os.Truncate(weights, 100))
 	check(1, "✗  current model  tiny: "+dir+": model.safetensors: ")
-	check(1, "; or stop the server, and choose another by `tandem serve --model ID`\n")
+	check(1, "; or choose another with `tandem use MODEL`\n")
 	p.stop(t)
 	check(1, "✗  current model  tiny: "+dir+": model.safetensors: ")
-	check(1, "; or choose another by `tandem serve --model ID`\n")
+	check(1, "; or choose another with `tandem use MODEL`\n")
 	must(t, os.RemoveAll(dir))
 	gone := "✗  current model  tiny: The model tiny is no longer at " + dir + "; put it back, or remove " +
 		"it from the list; or "
-	check(1, gone+"choose another by `tandem serve --model ID`\n")
+	check(1, gone+"choose another with `tandem use MODEL`\n")
 	p = serveProcess(t, home)
 	waitState(t, client(t, home),
 		func(s control.State) bool { return s.Phase == control.PhaseFailed })
-	check(1, gone+"stop the server, and choose another by `tandem serve --model ID`\n")
+	check(1, gone+"choose another with `tandem use MODEL`\n")
 	if strings.Count(c.stdout, "✗") != 1 {
 		t.Errorf("one fault is told twice:\n%s", c.stdout)
 	}
+	c.must(t, "use", "pocket") // as it says
+	check(0, "pocket, part of the program")
 	p.stop(t)
-	c.must(t, "models", "remove", "tiny")
 	check(0, "pocket, part of the program")
 }
 
