@@ -73,7 +73,6 @@ install() {
   tar -xzf "$archive" -C "$work"
   "$work/$name/tandem" --version >/dev/null || fail "Tandem does not start here; nothing was changed"
   # A Tandem that is running keeps the files it has open.
-  rm -rf "$work/old"
   [ ! -e "$prefix/lib/tandem" ] || mv "$prefix/lib/tandem" "$work/old"
   mv "$work/$name" "$prefix/lib/tandem"
   links "$prefix/lib/tandem" | while read -r link target; do

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestNewestGlibcReadsEveryFile takes this test's own program, which asks for glibc, among files that
-// are no programs.
+// TestNewestGlibcReadsEveryFile takes libm, which asks for glibc, beside a file that is no program.
 func TestNewestGlibcReadsEveryFile(t *testing.T) {
 	tree := t.TempDir()
 	if err := os.WriteFile(filepath.Join(tree, "README"), []byte("no program"), 0o644); err != nil {
@@ -23,11 +22,11 @@ func TestNewestGlibcReadsEveryFile(t *testing.T) {
 	if v, err := newestGlibc(tree); err == nil || !strings.Contains(err.Error(), "no file") {
 		t.Errorf("a link is read as a file: glibc %s, %v", v, err)
 	}
-	libc, err := filepath.Glob("/lib/x86_64-linux-gnu/libm.so.6")
-	if err != nil || len(libc) == 0 {
+	libm, err := filepath.Glob("/lib/x86_64-linux-gnu/libm.so.6")
+	if err != nil || len(libm) == 0 {
 		t.Fatal("this machine has no libm", err)
 	}
-	text, err := os.ReadFile(libc[0])
+	text, err := os.ReadFile(libm[0])
 	if err != nil {
 		t.Fatal(err)
 	}

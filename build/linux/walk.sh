@@ -1,4 +1,4 @@
-# What a newcomer does, in a root without a compiler and without a network. test.go adds the steps of
+# What a newcomer does, in a root without a compiler and without a network. walk.go adds the steps of
 # the pages: each calls run, serve or chat, and they print what a terminal shows.
 set -eu
 
