@@ -25,7 +25,7 @@ export const remedies: Record<string, Remedy> = {
   internal: { text: 'This is a defect of Tandem. Its report helps to mend it.', button: 'Look at the report', href: '#/settings' },
 }
 
-const forbidden: Remedy = { text: 'The settings let requests load no model but the current one. Let them, or choose the model.', button: 'Open Settings', href: '#/settings' }
+const forbidden: Remedy = { text: 'Only the current model is loaded for requests. Allow others in the settings, or make this one current.', button: 'Open Settings', href: '#/settings' }
 
 // settingsOf is where the settings of a model are.
 export const settingsOf = (model = ''): string => (model ? `#/models/?${new URLSearchParams({ settings: model })}` : '#/models')
