@@ -55,7 +55,7 @@ func (s *ServeFlags) Check() error {
 }
 
 // NoModel refuses an empty --model.
-const NoModel = "--model is empty; give it a folder, a GGUF file or an id, or leave it out for the chosen model"
+const NoModel = "--model is empty; give it a folder, a GGUF file or an id, or leave it out for the current model"
 
 // Decide writes what the flags say into options, but for the address and the log.
 func (s *ServeFlags) Decide(o *Options) {

@@ -49,8 +49,8 @@ var badWindowWords = []struct{ phrase, instead string }{
 	{"at most {", "peak, maximum or up to"},
 }
 
-// TestUsersReadPlainWords looks for badWords in what the window, the menu and the command line say, and
-// in the READMEs that users read.
+// TestUsersReadPlainWords looks for badWords in what the window, the menu and the command line say, in
+// errors, and in the READMEs that users read.
 func TestUsersReadPlainWords(t *testing.T) {
 	for _, of := range []struct {
 		pattern string
@@ -63,6 +63,11 @@ func TestUsersReadPlainWords(t *testing.T) {
 		{"frontend/src/*/*.ts", withoutComments, true},
 		{"frontend/src/*/*.json", whole, true},
 		{"app/menu/*.go", stringsOf, true},
+		{"app/*.go", stringsOf, false},
+		{"app/control/*.go", stringsOf, false},
+		{"app/library/*.go", stringsOf, false},
+		{"app/pool/*.go", stringsOf, false},
+		{"app/terminal/*.go", stringsOf, false},
 		{"app/cmd/tandem/*.go", stringsOf, false},
 		{"README.md", whole, false},
 		{"*/README.md", whole, false},

@@ -97,7 +97,7 @@ func (r *Report) prompt(divergence *Divergence) {
 			n, Plural(run.PutBackTokens, "token"))
 	}
 	if divergence != nil {
-		where := "a kept text"
+		where := "a cached text"
 		if divergence.Answer {
 			where = "an earlier answer, which the client or the chat template wrote differently, or a person edited"
 		}

@@ -69,7 +69,7 @@ func modelPath(path string) (string, error) {
 	case 0:
 		i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return hub.IsProjector(e.Name()) })
 		if i >= 0 && !hasFile(entries, "config.json") {
-			return "", refuse("%s holds %s, which lets a model see and is none itself; "+
+			return "", refuse("%s holds %s, which lets a model see and is not a model; "+
 				"download the model's own file too", path, entries[i].Name())
 		}
 		return path, nil

@@ -96,7 +96,7 @@ func TestIDsOfPeople(t *testing.T) {
 	if err != nil || m.ID != "hf.co/org/small:q8" {
 		t.Errorf("it is added as %q, %v", m.ID, err)
 	}
-	for id, word := range map[string]string{"a b": "Each part has letters", control.Alias: "stands for"} {
+	for id, word := range map[string]string{"a b": "Each part has letters", control.Alias: "means the current model"} {
 		_, err := a.library.AddModel(t.Context(), control.AddRequest{ID: id,
 			Path: "../../models/testdata/gguf/llama.gguf"})
 		if err == nil || !strings.Contains(err.Error(), word) {
@@ -206,7 +206,7 @@ func TestAFolderWithoutTheModelsOwnFile(t *testing.T) {
 		"set/big-00002-of-00003.gguf": "/set/big-00001-of-00003.gguf: the file is missing, " +
 			"though others of its set are there; " +
 			"copy it beside them, or download the model again if it comes from the hub",
-		"vision": "/vision holds mmproj-big-f16.gguf, which lets a model see and is none itself; " +
+		"vision": "/vision holds mmproj-big-f16.gguf, which lets a model see and is not a model; " +
 			"download the model's own file too",
 	} {
 		_, err := a.library.AddModel(t.Context(), control.AddRequest{Path: filepath.Join(root, path)})

@@ -180,7 +180,7 @@ func (l *Library) checkID(ctx context.Context, id, dir string) error {
 			"Each part has letters, digits and _, with single - and . between them.", id)
 	}
 	if id == control.Alias {
-		return refuse("The name %s stands for the chosen model, whichever that is; take another id.", id)
+		return refuse("The name %s means the current model, whichever that is; take another id.", id)
 	}
 	rows, err := l.db.Models.List(ctx)
 	if err != nil {

@@ -66,7 +66,7 @@ func foundRow(m control.FoundModel) []any {
 		m.ContextLength, place, terminal.ID(m.Path)}
 }
 
-// foundPath returns the path of the model that was found under an id, where nothing lies at path.
+// foundPath returns the path of the model that was found under an id, if nothing is at path.
 // Else it returns path. It refuses the id of several models, and of one that cannot be loaded.
 func foundPath(ctx context.Context, c *control.Client, id, path string) (string, error) {
 	if _, err := disk.Stat(path); !errors.Is(err, fs.ErrNotExist) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What lies in LM Studio's folder is listed, and added by its id.
+// What is in LM Studio's folder is listed, and added by its id.
 func TestFoundModelsAreListedAndAddedByID(t *testing.T) {
 	c := newConsole(t, newHome(t))
 	file, err := os.ReadFile("../../../models/testdata/gguf/llama.gguf")
