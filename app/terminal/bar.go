@@ -8,28 +8,37 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// A Bar redraws one line of the terminal that shows standard error. Without a terminal it draws nothing.
+// A Bar redraws one line of the terminal that shows standard error. Without a terminal that can do so it
+// draws nothing.
 type Bar struct {
-	w     io.Writer // nil without a terminal
+	Faint bool // in faint letters, for a terminal that may show styles
+
+	w     io.Writer // nil without such a terminal
 	width int
 	drawn bool
 }
 
 // NewBar returns a bar that has drawn nothing.
 func (p *Program) NewBar() *Bar {
-	if !p.Terminal {
+	if !p.Terminal || p.dumb() {
 		return &Bar{}
 	}
 	return &Bar{w: p.Stderr, width: width(p.Stderr)}
 }
 
-// Draw draws what happens and how far it is. Where both together are too wide, the beginning of what is cut.
+// Draw draws what happens and how far it is. Where both together are too wide, the beginning of what is
+// cut. Neither moves the cursor.
 func (b *Bar) Draw(what, far string) {
 	if b.w == nil {
 		return
 	}
+	far = Printable(far)
 	room := b.width - 1 - uniseg.StringWidth(far) // a terminal may break a line that is full
-	fmt.Fprintf(b.w, "\r\x1b[K%s%s", cutBegin(Printable(what), max(1, room)), far)
+	line := cutBegin(Printable(what), max(1, room)) + far
+	if b.Faint {
+		line = style(dim, line)
+	}
+	fmt.Fprint(b.w, "\r\x1b[K", line)
 	b.drawn = true
 }
 

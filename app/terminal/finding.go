@@ -15,29 +15,25 @@ type Finding struct {
 // PrintFindings prints a report. It returns an error if a check found a problem.
 func (p *Program) PrintFindings(findings []Finding, asJSON bool) error {
 	bad := 0
-	var rows [][]any
 	for _, x := range findings {
-		mark := Marked{"✓", Good}
 		if !x.OK {
 			bad++
-			mark = Marked{"✗", Wrong}
 		}
-		rows = append(rows, []any{mark, x.Name, x.Detail})
-		if asJSON {
-			if err := WriteJSON(p.Stdout, x); err != nil {
-				return err
+	}
+	err := List[Finding]{
+		Columns: []Column{{}, {}, {Wraps: true}},
+		Row: func(x Finding) []any {
+			mark := Marked{"✓", Good}
+			if !x.OK {
+				mark = Marked{"✗", Wrong}
 			}
-		}
-	}
-	if !asJSON {
-		if err := p.Table([]Column{{}, {}, {Wraps: true}}, rows); err != nil {
-			return err
-		}
-	}
-	switch bad {
-	case 0:
-		return nil
-	case 1:
+			return []any{mark, x.Name, x.Detail}
+		},
+	}.Print(p, asJSON, findings)
+	switch {
+	case err != nil || bad == 0:
+		return err
+	case bad == 1:
 		return errors.New("1 problem found")
 	}
 	return fmt.Errorf("%d problems found", bad)

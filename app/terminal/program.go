@@ -139,6 +139,11 @@ func (p *Program) Say(format string, args ...any) {
 	fmt.Fprintf(p.Stderr, "%s: %s\n", p.Name, Text(fmt.Sprintf(format, args...)))
 }
 
+// Remark is Say for what matters less: without the program's name, and in faint letters on a terminal.
+func (p *Program) Remark(format string, args ...any) {
+	fmt.Fprintln(p.Stderr, p.styled(dim, Text(fmt.Sprintf(format, args...))))
+}
+
 // Logger returns one that writes warnings and errors to Stderr, and everything with verbose. They appear
 // above a line that is being typed.
 func (p *Program) Logger(verbose bool) *slog.Logger {

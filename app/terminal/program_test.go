@@ -35,6 +35,9 @@ func run(t *testing.T, typed string, args ...string) (code int, stdout, stderr s
 		if slices.Contains(names, "advised") {
 			return fmt.Errorf("show: %w", advisedError{})
 		}
+		if slices.Contains(names, "odd") {
+			return errors.New("no model a\x1b[2J")
+		}
 		if slices.Contains(names, "none") {
 			return &ExitError{Code: 7, Err: errors.New("no such name")}
 		}
@@ -104,10 +107,12 @@ func TestCommandLines(t *testing.T) {
 		{args: "show none", code: 7, stderr: "prog: no such name\n"},
 		{args: "show advised", code: 1, stderr: "prog: show: It failed. Try again.\n"},
 		{args: "show mute", code: 9},
+		{args: "show odd", code: 1, stderr: "prog: no model a\ufffd[2J\n"},
 		{args: "list", stderr: "prog: none yet\n"},
 		{args: "list one 1 --whole", stdout: "one 1 true\n"},
 		{args: "list --whole one 1", stdout: "one 1 true\n"},
 		{args: "list --whole", code: 2, stderr: "prog list: there is no flag --whole without a verb\n"},
+		{args: "list --o\x1bdd", code: 2, stderr: "prog list: there is no flag --o\ufffddd\n"},
 		{args: "list two", code: 2, stderr: "prog list: there is no verb \"two\"; "},
 		{args: "bench", code: 2, stderr: "prog bench needs a verb; `prog bench -h` lists them\n"},
 		{args: "bench recall", code: 2, stderr: "prog bench: there is no verb \"recall\"; the lab has more\n"},
@@ -132,7 +137,8 @@ func TestSentencesHaveNoControlCharacters(t *testing.T) {
 	var errs strings.Builder
 	p := &Program{Name: "prog", Stderr: &errs}
 	p.Say("%s is gone: %v", "a\x1b[2J", errors.New("no \rfile"))
-	if want := "prog: a\ufffd[2J is gone: no \ufffdfile\n"; errs.String() != want {
+	p.Remark("%s answers", "b\x1b[1m")
+	if want := "prog: a\ufffd[2J is gone: no \ufffdfile\nb\ufffd[1m answers\n"; errs.String() != want {
 		t.Errorf("said %q, want %q", errs.String(), want)
 	}
 }

@@ -30,9 +30,6 @@ const dim = "2"
 // style returns text in a style of SGR, the sequences that set colours.
 func style(code, text string) string { return "\x1b[" + code + "m" + text + "\x1b[0m" }
 
-// Dim returns a remark for standard error, in faint letters on a terminal.
-func (p *Program) Dim(text string) string { return p.styled(dim, text) }
-
 // styled returns a text for standard error, in a style on a terminal.
 func (p *Program) styled(code, text string) string {
 	if !p.Terminal || !p.Styles() {
@@ -42,4 +39,7 @@ func (p *Program) styled(code, text string) string {
 }
 
 // Styles reports whether a terminal of this program may show styles: see no-color.org.
-func (p *Program) Styles() bool { return p.Getenv("NO_COLOR") == "" && p.Getenv("TERM") != "dumb" }
+func (p *Program) Styles() bool { return p.Getenv("NO_COLOR") == "" && !p.dumb() }
+
+// dumb reports whether the terminal knows no escape sequences.
+func (p *Program) dumb() bool { return p.Getenv("TERM") == "dumb" }

@@ -134,18 +134,15 @@ func flagMistake(c *cobra.Command, err error) error {
 	return Mistake(c, fmt.Sprintf("%s\n`%s -h` lists the flags", text, c.CommandPath()))
 }
 
-// nearFlag returns the flag that an unknown name probably means, or nil. cobra knows what is near to the
-// names of commands, so each flag is one here. Other servers have --host and --port for --addr.
+// nearFlag returns the flag that an unknown name probably means, or nil. Other servers have --host and
+// --port for --addr.
 func nearFlag(c *cobra.Command, name string) *pflag.Flag {
-	names := &cobra.Command{}
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		x := &cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}}
-		if f.Name == "addr" {
-			x.SuggestFor = []string{"port", "host", "listen"}
-		}
-		names.AddCommand(x)
-	})
-	if found := near(names, name); len(found) > 0 {
+	if addr := c.Flags().Lookup("addr"); addr != nil && slices.Contains([]string{"port", "host", "listen"}, name) {
+		return addr
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if found := Near(name, names...); len(found) > 0 {
 		return c.Flags().Lookup(found[0])
 	}
 	return nil

@@ -191,7 +191,7 @@ func (m *Main) showResult(ctx context.Context, r *bridge.Repository, remote, bra
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(m.Stderr, "tandem-lab: saved %s in %s\n", control.Plural(len(names), "file"), out)
+		m.Say("saved %s in %s", control.Plural(len(names), "file"), out)
 	}
 	if asJSON {
 		err = terminal.WriteJSON(m.Stdout, s)

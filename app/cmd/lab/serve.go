@@ -103,8 +103,7 @@ func serve(m *Main) *cobra.Command {
 // sayReady prints where the endpoint is, or why there is none.
 func (m *Main) sayReady(a *app.App, address string) {
 	if address == "" {
-		fmt.Fprintf(m.Stderr, "tandem-lab: running without an endpoint: %s. Give another port by --addr.\n",
-			a.State().Error)
+		m.Say("running without an endpoint: %s. Give another port by --addr.", a.State().Error)
 		return
 	}
 	fmt.Fprintln(m.Stdout, address)
@@ -122,7 +121,6 @@ func (m *Main) sayLoaded(a *app.App, err error) {
 		try = fmt.Sprintf(" To try bounded layers, press Ctrl-C, then `tandem-lab serve --model %s "+
 			"--kv-layout bounded`, a model that comes with the program.", lab.RetrievalModel)
 	}
-	fmt.Fprintf(m.Stderr, "tandem-lab: %s cannot be served: %s.\n"+
-		"Until it can, requests for it get this error.%s\n", choice,
+	m.Say("%s cannot be served: %s.\nUntil it can, requests for it get this error.%s", choice,
 		strings.TrimSuffix(err.Error(), "."), try)
 }

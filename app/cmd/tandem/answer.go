@@ -76,7 +76,7 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, ra
 	}
 	a, err := m.print(body, manner{json: asJSON, markdown: !continues}, stop)
 	if err == nil && m.Terminal && m.Shown && !asJSON {
-		fmt.Fprintln(m.Stderr, m.Dim(a.speed()))
+		m.Remark("%s", a.speed())
 	}
 	return err
 }
@@ -95,7 +95,9 @@ func (m *Main) print(body io.ReadCloser, how manner, began func()) (*answer, err
 	case how.json:
 		p = jsonPrinter{out}
 	case how.markdown && m.Shown && m.Styles():
-		p = &markdownPrinter{m: m, doc: terminal.NewMarkdown(), last: m.NewBar()}
+		last := m.NewBar()
+		last.Faint = true
+		p = &markdownPrinter{out: m.Stdout, doc: terminal.NewMarkdown(), last: last}
 	}
 	a := &answer{}
 	err := a.read(body, func(x part) error {

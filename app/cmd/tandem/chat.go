@@ -21,7 +21,7 @@ import (
 func chat(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "chat [MODEL]", Short: "chat on the terminal, as run without a prompt",
 		Args: terminal.Args(0, 1, ""), ValidArgsFunction: m.completeModel}
-	r := newRunFlags(cmd)
+	r := newRunFlags(m, cmd)
 	cmd.RunE = func(cmd *cobra.Command, words []string) error {
 		ctx, model := cmd.Context(), control.Alias
 		if !m.chats() {
@@ -88,14 +88,14 @@ func (m *Main) chat(ctx context.Context, cmd *cobra.Command, c *control.Client, 
 	}
 	_, stop := m.Interruptible(ctx) // no Ctrl-C ends the chat
 	defer stop()
-	v.remark(v.request.Model + " answers. /help lists the commands, Ctrl-D leaves.")
+	v.Remark("%s answers. /help lists the commands, Ctrl-D leaves.", v.request.Model)
 	for {
 		text, err := v.read(ctx)
 		switch {
 		case err == io.EOF:
 			return nil
 		case err == terminal.ErrInterrupted:
-			v.remark("Ctrl-D or /bye leaves")
+			v.Remark("Ctrl-D or /bye leaves")
 			continue
 		case err != nil:
 			return err
@@ -108,7 +108,7 @@ func (m *Main) chat(ctx context.Context, cmd *cobra.Command, c *control.Client, 
 		case leaves || ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil && stopped || err == terminal.ErrInterrupted:
-			v.remark("stopped")
+			v.Remark("stopped")
 		case err != nil:
 			m.Say("%v", err)
 		}
@@ -128,9 +128,6 @@ func (v *conversation) take(ctx context.Context, text string) (leaves bool, err 
 	}
 	return false, v.answer(ctx, text)
 }
-
-// remark prints what is no answer.
-func (v *conversation) remark(text string) { fmt.Fprintln(v.Stderr, v.Dim(terminal.Text(text))) }
 
 // read reads what the person says: a line, or the lines between two """.
 func (v *conversation) read(ctx context.Context) (string, error) {
@@ -163,7 +160,7 @@ func (v *conversation) use(ctx context.Context, name string) error {
 		}
 		id = state.Choice
 	}
-	if _, err := control.Call(ctx, v.c, control.GetModelSettings, id); err != nil { // there is none
+	if _, err := control.Call(ctx, v.c, control.GetModelSettings, id); err != nil { // no model has the id
 		return err
 	}
 	v.request.Model = id
@@ -175,11 +172,11 @@ func (v *conversation) obey(ctx context.Context, command, rest string) error {
 	switch command {
 	case "/help":
 		err := v.Facts(commands)
-		v.remark(`""" begins and ends a text of several lines. Ctrl-C stops an answer.`)
+		v.Remark(`""" begins and ends a text of several lines. Ctrl-C stops an answer.`)
 		return err
 	case "/clear":
 		v.request.Messages = nil
-		v.remark("the chat starts over")
+		v.Remark("the chat starts over")
 		return nil
 	case "/save":
 		return v.save(rest)
@@ -197,7 +194,7 @@ func (v *conversation) obey(ctx context.Context, command, rest string) error {
 		if err := v.use(ctx, rest); err != nil {
 			return err
 		}
-		v.remark(v.request.Model + " answers from here on")
+		v.Remark("%s answers from here on", v.request.Model)
 		return nil
 	}
 	return fmt.Errorf("there is no command %s; /help lists them", command)
@@ -241,14 +238,14 @@ func (v *conversation) save(path string) error {
 	}
 	_, err = f.WriteString(s.String())
 	if err = errors.Join(err, f.Close()); err == nil {
-		v.remark("saved to " + path)
+		v.Remark("saved to %s", path)
 	}
 	return err
 }
 
 // confirm asks a question that is yes or no.
 func (v *conversation) confirm(ctx context.Context, question string) (bool, error) {
-	v.remark(question)
+	v.Remark("%s", question)
 	text, err := v.editor.ReadLine(ctx, "[y/N] ")
 	if err == io.EOF { // no line is a no
 		return false, nil
@@ -272,7 +269,7 @@ func (v *conversation) answer(ctx context.Context, said string) error {
 		v.request.Messages = append(g.Messages, message{"assistant", a.text.String()})
 	}
 	if err == nil {
-		v.remark(a.speed())
+		v.Remark("%s", a.speed())
 	}
 	return err
 }

@@ -95,7 +95,7 @@ func checkpointRow(x control.Checkpoint, title string) []any {
 	}
 	return []any{x.ID, shown, cmp.Or(x.Name, "-"), pin, kept, terminal.ID(x.Model), x.Kind, x.ToToken,
 		x.ToToken - x.FromToken, terminal.Figure(control.ByteSize(x.Bytes)), x.Hits, x.UsedAt,
-		terminal.Figure(run64(x.Run))}
+		terminal.Figure(runOf(x.Run))}
 }
 
 // listTexts returns the verb that lists what the memory of texts holds of each client, never a text, or
@@ -103,7 +103,7 @@ func checkpointRow(x control.Checkpoint, title string) []any {
 func listTexts(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "texts", Short: "list what is remembered of each client's texts",
 		Args: terminal.NoArgs,
-		Long: "Lists what is remembered of each client's texts, to guess similar ones."}
+		Long: "Lists what is remembered of each client's texts, to draft similar ones."}
 	f := cmd.Flags()
 	asJSON := f.Bool("json", false, "one JSON object a line")
 	of := f.String("forget", "", "forget the texts of the client with the `KEY`, which the list has; - is all without a key")
@@ -145,8 +145,8 @@ func (m *Main) forgetTexts(cmd *cobra.Command, c *control.Client,
 	return err
 }
 
-// run64 formats a run's id, - for none.
-func run64(id int64) string {
+// runOf formats the id of a checkpoint's run, - if it has none.
+func runOf(id int64) string {
 	if id == 0 {
 		return "-"
 	}
@@ -178,7 +178,7 @@ func showCheckpoint(m *Main) *cobra.Command {
 			{"tokens", fmt.Sprintf("%d to %d", x.FromToken, x.ToToken)},
 			{"continues", cmp.Or(x.Parent, "the beginning")},
 			{"size", control.ByteSize(x.Bytes)},
-			{"run", run64(x.Run)},
+			{"run", runOf(x.Run)},
 			{"made", x.CreatedAt},
 			{"used", fmt.Sprintf("%s, %s", m.Time(x.UsedAt), control.Plural(x.Hits, "time"))},
 			{"pinned", pinned},
@@ -293,7 +293,7 @@ func branchCheckpoint(m *Main) *cobra.Command {
 	var b continuation
 	cmd.Flags().BoolVar(&b.Raw, "raw", false, "continue the text as it is, with the prompt as it is")
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line")
-	sampling := samplingFlags(cmd)
+	sampling := m.samplingFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, rest []string) (err error) {
 		ctx := cmd.Context()
 		if len(rest) > 1 {

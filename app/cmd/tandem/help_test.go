@@ -73,8 +73,15 @@ func TestManualHasEveryVerb(t *testing.T) {
 	for i := range pages {
 		dir := t.TempDir()
 		newConsole(t, newHome(t)).must(t, "man", dir)
-		for _, name := range []string{"tandem", "tandem-run", "tandem-models-add", "tandem-completion-zsh"} {
-			if _, err := os.Stat(filepath.Join(dir, name+".1")); err != nil {
+		pageOf := func(verb string) string { return filepath.Join(dir, strings.ReplaceAll(verb, " ", "-")+".1") }
+		want := []string{pageOf("tandem"), pageOf("tandem completion zsh")}
+		eachVerb(newMain().Root, func(v *cobra.Command) {
+			if v.IsAvailableCommand() {
+				want = append(want, pageOf(v.CommandPath()))
+			}
+		})
+		for _, page := range want {
+			if _, err := os.Stat(page); err != nil {
 				t.Error(err)
 			}
 		}

@@ -10,7 +10,6 @@ import (
 
 	"tandem/app"
 	"tandem/app/control"
-	"tandem/app/home"
 	"tandem/app/terminal"
 	"tandem/models/starter"
 )
@@ -39,7 +38,7 @@ const startLimit = 5 * time.Second
 // withServer calls fn with a client of the process that serves the home folder. If there is none,
 // this process serves the socket until fn returns.
 func (m *Main) withServer(ctx context.Context, fn func(*control.Client) error) error {
-	return m.withServerOf(ctx, kvBitsFlag{}, fn)
+	return m.withServerOf(ctx, "", fn)
 }
 
 // asking returns the RunE of a verb that calls the process that serves the home folder: see withServer.
@@ -69,8 +68,7 @@ func (m *Main) withServerOf(ctx context.Context, bits kvBitsFlag, fn func(*contr
 		if err == nil && state.Phase != control.PhaseDraining {
 			return fn(client)
 		}
-		if e, ok := errors.AsType[*control.Error](err); err != nil &&
-			(!ok || e.Code != control.CodeUnavailable) {
+		if err != nil && !notRunning(err) {
 			return err
 		}
 		o := m.options(m.Logger(false))
@@ -80,7 +78,7 @@ func (m *Main) withServerOf(ctx context.Context, bits kvBitsFlag, fn func(*contr
 			return m.serveWhile(ctx, a, func() error { return fn(client) })
 		}
 		// Another process may have taken the lock a moment ago and not answer yet.
-		if _, ok := errors.AsType[*home.LockedError](err); !ok || time.Now().After(deadline) {
+		if !isLocked(err) || time.Now().After(deadline) {
 			return err
 		}
 		select {

@@ -89,7 +89,7 @@ type console struct {
 // newConsole returns a console with this home and a model cache in it.
 func newConsole(t *testing.T, home string) *console {
 	return &console{env: map[string]string{"TANDEM_HOME": home,
-		"HF_HUB_CACHE": filepath.Join(home, "hub"), "HOME": home, "TERM": "dumb"}}
+		"HF_HUB_CACHE": filepath.Join(home, "hub"), "HOME": home, "NO_COLOR": "1"}}
 }
 
 // tandem runs one command line and returns its exit code.

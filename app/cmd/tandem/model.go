@@ -19,7 +19,7 @@ func useModel(m *Main) *cobra.Command {
 		SuggestFor: []string{"load", "switch", "select"},
 		Args:       terminal.Args(1, 1, aModel), ValidArgsFunction: m.completeModelOrFile,
 		RunE: m.asking(func(ctx context.Context, c *control.Client, args []string) error {
-			return m.withModel(ctx, c, kvBitsFlag{}, args[0], func(id string) error {
+			return m.withModel(ctx, c, "", args[0], func(id string) error {
 				id, err := idOf(ctx, c, id)
 				if err != nil {
 					return err

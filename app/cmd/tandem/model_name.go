@@ -19,7 +19,7 @@ import (
 // flag asks for.
 func (m *Main) withModel(ctx context.Context, c *control.Client, bits kvBitsFlag, name string,
 	fn func(id string) error) error {
-	if bits.given {
+	if bits != "" {
 		if err := bits.check(ctx, c, name); err != nil {
 			return err
 		}

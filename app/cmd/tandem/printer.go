@@ -62,7 +62,7 @@ func (p jsonPrinter) end(a *answer, cut bool) error {
 // A markdownPrinter shows Markdown on a terminal by whole blocks. The end of what is being written or
 // thought is one line below them.
 type markdownPrinter struct {
-	m       *Main
+	out     io.Writer
 	doc     *terminal.Markdown
 	last    *terminal.Bar
 	thought string // since the last text
@@ -74,7 +74,7 @@ func (p *markdownPrinter) add(x part) error {
 	}
 	err := p.write(p.doc.Add(x.text))
 	if words := lastWords(cmp.Or(p.doc.Pending(), p.thought)); words != "" {
-		p.last.Draw("", p.m.Dim(words))
+		p.last.Draw(words, "")
 	}
 	return err
 }
@@ -89,14 +89,13 @@ func (p *markdownPrinter) write(blocks string) error {
 		return nil
 	}
 	p.last.Erase()
-	_, err := io.WriteString(p.m.Stdout, blocks)
+	_, err := io.WriteString(p.out, blocks)
 	return err
 }
 
-// lastWords returns the end of a text, for one line.
+// lastWords returns the end of a text on one line, of which a terminal shows as much as it has room for.
 func lastWords(text string) string {
-	const most = 38 // characters, each of which may take two columns of 80
-	end := strings.ToValidUTF8(text[max(0, len(text)-4*most):], "")
-	words := []rune(strings.Join(strings.Fields(end), " "))
-	return terminal.Printable(string(words[max(0, len(words)-most):]))
+	const most = 1000 // bytes
+	end := strings.ToValidUTF8(text[max(0, len(text)-most):], "")
+	return strings.Join(strings.Fields(end), " ")
 }

@@ -12,6 +12,9 @@ import (
 	"tandem/app/control"
 )
 
+// noVariables is an environment without variables.
+func noVariables(string) string { return "" }
+
 // A wait of 300 ms is shown on a terminal, a shorter one is not. The line is cleared at the
 // end.
 func TestOnlyLongWaitsAreShown(t *testing.T) {
@@ -43,7 +46,7 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var out bytes.Buffer
 				m := newMain()
-				m.Stderr, m.Terminal = &out, c.terminal
+				m.Stderr, m.Terminal, m.Getenv = &out, c.terminal, noVariables
 				start := time.Now()
 				stop := m.watch(t.Context(), func(context.Context) (control.State, error) {
 					if time.Since(start) > c.busy {
@@ -65,7 +68,7 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 	}
 	// A failed call for the state ends the watch, and the caller goes on.
 	m := newMain()
-	m.Stderr, m.Terminal = &bytes.Buffer{}, true
+	m.Stderr, m.Terminal, m.Getenv = &bytes.Buffer{}, true, noVariables
 	stop := m.watch(t.Context(),
 		func(context.Context) (control.State, error) {
 			return control.State{}, errors.New("gone")

@@ -43,7 +43,7 @@ type sampling struct {
 const maxSense = 2
 
 // samplingFlags adds the flags of an answer to a verb. What they leave out is the server's.
-func samplingFlags(cmd *cobra.Command) func() (sampling, error) {
+func (m *Main) samplingFlags(cmd *cobra.Command) func() (sampling, error) {
 	f := cmd.Flags()
 	maxTokens := f.Int("max-tokens", 0, "generate at most `N` tokens (default: what the context leaves)")
 	temperature := f.Float64("temperature", 0, "sampling temperature `X` (default: the model's)")
@@ -65,8 +65,7 @@ func samplingFlags(cmd *cobra.Command) func() (sampling, error) {
 		case !(*temperature >= 0 && *temperature <= math.MaxFloat64):
 			return s, terminal.Mistake(cmd, "--temperature must be at least 0")
 		case *temperature > maxSense:
-			fmt.Fprintf(cmd.ErrOrStderr(), "tandem: at a temperature above %d an answer is mostly noise; 0 to 1 is usual\n",
-				maxSense)
+			m.Say("at a temperature above %d an answer is mostly noise; 0 to 1 is usual", maxSense)
 		}
 		return s, nil
 	}
@@ -83,19 +82,19 @@ type runFlags struct {
 	kvBits      kvBitsFlag
 }
 
-func newRunFlags(cmd *cobra.Command) *runFlags {
+func newRunFlags(m *Main, cmd *cobra.Command) *runFlags {
 	f := cmd.Flags()
-	r := &runFlags{cmd: cmd, sampling: samplingFlags(cmd)}
+	r := &runFlags{cmd: cmd, sampling: m.samplingFlags(cmd)}
 	choice := func(to *string, name, usage string, words []string) {
 		terminal.Choice(cmd, to, name, fmt.Sprintf(usage, strings.Join(words, ", ")), words...)
 	}
 	s := &r.speculation
 	choice(&s.Drafter, "speculation", "`DRAFTER`: %s (default: the server's, auto)", control.Drafters)
 	choice(&s.Rollback, "rollback", "`HOW` wrong drafts are undone: %s", control.Rollbacks)
-	choice(&s.Rule, "rule", "`RULE` by which drafts stand: %s", control.Rules)
+	choice(&s.Rule, "rule", "`RULE` by which drafts are accepted: %s", control.Rules)
 	f.IntVar(&r.depth, "depth", 0, "`N` tokens to draft per step (default: automatic)")
 	f.BoolVar(&s.Exact, "exact", false, "make results bit-identical, with or without drafts (slower)")
-	r.kvBits.add(f)
+	r.kvBits.add(cmd)
 	return r
 }
 
@@ -108,7 +107,7 @@ func (r *runFlags) generation() (g generation, err error) {
 		r.speculation.Depth = &r.depth
 	}
 	if r.depth < 0 || r.depth > control.MaxDepth {
-		return g, terminal.Mistake(r.cmd, fmt.Sprintf("--depth must lie between 0 and %d", control.MaxDepth))
+		return g, terminal.Mistake(r.cmd, fmt.Sprintf("--depth must be between 0 and %d", control.MaxDepth))
 	}
 	if r.speculation != (control.Asked{}) {
 		g.Speculation = &r.speculation
@@ -124,7 +123,7 @@ func run(m *Main) *cobra.Command {
 		ValidArgsFunction: m.completeModel,
 		Example: "  tandem run 'Write a Go function that reverses a slice'\n  git diff | tandem run -\n" +
 			"  tandem run mlx-community/Qwen3.5-4B-MLX-4bit"}
-	r := newRunFlags(cmd)
+	r := newRunFlags(m, cmd)
 	f := cmd.Flags()
 	f.StringVar(&r.model, "model", control.Alias, "`DIR|FILE.gguf|ID` of the model")
 	f.BoolVar(&r.raw, "raw", false, "take the prompt as it is, without the chat template")

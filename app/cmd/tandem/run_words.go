@@ -151,7 +151,7 @@ func (m *Main) tellAnswerer(ctx context.Context, k known, prompt string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(m.Stderr, m.Dim(fmt.Sprintf("tandem: %s answers %q; %s", state.Choice, prompt, hint)))
+	m.Remark("tandem: %s answers %q; %s", state.Choice, prompt, hint)
 	return nil
 }
 

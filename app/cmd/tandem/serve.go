@@ -41,7 +41,7 @@ func newServeFlags(cmd *cobra.Command) *serveFlags {
 	s := &serveFlags{cmd: cmd, ServeFlags: app.NewServeFlags(cmd, " (default: the last one, at first the starter)")}
 	terminal.Choice(cmd, &s.dtype, "dtype", "type to compute in: `auto|float32|checkpoint`; checkpoint keeps weights as stored "+
 		"(default: the setting dtype, auto unless changed)", "auto", "float32", "checkpoint")
-	s.kvBits.add(f)
+	s.kvBits.add(cmd)
 	f.StringVar(&s.kvLayout, "kv-layout", "", "what layers that look back over a window keep: `ring|full`, "+
 		"a ring of rows or every row (default: ring)")
 	f.Func("checkpoint-memory",
