@@ -16,6 +16,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/roomtest"
+	"tandem/app/wire"
 	"tandem/engine"
 )
 
@@ -100,7 +101,8 @@ func TestEveryAdviceIsTheEndOfItsMessage(t *testing.T) {
 			}
 		}
 		w := roomtest.Post(serve(fake), "/v1/completions", `{"model":"tandem","prompt":"x","stream":true}`)
-		if want := `{"error":{"message":"It failed. ` + text + `","advice":"` + text + `",`; !strings.Contains(w.Body.String(), want) {
+		if want := `{"error":{"message":` + string(wire.Quote("It failed. "+text)) + `,"advice":` +
+			string(wire.Quote(text)) + `,`; !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: a stream has %s, want %s", name, w.Body, want)
 		}
 	}
