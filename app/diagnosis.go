@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -140,7 +139,8 @@ func (a *App) withoutUser(b []byte) []byte {
 		quoted, _ := json.Marshal(s) // a string always has JSON
 		return quoted[1 : len(quoted)-1]
 	}
-	b = bytes.ReplaceAll(b, inJSON(home), []byte("~"))
+	own := regexp.MustCompile(regexp.QuoteMeta(string(inJSON(home))) + `\b`)
+	b = own.ReplaceAll(b, []byte("~"))
 	user := regexp.MustCompile("/" + regexp.QuoteMeta(string(inJSON(filepath.Base(home)))) + `\b`)
 	return user.ReplaceAll(b, []byte("/…"))
 }

@@ -173,7 +173,7 @@ func (k *Keys) DeleteKey(ctx context.Context, id int64) error {
 			what = "other machines may call once Tandem is started without what decides that now"
 		}
 		return control.Errorf(control.CodeInvalid,
-			"%s is the last key, and %s; turn that off first, or make another key.",
+			"%s is the last key, and %s; turn that off in the settings first, or make another key.",
 			cmp.Or(name, "This"), what)
 	}
 	if err := k.db.DeleteKey(context.WithoutCancel(ctx), id); err != nil &&

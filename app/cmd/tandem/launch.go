@@ -140,7 +140,7 @@ func launchLine(p connect.Program, id string, has int, longer []control.LongerMo
 	case has == 0:
 		return needs + "; the model's is unknown"
 	case has >= p.Context:
-		return needs + ", and the model has " + tokens
+		return fmt.Sprintf("%s, whose context of %s is enough", says, tokens)
 	}
 	needs += ", and the model has only " + tokens
 	if len(longer) > 0 && longer[0].Context >= p.Context {
@@ -180,7 +180,11 @@ func (m *Main) runProgram(p connect.Program, path string, e connect.Endpoint, ar
 	}
 	child := exec.Command(path, c.Args[1:]...)
 	child.Env, child.Stdin, child.Stdout, child.Stderr = env, m.Stdin, m.Stdout, m.Stderr
-	if err := child.Start(); err != nil {
+	err = child.Start()
+	if errors.Is(err, syscall.ENOEXEC) { // such as npm's placeholder, where the step after an install did not run
+		return fmt.Errorf("%s cannot be started: %s is not a program; install %s again", p.Name, path, p.Name)
+	}
+	if err != nil {
 		return err
 	}
 	ended := make(chan error, 1)

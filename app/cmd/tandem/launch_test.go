@@ -215,7 +215,7 @@ func TestLaunchLineSaysWhetherTheContextIsLongEnough(t *testing.T) {
 		{any, 0, nil, "Any uses m"},
 		{any, 8192, longer, "Any uses m, with a context of 8,192 tokens"},
 		{agent, 0, longer, "Agent uses m. It needs a context of 64,000 tokens; the model's is unknown"},
-		{agent, 64_000, longer, "Agent uses m. It needs a context of 64,000 tokens, and the model has 64,000 tokens"},
+		{agent, 64_000, longer, "Agent uses m, whose context of 64,000 tokens is enough"},
 		{agent, 8192, nil, "Agent uses m. It needs a context of 64,000 tokens, and the model has only 8,192 tokens; " + getMore},
 		{agent, 8192, longer, "Agent uses m. It needs a context of 64,000 tokens, and the model has only 8,192 tokens; " +
 			"`--model big` has 131,072"},

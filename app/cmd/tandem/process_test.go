@@ -355,7 +355,7 @@ func TestServeDoesNotAnnounceAnUnusableModel(t *testing.T) {
 		text := p.stderr.String()
 		if failed := c.phase == control.PhaseFailed; !strings.Contains(text, c.says) ||
 			failed == strings.Contains(text, "Serving") ||
-			failed != strings.Contains(text, "`tandem serve --model pocket`") {
+			failed != strings.Contains(text, "`tandem use pocket`") {
 			t.Errorf("%v: standard error lacks %q or names a wrong model: %s", c.args, c.says, text)
 		}
 	}
@@ -365,7 +365,7 @@ func TestServeDoesNotAnnounceAnUnusableModel(t *testing.T) {
 		func(s control.State) bool { return s.Phase == control.PhaseFailed })
 	p.stop(t)
 	if text := p.stderr.String(); !strings.Contains(text, "is no longer at "+good) ||
-		!strings.Contains(text, "`tandem serve --model pocket`") ||
+		!strings.Contains(text, "`tandem use pocket`") ||
 		strings.Contains(text, "Serving") {
 		t.Errorf("with the folder gone: standard error %s", text)
 	}

@@ -31,9 +31,7 @@ func pull(m *Main) *cobra.Command {
 		}
 		if e, ok := errors.AsType[*control.Error](err); ok && state.PID != os.Getpid() &&
 			dependsOnEnvironment(e) {
-			return fmt.Errorf("%w (process %d, which serves this home, downloads with its own HF_ENDPOINT, HF_TOKEN, "+
-				"HF_HUB_CACHE and HF_HUB_OFFLINE; to use others, set them there or stop it first)",
-				e, state.PID)
+			return fmt.Errorf("%w (the server, process %d, downloads with its own HF_ variables)", e, state.PID)
 		}
 		return err
 	})

@@ -194,11 +194,10 @@ func (m *Main) sayLoaded(a *app.App, err error) {
 	case err != nil:
 		spare := ""
 		if id := a.Spare(); id != "" {
-			spare = fmt.Sprintf(" or `tandem serve --model %s`, which comes with the program", id)
+			spare = fmt.Sprintf(", or `tandem use %s`, which comes with the program", id)
 		}
 		m.Say("%s cannot be served: %v\n"+
-			"Until it can, requests for it get this error. To serve another, press Ctrl-C, then `tandem serve --model ID` "+
-			"(`tandem models` lists them)%s.", state.Choice, err, spare)
+			"Until it can, requests for it get this error. To serve another: `tandem use ID` (`tandem list` lists them)%s.", state.Choice, err, spare)
 	case state.Address != "":
 		fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n",
 			state.Choice, state.Address, control.Alias)

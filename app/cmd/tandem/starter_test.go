@@ -111,7 +111,7 @@ func TestOnlyTheStarterIsCalledOne(t *testing.T) {
 	waitState(t, client(t, c.env["TANDEM_HOME"]),
 		func(s control.State) bool { return s.Phase == control.PhaseFailed })
 	p.stop(t)
-	if said := p.stderr.String(); !strings.Contains(said, "or `tandem serve --model starter-2`") {
+	if said := p.stderr.String(); !strings.Contains(said, "or `tandem use starter-2`") {
 		t.Errorf("of a model that is gone it says:\n%s", said)
 	}
 }
