@@ -74,7 +74,10 @@ install() {
   "$work/$name/tandem" --version >/dev/null || fail "Tandem does not start here; nothing was changed"
   # A Tandem that is running keeps the files it has open.
   [ ! -e "$prefix/lib/tandem" ] || mv "$prefix/lib/tandem" "$work/old"
-  mv "$work/$name" "$prefix/lib/tandem"
+  if ! mv "$work/$name" "$prefix/lib/tandem"; then
+    [ ! -e "$work/old" ] || mv "$work/old" "$prefix/lib/tandem"
+    fail "the new version cannot be put into $prefix/lib; the old one stays"
+  fi
   links "$prefix/lib/tandem" | while read -r link target; do
     mkdir -p "$(dirname "$prefix/$link")"
     ln -sf "$target" "$prefix/$link"
