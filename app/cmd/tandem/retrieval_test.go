@@ -38,7 +38,7 @@ func TestHomeWithTheRetrievalModelOpens(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := serve(control.PhaseFailed)
-	for _, want := range []string{"The model retrieval is no longer at", "`tandem models` lists them"} {
+	for _, want := range []string{"The model retrieval is no longer at", "`tandem list` lists them"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not there: %s", want, said)
 		}
