@@ -127,6 +127,7 @@ func (c *config) layers(key string) []int {
 	return c.list(key)
 }
 
+// list is layers for what every family must have alike, see checkSame.
 func (c *config) list(key string) []int {
 	list := c.metadata.ints(c.prefix + key)
 	if list == nil {

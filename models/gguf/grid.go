@@ -10,33 +10,24 @@ import (
 // stands for 0.
 
 //go:embed grids.bin
-var grids string // recorded by build/fixtures/llamacpp.py: the sizes of the elements, one in a byte
+var grids []byte // recorded by build/fixtures/llamacpp.py: the sizes of the elements, one in a byte
 
-// Each word has eight elements.
+// Each grid has vectors of eight elements, or of four in the kinds of 3 bits.
 var (
-	gridIQ2XXS = words(grids[:256*8])
-	gridIQ2XS  = words(grids[256*8:][:512*8])
-	gridIQ2S   = words(grids[768*8:][:1024*8])
-	gridIQ3XXS = fours(grids[1792*8:][:256*4])
-	gridIQ3S   = fours(grids[1792*8+256*4:][:512*4])
+	gridIQ2XXS = grids[:256*8]
+	gridIQ2XS  = grids[256*8:][:512*8]
+	gridIQ2S   = grids[768*8:][:1024*8]
+	gridIQ3XXS = grids[1792*8:][:256*4]
+	gridIQ3S   = grids[1792*8+256*4:][:512*4]
 )
 
-// words returns the words of eight bytes of a string.
-func words(s string) []uint64 {
-	list := make([]uint64, len(s)/8)
-	for i := range list {
-		list[i] = little.Uint64([]byte(s[8*i:]))
-	}
-	return list
-}
+// eight returns vector i of a grid.
+func eight(grid []byte, i int) uint64 { return little.Uint64(grid[8*i:]) }
 
-// fours returns the vectors of four elements of a grid of 3 bits, with half their sizes, rounded down.
-func fours(s string) []uint64 {
-	list := make([]uint64, len(s)/4)
-	for i := range list {
-		list[i] = uint64(little.Uint32([]byte(s[4*i:]))) >> 1 & 0x7f7f7f7f
-	}
-	return list
+// fours returns vectors i and j of a grid of 3 bits, with half their sizes, rounded down.
+func fours(grid []byte, i, j int) uint64 {
+	v := uint64(little.Uint32(grid[4*i:])) | uint64(little.Uint32(grid[4*j:]))<<32
+	return v >> 1 & 0x7f7f7f7f7f7f7f7f
 }
 
 // A gridKind says how the blocks of a kind are unpacked, see [packings].
@@ -60,32 +51,32 @@ var (
 	iq3sGrid = gridKind{110, 7.5, 2, func(to *[super / 8]uint64, b []byte) {
 		for i := range to {
 			high := int(b[66+i/4]) >> (i % 4 * 2) // a ninth bit of both indices
-			v := gridIQ3S[int(b[2+2*i])|high&1<<8] | gridIQ3S[int(b[3+2*i])|high&2<<7]<<32
+			v := fours(gridIQ3S, int(b[2+2*i])|high&1<<8, int(b[3+2*i])|high&2<<7)
 			to[i] = signed(v, b[74+i], 8, 7)
 		}
 	}, func(b []byte, g int) float32 { return odd(b[106+g/2] >> (g % 2 * 4)) }}
 	iq3xxsGrid = gridKind{98, 31, 0.5, func(to *[super / 8]uint64, b []byte) {
 		for i := range to {
-			v := gridIQ3XXS[b[2+2*i]] | gridIQ3XXS[b[3+2*i]]<<32
+			v := fours(gridIQ3XXS, int(b[2+2*i]), int(b[3+2*i]))
 			to[i] = signed(v, evenSigns(little.Uint32(b[66+i/4*4:])>>(i%4*7)), 31, 31)
 		}
 	}, func(b []byte, g int) float32 { return odd(b[69+4*g] >> 4) }}
 	iq2xxsGrid = gridKind{66, 43, 0.125, func(to *[super / 8]uint64, b []byte) {
 		for i := range to {
-			v := gridIQ2XXS[b[2+i/4*8+i%4]]
+			v := eight(gridIQ2XXS, int(b[2+i/4*8+i%4]))
 			to[i] = signed(v, evenSigns(little.Uint32(b[6+i/4*8:])>>(i%4*7)), 43, 43)
 		}
 	}, func(b []byte, g int) float32 { return odd(b[9+8*g] >> 4) }}
 	iq2xsGrid = gridKind{74, 43, 0.125, func(to *[super / 8]uint64, b []byte) {
 		for i := range to {
 			q := little.Uint16(b[2+2*i:])
-			to[i] = signed(gridIQ2XS[q&511], evenSigns(uint32(q>>9)), 43, 43)
+			to[i] = signed(eight(gridIQ2XS, int(q&511)), evenSigns(uint32(q>>9)), 43, 43)
 		}
 	}, func(b []byte, g int) float32 { return odd(b[66+g/2] >> (g % 2 * 4)) }}
 	iq2sGrid = gridKind{82, 43, 0.125, func(to *[super / 8]uint64, b []byte) {
 		for i := range to {
 			high := int(b[66+i/4]) >> (i % 4 * 2) & 3
-			to[i] = signed(gridIQ2S[int(b[2+i])|high<<8], b[34+i], 43, 43)
+			to[i] = signed(eight(gridIQ2S, int(b[2+i])|high<<8), b[34+i], 43, 43)
 		}
 	}, func(b []byte, g int) float32 { return odd(b[74+g/2] >> (g % 2 * 4)) }}
 )

@@ -55,7 +55,7 @@ func unpackSlowly(k kind, b []byte) *slowBlock {
 
 // fromGrid sets element i of an I kind of 2 bits, by the vector of eight that the grid has, their
 // signs, the block's scale and the 4 bits of its part.
-func (s *slowBlock) fromGrid(i int, vector string, signs int, d float32, share byte) {
+func (s *slowBlock) fromGrid(i int, vector []byte, signs int, d float32, share byte) {
 	s.zero, s.spacing = 43, 18
 	if s.q[i] = 43 + int(vector[i%8]); signs>>(i%8)&1 == 1 {
 		s.q[i] = 43 - int(vector[i%8])
