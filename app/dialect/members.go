@@ -41,6 +41,7 @@ type memberSyntax struct {
 	functions []string // only function
 	valueds   []string // valued, and keyed once more
 	next      []string // the tags that may follow the tool's name, or a value
+	again     []string // next, and valueEnd once more
 	stops     []string // valueEnd and ends, with and without a line's end before them
 }
 
@@ -48,6 +49,7 @@ type memberSyntax struct {
 func newMemberSyntax(f memberSyntax) *memberSyntax {
 	f.functions, f.valueds = []string{f.function}, []string{f.valued, f.keyed}
 	f.next = append([]string{f.parameter}, f.ends...)
+	f.again = append(slices.Clip(f.next), f.valueEnd)
 	for _, stop := range append([]string{f.valueEnd}, f.ends...) {
 		if f.stops = append(f.stops, stop); f.lines {
 			f.stops = append(f.stops, "\n"+stop)
@@ -126,11 +128,9 @@ func (m *memberCall) read(p *Parser, c byte) {
 
 // readAfterValue reads what follows a tag that may have ended the value.
 func (m *memberCall) readAfterValue(p *Parser, c byte) {
-	tags := m.syntax.next
+	tags := m.syntax.again
 	if m.ended {
 		tags = slices.Concat(m.syntax.ends, p.atLine)
-	} else {
-		tags = append(slices.Clip(tags), m.syntax.valueEnd)
 	}
 	space := string(m.scanner.held[:m.scanner.tag])
 	tag, ok := m.scanner.read(c, tags)

@@ -24,7 +24,6 @@ type Parser struct {
 	dialect *Dialect
 	tools   map[string]Tool // by name; nil: the parser looks for no calls
 	forced  bool            // see Options
-	cut     bool            // the text was cut
 	openers []string        // the texts that open or close a thought or open a call
 	atLine  []string        // openers, and the texts that open a call where a line begins
 	starts  string          // the first bytes of atLine
@@ -129,7 +128,6 @@ func (p *Parser) Flush() []Part { return p.finish(false) }
 func (p *Parser) Cut() []Part { return p.finish(true) }
 
 func (p *Parser) finish(cut bool) []Part {
-	p.cut = cut
 	p.mode.end(p, cut)
 	if cut && !p.slipped {
 		p.begun = -1
