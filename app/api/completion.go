@@ -93,7 +93,7 @@ func EncodeAlone(t model.Tokenizer, text string) ([]int32, error) {
 // maxLead bounds the tokens before a text. Tokenizers have one or two.
 const maxLead = 8
 
-// marksOf returns the tokens that the tokenizer puts before and after a text.
+// marksOf returns the special tokens that a tokenizer adds before and after a text.
 func marksOf(t model.Tokenizer) (lead, tail []int32, err error) {
 	const text = "a"
 	whole, err := t.Encode(text, true)

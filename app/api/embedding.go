@@ -18,7 +18,7 @@ type Embedding struct {
 	Input      []string          // texts, or
 	Tokens     []json.RawMessage // lists of token ids
 	Dimensions int               // 0 = all
-	Truncate   bool              // cuts a text that is longer than the context, at its end
+	Truncate   bool              // truncate an input at the end if it exceeds the context
 }
 
 // CheckInput refuses empty texts and more than MaxTexts texts.
@@ -43,7 +43,7 @@ func (e *Embedding) param(i int) string {
 
 func (e *Embedding) ModelName() string { return e.Model }
 
-// beginning returns as much of a text as may fit the context, so that little is tokenized.
+// beginning returns the part of a text that can fit the context, so that the rest is not tokenized.
 func beginning(m model.Model, text string) string {
 	n := m.ContextLength() * m.Tokenizer().LongestToken()
 	return strings.ToValidUTF8(text[:min(n, len(text))], "")

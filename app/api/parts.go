@@ -199,8 +199,8 @@ func documentText(o *wire.Fields) (text string, ok bool) {
 	return text, ok || source.Err() != nil
 }
 
-// attachedText returns the name and the text of a file in OpenAI's forms. ok is false if the request
-// does not hold the file, or if it is no text.
+// attachedText returns the name and the text of a file in OpenAI's forms. It reports false if the
+// request lacks the file's content, or if the content is binary.
 func attachedText(o *wire.Fields, kind string) (text string, ok bool) {
 	if kind == "file" && o.Raw(kind) != nil { // as chats have it
 		if o = o.Object(kind); o == nil {
@@ -215,8 +215,8 @@ func attachedText(o *wire.Fields, kind string) (text string, ok bool) {
 	return joinLines(name, text), ok
 }
 
-// fileText returns the text of a file in base64, or in a data URL, which has its own type. ok is
-// false if it is no text in UTF-8. An empty type is not known.
+// fileText decodes a text file from base64 or from a data URL, whose media type overrides mediaType.
+// It reports false unless the content is UTF-8 text. An empty mediaType means unknown.
 func fileText(mediaType, data string) (text string, ok bool) {
 	var raw []byte
 	var err error

@@ -138,7 +138,7 @@ func TestWhatIsNoTextBecomesALineExceptInTheLastMessageOfTheUser(t *testing.T) {
 				if seen != nil {
 					got = strings.ReplaceAll(seen[len(seen)-1].Content, "\n\n", "\n")
 				}
-				if want[0] == "thing" || strings.Contains(part, "search_result") { // no line of its own
+				if want[0] == "thing" || strings.Contains(part, "search_result") { // these continue the line
 					content = strings.ReplaceAll(content, "\n", "")
 					got = strings.ReplaceAll(got, "\n", "")
 				}

@@ -123,7 +123,7 @@ var TextPartShape = wire.Either(
 // textsShape is a text, or parts that are text alone.
 var textsShape = wire.Either(wire.String, wire.List(TextPartShape))
 
-// attachedShape is a text file in OpenAI's form.
+// attachedShape describes a file attachment, as OpenAI has it.
 var attachedShape = wire.Object(
 	wire.Optional("filename", wire.String),
 	wire.Required("file_data", wire.NonEmpty, "Base64, or a data URL."),

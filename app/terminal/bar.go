@@ -8,8 +8,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// A Bar redraws one line of the terminal that shows standard error. Without a terminal that can do so it
-// draws nothing.
+// A Bar redraws one line on the terminal of standard error. It draws nothing if standard error is not a
+// terminal, or a dumb one.
 type Bar struct {
 	Faint bool // in faint letters, for a terminal that may show styles
 

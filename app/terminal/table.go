@@ -27,7 +27,7 @@ func Printable(text string) string {
 
 // A Column of a table. Its cells are strings, or:
 //   - an [ID];
-//   - a [Figure] or an int, which is on the right of a terminal's column and never cut;
+//   - a [Figure], an int or an int64, which is on the right of a terminal's column and never cut;
 //   - a [time.Time], which is relative on a terminal and never cut;
 //   - a [Marked] one of these.
 type Column struct {

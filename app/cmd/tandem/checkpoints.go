@@ -76,7 +76,7 @@ func titlesOf(ctx context.Context, c *control.Client, list []control.Checkpoint)
 	return titles, nil
 }
 
-// checkpointColumns are those of the table of checkpoints.
+// checkpointColumns are the columns of `tandem checkpoints list`.
 var checkpointColumns = []terminal.Column{{Name: "ID", Whole: true}, {Name: "TITLE", Shown: true}, {Name: "NAME", Spare: true},
 	{Name: "PIN", Spare: true}, {Name: "KEPT", Spare: true}, {Name: "MODEL"}, {Name: "KIND", Spare: true},
 	{Name: "TOKENS"}, {Name: "OWN", Spare: true}, {Name: "SIZE"}, {Name: "HITS", Spare: true}, {Name: "USED"},

@@ -27,9 +27,8 @@ func (m *Main) options(log *slog.Logger) app.Options {
 	return o
 }
 
-// updateFeed is the address that tells of newer versions, and issuePage that of the form for
-// problems. A build sets them with -X main.updateFeed=URL. Without them no address is asked, and none
-// is shown.
+// updateFeed is the URL of the update feed, and issuePage the URL of the issue form. A build sets them
+// with -X main.updateFeed=URL. If empty, Tandem checks for no updates and shows no link.
 var updateFeed, issuePage string
 
 // startLimit is how long a process that holds the lock may take to answer.

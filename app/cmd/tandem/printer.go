@@ -93,7 +93,7 @@ func (p *markdownPrinter) write(blocks string) error {
 	return err
 }
 
-// lastWords returns the end of a text on one line, of which a terminal shows as much as it has room for.
+// lastWords returns the last 1,000 bytes of a text as one line. The bar cuts it to the terminal's width.
 func lastWords(text string) string {
 	const most = 1000 // bytes
 	end := strings.ToValidUTF8(text[max(0, len(text)-most):], "")

@@ -128,7 +128,7 @@ func TestTemperatureAboveTwoWarns(t *testing.T) {
 		temperature string
 		warns       bool
 	}{{"2", false}, {"2.1", true}, {"9", true}} {
-		c.tandem(t.Context(), "run", "-", "--temperature", x.temperature) // there is no prompt to run
+		c.tandem(t.Context(), "run", "-", "--temperature", x.temperature) // the prompt is empty, so nothing runs
 		if warns := strings.Contains(c.stderr, "mostly noise"); warns != x.warns {
 			t.Errorf("--temperature %s: %q, want a warning: %t", x.temperature, c.stderr, x.warns)
 		}
