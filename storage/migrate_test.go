@@ -107,19 +107,21 @@ func TestSchemaHasTheNumberOfTheLastFile(t *testing.T) {
 	}
 }
 
-// withFile32 returns a DB, not yet open, of a program that has one more file in migrations/.
-func withFile32(t *testing.T, path string) *DB {
+// withFile33 returns a DB, not yet open, of a program that has one more file in migrations/.
+func withFile33(t *testing.T, path string) *DB {
 	t.Helper()
-	first, err := migrations.ReadFile("migrations/00031_schema.sql")
-	if err != nil {
-		t.Fatal(err)
+	all := fstest.MapFS{
+		"migrations/00033_notes.sql": {Data: []byte("-- +goose Up\nCREATE TABLE notes (a TEXT);\n")},
+	}
+	for _, name := range []string{"migrations/00031_schema.sql", "migrations/00032_left_out.sql"} {
+		text, err := migrations.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = &fstest.MapFile{Data: text}
 	}
 	db := newDB(Options{})
-	db.path = path
-	db.migrations = fstest.MapFS{
-		"migrations/00031_schema.sql": {Data: first},
-		"migrations/00032_notes.sql":  {Data: []byte("-- +goose Up\nCREATE TABLE notes (a TEXT);\n")},
-	}
+	db.path, db.migrations = path, all
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -128,12 +130,12 @@ func withFile32(t *testing.T, path string) *DB {
 // date, and that a program without that file then refuses it.
 func TestNextFileIsApplied(t *testing.T) {
 	path, ctx := version31(t), t.Context()
-	db := withFile32(t, path)
+	db := withFile33(t, path)
 	if err := db.open(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := version(ctx, db.r); err != nil || got != 32 {
-		t.Errorf("the version is %d, %v; want 32", got, err)
+	if got, err := version(ctx, db.r); err != nil || got != 33 {
+		t.Errorf("the version is %d, %v; want 33", got, err)
 	}
 	if _, err := db.w.Exec("INSERT INTO notes VALUES ('new')"); err != nil {
 		t.Error(err)
@@ -153,18 +155,18 @@ func TestNextFileIsApplied(t *testing.T) {
 func TestReadOnlyAsksForTheNextStart(t *testing.T) {
 	path := version31(t)
 	before := files(t, path)
-	e := wantCode(t, withFile32(t, path).openReadOnly("read"), Older)
-	if want := "schema 31, this one reads 32): the next start brings it up to date"; !strings.Contains(
+	e := wantCode(t, withFile33(t, path).openReadOnly("read"), Older)
+	if want := "schema 31, this one reads 33): the next start brings it up to date"; !strings.Contains(
 		e.Message, want) {
 		t.Errorf("message %q lacks %q", e.Message, want)
 	}
 	if files(t, path) != before {
 		t.Error("the file was changed, or another one was made")
 	}
-	if err := withFile32(t, path).open(t.Context()); err != nil {
+	if err := withFile33(t, path).open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := withFile32(t, path).openReadOnly("read"); err != nil {
+	if err := withFile33(t, path).openReadOnly("read"); err != nil {
 		t.Errorf("after a start: %v", err)
 	}
 }
@@ -265,8 +267,8 @@ func TestOtherSchemaIsRefusedAndLeftAlone(t *testing.T) {
 			[]string{"older Tandem (schema 30, this one needs 31 or later)", "move it aside"}},
 		"oldest": {"DELETE FROM goose_db_version WHERE version_id > 1", Older,
 			[]string{"older Tandem (schema 1, this one needs 31 or later)", "move it aside"}},
-		"newer": {"INSERT INTO goose_db_version (version_id, is_applied) VALUES (32, 1)", Newer,
-			[]string{"newer Tandem (schema 32, this one knows 31)", "update Tandem"}},
+		"newer": {"INSERT INTO goose_db_version (version_id, is_applied) VALUES (33, 1)", Newer,
+			[]string{"newer Tandem (schema 33, this one knows 32)", "update Tandem"}},
 	} {
 		for _, end := range []string{"closed", "crashed"} {
 			t.Run(name+" and "+end, func(t *testing.T) {

@@ -27,6 +27,10 @@ type Conversation struct {
 	// tool results have no name.
 	Called map[string]string
 
+	// LeftOut names what of the request the model does not get and the answer may need, for the
+	// timings and the run. It has words of the vendor and numbers, never the client's texts.
+	LeftOut []string
+
 	ContinueFinal bool // the answer continues the last message, if that is an answer
 	Tolerant      bool // a template that has no place for the messages gets simpler ones
 

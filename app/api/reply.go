@@ -104,6 +104,7 @@ type Timings struct {
 	MatchedN        int     `json:"matched_n"`
 	MissReason      string  `json:"miss_reason"`
 	PutBackN        int     `json:"put_back_n,omitempty" doc:"Tokens of thoughts that were put back into the prompt. The client had left them out."`
+	LeftOut         string  `json:"left_out,omitempty" doc:"What of the request the model did not get."`
 	RunID           int64   `json:"run_id"`
 	Stopped         bool    `json:"stopped,omitempty"` // by POST /app/runs/{id}/cancel; unended choices have the finish_reason length
 }
@@ -120,7 +121,7 @@ func (r *Reply) timings(t total) Timings {
 		QueueMS: ms(t.Queue), LoadMS: math.Floor(r.Run.Row.LoadMS), FirstTokenMS: ms(t.FirstToken),
 		DraftMS: ms(t.Draft), VerifyMS: ms(t.Verify),
 		RestoreMS: ms(t.Restore), MatchedN: t.Matched, MissReason: t.Miss,
-		PutBackN: t.putBack.Tokens, RunID: r.Run.Row.ID,
+		PutBackN: t.putBack.Tokens, LeftOut: t.leftOut, RunID: r.Run.Row.ID,
 		Stopped: context.Cause(r.Run.Ctx) == wire.ErrRunCancelled,
 	}
 	if t.verifies > 0 {

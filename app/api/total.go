@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"strings"
 
 	"tandem/app/control"
 	"tandem/engine"
@@ -14,6 +15,7 @@ type total struct {
 	verifies int // rounds with drafts
 	Thoughts int // tokens of reasoning, out of CompletionTokens
 	putBack  putBack
+	leftOut  string // see Conversation.LeftOut
 }
 
 // Total adds the choices up as control.Run says. Counts are sums, and a shared prompt counts once.
@@ -34,6 +36,7 @@ func (r *Reply) Total() total {
 			if talk := c.Prompt.conversation; talk != nil {
 				t.putBack.Thoughts += talk.putBack.Thoughts
 				t.putBack.Tokens += talk.putBack.Tokens
+				t.leftOut = cmp.Or(t.leftOut, strings.Join(talk.LeftOut, "; "))
 			}
 			last = c.Prompt
 		}
@@ -82,5 +85,6 @@ func (t *total) keep(row *control.Run) {
 	row.DraftMS, row.VerifyMS = ms(t.Draft), ms(t.Verify)
 	row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
 	row.PutBackThoughts, row.PutBackTokens = t.putBack.Thoughts, t.putBack.Tokens
+	row.LeftOut = t.leftOut
 	row.KVExactBytes, row.KVOwnBytes, row.KVRestoredBytes = t.KVExact, t.KVWindow, t.KVRestored
 }

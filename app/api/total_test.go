@@ -81,16 +81,17 @@ func TestTotalHasARuleForEachFigure(t *testing.T) {
 
 func TestPromptOfSeveralChoicesCountsOnce(t *testing.T) {
 	prompt := &Prompt{IDs: make([]int32, 3),
-		conversation: &Conversation{putBack: putBack{Thoughts: 1, Tokens: 2}}}
+		conversation: &Conversation{
+			putBack: putBack{Thoughts: 1, Tokens: 2}, LeftOut: []string{"a", "b"}}}
 	another := &Prompt{IDs: make([]int32, 4)}
 	r := Reply{Choices: []*Choice{{Prompt: prompt}, {Prompt: prompt}, {Prompt: another}}}
 	for _, c := range r.Choices {
 		c.Stats.CachedTokens, c.Stats.Matched = 1, 2
 	}
 	if all := r.Total(); all.PromptTokens != 7 || all.CachedTokens != 2 || all.Matched != 4 ||
-		all.putBack != (putBack{Thoughts: 1, Tokens: 2}) {
-		t.Errorf("%d tokens, %d cached, %d matched, %+v put back",
-			all.PromptTokens, all.CachedTokens, all.Matched, all.putBack)
+		all.putBack != (putBack{Thoughts: 1, Tokens: 2}) || all.leftOut != "a; b" {
+		t.Errorf("%d tokens, %d cached, %d matched, %+v put back, %q left out",
+			all.PromptTokens, all.CachedTokens, all.Matched, all.putBack, all.leftOut)
 	}
 }
 
@@ -153,6 +154,7 @@ func TestEachFigureReachesHistoryAndClient(t *testing.T) {
 	check("verifies", total{verifies: 3})
 	check("Thoughts", total{Thoughts: 3})
 	check("putBack", total{putBack: putBack{Thoughts: 3, Tokens: 4}})
+	check("leftOut", total{leftOut: "x"})
 
 	for i := range reflect.TypeFor[control.Run]().NumField() {
 		if name := reflect.TypeFor[control.Run]().Field(i).Name; !columns[name] {

@@ -96,6 +96,9 @@ func (r *Report) prompt(divergence *Divergence) {
 		r.fact("thoughts", "%d thoughts of %s together were put back, which the client had left out",
 			n, Plural(run.PutBackTokens, "token"))
 	}
+	if run.LeftOut != "" {
+		r.fact("left out", "%s", run.LeftOut)
+	}
 	if divergence != nil {
 		where := "a cached text"
 		if divergence.Answer {

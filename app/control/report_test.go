@@ -57,6 +57,7 @@ func TestReportFactsAreWords(t *testing.T) {
 		{"miss", Run{EndedAt: end, MissReason: "checkpoints are off"}, "cache", "checkpoints are off"},
 		{"a thought", Run{EndedAt: end, PutBackThoughts: 1, PutBackTokens: 312}, "thoughts", "a thought of 312 tokens was put back, which the client had left out"},
 		{"thoughts", Run{EndedAt: end, PutBackThoughts: 2, PutBackTokens: 1}, "thoughts", "2 thoughts of 1 token together were put back, which the client had left out"},
+		{"tools left out", Run{EndedAt: end, LeftOut: "tools of Anthropic's servers: mcp_toolset"}, "left out", "tools of Anthropic's servers: mcp_toolset"},
 		{"parting", Run{EndedAt: end, Divergence: json.RawMessage(`{"at":3,"kept":"a","given":"b"}`)}, "parts", `at token 3 from a cached text: that goes on with "a", this prompt with "b"`},
 		{"new messages", Run{EndedAt: end, Divergence: json.RawMessage(`{"at":3,"kept":"a","given":"b","new":true}`)}, "parts", `at token 3 from a cached text: that goes on with "a", this prompt with "b"; nothing before the new messages differs`},
 		{"drafts", Run{EndedAt: end, Drafted: 8, Accepted: 6, Rounds: 3, Verifies: 2}, "rounds", "3 forwards after the prompt's, 2 with drafts: 4.00 tokens per verify; 0 syncs"},

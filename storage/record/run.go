@@ -81,6 +81,10 @@ type Run struct {
 	// before the prompt was read.
 	PutBackThoughts int `json:"put_back_thoughts,omitempty"`
 	PutBackTokens   int `json:"put_back_tokens,omitempty"`
+
+	// LeftOut says what of the request the model did not get, such as tools that the vendor's servers
+	// would run. It may be empty.
+	LeftOut string `json:"left_out,omitempty"`
 }
 
 // TokensPerVerify returns how many tokens a round with drafts gave: the accepted drafts, and the
