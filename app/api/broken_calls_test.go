@@ -189,51 +189,60 @@ func wholeMembers(args string) string {
 	return "{}"
 }
 
+const oddCall = "I look.\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"a\": 1, \"z\": oops}}\n</tool_call>"
+
+// brokenCalls are answers and what each route says of them.
+var brokenCalls = []struct {
+	name, writes, says string
+	limit              int
+	stop               string
+	want               telling
+	calls              []string // of Ollama's routes, which send only whole ones
+}{
+	{name: "a call", says: roomtest.LookCall, want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
+	{name: "cut by its limit", says: roomtest.LookCall, limit: 50, want: telling{calls: []string{`look {"z": "`}, finish: "length"}},
+	{name: "a stop text in it", says: roomtest.LookCall, stop: "[1]", want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
+	{name: "cut before its name", says: roomtest.LookCall, limit: 20, want: telling{finish: "length"}},
+	{name: "cut before its name, after text", says: "I look.\n" + roomtest.LookCall, limit: 8 + 20, want: telling{text: "I look.", finish: "length"}},
+	{name: "cut within its mark", says: roomtest.LookCall, limit: 8, want: telling{finish: "length"}},
+	{name: "a stop text that is its mark", says: roomtest.LookCall, stop: "<tool_call>", want: telling{finish: "stop"}},
+	{name: "JSON, cut after its name", writes: `{"name": , "parameters": }`, says: `{"name": "look", "parameters": {}}`, limit: 20, want: telling{finish: "length"}},
+	{name: "Python, cut in a value", writes: "func_name1(", says: `[go(a=1, b=123)]`, limit: 13, want: telling{calls: []string{`go {"a":1,"b":`}, finish: "length"}},
+	{name: "XML, cut in a parameter", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\n<parameter=a>\n1\n</parameter>", limit: 32, want: telling{calls: []string{"go {"}, finish: "length"}},
+	{name: "channels, cut in a header", writes: "<|channel|> <|message|>", says: `<|channel|>commentary to=functions.go<|message|>{"a": 1}<|call|>`, limit: 30, want: telling{finish: "length"}},
+	{name: "no JSON", says: oddCall, want: telling{text: oddCall, finish: "stop"}},
+	{name: "no JSON, and a call", says: oddCall + "\n" + roomtest.GoCall, want: telling{text: oddCall, calls: []string{"go {}"}, finish: "calls"}, calls: []string{"go {}"}},
+	{name: "a call, and no JSON", says: roomtest.GoCall + oddCall, want: telling{text: oddCall, calls: []string{"go {}"}, finish: "calls"}, calls: []string{"go {}"}},
+	{name: "no JSON twice", says: oddCall + "\n" + oddCall, want: telling{text: oddCall + "\n" + oddCall, finish: "stop"}},
+	{name: "a call, and one cut", says: roomtest.GoCall + roomtest.LookCall, limit: len(roomtest.GoCall) + 50, want: telling{calls: []string{"go {}", `look {"z": "`}, finish: "length"}, calls: []string{"go {}"}},
+	{name: "a thought, and one cut", says: "<think>\nhm\n</think>\n\n" + roomtest.LookCall, limit: 21 + 50, want: telling{thought: "hm", calls: []string{`look {"z": "`}, finish: "length"}},
+	{name: "more than arguments",
+		says: `<tool_call>{"name": "go", "arguments": {}, "why": oops}</tool_call>`,
+		want: telling{text: `, "why": oops}</tool_call>`, calls: []string{"go {}"},
+			finish: "calls"}, calls: []string{"go {}"}},
+	{name: "Python", writes: "func_name1(", says: `[go(a=1, b=x)]`, want: telling{text: `[go(a=1, b=x)]`, finish: "stop"}},
+	{name: "XML", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\nhm</function>", want: telling{text: "<tool_call>\n<function=go>\nhm</function>", finish: "stop"}},
+	{name: "XML, no opener", writes: "<tool_call> <function=", says: "Well.\n\n<function=go>\n<parameter=a>\nls\n</parameter>\n</function>\n</tool_call>", want: telling{text: "Well.", calls: []string{`go {"a":"ls"}`}, finish: "calls"}, calls: []string{`go {"a":"ls"}`}},
+	{name: "XML, no opener and another name", writes: "<tool_call> <function=", says: "<function=ls>\n</function>\n</tool_call>", want: telling{text: "<function=ls>\n</function>\n</tool_call>", finish: "stop"}},
+	{name: "a call in a thought", says: "<think>\nhm\n" + roomtest.GoCall, want: telling{thought: "hm", calls: []string{"go {}"}, finish: "calls"}, calls: []string{"go {}"}},
+	{name: "a call that a thought quotes", says: "<think>\nhm\n" + roomtest.GoCall + "</think>\n\nso", want: telling{thought: "hm\n" + roomtest.GoCall, text: "so", finish: "stop"}},
+	{name: "no opening value tag", writes: "<tool_call> <arg_key>", says: "<tool_call>go<arg_key>a</arg_key>ls -l</arg_value></tool_call>", want: telling{calls: []string{`go {"a":"ls -l"}`}, finish: "calls"}, calls: []string{`go {"a":"ls -l"}`}},
+	{name: "no parameter's end", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\n<parameter=a>\nls\n</function>\n</tool_call>", want: telling{calls: []string{`go {"a":"ls"}`}, finish: "calls"}, calls: []string{`go {"a":"ls"}`}},
+	{name: "channels, an unended thought", writes: "<|channel|> <|message|>", says: "<|channel|>analysis<|message|>hm<|channel|>final<|message|>so", want: telling{thought: "hm", text: "so", finish: "stop"}},
+	{name: "channels", writes: "<|channel|> <|message|>",
+		says: `<|channel|>commentary to=functions.go<|message|>{"a": x}<|call|>`,
+		want: telling{text: `<|channel|>commentary to=functions.go<|message|>{"a": x}`, finish: "stop"}},
+	{name: "nearly JSON", says: `<tool_call>{"name": "look", "arguments": {"a": "echo \$HOME",}}</tool_call>`, want: telling{calls: []string{`look {"a": "echo \\$HOME"}`}, finish: "calls"}, calls: []string{`look {"a":"echo \\$HOME"}`}},
+	{name: "Python's quotes", says: `So. <tool_call>{'name': 'go', 'arguments': {'a': None}}</tool_call>`, want: telling{text: "So.", calls: []string{`go {"a": null}`}, finish: "calls"}, calls: []string{`go {"a":null}`}},
+	{name: "Python's quotes without tags", writes: `{"name": , "parameters": }`, says: `{'name': 'go', 'parameters': {'a': [1, ]}}`, want: telling{calls: []string{`go {"a": [1 ]}`}, finish: "calls"}, calls: []string{`go {"a":[1]}`}},
+	{name: "channels, a last comma", writes: "<|channel|> <|message|>", says: `<|channel|>commentary to=functions.go<|message|>{"a": 1,}<|call|>`, want: telling{calls: []string{`go {"a": 1}`}, finish: "calls"}, calls: []string{`go {"a":1}`}},
+	{name: "nearly JSON, another name", says: `<tool_call>{"name": "ls", "arguments": {"a": "\$",}}</tool_call>`, want: telling{text: `<tool_call>{"name": "ls", "arguments": {"a": "\$",}}</tool_call>`, finish: "stop"}},
+}
+
 // TestStreamSaysWhatWholeAnswerSays: each route says the same in a stream and in one piece, also
 // where calls break off. A begun call that was cut is no text; no other byte is lost.
 func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
-	const odd = "I look.\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"a\": 1, \"z\": oops}}\n</tool_call>"
-	for _, c := range []struct {
-		name, writes, says string
-		limit              int
-		stop               string
-		want               telling
-		calls              []string // of Ollama's routes, which send only whole ones
-	}{
-		{name: "a call", says: roomtest.LookCall, want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
-		{name: "cut by its limit", says: roomtest.LookCall, limit: 50, want: telling{calls: []string{`look {"z": "`}, finish: "length"}},
-		{name: "a stop text in it", says: roomtest.LookCall, stop: "[1]", want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
-		{name: "cut before its name", says: roomtest.LookCall, limit: 20, want: telling{finish: "length"}},
-		{name: "cut before its name, after text", says: "I look.\n" + roomtest.LookCall, limit: 8 + 20, want: telling{text: "I look.", finish: "length"}},
-		{name: "cut within its mark", says: roomtest.LookCall, limit: 8, want: telling{finish: "length"}},
-		{name: "a stop text that is its mark", says: roomtest.LookCall, stop: "<tool_call>", want: telling{finish: "stop"}},
-		{name: "JSON, cut after its name", writes: `{"name": , "parameters": }`, says: `{"name": "look", "parameters": {}}`, limit: 20, want: telling{finish: "length"}},
-		{name: "Python, cut in a value", writes: "func_name1(", says: `[go(a=1, b=123)]`, limit: 13, want: telling{calls: []string{`go {"a":1,"b":`}, finish: "length"}},
-		{name: "XML, cut in a parameter", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\n<parameter=a>\n1\n</parameter>", limit: 32, want: telling{calls: []string{"go {"}, finish: "length"}},
-		{name: "channels, cut in a header", writes: "<|channel|> <|message|>", says: `<|channel|>commentary to=functions.go<|message|>{"a": 1}<|call|>`, limit: 30, want: telling{finish: "length"}},
-		{name: "no JSON", says: odd, want: telling{text: odd, finish: "stop"}},
-		{name: "no JSON, and a call", says: odd + "\n" + roomtest.GoCall, want: telling{text: odd, calls: []string{"go {}"}, finish: "calls"}, calls: []string{"go {}"}},
-		{name: "a call, and no JSON", says: roomtest.GoCall + odd, want: telling{text: odd, calls: []string{"go {}"}, finish: "calls"}, calls: []string{"go {}"}},
-		{name: "no JSON twice", says: odd + "\n" + odd, want: telling{text: odd + "\n" + odd, finish: "stop"}},
-		{name: "a call, and one cut", says: roomtest.GoCall + roomtest.LookCall, limit: len(roomtest.GoCall) + 50, want: telling{calls: []string{"go {}", `look {"z": "`}, finish: "length"}, calls: []string{"go {}"}},
-		{name: "a thought, and one cut", says: "<think>\nhm\n</think>\n\n" + roomtest.LookCall, limit: 21 + 50, want: telling{thought: "hm", calls: []string{`look {"z": "`}, finish: "length"}},
-		{name: "more than arguments",
-			says: `<tool_call>{"name": "go", "arguments": {}, "why": oops}</tool_call>`,
-			want: telling{text: `, "why": oops}</tool_call>`, calls: []string{"go {}"},
-				finish: "calls"}, calls: []string{"go {}"}},
-		{name: "Python", writes: "func_name1(", says: `[go(a=1, b=x)]`, want: telling{text: `[go(a=1, b=x)]`, finish: "stop"}},
-		{name: "XML", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\nhm</function>", want: telling{text: "<tool_call>\n<function=go>\nhm</function>", finish: "stop"}},
-		{name: "XML, no opener", writes: "<tool_call> <function=", says: "Well.\n\n<function=go>\n<parameter=a>\nls\n</parameter>\n</function>\n</tool_call>", want: telling{text: "Well.", calls: []string{`go {"a":"ls"}`}, finish: "calls"}, calls: []string{`go {"a":"ls"}`}},
-		{name: "XML, no opener and another name", writes: "<tool_call> <function=", says: "<function=ls>\n</function>\n</tool_call>", want: telling{text: "<function=ls>\n</function>\n</tool_call>", finish: "stop"}},
-		{name: "a call in a thought", says: "<think>\nhm\n" + roomtest.GoCall, want: telling{thought: "hm", calls: []string{"go {}"}, finish: "calls"}, calls: []string{"go {}"}},
-		{name: "a call that a thought quotes", says: "<think>\nhm\n" + roomtest.GoCall + "</think>\n\nso", want: telling{thought: "hm\n" + roomtest.GoCall, text: "so", finish: "stop"}},
-		{name: "no opening value tag", writes: "<tool_call> <arg_key>", says: "<tool_call>go<arg_key>a</arg_key>ls -l</arg_value></tool_call>", want: telling{calls: []string{`go {"a":"ls -l"}`}, finish: "calls"}, calls: []string{`go {"a":"ls -l"}`}},
-		{name: "no parameter's end", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\n<parameter=a>\nls\n</function>\n</tool_call>", want: telling{calls: []string{`go {"a":"ls"}`}, finish: "calls"}, calls: []string{`go {"a":"ls"}`}},
-		{name: "channels, an unended thought", writes: "<|channel|> <|message|>", says: "<|channel|>analysis<|message|>hm<|channel|>final<|message|>so", want: telling{thought: "hm", text: "so", finish: "stop"}},
-		{name: "channels", writes: "<|channel|> <|message|>",
-			says: `<|channel|>commentary to=functions.go<|message|>{"a": x}<|call|>`,
-			want: telling{text: `<|channel|>commentary to=functions.go<|message|>{"a": x}`, finish: "stop"}},
-	} {
+	for _, c := range brokenCalls {
 		for name, route := range tellingRoutes {
 			t.Run(name+", "+c.name, func(t *testing.T) {
 				fake := roomtest.Speaking(c.says)
@@ -253,14 +262,10 @@ func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
 				streamed := route.stream(t, roomtest.Post(serve(fake), route.path,
 					route.body(limit, c.stop, `"stream":true`)))
 				want := c.want
-				want.calls = slices.Clone(want.calls)
 				switch name {
 				case "messages":
 					for _, told := range []*telling{&streamed, &whole, &want} {
-						for i, call := range told.calls {
-							tool, args, _ := strings.Cut(call, " ")
-							told.calls[i] = tool + " " + wholeMembers(args)
-						}
+						told.calls = withWholeMembers(told.calls)
 					}
 				case "responses":
 					want.finish = whole.finish
@@ -279,4 +284,43 @@ func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestCallIsToldAlikeWhereverItIsCut: a stream and a whole answer say the same, whatever the limit of an
+// answer's length is. No call that was cut is whole.
+func TestCallIsToldAlikeWhereverItIsCut(t *testing.T) {
+	for _, c := range brokenCalls {
+		for name, route := range tellingRoutes {
+			for limit := 1; c.limit == 0 && limit < len(c.says); limit++ {
+				fake := roomtest.Speaking(c.says)
+				if c.writes != "" {
+					fake.Model.TemplateSource = c.writes
+				}
+				whole := route.whole(t, roomtest.Post(serve(fake), route.path, route.body(limit, c.stop, `"stream":false`)))
+				streamed := route.stream(t, roomtest.Post(serve(fake), route.path, route.body(limit, c.stop, `"stream":true`)))
+				told := slices.Clone(whole.calls)
+				if name == "messages" { // its clients read the members that are whole
+					streamed.calls, whole.calls, told = withWholeMembers(streamed.calls), withWholeMembers(whole.calls), nil
+				}
+				if !reflect.DeepEqual(whole, streamed) {
+					t.Errorf("%s, %s, %d tokens: whole\n%+v, in a stream\n%+v", name, c.name, limit, whole, streamed)
+				}
+				for _, call := range told {
+					_, args, _ := strings.Cut(call, " ")
+					if json.Valid([]byte(args)) && !slices.Contains(c.want.calls, call) && !slices.Contains(c.calls, call) {
+						t.Errorf("%s, %s, %d tokens: there is a call %s", name, c.name, limit, call)
+					}
+				}
+			}
+		}
+	}
+}
+
+// withWholeMembers returns calls with the complete members of their arguments.
+func withWholeMembers(calls []string) (list []string) {
+	for _, call := range calls {
+		tool, args, _ := strings.Cut(call, " ")
+		list = append(list, tool+" "+wholeMembers(args))
+	}
+	return list
 }

@@ -44,6 +44,8 @@
 //   - It is in a thought, and the thought has no end before the model ends the answer. The thought
 //     ends before it.
 //   - It is JSON or Python without a tag before it.
+//   - It is nearly JSON: a comma after the last member, Python's quotes, True, False or None, or an
+//     escape that JSON does not have, which is text.
 //
 // # What a parser promises
 //
@@ -58,7 +60,7 @@
 //   - A call, until its arguments are whole. So no client takes a broken call for a whole one.
 //
 // A call's arguments are one JSON object:
-//   - JSON keeps its spelling and the order of its keys.
+//   - JSON keeps its spelling and the order of its keys. What is nearly JSON becomes JSON.
 //   - A control character in a string is escaped, because JSON forbids it there.
 //   - If the model breaks the form within the arguments, the call is text.
 //   - The parser adds nothing to complete them, with one exception: the closing brace. It adds that

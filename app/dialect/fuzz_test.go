@@ -107,7 +107,7 @@ func checkText(t *testing.T, x fixture, cut bool, text string, rng *rand.Rand) {
 func checkParts(t *testing.T, d *Dialect, text string, parts []Part) {
 	t.Helper()
 	calls := 0
-	var a arguments
+	var a scanner
 	for _, part := range parts {
 		switch part.Kind {
 		case Call:
@@ -115,18 +115,18 @@ func checkParts(t *testing.T, d *Dialect, text string, parts []Part) {
 				t.Fatalf("%s: %q has %+v in place %d", d.Name(), text, part, calls)
 			}
 			calls++
-			a = arguments{}
+			a = scanner{}
 		case Arguments:
 			if part.Index != calls-1 || part.Text == "" {
 				t.Fatalf("%s: %q has %+v of call %d", d.Name(), text, part, calls-1)
 			}
 			for i := range len(part.Text) {
-				if _, _, ok := a.read(nil, part.Text[i]); !ok || part.Text[i] < ' ' &&
-					a.json.insideString() {
+				if _, ok := a.read(nil, part.Text[i]); !ok || a.slipped || part.Text[i] < ' ' &&
+					a.insideString() {
 					t.Fatalf("%s: %q has the arguments %q", d.Name(), text, part.Text)
 				}
 			}
-			if whole := a.json.state == done; whole != json.Valid([]byte(part.Text)) {
+			if whole := a.state == done; whole != json.Valid([]byte(part.Text)) {
 				t.Fatalf("%s: %q has the arguments %q, whole: %t", d.Name(), text, part.Text, whole)
 			}
 		default:

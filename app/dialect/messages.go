@@ -36,7 +36,7 @@ type messages struct {
 	kind    Kind   // the kind of the message's text
 	name    string // the tool that the message calls
 	held    []byte // bytes that may end the message
-	args    arguments
+	args    scanner
 	called  bool
 	scanner tagScanner
 	from    int // the place in source where the header begins
@@ -122,7 +122,7 @@ func (m *messages) mayBeHeader() bool {
 
 // beginMessage begins the message after a header.
 func (m *messages) beginMessage(p *Parser, header string) {
-	m.kind, m.name, m.called, m.args, m.held = Text, "", false, arguments{}, nil
+	m.kind, m.name, m.called, m.args, m.held = Text, "", false, scanner{}, nil
 	m.before, m.header, p.source.open = nil, nil, false
 	field := func(mark string) string {
 		_, rest, _ := strings.Cut(header, mark)
@@ -211,10 +211,8 @@ func (m *messages) readContent(p *Parser, c byte) {
 
 // readArgument reads a byte of the arguments.
 func (m *messages) readArgument(p *Parser, c byte) {
-	p.emit(Arguments)
-	out, end, ok := m.args.read(p.run, c)
-	switch p.run = out; {
-	case end:
+	switch ended, ok := m.args.readArgument(p, c); {
+	case ended:
 		m.at = afterArguments
 		p.endCall()
 	case !ok:
@@ -255,7 +253,7 @@ func (m *messages) end(p *Parser, cut bool) {
 			p.emit(Text, m.header...)
 		}
 	case inMessageArguments:
-		if !cut && m.args.json.lacksBrace() {
+		if !cut && m.args.lacksBrace() {
 			p.emit(Arguments, '}')
 		}
 	}

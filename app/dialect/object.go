@@ -56,10 +56,21 @@ func (o *object) read(p *Parser, a *attempt, c byte) verdict {
 			return wrong
 		}
 	}
-	before, depth, inside := o.json.state, o.json.depth(), o.json.insideString()
-	if depth == 0 && c != '{' && !isSpace(c) || !o.json.read(c) {
+	before, depth, to := o.json.state, o.json.depth(), &o.text
+	switch {
+	case o.at == inArguments && a.called:
+		p.emit(Arguments)
+		to = &p.run
+	case o.at == inArguments:
+		to = &o.early
+	case o.at == atMember:
+		o.text = o.text[:0]
+	}
+	var ok bool
+	if *to, ok = o.json.read(*to, c); !ok || depth == 0 && c != '{' && !isSpace(c) {
 		return wrong
 	}
+	p.slipped = p.slipped || a.called && o.json.slipped
 	if depth == 1 && before.inNumber() && !o.json.state.inNumber() {
 		if o.at = atMember; o.valueCounts() { // no name or arguments are a number
 			return wrong
@@ -67,15 +78,17 @@ func (o *object) read(p *Parser, a *attempt, c byte) verdict {
 	}
 	switch {
 	case o.at == inArguments:
-		return o.readArgument(p, a, c, inside)
+		if o.json.depth() == 1 {
+			o.at, o.whole = atMember, true
+			if a.called {
+				p.passCall()
+			}
+		}
 	case o.at == inKey:
-		if o.text = append(o.text, c); o.json.state == colon {
+		if o.json.state == colon {
 			return o.endKey()
 		}
 	case o.at == inValue:
-		if !a.called && o.valueCounts() {
-			o.text = append(o.text, c)
-		}
 		if o.json.depth() == 1 && o.json.state == after {
 			return o.endValue(p, a)
 		}
@@ -83,18 +96,17 @@ func (o *object) read(p *Parser, a *attempt, c byte) verdict {
 		return o.close(p, a)
 	case isSpace(c):
 	case before == firstKey || before == nextKey:
-		o.at, o.text = inKey, append(o.text[:0], c)
+		o.at = inKey
 	case before == value && depth == 1 && c == '{' && slices.Contains(argumentKeys, o.key):
 		if o.given {
 			return wrong
 		}
-		o.at, o.given = inArguments, true
+		o.at, o.given, o.early = inArguments, true, append(o.early, c)
 		if o.name != "" {
 			o.beginCall(p, a)
 		}
-		return o.readArgument(p, a, c, false)
 	case before == value && depth == 1:
-		o.at, o.text = inValue, append(o.text[:0], c)
+		o.at = inValue
 	}
 	return more
 }
@@ -142,10 +154,13 @@ func (o *object) endValue(p *Parser, a *attempt) verdict {
 		if text == "null" || text == "" {
 			text = "{}"
 		}
-		if !json.Valid([]byte(text)) || text[0] != '{' {
+		var inner scanner
+		var ok bool
+		if o.early, ok = inner.readObject(text); !ok {
 			return wrong
 		}
-		o.early, o.given, o.whole = []byte(text), true, true
+		o.json.slipped = o.json.slipped || inner.slipped
+		o.given, o.whole = true, true
 	}
 	if o.name != "" && o.given {
 		o.beginCall(p, a)
@@ -153,33 +168,12 @@ func (o *object) endValue(p *Parser, a *attempt) verdict {
 	return more
 }
 
-// readArgument reads a byte of the arguments. inside says that it is in a string.
-func (o *object) readArgument(p *Parser, a *attempt, c byte, inside bool) verdict {
-	if inside && c < ' ' {
-		o.early = appendEscaped(o.early, c)
-	} else {
-		o.early = append(o.early, c)
-	}
-	if o.json.depth() == 1 {
-		o.at, o.whole = atMember, true
-	}
-	if a.called {
-		o.emitEarly(p)
-	}
-	return more
-}
-
 // beginCall begins the call.
 func (o *object) beginCall(p *Parser, a *attempt) {
 	a.accept(p, o.name)
-	o.emitEarly(p)
-}
-
-// emitEarly passes on the arguments read. Once they are whole, so is the call, whatever members
-// follow.
-func (o *object) emitEarly(p *Parser) {
+	p.slipped = p.slipped || o.json.slipped
 	p.emit(Arguments, o.early...)
-	if o.early = o.early[:0]; o.whole {
+	if o.whole {
 		p.passCall()
 	}
 }
