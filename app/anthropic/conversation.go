@@ -39,6 +39,10 @@ func (c *messagesRequest) joinBegun() {
 // that change with each request.
 func (c *messagesRequest) readSystem(f *wire.Fields, key string) {
 	api.ReadParts(f, key, func(b *wire.Fields, kind string) {
+		if isChange(kind) {
+			c.tools.readChange(b, kind)
+			return
+		}
 		if text := api.StripBillingHeader(api.PartText(b, kind)); text != "" {
 			c.Of("system").Say(text)
 		}
@@ -61,9 +65,12 @@ func (c *messagesRequest) readMessage(m *wire.Fields) {
 		c.Of(role)
 		api.ReadParts(m, "content", c.readAssistant)
 	default:
-		before := len(c.Messages)
-		api.ReadParts(m, "content", c.readUser)
-		if len(c.Messages) == before { // an empty message is one too
+		before, changes := len(c.Messages), false
+		api.ReadParts(m, "content", func(b *wire.Fields, kind string) {
+			changes = changes || isChange(kind)
+			c.readUser(b, kind)
+		})
+		if len(c.Messages) == before && !changes { // an empty message is one too
 			c.Of(role)
 		}
 	}
@@ -73,6 +80,11 @@ func (c *messagesRequest) readMessage(m *wire.Fields) {
 // rest means nothing to another model.
 func (c *messagesRequest) readAssistant(b *wire.Fields, kind string) {
 	m := c.Of("assistant")
+	if kind == "compaction" {
+		for change := range b.Items("tool_changes", b.List("tool_changes", "must be a list of objects.")) {
+			c.tools.readChange(change, change.String("type"))
+		}
+	}
 	switch {
 	case api.IsThought(kind):
 		m.Think(api.PartText(b, kind))
@@ -80,6 +92,8 @@ func (c *messagesRequest) readAssistant(b *wire.Fields, kind string) {
 		id, name, input := b.String("id"), wire.NeededName(b), api.ReadArguments(b, "input")
 		c.Called[id] = name
 		m.Call(id, name, input)
+	case isChange(kind):
+		c.tools.readChange(b, kind)
 	case kind == "tool_result":
 		b.Fail("type", "cannot be %q here.", kind)
 	case ownTool(b, kind):
@@ -112,12 +126,17 @@ func (c *messagesRequest) readUser(b *wire.Fields, kind string) {
 		if b.Raw("content") != nil {
 			api.ReadParts(b, "content", func(r *wire.Fields, kind string) {
 				result.Say(api.PartText(r, kind))
+				if kind == "tool_reference" {
+					c.tools.change(r.String("tool_name"), true)
+				}
 			})
 		}
 		if b.Bool("is_error") { // templates have no other place for it
 			result.Texts = []string{strings.TrimSpace("Error: " + result.Text())}
 		}
 		c.Messages = append(c.Messages, result)
+	case toolAddition, toolRemoval:
+		c.tools.readChange(b, kind)
 	default:
 		text := api.PartText(b, kind)
 		if n := len(c.Messages); *b.Omitted != nil && n > 0 && c.Messages[n-1].Role == "tool" {

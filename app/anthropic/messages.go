@@ -12,7 +12,8 @@ import (
 type messagesRequest struct {
 	api.Conversation
 
-	said int // blocks of text at the end of the last message, if that is an answer
+	tools toolList
+	said  int // blocks of text at the end of the last message, if that is an answer
 }
 
 func readMessagesRequest(f *wire.Fields) (api.Request, error) {
@@ -38,7 +39,7 @@ func newMessages(f *wire.Fields) *messagesRequest {
 		c.Stop = api.ReadStop(f, "stop_sequences")
 	}
 	c.readMessages(f)
-	c.Tools = readMessageTools(f)
+	c.Tools = c.readTools(f)
 	c.Thinking = readMessageThinking(f)
 	c.readOutputConfig(f)
 	c.Kwargs = f.Raw("chat_template_kwargs")

@@ -89,7 +89,7 @@ func TestMessageVarsReachTemplate(t *testing.T) {
 		{"tools", roomtest.AnthropicTools + `,"messages":[` + ask + `]`,
 			`"messages":[` + ask +
 				`],"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}},{"type":"function","function":{"name":"go","description":"Goes.","parameters":{"type": "object"},"strict":true}}]` + off},
-		{"tools of others alone", `"tools":[{"type":"bash_20250124","name":"bash"}],"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
+		{"tools of others alone", `"tools":[{"type":"web_fetch_20250910","name":"web_fetch"}],"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
 		{"tools that may not be called", roomtest.AnthropicTools + `,"tool_choice":{"type":"none"},"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
 		{"thinking", `"thinking":{"type":"enabled","budget_tokens":2048},"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":true,"thinking_budget":2048`},
 		{"thinking as it likes", `"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":true,"reasoning_effort":"high"`},

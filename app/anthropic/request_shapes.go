@@ -1,12 +1,17 @@
 package anthropic
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	"tandem/app/api"
 	"tandem/app/wire"
 )
 
 var userBlockShape = wire.Either(
 	api.PartShape,
+	toolChangeShape,
 	wire.Typed("tool_result",
 		wire.Required("tool_use_id", wire.NonEmpty),
 		wire.Optional("content", api.PartsShape),
@@ -16,6 +21,11 @@ var userBlockShape = wire.Either(
 
 var assistantBlockShape = wire.Either(
 	api.PartShape,
+	toolChangeShape,
+	wire.Typed("compaction",
+		wire.Optional("content", wire.String),
+		wire.Optional("tool_changes", wire.List(toolChangeShape)),
+	),
 	wire.Typed("thinking", wire.Optional("thinking", wire.String)),
 	wire.Typed("tool_use",
 		wire.Optional("id", wire.String),
@@ -33,10 +43,25 @@ var messageToolShape = wire.Object(
 	wire.Optional("description", wire.String),
 	wire.OmitOnly("input_schema", wire.AnyMap),
 	wire.Optional("strict", wire.Bool),
+	wire.Optional("defer_loading", wire.Bool,
+		"The model gets the tool once a tool_reference names it, if tools has another that is not deferred."),
+	wire.Optional("input_examples", wire.List(wire.AnyMap)),
 ).Or(
 	wire.Anything.With("required", []string{"name", "input_schema"}),
-	wire.Typed("web_search_20250305"),
-).Named("MessageTool").Doc("A tool of another type than custom is skipped.")
+	wire.Object(wire.Required("type", wire.Enum(slices.Sorted(maps.Keys(clientTools))...))),
+	wire.Object(wire.Required("type", wire.String.With("pattern",
+		"^("+strings.Join(servedTools, "|")+`)(_\d{8})?$`))),
+).Named("MessageTool").Doc("The client runs it. One that Anthropic's servers would run is left out.")
+
+// toolChangeShape is a block that changes the list of tools.
+var toolChangeShape = wire.Object(
+	wire.Required("type", wire.Enum(toolAddition, toolRemoval)),
+	wire.Required("tool", wire.Either(
+		wire.Typed("tool_reference", wire.Required("name", wire.NonEmpty)),
+		wire.Typed("tool_definition", wire.Required("definition", messageToolShape)),
+		wire.Object(wire.Required("type", wire.Enum("mcp_tool_reference", "mcp_toolset_reference"))),
+	)),
+).Named("ToolChange")
 
 var outputFormatShape = wire.Typed("json_schema", wire.Required("schema", wire.AnyMap))
 
@@ -54,12 +79,14 @@ var countTokensRequestShape = wire.AllOf(
 			),
 			wire.Object(
 				wire.Required("role", wire.Const("system")),
-				wire.Required("content", api.PartsShape),
+				wire.Required("content",
+					wire.Either(wire.String, wire.List(wire.Either(api.PartShape, toolChangeShape)))),
 			),
 		)).Min(1)),
 		wire.OmitOnly("system", api.PartsShape),
 		wire.Optional("stop_sequences", api.StopShape),
 		wire.Optional("tools", wire.List(messageToolShape)),
+		wire.Optional("mcp_servers", wire.List(wire.AnyMap), "Left out."),
 		wire.Optional("tool_choice", wire.Either(
 			wire.Object(
 				wire.Required("type", wire.Enum(namelessUses()...)),

@@ -1,8 +1,11 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
 	"tandem/app/api"
 	"tandem/app/control"
@@ -22,19 +25,37 @@ func namelessUses() []string {
 	return slices.DeleteFunc(slices.Clone(toolUses), named)
 }
 
-// readMessageTools reads tools and tool_choice in the form of templates. It leaves out tools of
-// other types, which the vendor's servers or programs would run: the models here do not know them.
-func readMessageTools(f *wire.Fields) (b api.Toolbox) {
+// toolList gathers the tools of a request: those of tools, and those that messages add.
+type toolList struct {
+	all    []messageTool
+	served []string // types of those that Anthropic's servers run
+
+	// changed has the names of tools that messages made available (true) or withdrew. The model gets
+	// one list for the whole conversation, so the last change counts.
+	changed map[string]bool
+}
+
+// A messageTool is a tool that the client runs.
+type messageTool struct {
+	api.Offered
+	deferred bool // until a tool_reference names it
+}
+
+// readTools reads tools and tool_choice in the form of templates.
+func (c *messagesRequest) readTools(f *wire.Fields) (b api.Toolbox) {
+	added := c.tools.all
+	c.tools.all = nil
 	list := f.List("tools", "must be a list of objects.")
-	if len(list) > api.MaxTools {
-		f.Fail("tools", "may hold %d tools, not %d.", api.MaxTools, len(list))
+	if n := len(list) + len(added); n > api.MaxTools {
+		f.Fail("tools", "may hold %d tools, not %d.", api.MaxTools, n)
 		return api.Toolbox{}
 	}
-	var all []api.Offered
 	for o := range f.Items("tools", list) {
-		if kind := o.String("type"); kind == "" || kind == "custom" {
-			all = append(all, readTool(o))
-		}
+		c.tools.read(o)
+	}
+	c.tools.all = append(c.tools.all, added...)
+	if servers := f.List("mcp_servers", "must be a list of objects."); len(servers) > 0 {
+		c.tools.served = append(c.tools.served, "mcp_servers")
 	}
 	var chosen api.ToolChoice
 	if o := f.Object("tool_choice"); o != nil {
@@ -52,23 +73,140 @@ func readMessageTools(f *wire.Fields) (b api.Toolbox) {
 	if f.Err() != nil {
 		return api.Toolbox{}
 	}
+	all, held := c.tools.offered(chosen.Name)
+	if len(c.tools.served) > 0 {
+		slices.Sort(c.tools.served)
+		c.LeftOut = append(c.LeftOut, "tools of Anthropic's servers: "+
+			strings.Join(slices.Compact(c.tools.served), ", "))
+	}
+	if held > 0 {
+		c.LeftOut = append(c.LeftOut,
+			fmt.Sprintf("deferred tools that no tool_reference names: %d", held))
+	}
 	return b.Choose(f, "tools", "tool_choice", all, chosen)
 }
 
-// readTool reads a tool. Its schema keeps its spelling.
-func readTool(o *wire.Fields) api.Offered {
-	t := dialect.Tool{Name: wire.NeededName(o), Strict: o.Bool("strict")}
+// offered returns the tools that the model gets, and how many are held back. A tool is held back if
+// it is deferred and the client can find it, which it does by a tool of its own, whose results refer
+// to others. Without such a tool, or if Anthropic's servers were to search, the model gets all.
+func (l *toolList) offered(chosen string) (list []api.Offered, held int) {
+	served := slices.ContainsFunc(l.served,
+		func(kind string) bool { return strings.HasPrefix(kind, "tool_search_tool") })
+	finds := !served && slices.ContainsFunc(l.all, func(t messageTool) bool { return !t.deferred })
+	for _, t := range l.all {
+		available, changed := l.changed[t.Tool.Name]
+		switch {
+		case changed && !available:
+		case finds && t.deferred && !changed && t.Tool.Name != chosen:
+			held++
+		default:
+			list = append(list, t.Offered)
+		}
+	}
+	return list, held
+}
+
+// Blocks that make a tool available from there on, or withdraw one.
+const (
+	toolAddition = "tool_addition"
+	toolRemoval  = "tool_removal"
+)
+
+func isChange(kind string) bool { return kind == toolAddition || kind == toolRemoval }
+
+// change makes a tool available, or withdraws it.
+func (l *toolList) change(name string, available bool) {
+	if l.changed == nil {
+		l.changed = map[string]bool{}
+	}
+	l.changed[name] = available
+}
+
+// readChange reads such a block.
+func (l *toolList) readChange(b *wire.Fields, kind string) {
+	o := wire.Needed(b.As(toolChangeShape), "tool")
+	if o == nil {
+		return
+	}
+	switch of := o.String("type"); of {
+	case "tool_reference":
+		l.change(wire.NeededName(o), kind == toolAddition)
+	case "tool_definition":
+		definition := wire.Needed(o, "definition")
+		if definition == nil {
+			return
+		}
+		if t := l.read(definition); t != nil {
+			name := t.Tool.Name
+			again := func(old messageTool) bool { return old.Tool.Name == name }
+			if i := slices.IndexFunc(l.all, again); i < len(l.all)-1 {
+				l.all = slices.Delete(l.all, i, i+1)
+			}
+			l.change(name, true)
+		}
+	case "mcp_tool_reference", "mcp_toolset_reference": // of a tool that is left out
+	default:
+		o.Fail("type", "is \"tool_reference\" or \"tool_definition\", not %q.", wire.Clip(of))
+	}
+}
+
+// read reads a tool and returns it, or nil for one that the model does not get.
+func (l *toolList) read(o *wire.Fields) *messageTool {
+	kind := o.String("type")
+	known, ok := clientTools[kind]
+	var t dialect.Tool
+	switch {
+	case ok:
+		t.Name, t.Parameters = cmp.Or(o.String("name"), known.name), known.parameters
+	case kind == "" || kind == "custom":
+		t.Name = wire.NeededName(o)
+		wire.Needed(o, "input_schema")
+		t.Parameters = o.Raw("input_schema")
+	case slices.Contains(servedTools, kindOf(kind)):
+		l.served = append(l.served, kind)
+		return nil
+	case slices.Contains(screenTools, kindOf(kind)):
+		o.Fail("type", "is %q, whose results are images: this endpoint takes text only.",
+			wire.Clip(kind))
+		return nil
+	default:
+		o.Fail("type", "is %q, which is not known here: give the tool a name and an input_schema.",
+			wire.Clip(kind))
+		return nil
+	}
+	t.Strict = o.Bool("strict")
+	tool := messageTool{Offered: api.Offered{Tool: t, Named: true}, deferred: o.Bool("defer_loading")}
+	description := cmp.Or(o.String("description"), known.description) + examplesOf(o)
+	tool.Entry = entryOf(t, strings.TrimSpace(description))
+	l.all = append(l.all, tool)
+	return &tool
+}
+
+// examplesOf returns the examples of a tool's input, as a part of its description: templates have no
+// other place for them.
+func examplesOf(o *wire.Fields) string {
+	list := o.List("input_examples", "must be a list of objects.")
+	if len(list) == 0 {
+		return ""
+	}
+	text := "\n\nExamples of the input:"
+	for o := range o.Items("input_examples", list) {
+		text += "\n" + string(o.Members().JSON())
+	}
+	return text
+}
+
+// entryOf returns a tool in the form of templates. Its schema keeps its spelling.
+func entryOf(t dialect.Tool, description string) json.RawMessage {
 	function := wire.Members{{Key: "name", Value: wire.Quote(t.Name)}}
-	if description := o.String("description"); description != "" {
+	if description != "" {
 		function = append(function, wire.Member{Key: "description", Value: wire.Quote(description)})
 	}
-	wire.Needed(o, "input_schema")
-	t.Parameters = o.Raw("input_schema")
 	function = append(function, wire.Member{Key: "parameters", Value: t.Parameters})
 	if t.Strict {
 		function = append(function, wire.Member{Key: "strict", Value: json.RawMessage("true")})
 	}
 	entry := wire.Members{{Key: "type", Value: wire.Quote("function")},
 		{Key: "function", Value: function.JSON()}}
-	return api.Offered{Entry: entry.JSON(), Tool: t, Named: true}
+	return entry.JSON()
 }
