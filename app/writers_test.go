@@ -95,6 +95,19 @@ var writers = map[string]writer{
 		text: " to=self<|message|>Where?<|eom|><|start|>assistant to=get_weather<|message|><atem:function_calls>\n<atem:invoke name=\"get_weather\">\n<atem:parameter name=\"city\">Bern</atem:parameter>\n<atem:parameter name=\"days\">2</atem:parameter>\n<atem:parameter name=\"exact\">true</atem:parameter>\n" +
 			"<atem:parameter name=\"tags\">[\"a\"]</atem:parameter>\n<atem:parameter name=\"place\">{\"x\": 1.5}</atem:parameter>\n</atem:invoke>\n</atem:function_calls>",
 		ends: []string{"<|eom|>", "</atem:parameter>\n"}},
+	"tool_call, Nemotron": {template: "<TOOLCALL></think>", prompt: "<think>\n",
+		special: []string{"<TOOLCALL>", "</TOOLCALL>", "<think>", "</think>"},
+		text: "Where?\n</think>\n\n<TOOLCALL>[{\"name\": \"get_weather\", \"arguments\": " + wholeArguments +
+			"}]</TOOLCALL>", ends: []string{"</think>"}},
+	"tool_call, Apriel": {template: "<tool_calls>[<tool_call>",
+		text: `<tool_calls>[{"name": "get_weather", "arguments": ` + wholeArguments + "}]</tool_calls>"},
+	"xml, MiniCPM": {template: "<function name=<param name=</think>",
+		special: []string{"<function", "</function>", "<param", "</param>"},
+		text: "<think>Where?</think>\n\n<function name=\"get_weather\"><param name=\"city\">Bern</param><param name=\"days\">2</param>" +
+			"<param name=\"exact\">true</param><param name=\"tags\">[\"a\"]</param><param name=\"place\">{\"x\": 1.5}</param></function>",
+		ends: []string{"</think>", "</param>"}},
+	"xml, Functionary": {template: "<function=",
+		text: "<function=get_weather>" + wholeArguments + "</function>"},
 	"phi": {template: `<|tool_call|>{}<|/tool_call|>`,
 		special: []string{"<|tool_call|>", "<|/tool_call|>"},
 		text: `<|tool_call|>{"name": "get_weather", "arguments": ` + wholeArguments +

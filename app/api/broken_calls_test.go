@@ -236,6 +236,14 @@ var brokenCalls = []struct {
 	{name: "Python's quotes", says: `So. <tool_call>{'name': 'go', 'arguments': {'a': None}}</tool_call>`, want: telling{text: "So.", calls: []string{`go {"a": null}`}, finish: "calls"}, calls: []string{`go {"a":null}`}},
 	{name: "Python's quotes without tags", writes: `{"name": , "parameters": }`, says: `{'name': 'go', 'parameters': {'a': [1, ]}}`, want: telling{calls: []string{`go {"a": [1 ]}`}, finish: "calls"}, calls: []string{`go {"a":[1]}`}},
 	{name: "channels, a last comma", writes: "<|channel|> <|message|>", says: `<|channel|>commentary to=functions.go<|message|>{"a": 1,}<|call|>`, want: telling{calls: []string{`go {"a": 1}`}, finish: "calls"}, calls: []string{`go {"a":1}`}},
+	{name: "a list between tags", writes: "<TOOLCALL>[", says: `Well. <TOOLCALL>[{"name": "go", "arguments": {}}, {"name": "look", "arguments": {"a": 1}}]</TOOLCALL>`, want: telling{text: "Well.", calls: []string{"go {}", `look {"a": 1}`}, finish: "calls"}, calls: []string{"go {}", `look {"a":1}`}},
+	{name: "no opener", says: "Well.\n{\"name\": \"go\", \"arguments\": {}}\n</tool_call>", want: telling{text: "Well.", calls: []string{"go {}"}, finish: "calls"}, calls: []string{"go {}"}},
+	{name: "no opener, another name", says: "{\"name\": \"ls\", \"arguments\": {}}\n</tool_call>", want: telling{text: "{\"name\": \"ls\", \"arguments\": {}}\n</tool_call>", finish: "stop"}},
+	{name: "an opener twice", says: "<tool_call>\n" + roomtest.GoCall, want: telling{calls: []string{"go {}"}, finish: "calls"}, calls: []string{"go {}"}},
+	{name: "two in a block", says: "<tool_call>{\"name\": \"go\", \"arguments\": {}}\n{\"name\": \"look\", \"arguments\": {}}</tool_call>", want: telling{calls: []string{"go {}", "look {}"}, finish: "calls"}, calls: []string{"go {}", "look {}"}},
+	{name: "MiniCPM5", writes: "<function name= <param name=", says: `<function name="go"><param name="a"><![CDATA[a; b]]></param></function>`, want: telling{calls: []string{`go {"a":"a; b"}`}, finish: "calls"}, calls: []string{`go {"a":"a; b"}`}},
+	{name: "Functionary", writes: "<function=", says: `<function=go>{"a": 1}</function>`, want: telling{calls: []string{`go {"a": 1}`}, finish: "calls"}, calls: []string{`go {"a":1}`}},
+	{name: "Meta's function tag", writes: `{"name": , "parameters": }`, says: "So.\n" + `<function=go>{"a": 1}</function>`, want: telling{text: "So.", calls: []string{`go {"a": 1}`}, finish: "calls"}, calls: []string{`go {"a":1}`}},
 	{name: "nearly JSON, another name", says: `<tool_call>{"name": "ls", "arguments": {"a": "\$",}}</tool_call>`, want: telling{text: `<tool_call>{"name": "ls", "arguments": {"a": "\$",}}</tool_call>`, finish: "stop"}},
 }
 

@@ -55,6 +55,8 @@ var atemMessages = &messageSyntax{
 func (atem) openers() []string { return atemMessages.openers }
 func (atem) special() []string { return append([]string{messageBody}, atemMessages.ends...) }
 
+func (atem) inner(map[string]Tool) []string { return nil }
+
 func (atem) open(p *Parser, opener string) {
 	m := &memberCall{attempt: opened(opener), syntax: atemSyntax}
 	if opener == atemInvoke {

@@ -6,16 +6,53 @@ type attempt struct {
 	opener int    // bytes at the beginning of raw in which nothing else can begin
 	called bool   // the text is a call
 	lead   int    // bytes before raw that belong to the call
-	inner  bool   // its opener was left out, so that it must name a tool and be whole
+	inner  bool   // its opener was left out or came twice, so that it must name a tool and be whole
 }
 
 // opened returns an attempt that begins with the text of an opener.
 func opened(opener string) attempt { return attempt{raw: []byte(opener), opener: len(opener)} }
 
-// openedWithin returns an attempt whose opener was left out. It begins with the text after that.
-func openedWithin(inner string) attempt {
-	return attempt{raw: []byte(inner), opener: len(inner), inner: true}
+// attempted returns the attempt of a mode that is one.
+func (a *attempt) attempted() *attempt { return a }
+
+// open enters the mode that reads the call after a.
+func (a attempt) open(p *Parser, opener string) {
+	p.dialect.calls.open(p, opener)
+	*p.mode.(interface{ attempted() *attempt }).attempted() = a
 }
+
+// openInner enters the mode that reads a call whose opener was left out, and makes it read the text
+// after that.
+func (p *Parser) openInner(text string) {
+	attempt{opener: len(text), inner: true}.open(p, "")
+	for i := range len(text) {
+		p.mode.read(p, text[i])
+	}
+}
+
+// openers reads an opener that may come twice.
+type openers struct {
+	attempt
+	opener  string
+	scanner tagScanner
+}
+
+func (o *openers) read(p *Parser, c byte) {
+	if !o.hold(p, c) {
+		return
+	}
+	tag, ok := o.scanner.read(c, []string{o.opener})
+	switch held := o.scanner.held; {
+	case !ok:
+		o.raw = o.raw[:len(o.raw)-len(held)]
+		o.attempt.open(p, o.opener)
+		p.reread(held)
+	case tag != "":
+		o.attempt.opener, o.inner = len(o.raw), true
+	}
+}
+
+func (o *openers) end(p *Parser, cut bool) { o.finish(p, cut, true) }
 
 // hold keeps a byte until the call is certain. Beyond maxHeld bytes it rejects the attempt and
 // returns false.
@@ -43,7 +80,7 @@ func (a *attempt) reject(p *Parser) {
 	p.flushSpace()
 	p.source.unread(len(a.raw))
 	p.returnToText(false)
-	tail := max(a.opener, len(a.raw)-p.longest)
+	tail := min(max(a.opener, len(a.raw)-p.longest), len(a.raw))
 	for _, c := range a.raw[:tail] {
 		p.addText(c)
 	}

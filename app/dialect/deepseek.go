@@ -33,9 +33,13 @@ func (deepSeek) special() []string {
 	return []string{deepSeekSep, deepSeekCallEnd, deepSeekCallsEnd}
 }
 
+func (deepSeek) inner(tools map[string]Tool) []string {
+	return append(afterNames(tools, deepSeekSep), "function"+deepSeekSep)
+}
+
 func (deepSeek) open(p *Parser, opener string) {
 	m := &deepSeekHead{attempt: opened(opener)}
-	if opener == deepSeekCall {
+	if opener != deepSeekCalls {
 		m.at = deepSeekAtSep
 	}
 	p.mode = m
@@ -113,6 +117,12 @@ func (d *deepSeekHead) read(p *Parser, c byte) {
 			d.name, d.at = name, deepSeekAtFence
 		}
 	case deepSeekAtFence:
+		if c == '{' && !d.scanner.begun() { // the fence is missing
+			d.raw, d.inner = d.raw[:len(d.raw)-1], true
+			d.enterArguments(p)
+			p.mode.read(p, c)
+			return
+		}
 		if tag, ok := d.scanner.read(c, []string{"```json"}); !ok {
 			d.fail(p)
 		} else if tag != "" {

@@ -24,22 +24,31 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 	case has(atemCalls, messageBody):
 		d.name, d.calls, d.messages = "atem", atem{}, atemMessages
 	case has("<|tool_call>", `<|"|>`):
-		d.name, d.calls, d.inner = "gemma4", gemma4, gemmaName
+		d.name, d.calls = "gemma4", gemma4
 	case has("<start_function_call>", "<escape>"):
-		d.name, d.calls, d.inner = "functiongemma", functionGemma, gemmaName
+		d.name, d.calls = "functiongemma", functionGemma
 	case has("<｜tool▁call▁begin｜>"):
 		d.name, d.calls = "deepseek", deepSeek{fenced: has("```json")}
 	case has("[TOOL_CALLS]"):
 		d.name, d.calls = "mistral", mistral{named: token("[ARGS]"), id: has("[CALL_ID]")}
 	case has("<tool_call>", "<function="):
-		d.name, d.calls, d.inner = "xml", xml{}, xmlFunction
+		d.name, d.calls = "xml", xml{toolCall, xmlSyntax, "\n"}
 	case has("<tool_call>", "<arg_key>"):
 		d.name, d.calls = "glm", glm{joined: has(glmKey.close + glmValue.open)}
+	case has(aprielCalls.open + "["):
+		d.name, d.calls = "tool_call", tagged{call: aprielCalls, list: true}
+	case has(nemotron.open):
+		d.name, d.calls = "tool_call", tagged{call: nemotron, list: true}
 	case has("<tool_call>"):
-		d.name, d.calls = "tool_call", tagged{}
+		d.name, d.calls = "tool_call", tagged{call: toolCall, line: "\n"}
+	case has(miniFunction, miniParameter):
+		d.name, d.calls = "xml", xml{tags{}, miniSyntax, ""}
+	case has(xmlFunction):
+		d.name, d.calls = "xml", xml{tags{}, functionarySyntax, ""}
 	case has(phiCall.open), has("<|tool|>", "<|/tool|>"):
 		closed := has(phiCall.close) || has("<|tool|>")
-		d.name, d.calls = "phi", phi{list: !has(phiCall.open + "{"), unclosed: !closed}
+		d.name = "phi"
+		d.calls = tagged{call: phiCall, list: !closed || !has(phiCall.open+"{"), unclosed: !closed}
 	case has(lfmTools) && (has(lfmCall.open) || token(lfmCall.open)):
 		d.name, d.calls = "lfm", lfm{}
 	case has("func_name1("):
@@ -49,7 +58,7 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 	case has(`"parameters": `, `{"name": `):
 		d.name, d.calls, d.bare = "json", llama{}, llamaBare
 	case has("<|im_start|>") && !has("tools"):
-		d.name, d.calls, d.toolsInSystem = "tool_call", tagged{}, true
+		d.name, d.calls, d.toolsInSystem = "tool_call", tagged{call: toolCall, line: "\n"}, true
 	}
 	switch {
 	case d.messages != nil:

@@ -46,7 +46,6 @@ type Dialect struct {
 	messages      *messageSyntax // messages instead of tags; may be nil
 	calls         style          // nil if the dialect has no calls
 	bare          string         // see Parser
-	inner         string         // opens a call where a line begins, if its opener was left out; may be ""
 	vocabulary    Vocabulary
 	thoughtMember string // see History.Thought
 	functions     string // see History.Functions
@@ -66,7 +65,10 @@ var think = tags{"<think>", "</think>"}
 type style interface {
 	// openers returns the strings that begin a call anywhere in the text.
 	openers() []string
-	// open sets the mode that reads the text after an opener.
+	// inner returns the texts that open a call of one of the tools where a line begins, if its
+	// opener was left out.
+	inner(tools map[string]Tool) []string
+	// open sets the mode that reads the text after an opener, or after "" if that was left out.
 	open(p *Parser, opener string)
 	// special returns the other strings that a parser needs to see.
 	special() []string
@@ -105,11 +107,14 @@ func (d *Dialect) Special() []string {
 	})
 }
 
-// tokenOf splits a tag that is longer than one token, such as <|channel>thought, into its token and
-// the text after that.
+// tokenOf splits a tag that is longer than one token, such as <|channel>thought or <function name=,
+// into its token and the text after that.
 func tokenOf(tag string) (token, rest string) {
 	if end := strings.IndexAny(tag, ">]"); end >= 0 {
 		return tag[:end+1], tag[end+1:]
+	}
+	if end := strings.IndexByte(tag, ' '); end > 0 {
+		return tag[:end], tag[end:]
 	}
 	return tag, ""
 }

@@ -12,8 +12,10 @@
 // The table gives the name of each dialect, the template text that selects it, and its families.
 // The type that reads a dialect describes it in full and names its sources.
 //
-//	tool_call      JSON in <tool_call>: Qwen 2.5 and 3, SmolLM3, Hermes
-//	xml            <tool_call><function=: Qwen3-Coder, Qwen3.5
+//	tool_call      JSON in <tool_call>: Qwen 2.5 and 3, SmolLM3, Hermes; <TOOLCALL>: Nemotron;
+//	               <tool_calls>: Apriel
+//	xml            <tool_call><function=: Qwen3-Coder, Qwen3.5; <function=: Functionary 3.1;
+//	               <function name=: MiniCPM5
 //	glm            <tool_call> and <arg_key>: GLM-4.5 to 4.7
 //	json           {"name": , "parameters": }: Llama 3.1 and later, Gemma 3
 //	pythonic       [func_name1(: Llama 3.2 and 4, Gemma 3
@@ -41,6 +43,7 @@
 //     of code. Closing tags after it are removed.
 //   - A tag is missing or comes twice, or a name is in quotes. The tags are no part of a value, unless
 //     the value goes on after them. A call may follow another before the closing tag.
+//   - It is in the form <function=NAME>{} where the family writes XML, or JSON or Python without a tag.
 //   - It is in a thought, and the thought has no end before the model ends the answer. The thought
 //     ends before it.
 //   - It is JSON or Python without a tag before it.

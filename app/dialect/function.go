@@ -164,7 +164,7 @@ func (f *functionCall) readAfterCall(p *Parser, c byte) {
 	case tag == ",":
 		p.mode = &functionCall{attempt: opened(tag), syntax: f.syntax, silent: f.silent}
 	case tag != "":
-		p.readClosing(f.syntax.last[slices.Index(f.syntax.last, tag)+1:]...)
+		p.readClosing(f.syntax.last[slices.Index(f.syntax.last, tag):]...)
 	}
 }
 

@@ -40,11 +40,9 @@ func newGemma(call tags, delim string) gemma {
 func (m gemma) openers() []string { return []string{m.call.open} }
 func (m gemma) special() []string { return []string{m.call.close, m.delim} }
 
+func (gemma) inner(map[string]Tool) []string { return []string{gemmaName} }
+
 func (m gemma) open(p *Parser, opener string) {
-	if opener == gemmaName {
-		p.mode = &functionCall{attempt: openedWithin(opener), syntax: m.syntax, at: inName}
-		return
-	}
 	p.mode = &functionCall{attempt: opened(opener), syntax: m.syntax, before: gemmaName}
 }
 

@@ -35,6 +35,10 @@ func (glm) special() []string {
 	return []string{toolCall.close, glmKey.open, glmKey.close, glmValue.open, glmValue.close}
 }
 
+func (glm) inner(tools map[string]Tool) []string {
+	return afterNames(tools, glmKey.open, "\n"+glmKey.open, toolCall.close)
+}
+
 func (glm) open(p *Parser, opener string) {
 	p.mode = &memberCall{attempt: opened(opener), syntax: glmSyntax}
 }
@@ -57,6 +61,16 @@ func (s glm) grammar(g *grammar) {
 		return b.String()
 	})
 	g.addRule("calls", "%s", g.repeat(call, quote(line)))
+}
+
+// afterNames returns each tool's name with each of the tags after it.
+func afterNames(tools map[string]Tool, tags ...string) (list []string) {
+	for name := range tools {
+		for _, tag := range tags {
+			list = append(list, name+tag)
+		}
+	}
+	return list
 }
 
 // optionalText returns the rule of a string, or "" for an empty one.

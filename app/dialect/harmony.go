@@ -28,6 +28,8 @@ var harmonySyntax = &messageSyntax{
 	},
 }
 
+func (harmony) inner(map[string]Tool) []string { return nil }
+
 func (harmony) openers() []string { return nil }
 func (harmony) special() []string {
 	return append([]string{messageBody, "<|constrain|>"}, harmonySyntax.ends...)

@@ -20,10 +20,15 @@ const lfmTools = "List of tools: "
 func (lfm) openers() []string { return []string{lfmCall.open} }
 func (lfm) special() []string { return []string{lfmCall.close} }
 
+func (lfm) inner(map[string]Tool) []string { return []string{"["} }
+
 func (lfm) open(p *Parser, opener string) {
 	p.mode = &callVariant{opened(opener), func(a attempt, c byte) mode {
 		if c == '[' {
 			return &lfmList{attempt: a}
+		}
+		if a.inner = true; inNames(c) { // the bracket is missing
+			return &functionCall{attempt: a, syntax: lfmCalls}
 		}
 		return nil
 	}}
@@ -48,7 +53,8 @@ func (l *lfmList) read(p *Parser, c byte) {
 	case !l.inside:
 		l.inside = true
 	case c == '{':
-		m = &listCall{attempt: l.attempt, inside: true, closing: []string{lfmCall.close}}
+		m = &listCall{attempt: l.attempt, inside: true, closing: []string{lfmCall.close},
+			object: object{bare: l.attempt.inner, silent: l.attempt.inner}}
 	case inNames(c):
 		m = &functionCall{attempt: l.attempt, syntax: lfmCalls}
 	case !isSpace(c):

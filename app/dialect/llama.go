@@ -54,10 +54,14 @@ func (l llama) openers() []string {
 
 func (l llama) special() []string { return []string{pythonStart.close} }
 
+func (llama) inner(map[string]Tool) []string { return []string{xmlFunction} }
+
 func (l llama) open(p *Parser, opener string) {
 	switch opener {
 	case "{":
 		p.mode = &objectCall{object: object{bare: true, silent: true}, closing: []string{";"}}
+	case "": // as Meta's guide to Llama 3.1 asks for calls
+		p.mode = &memberCall{syntax: functionarySyntax}
 	case "[":
 		p.mode = &functionCall{syntax: pythonCalls, before: "[", silent: true}
 	default:

@@ -13,6 +13,7 @@ type memberValue struct {
 	quoted  bool   // the value is a string, and its beginning has been passed on
 	text    []byte // bytes held back until the type is clear
 	held    []byte // bytes that may be the beginning of the tag at the end
+	from    int    // the place of a string in the arguments
 }
 
 // read takes the next byte. It returns the text that may end the value once it is complete: its tag,
@@ -51,6 +52,7 @@ func (v *memberValue) addByte(p *Parser, c byte) {
 // beginString passes on the held text as the beginning of a string.
 func (v *memberValue) beginString(p *Parser) {
 	p.emit(Arguments, '"')
+	v.from = len(p.run)
 	for _, c := range v.text {
 		p.run = appendEscaped(p.run, c)
 	}
@@ -59,6 +61,7 @@ func (v *memberValue) beginString(p *Parser) {
 
 // end passes on the rest of a complete value.
 func (v *memberValue) end(p *Parser) {
+	v.text = v.syntax.dataOf(v.text)
 	if !v.quoted && v.kind != kindText {
 		if text, ok := typed(v.text, v.kind); ok {
 			p.emit(Arguments, text...)
@@ -68,7 +71,18 @@ func (v *memberValue) end(p *Parser) {
 	if !v.quoted {
 		v.beginString(p)
 	}
+	p.run = append(p.run[:v.from], v.syntax.dataOf(p.run[v.from:])...)
 	p.emit(Arguments, '"')
+}
+
+// dataOf returns a value without the tags of data around it.
+func (f *memberSyntax) dataOf(text []byte) []byte {
+	data, ok := bytes.CutPrefix(text, []byte(f.data.open))
+	data, closed := bytes.CutSuffix(data, []byte(f.data.close))
+	if ok && closed {
+		return data
+	}
+	return text
 }
 
 // cut ends a value that is not complete. It passes on the rest of a string. It returns the text of

@@ -36,6 +36,9 @@ type memberSyntax struct {
 	valued    string   // before a value, or ""
 	valueEnd  string   // after the value
 	lines     bool     // a line's end before a value and one after it belong to the tags
+	quoted    bool     // names are in quotes
+	data      tags     // may be around a value, within its tags
+	object    bool     // the arguments are a JSON object instead
 	ends      []string // the tags that end the call, in their order; each of them is enough
 
 	functions []string // only function
@@ -180,7 +183,7 @@ func (m *memberCall) readName(p *Parser, c byte) {
 			}
 			m.at = memberAtNext
 			m.beginCall(p, unquoted(name))
-			p.slipped = p.slipped || unquoted(name) != name
+			p.slipped = p.slipped || m.syntax.quoted != (unquoted(name) != name)
 		}
 	}
 }
@@ -202,6 +205,12 @@ func (m *memberCall) beginCall(p *Parser, name string) {
 
 // readNext reads the tag of a parameter, or one that ends the call.
 func (m *memberCall) readNext(p *Parser, c byte) {
+	if c == '{' && m.called && m.count == 0 && !m.scanner.begun() {
+		p.slipped, p.run = p.slipped || !m.syntax.object, p.run[:0]
+		p.mode = &argumentsCall{attempt: m.attempt, closing: m.syntax.ends}
+		p.mode.read(p, c)
+		return
+	}
 	tag, ok := m.scanner.read(c, m.syntax.next)
 	switch {
 	case !ok:
@@ -239,7 +248,7 @@ func (m *memberCall) readKey(p *Parser, c byte) {
 			m.fail(p, m.head...)
 			return
 		}
-		p.slipped = p.slipped || valued || key != name
+		p.slipped = p.slipped || valued || f.quoted != (key != name)
 		m.name = append(m.name[:0], key...)
 		switch {
 		case valued:

@@ -166,10 +166,9 @@ func (m *messages) readOpener(p *Parser, c byte) {
 		m.treatAsText(p, m.scanner.held)
 	case slices.Contains(m.syntax.openers, tag):
 		p.space = append(p.space, space...) // text, if this is not a call
-		p.dialect.calls.open(p, tag)
-		if call, ok := p.mode.(*memberCall); ok {
-			call.lead = p.source.at - len(tag) - len(p.space) - m.from
-		}
+		a := opened(tag)
+		a.lead = p.source.at - len(tag) - len(p.space) - m.from
+		p.mode = &openers{attempt: a, opener: tag}
 	case tag != "":
 		m.endMessage(p, tag)
 	}

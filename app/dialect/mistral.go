@@ -25,10 +25,14 @@ const (
 func (mistral) openers() []string { return []string{mistralCalls} }
 func (mistral) special() []string { return []string{mistralArgs, mistralID} }
 
+func (mistral) inner(tools map[string]Tool) []string {
+	return append(afterNames(tools, mistralArgs, mistralID), "[{")
+}
+
 func (mistral) open(p *Parser, opener string) {
 	p.mode = &callVariant{opened(opener), func(a attempt, c byte) mode {
 		if c == '[' {
-			return &listCall{attempt: a}
+			return &listCall{attempt: a, object: object{bare: opener == "", silent: opener == ""}}
 		}
 		return &namedCall{attempt: a}
 	}}
@@ -76,7 +80,8 @@ func (l *listCall) read(p *Parser, c byte) {
 			p.returnToText(true)
 			p.reread(l.look.held)
 		case tag == ",":
-			p.mode = &listCall{attempt: opened(tag), inside: true, closing: l.closing}
+			next := object{bare: l.object.bare, silent: l.object.silent}
+			p.mode = &listCall{attempt: opened(tag), inside: true, object: next, closing: l.closing}
 		case tag == "]":
 			p.readClosing(l.closing...)
 		}

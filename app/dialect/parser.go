@@ -84,8 +84,8 @@ func (d *Dialect) Parser(o Options) *Parser {
 			p.enterThought()
 		}
 	}
-	if p.atLine = p.openers; p.tools != nil && d.inner != "" {
-		p.atLine = slices.Concat(p.openers, []string{d.inner})
+	if p.atLine = p.openers; p.tools != nil {
+		p.atLine = slices.Concat(p.openers, d.calls.inner(p.tools))
 	}
 	for _, text := range p.atLine {
 		p.starts += text[:1]
@@ -315,7 +315,11 @@ func (p *Parser) acceptOpener(opener string) bool {
 	switch t := p.dialect.thought; {
 	case opener != t.open && opener != t.close:
 		p.held = nil
-		p.dialect.calls.open(p, opener)
+		if slices.Contains(p.openers, opener) {
+			p.mode = &openers{attempt: opened(opener), opener: opener}
+		} else {
+			p.openInner(opener)
+		}
 		return true
 	case !p.fresh:
 		return false
@@ -339,7 +343,7 @@ func (p *Parser) addText(c byte) {
 	}
 	if c == '\n' {
 		p.line = p.line[:0]
-	} else if len(p.line) < len("```") {
+	} else if len(p.line) < len("```") && !(p.fresh && isSpace(c)) {
 		if p.line = append(p.line, c); string(p.line) == "```" || string(p.line) == "~~~" {
 			p.fenced = !p.fenced
 		}

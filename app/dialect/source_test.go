@@ -99,7 +99,7 @@ func (d *Dialect) begins(text string) bool {
 var closers = []string{
 	"</tool_call>", "</function>", "</parameter>", ")", "]", "}", ";", "```", "<|python_end|>",
 	"<tool_call|>", "<end_function_call>", "<|/tool_call|>", "</arg_value>", lfmCall.close,
-	deepSeekCallEnd, deepSeekCallsEnd,
+	deepSeekCallEnd, deepSeekCallsEnd, nemotron.close, aprielCalls.close, miniValueEnd,
 }
 
 // closes reports whether text may follow a call's arguments. That is the rest of its JSON, and then
@@ -108,15 +108,13 @@ func (d *Dialect) closes(text string, whole, cut bool) bool {
 	if !whole {
 		text = strings.TrimLeft(text, ",\\ \t\r\n")
 	}
-	plain := strings.Map(func(r rune) rune {
-		if r < ' ' {
-			return ' '
+	for i := range len(text) {
+		if text[i] != '}' {
+			continue
 		}
-		return r
-	}, text)
-	for i := range len(plain) {
+		object, ok := new(scanner).readObject(`{"id":0` + text[:i+1])
 		var members map[string]json.RawMessage
-		if plain[i] != '}' || json.Unmarshal([]byte(`{"id":0`+plain[:i+1]), &members) != nil {
+		if !ok || json.Unmarshal(object, &members) != nil {
 			continue
 		}
 		for key := range members {

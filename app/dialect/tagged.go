@@ -6,29 +6,80 @@ import (
 	"strings"
 )
 
-// tagged reads and writes the calls of Qwen2.5, Qwen3, and Hermes 2 Pro and later. They are JSON
-// between tags: <tool_call>{"name": "f", "arguments": {}}</tool_call>.
+// tagged reads and writes calls that are JSON between tags, one object or a list of them:
+//
+//	<tool_call>{"name": "f", "arguments": {}}</tool_call>     Qwen2.5 and 3, Hermes 2 Pro and later
+//	<TOOLCALL>[{"name": "f", "arguments": {}}]</TOOLCALL>     Nemotron
+//	<tool_calls>[{"name": "f", "arguments": {}}]</tool_calls> Apriel
+//	<|tool_call|>{"name": "f", "arguments": {}}<|/tool_call|> Phi-4-mini; or a list
+//	<|tool_call|>[{"name": "f", "arguments": {}}]             Granite 3
+//
+// If the template does not name a form, Phi-4-mini writes functools[{}].
 //
 // Sources: chat_template in the tokenizer_config.json of Qwen/Qwen2.5-7B-Instruct and Qwen/Qwen3-8B
 // on the hub ("For each function call, return a json object with function name and arguments within
-// <tool_call></tool_call> XML tags"); github.com/NousResearch/Hermes-Function-Calling, README.md.
-type tagged struct{}
-
-var toolCall = tags{"<tool_call>", "</tool_call>"}
-
-func (tagged) openers() []string { return []string{toolCall.open} }
-func (tagged) special() []string { return []string{toolCall.close} }
-
-func (tagged) open(p *Parser, opener string) {
-	p.mode = &objectCall{attempt: opened(opener), closing: []string{toolCall.close}}
+// <tool_call></tool_call> XML tags"); github.com/NousResearch/Hermes-Function-Calling, README.md;
+// github.com/ggml-org/llama.cpp, models/templates, NVIDIA-Nemotron-Nano-v2.jinja,
+// nvidia-Llama-3_3-Nemotron-Super-49B-v1_5.jinja, unsloth-Apriel-1.5.jinja,
+// llama-cpp-microsoft-Phi-4-mini-instruct.jinja and ibm-granite-granite-3.3-2B-Instruct.jinja
+// ("respond only with <|tool_call|> followed by a JSON list of tools used");
+// github.com/vllm-project/vllm, vllm/tool_parsers/phi4mini_tool_parser.py.
+type tagged struct {
+	call     tags
+	line     string // around an object, and between two calls
+	list     bool   // a grammar asks for a list
+	unclosed bool   // no tag follows the list
 }
 
-func (tagged) grammar(g *grammar) {
+var (
+	toolCall    = tags{"<tool_call>", "</tool_call>"}
+	nemotron    = tags{"<TOOLCALL>", "</TOOLCALL>"}
+	aprielCalls = tags{"<tool_calls>", "</tool_calls>"}
+	phiCall     = tags{"<|tool_call|>", "<|/tool_call|>"}
+)
+
+const phiList = "functools["
+
+func (s tagged) openers() []string {
+	if s.call == phiCall {
+		return []string{phiCall.open, phiList}
+	}
+	return []string{s.call.open}
+}
+
+func (s tagged) special() []string { return []string{s.call.close} }
+
+func (tagged) inner(map[string]Tool) []string { return []string{"{", "["} }
+
+func (s tagged) open(p *Parser, opener string) {
+	closing := []string{s.call.close}
+	if opener == phiList {
+		p.mode = &listCall{attempt: opened(opener), inside: true}
+		return
+	}
+	p.mode = &callVariant{opened(opener), func(a attempt, c byte) mode {
+		o := object{bare: opener == "", silent: opener == ""}
+		if c == '[' {
+			return &listCall{attempt: a, object: o, closing: closing}
+		}
+		return &objectCall{attempt: a, object: o, closing: closing}
+	}}
+}
+
+func (s tagged) grammar(g *grammar) {
+	open, end := g.token(s.call.open), g.token(s.call.close)
+	if s.list {
+		list := g.list(g.objects("arguments"))
+		if s.unclosed {
+			end = ""
+		}
+		g.addRule("calls", "%s %s %s", open, list, end)
+		return
+	}
 	call := g.addRulePerTool(func(t Tool) string {
-		object := g.object(t, "\n", "arguments", "\n")
-		return fmt.Sprintf("%s %s %s", g.token(toolCall.open), object, g.token(toolCall.close))
+		return fmt.Sprintf("%s %s %s", open, g.object(t, s.line, "arguments", s.line), end)
 	})
-	g.addRule("calls", "%s", g.repeat(call, quote("\n")))
+	g.addRule("calls", "%s", g.repeat(call, quote(s.line)))
 }
 
 // ToolInstructions returns a system message that lists functions, each a JSON object, and says how
