@@ -44,8 +44,8 @@ func (r *running) sendAs(client, route, body string) (a answer) {
 	return answer{resp.StatusCode, resp.Header, string(text), err}
 }
 
-// When all places of the engine and its whole queue are taken, one more request gets status 503,
-// queue_full and a Retry-After. All the others are answered.
+// One client takes all places of the engine and its whole queue. One more request of it gets status
+// 503, queue_full and a Retry-After. One of another client waits like the rest, and all are answered.
 func TestFullQueueRefusesOneMoreAndAnswersTheRest(t *testing.T) {
 	const places = engine.MaxActive + engine.MaxShort // all requests are short
 	r := start(t, Options{Model: longModel(t)}, "127.0.0.1:0")
@@ -63,16 +63,13 @@ func TestFullQueueRefusesOneMoreAndAnswersTheRest(t *testing.T) {
 	// The first request must not end before the last has its place. So there are no drafts:
 	// one round with drafts can produce a whole answer.
 	const body = `{"model":"tandem","prompt":"abc","max_tokens":64,"ignore_eos":true,"temperature":0,"speculation":{"drafter":"none"},"stream":%t}`
-	answers := make(chan answer, places+engine.MaxQueue)
-	post := func(n int) {
+	answers := make(chan answer, places+engine.MaxQueue+1)
+	post := func(client string, n int) {
 		for i := range n {
-			// Several clients ask, because one alone cannot fill the queue.
-			clients.Go(func() {
-				answers <- r.sendAs(fmt.Sprint(i%4), "/v1/completions", fmt.Sprintf(body, i%2 == 0))
-			})
+			clients.Go(func() { answers <- r.sendAs(client, "/v1/completions", fmt.Sprintf(body, i%2 == 0)) })
 		}
 	}
-	post(places)
+	post("test", places)
 	await(t, c, func(s control.State) bool {
 		n := 0
 		for _, a := range s.Active {
@@ -93,7 +90,7 @@ func TestFullQueueRefusesOneMoreAndAnswersTheRest(t *testing.T) {
 		}
 		thread.Step()
 	}
-	post(engine.MaxQueue)
+	post("test", engine.MaxQueue)
 	await(t, c, func(s control.State) bool { return s.Loaded.Queued == engine.MaxQueue })
 	for _, stream := range []bool{false, true} {
 		a := r.Send("/v1/completions", fmt.Sprintf(body, stream))
@@ -102,6 +99,8 @@ func TestFullQueueRefusesOneMoreAndAnswersTheRest(t *testing.T) {
 			t.Errorf("one more request, stream %t: %+v, want 503 and queue_full", stream, a)
 		}
 	}
+	post("another", 1)
+	await(t, c, func(s control.State) bool { return s.Loaded.Queued == engine.MaxQueue+1 })
 	thread.Free()
 	clients.Wait()
 	for range cap(answers) {

@@ -10,9 +10,10 @@ import (
 
 // Limits of one engine.
 const (
-	MaxQueue  = 64 // requests waiting; one more is refused with CodeQueueFull
-	MaxActive = 8  // requests that share the model; one more waits until one of them ends
-	MaxShort  = 2  // short requests (Options.Short) that share it beside those
+	MaxQueue  = 512 // requests waiting; one more is refused with CodeQueueFull
+	MaxOthers = 64  // requests waiting beyond those, of clients that have fewer than 8 in the queue
+	MaxActive = 8   // requests that share the model; one more waits until one of them ends
+	MaxShort  = 2   // short requests (Options.Short) that share it beside those
 )
 
 // Options of an Engine. The zero value is what serving wants.

@@ -67,6 +67,14 @@ func (q *queue) waiting() int {
 // waitingLocked is like waiting; mu must be held.
 func (q *queue) waitingLocked() int { return len(q.requests.list) + len(q.encodes.list) }
 
+// isFull reports whether one more request of a client is refused. A client alone may fill the queue. Then
+// there are still places for others, which take turns with it. mu must be held.
+func (q *queue) isFull(client string) bool {
+	n := q.waitingLocked()
+	return n >= q.size &&
+		(n >= q.size+MaxOthers || q.requests.count(client)+q.encodes.count(client) >= q.size/MaxOthers)
+}
+
 // add puts a request into the queue.
 func (q *queue) add(t *task) error {
 	q.mu.Lock()
@@ -76,7 +84,7 @@ func (q *queue) add(t *task) error {
 		return errClosed
 	case t.resumed(): // it was admitted when it began
 		q.requests.list = slices.Insert(q.requests.list, 0, t)
-	case q.waitingLocked() >= q.size:
+	case q.isFull(t.client()):
 		return errQueueFull
 	default:
 		q.requests.list = append(q.requests.list, t)
@@ -92,7 +100,7 @@ func (q *queue) addEncode(t *encodeTask) error {
 	switch {
 	case q.closed:
 		return errClosed
-	case q.waitingLocked() >= q.size:
+	case q.isFull(t.client()):
 		return errQueueFull
 	}
 	q.encodes.list = append(q.encodes.list, t)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -100,6 +101,41 @@ func TestFullQueueRefusesAllButResumed(t *testing.T) {
 	if goesOn, waits := f.forward(4+1), f.forward(3); goesOn < 0 || goesOn > waits {
 		t.Errorf("the resumed answer went on in forward %d, a request that waited began in forward %d",
 			goesOn, waits)
+	}
+}
+
+// TestFullQueueHasPlacesForOtherClients: a client alone may fill the queue. Beyond that each other
+// client gets 8 places, up to MaxOthers in all. Requests to encode count too.
+func TestFullQueueHasPlacesForOtherClients(t *testing.T) {
+	q := newQueue(Options{Queue: MaxQueue})
+	generate := func(client string) error { return q.add(&task{req: Request{Client: client}}) }
+	encode := func(client string) error {
+		return q.addEncode(&encodeTask{EncodeRequest: EncodeRequest{Client: client}})
+	}
+	// fill adds requests of a client until one is refused.
+	fill := func(client string, want int) {
+		t.Helper()
+		n := 0
+		for ; n <= want; n++ {
+			add := generate
+			if n%2 == 1 {
+				add = encode
+			}
+			if err := add(client); err != nil {
+				break
+			}
+		}
+		if n != want || generate(client) != errQueueFull || encode(client) != errQueueFull {
+			t.Errorf("%q may add %d requests, want %d", client, n, want)
+		}
+	}
+	fill("", MaxQueue)
+	for n := range 8 {
+		fill(fmt.Sprint("client ", n), 8)
+	}
+	fill("late", 0)
+	if err := q.add(&task{req: Request{Generated: []int32{1}}}); err != nil {
+		t.Errorf("a resumed request: %v", err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 )
@@ -30,18 +29,26 @@ type queued interface {
 // flight when the next is chosen.
 func (l *waitList[T]) order(inFlight map[string]int) []int {
 	order := make([]int, len(l.list))
-	for i := range order {
-		order[i] = i
+	keys := make([][2]int, len(l.list)) // looked up once: a long list is ordered in every round
+	for i, t := range l.list {
+		order[i], keys[i] = i, [2]int{inFlight[t.client()], l.last[t.client()]}
 	}
 	rest := order
 	for len(rest) > 0 && l.list[rest[0]].resumed() {
 		rest = rest[1:]
 	}
-	slices.SortStableFunc(rest, func(i, j int) int {
-		a, b := l.list[i].client(), l.list[j].client()
-		return cmp.Or(cmp.Compare(inFlight[a], inFlight[b]), cmp.Compare(l.last[a], l.last[b]))
-	})
+	slices.SortStableFunc(rest, func(i, j int) int { return slices.Compare(keys[i][:], keys[j][:]) })
 	return order
+}
+
+// count returns how many of a client wait.
+func (l *waitList[T]) count(client string) (n int) {
+	for _, t := range l.list {
+		if t.client() == client {
+			n++
+		}
+	}
+	return n
 }
 
 // remove takes the one at an index out of the list and counts it as its client's turn.

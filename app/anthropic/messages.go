@@ -114,7 +114,7 @@ func (v *Routes) countTokens(w http.ResponseWriter, r *http.Request) error {
 	if err := c.Complete(); err != nil {
 		return err
 	}
-	n, err := v.CountPrompt(r, &c.Conversation)
+	n, err := v.CountPrompt(r, &held, &c.Conversation)
 	if err != nil {
 		return err
 	}

@@ -98,11 +98,6 @@ func (a *API) record(w http.ResponseWriter, r *http.Request, endpoint string, fr
 	}
 	err = wire.ErrPanic // until answer returns, a panic is the error
 	defer func() { run.finish(err) }()
-	if refused := a.limitClient(run, 1); refused != nil {
-		err = refused
-		wire.Discard(r)
-		return err
-	}
 	err = answer(run)
 	if run.began {
 		return nil // the client already has what it read
@@ -150,10 +145,6 @@ func (a *API) prepare(w http.ResponseWriter, r *http.Request, run *Run, read Rea
 	if p.Seed == nil {
 		p.Seed = new(rand.Uint64N(1 << 53)) // exact in JSON readers whose numbers are doubles
 	}
-	// before a model is loaded for it
-	if err := a.limitClient(run, min(p.Continuations(), MaxParallel)); err != nil {
-		return nil, err
-	}
 	return &Reply{
 		Created: run.Row.StartedAt.Unix(), Run: run, Params: p, format: req.Format(),
 		Release:  func() {},
@@ -174,8 +165,12 @@ func (a *API) acquireChoices(rep *Reply) error {
 		return err
 	}
 	p.thoughts = a.thoughtsOf(run.owner)
+	end, err := a.WaitTurn(run.Ctx, rep.reserved)
+	if err != nil {
+		return err
+	}
 	rep.made, err = a.choices(run.Ctx, m, rep.question)
-	rep.reserved.Release()
+	end()
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,9 @@ import (
 )
 
 // Lend lends use the model of that name, or the alias, for a request that is no run: nothing is
-// generated. ctx ends with the request, and when the server drains.
-func (a *API) Lend(r *http.Request, name string,
+// generated. held is the reservation of its body. ctx ends with the request, and when the server
+// drains.
+func (a *API) Lend(r *http.Request, held *wire.Reservation, name string,
 	use func(ctx context.Context, m model.Model) error) error {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
@@ -20,13 +21,18 @@ func (a *API) Lend(r *http.Request, name string,
 		return err
 	}
 	defer m.Release()
+	end, err := a.WaitTurn(ctx, held)
+	if err != nil {
+		return err
+	}
+	defer end()
 	return use(ctx, m)
 }
 
 // CountPrompt returns the tokens of a complete conversation's prompt. It counts thoughts that are put
 // back only if the answer is short, because a client must not learn too late how long its text is.
-func (a *API) CountPrompt(r *http.Request, c *Conversation) (n int, err error) {
-	err = a.Lend(r, c.Model, func(ctx context.Context, m model.Model) error {
+func (a *API) CountPrompt(r *http.Request, held *wire.Reservation, c *Conversation) (n int, err error) {
+	err = a.Lend(r, held, c.Model, func(ctx context.Context, m model.Model) error {
 		if err := Generates(m); err != nil {
 			return err
 		}

@@ -129,10 +129,10 @@ func TestPackedBombIsRefused(t *testing.T) {
 			t.Errorf("%s of MaxBody: %d %s", encoding, w.Code, w.Body)
 		}
 		held := wire.Reservation{Client: wire.ClientOf(roomtest.Request(path, ""))}
-		if err := s.API.Grow(&held, wire.LargePerClient-wire.MaxBody/2); err != nil {
+		if err := s.API.Grow(&held, wire.LargeBytes-wire.MaxBody/2); err != nil {
 			t.Fatal(err)
 		}
-		if w := postPacked(s, path, encoding, bomb, false); w.Code != 429 {
+		if w := postPacked(s, path, encoding, bomb, false); w.Code != 503 {
 			t.Errorf("%s beside a large body: %d %s", encoding, w.Code, w.Body)
 		}
 		held.Release()

@@ -78,10 +78,15 @@ func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run,
 	release := sync.OnceFunc(m.Release)
 	defer release()
 	in := &Intake{ctx: run.Ctx, Model: m}
-	if err := req.Texts(in); err != nil {
+	end, err := a.WaitTurn(run.Ctx, &held)
+	if err != nil {
 		return err
 	}
-	held.Release()
+	err = req.Texts(in)
+	end()
+	if err != nil {
+		return err
+	}
 	run.promptTokens.Store(int64(in.n))
 	answer, err := req.Answer(run, m, in.texts)
 	if cause := context.Cause(run.Ctx); cause != nil && errors.Is(err, context.Canceled) {

@@ -22,7 +22,7 @@ type Reply struct {
 
 	question Question          // the request that is answered
 	body     []byte            // of the request, to resume it
-	reserved *wire.Reservation // of the body's bytes, released when the prompt is token ids
+	reserved *wire.Reservation // of the body's bytes
 	made     []*Choice         // what free closes: Choices, or those that were made before an error
 }
 

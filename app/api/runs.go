@@ -43,8 +43,6 @@ type Run struct {
 	text  *control.RunText // nil if it is not kept
 	began bool             // a status line was written
 
-	claimed int // requests that it counts as, see API.limitClient; guarded by runTable.mu
-
 	// passing marks a run whose refusal a person sees at once. It leaves no row unless some work
 	// was done.
 	passing bool

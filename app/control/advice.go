@@ -8,11 +8,13 @@ const (
 	ToInstall = "`tandem list` shows the installed models; `tandem models found` shows others on this machine, " +
 		"which `tandem models add` adds, and `tandem pull ORG/NAME` downloads one. " +
 		"A program that asks for \"tandem\" gets the current model."
+	ToPull         = "`tandem pull ORG/NAME` downloads a model."
+	ToChangeModels = "`tandem pull ORG/NAME` downloads a model, `tandem models add` adds one of this machine, " +
+		"and `tandem rm NAME` removes one."
 	ToServe           = "Start it with `tandem serve`."
 	ToOpen            = "Run `tandem open`, or open the link that `tandem serve` printed."
 	ToListRuns        = "`tandem runs` lists the latest."
 	ToListCheckpoints = "`tandem checkpoints` lists those that exist."
-	ToAddKey          = "`tandem keys add NAME` makes a key."
 	ToRunRaw          = "`tandem run --raw` does so."
 )
 

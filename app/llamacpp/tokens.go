@@ -96,5 +96,5 @@ func (v Routes) withModel(w http.ResponseWriter, r *http.Request, s *wire.Shape,
 	if f.Err() != nil {
 		return f.Err()
 	}
-	return v.Lend(r, name, func(_ context.Context, m model.Model) error { return answer(f, m) })
+	return v.Lend(r, &held, name, func(_ context.Context, m model.Model) error { return answer(f, m) })
 }

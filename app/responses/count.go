@@ -34,7 +34,7 @@ func (v Routes) countInput(w http.ResponseWriter, r *http.Request) error {
 	if _, err := c.Prepare(r.Context(), &held, body); err != nil {
 		return err
 	}
-	n, err := v.CountPrompt(r, &c.Conversation)
+	n, err := v.CountPrompt(r, &held, &c.Conversation)
 	if err != nil {
 		return err
 	}

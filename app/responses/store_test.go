@@ -13,6 +13,7 @@ import (
 	"tandem/app/responses"
 	"tandem/app/roomtest"
 	"tandem/app/wire"
+	"tandem/engine"
 )
 
 // as sends a request to a route with a key, or without one if key is empty.
@@ -307,14 +308,14 @@ func TestRecalledResponseIsLimited(t *testing.T) {
 	if s.API.BytesTaken() != 0 {
 		t.Errorf("%d bytes are held", s.API.BytesTaken())
 	}
-	for i := range 64 {
-		if err := s.API.Grow(&wire.Reservation{Client: fmt.Sprint(i)}, wire.LargeBytes/64); err != nil {
+	for i := range 5 { // the last one is another client's
+		if err := s.API.Grow(&wire.Reservation{Client: fmt.Sprint(i)}, wire.OthersBytes); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w = roomtest.Post(s, "/v1/responses",
 		roomtest.ResponseBody(`"input":"x","previous_response_id":"`+a.ID+`"`))
-	if e := roomtest.DecodeError(t, w); w.Code != 503 || e.Code != string(control.CodeNotReady) {
+	if e := roomtest.DecodeError(t, w); w.Code != 503 || e.Code != string(engine.CodeQueueFull) {
 		t.Errorf("%d %.200s", w.Code, w.Body)
 	}
 }

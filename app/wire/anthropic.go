@@ -18,7 +18,6 @@ var anthropicTypes = map[int]string{
 	http.StatusForbidden:             "permission_error",
 	http.StatusNotFound:              "not_found_error",
 	http.StatusRequestEntityTooLarge: "request_too_large",
-	http.StatusTooManyRequests:       "rate_limit_error",
 	StatusOverloaded:                 "overloaded_error",
 }
 

@@ -16,7 +16,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/sync/semaphore"
+
 	"tandem/app/control"
+	"tandem/engine"
 )
 
 const (
@@ -28,17 +31,19 @@ const (
 
 	UnreadTimeout = 10 * time.Second // for a body that no handler reads, as of a refused request
 
-	SmallBody  = 64 << 10 // bytes; a larger body needs a reservation
-	LargeBytes = 64 << 20 // of all large bodies that are read, rendered and tokenized at once
+	SmallBody   = 64 << 10  // bytes; a larger body needs a reservation
+	LargeBytes  = 256 << 20 // of all large bodies of requests in flight and waiting
+	OthersBytes = 64 << 20  // beyond those, for clients with no more than that
+
+	// tokenizeBytes limits the bytes of large bodies that are rendered and tokenized at once, which
+	// takes several times their memory.
+	tokenizeBytes = 64 << 20
 
 	// hugeBody is the size in bytes above which garbage is collected as a body grows.
 	hugeBody = 8 << 20
-
-	// LargePerClient limits the bytes of one client, so that others get some.
-	LargePerClient = LargeBytes * 3 / 4
 )
 
-// A Reservation is the right of a request to hold the bytes of a large body until they are token ids.
+// A Reservation is the right of a request to hold the bytes of a large body, unpacked, until it ends.
 // The zero value is a small request's.
 type Reservation struct {
 	Client string // see ClientOf
@@ -86,13 +91,14 @@ type Exchange struct {
 	Draining context.Context // ends when the server drains
 	large    reservations
 
-	unpacking chan struct{} // has a value for each body that is being unpacked
+	unpacking  chan struct{}       // has a value for each body that is being unpacked
+	tokenizing *semaphore.Weighted // of tokenizeBytes
 }
 
 // NewExchange returns an Exchange that logs to log, until draining ends.
 func NewExchange(log *slog.Logger, draining context.Context) *Exchange {
 	return &Exchange{Log: log, Draining: draining, large: reservations{of: map[string]int{}},
-		unpacking: make(chan struct{}, 2)}
+		unpacking: make(chan struct{}, 2), tokenizing: semaphore.NewWeighted(tokenizeBytes)}
 }
 
 // Grow reserves more bytes for p, or fails immediately if they are not free: the client tries again.
@@ -100,18 +106,27 @@ func (x *Exchange) Grow(p *Reservation, bytes int) error {
 	l := &x.large
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.of[p.Client]+bytes > LargePerClient:
-		return control.Errorf(CodeTooMany,
-			"Large requests of this client are being read already, and would take more than %d MiB; "+
-				"try again in a second.", LargePerClient>>20)
-	case l.all+bytes > LargeBytes:
-		return control.Errorf(control.CodeNotReady,
-			"Large requests are being read already, and would take more than %d MiB; try again in "+
-				"a second.", LargeBytes>>20)
+	if all := l.all + bytes; all > LargeBytes &&
+		(all > LargeBytes+OthersBytes || l.of[p.Client]+bytes > OthersBytes) {
+		return control.Errorf(control.Code(engine.CodeQueueFull),
+			"The large requests in flight and waiting would take more than %d MiB; try again in a "+
+				"second.", LargeBytes>>20)
 	}
 	l.add(p, bytes)
 	return nil
+}
+
+// WaitTurn waits until a body that is read may be rendered and tokenized beside those of others. The
+// caller calls end once it is token ids.
+func (x *Exchange) WaitTurn(ctx context.Context, p *Reservation) (end func(), err error) {
+	bytes := int64(min(p.bytes, tokenizeBytes))
+	if bytes == 0 { // of a small body, which does not wait for large ones
+		return func() {}, nil
+	}
+	if x.tokenizing.Acquire(ctx, bytes) != nil {
+		return nil, context.Cause(ctx)
+	}
+	return func() { x.tokenizing.Release(bytes) }, nil
 }
 
 // ReadFields reads a body that is one JSON object, and returns it with its fields.

@@ -1,6 +1,8 @@
 package wire_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"tandem/app/roomtest"
 	"tandem/app/wire"
@@ -102,8 +105,8 @@ type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
-// The number of large bodies read at once is limited, in all and for one client. Clients above it
-// are told to try again. Small bodies need no place.
+// The bytes of large bodies in flight are limited. Beyond the limit there is room for clients that have
+// little. The rest are told to try again. Small bodies need no room.
 func TestLargeBodiesAreLimited(t *testing.T) {
 	s := serve(roomtest.NewBackend())
 	srv := httptest.NewServer(s)
@@ -114,7 +117,7 @@ func TestLargeBodiesAreLimited(t *testing.T) {
 			return nil, err
 		}
 		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("User-Agent", client)
+		r.Header.Set(wire.ClientHeader, client)
 		resp, err := http.DefaultClient.Do(r)
 		if err == nil {
 			resp.Body.Close()
@@ -122,49 +125,64 @@ func TestLargeBodiesAreLimited(t *testing.T) {
 		return resp, err
 	}
 	// A body of unknown length takes twice what has come.
-	half := `{"model":"tandem","prompt":"x","user":"` + strings.Repeat("y", wire.LargeBytes/16-100)
+	const size = 4 << 20
+	half := `{"model":"tandem","prompt":"x","user":"` + strings.Repeat("y", size-100)
 	var bodies []*io.PipeWriter
 	answers := make(chan int)
-	// hold makes a client send the first half of some bodies.
-	hold := func(client string, n int) {
-		for range n {
-			body, rest := io.Pipe()
-			bodies = append(bodies, rest)
-			go func() {
-				resp, err := post(client, body)
-				if err != nil {
-					answers <- 0
-					return
-				}
-				answers <- resp.StatusCode
-			}()
-			if _, err := io.WriteString(rest, half); err != nil {
-				t.Fatal(err)
+	// hold makes a client send the first half of a body.
+	hold := func(client string) {
+		before := s.API.BytesTaken()
+		body, rest := io.Pipe()
+		bodies = append(bodies, rest)
+		go func() {
+			resp, err := post(client, body)
+			if err != nil {
+				answers <- 0
+				return
 			}
+			answers <- resp.StatusCode
+		}()
+		if _, err := io.WriteString(rest, half); err != nil {
+			t.Fatal(err)
 		}
-		enginetest.Await(t, "half of each body is taken", func() bool {
-			return s.API.BytesTaken() >= len(bodies)*wire.LargeBytes/16
-		})
+		enginetest.Await(t, "half of the body is taken", func() bool { return s.API.BytesTaken() >= before+size })
 	}
-	refused := func(client string, status int) {
+	// take has requests in flight take most of a client's room.
+	var taken []*wire.Reservation
+	take := func(client string, bytes int) {
+		t.Helper()
+		p := &wire.Reservation{Client: "name " + client}
+		if err := s.API.Grow(p, bytes); err != nil {
+			t.Fatal(err)
+		}
+		taken = append(taken, p)
+	}
+	refused := func(client string) {
 		t.Helper()
 		resp, err := post(client, strings.NewReader(half+`"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if resp.StatusCode != status || resp.Header.Get("Retry-After") != "1" {
+		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "1" {
 			t.Errorf("one more of %s: %s, Retry-After %q",
 				client, resp.Status, resp.Header.Get("Retry-After"))
 		}
 	}
-	hold("greedy", 12)
-	refused("greedy", http.StatusTooManyRequests)
-	hold("modest", 4)
-	refused("another", http.StatusServiceUnavailable)
-	if resp, err := post("another",
+	take("greedy", wire.LargeBytes-size)
+	hold("greedy")
+	refused("greedy")
+	hold("modest") // beyond the limit
+	take("modest", wire.OthersBytes-2*size)
+	hold("another")
+	refused("modest")
+	refused("third")
+	if resp, err := post("third",
 		strings.NewReader(`{"model":"tandem","prompt":"x"}`)); err != nil ||
 		resp.StatusCode != http.StatusOK {
 		t.Errorf("a small one: %+v, %v", resp, err)
+	}
+	for _, p := range taken {
+		p.Release()
 	}
 	for _, b := range bodies {
 		io.WriteString(b, `"}`)
@@ -178,6 +196,61 @@ func TestLargeBodiesAreLimited(t *testing.T) {
 	if n := s.API.BytesTaken(); n != 0 {
 		t.Errorf("%d bytes are still taken", n)
 	}
+}
+
+// TestLargeBodiesTakeTurns: bodies that are rendered and tokenized together are limited, and one more
+// waits until there is room or its client leaves.
+func TestLargeBodiesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := wire.NewExchange(nil, t.Context())
+		reserve := func(bytes int) *wire.Reservation {
+			p := &wire.Reservation{Client: fmt.Sprint(bytes)}
+			if err := x.Grow(p, bytes); err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		first, err := x.WaitTurn(t.Context(), reserve(40<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := errors.New("the client left")
+		ctx, leave := context.WithCancelCause(t.Context())
+		var left, next error
+		begun := false
+		p, q := reserve(32<<20), reserve(33<<20)
+		go func() { _, left = x.WaitTurn(ctx, p) }()
+		go func() {
+			var end func()
+			end, next = x.WaitTurn(t.Context(), q)
+			begun = true
+			end()
+		}()
+		synctest.Wait()
+		if begun {
+			t.Error("a body that has no room is begun")
+		}
+		if end, err := x.WaitTurn(t.Context(), new(wire.Reservation)); err != nil {
+			t.Error(err)
+		} else {
+			end() // a small body does not wait
+		}
+		leave(gone)
+		synctest.Wait()
+		if left != gone || begun {
+			t.Errorf("the one that left: %v; the next has begun: %t", left, begun)
+		}
+		first()
+		synctest.Wait()
+		if !begun || next != nil {
+			t.Errorf("the next has begun: %t, %v", begun, next)
+		}
+		end, err := x.WaitTurn(t.Context(), reserve(80<<20)) // more than all room
+		if err != nil {
+			t.Fatal(err)
+		}
+		end()
+	})
 }
 
 // A body that stalls times out. So does a half-sent body when the server drains.

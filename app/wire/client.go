@@ -3,7 +3,6 @@ package wire
 import (
 	"cmp"
 	"context"
-	"io"
 	"net/http"
 
 	"tandem/app/control"
@@ -52,11 +51,4 @@ func ClientOf(r *http.Request) string {
 		return "key " + key
 	}
 	return "name " + ClientName(r)
-}
-
-// Discard reads the body of a refused request: its client reads no answer while it sends.
-func Discard(r *http.Request) {
-	if r.Header.Get("Expect") == "" { // otherwise the client has not sent it
-		_, _ = io.CopyN(io.Discard, r.Body, MaxBody)
-	}
 }

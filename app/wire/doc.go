@@ -15,6 +15,7 @@
 //     its connection, and so does one that is 16 MiB late. A [Framing] lays the events out.
 //   - Connections: [HTTP] returns an http.Server with the limits that the routes rely on.
 //
-// Large bodies take memory and time until they are token ids. So at most 64 MiB of them are read at
-// once, and at most 48 MiB for one client. The server tells other clients to try again.
+// The large bodies of all requests in flight and waiting take at most 256 MiB, and beyond that 64 MiB
+// of clients that have little there. The server tells others to try again. At most 64 MiB of them
+// are rendered and tokenized at once. The next ones wait.
 package wire

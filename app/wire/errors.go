@@ -18,7 +18,6 @@ const (
 	CodeMethod    control.Code = "method_not_allowed"
 	CodeNoRoute   control.Code = "not_found"
 	codeTimeout   control.Code = "request_timeout"
-	CodeTooMany   control.Code = "rate_limit_exceeded" // OpenAI's
 
 	CodeNoResponse control.Code = "response_not_found"
 	CodeNoPrevious control.Code = "previous_response_not_found" // OpenAI's
@@ -76,7 +75,6 @@ var Outcomes = map[string]outcome{
 	string(CodeNoRoute):           {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodeCancelled): {StatusClientGone, "server_error", false},
 	string(codeTimeout):           {http.StatusRequestTimeout, "invalid_request_error", false},
-	string(CodeTooMany):           {http.StatusTooManyRequests, "rate_limit_error", true},
 	string(CodeNoResponse):        {http.StatusNotFound, "invalid_request_error", false},
 	string(CodeNoPrevious):        {http.StatusBadRequest, "invalid_request_error", false},
 	string(CodeNoItem):            {http.StatusNotFound, "invalid_request_error", false},

@@ -19,7 +19,7 @@ export const remedies: Record<string, Remedy> = {
   no_chat_template: { text: 'This model continues texts, and has no template for a chat. Choose one for chats.', button: 'Choose a model', href: '#/models' },
   not_ready: { text: 'Tandem was starting or stopping. Send the request again.' },
   model_busy: { text: 'Another model was answering. Send the request again when it is done.' },
-  rate_limit_exceeded: { text: 'Programs of one name share the limit. Have the program send fewer requests together, or give each program its own key.', button: 'Make a key', href: '#/settings' },
+  queue_full: { text: 'Hundreds of requests were waiting. Have the program send fewer together.' },
   disk_full: { text: 'The disk is full. Make room, and send the request again.', button: 'Make room', href: '#/models/disk' },
   unauthorized: { text: 'The program needs a key. Make one, and set it there.', button: 'Make a key', href: '#/settings' },
   internal: { text: 'This is a defect of Tandem. Its report helps to mend it.', button: 'Look at the report', href: '#/settings' },
