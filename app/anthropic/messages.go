@@ -85,7 +85,7 @@ func (c *messagesRequest) readOutputConfig(f *wire.Fields) {
 
 // readOutputFormat reads the form of the answer.
 func (c *messagesRequest) readOutputFormat(f *wire.Fields, key string) {
-	o := f.Object(key)
+	o := api.FormatObject(f, key)
 	if o == nil {
 		return
 	}

@@ -193,7 +193,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 		deep + `,"max_tokens":-3`:         "max_tokens must be at least 0",
 		`"max_tokens":1`:                  "messages must be a list of at least one message",
 		`"max_tokens":1,"messages":[]`:    "messages must be a list of at least one message",
-		`"max_tokens":1,"messages":["x"]`: "messages[0] is not a valid JSON object",
+		`"max_tokens":1,"messages":["x"]`: "messages[0] must be an object",
 		`"max_tokens":1,"messages":[{"content":"x"}]`:                                                                   "messages[0].role is missing",
 		`"max_tokens":1,"messages":[{"role":"tool","content":"x"}]`:                                                     "messages[0].role must be user",
 		`"max_tokens":1,"messages":[{"role":"user"}]`:                                                                   "messages[0].content is missing",
@@ -206,7 +206,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"tool_result"}]}]`:                                "messages[0].content[0].tool_use_id is missing",
 		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"search_result","content":[{"type":"image"}]}]}]`: `messages[0].content[0].content[0].type "image" is not supported`,
 		`"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","input":{}}]}]`:                   "messages[0].content[0].name is missing",
-		`"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","name":"f","input":"x"}]}]`:       "messages[0].content[0].input is not a valid JSON object",
+		`"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","name":"f","input":"x"}]}]`:       "messages[0].content[0].input must be an object",
 		`"max_tokens":1,"messages":[{"role":"user","content":["x",{"type":"image"}]}]`:                                  `"image" is not supported`,
 		`"max_tokens":1,"messages":[{"role":"system","content":""}]`:                                                    "messages hold nothing",
 		`"max_tokens":1,"system":[{"type":"image"}],` +
@@ -216,7 +216,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 		`"max_tokens":1,"tools":{},` +
 			deep: "tools must be a list of objects",
 		`"max_tokens":1,"tools":[7],` +
-			deep: "tools[0] is not a valid JSON object",
+			deep: "tools[0] must be an object",
 		`"max_tokens":1,"tools":[{"name":"f"}],` +
 			deep: "tools[0].input_schema is missing",
 		`"max_tokens":1,"tools":[{"input_schema":{}}],` +

@@ -43,10 +43,12 @@ func (e *Embedding) param(i int) string {
 
 func (e *Embedding) ModelName() string { return e.Model }
 
-// beginning returns the part of a text that can fit the context, so that the rest is not tokenized.
-func beginning(m model.Model, text string) string {
-	n := m.ContextLength() * m.Tokenizer().LongestToken()
-	return strings.ToValidUTF8(text[:min(n, len(text))], "")
+// Beginning returns the part of a text that can have n tokens, so that the rest is not tokenized.
+func Beginning(m model.Model, text string, n int) string {
+	if longest := m.Tokenizer().LongestToken(); n < len(text)/longest {
+		text = text[:n*longest]
+	}
+	return strings.ToValidUTF8(text, "")
 }
 
 // Texts implements ReadRequest. Token ids are used as they are: the client adds the token that ends
@@ -70,7 +72,7 @@ func (e *Embedding) Texts(in *Intake) error {
 	}
 	for i, text := range e.Input {
 		if e.Truncate {
-			text = beginning(m, text)
+			text = Beginning(m, text, m.ContextLength())
 		}
 		if err := CheckLength(m, e.param(i), len(text)); err != nil {
 			return err

@@ -15,11 +15,19 @@ import (
 // ReadResponseFormat returns the grammar that the answer must follow, or nil for any text. key is
 // the field that says so in the form of chats.
 func ReadResponseFormat(f *wire.Fields, key string) *model.Grammar {
-	o := f.Object(key)
+	o := FormatObject(f, key)
 	if o == nil {
 		return nil
 	}
 	return ReadFormat(o.As(ResponseFormatShape), readNamedSchema)
+}
+
+// FormatObject reads the object of a format. It returns nil for an absent field.
+func FormatObject(f *wire.Fields, key string) *wire.Fields {
+	if v := f.Raw(key); v != nil && v[0] != '{' {
+		f.Fail(key, "must be an object that names its type, such as {\"type\": \"json_schema\"}.")
+	}
+	return f.Object(key)
 }
 
 // ReadFormat reads the object of a format. schema reads one that is a JSON schema. An object may

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"strings"
 	"testing"
 
 	"tandem/app/model"
@@ -84,6 +85,28 @@ func TestGrammarsAreClosedOnFailure(t *testing.T) {
 		}
 		if fake.Model.OpenMatchers != 0 {
 			t.Errorf("%s: %d matchers are left open", name, fake.Model.OpenMatchers)
+		}
+	}
+}
+
+// TestFormatMustBeAnObject: a form that is a word, a list or a number is refused on each route, with what
+// to send in its place.
+func TestFormatMustBeAnObject(t *testing.T) {
+	const chat = `{"model":"tandem","messages":[{"role":"user","content":"x"}],`
+	for _, c := range []struct{ path, body, field string }{
+		{"/v1/chat/completions", chat + `"response_format":V}`, "response_format"},
+		{"/v1/completions", `{"model":"tandem","prompt":"x","response_format":V}`, "response_format"},
+		{"/v1/responses", `{"model":"tandem","input":"x","text":{"format":V}}`, "text.format"},
+		{"/v1/messages", chat + `"max_tokens":9,"output_format":V}`, "output_format"},
+		{"/v1/messages", chat + `"max_tokens":9,"output_config":{"format":V}}`, "output_config.format"},
+		{"/api/chat", chat + `"response_format":V}`, "response_format"},
+		{"/infill", `{"input_prefix":"a","response_format":V}`, "response_format"},
+	} {
+		for _, v := range []string{`"text"`, `"json_object"`, `["json_object"]`, `true`, `7`} {
+			w := roomtest.Post(serve(roomtest.NewBackend()), c.path, strings.Replace(c.body, "V", v, 1))
+			if want := c.field + " must be an object that names its type"; w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s with %s: %d %s, want %q", c.path, v, w.Code, w.Body, want)
+			}
 		}
 	}
 }

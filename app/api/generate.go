@@ -194,8 +194,14 @@ func (a *API) free(rep *Reply) {
 }
 
 // Acquire returns the model of a name, see ModelID. Without fold, a name that no model has may be
-// another program's too. The caller releases it.
+// another program's too. A request without a name gets the chosen model. The caller releases it.
 func (a *API) Acquire(ctx context.Context, name string, fold bool) (model.Model, error) {
+	if name == "" {
+		if a.To.Status.State().Choice == "" {
+			return nil, wire.Invalid("model", "model is missing, and none is chosen: name one of /v1/models.")
+		}
+		name = control.Alias
+	}
 	id, err := a.ModelID(ctx, name, fold)
 	if err != nil {
 		return nil, err

@@ -43,12 +43,13 @@ var askings = []asking{
 	{"/v1/embeddings", `{"model":"tandem","input":["x","y"]}`, control.KindEmbedding, "", ""},
 	{"/api/v0/embeddings", `{"model":"tandem","input":["x","y"]}`, control.KindEmbedding, "", ""},
 	{"/v1/rerank", `{"model":"tandem","query":"a","documents":["b","c"]}`, control.KindReranker, "", ""},
+	{"/v2/rerank", `{"model":"tandem","query":"a","documents":["b","c"]}`, control.KindReranker, "", ""},
 	{"/api/embed", `{"model":"tandem","input":"x"}`, control.KindEmbedding, "", ""},
 	{"/api/embeddings", `{"model":"tandem","prompt":"x"}`, control.KindEmbedding, "", ""},
 }
 
 // idle are the routes with a body that do not use the engine.
-var idle = []string{"/v1/messages/count_tokens", "/v1/responses/input_tokens", "/api/show", "/tokenize",
+var idle = []string{"/v1/messages/count_tokens", "/v1/responses/input_tokens", "/api/show", "/api/pull", "/tokenize",
 	"/detokenize"}
 
 // with returns the body with more fields, in a stream or not.

@@ -57,9 +57,6 @@ func (p *Params) Continuations() int { return max(p.N, p.bestOf) * max(1, p.Seve
 // Read reads the shared fields of a request into p.
 func (p *Params) Read(f *wire.Fields) {
 	p.Model = f.String("model")
-	if p.Model == "" {
-		f.Fail("model", "is missing: name a model of /v1/models, or \"tandem\" for the current one.")
-	}
 	p.Stream = f.Bool("stream")
 	if o := f.Object("stream_options"); o != nil {
 		p.IncludeUsage = o.Bool("include_usage")

@@ -226,7 +226,7 @@ func TestBrokenPartIsRefusedInAResult(t *testing.T) {
 		`{"type":"text"}`:                              "text is missing",
 		`{"type":"text","text":7}`:                     "text must be a string",
 		`{"type":"tool_reference"}`:                    "tool_name is missing",
-		`{"type":"file","file":7}`:                     "file is not a valid JSON object",
+		`{"type":"file","file":7}`:                     "file must be an object",
 		`{"type":"input_file","file_data":7}`:          "file_data must be a string",
 		`{"type":"document","source":{"type":"text"}}`: "data is missing",
 		`{}`: "type is missing",

@@ -86,7 +86,7 @@ func TestPastCallWithoutNameIsRefusedByItsPlace(t *testing.T) {
 		`{"id":"c","function":{"name":7}}`:         "tool_calls[0].function.name must be a string",
 		`{"id":"c"}`:                               "tool_calls[0].function is missing",
 		`{"id":"c","function":null}`:               "tool_calls[0].function is missing",
-		`7`:                                        "tool_calls[0] is not a valid JSON object",
+		`7`:                                        "tool_calls[0] must be an object",
 	} {
 		for _, path := range []string{"/v1/chat/completions", "/api/chat"} {
 			w := roomtest.Post(serve(roomtest.Speaking("ok")), path,

@@ -117,15 +117,6 @@ func (u *Run) Took(t engine.Stats) {
 	u.api.metrics.tokens(t)
 }
 
-// ModelOf reads the field model, which every route has.
-func ModelOf(f *wire.Fields) string {
-	model := f.String("model")
-	if model == "" {
-		f.Fail("model", "is missing: name a model of /v1/models.")
-	}
-	return model
-}
-
 // An Intake gathers the texts of one request.
 type Intake struct {
 	ctx   context.Context // the request's: it may end while a long text is tokenized

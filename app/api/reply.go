@@ -1,10 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
 
+	"tandem/app/control"
 	"tandem/app/model"
 	"tandem/app/wire"
 )
@@ -29,7 +31,7 @@ type Reply struct {
 // Name returns the model's id, or the client's name for it until the model is in memory.
 func (r *Reply) Name() string {
 	if r.Model == nil {
-		return r.Run.Row.Model
+		return cmp.Or(r.Run.Row.Model, control.Alias)
 	}
 	return r.Model.ID()
 }

@@ -242,7 +242,7 @@ var SamplingFields = []wire.Field{
 
 // CommonRequestShape is CommonRequest in OpenAPI.
 var CommonRequestShape = wire.Object(
-	wire.Required("model", wire.NonEmpty, "An id of /v1/models, or tandem for the model that is chosen."),
+	wire.Optional("model", wire.String, "An id of /v1/models, or tandem for the chosen one, as where it is absent."),
 	wire.Optional("stream", wire.Bool),
 	wire.Optional("stream_options", wire.Object(wire.Optional("include_usage", wire.Bool,
 		"A last chunk has the usage."))),

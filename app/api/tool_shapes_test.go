@@ -72,7 +72,7 @@ func TestChoiceWithoutNameIsRefused(t *testing.T) {
 			`{"type":"function","name":""}`:                  "tool_choice.name is missing",
 			`{"type":"function","name":"stay"}`:              `tool_choice names \"stay\"`,
 			`{"type":"allowed_tools","tools":"go"}`:          "tool_choice.tools must be a list",
-			`{"type":"function","function":"go"}`:            "tool_choice.function is not a valid JSON object",
+			`{"type":"function","function":"go"}`:            "tool_choice.function must be an object",
 			`{"type":"allowed_tools","mode":"x","tools":[]}`: "tool_choice.mode must be ",
 		} {
 			w := roomtest.Post(serve(roomtest.Speaking("ok")), path,

@@ -30,7 +30,7 @@ func readCompletion(f *wire.Fields) (api.Request, error) {
 // readParams reads the fields that /completion and /infill share. param names the prompt in
 // errors.
 func readParams(f *wire.Fields, param string) api.Params {
-	p := api.Params{N: 1, Model: named(f.String("model")), PromptParam: param}
+	p := api.Params{N: 1, Model: f.String("model"), PromptParam: param}
 	p.Stream = f.Bool("stream")
 	p.ReadSampling(f, "repeat_penalty")
 	p.Seed = api.ReadSeed(f, "seed")

@@ -1,8 +1,10 @@
 package llamacpp
 
 import (
+	"cmp"
 	"net/http"
 
+	"tandem/app/control"
 	"tandem/app/wire"
 	"tandem/engine"
 )
@@ -31,7 +33,7 @@ type Modalities struct {
 
 // props describes the model of the query, or the chosen one.
 func (v Routes) props(w http.ResponseWriter, r *http.Request) error {
-	e, err := v.Entry(r.Context(), named(r.URL.Query().Get("model")))
+	e, err := v.Entry(r.Context(), cmp.Or(r.URL.Query().Get("model"), control.Alias))
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,7 @@
 package llamacpp
 
 import (
-	"cmp"
-
 	"tandem/app/api"
-	"tandem/app/control"
 	"tandem/app/wire"
 )
 
@@ -19,6 +16,3 @@ func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Post("/completion", v.Generation("/completion", readCompletion))
 	route.Post("/infill", v.Generation("/infill", readInfill))
 }
-
-// named returns a request's name for a model, or the alias.
-func named(name string) string { return cmp.Or(name, control.Alias) }

@@ -92,7 +92,7 @@ func (v Routes) withModel(w http.ResponseWriter, r *http.Request, s *wire.Shape,
 	if err != nil {
 		return err
 	}
-	name := named(f.As(s).String("model"))
+	name := f.As(s).String("model")
 	if f.Err() != nil {
 		return f.Err()
 	}

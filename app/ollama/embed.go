@@ -40,7 +40,7 @@ func readOllamaEmbedding(f *wire.Fields) (api.ReadRequest, error) {
 
 // Read reads the model and the texts.
 func (o *ollamaEmbedRequest) Read(f *wire.Fields, key string) {
-	o.name = api.ModelOf(f)
+	o.name = neededModel(f, "model")
 	o.Model, o.Field = o.name, key
 	if o.Input = f.Strings(key); len(o.Input) == 1 && string(f.Raw(key)) == `""` {
 		o.Input = nil

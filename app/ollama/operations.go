@@ -30,6 +30,13 @@ var Operations = []wire.Operation{
 		Answer:  wire.AnswerOf[Show](), Error: wire.OllamaErrorShape,
 	},
 	{
+		Method: http.MethodPost, Path: "/api/pull", ID: "ollamaPull",
+		Summary: "Success for a model that is installed; nothing is downloaded.",
+		Body:    pullRequestShape,
+		Answer:  wire.AnswerOf[pulled](), Chunk: wire.AnswerOf[pulled](), Lines: true,
+		Error: wire.OllamaErrorShape,
+	},
+	{
 		Method: http.MethodPost, Path: "/api/generate", ID: "ollamaGenerate",
 		Summary: "An answer to a prompt.",
 		Body:    generateRequestShape,

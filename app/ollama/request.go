@@ -124,10 +124,7 @@ var ollamaNames = map[string]string{"thinking": "reasoning_content", "tool_name"
 // readOllama reads the fields of both routes. It ignores unknown options: most are about how
 // another program computes.
 func readOllama(f *wire.Fields) api.Params {
-	p := api.Params{N: 1, Model: f.String("model")}
-	if p.Model == "" {
-		f.Fail("model", "is missing: name a model of /api/tags.")
-	}
+	p := api.Params{N: 1, Model: neededModel(f, "model")}
 	p.Stream = f.Raw("stream") == nil || f.Bool("stream")
 	p.Grammar, p.GrammarParam = readOllamaFormat(f), "format"
 	if p.Grammar == nil {
@@ -152,6 +149,17 @@ func readOllama(f *wire.Fields) api.Params {
 		p.MaxTokens = n
 	}
 	return p
+}
+
+// neededModel reads the model's name, from one of these fields.
+func neededModel(f *wire.Fields, fields ...string) string {
+	for _, key := range fields {
+		if name := f.String(key); name != "" {
+			return name
+		}
+	}
+	f.Fail("model", "is missing: name a model of /api/tags.")
+	return ""
 }
 
 // openAIFormats are the types of a format in the form of chats. No JSON schema has such a type.

@@ -8,13 +8,22 @@ import (
 	"tandem/engine"
 )
 
-var showRequestShape = wire.Object(
-	wire.Optional("model", wire.String, "A name of /api/tags."),
-	wire.Optional("name", wire.String, "Older programs' name for it."),
-).Or(
-	wire.Object(wire.Required("model", wire.NonEmpty)),
-	wire.Object(wire.Required("name", wire.NonEmpty)),
-).Named("OllamaShowRequest")
+var showRequestShape = nameShape().Named("OllamaShowRequest")
+
+var pullRequestShape = nameShape(
+	wire.Optional("stream", wire.Bool, "true where absent."),
+).Named("OllamaPullRequest")
+
+// nameShape returns the shape of a body that names a model, with more fields.
+func nameShape(more ...wire.Field) *wire.Shape {
+	return wire.Object(
+		wire.Optional("model", wire.String, "A name of /api/tags."),
+		wire.Optional("name", wire.String, "Older programs' name for it."),
+	).Add(more...).Or(
+		wire.Object(wire.Required("model", wire.NonEmpty)),
+		wire.Object(wire.Required("name", wire.NonEmpty)),
+	)
+}
 
 var optionsShape = wire.Object(
 	wire.Optional("temperature", wire.NumberBetween(0, math.MaxFloat64)),

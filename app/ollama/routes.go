@@ -33,6 +33,7 @@ func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Get("/api/tags", v.ollamaTags)
 	route.Get("/api/ps", v.ollamaPS)
 	route.Post("/api/show", v.ollamaShow)
+	route.Post("/api/pull", v.ollamaPull)
 	route.Post("/api/generate", v.ollamaGeneration("/api/generate", readOllamaGenerate, noPrompt))
 	route.Post("/api/chat", v.ollamaGeneration("/api/chat", readOllamaChat, noMessages))
 	route.Post("/api/embed", v.TextsRoute("/api/embed", readOllamaEmbed))

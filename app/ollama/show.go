@@ -26,36 +26,41 @@ func (v *Routes) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	name := f.As(showRequestShape).String("model")
-	if name == "" {
-		name = f.String("name") // older programs use this name
-	}
-	if name == "" {
-		f.Fail("model", "is missing: name a model of /api/tags.")
-	}
+	name := neededModel(f.As(showRequestShape), "model", "name")
 	if f.Err() != nil {
 		return f.Err()
 	}
-	list, err := v.ollamaModels(r.Context())
+	id, m, err := v.find(r.Context(), name)
 	if err != nil {
 		return err
 	}
-	id, err := v.ModelID(r.Context(), name, true)
+	if m == nil {
+		return control.Errorf(control.CodeModelNotFound,
+			"The model %q is not installed. /api/tags lists the installed models.", wire.Clip(name))
+	}
+	show, err := v.show(r.Context(), id, *m)
 	if err != nil {
 		return err
 	}
-	for _, m := range list {
-		if m.Name != tagged(id) {
-			continue
-		}
-		show, err := v.show(r.Context(), id, m)
-		if err != nil {
-			return err
-		}
-		return wire.WriteJSON(w, show)
+	return wire.WriteJSON(w, show)
+}
+
+// find returns the model of a name in either case of letters, and its id or the alias. The model is nil
+// if it is not installed.
+func (v *Routes) find(ctx context.Context, name string) (id string, _ *Model, err error) {
+	list, err := v.ollamaModels(ctx)
+	if err != nil {
+		return "", nil, err
 	}
-	return control.Errorf(control.CodeModelNotFound,
-		"The model %q is not installed. /api/tags lists the installed models.", wire.Clip(name))
+	if id, err = v.ModelID(ctx, name, true); err != nil {
+		return "", nil, err
+	}
+	for i := range list {
+		if list[i].Name == tagged(id) {
+			return id, &list[i], nil
+		}
+	}
+	return id, nil, nil
 }
 
 func (v *Routes) show(ctx context.Context, id string, m Model) (Show, error) {

@@ -18,7 +18,7 @@ type embeddingsRequest struct {
 
 func readEmbeddings(f *wire.Fields) (api.ReadRequest, error) {
 	f.As(embeddingsRequestShape)
-	e := &embeddingsRequest{Embedding: api.Embedding{Model: api.ModelOf(f), Field: "input"}}
+	e := &embeddingsRequest{Embedding: api.Embedding{Model: f.String("model"), Field: "input"}}
 	e.base64 = f.Word("encoding_format") == "base64"
 	if n := f.Whole("dimensions"); n != nil {
 		e.Dimensions = *n

@@ -45,4 +45,10 @@ var Operations = append([]wire.Operation{
 		Body:    rerankRequestShape,
 		Answer:  wire.AnswerOf[ranking](), Error: wire.OpenAIErrorShape,
 	},
+	{
+		Method: http.MethodPost, Path: "/v2/rerank", ID: "rerankCohere",
+		Summary: "The same for Cohere's clients, whose long documents are cut.",
+		Body:    rerankRequestShape,
+		Answer:  wire.AnswerOf[ranking](), Error: wire.OpenAIErrorShape,
+	},
 }, lmStudioOperations...)

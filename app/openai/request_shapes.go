@@ -57,7 +57,7 @@ var fimRequestShape = wire.AllOf(
 ).Named("FIMRequest")
 
 var embeddingsRequestShape = wire.Object(
-	wire.Required("model", wire.NonEmpty, "An id of /v1/models that makes embeddings."),
+	wire.Optional("model", wire.String, "An id of /v1/models that makes embeddings; the chosen one where absent."),
 	wire.Required("input", wire.Either(
 		wire.NonEmpty,
 		wire.List(wire.NonEmpty).Min(1),
@@ -69,7 +69,7 @@ var embeddingsRequestShape = wire.Object(
 ).Named("EmbeddingsRequest")
 
 var rerankRequestShape = wire.Object(
-	wire.Required("model", wire.NonEmpty, "An id of /v1/models that ranks."),
+	wire.Optional("model", wire.String, "An id of /v1/models that ranks; the chosen one where absent."),
 	wire.Required("query", wire.NonEmpty),
 	wire.Required("documents", wire.List(wire.Either(
 		wire.NonEmpty,
@@ -78,5 +78,7 @@ var rerankRequestShape = wire.Object(
 	wire.Optional("instruction", wire.String,
 		"What makes a document relevant, where it is not that it answers the query."),
 	wire.Optional("top_n", wire.Int(1, math.MaxInt32), "The best ones only."),
+	wire.Optional("max_tokens_per_doc", wire.Int(1, math.MaxInt32),
+		"Longer documents are cut. On /v2/rerank 4096 where absent."),
 	wire.Optional("return_documents", wire.Bool),
 ).Named("RerankRequest")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"tandem/app/api"
 	"tandem/app/control"
@@ -12,31 +13,38 @@ import (
 	"tandem/app/wire"
 )
 
-// A rerankRequest is the body of /v1/rerank, which Jina and Cohere share. vLLM's instruction says what
-// makes a document relevant; by default a relevant document answers the query.
+// A rerankRequest is the body of /v1/rerank, which Jina and Cohere share, and of Cohere's /v2/rerank.
+// vLLM's instruction says what makes a document relevant; by default a relevant document answers the
+// query.
 type rerankRequest struct {
 	model       string
 	query       string
 	instruction string
 	documents   []string
 	top         int // documents to return; 0 = all
+	longest     int // tokens of a document, which is cut to them; 0 = any number
 	returned    bool
 }
 
-func readRerank(f *wire.Fields) (api.ReadRequest, error) {
-	f.As(rerankRequestShape)
-	r := &rerankRequest{
-		model: api.ModelOf(f), query: f.String("query"), instruction: f.String("instruction"),
-		returned: f.Bool("return_documents"),
+// cohereLongest is max_tokens_per_doc where a request to /v2/rerank has none.
+const cohereLongest = 4096
+
+// readRerank returns what reads a body. longest is max_tokens_per_doc where the body has none.
+func readRerank(longest int) func(*wire.Fields) (api.ReadRequest, error) {
+	return func(f *wire.Fields) (api.ReadRequest, error) {
+		f.As(rerankRequestShape)
+		r := &rerankRequest{
+			model: f.String("model"), query: f.String("query"), instruction: f.String("instruction"),
+			returned: f.Bool("return_documents"),
+		}
+		if r.query == "" {
+			f.Fail("query", "is missing or empty; say what is looked for.")
+		}
+		r.top = api.First(0, f.Whole("top_n"))
+		r.longest = api.First(longest, f.Whole("max_tokens_per_doc"))
+		r.readDocuments(f)
+		return r, f.Err()
 	}
-	if r.query == "" {
-		f.Fail("query", "is missing or empty; say what is looked for.")
-	}
-	if n := f.Whole("top_n"); n != nil {
-		r.top = *n
-	}
-	r.readDocuments(f)
-	return r, f.Err()
 }
 
 // readDocuments reads texts, and objects that hold one.
@@ -80,8 +88,25 @@ func (r *rerankRequest) Texts(in *api.Intake) error {
 		"documents are ranked by models such as Qwen3-Reranker"); err != nil {
 		return err
 	}
+	room := r.longest
+	if room > 0 {
+		if err := api.CheckLength(m, "query", len(r.instruction)+len(r.query)); err != nil {
+			return err
+		}
+		around, err := m.Reader().RerankPrompt(r.instruction, r.query, "")
+		if err != nil {
+			return err
+		}
+		room = min(room, m.ContextLength()-len(around))
+	}
 	for i, document := range r.documents {
 		param := fmt.Sprintf("documents[%d]", i)
+		if room > 0 {
+			var err error
+			if document, err = firstTokens(m, document, room); err != nil {
+				return err
+			}
+		}
 		if err := api.CheckLength(m, param,
 			len(r.instruction)+len(r.query)+len(document)); err != nil {
 			return err
@@ -92,6 +117,16 @@ func (r *rerankRequest) Texts(in *api.Intake) error {
 		}
 	}
 	return nil
+}
+
+// firstTokens returns the beginning of a text, of at most n tokens.
+func firstTokens(m model.Model, text string, n int) (string, error) {
+	text = api.Beginning(m, text, n)
+	ids, err := m.Tokenizer().EncodePlain(text)
+	if err != nil || len(ids) <= n {
+		return text, err
+	}
+	return strings.ToValidUTF8(m.Tokenizer().Decode(ids[:n]), ""), nil
 }
 
 func (r *rerankRequest) Answer(run *api.Run, m model.Model, texts [][]int32) (any, error) {

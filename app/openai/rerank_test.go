@@ -27,7 +27,8 @@ func TestRerankSortsByScore(t *testing.T) {
 		{`,"instruction":"find","return_documents":true`, []int{1, 0, 3, 2}, []string{"dddd", "bb", "cc", "a"}},
 	} {
 		fake := roomtest.NewBackendOf(control.KindReranker)
-		w := roomtest.Post(serve(fake), "/v1/rerank",
+		path := []string{"/v1/rerank", "/v2/rerank"}[len(c.fields)%2]
+		w := roomtest.Post(serve(fake), path,
 			`{"model":"tandem","query":"q?","documents":`+documents+c.fields+`}`)
 		var got struct {
 			ID, Object, Model string
@@ -74,7 +75,7 @@ func TestRerankSortsByScore(t *testing.T) {
 		if got.Usage.Prompt != tokens || got.Usage.Total != tokens {
 			t.Errorf("%s: usage %+v, want %d", c.fields, got.Usage, tokens)
 		}
-		if r := fake.LastRun(); r.Endpoint != "/v1/rerank" || r.PromptTokens != tokens ||
+		if r := fake.LastRun(); r.Endpoint != path || r.PromptTokens != tokens ||
 			r.FinishReason != "stop" {
 			t.Errorf("%s: the history has %+v", c.fields, r)
 		}
@@ -92,5 +93,49 @@ func TestRerankInputIsBounded(t *testing.T) {
 	if e := roomtest.DecodeError(t, w); w.Code != 400 || *e.Param != "documents[1]" ||
 		!strings.Contains(e.Message, "4194304 are allowed") {
 		t.Errorf("%d %+v", w.Code, e)
+	}
+}
+
+// TestRerankCutsDocuments: max_tokens_per_doc cuts documents, and so does /v2/rerank by itself: to 4,096
+// tokens and to what the context leaves. A token is a byte here.
+func TestRerankCutsDocuments(t *testing.T) {
+	long := strings.Repeat("x", 4000) + "é" + strings.Repeat("x", 4000)
+	for _, c := range []struct {
+		path, fields  string
+		context, want int // tokens of the document; 0 = refused
+	}{
+		{"/v1/rerank", ``, 1 << 20, len(long)},
+		{"/v1/rerank", ``, 4096, 0},
+		{"/v1/rerank", `,"max_tokens_per_doc":10`, 4096, 10},
+		{"/v1/rerank", `,"max_tokens_per_doc":9999`, 1 << 20, len(long)},
+		{"/v1/rerank", `,"max_tokens_per_doc":4001`, 1 << 20, 4000}, // in the middle of é
+		{"/v2/rerank", ``, 1 << 20, 4096},
+		{"/v2/rerank", ``, 64, 64 - len("|q?|")},
+		{"/v2/rerank", `,"instruction":"find"`, 64, 64 - len("find|q?|")},
+		{"/v2/rerank", `,"max_tokens_per_doc":7`, 64, 7},
+		{"/v2/rerank", `,"max_tokens_per_doc":5000`, 1 << 20, 5000},
+	} {
+		fake := roomtest.NewBackendOf(control.KindReranker)
+		fake.Model.Context = c.context
+		w := roomtest.Post(serve(fake), c.path, `{"query":"q?","documents":["`+long+`","a"]`+c.fields+`}`)
+		if c.want == 0 {
+			if e := roomtest.DecodeError(t, w); w.Code != 400 || *e.Param != "documents[0]" {
+				t.Errorf("%s%s: %d %s", c.path, c.fields, w.Code, w.Body)
+			}
+			continue
+		}
+		if w.Code != 200 {
+			t.Errorf("%s%s: %d %s", c.path, c.fields, w.Code, w.Body)
+			continue
+		}
+		_, read, _ := strings.Cut(fake.Model.Decode(fake.Model.ReadTexts[0]), "|q?|")
+		if read != long[:c.want] || !strings.HasSuffix(fake.Model.Decode(fake.Model.ReadTexts[1]), "|q?|a") {
+			t.Errorf("%s%s with a context of %d: %d bytes are read, want %d", c.path, c.fields, c.context, len(read), c.want)
+		}
+	}
+	w := roomtest.Post(serve(roomtest.NewBackendOf(control.KindReranker)), "/v2/rerank",
+		`{"query":"`+strings.Repeat("q", 64)+`","documents":["a"]}`)
+	if w.Code != 400 || !strings.Contains(w.Body.String(), "context length") {
+		t.Errorf("a query without room for a document: %d %s", w.Code, w.Body)
 	}
 }

@@ -26,7 +26,8 @@ func (v Routes) AddRoutes(route wire.AddRoute) {
 	for _, path := range []string{"/v1/embeddings", lmStudioBase + "/embeddings"} {
 		route.Post(path, v.TextsRoute(path, readEmbeddings))
 	}
-	route.Post("/v1/rerank", v.TextsRoute("/v1/rerank", readRerank))
+	route.Post("/v1/rerank", v.TextsRoute("/v1/rerank", readRerank(0)))
+	route.Post("/v2/rerank", v.TextsRoute("/v2/rerank", readRerank(cohereLongest)))
 	route.Get(lmStudioBase+"/models", v.listLMStudio)
 	route.Get(lmStudioBase+"/models/{id...}", v.getLMStudio)
 }

@@ -25,7 +25,7 @@ const maxSummary = 2048
 
 func (v Routes) readCompaction(f *wire.Fields) (api.Request, error) {
 	c := v.newRequest(f.As(compactRequestShape))
-	c.Model = api.ModelOf(f)
+	c.Model = f.String("model")
 	c.N, c.store = 1, false
 	c.MaxTokens = new(maxSummary)
 	c.Thinking.On = new(false)

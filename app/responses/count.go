@@ -1,10 +1,8 @@
 package responses
 
 import (
-	"cmp"
 	"net/http"
 
-	"tandem/app/control"
 	"tandem/app/wire"
 )
 
@@ -25,7 +23,7 @@ func (v Routes) countInput(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	c := v.newRequest(f.As(inputTokensShape))
-	c.Model = cmp.Or(f.String("model"), control.Alias)
+	c.Model = f.String("model")
 	c.readPrompt(f)
 	c.readInput(f, false)
 	if f.Err() != nil {

@@ -76,7 +76,7 @@ func readTextFormat(f *wire.Fields) *model.Grammar {
 	if text == nil {
 		return nil
 	}
-	o := text.Object("format")
+	o := api.FormatObject(text, "format")
 	if o == nil {
 		return nil
 	}

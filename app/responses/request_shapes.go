@@ -131,7 +131,7 @@ var inputTokensShape = wire.Object(
 ).Add(promptFields...).Add(api.ThinkingFields...).Named("InputTokensRequest")
 
 var compactRequestShape = wire.Object(
-	wire.Required("model", wire.NonEmpty),
+	wire.Optional("model", wire.String, "The chosen one where absent."),
 	wire.Optional("input", inputShape, "Absent for a response that is continued as it is."),
 	wire.Optional("instructions", wire.String),
 	wire.Optional("previous_response_id", wire.String, "Continues a response of the last day."),

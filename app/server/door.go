@@ -209,9 +209,10 @@ func isStandard(path string) bool {
 		slices.Contains(bareRoutes, path)
 }
 
-// bareRoutes are llama.cpp's, which have no folder of their own, and the description of the routes.
+// bareRoutes are outside of the vendors' folders: llama.cpp's, Cohere's, and the description of the
+// routes.
 var bareRoutes = []string{"/props", "/tokenize", "/detokenize", "/completion", "/infill",
-	openAPIPath}
+	"/v2/rerank", openAPIPath}
 
 func isControl(path string) bool { return path == "/app" || strings.HasPrefix(path, "/app/") }
 

@@ -119,6 +119,8 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		{"/api/tags", "", "", "", ""},
 		{"/api/ps", "", "", "", ""},
 		{"/api/show", "", `{"model":"tandem"}`, "", ""},
+		{"/api/pull", "", `{"model":"tandem","stream":false}`, "", ""},
+		{"/api/pull", "", `{"model":"tandem"}`, "", "OllamaPulled"},
 		{"/api/generate", "", `{"model":"tandem"}`, "", ""},
 		{"/api/generate", "", `{"model":"tandem","prompt":"a","stream":false,"logprobs":true,"top_logprobs":1}`, "", ""},
 		{"/api/generate", "", `{"model":"tandem","prompt":"a","logprobs":true}`, "", "OllamaGenerated"},
@@ -129,6 +131,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		{"/api/embeddings", "", `{"model":"tandem","prompt":"a"}`, "", ""},
 		{"/v1/embeddings", "", `{"model":"tandem","input":["a","b"]}`, "", ""},
 		{"/v1/embeddings", "", `{"model":"tandem","input":[[1],[2]],"encoding_format":"base64"}`, "", ""},
+		{"/v2/rerank", "", `{"query":"a","documents":["b"],"max_tokens_per_doc":9}`, "", ""},
 		{"/v1/rerank", "", `{"model":"tandem","query":"a","documents":["b",{"text":"c"}],"return_documents":true}`, "", ""},
 		{"/v1/responses", "", responsesBody(`"include":["message.output_text.logprobs"],"top_logprobs":1`), "", ""},
 		{"/v1/responses", "", responsesBody(`"max_output_tokens":3`), "", ""},
@@ -210,7 +213,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 				t.Errorf("%s %s: %v in %s", path, c.body, err, line)
 			}
 		}
-		if n < 3 {
+		if n < 3 && path != "/api/pull" {
 			t.Errorf("%s: %d chunks", path, n)
 		}
 	}

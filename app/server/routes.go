@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/ollama"
 	"tandem/app/wire"
 )
 
@@ -125,11 +126,20 @@ func methodNotAllowed(methods map[string]wire.Handler) wire.Handler {
 				allow = append(allow, m)
 			}
 		}
+		if slices.Contains(ollama.Unserved, r.URL.Path) {
+			return control.Errorf(wire.CodeNoRoute,
+				"There is no %s here: programs cannot change the models.", wire.Clip(r.URL.Path)).
+				Advise(control.ToChangeModels)
+		}
 		if len(allow) == 0 {
 			return control.Errorf(wire.CodeNoRoute,
 				"There is no %s here; the routes begin at /v1/models.", wire.Clip(r.URL.Path))
 		}
 		slices.Sort(allow)
+		if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") { // programs then do without
+			return control.Errorf(wire.CodeUpgrade, "%s has no WebSocket; send %s.",
+				wire.Clip(r.URL.Path), strings.Join(allow, " or "))
+		}
 		w.Header().Set("Allow", strings.Join(allow, ", "))
 		return control.Errorf(wire.CodeMethod, "%s takes %s, not %s.", wire.Clip(r.URL.Path),
 			strings.Join(allow, " or "), wire.Clip(r.Method))

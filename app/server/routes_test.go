@@ -18,7 +18,7 @@ import (
 // Other machines need a key for these routes too.
 func TestRoutesOfLocalProvidersAreKeyed(t *testing.T) {
 	for _, path := range []string{"/props", "/tokenize", "/detokenize", "/completion", "/infill",
-		"/api/v0/models", "/api/v0/chat/completions"} {
+		"/api/v0/models", "/api/v0/chat/completions", "/v2/rerank"} {
 		if !isStandard(path) || !isShared(path) {
 			t.Errorf("%s is not among the routes that need a key", path)
 		}
@@ -37,6 +37,51 @@ func standardRoutes(s *Server) map[string][]string {
 		}
 	})
 	return routes
+}
+
+// TestNoWebSocketIs426: a program that asks for a WebSocket where a route has none hears so at once, and
+// goes on without. Without that header the method is what is wrong.
+func TestNoWebSocketIs426(t *testing.T) {
+	s := New(services(roomtest.NewBackend()), Options{})
+	for _, c := range []struct {
+		path, upgrade string
+		status        int
+	}{
+		{"/v1/responses", "websocket", 426}, {"/responses", "WebSocket", 426}, {"/v1/v1/responses/", "websocket", 426},
+		{"/v1/chat/completions", "websocket", 426}, {"/v1/messages", "websocket", 426}, {"/api/chat", "websocket", 426},
+		{"/v1/responses", "", 405}, {"/v1/responses", "h2c", 405}, {"/v1/realtime", "websocket", 404},
+		{"/v1/models", "websocket", 200},
+	} {
+		r := roomtest.LocalRequest(http.MethodGet, c.path, nil)
+		r.Host = "localhost"
+		r.Header.Set("Connection", "Upgrade")
+		r.Header.Set("Upgrade", c.upgrade)
+		w := httptest.NewRecorder()
+		s.Endpoint().ServeHTTP(w, r)
+		if w.Code != c.status || w.Header().Get("Upgrade") != "" {
+			t.Errorf("%s, Upgrade %q: %d %v %s", c.path, c.upgrade, w.Code, w.Header(), w.Body)
+		}
+		if c.status == 426 && !strings.Contains(w.Body.String(), "has no WebSocket; send POST") {
+			t.Errorf("%s: %s", c.path, w.Body)
+		}
+	}
+}
+
+// TestOllamasChangesOfModelsNameTheCommands: a program that would change the models hears which
+// commands do.
+func TestOllamasChangesOfModelsNameTheCommands(t *testing.T) {
+	s := New(services(roomtest.NewBackend()), Options{})
+	for path, method := range map[string]string{"/api/delete": "DELETE", "/api/push": "POST",
+		"/api/create": "POST", "/api/copy": "POST"} {
+		r := roomtest.LocalRequest(method, path, strings.NewReader(`{"model":"tandem"}`))
+		r.Host = "localhost"
+		w := httptest.NewRecorder()
+		s.Endpoint().ServeHTTP(w, r)
+		if text := roomtest.DecodeOllama(t, w); w.Code != 404 || !strings.Contains(text, "There is no "+path) ||
+			!strings.Contains(text, "`tandem pull ORG/NAME`") || !strings.Contains(text, "`tandem rm NAME`") {
+			t.Errorf("%s: %d %s", path, w.Code, text)
+		}
+	}
 }
 
 // Each route is found with /v1 and without, with one /v1 too many, and with extra slashes.

@@ -82,7 +82,7 @@ func TestDecodeNamesTheFieldThatIsWrong(t *testing.T) {
 		`{"name":"m","keep":true,"heat":2}`:        "heat must lie between 0 and 1, not 2.",
 		`{"name":"m","keep":true,"depth":32}`:      "depth must lie between 0 and 31, not 32.",
 		`{"name":"m","keep":true,"leaf":-1}`:       "leaf must be an id, a whole number.",
-		`{"name":"m","keep":true,"facts":[]}`:      "facts is not a valid JSON object",
+		`{"name":"m","keep":true,"facts":[]}`:      "facts must be an object",
 		`{"name":"m","keep":true,"title":{"a":1}}`: "title must be a string.",
 	} {
 		f, err := ParseFields([]byte(body), "")

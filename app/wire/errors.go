@@ -16,6 +16,7 @@ const (
 	CodeTooLarge  control.Code = "request_too_large"
 	CodeMediaType control.Code = "unsupported_media_type"
 	CodeMethod    control.Code = "method_not_allowed"
+	CodeUpgrade   control.Code = "upgrade_required"
 	CodeNoRoute   control.Code = "not_found"
 	codeTimeout   control.Code = "request_timeout"
 
@@ -72,6 +73,7 @@ var Outcomes = map[string]outcome{
 	string(CodeTooLarge):          {http.StatusRequestEntityTooLarge, "invalid_request_error", false},
 	string(CodeMediaType):         {http.StatusUnsupportedMediaType, "invalid_request_error", false},
 	string(CodeMethod):            {http.StatusMethodNotAllowed, "invalid_request_error", false},
+	string(CodeUpgrade):           {http.StatusUpgradeRequired, "invalid_request_error", false},
 	string(CodeNoRoute):           {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodeCancelled): {StatusClientGone, "server_error", false},
 	string(codeTimeout):           {http.StatusRequestTimeout, "invalid_request_error", false},

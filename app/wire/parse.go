@@ -12,6 +12,9 @@ import (
 func ParseFields(b []byte, path string) (*Fields, error) {
 	f := &Fields{Values: map[string]json.RawMessage{}, names: make([]string, 0, 4), Path: path,
 		err: new(error)}
+	if path != "" && b[0] != '{' { // a value, which is not empty
+		return nil, Invalid(strings.TrimSuffix(path, "."), "%s must be an object.", nameObject(path))
+	}
 	err := EachMember(b, func(key string, value json.RawMessage) error {
 		if _, twice := f.Values[key]; twice {
 			return namedTwice(path, key)

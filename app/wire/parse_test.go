@@ -37,7 +37,7 @@ func TestRenamedFieldsKeepTheirOrder(t *testing.T) {
 func TestItemsEndAtTheFirstError(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"list":[{"n":1},{"n":2}]}`:           "1 2",
-		`{"list":[{"n":1},7,{"n":3}]}`:         "1, list[1] is not a valid JSON object: it does not start with {.",
+		`{"list":[{"n":1},7,{"n":3}]}`:         "1, list[1] must be an object.",
 		`{"list":[{"n":1},{"n":"x"},{"n":3}]}`: "1 0, list[1].n must be a whole number.",
 	} {
 		f, err := ParseFields([]byte(body), "")
