@@ -41,6 +41,7 @@ func newMessages(f *wire.Fields) *messagesRequest {
 	c.readMessages(f)
 	c.Tools = c.readTools(f)
 	c.Thinking = readMessageThinking(f)
+	c.readContextManagement(f)
 	c.readOutputConfig(f)
 	c.Kwargs = f.Raw("chat_template_kwargs")
 	return c

@@ -106,6 +106,7 @@ var countTokensRequestShape = wire.AllOf(
 			wire.Optional("effort", wire.EnumOrEmpty(api.Efforts...)),
 			wire.Optional("format", outputFormatShape),
 		)),
+		wire.Optional("context_management", contextManagementShape),
 		wire.Optional("output_format", outputFormatShape, "The older place of the format."),
 	).Add(api.ThinkingFields...),
 ).Named("CountTokensRequest")

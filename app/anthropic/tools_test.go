@@ -154,7 +154,7 @@ func TestOtherToolsAreRefused(t *testing.T) {
 		`{"type":"web_searches_20250305","name":"w"}`:                                               "which is not known here",
 		`{"type":"bash_20250124","name":"bash","defer_loading":"x"}`:                                "tools[0].defer_loading must be true or false",
 		`{"name":"look","input_schema":{},"input_examples":"x"}`:                                    "tools[0].input_examples must be a list of objects",
-		`{"name":"look","input_schema":{},"input_examples":[1]}`:                                    "tools[0].input_examples[0] is not a valid JSON object",
+		`{"name":"look","input_schema":{},"input_examples":[1]}`:                                    "tools[0].input_examples[0] must be an object",
 	} {
 		for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens"} {
 			w := roomtest.Post(serve(roomtest.Speaking("ok")), path, roomtest.MessageBody(`"tools":[`+tool+`]`))

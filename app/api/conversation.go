@@ -31,9 +31,11 @@ type Conversation struct {
 	// timings and the run. It has words of the vendor and numbers, never the client's texts.
 	LeftOut []string
 
+	Truncate      bool // the earliest turns are left out if the context has no room for all
 	ContinueFinal bool // the answer continues the last message, if that is an answer
 	Tolerant      bool // a template that has no place for the messages gets simpler ones
 
+	limits    []promptLimit
 	begun     string       // the text of the answer that is continued; empty for none
 	variables wire.Members // of Kwargs and of Thinking
 	prompted  bool         // Kwargs say whether the template begins the answer
@@ -49,6 +51,29 @@ func (c *Conversation) Of(role string) *Message {
 		c.Messages = append(c.Messages, Message{Role: role})
 	}
 	return &c.Messages[len(c.Messages)-1]
+}
+
+// A promptLimit is a length of the prompt from which on the client wants it shortened.
+type promptLimit struct {
+	most          int // tokens
+	param, advice string
+}
+
+// AtMost refuses a prompt of more tokens. The error is about a field and ends with advice, which says
+// how the client can shorten the conversation itself.
+func (c *Conversation) AtMost(tokens int, param, advice string) {
+	c.limits = append(c.limits, promptLimit{tokens, param, advice})
+}
+
+// checkLimits refuses a prompt of that many tokens, if it is longer than the client wants.
+func (c *Conversation) checkLimits(tokens int) error {
+	for _, l := range c.limits {
+		if tokens > l.most {
+			return wire.Invalid(l.param, "The prompt has %d tokens, more than the %d of %s, and is not shortened here: %s.",
+				tokens, l.most, l.param, control.Word(l.advice))
+		}
+	}
+	return nil
 }
 
 // Complete checks the conversation. It is called after all fields are read. What the model cannot

@@ -23,14 +23,23 @@ func (c *Conversation) Prompts(ctx context.Context, m model.Model) ([]*Prompt, e
 }
 
 // encoded returns the prompt as text and as tokens. Thoughts that the client left out are in it,
-// where the template keeps them. If they would take the room of the answer, they stay out.
+// where the template keeps them. If they would take the room of the answer, they stay out. If a
+// conversation may be truncated and does not fit, its earliest turns are left out.
 func (c *Conversation) encoded(ctx context.Context, m model.Model) (string, []int32, error) {
 	given := c.Messages
 	c.putBackThoughts(ctx, m)
 	text, ids, err := c.encodedOnce(ctx, m)
 	if c.putBack.Thoughts > 0 && (err != nil || !c.leavesRoom(m, len(ids))) {
 		c.Messages, c.putBack = given, putBack{}
-		return c.encodedOnce(ctx, m)
+		text, ids, err = c.encodedOnce(ctx, m)
+	}
+	if c.Truncate && isTooLong(m, ids, err) {
+		if text, ids, ok := c.truncated(ctx, m); ok {
+			return text, ids, c.checkLimits(len(ids))
+		}
+	}
+	if err == nil {
+		err = c.checkLimits(len(ids))
 	}
 	return text, ids, err
 }

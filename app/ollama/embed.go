@@ -14,17 +14,16 @@ import (
 // text. Without a text it loads the model.
 type ollamaEmbedRequest struct {
 	api.Embedding
-	name string // of the model, as the client wrote it
-	one  bool   // for the older route
+	name      string // of the model, as the client wrote it
+	shortened int    // vectors are cut to as many dimensions if they have more; 0 and less = all
+	one       bool   // for the older route
 }
 
 func readOllamaEmbed(f *wire.Fields) (api.ReadRequest, error) {
 	o := &ollamaEmbedRequest{}
 	o.Read(f.As(embedRequestShape), "input")
 	o.Truncate = api.First(true, wire.ReadOptional(f, "truncate", f.Bool))
-	if n := f.Whole("dimensions"); n != nil {
-		o.Dimensions = *n
-	}
+	o.shortened = api.First(0, f.Whole("dimensions"))
 	return o, f.Err()
 }
 
@@ -53,7 +52,8 @@ func (o *ollamaEmbedRequest) Answer(run *api.Run, m model.Model, texts [][]int32
 	var stats engine.Stats
 	if len(texts) > 0 {
 		var err error
-		vectors, stats, err = m.Reader().Embed(run.Ctx, run.Reading(texts), o.Dimensions)
+		vectors, stats, err = m.Reader().Embed(run.Ctx, run.Reading(texts),
+			max(0, min(o.shortened, m.Reader().Dimensions())))
 		if err != nil {
 			return nil, err
 		}

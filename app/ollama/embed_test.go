@@ -20,6 +20,9 @@ func TestOllamaEmbedAnswersInOllamaForm(t *testing.T) {
 	}{
 		{"/api/embed", `{"model":"tandem","input":"ab"}`, [][]float32{{3, 256, 'b', 1.0 / 3}}},
 		{"/api/embed", `{"model":"acme/coder:latest","input":["ab","c"],"dimensions":2,"truncate":true,"keep_alive":"5m","options":{}}`, [][]float32{{3, 256}, {2, 256}}},
+		{"/api/embed", `{"model":"tandem","input":"ab","dimensions":9}`, [][]float32{{3, 256, 'b', 1.0 / 3}}}, // it has no more
+		{"/api/embed", `{"model":"tandem","input":"ab","dimensions":0}`, [][]float32{{3, 256, 'b', 1.0 / 3}}},
+		{"/api/embed", `{"model":"tandem","input":"ab","dimensions":-1}`, [][]float32{{3, 256, 'b', 1.0 / 3}}},
 		{"/api/embeddings", `{"model":"tandem","prompt":"ab"}`, [][]float32{{3, 256, 'b', 1.0 / 3}}},
 	} {
 		fake := roomtest.NewBackendOf(control.KindEmbedding)
@@ -52,11 +55,11 @@ func TestOllamaEmbedAnswersInOllamaForm(t *testing.T) {
 		}
 	}
 	for body, says := range map[string]string{
-		`{"model":"tandem","input":true}`:               "input must be",
-		`{"model":"tandem","input":"a","truncate":7}`:   "truncate must be",
-		`{"model":"tandem","input":["a",""]}`:           "input[1] is empty",
-		`{"model":"tandem","input":7}`:                  "input must be",
-		`{"model":"tandem","input":"a","dimensions":9}`: "dimensions",
+		`{"model":"tandem","input":true}`:                 "input must be",
+		`{"model":"tandem","input":"a","truncate":7}`:     "truncate must be",
+		`{"model":"tandem","input":["a",""]}`:             "input[1] is empty",
+		`{"model":"tandem","input":7}`:                    "input must be",
+		`{"model":"tandem","input":"a","dimensions":1.5}`: "dimensions must be",
 	} {
 		w := roomtest.Post(serve(roomtest.NewBackendOf(control.KindEmbedding)), "/api/embed",
 			body)

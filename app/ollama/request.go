@@ -92,6 +92,7 @@ func readOllamaChat(f *wire.Fields) (api.Request, error) {
 	f.As(chatRequestShape)
 	c := &api.Conversation{Params: readOllama(f)}
 	c.PromptParam = "messages"
+	c.Truncate = api.First(true, wire.ReadOptional(f, "truncate", f.Bool))
 	r := &ollamaRequest{Question: c, chat: true, keepAlive: readKeepAlive(f)}
 	c.Messages = readMessages(f)
 	c.Tools = api.ReadTools(f)

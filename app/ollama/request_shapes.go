@@ -83,6 +83,8 @@ var chatRequestShape = wire.AllOf(
 	wire.Object(
 		wire.Optional("messages", wire.List(messageShape),
 			"Absent or empty to load the model, or to free it."),
+		wire.Optional("truncate", wire.Bool, "true where absent: the earliest turns of a conversation "+
+			"that does not fit the context are left out."),
 	).Add(api.ToolFields...),
 ).Named("OllamaChatRequest")
 
@@ -90,7 +92,7 @@ var embedRequestShape = wire.Object(
 	wire.Required("model", wire.NonEmpty, "A name of /api/tags."),
 	wire.Optional("input", wire.Either(wire.String, wire.List(wire.NonEmpty)), "Absent or empty to load the model."),
 	wire.Optional("truncate", wire.Bool, "true where absent: a text that is too long is cut at its end."),
-	wire.Optional("dimensions", wire.Int(1, math.MaxInt32), "The first ones only."),
+	wire.Optional("dimensions", wire.Int(math.MinInt32, math.MaxInt32), "The first ones only, if there are more; 0 and less for all."),
 ).Named("OllamaEmbedRequest")
 
 var embeddingsRequestShape = wire.Object(

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -29,16 +28,10 @@ func (v Routes) readCompaction(f *wire.Fields) (api.Request, error) {
 	c.N, c.store = 1, false
 	c.MaxTokens = new(maxSummary)
 	c.Thinking.On = new(false)
+	c.closing = sumUp
 	c.instructions, c.previous = f.String("instructions"), f.String("previous_response_id")
 	c.readInput(f, false)
 	return compactionRequest{c}, f.Err()
-}
-
-func (c compactionRequest) Prepare(ctx context.Context, held *wire.Reservation,
-	body []byte) ([]byte, error) {
-	body, err := c.responseRequest.Prepare(ctx, held, body)
-	c.Messages = append(c.Messages, api.NewMessage("user", sumUp))
-	return body, err
 }
 
 func (c compactionRequest) Format() api.ReplyFormat { return compactionFormat{req: c} }

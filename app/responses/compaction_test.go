@@ -118,6 +118,70 @@ func TestCompactionOfAnotherServerIsSkipped(t *testing.T) {
 	}
 }
 
+// TestCompactionReadsPicturesAsHistory: a line takes the place of each picture, in the last message too,
+// since the model sums up what was said. The answer keeps the message.
+func TestCompactionReadsPicturesAsHistory(t *testing.T) {
+	const picture = `{"type":"input_image","image_url":"data:image/png;base64,AA=="}`
+	for _, items := range []string{
+		`{"role":"user","content":[{"type":"input_text","text":"look"},` + picture + `]}`,
+		`{"role":"user","content":[` + picture + `]}`,
+		`{"role":"user","content":[` + picture + `]},{"role":"assistant","content":"a cat"},{"role":"user","content":[` + picture + `]}`,
+		`{"role":"user","content":"x"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},` +
+			`{"type":"function_call_output","call_id":"c","output":[` + picture + `]}`,
+		`{"role":"user","content":[{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERg=="}]}`,
+	} {
+		fake := roomtest.Speaking("They look at a picture.")
+		fake.Model.Context = 4096
+		w := roomtest.Post(serve(fake), "/v1/responses/compact", roomtest.ResponseBody(`"input":[`+items+`]`))
+		if w.Code != 200 {
+			t.Errorf("%s: %d %s", items, w.Code, w.Body)
+			continue
+		}
+		refused := strings.HasPrefix(items, `{"role":"user","content":[`)
+		counted := roomtest.Post(serve(fake), "/v1/responses/input_tokens", roomtest.ResponseBody(`"input":[`+items+`]`))
+		if (counted.Code == 400) != refused || refused != strings.Contains(counted.Body.String(), "takes text only") {
+			t.Errorf("%s: as a request: %d %s", items, counted.Code, counted.Body)
+		}
+		prompt := fake.Model.Decode(fake.Model.Requests[0].Prompt)
+		if n := strings.Count(items, "base64,"); strings.Count(prompt, " omitted: ") != n {
+			t.Errorf("%s: the prompt is %q", items, prompt)
+		}
+		if kept := strings.Count(w.Body.String(), `"role":"user"`); kept != strings.Count(items, `"role":"user"`) {
+			t.Errorf("%s: %d messages are kept: %s", items, kept, w.Body)
+		}
+	}
+}
+
+// TestCompactionThatWouldBeDueIsRefused: a response does not compact its input. It is refused above the
+// threshold, with what to do, and is as always up to it.
+func TestCompactionThatWouldBeDueIsRefused(t *testing.T) {
+	for management, want := range map[string]string{
+		`[]`:                      "",
+		`null`:                    "",
+		`[{"type":"compaction"}]`: "",
+		`[{"type":"compaction","compact_threshold":null}]`:                                           "",
+		`[{"type":"compaction","compact_threshold":32}]`:                                             "",
+		`[{"type":"compaction","compact_threshold":31}]`:                                             "The prompt has 32 tokens, more than the 31 of context_management[0].compact_threshold",
+		`[{"type":"compaction","compact_threshold":99},{"type":"compaction","compact_threshold":1}]`: "context_management[1].compact_threshold",
+		`[{"type":"compaction","compact_threshold":0}]`:                                              "must lie between 1",
+		`[{"type":"compaction","compact_threshold":"9"}]`:                                            "compact_threshold must be",
+		`[{"type":"clear_tool_uses"}]`:                                                               "must be compaction",
+		`[{}]`:                                                                                       "context_management[0].type",
+		`["compaction"]`:                                                                             "context_management[0] must be an object",
+		`{"type":"compaction"}`:                                                                      "must be a list",
+	} {
+		fake := roomtest.Speaking("ok")
+		w := roomtest.Post(serve(fake), "/v1/responses",
+			roomtest.ResponseBody(`"input":"`+strings.Repeat("x", 30)+`","context_management":`+management))
+		if (w.Code == 400) != (want != "") || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s", management, w.Code, w.Body)
+		}
+		if strings.Contains(want, "The prompt has") && !strings.Contains(w.Body.String(), "send the input to /v1/responses/compact") {
+			t.Errorf("%s: %s", management, w.Body)
+		}
+	}
+}
+
 // TestCountOfInputIsThatOfItsPrompt: it counts what a response would read, with its tools and its
 // instructions, and runs nothing.
 func TestCountOfInputIsThatOfItsPrompt(t *testing.T) {
@@ -165,11 +229,10 @@ func TestCountOfInputIsThatOfItsPrompt(t *testing.T) {
 func TestCountAndCompactionRefuseWhatAResponseRefuses(t *testing.T) {
 	for _, path := range []string{"/v1/responses/input_tokens", "/v1/responses/compact"} {
 		for fields, want := range map[string]string{
-			`"user":"x"`: "input is missing",
-			`"input":7`:  "input must be a text or a list of items",
-			`"input":[]`: "input holds nothing to answer",
-			`"input":[{"role":"user","content":[{"type":"input_image"}]}]`: "takes text only",
-			`"previous_response_id":"resp_none"`:                           "not found",
+			`"user":"x"`:                         "input is missing",
+			`"input":7`:                          "input must be a text or a list of items",
+			`"input":[]`:                         "input holds nothing to answer",
+			`"previous_response_id":"resp_none"`: "not found",
 		} {
 			w := roomtest.Post(serve(roomtest.Speaking("ok")), path, roomtest.ResponseBody(fields))
 			if w.Code < 400 || w.Code > 404 || !strings.Contains(w.Body.String(), want) {

@@ -76,6 +76,10 @@ func (f *responseFormat) response(r *api.Reply, status string, fail *wire.Failur
 	if r.Choices != nil {
 		sampling = r.Choices[0].Req.Sampling
 	}
+	truncation := "disabled"
+	if q.Truncate {
+		truncation = "auto"
+	}
 	out := response{
 		ID: r.ID, Object: "response", CreatedAt: r.Created, Status: status, Model: r.Name(),
 		Instructions:       asked[*string](q, "instructions", nil),
@@ -97,7 +101,7 @@ func (f *responseFormat) response(r *api.Reply, status string, fail *wire.Failur
 		Tools:              q.offers.shown,
 		TopLogprobs:        q.TopLogprobs,
 		TopP:               sampling.TopP,
-		Truncation:         "disabled",
+		Truncation:         truncation,
 		Metadata:           metadata(asked(q, "metadata", json.RawMessage("{}"))),
 	}
 	if fail != nil {

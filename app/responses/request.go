@@ -23,6 +23,7 @@ type responseRequest struct {
 	own          []json.RawMessage // the items of the request itself
 	items        []json.RawMessage // with the items that it continues and refers to
 	instructions string
+	closing      string // the last message, after all items; empty for none
 	previous     string // id of the response that it continues; may be empty
 	store        bool
 }
@@ -47,6 +48,7 @@ func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 	}
 	readMetadata(f)
 	refuseElsewhere(f)
+	c.readContextManagement(f)
 	c.readPrompt(f)
 	c.readInput(f, true)
 	return c, f.Err()
@@ -67,7 +69,7 @@ func (c *responseRequest) readPrompt(f *wire.Fields) {
 	c.offers = readResponseTools(f)
 	c.Tools, c.Single = c.offers.Toolbox, c.offers.Single
 	c.instructions, c.previous = f.String("instructions"), f.String("previous_response_id")
-	f.Word("truncation")
+	c.Truncate = f.Word("truncation") == "auto"
 }
 
 // readTextFormat returns the grammar of the answer, or nil for any text.
@@ -178,6 +180,9 @@ func (c *responseRequest) Prepare(ctx context.Context, held *wire.Reservation,
 	}
 	if len(c.Messages) == 0 {
 		return nil, wire.Invalid("input", "input holds nothing to answer; send a message.")
+	}
+	if c.closing != "" {
+		c.Messages = append(c.Messages, api.NewMessage("user", c.closing))
 	}
 	c.items = append(c.items, c.own...)
 	if r.bytes > 0 {

@@ -88,7 +88,8 @@ var promptFields = []wire.Field{
 		),
 	)),
 	wire.Optional("parallel_tool_calls", wire.Bool),
-	wire.Optional("truncation", wire.EnumOrEmpty("auto", "disabled")),
+	wire.Optional("truncation", wire.EnumOrEmpty("auto", "disabled"),
+		"auto leaves out the earliest turns of a conversation that does not fit the context."),
 }
 
 var responseRequestShape = wire.AllOf(
@@ -96,6 +97,7 @@ var responseRequestShape = wire.AllOf(
 	wire.Object(
 		wire.Required("input", inputShape),
 		wire.Optional("store", wire.Bool, "true where absent."),
+		wire.Optional("context_management", contextManagementShape),
 		wire.Optional("max_output_tokens", api.LimitShape(1)),
 		wire.Optional("top_logprobs", wire.Int(0, engine.MaxTopLogprobs)),
 		wire.Optional("include", wire.Either(wire.String, wire.List(wire.String)),

@@ -175,7 +175,7 @@ func TestResponseParamsReachEngineAndEcho(t *testing.T) {
 		"instructions": "Be brief.", "max_output_tokens": 3.0, "model": "acme/coder",
 		"parallel_tool_calls": true, "previous_response_id": nil, "prompt_cache_key": "k",
 		"service_tier": "default", "store": true, "temperature": 0.5, "top_p": 0.25,
-		"tool_choice": "auto", "tools": []any{}, "top_logprobs": 2.0, "truncation": "disabled",
+		"tool_choice": "auto", "tools": []any{}, "top_logprobs": 2.0, "truncation": "auto",
 		"user": "u", "metadata": map[string]any{"a": strings.Repeat("ä",
 			responses.MaxMetadataValue)}, "completed_at": nil,
 		"incomplete_details": map[string]any{"reason": "max_output_tokens"},
