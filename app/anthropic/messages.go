@@ -22,6 +22,12 @@ func readMessagesRequest(f *wire.Fields) (api.Request, error) {
 		f.Fail("max_tokens", "is missing: say how many tokens the answer may have at most.")
 	}
 	c.MaxTokens = api.ReadLimit(f, "max_tokens")
+	if f.Raw("thread") != nil {
+		f.Fail("thread", "is not supported; send the whole conversation as messages.")
+	}
+	if f.Raw("compaction") != nil {
+		f.Fail("compaction", "is not supported; ask for a summary in the last message.")
+	}
 	if f.Err() != nil {
 		return nil, f.Err()
 	}

@@ -87,6 +87,7 @@ var countTokensRequestShape = wire.AllOf(
 		wire.Optional("stop_sequences", api.StopShape),
 		wire.Optional("tools", wire.List(messageToolShape)),
 		wire.Optional("mcp_servers", wire.List(wire.AnyMap), "Left out."),
+		wire.Optional("container", wire.Either(wire.String, wire.AnyMap), "Left out."),
 		wire.Optional("tool_choice", wire.Either(
 			wire.Object(
 				wire.Required("type", wire.Enum(namelessUses()...)),
@@ -113,5 +114,9 @@ var countTokensRequestShape = wire.AllOf(
 
 var messagesRequestShape = wire.AllOf(
 	countTokensRequestShape,
-	wire.Object(wire.Required("max_tokens", api.LimitShape(0))),
+	wire.Object(
+		wire.Required("max_tokens", api.LimitShape(0)),
+		wire.Optional("thread", wire.Null, "Not supported."),
+		wire.Optional("compaction", wire.Null, "Not supported."),
+	),
 ).Named("MessagesRequest")

@@ -57,6 +57,12 @@ func (c *messagesRequest) readTools(f *wire.Fields) (b api.Toolbox) {
 	if servers := f.List("mcp_servers", "must be a list of objects."); len(servers) > 0 {
 		c.tools.served = append(c.tools.served, "mcp_servers")
 	}
+	if v := f.Raw("container"); v != nil {
+		if v[0] != '"' {
+			f.Object("container") // says what is wrong
+		}
+		c.tools.served = append(c.tools.served, "container")
+	}
 	var chosen api.ToolChoice
 	if o := f.Object("tool_choice"); o != nil {
 		chosen.Mode = o.OneOf("type", toolUses)

@@ -17,9 +17,11 @@ type ollamaEmbedRequest struct {
 	name      string // of the model, as the client wrote it
 	shortened int    // vectors are cut to as many dimensions if they have more; 0 and less = all
 	one       bool   // for the older route
+
+	keepAlive *time.Duration // nil for the time that is set
 }
 
-func readOllamaEmbed(f *wire.Fields) (api.ReadRequest, error) {
+func readOllamaEmbed(f *wire.Fields) (*ollamaEmbedRequest, error) {
 	o := &ollamaEmbedRequest{}
 	o.Read(f.As(embedRequestShape), "input")
 	o.Truncate = api.First(true, wire.ReadOptional(f, "truncate", f.Bool))
@@ -27,7 +29,7 @@ func readOllamaEmbed(f *wire.Fields) (api.ReadRequest, error) {
 	return o, f.Err()
 }
 
-func readOllamaEmbedding(f *wire.Fields) (api.ReadRequest, error) {
+func readOllamaEmbedding(f *wire.Fields) (*ollamaEmbedRequest, error) {
 	o := &ollamaEmbedRequest{one: true}
 	o.Truncate = true
 	o.Read(f.As(embeddingsRequestShape), "prompt")
@@ -45,6 +47,7 @@ func (o *ollamaEmbedRequest) Read(f *wire.Fields, key string) {
 		o.Input = nil
 	}
 	o.CheckInput(f)
+	o.keepAlive = readKeepAlive(f)
 }
 
 func (o *ollamaEmbedRequest) Answer(run *api.Run, m model.Model, texts [][]int32) (any, error) {

@@ -409,10 +409,11 @@ func TestOllamaEmptyRequestLoadsOrUnloads(t *testing.T) {
 		}
 	}
 	// The model is freed after an answer, and not during another one.
-	for _, path := range []string{"/api/generate", "/api/chat"} {
+	for _, path := range []string{"/api/generate", "/api/chat", "/api/embed", "/api/embeddings"} {
 		fake := roomtest.NewBackend()
+		fake.SetPurpose(path)
 		w := roomtest.Post(serve(fake), path,
-			`{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"keep_alive":0}`)
+			`{"model":"tandem","prompt":"x","input":"x","messages":[{"role":"user","content":"x"}],"keep_alive":0}`)
 		if w.Code != http.StatusOK || len(fake.Unloaded) != 1 || len(fake.Rows) != 1 {
 			t.Errorf("%s: %d unloads, %d %s", path, len(fake.Unloaded), w.Code, w.Body)
 		}

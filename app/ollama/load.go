@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"tandem/app/api"
 	"tandem/app/control"
@@ -31,13 +32,40 @@ func (v *Routes) ollamaGeneration(endpoint string, read api.ReadBody,
 			asked, _ = req.(*ollamaRequest)
 			return req, err
 		})
-		if asked != nil && asked.keepAlive != nil && *asked.keepAlive == 0 {
-			model := asked.Common().Model
-			if err := v.unloadIfIdle(context.WithoutCancel(r.Context()), model); err != nil {
-				v.Log.Warn("a model that was to be freed stays", "model", model, "err", err)
-			}
+		if asked != nil {
+			v.unloadAfter(r, asked.Common().Model, asked.keepAlive)
 		}
 		return err
+	}
+}
+
+// ollamaTexts returns the handler of one of Ollama's routes for embeddings. A request with keep_alive 0
+// unloads the model after the answer.
+func (v *Routes) ollamaTexts(endpoint string,
+	read func(*wire.Fields) (*ollamaEmbedRequest, error)) wire.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		var asked *ollamaEmbedRequest
+		err := v.TextsRoute(endpoint, func(f *wire.Fields) (api.ReadRequest, error) {
+			req, err := read(f)
+			if err == nil {
+				asked = req
+			}
+			return req, err
+		})(w, r)
+		if asked != nil {
+			v.unloadAfter(r, asked.name, asked.keepAlive)
+		}
+		return err
+	}
+}
+
+// unloadAfter frees the model of an answered request whose keep_alive is 0.
+func (v *Routes) unloadAfter(r *http.Request, model string, keepAlive *time.Duration) {
+	if keepAlive == nil || *keepAlive != 0 {
+		return
+	}
+	if err := v.unloadIfIdle(context.WithoutCancel(r.Context()), model); err != nil {
+		v.Log.Warn("a model that was to be freed stays", "model", model, "err", err)
 	}
 }
 

@@ -53,6 +53,11 @@ func readOllamaGenerate(f *wire.Fields) (api.Request, error) {
 	for _, key := range []string{"context", "images"} {
 		refuseList(f, key)
 	}
+	for _, key := range []string{"width", "height", "steps"} {
+		if n := f.Raw(key); n != nil && string(n) != "0" {
+			f.Fail(key, "is not supported: the models here write text.")
+		}
+	}
 	if raw && system != "" {
 		f.Fail("system", "cannot be combined with raw.")
 	}

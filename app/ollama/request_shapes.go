@@ -34,6 +34,11 @@ var optionsShape = wire.Object(
 		"Tokens; 0 and less for what the context leaves."),
 ).Add(api.SamplingFields...).Named("OllamaOptions").Doc("Others are ignored.")
 
+var keepAliveField = wire.Optional("keep_alive", wire.Either(
+	wire.Number, wire.String.With("pattern",
+		"^[-+]?(0|(([0-9]{1,5}(\\.[0-9]*)?|\\.[0-9]+)(ns|us|ms|s|m|h)){1,4})$"),
+), "Seconds or a duration such as 5m; 0 frees the model after the answer.")
+
 var requestShape = wire.Object(
 	wire.Required("model", wire.NonEmpty, "A name of /api/tags; the tag may be missing."),
 	wire.Optional("stream", wire.Bool, "true where absent."),
@@ -44,10 +49,7 @@ var requestShape = wire.Object(
 	wire.Optional("think", wire.Either(wire.Bool, wire.EnumOrEmpty(api.Efforts...))),
 	wire.Optional("logprobs", wire.Bool),
 	wire.Optional("top_logprobs", wire.Int(0, engine.MaxTopLogprobs)),
-	wire.Optional("keep_alive", wire.Either(
-		wire.Number, wire.String.With("pattern",
-			"^[-+]?(0|(([0-9]{1,5}(\\.[0-9]*)?|\\.[0-9]+)(ns|us|ms|s|m|h)){1,4})$"),
-	), "Seconds or a duration such as 5m; 0 frees the model after the answer."),
+	keepAliveField,
 ).Named("OllamaRequest").Doc("The fields of both generating routes of Ollama.")
 
 var generateRequestShape = wire.AllOf(
@@ -60,6 +62,9 @@ var generateRequestShape = wire.AllOf(
 		wire.Optional("template", wire.String.Max(0), "Must be empty."),
 		wire.Optional("context", wire.List(wire.Integer).Max(0), "Must be empty."),
 		wire.Optional("images", wire.List(wire.String).Max(0), "Must be empty."),
+		wire.Optional("width", wire.Const(0), "Not supported."),
+		wire.Optional("height", wire.Const(0), "Not supported."),
+		wire.Optional("steps", wire.Const(0), "Not supported."),
 	),
 ).Named("OllamaGenerateRequest")
 
@@ -93,9 +98,11 @@ var embedRequestShape = wire.Object(
 	wire.Optional("input", wire.Either(wire.String, wire.List(wire.NonEmpty)), "Absent or empty to load the model."),
 	wire.Optional("truncate", wire.Bool, "true where absent: a text that is too long is cut at its end."),
 	wire.Optional("dimensions", wire.Int(math.MinInt32, math.MaxInt32), "The first ones only, if there are more; 0 and less for all."),
+	keepAliveField,
 ).Named("OllamaEmbedRequest")
 
 var embeddingsRequestShape = wire.Object(
 	wire.Required("model", wire.NonEmpty, "A name of /api/tags."),
 	wire.Optional("prompt", wire.Either(wire.String, wire.List(wire.NonEmpty).Max(1)), "Absent or empty to load the model."),
+	keepAliveField,
 ).Named("OllamaEmbeddingsRequest")

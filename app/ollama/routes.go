@@ -36,6 +36,6 @@ func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Post("/api/pull", v.ollamaPull)
 	route.Post("/api/generate", v.ollamaGeneration("/api/generate", readOllamaGenerate, noPrompt))
 	route.Post("/api/chat", v.ollamaGeneration("/api/chat", readOllamaChat, noMessages))
-	route.Post("/api/embed", v.TextsRoute("/api/embed", readOllamaEmbed))
-	route.Post("/api/embeddings", v.TextsRoute("/api/embeddings", readOllamaEmbedding))
+	route.Post("/api/embed", v.ollamaTexts("/api/embed", readOllamaEmbed))
+	route.Post("/api/embeddings", v.ollamaTexts("/api/embeddings", readOllamaEmbedding))
 }

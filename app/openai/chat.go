@@ -44,7 +44,7 @@ func readChat(f *wire.Fields) (api.Request, error) {
 
 // checkOutput refuses fields that would change the kind of the answer.
 func checkOutput(f *wire.Fields) {
-	for _, key := range []string{"audio", "web_search_options"} {
+	for _, key := range []string{"audio", "moderation", "web_search_options"} {
 		if f.Raw(key) != nil {
 			f.Fail(key, "is not supported: the answer is text from the model alone.")
 		}

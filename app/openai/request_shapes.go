@@ -24,6 +24,7 @@ var chatRequestShape = wire.AllOf(
 		), "Text that is likely to come, tried as a draft."),
 		wire.Optional("modalities", wire.Either(wire.Const("text"), wire.List(wire.Const("text")))),
 		wire.Optional("audio", wire.Null, "Not supported."),
+		wire.Optional("moderation", wire.Null, "Not supported."),
 		wire.Optional("web_search_options", wire.Null, "Not supported."),
 	).Add(api.ToolFields...).Add(api.ThinkingFields...),
 ).Named("ChatRequest")

@@ -24,6 +24,7 @@ func (v Routes) countInput(w http.ResponseWriter, r *http.Request) error {
 	}
 	c := v.newRequest(f.As(inputTokensShape))
 	c.Model = f.String("model")
+	refuseConversation(f)
 	c.readPrompt(f)
 	c.readInput(f, false)
 	if f.Err() != nil {

@@ -118,12 +118,23 @@ func refuseElsewhere(f *wire.Fields) {
 		f.Fail("background",
 			"is not supported: the answer comes with the request, best with stream.")
 	}
+	if f.Raw("background_options") != nil {
+		f.Fail("background_options", "is not supported, because background is not.")
+	}
+	if f.Raw("moderation") != nil {
+		f.Fail("moderation", "is not supported: the answer is text from the model alone.")
+	}
+	refuseConversation(f)
+	if f.Raw("prompt") != nil {
+		f.Fail("prompt", "is not supported; send its text as instructions and input.")
+	}
+}
+
+// refuseConversation refuses a conversation that OpenAI's servers keep.
+func refuseConversation(f *wire.Fields) {
 	if f.Raw("conversation") != nil {
 		f.Fail("conversation",
 			"is not supported; send its items as input, or use previous_response_id.")
-	}
-	if f.Raw("prompt") != nil {
-		f.Fail("prompt", "is not supported; send its text as instructions and input.")
 	}
 }
 

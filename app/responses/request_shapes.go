@@ -122,7 +122,9 @@ var responseRequestShape = wire.AllOf(
 				With("maxProperties", maxMetadata)),
 		wire.Optional("response_format", wire.Null, "Not supported: text has it."),
 		wire.OmitOnly("background", wire.Values(false, nil), "Not supported."),
+		wire.Optional("background_options", wire.Null, "Not supported."),
 		wire.Optional("conversation", wire.Null, "Not supported."),
+		wire.Optional("moderation", wire.Null, "Not supported."),
 		wire.Optional("prompt", wire.Null, "Not supported."),
 	).Add(promptFields...).Add(api.ThinkingFields...),
 ).Named("ResponseRequest")
@@ -130,6 +132,7 @@ var responseRequestShape = wire.AllOf(
 var inputTokensShape = wire.Object(
 	wire.Optional("model", wire.String, "The chosen one where absent."),
 	wire.Optional("input", inputShape, "Absent for a response that is continued as it is."),
+	wire.Optional("conversation", wire.Null, "Not supported."),
 ).Add(promptFields...).Add(api.ThinkingFields...).Named("InputTokensRequest")
 
 var compactRequestShape = wire.Object(
