@@ -206,7 +206,7 @@ func TestUnsupportedResponseIsRefused(t *testing.T) {
 		{`"input":null`, "input", "missing"},
 		{`"input":7`, "input", "a text or a list"},
 		{`"input":[]`, "input", "nothing to answer"},
-		{`"input":[7]`, "input[0]", "JSON object"},
+		{`"input":[7]`, "input[0]", "must be an object"},
 		{`"input":[{"type":"web_search_call"}]`, "input", "nothing to answer"},
 		{`"input":[{"content":"x"}]`, "input[0].type", "missing"},
 		{`"input":[{"role":"robot","content":"x"}]`, "input[0].role", "system, developer"},
