@@ -92,6 +92,59 @@ func TestCallGrammarAllowsOnlyTextThatIsReadAsCalls(t *testing.T) {
 	}
 }
 
+// TestStringsOfForcedCallsKeepTheirLength: a grammar holds the strings of a call to minLength and
+// maxLength in every family, also where strings have no quotes.
+func TestStringsOfForcedCallsKeepTheirLength(t *testing.T) {
+	for name, w := range writers {
+		tokens := w.tokens()
+		end := int32(len(tokens) - 1)
+		v, err := native.NewVocabulary(len(tokens),
+			func(id int32) ([]byte, bool) { return []byte(tokens[id]), id >= 256 }, []int32{end}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		allows := func(city, text string) bool {
+			schema := strings.Replace(toolSchema, `"city":{"type":"string"}`, `"city":`+city, 1)
+			rules, err := w.dialect().Grammar([]dialect.Tool{{Name: "get_weather", Parameters: json.RawMessage(schema)}},
+				dialect.Choice{Prompt: w.prompt})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := matcher(t, v, rules.Lark)
+			defer m.Close()
+			for _, id := range append(w.encode(tokens, text), end) {
+				if !slices.Contains(follow(t, m), id) {
+					return false
+				}
+				if id != end {
+					if err := m.Accept(id); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			return true
+		}
+		for city, want := range map[string]bool{
+			`{"type":"string","maxLength":4}`:                                      true,
+			`{"type":"string","maxLength":3}`:                                      false,
+			`{"type":"string","minLength":4}`:                                      true,
+			`{"type":"string","minLength":5}`:                                      false,
+			`{"type":["string","null"],"minLength":1,"maxLength":2}`:               false,
+			`{"anyOf":[{"type":"string","maxLength":3},{"type":"null"}]}`:          false,
+			`{"anyOf":[{"type":"null"},{"type":"string","maxLength":4}]}`:          true,
+			`{"allOf":[{"type":"string"}],"type":"string","maxLength":1000000000}`: true,
+			`{"type":"string","minLength":0,"maxLength":1}`:                        false,
+		} {
+			for _, text := range []string{w.text, strings.ReplaceAll(w.text, "Bern", "Zürn")} {
+				if got := allows(city, text); got != want {
+					t.Errorf("%s: %s allows %q: %t", name, city, text, got)
+				}
+			}
+		}
+	}
+}
+
 // Tools with rare names and schemas have grammars. A name that cannot be written is refused. A
 // schema that cannot be held to fails with a GrammarError or not at all.
 func TestToolWithARareNameOrSchemaHasAGrammar(t *testing.T) {

@@ -151,11 +151,14 @@ func (c *Conversation) Vars(messages []Message, generate bool, form dialect.Hist
 		vars = m.appendTo(vars, form)
 	}
 	vars = append(vars, ']')
-	if c.Tools.List != nil {
-		vars = append(append(vars, `,"tools":`...), c.Tools.List...)
+	if tools := c.Tools.List; tools != nil {
+		if form.WithoutNull {
+			tools = withoutNull(tools)
+		}
+		vars = append(append(vars, `,"tools":`...), tools...)
 		if form.Functions != "" {
 			vars = wire.Member{Key: form.Functions,
-				Value: wire.JoinValues(listFunctions(c.Tools.List))}.AppendTo(append(vars, ','))
+				Value: wire.JoinValues(listFunctions(tools))}.AppendTo(append(vars, ','))
 		}
 	}
 	for _, v := range c.variables {

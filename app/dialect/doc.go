@@ -93,6 +93,7 @@
 //   - the names of the parameters, in the order of the schema
 //   - their types
 //   - the strings and the numbers that they list
+//   - the bounds of a string's length
 //
 // An XML parameter that is not a string follows its schema.
 package dialect

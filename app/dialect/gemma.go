@@ -65,7 +65,8 @@ func (g *grammar) gemma(p property, delim string) string {
 	g.addRuleOnce("GM_KEY", `/[A-Za-z_][A-Za-z0-9_.-]*/`)
 	g.addRuleOnce("GM_NUMBER", `/-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?/`)
 	types := map[string]string{
-		"string": "gm_string", "integer": `/-?(0|[1-9][0-9]{0,18})/`, "number": "GM_NUMBER",
+		"string":  g.token(delim) + " " + g.until(`(.|\n)`+p.length.repeat(), delim),
+		"integer": `/-?(0|[1-9][0-9]{0,18})/`, "number": "GM_NUMBER",
 		"boolean": `("true" | "false")`, "null": `"null"`,
 		"array": "gm_list", "object": "gm_object",
 	}

@@ -90,8 +90,10 @@ func (g *grammar) memberValue(p property, end string) string {
 			list = append(list, quote(text))
 		}
 		return fmt.Sprintf("(%s) %s", strings.Join(list, " | "), g.token(end))
+	case p.kind == kindNullable && p.length.repeat() != "*":
+		return g.until(`((.|\n)`+p.length.repeat()+`|null)`, end)
 	case p.kind == kindText || p.kind == kindNullable:
-		return g.textUntil(end)
+		return g.until(`(.|\n)`+p.length.repeat(), end)
 	}
 	return g.value(p) + " " + g.token(end)
 }

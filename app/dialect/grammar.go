@@ -145,16 +145,22 @@ func (g *grammar) token(text string) string {
 }
 
 // textUntil returns the rule of any text up to and including end.
-func (g *grammar) textUntil(end string) string {
+func (g *grammar) textUntil(end string) string { return g.until(anyText, end) }
+
+// anyText is a regular expression.
+const anyText = `(.|\n)*`
+
+// until returns the rule of a text that matches a regular expression, up to and including end.
+func (g *grammar) until(regex, end string) string {
 	if _, special, ok := g.dialect.vocabulary(end); ok && special {
-		return `/(.|\n)*/ ` + g.token(end)
+		return "/" + regex + "/ " + g.token(end)
 	}
-	name := ""
-	for _, r := range end {
+	name := "until"
+	for _, r := range strings.TrimPrefix(regex, anyText) + end {
 		name += fmt.Sprintf("_%x", r)
 	}
-	g.addRuleOnce("until"+name+"[lazy]", `/(.|\n)*%s/`, quoteRegex(end))
-	return "until" + name
+	g.addRuleOnce(name+"[lazy]", "/%s%s/", regex, quoteRegex(end))
+	return name
 }
 
 // repeat returns a rule for several of rule, with between in the middle. It returns rule itself if
@@ -344,6 +350,7 @@ type property struct {
 	types    []string // JSON types; nil: any
 	texts    []string // the strings allowed; nil: any
 	numbers  []string // the numbers allowed, as the schema spells them; nil: any
+	length   length
 	kind     kind
 	required bool
 }
@@ -380,6 +387,7 @@ func (g *grammar) properties(t Tool, writes func(name string) bool) []property {
 			continue
 		}
 		p.types, p.texts, p.numbers = root.shape(root.read(root.Properties[name]))
+		p.length = root.lengthOf(root.read(root.Properties[name]), 0)
 		list = append(list, p)
 	}
 	return list

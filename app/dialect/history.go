@@ -24,6 +24,8 @@ type History struct {
 	ToolsInSystem bool
 	// Responses: the results of calls are the member tool_responses of the message that calls.
 	Responses bool
+	// WithoutNull: the template fails on the type null in the parameters of a tool.
+	WithoutNull bool
 }
 
 // Histories returns the forms to be tried with a template, the usual one first.
@@ -34,7 +36,7 @@ func (d *Dialect) Histories() []History {
 	list[1].NullContent = true
 	list[2].TextArguments = true
 	list[3].NullContent, list[3].TextArguments = true, true
-	if _, ok := d.calls.(tagged); ok {
+	if t, ok := d.calls.(tagged); ok && t.call == toolCall {
 		written := usual
 		written.Written = true
 		list = append(list, written)

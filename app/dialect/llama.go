@@ -105,10 +105,11 @@ func (g *grammar) python(p property) string {
 		`PY_STRING | PY_NUMBER | "True" | "False" | "None" | py_list | py_dict`)
 	g.addRuleOnce("py_list", `"[" (py_value (", " py_value)*)? "]"`)
 	g.addRuleOnce("py_dict", `"{" (PY_STRING ": " py_value (", " PY_STRING ": " py_value)*)? "}"`)
-	g.addRuleOnce("PY_STRING", `/"([^"\\\x00-\x1f]|\\(["\\bfnrt]|u[0-9a-f]{4}))*"/`)
+	const char = `([^"\\\x00-\x1f]|\\(["\\bfnrt]|u[0-9a-f]{4}))`
+	g.addRuleOnce("PY_STRING", `/"%s*"/`, char)
 	g.addRuleOnce("PY_NUMBER", `/-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?/`)
 	types := map[string]string{
-		"string": "PY_STRING", "integer": `/-?(0|[1-9][0-9]{0,18})/`, "number": "PY_NUMBER",
+		"string": `/"` + char + p.length.repeat() + `"/`, "integer": `/-?(0|[1-9][0-9]{0,18})/`, "number": "PY_NUMBER",
 		"boolean": `("True" | "False")`, "null": `"None"`, "array": "py_list", "object": "py_dict",
 	}
 	return scalar(p, types, "py_value", func(text string) string { return quote(quote(text)) })

@@ -8,6 +8,15 @@ import (
 // FindHistory returns the form in which a chat template takes earlier messages, for conversations with
 // tools or without. render prints a template's variables, a JSON object.
 func (d *Dialect) FindHistory(tools bool, render func(vars []byte) (string, error)) History {
+	form, p := d.findForm(tools, render)
+	p.null = p.tools
+	form.WithoutNull = p.null && !p.shows(form, render)
+	return form
+}
+
+// findForm returns the form of earlier messages and a probe in which the template shows it, or the
+// usual form.
+func (d *Dialect) findForm(tools bool, render func(vars []byte) (string, error)) (History, probe) {
 	forms := d.Histories()
 	for _, python := range []bool{false, true} {
 		for _, system := range []bool{false, true} { // some templates want one first
@@ -19,14 +28,15 @@ func (d *Dialect) FindHistory(tools bool, render func(vars []byte) (string, erro
 				p.text = true
 				if apart := form; !p.shows(form, render) {
 					if apart.SeparateText = true; p.shows(apart, render) {
-						return apart
+						return apart, p
 					}
+					p.text = false
 				}
-				return form
+				return form, p
 			}
 		}
 	}
-	return forms[0]
+	return forms[0], probe{}
 }
 
 // A probe is a conversation in which the model has called a tool. With a text beside the call it goes
@@ -37,6 +47,7 @@ type probe struct {
 	system bool // it begins with a system message
 	python bool // arguments may be printed as Python prints them
 	text   bool // a text stands beside the call
+	null   bool // a parameter may be null
 }
 
 // Marks of a probe. No template prints them of itself.
@@ -105,9 +116,12 @@ func (p probe) vars(form History) any {
 	}
 	vars := object{"messages": messages, "add_generation_prompt": true}
 	if p.tools {
+		key := object{"type": "string", "description": "1"}
+		if p.null {
+			key["type"] = []string{"string", "null"}
+		}
 		function := object{"name": "other", "description": "1", "parameters": object{"type": "object",
-			"properties": object{"key": object{"type": "string", "description": "1"}},
-			"required":   []string{"key"}}}
+			"properties": object{"key": key}, "required": []string{"key"}}}
 		vars["tools"] = []any{object{"type": "function", "function": function}}
 		if form.Functions != "" {
 			vars[form.Functions] = []any{function}

@@ -108,3 +108,33 @@ func TestArgumentsAreJSONWhereATemplatePrintsThem(t *testing.T) {
 		}
 	}
 }
+
+// TestTypeNullIsLeftOutWhereATemplateFailsOnIt: only a template with tools that fails on nullable
+// parameters, and takes others, gets none.
+func TestTypeNullIsLeftOutWhereATemplateFailsOnIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails func(vars string) bool
+		want  bool
+	}{
+		"never":         {func(string) bool { return false }, false},
+		"on null":       {func(vars string) bool { return strings.Contains(vars, `"null"`) }, true},
+		"on lists":      {func(vars string) bool { return strings.Contains(vars, `"type":[`) }, true},
+		"on text, too":  {func(vars string) bool { return strings.Contains(vars, `"null"`) || strings.Contains(vars, probeText) }, true},
+		"always":        {func(string) bool { return true }, false},
+		"on every tool": {func(vars string) bool { return strings.Contains(vars, `"tools"`) }, false},
+	} {
+		render := func(vars []byte) (string, error) {
+			if c.fails(string(vars)) {
+				return "", errors.New("recursion limit exceeded")
+			}
+			return probeTool + probeText + probeValue, nil
+		}
+		d := Detect("<tool_call>", special())
+		if got := d.FindHistory(true, render); got.WithoutNull != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if d.FindHistory(false, render).WithoutNull {
+			t.Errorf("%s: a template without tools", name)
+		}
+	}
+}

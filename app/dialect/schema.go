@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -131,6 +132,53 @@ func (s schema) shape(within schema) (types, texts, numbers []string) {
 		types = []string{"string", "null"}
 	}
 	return types, texts, numbers
+}
+
+// A length bounds the number of a string's characters. Above maxLength it is no bound: a grammar with a
+// larger one is slow to build, and no answer is that long.
+type length struct{ least, most int }
+
+const maxLength = 1 << 20
+
+// repeat returns the number of characters as a regular expression has it.
+func (l length) repeat() string {
+	switch {
+	case l.most <= maxLength:
+		return fmt.Sprintf("{%d,%d}", l.least, l.most)
+	case l.least > 0:
+		return fmt.Sprintf("{%d,}", l.least)
+	}
+	return "*"
+}
+
+// lengthOf returns the bounds of the strings that a schema within s admits. If several of its branches
+// admit strings, it reads none of these.
+func (s schema) lengthOf(within schema, depth int) length {
+	if to, ok := s.resolve(within); ok {
+		within = to
+	}
+	l := length{0, maxLength + 1}
+	for key, to := range map[string]*int{"minLength": &l.least, "maxLength": &l.most} {
+		var n float64
+		if json.Unmarshal(within.raw[key], &n) == nil && 0 <= n && n <= maxLength {
+			*to = int(n)
+		}
+	}
+	var texts []schema
+	for _, other := range slices.Concat(within.AnyOf, within.OneOf) {
+		branch := s.read(other)
+		if text, _ := s.admits(branch, depth); text {
+			texts = append(texts, branch)
+		}
+	}
+	if len(texts) == 1 && depth < 8 {
+		branch := s.lengthOf(texts[0], depth+1)
+		l = length{max(l.least, branch.least), min(l.most, branch.most)}
+	}
+	if l.least > l.most {
+		return length{0, maxLength + 1}
+	}
+	return l
 }
 
 // resolve returns the schema in s to which a schema within s refers. It returns false if the schema
