@@ -30,6 +30,9 @@
 // not closed, Open checks all of it through a read-only connection. So a damaged file stays as it
 // was, byte for byte.
 //
+// On a full disk Open succeeds with one connection for reads and writes, because the file by which
+// several would share the log cannot be made. Writes fail with [Full] until there is room.
+//
 // The schema changes only by appending a file to migrations/. The first one has the number 31, and a
 // file with an older schema is refused. Nothing copies the database before it is migrated, since
 // there is nothing to migrate yet. Whoever adds number 32 adds that: a person goes back to the older

@@ -49,6 +49,12 @@ func invalid(op, format string, args ...any) *Error {
 	return &Error{Code: Invalid, Op: op, Message: fmt.Sprintf(format, args...)}
 }
 
+// IsFull reports whether err says that the disk has no room for the file.
+func IsFull(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code == Full
+}
+
 // IsNotFound reports whether err says that there is no such row.
 func IsNotFound(err error) bool {
 	e, ok := errors.AsType[*Error](err)

@@ -62,6 +62,9 @@ func (ms Models) Register(ctx context.Context, m Model) (Model, error) {
 					m.Source, m.Revision = old.Source, old.Revision
 				}
 			}
+			if m == old {
+				return nil // a disk without room is not asked for any
+			}
 			_, err = tx.ExecContext(ctx,
 				"UPDATE models SET ("+modelColumns+") = "+marks+" WHERE id = ?1", modelFields(&m)...)
 		case errors.Is(err, sql.ErrNoRows):

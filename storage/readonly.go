@@ -51,11 +51,16 @@ func (db *DB) openReadOnly(op string) (err error) {
 // immutable SQLite would refuse to read. The writer of Open rolls it back.
 func (db *DB) readOnly() (ro *sql.DB, closed bool, err error) {
 	query := fmt.Sprintf("mode=ro&_pragma=busy_timeout(%d)&_pragma=query_only(1)", busyTimeout)
-	if st, err := os.Stat(db.path + "-wal"); err != nil || st.Size() == 0 {
-		closed = true
+	if closed = db.isClosed(); closed {
 		query += "&immutable=1" // otherwise SQLite makes files beside it, even to read
 	}
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path), RawQuery: query}
 	ro, err = sql.Open("sqlite", u.String())
 	return ro, closed, err
+}
+
+// isClosed reports whether the file has no log to be read with it.
+func (db *DB) isClosed() bool {
+	st, err := os.Stat(db.path + "-wal")
+	return err != nil || st.Size() == 0
 }

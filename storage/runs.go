@@ -133,7 +133,7 @@ func (rs Runs) interrupt(ctx context.Context) error {
 	if n > 0 {
 		rs.db.log.Warn("runs were in flight when the last process ended", "runs", n)
 	}
-	return err
+	return rs.db.wrap("end interrupted runs", err)
 }
 
 // Get returns the run with this id. Error: [NotFound].

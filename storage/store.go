@@ -38,7 +38,7 @@ type DB struct {
 
 	path string  // empty in memory
 	w    *sql.DB // one connection, every transaction immediate
-	r    *sql.DB // cannot write; the same as w in memory
+	r    *sql.DB // cannot write; the same as w in memory, and after an Open on a full disk
 	now  func() time.Time
 	log  *slog.Logger
 
@@ -62,7 +62,9 @@ type DB struct {
 //   - [Corrupt] if the file is damaged
 //   - [Newer] if a newer program wrote it, [Older] if one did whose schema cannot be brought up to date
 //   - [Busy] if another program writes to it for more than three seconds
-//   - [ReadOnly] and [Full]
+//   - [ReadOnly]
+//   - [Full] if the disk has no room for the tables of a new file or a change of the schema. Otherwise
+//     the DB opens on a full disk too. Every call that needs room fails with Full until there is some.
 func Open(path string, opts Options) (*DB, error) {
 	db := newDB(opts)
 	if path != "" {
@@ -108,39 +110,86 @@ func (db *DB) open(ctx context.Context) error {
 	if err := db.touch(); err != nil {
 		return err
 	}
-	err := db.check(ctx)
+	err := db.connect(ctx)
+	if full := db.wrap("open database", err); IsFull(full) {
+		db.log.Warn("nothing is kept until the disk has room", "error", full)
+		err = errors.Join(db.disconnect(), db.connectAlone(ctx))
+	}
 	if err != nil {
-		return err
-	}
-	if db.w, err = sql.Open("sqlite", db.dsn("_txlock=immediate")); err != nil {
-		return err
-	}
-	db.w.SetMaxOpenConns(1)
-	db.w.SetMaxIdleConns(1)
-	if err := db.migrate(ctx); err != nil {
-		return err
-	}
-	if err := db.Runs.interrupt(ctx); err != nil {
 		return err
 	}
 	db.removeUnfinished()
 	if done, err := db.fold(ctx); !done { // after a crash the log may have deleted rows
 		db.purgeLater(err)
 	}
+	db.working.Go(db.purges)
+	return nil
+}
+
+// connect opens the connections, and brings the file up to date.
+func (db *DB) connect(ctx context.Context) error {
+	file, closed, err := db.readOnly()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := db.check(ctx, file, closed); err != nil {
+		return err
+	}
+	if err := db.openWriter(""); err != nil {
+		return err
+	}
+	if err := db.migrate(ctx); err != nil {
+		return err
+	}
+	if err := db.Runs.interrupt(ctx); err != nil {
+		return err
+	}
 	if db.r, err = sql.Open("sqlite", db.dsn("_pragma=query_only(1)")); err != nil {
 		return err
 	}
 	db.r.SetMaxOpenConns(readers)
 	db.r.SetMaxIdleConns(readers)
-	db.working.Go(db.purges)
 	return db.r.PingContext(ctx)
 }
 
-// dsn returns the address of the file, with the settings that all connections share.
+// connectAlone is connect on a full disk. SQLite cannot make the -shm file there by which connections
+// share the log. A connection that locks the file for itself has that index in memory: it reads, and
+// it writes as soon as there is room. The runs that an earlier process left wait for the next Open.
+func (db *DB) connectAlone(ctx context.Context) error {
+	closed := db.isClosed()
+	if err := db.openWriter("&_pragma=locking_mode(EXCLUSIVE)"); err != nil {
+		return err
+	}
+	db.r = db.w
+	if err := db.check(ctx, db.w, closed); err != nil {
+		return err
+	}
+	if err := db.migrate(ctx); err != nil {
+		return err
+	}
+	if err := db.Runs.interrupt(ctx); !IsFull(err) {
+		return err
+	}
+	return nil
+}
+
+// openWriter opens the connection that writes.
+func (db *DB) openWriter(extra string) (err error) {
+	if db.w, err = sql.Open("sqlite", db.dsn("_txlock=immediate"+extra)); err != nil {
+		return err
+	}
+	db.w.SetMaxOpenConns(1)
+	db.w.SetMaxIdleConns(1)
+	return nil
+}
+
+// dsn returns the address of the file, with the settings that all connections share. The driver sets
+// the journal mode after the pragmas, and so after a locking mode, which must be the first to be set.
 func (db *DB) dsn(extra string) string {
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path),
 		RawQuery: fmt.Sprintf("_pragma=busy_timeout(%d)", busyTimeout) +
-			"&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&_pragma=secure_delete(1)&" + extra}
+			"&_journal_mode=WAL&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&_pragma=secure_delete(1)&" + extra}
 	return u.String()
 }
 
@@ -200,18 +249,13 @@ func (db *DB) checkFiles(op string) error {
 }
 
 // check refuses a file whose schema cannot be brought up to date, and a damaged one: it reads the whole of
-// a file that was not closed. Its connection is read-only, because a writer would fold the log into
-// the file as it closes. So neither the file nor its log changes if the check fails.
-func (db *DB) check(ctx context.Context) error {
+// a file that was not closed. The connection is read-only where there is room, because a writer would
+// fold the log into the file as it closes. So neither the file nor its log changes if the check fails.
+func (db *DB) check(ctx context.Context, file *sql.DB, closed bool) error {
 	const op = "open database"
-	ro, closed, err := db.readOnly()
-	if err != nil {
-		return err
-	}
-	defer ro.Close()
 	if !closed {
 		db.log.Info("the database was not closed; checking it", "path", db.path)
-		result, err := integrity(ctx, ro)
+		result, err := integrity(ctx, file)
 		if err != nil {
 			return err
 		}
@@ -219,7 +263,7 @@ func (db *DB) check(ctx context.Context) error {
 			return &Error{Code: Corrupt, Op: op, Message: db.corruptMessage(result)}
 		}
 	}
-	have, err := version(ctx, ro)
+	have, err := version(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -245,6 +289,13 @@ func integrity(ctx context.Context, db *sql.DB) (problem string, err error) {
 func (db *DB) Close() error {
 	db.end()
 	db.working.Wait()
+	err := db.disconnect()
+	db.holder.close()
+	return db.wrap("close database", err)
+}
+
+// disconnect closes the connections that are open.
+func (db *DB) disconnect() error {
 	var errs []error
 	if db.r != nil && db.r != db.w {
 		errs = append(errs, db.r.Close())
@@ -252,6 +303,6 @@ func (db *DB) Close() error {
 	if db.w != nil {
 		errs = append(errs, db.w.Close())
 	}
-	db.holder.close()
-	return db.wrap("close database", errors.Join(errs...))
+	db.r, db.w = nil, nil
+	return errors.Join(errs...)
 }

@@ -168,52 +168,89 @@ func TestHeldDatabaseIsClosedAtOnce(t *testing.T) {
 	}
 }
 
-// A full disk is told for what it is: at the start, where SQLite cannot make its files, and later.
-func TestDiskWithoutRoomIsTold(t *testing.T) {
-	dir := enginetest.SmallDisk(t, 2<<20) // the migrations and their log fit into it
-	path, filler := filepath.Join(dir, "tandem.db"), filepath.Join(dir, "filler")
-	if err := mustOpen(t, path).Close(); err != nil {
-		t.Fatal(err)
-	}
-	fill := func() {
-		f, err := os.Create(filler)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		for _, n := range []int{4096, 1} {
-			for err == nil {
-				_, err = f.Write(make([]byte, n))
+// On a full disk a database opens, however the last process ended. It reads, refuses what needs room
+// with a reason, and writes as soon as there is some, without another Open.
+func TestFullDiskOpens(t *testing.T) {
+	for name, leave := range map[string]func(t *testing.T, path string){
+		"closed": func(t *testing.T, path string) { fill(t, path) },
+		"killed with rows in the log": func(t *testing.T, path string) {
+			fill(t, path)
+			crash(t, path)
+		},
+		"killed with a run in flight": func(t *testing.T, path string) {
+			fill(t, path)
+			db := mustOpen(t, path)
+			if _, err := db.Runs.Begin(t.Context(), Run{}); err != nil {
+				t.Fatal(err)
 			}
-			err = nil
-		}
+			for _, suffix := range []string{"", "-wal"} {
+				copyFile(t, path+suffix, path+".left"+suffix)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for _, suffix := range []string{"", "-wal"} {
+				if err := os.Rename(path+".left"+suffix, path+suffix); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"open": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := enginetest.SmallDisk(t, 32<<20)
+			path := filepath.Join(dir, "tandem.db")
+			var db *DB
+			free := func() {}
+			if leave == nil {
+				fill(t, path)
+				db = mustOpen(t, path)
+			} else {
+				leave(t, path)
+				free = enginetest.FillDisk(t, dir)
+				db = mustOpen(t, path)
+			}
+			freeMore := enginetest.FillDisk(t, dir) // Open may have emptied the log
+			var err error
+			for range 100 {
+				if _, err = db.Runs.Begin(t.Context(), Run{Client: strings.Repeat("x", 5000)}); err != nil {
+					break
+				}
+			}
+			for _, err := range []error{err, db.SetSetting(t.Context(), "a", strings.Repeat("x", 9000))} {
+				e := wantCode(t, err, Full)
+				if code, message := e.ClientMessage(); code != "disk_full" ||
+					!strings.Contains(message, "free some space") {
+					t.Errorf("it is told as %q, %q", code, message)
+				}
+			}
+			runs, _, err := db.Runs.List(t.Context(), RunQuery{Limit: 3})
+			if err != nil || len(runs) == 0 {
+				t.Errorf("%d runs are read, %v", len(runs), err)
+			}
+			free()
+			freeMore()
+			if err := db.SetSetting(t.Context(), "a", "b"); err != nil {
+				t.Errorf("with room again: %v", err)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			db = mustOpen(t, path)
+			if v, err := db.Setting(t.Context(), "a"); v != "b" || err != nil {
+				t.Errorf("after the next start the setting is %q, %v", v, err)
+			}
+			if runs, _, err := db.Runs.List(t.Context(), RunQuery{Finish: FinishRunning}); len(runs) > 0 || err != nil {
+				t.Errorf("after the next start %d runs are in flight, %v", len(runs), err)
+			}
+		})
 	}
-	told := func(err error) {
-		t.Helper()
-		e := wantCode(t, err, Full)
-		if code, message := e.ClientMessage(); code != "disk_full" || !strings.Contains(message, "free some space") {
-			t.Errorf("it is told as %q, %q", code, message)
-		}
-	}
-	fill()
-	_, err := Open(path, Options{})
-	told(err)
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
-	db := mustOpen(t, path)
-	fill()
-	for range 100 {
-		if _, err = db.Runs.Begin(t.Context(), Run{Client: strings.Repeat("x", 5000)}); err != nil {
-			break
-		}
-	}
-	told(err)
-	told(db.SetSetting(t.Context(), "a", strings.Repeat("x", 9000)))
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.SetSetting(t.Context(), "a", "b"); err != nil {
-		t.Errorf("with room again: %v", err)
-	}
+}
+
+// Where the disk has no room for the tables of a new file, Open says so.
+func TestFullDiskMakesNoDatabase(t *testing.T) {
+	dir := enginetest.SmallDisk(t, 1<<20)
+	enginetest.FillDisk(t, dir)
+	_, err := Open(filepath.Join(dir, "tandem.db"), Options{})
+	wantCode(t, err, Full)
 }

@@ -38,7 +38,7 @@ type LockedError struct {
 }
 
 func (e *LockedError) Error() string {
-	if !strings.Contains(e.Owner, " at ") {
+	if e.Owner != unknownOwner && !strings.Contains(e.Owner, " at ") {
 		return fmt.Sprintf("Tandem already runs on %s (%s), without an endpoint; end it first, for example a chat in another terminal",
 			e.Dir, e.Owner)
 	}
@@ -175,10 +175,13 @@ func Owner(dir string) (string, error) {
 	return ownerOf(lock), nil
 }
 
+// unknownOwner is the owner of a lock whose text the disk had no room for.
+const unknownOwner = "another process"
+
 // ownerOf reads a lock that another process holds.
 func ownerOf(lock io.Reader) string {
 	text, _ := io.ReadAll(io.LimitReader(lock, 256))
-	return cmp.Or(strings.TrimSpace(string(text)), "another process")
+	return cmp.Or(strings.TrimSpace(string(text)), unknownOwner)
 }
 
 // closeToOthers makes a folder readable by its owner only. It refuses a folder that holds other
@@ -202,7 +205,8 @@ func closeToOthers(dir string) error {
 	return os.Chmod(dir, 0o700)
 }
 
-// Announce writes this process and its address into the lock, for processes that find it taken.
+// Announce writes this process and its address into the lock, for processes that find it taken. On a
+// full disk the lock is empty.
 func (h *Home) Announce(address string) error {
 	text := fmt.Sprintf("pid %d", os.Getpid())
 	if address != "" {
@@ -212,12 +216,9 @@ func (h *Home) Announce(address string) error {
 	// In this order the file is never empty for a process that reads it now.
 	_, err := h.lock.WriteAt([]byte(text), 0)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("the disk of the home folder %s is full: free some space on it", h.Dir)
+		text, err = "", nil
 	}
-	if err != nil {
-		return fmt.Errorf("lock of %s: %w", h.Dir, err)
-	}
-	if err := h.lock.Truncate(int64(len(text))); err != nil {
+	if err := errors.Join(err, h.lock.Truncate(int64(len(text)))); err != nil {
 		return fmt.Errorf("lock of %s: %w", h.Dir, err)
 	}
 	return nil

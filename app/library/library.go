@@ -50,5 +50,10 @@ func Open(ctx, life context.Context, db *storage.DB, dir *home.Home, set *settin
 	if err := errors.Join(l.openDownloads(ctx), l.openSizes(ctx)); err != nil {
 		return nil, err
 	}
-	return l, errors.Join(l.registerPocket(ctx), l.registerStarter(ctx))
+	err = errors.Join(l.registerPocket(ctx), l.registerStarter(ctx))
+	if storage.IsFull(err) { // the rows of the last start serve as well
+		log.Warn("the models that come with Tandem are not registered", "error", err)
+		err = nil
+	}
+	return l, err
 }

@@ -1,7 +1,9 @@
 package enginetest
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"syscall"
 	"testing"
 )
@@ -43,4 +45,27 @@ func SmallDisk(t testing.TB, bytes int) string {
 		}
 	})
 	return dir
+}
+
+// FillDisk writes a file into dir until the disk has no room, and returns what removes it.
+func FillDisk(t testing.TB, dir string) (free func()) {
+	t.Helper()
+	f, err := os.CreateTemp(dir, "filler")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, n := range []int{4096, 1} {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, n))
+		}
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := os.Remove(f.Name()); err != nil {
+			t.Error(err)
+		}
+	}
 }
