@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -52,34 +51,33 @@ func (a *App) Report(ctx context.Context) (json.RawMessage, error) {
 	lines, _ := a.Log(0)
 	lines = lines[max(0, len(lines)-reportLines):]
 
-	here := map[string]bool{}
+	names := unknownNames{known: a.library.InCatalogue}
 	for _, m := range models {
-		here[m.ID] = true
+		names.here = append(names.here, m.ID)
 	}
 	set.Settings.AllowedHosts = leftOut(set.Settings.AllowedHosts)
 	set.Settings.AllowedOrigins = leftOut(set.Settings.AllowedOrigins)
 	set.Reached = leftOut(set.Reached)
+	names.addHosts(set.Settings.HubEndpoint, set.Settings.HubProxy)
+	state := a.State()
+	for i := range state.Downloads {
+		state.Downloads[i].ID = names.ofModel(state.Downloads[i].ID)
+	}
 	programs := map[string]string{}
 	for i := range runs {
 		runs[i] = withoutText(runs[i])
 		runs[i].Client = programName(runs[i].Client, programs)
-		if runs[i].Model != "" && !here[runs[i].Model] {
-			runs[i].Model = unknownModel
-		}
+		runs[i].Model = names.ofModel(runs[i].Model)
 	}
 	for i := range lines {
-		lines[i].Text = withoutModel(lines[i].Text, here)
+		lines[i].Text = names.ofLine(lines[i].Text)
 	}
 	b, err := json.MarshalIndent(control.Diagnosis{
 		MadeAt: time.Now().UTC(), Version: a.opts.Version, Go: runtime.Version(), Machine: machine,
-		State: a.State(), Settings: set, Keys: len(keys), Models: models, Runs: runs, Log: lines,
+		State: state, Settings: set, Keys: len(keys), Models: models, Runs: runs, Log: lines,
 	}, "", "  ")
-	return a.withoutUser(wire.ClipErrors(b)), err
+	return a.withoutUser(names.replace(wire.ClipErrors(b))), err
 }
-
-// unknownModel stands for a name that a request asked for and no model here has: a client may write
-// anything there.
-const unknownModel = "a model that is not here"
 
 // leftOut returns a list of as many signs as it has names of machines.
 func leftOut(list []string) []string { return slices.Repeat([]string{"…"}, len(list)) }
@@ -94,23 +92,6 @@ func programName(client string, counted map[string]string) string {
 		counted[client] = fmt.Sprintf("program %d", len(counted)+1)
 	}
 	return counted[client]
-}
-
-// modelAttr is the model of a line of the log. The line may be cut within it.
-var modelAttr = regexp.MustCompile(`\bmodel=("(?:[^"\\]|\\.)*"?|\S*)`)
-
-// withoutModel drops the model of a line of the log if it is not one of those here.
-func withoutModel(line string, here map[string]bool) string {
-	return modelAttr.ReplaceAllStringFunc(line, func(attr string) string {
-		name := strings.TrimPrefix(attr, "model=")
-		if s, err := strconv.Unquote(name); err == nil {
-			name = s
-		}
-		if here[name] || name == "" {
-			return attr
-		}
-		return fmt.Sprintf("model=%q", unknownModel)
-	})
 }
 
 // withoutText drops the tokens that the row of a run names. It drops a verdict that cannot be read,

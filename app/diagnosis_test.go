@@ -138,8 +138,40 @@ func TestReportLeavesOutUnknownModels(t *testing.T) {
 		`request run=1 model="a \"b\" c" status=404`: "request run=1 " + gone + " status=404",
 		`request run=1 model="cut within \"it an…`:   "request run=1 " + gone,
 	} {
-		if got := withoutModel(line, map[string]bool{"tiny": true}); got != want {
+		names := unknownNames{here: []string{"tiny"}, known: func(string) bool { return false }}
+		if got := names.ofLine(line); got != want {
 			t.Errorf("%s becomes %s, want %s", line, got, want)
+		}
+	}
+}
+
+// The name of a model that is not here, and the host of a hub of one's own, are left out also where an
+// error or an address has them. Other words stay, and so do models here and in the catalogue.
+func TestReportLeavesOutNamesInErrors(t *testing.T) {
+	names := unknownNames{here: []string{"acme/coder"}, known: func(id string) bool { return id == "org/offered" }}
+	names.addHosts("https://hub.ada.example:8443/x", "http://ada:pw@proxy.lan", "https://huggingface.co", "", "http://localhost:1", "http://127.0.0.1", "http://[::1]:3")
+	for name, want := range map[string]string{
+		"ada/secret": unknownModel, "ada/secret-2": unknownModel, "error": unknownModel, "n/x": unknownModel,
+		`a"/b`: unknownModel, "acme/coder": "acme/coder", "org/offered": "org/offered", "": "",
+	} {
+		if got := names.ofModel(name); got != want {
+			t.Errorf("%s is called %s, want %s", name, got, want)
+		}
+	}
+	const gone = unknownModel
+	for text, want := range map[string]string{
+		`{"error":"no model ada/secret"}`:                     `{"error":"no model ` + gone + `"}`,
+		`"https://hub.ada.example:8443/ada/secret/resolve/x"`: `"https://…:8443/` + gone + `/resolve/x"`,
+		`"open /c/models--ada--secret-2/blobs"`:               `"open /c/` + gone + `/blobs"`,
+		`"ada/secret,ada/secret,ada/secret-2"`:                `"` + gone + "," + gone + "," + gone + `"`,
+		`"proxyconnect proxy.lan: refused"`:                   `"proxyconnect …: refused"`,
+		`"a\n/x"`:                                             `"a\n/x"`,
+		`"http://localhost and 127.0.0.1"`:                    `"http://localhost and 127.0.0.1"`,
+		`"ada/secrets"`:                                       `"ada/secrets"`,
+		`"https://huggingface.co/acme/coder"`:                 `"https://huggingface.co/acme/coder"`,
+	} {
+		if got := string(names.replace([]byte(text))); got != want {
+			t.Errorf("%s becomes %s, want %s", text, got, want)
 		}
 	}
 }

@@ -136,9 +136,17 @@ func (l *Library) drafterToo(id string) (d control.SuggestedDrafter, ok bool) {
 	return d, err != nil
 }
 
+// InCatalogue reports whether the catalogue has a model.
+func (l *Library) InCatalogue(id string) bool { return l.offer(id) >= 0 }
+
+// offer returns the index of a model in the catalogue, -1 if it is not there.
+func (l *Library) offer(id string) int {
+	return slices.IndexFunc(l.offers, func(m control.Suggested) bool { return m.ID == id })
+}
+
 // defaultDrafter returns the first drafter of a model of the catalogue.
 func (l *Library) defaultDrafter(id string) (d control.SuggestedDrafter, ok bool) {
-	i := slices.IndexFunc(l.offers, func(m control.Suggested) bool { return m.ID == id })
+	i := l.offer(id)
 	if i < 0 || len(l.offers[i].Drafters) == 0 {
 		return d, false
 	}
