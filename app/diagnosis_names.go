@@ -18,7 +18,7 @@ const unknownModel = "a model that is not here"
 // unknownNames are the names that a report leaves out: of unknown models, and of hosts in the settings. The
 // log and errors may have them anywhere.
 type unknownNames struct {
-	here  []string               // models
+	here  []string                // models
 	known func(model string) bool // others that may be named
 
 	models []string // ORG/NAME, as met; other names may be any word

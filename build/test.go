@@ -26,7 +26,7 @@ import (
 func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("test")
 	race := set.Bool("race", false, "run the tests of app, storage and the engine without MLX under the race detector")
-	long := set.Bool("long", false, "run the long matrices too, for an hour or more")
+	long := set.Bool("long", false, "run the long matrices too, for an hour or more; with ui: 2,000 answers of repeated characters")
 	each := set.Duration("each", 10*time.Minute, "with fuzz: the time for each target")
 	record := set.Bool("record", false, "with clients: write README.md's table of what was tested")
 	most := 1
@@ -55,7 +55,7 @@ func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	case "real":
 		return real.Test(ctx, b)
 	case "ui":
-		return ui.Test(ctx, b)
+		return ui.Test(ctx, b, *long)
 	case "mac":
 		return mac.Test(ctx, b)
 	case "dist":

@@ -45,7 +45,7 @@ func (e *Engine) check(r Request) (limit int, err error) {
 			r.Grammar.Words(), want)
 	}
 	if r.TopLogprobs < 0 || r.TopLogprobs > MaxTopLogprobs {
-		return invalid("top_logprobs must lie between 0 and %d, not %d", MaxTopLogprobs,
+		return invalid("top_logprobs must be between 0 and %d, not %d", MaxTopLogprobs,
 			r.TopLogprobs)
 	}
 	if r.MaxTokens != nil && *r.MaxTokens < 0 {
@@ -138,7 +138,7 @@ func (ds *drafters) check(r Speculation) error {
 		return invalid("speculation.drafter %q is not there for this model; it has %s%s", name,
 			strings.Join(names, ", "), why)
 	case r.Depth != nil && (*r.Depth < 0 || *r.Depth > MaxDepth):
-		return invalid("speculation.depth must lie between 0 and %d, not %d", MaxDepth, *r.Depth)
+		return invalid("speculation.depth must be between 0 and %d, not %d", MaxDepth, *r.Depth)
 	case r.Depth != nil && *r.Depth > limit:
 		return invalid("speculation.depth must be at most %d with the drafter %s, not %d", limit,
 			name, *r.Depth)

@@ -79,7 +79,7 @@ func cutPage(r *http.Request, list []api.ModelEntry) (ModelPage, error) {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > maxPageModels {
 			return ModelPage{}, wire.Invalid("limit",
-				"limit must lie between 1 and %d, not %q.", maxPageModels, wire.Clip(v))
+				"limit must be between 1 and %d, not %q.", maxPageModels, wire.Clip(v))
 		}
 		limit = n
 	}

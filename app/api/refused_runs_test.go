@@ -103,7 +103,7 @@ func TestRefusedContinuationLeavesNoRow(t *testing.T) {
 // The history has the words that the client got, and nothing that the client wrote.
 func TestRefusalKeepsItsSentence(t *testing.T) {
 	for _, c := range []struct{ route, body, want string }{
-		{"/v1/completions", `{"model":"tandem","prompt":"secret","n":-1}`, "n must lie between 1 and 8, not -1."},
+		{"/v1/completions", `{"model":"tandem","prompt":"secret","n":-1}`, "n must be between 1 and 8, not -1."},
 		{"/v1/completions", `{"model":"tandem","prompt":"secret","temperature":"secret"}`, "temperature must be a number."},
 		{"/v1/completions", `{"model":"secret","prompt":"x"}`, "The model … is not installed."},
 		{"/v1/completions", `{"secret":1,"secret":2}`, "The body names … twice."},

@@ -183,7 +183,7 @@ func (c *Client) do(ctx context.Context, method, path string, body any,
 	if accept != "" {
 		req.Header.Set("Accept", accept)
 	}
-	req.Header.Set("User-Agent", "tandem")
+	req.Header.Set("User-Agent", CommandLineAgent)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		if e, ok := errors.AsType[*Error](err); ok {

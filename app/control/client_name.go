@@ -30,6 +30,9 @@ var clientNames = []struct {
 	{regexp.MustCompile(`^tandem$`), "Command line"},
 }
 
+// CommandLineAgent is what the command line calls itself.
+const CommandLineAgent = "tandem"
+
 // ClientName returns the name of what calls itself agent. What is not known keeps its own name, up to
 // its version.
 func ClientName(agent string) string {

@@ -14,10 +14,10 @@ func TestRecordedMessageHasNoForeignWords(t *testing.T) {
 		message, records string
 	}{
 		{Errorf(CodeInvalid, "It is so."), "It is so.", "It is so."},
-		{Errorf(CodeInvalid, "%s must lie between %d and %v, not %s.", Word("top_p"), 0, 1.5,
+		{Errorf(CodeInvalid, "%s must be between %d and %v, not %s.", Word("top_p"), 0, 1.5,
 			"secret"),
-			"top_p must lie between 0 and 1.5, not secret.",
-			"top_p must lie between 0 and 1.5, not …."},
+			"top_p must be between 0 and 1.5, not secret.",
+			"top_p must be between 0 and 1.5, not …."},
 		{Errorf(CodeInvalid, "%q is %s, %s, %s, %t, after %v; %5d%%", "secret", Words{"a", "b", "c"},
 			Words{"a", "b"}, Words{"a"}, true, time.Second, 7),
 			`"secret" is a, b or c, a or b, a, true, after 1s;     7%`,

@@ -59,8 +59,10 @@ func NewReport(r Run) (Report, error) {
 	if r.FinishReason == FinishInterrupted && r.TotalMS == 0 {
 		return report, nil // its figures went with the program
 	}
-	report.prompt(divergence)
-	report.decoding()
+	if r.PromptTokens > 0 { // else it was refused
+		report.prompt(divergence)
+		report.decoding()
+	}
 	if err := report.verdict(); err != nil {
 		return report, err
 	}
@@ -80,12 +82,12 @@ var heldWords = map[string]string{
 // prompt tells what was read and what of it was known.
 func (r *Report) prompt(divergence *Divergence) {
 	run := &r.Run
-	r.fact("tokens", "prompt %d, completion %d", run.PromptTokens, run.CompletionTokens)
-	computed := fmt.Sprintf("computed %d", run.PromptTokens-run.CachedTokens)
+	r.fact("tokens", "prompt %s, completion %s", Grouped(run.PromptTokens), Grouped(run.CompletionTokens))
+	computed := "computed " + Grouped(run.PromptTokens-run.CachedTokens)
 	if run.FirstTokenMS == 0 && ends(run.FinishReason) {
 		computed = "not read to its end"
 	}
-	r.fact("prompt", "matched %d, restored %d, %s", run.MatchedTokens, run.CachedTokens, computed)
+	r.fact("prompt", "matched %s, restored %s, %s", Grouped(run.MatchedTokens), Grouped(run.CachedTokens), computed)
 	if run.MissReason != "" {
 		r.fact("cache", "%s", run.MissReason)
 	}
@@ -104,7 +106,7 @@ func (r *Report) prompt(divergence *Divergence) {
 		if divergence.Answer {
 			where = "an earlier answer, which the client or the chat template wrote differently, or a person edited"
 		}
-		r.fact("parts", "at token %d from %s: that goes on with %q, this prompt with %q", divergence.At,
+		r.fact("parts", "at token %s from %s: that goes on with %q, this prompt with %q", Grouped(divergence.At),
 			where, divergence.Kept, divergence.Given)
 		if divergence.New {
 			r.Facts[len(r.Facts)-1].Text += "; nothing before the new messages differs"
@@ -130,8 +132,8 @@ func (r *Report) prompt(divergence *Divergence) {
 func (r *Report) decoding() {
 	run := &r.Run
 	if run.Repeats > 0 {
-		r.fact("loops", "from token %d of the answer on; drafts do better there than in other texts",
-			run.Repeats)
+		r.fact("loops", "from token %s of the answer on; drafts do better there than in other texts",
+			Grouped(run.Repeats))
 	}
 	r.fact("seed", "%d", run.Seed)
 	if r.Speculation != nil && r.Speculation.Asked != nil {
@@ -142,12 +144,12 @@ func (r *Report) decoding() {
 		r.fact("reason", "%s", run.NoDrafter)
 	}
 	if run.Drafted > 0 {
-		r.fact("drafts", "%d, %d of them accepted (%s)", run.Drafted, run.Accepted,
+		r.fact("drafts", "%s, %s of them accepted (%s)", Grouped(run.Drafted), Grouped(run.Accepted),
 			Share(run.Accepted, run.Drafted))
 	}
 	if n := run.PredictionAccepted + run.PredictionRejected; n > 0 {
-		r.fact("prediction", "%s tried, %d of them accepted (%s)", Plural(n, "token"),
-			run.PredictionAccepted, Share(run.PredictionAccepted, n))
+		r.fact("prediction", "%s tried, %s of them accepted (%s)", Plural(n, "token"),
+			Grouped(run.PredictionAccepted), Share(run.PredictionAccepted, n))
 	}
 	rounds := Plural(run.Rounds, "forward") + " after the prompt's"
 	if run.Verifies > 0 {

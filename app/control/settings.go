@@ -259,11 +259,11 @@ func (s *Settings) check(name string) error {
 	switch name {
 	case "port":
 		if s.Port < minPort || s.Port > 65535 {
-			return refuse("must lie between %d and 65535, not %d.", minPort, s.Port)
+			return refuse("must be between %d and 65535, not %d.", minPort, s.Port)
 		}
 	case "idle_unload_minutes":
 		if s.IdleUnloadMinutes < 0 || s.IdleUnloadMinutes > maxMinutes {
-			return refuse("must lie between 0, which is never, and %d, not %d.", maxMinutes, s.IdleUnloadMinutes)
+			return refuse("must be between 0, which is never, and %d, not %d.", maxMinutes, s.IdleUnloadMinutes)
 		}
 	case "checkpoint_memory", "checkpoint_disk":
 		if n := f.Int(); n < MinBudget { // the default, 0, comes by null

@@ -1,16 +1,15 @@
 package control
 
 import (
-	"fmt"
 	"strings"
 )
 
-// Plural formats a number of things: "1 token", "2 tokens".
+// Plural formats a number of things: "1 token", "2,138 tokens".
 func Plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return fmt.Sprintf("%d %s", n, noun)
+	return Grouped(n) + " " + noun
 }
 
 // enumerate lists names as a sentence does, with a word before the last one: "a, b and c".

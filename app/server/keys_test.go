@@ -224,7 +224,7 @@ func TestKeySecretIsShownOnce(t *testing.T) {
 		{"DELETE", "/app/keys/x", "", 404, string(control.CodeKeyNotFound)},
 		{"DELETE", "/app/keys/1", "", 200, "{}"},
 		{"POST", "/app/port", `{"port":80}`, 409, string(control.CodePortTaken)},
-		{"POST", "/app/port", `{"port":0}`, 400, "port must lie between 1 and 65535"},
+		{"POST", "/app/port", `{"port":0}`, 400, "port must be between 1 and 65535"},
 		{"POST", "/app/port", `{}`, 200, `"phase":"ready"`},
 	} {
 		status, body := ask(c.method, c.path, c.body)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -32,17 +33,40 @@ func (p *Program) Confirm(c *cobra.Command, yes bool, what string) error {
 
 // Ask asks a question that is yes or no, on the terminals of standard input and error.
 func (p *Program) Ask(ctx context.Context, question string) (yes bool, err error) {
-	fmt.Fprintf(p.Stderr, "%s: %s [y/N] ", p.Name, Text(question))
-	answer := make(chan string, 1)
-	go func() { // it outlives an interrupted read
+	fmt.Fprint(p.Stderr, p.fit(p.Name+": "+Text(question)+" [y/N]"), " ")
+	line, err := p.read(ctx, func() (string, error) {
 		line, _ := bufio.NewReader(p.Stdin).ReadString('\n') // the end of the input is a no
-		answer <- line
+		return line, nil
+	})
+	return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))), err
+}
+
+// ReadInput reads standard input to its end, or most bytes of it, or until ctx ends.
+func (p *Program) ReadInput(ctx context.Context, most int64) (string, error) {
+	return p.read(ctx, func() (string, error) {
+		b, err := io.ReadAll(io.LimitReader(p.Stdin, most))
+		return string(b), err
+	})
+}
+
+// read calls from, which reads standard input and outlives ctx.
+func (p *Program) read(ctx context.Context, from func() (string, error)) (string, error) {
+	type input struct {
+		text string
+		err  error
+	}
+	read := make(chan input, 1)
+	go func() {
+		text, err := from()
+		read <- input{text, err}
 	}()
 	select {
-	case line := <-answer:
-		return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))), nil
+	case in := <-read:
+		return in.text, in.err
 	case <-ctx.Done():
-		fmt.Fprintln(p.Stderr) // below the ^C that the terminal shows
-		return false, ctx.Err()
+		if p.Typed {
+			fmt.Fprintln(p.Stderr) // below the ^C that the terminal shows
+		}
+		return "", ctx.Err()
 	}
 }

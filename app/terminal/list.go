@@ -21,7 +21,7 @@ func (l List[T]) Print(p *Program, asJSON bool, values []T) error {
 	for _, v := range values {
 		if !asJSON {
 			rows = append(rows, l.Row(v))
-		} else if err := WriteJSON(p.Stdout, v); err != nil {
+		} else if err := p.PrintJSON(v); err != nil {
 			return err
 		}
 	}

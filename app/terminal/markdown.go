@@ -5,6 +5,7 @@ import (
 	"html"
 	"strings"
 
+	"github.com/rivo/uniseg"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
@@ -17,6 +18,7 @@ import (
 // goldmark reads the text. It and golang.org/x/term add 0.8 MB to the program; glamour, which shows
 // Markdown too, adds 10.9 MB to an empty one.
 type Markdown struct {
+	width   int // of lines that are broken between words; 0 = any
 	parser  parser.Parser
 	pending string // no whole block yet
 	scanned int    // bytes of pending whose lines were seen
@@ -25,9 +27,11 @@ type Markdown struct {
 	begun   bool   // a block was returned
 }
 
-// NewMarkdown returns one for an answer.
-func NewMarkdown() *Markdown {
-	return &Markdown{parser: parser.NewParser(
+// NewMarkdown returns one for an answer on standard output.
+func (p *Program) NewMarkdown() *Markdown { return newMarkdown(width(p.Stdout)) }
+
+func newMarkdown(width int) *Markdown {
+	return &Markdown{width: width, parser: parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
 		parser.WithInlineParsers(parser.DefaultInlineParsers()...),
 		parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...))}
@@ -91,7 +95,7 @@ func (m *Markdown) render(source string) string {
 	if strings.TrimSpace(source) == "" {
 		return ""
 	}
-	r := renderer(source)
+	r := renderer{[]byte(source), m.width}
 	shown := r.blocks(m.parser.Parse(text.NewReader([]byte(source))), "\n\n") + "\n"
 	if m.begun {
 		shown = "\n" + shown
@@ -106,7 +110,26 @@ const (
 )
 
 // A renderer renders nodes of its own Markdown.
-type renderer []byte
+type renderer struct {
+	source []byte
+	width  int // of text; 0 = any
+}
+
+// within returns a renderer of what is behind a mark.
+func (r renderer) within(mark string) renderer {
+	if r.width > 0 {
+		r.width = max(1, r.width-uniseg.StringWidth(mark))
+	}
+	return r
+}
+
+// fold breaks text between words. Code stays as it is.
+func (r renderer) fold(text string) string {
+	if r.width == 0 {
+		return text
+	}
+	return fold(text, r.width)
+}
 
 // blocks renders the children of a node.
 func (r renderer) blocks(parent ast.Node, between string) string {
@@ -121,11 +144,11 @@ func (r renderer) blocks(parent ast.Node, between string) string {
 func (r renderer) block(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.Heading:
-		return style(bold, r.inlines(n, bold))
+		return style(bold, r.fold(r.inlines(n, bold)))
 	case *ast.List:
 		return r.list(n)
 	case *ast.Blockquote:
-		return style(dim, "│ ") + strings.ReplaceAll(r.blocks(n, "\n\n"), "\n", "\n"+style(dim, "│ "))
+		return style(dim, "│ ") + strings.ReplaceAll(r.within("│ ").blocks(n, "\n\n"), "\n", "\n"+style(dim, "│ "))
 	case *ast.ThematicBreak:
 		return style(dim, strings.Repeat("─", 20))
 	case *ast.CodeBlock, *ast.FencedCodeBlock:
@@ -133,18 +156,18 @@ func (r renderer) block(n ast.Node) string {
 	case *ast.HTMLBlock:
 		text := r.lines(n)
 		if n.HasClosure() {
-			text += "\n" + Text(strings.TrimRight(string(n.ClosureLine.Value(r)), "\r\n"))
+			text += "\n" + Text(strings.TrimRight(string(n.ClosureLine.Value(r.source)), "\r\n"))
 		}
 		return text
 	case *ast.Paragraph, *ast.TextBlock:
-		return r.inlines(n, "")
+		return r.fold(r.inlines(n, ""))
 	}
 	return ""
 }
 
 // lines returns the text of a block as it is.
 func (r renderer) lines(n ast.Node) string {
-	return Text(strings.TrimRight(strings.ReplaceAll(string(n.Lines().Value(r)), "\r\n", "\n"), "\n"))
+	return Text(strings.TrimRight(strings.ReplaceAll(string(n.Lines().Value(r.source)), "\r\n", "\n"), "\n"))
 }
 
 // list returns the items of a list, each after its mark.
@@ -162,7 +185,7 @@ func (r renderer) list(n *ast.List) string {
 			number++
 		}
 		indent := "\n" + strings.Repeat(" ", len([]rune(mark)))
-		items = append(items, mark+strings.ReplaceAll(r.blocks(item, between), "\n", indent))
+		items = append(items, mark+strings.ReplaceAll(r.within(mark).blocks(item, between), "\n", indent))
 	}
 	return strings.Join(items, between)
 }
@@ -179,7 +202,7 @@ func (r renderer) inlines(parent ast.Node, outer string) string {
 		switch n := n.(type) {
 		case *ast.Text:
 			// A character reference can stand for a control character.
-			value := n.Segment.Value(r)
+			value := n.Segment.Value(r.source)
 			if !n.IsRaw() {
 				value = []byte(html.UnescapeString(string(util.UnescapePunctuations(value))))
 			}
@@ -202,9 +225,9 @@ func (r renderer) inlines(parent ast.Node, outer string) string {
 			styled(underlined, n)
 			s.WriteString(Text(" (" + string(n.Destination) + ")"))
 		case *ast.AutoLink:
-			s.WriteString(style(underlined, Text(string(n.Label(r)))) + back)
+			s.WriteString(style(underlined, Text(string(n.Label(r.source)))) + back)
 		case *ast.RawHTML:
-			s.WriteString(Text(string(n.Segments.Value(r))))
+			s.WriteString(Text(string(n.Segments.Value(r.source))))
 		}
 	}
 	return s.String()
@@ -215,7 +238,7 @@ func (r renderer) code(n *ast.CodeSpan) string {
 	var s strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		if t, ok := c.(*ast.Text); ok {
-			s.Write(t.Segment.Value(r))
+			s.Write(t.Segment.Value(r.source))
 		}
 	}
 	return Text(strings.ReplaceAll(s.String(), "\n", " "))

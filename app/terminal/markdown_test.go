@@ -26,7 +26,27 @@ func TestMarkdownIsShown(t *testing.T) {
 		{"~~~\nopen", "{code open}\n"},
 		{"<div>\nx\n</div>", "<div>\nx\n</div>\n"},
 	} {
-		m := NewMarkdown()
+		m := newMarkdown(0)
+		if got := named.Replace(m.Add(c.source) + m.End()); got != c.want {
+			t.Errorf("%q is shown as\n%q, want\n%q", c.source, got, c.want)
+		}
+	}
+}
+
+// Text breaks between words, below marks too, and code stays as it is. Styles take no room.
+func TestMarkdownFitsTheTerminal(t *testing.T) {
+	for _, c := range []struct{ source, want string }{
+		{"one two three four", "one two\nthree four\n"},
+		{"one **two** three four five", "one {b two}\nthree four\nfive\n"},
+		{"- one two three\n  - four five six", "• one two\n  three\n  • four\n    five\n    six\n"},
+		{"12. one two three", "12. one\n    two\n    three\n"},
+		{"> one two three", "{dim │ }one two\n{dim │ }three\n"},
+		{"# one two three", "{b one two\nthree}\n"},
+		{"```\none two three four\n```", "{code one two three four}\n"},
+		{"verylongword and more", "verylongword\nand more\n"},
+		{"語語語 語語", "語語語\n語語\n"},
+	} {
+		m := newMarkdown(10)
 		if got := named.Replace(m.Add(c.source) + m.End()); got != c.want {
 			t.Errorf("%q is shown as\n%q, want\n%q", c.source, got, c.want)
 		}
@@ -36,9 +56,9 @@ func TestMarkdownIsShown(t *testing.T) {
 // An answer looks the same however it is cut, and a block comes as soon as the next one begins.
 func TestMarkdownComesByBlocks(t *testing.T) {
 	const source = "# Title\n\nA *text*\nof two lines.\n\n1. one\n\n   ```\n   code\n\n   more\n   ```\n2. two\n\n```\na\n\nb\n```\nlast\n"
-	whole := NewMarkdown()
+	whole := newMarkdown(0)
 	want := whole.Add(source) + whole.End()
-	m, got := NewMarkdown(), ""
+	m, got := newMarkdown(0), ""
 	var after []string // what was read when a block came
 	for i, c := range strings.Split(source, "") {
 		if blocks := m.Add(c); blocks != "" {
@@ -60,7 +80,7 @@ func TestMarkdownHasNoControlCharacters(t *testing.T) {
 	const bad = "\x1b]0;gone\a\u009b2J\u202e\x00\r&#27;[2J&#x9b;"
 	for _, around := range []string{"%", "# %", "- %", "> %", "*a%*", "`%`", "```%\n%\n```", "    %", "[%](%)", "![%](<%>)",
 		"<http://%>", "<b %>", "<div>\n%\n</div>", "<!--\n% -->", "\\%", "1. %\n\n   %", "[a]: %\n\n[a]", "~~~\n%"} {
-		m := NewMarkdown()
+		m := newMarkdown(0)
 		source := strings.ReplaceAll(around, "%", bad)
 		got := m.Add(source) + m.End()
 		rest := regexp.MustCompile(`\x1b\[(0|1|2|3|4|36)m`).ReplaceAllString(got, "")

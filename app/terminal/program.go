@@ -11,10 +11,12 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -60,6 +62,18 @@ type advised interface {
 func (p *Program) Attach() {
 	p.Stdin, p.Stdout, p.Stderr, p.Getenv = os.Stdin, os.Stdout, os.Stderr, os.Getenv
 	p.Terminal, p.Typed, p.Shown = isTerminal(os.Stderr), isTerminal(os.Stdin), isTerminal(os.Stdout)
+}
+
+// Foreground reports whether the signals that are typed at a terminal reach this process and those that it
+// starts, whatever its standard streams are.
+func Foreground() bool {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
@@ -112,7 +126,7 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		return 0
 	}
 	if mistake, ok := errors.AsType[*UsageError](err); ok {
-		fmt.Fprintln(p.Stderr, Text(mistake.Error()))
+		p.tell(Text(mistake.Error()))
 		return 2
 	}
 	exit, _ := errors.AsType[*ExitError](err)
@@ -127,21 +141,44 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 	if e, ok := errors.AsType[advised](err); ok && e.ToDo() != "" {
 		text += " " + e.ToDo()
 	}
-	fmt.Fprintf(p.Stderr, "%s %s\n", p.styled(string(Wrong), p.Name+":"), Text(text))
+	p.tell(p.styled(string(Wrong), p.Name+":") + " " + Text(text))
 	if exit != nil {
 		return exit.Code
 	}
 	return 1
 }
 
+// Output returns standard output. On a terminal no text written to it moves the cursor.
+func (p *Program) Output() io.Writer {
+	if p.Shown {
+		return TextWriter(p.Stdout)
+	}
+	return p.Stdout
+}
+
+// Print prints lines to [Program.Output].
+func (p *Program) Print(format string, args ...any) error {
+	_, err := io.WriteString(p.Output(), strings.TrimSuffix(fmt.Sprintf(format, args...), "\n")+"\n")
+	return err
+}
+
+// PrintBlocks prints what a [Markdown] returned.
+func (p *Program) PrintBlocks(blocks string) error {
+	_, err := io.WriteString(p.Stdout, blocks)
+	return err
+}
+
+// PrintJSON is [WriteJSON] to standard output.
+func (p *Program) PrintJSON(v any) error { return WriteJSON(p.Stdout, v) }
+
 // Say prints a sentence on standard error, after the program's name. No name in it moves the cursor.
 func (p *Program) Say(format string, args ...any) {
-	fmt.Fprintf(p.Stderr, "%s: %s\n", p.Name, Text(fmt.Sprintf(format, args...)))
+	p.tell(p.Name + ": " + Text(fmt.Sprintf(format, args...)))
 }
 
 // Remark is Say for what matters less: without the program's name, and in faint letters on a terminal.
 func (p *Program) Remark(format string, args ...any) {
-	fmt.Fprintln(p.Stderr, p.styled(dim, Text(fmt.Sprintf(format, args...))))
+	p.tell(p.styled(dim, Text(fmt.Sprintf(format, args...))))
 }
 
 // Logger returns one that writes warnings and errors to Stderr, and everything with verbose. They appear

@@ -143,6 +143,33 @@ func TestSentencesHaveNoControlCharacters(t *testing.T) {
 	}
 }
 
+// What is said on a terminal breaks between words, and elsewhere it is one line.
+func TestSentencesFitTheTerminal(t *testing.T) {
+	long := strings.Repeat("a sentence ", 12)
+	for _, terminal := range []bool{true, false} {
+		var errs strings.Builder
+		p := &Program{Name: "prog", Stderr: &errs, Terminal: terminal, Getenv: func(string) string { return "" }}
+		for _, err := range []error{Mistake(&cobra.Command{Use: "prog"}, long), errors.New(long)} {
+			p.Root = &cobra.Command{Use: "prog"}
+			p.Root.AddCommand(&cobra.Command{Use: "show", RunE: func(*cobra.Command, []string) error { return err }})
+			p.Run(t.Context(), []string{"show"})
+		}
+		p.Say("%s", long)
+		p.Remark("%s", long)
+		lines := strings.Split(strings.TrimSuffix(errs.String(), "\n"), "\n")
+		if want := map[bool]int{true: 8, false: 4}[terminal]; len(lines) != want {
+			t.Errorf("terminal %t: %d lines, want %d: %q", terminal, len(lines), want, lines)
+		}
+		for _, line := range lines {
+			line = sgr.ReplaceAllString(line, "")
+			words := strings.Fields(line)
+			if last := words[len(words)-1]; terminal && len(line) > columns || last != "a" && last != "sentence" {
+				t.Errorf("terminal %t: %q is too wide or ends within a word", terminal, line)
+			}
+		}
+	}
+}
+
 // No error and no object shows what would move the cursor or turn a line around. The object is the same.
 func TestErrorsAndObjectsHaveNoControlCharacters(t *testing.T) {
 	for _, name := range []string{"a\x1b]0;x\ab", "a\x1b[2Jb", "a\u009b2Jb", "a\u202eb", "a\U000e0001b", "a\x7fb"} {

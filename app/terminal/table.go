@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -256,9 +257,13 @@ func cutBegin(text string, width int) string {
 	return "…" + text
 }
 
-// wrap returns a text in lines that are not wider, unless a word is.
+// sgr matches a sequence that sets a style.
+var sgr = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// wrap returns a line in lines that are not wider, unless a word is. Styles have no width.
 func wrap(text string, width int) []string {
-	if uniseg.StringWidth(text) <= width {
+	shown := func(text string) int { return uniseg.StringWidth(sgr.ReplaceAllString(text, "")) }
+	if shown(text) <= width {
 		return []string{text}
 	}
 	lines := []string{""}
@@ -267,7 +272,7 @@ func wrap(text string, width int) []string {
 		switch longer := *last + " " + word; {
 		case *last == "":
 			*last = word
-		case uniseg.StringWidth(longer) <= width:
+		case shown(longer) <= width:
 			*last = longer
 		default:
 			lines = append(lines, word)

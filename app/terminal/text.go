@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"unicode"
@@ -43,3 +44,23 @@ func (p *Program) Styles() bool { return p.Getenv("NO_COLOR") == "" && !p.dumb()
 
 // dumb reports whether the terminal knows no escape sequences.
 func (p *Program) dumb() bool { return p.Getenv("TERM") == "dumb" }
+
+// fold breaks the lines of a text between words where they are too wide.
+func fold(text string, width int) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, wrap(line, width)...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// fit returns a text for standard error, whose lines fit the terminal.
+func (p *Program) fit(text string) string {
+	if !p.Terminal {
+		return text
+	}
+	return fold(text, width(p.Stderr))
+}
+
+// tell prints lines on standard error.
+func (p *Program) tell(text string) { fmt.Fprintln(p.Stderr, p.fit(text)) }

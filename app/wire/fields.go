@@ -145,7 +145,7 @@ func (f *Fields) Number(key string, lo, hi float64) *float64 {
 	case x < lo && hi == math.MaxFloat64:
 		f.Fail(key, "must be at least %v, not %s.", lo, v)
 	case x < lo || x > hi:
-		f.Fail(key, "must lie between %v and %v, not %s.", lo, hi, v)
+		f.Fail(key, "must be between %v and %v, not %s.", lo, hi, v)
 	default:
 		return &x
 	}
@@ -165,7 +165,7 @@ func (f *Fields) Int(key string, lo, hi int) *int {
 	case x < int64(lo) && hi == math.MaxInt32:
 		f.Fail(key, "must be at least %d, not %d.", lo, x)
 	case x < int64(lo) || x > int64(hi):
-		f.Fail(key, "must lie between %d and %d, not %d.", lo, hi, x)
+		f.Fail(key, "must be between %d and %d, not %d.", lo, hi, x)
 	default:
 		return new(int(x))
 	}

@@ -18,11 +18,11 @@ func TestReadersTakeBoundsAndWordsFromTheShape(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"size":2,"heat":99.5,"milk":"oat","extras":[{"grams":5}]}`: "",
 		`{"milk":{"fat":1}}`:        "",
-		`{"size":4}`:                "size must lie between 1 and 3, not 4.",
-		`{"heat":-1}`:               "heat must lie between 0 and 100, not -1.",
+		`{"size":4}`:                "size must be between 1 and 3, not 4.",
+		`{"heat":-1}`:               "heat must be between 0 and 100, not -1.",
 		`{"milk":"soy"}`:            `milk must be oat or cow, not "soy".`,
-		`{"milk":{"fat":10}}`:       "milk.fat must lie between 0 and 9, not 10.",
-		`{"extras":[{"grams":51}]}`: "extras[0].grams must lie between 0 and 50, not 51.",
+		`{"milk":{"fat":10}}`:       "milk.fat must be between 0 and 9, not 10.",
+		`{"extras":[{"grams":51}]}`: "extras[0].grams must be between 0 and 50, not 51.",
 	} {
 		f, err := ParseFields([]byte(body), "")
 		if err != nil {

@@ -23,22 +23,25 @@ writing() {
 }
 idle() { app state | grep -q '"active":\[\]'; }
 # unlike FILE prints how many pixels of the window differ from a picture of it.
-unlike() { import -window "$(window)" png:- | compare -metric AE "$1" - null: 2>&1 | awk '{ print int($1) }'; }
+unlike() { picture | compare -metric AE "$1" - null: 2>&1 | awk '{ print int($1) }'; }
 # settled: the window shows something new, and no longer changes. A blinking caret has
 # fewer pixels than the limit.
 settled() {
   [ "$(unlike "$files/before.png")" -gt 200 ] || return 1
-  import -window "$(window)" "$files/now.png"
+  picture >"$files/now.png"
   sleep 0.3
   [ "$(unlike "$files/now.png")" -le 200 ]
 }
 # shown WHAT COMMAND... runs a command and waits until the window shows its effect.
 shown() {
-  import -window "$(window)" "$files/before.png"
+  picture >"$files/before.png" || fail "no picture of the window before $1"
   "${@:2}"
   wait_for 60 "$1" settled
 }
-keys() { xdotool windowfocus --sync "$(window)" key --clearmodifiers --delay 60 "$@"; }
+keys() {
+  timeout 10 xdotool windowfocus --sync "$(window)" || true # it may have the focus already
+  xdotool key --clearmodifiers --delay 60 "$@"
+}
 
 files=$(mktemp -d)
 openbox >/dev/null 2>&1 &
@@ -55,10 +58,13 @@ wait_for 60 'text in the window' painted
 
 # With the keyboard alone. A new completion has the focus in its code. The demo's answers are too
 # short to stop. The panel is open, and its key closes and opens it. After the code and its button
-# come the panel's fields: the third one limits the length.
+# come the panel's fields: the third one limits the length. Each step waits for the one before: a key
+# that comes before the panel goes elsewhere.
 keys ctrl+shift+n
 shown 'closed panel' keys ctrl+alt+i
-shown 'limit' keys ctrl+alt+i Tab Tab Tab Tab 3 0 0 0 0 shift+Tab shift+Tab shift+Tab shift+Tab
+shown 'open panel' keys ctrl+alt+i
+shown 'limit' keys Tab Tab Tab Tab 3 0 0 0 0
+keys shift+Tab shift+Tab shift+Tab shift+Tab
 
 # ask FILE replaces the code with a file and continues it.
 ask() {
@@ -94,7 +100,7 @@ until writing; do
   [ $SECONDS -lt 300 ] || fail 'no answer that grows'
   sleep 0.02
 done
-import -window root "$OUT/stop.png"
+timeout 10 import -window root "$OUT/stop.png" || true
 keys Escape
 wait_for 60 'end of the request' idle
 run=$(app 'runs?limit=1')

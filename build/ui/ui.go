@@ -64,9 +64,10 @@ func chromium() string {
 	return ""
 }
 
-// Test tests the interface in a browser, and the menu bar and the window on a display of its own.
-// Screenshots stay in build/out/ui.
-func Test(ctx context.Context, b *setup.Builder) error {
+// Test tests the interface in a browser, and the menu bar and the window on a display of its own. With
+// long, the browser shows ten times as many answers of repeated characters. Screenshots stay in
+// build/out/ui.
+func Test(ctx context.Context, b *setup.Builder, long bool) error {
 	start := time.Now()
 	if err := b.SetUp(ctx, program.DesktopRequirements(), Requirements()); err != nil {
 		return err
@@ -80,7 +81,7 @@ func Test(ctx context.Context, b *setup.Builder) error {
 	tests := b.Command(ctx, "go", "test", "-timeout", "5m", "-tags", program.DesktopTags(),
 		"./app/cmd/menubar", "./app/cmd/desktop")
 	err = errors.Join(b.Step("menu bar and window: vet", vet), b.Step("menu bar and window: test", tests),
-		frontendChecks(ctx, b), browserTests(ctx, b, p))
+		frontendChecks(ctx, b), browserTests(ctx, b, p, long))
 	if runtime.GOOS == "linux" {
 		err = errors.Join(err, stockWindow(ctx, b), desktopTests(ctx, b, p))
 	}
@@ -113,7 +114,7 @@ const browsers = 2
 
 // browserTests run the interface in Chromium. Each file of tests is a process of Node. A file takes
 // the next server that is free, because tests change what their server holds.
-func browserTests(ctx context.Context, b *setup.Builder, p program.Programs) error {
+func browserTests(ctx context.Context, b *setup.Builder, p program.Programs, long bool) error {
 	files, err := browserTestFiles(filepath.Join(b.Root, setup.FrontendDir))
 	if err != nil {
 		return err
@@ -125,7 +126,11 @@ func browserTests(ctx context.Context, b *setup.Builder, p program.Programs) err
 	}
 	close(queue)
 	var printing sync.Mutex
-	work := func() error { return testFiles(ctx, b, p, queue, &printing) }
+	var env []string
+	if long {
+		env = []string{"FUZZ=2000"}
+	}
+	work := func() error { return testFiles(ctx, b, p, env, queue, &printing) }
 	err = setup.Together(slices.Repeat([]func() error{work}, browsers)...)
 	fmt.Fprintf(b.Out, "frontend: in a browser: %s\n", setup.Seconds(time.Since(start)))
 	return err
@@ -133,7 +138,7 @@ func browserTests(ctx context.Context, b *setup.Builder, p program.Programs) err
 
 // testFiles runs the files of a queue, one after the other, against one server on the pocket model.
 func testFiles(
-	ctx context.Context, b *setup.Builder, p program.Programs, queue <-chan string,
+	ctx context.Context, b *setup.Builder, p program.Programs, env []string, queue <-chan string,
 	printing *sync.Mutex,
 ) error {
 	s, err := program.StartServer(ctx, b, p.Tandem, "--model", "pocket")
@@ -144,7 +149,7 @@ func testFiles(
 	for file := range queue {
 		cmd := b.Command(ctx, "node", browserTestArgs(file)...)
 		cmd.Dir = filepath.Join(b.Root, setup.FrontendDir)
-		cmd.Env = append(cmd.Env, "TANDEM="+p.Tandem, "TANDEM_HOME="+s.Home, "CHROMIUM="+chromium(),
+		cmd.Env = append(append(cmd.Env, env...), "TANDEM="+p.Tandem, "TANDEM_HOME="+s.Home, "CHROMIUM="+chromium(),
 			"OUT="+uiOut(b))
 		var out bytes.Buffer
 		apart := *b // two steps at once would mix their lines

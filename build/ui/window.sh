@@ -2,11 +2,15 @@
 
 window() { xdotool search --onlyvisible --name '^Tandem$'; }
 no_window() { ! window; }
-# painted: the window shows text, and not one plain colour. A picture of a window that goes meanwhile may
-# take forever.
+# picture prints a picture of the window. One of a window that goes or moves meanwhile may take forever.
+picture() {
+  local id
+  id=$(window) && timeout 10 import -window "$id" png:-
+}
+# painted: the window shows text, and not one plain colour.
 painted() {
-  local id colours
-  id=$(window) && colours=$(timeout 5 import -window "$id" png:- | identify -format %k png:-) && [ "$colours" -gt 50 ]
+  local colours
+  colours=$(picture | identify -format %k png:-) && [ "$colours" -gt 50 ]
 }
 # closed asks the window to close, as a person does, until there is none. It repeats
 # the key, because a busy window manager may miss one.

@@ -29,11 +29,11 @@ func (p Params) Check(vocab int) error {
 	case p.TopK < 0:
 		return fmt.Errorf("top_k must be at least 0, not %d", p.TopK)
 	case !finite(p.TopP) || p.TopP < 0 || p.TopP > 1:
-		return fmt.Errorf("top_p must lie between 0 and 1, not %v", p.TopP)
+		return fmt.Errorf("top_p must be between 0 and 1, not %v", p.TopP)
 	case !finite(p.MinP) || p.MinP < 0 || p.MinP > 1:
-		return fmt.Errorf("min_p must lie between 0 and 1, not %v", p.MinP)
+		return fmt.Errorf("min_p must be between 0 and 1, not %v", p.MinP)
 	case p.RepetitionPenalty != 0 && !(p.RepetitionPenalty >= 0.01 && p.RepetitionPenalty <= 100):
-		return fmt.Errorf("repetition_penalty must lie between 0.01 and 100, not %v",
+		return fmt.Errorf("repetition_penalty must be between 0.01 and 100, not %v",
 			p.RepetitionPenalty)
 	case !finite(p.PresencePenalty):
 		return fmt.Errorf("presence_penalty must be a finite number")

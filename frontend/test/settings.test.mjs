@@ -94,10 +94,10 @@ test('each setting is saved by itself, and a wrong value is explained', async ()
 
   await minutes.fill('-5')
   await minutes.press('Tab')
-  await page.getByText(/This must lie between 0/).waitFor()
+  await page.getByText(/This must be between 0/).waitFor()
   assert.equal(settings().settings.idle_unload_minutes, 30)
   await page.getByRole('button', { name: 'Reset to default: Unload an idle model after' }).click()
-  await page.getByText(/must lie between 0/).waitFor({ state: 'detached' })
+  await page.getByText(/must be between 0/).waitFor({ state: 'detached' })
   await page.waitForFunction(() => document.activeElement.id === 'set-idle_unload_minutes')
   assert.equal(settings().settings.idle_unload_minutes, 0)
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"tandem/app/control"
-	"tandem/app/terminal"
 )
 
 type message struct {
@@ -85,11 +84,7 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, ra
 // every part that arrives. What it returns with an error is the beginning of the answer.
 func (m *Main) print(body io.ReadCloser, how manner, began func()) (*answer, error) {
 	defer body.Close()
-	to := m.Stdout
-	if m.Shown { // no text of a model moves the cursor
-		to = terminal.TextWriter(to)
-	}
-	out := bufio.NewWriter(to)
+	out := bufio.NewWriter(m.Output())
 	var p printer = &plainPrinter{out: out}
 	switch {
 	case how.json:
@@ -97,7 +92,7 @@ func (m *Main) print(body io.ReadCloser, how manner, began func()) (*answer, err
 	case how.markdown && m.Shown && m.Styles():
 		last := m.NewBar()
 		last.Faint = true
-		p = &markdownPrinter{out: m.Stdout, doc: terminal.NewMarkdown(), last: last}
+		p = &markdownPrinter{show: m.PrintBlocks, doc: m.NewMarkdown(), last: last}
 	}
 	a := &answer{}
 	err := a.read(body, func(x part) error {

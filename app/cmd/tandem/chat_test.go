@@ -32,10 +32,17 @@ type person struct {
 // sit starts the program at a terminal of its own. The end of the test kills it.
 func sit(t *testing.T, home string, env []string, args ...string) *person {
 	t.Helper()
+	return sitWith(t, home, env, func(*exec.Cmd) {}, args...)
+}
+
+// sitWith is sit with changes to how the program is started.
+func sitWith(t *testing.T, home string, env []string, with func(*exec.Cmd), args ...string) *person {
+	t.Helper()
 	p := &person{Cmd: exec.Command(os.Args[0], args...), t: t, shown: &transcript{}, whole: make(chan struct{})}
 	p.Env = append(os.Environ(), asProgram+"=1", "TANDEM_HOME="+home, "HF_HUB_CACHE="+filepath.Join(home, "hub"),
 		"TERM=xterm", "NO_COLOR=")
 	p.Env = append(p.Env, env...)
+	with(p.Cmd)
 	screen, err := pty.StartWithSize(p.Cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
 		t.Fatal(err)

@@ -164,7 +164,7 @@ func showCheckpoint(m *Main) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return terminal.WriteJSON(m.Stdout, x)
+			return m.PrintJSON(x)
 		}
 		pinned := "no; it may go when space is needed"
 		if x.Pinned {
@@ -191,14 +191,9 @@ func showCheckpoint(m *Main) *cobra.Command {
 			return err
 		}
 		if x.Text == "" {
-			fmt.Fprintf(m.Stdout, "\nIts text cannot be shown: its model has been removed.\n")
-			return nil
+			return m.Print("\nIts text cannot be shown: its model has been removed.")
 		}
-		if m.Shown {
-			x.Text = terminal.Text(x.Text)
-		}
-		fmt.Fprintf(m.Stdout, "\n... %s\n", x.Text)
-		return nil
+		return m.Print("\n... %s", x.Text)
 	})
 	return cmd
 }
@@ -260,7 +255,7 @@ func verifyCheckpoints(m *Main) *cobra.Command {
 				return err
 			}
 			if *asJSON {
-				if err := terminal.WriteJSON(m.Stdout, v); err != nil {
+				if err := m.PrintJSON(v); err != nil {
 					return err
 				}
 			}
@@ -273,10 +268,10 @@ func verifyCheckpoints(m *Main) *cobra.Command {
 			return fmt.Errorf("%d of %s cannot be used; `tandem checkpoints delete ID` deletes one",
 				damaged, control.Plural(len(names), "checkpoint"))
 		}
-		if !*asJSON {
-			fmt.Fprintf(m.Stdout, "%s whole\n", control.Plural(len(names), "checkpoint"))
+		if *asJSON {
+			return nil
 		}
-		return nil
+		return m.Print("%s whole", control.Plural(len(names), "checkpoint"))
 	})
 	return cmd
 }

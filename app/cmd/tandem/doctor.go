@@ -36,10 +36,10 @@ func doctor(m *Main) *cobra.Command {
 func (m *Main) printReport(ctx context.Context) error {
 	return m.withServer(ctx, func(c *control.Client) error {
 		b, err := control.Ask(ctx, c, control.GetDiagnosis)
-		if err == nil {
-			_, err = fmt.Fprintln(m.Stdout, terminal.Text(string(b)))
+		if err != nil {
+			return err
 		}
-		return err
+		return m.Print("%s", b)
 	})
 }
 

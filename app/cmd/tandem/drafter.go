@@ -56,7 +56,7 @@ func drafterOf(m *Main) *cobra.Command {
 				return err
 			}
 			if *asJSON {
-				return terminal.WriteJSON(m.Stdout, all)
+				return m.PrintJSON(all)
 			}
 			if err := m.writeDrafter(d); err != nil {
 				return err
@@ -218,7 +218,7 @@ func (m *Main) writeChoices(drafters []drafterFigures) error {
 		}
 		rows = append(rows, row)
 	}
-	if _, err := fmt.Fprintln(m.Stdout); err != nil {
+	if err := m.Print(""); err != nil {
 		return err
 	}
 	return m.Table([]terminal.Column{{Name: "COULD DRAFT"}, {Name: "SET BY"}, {Name: "TIMES AS FAST"},

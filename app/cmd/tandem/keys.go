@@ -33,11 +33,11 @@ func addKey(m *Main) *cobra.Command {
 		Args: terminal.Args(1, 1, "a key's name"),
 		RunE: m.asking(func(ctx context.Context, c *control.Client, args []string) error {
 			k, err := control.Call(ctx, c, control.AddKey, control.KeyRequest{Name: args[0]})
-			if err == nil {
-				fmt.Fprintln(m.Stdout, k.Secret)
-				m.Say("this is the only time that the key is shown")
+			if err != nil {
+				return err
 			}
-			return err
+			m.Say("this is the only time that the key is shown")
+			return m.Print("%s", k.Secret)
 		})}
 }
 

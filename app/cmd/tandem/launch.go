@@ -59,8 +59,7 @@ func launchVerb(m *Main) *cobra.Command {
 			return err
 		}
 		if *print {
-			_, err := fmt.Fprint(m.Stdout, p.Command(e, filepath.Join(os.TempDir(), "tandem-"+p.ID)).With(args[1:]).Script())
-			return err
+			return m.Print("%s", p.Command(e, filepath.Join(os.TempDir(), "tandem-"+p.ID)).With(args[1:]).Script())
 		}
 		return m.runProgram(p, path, e, args[1:])
 	}
@@ -193,7 +192,7 @@ func (m *Main) runProgram(p connect.Program, path string, e connect.Endpoint, ar
 		select {
 		case s := <-signals:
 			// A terminal sends its own signals to both. The program decides what they do.
-			if m.Typed && (s == os.Interrupt || s == syscall.SIGQUIT) {
+			if (s == os.Interrupt || s == syscall.SIGQUIT) && terminal.Foreground() {
 				continue
 			}
 			child.Process.Signal(s)

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -144,27 +146,36 @@ func TestSignalsReachALaunchedProgram(t *testing.T) {
 	isEmpty(t, temporary)
 }
 
-// A terminal sends Ctrl-C to the program too, which decides what it does. The verb waits for its end.
+// A terminal sends Ctrl-C to the program too, which gets it once and decides what it does. The verb waits for
+// its end. So it is where the verb's standard input is a pipe.
 func TestInterruptOfATerminalIsTheProgramsOwn(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home)
 	defer p.stop(t)
 	temporary := programs(t, map[string]string{
-		"claude": `touch "$1/ready"; until [ -f "$1/go" ]; do sleep 0.05; done; exit 3`,
+		"claude": `trap 'echo x >>"$1/interrupts"' INT; touch "$1/ready"; until [ -f "$1/go" ]; do sleep 0.05; done; exit 3`,
 	})
-	dir := t.TempDir()
-	c := newConsole(t, home)
-	c.typed = true
-	done := make(chan int, 1)
-	go func() { done <- c.tandem(t.Context(), "launch", "claude", "--", dir) }()
-	enginetest.Await(t, "the program", func() bool {
-		_, err := os.Stat(filepath.Join(dir, "ready"))
-		return err == nil
-	})
-	must(t, syscall.Kill(os.Getpid(), syscall.SIGINT))
-	must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
-	if code := <-done; code != 3 {
-		t.Errorf("exit %d, want 3\n%s", code, c.stderr)
+	for _, piped := range []bool{false, true} {
+		dir := t.TempDir()
+		there := func(name string) func() bool {
+			return func() bool { _, err := os.Stat(filepath.Join(dir, name)); return err == nil }
+		}
+		v := sitWith(t, home, nil, func(c *exec.Cmd) {
+			if piped {
+				c.Stdin, c.SysProcAttr = strings.NewReader(""), &syscall.SysProcAttr{Ctty: 1} // else the terminal is standard input
+			}
+		}, "launch", "claude", "--", dir)
+		enginetest.Await(t, "the program", there("ready"))
+		_, err := io.WriteString(v.keys, "\x03")
+		must(t, err)
+		enginetest.Await(t, "an interrupt", there("interrupts"))
+		must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
+		if v.Wait(); v.ProcessState.ExitCode() != 3 {
+			t.Errorf("piped %t: exit %d, want 3", piped, v.ProcessState.ExitCode())
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, "interrupts")); string(got) != "x\n" {
+			t.Errorf("piped %t: interrupts %q, %v, want one", piped, got, err)
+		}
 	}
 	isEmpty(t, temporary)
 }

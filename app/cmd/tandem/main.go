@@ -54,13 +54,13 @@ func (m *Main) verbs(root *cobra.Command) (all []*cobra.Command) {
 	lists := listModels(m)
 	lists.SuggestFor = []string{"ls"}
 	group("Run a model:", serve(m), run(m), launchVerb(m), open(m))
-	group("Models:", pull(m), lists, useModel(m), removeModel(m, "rm MODEL", true))
+	group("Models:", pull(m), lists, useModel(m), removeModel(m, "rm MODEL"))
 	group("This machine:", status(m), doctor(m),
 		under(listRuns(m), "runs", "list requests; shows, resumes and verifies one",
 			listRuns(m), showRun(m), resumeRun(m), verifyRun(m)))
 	group("", chat(m), showModel(m), listLoaded(m), unloadModel(m, "stop MODEL", "free the memory of a model", 1), logs(m),
 		under(listModels(m), "models", "list, add and remove models",
-			listModels(m), foundModels(m), addModel(m), removeModel(m, "remove ID", false),
+			listModels(m), foundModels(m), addModel(m), removeModel(m, "remove ID"),
 			unloadModel(m, "unload [ID]", "free the memory of a model, or of all", 0), drafterOf(m)),
 		under(listCheckpoints(m), "checkpoints", "cached prompts on disk; ID may be a name",
 			append(changingCheckpoints(m), listCheckpoints(m), showCheckpoint(m), branchCheckpoint(m),

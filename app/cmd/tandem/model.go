@@ -60,7 +60,7 @@ func showModel(m *Main) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return terminal.WriteJSON(m.Stdout, r)
+			return m.PrintJSON(r)
 		}
 		return m.Facts(r.rows())
 	})

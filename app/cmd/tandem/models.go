@@ -141,7 +141,9 @@ func addModel(m *Main) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(m.Stdout, model.ID)
+			if err := m.Print("%s", model.ID); err != nil {
+				return err
+			}
 			name := library.TrimGGUF(filepath.Base(model.Path))
 			if *id == "" && model.ID != rest[0] && model.ID != name {
 				m.Say("the id of %s is %s", terminal.Printable(model.Path),
@@ -206,15 +208,12 @@ func unloadModel(m *Main, use, short string, min int) *cobra.Command {
 		})}
 }
 
-// removeModel removes a model. It asks first if ask is set.
-func removeModel(m *Main, use string, ask bool) *cobra.Command {
+// removeModel says what goes with a model, asks, and removes it.
+func removeModel(m *Main, use string) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: "remove a model, and its files if Tandem downloaded them",
 		SuggestFor: []string{"rm", "remove", "delete", "uninstall"},
 		Args:       terminal.Args(1, 1, aModel), ValidArgsFunction: m.completeModel}
-	yes := new(bool)
-	if ask {
-		yes = cmd.Flags().Bool("yes", false, "do not ask")
-	}
+	yes := cmd.Flags().Bool("yes", false, "do not ask")
 	cmd.RunE = m.asking(func(ctx context.Context, c *control.Client, args []string) error {
 		before, err := control.Ask(ctx, c, control.GetState)
 		if err != nil {
@@ -224,18 +223,16 @@ func removeModel(m *Main, use string, ask bool) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if ask {
-			would, err := control.Call(ctx, c, control.WouldRemoveModel, id)
-			if err != nil {
-				return err
-			}
-			what := fmt.Sprintf("remove %s from the list, while its files stay", id)
-			if would.Deletes {
-				what = fmt.Sprintf("delete %s, which frees %s", id, control.ByteSize(would.Bytes))
-			}
-			if err := m.Confirm(cmd, *yes, what); err != nil {
-				return err
-			}
+		would, err := control.Call(ctx, c, control.WouldRemoveModel, id)
+		if err != nil {
+			return err
+		}
+		what := fmt.Sprintf("remove %s from the list, while its files stay", id)
+		if would.Deletes {
+			what = fmt.Sprintf("delete %s, which frees %s", id, control.ByteSize(would.Bytes))
+		}
+		if err := m.Confirm(cmd, *yes, what); err != nil {
+			return err
 		}
 		gone, err := control.Call(ctx, c, control.RemoveModel, id)
 		if err != nil {

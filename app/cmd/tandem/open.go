@@ -31,9 +31,8 @@ func open(m *Main) *cobra.Command {
 			}
 			return noEndpoint(state)
 		}
-		fmt.Fprintln(m.Stdout, code.URL)
-		if *print {
-			return nil
+		if err := m.Print("%s", code.URL); err != nil || *print {
+			return err
 		}
 		opener := "xdg-open"
 		if runtime.GOOS == "darwin" {

@@ -62,7 +62,7 @@ func (p jsonPrinter) end(a *answer, cut bool) error {
 // A markdownPrinter shows Markdown on a terminal by whole blocks. The end of what is being written or
 // thought is one line below them.
 type markdownPrinter struct {
-	out     io.Writer
+	show    func(blocks string) error
 	doc     *terminal.Markdown
 	last    *terminal.Bar
 	thought string // since the last text
@@ -89,8 +89,7 @@ func (p *markdownPrinter) write(blocks string) error {
 		return nil
 	}
 	p.last.Erase()
-	_, err := io.WriteString(p.out, blocks)
-	return err
+	return p.show(blocks)
 }
 
 // lastWords returns the last 1,000 bytes of a text as one line. The bar cuts it to the terminal's width.

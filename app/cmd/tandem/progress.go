@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,12 +45,18 @@ func stateOf(c *control.Client) func(context.Context) (control.State, error) {
 	}
 }
 
-// watch shows on the terminal what the caller waits for: a load, or the reading of a prompt. stop
-// erases it, and may be called more than once.
+// watch shows on the terminal what the caller waits for: a load, or the reading of the prompt that it
+// asks about next. stop erases it, and may be called more than once.
 func (m *Main) watch(ctx context.Context,
 	state func(context.Context) (control.State, error)) (stop func()) {
 	if !m.Terminal {
 		return func() {}
+	}
+	others := map[int64]bool{} // requests that are in flight before the caller's
+	if s, err := state(ctx); err == nil {
+		for _, a := range s.Active {
+			others[a.RunID] = true
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -69,6 +76,8 @@ func (m *Main) watch(ctx context.Context,
 			if err != nil {
 				return
 			}
+			s.Active = slices.DeleteFunc(slices.Clone(s.Active), // of several command lines the first to begin is the caller's
+				func(a control.Active) bool { return others[a.RunID] || a.Client != control.CommandLineAgent })
 			what, far := awaited(s)
 			if what == "" {
 				bar.Erase()
@@ -84,24 +93,24 @@ func (m *Main) watch(ctx context.Context,
 	}
 }
 
-// awaited returns what requests wait for, and how far it is; two empty texts if there is nothing.
+// awaited returns what the first request waits for, and how far it is; two empty texts if there is nothing.
 func awaited(s control.State) (what, far string) {
 	if l := s.Loading; l != nil {
 		return "loading " + l.ID, amount(l.Done, l.Total, 0)
 	}
-	for _, a := range s.Active {
-		// Of several in flight the oldest is shown, because it is served first.
-		if a.CompletionTokens > 0 || a.PromptTokens == 0 {
-			continue
-		}
-		if a.Waits() {
-			return "waiting to read ", control.Plural(a.PromptTokens, "token")
-		}
-		if a.Restores() {
-			return "restoring the prompt", ""
-		}
-		done, all := a.Reading()
-		return "reading the prompt", fmt.Sprintf(" %s %d of %d tokens", terminal.Gauge(int64(done), int64(all)), done, all)
+	if len(s.Active) == 0 {
+		return "", ""
 	}
-	return "", ""
+	switch a := s.Active[0]; {
+	case a.CompletionTokens > 0 || a.PromptTokens == 0:
+		return "", ""
+	case a.Waits():
+		return "waiting to read ", control.Plural(a.PromptTokens, "token")
+	case a.Restores():
+		return "restoring the prompt", ""
+	default:
+		done, all := a.Reading()
+		return "reading the prompt", fmt.Sprintf(" %s %s of %s tokens", terminal.Gauge(int64(done), int64(all)),
+			control.Grouped(done), control.Grouped(all))
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,9 +20,11 @@ func noVariables(string) string { return "" }
 // end.
 func TestOnlyLongWaitsAreShown(t *testing.T) {
 	loading := &control.Loading{ID: "big", Done: 3e9, Total: 6e9}
-	reading := []control.Active{
-		{CompletionTokens: 1, PromptTokens: 3, PromptDone: 3}, // answers already
-		{PromptTokens: 8192, PromptDone: 2048},
+	reading := []control.Active{{PromptTokens: 8192, PromptDone: 2048}}
+	answering := []control.Active{{CompletionTokens: 1, PromptTokens: 3, PromptDone: 3}}
+	others := []control.Active{ // a command line's from before, and an editor's from after
+		{RunID: 1, Client: control.CommandLineAgent, PromptTokens: 9000, PromptDone: 300},
+		{RunID: 3, Client: "zed", PromptTokens: 7000, PromptDone: 700},
 	}
 	for _, c := range []struct {
 		name     string
@@ -34,12 +37,13 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 		{"load of 300 ms", true, control.State{Loading: loading}, 250 * time.Millisecond, "loading big"},
 		{"load of unknown size", true, control.State{Loading: &control.Loading{ID: "big"}}, 5 * time.Second, "loading big 0 B"},
 		{"short load", true, control.State{Loading: loading}, 150 * time.Millisecond, ""},
-		{"prompt", true, control.State{Active: reading}, 5 * time.Second, "reading the prompt [=======                       ]  25% 2048 of 8192 tokens"},
-		{"prompt that is restored in part", true, control.State{Active: []control.Active{{PromptTokens: 8192, PromptDone: 6144, PromptRestored: 4096}}}, 5 * time.Second, "reading the prompt [===============               ]  50% 2048 of 4096 tokens"},
-		{"prompt that waits", true, control.State{Active: []control.Active{{PromptTokens: 8192}}}, 5 * time.Second, "waiting to read 8192 tokens"},
+		{"prompt", true, control.State{Active: reading}, 5 * time.Second, "reading the prompt [=======                       ]  25% 2,048 of 8,192 tokens"},
+		{"prompt that is restored in part", true, control.State{Active: []control.Active{{PromptTokens: 8192, PromptDone: 6144, PromptRestored: 4096}}}, 5 * time.Second, "reading the prompt [===============               ]  50% 2,048 of 4,096 tokens"},
+		{"prompt that waits", true, control.State{Active: []control.Active{{PromptTokens: 8192}}}, 5 * time.Second, "waiting to read 8,192 tokens"},
 		{"prompt that is restored", true, control.State{Active: []control.Active{{PromptTokens: 300, RestoringSince: time.Now()}}}, 5 * time.Second, "restoring the prompt"},
 		{"prompt whose first part is read", true, control.State{Active: []control.Active{{PromptTokens: 300, Begun: true}}}, 5 * time.Second, "0 of 300 tokens"},
-		{"answer", true, control.State{Active: reading[:1]}, 5 * time.Second, ""},
+		{"answer", true, control.State{Active: answering}, 5 * time.Second, ""},
+		{"nothing but others' requests", true, control.State{}, 5 * time.Second, ""},
 		{"no terminal", false, control.State{Loading: loading}, 5 * time.Second, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -48,11 +52,17 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 				m := newMain()
 				m.Stderr, m.Terminal, m.Getenv = &out, c.terminal, noVariables
 				start := time.Now()
+				for i := range c.state.Active {
+					c.state.Active[i].RunID, c.state.Active[i].Client = 2, control.CommandLineAgent
+				}
+				looks := 0
 				stop := m.watch(t.Context(), func(context.Context) (control.State, error) {
-					if time.Since(start) > c.busy {
-						return control.State{}, nil
+					if looks++; looks == 1 || time.Since(start) > c.busy {
+						return control.State{Active: others[:1]}, nil
 					}
-					return c.state, nil
+					s := c.state
+					s.Active = slices.Concat(others[:1], s.Active, others[1:])
+					return s, nil
 				})
 				time.Sleep(10 * time.Second)
 				stop()

@@ -27,7 +27,7 @@ func pull(m *Main) *cobra.Command {
 		}
 		model, err := m.download(ctx, c, rest[0], control.PullRequest{ID: id, Revision: revision, NoDrafter: *alone})
 		if err == nil {
-			fmt.Fprintln(m.Stdout, model.ID)
+			return m.Print("%s", model.ID)
 		}
 		if e, ok := errors.AsType[*control.Error](err); ok && state.PID != os.Getpid() &&
 			dependsOnEnvironment(e) {

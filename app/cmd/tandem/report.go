@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,12 +49,9 @@ func showRun(m *Main) *cobra.Command {
 				return err
 			}
 			if *asJSON {
-				return terminal.WriteJSON(m.Stdout, r)
+				return m.PrintJSON(r)
 			}
-			if i := slices.IndexFunc(state.Active,
-				func(a control.Active) bool { return a.RunID == r.ID }); i >= 0 && r.EndedAt.IsZero() {
-				r.Model = state.Active[i].Model // its row has no model yet
-			}
+			r.Model = modelOf(state, r)
 			return m.writeReport(r)
 		})
 	}
@@ -72,7 +68,7 @@ func (m *Main) writeReport(r control.Run) error {
 		{"run", fmt.Sprint(r.ID)},
 		{"started", fmt.Sprintf("%s by %s", m.Time(r.StartedAt), who(r.Client))},
 		{"endpoint", r.Endpoint},
-		{"model", cmp.Or(r.Model, "-")},
+		{"model", r.Model},
 	}
 	for _, f := range report.Facts {
 		lines = append(lines, []any{f.Name, f.Text})
@@ -83,7 +79,7 @@ func (m *Main) writeReport(r control.Run) error {
 	case r.FinishReason == control.FinishInterrupted:
 		lines = append(lines, []any{"resume",
 			fmt.Sprintf("`tandem runs resume %d` completes its answer, if it had begun", r.ID)})
-	default:
+	case r.PeakBytes > 0:
 		lines = append(lines, []any{"memory", control.GiB.Of(r.PeakBytes) + " at the peak"})
 	}
 	if err := m.Facts(lines); err != nil {
@@ -91,8 +87,7 @@ func (m *Main) writeReport(r control.Run) error {
 	}
 	how := report.Speculation
 	if how == nil && r.Verifies > 0 {
-		_, err := fmt.Fprintln(m.Stdout, "\nSingle rounds are kept for the latest runs only.")
-		return err
+		return m.Print("\nSingle rounds are kept for the latest runs only.")
 	}
 	if how == nil {
 		return nil
@@ -100,7 +95,6 @@ func (m *Main) writeReport(r control.Run) error {
 	if err := m.writeDrafters(how.Drafters); err != nil || len(how.DraftedAt) == 0 {
 		return err
 	}
-	fmt.Fprintln(m.Stdout)
 	var positions [][]any
 	for i, n := range how.DraftedAt {
 		accepted := 0
@@ -109,10 +103,10 @@ func (m *Main) writeReport(r control.Run) error {
 		}
 		positions = append(positions, []any{i + 1, n, accepted, terminal.Figure(control.Share(accepted, n))})
 	}
-	if err := m.Table([]terminal.Column{{Name: "DRAFT"}, {Name: "TRIED"}, {Name: "ACCEPTED"}, {Name: "SHARE"}}, positions); err != nil {
+	if err := errors.Join(m.Print(""), m.Table([]terminal.Column{{Name: "DRAFT"}, {Name: "TRIED"}, {Name: "ACCEPTED"}, {Name: "SHARE"}}, positions)); err != nil {
 		return err
 	}
-	return writeChart(m.Stdout, how)
+	return m.writeChart(how)
 }
 
 // writeDrafters prints what each drafter did, and why not more.
@@ -120,7 +114,6 @@ func (m *Main) writeDrafters(drafters []control.DrafterRounds) error {
 	if len(drafters) == 0 {
 		return nil
 	}
-	fmt.Fprintln(m.Stdout)
 	var lines [][]any
 	for i, d := range drafters {
 		if !d.Asked() {
@@ -133,8 +126,8 @@ func (m *Main) writeDrafters(drafters []control.DrafterRounds) error {
 		lines = append(lines, []any{i + 1, d.Name, rounds, terminal.Figure(control.Share(d.Accepted, d.Drafted)),
 			cmp.Or(d.Why(), "-")})
 	}
-	return m.Table([]terminal.Column{{Name: "NO"}, {Name: "DRAFTER"}, {Name: "ROUNDS"}, {Name: "SHARE"},
-		{Name: "WHY NOT MORE", Wraps: true}}, lines)
+	return errors.Join(m.Print(""), m.Table([]terminal.Column{{Name: "NO"}, {Name: "DRAFTER"}, {Name: "ROUNDS"}, {Name: "SHARE"},
+		{Name: "WHY NOT MORE", Wraps: true}}, lines))
 }
 
 // chartWidth is the most columns that rounds are drawn in.
@@ -142,7 +135,7 @@ const chartWidth = 60
 
 // writeChart draws how many tokens were drafted, and how many were accepted, over the rounds. Each
 // column is the mean of equally many rounds.
-func writeChart(w io.Writer, how *control.Speculation) error {
+func (m *Main) writeChart(how *control.Speculation) error {
 	rounds := how.Unpack()
 	n := len(rounds.Drafted)
 	if n == 0 {
@@ -157,12 +150,12 @@ func writeChart(w io.Writer, how *control.Speculation) error {
 	if how.Cut > 0 {
 		scale += fmt.Sprintf("; the %d after them were not kept", how.Cut)
 	}
-	_, err := fmt.Fprintf(w, "\n%s; · means 0, █ means %d\ndrafted   %s\naccepted  %s\n", scale, most,
-		terminal.Bars(rounds.Drafted, each, most), terminal.Bars(rounds.Accepted, each, most))
-	if err == nil && len(how.Drafters) > 0 {
-		_, err = fmt.Fprintf(w, "drafter   %s\n", drafterMarks(rounds.Drafters, each))
+	rows := [][]any{{"drafted", terminal.Bars(rounds.Drafted, each, most)},
+		{"accepted", terminal.Bars(rounds.Accepted, each, most)}}
+	if len(how.Drafters) > 0 {
+		rows = append(rows, []any{"drafter", drafterMarks(rounds.Drafters, each)})
 	}
-	return err
+	return errors.Join(m.Print("\n%s; · means 0, █ means %d", scale, most), m.Facts(rows))
 }
 
 // drafterMarks names for each group of rounds the drafter that drafted in most of them, by its number

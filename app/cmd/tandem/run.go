@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"unicode"
@@ -213,31 +212,14 @@ func (m *Main) readPrompt(ctx context.Context) (string, error) {
 	if m.Typed {
 		m.Say("reading the prompt; end it with Ctrl-D")
 	}
-	type text struct {
-		b   []byte
-		err error
+	text, err := m.ReadInput(ctx, maxPrompt+1)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		return "", fmt.Errorf("read the prompt: %w", err)
+	case len(text) > maxPrompt:
+		return "", fmt.Errorf("the prompt on standard input is larger than %d MiB", maxPrompt>>20)
 	}
-	read := make(chan text, 1)
-	go func() { // it outlives an interrupted read
-		b, err := io.ReadAll(io.LimitReader(m.Stdin, maxPrompt+1))
-		read <- text{b, err}
-	}()
-	select {
-	case t := <-read:
-		if t.err != nil {
-			return "", fmt.Errorf("read the prompt: %w", t.err)
-		}
-		if len(t.b) > maxPrompt {
-			return "", fmt.Errorf("the prompt on standard input is larger than %d MiB",
-				maxPrompt>>20)
-		}
-		return string(t.b), nil
-	case <-ctx.Done():
-		if m.Typed {
-			fmt.Fprintln(m.Stderr) // below the ^C that the terminal shows
-		}
-		return "", ctx.Err()
-	}
+	return text, err
 }
 
 // quoted returns the words in quotes, as a shell takes them for one argument. It returns '...'

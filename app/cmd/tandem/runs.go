@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -67,19 +66,17 @@ func (m *Main) replayRun(ctx context.Context, c *control.Client, id int64, asJSO
 		return err
 	}
 	stop()
-	if asJSON {
-		if err := terminal.WriteJSON(m.Stdout, v); err != nil {
-			return err
-		}
-	}
 	text := fmt.Sprintf("run %d: %s", id, v)
-	if v.Same != v.Tokens {
-		return errors.New(text)
+	switch {
+	case asJSON:
+		err = m.PrintJSON(v)
+	case v.Same == v.Tokens:
+		err = m.Print("%s", text)
 	}
-	if !asJSON {
-		fmt.Fprintln(m.Stdout, text)
+	if err == nil && v.Same != v.Tokens {
+		err = errors.New(text)
 	}
-	return nil
+	return err
 }
 
 func listRuns(m *Main) *cobra.Command {
@@ -137,17 +134,21 @@ var runColumns = []terminal.Column{{Name: "ID"}, {Name: "STARTED"}, {Name: "CLIE
 	{Name: "DRAFTER", Spare: true}, {Name: "PER VERIFY", Spare: true}, {Name: "FIRST MS", Spare: true},
 	{Name: "TOKENS/S", Spare: true}, {Name: "VERIFIED", Spare: true}, {Name: "FINISH", Spare: true}}
 
+// modelOf returns the model of a run, - if there is none. The row of a run in flight has none yet.
+func modelOf(state control.State, r control.Run) string {
+	for _, a := range state.Active {
+		if a.RunID == r.ID && r.EndedAt.IsZero() {
+			return a.Model
+		}
+	}
+	return cmp.Or(r.Model, "-")
+}
+
 // runRow returns the row of a run in a list.
 func runRow(state control.State, list control.RunList, r control.Run) []any {
 	took := control.Duration(r.TotalMS)
 	if r.EndedAt.IsZero() {
 		r.FinishReason, took = control.FinishRunning, "-"
-		// Its row has no model yet.
-		if i := slices.IndexFunc(state.Active,
-			func(a control.Active) bool { return a.RunID == r.ID }); i >= 0 {
-			r.Model = state.Active[i].Model
-		}
-		r.Model = cmp.Or(r.Model, "-")
 	}
 	perVerify := "-"
 	if r.Verifies > 0 {
@@ -163,7 +164,7 @@ func runRow(state control.State, list control.RunList, r control.Run) []any {
 	if r.FinishReason == control.FinishError || r.FinishReason == control.FinishInterrupted {
 		mostly.As = terminal.Wrong
 	}
-	return []any{r.ID, r.StartedAt, control.ClientName(r.Client), cmp.Or(list.Titles[r.ID], "-"), terminal.ID(r.Model),
+	return []any{r.ID, r.StartedAt, control.ClientName(r.Client), cmp.Or(list.Titles[r.ID], "-"), terminal.ID(modelOf(state, r)),
 		terminal.Figure(took), mostly, r.Endpoint, r.PromptTokens, r.CompletionTokens,
 		cmp.Or(r.Drafter, "-"), terminal.Figure(perVerify), terminal.Figure(fmt.Sprintf("%.0f", r.FirstTokenMS)),
 		terminal.Figure(r.Pace()), verified, r.FinishReason}

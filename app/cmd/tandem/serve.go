@@ -181,10 +181,10 @@ func (m *Main) sayReady(a *app.App, address, link string) {
 			a.State().Error)
 		return
 	}
-	fmt.Fprintln(m.Stdout, address)
-	fmt.Fprintln(m.Stderr, "Open this link within a minute (it works once; `tandem open` makes another):")
-	fmt.Fprintln(m.Stdout, link)
-	fmt.Fprintln(m.Stderr, "Ctrl-C stops.")
+	m.Print("%s", address)
+	m.Remark("Open this link within a minute (it works once; `tandem open` makes another):")
+	m.Print("%s", link)
+	m.Remark("Ctrl-C stops.")
 }
 
 // sayLoaded tells what is served, or what to do where the model cannot be.
@@ -199,11 +199,11 @@ func (m *Main) sayLoaded(a *app.App, err error) {
 		m.Say("%s cannot be served: %v\n"+
 			"Until it can, requests for it get this error. To serve another: `tandem use ID` (`tandem list` lists them)%s.", state.Choice, err, spare)
 	case state.Address != "":
-		fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n",
+		m.Remark("Serving %s. In an editor: base URL %s/v1, model %s, any API key.",
 			state.Choice, state.Address, control.Alias)
 		if a.ServesStarter() {
-			fmt.Fprint(m.Stderr, "You're on the tiny starter model (135M), which is often wrong. Models in the\n"+
-				"window shows which ones fit here; `tandem pull ORG/NAME` gets one.\n")
+			m.Remark("You're on the tiny starter model (135M), which is often wrong. Models in the\n" +
+				"window shows which ones fit here; `tandem pull ORG/NAME` gets one.")
 		}
 	}
 	if l := state.Loaded; err == nil && l != nil && l.ShortContext != "" {

@@ -24,7 +24,7 @@ func listSettings(m *Main) *cobra.Command {
 		}
 		st.Settings = st.Settings.WithoutSecrets() // a terminal may be seen by others, and is kept
 		if *asJSON {
-			return terminal.WriteJSON(m.Stdout, st)
+			return m.PrintJSON(st)
 		}
 		var rows [][]any
 		for _, s := range st.Sources {

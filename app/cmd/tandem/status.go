@@ -24,7 +24,7 @@ func status(m *Main) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return terminal.WriteJSON(m.Stdout, state)
+			return m.PrintJSON(state)
 		}
 		memory := control.ByteSize(state.ActiveBytes) + " in use"
 		if state.MemoryRoom > 0 {

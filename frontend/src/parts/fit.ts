@@ -23,5 +23,5 @@ export function fit(from: number, bytes: number, here: Place): Fit {
     return { fits: false, text: `too large: for ${from} GiB of memory or more` }
   }
   const left = bytes > 0 && here.room > 0 ? Math.floor((here.room - bytes) / GiB) : 0
-  return { fits: true, text: left > 0 ? `fits, leaves ${memory(left * GiB)}` : 'fits' }
+  return { fits: true, text: left > 0 ? `fits in memory, leaves ${memory(left * GiB)}` : 'fits in memory' }
 }

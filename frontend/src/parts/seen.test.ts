@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { seenAt } from './seen.ts'
+import { notSeen, seenAt } from './seen.ts'
 
 const seen = [
   { client: 'Zed/1.2.3 (macos)', at: '2026-11-27T10:00:00Z' },
@@ -17,4 +17,10 @@ test('a program is known by its agent and by the name of its key', () => {
   assert.equal(seenAt({ id: 'python', name: 'OpenAI for Python' }, seen), '2026-11-27T08:00:00Z')
   assert.equal(seenAt({ id: 'aider', name: 'Aider' }, seen), '2026-11-27T07:00:00Z')
   assert.equal(seenAt({ id: 'cline', name: 'Cline' }, seen), '')
+})
+
+test('a program that names its library alone is not said to be missing', () => {
+  assert.equal(notSeen('zed'), 'not connected yet')
+  assert.equal(notSeen('aider'), 'calls itself Python')
+  assert.equal(notSeen('continue'), 'calls itself Node')
 })

@@ -4,6 +4,13 @@ import { clientOf, type Client } from './clients.ts'
 // The agents of programs whose id says something else.
 const agents: Record<string, string> = { claude: 'claude-code', javascript: 'node' }
 
+// What programs call themselves in requests whose library writes the name: another program may have
+// sent those too.
+const libraries: Record<string, string> = { aider: 'Python', continue: 'Node' }
+
+// notSeen says of a program that no request has named.
+export const notSeen = (id: string): string => (libraries[id] ? `calls itself ${libraries[id]}` : 'not connected yet')
+
 // programOf returns a program of the page as the history has it.
 export const programOf = (id: string): Client => clientOf(agents[id] ?? id)
 
