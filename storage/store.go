@@ -132,8 +132,7 @@ func (db *DB) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	if err := db.check(ctx, file, closed); err != nil {
+	if err := errors.Join(db.check(ctx, file, closed), file.Close()); err != nil {
 		return err
 	}
 	if err := db.openWriter(""); err != nil {

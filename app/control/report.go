@@ -59,7 +59,7 @@ func NewReport(r Run) (Report, error) {
 	if r.FinishReason == FinishInterrupted && r.TotalMS == 0 {
 		return report, nil // its figures went with the program
 	}
-	if r.PromptTokens > 0 { // else it was refused
+	if refused := r.FinishReason == FinishError && r.PromptTokens == 0; !refused {
 		report.prompt(divergence)
 		report.decoding()
 	}
