@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/creack/pty"
 	"github.com/spf13/cobra"
 )
 
@@ -145,10 +147,18 @@ func TestSentencesHaveNoControlCharacters(t *testing.T) {
 
 // What is said on a terminal breaks between words, and elsewhere it is one line.
 func TestSentencesFitTheTerminal(t *testing.T) {
-	long := strings.Repeat("a sentence ", 12)
-	for _, terminal := range []bool{true, false} {
-		var errs strings.Builder
-		p := &Program{Name: "prog", Stderr: &errs, Terminal: terminal, Getenv: func(string) string { return "" }}
+	screen, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	if err := pty.Setsize(tty, &pty.Winsize{Rows: 24, Cols: 60}); err != nil {
+		t.Fatal(err)
+	}
+	var plain strings.Builder
+	long := strings.TrimSpace(strings.Repeat("a sentence ", 9))
+	for _, to := range []io.Writer{&plain, tty} {
+		p := &Program{Name: "prog", Stderr: to, Terminal: to == tty, Getenv: func(string) string { return "" }}
 		for _, err := range []error{Mistake(&cobra.Command{Use: "prog"}, long), errors.New(long)} {
 			p.Root = &cobra.Command{Use: "prog"}
 			p.Root.AddCommand(&cobra.Command{Use: "show", RunE: func(*cobra.Command, []string) error { return err }})
@@ -156,16 +166,16 @@ func TestSentencesFitTheTerminal(t *testing.T) {
 		}
 		p.Say("%s", long)
 		p.Remark("%s", long)
-		lines := strings.Split(strings.TrimSuffix(errs.String(), "\n"), "\n")
-		if want := map[bool]int{true: 8, false: 4}[terminal]; len(lines) != want {
-			t.Errorf("terminal %t: %d lines, want %d: %q", terminal, len(lines), want, lines)
-		}
-		for _, line := range lines {
-			line = sgr.ReplaceAllString(line, "")
-			words := strings.Fields(line)
-			if last := words[len(words)-1]; terminal && len(line) > columns || last != "a" && last != "sentence" {
-				t.Errorf("terminal %t: %q is too wide or ends within a word", terminal, line)
-			}
+	}
+	tty.Close()
+	shown, _ := io.ReadAll(screen) // its end is an error
+	lines := strings.Split(strings.TrimSpace(sgr.ReplaceAllString(string(shown), "")), "\r\n")
+	if len(lines) != 8 || strings.Count(plain.String(), "\n") != 4 {
+		t.Errorf("lines: %q, and in a file %q", lines, plain.String())
+	}
+	for _, line := range lines {
+		if words := strings.Fields(line); len(line) > 60 || !slices.Contains([]string{"a", "sentence"}, words[len(words)-1]) {
+			t.Errorf("%q is too wide or ends within a word", line)
 		}
 	}
 }

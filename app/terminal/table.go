@@ -95,14 +95,23 @@ func (p *Program) Facts(rows [][]any) error {
 	return p.Table([]Column{{}, {Wraps: true}}, rows)
 }
 
-// width returns the columns of the terminal that shows what is written to w.
+// width returns the columns of the terminal that shows what is written to w, those of help if they are
+// not known.
 func width(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			return width
-		}
+	if n := knownWidth(w); n > 0 {
+		return n
 	}
 	return columns
+}
+
+// knownWidth is width that is 0 if it is not known.
+func knownWidth(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	n, _, _ := term.GetSize(int(f.Fd())) // 0 with an error
+	return n
 }
 
 // cell returns what is shown of a value.

@@ -56,10 +56,10 @@ func fold(text string, width int) string {
 
 // fit returns a text for standard error, whose lines fit the terminal.
 func (p *Program) fit(text string) string {
-	if !p.Terminal {
-		return text
+	if n := knownWidth(p.Stderr); n > 0 {
+		return fold(text, n)
 	}
-	return fold(text, width(p.Stderr))
+	return text
 }
 
 // tell prints lines on standard error.

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tandem/app/control"
-	"tandem/app/library"
 	"tandem/app/terminal"
 )
 
@@ -39,9 +37,11 @@ func drafterOf(m *Main) *cobra.Command {
 			if r.Model, err = idOf(ctx, c, r.Model); err != nil {
 				return err
 			}
-			if r.Drafter, err = drafterPath(ctx, c, r.Drafter); err != nil {
+			path, _, err := pathOf(ctx, c, r.Drafter)
+			if err != nil {
 				return err
 			}
+			r.Drafter = cmp.Or(path, r.Drafter)
 			d, err := control.Call(ctx, c, control.SetDrafter, r)
 			if err != nil {
 				return err
@@ -65,20 +65,6 @@ func drafterOf(m *Main) *cobra.Command {
 		})
 	}
 	return cmd
-}
-
-// drafterPath returns the name of a drafter as the server understands it. A path counts from this
-// process's working folder. A registered model has its name before a file has it.
-func drafterPath(ctx context.Context, c *control.Client, name string) (string, error) {
-	if !library.IsFolder(name) {
-		return name, nil
-	}
-	list, err := control.Ask(ctx, c, control.ListModels)
-	if err != nil || slices.ContainsFunc(list.Models,
-		func(m control.Model) bool { return m.ID == name }) {
-		return name, err
-	}
-	return filepath.Abs(name)
 }
 
 // writeDrafter prints what drafts for a model.

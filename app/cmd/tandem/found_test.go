@@ -112,13 +112,13 @@ func TestRegisteredModelsAreNamedByTheirPlace(t *testing.T) {
 	t.Chdir(folder)
 	c.must(t, "models", "drafter", "./two.gguf", "none")
 	must(t, os.Remove("two.gguf")) // a model whose file is gone can be removed by it
-	c.must(t, "models", "remove", "two.gguf")
+	c.must(t, "models", "remove", "--yes", "two.gguf")
 	c.must(t, "models", "unload", folder)
-	c.must(t, "models", "remove", ".")
+	c.must(t, "models", "remove", "--yes", ".")
 	if out := c.must(t, "models", "list"); strings.Contains(out, "one") || strings.Contains(out, "two") {
 		t.Errorf("not removed:\n%s", out)
 	}
-	if code := c.tandem(t.Context(), "models", "remove", folder); code != 1 ||
+	if code := c.tandem(t.Context(), "models", "remove", "--yes", folder); code != 1 ||
 		!strings.Contains(c.stderr, "is not installed") {
 		t.Errorf("exit %d, %s", code, c.stderr)
 	}

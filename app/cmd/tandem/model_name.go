@@ -40,21 +40,28 @@ func (m *Main) withModel(ctx context.Context, c *control.Client, bits kvBitsFlag
 // whether that made a new row. An id, or the alias, is never a folder.
 func register(ctx context.Context, c *control.Client,
 	name string) (id string, added bool, err error) {
+	path, here, err := pathOf(ctx, c, name)
+	if err != nil || path == "" {
+		return name, false, err
+	}
+	model, err := control.Call(ctx, c, control.AddModel, control.AddRequest{Path: path})
+	return model.ID, !slices.ContainsFunc(here,
+		func(m control.Model) bool { return m.Path == model.Path }), err
+}
+
+// pathOf returns the path that a name means, from this process's working folder, and the registered
+// models. It is empty if the name is an id, which comes before a file of that name, or cannot be a path.
+func pathOf(ctx context.Context, c *control.Client, name string) (path string, here []control.Model, err error) {
 	if !library.IsFolder(name) {
-		return name, false, nil
+		return "", nil, nil
 	}
 	list, err := control.Ask(ctx, c, control.ListModels)
 	if err != nil || slices.ContainsFunc(list.Models,
 		func(m control.Model) bool { return m.ID == name }) {
-		return name, false, err
+		return "", list.Models, err
 	}
-	dir, err := filepath.Abs(name)
-	if err != nil {
-		return "", false, err
-	}
-	model, err := control.Call(ctx, c, control.AddModel, control.AddRequest{Path: dir})
-	return model.ID, !slices.ContainsFunc(list.Models,
-		func(m control.Model) bool { return m.Path == model.Path }), err
+	path, err = filepath.Abs(name)
+	return path, list.Models, err
 }
 
 // idOf returns the id of the registered model that a person names: by its id, the alias, its folder or

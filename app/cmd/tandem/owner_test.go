@@ -80,7 +80,7 @@ func TestModelPulledUnderAnotherIDIsUpdatedAndRemoved(t *testing.T) {
 		t.Errorf("the model is updated as %q, want lab/tiny-2; the earlier snapshot is on disk: %t",
 			out, onDisk(o.snapshot(hubCommit)))
 	}
-	o.must(t, "models", "remove", "lab/tiny-2")
+	o.must(t, "models", "remove", "--yes", "lab/tiny-2")
 	if left, _ := os.ReadDir(o.env["HF_HUB_CACHE"]); slices.ContainsFunc(left,
 		func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "models--") }) {
 		t.Errorf("the removed model is still on disk: %v", left)
@@ -88,7 +88,7 @@ func TestModelPulledUnderAnotherIDIsUpdatedAndRemoved(t *testing.T) {
 	if n := len(o.models(t)); n != 2 { // lab/tiny and the pocket model
 		t.Errorf("%d models are registered, want 2", n)
 	}
-	o.must(t, "models", "remove", "lab/tiny")
+	o.must(t, "models", "remove", "--yes", "lab/tiny")
 }
 
 // Tandem deletes only snapshots that it downloaded.
@@ -108,7 +108,7 @@ func TestOnlyOwnSnapshotsAreDeleted(t *testing.T) {
 	if onDisk(o.snapshot(hubCommit)) {
 		t.Error("Tandem's earlier snapshot is still on disk, though no model uses it")
 	}
-	o.must(t, "models", "remove", "lab/tiny")
+	o.must(t, "models", "remove", "--yes", "lab/tiny")
 	if !onDisk(o.snapshot(nextCommit)) {
 		t.Error("a snapshot that another program fetched was deleted")
 	}
@@ -132,7 +132,7 @@ func TestRemovalOfMissingFilesSucceeds(t *testing.T) {
 		!strings.Contains(o.stderr, "download it again, or remove it from the list") {
 		t.Errorf("of the model that is gone it says %q", o.stderr)
 	}
-	o.must(t, "models", "remove", "lab/tiny")
+	o.must(t, "models", "remove", "--yes", "lab/tiny")
 }
 
 // A model is not removed while a request uses it. The answer says what the removal means for later
@@ -143,7 +143,7 @@ func TestModelInUseIsNotRemoved(t *testing.T) {
 	defer p.stop(t)
 	body := generating(t, p, control.Alias)
 	c := newConsole(t, home)
-	if code := c.tandem(t.Context(), "models", "remove", "endless"); code != 1 ||
+	if code := c.tandem(t.Context(), "models", "remove", "--yes", "endless"); code != 1 ||
 		!strings.Contains(c.stderr, "endless is answering requests") {
 		t.Errorf("a removal during a request: exit %d, %s", code, c.stderr)
 	}
@@ -152,7 +152,7 @@ func TestModelInUseIsNotRemoved(t *testing.T) {
 	}
 	body.Close()
 	waitState(t, client(t, home), func(s control.State) bool { return len(s.Active) == 0 })
-	c.must(t, "models", "remove", "endless")
+	c.must(t, "models", "remove", "--yes", "endless")
 	want := "tandem: endless was in memory and has been unloaded\ntandem: endless was the current model; requests for tandem now get pocket\n"
 	if c.stderr != want {
 		t.Errorf("standard error %q, want %q", c.stderr, want)
@@ -188,7 +188,7 @@ func TestRemovalSucceedsIfTheServerEnds(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	c := newConsole(t, home)
-	c.must(t, "models", "remove", "x")
+	c.must(t, "models", "remove", "--yes", "x")
 	if want := "tandem: x was the current model; requests for tandem now get another\n"; c.stderr != want ||
 		!removed {
 		t.Errorf("removed %t, standard error %q, want %q", removed, c.stderr, want)

@@ -184,7 +184,7 @@ func TestPullFetchesRegistersAndShowsProgress(t *testing.T) {
 	}
 
 	// A removal deletes the files that Tandem downloaded.
-	c.must(t, "models", "remove", "lab/tiny")
+	c.must(t, "models", "remove", "--yes", "lab/tiny")
 	if _, err := os.Stat(snapshot); !os.IsNotExist(err) {
 		t.Errorf("the snapshot is there after the removal: %v", err)
 	}
@@ -326,7 +326,7 @@ func TestForeignDownloadsAreNeverDeleted(t *testing.T) {
 	if n := hub.bodies(); n != 0 {
 		t.Errorf("the second pull fetched %d files, want 0", n)
 	}
-	second.must(t, "models", "remove", "lab/tiny")
+	second.must(t, "models", "remove", "--yes", "lab/tiny")
 	if _, err := os.Stat(filepath.Join(first.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots",
 		hubCommit, "config.json")); err != nil {
 		t.Errorf("a foreign download was deleted: %v", err)
@@ -357,11 +357,11 @@ func TestPulledDrafterDraftsForItsModel(t *testing.T) {
 	if _, err := os.Stat(snapshot); err != nil {
 		t.Fatal(err)
 	}
-	c.must(t, "models", "remove", "lab/tiny")
+	c.must(t, "models", "remove", "--yes", "lab/tiny")
 	if _, err := os.Stat(snapshot); !os.IsNotExist(err) {
 		t.Errorf("the drafter's snapshot is there after the removal: %v", err)
 	}
-	if code := c.tandem(t.Context(), "models", "remove", "lab/tiny"); code != 1 ||
+	if code := c.tandem(t.Context(), "models", "remove", "--yes", "lab/tiny"); code != 1 ||
 		!strings.Contains(c.stderr, "not installed") {
 		t.Errorf("a second removal: exit %d: %s", code, c.stderr)
 	}

@@ -66,7 +66,7 @@ func (m *Main) writeReport(r control.Run) error {
 	}
 	lines := [][]any{
 		{"run", fmt.Sprint(r.ID)},
-		{"started", fmt.Sprintf("%s by %s", m.Time(r.StartedAt), who(r.Client))},
+		{"started", fmt.Sprintf("%s by %s", m.Time(r.StartedAt), control.ClientName(r.Client))},
 		{"endpoint", r.Endpoint},
 		{"model", r.Model},
 	}

@@ -48,19 +48,11 @@ func status(m *Main) *cobra.Command {
 		rows = append(rows, []any{"requests", fmt.Sprint(len(state.Active))})
 		for _, a := range state.Active[:min(most, len(state.Active))] {
 			rows = append(rows, []any{fmt.Sprintf("  %d", a.RunID), fmt.Sprintf("%s, %s, %s",
-				who(a.Client), a.Model, doing(a))})
+				control.ClientName(a.Client), a.Model, doing(a))})
 		}
 		return m.Facts(rows)
 	})
 	return cmd
-}
-
-// who returns the name of a client.
-func who(client string) string {
-	if client == "" {
-		return "an unnamed client"
-	}
-	return control.ClientName(client)
 }
 
 // doing says what a request in flight does.
@@ -106,14 +98,6 @@ func listLoaded(m *Main) *cobra.Command {
 	return cmd
 }
 
-// level returns the cell of a level of the log.
-func level(of string) any {
-	if of == slog.LevelError.String() {
-		return terminal.Marked{Cell: of, As: terminal.Wrong}
-	}
-	return of
-}
-
 // logs returns the verb that prints the latest lines of the log.
 func logs(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "logs", Short: "print the latest lines of the server's log", Args: terminal.NoArgs}
@@ -125,8 +109,14 @@ func logs(m *Main) *cobra.Command {
 		}
 		return terminal.List[control.LogLine]{
 			Columns: []terminal.Column{{}, {}, {Wraps: true}},
-			Row:     func(l control.LogLine) []any { return []any{terminal.Clock(l.Time), level(l.Level), l.Text} },
-			Empty:   "nothing was logged yet; `tandem serve --verbose` logs more",
+			Row: func(l control.LogLine) []any {
+				level := terminal.Marked{Cell: l.Level}
+				if l.Level == slog.LevelError.String() {
+					level.As = terminal.Wrong
+				}
+				return []any{terminal.Clock(l.Time), level, l.Text}
+			},
+			Empty: "nothing was logged yet; `tandem serve --verbose` logs more",
 		}.Print(&m.Program, *asJSON, log.Lines)
 	})
 	return cmd
