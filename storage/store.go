@@ -302,6 +302,5 @@ func (db *DB) disconnect() error {
 	if db.w != nil {
 		errs = append(errs, db.w.Close())
 	}
-	db.r, db.w = nil, nil
 	return errors.Join(errs...)
 }

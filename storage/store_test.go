@@ -439,3 +439,17 @@ func TestLongPathIsToldAsSuch(t *testing.T) {
 		}
 	}
 }
+
+// Work that goes on while the database is closed gets an error.
+func TestCallsAfterCloseFail(t *testing.T) {
+	db := mustOpen(t, filepath.Join(t.TempDir(), "x.db"))
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Responses.Sweep(t.Context()); err == nil {
+		t.Error("a closed database was written")
+	}
+	if _, err := db.Setting(t.Context(), "a"); err == nil {
+		t.Error("a closed database was read")
+	}
+}

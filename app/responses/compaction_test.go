@@ -163,7 +163,7 @@ func TestCompactionThatWouldBeDueIsRefused(t *testing.T) {
 		`[{"type":"compaction","compact_threshold":32}]`:                                             "",
 		`[{"type":"compaction","compact_threshold":31}]`:                                             "The prompt has 32 tokens, more than the 31 of context_management[0].compact_threshold",
 		`[{"type":"compaction","compact_threshold":99},{"type":"compaction","compact_threshold":1}]`: "context_management[1].compact_threshold",
-		`[{"type":"compaction","compact_threshold":0}]`:                                              "must lie between 1",
+		`[{"type":"compaction","compact_threshold":0}]`:                                              "must be between 1",
 		`[{"type":"compaction","compact_threshold":"9"}]`:                                            "compact_threshold must be",
 		`[{"type":"clear_tool_uses"}]`:                                                               "must be compaction",
 		`[{}]`:                                                                                       "context_management[0].type",
