@@ -126,11 +126,7 @@ func browserTests(ctx context.Context, b *setup.Builder, p program.Programs, lon
 	}
 	close(queue)
 	var printing sync.Mutex
-	var env []string
-	if long {
-		env = []string{"FUZZ=2000"}
-	}
-	work := func() error { return testFiles(ctx, b, p, env, queue, &printing) }
+	work := func() error { return testFiles(ctx, b, p, long, queue, &printing) }
 	err = setup.Together(slices.Repeat([]func() error{work}, browsers)...)
 	fmt.Fprintf(b.Out, "frontend: in a browser: %s\n", setup.Seconds(time.Since(start)))
 	return err
@@ -138,16 +134,21 @@ func browserTests(ctx context.Context, b *setup.Builder, p program.Programs, lon
 
 // testFiles runs the files of a queue, one after the other, against one server on the pocket model.
 func testFiles(
-	ctx context.Context, b *setup.Builder, p program.Programs, env []string, queue <-chan string,
+	ctx context.Context, b *setup.Builder, p program.Programs, long bool, queue <-chan string,
 	printing *sync.Mutex,
 ) error {
 	s, err := program.StartServer(ctx, b, p.Tandem, "--model", "pocket")
 	if err != nil {
 		return err
 	}
+	var env []string
+	limit := browserTestLimit
+	if long {
+		env, limit = []string{"FUZZ=2000"}, 4*limit // the answers took 16 minutes beside other work
+	}
 	var errs []error
 	for file := range queue {
-		cmd := b.Command(ctx, "node", browserTestArgs(file)...)
+		cmd := b.Command(ctx, "node", browserTestArgs(file, limit)...)
 		cmd.Dir = filepath.Join(b.Root, setup.FrontendDir)
 		cmd.Env = append(append(cmd.Env, env...), "TANDEM="+p.Tandem, "TANDEM_HOME="+s.Home, "CHROMIUM="+chromium(),
 			"OUT="+uiOut(b))
@@ -177,9 +178,9 @@ func browserTestFiles(dir string) ([]string, error) {
 
 // browserTestArgs returns Node's arguments for one file. The reporter repeats failures at the end,
 // which is what remains of a long output.
-func browserTestArgs(file string) []string {
+func browserTestArgs(file string, limit time.Duration) []string {
 	return []string{"--test", "--test-reporter=spec",
-		fmt.Sprintf("--test-timeout=%d", browserTestLimit.Milliseconds()), file}
+		fmt.Sprintf("--test-timeout=%d", limit.Milliseconds()), file}
 }
 
 // uiOut is the folder for screenshots.

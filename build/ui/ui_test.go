@@ -29,7 +29,7 @@ func TestEachFileOfBrowserTestsIsFound(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
-	if args := browserTestArgs(want[0]); !slices.Contains(args, "--test-timeout=900000") {
+	if args := browserTestArgs(want[0], browserTestLimit); !slices.Contains(args, "--test-timeout=900000") {
 		t.Errorf("the arguments %q have no limit", args)
 	}
 }
