@@ -29,6 +29,10 @@ type Tool struct {
 	Name       string
 	Parameters json.RawMessage // a JSON schema; nil: any object
 
+	// Text has the Lark rules of the text that a tool with [TextParameters] takes. It is empty for
+	// any text, and for other tools.
+	Text string
+
 	// Strict makes a grammar follow the schema exactly or fail. It applies only where arguments are
 	// JSON.
 	Strict bool

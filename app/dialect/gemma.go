@@ -57,6 +57,9 @@ func (m gemma) grammar(g *grammar) {
 
 // gemma returns the rule of a property's literal.
 func (g *grammar) gemma(p property, delim string) string {
+	if p.tool.Text != "" {
+		return g.token(delim) + " " + g.plainText(p.tool, delim)
+	}
 	g.addRuleOnce("gm_string", "%s %s", g.token(delim), g.textUntil(delim))
 	g.addRuleOnce("gm_value",
 		`gm_string | GM_NUMBER | "true" | "false" | "null" | gm_list | gm_object`)

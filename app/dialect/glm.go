@@ -84,6 +84,8 @@ func optionalText(text string) string {
 // memberValue returns the rule of a value without quotes, and of the tag after it.
 func (g *grammar) memberValue(p property, end string) string {
 	switch {
+	case p.tool.Text != "":
+		return g.plainText(p.tool, end)
 	case p.kind == kindText && p.texts != nil:
 		var list []string
 		for _, text := range p.texts {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -47,9 +48,9 @@ func (d *Dialect) Grammar(tools []Tool, choice Choice) (Rules, error) {
 		if choice.Tool != "" && choice.Tool != t.Name {
 			continue
 		}
-		if t.Name == "" || len(t.Name) > maxName ||
-			strings.ContainsAny(t.Name, " \t\r\n<>[]{}()\"'=,") {
-			return Rules{}, fmt.Errorf("no call can be held to the name %q of a tool", t.Name)
+		if len(t.Name) > maxName || !callable.MatchString(t.Name) {
+			return Rules{}, fmt.Errorf("the name %.80q is not one of at most %d bytes that matches %s",
+				t.Name, maxName, callable)
 		}
 		g.tools = append(g.tools, t)
 	}
@@ -80,6 +81,9 @@ func (d *Dialect) Grammar(tools []Tool, choice Choice) (Rules, error) {
 	return Rules{g.rules.String(), g.owners}, nil
 }
 
+// callable matches the names that every family can write in a call.
+var callable = regexp.MustCompile(`^[^\s<>\[\]{}()"'=,]+$`)
+
 // A grammar collects the rules of a [Rules].
 type grammar struct {
 	dialect  *Dialect
@@ -90,6 +94,7 @@ type grammar struct {
 	owners   map[string]string // the tools of rules
 	forms    int               // forms of schemas, for the names of their rules
 	chains   int               // chains of optional arguments, see function
+	texts    int               // rules of texts, see plainText
 	err      error             // the first error
 }
 
@@ -189,6 +194,9 @@ func (g *grammar) addRulePerTool(write func(t Tool) string) string {
 // arguments returns the rule of a tool's arguments as JSON. They are an object, even if the tool's
 // schema does not say so.
 func (g *grammar) arguments(t Tool) string {
+	if t.Text != "" {
+		return g.textObject(t)
+	}
 	d, err := jsonschema.Read(schemaOf(t))
 	if err != nil {
 		return g.fail(t, err)

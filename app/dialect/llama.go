@@ -101,6 +101,9 @@ func (l llama) grammar(g *grammar) {
 
 // python returns the rule of a property's Python literal.
 func (g *grammar) python(p property) string {
+	if p.tool.Text != "" {
+		return g.quotedText(p.tool)
+	}
 	g.addRuleOnce("py_value",
 		`PY_STRING | PY_NUMBER | "True" | "False" | "None" | py_list | py_dict`)
 	g.addRuleOnce("py_list", `"[" (py_value (", " py_value)*)? "]"`)

@@ -48,7 +48,7 @@ func refused(g model.Grammar, e *native.GrammarError) error {
 	const format = "No answer can be held to that form: %s"
 	if tool, ok := g.Tools[e.Rule]; ok {
 		return control.Errorf(control.CodeInvalid, format,
-			fmt.Sprintf("the schema of the tool %q: %s", tool, e.Message))
+			fmt.Sprintf("the schema or format of the tool %q: %s", tool, e.Message))
 	}
 	if e.At != "" && g.Around == "" && g.Tools == nil {
 		return control.Errorf(control.CodeInvalid, format, e.At+": "+e.Message)

@@ -1,0 +1,64 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+
+	"tandem/app/jsonschema"
+)
+
+// TextParameter is the only parameter of a tool that takes a text.
+const TextParameter = "input"
+
+// TextParameters is the schema of such a tool. description is that of the text.
+func TextParameters(description string) json.RawMessage {
+	return json.RawMessage(`{"type":"object","properties":{"` + TextParameter +
+		`":{"type":"string","description":` + quote(description) + `}},"required":["` + TextParameter +
+		`"],"additionalProperties":false}`)
+}
+
+// textObject returns the rule of the arguments of a tool that takes a text by rules, as JSON.
+func (g *grammar) textObject(t Tool) string {
+	return fmt.Sprintf("%s %s %s", quote(`{"`+TextParameter+`": `), g.quotedText(t), quote("}"))
+}
+
+// quotedText returns the rule of such a text as a JSON string, which is a Python literal too.
+func (g *grammar) quotedText(t Tool) string {
+	rules, err := jsonschema.LarkString(t.Text)
+	if err != nil {
+		return g.refuseText(t, err)
+	}
+	return fmt.Sprintf(`"\"" %s "\""`, nested(rules))
+}
+
+// plainText returns the rule of such a text without quotes, and of the tag after it. The rules may
+// match a part of a tag that is no token. So one regular expression is matched as far as the first
+// tag after it; of other rules a terminal must not go on into the tag.
+func (g *grammar) plainText(t Tool, end string) string {
+	tag := g.token(end)
+	if m := oneRegex.FindStringSubmatch(t.Text); m != nil && tag == quote(end) {
+		g.texts++
+		name := fmt.Sprintf("text_%d", g.texts)
+		g.addRule(name+"[lazy]", "%s %s", m[1], tag)
+		return name
+	}
+	rules, err := jsonschema.Lark(t.Text)
+	if err != nil {
+		return g.refuseText(t, err)
+	}
+	return nested(rules) + " " + tag
+}
+
+var oneRegex = regexp.MustCompile(`^start: (/[^/\n]*/)$`)
+
+// nested returns rules as a part of another rule.
+func nested(rules string) string { return "%lark {\n" + rules + "\n}" }
+
+// refuseText records the error of a tool's rules.
+func (g *grammar) refuseText(t Tool, err error) string {
+	if g.err == nil {
+		g.err = fmt.Errorf("the format of the tool %.80q, %w", t.Name, err)
+	}
+	return `""`
+}
