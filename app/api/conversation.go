@@ -90,6 +90,9 @@ func (c *Conversation) Complete() error {
 		break
 	}
 	completeToolCalls(c.Messages)
+	if list := c.Tools.LeftOut; list != nil {
+		c.LeftOut = append(c.LeftOut, "tools of OpenAI's servers: "+strings.Join(list, ", "))
+	}
 	c.Single = c.Tools.Single
 	c.begun = ""
 	if n := len(c.Messages); n > 0 && c.ContinueFinal {

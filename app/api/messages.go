@@ -76,8 +76,12 @@ func readToolCalls(m *wire.Fields) (calls []json.RawMessage) {
 	return calls
 }
 
-// readToolCall returns one call. Some clients write its function's members beside its id.
+// readToolCall returns one call, one of a custom tool as one of a function. Some clients write its
+// function's members beside its id.
 func readToolCall(c *wire.Fields) json.RawMessage {
+	if c.String("type") == CustomTool && c.Values["function"] == nil {
+		return readCustomCall(c)
+	}
 	fn := c.Object("function")
 	if fn != nil {
 		return c.Members().With("function", readFunction(fn)).JSON()
@@ -91,6 +95,17 @@ func readToolCall(c *wire.Fields) json.RawMessage {
 		call = call.With("id", id)
 	}
 	return call.With("function", readFunction(c.As(nil), "id", "type", "index")).JSON()
+}
+
+func readCustomCall(c *wire.Fields) json.RawMessage {
+	custom := c.Object("custom")
+	if custom == nil {
+		custom = c.As(nil)
+	}
+	function := wire.Members{{Key: "name", Value: wire.Quote(wire.NeededText(custom, "name"))},
+		{Key: "arguments", Value: TextArguments(custom.String("input"))}}
+	return c.Members().Without("custom", "name", "input").With("type", wire.Quote("function")).
+		With("function", function.JSON()).JSON()
 }
 
 // readFunctionCall returns function_call, which is the older form of one call.

@@ -100,12 +100,37 @@ var ResponseFormatShape = wire.Either(
 ).Named("ResponseFormat").Doc("What the answer may be.")
 
 // ToolShape is Tool in OpenAPI.
-var ToolShape = wire.Object(
-	wire.OmitOnly("type", wire.String),
-	wire.OmitOnly("function", wire.Object(wire.Optional("name", wire.String)).Add(FunctionFields...)),
-	wire.Optional("name", wire.String),
-).Add(FunctionFields...).Named("Tool").
-	Doc("Reaches the template as it is; a function without the object around it gets one.")
+var ToolShape = wire.Either(
+	wire.Object(
+		wire.OmitOnly("type", wire.Const("function")),
+		wire.OmitOnly("function", wire.Object(wire.Optional("name", wire.String)).Add(FunctionFields...)),
+		wire.Optional("name", wire.String),
+	).Add(FunctionFields...).Doc("A function without the object around it gets one."),
+	wire.Typed(CustomTool, wire.Required("custom", wire.Object(CustomFields...))),
+	wire.Typed(CustomTool, wire.Optional("custom", wire.Null)).Add(CustomFields...),
+	HostedToolShape,
+).Named("Tool")
+
+// HostedToolShape is a tool that OpenAI's servers run.
+var HostedToolShape = wire.Object(wire.Required("type", wire.String.With("pattern", hosted.String()))).
+	Doc("Left out, which left_out in the timings says.")
+
+// CustomFields are those of a tool that is called with a text.
+var CustomFields = []wire.Field{
+	wire.Required("name", wire.NonEmpty),
+	wire.Optional("description", wire.String),
+	wire.Optional("format", wire.Either(
+		wire.Typed("text"),
+		wire.Typed("grammar", wire.Required("grammar", wire.Object(textRuleFields...))),
+		wire.Typed("grammar", wire.Optional("grammar", wire.Null)).Add(textRuleFields...),
+	), "What the text is; a call that is asked for follows it."),
+}
+
+// textRuleFields are the rules of a text.
+var textRuleFields = []wire.Field{
+	wire.Required("syntax", wire.Enum("lark", "regex")),
+	wire.Required("definition", wire.NonEmpty),
+}
 
 // FunctionFields are those of a function beside its name.
 var FunctionFields = []wire.Field{
@@ -180,10 +205,19 @@ var ChatMessageShape = wire.Object(
 	wire.OmitOnly("content", ContentShape),
 	wire.Optional("name", wire.String),
 	wire.Optional("tool_call_id", wire.String),
-	wire.Optional("tool_calls", wire.List(wire.Object(wire.Required("function", wire.Object(
-		wire.Required("name", wire.String),
-		wire.OmitOnly("arguments", wire.Anything, "A JSON object, or one as text; absent for none."),
-	))))),
+	wire.Optional("tool_calls", wire.List(wire.Either(
+		wire.Object(
+			wire.OmitOnly("type", wire.String),
+			wire.Required("function", wire.Object(
+				wire.Required("name", wire.String),
+				wire.OmitOnly("arguments", wire.Anything, "A JSON object, or one as text; absent for none."),
+			)),
+		),
+		wire.Typed(CustomTool, wire.Required("custom", wire.Object(
+			wire.Required("name", wire.String),
+			wire.Optional("input", wire.String),
+		))),
+	))),
 	wire.Optional("function_call", wire.Object(
 		wire.Required("name", wire.String),
 		wire.Optional("arguments", wire.Either(wire.String, wire.AnyMap)),
@@ -194,7 +228,7 @@ var ChatMessageShape = wire.Object(
 	wire.Optional("partial", wire.Bool, "Another server's name for it."),
 ).Named("ChatMessage").Doc("Reaches the template with all its names.")
 
-// ChosenShape is the function that a choice names.
+// ChosenShape is the tool that a choice names.
 var ChosenShape = wire.Object(wire.Required("name", wire.NonEmpty))
 
 var allowedShape = wire.Object(
@@ -214,10 +248,12 @@ var ToolChoiceShape = wire.Either(
 		wire.Required("function", ChosenShape),
 	),
 	wire.Object(
-		wire.OmitOnly("type", wire.Enum("function", "tool")),
+		wire.OmitOnly("type", wire.Enum("function", "tool", CustomTool)),
 		wire.Optional("function", wire.Null),
+		wire.Optional("custom", wire.Null),
 		wire.Required("name", wire.NonEmpty),
 	),
+	wire.Typed(CustomTool, wire.Required("custom", ChosenShape)),
 	wire.Typed("allowed_tools", wire.Required("allowed_tools", allowedShape)),
 	wire.AllOf(wire.Typed("allowed_tools"), allowedShape),
 ).OrNull().Named("ToolChoice").Doc("Whether an answer is a call.")

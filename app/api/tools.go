@@ -2,7 +2,9 @@ package api
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
+	"strings"
 
 	"tandem/app/dialect"
 	"tandem/app/wire"
@@ -18,6 +20,8 @@ type Toolbox struct {
 	Forced    bool            // the answer must be a call
 	Name      string          // of the only tool that may be called; empty for any
 	Single    bool            // at most one call
+	Custom    map[string]bool // the names of the tools that are called with a text; nil for none
+	LeftOut   []string        // types of tools that OpenAI's servers would run; see LeaveOut
 	Functions bool            // the client used the older form, and gets its answer in that form
 }
 
@@ -32,23 +36,69 @@ func ReadTools(f *wire.Fields) (b Toolbox) {
 	if parallel := wire.ReadOptional(f, "parallel_tool_calls", f.Bool); parallel != nil && !*parallel {
 		b.Single = true
 	}
+	var all []Offered
 	entries := ReadToolList(f, list)
+	for o := range f.Items(list, entries) {
+		all = b.offer(all, o)
+	}
 	chosen := readToolChoice(f, choice)
 	if f.Err() != nil {
 		return Toolbox{}
 	}
-	all := make([]Offered, len(entries))
-	for i, entry := range entries {
-		all[i] = namedTool(entry)
-	}
 	return b.Choose(f, list, choice, all, chosen)
 }
+
+// offer adds a tool of a chat to the list, unless it is left out.
+func (b *Toolbox) offer(list []Offered, o *wire.Fields) []Offered {
+	kind := o.String("type")
+	if custom := o.Object("custom"); kind == CustomTool && custom != nil {
+		return append(list, ReadCustomTool(custom))
+	}
+	if kind == CustomTool {
+		return append(list, ReadCustomTool(o))
+	}
+	t := namedTool(o.Members().JSON())
+	if !t.Named && kind != "" && kind != "function" {
+		b.LeaveOut(o, kind)
+		return list
+	}
+	return append(list, t)
+}
+
+// LeaveOut leaves out a tool that OpenAI's servers would run. Agents send such tools whether or not a
+// server has them. It refuses any other tool: a client that runs it waits for its calls.
+func (b *Toolbox) LeaveOut(o *wire.Fields, kind string) {
+	switch {
+	case hosted.MatchString(kind):
+		b.NoteLeftOut(kind)
+	case strings.HasPrefix(kind, "computer"):
+		o.Fail("type", "%q needs a model that sees the screen, and the models here read text; leave "+
+			"this tool out.", wire.Clip(kind))
+	default:
+		o.Fail("type", "%q is not known here; leave this tool out, or offer it as a function.",
+			wire.Clip(kind))
+	}
+}
+
+// NoteLeftOut notes the type of a tool that is left out.
+func (b *Toolbox) NoteLeftOut(kind string) {
+	if !slices.Contains(b.LeftOut, kind) {
+		b.LeftOut = append(b.LeftOut, kind)
+	}
+}
+
+// hosted matches the types of the tools that OpenAI's servers run.
+var hosted = regexp.MustCompile(
+	"^(web_search.*|file_search|code_interpreter|image_generation|mcp|programmatic_tool_calling)$")
 
 // An Offered is a tool that a request offers.
 type Offered struct {
 	Entry json.RawMessage // for the template
 	Tool  dialect.Tool
 	Named bool // the model can call it
+
+	// Custom says that the tool is called with a text, see CustomTool.
+	Custom bool
 }
 
 // Choose adds the tools that the model may use by chosen, a tool_choice that was read. list and
@@ -56,7 +106,7 @@ type Offered struct {
 func (b Toolbox) Choose(f *wire.Fields, list, choice string, all []Offered,
 	chosen ToolChoice) Toolbox {
 	if chosen.Mode == "none" {
-		return Toolbox{}
+		return Toolbox{LeftOut: b.LeftOut}
 	}
 	var entries []json.RawMessage
 	for _, o := range all {
@@ -66,6 +116,12 @@ func (b Toolbox) Choose(f *wire.Fields, list, choice string, all []Offered,
 		entries = append(entries, o.Entry)
 		if o.Named {
 			b.Tools = append(b.Tools, o.Tool)
+		}
+		if o.Custom {
+			if b.Custom == nil {
+				b.Custom = map[string]bool{}
+			}
+			b.Custom[o.Tool.Name] = true
 		}
 	}
 	if entries != nil {
@@ -158,6 +214,12 @@ func FunctionTool(entry json.RawMessage, name string) json.RawMessage {
 	return wrapFunction(function.JSON())
 }
 
+// RenameFunction returns a function in the form of chats, with another name.
+func RenameFunction(entry json.RawMessage, name string) json.RawMessage {
+	tool, function := readCall(entry)
+	return tool.With("function", function.With("name", wire.Quote(name)).JSON()).JSON()
+}
+
 // wrapFunction returns a tool, or a call without an id, with that function.
 func wrapFunction(function json.RawMessage) json.RawMessage {
 	return slices.Concat([]byte(`{"type":"function","function":`), function, []byte{'}'})
@@ -191,7 +253,7 @@ func ReadChoice(f *wire.Fields, key string,
 	switch kind = o.String("type"); {
 	case slices.Contains(ToolChoices, kind):
 		c.Mode = modeOf(kind)
-	case kind == "function", kind == "tool",
+	case kind == "function", kind == "tool", kind == CustomTool,
 		kind == "" && (o.Raw("function") != nil || o.Raw("name") != nil):
 		c.Mode, c.Name = "required", ChosenName(o, name)
 	default:
@@ -229,23 +291,27 @@ func readToolChoice(f *wire.Fields, key string) ToolChoice {
 			c.Mode, c.Allowed = readAllowed(a)
 		}
 	default:
-		o.Fail("type", "is \"function\" or \"allowed_tools\", not %q.", wire.Clip(kind))
+		o.Fail("type", "is \"function\", \"custom\" or \"allowed_tools\", not %q.", wire.Clip(kind))
 	}
 	return c
 }
 
-// ChosenName reads the name of a function in a choice, or in an entry of allowed_tools: from its
-// function, as chats have it, else by calling read with o, as responses have it.
+// ChosenName reads the name of a tool in a choice, or in an entry of allowed_tools: from its function
+// or its custom, as chats have it, else by calling read with o, as responses have it.
 func ChosenName(o *wire.Fields, read func(*wire.Fields) string) string {
-	if o.Raw("function") == nil && o.Raw("name") == nil {
-		o.Fail("function", "is missing.")
+	key := "function"
+	if o.Raw(CustomTool) != nil {
+		key = CustomTool
+	}
+	if o.Raw(key) == nil && o.Raw("name") == nil {
+		o.Fail(key, "is missing.")
 		return ""
 	}
-	fn := o.Object("function")
-	if fn == nil {
+	inside := o.Object(key)
+	if inside == nil {
 		return read(o)
 	}
-	return wire.NeededName(fn)
+	return wire.NeededName(inside)
 }
 
 // readAllowed reads a choice of some tools. It skips those without a name, which a vendor's server runs.
@@ -255,9 +321,11 @@ func readAllowed(f *wire.Fields) (mode string, names []string) {
 		mode = "auto"
 	}
 	names = []string{}
-	for _, entry := range ReadToolList(f, "tools") {
-		if t := namedTool(entry); t.Named {
+	for o := range f.Items("tools", ReadToolList(f, "tools")) {
+		if t := namedTool(o.Members().JSON()); t.Named {
 			names = append(names, t.Tool.Name)
+		} else if o.String("type") == CustomTool {
+			names = append(names, ChosenName(o, wire.NeededName))
 		}
 	}
 	return mode, names

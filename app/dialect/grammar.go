@@ -49,8 +49,8 @@ func (d *Dialect) Grammar(tools []Tool, choice Choice) (Rules, error) {
 			continue
 		}
 		if len(t.Name) > maxName || !callable.MatchString(t.Name) {
-			return Rules{}, fmt.Errorf("the name %.80q is not one of at most %d bytes that matches %s",
-				t.Name, maxName, callable)
+			return Rules{}, fmt.Errorf("the name %.80q of a tool must match the pattern %s, in at most %d bytes",
+				t.Name, callable, maxName)
 		}
 		g.tools = append(g.tools, t)
 	}

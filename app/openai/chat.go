@@ -76,5 +76,5 @@ func readPrediction(f *wire.Fields) string {
 }
 
 func (c *chatRequest) Format() api.ReplyFormat {
-	return choicesFormat{objects: chatObjects{functions: c.Tools.Functions}}
+	return choicesFormat{objects: chatObjects{c.Tools.Functions, c.Tools.Custom}}
 }

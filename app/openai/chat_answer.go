@@ -41,10 +41,17 @@ type chatMessage struct {
 }
 
 type toolCall struct {
-	_        struct{}     `schema:"ToolCall"`
-	ID       string       `json:"id"`
-	Type     string       `json:"type" enum:"function"`
-	Function functionCall `json:"function"`
+	_        struct{}      `schema:"ToolCall"`
+	ID       string        `json:"id"`
+	Type     string        `json:"type" enum:"function,custom"`
+	Function *functionCall `json:"function,omitempty"`
+	Custom   *customCall   `json:"custom,omitempty"`
+}
+
+// A customCall is the call of a tool with a text, or the text of such a call that is streamed.
+type customCall struct {
+	Name  string `json:"name,omitempty"`
+	Input string `json:"input"`
 }
 
 type functionCall struct {
@@ -84,10 +91,11 @@ type chatDelta struct {
 
 // A toolDelta is the beginning of a call, or the next piece of its arguments.
 type toolDelta struct {
-	Index    int           `json:"index"`
-	ID       string        `json:"id,omitempty"`
-	Type     string        `json:"type,omitempty" enum:"function"`
-	Function functionDelta `json:"function"`
+	Index    int            `json:"index"`
+	ID       string         `json:"id,omitempty"`
+	Type     string         `json:"type,omitempty" enum:"function,custom"`
+	Function *functionDelta `json:"function,omitempty"`
+	Custom   *customCall    `json:"custom,omitempty"`
 }
 
 type functionDelta struct {
@@ -100,6 +108,8 @@ type chatObjects struct {
 	// functions puts a call where the older API has its only call. It is set for a request that
 	// offered functions and not tools.
 	functions bool
+
+	custom map[string]bool // see api.Toolbox
 }
 
 func (chatObjects) IDPrefix() string { return "chatcmpl-" }
@@ -132,7 +142,12 @@ func (o chatObjects) message(c *api.Choice) chatMessage {
 			out.FunctionCall = &call
 			break
 		}
-		out.ToolCalls = append(out.ToolCalls, toolCall{ID: b.ID, Type: "function", Function: call})
+		if o.custom[b.Name] {
+			out.ToolCalls = append(out.ToolCalls, toolCall{ID: b.ID, Type: api.CustomTool,
+				Custom: &customCall{b.Name, api.CallInput(b.Text)}})
+			continue
+		}
+		out.ToolCalls = append(out.ToolCalls, toolCall{ID: b.ID, Type: "function", Function: &call})
 	}
 	return out
 }
@@ -162,12 +177,21 @@ func (o chatObjects) delta(p piece) chatDelta {
 	case p.part.Kind == dialect.Text:
 		return chatDelta{Content: text}
 	}
-	call := toolDelta{Index: p.part.Index, Function: functionDelta{p.part.Name, p.part.Text}}
+	function := &functionDelta{p.part.Name, p.part.Text}
 	if o.functions {
-		return chatDelta{FunctionCall: &call.Function}
+		return chatDelta{FunctionCall: function}
 	}
+	call, b := toolDelta{Index: p.part.Index}, p.choice.Answer.Call(p.part.Index)
 	if p.part.Kind == dialect.Call {
-		call.ID, call.Type = p.choice.Answer.Call(p.part.Index).ID, "function"
+		call.ID, call.Type = b.ID, "function"
+	}
+	switch {
+	case !o.custom[b.Name]:
+		call.Function = function
+	case p.part.Kind == dialect.Call:
+		call.Type, call.Custom = api.CustomTool, &customCall{Name: b.Name}
+	default: // all arguments of a call come in one part
+		call.Custom = &customCall{Input: api.CallInput(b.Text)}
 	}
 	return chatDelta{ToolCalls: []toolDelta{call}}
 }

@@ -87,7 +87,7 @@ type ResponseUsage struct {
 	TotalTokens int `json:"total_tokens"`
 }
 
-// An outputItem is a messageItem, a reasoningItem or a callItem.
+// An outputItem is a messageItem, a reasoningItem or the item of a call.
 type outputItem struct{ any }
 
 func (i outputItem) MarshalJSON() ([]byte, error) { return wire.Marshal(i.any) }
@@ -95,7 +95,9 @@ func (i outputItem) MarshalJSON() ([]byte, error) { return wire.Marshal(i.any) }
 // Shape describes the item to wire.AnswerOf.
 func (outputItem) Shape() *wire.Shape {
 	return wire.Either(wire.AnswerOf[messageItem](), wire.AnswerOf[reasoningItem](),
-		wire.AnswerOf[callItem]()).Named("OutputItem")
+		wire.AnswerOf[callItem](), wire.AnswerOf[customCallItem](), wire.AnswerOf[shellCallItem](),
+		wire.AnswerOf[localShellCallItem](), wire.AnswerOf[patchCallItem](),
+		wire.AnswerOf[searchItem]()).Named("OutputItem")
 }
 
 type messageItem struct {
@@ -113,21 +115,6 @@ type reasoningItem struct {
 	Summary          []struct{}      `json:"summary"`
 	EncryptedContent wire.AlwaysNull `json:"encrypted_content"`
 	Content          []outputPart    `json:"content"`
-}
-
-type callItem struct {
-	ID     string `json:"id"`
-	Type   string `json:"type" enum:"function_call"`
-	Status string `json:"status" enum:"in_progress,completed,incomplete"`
-	CallID string `json:"call_id"`
-	toolName
-	Arguments string `json:"arguments"`
-}
-
-// A toolName is the name of a tool, with its namespace if it is in one.
-type toolName struct {
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
 }
 
 // An outputPart is a textPart or a reasoningPart.

@@ -29,6 +29,7 @@ func (v Routes) readCompaction(f *wire.Fields) (api.Request, error) {
 	c.MaxTokens = new(maxSummary)
 	c.Thinking.On = new(false)
 	c.closing = sumUp
+	c.offers.chosen.Mode = "none"
 	c.instructions, c.previous = f.String("instructions"), f.String("previous_response_id")
 	c.readInput(f, false)
 	return compactionRequest{c}, f.Err()

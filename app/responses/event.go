@@ -56,13 +56,37 @@ type (
 		toolName
 		Arguments string `json:"arguments"`
 	}
+	inputDelta struct {
+		Type string `json:"type" enum:"response.custom_tool_call_input.delta"`
+		itemPlace
+		Delta string `json:"delta"`
+	}
+	inputDone struct {
+		Type string `json:"type" enum:"response.custom_tool_call_input.done"`
+		itemPlace
+		Input string `json:"input"`
+	}
+	commandDelta struct {
+		Type string `json:"type" enum:"response.shell_call_command.delta"`
+		itemPlace
+		CommandIndex int    `json:"command_index"`
+		Delta        string `json:"delta"`
+	}
+	commandEvent struct {
+		Type string `json:"type" enum:"response.shell_call_command.added,response.shell_call_command.done"`
+		itemPlace
+		CommandIndex int    `json:"command_index"`
+		Command      string `json:"command"`
+	}
 )
 
 // responseEventShape is any of the events in OpenAPI.
 var responseEventShape = wire.Either(wire.AnswerOf[responseEvent](), wire.AnswerOf[itemEvent](),
 	wire.AnswerOf[partEvent](), wire.AnswerOf[textDelta](), wire.AnswerOf[textDone](),
 	wire.AnswerOf[reasoningDelta](), wire.AnswerOf[reasoningDone](),
-	wire.AnswerOf[argumentsDelta](), wire.AnswerOf[argumentsDone]()).Named("ResponseEvent")
+	wire.AnswerOf[argumentsDelta](), wire.AnswerOf[argumentsDone](),
+	wire.AnswerOf[inputDelta](), wire.AnswerOf[inputDone](),
+	wire.AnswerOf[commandDelta](), wire.AnswerOf[commandEvent]()).Named("ResponseEvent")
 
 // An itemPlace says which item an event belongs to.
 type itemPlace struct {

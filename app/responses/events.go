@@ -127,7 +127,7 @@ func (e *itemEvents) part(kind string, b *api.Block, text string, toks []engine.
 
 // place returns the place of the next event of the open item.
 func (e *itemEvents) place(b *api.Block) itemPlace {
-	return itemPlace{e.number(), blockID(e.rep, e.at, b), e.at}
+	return itemPlace{e.number(), e.form.blockID(e.rep, e.at, b), e.at}
 }
 
 func (e *itemEvents) contentPlace(b *api.Block) contentPlace {
@@ -136,9 +136,7 @@ func (e *itemEvents) contentPlace(b *api.Block) contentPlace {
 
 func (e *itemEvents) delta(b *api.Block, text string) {
 	switch b.Kind {
-	case dialect.Call:
-		const kind = "response.function_call_arguments.delta"
-		e.send(kind, argumentsDelta{kind, e.place(b), text})
+	case dialect.Call: // its kind sends the arguments
 	case dialect.Reasoning:
 		const kind = "response.reasoning_text.delta"
 		e.send(kind, reasoningDelta{kind, e.contentPlace(b), text})
@@ -159,8 +157,14 @@ func (e *itemEvents) close(c *api.Choice, last bool) {
 	b := e.form.blocks(c)[e.at]
 	switch text := string(b.Text); b.Kind {
 	case dialect.Call:
-		const kind = "response.function_call_arguments.done"
-		e.send(kind, argumentsDone{kind, e.place(b), e.form.toolName(b.Name), text})
+		tool := e.form.tool(b)
+		if tool.kind.events == nil {
+			break
+		}
+		place := func() itemPlace { return e.place(b) }
+		for _, event := range tool.kind.events(place, tool.toolName, b.Text) {
+			e.send(event.kind, event.event)
+		}
 	case dialect.Reasoning:
 		const kind = "response.reasoning_text.done"
 		e.send(kind, reasoningDone{kind, e.contentPlace(b), text})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"tandem/app/api"
@@ -201,41 +202,52 @@ func ended(c *api.Choice, b *api.Block, last bool) string {
 
 // item returns an item. It is empty while it is in progress.
 func (f *responseFormat) item(r *api.Reply, i int, b *api.Block, status string) outputItem {
-	id, text, content := blockID(r, i, b), "", []outputPart{}
-	if status != InProgress {
-		text = string(b.Text)
-		if b.Kind != dialect.Call {
-			content = append(content, f.part(r, b, text, b.Tokens))
-		}
+	id, content := f.blockID(r, i, b), []outputPart{}
+	if b.Kind == dialect.Call {
+		return outputItem{f.call(id, b, status)}
 	}
-	switch b.Kind {
-	case dialect.Call:
-		return outputItem{callItem{id, "function_call", status, api.CallPrefix + b.ID,
-			f.toolName(b.Name), text}}
-	case dialect.Reasoning:
+	if status != InProgress {
+		content = append(content, f.part(r, b, string(b.Text), b.Tokens))
+	}
+	if b.Kind == dialect.Reasoning {
 		return outputItem{reasoningItem{ID: id, Type: "reasoning", Status: status,
 			Summary: []struct{}{}, Content: content}}
 	}
 	return outputItem{messageItem{id, "message", status, "assistant", content}}
 }
 
-func blockID(r *api.Reply, i int, b *api.Block) string {
+// call returns the item of a call.
+func (f *responseFormat) call(id string, b *api.Block, status string) any {
+	tool, arguments := f.tool(b), b.Text
+	k := tool.kind
+	if status == InProgress {
+		arguments = nil
+		if k.early != nil {
+			list, _ := wire.ReadMembers(api.WholeMembers(b.Text))
+			late := func(m wire.Member) bool { return !slices.Contains(k.early, m.Key) }
+			arguments = slices.DeleteFunc(list, late).JSON()
+		}
+	}
+	return k.item(callHead{id, k.call, status, api.CallPrefix + b.ID}, tool.toolName, arguments)
+}
+
+func (f *responseFormat) blockID(r *api.Reply, i int, b *api.Block) string {
 	prefix := "msg_"
 	switch b.Kind {
 	case dialect.Call:
-		prefix = "fc_"
+		prefix = f.tool(b).kind.prefix
 	case dialect.Reasoning:
 		prefix = "rs_"
 	}
 	return itemIDOf(r.ID, prefix, i)
 }
 
-// toolName returns a tool's name as the client knows it.
-func (f *responseFormat) toolName(name string) toolName {
-	if s, ok := f.req.offers.spaces[name]; ok {
-		return toolName{s.space, s.name}
+// tool returns the tool that is called, as the client knows it.
+func (f *responseFormat) tool(b *api.Block) knownTool {
+	if tool, ok := f.req.offers.known[b.Name]; ok {
+		return tool
 	}
-	return toolName{Name: name}
+	return knownTool{&toolKinds[0], toolName{Name: b.Name}}
 }
 
 // part returns the content of an item of text or of reasoning.

@@ -1,6 +1,11 @@
 package responses
 
 import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
 	"tandem/app/api"
 	"tandem/app/wire"
 )
@@ -11,23 +16,32 @@ func (c *responseRequest) saySystem(text string) {
 	c.Of("system").Say(api.StripBillingHeader(text))
 }
 
-// addItem reads an item. It skips an item of an unknown type, which belongs to a tool that is not
-// offered here.
+// addItem reads an item. It skips an item of another type, which belongs to a tool that OpenAI's
+// servers run.
 func (c *responseRequest) addItem(f *wire.Fields) {
 	f.Omitted = new(error)
-	switch kind := itemType(f); kind {
+	kind := itemType(f)
+	if k := kindBy((*toolKind).callType, kind); k != nil && f.Err() == nil {
+		c.addCall(f, k)
+		return
+	}
+	if k := kindBy((*toolKind).outputType, kind); k != nil && f.Err() == nil {
+		c.addOutput(f, k)
+		return
+	}
+	switch kind {
 	case "message":
 		c.addMessage(f)
 	case "reasoning":
 		c.addReasoning(f)
-	case "function_call":
-		c.addCall(f)
-	case "function_call_output":
-		c.addOutput(f)
 	case compactionItem:
 		c.addCompaction(f)
+	case additionalTools:
+		c.offers.add(f)
 	case "":
 		f.Fail("type", "is missing.")
+	default:
+		c.skip(kind)
 	}
 }
 
@@ -98,15 +112,29 @@ func (c *responseRequest) addReasoning(f *wire.Fields) {
 	}
 }
 
-func (c *responseRequest) addCall(f *wire.Fields) {
-	id, name := f.String("call_id"), wire.NeededName(f)
-	if space := f.String("namespace"); space != "" {
-		name = flatName(space, name)
+// additionalTools is the type of an item that brings tools.
+const additionalTools = "additional_tools"
+
+// skip notes the type of an item that is skipped.
+func (c *responseRequest) skip(kind string) {
+	if !elsewhere.MatchString(kind) {
+		kind = "of unknown types"
 	}
-	args := f.Raw("arguments")
-	if args != nil && args[0] != '"' && args[0] != '{' {
-		f.Fail("arguments", "must be a string.")
+	if !slices.Contains(c.skipped, kind) {
+		c.skipped = append(c.skipped, kind)
 	}
+}
+
+// elsewhere matches the types of the items of tools that OpenAI's servers run.
+var elsewhere = regexp.MustCompile("^(file_search_call|web_search_call|computer_call|computer_call_output|" +
+	"image_generation_call|code_interpreter_call|mcp_[a-z_]{1,20}|program|program_output|configuration_update)$")
+
+func (c *responseRequest) addCall(f *wire.Fields, k *toolKind) {
+	id, name := f.String("call_id"), k.name
+	if name == "" {
+		name = readName(f)
+	}
+	args := k.readArguments(f)
 	if f.Err() != nil {
 		return
 	}
@@ -114,12 +142,36 @@ func (c *responseRequest) addCall(f *wire.Fields) {
 	c.Called[id] = name
 }
 
-func (c *responseRequest) addOutput(f *wire.Fields) {
-	id := wire.NeededString(f, "call_id")
-	if f.Raw("output") == nil {
-		f.Fail("output", "is missing.")
+func (c *responseRequest) addOutput(f *wire.Fields, k *toolKind) {
+	id := f.String("call_id")
+	switch {
+	case id != "" || k.tool == "tool_search": // OpenAI's servers search without an id
+	case k.tool == "local_shell" && f.String("id") != "": // the id of the call, by OpenAI's description
+		id = f.String("id")
+	default:
+		wire.NeededString(f, "call_id")
 	}
-	result := api.NewResult(api.TemplateID(id), c.Called[id])
-	result.Say(api.ReadContent(f, "output", nil))
+	var text string
+	switch {
+	case k.tool == "tool_search":
+		text = c.found(f)
+	case f.Raw("output") == nil && k.tool != "apply_patch":
+		f.Fail("output", "is missing.")
+	case k.result != nil:
+		text = k.result(f)
+	default:
+		text = api.ReadContent(f, "output", nil)
+	}
+	result := api.NewResult(api.TemplateID(id), cmp.Or(c.Called[id], k.name))
+	result.Say(text)
 	c.Messages = append(c.Messages, result)
+}
+
+// found offers the tools that a search found, and returns what the model is told of them.
+func (c *responseRequest) found(f *wire.Fields) string {
+	_, names := c.offers.add(f)
+	if names == nil {
+		return "No more tools were found."
+	}
+	return "These tools can be called now: " + strings.Join(names, ", ") + "."
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"tandem/app/api"
@@ -17,8 +18,10 @@ import (
 type responseRequest struct {
 	api.Conversation
 	to           Routes
+	fields       *wire.Fields // of the body
 	body         map[string]json.RawMessage
 	offers       responseTools
+	skipped      []string          // types of items that are skipped
 	text         *string           // the input; nil for a list of items
 	own          []json.RawMessage // the items of the request itself
 	items        []json.RawMessage // with the items that it continues and refers to
@@ -56,7 +59,7 @@ func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 
 // newRequest returns a request without fields.
 func (v Routes) newRequest(f *wire.Fields) *responseRequest {
-	c := &responseRequest{to: v, body: f.Values, store: true}
+	c := &responseRequest{to: v, fields: f, body: f.Values, store: true}
 	c.Tolerant, c.Called = true, map[string]string{}
 	c.PromptParam = "input"
 	return c
@@ -67,7 +70,6 @@ func (c *responseRequest) readPrompt(f *wire.Fields) {
 	c.Thinking = api.ReadThinking(f)
 	c.Kwargs = f.Raw("chat_template_kwargs")
 	c.offers = readResponseTools(f)
-	c.Tools, c.Single = c.offers.Toolbox, c.offers.Single
 	c.instructions, c.previous = f.String("instructions"), f.String("previous_response_id")
 	c.Truncate = f.Word("truncation") == "auto"
 }
@@ -194,6 +196,12 @@ func (c *responseRequest) Prepare(ctx context.Context, held *wire.Reservation,
 	}
 	if c.closing != "" {
 		c.Messages = append(c.Messages, api.NewMessage("user", c.closing))
+	}
+	if c.offers.choose(c.fields); c.fields.Err() != nil {
+		return nil, c.fields.Err()
+	}
+	if c.Tools = c.offers.Toolbox; c.skipped != nil {
+		c.LeftOut = append(c.LeftOut, "items of OpenAI's servers: "+strings.Join(c.skipped, ", "))
 	}
 	c.items = append(c.items, c.own...)
 	if r.bytes > 0 {

@@ -18,17 +18,47 @@ var inputItemShape = wire.Either(
 		wire.Optional("content", api.PartsShape),
 		wire.Optional("summary", api.PartsShape),
 	),
-	wire.Typed("function_call",
-		wire.Optional("id", wire.String),
-		wire.Optional("call_id", wire.String),
+	callShape("function_call",
 		wire.Required("name", wire.NonEmpty),
 		wire.Optional("namespace", wire.String),
 		wire.Optional("arguments", wire.Either(wire.String, wire.AnyMap)),
 	),
-	wire.Typed("function_call_output",
-		wire.Optional("id", wire.String),
-		wire.Required("call_id", wire.NonEmpty),
+	callShape("custom_tool_call",
+		wire.Required("name", wire.NonEmpty),
+		wire.Optional("namespace", wire.String),
+		wire.Optional("input", wire.String),
+	),
+	callShape("shell_call", wire.Required("action", wire.AnyMap)),
+	callShape("local_shell_call", wire.Required("action", wire.AnyMap)),
+	callShape("apply_patch_call", wire.Required("operation", wire.AnyMap)),
+	callShape("tool_search_call", wire.Optional("arguments", wire.Either(wire.String, wire.AnyMap))),
+	resultShape("function_call_output", wire.Required("output", api.PartsShape)),
+	resultShape("custom_tool_call_output", wire.Required("output", api.PartsShape)),
+	resultShape("shell_call_output", wire.Required("output", wire.List(wire.Object(
+		wire.Optional("stdout", wire.String),
+		wire.Optional("stderr", wire.String),
+		wire.Optional("outcome", wire.Object(
+			wire.Optional("type", wire.String),
+			wire.Optional("exit_code", wire.Integer),
+		)),
+	)))),
+	wire.Typed("local_shell_call_output",
+		wire.Required("id", wire.NonEmpty, "The call's, if there is no call_id."),
+		wire.Optional("call_id", wire.String),
 		wire.Required("output", api.PartsShape),
+	),
+	resultShape("apply_patch_call_output",
+		wire.Required("status", wire.Enum("completed", "failed")),
+		wire.Optional("output", wire.String),
+	),
+	wire.Typed("tool_search_output",
+		wire.Optional("id", wire.String),
+		wire.Optional("call_id", wire.String),
+		wire.OmitOnly("tools", wire.List(responseToolShape)),
+	),
+	wire.Typed(additionalTools,
+		wire.Optional("id", wire.String),
+		wire.OmitOnly("tools", wire.List(responseToolShape)),
 	),
 	wire.Typed("item_reference", wire.Required("id", wire.String)),
 	wire.Typed("compaction",
@@ -36,27 +66,62 @@ var inputItemShape = wire.Either(
 		wire.Required("encrypted_content", wire.String),
 	),
 	wire.Object(wire.Required("type",
-		wire.NonEmpty.With("not", map[string]any{"enum": []any{"message", "reasoning",
-			"function_call", "function_call_output", "item_reference", "compaction"}}))),
-).Named("InputItem").Doc("A message, reasoning, function_call, function_call_output, item_reference or compaction; others are skipped.")
+		wire.NonEmpty.With("not", map[string]any{"enum": itemTypes()}))),
+).Named("InputItem").Doc("Others are skipped, which left_out in the timings says.")
+
+// callShape is the shape of a call's item.
+func callShape(kind string, more ...wire.Field) *wire.Shape {
+	return wire.Typed(kind, wire.Optional("id", wire.String), wire.Optional("call_id", wire.String)).Add(more...)
+}
+
+// resultShape is the shape of a result's item.
+func resultShape(kind string, more ...wire.Field) *wire.Shape {
+	return wire.Typed(kind, wire.Optional("id", wire.String), wire.Required("call_id", wire.NonEmpty)).Add(more...)
+}
+
+// itemTypes returns the types of items that are read.
+func itemTypes() []any {
+	list := []any{"message", "reasoning", "item_reference", compactionItem, additionalTools}
+	for i := range toolKinds {
+		list = append(list, toolKinds[i].call, toolKinds[i].output)
+	}
+	return list
+}
 
 var responseFunctionShape = wire.Typed("function",
 	wire.Required("name", wire.NonEmpty),
 	wire.Optional("namespace", wire.String),
 ).Add(api.FunctionFields...).Named("ResponseFunction")
 
-var responseToolShape = wire.Either(
+var spacedToolShape = wire.Either(
 	responseFunctionShape,
 	wire.Typed("function", wire.Required("function",
 		wire.Object(wire.Required("name", wire.NonEmpty)).Add(api.FunctionFields...), "As chats have it.")),
+	wire.Typed(api.CustomTool).Add(api.CustomFields...),
+	wire.Typed(api.CustomTool, wire.Required("custom", wire.Object(api.CustomFields...), "As chats have it.")),
+	api.HostedToolShape,
+)
+
+var responseToolShape = wire.Either(
+	spacedToolShape,
 	wire.Typed("namespace",
 		wire.Required("name", wire.NonEmpty),
 		wire.Optional("description", wire.String),
-		wire.OmitOnly("tools", wire.List(responseFunctionShape)),
+		wire.OmitOnly("tools", wire.List(spacedToolShape)),
 	),
-	wire.Object(wire.Required("type",
-		wire.String.With("not", map[string]any{"enum": []any{"function", "namespace"}}))),
-).Named("ResponseTool").Doc("A function or a namespace of functions; others are skipped.")
+	wire.Typed("shell", wire.Optional("environment", wire.Object(
+		wire.Required("type", wire.Enum("local", "container_auto", "container_reference"),
+			"A tool that runs in a container of OpenAI's is left out."),
+	))),
+	wire.Typed("local_shell"),
+	wire.Typed("apply_patch"),
+	wire.Typed("tool_search",
+		wire.Optional("execution", wire.EnumOrEmpty("client", "server"),
+			"A search on OpenAI's servers, also where it is absent, is left out."),
+		wire.Optional("description", wire.String),
+		wire.Optional("parameters", wire.AnyMap),
+	),
+).Named("ResponseTool")
 
 var inputShape = wire.Either(wire.NonEmpty, wire.List(inputItemShape).Min(1))
 
@@ -69,11 +134,14 @@ var promptFields = []wire.Field{
 		wire.Enum(api.ToolChoices...),
 		api.ChoiceTypeShape,
 		wire.Object(
-			wire.OmitOnly("type", wire.Enum("function", "tool")),
+			wire.OmitOnly("type", wire.Enum("function", "tool", api.CustomTool)),
 			wire.Optional("function", wire.Null),
+			wire.Optional("custom", wire.Null),
 			wire.Required("name", wire.NonEmpty),
 			wire.Optional("namespace", wire.String),
 		),
+		wire.Object(wire.Required("type", wire.Enum("shell", "local_shell", "apply_patch", "tool_search"))),
+		wire.Typed(api.CustomTool, wire.Required("custom", api.ChosenShape, "As chats have it.")),
 		wire.Object(
 			wire.OmitOnly("type", wire.Enum("function", "tool")),
 			wire.Required("function", api.ChosenShape, "As chats have it."),

@@ -73,13 +73,13 @@ func TestResponseInputReachesTemplate(t *testing.T) {
 		{"two answers", `"input":[{"role":"assistant","content":"A"},{"role":"assistant","content":"B"},{"role":"user","content":"hi"}]`,
 			`"messages":[{"role":"assistant","content":"A"},{"role":"assistant","content":"B"},` +
 				user + `]`},
-		{"other servers' items", `"input":[{"type":"web_search_call","id":"ws_1"},{"type":"custom_tool_call_output","call_id":"c","output":"x"},{"role":"user","content":"hi"}]`, `"messages":[` + user + `]`},
+		{"other servers' items", `"input":[{"type":"web_search_call","id":"ws_1"},{"type":"mcp_call","id":"m"},{"type":"new"},{"role":"user","content":"hi"}]`, `"messages":[` + user + `]`},
 		{"a function", `"input":"hi","tools":[{"type":"function","name":"f","strict":true,"description":null,"parameters":{"z":1,"a":2}}]`,
 			`"messages":[` + user +
 				`],"tools":[{"type":"function","function":{"name":"f","parameters":{"z":1,"a":2}}}]`},
-		{"other tools", `"input":"hi","tools":[{"type":"web_search"},{"type":"custom","name":"c"},{"type":"new","name":1,"tools":1},{"type":"function","name":"f"}]`,
+		{"other tools", `"input":"hi","tools":[{"type":"web_search"},{"type":"mcp","name":1,"tools":1},{"type":"function","name":"f"}]`,
 			`"messages":[` + user + `],"tools":[{"type":"function","function":{"name":"f"}}]`},
-		{"a namespace", `"input":[{"role":"user","content":"hi"},{"type":"function_call","call_id":"c","namespace":"mcp__a__","name":"f","arguments":"{}"}],"tools":[{"type":"namespace","name":"mcp__a__","tools":[{"type":"function","name":"f"},{"type":"other"}]}]`,
+		{"a namespace", `"input":[{"role":"user","content":"hi"},{"type":"function_call","call_id":"c","namespace":"mcp__a__","name":"f","arguments":"{}"}],"tools":[{"type":"namespace","name":"mcp__a__","tools":[{"type":"function","name":"f"},{"type":"mcp"}]}]`,
 			`"messages":[` + user +
 				`,{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"mcp__a__f","arguments":{}}}]}],"tools":[{"type":"function","function":{"name":"mcp__a__f"}}]`},
 		{"no tools", `"input":"hi","tool_choice":"none","tools":[{"type":"function","name":"f"}]`, `"messages":[` + user + `]`},
@@ -231,10 +231,10 @@ func TestUnsupportedResponseIsRefused(t *testing.T) {
 		{`"input":"x","text":{"format":{"type":"json_schema"}}`, "text.format.schema", "missing"},
 		{`"input":"x","text":{"format":{"type":"json_schema","schema":{"required":["impossible"]}}}`, "text.format", "refuses"},
 		{`"input":"x","tools":7`, "tools", "list"},
-		{`"input":"x","tools":[{"type":"function"}]`, "tools", "name"},
-		{`"input":"x","tools":[{"type":"namespace","name":"n","tools":[` + strings.Repeat(`{"type":"function","name":"f"},`, api.MaxTools) + `{"type":"function","name":"f"}]}]`, "tools", "may hold 2000"},
+		{`"input":"x","tools":[{"type":"function"}]`, "tools[0].name", "missing"},
+		{`"input":"x","tools":[{"type":"namespace","name":"n","tools":[` + strings.Repeat(`{"type":"function","name":"f"},`, api.MaxTools) + `{"type":"function","name":"f"}]}]`, "tools[0].tools", "may hold 2000"},
 		{`"input":"x","tools":[{"type":"web_search"}],"tool_choice":"required"`, "tool_choice", "nothing to call"},
-		{`"input":"x","tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}`, "tool_choice.type", "not run here"},
+		{`"input":"x","tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}`, "tool_choice.type", "can be called here"},
 		{`"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function","name":"g"}`, "tool_choice", "g"},
 		{`"input":"` + strings.Repeat("x", 5000) + `"`, "input", "maximum context length"},
 	} {

@@ -223,15 +223,19 @@ func storedItems(items []json.RawMessage, response string, first int) (json.RawM
 
 // itemPrefix returns the beginning of the ids of items of a type.
 func itemPrefix(kind string) string {
+	if k := kindBy((*toolKind).callType, kind); k != nil {
+		return k.prefix
+	}
+	if k := kindBy((*toolKind).outputType, kind); k != nil {
+		return strings.TrimSuffix(k.prefix, "_") + "o_"
+	}
 	switch kind {
-	case "function_call":
-		return "fc_"
-	case "function_call_output":
-		return "fco_"
 	case "reasoning":
 		return "rs_"
 	case compactionItem:
 		return "cmp_"
+	case additionalTools:
+		return "at_"
 	}
 	return "msg_"
 }

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"tandem/app/api"
@@ -9,147 +10,213 @@ import (
 	"tandem/app/wire"
 )
 
-// responseTools are the tools of a request for a response.
+// responseTools are the tools of a request for a response: those of its field, and those that items of
+// its input bring.
 type responseTools struct {
 	api.Toolbox
-	shown  []wire.RawObject      // tools that the model gets, for the answer
-	choice json.RawMessage       // tool_choice, for the answer
-	spaces map[string]spacedName // tools in namespaces, by the name that the model knows
+	offered []api.Offered
+	known   map[string]knownTool // by the name that the model knows
+	chosen  api.ToolChoice
+
+	shown  []wire.RawObject // of the field, without those that are left out; for the answer
+	choice json.RawMessage  // tool_choice, for the answer
 }
 
-// A spacedName is the name of a tool in a namespace.
-type spacedName struct{ space, name string }
+// A knownTool is a tool as its client knows it.
+type knownTool struct {
+	kind *toolKind
+	toolName
+}
 
 // flatName returns the name by which the model knows a tool of a namespace.
 func flatName(space, name string) string {
-	if strings.HasSuffix(space, "_") {
+	switch {
+	case space == "":
+		return name
+	case strings.HasSuffix(space, "_"):
 		return space + name
 	}
 	return space + "__" + name
 }
 
-// readResponseTools reads tools and tool_choice. It takes functions, also those in namespaces, and
-// leaves out all others. Agents send tools of OpenAI's own servers whether or not a server has
-// them.
+// readResponseTools reads tools and tool_choice. The tools of items are added before choose is called.
 func readResponseTools(f *wire.Fields) (t responseTools) {
-	const list, choice = "tools", "tool_choice"
 	t.shown, t.choice = []wire.RawObject{}, json.RawMessage(`"auto"`)
-	var all []api.Offered
-	for _, entry := range api.ReadToolList(f, list) {
-		more, ok := t.offer(f, entry)
-		if !ok {
-			continue
-		}
-		all = append(all, more...)
-		t.shown = append(t.shown, wire.RawObject(entry))
+	shown, _ := t.add(f)
+	for _, o := range shown {
+		t.shown = append(t.shown, shownTool(o))
 	}
-	if len(all) > api.MaxTools { // counts tools in namespaces too
-		f.Fail(list, "may hold %d tools, not %d.", api.MaxTools, len(all))
-	}
-	if v := f.Raw(choice); v != nil {
+	if v := f.Raw("tool_choice"); v != nil {
 		t.choice = v
 	}
 	if parallel := wire.ReadOptional(f, "parallel_tool_calls", f.Bool); parallel != nil && !*parallel {
 		t.Single = true
 	}
-	chosen := readResponseChoice(f, choice)
-	if f.Err() == nil {
-		t.Toolbox = t.Choose(f, list, choice, all, chosen)
-	}
+	t.chosen = readResponseChoice(f, "tool_choice")
 	return t
 }
 
-// offer returns the functions of an entry of tools. ok is false for an unknown type.
-func (t *responseTools) offer(f *wire.Fields, entry json.RawMessage) (list []api.Offered, ok bool) {
-	var v struct {
-		Type        string            `json:"type"`
-		Name        string            `json:"name"`
-		Parameters  json.RawMessage   `json:"parameters"`
-		Strict      bool              `json:"strict"`
-		Tools       []json.RawMessage `json:"tools"`
-		Description string            `json:"description"`
-		Function    json.RawMessage   `json:"function"`
+// choose decides which tools the model may use, when all are known.
+func (t *responseTools) choose(f *wire.Fields) {
+	t.Toolbox = t.Choose(f, "tools", "tool_choice", t.offered, t.chosen)
+}
+
+// add adds the tools in a field of the body or of an item. It returns those that are not left out, and
+// the names by which the model knows them.
+func (t *responseTools) add(f *wire.Fields) (list []*wire.Fields, names []string) {
+	for o := range f.Items("tools", api.ReadToolList(f, "tools")) {
+		if more := t.offer(o, ""); more != nil {
+			list, names = append(list, o), append(names, more...)
+		}
 	}
-	err := json.Unmarshal(entry, &v)
-	if v.Type == "function" && v.Name == "" && len(v.Function) > 0 { // as chats have it
-		entry = v.Function
-		err = json.Unmarshal(entry, &v)
+	if len(t.offered) > api.MaxTools { // counts tools in namespaces too
+		f.Fail("tools", "may hold %d tools, not %d.", api.MaxTools, len(t.offered))
 	}
-	switch v.Type {
-	case "function":
-		if err != nil || v.Name == "" {
-			f.Fail("tools",
-				"holds a function that is not of the form {\"type\": \"function\", \"name\", "+
-					"\"description\", \"parameters\", \"strict\"}.")
-			return nil, false
+	return list, names
+}
+
+// offer adds a tool, or those of a namespace, under the names that it returns. It leaves out a tool that
+// OpenAI's servers run.
+func (t *responseTools) offer(o *wire.Fields, space string) (names []string) {
+	kind := o.String("type")
+	if kind == "namespace" && space == "" {
+		space = wire.NeededName(o)
+		for inner := range o.Items("tools", api.ReadToolList(o, "tools")) {
+			names = append(names, t.offer(inner, space)...)
 		}
-		tool := dialect.Tool{Name: v.Name, Parameters: v.Parameters, Strict: v.Strict}
-		return []api.Offered{{Entry: api.FunctionTool(entry, v.Name), Tool: tool, Named: true}},
-			true
-	case "namespace":
-		if err != nil || v.Name == "" {
-			f.Fail("tools",
-				"holds a namespace that is not of the form {\"type\": \"namespace\", \"name\", "+
-					"\"tools\"}.")
-			return nil, false
-		}
-		if t.spaces == nil {
-			t.spaces = map[string]spacedName{}
-		}
-		for _, inner := range v.Tools {
-			functions, ok := t.offer(f, inner)
-			if !ok || len(functions) != 1 {
-				continue
-			}
-			fn := functions[0]
-			name := flatName(v.Name, fn.Tool.Name)
-			t.spaces[name] = spacedName{v.Name, fn.Tool.Name}
-			fn.Tool.Name, fn.Entry = name, api.FunctionTool(inner, name)
-			list = append(list, fn)
-		}
-		return list, list != nil
+		return names
 	}
-	return nil, false
+	k := kindBy((*toolKind).toolType, kind)
+	if k == nil || k.name != "" && space != "" {
+		t.LeaveOut(o, kind)
+		return nil
+	}
+	if runsElsewhere(o, kind) {
+		t.NoteLeftOut(kind)
+		return nil
+	}
+	tool := k.function(o)
+	known := knownTool{k, toolName{space, tool.Tool.Name}}
+	name := flatName(space, tool.Tool.Name)
+	if name != tool.Tool.Name {
+		tool.Tool.Name, tool.Entry = name, api.RenameFunction(tool.Entry, name)
+	}
+	if had, twice := t.known[name]; twice && had != known {
+		o.Fail("name", "and another tool are both %q for the model; rename one of them.", wire.Clip(name))
+		return nil
+	}
+	if t.known == nil {
+		t.known = map[string]knownTool{}
+	}
+	t.known[name] = known
+	same := func(had api.Offered) bool { return had.Tool.Name == name }
+	if i := slices.IndexFunc(t.offered, same); i >= 0 { // an item offers it again
+		t.offered[i] = tool
+	} else {
+		t.offered = append(t.offered, tool)
+	}
+	return []string{name}
+}
+
+// runsElsewhere reports whether OpenAI's servers run a tool of a kind that clients may run too.
+func runsElsewhere(o *wire.Fields, kind string) bool {
+	switch kind {
+	case "shell":
+		in := o.Object("environment")
+		return in != nil && in.String("type") != "local"
+	case "tool_search":
+		return o.Word("execution") != "client"
+	}
+	return false
+}
+
+// function returns a tool as the function that the model gets. Some clients write a tool as chats have it.
+func (k *toolKind) function(o *wire.Fields) api.Offered {
+	if k.name == "" && o.Raw("name") == nil && o.Raw(k.tool) != nil {
+		if o = o.Object(k.tool); o == nil {
+			return api.Offered{}
+		}
+	}
+	switch {
+	case k.tool == api.CustomTool:
+		return api.ReadCustomTool(o)
+	case k.name == "":
+		t := dialect.Tool{Name: wire.NeededName(o), Parameters: o.Raw("parameters"), Strict: o.Bool("strict")}
+		return api.Offered{Entry: api.FunctionTool(o.Members().JSON(), t.Name), Tool: t, Named: true}
+	}
+	about, parameters := k.about, json.RawMessage(k.parameters)
+	if k.tool == "tool_search" {
+		if text := o.String("description"); text != "" {
+			about = text
+		}
+		if v := o.Object("parameters"); v != nil {
+			parameters = o.Raw("parameters")
+		}
+	}
+	return api.Offered{Entry: api.FunctionEntry(k.name, about, parameters), Named: true,
+		Tool: dialect.Tool{Name: k.name, Parameters: parameters, Strict: k.tool != "tool_search"}}
+}
+
+// shownTool returns a tool for the answer. A function has all members that typed clients need.
+func shownTool(o *wire.Fields) wire.RawObject {
+	if o.String("type") != "function" {
+		return wire.RawObject(o.Members().JSON())
+	}
+	list := o.Members().Without("function")
+	if inside := o.Object("function"); inside != nil {
+		list = append(list, inside.Members()...)
+	}
+	for _, key := range []string{"description", "parameters", "strict"} {
+		if list.Get(key) == nil {
+			list = append(list, wire.Member{Key: key, Value: json.RawMessage("null")})
+		}
+	}
+	return wire.RawObject(list.JSON())
 }
 
 func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 	c, o, kind := api.ReadChoice(f, key, readName)
-	switch {
-	case o == nil:
-	case kind == "allowed_tools":
-		a := o
-		if o.Raw("tools") == nil && o.Raw("allowed_tools") != nil { // as chats have it
-			a = o.Object("allowed_tools")
-		}
-		if a != nil {
-			readAllowed(a, &c)
-		}
-	default:
-		o.Fail("type",
-			"is \"function\" or \"allowed_tools\", not %q: other tools are not run here.",
-			wire.Clip(kind))
+	if o == nil {
+		return c
+	}
+	if k := kindBy((*toolKind).toolType, kind); k != nil {
+		c.Mode, c.Name = "required", k.name
+		return c
+	}
+	if kind != "allowed_tools" {
+		o.Fail("type", "%q is not a tool that can be called here: send \"function\", \"custom\", "+
+			"another tool that your program runs, or \"allowed_tools\".", wire.Clip(kind))
+		return c
+	}
+	a := o
+	if o.Raw("tools") == nil && o.Raw("allowed_tools") != nil { // as chats have it
+		a = o.Object("allowed_tools")
+	}
+	if a != nil {
+		readAllowed(a, &c)
 	}
 	return c
 }
 
-// readAllowed reads a choice that names some of the tools.
+// readAllowed reads a choice that names some of the tools. It skips those that OpenAI's servers run.
 func readAllowed(o *wire.Fields, c *api.ToolChoice) {
 	if c.Mode = o.Word("mode"); c.Mode == "" {
 		c.Mode = "auto"
 	}
 	c.Allowed = []string{}
 	for t := range o.Items("tools", api.ReadToolList(o, "tools")) {
-		if t.As(responseToolShape).String("type") == "function" {
+		switch k := kindBy((*toolKind).toolType, t.As(responseToolShape).String("type")); {
+		case k == nil:
+		case k.name != "":
+			c.Allowed = append(c.Allowed, k.name)
+		default:
 			c.Allowed = append(c.Allowed, api.ChosenName(t, readName))
 		}
 	}
 }
 
-// readName reads the name of a function, with its namespace if it has one.
+// readName reads the name of a tool, with its namespace if it has one.
 func readName(f *wire.Fields) string {
 	name := wire.NeededName(f)
-	if space := f.String("namespace"); space != "" {
-		name = flatName(space, name)
-	}
-	return name
+	return flatName(f.String("namespace"), name)
 }

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"encoding/json"
+	"strings"
+
+	"tandem/app/dialect"
+	"tandem/app/jsonschema"
+	"tandem/app/wire"
+)
+
+// CustomTool is the type of OpenAI's tools that take a text. The model gets one as a function whose only
+// parameter is the text.
+const CustomTool = "custom"
+
+// ReadCustomTool reads a custom tool from its name, its description and its format. The format is the
+// one of responses, or the one of chats, which has an object around a grammar.
+func ReadCustomTool(o *wire.Fields) Offered {
+	t := dialect.Tool{Name: wire.NeededName(o)}
+	about := "The input, a text."
+	if format := o.Object("format"); format != nil && format.NeededWord("type") == "grammar" {
+		rules := format.Object("grammar")
+		if rules == nil {
+			rules = format
+		}
+		t.Text, about = readTextRules(rules)
+	}
+	t.Parameters = dialect.TextParameters(about)
+	return Offered{Entry: FunctionEntry(t.Name, o.String("description"), t.Parameters), Tool: t, Named: true,
+		Custom: true}
+}
+
+// readTextRules returns the Lark rules of a text, and what the model is told about it.
+func readTextRules(o *wire.Fields) (rules, about string) {
+	text, err := wire.NeededString(o, "definition"), error(nil)
+	switch o.NeededWord("syntax") {
+	case "lark":
+		rules, about = text, "The input, a text by this Lark grammar:\n"+text
+	case "regex":
+		rules, err = jsonschema.LarkRegex(text)
+		about = "The input, a text that this regular expression matches:\n" + text
+	}
+	if err != nil {
+		o.Fail("definition", "is an expression that no text can be held to: %v.", err)
+	}
+	return rules, about
+}
+
+// FunctionEntry returns a function in the form of chats.
+func FunctionEntry(name, description string, parameters json.RawMessage) json.RawMessage {
+	function := wire.Members{{Key: "name", Value: wire.Quote(name)}}
+	if description != "" {
+		function = append(function, wire.Member{Key: "description", Value: wire.Quote(description)})
+	}
+	return wrapFunction(append(function, wire.Member{Key: "parameters", Value: parameters}).JSON())
+}
+
+// TextArguments returns the arguments of the call of a custom tool.
+func TextArguments(input string) json.RawMessage {
+	return wire.Members{{Key: dialect.TextParameter, Value: wire.Quote(input)}}.JSON()
+}
+
+// CallInput returns the text with which a custom tool is called. If the arguments are cut, it is the
+// text that came so far. If a model wrote other arguments, it is their JSON.
+func CallInput(arguments []byte) string {
+	var v struct{ Input *string }
+	if json.Unmarshal(arguments, &v) == nil && v.Input != nil {
+		return *v.Input
+	}
+	if json.Valid(arguments) {
+		return string(arguments)
+	}
+	const longest = len(`\ud800\udc0`) // the beginning of an escape
+	for n := len(arguments); n > max(0, len(arguments)-longest-1); n-- {
+		if json.Unmarshal(append(arguments[:n:n], `"}`...), &v) == nil && v.Input != nil {
+			return strings.TrimSuffix(*v.Input, "\uFFFD")
+		}
+	}
+	return ""
+}

@@ -1,0 +1,357 @@
+package responses_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/app/roomtest"
+)
+
+// called returns a call as the model writes it.
+func called(name, arguments string) string {
+	return "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\": " + arguments + "}\n</tool_call>"
+}
+
+// kindCases has for each kind of tools that clients run: the tool, what the model writes, the item that
+// it becomes, the item while it is in progress, the kinds of events between, and the result that the
+// client sends.
+var kindCases = []struct{ tool, says, item, begun, events, result, told string }{
+	{
+		`{"type":"function","name":"look"}`, called("look", `{"a": 1}`),
+		`"type":"function_call","status":"completed","call_id":"ID","name":"look","arguments":"{\"a\": 1}"`,
+		`"type":"function_call","status":"in_progress","call_id":"ID","name":"look","arguments":""`,
+		"function_call_arguments.delta function_call_arguments.done",
+		`"type":"function_call_output","call_id":"ID","output":"ok"`, "ok",
+	},
+	{
+		`{"type":"custom","name":"ap","description":"d","format":{"type":"grammar","syntax":"regex","definition":"a{3}b"}}`, called("ap", `{"input": "aaab"}`),
+		`"type":"custom_tool_call","status":"completed","call_id":"ID","name":"ap","input":"aaab"`,
+		`"type":"custom_tool_call","status":"in_progress","call_id":"ID","name":"ap","input":""`,
+		"custom_tool_call_input.delta custom_tool_call_input.done",
+		`"type":"custom_tool_call_output","call_id":"ID","output":[{"type":"input_text","text":"ok"}]`, "ok",
+	},
+	{
+		`{"type":"custom","name":"ap"}`, called("ap", `{"input": ""}`),
+		`"type":"custom_tool_call","status":"completed","call_id":"ID","name":"ap","input":""`,
+		`"type":"custom_tool_call","status":"in_progress","call_id":"ID","name":"ap","input":""`,
+		"custom_tool_call_input.done",
+		`"type":"custom_tool_call_output","call_id":"ID","output":""`, "",
+	},
+	{
+		`{"type":"namespace","name":"functions","description":"d","tools":[{"type":"custom","name":"exec","format":{"type":"text"}},{"type":"function","name":"wait"}]}`,
+		called("functions__exec", `{"input": "a\n\"b\""}`),
+		`"type":"custom_tool_call","status":"completed","call_id":"ID","namespace":"functions","name":"exec","input":"a\n\"b\""`,
+		`"type":"custom_tool_call","status":"in_progress","call_id":"ID","namespace":"functions","name":"exec","input":""`,
+		"custom_tool_call_input.delta custom_tool_call_input.done",
+		`"type":"custom_tool_call_output","call_id":"ID","output":"ok"`, "ok",
+	},
+	{
+		`{"type":"shell"}`, called("shell", `{"commands": ["ls", "pwd"], "timeout_ms": 1000}`),
+		`"type":"shell_call","status":"completed","call_id":"ID","action":{"commands":["ls","pwd"],"timeout_ms":1000}`,
+		`"type":"shell_call","status":"in_progress","call_id":"ID","action":{"commands":[]}`,
+		"shell_call_command.added shell_call_command.delta shell_call_command.done shell_call_command.added shell_call_command.delta shell_call_command.done",
+		`"type":"shell_call_output","call_id":"ID","output":[{"stdout":"a\n","stderr":"b","outcome":{"type":"exit","exit_code":2}},{"stdout":"","stderr":"","outcome":{"type":"timeout"}}]`,
+		"a\nb\n[exit code 2]\n[timeout]",
+	},
+	{
+		`{"type":"shell","environment":{"type":"local"}}`, called("shell", `{"commands": "ls"}`),
+		`"type":"shell_call","status":"completed","call_id":"ID","action":{"commands":["ls"]}`,
+		`"type":"shell_call","status":"in_progress","call_id":"ID","action":{"commands":[]}`,
+		"shell_call_command.added shell_call_command.delta shell_call_command.done",
+		`"type":"shell_call_output","call_id":"ID","output":[]`, "",
+	},
+	{
+		`{"type":"local_shell"}`, called("local_shell", `{"command": ["bash", "-lc", "ls"], "env": {"A": "b"}, "user": null, "working_directory": "/x"}`),
+		`"type":"local_shell_call","status":"completed","call_id":"ID","action":{"type":"exec","command":["bash","-lc","ls"],"env":{"A":"b"},"working_directory":"/x"}`,
+		`"type":"local_shell_call","status":"in_progress","call_id":"ID","action":{"type":"exec","command":[],"env":{}}`,
+		"",
+		`"type":"local_shell_call_output","id":"ID","output":"{\"output\":\"ok\"}"`, `{"output":"ok"}`,
+	},
+	{
+		`{"type":"apply_patch"}`, called("apply_patch", `{"type": "update_file", "path": "a.go", "diff": "@@\n-a\n+b\n"}`),
+		`"type":"apply_patch_call","status":"completed","call_id":"ID","operation":{"type":"update_file","path":"a.go","diff":"@@\n-a\n+b\n"}`,
+		`"type":"apply_patch_call","status":"in_progress","call_id":"ID","operation":{"type":"update_file","path":"a.go","diff":""}`,
+		"",
+		`"type":"apply_patch_call_output","call_id":"ID","status":"failed","output":"no such line"`, "failed\nno such line",
+	},
+	{
+		`{"type":"apply_patch"}`, called("apply_patch", `{"type": "delete_file", "path": "a.go", "diff": ""}`),
+		`"type":"apply_patch_call","status":"completed","call_id":"ID","operation":{"type":"delete_file","path":"a.go"}`,
+		`"type":"apply_patch_call","status":"in_progress","call_id":"ID","operation":{"type":"delete_file","path":"a.go"}`,
+		"",
+		`"type":"apply_patch_call_output","call_id":"ID","status":"completed"`, "completed",
+	},
+	{
+		`{"type":"tool_search","execution":"client","description":"d","parameters":{"type":"object","properties":{"query":{"type":"string"}}}}`,
+		called("tool_search", `{"query": "mail"}`),
+		`"type":"tool_search_call","status":"completed","call_id":"ID","execution":"client","arguments":{"query":"mail"}`,
+		`"type":"tool_search_call","status":"in_progress","call_id":"ID","execution":"client","arguments":{}`,
+		"",
+		`"type":"tool_search_output","call_id":"ID","tools":[{"type":"function","name":"send"},{"type":"namespace","name":"mail","tools":[{"type":"custom","name":"read"}]}]`,
+		"These tools can be called now: send, mail__read.",
+	},
+}
+
+// bareItem returns an item without its id, with ID in place of its call's.
+func bareItem(t *testing.T, item json.RawMessage) (bare, id string) {
+	t.Helper()
+	var v struct {
+		ID     string
+		CallID string `json:"call_id"`
+	}
+	if err := json.Unmarshal(item, &v); err != nil || !strings.HasPrefix(v.CallID, "call_") || v.ID == "" {
+		t.Fatalf("%s: %v", item, err)
+	}
+	bare = strings.Replace(string(item), `{"id":"`+v.ID+`",`, "", 1)
+	return strings.TrimSuffix(strings.Replace(bare, v.CallID, "ID", 1), "}"), v.CallID
+}
+
+// Each kind of tool that the client runs is a function for the model. Its call is an item of its kind,
+// whole and streamed. A later request reads the call and its result, sent again or continued.
+func TestCallOfEachKindIsItsOwnItem(t *testing.T) {
+	for _, c := range kindCases {
+		body := `"input":"x","tools":[` + c.tool + `]`
+		fake := roomtest.Speaking(c.says)
+		s := serve(fake)
+		w := roomtest.Post(s, "/v1/responses", roomtest.ResponseBody(body))
+		var whole struct {
+			ID     string
+			Output []json.RawMessage
+			Tools  []json.RawMessage
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &whole); err != nil || len(whole.Output) != 1 || len(whole.Tools) != 1 {
+			t.Fatalf("%s: %d %s", c.tool, w.Code, w.Body)
+		}
+		got, id := bareItem(t, whole.Output[0])
+		if got != c.item {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.tool, got, c.item)
+		}
+
+		fake.Model.Output = "done"
+		prompts := []string{}
+		result := strings.Replace("{"+c.result+"}", "ID", id, 1)
+		for _, next := range []string{
+			`"input":[{"role":"user","content":"x"},` + string(whole.Output[0]) + `,` + result + `]`,
+			`"previous_response_id":"` + whole.ID + `","input":[` + result + `]`,
+		} {
+			if w := roomtest.Post(s, "/v1/responses", roomtest.ResponseBody(next, `"tools":[`+c.tool+`]`)); w.Code != 200 {
+				t.Fatalf("%s: %d %s", next, w.Code, w.Body)
+			}
+			prompts = append(prompts, fake.Model.Vars[len(fake.Model.Vars)-1])
+		}
+		name, arguments := callIn(t, c.says)
+		bare := strings.TrimPrefix(id, "call_")
+		told, _ := json.Marshal(c.told)
+		for _, part := range []string{
+			`"tool_calls":[{"id":"` + bare + `","type":"function","function":{"name":"` + name + `","arguments":` + arguments + `}}]`,
+			`{"role":"tool","content":` + string(told) + `,"tool_call_id":"` + bare + `","name":"` + name + `"}`,
+		} {
+			if !strings.Contains(prompts[0], part) || prompts[0] != prompts[1] {
+				t.Errorf("%s: the template gets\n%s and\n%s, want\n%s", c.tool, prompts[0], prompts[1], part)
+			}
+		}
+
+		w = roomtest.Post(serve(roomtest.Speaking(c.says)), "/v1/responses", roomtest.ResponseBody(body, `"stream":true`))
+		var kinds []string
+		for data, err := range control.Events(w.Body) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			var e struct {
+				Type string
+				Item json.RawMessage
+			}
+			if err := json.Unmarshal(data, &e); err != nil {
+				t.Fatal(err)
+			}
+			switch kind := strings.TrimPrefix(e.Type, "response."); kind {
+			case "created", "in_progress", "completed":
+			case "output_item.added", "output_item.done":
+				want := c.begun
+				if kind == "output_item.done" {
+					want = c.item
+				}
+				if got, _ := bareItem(t, e.Item); got != want {
+					t.Errorf("%s: %s\ngot  %s\nwant %s", c.tool, kind, got, want)
+				}
+			default:
+				kinds = append(kinds, kind)
+			}
+		}
+		if got := strings.Join(kinds, " "); got != c.events {
+			t.Errorf("%s: events %s, want %s", c.tool, got, c.events)
+		}
+	}
+}
+
+// callIn returns the name of a call and its arguments without null, as a template gets them.
+func callIn(t *testing.T, says string) (name, arguments string) {
+	t.Helper()
+	var v struct {
+		Name      string
+		Arguments json.RawMessage
+	}
+	inner := strings.TrimSuffix(strings.TrimPrefix(says, "<tool_call>"), "</tool_call>")
+	if err := json.Unmarshal([]byte(inner), &v); err != nil {
+		t.Fatal(err)
+	}
+	if v.Name == "look" {
+		return v.Name, string(v.Arguments)
+	}
+	for _, change := range [][2]string{{`": `, `":`}, {`, "`, `,"`}, {`"user":null,`, ""}, {`"commands":"ls"`, `"commands":["ls"]`}} {
+		v.Arguments = json.RawMessage(strings.ReplaceAll(string(v.Arguments), change[0], change[1]))
+	}
+	return v.Name, string(v.Arguments)
+}
+
+// A tool that an item brings counts as one of tools: in the prompt, in its count, for a choice, and in a
+// response that is continued.
+func TestToolsOfItemsCountFromThereOn(t *testing.T) {
+	const tool = `{"type":"function","name":"go","parameters":{"type":"object"}}`
+	user := `{"role":"user","content":"x"}`
+	plain := roomtest.ResponseBody(`"input":[`+user+`]`, `"tools":[`+tool+`],"tool_choice":"required"`)
+	for _, item := range []string{
+		`{"type":"additional_tools","role":"developer","tools":[` + tool + `]}`,
+		`{"type":"additional_tools","role":"developer","tools":[` + tool + `]},{"type":"additional_tools","tools":[` + tool + `]}`,
+		`{"type":"additional_tools","tools":[{"type":"function","name":"go"}]},{"type":"additional_tools","tools":[` + tool + `,{"type":"web_search"}]}`,
+	} {
+		want, fake := roomtest.Speaking(roomtest.GoCall), roomtest.Speaking(roomtest.GoCall)
+		roomtest.Post(serve(want), "/v1/responses", plain)
+		s := serve(fake)
+		w := roomtest.Post(s, "/v1/responses", roomtest.ResponseBody(`"input":[`+item+`,`+user+`]`, `"tool_choice":"required"`))
+		if w.Code != 200 || fake.Model.Vars[0] != want.Model.Vars[0] || len(fake.Model.Grammars) != 1 {
+			t.Fatalf("%s: %d %s\ngot  %s\nwant %s", item, w.Code, w.Body, fake.Model.Vars, want.Model.Vars)
+		}
+		var v struct{ ID string }
+		if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil {
+			t.Fatal(err)
+		}
+		w = roomtest.Post(s, "/v1/responses", roomtest.ResponseBody(`"input":"go on","previous_response_id":"`+v.ID+`"`,
+			`"tool_choice":{"type":"function","name":"go"}`))
+		if w.Code != 200 || len(fake.Model.Grammars) != 2 {
+			t.Errorf("%s, continued: %d %s", item, w.Code, w.Body)
+		}
+		counts := []string{}
+		for _, body := range []string{
+			`{"model":"tandem","input":[` + item + `,` + user + `]}`, `{"model":"tandem","input":[` + user + `],"tools":[` + tool + `]}`,
+		} {
+			fake := roomtest.Speaking("")
+			if w := roomtest.Post(serve(fake), "/v1/responses/input_tokens", body); w.Code != 200 {
+				t.Fatalf("%s: %d %s", body, w.Code, w.Body)
+			}
+			counts = append(counts, fake.Model.Vars[0])
+		}
+		if counts[0] != counts[1] {
+			t.Errorf("%s: counts %s and %s", item, counts[0], counts[1])
+		}
+	}
+}
+
+// What a search found can be called, and a choice may ask for it.
+func TestFoundToolsCanBeCalled(t *testing.T) {
+	fake := roomtest.Speaking(roomtest.GoCall)
+	w := roomtest.Post(serve(fake), "/v1/responses", roomtest.ResponseBody(
+		`"input":[{"role":"user","content":"x"},{"type":"tool_search_call","call_id":null,"execution":"server","arguments":{"q":"a"}},`+
+			`{"type":"tool_search_output","call_id":null,"execution":"server","tools":[{"type":"function","name":"go"},{"type":"mcp","server_label":"m"}]}]`,
+		`"tool_choice":"required"`))
+	if w.Code != 200 || len(fake.Model.Grammars) != 1 || !strings.Contains(w.Body.String(), `"left_out":"tools of OpenAI's servers: mcp"`) {
+		t.Errorf("%d %s, held to %+v", w.Code, w.Body, fake.Model.Grammars)
+	}
+}
+
+// A choice of a tool of each kind holds the answer to its parameters.
+func TestChoiceOfEachKindHoldsTheAnswer(t *testing.T) {
+	const tools = `"input":"x","tools":[{"type":"shell"},{"type":"local_shell"},{"type":"apply_patch"},{"type":"function","name":"go"},` +
+		`{"type":"custom","name":"ap","format":{"type":"grammar","syntax":"lark","definition":"start: \"a\\n\""}},` +
+		`{"type":"namespace","name":"n","tools":[{"type":"custom","name":"ap"}]},{"type":"tool_search","execution":"client","parameters":{"type":"object"}}]`
+	for choice, names := range map[string]string{
+		`{"type":"shell"}`:                              "shell",
+		`{"type":"local_shell"}`:                        "local_shell",
+		`{"type":"apply_patch"}`:                        "apply_patch",
+		`{"type":"tool_search"}`:                        "tool_search",
+		`{"type":"custom","name":"ap"}`:                 "ap",
+		`{"type":"custom","custom":{"name":"ap"}}`:      "ap",
+		`{"type":"custom","namespace":"n","name":"ap"}`: "n__ap",
+		`"required"`:                                    "shell local_shell apply_patch go ap n__ap tool_search",
+		`{"type":"allowed_tools","mode":"required","tools":[{"type":"custom","name":"ap"},{"type":"shell"},{"type":"web_search"}]}`: "shell ap",
+		`{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"go"},{"type":"apply_patch"}]}`:               "apply_patch go",
+	} {
+		fake := roomtest.Speaking("ok")
+		w := roomtest.Post(serve(fake), "/v1/responses", roomtest.ResponseBody(tools, `"tool_choice":`+choice))
+		if w.Code != 200 || len(fake.Model.Grammars) != 1 {
+			t.Errorf("%s: %d %s", choice, w.Code, w.Body)
+			continue
+		}
+		var got []string
+		for _, name := range strings.Fields("shell local_shell apply_patch go ap n__ap tool_search") {
+			if strings.Contains(fake.Model.Grammars[0].Lark, `{\"name\": \"`+name+`\"`) {
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, " ") != names {
+			t.Errorf("%s: held to %s, want %s", choice, got, names)
+		}
+		if ruled := strings.Contains(fake.Model.Grammars[0].Lark, "%lark {\nstart: \"a\\\\n\"\n}"); ruled != strings.Contains(" "+names+" ", " ap ") {
+			t.Errorf("%s: held to %s", choice, fake.Model.Grammars[0].Lark)
+		}
+	}
+}
+
+// Tools that cannot be offered are refused by name, or left out and told.
+func TestToolOfAnotherKindIsToldOrRefused(t *testing.T) {
+	for tools, want := range map[string]string{
+		`{"type":"computer"}`:                                           `tools[0].type \"computer\" needs a model that sees`,
+		`{"type":"computer_use_preview"}`:                               `needs a model that sees`,
+		`{"type":"shell"},{"type":"teapot"}`:                            `tools[1].type \"teapot\" is not known here`,
+		`{"name":"x"}`:                                                  `tools[0].type \"\" is not known here`,
+		`{"type":"custom","name":"a","format":7}`:                       `tools[0].format`,
+		`{"type":"namespace","name":"n","tools":[{"type":"shell"}]}`:    `tools[0].tools[0].type`,
+		`{"type":"namespace","tools":[]}`:                               `tools[0].name is missing`,
+		`{"type":"function","name":"shell"},{"type":"shell"}`:           `rename one of them`,
+		`{"type":"function","name":"ap"},{"type":"custom","name":"ap"}`: `rename one of them`,
+		`{"type":"function","name":"n__a"},{"type":"namespace","name":"n","tools":[{"type":"custom","name":"a"}]}`: `rename one of them`,
+	} {
+		for _, body := range []string{`"input":"x","tools":[` + tools + `]`, `"input":[{"type":"additional_tools","tools":[` + tools + `]}]`} {
+			w := roomtest.Post(serve(roomtest.Speaking("ok")), "/v1/responses", roomtest.ResponseBody(body))
+			if w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s: %d %s, want %s", body, w.Code, w.Body, want)
+			}
+		}
+	}
+	for tools, want := range map[string]string{
+		`{"type":"web_search"},{"type":"web_search"},{"type":"file_search"}`:                     "web_search, file_search",
+		`{"type":"code_interpreter","container":{"type":"auto"}},{"type":"function","name":"f"}`: "code_interpreter",
+		`{"type":"image_generation"},{"type":"mcp","server_label":"s"}`:                          "image_generation, mcp",
+		`{"type":"shell","environment":{"type":"container_auto"}},{"type":"tool_search"}`:        "shell, tool_search",
+		`{"type":"tool_search","execution":"server"}`:                                            "tool_search",
+	} {
+		w := roomtest.Post(serve(roomtest.Speaking("ok")), "/v1/responses", roomtest.ResponseBody(`"input":"x","tools":[`+tools+`]`))
+		if w.Code != 200 || !strings.Contains(w.Body.String(), fmt.Sprintf(`"left_out":"tools of OpenAI's servers: %s"`, want)) {
+			t.Errorf("%s: %d %s, want %s", tools, w.Code, w.Body, want)
+		}
+	}
+	w := roomtest.Post(serve(roomtest.Speaking("ok")), "/v1/responses", roomtest.ResponseBody(
+		`"input":[{"type":"web_search_call","id":"w"},{"type":"mcp_list_tools"},{"type":"teapot"},{"role":"user","content":"x"}]`))
+	if w.Code != 200 || !strings.Contains(w.Body.String(), `"left_out":"items of OpenAI's servers: web_search_call, mcp_list_tools, of unknown types"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// A function in an answer has the members that typed clients need.
+func TestFunctionIsShownWithAllItsMembers(t *testing.T) {
+	for tool, want := range map[string]string{
+		`{"type":"function","name":"w","parameters":{}}`:                                             `{"type":"function","name":"w","parameters":{},"description":null,"strict":null}`,
+		`{"type":"function","name":"w"}`:                                                             `{"type":"function","name":"w","description":null,"parameters":null,"strict":null}`,
+		`{"type":"function","function":{"name":"w","strict":true}}`:                                  `{"type":"function","name":"w","strict":true,"description":null,"parameters":null}`,
+		`{"name":"w","type":"function","description":"d","strict":false,"parameters":{"z":1,"a":2}}`: `{"name":"w","type":"function","description":"d","strict":false,"parameters":{"z":1,"a":2}}`,
+		`{"type":"custom","name":"c"}`:                                                               `{"type":"custom","name":"c"}`,
+	} {
+		w := roomtest.Post(serve(roomtest.Speaking("ok")), "/v1/responses", roomtest.ResponseBody(`"input":"x","tools":[`+tool+`]`))
+		if !strings.Contains(w.Body.String(), `"tools":[`+want+`]`) {
+			t.Errorf("%s: %s", tool, w.Body)
+		}
+	}
+}
