@@ -50,8 +50,10 @@
 //   - No client is read more than some eight chunks ahead of another.
 //   - Every fourth chunk goes to the prompt that came first.
 //   - Chunks of prompts and of encode requests alternate.
-//   - Before a chunk of a long prompt, short requests of the thread's other engines go first
-//     ([ThreadShare]).
+//   - A chunk that takes longer than a tenth of a second is evaluated a few layers at a time
+//     (pieces.go). After each piece others have the thread for half that time: the requests of
+//     the thread's other engines, the steps of this one, and up to three prompts that have no
+//     more than a chunk left.
 //
 // Steps need no turns: every request that decodes has a part in each.
 //

@@ -17,6 +17,7 @@ type encoder struct {
 	caches cacheOptions
 	chunk  int // rows per forward
 	log    *slog.Logger
+	pieces *pieces
 
 	inFlight []*encodeTask
 	shares   fairShares
@@ -24,14 +25,6 @@ type encoder struct {
 
 // add puts encode requests into flight.
 func (r *encoder) add(list ...*encodeTask) { r.inFlight = append(r.inFlight, list...) }
-
-// chunks lists what the encode requests in flight still have to read, in their order.
-func (r *encoder) chunks() (list []pending) {
-	for _, t := range r.inFlight {
-		list = append(list, pending{t.client(), t.remaining(), t.arrived})
-	}
-	return list
-}
 
 // dropCancelled ends the encode requests that were cancelled.
 func (r *encoder) dropCancelled() {
@@ -76,10 +69,20 @@ func (r *encoder) evaluatePieces(t *encodeTask) error {
 				p.caches.Free(s)
 			}
 		}()
-		if old, ok := limitMemory(r.thread, s); ok {
-			defer s.SetMemoryLimit(old)
+		n := 0
+		for _, p := range list {
+			n += p.n
 		}
-		rows, width, err = r.evaluate(s, t, list)
+		live := func() (arrays []*mlx.Array) {
+			for _, p := range list {
+				arrays = append(arrays, p.caches.Arrays()...)
+			}
+			return arrays
+		}
+		err = r.pieces.run(s, n, live, func() (err error) {
+			rows, width, err = r.evaluate(s, t, list)
+			return err
+		})
 		if err == nil && !allNumbers(rows) {
 			err = errNoNumbers
 		}

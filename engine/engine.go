@@ -43,14 +43,17 @@ func New(thread *mlx.Thread, model lm.Model, tok *tokenizer.Tokenizer, opts Opti
 		store: opts.Store, promptOnly: opts.PromptOnly, budget: opts.Checkpoints,
 	}
 	planner := newPlanner(e.drafters, opts)
+	pieces := &pieces{thread: thread, layers: config.Layers, time: pieceTime}
 	e.scheduler = &scheduler{
 		queue: e.queue,
 		runner: &runner{
 			thread: thread, model: model, vocab: config.VocabSize, chunk: opts.Chunk,
 			log: opts.Logger, drafters: e.drafters, planner: planner, checkpoints: e.checkpoints,
+			pieces: pieces,
 		},
 		encoder: &encoder{
 			thread: thread, model: model, caches: caches, chunk: opts.Chunk, log: opts.Logger,
+			pieces: pieces,
 		},
 		drafters: e.drafters, planner: planner, checkpoints: e.checkpoints,
 		share: opts.ThreadShare, chunk: opts.Chunk, stopped: make(chan struct{}),

@@ -23,6 +23,17 @@ type pending struct {
 	arrived time.Time
 }
 
+// waiting lists what tasks still have to read.
+func waiting[T interface{ pending() pending }](tasks []T) (list []pending) {
+	for _, t := range tasks {
+		list = append(list, t.pending())
+	}
+	return list
+}
+
+func (t *task) pending() pending       { return pending{t.client(), t.remaining(), t.arrived} }
+func (t *encodeTask) pending() pending { return pending{t.client(), t.remaining(), t.arrived} }
+
 // fairShares choose whose chunk is read next. They count the chunks of each client that
 // wants some. A new client starts level with the lowest and gets no credit for idle time.
 type fairShares struct {

@@ -14,75 +14,161 @@ import (
 // scoreRows x vocabulary x 4 bytes.
 const scoreRows = 64
 
+// A chunk is a forward over some of a prompt's tokens.
+type chunk struct {
+	task    *task
+	from, n int // tokens [from, from+n) of the task
+	layers  []int
+
+	// Of a chunk that is evaluated in pieces: the outputs, which are kept, once ended is closed.
+	out   lm.Output
+	err   error
+	ended chan struct{}
+}
+
 // prefill evaluates the next chunk of a task's prompt. After the last chunk the first token is in
-// flight.
-func (r *runner) prefill(t *task) error {
+// flight. It returns nil, or a chunk that takes long: other rounds may run while it is evaluated, and
+// endChunk has to be called once it has ended.
+func (r *runner) prefill(t *task) *chunk {
 	if t.begun.IsZero() {
 		t.begun = time.Now()
 		t.stats.Queue = t.begun.Sub(t.arrived)
 		t.mail.leaveQueue()
 	}
+	c := &chunk{task: t}
+	long := false
 	var scored []Token
 	err := r.thread.Do(context.Background(), func(s *mlx.Scope) (err error) {
-		if t.caches == nil {
-			r.checkpoints.restore(s, t)
-			t.mail.restore(t.stats.CachedTokens)
-			t.sampler = sample.New(s, t.req.Sampling, t.seed, r.vocab, t.req.Prompt)
-			if g := t.req.Generated; len(g) > 0 {
-				t.sampler.Observe(s, mlx.New(s, g, len(g)))
-			}
-			r.drafters.open(s, t)
-			r.planner.begin(t)
+		r.open(s, t)
+		c.from, c.n, c.layers = t.fed, min(r.chunk, t.remaining()), r.drafters.taps(t)
+		if long = r.pieces.worth(c.n); long {
+			return nil
 		}
-		if old, ok := limitMemory(r.thread, s); ok {
-			defer s.SetMemoryLimit(old)
-		}
-		from, n := t.fed, min(r.chunk, t.remaining())
-		layers := r.drafters.taps(t)
-		out := r.model.Forward(s, lm.Batch{{
-			Tokens: mlx.New(s, t.tokens[from:from+n], n), N: n, Pos: from, Caches: t.caches,
-		}}, layers)
-		hidden := out.Hidden // (n, H)
-		r.drafters.commit(s, t, committed{tokens: t.tokens[from : from+n], from: from, layers: layers,
-			outputs: out.Taps})
-		pending := t.liveArrays()
-		if t.req.PromptLogprobs {
-			// Evaluated first and kept, so that scoring in pieces does not
-			// evaluate the chunk again.
-			defer s.Keep(hidden).Free()
-			if err := s.Eval(append(pending, hidden)...); err != nil {
-				return err
-			}
-			pending = nil
-			if scored, err = r.scorePrompt(s, t, hidden, from, n); err != nil {
-				return err
-			}
-		}
-		if from+n == t.given && t.limit > 0 {
-			last := s.Slice(hidden, 0, n-1, n)
-			allowed, err := t.allowed(s, r.vocab)
-			if err != nil {
-				return err
-			}
-			first := t.draw(s, r.model.Unembed(s, last), allowed, from+n)
-			if err = s.AsyncEval(append(pending, first.arrays()...)...); err == nil {
-				first.keep(s)
-				t.inFlight = first
-			}
-		} else if pending != nil {
-			err = s.Eval(pending...)
-		}
-		if n > cache.MaxBlock {
-			// Clearing waits for all streams that the process ever had. Fewer rows hold no
-			// more than decoding does, so it is left out for them.
-			s.ClearCache()
-		}
-		return err
+		return r.pieces.run(s, c.n, t.caches.Arrays, func() (err error) {
+			c.out = r.forwardChunk(s, c)
+			scored, err = r.takeOutputs(s, c)
+			return err
+		})
 	})
-	if err != nil {
-		return err
+	if long && err == nil {
+		c.ended = make(chan struct{})
+		go r.evaluate(c)
+		return c
 	}
-	t.fed = min(t.fed+r.chunk, t.given)
+	r.finishChunk(c, scored, err)
+	return nil
+}
+
+// open restores what a task that begins finds among the checkpoints, and makes its sampler and drafts.
+func (r *runner) open(s *mlx.Scope, t *task) {
+	if t.caches != nil {
+		return
+	}
+	r.checkpoints.restore(s, t)
+	t.mail.restore(t.stats.CachedTokens)
+	t.sampler = sample.New(s, t.req.Sampling, t.seed, r.vocab, t.req.Prompt)
+	if g := t.req.Generated; len(g) > 0 {
+		t.sampler.Observe(s, mlx.New(s, g, len(g)))
+	}
+	r.drafters.open(s, t)
+	r.planner.begin(t)
+}
+
+// forwardChunk builds the forward of a chunk.
+func (r *runner) forwardChunk(s *mlx.Scope, c *chunk) lm.Output {
+	return r.model.Forward(s, lm.Batch{{
+		Tokens: mlx.New(s, c.task.tokens[c.from:c.from+c.n], c.n), N: c.n, Pos: c.from, Caches: c.task.caches,
+	}}, c.layers)
+}
+
+// evaluate evaluates a chunk in pieces. It runs beside the scheduler's goroutine, which leaves the task
+// alone meanwhile.
+func (r *runner) evaluate(c *chunk) {
+	defer close(c.ended)
+	c.err = r.thread.Do(context.Background(), func(s *mlx.Scope) error {
+		return r.pieces.run(s, c.n, c.task.caches.Arrays, func() error {
+			out := r.forwardChunk(s, c)
+			arrays := append([]*mlx.Array{out.Hidden}, out.Taps...)
+			if err := s.Eval(append(c.task.caches.Arrays(), arrays...)...); err != nil {
+				return err
+			}
+			for _, a := range arrays {
+				s.Keep(a)
+			}
+			c.out = out
+			return nil
+		})
+	})
+}
+
+// endChunk goes on with a chunk that evaluate has evaluated.
+func (r *runner) endChunk(c *chunk) {
+	var scored []Token
+	err := c.err
+	if err == nil {
+		err = r.thread.Do(context.Background(), func(s *mlx.Scope) (err error) {
+			for _, a := range append(c.out.Taps, c.out.Hidden) {
+				s.Adopt(a)
+			}
+			scored, err = r.takeOutputs(s, c)
+			return err
+		})
+	}
+	r.finishChunk(c, scored, err)
+}
+
+// takeOutputs gives the outputs of a chunk to the drafts, and evaluates what is not yet evaluated. It
+// returns the scores of the prompt, if they are wanted. After the last chunk it draws the first token.
+func (r *runner) takeOutputs(s *mlx.Scope, c *chunk) (scored []Token, err error) {
+	t, end := c.task, c.from+c.n
+	r.drafters.commit(s, t, committed{tokens: t.tokens[c.from:end], from: c.from, layers: c.layers,
+		outputs: c.out.Taps})
+	pending := t.liveArrays()
+	if t.req.PromptLogprobs {
+		// Evaluated first and kept, so that scoring in pieces does not
+		// evaluate the chunk again.
+		defer s.Keep(c.out.Hidden).Free()
+		if err := s.Eval(append(pending, c.out.Hidden)...); err != nil {
+			return nil, err
+		}
+		pending = nil
+		if scored, err = r.scorePrompt(s, t, c.out.Hidden, c.from, c.n); err != nil {
+			return nil, err
+		}
+	}
+	if end == t.given && t.limit > 0 {
+		last := s.Slice(c.out.Hidden, 0, c.n-1, c.n)
+		allowed, err := t.allowed(s, r.vocab)
+		if err != nil {
+			return nil, err
+		}
+		first := t.draw(s, r.model.Unembed(s, last), allowed, end)
+		if err := s.AsyncEval(append(pending, first.arrays()...)...); err != nil {
+			return nil, err
+		}
+		first.keep(s)
+		t.inFlight = first
+	} else if pending != nil {
+		if err := s.Eval(pending...); err != nil {
+			return nil, err
+		}
+	}
+	if c.n > cache.MaxBlock {
+		// Clearing waits for all streams that the process ever had. Fewer rows hold no
+		// more than decoding does, so it is left out for them.
+		s.ClearCache()
+	}
+	return scored, nil
+}
+
+// finishChunk notes that a chunk was evaluated, or ends its task with err.
+func (r *runner) finishChunk(c *chunk, scored []Token, err error) {
+	t := c.task
+	if err != nil {
+		r.finishFailed(err, t)
+		return
+	}
+	t.fed = c.from + c.n
 	r.checkpoints.save(t)
 	for _, tok := range scored {
 		t.mail.post(tok)
@@ -93,7 +179,6 @@ func (r *runner) prefill(t *task) error {
 		t.stats.Finish = FinishLength
 		r.finish(t, nil)
 	}
-	return nil
 }
 
 // scorePrompt returns the prompt tokens that rows [from, from+n) predict, with their

@@ -1,6 +1,13 @@
 package engine
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
+
+// maxPassed is how many short prompts and encode requests may pass a chunk under way. More that keep
+// coming cannot hold it up for ever.
+const maxPassed = oldestEvery - 1
 
 // A scheduler decides what each round evaluates: which chunk of a prompt, and which requests take a step
 // together. Only its goroutine touches what is in flight, the runner, encoder, planner and
@@ -20,12 +27,17 @@ type scheduler struct {
 	turn   int  // counts rounds; in odd ones an encode request goes before a prompt
 	idle   bool // nothing is in flight, and share was told so by end
 
+	// chunks take long and are under way, the second in a pause of the first. passed counts what was
+	// read in pauses of the first.
+	chunks []*chunk
+	passed int
+
 	stopped chan struct{} // closed when the goroutine has ended
 }
 
-// schedule runs rounds until the queue is closed. A round is at most one chunk of a prompt or a
-// encode request, and one decode step, so that answers continue between the chunks of a long prompt and a short
-// prompt waits for one or two chunks.
+// schedule runs rounds until the queue is closed. A round is at most one chunk of a prompt or an
+// encode request, and one decode step. While a chunk is under way that takes long, rounds run between
+// its layers: answers continue, and a short prompt passes.
 func (s *scheduler) schedule() {
 	defer close(s.stopped)
 	s.idle = true
@@ -33,18 +45,18 @@ func (s *scheduler) schedule() {
 		if !s.idle {
 			s.share.end()
 		}
-		s.share.setShort(s, nil)
 	}()
 	for ; ; s.turn++ {
+		s.endChunks()
 		closed := s.admit()
 		if jobs := s.queue.takeJobs(); len(jobs) > 0 {
-			s.share.setShort(s, nil) // a job may wait for another engine, which yields to short work
+			s.finishChunks()
 			for _, job := range jobs {
 				job()
 			}
 		}
-		s.share.setShort(s, s.shortWork())
 		if closed {
+			s.finishChunks()
 			s.finishAll()
 			return
 		}
@@ -59,9 +71,47 @@ func (s *scheduler) schedule() {
 				s.runner.resetPeak()
 			}
 		}
-		s.readChunk()
-		s.decode()
+		read := s.readChunk()
+		if !s.decode() && !read && len(s.chunks) > 0 {
+			select {
+			case <-s.chunks[len(s.chunks)-1].ended:
+			case <-s.queue.wake:
+			}
+		}
 	}
+}
+
+// endChunks goes on with the chunks that have ended since the last round.
+func (s *scheduler) endChunks() {
+	for n := len(s.chunks) - 1; n >= 0; n-- {
+		select {
+		case <-s.chunks[n].ended:
+			s.endChunk()
+		default:
+			return
+		}
+	}
+}
+
+// finishChunks waits until no chunk is under way.
+func (s *scheduler) finishChunks() {
+	for len(s.chunks) > 0 {
+		<-s.chunks[len(s.chunks)-1].ended
+		s.endChunk()
+	}
+}
+
+// endChunk goes on with the last chunk, which has ended.
+func (s *scheduler) endChunk() {
+	last := len(s.chunks) - 1
+	c := s.chunks[last]
+	s.chunks = s.chunks[:last]
+	s.runner.endChunk(c)
+}
+
+// reading reports whether a chunk of the task's prompt is under way.
+func (s *scheduler) reading(t *task) bool {
+	return slices.ContainsFunc(s.chunks, func(c *chunk) bool { return c.task == t })
 }
 
 // admit finishes what was cancelled and admits from the queue what there is room for. It reports whether
@@ -82,8 +132,12 @@ func (s *scheduler) admit() (closed bool) {
 	return closed
 }
 
-// ended finishes a task that was cancelled, and reports whether the task has ended.
+// ended finishes a task that was cancelled, and reports whether the task has ended. A chunk under way
+// ends first.
 func (s *scheduler) ended(t *task) bool {
+	if s.reading(t) {
+		return false
+	}
 	if err := t.ctx.Err(); err != nil {
 		s.runner.finish(t, err)
 	}
@@ -110,41 +164,68 @@ func (s *scheduler) wait() {
 	<-s.queue.wake
 }
 
-// readChunk evaluates the next chunk of a prompt or of an encode request. The two kinds take turns, so
-// that neither waits for a long one of the other.
-func (s *scheduler) readChunk() {
-	var tasks []*task
-	var prompts []pending
-	for _, t := range s.active {
-		if t.prefilling() && !t.finished {
-			tasks = append(tasks, t)
-			prompts = append(prompts, pending{t.client(), t.remaining(), t.arrived})
+// readChunk evaluates the next chunk of a prompt or of an encode request, or begins to, and reports
+// whether there was one. The two kinds take turns, so that neither waits for a long one of the other.
+func (s *scheduler) readChunk() bool {
+	if len(s.chunks) > 0 {
+		return s.passChunk()
+	}
+	s.passed = 0
+	prompts := s.prompts(func(*task) bool { return true })
+	encodes := s.encoder.inFlight
+	switch both := len(prompts) > 0 && len(encodes) > 0; {
+	case len(encodes) > 0 && (!both || s.turn%2 == 1):
+		s.encoder.run(encodes[s.encoder.shares.next(waiting(encodes))])
+	case len(prompts) > 0:
+		s.prefill(prompts[s.shares.next(waiting(prompts))])
+	default:
+		return false
+	}
+	return true
+}
+
+// passChunk reads a prompt or an encode request between the layers of a chunk under way, if one waits
+// that has no more than a chunk left, and reports whether there was one. This is not counted as a share.
+func (s *scheduler) passChunk() bool {
+	if len(s.chunks) > 1 || s.passed == maxPassed {
+		return false
+	}
+	for _, t := range s.encoder.inFlight {
+		if t.remaining() <= s.chunk {
+			s.passed++
+			s.encoder.run(t)
+			return true
 		}
 	}
-	waiting := s.encoder.chunks()
-	switch both := len(prompts) > 0 && len(waiting) > 0; {
-	case len(waiting) > 0 && (!both || s.turn%2 == 1):
-		next := s.encoder.shares.next(waiting)
-		s.yield(waiting[next])
-		s.encoder.run(s.encoder.inFlight[next])
-	case len(prompts) > 0:
-		next := s.shares.next(prompts)
-		s.yield(prompts[next])
-		s.runner.finishFailed(s.runner.prefill(tasks[next]), tasks[next])
+	prompts := s.prompts(func(t *task) bool { return t.remaining() <= s.chunk && !s.reading(t) })
+	if len(prompts) == 0 {
+		return false
+	}
+	s.passed++
+	s.prefill(slices.MinFunc(prompts, func(a, b *task) int { return cmp.Compare(a.remaining(), b.remaining()) }))
+	return true
+}
+
+// prefill evaluates the next chunk of a task's prompt, or begins to.
+func (s *scheduler) prefill(t *task) {
+	if c := s.runner.prefill(t); c != nil {
+		s.chunks = append(s.chunks, c)
 	}
 }
 
-// yield lets short work of other engines pass before a chunk of a long text. A short request
-// takes the thread several times, and would wait for a chunk each time.
-func (s *scheduler) yield(p pending) {
-	if p.rest > s.chunk {
-		s.share.yield(s)
+// prompts lists the requests in flight whose prompts are still read, of those that want.
+func (s *scheduler) prompts(want func(*task) bool) (list []*task) {
+	for _, t := range s.active {
+		if t.prefilling() && !t.finished && want(t) {
+			list = append(list, t)
+		}
 	}
+	return list
 }
 
 // decode advances every request whose prompt is evaluated: a verify round for each that has drafts, and
-// one batched step for all others.
-func (s *scheduler) decode() {
+// one batched step for all others. It reports whether there was one.
+func (s *scheduler) decode() (any bool) {
 	sole := len(s.active) == 1 && len(s.encoder.inFlight) == 0
 	followed := s.drafters.catchUp(s.active)
 	alone := sole && !followed && !s.share.others()
@@ -154,6 +235,7 @@ func (s *scheduler) decode() {
 		if !t.decoding() {
 			continue
 		}
+		any = true
 		if t.inFlight == nil && (t.choice.Depth > 0 || t.carried() > 0 || !t.pipelined()) {
 			s.runner.finishFailed(s.runner.verify(t, alone), t)
 		} else {
@@ -164,23 +246,5 @@ func (s *scheduler) decode() {
 		s.runner.finishFailed(s.runner.step(plain, alone), plain...)
 	}
 	s.active = slices.DeleteFunc(s.active, func(t *task) bool { return t.finished })
-}
-
-// shortTokens is how many tokens of an answer count as short work: no chunk of another engine delays
-// them.
-const shortTokens = 8
-
-// shortWork lists the requests to generate or encode that need no more than a chunk and some steps.
-func (s *scheduler) shortWork() (list []any) {
-	for _, t := range s.active {
-		if !t.finished && t.remaining() <= s.chunk && t.generated() < shortTokens {
-			list = append(list, t)
-		}
-	}
-	for _, t := range s.encoder.inFlight {
-		if !t.finished && t.remaining() <= s.chunk {
-			list = append(list, t)
-		}
-	}
-	return list
+	return any
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"runtime"
 	"testing"
 	"time"
 
@@ -35,59 +34,56 @@ func TestWaitingRequestStartsWhenSetRoomGivesRoom(t *testing.T) {
 	}
 }
 
-// A short request of another model goes between two chunks of a long prompt as a whole, and so does
-// a short encode request. Without end they do not hold the prompt up.
-func TestShortRequestOfAnotherModelEndsWithinTwoChunks(t *testing.T) {
+// TestRequestOfAnotherModelRunsBetweenLayers sends a request to another model while a chunk of a long
+// prompt is read. It runs between the layers of the chunks, and ends long before the prompt is read.
+func TestRequestOfAnotherModelRunsBetweenLayers(t *testing.T) {
 	for _, reads := range []bool{false, true} {
-		for at := range 6 {
-			var n ThreadShare
-			a, halts := halting(t, Options{ThreadShare: &n}, at)
-			b := newFixtureOn(t, a.thread, enginetest.Cycle(30), Options{ThreadShare: &n})
-			long := begin(a, t.Context(), Request{Prompt: make([]int32, 16<<10), MaxTokens: new(1)}, 0)
-			<-halts[0].there
-			var short <-chan error
+		var n ThreadShare
+		a, halts := halting(t, Options{ThreadShare: &n}, 0)
+		a.inPieces()
+		b := newFixtureOn(t, a.thread, enginetest.Cycle(30), Options{ThreadShare: &n})
+		long := begin(a, t.Context(), Request{Prompt: make([]int32, enginetest.ChainContext-1)}, 0)
+		<-halts[0].there
+		lent := a.thread.Lent()
+		var other []<-chan error
+		for range 10 {
 			if reads {
-				short = beginEncode(b, "b", 9, 0)
+				other = append(other, beginEncode(b, "b", 9, 0))
 			} else {
-				short = begin(b, t.Context(), Request{Prompt: make([]int32, 9), MaxTokens: new(1)}, 0)
-			}
-			for b.short(&n) == 0 {
-				runtime.Gosched()
-			}
-			chunks := 1 // the one under way
-			a.chain.OnForward = func(int) {
-				if b.short(&n) > 0 {
-					chunks++
-				}
-			}
-			halts[0].free()
-			ends(t, short, long)
-			if chunks > 2 {
-				t.Errorf("a reading %t arrived during chunk %d and ended %d later", reads, at, chunks)
+				other = append(other, begin(b, t.Context(), Request{Prompt: make([]int32, 9), MaxTokens: new(9)}, 0))
 			}
 		}
+		halts[0].free()
+		ends(t, other...)
+		select {
+		case <-long:
+			t.Errorf("reads %t: the long prompt was read first", reads)
+		default:
+		}
+		if a.thread.Lent() == lent {
+			t.Errorf("reads %t: the other model had no turn inside a chunk", reads)
+		}
+		ends(t, long)
 	}
 }
 
-// While a long prompt of one engine yields to a short request of another, a job of the other waits for a
-// job of the first. Both jobs and both requests end.
-func TestForgetOfBothEnginesEndsWhileOneYieldsToTheOther(t *testing.T) {
+// While a chunk of one engine is under way, a job of another engine waits for a job of the first. Both
+// jobs end.
+func TestForgetOfBothEnginesEndsDuringAChunk(t *testing.T) {
 	var n ThreadShare
-	b, halts := halting(t, Options{ThreadShare: &n}, 0)
-	a := newFixtureOn(t, b.thread, enginetest.Cycle(30), Options{ThreadShare: &n})
-	short := begin(b, t.Context(), Request{Prompt: make([]int32, 9), MaxTokens: new(4)}, 0)
-	<-halts[0].there
+	a, halts := halting(t, Options{ThreadShare: &n}, 3)
+	a.inPieces()
+	b := newFixtureOn(t, a.thread, enginetest.Cycle(30), Options{ThreadShare: &n})
 	long := begin(a, t.Context(), Request{Prompt: make([]int32, 16<<10), MaxTokens: new(1)}, 0)
-	enginetest.Await(t, "the long prompt yields", func() bool {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		return n.changed != nil
-	})
-	forgotten := make(chan error, 1)
+	<-halts[0].there
+	begun, forgotten := make(chan struct{}), make(chan error, 1)
 	go func() {
-		forgotten <- b.Forget(func() error { return a.Forget(func() error { return nil }) })
+		forgotten <- b.Forget(func() error {
+			close(begun)
+			return a.Forget(func() error { return nil })
+		})
 	}()
-	b.waitForJob()
+	<-begun
 	halts[0].free()
 	select {
 	case err := <-forgotten:
@@ -95,17 +91,9 @@ func TestForgetOfBothEnginesEndsWhileOneYieldsToTheOther(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(time.Minute):
-		t.Error("the engines wait for each other")
-		n.setShort(b.scheduler, nil) // ends that
+		t.Fatal("the engines wait for each other")
 	}
-	ends(t, short, long)
-}
-
-// short returns how much short work the engine has.
-func (f *fixture) short(n *ThreadShare) int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.short[f.scheduler])
+	ends(t, long)
 }
 
 // TestRoundsBesideAnotherEngineTeachNothing runs rounds beside another busy engine. These rounds

@@ -17,8 +17,23 @@ import (
 func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache,
 	tokens []int32) [][]float32 {
 	t.Helper()
+	return pausedTapRows(t, th, m, caches, tokens, nil)
+}
+
+// pausedTapRows is tapRows. Unless pause is nil, each layer is evaluated apart, and pause is called after
+// it.
+func pausedTapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tokens []int32,
+	pause func(*mlx.Scope)) [][]float32 {
+	t.Helper()
 	var out [][]float32
 	enginetest.Do(t, th, func(s *mlx.Scope) error {
+		if pause != nil {
+			s.OnPause(func(mark int, live []*mlx.Array) {
+				if s.EvalSince(mark, append(live, cache.Stack(caches).Arrays()...)...) == nil {
+					pause(s)
+				}
+			})
+		}
 		// Taps come in the order asked for. This asks for the last layer first.
 		var layers []int
 		for i := range m.Config().Layers {
@@ -123,6 +138,40 @@ func (c exactCase) runTaps(t *testing.T, th *mlx.Thread, layout cache.Layout,
 			at += n
 		}
 		freeCaches(t, th, caches)
+	}
+
+	// In pieces, while the same model reads another text between the layers.
+	{
+		caches := b.Model.NewCaches(opts)
+		other := b.Model.NewCaches(opts)
+		pauses := 0
+		check("in pieces", 0, pausedTapRows(t, th, b.Model, caches, text, func(s *mlx.Scope) {
+			pauses++
+			done := make(chan error)
+			go func() {
+				done <- th.Do(t.Context(), func(s *mlx.Scope) error {
+					q := lm.Sequence{Tokens: mlx.New(s, text[:3], 3), N: 3, Pos: other[0].Offset(), Caches: other}
+					out := b.Model.Forward(s, lm.Batch{q}, nil)
+					return s.Eval(append(cache.Stack(other).Arrays(), out.Hidden)...)
+				})
+			}()
+			for {
+				select {
+				case err := <-done:
+					if err != nil {
+						t.Error(err)
+					}
+					return
+				default:
+					s.Yield(0)
+				}
+			}
+		}))
+		if pauses != b.Model.Config().Layers {
+			t.Errorf("%d pauses between %d layers", pauses, b.Model.Config().Layers)
+		}
+		freeCaches(t, th, caches)
+		freeCaches(t, th, other)
 	}
 
 	// Verify blocks: the rows of accepted tokens, with wrong tokens after them.

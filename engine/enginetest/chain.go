@@ -62,9 +62,13 @@ func (m *Chain) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 		m.OnForward(len(m.Forwards))
 	}
 	var rows []int
-	var hidden []*mlx.Array
 	for _, q := range b {
 		rows = append(rows, q.N)
+	}
+	m.Forwards = append(m.Forwards, rows)
+	var hidden []*mlx.Array
+	mark := s.Mark()
+	for _, q := range b {
 		row := s.Reshape(s.AsType(q.Tokens, mlx.Float32), 1, 1, q.N, 1)
 		for _, c := range q.Caches {
 			if c.Offset() != q.Pos {
@@ -75,10 +79,10 @@ func (m *Chain) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 			// Depend on the cache, as attention would, without changing the result.
 			zero := s.Mul(s.Sum(s.Reshape(view.K, -1), 0, true), s.Scalar(0, mlx.Float32))
 			row = s.Add(row, zero)
+			s.Pause(mark, append(hidden, row)...)
 		}
 		hidden = append(hidden, s.Take(m.table, s.AsType(s.Reshape(row, q.N), mlx.Int32), 0))
 	}
-	m.Forwards = append(m.Forwards, rows)
 	out := lm.Output{Hidden: s.Concat(0, hidden...)}
 	for range taps {
 		out.Taps = append(out.Taps, out.Hidden)

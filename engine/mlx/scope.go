@@ -19,7 +19,8 @@ type Scope struct {
 	failed *Array // an empty array, which operations return after a failure
 	err    error
 	memo   map[any]*Array
-	start  time.Time // of the C call under way, when the thread is timed
+	pause  func(mark int, live []*Array) // see OnPause; may be nil
+	start  time.Time                     // of the C call under way, when the thread is timed
 }
 
 func newScope(t *Thread) *Scope {
@@ -101,16 +102,37 @@ func (s *Scope) adopt(a *Array) {
 // Eval computes the arrays of keep and waits for them (mlx_eval). First it frees every other array
 // of the scope, so that MLX can reuse their buffers in place. Arrays in keep stay valid, and so do
 // kept arrays of other owners. It counts as a sync.
-func (s *Scope) Eval(keep ...*Array) error {
+func (s *Scope) Eval(keep ...*Array) error { return s.EvalSince(0, keep...) }
+
+// EvalSince is Eval, and leaves the arrays that were made before mark as they are.
+func (s *Scope) EvalSince(mark int, keep ...*Array) error {
 	s.t.syncs.Add(1)
 	s.t.unread = false
-	return s.eval(keep, func(v C.mlx_vector_array) C.int { return C.mlx_eval(v) })
+	return s.eval(mark, keep, func(v C.mlx_vector_array) C.int { return C.mlx_eval(v) })
+}
+
+// Mark returns the mark of this moment for [Scope.EvalSince] and [Scope.Pause].
+func (s *Scope) Mark() int { return len(s.arrays) }
+
+// OnPause sets what [Scope.Pause] calls, or nil for nothing, and returns what it called before.
+// So the caller of a long forward can evaluate what there is of it and lend the thread.
+func (s *Scope) OnPause(pause func(mark int, live []*Array)) (old func(mark int, live []*Array)) {
+	old, s.pause = s.pause, pause
+	return old
+}
+
+// Pause is called between the layers of a forward. Of the arrays made since mark, only those of live
+// are valid afterwards.
+func (s *Scope) Pause(mark int, live ...*Array) {
+	if s.pause != nil && s.err == nil {
+		s.pause(mark, live)
+	}
 }
 
 // AsyncEval is Eval without the wait: it dispatches the work and returns (mlx_async_eval).
 func (s *Scope) AsyncEval(keep ...*Array) error {
 	s.t.unread = true
-	return s.eval(keep, func(v C.mlx_vector_array) C.int { return C.mlx_async_eval(v) })
+	return s.eval(0, keep, func(v C.mlx_vector_array) C.int { return C.mlx_async_eval(v) })
 }
 
 // Synchronize waits for all work that was dispatched, also in a scope that has failed
@@ -123,25 +145,27 @@ func (s *Scope) Synchronize() {
 	}
 }
 
-func (s *Scope) eval(keep []*Array, run func(C.mlx_vector_array) C.int) error {
+func (s *Scope) eval(mark int, keep []*Array, run func(C.mlx_vector_array) C.int) error {
 	if !s.ready(keep...) {
 		return s.err
 	}
 	v := s.vector(keep)
 	defer C.mlx_vector_array_free(v)
-	s.release(keep)
+	s.release(mark, keep)
 	s.status(run(v))
 	return s.err
 }
 
-// release frees the arrays of the scope that are not in keep.
-func (s *Scope) release(keep []*Array) {
+// release frees the arrays of the scope that were made since mark and are not in keep. One made later
+// may have taken the place of an array that was kept, and then stays until the next Eval.
+func (s *Scope) release(mark int, keep []*Array) {
 	clear(s.memo)
 	for _, a := range keep {
 		a.marked = true
 	}
-	live := s.arrays[:0]
-	for _, a := range s.arrays {
+	mark = min(mark, len(s.arrays))
+	live := s.arrays[:mark]
+	for _, a := range s.arrays[mark:] {
 		if a.marked {
 			a.index = len(live)
 			live = append(live, a)
@@ -158,7 +182,7 @@ func (s *Scope) release(keep []*Array) {
 }
 
 func (s *Scope) close() {
-	s.release(nil)
+	s.release(0, nil)
 }
 
 var errDeadArray = errors.New("mlx: use of a freed or foreign array")

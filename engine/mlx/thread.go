@@ -151,17 +151,48 @@ func (t *Thread) Do(ctx context.Context, fn func(*Scope) error) error {
 	}
 }
 
-// Yield runs one waiting job, if there is one, before it returns to this one. Long work, such as
-// reading the weights of a model, calls it so that the rounds of other requests can pass. The other
-// job has a scope of its own: the arrays and the error of s stay as they are.
-func (s *Scope) Yield() {
-	select {
-	case j := <-s.t.jobs:
-		start := time.Now()
-		err := s.t.run(j.run)
-		s.t.lent.Add(int64(time.Since(start)))
+// follow is how long a job that yields waits for the next job of those who had the thread: a request
+// takes it several times in a row, with work of its own in between.
+const follow = 2 * time.Millisecond
+
+// Yield runs jobs that wait, one after the other, until they have taken that long or no more wait,
+// before it returns to this one. With 0 it runs at most one. Long work, such as reading the weights of
+// a model, calls it so that the rounds of other requests can pass. The other jobs have scopes of their
+// own: the arrays and the error of s stay as they are.
+func (s *Scope) Yield(most time.Duration) {
+	t, start, lent := s.t, time.Now(), s.t.lent.Load()
+	for wait := time.Duration(0); ; wait = follow {
+		j, ok := t.next(wait)
+		if !ok {
+			return
+		}
+		err := t.run(j.run)
+		took := time.Since(start)
+		t.lent.Store(lent + int64(took)) // what jobs inside this one took is part of it
 		j.done <- err
+		if took >= most {
+			return
+		}
+	}
+}
+
+// next takes a job that waits, or comes within that time.
+func (t *Thread) next(wait time.Duration) (j job, ok bool) {
+	select {
+	case j = <-t.jobs:
+		return j, true
 	default:
+	}
+	if wait == 0 {
+		return j, false
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case j = <-t.jobs:
+		return j, true
+	case <-timer.C:
+		return j, false
 	}
 }
 

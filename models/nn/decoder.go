@@ -95,17 +95,22 @@ func (d *Decoder) EmbedScaled(s *mlx.Scope, tokens *mlx.Array) *mlx.Array {
 	return x
 }
 
-// Run maps the rows x (rows, H) by all layers and the final norm. forward maps by one layer.
+// Run maps the rows x (rows, H) by all layers and the final norm. forward maps by one layer; of the
+// arrays that it makes, the next layer gets only the rows, since the scope may pause in between.
 func (d *Decoder) Run(s *mlx.Scope, x *mlx.Array, taps []int,
 	forward func(x *mlx.Array, layer int) *mlx.Array) lm.Output {
 	tapped := make([]*mlx.Array, len(taps))
+	var live []*mlx.Array // of tapped
+	mark := s.Mark()
 	for i := range d.Layers {
 		x = forward(x, i)
 		for k, layer := range taps {
 			if layer == i {
 				tapped[k] = x
+				live = append(live, x)
 			}
 		}
+		s.Pause(mark, append(live, x)...)
 	}
 	hidden := d.Norm.Forward(s, x)
 	for k, layer := range taps {

@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
+)
+
+// inPieces has the engine evaluate each layer of a chunk apart.
+func (f *fixture) inPieces() { f.scheduler.runner.pieces.time = 1 }
+
+// passing begins to read 16k tokens in pieces, and submits what comes during the chunk at. It returns the
+// fixture after all have ended.
+func passing(t *testing.T, at int, o Options, submit func(*fixture) []<-chan error) *fixture {
+	t.Helper()
+	f, halts := halting(t, o, at)
+	f.inPieces()
+	long := begin(f, t.Context(), Request{Client: "long", Prompt: make([]int32, 16<<10), MaxTokens: new(1)}, 0)
+	<-halts[0].there
+	all := submit(f)
+	halts[0].free()
+	ends(t, append(all, long)...)
+	if f.thread.Lent() == 0 {
+		t.Error("nothing ran between the layers")
+	}
+	if n := f.prompts(cache.MaxChunk, 0, len(f.chain.Forwards)); n != 32 {
+		t.Errorf("the long prompt took %d chunks", n)
+	}
+	return f
+}
+
+// one is the Options.SequenceBytes with which Engine.Reserved counts what is in flight.
+func one(int) int64 { return 1 }
+
+// arrived waits until n requests and encode requests are in flight or in the queue.
+func (f *fixture) arrived(n int) {
+	enginetest.Await(f.t, "all have arrived", func() bool { return int(f.Reserved())+f.Queued() >= n })
+}
+
+// TestShortQuestionIsAnsweredWithinAChunk sends a short prompt while a chunk of a long one is read. Its
+// prompt is read, and its answer is written, before the next chunks of the long one: those of the
+// answer whose steps found no pause open count.
+func TestShortQuestionIsAnsweredWithinAChunk(t *testing.T) {
+	for _, client := range []string{"long", "other"} {
+		for at := range 6 {
+			f := passing(t, at, Options{SequenceBytes: one, Room: 100}, func(f *fixture) []<-chan error {
+				short := begin(f, t.Context(), Request{Client: client, Prompt: make([]int32, 9), MaxTokens: new(5)}, 0)
+				f.arrived(2)
+				return []<-chan error{short}
+			})
+			if i := f.forward(9); i != at+1 {
+				t.Errorf("from the client %q it came during chunk %d and was read in forward %d", client, at, i)
+			}
+		}
+	}
+}
+
+// TestShortPromptsThatKeepComingDoNotHoldAChunkUp sends many short prompts during a chunk. Only so many
+// pass it, and after it the long prompt has every fourth chunk.
+func TestShortPromptsThatKeepComingDoNotHoldAChunkUp(t *testing.T) {
+	f := passing(t, 2, Options{SequenceBytes: one, Room: 100, Active: 24}, func(f *fixture) (all []<-chan error) {
+		for range 10 {
+			all = append(all, begin(f, t.Context(), Request{Prompt: make([]int32, 9), MaxTokens: new(1)}, 0))
+		}
+		for range 10 {
+			all = append(all, beginEncode(f, "e", 9, 0))
+		}
+		f.arrived(21)
+		return all
+	})
+	passed := slices.IndexFunc(f.chain.Forwards[3:], func(rows []int) bool {
+		return slices.Equal(rows, []int{cache.MaxChunk})
+	})
+	if passed < maxPassed || passed >= maxPassed+oldestEvery {
+		t.Errorf("%d prompts passed the chunk: %v", passed, f.chain.Forwards)
+	}
+}
+
+// TestChunkInPiecesThatIsCancelledLeavesCheckpoints cancels a request, and closes the engine, while a
+// chunk is evaluated in pieces. The chunk ends first.
+func TestChunkInPiecesThatIsCancelledLeavesCheckpoints(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		f, halts := halting(t, Options{Checkpoints: 1 << 30}, 2)
+		f.inPieces()
+		ctx, cancel := context.WithCancel(t.Context())
+		prompt := make([]int32, 4<<10)
+		long := begin(f, ctx, Request{Prompt: prompt, MaxTokens: new(1)}, 0)
+		<-halts[0].there
+		if closes {
+			f.queue.close()
+		} else {
+			cancel()
+		}
+		halts[0].free()
+		if err := <-long; !errors.Is(err, context.Canceled) && !errors.Is(err, errClosed) {
+			t.Errorf("closes %t: it ended with %v", closes, err)
+		}
+		cancel()
+		if closes {
+			continue
+		}
+		if _, _, st := f.run(t, Request{Prompt: prompt, MaxTokens: new(1)}); st.CachedTokens != 3*cache.MaxChunk {
+			t.Errorf("%d tokens are restored after three chunks", st.CachedTokens)
+		}
+	}
+}
+
+// A breaking cache panics in the update at an offset.
+type breaking struct {
+	cache.Attention
+	at int
+}
+
+func (c breaking) Update(s *mlx.Scope, k, v *mlx.Array) cache.View {
+	if c.Offset() == c.at {
+		panic("a layer")
+	}
+	return c.Attention.Update(s, k, v)
+}
+
+// TestChunkInPiecesThatFailsEndsItsRequestAlone lets a chunk fail in its second layer. A request that was
+// answered before it goes on.
+func TestChunkInPiecesThatFailsEndsItsRequestAlone(t *testing.T) {
+	f, halts := halting(t, Options{SequenceBytes: one, Room: 100}, 1)
+	f.inPieces()
+	f.chain.Wrap = func(layer int, inner cache.Attention) cache.Attention {
+		if layer == 1 {
+			return breaking{inner, cache.MaxChunk}
+		}
+		return inner
+	}
+	long := begin(f, t.Context(), Request{Prompt: make([]int32, 4<<10), MaxTokens: new(1)}, 0)
+	<-halts[0].there
+	short := begin(f, t.Context(), Request{Prompt: make([]int32, 9), MaxTokens: new(40)}, 0)
+	f.arrived(2)
+	halts[0].free()
+	ends(t, short)
+	var failed *Error
+	if err := <-long; !errors.As(err, &failed) {
+		t.Errorf("it ended with %v", err)
+	}
+	if i := f.forward(9); i != 2 {
+		t.Errorf("the short prompt was read in forward %d", i)
+	}
+}
