@@ -115,7 +115,7 @@ func (c *checkpoints) save(t *task) {
 	if !due && !first {
 		return
 	}
-	err := c.thread.Do(context.Background(), func(s *mlx.Scope) error {
+	err := work(c.thread, func(s *mlx.Scope) error {
 		err := c.extendPath(s, t)
 		if len(t.offsets) == 0 && answers {
 			prompt := len(t.req.Prompt)
@@ -125,7 +125,7 @@ func (c *checkpoints) save(t *task) {
 			err = t.scheduleCaptures(false)
 		}
 		return err
-	})
+	}, t)
 	if err != nil {
 		c.log.Error("keeping a checkpoint; the request goes on without", "error", err)
 		t.path.Close()

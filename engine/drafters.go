@@ -172,12 +172,12 @@ func (ds *drafters) catchUp(active []*task) bool {
 			if !ok || !t.decoding() || f.Behind() == 0 {
 				continue
 			}
-			err := ds.thread.Do(context.Background(), func(s *mlx.Scope) error {
+			err := work(ds.thread, func(s *mlx.Scope) error {
 				return ds.try(s, t, i, func() error {
 					f.Follow(s)
 					return s.Eval(f.Arrays()...)
 				})
-			})
+			}, t)
 			return err == nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
@@ -110,15 +111,16 @@ func TestChunkInPiecesThatIsCancelledLeavesCheckpoints(t *testing.T) {
 	}
 }
 
-// A breaking cache panics in the update at an offset.
-type breaking struct {
+// An interrupted cache calls do before the update at an offset.
+type interrupted struct {
 	cache.Attention
 	at int
+	do func()
 }
 
-func (c breaking) Update(s *mlx.Scope, k, v *mlx.Array) cache.View {
+func (c interrupted) Update(s *mlx.Scope, k, v *mlx.Array) cache.View {
 	if c.Offset() == c.at {
-		panic("a layer")
+		c.do()
 	}
 	return c.Attention.Update(s, k, v)
 }
@@ -130,7 +132,7 @@ func TestChunkInPiecesThatFailsEndsItsRequestAlone(t *testing.T) {
 	f.inPieces()
 	f.chain.Wrap = func(layer int, inner cache.Attention) cache.Attention {
 		if layer == 1 {
-			return breaking{inner, cache.MaxChunk}
+			return interrupted{inner, cache.MaxChunk, func() { panic("a layer") }}
 		}
 		return inner
 	}
@@ -146,5 +148,41 @@ func TestChunkInPiecesThatFailsEndsItsRequestAlone(t *testing.T) {
 	}
 	if i := f.forward(9); i != 2 {
 		t.Errorf("the short prompt was read in forward %d", i)
+	}
+}
+
+// TestTimeOfOthersIsCounted reads a prompt that takes 50 ms while an answer is written. Both requests
+// know how long they waited for each other.
+func TestTimeOfOthersIsCounted(t *testing.T) {
+	const long = 50 * time.Millisecond
+	f := newFixture(t, enginetest.Cycle(30), Options{})
+	requests := 0
+	f.chain.Wrap = func(layer int, inner cache.Attention) cache.Attention {
+		if requests += 1 - layer; requests == 2 && layer == 0 {
+			return interrupted{inner, 0, func() { time.Sleep(long) }}
+		}
+		return inner
+	}
+	var answer, prompt Stats
+	var other <-chan error
+	for _, err := range f.Generate(t.Context(), Request{Prompt: make([]int32, 9), MaxTokens: new(20_000),
+		Done: func(s Stats) { answer = s }}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other == nil {
+			other = begin(f, t.Context(), Request{Prompt: make([]int32, 300), MaxTokens: new(1),
+				Done: func(s Stats) { prompt = s }}, 0)
+		}
+		if len(other) > 0 {
+			break
+		}
+	}
+	ends(t, other)
+	if answer.Beside < long || answer.Beside > answer.Total {
+		t.Errorf("the answer took %v, of which %v beside it", answer.Total, answer.Beside)
+	}
+	if prompt.Beside > prompt.Total-long {
+		t.Errorf("the prompt took %v, of which %v beside it", prompt.Total, prompt.Beside)
 	}
 }

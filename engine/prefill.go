@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"time"
 
 	"tandem/engine/cache"
@@ -38,7 +37,7 @@ func (r *runner) prefill(t *task) *chunk {
 	c := &chunk{task: t}
 	long := false
 	var scored []Token
-	err := r.thread.Do(context.Background(), func(s *mlx.Scope) (err error) {
+	err := work(r.thread, func(s *mlx.Scope) (err error) {
 		r.open(s, t)
 		c.from, c.n, c.layers = t.fed, min(r.chunk, t.remaining()), r.drafters.taps(t)
 		if long = r.pieces.worth(c.n); long {
@@ -49,7 +48,7 @@ func (r *runner) prefill(t *task) *chunk {
 			scored, err = r.takeOutputs(s, c)
 			return err
 		})
-	})
+	}, t)
 	if long && err == nil {
 		c.ended = make(chan struct{})
 		go r.evaluate(c)
@@ -85,7 +84,7 @@ func (r *runner) forwardChunk(s *mlx.Scope, c *chunk) lm.Output {
 // alone meanwhile.
 func (r *runner) evaluate(c *chunk) {
 	defer close(c.ended)
-	c.err = r.thread.Do(context.Background(), func(s *mlx.Scope) error {
+	c.err = work(r.thread, func(s *mlx.Scope) error {
 		return r.pieces.run(s, c.n, c.task.caches.Arrays, func() error {
 			out := r.forwardChunk(s, c)
 			arrays := append([]*mlx.Array{out.Hidden}, out.Taps...)
@@ -98,7 +97,7 @@ func (r *runner) evaluate(c *chunk) {
 			c.out = out
 			return nil
 		})
-	})
+	}, c.task)
 }
 
 // endChunk goes on with a chunk that evaluate has evaluated.
@@ -106,13 +105,13 @@ func (r *runner) endChunk(c *chunk) {
 	var scored []Token
 	err := c.err
 	if err == nil {
-		err = r.thread.Do(context.Background(), func(s *mlx.Scope) (err error) {
+		err = work(r.thread, func(s *mlx.Scope) (err error) {
 			for _, a := range append(c.out.Taps, c.out.Hidden) {
 				s.Adopt(a)
 			}
 			scored, err = r.takeOutputs(s, c)
 			return err
-		})
+		}, c.task)
 	}
 	r.finishChunk(c, scored, err)
 }

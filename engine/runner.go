@@ -47,7 +47,7 @@ func (r *runner) finish(t *task, err error) {
 	}
 	t.finished = true
 	if t.caches != nil {
-		freed := r.thread.Do(context.Background(), func(s *mlx.Scope) error {
+		freed := work(r.thread, func(s *mlx.Scope) error {
 			if t.broken {
 				return nil
 			}
@@ -67,7 +67,7 @@ func (r *runner) finish(t *task, err error) {
 				r.drafters.commitNewest(s, t) // cancelled: the row of the step in flight is kept
 			}
 			return r.checkpoints.keepState(s, t)
-		})
+		}, t)
 		// In a call of its own, so that memory is freed even if the rollback failed.
 		freed = errors.Join(freed, r.thread.Do(context.Background(), func(s *mlx.Scope) error {
 			t.free(s)

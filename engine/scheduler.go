@@ -228,10 +228,12 @@ func (s *scheduler) prompts(want func(*task) bool) (list []*task) {
 func (s *scheduler) decode() (any bool) {
 	sole := len(s.active) == 1 && len(s.encoder.inFlight) == 0
 	followed := s.drafters.catchUp(s.active)
-	alone := sole && !followed && !s.share.others()
+	shared := !sole || s.share.others()
+	alone := !shared && !followed
 	s.planner.plan(s.active, sole, alone)
 	var plain []*task
 	for _, t := range s.active {
+		t.shared = t.shared || shared && !t.begun.IsZero()
 		if !t.decoding() {
 			continue
 		}

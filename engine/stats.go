@@ -69,7 +69,10 @@ type Stats struct {
 	// Speculation.Timed the round waits, and Draft is the whole draft.
 	Draft, Verify time.Duration
 	Blocks        Blocks
-	Total         time.Duration // arrival until the request left
+	// Beside is the time from the first chunk on that went to chunks and steps of other requests, of
+	// this and of other engines.
+	Beside time.Duration
+	Total  time.Duration // arrival until the request left
 
 	PeakBytes       int64 // MLX's peak since the engine was last idle
 	CheckpointBytes int64 // of Options.Checkpoints in use when the request had left
@@ -112,6 +115,7 @@ func (s *Stats) Add(o Stats) {
 	s.Wait += first.Wait
 	s.Draft += first.Draft
 	s.Verify += first.Verify
+	s.Beside += first.Beside
 	s.Total += first.Total
 	s.Blocks = first.Blocks
 	s.Blocks.Add(o.Blocks)

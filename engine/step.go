@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"time"
 
@@ -52,7 +51,7 @@ func newPlainStep(tasks []*task) *plainStep {
 // token n. Their masks are made while the device computes the logits.
 func (r *runner) step(tasks []*task, alone bool) error {
 	p := newPlainStep(tasks)
-	err := r.thread.Do(context.Background(), func(s *mlx.Scope) error {
+	err := work(r.thread, func(s *mlx.Scope) error {
 		syncs, start := r.thread.Syncs(), time.Now()
 		if err := r.readAndDispatch(s, p); err != nil {
 			return err
@@ -60,7 +59,7 @@ func (r *runner) step(tasks []*task, alone bool) error {
 		r.handOver(s, p)
 		p.syncs, p.cost = r.thread.Syncs()-syncs, time.Since(start)
 		return nil
-	})
+	}, tasks...)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,9 @@ type task struct {
 	stops  Stops
 	stop   func(text string) string // finds them in their place, see Request.Stopper; may be nil
 
-	arrived, begun, first, last time.Time // first and last: of tokens read
+	arrived, begun, first, last time.Time     // first and last: of tokens read
+	worked                      time.Duration // of its rounds and chunks on the MLX thread
+	shared                      bool          // others had work for the thread meanwhile
 	stats                       Stats
 	broken                      bool // a round failed: the caches are undefined
 	finished                    bool
@@ -92,6 +94,21 @@ func newTask(ctx context.Context, r Request, limit int, tok *tokenizer.Tokenizer
 	}
 	t.stats = Stats{PromptTokens: len(r.Prompt), Given: len(r.Generated), Seed: seed}
 	return t
+}
+
+// work runs a round of tasks, or a part of one, on the MLX thread, and counts how long they had the
+// thread. What the round lends to others is not theirs.
+func work(thread *mlx.Thread, run func(*mlx.Scope) error, tasks ...*task) error {
+	return thread.Do(context.Background(), func(s *mlx.Scope) error {
+		begun, lent := time.Now(), thread.Lent()
+		defer func() {
+			took := time.Since(begun) - (thread.Lent() - lent)
+			for _, t := range tasks {
+				t.worked += took
+			}
+		}()
+		return run(s)
+	})
 }
 
 // cancelled reports whether nobody wants the task's tokens any more.
@@ -255,6 +272,9 @@ func (t *task) end(err error, plain string, peak int64) {
 		t.stats.Queue = now.Sub(t.arrived)
 	case t.stats.Prefill == 0:
 		t.stats.Prefill = now.Sub(t.begun)
+	}
+	if t.shared {
+		t.stats.Beside = max(0, now.Sub(t.begun)-t.worked)
 	}
 	if t.stats.Drafted == 0 && t.stats.NoDrafter == "" {
 		t.stats.NoDrafter = plain

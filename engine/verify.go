@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -21,7 +20,7 @@ func (r *runner) verify(t *task, alone bool) error {
 	b := &block{task: t, carried: t.carried()}
 	var read []Token
 	var cost time.Duration
-	err := r.thread.Do(context.Background(), func(s *mlx.Scope) (err error) {
+	err := work(r.thread, func(s *mlx.Scope) (err error) {
 		defer func() { b.release(s, err != nil) }()
 		syncs, start, inC := r.thread.Syncs(), time.Now(), s.TimeInC()
 		current := mlx.New(s, t.tokens[len(t.tokens)-1:], 1)
@@ -69,7 +68,7 @@ func (r *runner) verify(t *task, alone bool) error {
 		t.stats.Host += time.Since(readAt) - (s.TimeInC() - inC)
 		t.stats.Syncs += int(r.thread.Syncs() - syncs)
 		return nil
-	})
+	}, t)
 	if errors.Is(err, errDraft) {
 		return nil
 	}

@@ -113,7 +113,7 @@ func withFile33(t *testing.T, path string) *DB {
 	all := fstest.MapFS{
 		"migrations/00033_notes.sql": {Data: []byte("-- +goose Up\nCREATE TABLE notes (a TEXT);\n")},
 	}
-	for _, name := range []string{"migrations/00031_schema.sql", "migrations/00032_left_out.sql"} {
+	for _, name := range []string{"migrations/00031_schema.sql", "migrations/00032_runs.sql"} {
 		text, err := migrations.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

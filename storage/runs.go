@@ -33,10 +33,10 @@ const (
 	verifies, prediction_accepted, prediction_rejected, repeats`
 
 	// runTexts are the columns that came later: matches, replays, the model's form, restored thoughts,
-	// what was left out.
+	// what was left out, the time of others.
 	runTexts = "matched_tokens, parted, resumes, verdict, message, held, kv_bits, " +
 		"kv_layout, kv_exact_bytes, kv_own_bytes, kv_restored_bytes, " +
-		"put_back_thoughts, put_back_tokens, left_out"
+		"put_back_thoughts, put_back_tokens, left_out, beside_ms"
 )
 
 // runFields are the columns in the order of runColumns, for reading and writing.
@@ -52,7 +52,7 @@ func runFields(r *Run) []any {
 		&r.Repeats, (*text)(&r.Speculation),
 		&r.MatchedTokens, (*text)(&r.Divergence), &r.Resumes, (*text)(&r.Verdict), &r.Message,
 		&r.Held, &r.KVBits, &r.KVLayout, &r.KVExactBytes, &r.KVOwnBytes, &r.KVRestoredBytes,
-		&r.PutBackThoughts, &r.PutBackTokens, &r.LeftOut}
+		&r.PutBackThoughts, &r.PutBackTokens, &r.LeftOut, &r.BesideMS}
 }
 
 // Begin records that a request arrived and returns its row with ID. It sets StartedAt if that is

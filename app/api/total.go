@@ -63,6 +63,7 @@ func (r *Reply) Total() total {
 		t.Decode = max(t.Decode, st.Decode)
 		t.Draft = max(t.Draft, st.Draft)
 		t.Verify = max(t.Verify, st.Verify)
+		t.Beside = max(t.Beside, st.Beside)
 		t.Total = max(t.Total, st.Total)
 		t.PeakBytes = max(t.PeakBytes, st.PeakBytes)
 		t.KVExact += st.KVExact
@@ -85,6 +86,6 @@ func (t *total) keep(row *control.Run) {
 	row.DraftMS, row.VerifyMS = ms(t.Draft), ms(t.Verify)
 	row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
 	row.PutBackThoughts, row.PutBackTokens = t.putBack.Thoughts, t.putBack.Tokens
-	row.LeftOut = t.leftOut
+	row.LeftOut, row.BesideMS = t.leftOut, ms(t.Beside)
 	row.KVExactBytes, row.KVOwnBytes, row.KVRestoredBytes = t.KVExact, t.KVWindow, t.KVRestored
 }

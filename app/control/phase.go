@@ -39,6 +39,9 @@ func Mostly(r Run, others []Run) string {
 	case r.FinishReason == FinishCancel:
 		return "stopped"
 	}
+	if r.QueueMS+r.BesideMS > r.TotalMS/2 {
+		return phaseWords["queue"]
+	}
 	most := PhaseTime{"", 0}
 	for _, p := range phasesOf(r) {
 		if p.MS > most.MS {

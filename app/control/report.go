@@ -175,7 +175,7 @@ func (r *Report) times() {
 	var took []string
 	for _, t := range []PhaseTime{
 		{"load", run.LoadMS}, {"queue", run.QueueMS}, {"restore", run.RestoreMS}, {"prefill", run.PrefillMS}, {"first token", run.FirstTokenMS},
-		{"draft", run.DraftMS}, {"verify", run.VerifyMS}, {"total", run.TotalMS},
+		{"draft", run.DraftMS}, {"verify", run.VerifyMS}, {"other requests", run.BesideMS}, {"total", run.TotalMS},
 	} {
 		if t.MS > 0 {
 			took = append(took, fmt.Sprintf("%s %.1f", t.Name, t.MS))

@@ -85,6 +85,10 @@ type Run struct {
 	// LeftOut says what of the request the model did not get, such as tools that the vendor's servers
 	// would run. It may be empty.
 	LeftOut string `json:"left_out,omitempty"`
+
+	// BesideMS is the time since the first chunk of the prompt in which other requests were read or
+	// answered.
+	BesideMS float64 `json:"beside_ms,omitempty"`
 }
 
 // TokensPerVerify returns how many tokens a round with drafts gave: the accepted drafts, and the

@@ -1173,6 +1173,7 @@ export interface Run {
   put_back_thoughts?: number
   put_back_tokens?: number
   left_out?: string
+  beside_ms?: number
 }
 
 export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "chat_not_found" | "bench_not_found" | "not_kept" | "key_not_found" | "port_taken" | "model_busy" | "model_not_loaded" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "memory_short" | "database_busy" | "folder_unusable" | "server_unavailable" | "server_crashed" | "cancelled" | "internal"

@@ -14,6 +14,8 @@ test('a run says first what took longest', () => {
   assert.equal(cause(run({ first_token_ms: 500, prefill_ms: 400, total_ms: 2600, completion_tokens: 1 })), '2.6 s, of which 2.1 s went into writing 1 token.')
   assert.equal(cause(run({ queue_ms: 50_000, prefill_ms: 2000 })), '53 s, of which 50 s went into waiting for other requests.')
   assert.equal(cause(run({ load_ms: 50_000, prefill_ms: 2000 })), '53 s, of which 50 s went into loading the model.')
+  assert.equal(cause(run({ beside_ms: 40_000 })), '53 s, of which 40 s went into waiting for other requests.')
+  assert.match(adviceOf(run({ beside_ms: 40_000 }))?.text ?? '', /^Other requests were answered first/)
   assert.equal(cause(run({ restore_ms: 50_000, prefill_ms: 0, first_token_ms: 53_000 })), '53 s, of which 50 s went into restoring 20 tokens from checkpoints.')
   assert.equal(cause(run({ prefill_ms: 0, first_token_ms: 0, total_ms: 12 })), 'It took 12 ms.')
 })

@@ -44,10 +44,18 @@ export function changeOf({ before = '', kept_text = '', given_text = '', ...toke
 // isTime reports whether a change is one time or date in place of another.
 export const isTime = ({ kept, given }: Change): boolean => [kept, given].every((text) => /\d{1,2}:\d\d|\d{4}-\d\d-\d\d/.test(text))
 
+// waitedFor returns how long a run waited for other requests: in the queue, and while they were read or
+// answered beside it.
+const waitedFor = (r: Run): number => r.queue_ms + (r.beside_ms ?? 0)
+
+// waited reports whether that was most of its time.
+const waited = (r: Run): boolean => waitedFor(r) > r.total_ms / 2
+
 // cause says in one sentence what took a run's time.
 export function cause(r: Run, others: (Run | null)[] = []): string {
   const parts = phasesOf(r)
   const most = parts.reduce<Part | null>((a, b) => (a && a.ms >= b.ms ? a : b), null)
+  if (waited(r)) return `${duration(r.total_ms)}, of which ${duration(waitedFor(r))} went into waiting for other requests.`
   if (!most) return `It took ${duration(r.total_ms)}.`
   const took = `${duration(r.total_ms)}, of which ${duration(most.ms)} went into`
   switch (most.phase) {
@@ -91,8 +99,8 @@ export function adviceOf(r: Run, others: (Run | null)[] = []): Advice | null {
   const parts = phasesOf(r)
   const most = parts.reduce<Part | null>((a, b) => (a && a.ms >= b.ms ? a : b), null)
   const parted = divergenceOf(r, others)
-  if (most?.phase === 'load' && r.load_ms > 1000) return { text: 'Keep the model in memory: let several models share it, and unload idle ones later.', button: 'Open Settings', href: '#/settings' }
-  if (most?.phase === 'queue') return { text: 'Other requests were answered first. Send fewer at the same time, or use a smaller model for one of the programs.' }
+  if (!waited(r) && most?.phase === 'load' && r.load_ms > 1000) return { text: 'Keep the model in memory: let several models share it, and unload idle ones later.', button: 'Open Settings', href: '#/settings' }
+  if (waited(r) || most?.phase === 'queue') return { text: 'Other requests were answered first. Send fewer at the same time, or use a smaller model for one of the programs.' }
   if (parted && r.prefill_ms > 1000) {
     return parted.answer
       ? { text: 'Have the program send earlier answers unchanged. The program, its chat template or a person edited one, so everything after it was re-read.' }
