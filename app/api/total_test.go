@@ -40,7 +40,7 @@ var rules = map[string]rule{
 	"Seed": first, "Finish": first, "Repeats": first, "Miss": first,
 	"Drafter": first, "NoDrafter": first,
 	"Restore": longest, "Queue": longest, "Prefill": longest, "FirstToken": longest,
-	"Decode": longest, "Draft": longest, "Verify": longest, "Total": longest, "PeakBytes": longest,
+	"Decode": longest, "Draft": longest, "Verify": longest, "Beside": longest, "Total": longest, "PeakBytes": longest,
 	"KVExact": sum, "KVWindow": sum, "KVRestored": sum,
 }
 
@@ -120,7 +120,7 @@ func TestEachFigureReachesHistoryAndClient(t *testing.T) {
 		"Given": "taken off the pace", "Thoughts": "in the usage",
 		"Finish":             "each vendor has its own word",
 		"PredictionAccepted": "in the usage", "PredictionRejected": "in the usage",
-		"Total": "its parts are told", "Seed": "for a replay", "PeakBytes": "for the history",
+		"Total": "its parts are told", "Beside": "for the history", "Seed": "for a replay", "PeakBytes": "for the history",
 		"KVExact": "for the history", "KVWindow": "for the history", "KVRestored": "for the history",
 	}
 	columns := map[string]bool{ // that a run fills in itself

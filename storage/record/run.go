@@ -86,8 +86,8 @@ type Run struct {
 	// would run. It may be empty.
 	LeftOut string `json:"left_out,omitempty"`
 
-	// BesideMS is the time since the first chunk of the prompt in which other requests were read or
-	// answered.
+	// BesideMS is the time since the first chunk of the prompt in which other requests, or other choices
+	// of this one, were read or answered.
 	BesideMS float64 `json:"beside_ms,omitempty"`
 }
 
