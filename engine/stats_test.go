@@ -48,7 +48,7 @@ func TestStatsAddCoversEveryField(t *testing.T) {
 
 		"Rounds": sum, "Syncs": sum, "Drafted": sum, "Accepted": sum, "Depths": sum, "Accepts": sum,
 		"PredictionAccepted": sum, "PredictionRejected": sum,
-		"Host": sum, "Build": sum, "Wait": sum, "Draft": sum, "Verify": sum, "Total": sum,
+		"Host": sum, "Build": sum, "Wait": sum, "Draft": sum, "Verify": sum, "Beside": sum, "Total": sum,
 
 		"AcceptedAt": is([]int{9, 5, 1}),
 		"Arms":       is([]int{0, -1, 1, 0}),
