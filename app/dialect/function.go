@@ -159,8 +159,7 @@ func (f *functionCall) readAfterCall(p *Parser, c byte) {
 		p.mode = &functionCall{syntax: f.syntax, silent: f.silent}
 		p.reread(f.scanner.held)
 	case !ok:
-		p.returnToText(true)
-		p.reread(f.scanner.held)
+		p.leaveCall(true, f.scanner.held)
 	case tag == ",":
 		p.mode = &functionCall{attempt: opened(tag), syntax: f.syntax, silent: f.silent}
 	case tag != "":
@@ -177,8 +176,7 @@ func (f *functionCall) end(p *Parser, cut bool) {
 		f.fail(p, f.args.unwritten()...)
 		p.mode.end(p, cut)
 	case f.scanner.begun():
-		p.returnToText(true)
-		p.reread(f.scanner.held)
+		p.leaveCall(true, f.scanner.held)
 		p.mode.end(p, cut)
 	}
 }

@@ -177,7 +177,7 @@ func (m *memberCall) readName(p *Parser, c byte) {
 	default:
 		m.name = append(m.name, c)
 		if name, ok := strings.CutSuffix(string(m.name), end); ok && end != "" {
-			if name == "" {
+			if unquoted(name) == "" {
 				m.fail(p)
 				return
 			}
@@ -219,7 +219,9 @@ func (m *memberCall) readNext(p *Parser, c byte) {
 		if !m.called {
 			m.beginCall(p, string(m.name))
 		}
-		m.enterMember(p, tag)
+		if m.called { // else it names no tool
+			m.enterMember(p, tag)
+		}
 	}
 }
 

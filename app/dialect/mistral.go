@@ -77,8 +77,7 @@ func (l *listCall) read(p *Parser, c byte) {
 		tag, ok := l.look.read(c, []string{",", "]"})
 		switch {
 		case !ok:
-			p.returnToText(true)
-			p.reread(l.look.held)
+			p.leaveCall(true, l.look.held)
 		case tag == ",":
 			next := object{bare: l.object.bare, silent: l.object.silent}
 			p.mode = &listCall{attempt: opened(tag), inside: true, object: next, closing: l.closing}

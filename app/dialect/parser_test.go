@@ -251,6 +251,7 @@ text "so"
 	{"no opener", "glm4_5", "Well.\nget_weather\n<arg_key>city</arg_key>\n<arg_value>a</arg_value>\n</tool_call>", false, "text \"Well.\"\ncall get_weather\narguments \"{\\\"city\\\":\\\"a\\\"}\"\n"},
 	{"no opener", "glm4_7", "hm</think>now</tool_call>", false, "thought \"hm\"\ncall now\narguments \"{}\"\n"},
 	{"no opener, another name", "glm4_5", "ls\n<arg_key>city</arg_key>\n<arg_value>a</arg_value>\n</tool_call>", false, "text \"ls\\n<arg_key>city</arg_key>\\n<arg_value>a</arg_value>\\n</tool_call>\"\n"},
+	{"an opener twice, another name", "glm4_5", "<tool_call> <tool_call>ls</tool_call>", false, `text "<tool_call> <tool_call>ls</tool_call>"` + "\n"},
 	{"a name in text", "glm4_5", "now\nnow <arg_key>\nget_weather is a tool", false, "text \"now\\nnow <arg_key>\\nget_weather is a tool\"\n"},
 	{"no opener", "mistral_v13", `now[ARGS]{"a": 1}get_weather[ARGS]{}`, false, "call now\narguments \"{\\\"a\\\": 1}\"\ncall get_weather\narguments \"{}\"\n"},
 	{"no opener", "mistral_v11", `now[CALL_ID]abcdefghi[ARGS]{"a": 1}`, false, "call now\narguments \"{\\\"a\\\": 1}\"\n"},
@@ -283,7 +284,13 @@ text "so"
 	{"no quotes", "minicpm5", "<function name=now><param name=a>1</param></function>", false, "call now\narguments \"{\\\"a\\\":1}\"\n"},
 	{"no quotes, another name", "minicpm5", "<function name=ls></function>", false, `text "<function name=ls></function>"` + "\n"},
 	{"no parameter's end", "minicpm5", "<function name=\"get_weather\"><param name=\"city\">a</function>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\"}\"\n"},
+	{"no name", "minicpm5", "<function name=\"\"></function>", false, `text "<function name=\"\"></function>"` + "\n"},
 	{"text about it", "minicpm5", "Use <function name=\"now\"> for it.", false, "text \"Use <function name=\\\"now\\\"> for it.\"\n"},
+
+	{"text after a list of another name", "phi4_mini", `<|tool_call|>[{'name': 'ls'}00`, false, `text "<|tool_call|>[{'name': 'ls'}00"` + "\n"},
+	{"a broken object of another name", "qwen2_5", `<tool_call>{'name': 'ls', 'arguments': {}, oops`, false, `text "<tool_call>{'name': 'ls', 'arguments': {}, oops"` + "\n"},
+	{"half an object of another name", "qwen2_5", `<tool_call>{'name': 'ls', 'arguments': {}, 'id': "a`, false, "text \"<tool_call>{'name': 'ls', 'arguments': {}, 'id': \\\"a\"\n"},
+	{"text after brackets of another name", "lfm2", `<|tool_call_start|>ls(a=1) so`, false, `text "<|tool_call_start|>ls(a=1) so"` + "\n"},
 
 	// Names with spaces.
 	{"a name with spaces", "glm4_5", "<tool_call>Web Search Now\n<arg_key>q</arg_key><arg_value>a</arg_value></tool_call>", false, "call Web Search Now\narguments \"{\\\"q\\\":\\\"a\\\"}\"\n"},

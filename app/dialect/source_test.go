@@ -80,6 +80,7 @@ func checkSources(t *testing.T, x fixture, cut bool, text string) {
 
 // begins reports whether a call may begin so. Text has no white space, see bare.
 func (d *Dialect) begins(text string) bool {
+	text = strings.TrimRight(text, "\ufffd") // half a character
 	if t := d.thought.open; t != "" && strings.HasPrefix(t, text) {
 		return true
 	}

@@ -129,7 +129,9 @@ func (o *objectCall) read(p *Parser, c byte) {
 
 // endWithoutBrace ends a call after its arguments, because the rest of the object is missing.
 func (o *objectCall) endWithoutBrace(p *Parser) {
+	p.source.unread(len(o.object.tail))
 	p.readClosing(o.closing...)
+	p.source.at += len(o.object.tail)
 	p.reread(o.object.tail)
 }
 
