@@ -53,7 +53,8 @@ var bash = clientTool{"bash", "Runs a command in a bash shell that stays open be
 		"command": {"type": "string", "description": "The command to run."},
 		"restart": {"type": "boolean", "description": "true starts a new shell, and the command is not run."}
 	},
-	"required": ["command"]
+	"required": ["command"],
+	"additionalProperties": false
 }`)}
 
 // editor returns a version of the text editor. insertion is the parameter with the text to insert.
@@ -75,7 +76,8 @@ func editor(name, commands, insertion string) clientTool {
 		"insert_line": {"type": "integer", "description": "For insert: the line after which the text goes; 0 for the beginning of the file."},
 		"view_range": {"type": "array", "items": {"type": "integer"}, "description": "For view: the first and the last line, counted from 1; -1 for the end of the file."}%s
 	},
-	"required": ["command", "path"]
+	"required": ["command", "path"],
+	"additionalProperties": false
 }`, commands, replacement, more))}
 }
 
@@ -94,5 +96,6 @@ var memory = clientTool{"memory", "Keeps files between conversations, in the fol
 		"old_path": {"type": "string", "description": "For rename: the file or folder."},
 		"new_path": {"type": "string", "description": "For rename: its new path."}
 	},
-	"required": ["command"]
+	"required": ["command"],
+	"additionalProperties": false
 }`)}

@@ -29,8 +29,9 @@ type function struct {
 	Name, Description string
 	Strict            bool
 	Parameters        struct {
-		Properties map[string]struct{ Enum []string }
-		Required   []string
+		Properties           map[string]struct{ Enum []string }
+		Required             []string
+		AdditionalProperties *bool
 	}
 }
 
@@ -69,7 +70,7 @@ func TestClientToolsAreFunctions(t *testing.T) {
 			p := f.Parameters
 			if names := strings.Join(slices.Sorted(maps.Keys(p.Properties)), " "); !ok ||
 				names != c.parameters || strings.Join(p.Required, " ") != c.required ||
-				strings.Join(p.Properties["command"].Enum, " ") != c.commands || f.Description == "" ||
+				strings.Join(p.Properties["command"].Enum, " ") != c.commands || f.Description == "" || p.AdditionalProperties == nil || *p.AdditionalProperties ||
 				f.Strict != strings.Contains(tool, "strict") {
 				t.Errorf("%s: the template gets %+v", tool, f)
 			}
