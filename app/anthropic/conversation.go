@@ -91,6 +91,7 @@ func (c *messagesRequest) readAssistant(b *wire.Fields, kind string) {
 	case kind == "tool_use":
 		id, name, input := b.String("id"), wire.NeededName(b), api.ReadArguments(b, "input")
 		c.Called[id] = name
+		c.tools.change(name, true)
 		m.Call(id, name, input)
 	case isChange(kind):
 		c.tools.readChange(b, kind)

@@ -38,7 +38,7 @@ type toolList struct {
 // A messageTool is a tool that the client runs.
 type messageTool struct {
 	api.Offered
-	deferred bool // until a tool_reference names it
+	deferred bool // until a tool_reference names it, or a call
 }
 
 // readTools reads tools and tool_choice in the form of templates.
@@ -149,6 +149,9 @@ func (l *toolList) readChange(b *wire.Fields, kind string) {
 				l.all = slices.Delete(l.all, i, i+1)
 			}
 			l.change(name, true)
+		}
+		if len(l.all) > api.MaxTools {
+			b.Fail("tool", "is one too many: a request may hold %d tools.", api.MaxTools)
 		}
 	case "mcp_tool_reference", "mcp_toolset_reference": // of a tool that is left out
 	default:

@@ -192,6 +192,7 @@ func TestDeferredToolsWaitForAReference(t *testing.T) {
 		{"before", find + "," + a + "," + b, `{"role":"user","content":"x"}`, "", "find", "deferred tools that no tool_reference names: 2"},
 		{"one is found", find + "," + a + "," + b, found("a"), "", "a find", "deferred tools that no tool_reference names: 1"},
 		{"both are found", a + "," + b + "," + find, found("bash", "a"), "", "a bash find", ""},
+		{"one was called before", find + "," + a + "," + b, strings.Replace(call, "find", "a", 1) + `{"role":"user","content":"y"}`, "", "a find", "deferred tools that no tool_reference names: 1"},
 		{"an unknown one is found", find + "," + a, found("c"), "", "find", "deferred tools that no tool_reference names: 1"},
 		{"none but deferred ones", a + "," + b, `{"role":"user","content":"x"}`, "", "a bash", ""},
 		{"the server would search", search + "," + find + "," + a, `{"role":"user","content":"x"}`, "", "a find", "tools of Anthropic's servers: tool_search_tool_regex_20251119"},
@@ -265,7 +266,12 @@ func TestMessagesChangeTheTools(t *testing.T) {
 	} else if got := strings.Join(slices.Sorted(maps.Keys(offered(t, fake.Model.Vars[0]))), " "); got != "b c" {
 		t.Errorf("after a compaction %s is offered", got)
 	}
+	var many []string
+	for i := range 2001 {
+		many = append(many, strings.ReplaceAll(addC, `"c"`, fmt.Sprintf(`"c%d"`, i)))
+	}
 	for content, want := range map[string]string{
+		strings.Join(many, ","):    "tool is one too many: a request may hold 2000 tools",
 		screen:                     `tool.definition.type is "computer_20251124"`,
 		`{"type":"tool_addition"}`: "tool is missing",
 		`{"type":"tool_addition","tool":{"type":"tool_definition"}}`: "tool.definition is missing",
