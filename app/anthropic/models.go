@@ -27,6 +27,7 @@ type Model struct {
 	ID             string    `json:"id"`
 	DisplayName    string    `json:"display_name"`
 	CreatedAt      time.Time `json:"created_at"`
+	Lifecycle      string    `json:"lifecycle" enum:"active"`
 	MaxInputTokens int       `json:"max_input_tokens"`
 	MaxTokens      int       `json:"max_tokens"` // of an answer: only the context limits it
 }
@@ -43,7 +44,7 @@ type ModelPage struct {
 // newModel returns an entry in Anthropic's form.
 func newModel(e api.ModelEntry) Model {
 	m := Model{Type: "model", ID: e.ID, DisplayName: e.ID, CreatedAt: time.Unix(e.Created, 0).UTC(),
-		MaxInputTokens: e.ContextLength, MaxTokens: e.ContextLength}
+		Lifecycle: "active", MaxInputTokens: e.ContextLength, MaxTokens: e.ContextLength}
 	if e.ID == control.Alias {
 		m.DisplayName = "Tandem (" + e.Root + ")"
 	}

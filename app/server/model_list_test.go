@@ -18,7 +18,7 @@ func TestModelListFollowsVendorHeader(t *testing.T) {
 			`{"data":[{"type":"model","id":"tandem","display_name":"Tandem (acme/coder)"`},
 		"/models/": {`{"object":"list"`, `{"data":[{"type":"model"`},
 		"/v1/models/acme/coder": {`{"id":"acme/coder","object":"model"`,
-			`{"type":"model","id":"acme/coder","display_name":"acme/coder","created_at":"2023-11-14T22:13:20Z","max_input_tokens":64,"max_tokens":64}`},
+			`{"type":"model","id":"acme/coder","display_name":"acme/coder","created_at":"2023-11-14T22:13:20Z","lifecycle":"active","max_input_tokens":64,"max_tokens":64}`},
 		"/models/tandem": {`{"id":"tandem","object":"model"`,
 			`{"type":"model","id":"tandem","display_name":"Tandem (acme/coder)"`},
 	} {
