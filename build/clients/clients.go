@@ -66,7 +66,7 @@ func Test(ctx context.Context, b *setup.Builder, record bool) error {
 	err = setup.Together(
 		func() error { return errors.Join(t.realModel(ctx), t.embeddings(ctx)) },
 		func() error { return errors.Join(t.libraries(ctx), t.connect(ctx), t.fuzz(ctx), t.scores(ctx)) },
-		func() error { return t.frameworks(ctx) })
+		func() error { return errors.Join(t.frameworks(ctx), t.apiTests(ctx)) })
 	fmt.Fprintf(b.Out, "\n%s\ntest clients: %s\n", t.table.String(),
 		setup.Seconds(time.Since(start)))
 	if err == nil && record {

@@ -1,6 +1,6 @@
 """Asks a running `tandem serve` for embeddings with the official openai package.
 
-python openai_embeddings.py --make FOLDER   writes a tiny random embedding model into a new folder
+python openai_embeddings.py --make FOLDER   writes a tiny random embedding model into a new folder, or a reranker if that is its name
 python openai_embeddings.py BASE_URL        (without /v1; the server serves that model, whose id is `embedder`)
 
 Fails on the first answer that differs from what the OpenAI protocol promises.
@@ -21,12 +21,13 @@ from checks import check, run
 MODEL = "embedder"
 HIDDEN, INNER, HEADS, DIM, LAYERS, VOCAB = 32, 48, 2, 16, 2, 257
 END = 256  # the token that ends a text
+ANSWERS = ["yes", "no"]  # tokens of a reranker
 
 
-def weights():
+def weights(vocab):
     """Returns names, shapes and means of the tensors. The names are those of Qwen3-Embedding, without a head."""
     norm, matrix = (1.0, 0.2), (0.0, 1.5 / HIDDEN**0.5)
-    tensors = {"embed_tokens.weight": ((VOCAB, HIDDEN), (0.0, 1.0)), "norm.weight": ((HIDDEN,), norm)}
+    tensors = {"embed_tokens.weight": ((vocab, HIDDEN), (0.0, 1.0)), "norm.weight": ((HIDDEN,), norm)}
     for i in range(LAYERS):
         shapes = {
             "input_layernorm": (HIDDEN,),
@@ -46,12 +47,12 @@ def weights():
     return tensors
 
 
-def safetensors(path):
+def safetensors(path, vocab, prefix):
     rng, header, body = random.Random(1), {}, b""
-    for name, (shape, (mean, std)) in weights().items():
+    for name, (shape, (mean, std)) in weights(vocab).items():
         values = [rng.gauss(mean, std) for _ in range(math.prod(shape))]
         data = struct.pack(f"<{len(values)}f", *values)
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(body), len(body) + len(data)]}
+        header[prefix + name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(body), len(body) + len(data)]}
         body += data
     text = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + body)
@@ -84,6 +85,8 @@ def tokenizer():
 
 
 def make(folder):
+    reranks = folder.name.startswith("Qwen3-Reranker")
+    vocab = VOCAB + len(ANSWERS) * reranks
     folder.mkdir(parents=True)
     config = dict(
         model_type="qwen3",
@@ -94,11 +97,11 @@ def make(folder):
         num_attention_heads=HEADS,
         num_key_value_heads=1,
         head_dim=DIM,
-        vocab_size=VOCAB,
-        max_position_embeddings=512,
+        vocab_size=vocab,
+        max_position_embeddings=2048 if reranks else 512,
         rms_norm_eps=1e-6,
         rope_theta=10000.0,
-        tie_word_embeddings=False,
+        tie_word_embeddings=reranks,
     )
     module = "sentence_transformers.models."
     modules = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
@@ -108,10 +111,17 @@ def make(folder):
         "modules.json": [dict(idx=i, name=str(i), path=p, type=module + t) for i, (p, t) in enumerate(modules)],
         "1_Pooling/config.json": dict(word_embedding_dimension=HIDDEN, pooling_mode_lasttoken=True, include_prompt=True),
     }
-    (folder / "1_Pooling").mkdir()
+    if reranks:
+        tokens = tokenizer()
+        del tokens["post_processor"]
+        special = tokens["added_tokens"][0]
+        tokens["added_tokens"] += [special | {"id": VOCAB + i, "content": c, "special": False} for i, c in enumerate(ANSWERS)]
+        files = {"config.json": config, "tokenizer.json": tokens}
+    else:
+        (folder / "1_Pooling").mkdir()
     for name, value in files.items():
         (folder / name).write_text(json.dumps(value))
-    safetensors(folder / "model.safetensors")
+    safetensors(folder / "model.safetensors", vocab, "model." * reranks)
 
 
 def near(a, b):
