@@ -15,7 +15,7 @@ MESSAGES = ("/v1/messages", "/v1/messages/count_tokens")
 COUNT, COMPACT = "/v1/responses/input_tokens", "/v1/responses/compact"
 ITEMS = (RESPONSES, COUNT, COMPACT)
 TALKS = (*CHATS, *ITEMS, *MESSAGES, GENERATE, "/api/chat")
-READS = ("/v1/embeddings", "/api/v0/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings")
+READS = ("/v1/embeddings", "/api/v0/embeddings", "/v1/rerank", "/v2/rerank", "/api/embed", "/api/embeddings")
 PROMPTS = (*TALKS, *TEXTS, *READS)
 
 # The routes that may send such a refusal, and its text. The refusals are about fields that do not go together, about the

@@ -28,6 +28,7 @@ type connected struct {
 	context  string // of the server, in tokens
 	shows    string // regular expression that the output has to match
 	copied   bool   // the client reads a file and writes another
+	more     string // arguments behind those of the page
 }
 
 // The instructions of the agents fit into a context of roomy tokens, but not into one of scanty.
@@ -40,18 +41,19 @@ func connections() []connected {
 	const greets, tool, edit, small = "set up by the Connect page", "a loop of tools",
 		"an edit of a file", "told that the context is too short"
 	all := []connected{
-		{"curl", "curl", greets, "connect.json", roomy, `func Reverse`, false},
-		{"python", "openai, Python", greets, "connect.json", roomy, `func Reverse`, false},
-		{"javascript", "openai, Node", greets, "connect.json", roomy, `func Reverse`, false},
-		{"llm", "llm", greets, "connect.json", roomy, `Good day`, false},
-		{"aider", "Aider", edit, "aider.json", roomy, `Applied edit to copy\.txt`, true},
-		{"continue", "Continue CLI", tool, "continue.json", roomy, `Copied\.`, true},
-		{"cline", "Cline CLI", tool, "cline.json", roomy, `Copied\.`, true},
-		{"opencode", "OpenCode", tool, "opencode.json", roomy, `Copied\.`, true},
-		{"codex", "Codex CLI", tool, "codex.json", roomy, `Copied\.`, true},
-		{"codex", "Codex CLI", small, "codex.json", scanty, `ran out of room in the model's context window`, false},
-		{"claude", "Claude Code", tool, "claude.json", roomy, `Copied\.`, true},
-		{"claude", "Claude Code", small, "claude.json", scanty, `too long.* ~?[0-9]{5} tokens \(limit 8192\)`, false},
+		{"curl", "curl", greets, "connect.json", roomy, `func Reverse`, false, ""},
+		{"python", "openai, Python", greets, "connect.json", roomy, `func Reverse`, false, ""},
+		{"javascript", "openai, Node", greets, "connect.json", roomy, `func Reverse`, false, ""},
+		{"llm", "llm", greets, "connect.json", roomy, `Good day`, false, ""},
+		{"aider", "Aider", edit, "aider.json", roomy, `Applied edit to copy\.txt`, true, ""},
+		{"continue", "Continue CLI", tool, "continue.json", roomy, `Copied\.`, true, ""},
+		{"cline", "Cline CLI", tool, "cline.json", roomy, `Copied\.`, true, ""},
+		{"opencode", "OpenCode", tool, "opencode.json", roomy, `Copied\.`, true, ""},
+		{"codex", "Codex CLI", tool, "codex.json", roomy, `Copied\.`, true, ""},
+		{"codex", "Codex CLI", "--oss with Ollama's API", "codex.json", roomy, `Copied\.`, true, "--oss --local-provider ollama -m tandem"},
+		{"codex", "Codex CLI", small, "codex.json", scanty, `ran out of room in the model's context window`, false, ""},
+		{"claude", "Claude Code", tool, "claude.json", roomy, `Copied\.`, true, ""},
+		{"claude", "Claude Code", small, "claude.json", scanty, `too long.* ~?[0-9]{5} tokens \(limit 8192\)`, false, ""},
 	}
 	if !hasBinaries() {
 		all = slices.DeleteFunc(all, func(c connected) bool {
@@ -124,7 +126,7 @@ func (t *clientTier) connectOne(
 	}
 	ctx, cancel := context.WithTimeout(ctx, clientLimit)
 	defer cancel()
-	cmd, err := t.isolated(ctx, "sh", "-c", written.Use)
+	cmd, err := t.isolated(ctx, "sh", "-c", strings.TrimSpace(written.Use+" "+c.more))
 	if err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func (t *clientTier) connectOne(
 	if err := os.WriteFile(from, []byte("the word is heron\n"), 0o644); err != nil {
 		return err
 	}
-	cmd.Env = append(cmd.Env, "PATH="+bin+":/usr/bin:/bin",
+	cmd.Env = append(cmd.Env, "PATH="+bin+":/usr/bin:/bin", "CODEX_OSS_BASE_URL="+s.URL+"/v1",
 		fmt.Sprintf("TASK=Copy %s to %s now", from, to))
 	out, err := cmd.CombinedOutput()
 	if told != nil {
@@ -272,7 +274,7 @@ func (t *clientTier) programs(ctx context.Context) (map[string]string, error) {
 			"export CLINE_SESSION_BACKEND_MODE=local HTTPS_PROXY=http://127.0.0.1:9\n[ $# -gt 0 ] || set -- \"$TASK\"\nexec '%s' \"$@\"", cline),
 		"opencode": fmt.Sprintf("export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1\nexec '%s' run --pure \"$TASK\"",
 			opencode),
-		"codex": fmt.Sprintf("exec '%s' '%s' exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox \"$TASK\"",
+		"codex": fmt.Sprintf("exec '%s' '%s' exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox \"$@\" \"$TASK\"",
 			node, codex),
 		"claude": fmt.Sprintf("exec '%s' --allowed-tools Read,Write -p \"$TASK\"", claude),
 	}, nil

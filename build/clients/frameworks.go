@@ -25,6 +25,7 @@ func (t *clientTier) frameworks(ctx context.Context) error {
 			python("LangChain", t.framed, "langchain_client.py", openai, responses, anthropic,
 				ollama),
 			node("AI SDK", "ai.mjs", openai, responses, "openai-compatible", anthropic),
+			node("AI SDK", "ai_tools.mjs"),
 			node("ollama, Node", "ollama.mjs"))
 	})
 }

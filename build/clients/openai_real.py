@@ -5,6 +5,7 @@ python openai_real.py BASE_URL   (without /v1; the server has loaded the pocket 
 Fails on the first answer that differs from what the OpenAI protocol, or our documented extensions, promise.
 """
 
+import asyncio
 import functools
 import json
 import sys
@@ -281,6 +282,14 @@ def disconnect(client):
     client.completions.create(model=MODEL, prompt="x", max_tokens=1)  # the server goes on answering
 
 
+async def many(base):
+    """Sends 100 requests of one program together. All are answered, and none is sent twice."""
+    async with openai.AsyncOpenAI(base_url=base + "/v1", api_key="unused", max_retries=0, timeout=120) as client:
+        ask = {"model": MODEL, "max_tokens": 16, "messages": [{"role": "user", "content": "hi"}]}
+        answers = await asyncio.gather(*[client.chat.completions.create(**ask, seed=i) for i in range(100)])
+    check(all(a.choices[0].finish_reason in ("stop", "length") for a in answers), f"{answers}")
+
+
 def main(base):
     client = openai.OpenAI(base_url=base + "/v1", api_key="unused", max_retries=0, timeout=120)
     tests = {
@@ -289,7 +298,7 @@ def main(base):
         "responses": responses, "responses with tools": response_tools, "responses by a schema": response_format,
         "errors": refusals, "disconnect": disconnect,
     }
-    run({feature: functools.partial(test, client) for feature, test in tests.items()})
+    run({feature: functools.partial(test, client) for feature, test in tests.items()} | {"100 requests together": functools.partial(many, base)})
 
 
 if __name__ == "__main__":
