@@ -52,6 +52,14 @@ class Stage:
             raise OSError("the server wants no key")
         return s, next(v for v in made.values() if isinstance(v, str) and len(v) > 20)
 
+    def embedder(self):
+        """A server, and the id of a model of embeddings with a context of 1,024 tokens."""
+        s, models = self.serve("--model", "pocket"), importlib.import_module("models")
+        return s, models.asked(s, self, "embedder", kind="qwen3", files={"tokenizer.json": models.tiny.tokenizer() | models.ENDS})
+
+    def tested(self):
+        return importlib.import_module("held").tested()
+
     def program(self):
         home = tempfile.mkdtemp(prefix="home-", dir=self.folder)
         return PROGRAM, {"PATH": os.environ["PATH"], "HOME": home, "TANDEM_HOME": home + "/tandem", "HF_HOME": home + "/hf"}
@@ -73,7 +81,7 @@ class Stage:
             subprocess.run(["umount", disk], check=True)
 
 
-for module in "wire", "forms", "models", "bombs", "hostile":
+for module in "wire", "tools", "limits", "forms", "models", "bombs", "hostile", "held":
     importlib.import_module(module)  # it adds its checks
 folder = tempfile.mkdtemp(prefix="tandem-field-")
 stage = Stage(folder)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 import struct
 import subprocess
@@ -363,3 +364,38 @@ def _(s, stage):
 def _(s, stage):
     path = tiny.folder(stage.folder, "huge", x="y" * (250 << 20))
     return mild(s, lambda: added_and_asked(s, path), 150 * MB)
+
+
+# The terminal and the home
+
+for what, signs in (
+    ("a title for the terminal", "\x1b]0;heron\x07"),
+    ("a cleared screen", "\x1b[2J\x1b[H"),
+    ("C1 signs", "\x9b31m\x9d0;x\x9c"),
+    ("turned text", "\u202eheron\u202c"),
+):
+
+    @expect("s15", "nothing that a request holds moves the cursor of a terminal", f"a prompt with {what}; runs, checkpoints, checkpoints show", fresh)
+    def _(s, stage, signs=signs):
+        ok(s.chat("heron " * 600 + signs + "\nand on", max_tokens=1))
+        s.stop()  # it keeps the prompt
+        s = stage.serve("--model", "pocket", home=s.home)
+        ids = [json.loads(line)["id"] for line in s.tandem("checkpoints", "--json")[1].splitlines()]
+        verbs = [("runs",), ("checkpoints",), *[("checkpoints", "show", id) for id in ids]]
+        said = "".join(s.shown(*verb) for verb in verbs)
+        want(ids and not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", said), repr(said[-600:]))
+        return f"{len(said)} characters, {len(ids)} checkpoints"
+
+
+for path in "checkpoints", "texts", "tandem.db":
+
+    @expect("s16", "a start takes the rights of others from what is in the home", f"{path} with mode 0777", fresh)
+    def _(s, stage, path=path):
+        s.stop()
+        path = os.path.join(s.home, "tandem", path)
+        want(os.path.lexists(path), f"there is no {path}")
+        os.chmod(path, 0o777)
+        stage.serve("--model", "pocket", home=s.home)
+        mode = os.stat(path).st_mode & 0o777
+        want(mode & 0o077 == 0, oct(mode))
+        return oct(mode)

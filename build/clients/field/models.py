@@ -322,6 +322,15 @@ def _(s, stage):
 
 # Tokens
 
+# The post-processor of a model of embeddings: each text ends with one token.
+ENDS = {
+    "post_processor": {
+        "type": "TemplateProcessing",
+        "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "<|end|>", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "<|end|>", "type_id": 0}}],
+        "special_tokens": {"<|end|>": {"id": "<|end|>", "ids": [tiny.END], "tokens": ["<|end|>"]}},
+    }
+}
 BOS = {
     "post_processor": {
         "type": "TemplateProcessing",

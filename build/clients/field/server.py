@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import pty
 import re
 import signal
 import socket
@@ -65,6 +66,21 @@ class Server:
         """Runs the command line for this server's home. Returns its status and all that it prints."""
         done = subprocess.run([self.program, *args], env=self.env, capture_output=True, text=True, timeout=timeout, errors="replace")
         return done.returncode, done.stdout + done.stderr
+
+    def shown(self, *args):
+        """Runs the command line on a terminal without colours. Returns all that the terminal gets."""
+        ours, theirs = pty.openpty()
+        env = self.env | {"TERM": "xterm", "NO_COLOR": "1"}
+        process, said = subprocess.Popen([self.program, *args], env=env, stdin=theirs, stdout=theirs, stderr=theirs), b""
+        os.close(theirs)
+        try:
+            while part := os.read(ours, 65536):
+                said += part
+        except OSError:
+            pass  # the program has closed the terminal
+        os.close(ours)
+        process.wait()
+        return said.decode(errors="replace").replace("\r\n", "\n")
 
     def send(self, method, path, body=None, headers=None, timeout=50):
         """Sends a request. A body that is no text is sent as JSON."""

@@ -1,0 +1,181 @@
+"""Long, packed, empty and many requests, and routes and fields that programs count on."""
+
+import base64
+import gzip
+import json
+import threading
+import zlib
+
+from bodies import CHAT, HI, MESSAGES, OLLAMA, RESPONSES, SHORT, ok, refused
+from checks import expect, want
+from models import prompt_tokens
+
+# Many and long
+
+
+for what, path, count in (("chats", CHAT, 100), ("messages", MESSAGES, 100), ("chats of Ollama's", OLLAMA, 200)):
+
+    @expect("w28", "a program may send many requests together", f"POST {path}, {count} {what} of one program", "pocket")
+    def _(s, path=path, count=count):
+        ends, body = [], SHORT[path]
+        threads = [threading.Thread(target=lambda: ends.append(s.post(path, body, timeout=55).status)) for _ in range(count)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        want(ends == [200] * count, f"{ {e: ends.count(e) for e in ends} }")
+        return f"{count} answers"
+
+
+for what, body, status in (
+    ("truncate true", {"truncate": True}, 200),
+    ("no truncate", {}, 200),
+    ("truncate false", {"truncate": False}, 400),
+    ("two texts", {"input": ["a", "word " * 5000]}, 200),
+):
+
+    @expect("w29", "texts for Ollama's embeddings are cut at the context unless the request says no", f"POST /api/embed, 25,000 letters, {what}", "embedder")
+    def _(s, model, body=body, status=status):
+        answer = s.post("/api/embed", {"model": model, "input": "word " * 5000} | body)
+        want(answer.status == status, f"{answer}"[:300])
+        return f"{answer.status}"
+
+
+LONG = [{"role": "user", "content": "heron " * 20_000}, {"role": "assistant", "content": "yes"}, *HI]
+for what, path, body, status in (
+    ("truncation auto", RESPONSES, {"truncation": "auto", "input": LONG}, 200),
+    ("a system message, truncation auto", RESPONSES, {"truncation": "auto", "input": [{"role": "system", "content": "Be short."}] + LONG}, 200),
+    ("a call in the middle, truncation auto", RESPONSES, {"truncation": "auto", "input": LONG[:1] + [
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}, {"type": "function_call_output", "call_id": "c", "output": "x"}, *HI]}, 200),
+    ("truncation disabled", RESPONSES, {"truncation": "disabled", "input": LONG}, 400),
+    ("no truncation", RESPONSES, {"input": LONG}, 400),
+    ("the last message alone is too long, truncation auto", RESPONSES, {"truncation": "auto", "input": LONG[:1]}, 400),
+    ("no truncate", OLLAMA, {"messages": LONG}, 200),
+    ("truncate false", OLLAMA, {"messages": LONG, "truncate": False}, 400),
+    ("OpenAI's chats, which have no such field", CHAT, {"messages": LONG}, 400),
+):
+
+    @expect("w30", "the oldest turns are dropped where the request says so, else it is refused", f"POST {path}, 20,000 words, {what}", "pocket")
+    def _(s, path=path, body=body, status=status):
+        answer = s.post(path, SHORT[path] | body)
+        want(answer.status == status, f"{answer}")
+        return f"{answer}"
+
+
+# Packed
+
+for encoding, pack in (("gzip", gzip.compress), ("deflate", zlib.compress), ("GZIP", gzip.compress)):
+    for path in SHORT:
+
+        @expect("w31", "a body may be packed", f"POST {path}, Content-Encoding: {encoding}", "pocket")
+        def _(s, encoding=encoding, pack=pack, path=path):
+            headers = {"Content-Encoding": encoding, "Content-Type": "application/json"}
+            return f"{ok(s.post(path, pack(json.dumps(SHORT[path]).encode()), headers=headers)).status}"
+
+
+for what, encoding, body, status in (
+    ("40 MiB of spaces in 40 kB", "gzip", gzip.compress(b" " * (40 << 20)), 413),
+    ("half of it", "gzip", gzip.compress(json.dumps(SHORT[CHAT]).encode())[:40], 400),
+    ("no gzip", "gzip", b"{}", 400),
+    ("br", "br", b"{}", 415),
+):
+
+    @expect("w31", "a packed body that cannot be read is refused", f"POST {CHAT}, {what}", "pocket")
+    def _(s, encoding=encoding, body=body, status=status):
+        return refused(s.post(CHAT, body, headers={"Content-Encoding": encoding, "Content-Type": "application/json"}), status=status)
+
+
+# Routes and fields
+
+
+@expect("w32", "a program that asks for a websocket goes on without", f"GET {RESPONSES}, Upgrade: websocket", "pocket")
+def _(s):
+    headers = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
+    return refused(s.get(RESPONSES, headers=headers), status=426)
+
+
+@expect("w33", "Codex accepts the version of Ollama's API", "GET /api/version", "pocket")
+def _(s):
+    version = ok(s.get("/api/version")).json["version"]
+    want([int(n) for n in version.split(".")] >= [0, 13, 4], version)
+    return version
+
+
+@expect("w33", "Cohere's clients find their route", "POST /v2/rerank of a model that generates text", "pocket")
+def _(s):
+    return refused(s.post("/v2/rerank", {"model": "tandem", "query": "a", "documents": ["b"]}), "Reranker")
+
+
+for path in CHAT, "/v1/completions", RESPONSES, MESSAGES:
+
+    @expect("w34", "without a model the current one answers", f"POST {path}, no model", "pocket")
+    def _(s, path=path):
+        return f"{ok(s.post(path, {k: v for k, v in SHORT[path].items() if k != 'model'})).status}"
+
+
+for path, body, field, empty in (
+    ("/api/embed", {"input": ""}, "embeddings", []),
+    ("/api/embed", {"input": []}, "embeddings", []),
+    ("/api/embeddings", {"prompt": ""}, "embedding", []),
+):
+
+    @expect("w35", "an empty text loads the model", f"POST {path}, {body}", "embedder")
+    def _(s, model, path=path, body=body, field=field, empty=empty):
+        answer = ok(s.post(path, {"model": model} | body))
+        want(answer.json[field] == empty, f"{answer}")
+        return answer.text
+
+
+for name, status in (("tandem", 200), ("tandem:latest", 200), ("pocket", 200), ("no-such-model", 404)):
+
+    @expect("w36", "a pull of a model that is there succeeds", f'POST /api/pull {{"model":"{name}"}}', "pocket")
+    def _(s, name=name, status=status):
+        answer = s.post("/api/pull", {"model": name})
+        want(answer.status == status and (status != 200 or '"success"' in answer.text), f"{answer}")
+        return answer.text
+
+
+for name in "tandem", "tandem:latest", "pocket":
+
+    @expect("w36", "a program finds the model that it asked for among those in memory", f'POST {OLLAMA} "{name}", GET /api/ps', "pocket")
+    def _(s, name=name):
+        ok(s.post(OLLAMA, SHORT[OLLAMA] | {"model": name}))
+        names = [m["name"] for m in ok(s.get("/api/ps")).json["models"]]
+        want(name in names or name + ":latest" in names, f"{names}")
+        return f"{names}"
+
+
+for format in "text", "json_object", 7:
+
+    @expect("w37", "a response_format that is no object is refused with what it has to be", f"POST {CHAT}, response_format {format!r}", "pocket")
+    def _(s, format=format):
+        return refused(s.chat(response_format=format), "response_format", "type")
+
+
+@expect("w38", "a conversation is compacted as asked, or the request is refused", f"POST {RESPONSES}, context_management, 3,000 tokens", "pocket")
+def _(s):
+    body = {"context_management": [{"type": "compaction", "compact_threshold": 1000}], "input": [HI[0] | {"content": "heron " * 2000}, {"role": "assistant", "content": "yes"}, *HI]}
+    answer = s.post(RESPONSES, SHORT[RESPONSES] | {"max_output_tokens": 64} | body)
+    want(answer.status == 400 or ok(answer) and any(i["type"] == "compaction" for i in answer.json["output"]), f"{answer}")
+    return f"{answer}"
+
+
+TEXT = base64.b64encode(b"heron heron heron heron").decode()
+FILES = {
+    RESPONSES: ("input", {"type": "input_file", "filename": "a.txt", "file_data": "data:text/plain;base64," + TEXT}),
+    CHAT: ("messages", {"type": "file", "file": {"filename": "a.txt", "file_data": "data:text/plain;base64," + TEXT}}),
+    MESSAGES: ("messages", {"type": "document", "source": {"type": "base64", "media_type": "text/plain", "data": TEXT}}),
+}
+for path, (field, part) in FILES.items():
+
+    @expect("w39", "a file of text is read", f"POST {path}, {json.dumps(part)}", "pocket")
+    def _(s, path=path, field=field, part=part):
+        hi = {"type": "input_text" if path == RESPONSES else "text", "text": "hi"}
+        short, long = (prompt_tokens(s.post(path, SHORT[path] | {field: [{"role": "user", "content": c}]})) for c in ([hi], [part, hi]))
+        want(long > short + 4, f"{long} tokens with it, {short} without")
+        return f"{long} tokens with it, {short} without"
+
+    @expect("w39", "a PDF is refused", f"POST {path}, the same as application/pdf", "pocket")
+    def _(s, path=path, field=field, part=part):
+        pdf = json.loads(json.dumps(part).replace("text/plain", "application/pdf").replace("a.txt", "a.pdf"))
+        return refused(s.post(path, SHORT[path] | {field: [{"role": "user", "content": [pdf]}]}))
