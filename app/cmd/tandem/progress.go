@@ -76,7 +76,8 @@ func (m *Main) watch(ctx context.Context,
 			if err != nil {
 				return
 			}
-			s.Active = slices.DeleteFunc(slices.Clone(s.Active), // of several command lines the first to begin is the caller's
+			// Of several command lines the first to begin is the caller's.
+			s.Active = slices.DeleteFunc(slices.Clone(s.Active),
 				func(a control.Active) bool { return others[a.RunID] || a.Client != control.CommandLineAgent })
 			what, far := awaited(s)
 			if what == "" {
