@@ -36,8 +36,8 @@ async function chat(page, question, answer) {
   return id
 }
 
-// focused waits until an element with an id or a name has the focus, which comes after what is drawn.
-const focused = (page, name) => page.waitForFunction((name) => [document.activeElement?.id, document.activeElement?.getAttribute('aria-label')].includes(name), name)
+// focused waits until an element with an id, a name or a tag has the focus, which comes after what is drawn.
+const focused = (page, name) => page.waitForFunction((name) => [document.activeElement?.id, document.activeElement?.getAttribute('aria-label'), document.activeElement?.tagName].includes(name), name)
 
 test('the palette finds a chat by a word that was said in it, and shows the words', async () => {
   const { context, page, problems } = await open(browser)
@@ -406,7 +406,7 @@ test('Ctrl+F goes to the page’s own search, or finds words in the page', async
   await page.getByRole('navigation').getByRole('link', { name: 'Now' }).click()
   await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
   assert.equal(await field.inputValue(), 'dog')
-  assert.equal(await focused(page), 'A')
+  await focused(page, 'A')
   await field.fill('Memory')
   await says.getByText(/^1 of/).waitFor()
   await page.keyboard.press('Control+1')
@@ -417,7 +417,7 @@ test('Ctrl+F goes to the page’s own search, or finds words in the page', async
   await page.keyboard.press('Control+3')
   await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor()
   await page.keyboard.press('Control+f')
-  assert.equal(await focused(page), 'Search')
+  await focused(page, 'Search')
   assert.deepEqual(problems, [])
   await context.close()
 })
