@@ -1,6 +1,9 @@
 package anthropic
 
-import "tandem/app/wire"
+import (
+	"tandem/app/control"
+	"tandem/app/wire"
+)
 
 // clearThinking, clearToolUses and compact are the edits of Anthropic's context management.
 const (
@@ -8,6 +11,9 @@ const (
 	clearToolUses = "clear_tool_uses_20250919"
 	compact       = "compact_20260112"
 )
+
+// keepAll asks clearThinking to keep all thoughts.
+const keepAll = "all"
 
 // triggers are the lengths of a prompt, in tokens, from which on edits work if the request names none.
 var triggers = map[string]int{clearToolUses: 100_000, compact: 150_000}
@@ -35,14 +41,13 @@ func (c *messagesRequest) readContextManagement(f *wire.Fields) {
 // readKeep refuses to leave out thoughts.
 func readKeep(edit *wire.Fields) {
 	const param = "keep"
-	if v := edit.Raw(param); v != nil && v[0] == '{' {
-		if o := edit.Object(param); o.String("type") == "all" {
-			return
-		}
-	} else if v != nil && edit.String(param) == "all" {
-		return
+	v := edit.Raw(param)
+	if v != nil && v[0] == '{' {
+		v = edit.Object(param).Raw("type")
 	}
-	edit.Fail(param, "must be \"all\": the model's template decides which thoughts stay.")
+	if string(v) != `"`+keepAll+`"` {
+		edit.Fail(param, "must be %q: the model's template decides which thoughts stay.", control.Word(keepAll))
+	}
 }
 
 // readTrigger reads when an edit leaves something out.
@@ -67,11 +72,13 @@ func (c *messagesRequest) readTrigger(edit *wire.Fields, kind string) {
 }
 
 // contextManagementShape is the shape of context_management.
-var contextManagementShape = wire.Object(wire.Optional("edits", wire.List(wire.Object(
-	wire.Required("type", wire.Enum(clearThinking, clearToolUses, compact)),
-	wire.Optional("keep", wire.Anything, "Of thoughts, all."),
-	wire.Optional("trigger", wire.Object(
-		wire.Required("type", wire.Enum("input_tokens", "tool_uses")),
-		wire.Required("value", wire.Int(0, wire.MaxExact)),
-	), "Nothing is cleared or compacted: a prompt that is longer is refused."),
+var contextManagementShape = wire.Object(wire.Optional("edits", wire.List(wire.Either(
+	wire.Typed(clearThinking, wire.Required("keep", wire.Either(wire.Enum(keepAll), wire.Typed(keepAll)))),
+	wire.Typed(clearToolUses, triggerField),
+	wire.Typed(compact, triggerField),
 ))))
+
+var triggerField = wire.Optional("trigger", wire.Object(
+	wire.Required("type", wire.Enum("input_tokens", "tool_uses")),
+	wire.Required("value", wire.Int(0, wire.MaxExact)),
+), "Nothing is cleared or compacted: a prompt that is longer is refused.")

@@ -33,6 +33,7 @@ BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in
     (TEXTS, r"best_of must be at least n \(\d+\), not \d+\."),
     (TEXTS, r"best_of must be n \(\d+\) in a stream: .+\."),
     (TEXTS, r"prompt asks for \d+ continuations \(prompts times n, or best_of\); \d+ are allowed in one request\."),
+    (READS, r"dimensions is \d+, but embeddings of \S+ have \d+; ask for fewer, or leave it out\."),
     (READS, r"The texts up to \S+ have \d+ tokens; \d+ are allowed in one request\. Send them in several\."),
     (MESSAGES, r"messages hold nothing but an empty message of the system's; add one of the user's\."),
     (ITEMS, r"input holds nothing to answer; send a message\."),  # all items are skipped
@@ -43,7 +44,9 @@ BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in
     ((*TALKS, *TEXTS), r"The field \S+ holds no tokens at all; send some text\."),
     (PROMPTS, r"This model's maximum context length is \d+ tokens\. However, .+\."),
     (MESSAGES, r"prompt is too long: (?:at least )?\d+ tokens > \d+ maximum"),
-    (READS, r"The model \S+ generates text; .+ by models such as \S+\."),
+    ((RESPONSES, *MESSAGES), r"The prompt has \d+ tokens, more than the \d+ of \S+, and is not shortened here: .+\."),
+    (MESSAGES, r"\S+ is \d+, and the conversation has \d+ tool uses, which are not cleared here: leave old ones out\."),
+    (READS, r"The model \S+ (?:generates text|makes embeddings); .+ by models such as \S+\."),
     (TALKS, r"The model's chat template refuses these messages: .+"),
     ((*TALKS, *TEXTS), r'speculation\.drafter "\S+" is not there for this model; it has .+'),
     ((*TALKS, *TEXTS), r"No answer can be held to that form: .+"),
