@@ -28,7 +28,7 @@ type connected struct {
 	context  string // of the server, in tokens
 	shows    string // regular expression that the output has to match
 	copied   bool   // the client reads a file and writes another
-	more     string // arguments behind those of the page
+	more     string // arguments behind those of the page; a model that they name is the server's
 }
 
 // The instructions of the agents fit into a context of roomy tokens, but not into one of scanty.
@@ -51,6 +51,8 @@ func connections() []connected {
 		{"opencode", "OpenCode", tool, "opencode.json", roomy, `Copied\.`, true, ""},
 		{"codex", "Codex CLI", tool, "codex.json", roomy, `Copied\.`, true, ""},
 		{"codex", "Codex CLI", "--oss with Ollama's API", "codex.json", roomy, `Copied\.`, true, "--oss --local-provider ollama -m tandem"},
+		{"codex", "Codex CLI", "additional and custom tools, which known models get", "codex-code.json", roomy, `Copied\.`, true, "-c model=gpt-5.6-sol"},
+		{"codex", "Codex CLI", "tool search and patches, which known models get", "codex-patch.json", roomy, `Copied\.`, true, "-c model=gpt-5.5"},
 		{"codex", "Codex CLI", small, "codex.json", scanty, `ran out of room in the model's context window`, false, ""},
 		{"claude", "Claude Code", tool, "claude.json", roomy, `Copied\.`, true, ""},
 		{"claude", "Claude Code", small, "claude.json", scanty, `too long.* ~?[0-9]{5} tokens \(limit 8192\)`, false, ""},
@@ -86,7 +88,14 @@ func (t *clientTier) connect(ctx context.Context) error {
 	}
 	var errs []error
 	for _, c := range connections() {
-		errs = append(errs, t.serve(ctx, t.scripted(c.script, "--context", c.context),
+		flags := t.scripted(c.script, "--context", c.context)
+		if model, ok := strings.CutPrefix(c.more, "-c model="); ok {
+			flags[1] = filepath.Join(t.dir, model)
+			if err := standIn(t.Builder, flags[1]); err != nil {
+				return err
+			}
+		}
+		errs = append(errs, t.serve(ctx, flags,
 			func(s *program.Server) error {
 				start := time.Now()
 				err := t.connectOne(ctx, c, s, bin)
