@@ -27,13 +27,13 @@ var calls = map[string][]string{
 	"granite":       {"granite3_3"},
 	"lfm2":          {"lfm2", "lfm2_5", "lfm2_card", "lfm2_json"},
 	"lfm2_moe":      {"lfm2_5"},
-	"llama": {"llama3_1", "llama3_1_built_in", "llama3_2_pythonic", "mistral_v3",
-		"mistral_v7"},
+	"llama": {"llama3_1", "llama3_1_built_in", "llama3_2_pythonic", "functionary3_1", "minicpm5",
+		"mistral_v3", "mistral_v7"},
 	"ministral3": {"mistral_devstral2", "mistral_v13", "mistral_v13_think"},
 	"mistral3": {"mistral_devstral2", "mistral_v7", "mistral_v11", "mistral_v13",
 		"mistral_v13_think"},
 	"muse_glimmer": {"muse_glimmer", "muse_glimmer_answer"},
-	"nemotron_h":   {"nemotron_3"},
+	"nemotron_h":   {"nemotron_3", "nemotron_nano"},
 	"qwen2":        {"qwen2_5"},
 	"phi3":         {"phi4_mini", "phi4_mini_list"},
 	"qwen3":        {"qwen3"},
@@ -45,7 +45,7 @@ var calls = map[string][]string{
 }
 
 // otherCalls are recordings of models that no family here is.
-var otherCalls = []string{"deepseek_v3", "deepseek_v31", "glm4_5"}
+var otherCalls = []string{"apriel1_5", "deepseek_v3", "deepseek_v31", "glm4_5"}
 
 // A tried family is what the recordings of one model_type show.
 type tried struct {
