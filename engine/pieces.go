@@ -57,7 +57,7 @@ func (p *pieces) run(s *mlx.Scope, rows int, live func() []*mlx.Array, forward f
 		return err
 	}
 	layers, begun := 0, time.Now()
-	defer s.OnPause(s.OnPause(func(mark int, arrays []*mlx.Array) {
+	pause := func(mark int, arrays []*mlx.Array) {
 		if layers++; layers < p.size(rows) {
 			return
 		}
@@ -69,6 +69,6 @@ func (p *pieces) run(s *mlx.Scope, rows int, live func() []*mlx.Array, forward f
 		s.Yield(lentTime)
 		old, limited = limitMemory(p.thread, s)
 		layers, begun = 0, time.Now()
-	}))
-	return forward()
+	}
+	return s.WithPause(pause, forward)
 }

@@ -27,12 +27,10 @@ func pausedTapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cach
 	t.Helper()
 	var out [][]float32
 	enginetest.Do(t, th, func(s *mlx.Scope) error {
-		if pause != nil {
-			s.OnPause(func(mark int, live []*mlx.Array) {
-				if s.EvalSince(mark, append(live, cache.Stack(caches).Arrays()...)...) == nil {
-					pause(s)
-				}
-			})
+		between := func(mark int, live []*mlx.Array) {
+			if pause != nil && s.EvalSince(mark, append(live, cache.Stack(caches).Arrays()...)...) == nil {
+				pause(s)
+			}
 		}
 		// Taps come in the order asked for. This asks for the last layer first.
 		var layers []int
@@ -41,7 +39,8 @@ func pausedTapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cach
 		}
 		q := lm.Sequence{Tokens: mlx.New(s, tokens, len(tokens)), N: len(tokens),
 			Pos: caches[0].Offset(), Caches: caches}
-		o := m.Forward(s, lm.Batch{q}, layers)
+		var o lm.Output
+		s.WithPause(between, func() error { o = m.Forward(s, lm.Batch{q}, layers); return nil })
 		slices.Reverse(o.Taps)
 		joined := s.Contiguous(s.AsType(s.Concat(-1, o.Taps...), mlx.Float32))
 		keep := []*mlx.Array{joined}

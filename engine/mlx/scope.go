@@ -19,7 +19,7 @@ type Scope struct {
 	failed *Array // an empty array, which operations return after a failure
 	err    error
 	memo   map[any]*Array
-	pause  func(mark int, live []*Array) // see OnPause; may be nil
+	pause  func(mark int, live []*Array) // see WithPause; may be nil
 	start  time.Time                     // of the C call under way, when the thread is timed
 }
 
@@ -114,11 +114,13 @@ func (s *Scope) EvalSince(mark int, keep ...*Array) error {
 // Mark returns the mark of this moment for [Scope.EvalSince] and [Scope.Pause].
 func (s *Scope) Mark() int { return len(s.arrays) }
 
-// OnPause sets what [Scope.Pause] calls, or nil for nothing, and returns what it called before.
-// So the caller of a long forward can evaluate what there is of it and lend the thread.
-func (s *Scope) OnPause(pause func(mark int, live []*Array)) (old func(mark int, live []*Array)) {
-	old, s.pause = s.pause, pause
-	return old
+// WithPause calls run, with pause as what [Scope.Pause] calls meanwhile, or nil for nothing. So the
+// caller of a long forward can evaluate what there is of it and lend the thread.
+func (s *Scope) WithPause(pause func(mark int, live []*Array), run func() error) error {
+	old := s.pause
+	s.pause = pause
+	defer func() { s.pause = old }()
+	return run()
 }
 
 // Pause is called between the layers of a forward. Of the arrays made since mark, only those of live

@@ -70,8 +70,8 @@ func (i identity) KeysValues(s *mlx.Scope, b lm.Batch) []lm.KV {
 		q.Record = make([]lm.KV, n)
 		recording[j] = q
 	}
-	defer s.OnPause(s.OnPause(nil)) // what is recorded has to outlive its layer
-	i.target.Forward(s, recording, nil)
+	// No pauses: what is recorded has to outlive its layer.
+	s.WithPause(nil, func() error { i.target.Forward(s, recording, nil); return nil })
 	out := make([]lm.KV, n)
 	for c, shape := range i.KVShapes() {
 		if shape == (lm.KVShape{}) || s.Err() != nil {
