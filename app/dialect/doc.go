@@ -42,7 +42,8 @@
 //   - Its opener is missing, and the text after that opens it where a line begins, but not in a block
 //     of code. Closing tags after it are removed.
 //   - A tag is missing or comes twice, or a name is in quotes. The tags are no part of a value, unless
-//     the value goes on after them. A call may follow another before the closing tag.
+//     the value goes on after them. A value without a closing tag ends before another parameter of
+//     the tool. A call may follow another before the closing tag.
 //   - It is in the form <function=NAME>{} where the family writes XML, or JSON or Python without a tag.
 //   - It is in a thought, and the thought has no end before the model ends the answer. The thought
 //     ends before it.

@@ -3,24 +3,29 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 )
 
 // A memberValue reads the value of one parameter.
 type memberValue struct {
 	syntax  *memberSyntax
+	left    map[string]bool // the parameters that may follow
 	kind    kind
+	lined   bool   // it begins on a line of its own
 	started bool   // the first byte was read, which may be a line's end that belongs to the tag
 	quoted  bool   // the value is a string, and its beginning has been passed on
 	text    []byte // bytes held back until the type is clear
 	held    []byte // bytes that may be the beginning of the tag at the end
 	from    int    // the place of a string in the arguments
+	next    string // the parameter that follows, if the tag at the end is missing
 }
 
 // read takes the next byte. It returns the text that may end the value once it is complete: its tag,
-// or one that ends the call.
+// one that ends the call, or the tags before the next value.
 func (v *memberValue) read(p *Parser, c byte) (tag string) {
 	if !v.started {
-		if v.started = true; c == '\n' && v.syntax.lines {
+		v.started, v.lined = true, c == '\n' && v.syntax.lines
+		if v.lined {
 			return ""
 		}
 	}
@@ -31,10 +36,54 @@ func (v *memberValue) read(p *Parser, c byte) (tag string) {
 		} else if text != "" {
 			return ""
 		}
+		if key, begun := v.readOpening(); v.left[key] && !v.inData(p) {
+			tags := string(v.held)
+			v.held, v.next = nil, key
+			return tags
+		} else if begun {
+			return ""
+		}
 		v.addByte(p, v.held[0])
 	}
 	v.held = nil
 	return ""
+}
+
+// readOpening reads the tags before another parameter's value from held, and returns its name. begun
+// says that they may go on. Where the values are on lines of their own, so are these tags.
+func (v *memberValue) readOpening() (key string, begun bool) {
+	f := v.syntax
+	text, line := strings.CutPrefix(string(v.held), "\n")
+	if v.lined && !line {
+		return "", false
+	}
+	rest, ok := strings.CutPrefix(text, f.parameter)
+	if !ok {
+		return "", strings.HasPrefix(f.parameter, text)
+	}
+	name, rest, ok := strings.Cut(rest, f.keyed)
+	if !ok {
+		at := strings.IndexAny(name, "<\n")
+		return "", len(name) < maxName+len(f.keyed) && (at < 0 || strings.HasPrefix(f.keyed, name[at:]))
+	}
+	if f.valued != "" {
+		rest = strings.TrimPrefix(rest, "\n")
+	}
+	if rest != f.valued {
+		return "", strings.HasPrefix(f.valued, rest)
+	}
+	return unquoted(name), false
+}
+
+// inData reports whether the value is in the tags of data, and these have not ended.
+func (v *memberValue) inData(p *Parser) bool {
+	text := v.text
+	if v.quoted {
+		text = p.run[v.from:]
+	}
+	data := v.syntax.data
+	return data.open != "" && bytes.HasPrefix(text, []byte(data.open)) &&
+		!bytes.HasSuffix(text, []byte(data.close))
 }
 
 // addByte takes a byte of the value.

@@ -17,16 +17,19 @@ type memberCall struct {
 	name    []byte // the name of the tool, then of the parameter, as far as it has been read
 	head    []byte // the text of a parameter up to its value
 	tool    Tool
-	count   int // parameters read
+	left    map[string]bool // the tool's parameters that have not been read
+	count   int             // parameters read
 	value   memberValue
-	last    []byte // the text that may have ended the value
-	ended   bool   // a tag that ends the call is in it
-	bare    bool   // no tag came before the value
+	last    []byte   // the text that may have ended the value
+	after   []string // the tags that may follow it
+	ended   bool     // a tag that ends the call is in it
+	bare    bool     // no tag came before the value
 }
 
 // A memberSyntax holds the tags with which a family writes such calls. A value may contain valueEnd
 // itself: it ends at the first one that another parameter or the end of the call follows. If that tag
-// is missing, it ends at the tags that end the call, if nothing but another call follows these.
+// is missing, it ends before a parameter of the tool that has not been read, or at the tags that end
+// the call, if nothing but another call follows these.
 type memberSyntax struct {
 	function  string   // before the tool's name, or ""
 	named     string   // after the tool's name; "": white space or a tag
@@ -119,24 +122,52 @@ func (m *memberCall) read(p *Parser, c byte) {
 		}
 	case memberInValue:
 		if stop := m.value.read(p, c); stop != "" {
-			m.at, m.last = memberAfterValue, append(m.last[:0], stop...)
-			if m.ended = !strings.HasSuffix(stop, m.syntax.valueEnd); m.ended && m.bare {
-				m.fail(p, m.last...)
-			}
+			m.endText(p, stop)
 		}
 	case memberAfterValue:
 		m.readAfterValue(p, c)
 	}
 }
 
+// endText takes the text that may have ended the value.
+func (m *memberCall) endText(p *Parser, stop string) {
+	m.at, m.last = memberAfterValue, append(m.last[:0], stop...)
+	m.ended = !strings.HasSuffix(stop, m.syntax.valueEnd)
+	switch {
+	case m.ended && m.bare:
+		m.fail(p, m.last...)
+	case m.value.next != "":
+		m.endValue(p)
+		m.enterValue(p, m.value.next, stop)
+	case m.ended:
+		m.after = slices.Concat(m.syntax.ends, p.atLine)
+	default:
+		m.after = slices.Clip(m.syntax.again)
+		for key := range m.left {
+			if m.syntax.valued != "" { // else the rest of a tag says too little
+				m.after = append(m.after, key+m.syntax.keyed)
+			}
+		}
+	}
+}
+
+// enterValue enters the value of a parameter after head, the text that names it.
+func (m *memberCall) enterValue(p *Parser, key, head string) {
+	m.name, m.head, m.bare = append(m.name[:0], key...), append(m.head[:0], head...), false
+	switch {
+	case m.syntax.valued == "":
+		m.beginValue(p)
+	case strings.HasSuffix(head, m.syntax.valued):
+		m.at = memberAtText
+	default:
+		m.at = memberAtValue
+	}
+}
+
 // readAfterValue reads what follows a tag that may have ended the value.
 func (m *memberCall) readAfterValue(p *Parser, c byte) {
-	tags := m.syntax.again
-	if m.ended {
-		tags = slices.Concat(m.syntax.ends, p.atLine)
-	}
 	space := string(m.scanner.held[:m.scanner.tag])
-	tag, ok := m.scanner.read(c, tags)
+	tag, ok := m.scanner.read(c, m.after)
 	switch {
 	case !ok:
 		m.at = memberInValue
@@ -153,9 +184,13 @@ func (m *memberCall) readAfterValue(p *Parser, c byte) {
 		m.endValue(p)
 		p.emit(Arguments, '}')
 		p.leaveCall(true, []byte(space+tag))
-	default:
+	case slices.Contains(m.syntax.next, tag):
 		m.endValue(p)
 		m.enterMember(p, tag)
+	default: // the rest of a parameter's tag
+		m.endValue(p)
+		p.slipped = true
+		m.enterValue(p, strings.TrimSuffix(tag, m.syntax.keyed), tag)
 	}
 }
 
@@ -198,7 +233,10 @@ func (m *memberCall) beginCall(p *Parser, name string) {
 		m.fail(p)
 		return
 	}
-	m.tool, m.name = p.tools[name], m.name[:0]
+	m.tool, m.name, m.left = p.tools[name], m.name[:0], map[string]bool{}
+	for key := range readParameters(m.tool.Parameters).Properties {
+		m.left[key] = true
+	}
 	m.accept(p, name)
 	p.emit(Arguments, '{')
 }
@@ -251,15 +289,7 @@ func (m *memberCall) readKey(p *Parser, c byte) {
 			return
 		}
 		p.slipped = p.slipped || valued || f.quoted != (key != name)
-		m.name = append(m.name[:0], key...)
-		switch {
-		case valued:
-			m.at = memberAtText
-		case f.valued == "":
-			m.beginValue(p)
-		default:
-			m.at, m.bare = memberAtValue, false
-		}
+		m.enterValue(p, key, string(m.head))
 		return
 	}
 	if c == '\n' || c == '<' && f.keyed[0] != '<' && len(m.name) > 1 ||
@@ -276,8 +306,9 @@ func (m *memberCall) beginValue(p *Parser) {
 	}
 	p.emit(Arguments, appendString(nil, name)...)
 	p.emit(Arguments, ':')
+	delete(m.left, name)
 	m.at, m.value = memberInValue,
-		memberValue{syntax: m.syntax, kind: kindOf(m.tool.Parameters, name)}
+		memberValue{syntax: m.syntax, left: m.left, kind: kindOf(m.tool.Parameters, name)}
 }
 
 func (m *memberCall) end(p *Parser, cut bool) {
