@@ -23,7 +23,7 @@ func (a *argumentsCall) read(p *Parser, c byte) {
 	}
 	switch ended, ok := a.args.readArgument(p, c); {
 	case ended:
-		p.readClosing(a.closing...)
+		p.readClosing(append([]string{"}"}, a.closing...)...)
 	case !ok:
 		a.fail(p, c)
 	}

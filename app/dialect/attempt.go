@@ -21,6 +21,9 @@ func (a attempt) open(p *Parser, opener string) {
 	*p.mode.(interface{ attempted() *attempt }).attempted() = a
 }
 
+// isNext reports whether the attempt begins with the comma after another call.
+func (a *attempt) isNext() bool { return !a.called && a.raw[0] == ',' }
+
 // openInner enters the mode that reads a call whose opener was left out, and makes it read the text
 // after that.
 func (p *Parser) openInner(text string) {

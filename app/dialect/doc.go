@@ -44,6 +44,7 @@
 //   - A tag is missing or comes twice, or a name is in quotes. The tags are no part of a value, unless
 //     the value goes on after them. A value without a closing tag ends before another parameter of
 //     the tool. A call may follow another before the closing tag.
+//   - A comma comes after the last call of a list, or a call's last brace comes twice. Neither is text.
 //   - It is in the form <function=NAME>{} where the family writes XML, or JSON or Python without a tag.
 //   - It is in a thought, and the thought has no end before the model ends the answer. The thought
 //     ends before it.

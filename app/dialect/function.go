@@ -70,6 +70,10 @@ func (f *functionCall) read(p *Parser, c byte) {
 		if isSpace(c) {
 			return
 		}
+		if c == ']' && f.isNext() && f.syntax.last[0] == "]" {
+			p.readClosing(f.syntax.last[1:]...)
+			return
+		}
 		f.at = inName
 		fallthrough
 	case inName:

@@ -74,7 +74,7 @@ func (l *listCall) read(p *Parser, c byte) {
 		return
 	}
 	if l.done {
-		tag, ok := l.look.read(c, []string{",", "]"})
+		tag, ok := l.look.read(c, []string{"}", ",", "]"}) // a brace may come twice
 		switch {
 		case !ok:
 			p.leaveCall(true, l.look.held)
@@ -84,6 +84,10 @@ func (l *listCall) read(p *Parser, c byte) {
 		case tag == "]":
 			p.readClosing(l.closing...)
 		}
+		return
+	}
+	if c == ']' && l.isNext() && l.object.json.depth() == 0 {
+		p.readClosing(l.closing...)
 		return
 	}
 	switch l.object.read(p, &l.attempt, c) {

@@ -130,6 +130,11 @@ func (d *Dialect) closes(text string, whole, cut bool) bool {
 next:
 	for {
 		text = strings.TrimLeft(text, " \t\r\n")
+		if rest, ok := strings.CutPrefix(text, ","); ok { // before the end of a list
+			if rest = strings.TrimLeft(rest, " \t\r\n"); strings.HasPrefix(rest, "]") {
+				text = rest
+			}
+		}
 		for _, closer := range closers {
 			if rest, ok := strings.CutPrefix(text, closer); ok {
 				text = rest

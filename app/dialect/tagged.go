@@ -117,7 +117,7 @@ func (o *objectCall) read(p *Parser, c byte) {
 	}
 	switch o.object.read(p, &o.attempt, c) {
 	case ended:
-		p.readClosing(o.closing...)
+		p.readClosing(append([]string{"}"}, o.closing...)...)
 	case wrong:
 		if o.called && o.object.whole { // only its end is missing
 			o.endWithoutBrace(p)
