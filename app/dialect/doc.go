@@ -46,6 +46,7 @@
 //     the tool. A call may follow another before the closing tag.
 //   - A comma comes after the last call of a list, or a call's last brace comes twice. Neither is text.
 //   - It is in the form <function=NAME>{} where the family writes XML, or JSON or Python without a tag.
+//   - It is JSON in the tag of a family that writes its arguments between tags.
 //   - It is in a thought, and the thought has no end before the model ends the answer. The thought
 //     ends before it.
 //   - It is JSON or Python without a tag before it.

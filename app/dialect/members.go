@@ -83,9 +83,15 @@ func (m *memberCall) read(p *Parser, c byte) {
 	}
 	switch m.at {
 	case memberAtFunction:
+		if (c == '{' || c == '[') && !m.scanner.begun() {
+			m.enterJSON(p, c)
+			return
+		}
 		if m.syntax.function == "" {
-			m.at = memberInName
-			m.readName(p, c)
+			if !isSpace(c) {
+				m.at = memberInName
+				m.readName(p, c)
+			}
 			return
 		}
 		if tag, ok := m.scanner.read(c, m.syntax.functions); !ok {
@@ -127,6 +133,16 @@ func (m *memberCall) read(p *Parser, c byte) {
 	case memberAfterValue:
 		m.readAfterValue(p, c)
 	}
+}
+
+// enterJSON makes the parser read a call that is JSON in the family's own tag, from its first byte.
+func (m *memberCall) enterJSON(p *Parser, c byte) {
+	a := m.attempt
+	a.raw, a.inner = a.raw[:len(a.raw)-1], true
+	if p.mode = (&objectCall{attempt: a, closing: m.syntax.ends}); c == '[' {
+		p.mode = &listCall{attempt: a, closing: m.syntax.ends}
+	}
+	p.mode.read(p, c)
 }
 
 // endText takes the text that may have ended the value.
@@ -203,7 +219,6 @@ func (m *memberCall) endValue(p *Parser) {
 // readName reads the tool's name.
 func (m *memberCall) readName(p *Parser, c byte) {
 	switch end := m.syntax.named; {
-	case end == "" && len(m.name) == 0 && isSpace(c):
 	case end == "" && len(m.name) > 0 && (isSpace(c) && !p.hasTools(string(m.name)+string(c)) || c == '<'): // a call if a tag comes
 		m.at = memberAtNext
 		m.readNext(p, c)
