@@ -332,3 +332,74 @@ func withWholeMembers(calls []string) (list []string) {
 	}
 	return list
 }
+
+// customCalls returns the inputs of the calls of custom tools in an answer of chats or responses.
+func customCalls(t *testing.T, answer []byte) (inputs []string) {
+	t.Helper()
+	var v struct {
+		Output  []struct{ Type, Name, Input string }
+		Choices []struct {
+			Message struct {
+				ToolCalls []struct{ Custom *struct{ Input string } } `json:"tool_calls"`
+			}
+		}
+	}
+	if err := json.Unmarshal(answer, &v); err != nil {
+		t.Fatalf("%s: %v", answer, err)
+	}
+	for _, x := range v.Output {
+		if x.Type == "custom_tool_call" {
+			inputs = append(inputs, x.Input)
+		}
+		if x.Type == "function_call" && (x.Name == "look" || x.Name == "go") {
+			t.Errorf("there is a function: %s", answer)
+		}
+	}
+	for _, c := range v.Choices {
+		for _, call := range c.Message.ToolCalls {
+			if call.Custom != nil {
+				inputs = append(inputs, call.Custom.Input)
+			}
+		}
+	}
+	return inputs
+}
+
+// TestCutCallOfACustomToolIsNone: its text has no mark at its end, so a client would take a part of it for
+// the whole.
+func TestCutCallOfACustomToolIsNone(t *testing.T) {
+	routes := map[string]func(limit int) string{
+		"/v1/chat/completions": func(limit int) string {
+			return roomtest.ChatBody(`"tools":[{"type":"custom","custom":{"name":"look"}},{"type":"custom","name":"go"}]`,
+				fmt.Sprintf(`"max_tokens":%d`, limit))
+		},
+		"/v1/responses": func(limit int) string {
+			return roomtest.ResponseBody(`"input":"x","tools":[{"type":"custom","name":"look"},{"type":"custom","name":"go"}]`,
+				fmt.Sprintf(`"max_output_tokens":%d`, limit))
+		},
+	}
+	for _, c := range brokenCalls {
+		whole := map[string]bool{}
+		for _, call := range append(slices.Clone(c.want.calls), c.calls...) {
+			_, args, _ := strings.Cut(call, " ")
+			whole[args] = json.Valid([]byte(args))
+		}
+		for path, body := range routes {
+			for limit := 1; c.stop == "" && limit <= len(c.says); limit += 2 {
+				fake := roomtest.Speaking(c.says)
+				if c.writes != "" {
+					fake.Model.TemplateSource = c.writes
+				}
+				w := roomtest.Post(serve(fake), path, body(limit))
+				if w.Code != 200 {
+					t.Fatalf("%d %s", w.Code, w.Body)
+				}
+				for _, input := range customCalls(t, w.Body.Bytes()) {
+					if c.limit == 0 && !whole[input] || !json.Valid([]byte(input)) {
+						t.Errorf("%s, %s, %d tokens: there is a call with %s", path, c.name, limit, input)
+					}
+				}
+			}
+		}
+	}
+}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"strings"
 
 	"tandem/app/dialect"
 	"tandem/app/jsonschema"
@@ -16,7 +15,7 @@ const CustomTool = "custom"
 // ReadCustomTool reads a custom tool from its name, its description and its format. The format is the
 // one of responses, or the one of chats, which has an object around a grammar.
 func ReadCustomTool(o *wire.Fields) Offered {
-	t := dialect.Tool{Name: wire.NeededName(o)}
+	t := dialect.Tool{Name: wire.NeededName(o), Accepts: json.Valid}
 	about := "The input, a text."
 	if format := o.Object("format"); format != nil && format.NeededWord("type") == "grammar" {
 		rules := format.Object("grammar")
@@ -60,21 +59,12 @@ func TextArguments(input string) json.RawMessage {
 	return wire.Members{{Key: dialect.TextParameter, Value: wire.Quote(input)}}.JSON()
 }
 
-// CallInput returns the text with which a custom tool is called. If the arguments are cut, it is the
-// text that came so far. If a model wrote other arguments, it is their JSON.
+// CallInput returns the text with which a custom tool is called. If a model wrote other arguments, it is
+// their JSON.
 func CallInput(arguments []byte) string {
 	var v struct{ Input *string }
 	if json.Unmarshal(arguments, &v) == nil && v.Input != nil {
 		return *v.Input
 	}
-	if json.Valid(arguments) {
-		return string(arguments)
-	}
-	const longest = len(`\ud800\udc0`) // the beginning of an escape
-	for n := len(arguments); n > max(0, len(arguments)-longest-1); n-- {
-		if json.Unmarshal(append(arguments[:n:n], `"}`...), &v) == nil && v.Input != nil {
-			return strings.TrimSuffix(*v.Input, "\uFFFD")
-		}
-	}
-	return ""
+	return string(arguments)
 }

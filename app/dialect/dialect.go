@@ -36,6 +36,10 @@ type Tool struct {
 	// Strict makes a grammar follow the schema exactly or fail. It applies only where arguments are
 	// JSON.
 	Strict bool
+
+	// Accepts reports whether the tool can be called with arguments that are a whole object. Another
+	// call of it is text, as is one that was cut. If it is nil, any arguments will do, cut ones too.
+	Accepts func(arguments []byte) bool
 }
 
 // A Vocabulary looks up a token by its text. special reports whether the tokenizer treats it as a

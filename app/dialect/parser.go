@@ -201,7 +201,7 @@ func (p *Parser) beginCall(name string, n int) {
 	p.endCall()
 	p.closePart()
 	p.source.beginCall(n + len(p.space))
-	p.begun, p.slipped = len(p.parts), p.strict
+	p.begun, p.slipped = len(p.parts), p.strict || p.tools[name].Accepts != nil
 	p.parts = append(p.parts, Part{Kind: Call, Index: p.calls, Name: name})
 	p.calls++
 	p.hasMarkup = true
@@ -209,15 +209,15 @@ func (p *Parser) beginCall(name string, n int) {
 }
 
 // endCall ends the call that has begun, if there is one. The call is text as the model wrote it, if
-// its arguments are not a whole object, or if it must name a tool and does not. Then endCall returns
-// false.
+// its arguments are not a whole object, if its tool does not accept them, or if it must name a tool and
+// does not. Then endCall returns false.
 func (p *Parser) endCall() bool {
 	if p.begun < 0 {
 		return true
 	}
 	begun := p.begun
-	known := !p.slipped || p.hasTool(p.parts[begun].Name)
-	if p.begun = -1; known && json.Valid(p.run) {
+	tool, known := p.tools[p.parts[begun].Name]
+	if p.begun = -1; (known || !p.slipped) && json.Valid(p.run) && (tool.Accepts == nil || tool.Accepts(p.run)) {
 		return true
 	}
 	p.parts, p.run = p.parts[:begun], p.run[:0]

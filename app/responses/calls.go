@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"tandem/app/api"
@@ -73,48 +74,125 @@ type toolName struct {
 	Name      string `json:"name"`
 }
 
-// readCall reads the arguments that a model wrote, each into its place. One of another type than it
-// should have is left out, except a text in place of a list of texts.
-func readCall(arguments []byte, into map[string]any) {
+// readCall reads the arguments that a model wrote, each into its place. It returns false if one is of
+// another type than its place.
+func readCall(arguments []byte, into map[string]any) bool {
 	list, _ := wire.ReadMembers(api.WholeMembers(arguments))
 	for _, m := range list {
-		texts, isList := into[m.Key].(*[]string)
-		if isList && m.Value[0] == '"' {
-			*texts = []string{""}
-			_ = json.Unmarshal(m.Value, &(*texts)[0]) // it is a text
-		} else if to := into[m.Key]; to != nil {
-			_ = json.Unmarshal(m.Value, to)
+		if string(m.Value) == "null" {
+			continue
 		}
+		ok := true
+		switch to := into[m.Key].(type) {
+		case *string:
+			*to, ok = readText(m.Value)
+		case **string:
+			*to = new("")
+			**to, ok = readText(m.Value)
+		case **float64:
+			*to = new(0.0)
+			ok = json.Unmarshal(bytes.Trim(m.Value, `"`), *to) == nil
+		case *[]string:
+			*to, ok = readTexts(m.Value)
+		case *map[string]string:
+			*to, ok = readTextMap(m.Value)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// readText reads a text. The text of a number or a bool is its spelling.
+func readText(v json.RawMessage) (text string, ok bool) {
+	switch v[0] {
+	case '"':
+		return text, json.Unmarshal(v, &text) == nil
+	case '{', '[', 'n':
+		return "", false
+	}
+	return string(v), true
+}
+
+// readTexts reads a list of texts, at least one. A text alone is such a list.
+func readTexts(v json.RawMessage) (texts []string, ok bool) {
+	list := []json.RawMessage{v}
+	if v[0] == '[' {
+		list = nil
+		_ = json.Unmarshal(v, &list) // it is a list
+	}
+	for _, v := range list {
+		text, ok := readText(v)
+		if !ok {
+			return nil, false
+		}
+		texts = append(texts, text)
+	}
+	return texts, len(texts) > 0
+}
+
+// readTextMap reads an object whose members are texts.
+func readTextMap(v json.RawMessage) (texts map[string]string, ok bool) {
+	list, err := wire.ReadMembers(v)
+	texts = map[string]string{}
+	for _, m := range list {
+		if texts[m.Key], ok = readText(m.Value); !ok {
+			return nil, false
+		}
+	}
+	return texts, err == nil
+}
+
+func readShell(arguments []byte) (a shellAction, ok bool) {
+	a.Commands = []string{}
+	ok = readCall(arguments, map[string]any{"commands": &a.Commands, "timeout_ms": &a.TimeoutMS,
+		"max_output_length": &a.MaxOutputLength})
+	return a, ok && len(a.Commands) > 0
+}
+
+func readLocalShell(arguments []byte) (a localShellAction, ok bool) {
+	a = localShellAction{Type: "exec", Command: []string{}, Env: map[string]string{}}
+	ok = readCall(arguments, map[string]any{"command": &a.Command, "env": &a.Env, "timeout_ms": &a.TimeoutMS,
+		"user": &a.User, "working_directory": &a.WorkingDirectory})
+	return a, ok && len(a.Command) > 0
+}
+
+func readPatch(arguments []byte) (o patchOperation, ok bool) {
+	ok = readCall(arguments, map[string]any{"type": &o.Type, "path": &o.Path, "diff": &o.Diff})
+	switch o.Type {
+	case "create_file", "update_file":
+		ok = ok && o.Diff != nil
+	case "delete_file":
+		o.Diff = nil
+	default:
+		ok = false
+	}
+	return o, ok && o.Path != ""
+}
+
+// accepts returns whether arguments can be read by one of these functions.
+func accepts[T any](read func([]byte) (T, bool)) func([]byte) bool {
+	return func(arguments []byte) bool {
+		_, ok := read(arguments)
+		return ok
 	}
 }
 
 func shellItem(h callHead, _ toolName, arguments []byte) any {
-	a := shellAction{Commands: []string{}}
-	readCall(arguments, map[string]any{"commands": &a.Commands, "timeout_ms": &a.TimeoutMS,
-		"max_output_length": &a.MaxOutputLength})
+	a, _ := readShell(arguments)
 	return shellCallItem{h, a}
 }
 
 func localShellItem(h callHead, _ toolName, arguments []byte) any {
-	a := localShellAction{Type: "exec", Command: []string{}, Env: map[string]string{}}
-	readCall(arguments, map[string]any{"command": &a.Command, "env": &a.Env, "timeout_ms": &a.TimeoutMS,
-		"user": &a.User, "working_directory": &a.WorkingDirectory})
+	a, _ := readLocalShell(arguments)
 	return localShellCallItem{h, a}
 }
 
-// patchItem returns the item of a patch. One that was cut stays in progress: clients know no other
-// status.
 func patchItem(h callHead, _ toolName, arguments []byte) any {
-	var o patchOperation
-	readCall(arguments, map[string]any{"type": &o.Type, "path": &o.Path, "diff": &o.Diff})
-	switch {
-	case o.Type == "delete_file":
-		o.Diff = nil
-	case o.Diff == nil:
+	o, _ := readPatch(arguments)
+	if h.Status == InProgress && o.Type != "delete_file" { // its diff comes with the whole item
 		o.Diff = new("")
-	}
-	if h.Status == Incomplete {
-		h.Status = InProgress
 	}
 	return patchCallItem{h, o}
 }
@@ -146,9 +224,8 @@ func customEvents(place func() itemPlace, _ toolName, arguments []byte) (list []
 func shellEvents(place func() itemPlace, _ toolName, arguments []byte) (list []callEvent) {
 	const added, delta, done = "response.shell_call_command.added", "response.shell_call_command.delta",
 		"response.shell_call_command.done"
-	var commands []string
-	readCall(arguments, map[string]any{"commands": &commands})
-	for i, command := range commands {
+	a, _ := readShell(arguments)
+	for i, command := range a.Commands {
 		list = append(list, callEvent{added, commandEvent{added, place(), i, ""}},
 			callEvent{delta, commandDelta{delta, place(), i, command}},
 			callEvent{done, commandEvent{done, place(), i, command}})

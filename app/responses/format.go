@@ -242,9 +242,11 @@ func (f *responseFormat) blockID(r *api.Reply, i int, b *api.Block) string {
 	return itemIDOf(r.ID, prefix, i)
 }
 
-// tool returns the tool that is called, as the client knows it.
+// tool returns the tool that is called, as the client knows it. One that may not be called now can have
+// other arguments than its kind, and is a function.
 func (f *responseFormat) tool(b *api.Block) knownTool {
-	if tool, ok := f.req.offers.known[b.Name]; ok {
+	tool, ok := f.req.offers.known[b.Name]
+	if ok && (tool.kind.accepts == nil || tool.kind.accepts(b.Text)) {
 		return tool
 	}
 	return knownTool{&toolKinds[0], toolName{Name: b.Name}}

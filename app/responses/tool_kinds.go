@@ -22,6 +22,8 @@ type toolKind struct {
 	prefix string // of its id
 	holds  string // the member with the arguments
 
+	// accepts is that of dialect.Tool.
+	accepts func(arguments []byte) bool
 	// item returns the item of a call.
 	item func(h callHead, name toolName, arguments []byte) any
 	// early are the arguments that the item has from its beginning; nil for none.
@@ -47,7 +49,7 @@ var toolKinds = []toolKind{
 	},
 	{
 		tool: api.CustomTool,
-		call: "custom_tool_call", prefix: "ctc_", holds: "input",
+		call: "custom_tool_call", prefix: "ctc_", holds: "input", accepts: json.Valid,
 		item: func(h callHead, name toolName, arguments []byte) any {
 			return customCallItem{h, name, api.CallInput(arguments)}
 		},
@@ -60,7 +62,8 @@ var toolKinds = []toolKind{
 			`"description":"The commands, each a line for a shell."},"timeout_ms":{"type":"integer"},` +
 			`"max_output_length":{"type":"integer","description":"Characters of output to return."}},` +
 			`"required":["commands"],"additionalProperties":false}`,
-		call: "shell_call", prefix: "sh_", holds: "action", item: shellItem, events: shellEvents,
+		call: "shell_call", prefix: "sh_", holds: "action", accepts: accepts(readShell),
+		item: shellItem, events: shellEvents,
 		output: "shell_call_output", result: shellResult,
 	},
 	{
@@ -70,7 +73,8 @@ var toolKinds = []toolKind{
 			`"env":{"type":"object","additionalProperties":{"type":"string"}},"timeout_ms":{"type":"integer"},` +
 			`"user":{"type":"string"},"working_directory":{"type":"string"}},` +
 			`"required":["command"],"additionalProperties":false}`,
-		call: "local_shell_call", prefix: "lsh_", holds: "action", item: localShellItem,
+		call: "local_shell_call", prefix: "lsh_", holds: "action", accepts: accepts(readLocalShell),
+		item:   localShellItem,
 		output: "local_shell_call_output",
 	},
 	{
@@ -79,14 +83,14 @@ var toolKinds = []toolKind{
 			`"path":{"type":"string"},"diff":{"type":"string","description":"Lines that begin with + are added, those ` +
 			`with - removed, those with a space stay; a line of @@ begins each part. A new file has only lines with +. ` +
 			`Empty for delete_file."}},"required":["type","path","diff"],"additionalProperties":false}`,
-		call: "apply_patch_call", prefix: "apc_", holds: "operation", item: patchItem,
-		early:  []string{"type", "path"},
+		call: "apply_patch_call", prefix: "apc_", holds: "operation", accepts: accepts(readPatch),
+		item: patchItem, early: []string{"type", "path"},
 		output: "apply_patch_call_output", result: patchResult,
 	},
 	{
 		tool: "tool_search", name: "tool_search", about: "Searches for more tools.",
 		parameters: `{"type":"object"}`,
-		call:       "tool_search_call", prefix: "tsc_", holds: "arguments",
+		call:       "tool_search_call", prefix: "tsc_", holds: "arguments", accepts: json.Valid,
 		item: func(h callHead, _ toolName, arguments []byte) any {
 			return searchItem{h, "client", wire.RawObject(api.WholeMembers(arguments))}
 		},

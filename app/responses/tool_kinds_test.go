@@ -8,6 +8,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/roomtest"
+	"tandem/app/wire"
 )
 
 // called returns a call as the model writes it.
@@ -183,6 +184,77 @@ func TestCallOfEachKindIsItsOwnItem(t *testing.T) {
 		}
 		if got := strings.Join(kinds, " "); got != c.events {
 			t.Errorf("%s: events %s, want %s", c.tool, got, c.events)
+		}
+	}
+}
+
+// A number or a bool in the place of a text is its spelling. A call without what its kind needs, or with
+// another type in its place, is text as the model wrote it.
+func TestCallOfAKindHasWhatTheModelWrote(t *testing.T) {
+	for _, c := range []struct{ tool, arguments, part string }{ // part of the item; empty for text
+		{"local_shell", `{"command": ["head", "-n", 5, "a"]}`, `"command":["head","-n","5","a"]`},
+		{"local_shell", `{"command": ["test", true, 1.50]}`, `"command":["test","true","1.50"]`},
+		{"local_shell", `{"command": "ls"}`, `"command":["ls"]`},
+		{"local_shell", `{"command": ["ls"], "env": {"PORT": 8080, "A": "b", "C": false}}`, `"env":{"A":"b","C":"false","PORT":"8080"}`},
+		{"local_shell", `{"command": ["ls"], "env": null, "user": 7}`, `"user":"7"`},
+		{"local_shell", `{"command": ["ls"], "timeout_ms": "1000"}`, `"timeout_ms":1000`},
+		{"local_shell", `{"command": ["ls", ["a"]]}`, ""},
+		{"local_shell", `{"command": ["ls", null]}`, ""},
+		{"local_shell", `{"command": {"a": "b"}}`, ""},
+		{"local_shell", `{"command": []}`, ""},
+		{"local_shell", `{"cmd": ["ls"]}`, ""},
+		{"local_shell", `{"command": ["ls"], "env": {"A": ["b"]}}`, ""},
+		{"local_shell", `{"command": ["ls"], "env": ["A=b"]}`, ""},
+		{"local_shell", `{"command": ["ls"], "env": {"A": null}}`, ""},
+		{"local_shell", `{"command": ["ls"], "working_directory": ["/x"]}`, ""},
+		{"local_shell", `{"command": ["ls"], "timeout_ms": "soon"}`, ""},
+		{"shell", `{"commands": [1, "ls"]}`, `"commands":["1","ls"]`},
+		{"shell", `{"commands": ["ls"], "timeout_ms": null}`, `"commands":["ls"]}`},
+		{"shell", `{"command": "ls"}`, ""},
+		{"shell", `{"commands": null}`, ""},
+		{"shell", `{"commands": [{"command": "ls"}]}`, ""},
+		{"shell", `{}`, ""},
+		{"apply_patch", `{"type": "update_file", "path": 7, "diff": "+a"}`, `"path":"7","diff":"+a"`},
+		{"apply_patch", `{"type": "create_file", "path": "a", "diff": ""}`, `"path":"a","diff":""`},
+		{"apply_patch", `{"type": "delete_file", "path": "a"}`, `"operation":{"type":"delete_file","path":"a"}`},
+		{"apply_patch", `{"operation": {"type": "update_file", "path": "a", "diff": "+a"}}`, ""},
+		{"apply_patch", `{"type": "create_file", "path": "a", "content": "x"}`, ""},
+		{"apply_patch", `{"type": "create_file", "path": "a", "diff": null}`, ""},
+		{"apply_patch", `{"type": "update_file", "path": "a", "diff": ["+a"]}`, ""},
+		{"apply_patch", `{"type": "move_file", "path": "a", "diff": "+a"}`, ""},
+		{"apply_patch", `{"type": "delete_file"}`, ""},
+	} {
+		says := called(c.tool, c.arguments)
+		for _, stream := range []string{"false", "true"} {
+			w := roomtest.Post(serve(roomtest.Speaking(says)), "/v1/responses", roomtest.ResponseBody(
+				`"input":"x","tools":[{"type":"`+c.tool+`"}]`, `"stream":`+stream))
+			text := w.Body.String()
+			isCall := strings.Contains(text, `"type":"`+c.tool+`_call"`)
+			want := c.part
+			if want == "" {
+				want = `"text":` + string(wire.Quote(says))
+			}
+			if w.Code != 200 || isCall != (c.part != "") || !strings.Contains(text, want) {
+				t.Errorf("%s, stream %s: %d %s, want %s", says, stream, w.Code, w.Body, want)
+			}
+		}
+	}
+}
+
+// A call of each kind that a limit cut is text.
+func TestCutCallOfAKindIsText(t *testing.T) {
+	for _, c := range kindCases[1:] {
+		for limit := strings.Index(c.says, `": {"`) + len(`": {"`); limit < len(c.says)-len("}\n</tool_call>"); limit++ {
+			if json.Valid([]byte(c.says[strings.Index(c.says, `": {`)+len(`": `) : limit])) {
+				continue
+			}
+			for _, stream := range []string{"false", "true"} {
+				w := roomtest.Post(serve(roomtest.Speaking(c.says)), "/v1/responses", roomtest.ResponseBody(
+					`"input":"x","tools":[`+c.tool+`]`, fmt.Sprintf(`"max_output_tokens":%d,"stream":%s`, limit, stream)))
+				if text := w.Body.String(); w.Code != 200 || strings.Contains(text, `_call","status"`) || !strings.Contains(text, `"output_text"`) {
+					t.Errorf("%s, %d tokens, stream %s: %d %s", c.says, limit, stream, w.Code, w.Body)
+				}
+			}
 		}
 	}
 }

@@ -154,7 +154,7 @@ func (k *toolKind) function(o *wire.Fields) api.Offered {
 		}
 	}
 	return api.Offered{Entry: api.FunctionEntry(k.name, about, parameters), Named: true,
-		Tool: dialect.Tool{Name: k.name, Parameters: parameters, Strict: k.tool != "tool_search"}}
+		Tool: dialect.Tool{Name: k.name, Parameters: parameters, Strict: k.tool != "tool_search", Accepts: k.accepts}}
 }
 
 // shownTool returns a tool for the answer. A function has all members that typed clients need.
