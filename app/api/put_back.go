@@ -34,6 +34,7 @@ func (c *Conversation) encoded(ctx context.Context, m model.Model) (string, []in
 		text, ids, err = c.encodedOnce(ctx, m)
 	}
 	if c.Truncate && isTooLong(m, ids, err) {
+		c.Messages = given // a template without a place for the system's made them the user's
 		if text, ids, ok := c.truncated(ctx, m); ok {
 			return text, ids, c.checkLimits(len(ids))
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/control"
+	"tandem/app/modeltest"
 	"tandem/app/roomtest"
 )
 
@@ -83,6 +85,35 @@ func TestTruncationLeavesOutTheEarliestTurns(t *testing.T) {
 		w := roomtest.Post(serve(fake), "/v1/responses", body)
 		if refused := w.Code == 400; refused != (c.left != "" || c.want == "") {
 			t.Errorf("without truncation: %s: %d %s", body, w.Code, w.Body)
+		}
+	}
+}
+
+// TestTruncationKeepsWhatTheSystemSays: also where the template has no place for it after the beginning, so
+// that the user quotes it.
+func TestTruncationKeepsWhatTheSystemSays(t *testing.T) {
+	long := strings.Repeat("u", 150)
+	for _, c := range []struct{ input, want string }{
+		{`{"role":"user","content":"` + long + `"},{"role":"developer","content":"Never delete"},{"role":"assistant","content":"a"},{"role":"user","content":"v"}`,
+			"sNever delete\nuv\n"},
+		{`{"role":"user","content":"` + long + `"},{"role":"assistant","content":"a"},{"role":"system","content":"Never delete"},{"role":"user","content":"v"}`,
+			"sNever delete\nuv\n"},
+		{`{"role":"developer","content":"d"},{"role":"user","content":"` + long + `"},{"role":"assistant","content":"a"},{"role":"developer","content":"Never delete"},{"role":"user","content":"v"}`,
+			"sd\nu<system>\nNever delete\n</system>\n\nv\n"},
+	} {
+		fake := roomtest.Speaking("x")
+		fake.Model.Context = 100
+		fake.Model.Template = func(vars []byte) (string, error) {
+			if strings.Count(string(vars), `"role":"system"`) > 1 || strings.Contains(string(vars), `},{"role":"system"`) {
+				return "", control.Errorf(control.CodeInvalid, "The system speaks first.")
+			}
+			return modeltest.Template(vars)
+		}
+		w := roomtest.Post(serve(fake), "/v1/responses", roomtest.ResponseBody(`"truncation":"auto","input":[`+c.input+`]`))
+		if w.Code != 200 {
+			t.Errorf("%s: %d %s", c.input, w.Code, w.Body)
+		} else if got := fake.Model.Decode(fake.Model.Requests[0].Prompt); got != c.want {
+			t.Errorf("%s: the prompt is %q, want %q", c.input, got, c.want)
 		}
 	}
 }
