@@ -165,13 +165,10 @@ func (a *API) acquireChoices(rep *Reply) error {
 		return err
 	}
 	p.thoughts = a.thoughtsOf(run.owner)
-	end, err := a.WaitTurn(run.Ctx, rep.reserved)
-	if err != nil {
+	if err := a.inTurn(run.Ctx, rep.reserved, func() (err error) {
+		rep.made, err = a.choices(run.Ctx, m, rep.question)
 		return err
-	}
-	rep.made, err = a.choices(run.Ctx, m, rep.question)
-	end()
-	if err != nil {
+	}); err != nil {
 		return err
 	}
 	run.promptTokens.Store(int64(countPrompts(rep.made)))

@@ -21,12 +21,17 @@ func (a *API) Lend(r *http.Request, held *wire.Reservation, name string,
 		return err
 	}
 	defer m.Release()
+	return a.inTurn(ctx, held, func() error { return use(ctx, m) })
+}
+
+// inTurn calls use in the turn of a body. The turn ends even if use panics, so that others get theirs.
+func (a *API) inTurn(ctx context.Context, held *wire.Reservation, use func() error) error {
 	end, err := a.WaitTurn(ctx, held)
 	if err != nil {
 		return err
 	}
 	defer end()
-	return use(ctx, m)
+	return use()
 }
 
 // CountPrompt returns the tokens of a complete conversation's prompt. It counts thoughts that are put

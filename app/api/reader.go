@@ -78,13 +78,7 @@ func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run,
 	release := sync.OnceFunc(m.Release)
 	defer release()
 	in := &Intake{ctx: run.Ctx, Model: m}
-	end, err := a.WaitTurn(run.Ctx, &held)
-	if err != nil {
-		return err
-	}
-	err = req.Texts(in)
-	end()
-	if err != nil {
+	if err := a.inTurn(run.Ctx, &held, func() error { return req.Texts(in) }); err != nil {
 		return err
 	}
 	run.promptTokens.Store(int64(in.n))

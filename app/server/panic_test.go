@@ -2,7 +2,10 @@ package server
 
 import (
 	"context"
+	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"tandem/app/roomtest"
 )
@@ -28,6 +31,18 @@ func TestPanicFailsOneRequest(t *testing.T) {
 			len(s.api.Active()) != 0 {
 			t.Errorf("%s: the history has %+v; %d held, %d in flight",
 				c[1], r, fake.Held, len(s.api.Active()))
+		}
+	}
+	// A panic does not keep the turn of a large body, of which there are a few at once.
+	for _, path := range []string{"/v1/chat/completions", "/v1/messages/count_tokens"} {
+		for i := range 4 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			w := httptest.NewRecorder()
+			s.Endpoint().ServeHTTP(w, roomtest.Request(path, `{"model":"tandem","messages":[{"role":"user","content":"x"}]`+
+				strings.Repeat(" ", 30<<20)+`}`).WithContext(ctx))
+			if cancel(); w.Code != 500 {
+				t.Fatalf("%s, large body %d: %d %s", path, i, w.Code, w.Body)
+			}
 		}
 	}
 	// A panic while a failed stream is cleaned up fails that stream alone, too.
