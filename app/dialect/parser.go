@@ -45,14 +45,14 @@ type Parser struct {
 	source source
 
 	// The fields below belong to inText.
-	held         []byte // bytes that may be the beginning of an opener
-	space        []byte // the last white space, not passed on yet
-	fresh        bool   // only white space came since the beginning, a thought or a call
-	hasText      bool   // the answer has text
-	hasMarkup    bool   // the answer has a thought or a call
-	line         []byte // the first bytes of the text's last line, at most three
-	fenced       bool   // the text is in a block of code
-	skipNewlines bool   // drop the newlines after a thought
+	held         []byte   // bytes that may be the beginning of an opener
+	space        []byte   // the last white space, not passed on yet
+	fresh        bool     // only white space came since the beginning, a thought or a call
+	hasText      bool     // the answer has text
+	hasMarkup    bool     // the answer has a thought or a call
+	line         textLine // the text's last line
+	fence        textLine // the line that began the block of code; zero outside of one
+	skipNewlines bool     // drop the newlines after a thought
 }
 
 // A mode reads one region of the text, such as plain text or the arguments of a call.
@@ -257,7 +257,7 @@ func (inText) read(p *Parser, c byte) {
 	}
 	for p.held = append(p.held, c); len(p.held) > 0; p.held = p.held[1:] {
 		openers := p.openers
-		if len(p.line) == 0 && !p.fenced {
+		if !p.line.begun && p.fence.marks == 0 {
 			openers = p.atLine
 		}
 		opener, whole := matchPrefix(p.held, openers)
@@ -342,11 +342,15 @@ func (p *Parser) addText(c byte) {
 		return
 	}
 	if c == '\n' {
-		p.line = p.line[:0]
-	} else if len(p.line) < len("```") && !(p.fresh && isSpace(c)) {
-		if p.line = append(p.line, c); string(p.line) == "```" || string(p.line) == "~~~" {
-			p.fenced = !p.fenced
+		switch {
+		case p.fence.marks == 0 && p.line.opensBlock():
+			p.fence = p.line
+		case p.line.closesBlock(p.fence):
+			p.fence = textLine{}
 		}
+		p.line = textLine{}
+	} else if !(p.fresh && isSpace(c)) {
+		p.line.add(c)
 	}
 	if isSpace(c) && (p.fresh || p.tools != nil) { // else no call or thought can follow
 		if p.space = append(p.space, c); len(p.space) > maxSpace {
@@ -380,9 +384,43 @@ func (p *Parser) returnToText(fresh bool) bool {
 		return fresh
 	}
 	if p.mode, p.fresh = (inText{}), fresh; fresh {
-		p.line = p.line[:0]
+		p.line = textLine{}
 	}
 	return fresh
+}
+
+// A textLine is a line of text, as far as it may begin or end a block of code in Markdown.
+type textLine struct {
+	begun bool // the line has a byte
+	mark  byte // the first byte
+	marks int  // the number of mark at the line's beginning, if it is a backtick or a tilde
+	ended bool // another byte follows these
+	rest  bool // more than white space follows them
+	ticks bool // a backtick is in that
+}
+
+// add adds a byte to the line.
+func (l *textLine) add(c byte) {
+	switch {
+	case !l.begun:
+		if l.begun, l.mark = true, c; c == '`' || c == '~' {
+			l.marks = 1
+		}
+	case c == l.mark && l.marks > 0 && !l.ended:
+		l.marks++
+	default:
+		l.ended = true
+		l.rest = l.rest || !isSpace(c)
+		l.ticks = l.ticks || c == '`'
+	}
+}
+
+// opensBlock reports whether the line begins a block of code. Code within a line is in backticks too.
+func (l textLine) opensBlock() bool { return l.marks >= 3 && !(l.mark == '`' && l.ticks) }
+
+// closesBlock reports whether the line ends the block that opener began.
+func (l textLine) closesBlock(opener textLine) bool {
+	return opener.marks > 0 && l.mark == opener.mark && l.marks >= opener.marks && !l.rest
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
