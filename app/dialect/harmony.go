@@ -10,7 +10,8 @@ import (
 //	to=functions.NAME <|constrain|>json<|message|>{}<|call|>
 //
 // A message without a recipient on the channels commentary and final is text. The recipient may
-// also come before the channel. A channel begins a message, if the model forgot to end the one before.
+// also come before the channel. One of these channels begins a message, if the model forgot to end the
+// one before. In other places the token is text.
 //
 // Sources: github.com/openai/harmony, docs/format.md; chat_template of openai/gpt-oss-20b on the
 // hub.
@@ -19,7 +20,8 @@ type harmony struct{}
 const harmonyChannel = "<|channel|>"
 
 var harmonySyntax = &messageSyntax{
-	ends: []string{"<|end|>", "<|call|>", "<|return|>", messageStart, harmonyChannel},
+	ends: []string{"<|end|>", "<|call|>", "<|return|>", messageStart,
+		harmonyChannel + "analysis", harmonyChannel + "commentary", harmonyChannel + "final"},
 	mark: harmonyChannel, thought: "analysis",
 	final: func(g *grammar, rule string) {
 		g.addAnalysis()
@@ -32,7 +34,7 @@ func (harmony) inner(map[string]Tool) []string { return nil }
 
 func (harmony) openers() []string { return nil }
 func (harmony) special() []string {
-	return append([]string{messageBody, "<|constrain|>"}, harmonySyntax.ends...)
+	return []string{messageBody, "<|constrain|>", "<|end|>", "<|call|>", "<|return|>", messageStart, harmonyChannel}
 }
 
 func (harmony) open(*Parser, string) {}

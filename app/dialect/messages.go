@@ -16,7 +16,7 @@ const (
 // A messageSyntax says how a family writes an answer as messages. Each has a header, which names its
 // recipient.
 type messageSyntax struct {
-	ends          []string // the tokens that end a message, first the one of a thought
+	ends          []string // the texts that end a message, first the one of a thought
 	mark, thought string   // a message is a thought if its header has that text after that mark
 
 	// openers are the texts that open a call in a message, and marks are these and ends. Without
@@ -33,6 +33,7 @@ type messages struct {
 	at      messagePlace
 	before  []byte // the beginning of the header, which the prompt holds
 	header  []byte // the rest of the header
+	within  int    // bytes of header that ended the message before, or 0
 	kind    Kind   // the kind of the message's text
 	name    string // the tool that the message calls
 	held    []byte // bytes that may end the message
@@ -63,7 +64,7 @@ func newMessages(p *Parser, prompt string) *messages {
 		p.home, p.mode = m, m
 		p.reread([]byte(prompt[at:]))
 		*p = was // the prompt is not part of the answer
-		m.before, m.header, m.from = m.header, nil, 0
+		m.before, m.header, m.within, m.from = m.header, nil, 0, 0
 	}
 	return m
 }
@@ -111,7 +112,11 @@ func (m *messages) mayBeHeader() bool {
 	if len(m.before) == 0 {
 		return true // the header has its start token in the answer
 	}
-	text := strings.TrimLeft(string(m.header), " \n")
+	text := strings.TrimLeft(string(m.header[m.within:]), " \n")
+	ends := func(tag string) bool { return strings.HasSuffix(text, tag) }
+	if m.within > 0 && slices.ContainsFunc(m.syntax.ends, ends) {
+		return false // the message ends, not its header
+	}
 	for _, first := range []string{"<|", messageTo} {
 		if strings.HasPrefix(text, first) || strings.HasPrefix(first, text) {
 			return true
@@ -123,7 +128,7 @@ func (m *messages) mayBeHeader() bool {
 // beginMessage begins the message after a header.
 func (m *messages) beginMessage(p *Parser, header string) {
 	m.kind, m.name, m.called, m.args, m.held = Text, "", false, scanner{}, nil
-	m.before, m.header, p.source.open = nil, nil, false
+	m.before, m.header, m.within, p.source.open = nil, nil, 0, false
 	field := func(mark string) string {
 		_, rest, _ := strings.Cut(header, mark)
 		end := strings.IndexAny(rest, " <\n")
@@ -188,10 +193,15 @@ func (m *messages) treatAsText(p *Parser, b []byte) {
 	p.source.endCall()
 	p.endCall()
 	p.source.at += len(b)
-	m.at, m.kind, m.before, m.header, m.held, m.scanner = inMessage, Text, nil, nil, nil, tagScanner{}
-	for _, c := range b {
-		m.readContent(p, c)
+	if m.within == 0 { // else the message goes on
+		m.kind = Text
 	}
+	if m.at == inHeader { // the tag that may begin b is text
+		p.emit(m.kind, b[0])
+		b = b[1:]
+	}
+	m.at, m.before, m.header, m.within, m.held, m.scanner = inMessage, nil, nil, 0, nil, tagScanner{}
+	p.reread(b)
 }
 
 // readContent reads a byte of a message's text, or of the token that ends it.
@@ -225,19 +235,22 @@ func (m *messages) endMessage(p *Parser, tag string) {
 	p.endCall()
 	p.source.open = false
 	m.held, m.scanner = nil, tagScanner{}
-	if m.at = afterMessage; tag == messageStart || tag == harmonyChannel {
+	channel := strings.HasPrefix(tag, harmonyChannel)
+	if m.at = afterMessage; tag == messageStart || channel {
 		m.at, m.before, m.header = inHeader, nil, []byte(tag)
 		m.from = p.source.at - len(tag)
 	}
-	if tag == harmonyChannel {
-		m.before = []byte(messageStart + "assistant")
+	if channel {
+		m.before, m.within = []byte(messageStart+"assistant"), len(tag)
 	}
 }
 
 func (m *messages) end(p *Parser, cut bool) {
 	switch m.at {
 	case inMessage:
-		p.emit(m.kind, m.held...)
+		if !cut || !strings.HasPrefix(string(m.held), harmonyChannel) {
+			p.emit(m.kind, m.held...)
+		}
 	case atCall:
 		if !cut || !m.scanner.begun() {
 			p.emit(Text, m.scanner.held...)
@@ -247,6 +260,9 @@ func (m *messages) end(p *Parser, cut bool) {
 			p.emit(Text, m.held...)
 		}
 	case inHeader: // the unfinished header of an assistant's message holds no text
+		if m.within > 0 && !cut {
+			p.emit(m.kind, m.header...)
+		}
 		isAssistant := strings.HasPrefix(string(m.header), messageStart+"assistant")
 		if len(m.before) == 0 && !isAssistant && !cut {
 			p.emit(Text, m.header...)
