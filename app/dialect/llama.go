@@ -13,7 +13,7 @@ import "fmt"
 //  4. After it the built-in tools are called as NAME.call(query="x"). JSON and Python without a
 //     token
 //
-// before them are calls only if they name a tool of the request.
+// before them are calls only if they name a tool of the request, where a line begins.
 //
 // Sources: github.com/meta-llama/llama-models, models/llama3_1/prompt_format.md and
 // models/llama3_2/text_prompt_format.md; ai.google.dev/gemma/docs/capabilities/function-calling;
@@ -54,16 +54,21 @@ func (l llama) openers() []string {
 
 func (l llama) special() []string { return []string{pythonStart.close} }
 
-func (llama) inner(map[string]Tool) []string { return []string{xmlFunction} }
+func (llama) inner(map[string]Tool) []string { return []string{xmlFunction, "{", "["} }
 
 func (l llama) open(p *Parser, opener string) {
 	switch opener {
-	case "{":
-		p.mode = &objectCall{object: object{bare: true, silent: true}, closing: []string{";"}}
-	case "": // as Meta's guide to Llama 3.1 asks for calls
-		p.mode = &memberCall{syntax: functionarySyntax}
-	case "[":
-		p.mode = &functionCall{syntax: pythonCalls, before: "[", silent: true}
+	case "", "{", "[":
+		p.mode = &callVariant{attempt{}, func(a attempt, c byte) mode {
+			switch c {
+			case '{':
+				return &objectCall{attempt: a, object: object{bare: true, silent: true}, closing: []string{";"}}
+			case '[':
+				return &functionCall{attempt: a, syntax: pythonCalls, before: "[", silent: true}
+			}
+			// Meta's guide to Llama 3.1 asks for such calls.
+			return &memberCall{attempt: a, syntax: functionarySyntax}
+		}}
 	default:
 		list, single, last := pythonCalls, pythonBuiltIn, []string{";", pythonStart.close}
 		if opener == toolCode {

@@ -26,7 +26,7 @@ func (mistral) openers() []string { return []string{mistralCalls} }
 func (mistral) special() []string { return []string{mistralArgs, mistralID} }
 
 func (mistral) inner(tools map[string]Tool) []string {
-	return append(afterNames(tools, mistralArgs, mistralID), "[{")
+	return append(afterNames(tools, mistralArgs, mistralID), "[")
 }
 
 func (mistral) open(p *Parser, opener string) {

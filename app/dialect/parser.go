@@ -267,6 +267,13 @@ func (inText) read(p *Parser, c byte) {
 		if opener != "" && !whole {
 			return
 		}
+		// A byte may open a call by itself, where it turns out to be no part of a longer opener.
+		if first := string(p.held[:1]); len(p.held) > 1 && slices.Contains(openers, first) {
+			rest := p.held[1:]
+			p.acceptOpener(first)
+			p.reread(rest)
+			return
+		}
 		p.addText(p.held[0])
 	}
 	p.held = p.held[:0]
