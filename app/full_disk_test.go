@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/app/pool"
 	"tandem/engine/enginetest"
 )
 
@@ -45,6 +47,10 @@ func TestStartOnFullDisk(t *testing.T) {
 			if killed {
 				dir = left
 			}
+			stray := filepath.Join(dir, pool.CheckpointFolder, "stray.checkpoint")
+			if err := errors.Join(os.MkdirAll(filepath.Dir(stray), 0o700), os.WriteFile(stray, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
 			free := enginetest.FillDisk(t, disk)
 			r := start(t, Options{Home: dir, NoCheckpoints: true}, "127.0.0.1:0")
 			freeMore := enginetest.FillDisk(t, disk) // the log of a killed process may have made room
@@ -53,6 +59,10 @@ func TestStartOnFullDisk(t *testing.T) {
 			}
 			if _, err := r.change(t, `{"menu_speed": true}`); codeOf(err) != control.CodeDiskFull {
 				t.Errorf("a change of a setting gives %v", err)
+			}
+			if _, err := r.history.Forget(t.Context(), control.ForgetRequest{Day: "2001-01-01"}); err != nil &&
+				codeOf(err) != control.CodeDiskFull {
+				t.Errorf("to forget a day gives %v", err)
 			}
 			free()
 			freeMore()

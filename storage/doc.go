@@ -34,9 +34,8 @@
 // several would share the log cannot be made. Writes fail with [Full] until there is room.
 //
 // The schema changes only by appending a file to migrations/. The first one has the number 31, and a
-// file with an older schema is refused. Nothing copies the database before it is migrated, since
-// there is nothing to migrate yet. Whoever adds number 32 adds that: a person goes back to the older
-// program by such a copy, and [DB.Forget] and [Chats.Delete] remove it.
+// file with an older schema is refused. Before a file is migrated a copy is written beside it, by which
+// a person goes back to the older program. [DB.Forget] and [Chats.Delete] remove it.
 //
 // # Texts
 //
@@ -52,7 +51,7 @@
 // a request that repeats the conversation can open them.
 //
 // Deleted rows are overwritten. [DB.Forget] and [Chats.Delete] remove them from the log and from
-// the copies that older programs left beside the file.
+// the copies beside the file.
 //
 // # Errors
 //

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/pressly/goose/v3"
 )
@@ -37,8 +38,36 @@ func (db *DB) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	have, err := version(ctx, db.w)
+	if err != nil {
+		return err
+	}
+	if newest, err := db.newestSchema(); err != nil {
+		return err
+	} else if 0 < have && have < newest && db.path != "" {
+		if err := db.copyBeside(ctx, have); err != nil {
+			return err
+		}
+	}
 	_, err = p.Up(ctx)
 	return err
+}
+
+// copyBeside writes a copy of the file beside it, as tandem.db.v31.backup: the older program opens that,
+// and refuses the file once it is migrated.
+func (db *DB) copyBeside(ctx context.Context, have int64) error {
+	name := fmt.Sprintf("%s.v%d.backup", db.path, have)
+	// SQLite fills an empty file, which keeps the mode that it is given.
+	f, err := os.OpenFile(name+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	if _, err := db.w.ExecContext(ctx, "VACUUM INTO ?", name+".tmp"); err != nil {
+		os.Remove(name + ".tmp")
+		return err
+	}
+	return os.Rename(name+".tmp", name)
 }
 
 // version returns the version of the schema in the file, 0 if it has none yet. It asks SQLite,

@@ -127,7 +127,7 @@ func withFile33(t *testing.T, path string) *DB {
 }
 
 // TestNextFileIsApplied expects that a program with one more file brings a database at 31 up to
-// date, and that a program without that file then refuses it.
+// date, and that a program without that file then refuses it, and opens the copy.
 func TestNextFileIsApplied(t *testing.T) {
 	path, ctx := version31(t), t.Context()
 	db := withFile33(t, path)
@@ -148,6 +148,22 @@ func TestNextFileIsApplied(t *testing.T) {
 	}
 	_, err := Open(path, Options{})
 	wantCode(t, err, Newer)
+
+	if info, err := os.Stat(path + ".v31.backup"); err != nil || info.Mode() != 0o600 {
+		t.Errorf("the copy is %v, %v", info, err)
+	}
+	before := filepath.Join(t.TempDir(), "tandem.db")
+	if err := os.Rename(path+".v31.backup", before); err != nil {
+		t.Fatal(err)
+	}
+	old, err := Open(before, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	if m, err := old.Models.Get(ctx, "org/name"); err != nil || m.Path != "/models/name" {
+		t.Errorf("the model of the copy is %+v, %v", m, err)
+	}
 }
 
 // TestReadOnlyAsksForTheNextStart expects that a database which the next start migrates is not read

@@ -19,8 +19,8 @@ const (
 	busyTimeout   = 3000                  // milliseconds that a connection waits for another
 )
 
-// removeCopies removes the copies tandem.db.v*.backup that older programs made before they changed
-// the schema, finished (.backup) or not (.backup.tmp), because they have the rows to delete. Call it
+// removeCopies removes the copies tandem.db.v*.backup that were made before the schema changed,
+// finished (.backup) or not (.backup.tmp), because they have the rows to delete. Call it
 // before the commit, so that nothing is reported as deleted while a copy has it. Error: [ReadOnly].
 func (db *DB) removeCopies(op string) error {
 	err := db.removeFiles(".backup", ".backup.tmp", ".backup.tmp-journal")
@@ -32,7 +32,7 @@ func (db *DB) removeCopies(op string) error {
 			db.path, err), Err: err}
 }
 
-// removeUnfinished removes copies that an older program was killed over. They are of no use.
+// removeUnfinished removes copies that a program was killed over. They are of no use.
 func (db *DB) removeUnfinished() {
 	if err := db.removeFiles(".backup.tmp", ".backup.tmp-journal"); err != nil {
 		db.log.Warn("an unfinished copy of the database is still beside it", "path", db.path, "error", err)

@@ -189,11 +189,11 @@ func (h *History) Forget(ctx context.Context,
 	r control.ForgetRequest) (out control.Forgotten, err error) {
 	err = h.pool.Forget(ctx, func() error {
 		ctx := context.WithoutCancel(ctx)
+		strays, err := h.strays(ctx) // on a full disk nothing can be read while the rows are deleted
+		if err != nil {
+			return err
+		}
 		gone, err := h.db.Forget(ctx, storage.Scope(r), func(ids []string) error {
-			strays, err := h.strays(ctx)
-			if err != nil {
-				return err
-			}
 			if err := deleteCheckpointFiles(h.home, append(strays, ids...)); err != nil {
 				return err
 			}
