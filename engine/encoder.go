@@ -59,7 +59,11 @@ func (r *encoder) evaluatePieces(t *encodeTask) error {
 	t.caches = nil // list has them until they are free or handed on
 	var rows []float32
 	width := 0
-	err := r.thread.Do(context.Background(), func(s *mlx.Scope) (err error) {
+	do := r.thread.Do
+	if t.remaining() > r.chunk {
+		do = r.thread.DoLong
+	}
+	err := do(context.Background(), func(s *mlx.Scope) (err error) {
 		ok := false
 		defer func() {
 			if ok {
@@ -105,7 +109,7 @@ func (r *encoder) evaluatePieces(t *encodeTask) error {
 
 // evaluate runs the forward of a round and returns the wanted rows in order, width numbers each. It
 // frees the caches of texts that end before it evaluates, so that their buffers live no longer than
-// their layer.
+// their layer, or than the forward if that is evaluated in pieces.
 func (r *encoder) evaluate(s *mlx.Scope, t *encodeTask,
 	list []piece) (rows []float32, width int, err error) {
 	var b lm.Batch

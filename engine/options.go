@@ -11,7 +11,7 @@ import (
 // Limits of one engine.
 const (
 	MaxQueue  = 512 // requests waiting; one more is refused with CodeQueueFull
-	MaxOthers = 64  // requests waiting beyond those, of clients that have fewer than 8 in the queue
+	MaxOthers = 64  // requests waiting beyond those, of clients that have fewer than MaxQueue/MaxOthers in the queue
 	MaxActive = 8   // requests that share the model; one more waits until one of them ends
 	MaxShort  = 2   // short requests (Options.Short) that share it beside those
 )

@@ -12,12 +12,13 @@ const (
 	pieceTime = 100 * time.Millisecond
 
 	// lentTime is how long rounds of other requests may run after each piece. So a long prompt is read
-	// at two thirds of its speed beside answers, and these are written at a third of theirs.
+	// at about two thirds of its speed beside answers, and these are written at about a third of theirs,
+	// where a layer takes less than a piece.
 	lentTime = pieceTime / 2
 )
 
-// pieces evaluates forwards of many rows a few layers at a time, so that rounds of other requests, of
-// this and of other engines, run in between. A layer is evaluated as it would be in a whole forward, so
+// pieces evaluates forwards of many rows a few layers at a time, so that short rounds run in between: of
+// other engines, and while a prompt is read of this one too. A layer is evaluated as it would be in a whole forward, so
 // nothing changes in its result. It is used on the MLX thread.
 type pieces struct {
 	thread  *mlx.Thread
@@ -66,7 +67,7 @@ func (p *pieces) run(s *mlx.Scope, rows int, live func() []*mlx.Array, forward f
 		}
 		p.rowCost = time.Since(begun) / time.Duration(layers*rows)
 		unlimit()
-		s.Yield(lentTime)
+		s.Lend(lentTime)
 		old, limited = limitMemory(p.thread, s)
 		layers, begun = 0, time.Now()
 	}

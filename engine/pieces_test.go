@@ -44,8 +44,7 @@ func (f *fixture) arrived(n int) {
 }
 
 // TestShortQuestionIsAnsweredWithinAChunk sends a short prompt while a chunk of a long one is read. Its
-// prompt is read, and its answer is written, before the next chunks of the long one: those of the
-// answer whose steps found no pause open count.
+// prompt is read before the next chunk.
 func TestShortQuestionIsAnsweredWithinAChunk(t *testing.T) {
 	for _, client := range []string{"long", "other"} {
 		for at := range 6 {

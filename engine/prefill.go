@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"time"
 
 	"tandem/engine/cache"
@@ -84,7 +85,11 @@ func (r *runner) forwardChunk(s *mlx.Scope, c *chunk) lm.Output {
 // alone meanwhile.
 func (r *runner) evaluate(c *chunk) {
 	defer close(c.ended)
-	c.err = work(r.thread, func(s *mlx.Scope) error {
+	do := r.thread.Do
+	if c.task.remaining() > r.chunk {
+		do = r.thread.DoLong // one among others: it would hold up a chunk that lends it the thread
+	}
+	c.err = do(context.Background(), counted(r.thread, func(s *mlx.Scope) error {
 		return r.pieces.run(s, c.n, c.task.caches.Arrays, func() error {
 			out := r.forwardChunk(s, c)
 			arrays := append([]*mlx.Array{out.Hidden}, out.Taps...)
@@ -97,7 +102,7 @@ func (r *runner) evaluate(c *chunk) {
 			c.out = out
 			return nil
 		})
-	}, c.task)
+	}, c.task))
 }
 
 // endChunk goes on with a chunk that evaluate has evaluated.
@@ -108,6 +113,9 @@ func (r *runner) endChunk(c *chunk) {
 		err = work(r.thread, func(s *mlx.Scope) (err error) {
 			for _, a := range append(c.out.Taps, c.out.Hidden) {
 				s.Adopt(a)
+			}
+			if old, ok := limitMemory(r.thread, s); ok {
+				defer s.SetMemoryLimit(old)
 			}
 			scored, err = r.takeOutputs(s, c)
 			return err

@@ -27,8 +27,8 @@ type scheduler struct {
 	turn   int  // counts rounds; in odd ones an encode request goes before a prompt
 	idle   bool // nothing is in flight, and share was told so by end
 
-	// chunks take long and are under way, the second in a pause of the first. passed counts what was
-	// read in pauses of the first.
+	// chunks take long and are under way, at most two: the second is to run in a pause of the first.
+	// passed counts what was read so.
 	chunks []*chunk
 	passed int
 
@@ -74,6 +74,7 @@ func (s *scheduler) schedule() {
 		read := s.readChunk()
 		if !s.decode() && !read && len(s.chunks) > 0 {
 			select {
+			case <-s.chunks[0].ended:
 			case <-s.chunks[len(s.chunks)-1].ended:
 			case <-s.queue.wake:
 			}
@@ -83,30 +84,23 @@ func (s *scheduler) schedule() {
 
 // endChunks goes on with the chunks that have ended since the last round.
 func (s *scheduler) endChunks() {
-	for n := len(s.chunks) - 1; n >= 0; n-- {
+	s.chunks = slices.DeleteFunc(s.chunks, func(c *chunk) bool {
 		select {
-		case <-s.chunks[n].ended:
-			s.endChunk()
+		case <-c.ended:
+			s.runner.endChunk(c)
+			return true
 		default:
-			return
+			return false
 		}
-	}
+	})
 }
 
 // finishChunks waits until no chunk is under way.
 func (s *scheduler) finishChunks() {
 	for len(s.chunks) > 0 {
 		<-s.chunks[len(s.chunks)-1].ended
-		s.endChunk()
+		s.endChunks()
 	}
-}
-
-// endChunk goes on with the last chunk, which has ended.
-func (s *scheduler) endChunk() {
-	last := len(s.chunks) - 1
-	c := s.chunks[last]
-	s.chunks = s.chunks[:last]
-	s.runner.endChunk(c)
 }
 
 // reading reports whether a chunk of the task's prompt is under way.
@@ -171,7 +165,7 @@ func (s *scheduler) readChunk() bool {
 		return s.passChunk()
 	}
 	s.passed = 0
-	prompts := s.prompts(func(*task) bool { return true })
+	prompts := s.prompts()
 	encodes := s.encoder.inFlight
 	switch both := len(prompts) > 0 && len(encodes) > 0; {
 	case len(encodes) > 0 && (!both || s.turn%2 == 1):
@@ -197,7 +191,7 @@ func (s *scheduler) passChunk() bool {
 			return true
 		}
 	}
-	prompts := s.prompts(func(t *task) bool { return t.remaining() <= s.chunk && !s.reading(t) })
+	prompts := slices.DeleteFunc(s.prompts(), func(t *task) bool { return t.remaining() > s.chunk || s.reading(t) })
 	if len(prompts) == 0 {
 		return false
 	}
@@ -213,10 +207,10 @@ func (s *scheduler) prefill(t *task) {
 	}
 }
 
-// prompts lists the requests in flight whose prompts are still read, of those that want.
-func (s *scheduler) prompts(want func(*task) bool) (list []*task) {
+// prompts lists the requests in flight whose prompts are still read.
+func (s *scheduler) prompts() (list []*task) {
 	for _, t := range s.active {
-		if t.prefilling() && !t.finished && want(t) {
+		if t.prefilling() && !t.finished {
 			list = append(list, t)
 		}
 	}
@@ -225,7 +219,7 @@ func (s *scheduler) prompts(want func(*task) bool) (list []*task) {
 
 // decode advances every request whose prompt is evaluated: a verify round for each that has drafts, and
 // one batched step for all others. It reports whether there was one.
-func (s *scheduler) decode() (any bool) {
+func (s *scheduler) decode() (decoded bool) {
 	sole := len(s.active) == 1 && len(s.encoder.inFlight) == 0
 	followed := s.drafters.catchUp(s.active)
 	shared := !sole || s.share.others()
@@ -237,7 +231,7 @@ func (s *scheduler) decode() (any bool) {
 		if !t.decoding() {
 			continue
 		}
-		any = true
+		decoded = true
 		if t.inFlight == nil && (t.choice.Depth > 0 || t.carried() > 0 || !t.pipelined()) {
 			s.runner.finishFailed(s.runner.verify(t, alone), t)
 		} else {
@@ -248,5 +242,5 @@ func (s *scheduler) decode() (any bool) {
 		s.runner.finishFailed(s.runner.step(plain, alone), plain...)
 	}
 	s.active = slices.DeleteFunc(s.active, func(t *task) bool { return t.finished })
-	return any
+	return decoded
 }

@@ -69,8 +69,8 @@ type Stats struct {
 	// Speculation.Timed the round waits, and Draft is the whole draft.
 	Draft, Verify time.Duration
 	Blocks        Blocks
-	// Beside is the time from the first chunk on that went to chunks and steps of other requests, of
-	// this and of other engines.
+	// Beside is the time from the first chunk on in which the request had not the MLX thread, if others
+	// had work for it meanwhile, in this or another engine. It is 0 for a request that was alone.
 	Beside time.Duration
 	Total  time.Duration // arrival until the request left
 

@@ -97,9 +97,14 @@ func newTask(ctx context.Context, r Request, limit int, tok *tokenizer.Tokenizer
 }
 
 // work runs a round of tasks, or a part of one, on the MLX thread, and counts how long they had the
-// thread. What the round lends to others is not theirs.
+// thread.
 func work(thread *mlx.Thread, run func(*mlx.Scope) error, tasks ...*task) error {
-	return thread.Do(context.Background(), func(s *mlx.Scope) error {
+	return thread.Do(context.Background(), counted(thread, run, tasks...))
+}
+
+// counted is run, and counts how long the tasks had the thread. What it lends to others is not theirs.
+func counted(thread *mlx.Thread, run func(*mlx.Scope) error, tasks ...*task) func(*mlx.Scope) error {
+	return func(s *mlx.Scope) error {
 		begun, lent := time.Now(), thread.Lent()
 		defer func() {
 			took := time.Since(begun) - (thread.Lent() - lent)
@@ -108,7 +113,7 @@ func work(thread *mlx.Thread, run func(*mlx.Scope) error, tasks ...*task) error 
 			}
 		}()
 		return run(s)
-	})
+	}
 }
 
 // cancelled reports whether nobody wants the task's tokens any more.

@@ -246,7 +246,7 @@ func fillEnds(t *tokenizer.Tokenizer) (ids tokenIDs) {
 // build hands the weights to fn on the thread. They are freed if fn fails.
 func (c *weightFiles) build(t *mlx.Thread, q *nn.Quantization, opts Options,
 	fn func(w *nn.Weights) error) error {
-	return t.Do(c.ctx, func(s *mlx.Scope) error {
+	return t.DoLong(c.ctx, func(s *mlx.Scope) error {
 		w := nn.NewWeights(s, c, q)
 		if opts.Dtype == DtypeFloat32 || opts.Dtype != DtypeCheckpoint && !t.GPU() {
 			w.Dtype = mlx.Float32

@@ -162,7 +162,7 @@ func (c exactCase) runTaps(t *testing.T, th *mlx.Thread, layout cache.Layout,
 					}
 					return
 				default:
-					s.Yield(0)
+					s.Yield()
 				}
 			}
 		}))

@@ -102,7 +102,7 @@ func (c *weightFiles) LoadExact(s *mlx.Scope, name string) (a *mlx.Array, ok boo
 func (c *weightFiles) load(s *mlx.Scope, from *mlx.Tensors, name string,
 	counts ...string) *mlx.Array {
 	if time.Since(c.lent) >= lendEvery {
-		s.Yield(0)
+		s.Yield()
 		c.lent = time.Now()
 	}
 	if err := c.ctx.Err(); err != nil {

@@ -27,6 +27,7 @@ type Options struct {
 // A Thread owns the OS thread on which MLX runs. Its methods may be called from any goroutine.
 type Thread struct {
 	jobs   chan job
+	long   chan job      // of DoLong
 	quit   chan struct{} // closed by Close
 	done   chan struct{} // closed when the OS thread has ended
 	once   sync.Once
@@ -57,6 +58,7 @@ type job struct {
 // [*Error] from MLX, for example if the device gives no stream.
 func NewThread(opts Options) (*Thread, error) {
 	t := &Thread{blas: opts.BLAS, threads: cmp.Or(opts.Threads, Threads()), jobs: make(chan job),
+		long: make(chan job),
 		quit: make(chan struct{}), done: make(chan struct{})}
 	started := make(chan error)
 	go t.loop(opts, started)
@@ -79,6 +81,8 @@ func (t *Thread) loop(opts Options, started chan<- error) {
 	for {
 		select {
 		case j := <-t.jobs:
+			j.done <- t.run(j.run)
+		case j := <-t.long:
 			j.done <- t.run(j.run)
 		case <-t.quit:
 			C.mlx_stream_free(t.stream)
@@ -140,9 +144,19 @@ func (t *Thread) run(fn func(*Scope) error) (err error) {
 // ctx ends the wait for the thread, with its error; a long fn has to check ctx itself. Other
 // errors: [ErrClosed] after Close, [*PanicError] for a panic in fn. fn must not call Do.
 func (t *Thread) Do(ctx context.Context, fn func(*Scope) error) error {
+	return t.do(ctx, t.jobs, fn)
+}
+
+// DoLong is Do for work that takes long. It is not run inside a job that lends the thread
+// ([Scope.Lend]), which would wait for all of it.
+func (t *Thread) DoLong(ctx context.Context, fn func(*Scope) error) error {
+	return t.do(ctx, t.long, fn)
+}
+
+func (t *Thread) do(ctx context.Context, queue chan<- job, fn func(*Scope) error) error {
 	j := job{run: fn, done: make(chan error, 1)}
 	select {
-	case t.jobs <- j:
+	case queue <- j:
 		return <-j.done
 	case <-ctx.Done():
 		return ctx.Err()
@@ -151,29 +165,44 @@ func (t *Thread) Do(ctx context.Context, fn func(*Scope) error) error {
 	}
 }
 
-// follow is how long a job that yields waits for the next job of those who had the thread: a request
-// takes it several times in a row, with work of its own in between.
+// Yield runs one waiting job, if there is one, before it returns to this one. The reading of a model's
+// weights calls it so that the rounds of other requests can pass. The other job has a scope of its own:
+// the arrays and the error of s stay as they are.
+func (s *Scope) Yield() {
+	select {
+	case j := <-s.t.jobs:
+		s.t.runInside(j)
+	case j := <-s.t.long:
+		s.t.runInside(j)
+	default:
+	}
+}
+
+// follow is how long a job that lends the thread waits for the next job of those who had it: a request
+// takes the thread several times in a row, with work of its own in between.
 const follow = 2 * time.Millisecond
 
-// Yield runs jobs that wait, one after the other, until they have taken that long or no more wait,
-// before it returns to this one. With 0 it runs at most one. Long work, such as reading the weights of
-// a model, calls it so that the rounds of other requests can pass. The other jobs have scopes of their
-// own: the arrays and the error of s stay as they are.
-func (s *Scope) Yield(most time.Duration) {
-	t, start, lent := s.t, time.Now(), s.t.lent.Load()
+// Lend runs jobs that wait, those of [Thread.DoLong] excepted, one after the other until they have taken
+// that long or no more wait. Otherwise it is like Yield.
+func (s *Scope) Lend(most time.Duration) {
+	begun := time.Now()
 	for wait := time.Duration(0); ; wait = follow {
-		j, ok := t.next(wait)
+		j, ok := s.t.next(wait)
 		if !ok {
 			return
 		}
-		err := t.run(j.run)
-		took := time.Since(start)
-		t.lent.Store(lent + int64(took)) // what jobs inside this one took is part of it
-		j.done <- err
-		if took >= most {
+		if s.t.runInside(j); time.Since(begun) >= most {
 			return
 		}
 	}
+}
+
+// runInside runs a job inside another one.
+func (t *Thread) runInside(j job) {
+	start, lent := time.Now(), t.lent.Load()
+	err := t.run(j.run)
+	t.lent.Store(lent + int64(time.Since(start))) // what was lent inside j is part of it
+	j.done <- err
 }
 
 // next takes a job that waits, or comes within that time.
@@ -196,7 +225,7 @@ func (t *Thread) next(wait time.Duration) (j job, ok bool) {
 	}
 }
 
-// Lent returns how long jobs have run so far inside other jobs; see [Scope.Yield].
+// Lent returns how long jobs have run so far inside other jobs; see [Scope.Yield] and [Scope.Lend].
 func (t *Thread) Lent() time.Duration { return time.Duration(t.lent.Load()) }
 
 // Close waits for the running job and ends the thread. Kept arrays must be freed before. A second

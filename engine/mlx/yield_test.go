@@ -13,7 +13,7 @@ func TestYieldRunsWaitingJob(t *testing.T) {
 	var others sync.WaitGroup
 	ran := false // of the thread
 	do(t, th, func(s *Scope) error {
-		s.Yield(0) // no job waits
+		s.Yield() // no job waits
 		if th.Lent() != 0 {
 			t.Errorf("no job waited, and Lent is %v", th.Lent())
 		}
@@ -29,7 +29,7 @@ func TestYieldRunsWaitingJob(t *testing.T) {
 			}
 		})
 		for !ran {
-			s.Yield(0)
+			s.Yield()
 		}
 		got, err := Read[float32](s, a)
 		if err == nil && len(got) != 3 {

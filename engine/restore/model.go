@@ -148,7 +148,9 @@ func (m *Model) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 		at += q.N
 		on[i] = q
 	}
-	out := m.target.Forward(s, on, taps)
+	var out lm.Output
+	// No pauses: layers that share keys attend what an earlier one has made of the bounds.
+	s.WithPause(nil, func() error { out = m.target.Forward(s, on, taps); return nil })
 	for _, q := range on {
 		for _, l := range m.bounded {
 			m.rows.Add(int64(q.Bounded[l].Restored))

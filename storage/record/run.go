@@ -86,8 +86,8 @@ type Run struct {
 	// would run. It may be empty.
 	LeftOut string `json:"left_out,omitempty"`
 
-	// BesideMS is the time since the first chunk of the prompt in which other requests, or other choices
-	// of this one, were read or answered.
+	// BesideMS is the time since the first chunk of the prompt in which the device was not at work for the
+	// run, or for one of its choices, if others had work for it meanwhile. It is 0 for a run that was alone.
 	BesideMS float64 `json:"beside_ms,omitempty"`
 }
 
