@@ -40,7 +40,8 @@ func TestPanicFailsOneRequest(t *testing.T) {
 			w := httptest.NewRecorder()
 			s.Endpoint().ServeHTTP(w, roomtest.Request(path, `{"model":"tandem","messages":[{"role":"user","content":"x"}]`+
 				strings.Repeat(" ", 30<<20)+`}`).WithContext(ctx))
-			if cancel(); w.Code != 500 {
+			waited := ctx.Err() != nil
+			if cancel(); w.Code != 500 || waited {
 				t.Fatalf("%s, large body %d: %d %s", path, i, w.Code, w.Body)
 			}
 		}
