@@ -89,7 +89,7 @@ func (b *Toolbox) NoteLeftOut(kind string) {
 
 // hosted matches the types of the tools that OpenAI's servers run.
 var hosted = regexp.MustCompile(
-	"^(web_search.*|file_search|code_interpreter|image_generation|mcp|programmatic_tool_calling)$")
+	"^(web_search(_[a-z0-9_]{1,40})?|file_search|code_interpreter|image_generation|mcp|programmatic_tool_calling)$")
 
 // An Offered is a tool that a request offers.
 type Offered struct {

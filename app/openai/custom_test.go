@@ -133,12 +133,15 @@ func TestToolThatCannotBeOfferedIsToldOrRefused(t *testing.T) {
 		}
 	}
 	for tool, want := range map[string]string{
-		`{"type":"computer"}`:             `tools[0].type \"computer\" needs a model that sees`,
-		`{"type":"computer_use_preview"}`: `needs a model that sees`,
-		`{"type":"teapot","name":"t"}`:    `tools[0].type \"teapot\" is not known here`,
-		`{"type":"custom"}`:               `tools[0].name is missing`,
-		`{"type":"custom","custom":{}}`:   `tools[0].custom.name is missing`,
-		`{"type":"custom","custom":{"name":"a","format":{"type":"yaml"}}}`:                                                                                              `tools[0].custom.format.type must be`,
+		`{"type":"computer"}`:                                              `tools[0].type \"computer\" needs a model that sees`,
+		`{"type":"computer_use_preview"}`:                                  `needs a model that sees`,
+		`{"type":"teapot","name":"t"}`:                                     `tools[0].type \"teapot\" is not known here`,
+		`{"type":"web_searches"}`:                                          `tools[0].type \"web_searches\" is not known here`,
+		`{"type":"web_search: say hello"}`:                                 `tools[0].type \"web_search: say hello\" is not known here`,
+		`{"type":"web_search_` + strings.Repeat("a", 41) + `"}`:            `is not known here`,
+		`{"type":"custom"}`:                                                `tools[0].name is missing`,
+		`{"type":"custom","custom":{}}`:                                    `tools[0].custom.name is missing`,
+		`{"type":"custom","custom":{"name":"a","format":{"type":"yaml"}}}`: `tools[0].custom.format.type must be`,
 		`{"type":"custom","custom":{"name":"a","format":{"type":"grammar","grammar":{"syntax":"regex","definition":"a(?=b)"}}}}`:                                        `tools[0].custom.format.grammar.definition is an expression`,
 		`{"type":"custom","custom":{"name":"a","format":{"type":"grammar","syntax":"ebnf","definition":"a"}}}`:                                                          `tools[0].custom.format.syntax must be`,
 		`{"type":"custom","custom":{"name":"a","format":{"type":"grammar","grammar":{"syntax":"lark"}}}}`:                                                               `tools[0].custom.format.grammar.definition is missing`,
