@@ -88,7 +88,7 @@ func TestMessageVarsReachTemplate(t *testing.T) {
 				`{"role":"tool","content":"one","tool_call_id":"t1","name":"look"},{"role":"tool","content":"Error: no\n\nway","tool_call_id":"t2","name":"go"},{"role":"tool","content":"","tool_call_id":"t9"},{"role":"user","content":"so?"}]` + off},
 		{"tools", roomtest.AnthropicTools + `,"messages":[` + ask + `]`,
 			`"messages":[` + ask +
-				`],"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}},{"type":"function","function":{"name":"go","description":"Goes.","parameters":{"type": "object"},"strict":true}}]` + off},
+				`],"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}},{"type":"function","function":{"name":"go","description":"Goes.","parameters":{"type": "object"}}}]` + off},
 		{"tools of others alone", `"tools":[{"type":"web_fetch_20250910","name":"web_fetch"}],"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
 		{"tools that may not be called", roomtest.AnthropicTools + `,"tool_choice":{"type":"none"},"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
 		{"thinking", `"thinking":{"type":"enabled","budget_tokens":2048},"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":true,"thinking_budget":2048`},

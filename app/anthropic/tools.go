@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -186,7 +185,7 @@ func (l *toolList) read(o *wire.Fields) *messageTool {
 	t.Strict = o.Bool("strict")
 	tool := messageTool{Offered: api.Offered{Tool: t, Named: true}, deferred: o.Bool("defer_loading")}
 	description := cmp.Or(o.String("description"), known.description) + examplesOf(o)
-	tool.Entry = entryOf(t, strings.TrimSpace(description))
+	tool.Entry = api.FunctionEntry(t.Name, strings.TrimSpace(description), t.Parameters)
 	l.all = append(l.all, tool)
 	return &tool
 }
@@ -203,19 +202,4 @@ func examplesOf(o *wire.Fields) string {
 		text += "\n" + string(o.Members().JSON())
 	}
 	return text
-}
-
-// entryOf returns a tool in the form of templates. Its schema keeps its spelling.
-func entryOf(t dialect.Tool, description string) json.RawMessage {
-	function := wire.Members{{Key: "name", Value: wire.Quote(t.Name)}}
-	if description != "" {
-		function = append(function, wire.Member{Key: "description", Value: wire.Quote(description)})
-	}
-	function = append(function, wire.Member{Key: "parameters", Value: t.Parameters})
-	if t.Strict {
-		function = append(function, wire.Member{Key: "strict", Value: json.RawMessage("true")})
-	}
-	entry := wire.Members{{Key: "type", Value: wire.Quote("function")},
-		{Key: "function", Value: function.JSON()}}
-	return entry.JSON()
 }
