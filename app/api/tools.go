@@ -201,23 +201,28 @@ func namedTool(entry json.RawMessage) Offered {
 	return Offered{Entry: entry, Tool: tool, Named: true}
 }
 
-// FunctionTool returns a function in the form of chats, which templates know. Its members are in
-// entry in the client's order. It leaves out strict, because models are not trained on it.
+// FunctionTool returns a function in the form of chats, which templates know. Its description and its
+// parameters are in the client's order. It leaves out other members, because models are not trained on them.
 func FunctionTool(entry json.RawMessage, name string) json.RawMessage {
 	list, _ := wire.ReadMembers(entry) // it parsed before
 	function := wire.Members{{Key: "name", Value: wire.Quote(name)}}
-	for _, m := range list.Without("type", "name", "strict") {
-		if string(m.Value) != "null" {
+	for _, m := range list {
+		if (m.Key == "description" || m.Key == "parameters") && string(m.Value) != "null" {
 			function = append(function, m)
 		}
 	}
 	return wrapFunction(function.JSON())
 }
 
-// RenameFunction returns a function in the form of chats, with another name.
-func RenameFunction(entry json.RawMessage, name string) json.RawMessage {
+// RenameFunction returns a function in the form of chats, with another name, and with about before its
+// description.
+func RenameFunction(entry json.RawMessage, name, about string) json.RawMessage {
 	tool, function := readCall(entry)
-	return tool.With("function", function.With("name", wire.Quote(name)).JSON()).JSON()
+	function = function.With("name", wire.Quote(name))
+	if own := unquote(function.Get("description")); about != "" {
+		function = function.With("description", wire.Quote(strings.TrimSpace(about+"\n\n"+own)))
+	}
+	return tool.With("function", function.JSON()).JSON()
 }
 
 // wrapFunction returns a tool, or a call without an id, with that function.

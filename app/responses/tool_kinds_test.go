@@ -412,6 +412,24 @@ func TestToolOfAnotherKindIsToldOrRefused(t *testing.T) {
 	}
 }
 
+// The model gets the description of a namespace before that of each of its tools, and no member of a
+// function that is for servers.
+func TestModelGetsWhatToolsSayOfThemselves(t *testing.T) {
+	for tool, want := range map[string]string{
+		`{"type":"namespace","name":"n","description":"Mail.","tools":[{"type":"function","name":"a","description":"Sends.","parameters":{}}]}`: `"function":{"name":"n__a","description":"Mail.\n\nSends.","parameters":{}}`,
+		`{"type":"namespace","name":"n","description":"Mail.","tools":[{"type":"function","name":"a"}]}`:                                        `"function":{"name":"n__a","description":"Mail."}`,
+		`{"type":"namespace","name":"n","tools":[{"type":"function","name":"a","description":"Sends."}]}`:                                       `"function":{"name":"n__a","description":"Sends."}`,
+		`{"type":"namespace","name":"n","description":"Mail.","tools":[{"type":"custom","name":"a","description":"Sends."}]}`:                   `"function":{"name":"n__a","description":"Mail.\n\nSends.","parameters"`,
+		`{"type":"function","name":"a","defer_loading":true,"allowed_callers":["direct"],"strict":true,"parameters":{},"description":"Sends."}`: `"function":{"name":"a","parameters":{},"description":"Sends."}`,
+	} {
+		fake := roomtest.Speaking("ok")
+		w := roomtest.Post(serve(fake), "/v1/responses", roomtest.ResponseBody(`"input":"x","tools":[`+tool+`]`))
+		if w.Code != 200 || !strings.Contains(fake.Model.Vars[0], want) {
+			t.Errorf("%s: %d, the template gets %s, want %s", tool, w.Code, fake.Model.Vars, want)
+		}
+	}
+}
+
 // A function in an answer has the members that typed clients need.
 func TestFunctionIsShownWithAllItsMembers(t *testing.T) {
 	for tool, want := range map[string]string{

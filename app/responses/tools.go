@@ -65,7 +65,7 @@ func (t *responseTools) choose(f *wire.Fields) {
 // the names by which the model knows them.
 func (t *responseTools) add(f *wire.Fields) (list []*wire.Fields, names []string) {
 	for o := range f.Items("tools", api.ReadToolList(f, "tools")) {
-		if more := t.offer(o, ""); more != nil {
+		if more := t.offer(o, "", ""); more != nil {
 			list, names = append(list, o), append(names, more...)
 		}
 	}
@@ -75,14 +75,14 @@ func (t *responseTools) add(f *wire.Fields) (list []*wire.Fields, names []string
 	return list, names
 }
 
-// offer adds a tool, or those of a namespace, under the names that it returns. It leaves out a tool that
-// OpenAI's servers run.
-func (t *responseTools) offer(o *wire.Fields, space string) (names []string) {
+// offer adds a tool, or those of a namespace, under the names that it returns. about is the description of
+// its namespace. It leaves out a tool that OpenAI's servers run.
+func (t *responseTools) offer(o *wire.Fields, space, about string) (names []string) {
 	kind := o.String("type")
 	if kind == "namespace" && space == "" {
-		space = wire.NeededName(o)
+		space, about = wire.NeededName(o), o.String("description")
 		for inner := range o.Items("tools", api.ReadToolList(o, "tools")) {
-			names = append(names, t.offer(inner, space)...)
+			names = append(names, t.offer(inner, space, about)...)
 		}
 		return names
 	}
@@ -99,7 +99,7 @@ func (t *responseTools) offer(o *wire.Fields, space string) (names []string) {
 	known := knownTool{k, toolName{space, tool.Tool.Name}}
 	name := flatName(space, tool.Tool.Name)
 	if name != tool.Tool.Name {
-		tool.Tool.Name, tool.Entry = name, api.RenameFunction(tool.Entry, name)
+		tool.Tool.Name, tool.Entry = name, api.RenameFunction(tool.Entry, name, about)
 	}
 	if had, twice := t.known[name]; twice && had != known {
 		o.Fail("name", "and another tool are both %q for the model; rename one of them.", wire.Clip(name))
