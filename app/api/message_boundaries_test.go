@@ -44,7 +44,7 @@ func TestBoundariesStandWhereTemplateEndsDifferently(t *testing.T) {
 	}
 	for body, want := range map[string][]string{
 		`"messages":[{"role":"user","content":"a"}]`: {"user:a!;"},
-		`"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}],"tools":[{"type":"function"}]`: {"tools;user:a;assistant:b",
+		`"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}],"tools":[{"type":"function","name":"f"}]`: {"tools;user:a;assistant:b",
 			"tools;user:a;assistant:b;user:c!;"},
 		// This template refuses a system message alone.
 		`"messages":[{"role":"system","content":"s"},{"role":"user","content":"a"}]`: {"system:s;user:a!;"},

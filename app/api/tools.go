@@ -57,12 +57,18 @@ func (b *Toolbox) offer(list []Offered, o *wire.Fields) []Offered {
 	if kind == CustomTool {
 		return append(list, ReadCustomTool(o))
 	}
-	t := namedTool(o.Members().JSON())
-	if !t.Named && kind != "" && kind != "function" {
-		b.LeaveOut(o, kind)
-		return list
+	// Some clients write the function's members beside its type, as responses have it. The template gets
+	// it in the form of chats.
+	function, entry := o.Object("function"), o.Members().JSON()
+	if function == nil {
+		if kind != "" && kind != "function" {
+			b.LeaveOut(o, kind)
+			return list
+		}
+		function, entry = o, FunctionTool(entry, o.String("name"))
 	}
-	return append(list, t)
+	return append(list, Offered{Entry: entry, Named: true, Tool: dialect.Tool{Name: wire.NeededName(function),
+		Parameters: function.Raw("parameters"), Strict: function.Bool("strict")}})
 }
 
 // LeaveOut leaves out a tool that OpenAI's servers would run. Agents send such tools whether or not a
@@ -124,6 +130,12 @@ func (b Toolbox) Choose(f *wire.Fields, list, choice string, all []Offered,
 			b.Custom[o.Tool.Name] = true
 		}
 	}
+	for _, name := range chosen.Allowed {
+		offers := func(o Offered) bool { return o.Tool.Name == name }
+		if !slices.ContainsFunc(all, offers) && !slices.Contains(b.LeftOut, name) {
+			f.Fail(choice, "names %q, which is not in %s.", wire.Clip(name), list)
+		}
+	}
 	if entries != nil {
 		b.List = wire.JoinValues(entries)
 	}
@@ -172,33 +184,6 @@ func ReadToolList(f *wire.Fields, key string) []json.RawMessage {
 		}
 	}
 	return list
-}
-
-// namedTool returns the tool of an entry. Some clients write the function's members beside its
-// type, as responses have it; the template gets it in the form of chats.
-func namedTool(entry json.RawMessage) Offered {
-	type function struct {
-		Name       string          `json:"name"`
-		Parameters json.RawMessage `json:"parameters"`
-		Strict     bool            `json:"strict"`
-	}
-	var v struct {
-		Type     string    `json:"type"`
-		Function *function `json:"function"`
-		function
-	}
-	if json.Unmarshal(entry, &v) != nil {
-		return Offered{Entry: entry}
-	}
-	fn := v.Function
-	if fn == nil && v.Name != "" && (v.Type == "" || v.Type == "function") {
-		fn, entry = &v.function, FunctionTool(entry, v.Name)
-	}
-	if fn == nil || fn.Name == "" {
-		return Offered{Entry: entry}
-	}
-	tool := dialect.Tool{Name: fn.Name, Parameters: fn.Parameters, Strict: fn.Strict}
-	return Offered{Entry: entry, Tool: tool, Named: true}
 }
 
 // FunctionTool returns a function in the form of chats, which templates know. Its description and its
@@ -319,7 +304,7 @@ func ChosenName(o *wire.Fields, read func(*wire.Fields) string) string {
 	return wire.NeededName(inside)
 }
 
-// readAllowed reads a choice of some tools. It skips those without a name, which a vendor's server runs.
+// readAllowed reads a choice of some tools. It skips those that OpenAI's servers run.
 func readAllowed(f *wire.Fields) (mode string, names []string) {
 	mode = f.Word("mode")
 	if mode == "" {
@@ -327,9 +312,7 @@ func readAllowed(f *wire.Fields) (mode string, names []string) {
 	}
 	names = []string{}
 	for o := range f.Items("tools", ReadToolList(f, "tools")) {
-		if t := namedTool(o.Members().JSON()); t.Named {
-			names = append(names, t.Tool.Name)
-		} else if o.String("type") == CustomTool {
+		if !hosted.MatchString(o.String("type")) {
 			names = append(names, ChosenName(o, wire.NeededName))
 		}
 	}

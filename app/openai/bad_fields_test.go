@@ -50,7 +50,7 @@ func TestBadInputNamesItsField(t *testing.T) {
 		{chatPath, chat(`"tools":{}`), "tools", "list"},
 		{chatPath, chat(`"tools":[7]`), "tools", "list"},
 		{chatPath, chat(`"functions":[7]`), "functions", "list"},
-		{chatPath, chat(`"tools":[{}],"tool_choice":"required"`), "tool_choice", "nothing to call"},
+		{chatPath, chat(`"tools":[{}],"tool_choice":"required"`), "tools[0].name", "is missing"},
 		{chatPath, chat(`"tool_choice":"required"`), "tool_choice", "nothing to call"},
 		{chatPath, chat(`"tools":[{"function":{"name":"f"}}],"tool_choice":"often"`), "tool_choice", "often"},
 		{chatPath, chat(`"tools":[{"function":{"name":"f"}}],"tool_choice":7`), "tool_choice", "object"},

@@ -28,7 +28,7 @@ func TestTemplateGetsClientsText(t *testing.T) {
 			`{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"zeta":1,"alpha":{"b":1,"a":2}}}}],"add_generation_prompt":true}`},
 		{`"messages":[{"role":"user","content":"x"}],"functions":[{"name":"f"},{"name":"g"}]`,
 			`{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"g"}}],"add_generation_prompt":true}`},
-		{`"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function"}],"tool_choice":"none"`,
+		{`"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","name":"f"}],"tool_choice":"none"`,
 			`{"messages":[{"role":"user","content":"x"}],"add_generation_prompt":true}`},
 		{`"messages":[{"role":"user","content":"x"}],"tools":[],"chat_template_kwargs":{"enable_thinking":false,"add_generation_prompt":false,"aa":{"y":1,"b":2}}`,
 			`{"messages":[{"role":"user","content":"x"}],"enable_thinking":false,"add_generation_prompt":false,"aa":{"y":1,"b":2}}`},
