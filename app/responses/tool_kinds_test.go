@@ -372,6 +372,79 @@ func TestChoiceOfEachKindHoldsTheAnswer(t *testing.T) {
 	}
 }
 
+// A namespace in allowed_tools allows all its tools. A name that no tool has is refused.
+func TestAllowedToolsAreThoseThatItNames(t *testing.T) {
+	const tools = `"input":"x","tools":[{"type":"function","name":"go"},{"type":"web_search"},{"type":"shell","environment":{"type":"container_auto"}},` +
+		`{"type":"namespace","name":"n","tools":[{"type":"custom","name":"ap"},{"type":"function","name":"look"}]},` +
+		`{"type":"namespace","name":"m_","tools":[{"type":"function","name":"go"}]}]`
+	for allowed, names := range map[string]string{
+		`{"type":"namespace","name":"n"}`:                                        "n__ap n__look",
+		`{"type":"namespace","name":"m_"},{"type":"function","name":"go"}`:       "m_go go",
+		`{"type":"function","namespace":"n","name":"look"}`:                      "n__look",
+		`{"type":"web_search"},{"type":"function","name":"go"},{"type":"shell"}`: "go",
+		`{"type":"namespace","name":"o"}`:                                        "",
+		`{"type":"namespace","name":""}`:                                         "",
+		`{"type":"function","name":"goo"}`:                                       "",
+		`{"type":"function","name":"look"}`:                                      "",
+		`{"type":"apply_patch"}`:                                                 "",
+		`{"type":"teapot"}`:                                                      "",
+		`{"type":"function","name":"go"},{"type":"custom","name":"ap"}`:          "",
+	} {
+		fake := roomtest.Speaking("ok")
+		w := roomtest.Post(serve(fake), "/v1/responses", roomtest.ResponseBody(tools,
+			`"tool_choice":{"type":"allowed_tools","mode":"required","tools":[`+allowed+`]}`))
+		if names == "" {
+			if w.Code != 400 || !strings.Contains(w.Body.String(), `tool_choice`) {
+				t.Errorf("%s: %d %s", allowed, w.Code, w.Body)
+			}
+			continue
+		}
+		if w.Code != 200 {
+			t.Errorf("%s: %d %s", allowed, w.Code, w.Body)
+			continue
+		}
+		for _, name := range strings.Fields("go n__ap n__look m_go") {
+			if strings.Contains(fake.Model.Grammars[0].Lark, `{\"name\": \"`+name+`\"`) != strings.Contains(" "+names+" ", " "+name+" ") {
+				t.Errorf("%s: %s is held to %s", allowed, name, fake.Model.Grammars[0].Lark)
+			}
+		}
+	}
+}
+
+// The tools of a request count before those of the items that it continues. No list has two of one name.
+func TestToolsOfARequestCountBeforeThoseOfItems(t *testing.T) {
+	offered := func(tool string) string { return `{"type":"additional_tools","tools":[` + tool + `]}` }
+	const user, old = `{"role":"user","content":"x"}`, `{"type":"function","name":"go","description":"old"}`
+	for tool, want := range map[string]string{
+		`{"type":"function","name":"go","description":"new"}`:            `"name":"go","description":"new"`,
+		`{"type":"custom","name":"go","description":"new"}`:              `"name":"go","description":"new"`,
+		`{"type":"function","name":"go","parameters":{"type":"object"}}`: `"name":"go","parameters"`,
+	} {
+		fake := roomtest.Speaking("ok")
+		s := serve(fake)
+		w := roomtest.Post(s, "/v1/responses", roomtest.ResponseBody(`"input":[`+offered(old)+`,`+user+`]`))
+		var v struct{ ID string }
+		if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil {
+			t.Fatal(err)
+		}
+		for _, input := range []string{
+			`"input":"x","previous_response_id":"` + v.ID + `"`, `"input":[` + offered(old) + `,` + offered(old) + `,` + user + `]`,
+		} {
+			w = roomtest.Post(s, "/v1/responses", roomtest.ResponseBody(input, `"tools":[`+tool+`]`))
+			vars := fake.Model.Vars[len(fake.Model.Vars)-1]
+			if w.Code != 200 || !strings.Contains(vars, want) || strings.Contains(vars, `"old"`) {
+				t.Errorf("%s, %s: %d %s, the template gets %s", tool, input, w.Code, w.Body, vars)
+			}
+		}
+		for _, body := range []string{`"input":"x","tools":[` + old + `,` + tool + `]`, `"input":[` + offered(old+`,`+tool) + `,` + user + `]`} {
+			w := roomtest.Post(s, "/v1/responses", roomtest.ResponseBody(body))
+			if w.Code != 400 || !strings.Contains(w.Body.String(), "rename one of them") {
+				t.Errorf("%s: %d %s", body, w.Code, w.Body)
+			}
+		}
+	}
+}
+
 // Tools that cannot be offered are refused by name, or left out and told.
 func TestToolOfAnotherKindIsToldOrRefused(t *testing.T) {
 	for tools, want := range map[string]string{

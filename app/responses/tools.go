@@ -17,6 +17,8 @@ type responseTools struct {
 	offered []api.Offered
 	known   map[string]knownTool // by the name that the model knows
 	chosen  api.ToolChoice
+	own     int      // how many of offered are of the field: items do not change them
+	listed  []string // names of the list that is being read
 
 	shown  []wire.RawObject // of the field, without those that are left out; for the answer
 	choice json.RawMessage  // tool_choice, for the answer
@@ -43,6 +45,7 @@ func flatName(space, name string) string {
 func readResponseTools(f *wire.Fields) (t responseTools) {
 	t.shown, t.choice = []wire.RawObject{}, json.RawMessage(`"auto"`)
 	shown, _ := t.add(f)
+	t.own = len(t.offered)
 	for _, o := range shown {
 		t.shown = append(t.shown, shownTool(o))
 	}
@@ -58,12 +61,28 @@ func readResponseTools(f *wire.Fields) (t responseTools) {
 
 // choose decides which tools the model may use, when all are known.
 func (t *responseTools) choose(f *wire.Fields) {
+	if allowed := t.chosen.Allowed; allowed != nil {
+		t.chosen.Allowed = []string{}
+		for _, name := range allowed {
+			before := len(t.chosen.Allowed)
+			for _, o := range t.offered {
+				space := t.known[o.Tool.Name].Namespace
+				if space != "" && name == flatName(space, "") {
+					t.chosen.Allowed = append(t.chosen.Allowed, o.Tool.Name)
+				}
+			}
+			if len(t.chosen.Allowed) == before {
+				t.chosen.Allowed = append(t.chosen.Allowed, name)
+			}
+		}
+	}
 	t.Toolbox = t.Choose(f, "tools", "tool_choice", t.offered, t.chosen)
 }
 
 // add adds the tools in a field of the body or of an item. It returns those that are not left out, and
 // the names by which the model knows them.
 func (t *responseTools) add(f *wire.Fields) (list []*wire.Fields, names []string) {
+	t.listed = nil
 	for o := range f.Items("tools", api.ReadToolList(f, "tools")) {
 		if more := t.offer(o, "", ""); more != nil {
 			list, names = append(list, o), append(names, more...)
@@ -101,19 +120,20 @@ func (t *responseTools) offer(o *wire.Fields, space, about string) (names []stri
 	if name != tool.Tool.Name {
 		tool.Tool.Name, tool.Entry = name, api.RenameFunction(tool.Entry, name, about)
 	}
-	if had, twice := t.known[name]; twice && had != known {
+	if slices.Contains(t.listed, name) {
 		o.Fail("name", "and another tool are both %q for the model; rename one of them.", wire.Clip(name))
 		return nil
 	}
 	if t.known == nil {
 		t.known = map[string]knownTool{}
 	}
-	t.known[name] = known
+	t.listed = append(t.listed, name)
 	same := func(had api.Offered) bool { return had.Tool.Name == name }
-	if i := slices.IndexFunc(t.offered, same); i >= 0 { // an item offers it again
-		t.offered[i] = tool
-	} else {
-		t.offered = append(t.offered, tool)
+	switch i := slices.IndexFunc(t.offered, same); {
+	case i < 0:
+		t.offered, t.known[name] = append(t.offered, tool), known
+	case i >= t.own: // an item offers it again
+		t.offered[i], t.known[name] = tool, known
 	}
 	return []string{name}
 }
@@ -198,15 +218,20 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 	return c
 }
 
-// readAllowed reads a choice that names some of the tools. It skips those that OpenAI's servers run.
+// readAllowed reads a choice that names some of the tools. It skips those that OpenAI's servers run. A
+// namespace, which allows all its tools, has the name that a tool without one would have in it.
 func readAllowed(o *wire.Fields, c *api.ToolChoice) {
 	if c.Mode = o.Word("mode"); c.Mode == "" {
 		c.Mode = "auto"
 	}
 	c.Allowed = []string{}
 	for t := range o.Items("tools", api.ReadToolList(o, "tools")) {
-		switch k := kindBy((*toolKind).toolType, t.As(responseToolShape).String("type")); {
+		kind := t.As(responseToolShape).String("type")
+		switch k := kindBy((*toolKind).toolType, kind); {
+		case kind == "namespace":
+			c.Allowed = append(c.Allowed, flatName(wire.NeededName(t), ""))
 		case k == nil:
+			new(api.Toolbox).LeaveOut(t, kind)
 		case k.name != "":
 			c.Allowed = append(c.Allowed, k.name)
 		default:
