@@ -57,8 +57,8 @@ func (atem) special() []string { return append([]string{messageBody}, atemMessag
 
 func (atem) inner(map[string]Tool) []string { return nil }
 
-func (atem) open(p *Parser, opener string) {
-	m := &memberCall{attempt: opened(opener), syntax: atemSyntax}
+func (atem) open(p *Parser, a attempt, opener string) {
+	m := &memberCall{attempt: a, syntax: atemSyntax}
 	if opener == atemInvoke {
 		m.at = memberInName
 	}

@@ -12,35 +12,26 @@ type attempt struct {
 // opened returns an attempt that begins with the text of an opener.
 func opened(opener string) attempt { return attempt{raw: []byte(opener), opener: len(opener)} }
 
-// attempted returns the attempt of a mode that is one.
-func (a *attempt) attempted() *attempt { return a }
-
-// open enters the mode that reads the call after a.
-func (a attempt) open(p *Parser, opener string) {
-	p.dialect.calls.open(p, opener)
-	*p.mode.(interface{ attempted() *attempt }).attempted() = a
-}
-
 // isNext reports whether the attempt begins with the comma after another call.
 func (a *attempt) isNext() bool { return !a.called && a.raw[0] == ',' }
 
 // openInner enters the mode that reads a call whose opener was left out, and makes it read the text
 // after that.
 func (p *Parser) openInner(text string) {
-	attempt{opener: len(text), inner: true}.open(p, "")
+	p.dialect.calls.open(p, attempt{opener: len(text), inner: true}, "")
 	for i := range len(text) {
 		p.mode.read(p, text[i])
 	}
 }
 
-// openers reads an opener that may come twice.
-type openers struct {
+// A doubledOpener reads an opener, which may come twice.
+type doubledOpener struct {
 	attempt
 	opener  string
 	scanner tagScanner
 }
 
-func (o *openers) read(p *Parser, c byte) {
+func (o *doubledOpener) read(p *Parser, c byte) {
 	if !o.hold(p, c) {
 		return
 	}
@@ -48,14 +39,14 @@ func (o *openers) read(p *Parser, c byte) {
 	switch held := o.scanner.held; {
 	case !ok:
 		o.raw = o.raw[:len(o.raw)-len(held)]
-		o.attempt.open(p, o.opener)
+		p.dialect.calls.open(p, o.attempt, o.opener)
 		p.reread(held)
 	case tag != "":
 		o.attempt.opener, o.inner = len(o.raw), true
 	}
 }
 
-func (o *openers) end(p *Parser, cut bool) { o.finish(p, cut, true) }
+func (o *doubledOpener) end(p *Parser, cut bool) { o.finish(p, cut, true) }
 
 // hold keeps a byte until the call is certain. Beyond maxHeld bytes it rejects the attempt and
 // returns false.

@@ -37,8 +37,8 @@ func (deepSeek) inner(tools map[string]Tool) []string {
 	return append(afterNames(tools, deepSeekSep), "function"+deepSeekSep)
 }
 
-func (deepSeek) open(p *Parser, opener string) {
-	m := &deepSeekHead{attempt: opened(opener)}
+func (deepSeek) open(p *Parser, a attempt, opener string) {
+	m := &deepSeekHead{attempt: a}
 	if opener != deepSeekCalls {
 		m.at = deepSeekAtSep
 	}

@@ -76,8 +76,8 @@ type style interface {
 	// inner returns the texts that open a call of one of the tools where a line begins, if its
 	// opener was left out.
 	inner(tools map[string]Tool) []string
-	// open sets the mode that reads the text after an opener, or after "" if that was left out.
-	open(p *Parser, opener string)
+	// open sets the mode that goes on with the attempt a after an opener, or after "" if that was left out.
+	open(p *Parser, a attempt, opener string)
 	// special returns the other strings that a parser needs to see.
 	special() []string
 	// grammar adds the rule of the calls, which is named calls.

@@ -42,8 +42,8 @@ func (m gemma) special() []string { return []string{m.call.close, m.delim} }
 
 func (gemma) inner(map[string]Tool) []string { return []string{gemmaName} }
 
-func (m gemma) open(p *Parser, opener string) {
-	p.mode = &functionCall{attempt: opened(opener), syntax: m.syntax, before: gemmaName}
+func (m gemma) open(p *Parser, a attempt, opener string) {
+	p.mode = &functionCall{attempt: a, syntax: m.syntax, before: gemmaName}
 }
 
 func (m gemma) grammar(g *grammar) {

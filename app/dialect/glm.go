@@ -39,8 +39,8 @@ func (glm) inner(tools map[string]Tool) []string {
 	return afterNames(tools, glmKey.open, "\n"+glmKey.open, toolCall.close)
 }
 
-func (glm) open(p *Parser, opener string) {
-	p.mode = &memberCall{attempt: opened(opener), syntax: glmSyntax}
+func (glm) open(p *Parser, a attempt, opener string) {
+	p.mode = &memberCall{attempt: a, syntax: glmSyntax}
 }
 
 func (s glm) grammar(g *grammar) {

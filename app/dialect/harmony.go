@@ -37,7 +37,7 @@ func (harmony) special() []string {
 	return []string{messageBody, "<|constrain|>", "<|end|>", "<|call|>", "<|return|>", messageStart, harmonyChannel}
 }
 
-func (harmony) open(*Parser, string) {}
+func (harmony) open(*Parser, attempt, string) {}
 
 func (harmony) grammar(g *grammar) {
 	call := g.addRulePerTool(func(t Tool) string {

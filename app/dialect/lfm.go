@@ -22,8 +22,8 @@ func (lfm) special() []string { return []string{lfmCall.close} }
 
 func (lfm) inner(map[string]Tool) []string { return []string{"["} }
 
-func (lfm) open(p *Parser, opener string) {
-	p.mode = &callVariant{opened(opener), func(a attempt, c byte) mode {
+func (lfm) open(p *Parser, a attempt, opener string) {
+	p.mode = &callVariant{a, func(a attempt, c byte) mode {
 		if c == '[' {
 			return &lfmList{attempt: a}
 		}

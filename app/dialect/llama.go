@@ -56,10 +56,10 @@ func (l llama) special() []string { return []string{pythonStart.close} }
 
 func (llama) inner(map[string]Tool) []string { return []string{xmlFunction, "{", "["} }
 
-func (l llama) open(p *Parser, opener string) {
+func (l llama) open(p *Parser, a attempt, opener string) {
 	switch opener {
 	case "", "{", "[":
-		p.mode = &callVariant{attempt{}, func(a attempt, c byte) mode {
+		p.mode = &callVariant{a, func(a attempt, c byte) mode {
 			switch c {
 			case '{':
 				return &objectCall{attempt: a, object: object{bare: true, silent: true}, closing: []string{";"}}
@@ -74,7 +74,7 @@ func (l llama) open(p *Parser, opener string) {
 		if opener == toolCode {
 			list, single, last = pythonFenced, pythonLines, []string{"```"}
 		}
-		p.mode = &callVariant{opened(opener), func(a attempt, c byte) mode {
+		p.mode = &callVariant{a, func(a attempt, c byte) mode {
 			switch {
 			case c == '{':
 				return &objectCall{attempt: a, object: object{bare: true}, closing: last}

@@ -173,7 +173,7 @@ func (m *messages) readOpener(p *Parser, c byte) {
 		p.space = append(p.space, space...) // text, if this is not a call
 		a := opened(tag)
 		a.lead = p.source.at - len(tag) - len(p.space) - m.from
-		p.mode = &openers{attempt: a, opener: tag}
+		p.mode = &doubledOpener{attempt: a, opener: tag}
 	case tag != "":
 		m.endMessage(p, tag)
 	}

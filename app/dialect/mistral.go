@@ -29,8 +29,8 @@ func (mistral) inner(tools map[string]Tool) []string {
 	return append(afterNames(tools, mistralArgs, mistralID), "[")
 }
 
-func (mistral) open(p *Parser, opener string) {
-	p.mode = &callVariant{opened(opener), func(a attempt, c byte) mode {
+func (mistral) open(p *Parser, a attempt, opener string) {
+	p.mode = &callVariant{a, func(a attempt, c byte) mode {
 		if c == '[' {
 			return &listCall{attempt: a, object: object{bare: opener == "", silent: opener == ""}}
 		}

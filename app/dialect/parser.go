@@ -246,7 +246,7 @@ func (inText) read(p *Parser, c byte) {
 	}
 	if len(p.held) == 0 {
 		if p.fresh && strings.IndexByte(p.bare, c) >= 0 {
-			p.dialect.calls.open(p, string(c))
+			p.dialect.calls.open(p, attempt{}, string(c))
 			p.mode.read(p, c)
 			return
 		}
@@ -323,7 +323,7 @@ func (p *Parser) acceptOpener(opener string) bool {
 	case opener != t.open && opener != t.close:
 		p.held = nil
 		if slices.Contains(p.openers, opener) {
-			p.mode = &openers{attempt: opened(opener), opener: opener}
+			p.mode = &doubledOpener{attempt: opened(opener), opener: opener}
 		} else {
 			p.openInner(opener)
 		}

@@ -51,13 +51,13 @@ func (s tagged) special() []string { return []string{s.call.close} }
 
 func (tagged) inner(map[string]Tool) []string { return []string{"{", "["} }
 
-func (s tagged) open(p *Parser, opener string) {
+func (s tagged) open(p *Parser, a attempt, opener string) {
 	closing := []string{s.call.close}
 	if opener == phiList {
-		p.mode = &listCall{attempt: opened(opener), inside: true}
+		p.mode = &listCall{attempt: a, inside: true}
 		return
 	}
-	p.mode = &callVariant{opened(opener), func(a attempt, c byte) mode {
+	p.mode = &callVariant{a, func(a attempt, c byte) mode {
 		o := object{bare: opener == "", silent: opener == ""}
 		if c == '[' {
 			return &listCall{attempt: a, object: o, closing: closing}

@@ -88,8 +88,8 @@ func (x xml) inner(map[string]Tool) []string {
 	return []string{x.syntax.function}
 }
 
-func (x xml) open(p *Parser, opener string) {
-	m := &memberCall{attempt: opened(opener), syntax: x.syntax}
+func (x xml) open(p *Parser, a attempt, opener string) {
+	m := &memberCall{attempt: a, syntax: x.syntax}
 	if opener == x.syntax.function {
 		m.at = memberInName
 	}
