@@ -79,11 +79,8 @@ func (c *messagesRequest) readTools(f *wire.Fields) (b api.Toolbox) {
 		return api.Toolbox{}
 	}
 	all, held := c.tools.offered(chosen.Name)
-	if len(c.tools.served) > 0 {
-		slices.Sort(c.tools.served)
-		c.LeftOut = append(c.LeftOut, "tools of Anthropic's servers: "+
-			strings.Join(slices.Compact(c.tools.served), ", "))
-	}
+	slices.Sort(c.tools.served)
+	c.LeaveOut("tools of Anthropic's servers", c.tools.served)
 	if held > 0 {
 		c.LeftOut = append(c.LeftOut,
 			fmt.Sprintf("deferred tools that no tool_reference names: %d", held))
@@ -183,7 +180,7 @@ func (l *toolList) read(o *wire.Fields) *messageTool {
 		return nil
 	}
 	t.Strict = o.Bool("strict")
-	tool := messageTool{Offered: api.Offered{Tool: t, Named: true}, deferred: o.Bool("defer_loading")}
+	tool := messageTool{Offered: api.Offered{Tool: t}, deferred: o.Bool("defer_loading")}
 	description := cmp.Or(o.String("description"), known.description) + examplesOf(o)
 	tool.Entry = api.FunctionEntry(t.Name, strings.TrimSpace(description), t.Parameters)
 	l.all = append(l.all, tool)

@@ -53,6 +53,20 @@ func (c *Conversation) Of(role string) *Message {
 	return &c.Messages[len(c.Messages)-1]
 }
 
+// LeaveOut notes what of the request the model does not get: things of some kinds, in the vendor's words.
+// A kind may be in the list more than once.
+func (c *Conversation) LeaveOut(what string, kinds []string) {
+	var each []string
+	for _, kind := range kinds {
+		if !slices.Contains(each, kind) {
+			each = append(each, kind)
+		}
+	}
+	if each != nil {
+		c.LeftOut = append(c.LeftOut, what+": "+strings.Join(each, ", "))
+	}
+}
+
 // A promptLimit is a length of the prompt from which on the client wants it shortened.
 type promptLimit struct {
 	most          int // tokens
@@ -90,9 +104,7 @@ func (c *Conversation) Complete() error {
 		break
 	}
 	completeToolCalls(c.Messages)
-	if list := c.Tools.LeftOut; list != nil {
-		c.LeftOut = append(c.LeftOut, "tools of OpenAI's servers: "+strings.Join(list, ", "))
-	}
+	c.LeaveOut("tools of OpenAI's servers", c.Tools.LeftOut)
 	c.Single = c.Tools.Single
 	c.begun = ""
 	if n := len(c.Messages); n > 0 && c.ContinueFinal {

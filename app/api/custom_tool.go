@@ -25,8 +25,7 @@ func ReadCustomTool(o *wire.Fields) Offered {
 		t.Text, about = readTextRules(rules)
 	}
 	t.Parameters = dialect.TextParameters(about)
-	return Offered{Entry: FunctionEntry(t.Name, o.String("description"), t.Parameters), Tool: t, Named: true,
-		Custom: true}
+	return Offered{Entry: FunctionEntry(t.Name, o.String("description"), t.Parameters), Tool: t, Custom: true}
 }
 
 // readTextRules returns the Lark rules of a text, and what the model is told about it.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -67,7 +68,7 @@ func (b *Toolbox) offer(list []Offered, o *wire.Fields) []Offered {
 		}
 		function, entry = o, FunctionTool(entry, o.String("name"))
 	}
-	return append(list, Offered{Entry: entry, Named: true, Tool: dialect.Tool{Name: wire.NeededName(function),
+	return append(list, Offered{Entry: entry, Tool: dialect.Tool{Name: wire.NeededName(function),
 		Parameters: function.Raw("parameters"), Strict: function.Bool("strict")}})
 }
 
@@ -76,20 +77,13 @@ func (b *Toolbox) offer(list []Offered, o *wire.Fields) []Offered {
 func (b *Toolbox) LeaveOut(o *wire.Fields, kind string) {
 	switch {
 	case hosted.MatchString(kind):
-		b.NoteLeftOut(kind)
+		b.LeftOut = append(b.LeftOut, kind)
 	case strings.HasPrefix(kind, "computer"):
 		o.Fail("type", "%q needs a model that sees the screen, and the models here read text; leave "+
 			"this tool out.", wire.Clip(kind))
 	default:
 		o.Fail("type", "%q is not known here; leave this tool out, or offer it as a function.",
 			wire.Clip(kind))
-	}
-}
-
-// NoteLeftOut notes the type of a tool that is left out.
-func (b *Toolbox) NoteLeftOut(kind string) {
-	if !slices.Contains(b.LeftOut, kind) {
-		b.LeftOut = append(b.LeftOut, kind)
 	}
 }
 
@@ -101,7 +95,6 @@ var hosted = regexp.MustCompile(
 type Offered struct {
 	Entry json.RawMessage // for the template
 	Tool  dialect.Tool
-	Named bool // the model can call it
 
 	// Custom says that the tool is called with a text, see CustomTool.
 	Custom bool
@@ -116,13 +109,11 @@ func (b Toolbox) Choose(f *wire.Fields, list, choice string, all []Offered,
 	}
 	var entries []json.RawMessage
 	for _, o := range all {
-		if chosen.Allowed != nil && !(o.Named && slices.Contains(chosen.Allowed, o.Tool.Name)) {
+		if chosen.Allowed != nil && !slices.Contains(chosen.Allowed, o.Tool.Name) {
 			continue
 		}
 		entries = append(entries, o.Entry)
-		if o.Named {
-			b.Tools = append(b.Tools, o.Tool)
-		}
+		b.Tools = append(b.Tools, o.Tool)
 		if o.Custom {
 			if b.Custom == nil {
 				b.Custom = map[string]bool{}
@@ -278,7 +269,12 @@ func readToolChoice(f *wire.Fields, key string) ToolChoice {
 			a = wire.Needed(o, "allowed_tools")
 		}
 		if a != nil {
-			c.Mode, c.Allowed = readAllowed(a)
+			c.ReadAllowed(a, func(t *wire.Fields) string {
+				if hosted.MatchString(t.String("type")) {
+					return ""
+				}
+				return ChosenName(t, wire.NeededName)
+			})
 		}
 	default:
 		o.Fail("type", "is \"function\", \"custom\" or \"allowed_tools\", not %q.", wire.Clip(kind))
@@ -304,19 +300,14 @@ func ChosenName(o *wire.Fields, read func(*wire.Fields) string) string {
 	return wire.NeededName(inside)
 }
 
-// readAllowed reads a choice of some tools. It skips those that OpenAI's servers run.
-func readAllowed(f *wire.Fields) (mode string, names []string) {
-	mode = f.Word("mode")
-	if mode == "" {
-		mode = "auto"
-	}
-	names = []string{}
+// ReadAllowed reads a choice of some tools. name returns the name of one, or "" for one that is left out.
+func (c *ToolChoice) ReadAllowed(f *wire.Fields, name func(tool *wire.Fields) string) {
+	c.Mode, c.Allowed = cmp.Or(f.Word("mode"), "auto"), []string{}
 	for o := range f.Items("tools", ReadToolList(f, "tools")) {
-		if !hosted.MatchString(o.String("type")) {
-			names = append(names, ChosenName(o, wire.NeededName))
+		if n := name(o); n != "" {
+			c.Allowed = append(c.Allowed, n)
 		}
 	}
-	return mode, names
 }
 
 // withTools returns the messages with a text about the tools, as the dialect tool_call has it, at the

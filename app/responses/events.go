@@ -22,7 +22,8 @@ type itemEvents struct {
 	ended bool
 	next  int // sequence number
 
-	at           int  // index of the item, -1 before the first
+	at           int // index of the item, -1 before the first
+	id           string
 	open         bool // the item is open
 	logprobsSent int  // for how many tokens of the item
 	json         wire.Encoder
@@ -111,6 +112,7 @@ func (e *itemEvents) opens(c *api.Choice) {
 	e.at++
 	e.open, e.logprobsSent = true, 0
 	b := e.form.blocks(c)[e.at]
+	e.id = e.form.blockID(e.rep, e.at, b)
 	e.item("response.output_item.added", b, InProgress)
 	if b.Kind != dialect.Call {
 		e.part("response.content_part.added", b, "", nil)
@@ -122,27 +124,23 @@ func (e *itemEvents) item(kind string, b *api.Block, status string) {
 }
 
 func (e *itemEvents) part(kind string, b *api.Block, text string, toks []engine.Token) {
-	e.send(kind, partEvent{kind, e.contentPlace(b), e.form.part(e.rep, b, text, toks)})
+	e.send(kind, partEvent{kind, e.contentPlace(), e.form.part(e.rep, b, text, toks)})
 }
 
 // place returns the place of the next event of the open item.
-func (e *itemEvents) place(b *api.Block) itemPlace {
-	return itemPlace{e.number(), e.form.blockID(e.rep, e.at, b), e.at}
-}
+func (e *itemEvents) place() itemPlace { return itemPlace{e.number(), e.id, e.at} }
 
-func (e *itemEvents) contentPlace(b *api.Block) contentPlace {
-	return contentPlace{itemPlace: e.place(b)}
-}
+func (e *itemEvents) contentPlace() contentPlace { return contentPlace{itemPlace: e.place()} }
 
 func (e *itemEvents) delta(b *api.Block, text string) {
 	switch b.Kind {
 	case dialect.Call: // its kind sends the arguments
 	case dialect.Reasoning:
 		const kind = "response.reasoning_text.delta"
-		e.send(kind, reasoningDelta{kind, e.contentPlace(b), text})
+		e.send(kind, reasoningDelta{kind, e.contentPlace(), text})
 	default:
 		const kind = "response.output_text.delta"
-		e.send(kind, textDelta{kind, e.contentPlace(b), text,
+		e.send(kind, textDelta{kind, e.contentPlace(), text,
 			e.form.logprobs(e.rep, b.Tokens[e.logprobsSent:])})
 		e.logprobsSent = len(b.Tokens)
 	}
@@ -161,16 +159,15 @@ func (e *itemEvents) close(c *api.Choice, last bool) {
 		if tool.kind.events == nil {
 			break
 		}
-		place := func() itemPlace { return e.place(b) }
-		for _, event := range tool.kind.events(place, tool.toolName, b.Text) {
+		for _, event := range tool.kind.events(e.place, tool.toolName, b.Text) {
 			e.send(event.kind, event.event)
 		}
 	case dialect.Reasoning:
 		const kind = "response.reasoning_text.done"
-		e.send(kind, reasoningDone{kind, e.contentPlace(b), text})
+		e.send(kind, reasoningDone{kind, e.contentPlace(), text})
 	default:
 		const kind = "response.output_text.done"
-		e.send(kind, textDone{kind, e.contentPlace(b), text, e.form.logprobs(e.rep, b.Tokens)})
+		e.send(kind, textDone{kind, e.contentPlace(), text, e.form.logprobs(e.rep, b.Tokens)})
 	}
 	if b.Kind != dialect.Call {
 		e.part("response.content_part.done", b, string(b.Text), b.Tokens)

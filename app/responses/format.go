@@ -88,9 +88,9 @@ func (f *responseFormat) response(r *api.Reply, status string, fail *wire.Failur
 		Output:             []outputItem{},
 		ParallelToolCalls:  asked(q, "parallel_tool_calls", true),
 		PreviousResponseID: asked[*string](q, "previous_response_id", nil),
-		PromptCacheKey:     wire.Raw(q.body["prompt_cache_key"]),
-		SafetyIdentifier:   wire.Raw(q.body["safety_identifier"]),
-		User:               wire.Raw(q.body["user"]),
+		PromptCacheKey:     wire.Raw(q.fields.Values["prompt_cache_key"]),
+		SafetyIdentifier:   wire.Raw(q.fields.Values["safety_identifier"]),
+		User:               wire.Raw(q.fields.Values["user"]),
 		PresencePenalty:    sampling.PresencePenalty,
 		FrequencyPenalty:   sampling.FrequencyPenalty,
 		Reasoning:          responseReasoning{Effort: textOrNull(q.Thinking.Effort)},
@@ -123,7 +123,7 @@ func (f *responseFormat) response(r *api.Reply, status string, fail *wire.Failur
 
 // asked returns a field of the request, or otherwise if it is absent or null.
 func asked[T any](q *responseRequest, name string, otherwise T) T {
-	if v := q.body[name]; v != nil && string(v) != "null" {
+	if v := q.fields.Values[name]; v != nil && string(v) != "null" {
 		_ = json.Unmarshal(v, &otherwise) // it was read before
 	}
 	return otherwise
@@ -143,7 +143,7 @@ func (q *responseRequest) textSettings() responseText {
 		Verbosity *string         `json:"verbosity"`
 	}
 	out := responseText{Format: wire.RawObject(`{"type":"text"}`)}
-	if v := q.body["text"]; v != nil && json.Unmarshal(v, &text) == nil && text.Format != nil &&
+	if v := q.fields.Values["text"]; v != nil && json.Unmarshal(v, &text) == nil && text.Format != nil &&
 		string(text.Format) != "null" {
 		out.Format = wire.RawObject(text.Format)
 	}

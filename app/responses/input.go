@@ -3,7 +3,6 @@ package responses
 import (
 	"cmp"
 	"regexp"
-	"slices"
 	"strings"
 
 	"tandem/app/api"
@@ -120,9 +119,7 @@ func (c *responseRequest) skip(kind string) {
 	if !elsewhere.MatchString(kind) {
 		kind = "of unknown types"
 	}
-	if !slices.Contains(c.skipped, kind) {
-		c.skipped = append(c.skipped, kind)
-	}
+	c.skipped = append(c.skipped, kind)
 }
 
 // elsewhere matches the types of the items of tools that OpenAI's servers run.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"tandem/app/api"
@@ -19,7 +18,6 @@ type responseRequest struct {
 	api.Conversation
 	to           Routes
 	fields       *wire.Fields // of the body
-	body         map[string]json.RawMessage
 	offers       responseTools
 	skipped      []string          // types of items that are skipped
 	text         *string           // the input; nil for a list of items
@@ -59,7 +57,7 @@ func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 
 // newRequest returns a request without fields.
 func (v Routes) newRequest(f *wire.Fields) *responseRequest {
-	c := &responseRequest{to: v, fields: f, body: f.Values, store: true}
+	c := &responseRequest{to: v, fields: f, store: true}
 	c.Tolerant, c.Called = true, map[string]string{}
 	c.PromptParam = "input"
 	return c
@@ -200,9 +198,8 @@ func (c *responseRequest) Prepare(ctx context.Context, held *wire.Reservation,
 	if c.offers.choose(c.fields); c.fields.Err() != nil {
 		return nil, c.fields.Err()
 	}
-	if c.Tools = c.offers.Toolbox; c.skipped != nil {
-		c.LeftOut = append(c.LeftOut, "items of OpenAI's servers: "+strings.Join(c.skipped, ", "))
-	}
+	c.Tools = c.offers.Toolbox
+	c.LeaveOut("items of OpenAI's servers", c.skipped)
 	c.items = append(c.items, c.own...)
 	if r.bytes > 0 {
 		body = c.alone()
@@ -239,7 +236,7 @@ func (c *responseRequest) addOwn(r *itemLookup) error {
 
 // alone returns a body that asks for the same and refers to nothing stored.
 func (c *responseRequest) alone() []byte {
-	body := maps.Clone(c.body)
+	body := maps.Clone(c.fields.Values)
 	delete(body, "previous_response_id")
 	body["input"] = wire.MustJSON(c.items)
 	return wire.MustJSON(body)

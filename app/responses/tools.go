@@ -111,7 +111,7 @@ func (t *responseTools) offer(o *wire.Fields, space, about string) (names []stri
 		return nil
 	}
 	if runsElsewhere(o, kind) {
-		t.NoteLeftOut(kind)
+		t.LeftOut = append(t.LeftOut, kind)
 		return nil
 	}
 	tool := k.function(o)
@@ -162,7 +162,7 @@ func (k *toolKind) function(o *wire.Fields) api.Offered {
 		return api.ReadCustomTool(o)
 	case k.name == "":
 		t := dialect.Tool{Name: wire.NeededName(o), Parameters: o.Raw("parameters"), Strict: o.Bool("strict")}
-		return api.Offered{Entry: api.FunctionTool(o.Members().JSON(), t.Name), Tool: t, Named: true}
+		return api.Offered{Entry: api.FunctionTool(o.Members().JSON(), t.Name), Tool: t}
 	}
 	about, parameters := k.about, json.RawMessage(k.parameters)
 	if k.tool == "tool_search" {
@@ -173,7 +173,7 @@ func (k *toolKind) function(o *wire.Fields) api.Offered {
 			parameters = o.Raw("parameters")
 		}
 	}
-	return api.Offered{Entry: api.FunctionEntry(k.name, about, parameters), Named: true,
+	return api.Offered{Entry: api.FunctionEntry(k.name, about, parameters),
 		Tool: dialect.Tool{Name: k.name, Parameters: parameters, Strict: k.tool != "tool_search", Accepts: k.accepts}}
 }
 
@@ -213,31 +213,25 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 		a = o.Object("allowed_tools")
 	}
 	if a != nil {
-		readAllowed(a, &c)
+		c.ReadAllowed(a, allowedName)
 	}
 	return c
 }
 
-// readAllowed reads a choice that names some of the tools. It skips those that OpenAI's servers run. A
+// allowedName returns the name of a tool in allowed_tools, or "" for one that OpenAI's servers run. A
 // namespace, which allows all its tools, has the name that a tool without one would have in it.
-func readAllowed(o *wire.Fields, c *api.ToolChoice) {
-	if c.Mode = o.Word("mode"); c.Mode == "" {
-		c.Mode = "auto"
+func allowedName(t *wire.Fields) string {
+	kind := t.As(responseToolShape).String("type")
+	switch k := kindBy((*toolKind).toolType, kind); {
+	case kind == "namespace":
+		return flatName(wire.NeededName(t), "")
+	case k == nil:
+		new(api.Toolbox).LeaveOut(t, kind)
+		return ""
+	case k.name != "":
+		return k.name
 	}
-	c.Allowed = []string{}
-	for t := range o.Items("tools", api.ReadToolList(o, "tools")) {
-		kind := t.As(responseToolShape).String("type")
-		switch k := kindBy((*toolKind).toolType, kind); {
-		case kind == "namespace":
-			c.Allowed = append(c.Allowed, flatName(wire.NeededName(t), ""))
-		case k == nil:
-			new(api.Toolbox).LeaveOut(t, kind)
-		case k.name != "":
-			c.Allowed = append(c.Allowed, k.name)
-		default:
-			c.Allowed = append(c.Allowed, api.ChosenName(t, readName))
-		}
-	}
+	return api.ChosenName(t, readName)
 }
 
 // readName reads the name of a tool, with its namespace if it has one.
