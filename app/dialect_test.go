@@ -28,19 +28,12 @@ var testTools = []dialect.Tool{
 	{Name: "look", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"boolean"},"b":{"type":"string"}}}`)},
 }
 
-// unknown tool have no grammar.
+// In every family a grammar of calls allows what the parser reads as calls of the tools. A family without
+// calls, a parameter that cannot be written and an unknown tool have no grammar.
 func TestCallGrammarAllowsOnlyTextThatIsReadAsCalls(t *testing.T) {
 	for name, w := range writers {
 		t.Run(name, func(t *testing.T) {
-			tokens := w.tokens()
-			end := int32(len(tokens) - 1)
-			v, err := native.NewVocabulary(len(tokens),
-				func(id int32) ([]byte, bool) { return []byte(tokens[id]), id >= 256 },
-				[]int32{end}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer v.Close()
+			tokens, end, v := w.vocabulary(t)
 			for _, choice := range []dialect.Choice{{Parallel: true}, {}, {Tool: "get_weather"},
 				{Tool: "now"}, {Tool: "look", Parallel: true}, {Answer: `"<" /[a-z]{1,9}/ ">"`}} {
 				choice.Prompt = w.prompt
@@ -96,14 +89,7 @@ func TestCallGrammarAllowsOnlyTextThatIsReadAsCalls(t *testing.T) {
 // maxLength in every family, also where strings have no quotes.
 func TestStringsOfForcedCallsKeepTheirLength(t *testing.T) {
 	for name, w := range writers {
-		tokens := w.tokens()
-		end := int32(len(tokens) - 1)
-		v, err := native.NewVocabulary(len(tokens),
-			func(id int32) ([]byte, bool) { return []byte(tokens[id]), id >= 256 }, []int32{end}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer v.Close()
+		tokens, end, v := w.vocabulary(t)
 		allows := func(city, text string) bool {
 			schema := strings.Replace(toolSchema, `"city":{"type":"string"}`, `"city":`+city, 1)
 			rules, err := w.dialect().Grammar([]dialect.Tool{{Name: "get_weather", Parameters: json.RawMessage(schema)}},
@@ -157,14 +143,7 @@ func TestToolWithARareNameOrSchemaHasAGrammar(t *testing.T) {
 		{Name: "required_only", Parameters: json.RawMessage(`{"type":"object","required":["x"]}`)},
 	}
 	for name, w := range writers {
-		tokens := w.tokens()
-		v, err := native.NewVocabulary(len(tokens),
-			func(id int32) ([]byte, bool) { return []byte(tokens[id]), id >= 256 },
-			[]int32{int32(len(tokens) - 1)}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer v.Close()
+		tokens, _, v := w.vocabulary(t)
 		for _, tool := range odd {
 			rules, err := w.dialect().Grammar([]dialect.Tool{tool},
 				dialect.Choice{Parallel: true, Prompt: w.prompt})

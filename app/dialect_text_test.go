@@ -9,7 +9,6 @@ import (
 
 	"tandem/app/dialect"
 	"tandem/app/jsonschema"
-	"tandem/engine/native"
 )
 
 // patchRules are those of a patch, as agents send them, with shorter lines.
@@ -44,14 +43,7 @@ func TestCallGrammarHoldsTheTextOfATool(t *testing.T) {
 		{patchRules, "*** Begin Patch\n*** Add File: a\\b.txt\n+say \"hi\"\n+\n*** End Patch\n"},
 	}
 	for name, w := range writers {
-		tokens := w.tokens()
-		end := int32(len(tokens) - 1)
-		v, err := native.NewVocabulary(len(tokens),
-			func(id int32) ([]byte, bool) { return []byte(tokens[id]), id >= 256 }, []int32{end}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer v.Close()
+		tokens, end, v := w.vocabulary(t)
 		for _, format := range formats {
 			tools := []dialect.Tool{testTools[1], {Name: "ap", Text: format.rules,
 				Parameters: dialect.TextParameters("By\nrules")}}

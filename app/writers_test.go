@@ -3,8 +3,10 @@ package app
 import (
 	"slices"
 	"strings"
+	"testing"
 
 	"tandem/app/dialect"
+	"tandem/engine/native"
 )
 
 // A writer is a family of models under test.
@@ -136,6 +138,20 @@ func (w writer) tokens() []string {
 		list = append(list, string([]byte{byte(i)}))
 	}
 	return append(append(list, w.special...), "<end>")
+}
+
+// vocabulary returns the tokens, the one that ends an answer, and their vocabulary for grammars.
+func (w writer) vocabulary(t *testing.T) (tokens []string, end int32, v *native.Vocabulary) {
+	t.Helper()
+	tokens = w.tokens()
+	end = int32(len(tokens) - 1)
+	v, err := native.NewVocabulary(len(tokens),
+		func(id int32) ([]byte, bool) { return []byte(tokens[id]), id >= 256 }, []int32{end}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { v.Close() })
+	return tokens, end, v
 }
 
 func (w writer) dialect() *dialect.Dialect {

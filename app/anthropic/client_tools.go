@@ -11,13 +11,13 @@ import (
 // its type alone, so the model is told the rest from here.
 type clientTool struct {
 	name, description string
-	parameters        json.RawMessage // a JSON schema
+	schema            string // of its parameters, as JSON
 }
 
-// schema returns a JSON schema without the white space of the source.
-func schema(text string) json.RawMessage {
+// parameters returns the schema without the white space of the source.
+func (t clientTool) parameters() json.RawMessage {
 	var b bytes.Buffer
-	if err := json.Compact(&b, []byte(text)); err != nil {
+	if err := json.Compact(&b, []byte(t.schema)); err != nil {
 		panic(err)
 	}
 	return b.Bytes()
@@ -27,10 +27,10 @@ func schema(text string) json.RawMessage {
 var clientTools = map[string]clientTool{
 	"bash_20241022":        bash,
 	"bash_20250124":        bash,
-	"text_editor_20241022": editor("str_replace_editor", `"insert", "undo_edit"`, "new_str"),
-	"text_editor_20250124": editor("str_replace_editor", `"insert", "undo_edit"`, "new_str"),
-	"text_editor_20250429": editor("str_replace_based_edit_tool", `"insert"`, "insert_text"),
-	"text_editor_20250728": editor("str_replace_based_edit_tool", `"insert"`, "insert_text"),
+	"text_editor_20241022": undoingEditor,
+	"text_editor_20250124": undoingEditor,
+	"text_editor_20250429": insertingEditor,
+	"text_editor_20250728": insertingEditor,
 	"memory_20250818":      memory,
 }
 
@@ -47,7 +47,7 @@ var version = regexp.MustCompile(`_\d{8}$`)
 // kindOf returns a tool's type without its version.
 func kindOf(toolType string) string { return version.ReplaceAllString(toolType, "") }
 
-var bash = clientTool{"bash", "Runs a command in a bash shell that stays open between calls.", schema(`{
+var bash = clientTool{"bash", "Runs a command in a bash shell that stays open between calls.", `{
 	"type": "object",
 	"properties": {
 		"command": {"type": "string", "description": "The command to run."},
@@ -55,7 +55,12 @@ var bash = clientTool{"bash", "Runs a command in a bash shell that stays open be
 	},
 	"required": ["command"],
 	"additionalProperties": false
-}`)}
+}`}
+
+var (
+	undoingEditor   = editor("str_replace_editor", `"insert", "undo_edit"`, "new_str")
+	insertingEditor = editor("str_replace_based_edit_tool", `"insert"`, "insert_text")
+)
 
 // editor returns a version of the text editor. insertion is the parameter with the text to insert.
 func editor(name, commands, insertion string) clientTool {
@@ -65,7 +70,7 @@ func editor(name, commands, insertion string) clientTool {
 	if insertion == "new_str" {
 		replacement, more = "For str_replace: the new text. For insert: the text to insert.", ""
 	}
-	return clientTool{name, "Views, creates and edits text files.", schema(fmt.Sprintf(`{
+	return clientTool{name, "Views, creates and edits text files.", fmt.Sprintf(`{
 	"type": "object",
 	"properties": {
 		"command": {"type": "string", "enum": ["view", "create", "str_replace", %s]},
@@ -78,11 +83,11 @@ func editor(name, commands, insertion string) clientTool {
 	},
 	"required": ["command", "path"],
 	"additionalProperties": false
-}`, commands, replacement, more))}
+}`, commands, replacement, more)}
 }
 
 var memory = clientTool{"memory", "Keeps files between conversations, in the folder /memories. " +
-	"View that folder before anything else, and note there what a later conversation needs.", schema(`{
+	"View that folder before anything else, and note there what a later conversation needs.", `{
 	"type": "object",
 	"properties": {
 		"command": {"type": "string", "enum": ["view", "create", "str_replace", "insert", "delete", "rename"]},
@@ -98,4 +103,4 @@ var memory = clientTool{"memory", "Keeps files between conversations, in the fol
 	},
 	"required": ["command"],
 	"additionalProperties": false
-}`)}
+}`}

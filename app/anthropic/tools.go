@@ -162,7 +162,7 @@ func (l *toolList) read(o *wire.Fields) *messageTool {
 	var t dialect.Tool
 	switch {
 	case ok:
-		t.Name, t.Parameters = cmp.Or(o.String("name"), known.name), known.parameters
+		t.Name, t.Parameters = cmp.Or(o.String("name"), known.name), known.parameters()
 	case kind == "" || kind == "custom":
 		t.Name = wire.NeededName(o)
 		wire.Needed(o, "input_schema")
