@@ -51,7 +51,7 @@
 //   - Every fourth chunk goes to the prompt that came first.
 //   - Chunks of prompts and of encode requests alternate.
 //   - A chunk that takes longer than a tenth of a second is evaluated a few layers at a time
-//     (pieces.go). After each piece others have the thread for half that time: the requests of
+//     (pauses.go). After each part others have the thread for half that time: the requests of
 //     the thread's other engines, the steps of this one, and up to three prompts that have no
 //     more than a chunk left.
 //

@@ -17,7 +17,7 @@ type encoder struct {
 	caches cacheOptions
 	chunk  int // rows per forward
 	log    *slog.Logger
-	pieces *pieces
+	pauses *pauses
 
 	inFlight []*encodeTask
 	shares   fairShares
@@ -59,11 +59,7 @@ func (r *encoder) evaluatePieces(t *encodeTask) error {
 	t.caches = nil // list has them until they are free or handed on
 	var rows []float32
 	width := 0
-	do := r.thread.Do
-	if t.remaining() > r.chunk {
-		do = r.thread.DoLong
-	}
-	err := do(context.Background(), func(s *mlx.Scope) (err error) {
+	err := r.pauses.do(t.remaining() > r.chunk, func(s *mlx.Scope) (err error) {
 		ok := false
 		defer func() {
 			if ok {
@@ -83,7 +79,7 @@ func (r *encoder) evaluatePieces(t *encodeTask) error {
 			}
 			return arrays
 		}
-		err = r.pieces.run(s, n, live, func() (err error) {
+		err = r.pauses.run(s, n, live, func() (err error) {
 			rows, width, err = r.evaluate(s, t, list)
 			return err
 		})
@@ -109,7 +105,7 @@ func (r *encoder) evaluatePieces(t *encodeTask) error {
 
 // evaluate runs the forward of a round and returns the wanted rows in order, width numbers each. It
 // frees the caches of texts that end before it evaluates, so that their buffers live no longer than
-// their layer, or than the forward if that is evaluated in pieces.
+// their layer, or than the forward if that has pauses.
 func (r *encoder) evaluate(s *mlx.Scope, t *encodeTask,
 	list []piece) (rows []float32, width int, err error) {
 	var b lm.Batch

@@ -43,17 +43,17 @@ func New(thread *mlx.Thread, model lm.Model, tok *tokenizer.Tokenizer, opts Opti
 		store: opts.Store, promptOnly: opts.PromptOnly, budget: opts.Checkpoints,
 	}
 	planner := newPlanner(e.drafters, opts)
-	pieces := &pieces{thread: thread, layers: config.Layers, time: pieceTime}
+	pauses := &pauses{thread: thread, layers: config.Layers, after: pauseAfter}
 	e.scheduler = &scheduler{
 		queue: e.queue,
 		runner: &runner{
 			thread: thread, model: model, vocab: config.VocabSize, chunk: opts.Chunk,
 			log: opts.Logger, drafters: e.drafters, planner: planner, checkpoints: e.checkpoints,
-			pieces: pieces,
+			pauses: pauses,
 		},
 		encoder: &encoder{
 			thread: thread, model: model, caches: caches, chunk: opts.Chunk, log: opts.Logger,
-			pieces: pieces,
+			pauses: pauses,
 		},
 		drafters: e.drafters, planner: planner, checkpoints: e.checkpoints,
 		share: opts.ThreadShare, chunk: opts.Chunk, stopped: make(chan struct{}),

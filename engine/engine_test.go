@@ -60,7 +60,7 @@ func newFixtureOn(t *testing.T, th *mlx.Thread, table [][]float32, opts Options,
 		t.Fatal(err)
 	}
 	f.Engine = New(th, f.chain, enginetest.ByteTokenizer(t), opts)
-	f.scheduler.runner.pieces.time, f.scheduler.runner.pieces.rowCost = time.Hour, 1 // see inPieces
+	f.scheduler.runner.pauses.after, f.scheduler.runner.pauses.rowCost = time.Hour, 1 // see withPauses
 	t.Cleanup(func() {
 		f.Close()
 		th.Do(context.Background(), func(*mlx.Scope) error { f.chain.Free(); return nil })

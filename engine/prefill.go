@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"time"
 
 	"tandem/engine/cache"
@@ -20,7 +19,7 @@ type chunk struct {
 	from, n int // tokens [from, from+n) of the task
 	layers  []int
 
-	// Of a chunk that is evaluated in pieces: the outputs, which are kept, once ended is closed.
+	// Of a chunk with pauses: the outputs, which are kept, once ended is closed.
 	out   lm.Output
 	err   error
 	ended chan struct{}
@@ -41,10 +40,10 @@ func (r *runner) prefill(t *task) *chunk {
 	err := work(r.thread, func(s *mlx.Scope) (err error) {
 		r.open(s, t)
 		c.from, c.n, c.layers = t.fed, min(r.chunk, t.remaining()), r.drafters.taps(t)
-		if long = r.pieces.worth(c.n); long {
+		if long = r.pauses.worth(c.n); long {
 			return nil
 		}
-		return r.pieces.run(s, c.n, t.caches.Arrays, func() (err error) {
+		return r.pauses.run(s, c.n, t.caches.Arrays, func() (err error) {
 			c.out = r.forwardChunk(s, c)
 			scored, err = r.takeOutputs(s, c)
 			return err
@@ -81,16 +80,12 @@ func (r *runner) forwardChunk(s *mlx.Scope, c *chunk) lm.Output {
 	}}, c.layers)
 }
 
-// evaluate evaluates a chunk in pieces. It runs beside the scheduler's goroutine, which leaves the task
+// evaluate evaluates a chunk with pauses. It runs beside the scheduler's goroutine, which leaves the task
 // alone meanwhile.
 func (r *runner) evaluate(c *chunk) {
 	defer close(c.ended)
-	do := r.thread.Do
-	if c.task.remaining() > r.chunk {
-		do = r.thread.DoLong // one among others: it would hold up a chunk that lends it the thread
-	}
-	c.err = do(context.Background(), counted(r.thread, func(s *mlx.Scope) error {
-		return r.pieces.run(s, c.n, c.task.caches.Arrays, func() error {
+	c.err = r.pauses.do(c.task.remaining() > r.chunk, counted(r.thread, func(s *mlx.Scope) error {
+		return r.pauses.run(s, c.n, c.task.caches.Arrays, func() error {
 			out := r.forwardChunk(s, c)
 			arrays := append([]*mlx.Array{out.Hidden}, out.Taps...)
 			if err := s.Eval(append(c.task.caches.Arrays(), arrays...)...); err != nil {

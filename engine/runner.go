@@ -22,7 +22,7 @@ type runner struct {
 	drafters    *drafters
 	planner     *planner // learns what rounds cost
 	checkpoints *checkpoints
-	pieces      *pieces
+	pauses      *pauses
 }
 
 // finishFailed ends the tasks of a round that failed with err. It does nothing if err is nil. Other

@@ -40,7 +40,7 @@ func TestRequestOfAnotherModelRunsBetweenLayers(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		var n ThreadShare
 		a, halts := halting(t, Options{ThreadShare: &n}, 0)
-		a.inPieces()
+		a.withPauses()
 		b := newFixtureOn(t, a.thread, enginetest.Cycle(30), Options{ThreadShare: &n})
 		long := begin(a, t.Context(), Request{Prompt: make([]int32, enginetest.ChainContext-1)}, 0)
 		<-halts[0].there
@@ -72,7 +72,7 @@ func TestRequestOfAnotherModelRunsBetweenLayers(t *testing.T) {
 func TestForgetOfBothEnginesEndsDuringAChunk(t *testing.T) {
 	var n ThreadShare
 	a, halts := halting(t, Options{ThreadShare: &n}, 3)
-	a.inPieces()
+	a.withPauses()
 	b := newFixtureOn(t, a.thread, enginetest.Cycle(30), Options{ThreadShare: &n})
 	long := begin(a, t.Context(), Request{Prompt: make([]int32, 16<<10), MaxTokens: new(1)}, 0)
 	<-halts[0].there

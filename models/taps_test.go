@@ -139,12 +139,12 @@ func (c exactCase) runTaps(t *testing.T, th *mlx.Thread, layout cache.Layout,
 		freeCaches(t, th, caches)
 	}
 
-	// In pieces, while the same model reads another text between the layers.
+	// With pauses, while the same model reads another text between the layers.
 	{
 		caches := b.Model.NewCaches(opts)
 		other := b.Model.NewCaches(opts)
 		pauses := 0
-		check("in pieces", 0, pausedTapRows(t, th, b.Model, caches, text, func(s *mlx.Scope) {
+		check("with pauses", 0, pausedTapRows(t, th, b.Model, caches, text, func(s *mlx.Scope) {
 			pauses++
 			done := make(chan error)
 			go func() {

@@ -12,15 +12,15 @@ import (
 	"tandem/engine/mlx"
 )
 
-// inPieces has the engine evaluate each layer of a chunk apart.
-func (f *fixture) inPieces() { f.scheduler.runner.pieces.time = 1 }
+// withPauses has the engine evaluate each layer of a chunk apart.
+func (f *fixture) withPauses() { f.scheduler.runner.pauses.after = 1 }
 
-// passing begins to read 16k tokens in pieces, and submits what comes during the chunk at. It returns the
+// passing begins to read 16k tokens with pauses, and submits what comes during the chunk at. It returns the
 // fixture after all have ended.
 func passing(t *testing.T, at int, o Options, submit func(*fixture) []<-chan error) *fixture {
 	t.Helper()
 	f, halts := halting(t, o, at)
-	f.inPieces()
+	f.withPauses()
 	long := begin(f, t.Context(), Request{Client: "long", Prompt: make([]int32, 16<<10), MaxTokens: new(1)}, 0)
 	<-halts[0].there
 	all := submit(f)
@@ -81,12 +81,12 @@ func TestShortPromptsThatKeepComingDoNotHoldAChunkUp(t *testing.T) {
 	}
 }
 
-// TestChunkInPiecesThatIsCancelledLeavesCheckpoints cancels a request, and closes the engine, while a
-// chunk is evaluated in pieces. The chunk ends first.
-func TestChunkInPiecesThatIsCancelledLeavesCheckpoints(t *testing.T) {
+// TestChunkWithPausesThatIsCancelledLeavesCheckpoints cancels a request, and closes the engine, while a
+// chunk with pauses is evaluated. The chunk ends first.
+func TestChunkWithPausesThatIsCancelledLeavesCheckpoints(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		f, halts := halting(t, Options{Checkpoints: 1 << 30}, 2)
-		f.inPieces()
+		f.withPauses()
 		ctx, cancel := context.WithCancel(t.Context())
 		prompt := make([]int32, 4<<10)
 		long := begin(f, ctx, Request{Prompt: prompt, MaxTokens: new(1)}, 0)
@@ -124,11 +124,11 @@ func (c interrupted) Update(s *mlx.Scope, k, v *mlx.Array) cache.View {
 	return c.Attention.Update(s, k, v)
 }
 
-// TestChunkInPiecesThatFailsEndsItsRequestAlone lets a chunk fail in its second layer. A request that was
+// TestChunkWithPausesThatFailsEndsItsRequestAlone lets a chunk fail in its second layer. A request that was
 // answered before it goes on.
-func TestChunkInPiecesThatFailsEndsItsRequestAlone(t *testing.T) {
+func TestChunkWithPausesThatFailsEndsItsRequestAlone(t *testing.T) {
 	f, halts := halting(t, Options{SequenceBytes: one, Room: 100}, 1)
-	f.inPieces()
+	f.withPauses()
 	f.chain.Wrap = func(layer int, inner cache.Attention) cache.Attention {
 		if layer == 1 {
 			return interrupted{inner, cache.MaxChunk, func() { panic("a layer") }}
