@@ -27,8 +27,9 @@ func (db *DB) newestSchema() (int64, error) {
 	return goose.NumericComponent(names[len(names)-1])
 }
 
-// migrate applies the files in migrations/ that the database lacks. A released file is never edited.
-func (db *DB) migrate(ctx context.Context) error {
+// migrate applies the files in migrations/ that the database lacks, whose schema has the version have, or 0.
+// A released file is never edited.
+func (db *DB) migrate(ctx context.Context, have int64) error {
 	files, err := fs.Sub(db.migrations, "migrations")
 	if err != nil {
 		return err
@@ -38,18 +39,13 @@ func (db *DB) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	have, err := version(ctx, db.w)
-	if err != nil {
-		return err
+	newest, err := db.newestSchema()
+	if err == nil && 0 < have && have < newest {
+		err = db.copyBeside(ctx, have)
 	}
-	if newest, err := db.newestSchema(); err != nil {
-		return err
-	} else if 0 < have && have < newest && db.path != "" {
-		if err := db.copyBeside(ctx, have); err != nil {
-			return err
-		}
+	if err == nil {
+		_, err = p.Up(ctx)
 	}
-	_, err = p.Up(ctx)
 	return err
 }
 

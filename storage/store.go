@@ -105,7 +105,7 @@ func (db *DB) open(ctx context.Context) error {
 		}
 		w.SetMaxOpenConns(1)
 		db.w, db.r = w, w
-		return db.migrate(ctx)
+		return db.migrate(ctx, 0)
 	}
 	if err := db.touch(); err != nil {
 		return err
@@ -132,13 +132,14 @@ func (db *DB) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(db.check(ctx, file, closed), file.Close()); err != nil {
+	have, err := db.check(ctx, file, closed)
+	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
 	if err := db.openWriter(""); err != nil {
 		return err
 	}
-	if err := db.migrate(ctx); err != nil {
+	if err := db.migrate(ctx, have); err != nil {
 		return err
 	}
 	if err := db.Runs.interrupt(ctx); err != nil {
@@ -161,10 +162,11 @@ func (db *DB) connectAlone(ctx context.Context) error {
 		return err
 	}
 	db.r = db.w
-	if err := db.check(ctx, db.w, closed); err != nil {
+	have, err := db.check(ctx, db.w, closed)
+	if err != nil {
 		return err
 	}
-	if err := db.migrate(ctx); err != nil {
+	if err := db.migrate(ctx, have); err != nil {
 		return err
 	}
 	if err := db.Runs.interrupt(ctx); !IsFull(err) {
@@ -247,26 +249,26 @@ func (db *DB) checkFiles(op string) error {
 	return nil
 }
 
-// check refuses a file whose schema cannot be brought up to date, and a damaged one: it reads the whole of
-// a file that was not closed. The connection is read-only where there is room, because a writer would
-// fold the log into the file as it closes. So neither the file nor its log changes if the check fails.
-func (db *DB) check(ctx context.Context, file *sql.DB, closed bool) error {
+// check returns the version of the schema. It refuses one that cannot be brought up to date, and a damaged
+// file: it reads the whole of a file that was not closed. The connection is read-only where there is room,
+// because a writer would fold the log into the file as it closes. So neither the file nor its log changes
+// if the check fails.
+func (db *DB) check(ctx context.Context, file *sql.DB, closed bool) (have int64, err error) {
 	const op = "open database"
 	if !closed {
 		db.log.Info("the database was not closed; checking it", "path", db.path)
 		result, err := integrity(ctx, file)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if result != "" {
-			return &Error{Code: Corrupt, Op: op, Message: db.corruptMessage(result)}
+			return 0, &Error{Code: Corrupt, Op: op, Message: db.corruptMessage(result)}
 		}
 	}
-	have, err := version(ctx, file)
-	if err != nil {
-		return err
+	if have, err = version(ctx, file); err != nil {
+		return 0, err
 	}
-	return db.checkVersion(op, have)
+	return have, db.checkVersion(op, have)
 }
 
 // Integrity reads the whole file and returns the first problem, or "".
