@@ -103,13 +103,20 @@ var ResponseFormatShape = wire.Either(
 var ToolShape = wire.Either(
 	wire.Object(
 		wire.OmitOnly("type", wire.Const("function")),
-		wire.OmitOnly("function", wire.Object(wire.Optional("name", wire.String)).Add(FunctionFields...)),
-		wire.Optional("name", wire.String),
+		wire.Required("function", functionShape),
+	),
+	wire.Object(
+		wire.OmitOnly("type", wire.Const("function")),
+		wire.Optional("function", wire.Null),
+		wire.Required("name", wire.NonEmpty),
 	).Add(FunctionFields...).Doc("A function without the object around it gets one."),
 	wire.Typed(CustomTool, wire.Required("custom", wire.Object(CustomFields...))),
 	wire.Typed(CustomTool, wire.Optional("custom", wire.Null)).Add(CustomFields...),
 	HostedToolShape,
 ).Named("Tool")
+
+// functionShape is a function that a request offers.
+var functionShape = wire.Object(wire.Required("name", wire.NonEmpty)).Add(FunctionFields...)
 
 // HostedToolShape is a tool that OpenAI's servers run.
 var HostedToolShape = wire.Object(wire.Required("type", wire.String.With("pattern", hosted.String()))).
@@ -263,7 +270,7 @@ var ToolFields = []wire.Field{
 	wire.Optional("tools", wire.List(ToolShape)),
 	wire.Optional("tool_choice", ToolChoiceShape),
 	wire.Optional("parallel_tool_calls", wire.Bool, "false for one call at most."),
-	wire.Optional("functions", wire.List(wire.AnyMap), "The older form of tools."),
+	wire.Optional("functions", wire.List(functionShape), "The older form of tools."),
 	wire.Optional("function_call", wire.Either(wire.Enum(ToolChoices...), ChosenShape)),
 }
 

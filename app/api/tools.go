@@ -38,9 +38,12 @@ func ReadTools(f *wire.Fields) (b Toolbox) {
 		b.Single = true
 	}
 	var all []Offered
-	entries := ReadToolList(f, list)
-	for o := range f.Items(list, entries) {
-		all = b.offer(all, o)
+	for o := range f.Items(list, ReadToolList(f, list)) {
+		if b.Functions {
+			all = append(all, offerFunction(o, wrapFunction(o.Members().JSON())))
+		} else {
+			all = b.offer(all, o)
+		}
 	}
 	chosen := readToolChoice(f, choice)
 	if f.Err() != nil {
@@ -68,8 +71,13 @@ func (b *Toolbox) offer(list []Offered, o *wire.Fields) []Offered {
 		}
 		function, entry = o, FunctionTool(entry, o.String("name"))
 	}
-	return append(list, Offered{Entry: entry, Tool: dialect.Tool{Name: wire.NeededName(function),
-		Parameters: function.Raw("parameters"), Strict: function.Bool("strict")}})
+	return append(list, offerFunction(function, entry))
+}
+
+// offerFunction offers a function, which the template gets as entry.
+func offerFunction(function *wire.Fields, entry json.RawMessage) Offered {
+	return Offered{Entry: entry, Tool: dialect.Tool{Name: wire.NeededName(function),
+		Parameters: function.Raw("parameters"), Strict: function.Bool("strict")}}
 }
 
 // LeaveOut leaves out a tool that OpenAI's servers would run. Agents send such tools whether or not a
@@ -149,8 +157,7 @@ func (b *Toolbox) Check(f *wire.Fields, list, choice string) {
 	}
 }
 
-// ReadToolList returns the tools as the client wrote them. Entries of functions take the form of
-// tools.
+// ReadToolList returns the tools of a list as the client wrote them.
 func ReadToolList(f *wire.Fields, key string) []json.RawMessage {
 	v := f.Raw(key)
 	if v == nil {
@@ -165,13 +172,10 @@ func ReadToolList(f *wire.Fields, key string) []json.RawMessage {
 		f.Fail(key, "may hold %d tools, not %d.", MaxTools, n)
 		return nil
 	}
-	for i, entry := range list {
+	for _, entry := range list {
 		if len(entry) == 0 || entry[0] != '{' {
 			f.Fail(key, "must be a list of objects.")
 			return nil
-		}
-		if key == "functions" {
-			list[i] = wrapFunction(entry)
 		}
 	}
 	return list

@@ -49,6 +49,7 @@ BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in
     (READS, r"The model \S+ (?:generates text|makes embeddings); .+ by models such as \S+\."),
     (TALKS, r"The model's chat template refuses these messages: .+"),
     ((*TALKS, *TEXTS), r'speculation\.drafter "\S+" is not there for this model; it has .+'),
+    ((*TALKS, *TEXTS), r"logit_bias names token \d+; the vocabulary has \d+"),
     ((*TALKS, *TEXTS), r"No answer can be held to that form: .+"),
     (("/v1/models",), r'(?:before_id|after_id) names no model of the list: ".*"\.'),
     (("/v1/models",), r"before_id cannot be combined with after_id\."),
