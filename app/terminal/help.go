@@ -15,7 +15,7 @@ const columns = 80
 // goes to standard output.
 func (p *Program) addHelp() {
 	root := p.Root
-	root.SetUsageFunc(printUsage)
+	root.SetUsageFunc(p.printUsage)
 	root.PersistentFlags().BoolP("help", "h", false, "explain a verb and its flags")
 	root.PersistentFlags().Lookup("help").Hidden = true // every verb has it
 	ofVerb := root.HelpFunc()
@@ -64,7 +64,7 @@ func (p *Program) addHelp() {
 
 // printUsage prints how a verb is written, the verbs below it, examples and flags. A template, as cobra's
 // own for it, would keep the linker from dropping methods that are never called.
-func printUsage(c *cobra.Command) error {
+func (p *Program) printUsage(c *cobra.Command) error {
 	w := c.OutOrStdout()
 	fmt.Fprintf(w, "Usage:\n  %s\n", c.UseLine())
 	if c.HasAvailableSubCommands() {
@@ -77,7 +77,7 @@ func printUsage(c *cobra.Command) error {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", c.Example)
 	}
 	if c.HasAvailableLocalFlags() {
-		fmt.Fprintf(w, "\nFlags:\n%s", c.LocalFlags().FlagUsagesWrapped(columns))
+		fmt.Fprintf(w, "\nFlags:\n%s", c.LocalFlags().FlagUsagesWrapped(min(columns, width(p.Stdout))))
 	}
 	return nil
 }

@@ -30,6 +30,8 @@ func run(t *testing.T, typed string, args ...string) (code int, stdout, stderr s
 		Terminal: typed != "", Typed: typed != "", Getenv: func(string) string { return "dumb" }}
 	show := &cobra.Command{Use: "show NAME [NAME]", Short: "show names", Args: Args(1, 2, "a name")}
 	addr := show.Flags().String("addr", "here", "the `ADDRESS`")
+	show.Flags().Int("again", 1, "show them so many `TIMES`")
+	show.Flags().Float64("pace", 1, "the `PACE`")
 	show.RunE = func(_ *cobra.Command, names []string) error {
 		if slices.Contains(names, "mute") {
 			return &ExitError{Code: 9}
@@ -75,7 +77,7 @@ func run(t *testing.T, typed string, args ...string) (code int, stdout, stderr s
 // lines. Help that was asked for goes to standard output.
 func TestCommandLines(t *testing.T) {
 	const front = "prog shows names\n\nVerbs:\n  bench       measure\n"
-	const usage = "show names\n\nUsage:\n  prog show NAME [NAME] [flags]\n\nFlags:\n      --addr ADDRESS   the ADDRESS (default \"here\")\n"
+	const usage = "show names\n\nUsage:\n  prog show NAME [NAME] [flags]\n\nFlags:\n      --addr ADDRESS   the ADDRESS (default \"here\")\n      --again TIMES    show them so many TIMES (default 1)\n"
 	for _, c := range []struct {
 		args, typed    string
 		code           int
@@ -94,6 +96,9 @@ func TestCommandLines(t *testing.T) {
 		{args: "version", stdout: "prog 1.2.3\n"},
 		{args: "sing", code: 2, stderr: "prog: there is no verb \"sing\"; `prog help all` lists them\n"},
 		{args: "shwo", code: 2, stderr: "prog: there is no verb \"shwo\"; did you mean show?\n"},
+		{args: "hlep", code: 2, stderr: "prog: there is no verb \"hlep\"; did you mean help?\n"},
+		{args: "hel", code: 2, stderr: "prog: there is no verb \"hel\"; did you mean help?\n"},
+		{args: "list hlep", code: 2, stderr: "prog list: there is no verb \"hlep\"; `prog list -h` lists them\n"},
 		{args: "remove", code: 2, stderr: "prog: there is no verb \"remove\"; did you mean drop?\n"},
 		{args: "judge", code: 2, stderr: "prog: there is no verb \"judge\"; the lab has that\n"},
 		{args: "show a", stdout: "here [a]\n"},
@@ -103,7 +108,12 @@ func TestCommandLines(t *testing.T) {
 		{args: "show a b c", code: 2, stderr: "prog show takes 2 arguments; leave out \"c\"\n"},
 		{args: "show --adr x a", code: 2,
 			stderr: "prog show: there is no flag --adr; did you mean --addr ADDRESS?\n`prog show -h` lists the flags\n"},
-		{args: "show a -addr x", code: 2, stderr: "prog show: there is no flag --addr; did you mean --addr ADDRESS?\n"},
+		{args: "show a -addr x", code: 2, stderr: "prog show: there is no flag -addr; did you mean --addr ADDRESS?\n"},
+		{args: "show a -a", code: 2, stderr: "prog show: there is no flag -a; did you mean --addr ADDRESS, --again TIMES?\n"},
+		{args: "show a --again some", code: 2, stderr: "prog show: --again must be a whole number, not \"some\"\n`prog show -h` lists the flags\n"},
+		{args: "show a --again 1.5", code: 2, stderr: "prog show: --again must be a whole number, not \"1.5\"\n"},
+		{args: "show a --pace 0,7", code: 2, stderr: "prog show: --pace must be a number, not \"0,7\"\n"},
+		{args: "list one 1 --whole=maybe", code: 2, stderr: "prog list one: --whole must be true or false, not \"maybe\"\n"},
 		{args: "show a --port=1", code: 2, stderr: "prog show: there is no flag --port; did you mean --addr ADDRESS?\n"},
 		{args: "show a --addr", code: 2, stderr: "prog show: flag needs an argument: --addr\n"},
 		{args: "show none", code: 7, stderr: "prog: no such name\n"},

@@ -34,7 +34,6 @@ func Printable(text string) string {
 type Column struct {
 	Name  string
 	Spare bool // left out on a terminal that is too narrow for the table
-	Shown bool // only on a terminal
 	Whole bool // never cut
 	Wraps bool // text that is too wide for a terminal goes on below; else its end is cut
 }
@@ -68,9 +67,6 @@ func (p *Program) Table(columns []Column, rows [][]any) error {
 	var t table
 	head := false
 	for i, c := range columns {
-		if c.Shown && !p.Shown {
-			continue
-		}
 		var cells []cell
 		for _, row := range rows {
 			cells = append(cells, p.cell(row[i]))
@@ -179,24 +175,27 @@ type table []column
 const gap = 2
 
 // fit makes a table as narrow as a terminal, as far as it can: it leaves out spare columns, the first one
-// first, and then narrows the widest.
+// first, then the last columns that have no room even where all are narrow, and then narrows the widest.
 func (t table) fit(width int) table {
-	over := func() bool {
+	over := func(wide func(column) int) bool {
 		sum := -gap
 		for _, c := range t {
-			sum += c.width + gap
+			sum += wide(c) + gap
 		}
 		return sum > width
 	}
+	whole := func(c column) int { return c.width }
 	spare := func(c column) bool { return c.Spare }
-	for i := slices.IndexFunc(t, spare); i >= 0 && over(); i = slices.IndexFunc(t, spare) {
+	for i := slices.IndexFunc(t, spare); i >= 0 && over(whole); i = slices.IndexFunc(t, spare) {
 		t = slices.Delete(t, i, i+1)
 	}
-	for over() {
-		const narrowest = 8 // that says something
+	for len(t) > 2 && over(column.least) && !t[len(t)-1].Wraps {
+		t = t[:len(t)-1]
+	}
+	for over(whole) {
 		widest := -1
 		for i, c := range t {
-			if (!c.whole || c.Wraps) && c.width > narrowest && (widest < 0 || c.width > t[widest].width) {
+			if c.width > c.least() && (widest < 0 || c.width > t[widest].width) {
 				widest = i
 			}
 		}
@@ -206,6 +205,15 @@ func (t table) fit(width int) table {
 		t[widest].width--
 	}
 	return t
+}
+
+// least returns the width that a column can be narrowed to.
+func (c column) least() int {
+	const narrowest = 8 // that says something
+	if c.whole && !c.Wraps {
+		return c.width
+	}
+	return min(c.width, narrowest)
 }
 
 // row returns the lines of a row.

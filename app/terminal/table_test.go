@@ -40,7 +40,7 @@ func TestTableHasNoControlCharacters(t *testing.T) {
 // In a pipe a table is whole and plain; on a terminal it has styles, figures to the right and relative times.
 func TestTableIsPlainInAPipe(t *testing.T) {
 	at := time.Now().Add(-3*time.Minute - 20*time.Second)
-	columns := []Column{{Name: "ID"}, {Name: "ABOUT", Shown: true}, {Name: "SIZE"}, {Name: "USED"}, {Name: "N"}}
+	columns := []Column{{Name: "ID"}, {Name: "ABOUT"}, {Name: "SIZE"}, {Name: "USED"}, {Name: "N"}}
 	rows := [][]any{{Marked{ID("*one"), Chosen}, "a", Figure("1.5 GB"), at, 7}, {"two", "b", Figure("-"), time.Time{}, 12345}}
 	const (
 		header = "ID    ABOUT    SIZE  USED           N\n"
@@ -51,8 +51,8 @@ func TestTableIsPlainInAPipe(t *testing.T) {
 		shown     bool
 		env, want string
 	}{
-		{false, "", "ID    SIZE    USED                 N\n*one  1.5 GB  " + at.Local().Format(time.DateTime) +
-			"  7\ntwo   -       -                    12345\n"},
+		{false, "", "ID    ABOUT  SIZE    USED                 N\n*one  a      1.5 GB  " + at.Local().Format(time.DateTime) +
+			"  7\ntwo   b      -       -                    12345\n"},
 		{true, "NO_COLOR", header + first + second},
 		{true, "TERM", header + first + second},
 		{true, "", "\x1b[2mID\x1b[0m    \x1b[2mABOUT\x1b[0m    \x1b[2mSIZE\x1b[0m  \x1b[2mUSED\x1b[0m           \x1b[2mN\x1b[0m\n" +
@@ -90,6 +90,31 @@ func TestTableFitsTheTerminal(t *testing.T) {
 		}
 		for line := range strings.Lines(got) {
 			if width := uniseg.StringWidth(strings.TrimSuffix(line, "\n")); width > 80 {
+				t.Errorf("%d columns: %s", width, line)
+			}
+		}
+	}
+}
+
+// A terminal that is too narrow even for short texts loses the last columns, and no line is wider than it.
+func TestNarrowTerminalLosesTheLastColumns(t *testing.T) {
+	columns := []Column{{Name: "ID", Whole: true}, {Name: "TITLE"}, {Name: "MODEL"}, {Name: "SPARE", Spare: true}, {Name: "N"}, {Name: "WHY"}}
+	row := []string{"0123456789abcdef", "a title that has some words", "org/Name-4bit", "left out", "1234567", "reading the prompt"}
+	for width, want := range map[int]string{80: "ID TITLE MODEL N WHY", 60: "ID TITLE MODEL N WHY", 50: "ID TITLE MODEL N", 40: "ID TITLE MODEL", 30: "ID TITLE"} {
+		var all table
+		for i, c := range columns {
+			all = append(all, newColumn(c, []cell{{text: row[i]}}))
+		}
+		fitted := all.fit(width)
+		var names []string
+		for _, c := range fitted {
+			names = append(names, c.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%d columns show %s, want %s", width, got, want)
+		}
+		for n := range 2 {
+			if line := strings.TrimSuffix(fitted.row(n, false), "\n"); uniseg.StringWidth(line) > width {
 				t.Errorf("%d columns: %s", width, line)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -90,8 +91,11 @@ func unknownVerb(c *cobra.Command, word string) error {
 	if !c.HasParent() {
 		lists = "`" + c.Name() + " help all` lists them"
 	}
-	hint := c.Annotations[word]
-	if near := near(c, word); hint == "" && len(near) > 0 {
+	hint, near := c.Annotations[word], near(c, word)
+	if !c.HasParent() {
+		near = append(near, Near(word, "help")...) // cobra never suggests it
+	}
+	if hint == "" && len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, ", ") + "?"
 	}
 	hint = cmp.Or(hint, c.Annotations[""], lists)
@@ -120,30 +124,39 @@ func Near(word string, names ...string) []string {
 // flagMistake returns what is wrong with the flags of a verb.
 func flagMistake(c *cobra.Command, err error) error {
 	text := err.Error()
-	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		name, _, _ := strings.Cut(cmp.Or(e.GetSpecifiedShortnames(), e.GetSpecifiedName()), "=")
-		text = "there is no flag --" + name
-		if f := nearFlag(c, name); f != nil {
-			value, _ := pflag.UnquoteUsage(f)
-			text += "; did you mean " + strings.TrimSpace("--"+f.Name+" "+value) + "?"
+	if _, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		flag, _, _ := strings.Cut(text[strings.LastIndexByte(text, ' ')+1:], "=") // with its dashes
+		text = "there is no flag " + flag
+		if near := nearFlags(c, strings.TrimLeft(flag, "-")); len(near) > 0 {
+			text += "; did you mean " + strings.Join(near, ", ") + "?"
 		}
 	}
-	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok && strings.HasPrefix(e.Unwrap().Error(), "must ") {
-		text = fmt.Sprintf("--%s %v", e.GetFlag().Name, e.Unwrap())
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		why := e.Unwrap().Error()
+		if _, ok := errors.AsType[*strconv.NumError](err); ok {
+			why = fmt.Sprintf("must be %s, not %q", cmp.Or(parsed[e.GetFlag().Value.Type()], "a whole number"), e.GetValue())
+		}
+		if strings.HasPrefix(why, "must ") {
+			text = fmt.Sprintf("--%s %s", e.GetFlag().Name, why)
+		}
 	}
 	return Mistake(c, fmt.Sprintf("%s\n`%s -h` lists the flags", text, c.CommandPath()))
 }
 
-// nearFlag returns the flag that an unknown name probably means, or nil. Other servers have --host and
-// --port for --addr.
-func nearFlag(c *cobra.Command, name string) *pflag.Flag {
-	if addr := c.Flags().Lookup("addr"); addr != nil && slices.Contains([]string{"port", "host", "listen"}, name) {
-		return addr
-	}
+// parsed says what flags of a type take, if that is not a whole number.
+var parsed = map[string]string{"bool": "true or false", "float64": "a number"}
+
+// nearFlags returns how the flags are written that an unknown name probably means. Other servers have
+// --host and --port for --addr.
+func nearFlags(c *cobra.Command, name string) (near []string) {
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if found := Near(name, names...); len(found) > 0 {
-		return c.Flags().Lookup(found[0])
+	if slices.Contains([]string{"port", "host", "listen"}, name) {
+		name = "addr"
 	}
-	return nil
+	for _, found := range Near(name, names...) {
+		value, _ := pflag.UnquoteUsage(c.Flags().Lookup(found))
+		near = append(near, strings.TrimSpace("--"+found+" "+value))
+	}
+	return near
 }

@@ -42,7 +42,7 @@ func listCheckpoints(m *Main) *cobra.Command {
 			}
 		}
 		var titles map[string]string
-		if m.Shown && !*asJSON {
+		if !*asJSON {
 			var err error
 			if titles, err = titlesOf(ctx, c, list); err != nil {
 				return err
@@ -77,7 +77,7 @@ func titlesOf(ctx context.Context, c *control.Client, list []control.Checkpoint)
 }
 
 // checkpointColumns are the columns of `tandem checkpoints list`.
-var checkpointColumns = []terminal.Column{{Name: "ID", Whole: true}, {Name: "TITLE", Shown: true}, {Name: "NAME", Spare: true},
+var checkpointColumns = []terminal.Column{{Name: "ID", Whole: true}, {Name: "TITLE"}, {Name: "NAME", Spare: true},
 	{Name: "PIN", Spare: true}, {Name: "KEPT", Spare: true}, {Name: "MODEL"}, {Name: "KIND", Spare: true},
 	{Name: "TOKENS"}, {Name: "OWN", Spare: true}, {Name: "SIZE"}, {Name: "HITS", Spare: true}, {Name: "USED"},
 	{Name: "RUN", Spare: true}}

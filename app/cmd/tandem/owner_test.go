@@ -147,7 +147,7 @@ func TestModelInUseIsNotRemoved(t *testing.T) {
 		!strings.Contains(c.stderr, "endless is answering requests") {
 		t.Errorf("a removal during a request: exit %d, %s", code, c.stderr)
 	}
-	if out := c.must(t, "runs"); !regexp.MustCompile(`\n1 .* endless +/v1/completions .* running\n$`).MatchString(out) {
+	if out := c.must(t, "runs"); !regexp.MustCompile(`\n1 .* endless +- +running +/v1/completions .* running\n$`).MatchString(out) {
 		t.Errorf("the runs are\n%swant one that is running", out)
 	}
 	body.Close()

@@ -108,7 +108,7 @@ func listRuns(m *Main) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			q.Titles = m.Shown && !*asJSON
+			q.Titles = !*asJSON
 			list, err := control.Call(ctx, c, control.ListRuns, q)
 			if err != nil {
 				return err
@@ -127,9 +127,9 @@ func listRuns(m *Main) *cobra.Command {
 	return cmd
 }
 
-// runColumns are those of the table of runs. On a terminal they say who asked what, and what took the time.
-var runColumns = []terminal.Column{{Name: "ID"}, {Name: "STARTED"}, {Name: "CLIENT", Shown: true},
-	{Name: "TITLE", Shown: true}, {Name: "MODEL"}, {Name: "TIME", Shown: true}, {Name: "MOSTLY", Shown: true},
+// runColumns are those of the table of runs: who asked what, what took the time, and the figures.
+var runColumns = []terminal.Column{{Name: "ID"}, {Name: "STARTED"}, {Name: "CLIENT"},
+	{Name: "TITLE"}, {Name: "MODEL"}, {Name: "TIME"}, {Name: "MOSTLY"},
 	{Name: "ENDPOINT", Spare: true}, {Name: "PROMPT", Spare: true}, {Name: "COMPLETION", Spare: true},
 	{Name: "DRAFTER", Spare: true}, {Name: "PER VERIFY", Spare: true}, {Name: "FIRST MS", Spare: true},
 	{Name: "TOKENS/S", Spare: true}, {Name: "VERIFIED", Spare: true}, {Name: "FINISH", Spare: true}}

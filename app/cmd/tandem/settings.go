@@ -49,7 +49,7 @@ func listSettings(m *Main) *cobra.Command {
 			}
 			rows = append(rows, []any{s.Name, terminal.ID(value), source})
 		}
-		return m.Table([]terminal.Column{{Name: "NAME"}, {Name: "VALUE"}, {Name: "DECIDED BY", Wraps: true}}, rows)
+		return m.Table([]terminal.Column{{Name: "NAME", Whole: true}, {Name: "VALUE"}, {Name: "DECIDED BY", Wraps: true}}, rows)
 	})
 	return cmd
 }
@@ -81,13 +81,18 @@ func setSettings(m *Main) *cobra.Command {
 				return err
 			}
 			if st.Link != "" {
-				m.Say("the endpoint has moved; editors need its new address, which `tandem doctor` shows")
+				m.Say("the endpoint has moved; editors need its new address, which `tandem status` shows")
 			}
 			for _, s := range st.Sources {
-				if _, changed := change[s.Name]; changed && s.Later == control.AtNextLoad {
-					m.Say("%s counts from the next load on; `tandem models unload` frees "+
-						"the models in memory, and the next request loads its model again", s.Name)
+				if _, changed := change[s.Name]; !changed {
+					continue
 				}
+				from := "now on"
+				if s.Later == control.AtNextLoad {
+					from = "the next load on; `tandem models unload` frees the models in memory, and the next " +
+						"request loads its model again"
+				}
+				m.Say("%s counts from %s", s.Name, from)
 			}
 			return nil
 		})

@@ -43,7 +43,8 @@ func TestSettingsAreListedWithTheirSource(t *testing.T) {
 	home := newHome(t)
 	c := newConsole(t, home)
 	if code := c.tandem(t.Context(), "settings", "set", "idle_unload_minutes=30",
-		"allowed_hosts=mac.example"); code != 0 {
+		"allowed_hosts=mac.example"); code != 0 ||
+		c.stderr != "tandem: allowed_hosts counts from now on\ntandem: idle_unload_minutes counts from now on\n" {
 		t.Fatalf("exit %d: %s", code, c.stderr)
 	}
 	c = newConsole(t, home)
@@ -126,6 +127,10 @@ func TestKeyIsPrintedOnce(t *testing.T) {
 	secret := strings.TrimSpace(c.stdout)
 	if !strings.HasPrefix(secret, "tandem-") || strings.Contains(c.stderr, secret) {
 		t.Errorf("keys add prints %q, and %q on standard error", secret, c.stderr)
+	}
+	if code := c.tandem(t.Context(), "keys", "add", "phone"); code != 1 ||
+		c.stderr != "tandem: There is a key \"phone\" already; choose another name.\n" {
+		t.Errorf("a second key of the name: exit %d, %q", code, c.stderr)
 	}
 	c = newConsole(t, home)
 	if code := c.tandem(t.Context(), "keys"); code != 0 || !strings.Contains(c.stdout, "phone") ||
