@@ -133,7 +133,7 @@ func (k *Keys) AddKey(ctx context.Context, r control.KeyRequest) (control.NewKey
 	secret := KeyPrefix + strings.ToLower(rand.Text())
 	row, err := k.db.AddKey(context.WithoutCancel(ctx), name, hashKey(secret))
 	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Conflict {
-		return refuse("name %q is another key's; take another.", name)
+		return refuse("There is a key %q already; choose another name.", name)
 	}
 	if err != nil {
 		return control.NewKey{}, err

@@ -218,6 +218,9 @@ func (v *conversation) save(path string) error {
 	if path == "" {
 		return errors.New("name a file: /save FILE")
 	}
+	if len(v.request.Messages) == 0 {
+		return errors.New("nothing was said yet; there is nothing to save")
+	}
 	var s strings.Builder
 	for _, m := range v.request.Messages {
 		who := "You"

@@ -186,6 +186,8 @@ func TestChatOnATerminal(t *testing.T) {
 	// Ctrl-C stops an answer, whose beginning stays; and drops a line
 	p.types("/clear"+enter, "the chat starts over")
 	p.sees(prompted)
+	p.types("/save ~/chat.md"+enter, "there is nothing to save")
+	p.sees(prompted)
 	p.types("count"+enter, "n2")
 	p.types(ctrlC, "stopped")
 	p.sees(prompted)

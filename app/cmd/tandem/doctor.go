@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -93,15 +93,12 @@ func (m *Main) examine(ctx context.Context) []terminal.Finding {
 	case served:
 		list = append(list, choice)
 	default:
-		list = append(list, database(ctx, dir), lastChoice(ctx, dir))
+		model, err := app.LastChoice(ctx, dir, starter.Beside(terminal.Executable()))
+		list = append(list, database(ctx, dir), examineModel(model, err))
 	}
 
 	device, err := app.Device()
-	if err != nil {
-		add("MLX", false, "%v", err)
-	} else {
-		add("MLX", true, "%s", device)
-	}
+	list = append(list, finding("MLX", device, err))
 
 	o := m.options(m.Logger(false))
 	cache := o.Hub.CacheDir
@@ -148,46 +145,41 @@ func examineServer(state control.State, choice terminal.Finding) terminal.Findin
 // servedChoice checks the model that a running process serves.
 func servedChoice(ctx context.Context, c *control.Client, id string) terminal.Finding {
 	list, err := control.Ask(ctx, c, control.ListModels)
-	if err != nil {
-		return terminal.Finding{Name: "current model", Detail: err.Error()}
+	for _, model := range list.Models {
+		if model.ID == id {
+			return examineModel(model, nil)
+		}
 	}
-	i := slices.IndexFunc(list.Models, func(model control.Model) bool { return model.ID == id })
-	if i < 0 {
-		return terminal.Finding{Name: "current model", Detail: fmt.Sprintf("%s is no longer installed; %s", id, toChoose)}
-	}
-	return examineModel(list.Models[i])
+	return examineModel(control.Model{}, cmp.Or(err, fmt.Errorf("%s is no longer installed; %s", id, toChoose)))
 }
 
 // database checks the whole database.
 func database(ctx context.Context, home string) terminal.Finding {
 	problem, err := app.CheckDatabase(ctx, home)
-	switch {
-	case err != nil:
-		return terminal.Finding{Name: "database", Detail: err.Error()}
-	case problem != "":
-		return terminal.Finding{Name: "database", Detail: problem +
-			"; move tandem.db aside, with the -wal and -shm files beside it, to start with an empty one"}
+	if err == nil && problem != "" {
+		err = errors.New(problem + "; move tandem.db aside, with the -wal and -shm files beside it, to start with an empty one")
 	}
-	return terminal.Finding{Name: "database", OK: true, Detail: "whole"}
-}
-
-// lastChoice checks the model that the next process will serve.
-func lastChoice(ctx context.Context, home string) terminal.Finding {
-	model, err := app.LastChoice(ctx, home, starter.Beside(terminal.Executable()))
-	if err != nil {
-		return terminal.Finding{Name: "current model", Detail: err.Error()}
-	}
-	return examineModel(model)
+	return finding("database", "whole", err)
 }
 
 // toChoose is what to do about a current model that cannot be loaded.
 const toChoose = "choose another with `tandem use MODEL`"
 
-func examineModel(model control.Model) terminal.Finding {
-	place, err := app.CheckModel(model)
-	if err != nil {
-		why := strings.TrimSuffix(err.Error(), ".")
-		return terminal.Finding{Name: "current model", Detail: fmt.Sprintf("%s: %s; or %s", model.ID, why, toChoose)}
+// examineModel checks the current model, or tells why it is not known.
+func examineModel(model control.Model, err error) terminal.Finding {
+	place := ""
+	if err == nil {
+		if place, err = app.CheckModel(model); err != nil {
+			err = fmt.Errorf("%s: %s; or %s", model.ID, strings.TrimSuffix(err.Error(), "."), toChoose)
+		}
 	}
-	return terminal.Finding{Name: "current model", OK: true, Detail: fmt.Sprintf("%s, %s", model.ID, place)}
+	return finding("current model", model.ID+", "+place, err)
+}
+
+// finding returns what was found out about something: what is wrong, else the detail.
+func finding(name, detail string, err error) terminal.Finding {
+	if err != nil {
+		detail = err.Error()
+	}
+	return terminal.Finding{Name: name, OK: err == nil, Detail: detail}
 }

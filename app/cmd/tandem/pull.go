@@ -21,12 +21,21 @@ func pull(m *Main) *cobra.Command {
 	alone := cmd.Flags().Bool("no-drafter", false, "leave out the drafter that comes with a suggested model")
 	cmd.RunE = m.asking(func(ctx context.Context, c *control.Client, rest []string) error {
 		id, revision, _ := strings.Cut(rest[0], "@")
+		if !strings.Contains(id, "/") { // as Ollama's names are
+			catalogue, err := control.Call(ctx, c, control.GetCatalogue, false)
+			if near := (known{catalogue: catalogue.Models}).near(id); err == nil && near != "" {
+				return terminal.Mistake(cmd, "a name at the hub is ORG/NAME; did you mean "+near+"?")
+			}
+		}
 		state, err := control.Ask(ctx, c, control.GetState)
 		if err != nil {
 			return err
 		}
 		model, err := m.download(ctx, c, rest[0], control.PullRequest{ID: id, Revision: revision, NoDrafter: *alone})
 		if err == nil {
+			if m.Terminal && model.ID != state.Choice && model.Kind == "" {
+				m.Remark("`tandem use %s` makes it the current model.", model.ID)
+			}
 			return m.Print("%s", model.ID)
 		}
 		if e, ok := errors.AsType[*control.Error](err); ok && state.PID != os.Getpid() &&

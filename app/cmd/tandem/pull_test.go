@@ -150,7 +150,7 @@ func TestPullFetchesRegistersAndShowsProgress(t *testing.T) {
 	if out := c.must(t, "pull", "lab/tiny"); out != "lab/tiny\n" {
 		t.Errorf("standard output is %q, want the id", out)
 	}
-	if !regexp.MustCompile(`\r\x1b\[Klab/tiny \[={30}\] 100% [0-9.]+ kB of [0-9.]+ kB.*\n\z`).MatchString(c.stderr) {
+	if !regexp.MustCompile("\\r\\x1b\\[Klab/tiny \\[={30}\\] 100% [0-9.]+ kB of [0-9.]+ kB.*\n`tandem use lab/tiny` makes it the current model\\.\n\\z").MatchString(c.stderr) {
 		t.Errorf("no bar on standard error: %q", c.stderr)
 	}
 	if n := hub.bodies(); n == 0 {
@@ -265,6 +265,12 @@ func TestPullRefusesANameWithoutAnOrganization(t *testing.T) {
 	}
 	noOrg := "tandem: Which \"nosuch\"? Write it as ORG/NAME, for example Qwen/Qwen3-8B.\n"
 	check("nosuch", noOrg)
+	for name, want := range map[string]string{"qwen3": "Qwen3-1.7B-4bit", "qwen3:8b": "Qwen3-8B-4bit", "Llama3.2:3b": "Llama-3.2-3B-Instruct-4bit", "qwen3.5": "Qwen3.5-4B-MLX-4bit"} {
+		want = "tandem pull: a name at the hub is ORG/NAME; did you mean mlx-community/" + want + "?\n"
+		if code := c.tandem(t.Context(), "pull", name); code != 2 || c.stderr != want {
+			t.Errorf("pull %s: exit %d, %q, want %q", name, code, c.stderr, want)
+		}
+	}
 	p := serveProcess(t, home)
 	defer p.stop(t)
 	check("nosuch", noOrg)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,7 +118,8 @@ func (r *runFlags) generation() (g generation, err error) {
 func run(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "run [MODEL] [PROMPT]", Short: "ask a model, or chat; use - to read the prompt from stdin",
 		Long: "Asks a model, the current one if none is named. Without a prompt it is a chat on\n" +
-			"a terminal. A single word is the prompt, unless it is exactly the id of a model.",
+			"a terminal, and a pipe is the prompt. A single word is the prompt, unless it is\n" +
+			"exactly the id of a model.",
 		Args:              terminal.Args(0, math.MaxInt, ""),
 		ValidArgsFunction: m.completeModel,
 		Example: "  tandem run 'Write a Go function that reverses a slice'\n  git diff | tandem run -\n" +
@@ -169,31 +171,31 @@ func run(m *Main) *cobra.Command {
 	return cmd
 }
 
-// prompt returns the prompt that words give, empty where they ask for a chat.
-func (m *Main) prompt(r *runFlags, w runWords) (string, error) {
-	switch {
+// prompt returns the prompt that words give, - for standard input, as is a pipe without words. It is empty
+// where they ask for a chat.
+func (m *Main) prompt(r *runFlags, w runWords) (text string, err error) {
+	missing := terminal.Missing(r.cmd, "a prompt, or - to read it from standard input")
+	switch none := len(w.prompt) == 0; {
+	case none && m.chats() && !r.raw && !r.json:
+		return "", nil
+	case none && m.Typed:
+		return "", missing
+	case none:
+		if text, err = m.readPrompt(r.cmd.Context()); text == "" && err == nil {
+			err = missing
+		}
 	case len(w.prompt) > 1:
 		return "", tooManyWords(r.cmd, w.prompt)
-	case len(w.prompt) == 1:
-		return m.promptOf(r.cmd.Context(), w.prompt[0])
-	case m.chats() && !r.raw && !r.json:
-		return "", nil
+	case w.prompt[0] == "-":
+		text, err = m.readPrompt(r.cmd.Context())
+	default:
+		text = w.prompt[0]
 	}
-	return "", terminal.Missing(r.cmd, "a prompt, or - to read it from standard input")
+	return text, cmp.Or(err, checkPrompt(text))
 }
 
 func tooManyWords(cmd *cobra.Command, prompt []string) error {
 	return terminal.Mistake(cmd, "the prompt is one argument; put it in quotes: "+quoted(prompt))
-}
-
-// promptOf returns the prompt that an argument stands for, - for standard input.
-func (m *Main) promptOf(ctx context.Context, arg string) (prompt string, err error) {
-	if prompt = arg; arg == "-" {
-		if prompt, err = m.readPrompt(ctx); err != nil {
-			return "", err
-		}
-	}
-	return prompt, checkPrompt(prompt)
 }
 
 // checkPrompt says why a text is no prompt.

@@ -67,26 +67,28 @@ func (k known) suggested(id string) *control.Suggested {
 
 func (k known) has(id string) bool { return slices.Contains(k.here, id) || k.suggested(id) != nil }
 
-// near returns the id that a prompt of one word is probably meant for: the one whose name begins like it.
-// It is empty if there is none.
+// near returns the id that a prompt of one word is probably meant for: the one whose name begins like it,
+// with the tag of Ollama's names if it has one. qwen3 means Qwen3-8B rather than Qwen3.5-9B. It is empty if
+// there is none.
 func (k known) near(prompt string) string {
 	const shortest = 3 // letters that say something
-	if strings.ContainsFunc(prompt, unicode.IsSpace) {
-		return ""
-	}
-	bare, _, _ := strings.Cut(prompt, ":") // Ollama's tag
-	word := letters(bare)
-	if len(word) < shortest {
+	word, tag, tagged := strings.Cut(strings.ToLower(prompt), ":")
+	if strings.ContainsFunc(prompt, unicode.IsSpace) || len(letters(word)) < shortest {
 		return ""
 	}
 	ids := slices.Clone(k.here)
 	for _, s := range k.catalogue {
 		ids = append(ids, s.ID)
 	}
-	for _, id := range ids {
-		name := id[strings.LastIndexByte(id, '/')+1:]
-		if strings.HasPrefix(letters(id), word) || strings.HasPrefix(letters(name), word) {
-			return id
+	for _, meant := range []func(name string) bool{
+		func(name string) bool { return tagged && strings.HasPrefix(letters(name), letters(word+tag)) },
+		func(name string) bool { return strings.HasPrefix(strings.ToLower(name), word+"-") },
+		func(name string) bool { return strings.HasPrefix(letters(name), letters(word)) },
+	} {
+		for _, id := range ids {
+			if meant(id) || meant(id[strings.LastIndexByte(id, '/')+1:]) {
+				return id
+			}
 		}
 	}
 	return ""

@@ -51,10 +51,13 @@ func TestWordsAreModelAndPrompt(t *testing.T) {
 // A word that looks like the name of a model is told from one that does not.
 func TestPromptLikeAName(t *testing.T) {
 	k := known{here: []string{"pocket", "mlx-community/Qwen3-0.6B-4bit"},
-		catalogue: []control.Suggested{{ID: "mlx-community/gpt-oss-20b-MXFP4-Q4"}, {ID: "mlx-community/Llama-3.2-3B-4bit"}}}
+		catalogue: []control.Suggested{{ID: "mlx-community/gpt-oss-20b-MXFP4-Q4"}, {ID: "mlx-community/Llama-3.2-3B-4bit"},
+			{ID: "mlx-community/Qwen3.5-9B-4bit"}, {ID: "mlx-community/Qwen3-Coder-Next-4bit"}, {ID: "mlx-community/Qwen3-8B-4bit"}}}
 	for prompt, want := range map[string]string{
 		"qwen3": k.here[1], "Qwen3:0.6b": k.here[1], "qwen3-0.6b": k.here[1], "mlx-community/qwen3": k.here[1],
 		"llama3.2": k.catalogue[1].ID, "gptoss": k.catalogue[0].ID, "gpt-oss:20b": k.catalogue[0].ID, "pocke": "pocket",
+		"qwen3-coder": k.catalogue[3].ID, "qwen3.5": k.catalogue[2].ID, "qwen3.5:9b": k.catalogue[2].ID, "qwen3:8b": k.catalogue[4].ID,
+		"qwen3:latest": k.here[1], "qwen3-8b": k.catalogue[4].ID, "llama3": k.catalogue[1].ID, "Gemma3:4b-it": "",
 		"hello": "", "qwen3 is what?": "", "po": "", "": "", "?": "", "4bit": "", "日本": "",
 	} {
 		if got := k.near(prompt); got != want {

@@ -177,7 +177,7 @@ func isLocked(err error) bool {
 func (m *Main) sayReady(a *app.App, address, link string) {
 	if address == "" {
 		m.Say("running without an endpoint, so that no editor reaches this process: %s.\n"+
-			"Ctrl-C stops it; until then `tandem run` and the other commands use it, and the menu, the window and `tandem settings set port=N` move it.",
+			"Ctrl-C stops it, and `tandem serve --addr 127.0.0.1:PORT` starts it at another port; until then `tandem run` and the other commands use it.",
 			a.State().Error)
 		return
 	}
