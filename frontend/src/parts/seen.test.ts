@@ -21,6 +21,6 @@ test('a program is known by its agent and by the name of its key', () => {
 
 test('a program that names its library alone is not said to be missing', () => {
   assert.equal(notSeen('zed'), 'not connected yet')
-  assert.equal(notSeen('aider'), 'calls itself Python')
-  assert.equal(notSeen('continue'), 'calls itself Node')
+  assert.equal(notSeen('aider'), 'shown in Runs as Python')
+  assert.equal(notSeen('continue'), 'shown in Runs as Node')
 })

@@ -9,7 +9,7 @@ const agents: Record<string, string> = { claude: 'claude-code', javascript: 'nod
 const libraries: Record<string, string> = { aider: 'Python', continue: 'Node' }
 
 // notSeen says of a program that no request has named.
-export const notSeen = (id: string): string => (libraries[id] ? `calls itself ${libraries[id]}` : 'not connected yet')
+export const notSeen = (id: string): string => (libraries[id] ? `shown in Runs as ${libraries[id]}` : 'not connected yet')
 
 // programOf returns a program of the page as the history has it.
 export const programOf = (id: string): Client => clientOf(agents[id] ?? id)
