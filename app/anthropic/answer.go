@@ -80,19 +80,10 @@ func newBlock(b *api.Block) block {
 	case dialect.Reasoning:
 		return block{thinkingBlock{"thinking", text, signature}}
 	case dialect.Call:
-		return block{toolUse{"tool_use", b.ID, b.Name, inputOf(b)}}
+		return block{toolUse{"tool_use", b.ID, b.Name, b.Text}}
 	default:
 		return block{textBlock{"text", text}}
 	}
-}
-
-// inputOf returns a call's arguments. If they were cut off, it returns only the complete members,
-// as the vendor's libraries do with a stream. The stop reason says that the rest is missing.
-func inputOf(b *api.Block) []byte {
-	if b.Complete() {
-		return b.Text
-	}
-	return api.WholeMembers(b.Text)
 }
 
 // The events of a message, in the order in which they come.

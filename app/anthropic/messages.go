@@ -46,6 +46,7 @@ func newMessages(f *wire.Fields) *messagesRequest {
 	}
 	c.readMessages(f)
 	c.Tools = c.readTools(f)
+	c.WholeCalls = true
 	c.Thinking = readMessageThinking(f)
 	c.readContextManagement(f)
 	c.readOutputConfig(f)

@@ -167,28 +167,6 @@ func tellingOfLines(t *testing.T, w *httptest.ResponseRecorder) (told telling) {
 	return told
 }
 
-// wholeMembers returns the complete members of arguments. Anthropic's libraries read cut arguments
-// of a stream in this way.
-func wholeMembers(args string) string {
-	for i := len(args); i > 0; i-- {
-		if i < len(args) && args[i] != ',' {
-			continue
-		}
-		ends := []string{args[:i], args[:i] + "}"}
-		// the number may continue
-		if strings.Contains("0123456789", args[i-1:i]) && i == len(args) {
-			ends = ends[:1]
-		}
-		for _, text := range ends {
-			var v map[string]any
-			if json.Unmarshal([]byte(text), &v) == nil {
-				return string(wire.MustJSON(v))
-			}
-		}
-	}
-	return "{}"
-}
-
 const oddCall = "I look.\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"a\": 1, \"z\": oops}}\n</tool_call>"
 
 // brokenCalls are answers and what each route says of them.
@@ -198,24 +176,25 @@ var brokenCalls = []struct {
 	stop               string
 	want               telling
 	calls              []string // of Ollama's routes, which send only whole ones
+	cut                string   // text of the call that was cut, on Anthropic's routes, which send only whole ones
 }{
 	{name: "a call", says: roomtest.LookCall, want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
-	{name: "cut by its limit", says: roomtest.LookCall, limit: 50, want: telling{calls: []string{`look {"z": "`}, finish: "length"}},
+	{name: "cut by its limit", says: roomtest.LookCall, limit: 50, want: telling{calls: []string{`look {"z": "`}, finish: "length"}, cut: roomtest.LookCall[:49]},
 	{name: "a stop text in it", says: roomtest.LookCall, stop: "[1]", want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
 	{name: "cut before its name", says: roomtest.LookCall, limit: 20, want: telling{finish: "length"}},
 	{name: "cut before its name, after text", says: "I look.\n" + roomtest.LookCall, limit: 8 + 20, want: telling{text: "I look.", finish: "length"}},
 	{name: "cut within its mark", says: roomtest.LookCall, limit: 8, want: telling{finish: "length"}},
 	{name: "a stop text that is its mark", says: roomtest.LookCall, stop: "<tool_call>", want: telling{finish: "stop"}},
 	{name: "JSON, cut after its name", writes: `{"name": , "parameters": }`, says: `{"name": "look", "parameters": {}}`, limit: 20, want: telling{finish: "length"}},
-	{name: "Python, cut in a value", writes: "func_name1(", says: `[go(a=1, b=123)]`, limit: 13, want: telling{calls: []string{`go {"a":1,"b":`}, finish: "length"}},
-	{name: "XML, cut in a parameter", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\n<parameter=a>\n1\n</parameter>", limit: 32, want: telling{calls: []string{"go {"}, finish: "length"}},
+	{name: "Python, cut in a value", writes: "func_name1(", says: `[go(a=1, b=123)]`, limit: 13, want: telling{calls: []string{`go {"a":1,"b":`}, finish: "length"}, cut: "[go(a=1, b=12"},
+	{name: "XML, cut in a parameter", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\n<parameter=a>\n1\n</parameter>", limit: 32, want: telling{calls: []string{"go {"}, finish: "length"}, cut: "<tool_call>\n<function=go>\n<param"},
 	{name: "channels, cut in a header", writes: "<|channel|> <|message|>", says: `<|channel|>commentary to=functions.go<|message|>{"a": 1}<|call|>`, limit: 30, want: telling{finish: "length"}},
 	{name: "no JSON", says: oddCall, want: telling{text: oddCall, finish: "stop"}},
 	{name: "no JSON, and a call", says: oddCall + "\n" + roomtest.GoCall, want: telling{text: oddCall, calls: []string{"go {}"}, finish: "calls"}, calls: []string{"go {}"}},
 	{name: "a call, and no JSON", says: roomtest.GoCall + oddCall, want: telling{text: oddCall, calls: []string{"go {}"}, finish: "calls"}, calls: []string{"go {}"}},
 	{name: "no JSON twice", says: oddCall + "\n" + oddCall, want: telling{text: oddCall + "\n" + oddCall, finish: "stop"}},
-	{name: "a call, and one cut", says: roomtest.GoCall + roomtest.LookCall, limit: len(roomtest.GoCall) + 50, want: telling{calls: []string{"go {}", `look {"z": "`}, finish: "length"}, calls: []string{"go {}"}},
-	{name: "a thought, and one cut", says: "<think>\nhm\n</think>\n\n" + roomtest.LookCall, limit: 21 + 50, want: telling{thought: "hm", calls: []string{`look {"z": "`}, finish: "length"}},
+	{name: "a call, and one cut", says: roomtest.GoCall + roomtest.LookCall, limit: len(roomtest.GoCall) + 50, want: telling{calls: []string{"go {}", `look {"z": "`}, finish: "length"}, calls: []string{"go {}"}, cut: roomtest.LookCall[:49]},
+	{name: "a thought, and one cut", says: "<think>\nhm\n</think>\n\n" + roomtest.LookCall, limit: 21 + 50, want: telling{thought: "hm", calls: []string{`look {"z": "`}, finish: "length"}, cut: roomtest.LookCall[:49]},
 	{name: "more than arguments",
 		says: `<tool_call>{"name": "go", "arguments": {}, "why": oops}</tool_call>`,
 		want: telling{text: `, "why": oops}</tool_call>`, calls: []string{"go {}"},
@@ -272,8 +251,8 @@ func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
 				want := c.want
 				switch name {
 				case "messages":
-					for _, told := range []*telling{&streamed, &whole, &want} {
-						told.calls = withWholeMembers(told.calls)
+					if want.text += c.cut; c.cut != "" {
+						want.calls = append([]string(nil), want.calls[:len(want.calls)-1]...)
 					}
 				case "responses":
 					want.finish = whole.finish
@@ -306,31 +285,18 @@ func TestCallIsToldAlikeWhereverItIsCut(t *testing.T) {
 				}
 				whole := route.whole(t, roomtest.Post(serve(fake), route.path, route.body(limit, c.stop, `"stream":false`)))
 				streamed := route.stream(t, roomtest.Post(serve(fake), route.path, route.body(limit, c.stop, `"stream":true`)))
-				told := slices.Clone(whole.calls)
-				if name == "messages" { // its clients read the members that are whole
-					streamed.calls, whole.calls, told = withWholeMembers(streamed.calls), withWholeMembers(whole.calls), nil
-				}
 				if !reflect.DeepEqual(whole, streamed) {
 					t.Errorf("%s, %s, %d tokens: whole\n%+v, in a stream\n%+v", name, c.name, limit, whole, streamed)
 				}
-				for _, call := range told {
+				for _, call := range whole.calls {
 					_, args, _ := strings.Cut(call, " ")
-					if json.Valid([]byte(args)) && !slices.Contains(c.want.calls, call) && !slices.Contains(c.calls, call) {
+					if (json.Valid([]byte(args)) || name == "messages") && !slices.Contains(c.want.calls, call) && !slices.Contains(c.calls, call) {
 						t.Errorf("%s, %s, %d tokens: there is a call %s", name, c.name, limit, call)
 					}
 				}
 			}
 		}
 	}
-}
-
-// withWholeMembers returns calls with the complete members of their arguments.
-func withWholeMembers(calls []string) (list []string) {
-	for _, call := range calls {
-		tool, args, _ := strings.Cut(call, " ")
-		list = append(list, tool+" "+wholeMembers(args))
-	}
-	return list
 }
 
 // customCalls returns the inputs of the calls of custom tools in an answer of chats or responses.

@@ -31,6 +31,7 @@ type Conversation struct {
 	// timings and the run. It has words of the vendor and numbers, never the client's texts.
 	LeftOut []string
 
+	WholeCalls    bool // see dialect.Options
 	Truncate      bool // the earliest turns are left out if the context has no room for all
 	ContinueFinal bool // the answer continues the last message, if that is an answer
 	Tolerant      bool // a template that has no place for the messages gets simpler ones

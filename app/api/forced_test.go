@@ -53,3 +53,35 @@ func TestForcedCallIsAnsweredThoughTheBodyAsksForJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorAboutToolsNamesFieldsOfItsRoute: programs look for the field that they sent.
+func TestErrorAboutToolsNamesFieldsOfItsRoute(t *testing.T) {
+	const (
+		ask       = `"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"}],`
+		schema    = `{"type":"json_schema","schema":{"type":"object"}}`
+		spaced    = `"tools":[{"type":"function","function":{"name":"a b"}}],`
+		functions = `"functions":[{"name":"a b"}],`
+		messages  = `"tools":[{"name":"a b","input_schema":{}}],`
+	)
+	for _, c := range []struct{ template, path, body, want string }{
+		{"", "/v1/messages", ask + messages + `"output_config":{"format":` + schema + `}`, "beside output_config.format.schema"},
+		{"", "/v1/messages", ask + messages + `"output_format":` + schema, "beside output_format.schema"},
+		{"", "/v1/messages", ask + messages + `"response_format":{"type":"json_object"}`, "beside response_format"},
+		{"", "/v1/responses", `"model":"tandem","input":"x","tools":[{"type":"function","name":"a b"}],"text":{"format":` + schema + `}`, "beside text.format"},
+		{"", "/api/chat", ask + spaced + `"format":{"type":"object"}`, "beside format:"},
+		{"", "/v1/chat/completions", ask + spaced + `"response_format":` + schema, "beside response_format"},
+		{"", "/v1/chat/completions", ask + spaced + `"tool_choice":"required"`, `"param":"tools"`},
+		{"", "/v1/chat/completions", ask + functions + `"function_call":{"name":"a b"}`, `"param":"functions"`},
+		{"no calls", "/v1/chat/completions", ask + functions + `"function_call":{"name":"a b"}`, "leave out function_call."},
+		{"no calls", "/v1/chat/completions", ask + spaced + `"tool_choice":"required"`, "leave out tool_choice."},
+	} {
+		fake := roomtest.Speaking("ok")
+		if c.template != "" {
+			fake.Model.TemplateSource = c.template
+		}
+		w := roomtest.Post(serve(fake), c.path, "{"+c.body+"}")
+		if w.Code != 400 || !strings.Contains(w.Body.String(), c.want) {
+			t.Errorf("%s {%s}: %d %s, want %s", c.path, c.body, w.Code, w.Body, c.want)
+		}
+	}
+}

@@ -20,20 +20,21 @@ func EncodeChat(m model.Model, param, text string) ([]int32, error) {
 // builds the grammar that an answer must follow if it has to be a call.
 func (c *Conversation) parsing(m model.Model, text string) (*dialect.Options, error) {
 	d, tail := m.Dialect(), PromptEnd(text)
+	list, choice := c.Tools.fields()
 	if c.Tools.Forced {
 		if !d.Tools() {
-			return nil, wire.Invalid("tool_choice",
+			return nil, wire.Invalid(choice,
 				"The model %s has no form for calls that Tandem knows, so none can be asked of "+
-					"it; leave out tool_choice.", m.ID())
+					"it; leave out %s.", m.ID(), choice)
 		}
 		rules, err := d.Grammar(c.Tools.Tools,
 			dialect.Choice{Tool: c.Tools.Name, Parallel: !c.Single && c.Tools.Name == "",
 				Prompt: tail})
 		if err != nil {
-			return nil, wire.Invalid("tools",
+			return nil, wire.Invalid(list,
 				"The tools cannot be offered so that a call is certain: %v.", err)
 		}
-		c.Grammar, c.GrammarParam = &model.Grammar{Lark: rules.Lark, Tools: rules.Tools}, "tools"
+		c.Grammar, c.GrammarParam = &model.Grammar{Lark: rules.Lark, Tools: rules.Tools}, list
 	}
 	calls := d.Tools() && len(c.Tools.Tools) > 0
 	if !calls && !d.Reasons() {
@@ -43,14 +44,14 @@ func (c *Conversation) parsing(m model.Model, text string) (*dialect.Options, er
 		around, err := d.Grammar(c.Tools.Tools,
 			dialect.Choice{Parallel: !c.Single, Prompt: tail, Answer: "@answer"})
 		if err != nil {
-			return nil, wire.Invalid("tools",
-				"The tools cannot be offered beside response_format: %v.", err)
+			return nil, wire.Invalid(list,
+				"The tools cannot be offered beside %s: %v.", c.GrammarParam, err)
 		}
 		g := *c.Grammar
 		g.Around, g.Tools, c.Grammar = around.Lark, around.Tools, &g
 	}
 	return &dialect.Options{Tools: c.Tools.Tools, Calls: calls, Forced: c.Tools.Forced,
-		Prompt: tail}, nil
+		WholeCalls: c.WholeCalls, Prompt: tail}, nil
 }
 
 // maxPromptEnd limits how much of the prompt's end a parser is given.

@@ -29,11 +29,10 @@ type Toolbox struct {
 // ReadTools reads the tools and tool_choice of chats. It also reads their older form, functions and
 // function_call. Other protocols read their own fields and call Choose.
 func ReadTools(f *wire.Fields) (b Toolbox) {
-	list, choice := "tools", "tool_choice"
-	if f.Raw(list) == nil && f.Raw("functions") != nil {
-		list, choice = "functions", "function_call"
+	if f.Raw("tools") == nil && f.Raw("functions") != nil {
 		b.Functions, b.Single = true, true
 	}
+	list, choice := b.fields()
 	if parallel := wire.ReadOptional(f, "parallel_tool_calls", f.Bool); parallel != nil && !*parallel {
 		b.Single = true
 	}
@@ -50,6 +49,14 @@ func ReadTools(f *wire.Fields) (b Toolbox) {
 		return Toolbox{}
 	}
 	return b.Choose(f, list, choice, all, chosen)
+}
+
+// fields returns the names of the fields with the tools and with the choice.
+func (b *Toolbox) fields() (list, choice string) {
+	if b.Functions {
+		return "functions", "function_call"
+	}
+	return "tools", "tool_choice"
 }
 
 // offer adds a tool of a chat to the list, unless it is left out.

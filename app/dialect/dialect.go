@@ -27,6 +27,7 @@ type Part struct {
 // A Tool is a function that a model may call.
 type Tool struct {
 	Name       string
+	Also       []string        // names of no other tool by which models call it too
 	Parameters json.RawMessage // a JSON schema; nil: any object
 
 	// Text has the Lark rules of the text that a tool with [TextParameters] takes. It is empty for

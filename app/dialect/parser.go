@@ -17,18 +17,22 @@ type Options struct {
 	Calls  bool   // look for calls; without Tools every call is text
 	Forced bool   // the answer must be a call, so that what begins is one
 	Prompt string // the end of the rendered prompt, which may have opened a thought, or closed one
+
+	// WholeCalls makes a call that was cut text: the client could not tell it from a whole one.
+	WholeCalls bool
 }
 
 // A Parser reads one answer. Only one goroutine at a time may use it.
 type Parser struct {
 	dialect *Dialect
-	tools   map[string]Tool // by name; nil: the parser looks for no calls
+	tools   map[string]Tool // by each of their names; nil: the parser looks for no calls
 	forced  bool            // see Options
 	openers []string        // the texts that open or close a thought or open a call
 	atLine  []string        // openers, and the texts that open a call where a line begins
 	starts  string          // the first bytes of atLine
 	longest int             // bytes of the longest of atLine
 	strict  bool            // each call must be whole and name a tool
+	whole   bool            // each call must be whole, see Options
 	slipped bool            // the call that has begun must
 
 	// bare are the bytes that open a call where the answer begins, and after a call or a thought.
@@ -65,11 +69,14 @@ type mode interface {
 
 // Parser returns a new parser for one answer.
 func (d *Dialect) Parser(o Options) *Parser {
-	p := &Parser{dialect: d, mode: inText{}, fresh: true, begun: -1}
+	p := &Parser{dialect: d, mode: inText{}, fresh: true, begun: -1, whole: o.WholeCalls}
 	if o.Calls && d.calls != nil && len(o.Tools) > 0 {
 		p.tools = map[string]Tool{}
 		for _, t := range o.Tools {
 			p.tools[t.Name] = t
+			for _, name := range t.Also {
+				p.tools[name] = t
+			}
 		}
 		p.openers, p.bare = d.calls.openers(), d.bare
 		p.forced = o.Forced
@@ -129,7 +136,7 @@ func (p *Parser) Cut() []Part { return p.finish(true) }
 
 func (p *Parser) finish(cut bool) []Part {
 	p.mode.end(p, cut)
-	if cut && !p.slipped {
+	if cut && !p.slipped && !p.whole {
 		p.begun = -1
 	}
 	if p.begun >= 0 {
@@ -201,7 +208,11 @@ func (p *Parser) beginCall(name string, n int) {
 	p.endCall()
 	p.closePart()
 	p.source.beginCall(n + len(p.space))
-	p.begun, p.slipped = len(p.parts), p.strict || p.tools[name].Accepts != nil
+	tool, known := p.tools[name]
+	if known {
+		name = tool.Name
+	}
+	p.begun, p.slipped = len(p.parts), p.strict || tool.Accepts != nil
 	p.parts = append(p.parts, Part{Kind: Call, Index: p.calls, Name: name})
 	p.calls++
 	p.hasMarkup = true

@@ -77,7 +77,7 @@ func (o *owner) waitForMemory(ctx context.Context, id string, isCurrent bool) er
 		}
 		if !isCurrent && time.Since(begun) > o.pool.patience {
 			return control.Errorf(control.CodeModelBusy,
-				"The memory that %s needs is taken by requests that %s is answering; try again when they have ended, or ask for shorter answers (max_tokens).",
+				"The memory that %s needs is taken by requests that %s is answering; try again when they have ended, or ask for shorter answers.",
 				control.Word(id), control.Word(over))
 		}
 		if err := waitFor(ctx, o.pool.life, time.After(memoryPoll)); err != nil {

@@ -1,16 +1,11 @@
-package anthropic
+package api
 
-import (
-	"testing"
-
-	"tandem/app/api"
-	"tandem/app/dialect"
-)
+import "testing"
 
 // Arguments that were cut off keep the members that are whole.
 func TestCutArgumentsKeepWholeMembers(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"a": [1, {"b":"}"}]}`: `{"a": [1, {"b":"}"}]}`,
+		`{"a": [1, {"b":"}"}]}`: `{"a":[1, {"b":"}"}]}`,
 		``:                      `{}`, `{`: `{}`, `{"a`: `{}`, `{"a":`: `{}`, `{"a":1`: `{}`,
 		`{"a":1,`:               `{"a":1}`,
 		`{"a":1,"b":12`:         `{"a":1}`,
@@ -21,10 +16,7 @@ func TestCutArgumentsKeepWholeMembers(t *testing.T) {
 		`{"a":1}x`:              `{"a":1}`,
 		`[1`:                    `{}`,
 	} {
-		var a api.Answer
-		a.Add(dialect.Part{Kind: dialect.Call})
-		a.Add(dialect.Part{Kind: dialect.Arguments, Text: text})
-		if got := string(inputOf(a.Calls()[0])); got != want {
+		if got := string(WholeMembers([]byte(text))); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
