@@ -79,7 +79,8 @@ func readToolCalls(m *wire.Fields) (calls []json.RawMessage) {
 // readToolCall returns one call, one of a custom tool as one of a function. Some clients write its
 // function's members beside its id.
 func readToolCall(c *wire.Fields) json.RawMessage {
-	if c.String("type") == CustomTool && c.Values["function"] == nil {
+	kind := c.String("type")
+	if (kind == CustomTool || kind == "" && c.Raw("custom") != nil) && c.Values["function"] == nil {
 		return readCustomCall(c)
 	}
 	fn := c.Object("function")

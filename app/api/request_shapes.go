@@ -220,10 +220,13 @@ var ChatMessageShape = wire.Object(
 				wire.OmitOnly("arguments", wire.Anything, "A JSON object, or one as text; absent for none."),
 			)),
 		),
-		wire.Typed(CustomTool, wire.Required("custom", wire.Object(
-			wire.Required("name", wire.String),
-			wire.Optional("input", wire.String),
-		))),
+		wire.Object(
+			wire.OmitOnly("type", wire.Const(CustomTool)),
+			wire.Required("custom", wire.Object(
+				wire.Required("name", wire.String),
+				wire.Optional("input", wire.String),
+			)),
+		),
 	))),
 	wire.Optional("function_call", wire.Object(
 		wire.Required("name", wire.String),

@@ -72,10 +72,10 @@ func TestCustomToolIsCalledWithAText(t *testing.T) {
 
 	fake := roomtest.Speaking("done")
 	w := roomtest.Post(serve(fake), "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"},`+
-		`{"role":"assistant","tool_calls":[{"id":"c1","type":"custom","custom":{"name":"ap","input":"a\"b"}},{"id":"c2","type":"custom","name":"ap","input":""}]},`+
+		`{"role":"assistant","tool_calls":[{"id":"c1","type":"custom","custom":{"name":"ap","input":"a\"b"}},{"id":"c2","type":"custom","name":"ap","input":""},{"id":"c3","custom":{"name":"ap","input":"c"}}]},`+
 		`{"role":"tool","tool_call_id":"c1","content":"ok"}],`+apTool+`}`)
 	if w.Code != 200 || !strings.Contains(fake.Model.Vars[0],
-		`"tool_calls":[{"id":"c1","type":"function","function":{"name":"ap","arguments":{"input":"a\"b"}}},{"id":"c2","type":"function","function":{"name":"ap","arguments":{"input":""}}}]`) {
+		`"tool_calls":[{"id":"c1","type":"function","function":{"name":"ap","arguments":{"input":"a\"b"}}},{"id":"c2","type":"function","function":{"name":"ap","arguments":{"input":""}}},{"id":"c3","type":"function","function":{"name":"ap","arguments":{"input":"c"}}}]`) {
 		t.Errorf("%d %s, the template gets %s", w.Code, w.Body, fake.Model.Vars)
 	}
 	if !strings.Contains(fake.Model.Vars[0], `"tools":[{"type":"function","function":{"name":"ap","description":"Patches.","parameters":{"type":"object","properties":{"input":{"type":"string","description":"The input, a text that this regular expression matches:\na{3}b"}}`) {

@@ -49,7 +49,7 @@ func (compactionFormat) IDPrefix() string { return ResponsePrefix }
 func (compactionFormat) Stream(*api.Reply, *wire.EventStream) api.Events { return nil }
 
 func (f compactionFormat) Whole(r *api.Reply) any {
-	output := f.req.said(r.ID)
+	output := f.req.kept(r.ID)
 	output = append(output, wire.Encode(summaryItem{
 		ID: itemIDOf(r.ID, "cmp_", len(output)), Type: compactionItem,
 		EncryptedContent: packSummary(r.Choices[0].Answer.Joined(dialect.Text)),
@@ -65,7 +65,7 @@ type compaction struct {
 	Object    string            `json:"object" enum:"response.compaction"`
 	CreatedAt int64             `json:"created_at" doc:"Unix seconds."`
 	Model     string            `json:"model" doc:"The id."`
-	Output    []json.RawMessage `json:"output" doc:"The user's messages, then the summary; the input of what follows."`
+	Output    []json.RawMessage `json:"output" doc:"The user's messages and the tools of items, then the summary; the input of what follows."`
 	Usage     ResponseUsage     `json:"usage"`
 	Timings   api.Timings       `json:"timings"`
 }
@@ -77,13 +77,20 @@ type summaryItem struct {
 	Type             string `json:"type"`
 }
 
-// said returns the user's messages, in the form of stored items.
-func (c compactionRequest) said(response string) (list []json.RawMessage) {
+// kept returns the user's messages, and the tools that items brought, in the form of stored items.
+func (c compactionRequest) kept(response string) (list []json.RawMessage) {
 	var own []json.RawMessage
 	for _, v := range c.items {
 		f, err := wire.ParseFields(v, "")
-		if err == nil && itemType(f) == "message" && f.String("role") == "user" {
+		if err != nil {
+			continue
+		}
+		switch kind := itemType(f); {
+		case kind == "message" && f.String("role") == "user", kind == additionalTools:
 			own = append(own, v)
+		case kind == foundTools && f.Raw("tools") != nil: // its search is summed up
+			own = append(own, wire.Members{{Key: "type", Value: wire.Quote(additionalTools)},
+				{Key: "role", Value: wire.Quote("developer")}, {Key: "tools", Value: f.Raw("tools")}}.JSON())
 		}
 	}
 	stored, err := storedItems(own, response, 0)
@@ -93,8 +100,12 @@ func (c compactionRequest) said(response string) (list []json.RawMessage) {
 	return list
 }
 
-// compactionItem is the type of the item with a summary.
-const compactionItem = "compaction"
+const (
+	// compactionItem is the type of the item with a summary.
+	compactionItem = "compaction"
+	// compactionTrigger is the type of an item that asks for a summary in the answer.
+	compactionTrigger = "compaction_trigger"
+)
 
 // summaryMark begins the content of our own summaries. It is not encrypted: it never leaves this
 // machine's clients.

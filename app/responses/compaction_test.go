@@ -118,6 +118,57 @@ func TestCompactionOfAnotherServerIsSkipped(t *testing.T) {
 	}
 }
 
+// Tools that items brought can be called after a compaction, and after another.
+func TestCompactionKeepsToolsOfItems(t *testing.T) {
+	const added = `{"type":"additional_tools","role":"developer","tools":[{"type":"custom","name":"exec"},{"type":"web_search"}]}`
+	const found = `{"type":"tool_search_call","call_id":"c","arguments":{}},{"type":"tool_search_output","call_id":"c","tools":[` +
+		`{"type":"namespace","name":"mail","description":"d","tools":[{"type":"function","name":"send","parameters":{"type":"object"}}]}]}`
+	const user = `{"role":"user","content":"x"}`
+	for _, c := range []struct{ items, tools string }{ // as the template gets them
+		{added + "," + user, "exec"},
+		{user + "," + found, "mail__send"},
+		{added + "," + user + "," + found, "exec mail__send"},
+		{user + `,{"type":"tool_search_output","call_id":"c","tools":[]}`, ""},
+		{added + "," + user + "," + added + `,{"type":"additional_tools","tools":[{"type":"function","name":"exec"},{"type":"shell"}]}`, "exec shell"},
+		{added + "," + user + `,{"type":"compaction","encrypted_content":"gAAA"}`, "exec"},
+	} {
+		fake := roomtest.Speaking("They talk.")
+		fake.Model.Context = 4096
+		s := serve(fake)
+		input := c.items
+		for range 2 {
+			var list []string
+			for _, item := range compactionOf(t, roomtest.Post(s, "/v1/responses/compact", roomtest.ResponseBody(`"input":[`+input+`]`))).Output {
+				var v struct {
+					ID, Type, Role string
+				}
+				if err := json.Unmarshal(item, &v); err != nil || v.ID == "" || v.Type == "tool_search_output" {
+					t.Errorf("%s: %s", c.items, item)
+				}
+				list = append(list, string(item))
+			}
+			input = strings.Join(list, ",")
+			w := roomtest.Post(s, "/v1/responses", roomtest.ResponseBody(`"input":[`+input+`]`))
+			if w.Code != 200 {
+				t.Fatalf("%s: %d %s", input, w.Code, w.Body)
+			}
+			var got struct {
+				Tools []struct{ Function struct{ Name string } }
+			}
+			if err := json.Unmarshal([]byte(fake.Model.Vars[len(fake.Model.Vars)-1]), &got); err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, tool := range got.Tools {
+				names = append(names, tool.Function.Name)
+			}
+			if strings.Join(names, " ") != c.tools {
+				t.Errorf("%s: after it the model gets the tools %s, want %s", c.items, names, c.tools)
+			}
+		}
+	}
+}
+
 // TestCompactionReadsPicturesAsHistory: a line takes the place of each picture, in the last message too,
 // since the model sums up what was said. The answer keeps the message.
 func TestCompactionReadsPicturesAsHistory(t *testing.T) {

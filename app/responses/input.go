@@ -37,6 +37,8 @@ func (c *responseRequest) addItem(f *wire.Fields) {
 		c.addCompaction(f)
 	case additionalTools:
 		c.offers.add(f)
+	case compactionTrigger:
+		f.Fail("type", "%q is not supported: send the input without it to /v1/responses/compact.", kind)
 	case "":
 		f.Fail("type", "is missing.")
 	default:
@@ -111,8 +113,11 @@ func (c *responseRequest) addReasoning(f *wire.Fields) {
 	}
 }
 
-// additionalTools is the type of an item that brings tools.
-const additionalTools = "additional_tools"
+// Types of items that bring tools.
+const (
+	additionalTools = "additional_tools"
+	foundTools      = "tool_search_output"
+)
 
 // skip notes the type of an item that is skipped.
 func (c *responseRequest) skip(kind string) {
@@ -123,7 +128,7 @@ func (c *responseRequest) skip(kind string) {
 }
 
 // elsewhere matches the types of the items of tools that OpenAI's servers run.
-var elsewhere = regexp.MustCompile("^(file_search_call|web_search_call|computer_call|computer_call_output|" +
+var elsewhere = regexp.MustCompile("^(file_search_call|web_search_call|" +
 	"image_generation_call|code_interpreter_call|mcp_[a-z_]{1,20}|program|program_output|configuration_update)$")
 
 func (c *responseRequest) addCall(f *wire.Fields, k *toolKind) {

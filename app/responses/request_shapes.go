@@ -31,6 +31,7 @@ var inputItemShape = wire.Either(
 	callShape("shell_call", wire.Required("action", wire.AnyMap)),
 	callShape("local_shell_call", wire.Required("action", wire.AnyMap)),
 	callShape("apply_patch_call", wire.Required("operation", wire.AnyMap)),
+	callShape("computer_call", wire.Optional("action", wire.AnyMap), wire.Optional("actions", wire.List(wire.AnyMap))),
 	callShape("tool_search_call", wire.Optional("arguments", wire.Either(wire.String, wire.AnyMap))),
 	resultShape("function_call_output", wire.Required("output", api.PartsShape)),
 	resultShape("custom_tool_call_output", wire.Required("output", api.PartsShape)),
@@ -47,6 +48,8 @@ var inputItemShape = wire.Either(
 		wire.Optional("call_id", wire.String),
 		wire.Required("output", api.PartsShape),
 	),
+	resultShape("computer_call_output", wire.Required("output", wire.Typed("computer_screenshot"),
+		"A line of text takes the picture's place.")),
 	resultShape("apply_patch_call_output",
 		wire.Required("status", wire.Enum("completed", "failed")),
 		wire.Optional("output", wire.String),
@@ -79,9 +82,9 @@ func resultShape(kind string, more ...wire.Field) *wire.Shape {
 	return wire.Typed(kind, wire.Optional("id", wire.String), wire.Required("call_id", wire.NonEmpty)).Add(more...)
 }
 
-// itemTypes returns the types of items that are read.
+// itemTypes returns the types of items that are read or refused.
 func itemTypes() []any {
-	list := []any{"message", "reasoning", "item_reference", compactionItem, additionalTools}
+	list := []any{"message", "reasoning", "item_reference", compactionItem, compactionTrigger, additionalTools}
 	for i := range toolKinds {
 		list = append(list, toolKinds[i].call, toolKinds[i].output)
 	}

@@ -24,7 +24,7 @@ type toolKind struct {
 
 	// accepts is that of dialect.Tool.
 	accepts func(arguments []byte) bool
-	// item returns the item of a call.
+	// item returns the item of a call. It is nil for a tool that the model cannot call.
 	item func(h callHead, name toolName, arguments []byte) any
 	// early are the arguments that the item has from its beginning; nil for none.
 	early []string
@@ -87,6 +87,11 @@ var toolKinds = []toolKind{
 		item: patchItem, early: []string{"type", "path"},
 		output: "apply_patch_call_output", result: patchResult,
 	},
+	{ // refused in tools; the items are those of a conversation with another model
+		tool: "computer", name: "computer",
+		call: "computer_call", prefix: "cu_", holds: "actions",
+		output: "computer_call_output", result: screenshotResult,
+	},
 	{
 		tool: "tool_search", name: "tool_search", about: "Searches for more tools.",
 		parameters: `{"type":"object"}`,
@@ -94,7 +99,7 @@ var toolKinds = []toolKind{
 		item: func(h callHead, _ toolName, arguments []byte) any {
 			return searchItem{h, "client", wire.RawObject(api.WholeMembers(arguments))}
 		},
-		output: "tool_search_output",
+		output: foundTools,
 	},
 }
 
@@ -123,6 +128,17 @@ func (k *toolKind) readArguments(f *wire.Fields) json.RawMessage {
 		return v
 	case "input":
 		return api.TextArguments(f.String(k.holds))
+	case "actions": // the preview has one
+		var list wire.Members
+		if f.Object("action") != nil {
+			list = wire.Members{{Key: "action", Value: f.Raw("action")}}
+		}
+		for range f.Items(k.holds, f.List(k.holds, "must be a list of objects.")) {
+		}
+		if v := f.Raw(k.holds); v != nil {
+			list = list.With(k.holds, v)
+		}
+		return list.JSON()
 	}
 	o := wire.Needed(f, k.holds)
 	if o == nil {
@@ -158,6 +174,15 @@ func shellResult(f *wire.Fields) string {
 		}
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// screenshotResult returns the line that takes the place of a screenshot.
+func screenshotResult(f *wire.Fields) string {
+	o := wire.Needed(f, "output")
+	if o == nil {
+		return ""
+	}
+	return api.PartText(o, o.NeededWord("type"))
 }
 
 // patchResult returns whether a patch was applied, and what the client says of it.

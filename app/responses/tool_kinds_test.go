@@ -259,6 +259,75 @@ func TestCutCallOfAKindIsText(t *testing.T) {
 	}
 }
 
+// A tool of a namespace may be called by its own name, as models often do, where no other tool has that.
+func TestToolOfANamespaceIsCalledByItsOwnName(t *testing.T) {
+	const codex = `{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"},{"type":"function","name":"wait"}]}`
+	const mail = `{"type":"namespace","name":"mcp__mail__","tools":[{"type":"function","name":"send"},{"type":"custom","name":"wait"}]}`
+	custom := func(space, name string) string {
+		return `"type":"custom_tool_call","status":"completed","call_id":"ID","namespace":"` + space + `","name":"` + name + `","input":"ls"`
+	}
+	function := func(name string) string {
+		return `"type":"function_call","status":"completed","call_id":"ID",` + name + `,"arguments":"{\"input\": \"ls\"}"`
+	}
+	for _, c := range []struct{ tools, name, item string }{
+		{codex, "functions__exec", custom("functions", "exec")},
+		{codex, "exec", custom("functions", "exec")},
+		{codex, "functions.exec", custom("functions", "exec")},
+		{codex, "wait", function(`"namespace":"functions","name":"wait"`)},
+		{codex, "functions.wait", function(`"namespace":"functions","name":"wait"`)},
+		{codex + "," + mail, "send", function(`"namespace":"mcp__mail__","name":"send"`)},
+		{codex + "," + mail, "mcp__mail__.wait", custom("mcp__mail__", "wait")},
+		{codex + "," + mail, "wait", function(`"name":"wait"`)},
+		{codex + `,{"type":"function","name":"exec"}`, "exec", function(`"name":"exec"`)},
+		{codex + `,{"type":"custom","name":"functions.exec"}`, "functions.exec",
+			`"type":"custom_tool_call","status":"completed","call_id":"ID","name":"functions.exec","input":"ls"`},
+		{codex, "other", function(`"name":"other"`)},
+	} {
+		for _, body := range []string{
+			`"input":"x","tools":[` + c.tools + `]`,
+			`"input":[{"type":"additional_tools","role":"developer","tools":[` + c.tools + `]},{"role":"user","content":"x"}]`,
+		} {
+			for template, says := range map[string]string{
+				"": called(c.name, `{"input": "ls"}`),
+				"<|channel|> <|message|>": `<|channel|>commentary to=` + strings.TrimPrefix(c.name, "functions.") +
+					`<|message|>{"input": "ls"}<|call|>`,
+			} {
+				if template != "" && strings.Contains(c.tools, `"functions.exec"`) {
+					continue // the namespace of all tools there
+				}
+				fake := roomtest.Speaking(says)
+				if template != "" {
+					fake.Model.TemplateSource = template
+				}
+				var whole struct{ Output []json.RawMessage }
+				w := roomtest.Post(serve(fake), "/v1/responses", roomtest.ResponseBody(body))
+				if err := json.Unmarshal(w.Body.Bytes(), &whole); err != nil || len(whole.Output) != 1 {
+					t.Fatalf("%s: %d %s", says, w.Code, w.Body)
+				}
+				if got, _ := bareItem(t, whole.Output[0]); got != c.item {
+					t.Errorf("%s:\ngot  %s\nwant %s", says, got, c.item)
+				}
+				w = roomtest.Post(serve(fake), "/v1/responses", roomtest.ResponseBody(body, `"stream":true`))
+				for data, err := range control.Events(w.Body) {
+					var e struct {
+						Type string
+						Item json.RawMessage
+					}
+					if err != nil || json.Unmarshal(data, &e) != nil {
+						t.Fatal(string(data), err)
+					}
+					if e.Type != "response.output_item.done" {
+						continue
+					}
+					if got, _ := bareItem(t, e.Item); got != c.item {
+						t.Errorf("%s, streamed:\ngot  %s\nwant %s", says, got, c.item)
+					}
+				}
+			}
+		}
+	}
+}
+
 // callIn returns the name of a call and its arguments without null, as a template gets them.
 func callIn(t *testing.T, says string) (name, arguments string) {
 	t.Helper()
@@ -334,11 +403,54 @@ func TestFoundToolsCanBeCalled(t *testing.T) {
 	}
 }
 
+// The history of a tool that the model cannot have is read: its screenshots are lines.
+func TestScreenshotsOfAHistoryAreLines(t *testing.T) {
+	const line = `"content":"[image omitted: this model reads text only]","tool_call_id":"c","name":"computer"}`
+	for items, want := range map[string][]string{
+		`{"type":"computer_call","id":"cu_1","call_id":"c","action":{"type":"click","x":1,"y":2,"button":"left"},"pending_safety_checks":[],"status":"completed"},` +
+			`{"type":"computer_call_output","call_id":"c","output":{"type":"computer_screenshot","image_url":"data:image/png;base64,AA=="}}`: {
+			`"function":{"name":"computer","arguments":{"action":{"type":"click","x":1,"y":2,"button":"left"}}}`, line},
+		`{"type":"computer_call","id":"cu_1","call_id":"c","actions":[{"type":"screenshot"},{"type":"wait"}],"status":"completed"},` +
+			`{"type":"computer_call_output","call_id":"c","output":{"type":"computer_screenshot","file_id":"f"},"acknowledged_safety_checks":[{"id":"s"}]}`: {
+			`"arguments":{"actions":[{"type":"screenshot"},{"type":"wait"}]}`, line},
+		`{"type":"computer_call","call_id":"c"},{"type":"computer_call_output","call_id":"c","output":{"type":"computer_screenshot"}}`: {
+			`"arguments":{}`, line},
+	} {
+		for _, after := range []string{``, `,{"role":"user","content":"go on"}`} {
+			fake := roomtest.Speaking("ok")
+			w := roomtest.Post(serve(fake), "/v1/responses", roomtest.ResponseBody(`"input":[{"role":"user","content":"x"},`+items+after+`]`))
+			if w.Code != 200 || strings.Contains(w.Body.String(), "left_out") {
+				t.Errorf("%s: %d %s", items, w.Code, w.Body)
+				continue
+			}
+			for _, part := range want {
+				if !strings.Contains(fake.Model.Vars[0], part) {
+					t.Errorf("%s: the template gets %s, want %s", items, fake.Model.Vars[0], part)
+				}
+			}
+		}
+	}
+	for item, want := range map[string]string{
+		`{"type":"computer_call","call_id":"c","action":7}`:                                         "input[1].action must be",
+		`{"type":"computer_call","call_id":"c","actions":{}}`:                                       "input[1].actions must be",
+		`{"type":"computer_call_output","call_id":"c"}`:                                             "input[1].output is missing",
+		`{"type":"computer_call_output","output":{"type":"computer_screenshot"}}`:                   "input[1].call_id is missing",
+		`{"type":"computer_call_output","call_id":"c","output":"x"}`:                                "input[1].output must be",
+		`{"type":"computer_call_output","call_id":"c","output":{"type":"hologram","image_url":""}}`: "input[1].output.type must be",
+		`{"type":"compaction_trigger"}`:                                                             "send the input without it to /v1/responses/compact",
+	} {
+		w := roomtest.Post(serve(roomtest.Speaking("ok")), "/v1/responses", roomtest.ResponseBody(`"input":[{"role":"user","content":"x"},`+item+`]`))
+		if w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s, want %s", item, w.Code, w.Body, want)
+		}
+	}
+}
+
 // A choice of a tool of each kind holds the answer to its parameters.
 func TestChoiceOfEachKindHoldsTheAnswer(t *testing.T) {
 	const tools = `"input":"x","tools":[{"type":"shell"},{"type":"local_shell"},{"type":"apply_patch"},{"type":"function","name":"go"},` +
 		`{"type":"custom","name":"ap","format":{"type":"grammar","syntax":"lark","definition":"start: \"a\\n\""}},` +
-		`{"type":"namespace","name":"n","tools":[{"type":"custom","name":"ap"}]},{"type":"tool_search","execution":"client","parameters":{"type":"object"}}]`
+		`{"type":"namespace","name":"n","tools":[{"type":"custom","name":"ap"},{"type":"function","name":"look"}]},{"type":"tool_search","execution":"client","parameters":{"type":"object"}}]`
 	for choice, names := range map[string]string{
 		`{"type":"shell"}`:                              "shell",
 		`{"type":"local_shell"}`:                        "local_shell",
@@ -347,7 +459,9 @@ func TestChoiceOfEachKindHoldsTheAnswer(t *testing.T) {
 		`{"type":"custom","name":"ap"}`:                 "ap",
 		`{"type":"custom","custom":{"name":"ap"}}`:      "ap",
 		`{"type":"custom","namespace":"n","name":"ap"}`: "n__ap",
-		`"required"`:                                    "shell local_shell apply_patch go ap n__ap tool_search",
+		`{"type":"function","name":"look"}`:             "n__look",
+		`{"type":"function","name":"n.look"}`:           "n__look",
+		`"required"`:                                    "shell local_shell apply_patch go ap n__ap n__look tool_search",
 		`{"type":"allowed_tools","mode":"required","tools":[{"type":"custom","name":"ap"},{"type":"shell"},{"type":"web_search"}]}`: "shell ap",
 		`{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"go"},{"type":"apply_patch"}]}`:               "apply_patch go",
 	} {
@@ -358,7 +472,7 @@ func TestChoiceOfEachKindHoldsTheAnswer(t *testing.T) {
 			continue
 		}
 		var got []string
-		for _, name := range strings.Fields("shell local_shell apply_patch go ap n__ap tool_search") {
+		for _, name := range strings.Fields("shell local_shell apply_patch go ap n__ap n__look tool_search") {
 			if strings.Contains(fake.Model.Grammars[0].Lark, `{\"name\": \"`+name+`\"`) {
 				got = append(got, name)
 			}
@@ -385,10 +499,12 @@ func TestAllowedToolsAreThoseThatItNames(t *testing.T) {
 		`{"type":"namespace","name":"o"}`:                                        "",
 		`{"type":"namespace","name":""}`:                                         "",
 		`{"type":"function","name":"goo"}`:                                       "",
-		`{"type":"function","name":"look"}`:                                      "",
+		`{"type":"function","name":"look"}`:                                      "n__look",
+		`{"type":"custom","name":"n.ap"}`:                                        "n__ap",
 		`{"type":"apply_patch"}`:                                                 "",
 		`{"type":"teapot"}`:                                                      "",
-		`{"type":"function","name":"go"},{"type":"custom","name":"ap"}`:          "",
+		`{"type":"function","name":"go"},{"type":"custom","name":"ap"}`:          "go n__ap",
+		`{"type":"function","name":"go"},{"type":"custom","name":"a"}`:           "",
 	} {
 		fake := roomtest.Speaking("ok")
 		w := roomtest.Post(serve(fake), "/v1/responses", roomtest.ResponseBody(tools,
@@ -511,6 +627,11 @@ func TestFunctionIsShownWithAllItsMembers(t *testing.T) {
 		`{"type":"function","function":{"name":"w","strict":true}}`:                                  `{"type":"function","name":"w","strict":true,"description":null,"parameters":null}`,
 		`{"name":"w","type":"function","description":"d","strict":false,"parameters":{"z":1,"a":2}}`: `{"name":"w","type":"function","description":"d","strict":false,"parameters":{"z":1,"a":2}}`,
 		`{"type":"custom","name":"c"}`:                                                               `{"type":"custom","name":"c"}`,
+		`{"type":"custom","custom":{"name":"c","format":{"type":"text"}}}`:                           `{"type":"custom","name":"c","format":{"type":"text"}}`,
+		`{"type":"namespace","name":"n","tools":[{"type":"function","name":"w"},{"type":"custom","custom":{"name":"c"}}]}`: `{"type":"namespace","name":"n","tools":[` +
+			`{"type":"function","name":"w","description":null,"parameters":null,"strict":null},{"type":"custom","name":"c"}],"description":""}`,
+		`{"type":"namespace","name":"n","description":"d","tools":[{"type":"function","name":"w","strict":true,"parameters":{"a":1}}]}`: `{"type":"namespace","name":"n","description":"d","tools":[` +
+			`{"type":"function","name":"w","strict":true,"parameters":{"a":1},"description":null}]}`,
 	} {
 		w := roomtest.Post(serve(roomtest.Speaking("ok")), "/v1/responses", roomtest.ResponseBody(`"input":"x","tools":[`+tool+`]`))
 		if !strings.Contains(w.Body.String(), `"tools":[`+want+`]`) {

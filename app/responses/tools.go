@@ -61,6 +61,8 @@ func readResponseTools(f *wire.Fields) (t responseTools) {
 
 // choose decides which tools the model may use, when all are known.
 func (t *responseTools) choose(f *wire.Fields) {
+	t.addShortNames()
+	t.chosen.Name = t.nameOf(t.chosen.Name)
 	if allowed := t.chosen.Allowed; allowed != nil {
 		t.chosen.Allowed = []string{}
 		for _, name := range allowed {
@@ -72,11 +74,46 @@ func (t *responseTools) choose(f *wire.Fields) {
 				}
 			}
 			if len(t.chosen.Allowed) == before {
-				t.chosen.Allowed = append(t.chosen.Allowed, name)
+				t.chosen.Allowed = append(t.chosen.Allowed, t.nameOf(name))
 			}
 		}
 	}
 	t.Toolbox = t.Choose(f, "tools", "tool_choice", t.offered, t.chosen)
+}
+
+// nameOf returns the name by which the model knows a tool that a choice names.
+func (t *responseTools) nameOf(chosen string) string {
+	for _, o := range t.offered {
+		if slices.Contains(o.Tool.Also, chosen) {
+			return o.Tool.Name
+		}
+	}
+	return chosen
+}
+
+// addShortNames gives a tool of a namespace the names by which models call it too, and by which OpenAI's
+// libraries choose it: its own, and that after the namespace's and a dot, if no other tool has that name.
+func (t *responseTools) addShortNames() {
+	short := func(tool knownTool) []string {
+		if tool.Namespace == "" {
+			return nil
+		}
+		return []string{tool.Name, tool.Namespace + "." + tool.Name}
+	}
+	tools := map[string]int{} // by name
+	for name, tool := range t.known {
+		for _, name := range append(short(tool), name) {
+			tools[name]++
+		}
+	}
+	for i := range t.offered {
+		tool := &t.offered[i].Tool
+		for _, name := range short(t.known[tool.Name]) {
+			if tools[name] == 1 {
+				tool.Also = append(tool.Also, name)
+			}
+		}
+	}
 }
 
 // add adds the tools in a field of the body or of an item. It returns those that are not left out, and
@@ -106,7 +143,7 @@ func (t *responseTools) offer(o *wire.Fields, space, about string) (names []stri
 		return names
 	}
 	k := kindBy((*toolKind).toolType, kind)
-	if k == nil || k.name != "" && space != "" {
+	if k == nil || k.item == nil || k.name != "" && space != "" {
 		t.LeaveOut(o, kind)
 		return nil
 	}
@@ -177,19 +214,31 @@ func (k *toolKind) function(o *wire.Fields) api.Offered {
 		Tool: dialect.Tool{Name: k.name, Parameters: parameters, Strict: k.tool != "tool_search", Accepts: k.accepts}}
 }
 
-// shownTool returns a tool for the answer. A function has all members that typed clients need.
+// shownTool returns a tool for the answer, with all members that typed clients need.
 func shownTool(o *wire.Fields) wire.RawObject {
-	if o.String("type") != "function" {
-		return wire.RawObject(o.Members().JSON())
-	}
-	list := o.Members().Without("function")
-	if inside := o.Object("function"); inside != nil {
-		list = append(list, inside.Members()...)
-	}
-	for _, key := range []string{"description", "parameters", "strict"} {
-		if list.Get(key) == nil {
-			list = append(list, wire.Member{Key: key, Value: json.RawMessage("null")})
+	kind, list := o.String("type"), o.Members()
+	need := func(value string, keys ...string) {
+		for _, key := range keys {
+			if list.Get(key) == nil {
+				list = append(list, wire.Member{Key: key, Value: json.RawMessage(value)})
+			}
 		}
+	}
+	switch kind {
+	case "function", api.CustomTool:
+		if inside := o.Object(kind); inside != nil { // as chats have it
+			list = append(list.Without(kind), inside.Members()...)
+		}
+		if kind == "function" {
+			need("null", "description", "parameters", "strict")
+		}
+	case "namespace":
+		var inner []json.RawMessage
+		for tool := range o.Items("tools", api.ReadToolList(o, "tools")) {
+			inner = append(inner, json.RawMessage(shownTool(tool)))
+		}
+		list = list.With("tools", wire.JoinValues(inner))
+		need(`""`, "description")
 	}
 	return wire.RawObject(list.JSON())
 }
