@@ -71,6 +71,7 @@ func (e *Embedding) Texts(in *Intake) error {
 		}
 	}
 	for i, text := range e.Input {
+		whole := len(text)
 		if e.Truncate {
 			text = Beginning(m, text, m.ContextLength())
 		}
@@ -83,6 +84,9 @@ func (e *Embedding) Texts(in *Intake) error {
 			_, tail, err = marksOf(m.Tokenizer())
 			from := len(ids) - len(tail)
 			ids = slices.Delete(ids, max(0, from-over), from)
+			in.NoteCut()
+		} else if len(text) < whole {
+			in.NoteCut()
 		}
 		if err := in.Add(e.param(i), ids, err); err != nil {
 			return err

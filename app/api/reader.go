@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 
@@ -89,6 +90,9 @@ func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run,
 	if err != nil {
 		return err
 	}
+	if in.cut > 0 {
+		run.Row.LeftOut = fmt.Sprintf("the ends of %d of %d texts", in.cut, len(in.texts))
+	}
 	whole := wire.Encode(answer)
 	release()
 	run.began = true
@@ -117,7 +121,11 @@ type Intake struct {
 	Model model.Model
 	texts [][]int32
 	n     int // tokens of all texts
+	cut   int // texts without their end
 }
+
+// NoteCut notes that the end of a text is left out.
+func (t *Intake) NoteCut() { t.cut++ }
 
 // Add takes the tokens of one text, or the error of getting them. param is its name in errors.
 func (t *Intake) Add(param string, ids []int32, err error) error {

@@ -98,6 +98,20 @@ func TestOllamaEmbedTruncates(t *testing.T) {
 			if w.Code != 200 || !strings.Contains(w.Body.String(), want) {
 				t.Errorf("%s: %.40s: %d %s, want %s", path, body, w.Code, w.Body, want)
 			}
+			if told := fake.LastRun().LeftOut; told != fmt.Sprintf("the ends of 1 of %d texts", strings.Count(body, `,"ab`)+1) {
+				t.Errorf("%s: %.40s: the run says %q", path, body, told)
+			}
+		}
+	}
+	fits := strings.Repeat("a", roomtest.NewBackendOf(control.KindEmbedding).Model.ContextLength()-1) // after the first mark
+	for body, want := range map[string]string{
+		`"input":"` + fits + `"`: "", `"input":"` + fits + `a"`: "the ends of 1 of 1 texts",
+		`"input":["` + long + `","` + fits + `","` + long + `"]`: "the ends of 2 of 3 texts",
+	} {
+		fake := roomtest.NewBackendOf(control.KindEmbedding)
+		w := roomtest.Post(serve(fake), "/api/embed", `{"model":"tandem",`+body+`}`)
+		if told := fake.LastRun().LeftOut; w.Code != 200 || told != want {
+			t.Errorf("%.40s: %d %.300s, the run says %q, want %q", body, w.Code, w.Body, told, want)
 		}
 	}
 	for _, body := range []string{`"input":"` + long + `"`, `"input":["` + long + `","a"]`} {

@@ -106,6 +106,9 @@ func (r *rerankRequest) Texts(in *api.Intake) error {
 			if document, err = firstTokens(m, document, room); err != nil {
 				return err
 			}
+			if document != r.documents[i] {
+				in.NoteCut()
+			}
 		}
 		if err := api.CheckLength(m, param,
 			len(r.instruction)+len(r.query)+len(document)); err != nil {

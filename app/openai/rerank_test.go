@@ -132,6 +132,9 @@ func TestRerankCutsDocuments(t *testing.T) {
 		if read != long[:c.want] || !strings.HasSuffix(fake.Model.Decode(fake.Model.ReadTexts[1]), "|q?|a") {
 			t.Errorf("%s%s with a context of %d: %d bytes are read, want %d", c.path, c.fields, c.context, len(read), c.want)
 		}
+		if told := fake.LastRun().LeftOut; (told == "the ends of 1 of 2 texts") != (c.want < len(long)) || told != "" && c.want == len(long) {
+			t.Errorf("%s%s with a context of %d: the run says %q", c.path, c.fields, c.context, told)
+		}
 	}
 	w := roomtest.Post(serve(roomtest.NewBackendOf(control.KindReranker)), "/v2/rerank",
 		`{"query":"`+strings.Repeat("q", 64)+`","documents":["a"]}`)

@@ -94,19 +94,64 @@ func TestReadmeListsEveryFieldOfTheVendors(t *testing.T) {
 
 // TestEveryToolOfAnthropicIsKnown: each type is offered, left out or refused for what it is.
 func TestEveryToolOfAnthropicIsKnown(t *testing.T) {
-	var recorded struct {
-		Tools []string `json:"anthropic_tools"`
-	}
-	if err := json.Unmarshal(requestFields, &recorded); err != nil || len(recorded.Tools) < 30 {
-		t.Fatalf("%d tools, %v", len(recorded.Tools), err)
-	}
-	for _, kind := range recorded.Tools {
+	for _, kind := range recordedTypes(t, "anthropic_tools", 30) {
 		w := roomtest.Post(New(services(roomtest.Speaking("ok")), Options{}).Endpoint(), "/v1/messages",
 			roomtest.MessageBody(fmt.Sprintf(`"tools":[{"type":%q,"name":"a","input_schema":{"type":"object"}}]`, kind)))
 		if w.Code != 200 && !strings.Contains(w.Body.String(), "whose results are images") {
 			t.Errorf("%s: %d %s", kind, w.Code, w.Body)
 		}
 	}
+}
+
+// TestEveryToolOfOpenAIIsKnown: each type is offered, left out by its name, or refused for what it is, and
+// README.md lists it.
+func TestEveryToolOfOpenAIIsKnown(t *testing.T) {
+	kinds := recordedTypes(t, "openai_tools", 18)
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(readme), "OpenAI's tools are of these kinds.")
+	table, _, _ = strings.Cut(table, "\n\nA custom tool's")
+	version := regexp.MustCompile(`(_use)?(_preview)?(_\d{4}_\d\d_\d\d)?$`)
+	for _, kind := range kinds {
+		if !strings.Contains(table, "`"+version.ReplaceAllString(kind, "")+"`") {
+			t.Errorf("README.md does not say what Tandem does with the tool %s", kind)
+		}
+		fake := roomtest.Speaking("ok")
+		w := roomtest.Post(New(services(fake), Options{}).Endpoint(), "/v1/responses", roomtest.ResponseBody(fmt.Sprintf(
+			`"input":"x","tools":[{"type":%q,"name":"a","execution":"client","tools":[{"type":"custom","name":"b"}]}]`, kind)))
+		offered := len(fake.Model.Vars) > 0 && strings.Contains(fake.Model.Vars[0], `"tools":[`)
+		toldLeftOut := strings.Contains(w.Body.String(), `"left_out":"tools of OpenAI's servers: `+kind+`"`)
+		refused := w.Code == 400 && strings.Contains(w.Body.String(), "needs a model that sees")
+		if !offered && !toldLeftOut && !refused {
+			t.Errorf("%s: %d %s", kind, w.Code, w.Body)
+		}
+	}
+}
+
+// TestEveryItemOfOpenAIIsKnown: no type of item is left out as an unknown one.
+func TestEveryItemOfOpenAIIsKnown(t *testing.T) {
+	for _, kind := range recordedTypes(t, "openai_items", 30) {
+		w := roomtest.Post(New(services(roomtest.Speaking("ok")), Options{}).Endpoint(), "/v1/responses", roomtest.ResponseBody(
+			fmt.Sprintf(`"input":[{"role":"user","content":"x"},{"type":%q,"call_id":"c"}]`, kind)))
+		if w.Code >= 500 || strings.Contains(w.Body.String(), "unknown types") {
+			t.Errorf("%s: %d %s", kind, w.Code, w.Body)
+		}
+	}
+}
+
+// recordedTypes returns a list of requestFields, which has that many entries or more.
+func recordedTypes(t *testing.T, list string, least int) (types []string) {
+	t.Helper()
+	var recorded map[string]json.RawMessage
+	if err := json.Unmarshal(requestFields, &recorded); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(recorded[list], &types); err != nil || len(types) < least {
+		t.Fatalf("%s has %d types, %v", list, len(types), err)
+	}
+	return types
 }
 
 // A fieldSample is a value of a field that has the effect.
@@ -267,12 +312,8 @@ func TestFieldsDoWhatReadmeSays(t *testing.T) {
 			if sample.code == 0 {
 				sample.code = http.StatusOK
 			}
-			own := ""
-			if effect == "no effect" {
-				own = name // some answers repeat it
-			}
-			without := observe(t, route, own, sample.with)
-			with := observe(t, route, own, sample.with, fmt.Sprintf("%q:%s", name, value))
+			without := observe(t, route, name, sample.with)
+			with := observe(t, route, name, sample.with, fmt.Sprintf("%q:%s", name, value))
 			if without.code != http.StatusOK && effect != "honoured" {
 				t.Fatalf("without the field: %d %s", without.code, without.answer)
 			}
@@ -301,7 +342,8 @@ func TestFieldsDoWhatReadmeSays(t *testing.T) {
 // An observed request.
 type observed struct {
 	code     int
-	answer   string // without ids, times and durations
+	answer   string // without ids, times, durations and the field, which some answers repeat
+	kept     string // what a later request gets of it
 	vars     []string
 	asked    []string // of the engine
 	unloaded []string
@@ -310,7 +352,7 @@ type observed struct {
 
 func (o observed) equal(other observed) bool { return reflect.DeepEqual(o, other) }
 
-// observe sends a request with more fields. own is a field that the answer may repeat.
+// observe sends a request with more fields, of which own is to have an effect.
 func observe(t *testing.T, route, own string, more ...string) (o observed) {
 	t.Helper()
 	body := map[string]json.RawMessage{}
@@ -323,12 +365,21 @@ func observe(t *testing.T, route, own string, more ...string) (o observed) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fake := roomtest.Speaking("hello " + roomtest.LookCall)
+	fake := roomtest.Speaking("hello " + roomtest.LookCall + roomtest.GoCall)
 	fake.SetPurpose(route)
-	w := roomtest.Post(New(services(fake), Options{}).Endpoint(), route, string(b))
+	s := New(services(fake), Options{}).Endpoint()
+	w := roomtest.Post(s, route, string(b))
 	o = observed{code: w.Code, vars: fake.Model.Vars, unloaded: fake.Unloaded}
 	for line := range strings.Lines(w.Body.String()) {
 		o.answer += withoutTimes(strings.TrimPrefix(line, "data: "), own)
+	}
+	var made struct{ ID string }
+	if route == "/v1/responses" && json.Unmarshal(w.Body.Bytes(), &made) == nil && made.ID != "" {
+		repeated := own
+		if own == "metadata" { // to be found there is its effect
+			repeated = ""
+		}
+		o.kept = withoutTimes(roomtest.Get(s, route+"/"+made.ID).Body.String(), repeated)
 	}
 	for _, r := range fake.Model.Requests {
 		if !strings.Contains(string(b), `"seed"`) {

@@ -2,7 +2,7 @@
 
 import json
 
-from bodies import CHAT, HI, MESSAGES, OLLAMA, ONE, RESPONSES, SHORT, ok, refused, tool
+from bodies import CHAT, HI, MESSAGES, OLLAMA, ONE, RESPONSES, SHORT, called, ok, refused, tool
 from checks import expect, want
 
 COUNT = {RESPONSES: RESPONSES + "/input_tokens", MESSAGES: MESSAGES + "/count_tokens"}
@@ -221,8 +221,10 @@ for name in "a b.c/ü", "get weather", "名":
     @expect("w27", "a name that no call can have is refused with the pattern", f'POST {CHAT}, tool_choice required, tool "{name}"', "pocket")
     def _(s, name=name):
         answer = s.chat(tools=[tool(ONE, name)], tool_choice="required", max_tokens=100)
-        want(answer.status == 200 or answer.status == 400 and "must match the pattern" in answer.text, f"{answer}")
-        return f"{answer}"
+        if answer.status == 200:
+            want(called(answer) and answer.json["choices"][0]["message"]["tool_calls"][0]["function"]["name"] == name, f"{answer}")
+            return f"{answer}"
+        return refused(answer, "must match the pattern")
 
 
 for path, stream in ((OLLAMA, False), (OLLAMA, True)):
