@@ -276,7 +276,7 @@ func TestToolOfANamespaceIsCalledByItsOwnName(t *testing.T) {
 		{codex, "wait", function(`"namespace":"functions","name":"wait"`)},
 		{codex, "functions.wait", function(`"namespace":"functions","name":"wait"`)},
 		{codex + "," + mail, "send", function(`"namespace":"mcp__mail__","name":"send"`)},
-		{codex + "," + mail, "mcp__mail__.wait", custom("mcp__mail__", "wait")},
+		{codex + "," + mail, "mcp__mail.wait", custom("mcp__mail__", "wait")},
 		{codex + "," + mail, "wait", function(`"name":"wait"`)},
 		{codex + `,{"type":"function","name":"exec"}`, "exec", function(`"name":"exec"`)},
 		{codex + `,{"type":"custom","name":"functions.exec"}`, "functions.exec",

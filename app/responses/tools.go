@@ -98,7 +98,7 @@ func (t *responseTools) addShortNames() {
 		if tool.Namespace == "" {
 			return nil
 		}
-		return []string{tool.Name, tool.Namespace + "." + tool.Name}
+		return []string{tool.Name, strings.TrimRight(tool.Namespace, "_") + "." + tool.Name}
 	}
 	tools := map[string]int{} // by name
 	for name, tool := range t.known {
