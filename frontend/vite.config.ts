@@ -17,5 +17,8 @@ export default defineConfig({
     // A file of its own runs before what the pages share, so it shows the errors of that as well.
     rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'first', test: /\/src\/first\.ts$/ }] } } },
   },
-  server: { proxy: { '/v1': endpoint, '/app': endpoint, '/health': endpoint } },
+  server: {
+    fs: { allow: ['..'] }, // clients.json is in app
+    proxy: { '/v1': endpoint, '/app': endpoint, '/health': endpoint },
+  },
 })

@@ -2,33 +2,41 @@ package control
 
 import (
 	"cmp"
+	_ "embed"
+	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 )
 
-// clientNames are the programs whose User-Agent says something else than their name, as in the
-// window's clients.ts.
-var clientNames = []struct {
-	begins *regexp.Regexp
-	name   string
-}{
-	{regexp.MustCompile(`(?i)^claude-(cli|code)`), "Claude Code"},
-	{regexp.MustCompile(`(?i)^codex`), "Codex"},
-	{regexp.MustCompile(`(?i)^zed`), "Zed"},
-	{regexp.MustCompile(`(?i)^continue`), "Continue"},
-	{regexp.MustCompile(`(?i)^cline`), "Cline"},
-	{regexp.MustCompile(`(?i)^(async)?(openai|anthropic)\/python|^python|^(aio)?httpx?\b`), "Python"},
-	{regexp.MustCompile(`(?i)^\w+\/js |^node|^undici`), "Node"},
-	{regexp.MustCompile(`(?i)^ollama`), "Ollama"},
-	{regexp.MustCompile(`(?i)^go-http-client`), "Go"},
-	{regexp.MustCompile(`(?i)^opencode`), "OpenCode"},
-	{regexp.MustCompile(`(?i)^aider`), "Aider"},
-	{regexp.MustCompile(`(?i)^qwen`), "Qwen Code"},
-	{regexp.MustCompile(`(?i)^llm\b`), "llm"},
-	{regexp.MustCompile(`(?i)^curl`), "curl"},
-	{regexp.MustCompile(`^Tandem$`), "Playground"},
-	{regexp.MustCompile(`^tandem$`), "Command line"},
+// clientsJSON are the programs whose User-Agent says something else than their name, for the window too: by
+// how it begins, in letters of any case, or by all that it is. White on each colour has a contrast of at
+// least 4.5:1.
+//
+//go:embed clients.json
+var clientsJSON []byte
+
+// A knownClient is a row of clientsJSON.
+type knownClient struct {
+	agent *regexp.Regexp
+	name  string
 }
+
+// knownClients reads clientsJSON.
+var knownClients = sync.OnceValue(func() (all []knownClient) {
+	var rows []struct{ Begins, Is, Name string }
+	if err := json.Unmarshal(clientsJSON, &rows); err != nil {
+		panic(err) // it is part of the program
+	}
+	for _, row := range rows {
+		pattern := "(?i)^(" + row.Begins + ")"
+		if row.Is != "" {
+			pattern = "^" + regexp.QuoteMeta(row.Is) + "$"
+		}
+		all = append(all, knownClient{regexp.MustCompile(pattern), row.Name})
+	}
+	return all
+})
 
 // CommandLineAgent is what the command line calls itself.
 const CommandLineAgent = "tandem"
@@ -42,8 +50,8 @@ func ClientName(agent string) string {
 // KnownClient returns the name of the program that calls itself agent, or "" if Tandem does not know
 // it.
 func KnownClient(agent string) string {
-	for _, c := range clientNames {
-		if c.begins.MatchString(agent) {
+	for _, c := range knownClients() {
+		if c.agent.MatchString(agent) {
 			return c.name
 		}
 	}

@@ -15,9 +15,9 @@ import (
 // which Git ignores and the build tag ui embeds. Its node_modules is a link into the cache.
 const FrontendDir = "frontend"
 
-// guideFile is the guide for users. The interface shows a chapter of it, so a change to it builds
-// the interface again.
-const guideFile = "app/README.md"
+// outsideFiles are in the interface too, so a change to one builds it again: the guide for users, of which
+// it shows a chapter, and the names of clients.
+var outsideFiles = []string{"app/README.md", "app/control/clients.json"}
 
 // OldestNode is the oldest Node.js that Vite runs on.
 const OldestNode = "20.19"
@@ -43,11 +43,13 @@ func (b *Builder) setupFrontend(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	guide, err := os.ReadFile(filepath.Join(b.Root, guideFile))
-	if err != nil {
-		return err
+	for _, file := range outsideFiles {
+		text, err := os.ReadFile(filepath.Join(b.Root, file))
+		if err != nil {
+			return err
+		}
+		sources += fmt.Sprintf("-%x", sha256.Sum256(text))
 	}
-	sources += fmt.Sprintf("-%x", sha256.Sum256(guide))
 	made, err := b.Cache.Ensure(ctx, Entry{"frontend", []string{node, sources}},
 		func(out string) error {
 			cmd := b.Command(ctx, "npx", "--no-install", "vite", "build", "--outDir",

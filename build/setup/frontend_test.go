@@ -1,10 +1,44 @@
 package setup
 
 import (
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 )
+
+// TestInterfaceIsBuiltAgain expects each file outside of frontend that its sources name among those that
+// build it again.
+func TestInterfaceIsBuiltAgain(t *testing.T) {
+	outside := regexp.MustCompile(`'((?:\.\./)+[\w./-]+)'`)
+	var found []string
+	for _, dir := range []string{"src", "plugins"} {
+		top := os.DirFS("../..")
+		err := fs.WalkDir(top, path.Join(FrontendDir, dir), func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || strings.HasSuffix(name, ".test.ts") {
+				return err
+			}
+			text, err := fs.ReadFile(top, name)
+			for _, m := range outside.FindAllStringSubmatch(string(text), -1) {
+				if file := path.Join(path.Dir(name), m[1]); !strings.HasPrefix(file, FrontendDir+"/") {
+					found = append(found, file)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(found)
+	if found = slices.Compact(found); !slices.Equal(found, outsideFiles) {
+		t.Errorf("the interface is made of %q too, and built again for %q", found, outsideFiles)
+	}
+}
 
 // TestOldNodeCountsAsMissing expects that Node.js counts as present only if Vite runs on it.
 func TestOldNodeCountsAsMissing(t *testing.T) {
