@@ -1,9 +1,12 @@
 package terminal
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/rivo/uniseg"
 )
@@ -65,4 +68,43 @@ func Gauge(done, total int64) string {
 	full := int(share * width)
 	return fmt.Sprintf("[%s%s] %3d%%", strings.Repeat("=", full), strings.Repeat(" ", width-full),
 		int(share*100))
+}
+
+// watchEvery is the time between two looks of [Program.Watch]. What the second look still sees is drawn, so
+// 300 ms are enough for a slow look too.
+const watchEvery = 100 * time.Millisecond
+
+// Watch draws on a terminal what look returns: what the caller waits for, which may be empty, and how far it
+// is. An error ends it. stop erases the line, and may be called more than once.
+func (p *Program) Watch(ctx context.Context, look func(context.Context) (what, far string, err error)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		bar := p.NewBar()
+		defer bar.Erase()
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		busy := false // a look has seen something
+		for {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+			what, far, err := look(ctx)
+			if err != nil {
+				return
+			}
+			if what == "" {
+				bar.Erase()
+			} else if busy {
+				bar.Draw(what, far)
+			}
+			busy = what != ""
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
 }

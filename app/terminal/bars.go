@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -21,6 +22,30 @@ func Bars(values []int, each, most int) string {
 		// It is rounded up: a small mean is not drawn as none.
 		level := (8*sum + most*len(part) - 1) / (most * len(part))
 		b.WriteRune([]rune(levels)[min(max(level, 1), 8)-1])
+	}
+	return b.String()
+}
+
+// Marks names for each group of indices the one that most of its values are, counted from 1, as one
+// character. Values below 0 are none; · marks a group of them alone.
+func Marks(values []int, each int) string {
+	var b strings.Builder
+	for part := range slices.Chunk(values, each) {
+		counts := map[int]int{}
+		best := -1
+		for _, v := range part {
+			if v < 0 {
+				continue
+			}
+			if counts[v]++; best < 0 || counts[v] > counts[best] {
+				best = v
+			}
+		}
+		if best < 0 {
+			b.WriteRune('·')
+		} else {
+			b.WriteString(strconv.FormatInt(int64(best+1), 36))
+		}
 	}
 	return b.String()
 }

@@ -31,13 +31,22 @@ func (p *Program) Confirm(c *cobra.Command, yes bool, what string) error {
 	return err
 }
 
-// Ask asks a question that is yes or no, on the terminals of standard input and error.
+// Ask asks a question that is yes or no, on the terminals of standard input and error, or of the editor.
+// The end of the input is a no.
 func (p *Program) Ask(ctx context.Context, question string) (yes bool, err error) {
-	fmt.Fprint(p.Stderr, p.fit(p.Name+": "+Text(question)+" [y/N]"), " ")
-	line, err := p.read(ctx, func() (string, error) {
-		line, _ := bufio.NewReader(p.Stdin).ReadString('\n') // the end of the input is a no
-		return line, nil
-	})
+	var line string
+	if p.editor != nil {
+		p.Remark("%s", question)
+		if line, err = p.editor.ReadLine(ctx, "[y/N] "); err == io.EOF {
+			err = nil
+		}
+	} else {
+		fmt.Fprint(p.Stderr, p.fit(p.Name+": "+Text(question)+" [y/N]"), " ")
+		line, err = p.read(ctx, func() (string, error) {
+			line, _ := bufio.NewReader(p.Stdin).ReadString('\n')
+			return line, nil
+		})
+	}
 	return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))), err
 }
 

@@ -38,6 +38,7 @@ func (p *Program) NewEditor() (*Editor, error) {
 	}
 	e := &Editor{program: p, in: in, out: p.Stdout, past: &past{}}
 	e.reset()
+	p.editor = e
 	return e, nil
 }
 
@@ -49,7 +50,7 @@ func (e *Editor) reset() {
 		io.Writer
 	}{e.keys, e.out}, "")
 	e.terminal.History = e.past
-	e.program.editor.Store(e.terminal)
+	e.program.typing.Store(e.terminal)
 }
 
 // ReadLine shows a prompt and reads a line, without its newline. Errors: [ErrInterrupted], io.EOF for
@@ -93,6 +94,24 @@ func (e *Editor) ReadLine(ctx context.Context, prompt string) (string, error) {
 		_, _ = io.WriteString(e.out, "\r\n")
 		return "", ctx.Err()
 	}
+}
+
+// ReadText is ReadLine for a text that may have several lines, between """ and """.
+func (e *Editor) ReadText(ctx context.Context, prompt string) (string, error) {
+	const quotes = `"""`
+	text, err := e.ReadLine(ctx, prompt)
+	if err != nil || !strings.HasPrefix(text, quotes) {
+		return text, err
+	}
+	text = strings.TrimPrefix(text, quotes)
+	for !strings.HasSuffix(text, quotes) {
+		line, err := e.ReadLine(ctx, "... ")
+		if err != nil {
+			return "", err
+		}
+		text += "\n" + line
+	}
+	return strings.Trim(strings.TrimSuffix(text, quotes), "\n"), nil
 }
 
 // past is the lines that were read, newest last.

@@ -34,7 +34,8 @@ type Program struct {
 	Shown          bool // Stdout is one too: answers are shown there
 
 	interrupt atomic.Pointer[context.CancelFunc] // see Interruptible
-	editor    atomic.Pointer[term.Terminal]      // which shows the line that is typed; nil without an Editor
+	editor    *Editor                            // the last that NewEditor returned, or nil
+	typing    atomic.Pointer[term.Terminal]      // the editor's, which shows the line that is typed
 }
 
 // An ExitError ends the program with a code of the verb's own.
@@ -162,12 +163,6 @@ func (p *Program) Print(format string, args ...any) error {
 	return err
 }
 
-// PrintBlocks prints what a [Markdown] returned.
-func (p *Program) PrintBlocks(blocks string) error {
-	_, err := io.WriteString(p.Stdout, blocks)
-	return err
-}
-
 // PrintJSON is [WriteJSON] to standard output.
 func (p *Program) PrintJSON(v any) error { return WriteJSON(p.Stdout, v) }
 
@@ -195,7 +190,7 @@ func (p *Program) Logger(verbose bool) *slog.Logger {
 type besideEditor struct{ *Program }
 
 func (w besideEditor) Write(text []byte) (int, error) {
-	if t := w.editor.Load(); t != nil && w.Terminal {
+	if t := w.typing.Load(); t != nil && w.Terminal {
 		return t.Write(text)
 	}
 	return w.Stderr.Write(text)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/terminal"
 )
 
 type message struct {
@@ -35,15 +35,15 @@ type chunk struct {
 
 // An answer is what a generating route streamed.
 type answer struct {
-	text           strings.Builder
-	finish         string
-	usage, timings json.RawMessage // nil until the stream has ended
+	text strings.Builder
+	summary
 }
 
-// manner is how an answer is printed.
-type manner struct {
-	json     bool // one object a line
-	markdown bool // the answer may be Markdown, and is shown as it where a terminal shows it
+// A summary is what a stream says of its answer, nil until it has ended.
+type summary struct {
+	FinishReason string          `json:"finish_reason"`
+	Usage        json.RawMessage `json:"usage"`
+	Timings      json.RawMessage `json:"timings"`
 }
 
 // ask sends a request to the route of its kind: for the answer to its messages, or with raw for the
@@ -73,7 +73,7 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, ra
 	if err != nil {
 		return err
 	}
-	a, err := m.print(body, manner{json: asJSON, markdown: !continues}, stop)
+	a, err := m.print(body, terminal.AnswerForm{JSON: asJSON, Markdown: !continues}, stop)
 	if err == nil && m.Terminal && m.Shown && !asJSON {
 		m.Remark("%s", a.speed())
 	}
@@ -82,37 +82,19 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, ra
 
 // print writes a generating route's stream to standard output, and closes body. It calls began for
 // every part that arrives. What it returns with an error is the beginning of the answer.
-func (m *Main) print(body io.ReadCloser, how manner, began func()) (*answer, error) {
+func (m *Main) print(body io.ReadCloser, form terminal.AnswerForm, began func()) (*answer, error) {
 	defer body.Close()
-	out := bufio.NewWriter(m.Output())
-	var p printer = &plainPrinter{out: out}
-	switch {
-	case how.json:
-		p = jsonPrinter{out}
-	case how.markdown && m.Shown && m.Styles():
-		last := m.NewBar()
-		last.Faint = true
-		p = &markdownPrinter{show: m.PrintBlocks, doc: m.NewMarkdown(), last: last}
-	}
+	p := m.NewAnswerPrinter(form)
 	a := &answer{}
-	err := a.read(body, func(x part) error {
+	err := a.read(body, func(x terminal.Part) error {
 		began()
-		if err := p.add(x); err != nil {
-			return err
-		}
-		return out.Flush()
+		return p.Add(x)
 	})
-	return a, errors.Join(err, p.end(a, err != nil), out.Flush())
-}
-
-// A part is a part of an answer, as it arrives.
-type part struct {
-	text, thought string
-	ids           []int32
+	return a, errors.Join(err, p.End(a.summary, err != nil))
 }
 
 // read reads a stream of events to its end and calls visit with every part.
-func (a *answer) read(body io.Reader, visit func(part) error) error {
+func (a *answer) read(body io.Reader, visit func(terminal.Part) error) error {
 	for data, err := range control.Events(body) {
 		if err != nil {
 			return err
@@ -122,16 +104,16 @@ func (a *answer) read(body io.Reader, visit func(part) error) error {
 			return fmt.Errorf("the stream is damaged: %w", err)
 		}
 		if ch.Usage != nil && string(ch.Usage) != "null" {
-			a.usage = ch.Usage
+			a.Usage = ch.Usage
 		}
 		if ch.Timings != nil {
-			a.timings = ch.Timings
+			a.Timings = ch.Timings
 		}
 		for _, choice := range ch.Choices {
-			a.finish = cmp.Or(choice.FinishReason, a.finish)
+			a.FinishReason = cmp.Or(choice.FinishReason, a.FinishReason)
 			text := choice.Text + choice.Delta.Content
 			a.text.WriteString(text)
-			if err := visit(part{text, choice.Delta.Thought, choice.TokenIDs}); err != nil {
+			if err := visit(terminal.Part{Text: text, Thought: choice.Delta.Thought, TokenIDs: choice.TokenIDs}); err != nil {
 				return err
 			}
 		}
@@ -147,7 +129,7 @@ func (a *answer) speed() string {
 		Tokens   int     `json:"predicted_n"`
 		Speed    float64 `json:"predicted_per_second"`
 	}
-	if json.Unmarshal(a.timings, &t) != nil {
+	if json.Unmarshal(a.Timings, &t) != nil {
 		return ""
 	}
 	text := control.Plural(t.Tokens, "token")
@@ -156,7 +138,7 @@ func (a *answer) speed() string {
 	}
 	text += fmt.Sprintf("; %s of %s of the prompt restored", control.Grouped(t.Restored),
 		control.Plural(t.Restored+t.Read, "token"))
-	if a.finish == "length" {
+	if a.FinishReason == "length" {
 		text += "; stopped at the limit"
 	}
 	return text

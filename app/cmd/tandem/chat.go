@@ -36,7 +36,7 @@ func chat(m *Main) *cobra.Command {
 				model = words[0]
 				k, err := askKnown(ctx, c)
 				if err == nil {
-					err = m.offer(ctx, cmd, k, model, m.Ask)
+					err = m.offer(ctx, cmd, k, model)
 				}
 				if err != nil {
 					return err
@@ -90,7 +90,7 @@ func (m *Main) chat(ctx context.Context, cmd *cobra.Command, c *control.Client, 
 	defer stop()
 	v.Remark("%s answers. /help lists the commands, Ctrl-D leaves.", v.request.Model)
 	for {
-		text, err := v.read(ctx)
+		text, err := v.editor.ReadText(ctx, ">>> ")
 		switch {
 		case err == io.EOF:
 			return nil
@@ -129,36 +129,11 @@ func (v *conversation) take(ctx context.Context, text string) (leaves bool, err 
 	return false, v.answer(ctx, text)
 }
 
-// read reads what the person says: a line, or the lines between two """.
-func (v *conversation) read(ctx context.Context) (string, error) {
-	const quotes = `"""`
-	text, err := v.editor.ReadLine(ctx, ">>> ")
-	if err != nil || !strings.HasPrefix(text, quotes) {
-		return text, err
-	}
-	text = strings.TrimPrefix(text, quotes)
-	for !strings.HasSuffix(text, quotes) {
-		line, err := v.editor.ReadLine(ctx, "... ")
-		if err != nil {
-			return "", err
-		}
-		text += "\n" + line
-	}
-	return strings.Trim(strings.TrimSuffix(text, quotes), "\n"), nil
-}
-
 // use goes on with a model that is here.
 func (v *conversation) use(ctx context.Context, name string) error {
 	id, err := idOf(ctx, v.c, name)
 	if err != nil {
 		return err
-	}
-	if id == control.Alias {
-		state, err := control.Ask(ctx, v.c, control.GetState)
-		if err != nil {
-			return err
-		}
-		id = state.Choice
 	}
 	if _, err := control.Call(ctx, v.c, control.GetModelSettings, id); err != nil { // no model has the id
 		return err
@@ -188,7 +163,7 @@ func (v *conversation) obey(ctx context.Context, command, rest string) error {
 		if rest == "" {
 			return v.list(k)
 		}
-		if err := v.offer(ctx, v.cmd, k, rest, v.confirm); err != nil {
+		if err := v.offer(ctx, v.cmd, k, rest); err != nil {
 			return err
 		}
 		if err := v.use(ctx, rest); err != nil {
@@ -246,16 +221,6 @@ func (v *conversation) save(path string) error {
 	return err
 }
 
-// confirm asks a question that is yes or no.
-func (v *conversation) confirm(ctx context.Context, question string) (bool, error) {
-	v.Remark("%s", question)
-	text, err := v.editor.ReadLine(ctx, "[y/N] ")
-	if err == io.EOF { // no line is a no
-		return false, nil
-	}
-	return strings.EqualFold(text, "y") || strings.EqualFold(text, "yes"), err
-}
-
 // answer asks the model for an answer to what was said. What was written until an error stays in the
 // conversation. A question without an answer does not.
 func (v *conversation) answer(ctx context.Context, said string) error {
@@ -267,7 +232,7 @@ func (v *conversation) answer(ctx context.Context, said string) error {
 	if err != nil {
 		return err
 	}
-	a, err := v.print(body, manner{markdown: !continues}, arrived)
+	a, err := v.print(body, terminal.AnswerForm{Markdown: !continues}, arrived)
 	if a.text.Len() > 0 {
 		v.request.Messages = append(g.Messages, message{"assistant", a.text.String()})
 	}

@@ -307,7 +307,7 @@ func branchCheckpoint(m *Main) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = m.print(resp.Body, manner{json: *asJSON}, stop)
+			_, err = m.print(resp.Body, terminal.AnswerForm{JSON: *asJSON}, stop)
 			return err
 		})
 	}

@@ -41,9 +41,6 @@ func (k kvBitsFlag) check(ctx context.Context, c *control.Client, name string) e
 	if err != nil {
 		return err
 	}
-	if id == control.Alias {
-		id = state.Choice
-	}
 	st, err := control.Ask(ctx, c, control.GetSettings)
 	if err != nil {
 		return err

@@ -77,9 +77,6 @@ func reportModel(ctx context.Context, c *control.Client, name string) (r modelRe
 	if err != nil {
 		return r, err
 	}
-	if id == control.Alias {
-		id = state.Choice
-	}
 	if r.Settings, err = control.Call(ctx, c, control.GetModelSettings, id); err != nil {
 		return r, err
 	}

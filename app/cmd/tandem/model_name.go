@@ -64,9 +64,9 @@ func pathOf(ctx context.Context, c *control.Client, name string) (path string, h
 	return path, list.Models, err
 }
 
-// idOf returns the id of the registered model that a person names: by its id, the alias, its folder or
-// GGUF file, or a name that Ollama has for it. So run and serve take names too. A name that no model has
-// is returned as it is. Error: a folder with several models.
+// idOf returns the id of the registered model that a person names: by its id, the alias of the current one,
+// its folder or GGUF file, or a name that Ollama has for it. So run and serve take names too. A name that no
+// model has is returned as it is. Error: a folder with several models.
 func idOf(ctx context.Context, c *control.Client, name string) (string, error) {
 	list, err := control.Ask(ctx, c, control.ListModels)
 	if err != nil {
@@ -77,7 +77,10 @@ func idOf(ctx context.Context, c *control.Client, name string) (string, error) {
 	}
 	bare := strings.TrimSuffix(name, ":latest")
 	switch {
-	case name == control.Alias || has(name):
+	case bare == control.Alias:
+		state, err := control.Ask(ctx, c, control.GetState)
+		return state.Choice, err
+	case has(name):
 		return name, nil
 	case has(bare):
 		return bare, nil

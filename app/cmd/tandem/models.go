@@ -187,9 +187,6 @@ func unloadModel(m *Main, use, short string, min int) *cobra.Command {
 			if _, err := control.Call(ctx, c, control.UnloadModel, control.UnloadRequest{Model: id}); err != nil {
 				return err
 			}
-			if id == control.Alias {
-				id = before.Choice
-			}
 			freed := 0
 			for _, l := range before.InMemory {
 				if id == "" || id == l.ID {

@@ -4,16 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"tandem/app/control"
 	"tandem/app/terminal"
 )
-
-// watchEvery is the time between two looks at the state. What the second look still sees is drawn, so 300 ms
-// are enough for a slow state too.
-const watchEvery = 100 * time.Millisecond
 
 // amount says how much has arrived. total is 0 if it is not known.
 func amount(done, total, perSecond int64) string {
@@ -58,40 +53,17 @@ func (m *Main) watch(ctx context.Context,
 			others[a.RunID] = true
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	running.Go(func() {
-		bar := m.NewBar()
-		defer bar.Erase()
-		tick := time.NewTicker(watchEvery)
-		defer tick.Stop()
-		busy := false // a look has seen something
-		for {
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return
-			}
-			s, err := state(ctx)
-			if err != nil {
-				return
-			}
-			// Of several command lines the first to begin is the caller's.
-			s.Active = slices.DeleteFunc(slices.Clone(s.Active),
-				func(a control.Active) bool { return others[a.RunID] || a.Client != control.CommandLineAgent })
-			what, far := awaited(s)
-			if what == "" {
-				bar.Erase()
-			} else if busy {
-				bar.Draw(what, far)
-			}
-			busy = what != ""
+	return m.Watch(ctx, func(ctx context.Context) (what, far string, err error) {
+		s, err := state(ctx)
+		if err != nil {
+			return "", "", err
 		}
+		// Of several command lines the first to begin is the caller's.
+		s.Active = slices.DeleteFunc(slices.Clone(s.Active),
+			func(a control.Active) bool { return others[a.RunID] || a.Client != control.CommandLineAgent })
+		what, far = awaited(s)
+		return what, far, nil
 	})
-	return func() {
-		cancel()
-		running.Wait()
-	}
 }
 
 // awaited returns what the first request waits for, and how far it is; two empty texts if there is nothing.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -153,31 +151,7 @@ func (m *Main) writeChart(how *control.Speculation) error {
 	rows := [][]any{{"drafted", terminal.Bars(rounds.Drafted, each, most)},
 		{"accepted", terminal.Bars(rounds.Accepted, each, most)}}
 	if len(how.Drafters) > 0 {
-		rows = append(rows, []any{"drafter", drafterMarks(rounds.Drafters, each)})
+		rows = append(rows, []any{"drafter", terminal.Marks(rounds.Drafters, each)})
 	}
 	return errors.Join(m.Print("\n%s; · means 0, █ means %d", scale, most), m.Facts(rows))
-}
-
-// drafterMarks names for each group of rounds the drafter that drafted in most of them, by its number
-// in the table of drafters; · if all are plain.
-func drafterMarks(drafters []int, each int) string {
-	var b strings.Builder
-	for part := range slices.Chunk(drafters, each) {
-		counts := map[int]int{}
-		best := -1
-		for _, d := range part {
-			if d < 0 {
-				continue
-			}
-			if counts[d]++; best < 0 || counts[d] > counts[best] {
-				best = d
-			}
-		}
-		if best < 0 {
-			b.WriteRune('·')
-		} else {
-			b.WriteString(strconv.FormatInt(int64(best+1), 36))
-		}
-	}
-	return b.String()
 }

@@ -127,7 +127,7 @@ func (m *Main) readWords(ctx context.Context, cmd *cobra.Command, c *control.Cli
 	}
 	w := splitWords(words, k.has, func(word string) bool {
 		id, err := idOf(ctx, c, word)
-		return err != nil || id == control.Alias || k.has(id) || library.IsFolder(word)
+		return err != nil || word == control.Alias || k.has(id) || library.IsFolder(word)
 	})
 	switch {
 	case len(w.prompt) > 1:
@@ -137,7 +137,7 @@ func (m *Main) readWords(ctx context.Context, cmd *cobra.Command, c *control.Cli
 		}
 		return w, tooManyWords(cmd, w.prompt)
 	case w.model != "":
-		return w, m.offer(ctx, cmd, k, w.model, m.Ask)
+		return w, m.offer(ctx, cmd, k, w.model)
 	}
 	w.model = control.Alias
 	return w, m.tellAnswerer(ctx, k, words[0])
@@ -157,9 +157,8 @@ func (m *Main) tellAnswerer(ctx context.Context, k known, prompt string) error {
 	return nil
 }
 
-// offer downloads a model of the catalogue that is not here, if the answer to ask is yes.
-func (m *Main) offer(ctx context.Context, cmd *cobra.Command, k known, id string,
-	ask func(ctx context.Context, question string) (yes bool, err error)) error {
+// offer downloads a model of the catalogue that is not here, if the person says so.
+func (m *Main) offer(ctx context.Context, cmd *cobra.Command, k known, id string) error {
 	if k.suggested(id) == nil {
 		return nil
 	}
@@ -177,7 +176,7 @@ func (m *Main) offer(ctx context.Context, cmd *cobra.Command, k known, id string
 			size = control.ByteSize(n)
 		}
 	}
-	yes, err := ask(ctx, fmt.Sprintf("%s is not on this machine; download it, %s?", id, size))
+	yes, err := m.Ask(ctx, fmt.Sprintf("%s is not on this machine; download it, %s?", id, size))
 	if err == nil && !yes {
 		err = errors.New("nothing was downloaded; `tandem list` shows the models that are here")
 	}

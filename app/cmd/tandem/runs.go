@@ -48,7 +48,7 @@ func resumeRun(m *Main) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = m.print(resp.Body, manner{json: asJSON}, stop)
+			_, err = m.print(resp.Body, terminal.AnswerForm{JSON: asJSON}, stop)
 			return err
 		})
 }
