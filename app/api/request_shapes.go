@@ -234,7 +234,7 @@ var ChatMessageShape = wire.Object(
 	), "The older form of one call."),
 	wire.Optional("reasoning_content", wire.String, "What the model thought."),
 	wire.Optional("reasoning", wire.String, "Other servers' name for it."),
-	wire.Optional("prefix", wire.Bool, "The answer goes on from this message, if it is the last."),
+	wire.Optional("prefix", wire.Bool, "The answer continues this message, if it is the last."),
 	wire.Optional("partial", wire.Bool, "Another server's name for it."),
 ).Named("ChatMessage").Doc("Reaches the template with all its names.")
 
@@ -288,7 +288,7 @@ var SamplingFields = []wire.Field{
 
 // CommonRequestShape is CommonRequest in OpenAPI.
 var CommonRequestShape = wire.Object(
-	wire.Optional("model", wire.String, "An id of /v1/models, or tandem for the chosen one, as where it is absent."),
+	wire.Optional("model", wire.String, "An id of /v1/models, or tandem for the current model, as where it is absent."),
 	wire.Optional("stream", wire.Bool),
 	wire.Optional("stream_options", wire.Object(wire.Optional("include_usage", wire.Bool,
 		"A last chunk has the usage."))),

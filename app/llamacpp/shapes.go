@@ -9,7 +9,7 @@ import (
 )
 
 // modelField names a model of a request.
-var modelField = wire.Optional("model", wire.String, "An id of /v1/models; absent for the chosen model.")
+var modelField = wire.Optional("model", wire.String, "An id of /v1/models; absent for the current model.")
 
 var tokenizeRequestShape = wire.Object(
 	modelField,
@@ -63,7 +63,7 @@ var infillRequestShape = wire.Object(
 var Operations = []wire.Operation{
 	{
 		Method: "GET", Path: "/props", ID: "props",
-		Summary: "The chosen model's context, as llama.cpp has it.",
+		Summary: "The current model's context, as llama.cpp has it.",
 		Parameters: []wire.Parameter{{Name: "model", In: "query", Shape: wire.String,
 			Doc: "Another model."}},
 		Answer: wire.AnswerOf[Props](), Error: wire.OpenAIErrorShape,

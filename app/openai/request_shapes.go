@@ -13,7 +13,7 @@ var chatRequestShape = wire.AllOf(
 	wire.Object(
 		wire.Required("messages", wire.List(api.ChatMessageShape).Min(1)),
 		wire.Optional("continue_final_message", wire.Bool,
-			"The answer goes on from the last message, if that is the assistant's, as in vLLM."),
+			"The answer continues the last message, if that is the assistant's, as in vLLM."),
 		wire.Optional("max_tokens", api.LimitShape(0),
 			"Of the answer; absent for what the context leaves."),
 		wire.Optional("max_completion_tokens", api.LimitShape(0), "Wins over max_tokens."),
@@ -58,7 +58,7 @@ var fimRequestShape = wire.AllOf(
 ).Named("FIMRequest")
 
 var embeddingsRequestShape = wire.Object(
-	wire.Optional("model", wire.String, "An id of /v1/models that makes embeddings; the chosen one where absent."),
+	wire.Optional("model", wire.String, "An id of /v1/models that makes embeddings; the current model where absent."),
 	wire.Required("input", wire.Either(
 		wire.NonEmpty,
 		wire.List(wire.NonEmpty).Min(1),
@@ -70,7 +70,7 @@ var embeddingsRequestShape = wire.Object(
 ).Named("EmbeddingsRequest")
 
 var rerankRequestShape = wire.Object(
-	wire.Optional("model", wire.String, "An id of /v1/models that ranks; the chosen one where absent."),
+	wire.Optional("model", wire.String, "An id of /v1/models that ranks; the current model where absent."),
 	wire.Required("query", wire.NonEmpty),
 	wire.Required("documents", wire.List(wire.Either(
 		wire.NonEmpty,

@@ -15,7 +15,7 @@ import (
 type compactionRequest struct{ *responseRequest }
 
 // sumUp asks the model for the summary, after the conversation.
-const sumUp = "Sum up our conversation so far, so that it can go on from your summary alone. Say " +
+const sumUp = "Sum up our conversation so far, so that it can continue from your summary alone. Say " +
 	"what was asked and decided, what was done and found, with names, paths and numbers, and " +
 	"what is still open. Write the summary and nothing else."
 
