@@ -346,8 +346,8 @@ func (a *App) choosable() []control.Choosable {
 	return list
 }
 
-// Device starts MLX for a moment, and returns its version and the device it computes on.
-func Device() (string, error) {
+// computingDevice starts MLX for a moment, and returns its version and the device it computes on.
+func computingDevice() (string, error) {
 	t, err := mlx.NewThread(mlx.Options{})
 	if err != nil {
 		return "", err

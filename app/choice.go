@@ -71,9 +71,9 @@ func firstChoice(starter string) control.Model {
 	return control.Model{ID: models.PocketID, Source: storage.SourcePocket}
 }
 
-// SavedHubCache returns the folder for downloads that is set in a home folder that no process holds.
+// savedHubCache returns the folder for downloads that is set in a home folder that no process holds.
 // It is empty if none is set.
-func SavedHubCache(ctx context.Context, homeDir string) (cache string, err error) {
+func savedHubCache(ctx context.Context, homeDir string) (cache string, err error) {
 	db, err := openToRead(homeDir)
 	if db == nil {
 		return "", err
@@ -86,9 +86,9 @@ func SavedHubCache(ctx context.Context, homeDir string) (cache string, err error
 	return cache, err
 }
 
-// CheckDatabase reads the whole database of a home folder that no process holds. It returns the first
+// checkDatabase reads the whole database of a home folder that no process holds. It returns the first
 // problem, or "".
-func CheckDatabase(ctx context.Context, dir string) (problem string, err error) {
+func checkDatabase(ctx context.Context, dir string) (problem string, err error) {
 	db, err := openToRead(dir)
 	if db == nil {
 		return "", err
@@ -97,9 +97,9 @@ func CheckDatabase(ctx context.Context, dir string) (problem string, err error) 
 	return db.Integrity(ctx)
 }
 
-// CheckModel reads the headers of a registered model's files, and returns their place. Error: why the
+// checkModel reads the headers of a registered model's files, and returns their place. Error: why the
 // model cannot be served.
-func CheckModel(m control.Model) (place string, err error) {
+func checkModel(m control.Model) (place string, err error) {
 	if m.Source == storage.SourcePocket {
 		_, err = models.OpenPocket().Summary()
 		return "part of the program", err

@@ -1,5 +1,5 @@
 // Package app wires Tandem together: it opens the rooms, applies a changed setting, and runs the
-// listeners from start to drain.
+// listeners from start to drain. For `tandem doctor` it examines a home folder, also where nothing runs.
 //
 // One process serves a home folder at a time and holds its lock; see package home.
 //

@@ -19,6 +19,7 @@ var terminals = []string{
 	"app/scripttest", "app/terminal", "engine/enginetest", "models/pocket",
 
 	"app/control/advice.go",  // the table of commands, which the window leaves out
+	"app/doctor.go",          // what `tandem doctor` prints
 	"app/serve_flags.go",     // the help of flags
 	"app/connect/clients.go", // what to type for other programs
 }

@@ -1,5 +1,7 @@
 package control
 
+import "fmt"
+
 // What to do about an error in a terminal, each one sentence with a command: the Advice of an Error.
 // Programs that call the endpoint and the command line show it after the error's message. The window
 // leaves it out: remedies.ts has what it offers instead, by the error's code. No other text that the
@@ -21,4 +23,12 @@ const (
 // NotInstalled returns the error of a model that the registry does not have.
 func NotInstalled(name string) *Error {
 	return Errorf(CodeModelNotFound, "The model %q is not installed.", name).Advise(ToInstall)
+}
+
+// NoEndpoint says why the process that serves the home folder has no endpoint.
+func (s State) NoEndpoint() error {
+	if s.Error == "" {
+		return fmt.Errorf("a command such as `tandem chat` runs (pid %d), and no server; end it, then start `tandem serve`", s.PID)
+	}
+	return fmt.Errorf("the Tandem that runs (pid %d) has no endpoint: %s", s.PID, s.Error)
 }

@@ -1,6 +1,10 @@
 package control
 
-import "strings"
+import (
+	"context"
+	"slices"
+	"strings"
+)
 
 // CheckpointTitles is the answer of GET /app/checkpoint-titles?ids=ID,ID. Checkpoints that cannot
 // be read are left out.
@@ -27,4 +31,23 @@ func titleIDs(ids *[]string, p *params) {
 	if len(*ids) > MaxTitles {
 		p.invalid("ids", "%s may name %d checkpoints at most, not %d.", Word("ids"), MaxTitles, len(*ids))
 	}
+}
+
+// CheckpointTitles returns the titles of checkpoints, by their ids. It asks for MaxTitles at a time.
+func (c *Client) CheckpointTitles(ctx context.Context, list []Checkpoint) (map[string]string, error) {
+	titles := map[string]string{}
+	for some := range slices.Chunk(list, MaxTitles) {
+		var ids []string
+		for _, x := range some {
+			ids = append(ids, x.ID)
+		}
+		found, err := Call(ctx, c, ListCheckpointTitles, ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range found.Titles {
+			titles[t.ID] = t.Title
+		}
+	}
+	return titles, nil
 }

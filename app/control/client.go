@@ -205,6 +205,12 @@ func (c *Client) do(ctx context.Context, method, path string, body any,
 	return nil, errorOf(b, resp.Status)
 }
 
+// NotRunning reports whether an error says that no process serves the home folder.
+func NotRunning(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code == CodeUnavailable
+}
+
 func unavailable(err error) *Error {
 	return &Error{Code: CodeUnavailable, Message: "Tandem is not running.", Advice: ToServe, Err: err}
 }

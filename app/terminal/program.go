@@ -16,7 +16,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -63,18 +62,6 @@ type advised interface {
 func (p *Program) Attach() {
 	p.Stdin, p.Stdout, p.Stderr, p.Getenv = os.Stdin, os.Stdout, os.Stderr, os.Getenv
 	p.Terminal, p.Typed, p.Shown = isTerminal(os.Stderr), isTerminal(os.Stdin), isTerminal(os.Stdout)
-}
-
-// Foreground reports whether the signals that are typed at a terminal reach this process and those that it
-// starts, whatever its standard streams are.
-func Foreground() bool {
-	tty, err := os.Open("/dev/tty")
-	if err != nil {
-		return false
-	}
-	defer tty.Close()
-	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

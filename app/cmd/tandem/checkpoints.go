@@ -44,7 +44,7 @@ func listCheckpoints(m *Main) *cobra.Command {
 		var titles map[string]string
 		if !*asJSON {
 			var err error
-			if titles, err = titlesOf(ctx, c, list); err != nil {
+			if titles, err = c.CheckpointTitles(ctx, list); err != nil {
 				return err
 			}
 		}
@@ -55,25 +55,6 @@ func listCheckpoints(m *Main) *cobra.Command {
 		}.Print(&m.Program, *asJSON, list)
 	})
 	return cmd
-}
-
-// titlesOf returns what the texts of checkpoints are about, by their ids.
-func titlesOf(ctx context.Context, c *control.Client, list []control.Checkpoint) (map[string]string, error) {
-	titles := map[string]string{}
-	for some := range slices.Chunk(list, control.MaxTitles) {
-		var ids []string
-		for _, x := range some {
-			ids = append(ids, x.ID)
-		}
-		found, err := control.Call(ctx, c, control.ListCheckpointTitles, ids)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range found.Titles {
-			titles[t.ID] = t.Title
-		}
-	}
-	return titles, nil
 }
 
 // checkpointColumns are the columns of `tandem checkpoints list`.

@@ -67,7 +67,7 @@ func (m *Main) withServerOf(ctx context.Context, bits kvBitsFlag, fn func(*contr
 		if err == nil && state.Phase != control.PhaseDraining {
 			return fn(client)
 		}
-		if err != nil && !notRunning(err) {
+		if err != nil && !control.NotRunning(err) {
 			return err
 		}
 		o := m.options(m.Logger(false))

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,7 +60,7 @@ func launchVerb(m *Main) *cobra.Command {
 		if *print {
 			return m.Print("%s", p.Command(e, filepath.Join(os.TempDir(), "tandem-"+p.ID)).With(args[1:]).Script())
 		}
-		return m.runProgram(p, path, e, args[1:])
+		return m.runProgram(cmd.Context(), p, path, e, args[1:])
 	}
 	return cmd
 }
@@ -95,7 +94,7 @@ func (m *Main) endpointFor(ctx context.Context, p connect.Program, model string)
 		return e, err
 	}
 	if state.Address == "" {
-		return e, noEndpoint(state)
+		return e, state.NoEndpoint()
 	}
 	page, err := control.Ask(ctx, c, control.GetConnect)
 	if err != nil {
@@ -150,10 +149,7 @@ func launchLine(p connect.Program, id string, has int, longer []control.LongerMo
 
 // runProgram runs a program in the foreground until it ends, and returns its exit code as an error. Files
 // that it needs are there as long as it runs.
-func (m *Main) runProgram(p connect.Program, path string, e connect.Endpoint, args []string) error {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
+func (m *Main) runProgram(ctx context.Context, p connect.Program, path string, e connect.Endpoint, args []string) error {
 	dir, err := os.MkdirTemp("", "tandem-"+p.ID+"-")
 	if err != nil {
 		return err
@@ -171,45 +167,17 @@ func (m *Main) runProgram(p connect.Program, path string, e connect.Endpoint, ar
 	})
 	env = append(env, c.Env...) // the last of two values counts
 	if c.Before != nil {
-		before := exec.Command(path, c.Before[1:]...)
+		before := exec.CommandContext(ctx, path, c.Before[1:]...)
 		before.Env = env
 		if out, err := before.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s cannot be set up: %w\n%s", p.Name, err, strings.TrimSpace(string(out)))
 		}
 	}
 	child := exec.Command(path, c.Args[1:]...)
-	child.Env, child.Stdin, child.Stdout, child.Stderr = env, m.Stdin, m.Stdout, m.Stderr
-	err = child.Start()
+	child.Env = env
+	err = m.RunChild(ctx, child)
 	if errors.Is(err, syscall.ENOEXEC) { // such as npm's placeholder, where the step after an install did not run
-		return fmt.Errorf("%s cannot be started: %s is not a program; install %s again", p.Name, path, p.Name)
+		return fmt.Errorf("%s cannot be started: %s is not a program; install %[1]s again", p.Name, path)
 	}
-	if err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- child.Wait() }()
-	for {
-		select {
-		case s := <-signals:
-			// A terminal sends its own signals to both. The program decides what they do.
-			if (s == os.Interrupt || s == syscall.SIGQUIT) && terminal.Foreground() {
-				continue
-			}
-			child.Process.Signal(s)
-		case err := <-ended:
-			return exitOf(err)
-		}
-	}
-}
-
-// exitOf returns a program's exit code as an error, or 128 and the signal that ended it, as shells do.
-func exitOf(err error) error {
-	e, ok := errors.AsType[*exec.ExitError](err)
-	if !ok {
-		return err
-	}
-	if status, ok := e.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return &terminal.ExitError{Code: 128 + int(status.Signal())}
-	}
-	return &terminal.ExitError{Code: e.ExitCode()}
+	return err
 }

@@ -101,22 +101,11 @@ func modelRow(state control.State, m control.Model, unusable bool) []any {
 	}
 	memory := ""
 	if l := state.Resident(m.ID); l != nil {
-		memory = control.ByteSize(l.Bytes) + rowsOf(l)
+		memory = control.ByteSize(l.Bytes) + l.Rows()
 	}
 	return []any{id, architecture, terminal.Figure(control.Count(m.Parameters)), m.Packing(),
 		terminal.Figure(control.ByteSize(m.Bytes)), terminal.Figure(context), terminal.Figure(memory), m.Source,
 		m.LastUsedAt}
-}
-
-// rowsOf says how a model in memory keeps keys and values, where that is not the default.
-func rowsOf(l *control.Loaded) (text string) {
-	if l.KVBits > 0 {
-		text = fmt.Sprintf(", kv_bits %d", l.KVBits)
-	}
-	if l.KVLayout != "" {
-		text += ", " + l.KVLayout
-	}
-	return text
 }
 
 func addModel(m *Main) *cobra.Command {

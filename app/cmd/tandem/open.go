@@ -29,7 +29,7 @@ func open(m *Main) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return noEndpoint(state)
+			return state.NoEndpoint()
 		}
 		if err := m.Print("%s", code.URL); err != nil || *print {
 			return err
@@ -49,14 +49,6 @@ func open(m *Main) *cobra.Command {
 		return nil
 	})
 	return cmd
-}
-
-// noEndpoint says why the process that serves the home folder has no endpoint.
-func noEndpoint(state control.State) error {
-	if state.Error == "" {
-		return fmt.Errorf("a command such as `tandem chat` runs (pid %d), and no server; end it, then start `tandem serve`", state.PID)
-	}
-	return fmt.Errorf("the Tandem that runs (pid %d) has no endpoint: %s", state.PID, state.Error)
 }
 
 // redirect writes a page that leads to the link, and returns its path. Only this user can read it.

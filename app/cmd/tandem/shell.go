@@ -41,7 +41,7 @@ func (m *Main) modelIDs(ctx context.Context) (ids []string) {
 	c := control.Dial(m.home())
 	defer c.Close()
 	list, err := control.Ask(ctx, c, control.ListModels)
-	if notRunning(err) {
+	if control.NotRunning(err) {
 		if owner, err := home.Owner(m.home()); err != nil || owner != "" {
 			return nil
 		}
