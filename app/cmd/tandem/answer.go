@@ -113,7 +113,8 @@ func (a *answer) read(body io.Reader, visit func(terminal.Part) error) error {
 			a.FinishReason = cmp.Or(choice.FinishReason, a.FinishReason)
 			text := choice.Text + choice.Delta.Content
 			a.text.WriteString(text)
-			if err := visit(terminal.Part{Text: text, Thought: choice.Delta.Thought, TokenIDs: choice.TokenIDs}); err != nil {
+			part := terminal.Part{Text: text, Thought: choice.Delta.Thought, TokenIDs: choice.TokenIDs}
+			if err := visit(part); err != nil {
 				return err
 			}
 		}

@@ -149,7 +149,8 @@ func launchLine(p connect.Program, id string, has int, longer []control.LongerMo
 
 // runProgram runs a program in the foreground until it ends, and returns its exit code as an error. Files
 // that it needs are there as long as it runs.
-func (m *Main) runProgram(ctx context.Context, p connect.Program, path string, e connect.Endpoint, args []string) error {
+func (m *Main) runProgram(ctx context.Context, p connect.Program, path string, e connect.Endpoint,
+	args []string) error {
 	dir, err := os.MkdirTemp("", "tandem-"+p.ID+"-")
 	if err != nil {
 		return err
