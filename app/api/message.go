@@ -157,8 +157,8 @@ func (m *Message) appendTo(dst []byte, form dialect.History) []byte {
 		text = ""
 	}
 	calls := m.Calls
-	if form.Written {
-		text, calls = withCalls(text, calls), nil
+	if form.Written != (dialect.WrittenCalls{}) {
+		text, calls = withCalls(text, calls, form.Written), nil
 	}
 	dst = wire.AppendString(append(dst, `{"role":`...), m.Role)
 	if dst = append(dst, `,"content":`...); text == "" && calls != nil && form.NullContent {
@@ -185,20 +185,17 @@ func (m *Message) appendTo(dst []byte, form dialect.History) []byte {
 }
 
 // withCalls returns a text and the calls after it, as the model writes them.
-func withCalls(text string, calls []json.RawMessage) string {
-	out := []byte(text)
+func withCalls(text string, calls []json.RawMessage, form dialect.WrittenCalls) string {
+	var objects [][]byte
 	for _, raw := range calls {
 		_, function := readCall(raw)
 		arguments := []byte(function.Get("arguments"))
 		if text := ""; json.Unmarshal(arguments, &text) == nil { // they are no JSON, and stay
 			arguments = []byte(text)
 		}
-		if len(out) > 0 {
-			out = append(out, '\n')
-		}
-		out = dialect.AppendCall(out, unquote(function.Get("name")), arguments)
+		objects = append(objects, dialect.CallObject(unquote(function.Get("name")), arguments))
 	}
-	return string(out)
+	return string(form.Append([]byte(text), objects...))
 }
 
 // withTextArguments returns calls whose arguments are a string of JSON.

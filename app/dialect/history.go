@@ -1,6 +1,10 @@
 package dialect
 
-import "regexp"
+import (
+	"bytes"
+	"regexp"
+	"slices"
+)
 
 // A History is the form in which a chat template expects earlier messages.
 type History struct {
@@ -16,9 +20,9 @@ type History struct {
 	TextArguments bool
 	// SeparateText: text beside calls is a separate message, before the message with the calls.
 	SeparateText bool
-	// Written: a call is a part of the text, as the dialect tool_call writes it. The template has no
-	// other place for it.
-	Written bool
+	// Written is the form of calls that are a part of the text, because the template has no other place
+	// for them.
+	Written WrittenCalls
 	// ToolsInSystem: the system message lists the tools, and says how one is called. A template in
 	// the form of ChatML without tools has no other place for them.
 	ToolsInSystem bool
@@ -36,12 +40,43 @@ func (d *Dialect) Histories() []History {
 	list[1].NullContent = true
 	list[2].TextArguments = true
 	list[3].NullContent, list[3].TextArguments = true, true
-	if t, ok := d.calls.(tagged); ok && t.call == toolCall {
+	if t, ok := d.calls.(tagged); ok {
 		written := usual
-		written.Written = true
+		written.Written = WrittenCalls{Open: t.call.open, Close: t.call.close, Line: t.line, List: t.list}
+		if t.unclosed {
+			written.Written.Close = ""
+		}
 		list = append(list, written)
 	}
 	return list
+}
+
+// WrittenCalls is the form of calls in a text: JSON objects between tags. The zero value is none.
+type WrittenCalls struct {
+	Open, Close string // tags; Close may be empty
+	Line        string // between a tag and the JSON
+	List        bool   // the calls are one list
+}
+
+// Append appends calls to a text. Each is a JSON object, see CallObject.
+func (w WrittenCalls) Append(text []byte, calls ...[]byte) []byte {
+	if w.List && len(calls) > 0 {
+		calls = [][]byte{slices.Concat([]byte("["), bytes.Join(calls, []byte(", ")), []byte("]"))}
+	}
+	for _, call := range calls {
+		if len(text) > 0 {
+			text = append(text, '\n')
+		}
+		text = append(append(text, w.Open...), w.Line...)
+		text = append(append(append(text, call...), w.Line...), w.Close...)
+	}
+	return text
+}
+
+// CallObject returns the JSON of a call. arguments is a JSON object.
+func CallObject(name string, arguments []byte) []byte {
+	out := appendString([]byte(`{"name": `), name)
+	return append(append(append(out, `, "arguments": `...), arguments...), '}')
 }
 
 // smolTools is the variable from which SmolLM3's template takes functions for calls in the form of

@@ -23,11 +23,14 @@ func TestThoughtIsTheMemberThatTheTemplateReads(t *testing.T) {
 }
 
 // A template that has no place for calls gets them in the text, if the model writes JSON between
-// tags.
+// tags, also a list of it.
 func TestCallsAreWrittenWhereTheModelWritesJSON(t *testing.T) {
+	oneCall := WrittenCalls{"<tool_call>", "</tool_call>", "\n", false}
 	for template, want := range map[string]History{
-		"<tool_call> xml_tools":      {Thought: "reasoning_content", Functions: "xml_tools", Written: true},
-		"<tool_call>":                {Thought: "reasoning_content", Written: true},
+		"<tool_call> xml_tools":      {Thought: "reasoning_content", Functions: "xml_tools", Written: oneCall},
+		"<tool_call>":                {Thought: "reasoning_content", Written: oneCall},
+		"<TOOLCALL>":                 {Thought: "reasoning_content", Written: WrittenCalls{"<TOOLCALL>", "</TOOLCALL>", "", true}},
+		"<|tool_call|>":              {Thought: "reasoning_content", Written: WrittenCalls{"<|tool_call|>", "", "", true}},
 		"<tool_call> <function=":     {Thought: "reasoning_content", NullContent: true, TextArguments: true},
 		"no calls at all, xml_tools": {Thought: "reasoning_content", Functions: "xml_tools", NullContent: true, TextArguments: true},
 	} {
@@ -50,20 +53,32 @@ func TestToolsAreToldWhereATemplateInChatMLKnowsNone(t *testing.T) {
 	} {
 		d := Detect(template, special())
 		list := d.Histories()
-		if list[0].ToolsInSystem != want || want && (!d.Tools() || !list[len(list)-1].Written) {
+		if list[0].ToolsInSystem != want || want && (!d.Tools() || list[len(list)-1].Written == (WrittenCalls{})) {
 			t.Errorf("%s: %+v", template, list)
 		}
 	}
 }
 
-// A parser reads what AppendCall writes.
-func TestAppendedCallIsRead(t *testing.T) {
-	text := string(AppendCall([]byte("hm\n"), "get_weather", []byte(`{"city":"a\"b"}`)))
-	d := Detect("<tool_call>", special())
-	got := show(read(t, d, Options{Tools: offered, Calls: true}, false, text))
-	const want = "text \"hm\"\ncall get_weather\narguments \"{\\\"city\\\":\\\"a\\\\\\\"b\\\"}\"\n"
-	if got != want || !strings.Contains(text, "\n</tool_call>") {
-		t.Errorf("%s\nis read as\n%swant\n%s", text, got, want)
+// A parser reads the calls that a text gets.
+func TestWrittenCallsAreRead(t *testing.T) {
+	for template, written := range map[string]string{
+		"<tool_call>":                   "hm\n\n<tool_call>\n%\n</tool_call>\n<tool_call>\n%\n</tool_call>",
+		"<TOOLCALL>":                    "hm\n\n<TOOLCALL>[%, %]</TOOLCALL>",
+		"<|tool_call|>":                 "hm\n\n<|tool_call|>[%, %]",
+		"<|tool_call|>{ <|/tool_call|>": "hm\n\n<|tool_call|>%<|/tool_call|>\n<|tool_call|>%<|/tool_call|>",
+	} {
+		d := Detect(template, special())
+		list := d.Histories()
+		object := CallObject("get_weather", []byte(`{"city":"a\"b"}`))
+		text := string(list[len(list)-1].Written.Append([]byte("hm\n"), object, object))
+		if want := strings.ReplaceAll(written, "%", string(object)); text != want {
+			t.Errorf("%s: %q, want %q", template, text, want)
+		}
+		got := show(read(t, d, Options{Tools: offered, Calls: true}, false, text))
+		const call = "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\\\\\"b\\\"}\"\n"
+		if want := "text \"hm\"\n" + call + call; got != want {
+			t.Errorf("%s\nis read as\n%swant\n%s", text, got, want)
+		}
 	}
 }
 

@@ -98,11 +98,10 @@ func (p probe) vars(form History) any {
 	default:
 		call["content"] = probeText
 	}
-	if form.Written {
+	if form.Written != (WrittenCalls{}) {
 		delete(call, "tool_calls")
 		text := []byte(call["content"].(string))
-		text = AppendCall(text, probeTool, []byte(`{"key":"`+probeValue+`"}`))
-		call["content"] = string(text)
+		call["content"] = string(form.Written.Append(text, CallObject(probeTool, []byte(`{"key":"`+probeValue+`"}`))))
 	}
 	messages = append(messages, call,
 		object{"role": "tool", "tool_call_id": id, "name": probeTool, "content": "2"})

@@ -96,14 +96,6 @@ func ToolInstructions(functions []json.RawMessage) string {
 	return b.String()
 }
 
-// AppendCall appends a call as the dialect tool_call writes it. arguments is a JSON object.
-func AppendCall(dst []byte, name string, arguments []byte) []byte {
-	dst = append(append(dst, toolCall.open...), "\n{\"name\": "...)
-	dst = append(appendString(dst, name), ", \"arguments\": "...)
-	dst = append(append(dst, arguments...), "}\n"...)
-	return append(dst, toolCall.close...)
-}
-
 // An objectCall reads one call that is a JSON object, and the tags that close it.
 type objectCall struct {
 	attempt

@@ -46,7 +46,9 @@ func TestHistoryTakesTheFormInWhichTheTemplateShowsCalls(t *testing.T) {
 			`{{ raise_exception('system first') }}{% elif m.role == 'assistant' %}{{ m.content }}` +
 			list(text), dialect.History{TextArguments: true}},
 		"no place for calls, <tool_call>": {`{# <tool_call> #}{% elif m.role == 'assistant' %}{{ m.content }}`,
-			dialect.History{Written: true}},
+			dialect.History{Written: dialect.WrittenCalls{Open: "<tool_call>", Close: "</tool_call>", Line: "\n"}}},
+		"no place for calls, <|tool_call|>": {`{# <|tool_call|> #}{% elif m.role == 'assistant' %}{{ m.content }}`,
+			dialect.History{Written: dialect.WrittenCalls{Open: "<|tool_call|>", List: true}}},
 		"no calls": {`{% elif m.role == 'assistant' %}{{ m.content }}`, dialect.History{}},
 		"refused":  {`{% else %}{{ raise_exception('no') }}`, dialect.History{}},
 	} {
