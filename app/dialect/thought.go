@@ -63,7 +63,7 @@ func (t *thought) readCall(p *Parser, c byte) {
 		t.close(p)
 		return
 	}
-	if t.call.Push(string(c)); !t.call.idle() && len(t.held) <= maxHeld {
+	if t.call.Push(string([]byte{c})); !t.call.idle() && len(t.held) <= maxHeld {
 		return
 	}
 	held := t.held
