@@ -1,6 +1,9 @@
 package dialect
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // An argumentsCall reads the JSON arguments of a call whose name has already been read.
 type argumentsCall struct {
@@ -8,6 +11,8 @@ type argumentsCall struct {
 	name    string // the tool's name
 	args    scanner
 	closing []string // the tags that may follow the arguments
+	alone   bool     // nothing else may follow
+	look    tagScanner
 }
 
 func (a *argumentsCall) read(p *Parser, c byte) {
@@ -21,11 +26,28 @@ func (a *argumentsCall) read(p *Parser, c byte) {
 		}
 		a.accept(p, a.name)
 	}
+	if a.alone && a.args.state == done {
+		a.readEnd(p, c)
+		return
+	}
 	switch ended, ok := a.args.readArgument(p, c); {
+	case ended && a.alone && p.slipped:
 	case ended:
 		p.readClosing(append([]string{"}"}, a.closing...)...)
 	case !ok:
 		a.fail(p, c)
+	}
+}
+
+// readEnd reads a tag after the arguments. Without one the call is text.
+func (a *argumentsCall) readEnd(p *Parser, c byte) {
+	switch tag, ok := a.look.read(c, append([]string{"}"}, a.closing...)); {
+	case !ok:
+		p.run = p.run[:0]
+		p.leaveCall(false, a.look.held)
+	case tag == "}" || tag == "":
+	default:
+		p.readClosing(a.closing[slices.Index(a.closing, tag):]...)
 	}
 }
 
@@ -34,6 +56,9 @@ func (a *argumentsCall) end(p *Parser, cut bool) {
 		a.finish(p, cut, true)
 	} else if !cut && a.args.lacksBrace() {
 		p.emit(Arguments, '}')
+	} else if !cut && a.look.begun() {
+		p.leaveCall(true, a.look.held)
+		p.mode.end(p, cut)
 	}
 }
 

@@ -1,5 +1,7 @@
 package dialect
 
+import "bytes"
+
 // An attempt is text that may become a call.
 type attempt struct {
 	raw    []byte // the bytes read before the call was certain
@@ -13,7 +15,7 @@ type attempt struct {
 func opened(opener string) attempt { return attempt{raw: []byte(opener), opener: len(opener)} }
 
 // isNext reports whether the attempt begins with the comma after another call.
-func (a *attempt) isNext() bool { return !a.called && a.raw[0] == ',' }
+func (a *attempt) isNext() bool { return !a.called && len(a.raw) > 0 && a.raw[0] == ',' }
 
 // openInner enters the mode that reads a call whose opener was left out, and makes it read the text
 // after that.
@@ -46,7 +48,13 @@ func (o *doubledOpener) read(p *Parser, c byte) {
 	}
 }
 
-func (o *doubledOpener) end(p *Parser, cut bool) { o.finish(p, cut, true) }
+func (o *doubledOpener) end(p *Parser, cut bool) {
+	if !cut && p.source.open { // it is in place of the closing tag
+		p.returnToText(true)
+		return
+	}
+	o.finish(p, cut, true)
+}
 
 // hold keeps a byte until the call is certain. Beyond maxHeld bytes it rejects the attempt and
 // returns false.
@@ -92,6 +100,15 @@ func (a *attempt) finish(p *Parser, cut, begun bool) {
 	}
 	a.reject(p)
 	p.mode.end(p, cut)
+}
+
+// finishNext ends an attempt in a list of calls, which may be no more than the comma after the last one.
+func (a *attempt) finishNext(p *Parser, cut, begun bool) {
+	if a.isNext() && len(bytes.TrimSpace(a.raw)) == 1 && !cut {
+		p.returnToText(true)
+		return
+	}
+	a.finish(p, cut, begun)
 }
 
 // fail ends a call at bytes that are not allowed in it, and reads rest as text. Before the call is

@@ -70,6 +70,7 @@ type deepSeekHead struct {
 	scanner tagScanner
 	text    []byte // the text before the separator, or after it
 	name    string
+	fences  int // tags of a fence before the arguments
 }
 
 type deepSeekPlace int
@@ -98,12 +99,20 @@ func (d *deepSeekHead) read(p *Parser, c byte) {
 	}
 	switch d.at {
 	case deepSeekAtCall:
-		if tag, ok := d.scanner.read(c, []string{deepSeekCall}); !ok {
-			d.fail(p)
+		if tag, ok := d.scanner.read(c, []string{deepSeekCall}); !ok { // the tag is missing
+			d.at, d.inner, d.text, d.scanner = deepSeekAtSep, true, d.scanner.held, tagScanner{}
 		} else if tag != "" {
 			d.at = deepSeekAtSep
 		}
 	case deepSeekAtSep:
+		switch name := strings.TrimSpace(string(d.text)); {
+		case name == deepSeekCall: // once more
+			d.text, d.inner = nil, true
+		case c == '{' && p.hasTool(name): // the separator is missing
+			d.name = name
+			d.enterJSON(p, c)
+			return
+		}
 		if d.text = append(d.text, c); strings.HasSuffix(string(d.text), deepSeekSep) {
 			d.name = strings.TrimSpace(strings.TrimSuffix(string(d.text), deepSeekSep))
 			d.text, d.at = nil, deepSeekAtName
@@ -113,22 +122,30 @@ func (d *deepSeekHead) read(p *Parser, c byte) {
 	case deepSeekAtName:
 		if d.text = append(d.text, c); len(d.text) > maxName {
 			d.fail(p)
+		} else if strings.TrimSpace(string(d.text)) == deepSeekSep { // once more
+			d.text, d.inner = nil, true
 		} else if name := strings.TrimSpace(string(d.text)); c == '\n' && name != "" {
 			d.name, d.at = name, deepSeekAtFence
 		}
 	case deepSeekAtFence:
-		if c == '{' && !d.scanner.begun() { // the fence is missing
-			d.raw, d.inner = d.raw[:len(d.raw)-1], true
-			d.enterArguments(p)
-			p.mode.read(p, c)
+		if c == '{' && !d.scanner.begun() {
+			d.enterJSON(p, c)
 			return
 		}
 		if tag, ok := d.scanner.read(c, []string{"```json"}); !ok {
 			d.fail(p)
 		} else if tag != "" {
-			d.enterArguments(p)
+			d.inner, d.fences = d.inner || d.fences > 0, d.fences+1
 		}
 	}
+}
+
+// enterJSON makes the parser read the arguments from their first byte. The fence before them may be
+// missing.
+func (d *deepSeekHead) enterJSON(p *Parser, c byte) {
+	d.raw, d.inner = d.raw[:len(d.raw)-1], d.inner || d.fences == 0
+	d.enterArguments(p)
+	p.mode.read(p, c)
 }
 
 // enterArguments makes the parser read the arguments.

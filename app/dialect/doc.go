@@ -41,12 +41,14 @@
 // model wrote it:
 //   - Its opener is missing, and the text after that opens it where a line begins, but not in a block
 //     of code. Closing tags after it are removed.
-//   - A tag is missing or comes twice, or a name is in quotes. The tags are no part of a value, unless
-//     the value goes on after them. A value without a closing tag ends before another parameter of
-//     the tool. A call may follow another before the closing tag.
-//   - A comma comes after the last call of a list, or a call's last brace comes twice. Neither is text.
+//   - A tag is missing or comes twice, or a name is in quotes or has white space around it. The tags
+//     are no part of a value, unless the value goes on after them. A value without a closing tag ends
+//     before another parameter of the tool, or where the call ends. A call without a closing tag ends
+//     before another one, or before an opening tag at the end of the answer.
+//   - A comma comes after the last call of a list, or a call's first or last bracket comes twice. Neither
+//     is text.
 //   - It is in the form <function=NAME>{} where the family writes XML, or JSON or Python without a tag.
-//   - It is JSON in the tag of a family that writes its arguments between tags.
+//   - It is JSON in the tag of a family that writes another form, or XML in <tool_call>.
 //   - It is in a thought, and the thought has no end before the model ends the answer. The thought
 //     ends before it.
 //   - It is JSON or Python without a tag before it.
@@ -77,6 +79,7 @@
 //   - An XML parameter that is not a string and longer than maxHeld bytes is a string.
 //   - Members of a call's JSON other than its name and its arguments are discarded. After the
 //     arguments they are held back, at most maxHeld bytes. If that JSON has no end, they are text.
+//     Without arguments the call is text, if one of them is a parameter of the tool.
 //
 // Everything else that breaks the dialect's form is text as it is, including the tags:
 //   - A closing tag after a complete call may be missing at the end of the text, or be cut there.

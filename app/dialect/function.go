@@ -67,14 +67,19 @@ func (f *functionCall) read(p *Parser, c byte) {
 			}
 			return
 		}
+		if f.isNext() && (f.scanner.begun() || !inNames(c)) { // a comma after the last call
+			switch tag, ok := f.scanner.read(c, f.syntax.last); {
+			case !ok:
+				f.fail(p)
+			case tag != "":
+				p.readClosing(f.syntax.last[slices.Index(f.syntax.last, tag)+1:]...)
+			}
+			return
+		}
 		if isSpace(c) {
 			return
 		}
-		if c == ']' && f.isNext() && f.syntax.last[0] == "]" {
-			p.readClosing(f.syntax.last[1:]...)
-			return
-		}
-		f.at = inName
+		f.at, f.scanner = inName, tagScanner{}
 		fallthrough
 	case inName:
 		f.readName(p, c)
@@ -142,6 +147,7 @@ func (f *functionCall) readArgument(p *Parser, c byte) {
 		p.emit(Arguments)
 		p.run, v = f.args.read(p.run, c)
 	}
+	p.slipped = p.slipped || f.called && f.args.slipped
 	switch v {
 	case ended:
 		f.at = afterCall
@@ -153,9 +159,10 @@ func (f *functionCall) readArgument(p *Parser, c byte) {
 
 // readAfterCall reads the text after a call: a comma before the next one, or one of the last texts.
 func (f *functionCall) readAfterCall(p *Parser, c byte) {
-	tags := f.syntax.last
+	again := string(f.args.close)
+	tags := append([]string{again}, f.syntax.last...)
 	if f.syntax.comma {
-		tags = append([]string{","}, tags...)
+		tags = append(tags, ",")
 	}
 	tag, ok := f.scanner.read(c, tags)
 	switch {
@@ -164,6 +171,7 @@ func (f *functionCall) readAfterCall(p *Parser, c byte) {
 		p.reread(f.scanner.held)
 	case !ok:
 		p.leaveCall(true, f.scanner.held)
+	case tag == again: // the bracket came twice
 	case tag == ",":
 		p.mode = &functionCall{attempt: opened(tag), syntax: f.syntax, silent: f.silent}
 	case tag != "":
@@ -174,7 +182,7 @@ func (f *functionCall) readAfterCall(p *Parser, c byte) {
 func (f *functionCall) end(p *Parser, cut bool) {
 	switch {
 	case !f.called:
-		f.finish(p, cut, f.opener > 0 || !f.silent || f.at == inArgs)
+		f.finishNext(p, cut, f.opener > 0 || !f.silent || f.at == inArgs)
 	case cut: // the rest of a value is not text
 	case f.at == inArgs:
 		f.fail(p, f.args.unwritten()...)

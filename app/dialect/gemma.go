@@ -11,7 +11,7 @@ import "fmt"
 // instead.
 //
 // In long conversations Gemma 4 slips into other forms, which are read too: parentheses and = as in
-// Python, quotes instead of delimiters, and no call: before the name.
+// Python, quotes instead of delimiters, JSON, and no call: before the name.
 //
 // Sources: chat_template of google/gemma-4-31B-it, as in github.com/ggml-org/llama.cpp,
 // models/templates/gemma4.jinja; github.com/vllm-project/vllm,
@@ -43,7 +43,12 @@ func (m gemma) special() []string { return []string{m.call.close, m.delim} }
 func (gemma) inner(map[string]Tool) []string { return []string{gemmaName} }
 
 func (m gemma) open(p *Parser, a attempt, opener string) {
-	p.mode = &functionCall{attempt: a, syntax: m.syntax, before: gemmaName}
+	p.mode = &callVariant{a, func(a attempt, c byte) mode {
+		if opener != "" && (c == '{' || c == '[') {
+			return jsonCall(a, c, []string{m.call.close})
+		}
+		return &functionCall{attempt: a, syntax: m.syntax, before: gemmaName}
+	}}
 }
 
 func (m gemma) grammar(g *grammar) {

@@ -6,7 +6,7 @@ func (p *Parser) Thinking() bool {
 	case *thought:
 		return true
 	case *messages:
-		return m.at == inMessage && m.kind == Reasoning
+		return (m.at == inMessage || m.at == atBody) && m.kind == Reasoning
 	}
 	return false
 }

@@ -24,6 +24,9 @@ type literal struct {
 	triple   bool   // three quotes around the string
 	quotes   int    // quotes read in a row
 	hasValue bool   // a value has begun
+	filled   bool   // the string in delimiters has a byte
+	close    byte   // the bracket after the arguments
+	slipped  bool   // a delimiter is missing or came twice
 }
 
 // A frame is an open object or list.
@@ -44,11 +47,13 @@ const (
 	litText                       // in a string
 	litEscape                     // after a backslash
 	litAfter                      // after an item: a comma, or the end
+	litEmpty                      // after two delimiters: an empty string, or one that begins there
+	litAgain                      // in a delimiter after one that ended a string
 )
 
 // newLiteral returns a reader that begins after the opening bracket of the arguments.
 func newLiteral(close, sep byte, delim string) literal {
-	return literal{delim: delim, open: []frame{{close: close, sep: sep}}}
+	return literal{delim: delim, close: close, open: []frame{{close: close, sep: sep}}}
 }
 
 // pythonList returns the JSON of a Python list, tuple or dict. ok is false for any other text.
@@ -88,7 +93,7 @@ func (l *literal) read(dst []byte, c byte) ([]byte, verdict) {
 			return dst, more
 		}
 		if len(l.word) == len(l.delim) {
-			l.word, l.at, l.quote = l.word[:0], litText, 0
+			l.word, l.at, l.quote, l.filled = l.word[:0], litText, 0, false
 			dst = append(dst, '"')
 		}
 		return dst, more
@@ -98,11 +103,30 @@ func (l *literal) read(dst []byte, c byte) ([]byte, verdict) {
 		return l.readString(dst, c), more
 	case litEscape:
 		return l.readEscape(dst, c)
+	case litEmpty:
+		if isSpace(c) || strings.IndexByte(",:]}", c) >= 0 || c == l.open[len(l.open)-1].close {
+			l.at = litAfter
+			return l.read(l.endString(dst), c)
+		}
+		l.at, l.slipped = litText, true
+		return l.readString(dst, c), more
+	case litAgain:
+		if !strings.HasPrefix(l.delim, string(append(l.word, c))) {
+			return dst, wrong
+		}
+		if l.word = append(l.word, c); len(l.word) == len(l.delim) {
+			l.word, l.at, l.slipped = l.word[:0], litAfter, true
+		}
+		return dst, more
 	}
 	if isSpace(c) {
 		return dst, more
 	}
 	f := &l.open[len(l.open)-1]
+	if l.at == litAfter && l.delim != "" && c == l.delim[0] && dst[len(dst)-1] == '"' {
+		l.word, l.at = append(l.word[:0], c), litAgain
+		return dst, more
+	}
 	switch {
 	case c == f.close && (l.at == litItem || l.at == litAfter):
 		end := byte(']')
@@ -212,6 +236,10 @@ func (l *literal) endWord(dst []byte) ([]byte, bool) {
 		return appendString(dst, word), true
 	}
 	l.at = litAfter
+	if text, ok := strings.CutSuffix(word, l.delim); ok && l.delim != "" { // only its beginning is missing
+		l.slipped = true
+		return appendString(dst, text), true
+	}
 	if len(l.open) == 1 && l.delim != "" && l.isString != nil && l.isString(l.name) {
 		return appendString(dst, word), true
 	}
@@ -297,13 +325,16 @@ func (l *literal) readString(dst []byte, c byte) []byte {
 	if l.quote == 0 {
 		for l.word = append(l.word, c); len(l.word) > 0; l.word = l.word[1:] {
 			if string(l.word) == l.delim {
-				l.word = nil
+				if l.word = nil; !l.filled {
+					l.at = litEmpty
+					return dst
+				}
 				return l.endString(dst)
 			}
 			if strings.HasPrefix(l.delim, string(l.word)) {
 				return dst
 			}
-			dst = appendEscaped(dst, l.word[0])
+			dst, l.filled = appendEscaped(dst, l.word[0]), true
 		}
 		l.word = nil
 		return dst
@@ -398,7 +429,7 @@ func (l *literal) appendRune(dst []byte, digits string, base int) []byte {
 // unwritten returns the bytes that were read but not yet written.
 func (l *literal) unwritten() []byte {
 	switch l.at {
-	case litWord, litDelim, litText:
+	case litWord, litDelim, litText, litAgain:
 		return slices.Concat(l.word, slices.Repeat([]byte{l.quote}, l.quotes))
 	case litQuotes:
 		return slices.Repeat([]byte{l.quote}, l.quotes)

@@ -9,10 +9,12 @@ import (
 // A memberValue reads the value of one parameter.
 type memberValue struct {
 	syntax  *memberSyntax
+	name    string
 	left    map[string]bool // the parameters that may follow
 	kind    kind
 	lined   bool   // it begins on a line of its own
 	started bool   // the first byte was read, which may be a line's end that belongs to the tag
+	begun   bool   // a byte other than white space was read
 	quoted  bool   // the value is a string, and its beginning has been passed on
 	text    []byte // bytes held back until the type is clear
 	held    []byte // bytes that may be the beginning of the tag at the end
@@ -36,7 +38,7 @@ func (v *memberValue) read(p *Parser, c byte) (tag string) {
 		} else if text != "" {
 			return ""
 		}
-		if key, begun := v.readOpening(); v.left[key] && !v.inData(p) {
+		if key, begun := v.readOpening(); (v.left[key] || key == v.name && !v.begun) && !v.inData(p) {
 			tags := string(v.held)
 			v.held, v.next = nil, key
 			return tags
@@ -49,12 +51,15 @@ func (v *memberValue) read(p *Parser, c byte) (tag string) {
 	return ""
 }
 
-// readOpening reads the tags before another parameter's value from held, and returns its name. begun
-// says that they may go on. Where the values are on lines of their own, so are these tags.
+// readOpening reads the tags before a parameter's value from held, and returns its name. begun says
+// that they may go on. Where the values are on lines of their own, so are these tags.
 func (v *memberValue) readOpening() (key string, begun bool) {
 	f := v.syntax
 	text, line := strings.CutPrefix(string(v.held), "\n")
-	if v.lined && !line {
+	if line && len(text) <= maxSpace {
+		text = strings.TrimLeft(text, " \t")
+	}
+	if v.lined && v.begun && !line {
 		return "", false
 	}
 	rest, ok := strings.CutPrefix(text, f.parameter)
@@ -88,6 +93,7 @@ func (v *memberValue) inData(p *Parser) bool {
 
 // addByte takes a byte of the value.
 func (v *memberValue) addByte(p *Parser, c byte) {
+	v.begun = v.begun || !isSpace(c)
 	if v.quoted {
 		p.run = appendEscaped(p.run, c)
 		return
@@ -126,12 +132,19 @@ func (v *memberValue) end(p *Parser) {
 
 // dataOf returns a value without the tags of data around it.
 func (f *memberSyntax) dataOf(text []byte) []byte {
-	data, ok := bytes.CutPrefix(text, []byte(f.data.open))
-	data, closed := bytes.CutSuffix(data, []byte(f.data.close))
-	if ok && closed {
-		return data
+	open, close := []byte(f.data.open), []byte(f.data.close)
+	data, ok := bytes.CutPrefix(text, open)
+	data, closed := bytes.CutSuffix(data, close)
+	if !ok || !closed {
+		return text
 	}
-	return text
+	for bytes.HasPrefix(data, open) && len(open) > 0 { // they came twice
+		data = data[len(open):]
+	}
+	for bytes.HasSuffix(data, close) && len(close) > 0 {
+		data = data[:len(data)-len(close)]
+	}
+	return data
 }
 
 // cut ends a value that is not complete. It passes on the rest of a string. It returns the text of

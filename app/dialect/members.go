@@ -19,6 +19,7 @@ type memberCall struct {
 	tool    Tool
 	left    map[string]bool // the tool's parameters that have not been read
 	count   int             // parameters read
+	from    int             // the place in the arguments where the last of them begins
 	value   memberValue
 	last    []byte   // the text that may have ended the value
 	after   []string // the tags that may follow it
@@ -48,7 +49,7 @@ type memberSyntax struct {
 	valueds   []string // valued, and keyed once more
 	next      []string // the tags that may follow the tool's name, or a value
 	again     []string // next, and valueEnd once more
-	stops     []string // valueEnd and ends, with and without a line's end before them
+	stops     []string // valueEnd and ends, and these after a line's end
 }
 
 // newMemberSyntax fills in the lists of tags.
@@ -57,7 +58,7 @@ func newMemberSyntax(f memberSyntax) *memberSyntax {
 	f.next = append([]string{f.parameter}, f.ends...)
 	f.again = append(slices.Clip(f.next), f.valueEnd)
 	for _, stop := range append([]string{f.valueEnd}, f.ends...) {
-		if f.stops = append(f.stops, stop); f.lines {
+		if f.stops = append(f.stops, stop); f.lines || stop != f.valueEnd {
 			f.stops = append(f.stops, "\n"+stop)
 		}
 	}
@@ -138,11 +139,17 @@ func (m *memberCall) read(p *Parser, c byte) {
 // enterJSON makes the parser read a call that is JSON in the family's own tag, from its first byte.
 func (m *memberCall) enterJSON(p *Parser, c byte) {
 	a := m.attempt
-	a.raw, a.inner = a.raw[:len(a.raw)-1], true
-	if p.mode = (&objectCall{attempt: a, closing: m.syntax.ends}); c == '[' {
-		p.mode = &listCall{attempt: a, closing: m.syntax.ends}
-	}
+	a.raw = a.raw[:len(a.raw)-1]
+	p.mode = jsonCall(a, c, m.syntax.ends)
 	p.mode.read(p, c)
+}
+
+// jsonCall returns the mode that reads such a call, which begins with c.
+func jsonCall(a attempt, c byte, closing []string) mode {
+	if a.inner = true; c == '[' {
+		return &listCall{attempt: a, closing: closing}
+	}
+	return &objectCall{attempt: a, closing: closing}
 }
 
 // endText takes the text that may have ended the value.
@@ -152,18 +159,16 @@ func (m *memberCall) endText(p *Parser, stop string) {
 	switch {
 	case m.ended && m.bare:
 		m.fail(p, m.last...)
+	case m.value.next == string(m.name): // its tag came twice
+		p.run, m.count, p.slipped = p.run[:m.from], m.count-1, true
+		m.enterValue(p, m.value.next, stop)
 	case m.value.next != "":
 		m.endValue(p)
 		m.enterValue(p, m.value.next, stop)
 	case m.ended:
-		m.after = slices.Concat(m.syntax.ends, p.atLine)
+		m.after = slices.Concat(m.syntax.ends, p.atLine, p.next)
 	default:
-		m.after = slices.Clip(m.syntax.again)
-		for key := range m.left {
-			if m.syntax.valued != "" { // else the rest of a tag says too little
-				m.after = append(m.after, key+m.syntax.keyed)
-			}
-		}
+		m.after = slices.Concat(m.syntax.again, m.keys(), p.next)
 	}
 }
 
@@ -196,17 +201,14 @@ func (m *memberCall) readAfterValue(p *Parser, c byte) {
 	case tag == "":
 	case tag == m.syntax.valueEnd || m.ended && slices.Contains(m.syntax.ends, tag):
 		m.last = append(append(m.last, space...), tag...)
-	case m.ended:
-		m.endValue(p)
-		p.emit(Arguments, '}')
-		p.leaveCall(true, []byte(space+tag))
-	case slices.Contains(m.syntax.next, tag):
-		m.endValue(p)
-		m.enterMember(p, tag)
-	default: // the rest of a parameter's tag
+	case m.ended || slices.Contains(p.next, tag):
 		m.endValue(p)
 		p.slipped = true
-		m.enterValue(p, strings.TrimSuffix(tag, m.syntax.keyed), tag)
+		p.emit(Arguments, '}')
+		p.leaveCall(true, []byte(space+tag))
+	default:
+		m.endValue(p)
+		m.enterMember(p, tag)
 	}
 }
 
@@ -218,20 +220,26 @@ func (m *memberCall) endValue(p *Parser) {
 
 // readName reads the tool's name.
 func (m *memberCall) readName(p *Parser, c byte) {
+	if m.called { // the function's tag once more
+		m.head = append(m.head, c)
+	}
 	switch end := m.syntax.named; {
 	case end == "" && len(m.name) > 0 && (isSpace(c) && !p.hasTools(string(m.name)+string(c)) || c == '<'): // a call if a tag comes
 		m.at = memberAtNext
+		m.findTool(p, string(m.name))
 		m.readNext(p, c)
 	case c == '<' || c == '\n' || len(m.name) == maxName:
-		m.fail(p)
+		m.fail(p, m.head...)
 	default:
 		m.name = append(m.name, c)
 		if name, ok := strings.CutSuffix(string(m.name), end); ok && end != "" {
-			if unquoted(name) == "" {
-				m.fail(p)
+			if unquoted(name) == "" || m.called && unquoted(name) != m.tool.Name {
+				m.fail(p, m.head...)
 				return
 			}
-			m.at = memberAtNext
+			if m.at = memberAtNext; m.called {
+				return
+			}
 			m.beginCall(p, unquoted(name))
 			p.slipped = p.slipped || m.syntax.quoted != (unquoted(name) != name)
 		}
@@ -248,23 +256,33 @@ func (m *memberCall) beginCall(p *Parser, name string) {
 		m.fail(p)
 		return
 	}
-	m.tool, m.name, m.left = p.tools[name], m.name[:0], map[string]bool{}
+	m.findTool(p, name)
+	m.name = m.name[:0]
+	m.accept(p, name)
+	p.emit(Arguments, '{')
+}
+
+// findTool looks up the tool that is called.
+func (m *memberCall) findTool(p *Parser, name string) {
+	m.tool, m.left = p.tools[name], map[string]bool{}
 	for key := range readParameters(m.tool.Parameters).Properties {
 		m.left[key] = true
 	}
-	m.accept(p, name)
-	p.emit(Arguments, '{')
 }
 
 // readNext reads the tag of a parameter, or one that ends the call.
 func (m *memberCall) readNext(p *Parser, c byte) {
 	if c == '{' && m.called && m.count == 0 && !m.scanner.begun() {
 		p.slipped, p.run = p.slipped || !m.syntax.object, p.run[:0]
-		p.mode = &argumentsCall{attempt: m.attempt, closing: m.syntax.ends}
+		p.mode = &argumentsCall{attempt: m.attempt, closing: m.syntax.ends, alone: true}
 		p.mode.read(p, c)
 		return
 	}
-	tag, ok := m.scanner.read(c, m.syntax.next)
+	tags := slices.Concat(m.syntax.next, m.keys())
+	if m.called && m.count == 0 && m.syntax.function != "" {
+		tags = append(tags, m.syntax.function)
+	}
+	tag, ok := m.scanner.read(c, tags)
 	switch {
 	case !ok:
 		m.fail(p, m.scanner.held...)
@@ -278,14 +296,34 @@ func (m *memberCall) readNext(p *Parser, c byte) {
 	}
 }
 
-// enterMember enters a parameter, or ends the call, as the tag says.
-func (m *memberCall) enterMember(p *Parser, tag string) {
-	if tag == m.syntax.parameter {
-		m.at, m.name, m.head = memberInKey, m.name[:0], append(m.head[:0], tag...)
-		return
+// keys returns the names of the parameters that have not been read, each with the tag after it. Without
+// a tag before a value the rest of a parameter's tag says too little.
+func (m *memberCall) keys() (list []string) {
+	for key := range m.left {
+		if m.syntax.valued != "" {
+			list = append(list, key+m.syntax.keyed)
+		}
 	}
-	p.emit(Arguments, '}')
-	p.readClosing(m.syntax.ends[slices.Index(m.syntax.ends, tag):]...)
+	return list
+}
+
+// enterMember enters a parameter, or ends the call, as the tag says. The tag may also be the rest of a
+// parameter's, or the function's once more.
+func (m *memberCall) enterMember(p *Parser, tag string) {
+	end := slices.Index(m.syntax.ends, tag)
+	switch {
+	case tag == m.syntax.parameter:
+		m.at, m.name, m.head = memberInKey, m.name[:0], append(m.head[:0], tag...)
+	case tag == m.syntax.function:
+		m.at, m.name, m.head = memberInName, m.name[:0], append(m.head[:0], tag...)
+		p.slipped = true
+	case end < 0:
+		p.slipped = true
+		m.enterValue(p, strings.TrimSuffix(tag, m.syntax.keyed), tag)
+	default:
+		p.emit(Arguments, '}')
+		p.readClosing(m.syntax.ends[end:]...)
+	}
 }
 
 // readKey reads a parameter's name.
@@ -298,16 +336,18 @@ func (m *memberCall) readKey(p *Parser, c byte) {
 		name, valued = strings.CutSuffix(text, f.valued)
 	}
 	if keyed || valued {
-		key := unquoted(strings.TrimPrefix(name, f.parameter))
+		bare := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(name), f.parameter))
+		key := unquoted(bare)
 		if key == "" || strings.ContainsAny(key, "<\n") {
 			m.fail(p, m.head...)
 			return
 		}
-		p.slipped = p.slipped || valued || f.quoted != (key != name)
+		p.slipped = p.slipped || valued || bare != name || f.quoted != (key != bare)
 		m.enterValue(p, key, string(m.head))
 		return
 	}
-	if c == '\n' || c == '<' && f.keyed[0] != '<' && len(m.name) > 1 ||
+	text = text[:max(0, strings.LastIndexByte(text, '<'))]
+	if strings.Contains(strings.TrimSpace(text), "\n") || c == '<' && f.keyed[0] != '<' && len(m.name) > 1 ||
 		len(m.name) == maxName+len(f.keyed) {
 		m.fail(p, m.head...)
 	}
@@ -316,6 +356,7 @@ func (m *memberCall) readKey(p *Parser, c byte) {
 // beginValue begins a parameter's value. Its kind comes from the tool's schema.
 func (m *memberCall) beginValue(p *Parser) {
 	name := string(m.name)
+	m.from = len(p.run)
 	if m.count++; m.count > 1 {
 		p.emit(Arguments, ',')
 	}
@@ -323,17 +364,18 @@ func (m *memberCall) beginValue(p *Parser) {
 	p.emit(Arguments, ':')
 	delete(m.left, name)
 	m.at, m.value = memberInValue,
-		memberValue{syntax: m.syntax, left: m.left, kind: kindOf(m.tool.Parameters, name)}
+		memberValue{syntax: m.syntax, name: name, left: m.left, kind: kindOf(m.tool.Parameters, name)}
 }
 
 func (m *memberCall) end(p *Parser, cut bool) {
+	inTag := m.at == memberInName || memberInKey <= m.at && m.at <= memberAtText
 	switch {
 	case !m.called:
 		m.finish(p, cut, true)
 	case cut && m.at == memberInValue:
 		m.value.cut(p)
-	case cut && memberInKey <= m.at && m.at <= memberAtText: // the parameter is not text
-	case memberInKey <= m.at && m.at <= memberAtText:
+	case cut && inTag: // it is not text
+	case inTag:
 		m.fail(p, m.head...)
 		p.mode.end(p, cut)
 	case m.at == memberInValue:

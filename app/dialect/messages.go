@@ -8,10 +8,14 @@ import (
 // Tokens of answers that are written as messages.
 const (
 	messageStart = "<|start|>"
+	messageRole  = "assistant" // after messageStart
 	messageBody  = "<|message|>"
 	messageTo    = "to="
 	maxHeader    = 1 << 10 // bytes of a message's header; a longer one is text
 )
+
+// headerStarts are the texts that begin a header. The start token may be missing.
+var headerStarts = []string{messageStart, messageRole + harmonyChannel, messageRole + " " + messageTo}
 
 // A messageSyntax says how a family writes an answer as messages. Each has a header, which names its
 // recipient.
@@ -40,13 +44,16 @@ type messages struct {
 	args    scanner
 	called  bool
 	scanner tagScanner
-	from    int // the place in source where the header begins
+	from    int          // the place in source where the header begins
+	slipped bool         // the message's token is missing, or came twice
+	after   messagePlace // after atBody
 }
 
 type messagePlace int
 
 const (
 	inHeader messagePlace = iota
+	atBody                // before a message, whose token may come twice
 	inMessage
 	atCall // at the beginning of a message, or after a call in it
 	atArguments
@@ -57,7 +64,7 @@ const (
 
 // newMessages returns the mode that reads an answer to a prompt. Most prompts end within a header.
 func newMessages(p *Parser, prompt string) *messages {
-	m := &messages{syntax: p.dialect.messages, before: []byte(messageStart + "assistant")}
+	m := &messages{syntax: p.dialect.messages, before: []byte(messageStart + messageRole)}
 	if at := strings.LastIndex(prompt, messageStart); at >= 0 {
 		was := *p
 		m.before, m.at = nil, afterMessage
@@ -73,10 +80,22 @@ func (m *messages) read(p *Parser, c byte) {
 	switch m.at {
 	case inHeader:
 		m.header = append(m.header, c)
-		if header, ok := strings.CutSuffix(string(m.header), messageBody); ok {
-			m.beginMessage(p, string(m.before)+header)
+		header := string(m.before) + string(m.header)
+		if head, ok := strings.CutSuffix(header, messageBody); ok {
+			m.beginMessage(p, head)
+			m.at, m.after = atBody, m.at
+		} else if head, call := m.cutCall(p, header); call != "" {
+			m.beginMessage(p, head)
+			m.slipped = true
+			p.reread([]byte(call))
 		} else if !m.mayBeHeader() || len(m.header) > maxHeader {
 			m.treatAsText(p, m.header)
+		}
+	case atBody:
+		if tag, ok := m.scanner.read(c, []string{messageBody}); !ok {
+			m.leaveBody(p)
+		} else if tag != "" {
+			m.slipped = true
 		}
 	case inMessage:
 		m.readContent(p, c)
@@ -86,6 +105,7 @@ func (m *messages) read(p *Parser, c byte) {
 		if m.held = append(m.held, c); c == '{' {
 			m.at, m.held = inMessageArguments, nil
 			p.beginCall(m.name, p.source.at-m.from)
+			p.slipped = p.slipped || m.slipped
 			m.readArgument(p, c)
 		} else if !isSpace(c) || len(m.held) > maxSpace {
 			m.treatAsText(p, m.held)
@@ -99,7 +119,7 @@ func (m *messages) read(p *Parser, c byte) {
 			m.endMessage(p, tag)
 		}
 	case afterMessage:
-		if tag, ok := m.scanner.read(c, []string{messageStart}); !ok {
+		if tag, ok := m.scanner.read(c, headerStarts); !ok {
 			m.treatAsText(p, m.scanner.held)
 		} else if tag != "" {
 			m.endMessage(p, tag)
@@ -109,13 +129,16 @@ func (m *messages) read(p *Parser, c byte) {
 
 // mayBeHeader reports whether the bytes read so far may be a header.
 func (m *messages) mayBeHeader() bool {
+	text := strings.TrimLeft(string(m.header[m.within:]), " \n")
+	ends := func(tag string) bool {
+		begins := tag == messageStart || strings.HasPrefix(tag, m.syntax.mark) // a header
+		return strings.HasSuffix(text, tag) && (m.within > 0 || !begins)
+	}
+	if slices.ContainsFunc(m.syntax.ends, ends) {
+		return false // the message ends, not its header
+	}
 	if len(m.before) == 0 {
 		return true // the header has its start token in the answer
-	}
-	text := strings.TrimLeft(string(m.header[m.within:]), " \n")
-	ends := func(tag string) bool { return strings.HasSuffix(text, tag) }
-	if m.within > 0 && slices.ContainsFunc(m.syntax.ends, ends) {
-		return false // the message ends, not its header
 	}
 	for _, first := range []string{"<|", messageTo} {
 		if strings.HasPrefix(text, first) || strings.HasPrefix(first, text) {
@@ -127,17 +150,9 @@ func (m *messages) mayBeHeader() bool {
 
 // beginMessage begins the message after a header.
 func (m *messages) beginMessage(p *Parser, header string) {
-	m.kind, m.name, m.called, m.args, m.held = Text, "", false, scanner{}, nil
+	m.kind, m.name, m.called, m.args, m.held, m.slipped = Text, "", false, scanner{}, nil, false
 	m.before, m.header, m.within, p.source.open = nil, nil, 0, false
-	field := func(mark string) string {
-		_, rest, _ := strings.Cut(header, mark)
-		end := strings.IndexAny(rest, " <\n")
-		if end < 0 {
-			return rest
-		}
-		return rest[:end]
-	}
-	if field(m.syntax.mark) == m.syntax.thought {
+	if field(header, m.syntax.mark) == m.syntax.thought {
 		m.kind = Reasoning
 	}
 	m.at = inMessage
@@ -147,18 +162,56 @@ func (m *messages) beginMessage(p *Parser, header string) {
 		}
 		return
 	}
+	if m.name = p.recipient(header); m.name != "" && p.tools != nil {
+		m.at = atArguments
+	}
+}
+
+// leaveBody goes on after the message's token.
+func (m *messages) leaveBody(p *Parser) {
+	held := m.scanner.held
+	m.at, m.scanner = m.after, tagScanner{}
+	p.reread(held)
+}
+
+// cutCall cuts a header where a call begins without the message's token before it.
+func (m *messages) cutCall(p *Parser, header string) (head, call string) {
+	for _, call := range m.syntax.openers {
+		if head, ok := strings.CutSuffix(header, call); ok {
+			return head, call
+		}
+	}
+	head, ok := strings.CutSuffix(header, "{")
+	if ok && m.syntax.openers == nil && p.hasTool(p.recipient(head)) {
+		return head, "{"
+	}
+	return header, ""
+}
+
+// field returns the word after a mark in a header.
+func field(header, mark string) string {
+	_, rest, _ := strings.Cut(header, mark)
+	for strings.HasPrefix(rest, mark) { // it came twice
+		rest = rest[len(mark):]
+	}
+	if end := strings.IndexAny(rest, " <\n"); end >= 0 {
+		return rest[:end]
+	}
+	return rest
+}
+
+// recipient returns the name of the tool in a header.
+func (p *Parser) recipient(header string) string {
 	const space = "functions."
-	m.name = strings.TrimPrefix(field(messageTo), space)
+	found := strings.TrimPrefix(field(header, messageTo), space)
 	_, to, _ := strings.Cut(header, messageTo)
 	for name := range p.tools { // a name may have spaces
 		if rest, ok := strings.CutPrefix(strings.TrimPrefix(to, space), name); ok &&
-			len(name) > len(m.name) && (rest == "" || strings.IndexByte(" <\n", rest[0]) >= 0) {
-			m.name = name
+			len(name) > len(found) && (rest == "" || strings.IndexByte(" <\n", rest[0]) >= 0) {
+			found = name
 		}
 	}
-	if m.name != "" && p.tools != nil {
-		m.at = atArguments
-	}
+	return found
 }
 
 // readOpener reads white space and then the text that opens a call, or a token that ends the
@@ -172,6 +225,7 @@ func (m *messages) readOpener(p *Parser, c byte) {
 	case slices.Contains(m.syntax.openers, tag):
 		p.space = append(p.space, space...) // text, if this is not a call
 		a := opened(tag)
+		a.inner = m.slipped
 		a.lead = p.source.at - len(tag) - len(p.space) - m.from
 		p.mode = &doubledOpener{attempt: a, opener: tag}
 	case tag != "":
@@ -236,16 +290,19 @@ func (m *messages) endMessage(p *Parser, tag string) {
 	p.source.open = false
 	m.held, m.scanner = nil, tagScanner{}
 	channel := strings.HasPrefix(tag, harmonyChannel)
-	if m.at = afterMessage; tag == messageStart || channel {
+	if m.at = afterMessage; slices.Contains(headerStarts, tag) || channel {
 		m.at, m.before, m.header = inHeader, nil, []byte(tag)
 		m.from = p.source.at - len(tag)
 	}
 	if channel {
-		m.before, m.within = []byte(messageStart+"assistant"), len(tag)
+		m.before, m.within = []byte(messageStart+messageRole), len(tag)
 	}
 }
 
 func (m *messages) end(p *Parser, cut bool) {
+	if m.at == atBody {
+		m.leaveBody(p)
+	}
 	switch m.at {
 	case inMessage:
 		if !cut || !strings.HasPrefix(string(m.held), harmonyChannel) {
@@ -263,7 +320,7 @@ func (m *messages) end(p *Parser, cut bool) {
 		if m.within > 0 && !cut {
 			p.emit(m.kind, m.header...)
 		}
-		isAssistant := strings.HasPrefix(string(m.header), messageStart+"assistant")
+		isAssistant := strings.HasPrefix(string(m.header), messageStart+messageRole)
 		if len(m.before) == 0 && !isAssistant && !cut {
 			p.emit(Text, m.header...)
 		}

@@ -1,6 +1,9 @@
 package dialect
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // mistral reads and writes the calls of Mistral's models, which follow a special token. The form
 // depends on the version of the tokenizer:
@@ -86,10 +89,17 @@ func (l *listCall) read(p *Parser, c byte) {
 		}
 		return
 	}
-	if c == ']' && l.isNext() && l.object.json.depth() == 0 {
-		p.readClosing(l.closing...)
+	if l.isNext() && l.object.json.depth() == 0 && c != '{' { // a comma after the last call
+		tag, ok := l.look.read(c, append([]string{"]"}, l.closing...))
+		switch {
+		case !ok:
+			l.fail(p)
+		case tag != "":
+			p.readClosing(l.closing[slices.Index(l.closing, tag)+1:]...)
+		}
 		return
 	}
+	l.look = tagScanner{}
 	switch l.object.read(p, &l.attempt, c) {
 	case ended:
 		l.done = true
@@ -106,7 +116,7 @@ func (l *listCall) read(p *Parser, c byte) {
 func (l *listCall) end(p *Parser, cut bool) {
 	switch {
 	case !l.called:
-		l.finish(p, cut, true)
+		l.finishNext(p, cut, true)
 	case cut: // the rest of the object is not text
 	case !l.done && len(l.object.tail) > 0:
 		l.done = true
@@ -120,12 +130,14 @@ type namedCall struct {
 	attempt
 	name    []byte
 	id      bool // [CALL_ID] was read
+	args    bool // [ARGS] was read
 	tag     bool // a tag has begun
 	scanner tagScanner
 }
 
 func (n *namedCall) read(p *Parser, c byte) {
-	if c == '{' && !n.id && !n.tag && len(n.name) > 0 {
+	if c == '{' && (n.args || !n.tag && len(n.name) > 0) {
+		n.inner = n.inner || n.id && !n.args
 		p.mode = &argumentsCall{attempt: n.attempt, name: string(n.name)}
 		p.mode.read(p, c)
 		return
@@ -144,12 +156,12 @@ func (n *namedCall) read(p *Parser, c byte) {
 	}
 	tag, ok := n.scanner.read(c, []string{mistralArgs, mistralID})
 	switch {
-	case !ok || tag == mistralID && n.id || len(n.name) == 0:
+	case !ok || tag == mistralID && n.args || len(n.name) == 0:
 		n.fail(p)
 	case tag == mistralID:
-		n.id, n.tag = true, false
+		n.id, n.tag, n.inner = true, false, n.inner || n.id
 	case tag == mistralArgs:
-		p.mode = &argumentsCall{attempt: n.attempt, name: string(n.name)}
+		n.args, n.inner = true, n.inner || n.args
 	}
 }
 

@@ -12,15 +12,17 @@ type object struct {
 	bare   bool // only the members of a call are allowed, and arguments are required
 	silent bool // no tag precedes the object, so that it is a call only if it names a tool
 
-	json  scanner
-	at    place
-	text  []byte // of the key or value being read, where it is needed
-	key   string // of the member being read
-	name  string // the tool's name
-	early []byte // arguments that were not passed on yet
-	given bool   // the arguments have begun
-	whole bool   // the arguments have ended
-	tail  []byte // the text of a call after its arguments
+	json    scanner
+	at      place
+	text    []byte   // of the key or value being read, where it is needed
+	key     string   // of the member being read
+	name    string   // the tool's name
+	early   []byte   // arguments that were not passed on yet
+	given   bool     // the arguments have begun
+	others  []string // the keys before them that no call has
+	doubled bool     // the first brace came twice
+	whole   bool     // the arguments have ended
+	tail    []byte   // the text of a call after its arguments
 }
 
 // A place says what of the object itself is being read.
@@ -65,6 +67,10 @@ func (o *object) read(p *Parser, a *attempt, c byte) verdict {
 		to = &o.early
 	case o.at == atMember:
 		o.text = o.text[:0]
+	}
+	if c == '{' && o.json.state == firstKey && depth == 1 && !o.doubled && o.at == atMember {
+		o.doubled, o.json.slipped = true, true // the first brace came twice
+		return more
 	}
 	var ok bool
 	if *to, ok = o.json.read(*to, c); !ok || depth == 0 && c != '{' && !isSpace(c) {
@@ -121,6 +127,9 @@ func (o *object) endKey() verdict {
 	o.at, o.key = atMember, ""
 	if json.Unmarshal(o.text, &o.key) != nil || o.bare && !slices.Contains(bareKeys, o.key) {
 		return wrong
+	}
+	if !o.given && !slices.Contains(bareKeys, o.key) {
+		o.others = append(o.others, o.key)
 	}
 	return more
 }
@@ -183,6 +192,10 @@ func (o *object) close(p *Parser, a *attempt) verdict {
 	if !a.called {
 		if o.bare || o.given || o.name == "" {
 			return wrong
+		}
+		parameters := readParameters(p.tools[o.name].Parameters).Properties
+		if slices.ContainsFunc(o.others, func(key string) bool { return parameters[key] != nil }) {
+			return wrong // the arguments stand beside the name
 		}
 		o.early, o.whole = []byte("{}"), true
 		o.beginCall(p, a)

@@ -29,6 +29,7 @@ type Parser struct {
 	forced  bool            // see Options
 	openers []string        // the texts that open or close a thought or open a call
 	atLine  []string        // openers, and the texts that open a call where a line begins
+	next    []string        // the texts that may follow a call without its last tags
 	starts  string          // the first bytes of atLine
 	longest int             // bytes of the longest of atLine
 	strict  bool            // each call must be whole and name a tool
@@ -79,9 +80,12 @@ func (d *Dialect) Parser(o Options) *Parser {
 			}
 		}
 		p.openers, p.bare = d.calls.openers(), d.bare
+		p.next = slices.DeleteFunc(slices.Concat(p.openers, d.calls.inner(p.tools)),
+			func(text string) bool { return len(text) == 1 }) // it says too little
 		p.forced = o.Forced
 	}
 	if d.messages != nil {
+		p.next = slices.Concat(p.next, d.messages.ends)
 		p.home = newMessages(p, o.Prompt)
 		p.mode = p.home
 	}
@@ -104,7 +108,7 @@ func (d *Dialect) Parser(o Options) *Parser {
 // trial returns a parser that shows whether a text within a thought is a call.
 func (p *Parser) trial() *Parser {
 	return &Parser{dialect: p.dialect, mode: inText{}, fresh: true, begun: -1, tools: p.tools,
-		strict: true, openers: p.openers, atLine: p.atLine, starts: p.starts, longest: p.longest}
+		strict: true, openers: p.openers, atLine: p.atLine, starts: p.starts, longest: p.longest, next: p.next}
 }
 
 // idle reports whether the parser has found no call, and nothing that may become one.

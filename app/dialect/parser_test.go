@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,7 +20,7 @@ func TestParserReadsWhatModelsWrite(t *testing.T) {
 	for _, f := range readFixtures(t) {
 		fixtures[strings.TrimSuffix(strings.TrimPrefix(f.file, "testdata/"), ".txt")] = f
 	}
-	for _, c := range parserCases {
+	for _, c := range slices.Concat(parserCases, slipCases) {
 		t.Run(c.fixture+", "+c.name, func(t *testing.T) {
 			f, ok := fixtures[c.fixture]
 			if !ok {

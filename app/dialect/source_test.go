@@ -131,7 +131,8 @@ next:
 	for {
 		text = strings.TrimLeft(text, " \t\r\n")
 		if rest, ok := strings.CutPrefix(text, ","); ok { // before the end of a list
-			if rest = strings.TrimLeft(rest, " \t\r\n"); strings.HasPrefix(rest, "]") {
+			rest = strings.TrimLeft(rest, " \t\r\n")
+			if rest == "" || slices.ContainsFunc(closers, func(c string) bool { return strings.HasPrefix(rest, c) }) {
 				text = rest
 			}
 		}
@@ -146,7 +147,8 @@ next:
 	half := func(closer string) bool { return strings.HasPrefix(closer, text) }
 	// The tags of these dialects may be cut within.
 	members := slices.Contains([]string{"xml", "glm"}, d.name)
-	return text == "" || (cut || members) && slices.ContainsFunc(closers, half)
+	text = strings.TrimRight(text, " \t\r\n") // an opening tag may be in place of a closing one
+	return text == "" || slices.Contains(d.calls.openers(), text) || (cut || members) && slices.ContainsFunc(closers, half)
 }
 
 // TestSourceHoldsTheCallWithItsTags: the source of a call holds its tags and the white space that

@@ -59,8 +59,12 @@ func (s tagged) open(p *Parser, a attempt, opener string) {
 	}
 	p.mode = &callVariant{a, func(a attempt, c byte) mode {
 		o := object{bare: opener == "", silent: opener == ""}
-		if c == '[' {
+		switch {
+		case c == '[':
 			return &listCall{attempt: a, object: o, closing: closing}
+		case c == '<' && s.call == toolCall:
+			a.inner = true
+			return &memberCall{attempt: a, syntax: xmlSyntax}
 		}
 		return &objectCall{attempt: a, object: o, closing: closing}
 	}}
