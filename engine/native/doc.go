@@ -12,8 +12,8 @@
 // measures this (2026-11-25): all published templates that were found render as in jinja2. Other
 // templates may meet a difference. The tables in parity_test.go list the known ones:
 //
-//   - refused with an error: formats (% on texts, the method and filter format), block and include,
-//     a macro's kwargs and varargs, and some methods and filters;
+//   - refused with an error: block and include, a macro's kwargs and varargs, some methods and filters,
+//     and rare forms of a field in a text, such as !a and {:n};
 //   - lenient: some expressions that jinja2 refuses have a value here;
 //   - different text: a printed range, a dict's method without a call, title(), and the line end
 //     after a raw tag.

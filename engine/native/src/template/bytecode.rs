@@ -7,12 +7,13 @@ use minijinja::machinery::{Instruction, Instructions};
 use minijinja::value::{Tuple, Value, ValueKind};
 use minijinja::{Environment, Error};
 
-use super::text::{self, display, is_namespace};
-use super::{charge, invalid, limit};
+use super::text::{self, display, float, int, is_namespace};
+use super::{charge, format, invalid, limit};
 
 pub fn register(env: &mut Environment<'static>) {
     env.add_filter("__cat", cat);
     env.add_filter("__made", made);
+    env.add_filter("__rem", rem);
     env.add_filter("__seen", seen);
     env.add_filter("__slice", slice);
     env.add_filter("__times", times);
@@ -39,6 +40,7 @@ pub fn watched<'s>(from: &Instructions<'s>) -> Instructions<'s> {
             StringConcat => vec![call("__cat", 2)],
             Slice => vec![call("__slice", 4)],
             Add => vec![same, call("__made", 1)],
+            Rem => vec![call("__rem", 2)],
             Mul => vec![
                 call("__times", 1),
                 Swap,
@@ -80,6 +82,32 @@ fn cat(a: &Value, b: &Value) -> Result<Value, Error> {
     s.push_str(&display(b)?);
     charge(s.len())?;
     Ok(Value::from(s))
+}
+
+/// `a % b`: a text with fields, or Python's remainder, which has the sign of b.
+fn rem(a: &Value, b: &Value) -> Result<Value, Error> {
+    if let Some(text) = a.as_str() {
+        return format::percent(text, b);
+    }
+    let failed = || invalid(format!("{a} % {b} has no value"));
+    let (x, y) = match (int(a), int(b)) {
+        (Some(a), Some(b)) => {
+            let rest = a.checked_rem(b).ok_or_else(failed)?;
+            let below = rest != 0 && (rest < 0) != (b < 0);
+            return Ok(Value::from(if below { rest + b } else { rest }));
+        }
+        (x, y) => (x.map(|n| n as f64).or(float(a)), y.map(|n| n as f64).or(float(b))),
+    };
+    let (Some(x), Some(y)) = (x, y.filter(|y| *y != 0.0)) else {
+        return Err(failed());
+    };
+    let rest = x % y;
+    let below = rest != 0.0 && (rest < 0.0) != (y < 0.0);
+    Ok(Value::from(match below {
+        true => rest + y,
+        false if rest == 0.0 => rest.copysign(y),
+        false => rest,
+    }))
 }
 
 /// Counts what an operator made. A sum of lists becomes a list. minijinja would keep an iterator

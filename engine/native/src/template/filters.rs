@@ -1,10 +1,10 @@
 //! Filters and tests in jinja2's meaning where minijinja's own differ or have no size limit.
 
-use minijinja::value::{Kwargs, StringInput, Value, ValueKind};
+use minijinja::value::{Kwargs, Rest, StringInput, Tuple, Value, ValueKind};
 use minijinja::{filters, Environment, Error};
 
 use super::text::display;
-use super::{charge, methods};
+use super::{charge, format, methods};
 
 pub fn register(env: &mut Environment<'static>) {
     env.add_filter("string", |v: &Value| display(v));
@@ -19,8 +19,16 @@ pub fn register(env: &mut Environment<'static>) {
         },
     );
     env.add_filter("indent", indent);
+    env.add_filter("format", |v: &Value, values: Rest<Value>, named: Kwargs| {
+        let keyed = named.args().next().is_some();
+        let given = match keyed {
+            true => Value::from(named),
+            false => Value::from(Tuple::from(values.0)),
+        };
+        format::percent(&display(v)?, &given)
+    });
     // These build as much as a number in the template says, and no published template uses them.
-    for name in ["batch", "format", "slice"] {
+    for name in ["batch", "slice"] {
         env.remove_filter(name);
     }
     env.add_test("sequence", |v: &Value| {

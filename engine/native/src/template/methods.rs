@@ -6,7 +6,7 @@ use minijinja::{Error, State};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
 use super::text::is_space;
-use super::{charge, invalid};
+use super::{charge, format, invalid};
 
 pub fn call(state: &mut State, v: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
     charge(0)?;
@@ -35,8 +35,7 @@ pub fn call(state: &mut State, v: &Value, method: &str, args: &[Value]) -> Resul
             charge(pieces * size_of::<Value>())?;
             unknown_method_callback(state, v, method, args)
         }
-        // Its widths have no limit, and no published template uses it.
-        "format" => Err(invalid("the method format is not supported")),
+        "format" => format::fields(s, args),
         _ => unknown_method_callback(state, v, method, args),
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! - source.rs prepares a template, minijinja compiles it, bytecode.rs adds checks.
 //! - text.rs prints values as Python does. tojson.rs is json.dumps. strftime.rs prints the time.
+//! - format.rs writes texts with fields.
 //! - filters.rs and methods.rs replace what differs in a published template, or has no size limit.
 //!
 //! The entry of 2026-11-25 in engine/log measures which templates need which part.
@@ -22,6 +23,7 @@ use crate::json;
 
 mod bytecode;
 mod filters;
+mod format;
 mod methods;
 mod source;
 mod strftime;

@@ -21,6 +21,14 @@ pub fn display(v: &Value) -> Result<String, Error> {
     Ok(out)
 }
 
+/// Returns repr(v).
+pub fn repr(v: &Value) -> Result<String, Error> {
+    let mut out = String::new();
+    write_repr(&mut out, v, 0)?;
+    charge(out.len())?;
+    Ok(out)
+}
+
 fn write_repr(out: &mut String, v: &Value, depth: usize) -> Result<(), Error> {
     if depth > MAX_DEPTH {
         return Err(limit(format!(
@@ -98,6 +106,15 @@ pub fn float(v: &Value) -> Option<f64> {
         f64::try_from(v.clone()).ok()
     } else {
         None
+    }
+}
+
+/// Returns the integer in v, a bool as 0 or 1, None for everything else.
+pub fn int(v: &Value) -> Option<i128> {
+    match v.kind() {
+        ValueKind::Bool => Some(i128::from(v.is_true())),
+        _ if v.is_integer() => i128::try_from(v.clone()).ok(),
+        _ => None,
     }
 }
 
