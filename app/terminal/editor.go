@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -143,6 +144,7 @@ const (
 type keyReader struct {
 	r           io.Reader
 	ready       []byte
+	part        []byte // of a character that is not ASCII
 	pasting     bool
 	seen        int  // bytes of the marker that were read
 	afterCR     bool // the last pasted byte was one
@@ -168,7 +170,7 @@ func (k *keyReader) Read(p []byte) (int, error) {
 // take makes one byte of the terminal ready.
 func (k *keyReader) take(c byte) {
 	if !k.pasting {
-		k.ready = append(k.ready, c)
+		k.add(c)
 		k.interrupted = k.interrupted || c == ctrlC
 		k.pasting = k.follows(c, pasteBegins)
 		return
@@ -188,6 +190,22 @@ func (k *keyReader) take(c byte) {
 	}
 }
 
+// add makes a character ready once it is whole. A terminal obeys some that are not ASCII, and would get them
+// back as the echo.
+func (k *keyReader) add(c byte) {
+	if c < utf8.RuneSelf {
+		k.ready, k.part = append(k.ready, c), nil
+		return
+	}
+	if k.part = append(k.part, c); !utf8.FullRune(k.part) {
+		return
+	}
+	if r, _ := utf8.DecodeRune(k.part); visible(r) == r {
+		k.ready = utf8.AppendRune(k.ready, r)
+	}
+	k.part = nil
+}
+
 // follows reports whether c completes the marker.
 func (k *keyReader) follows(c byte, marker string) bool {
 	switch c {
@@ -205,7 +223,7 @@ func (k *keyReader) follows(c byte, marker string) bool {
 	return true
 }
 
-// paste makes one byte of a paste ready. Control characters but newlines and tabs are left out.
+// paste makes one byte of a paste ready. Of control characters, newlines and tabs become signs.
 func (k *keyReader) paste(c byte) {
 	afterCR := k.afterCR
 	k.afterCR = c == '\r'
@@ -216,6 +234,6 @@ func (k *keyReader) paste(c byte) {
 	case c == '\t':
 		k.ready = append(k.ready, tabSign...)
 	case c >= ' ' && c != 127:
-		k.ready = append(k.ready, c)
+		k.add(c)
 	}
 }

@@ -22,6 +22,8 @@ func TestPasteIsOneLine(t *testing.T) {
 		{begin + "a\rb\r\nc\nd\te" + end + "\r", begin + "a␤b␤c␤d␉e" + end + "\r", false},
 		{begin + "\x03\x1b[31mé\x7f\x00\x1b[20" + end + "x\ry", begin + "[31mé[20" + end + "x\ry", false},
 		{begin + "\x1b\x1b[201~", begin + end, false},
+		{begin + "a\u009b2J\u202eb\u200b\u2066c\x9bé\xe6\x97d" + end, begin + "a2Jbc\ufffdéd" + end, false},
+		{"\u009d0;x\u202e語", "0;x語", false},
 		{begin + end + begin + "\n\n" + end, begin + end + begin + "␤␤" + end, false},
 	} {
 		for _, r := range []io.Reader{strings.NewReader(c.typed), iotest.OneByteReader(strings.NewReader(c.typed))} {

@@ -40,20 +40,18 @@ func newMarkdown(width int) *Markdown {
 // Add adds more of the answer, and returns the blocks that are whole now.
 func (m *Markdown) Add(more string) string {
 	m.pending += more
-	whole := 0
+	var blocks strings.Builder
 	for {
 		line, _, ok := strings.Cut(m.pending[m.scanned:], "\n")
 		if !ok {
-			break
+			return blocks.String()
 		}
 		if m.startsBlock(line) {
-			whole = m.scanned
+			blocks.WriteString(m.render(m.pending[:m.scanned]))
+			m.pending, m.scanned = m.pending[m.scanned:], 0
 		}
 		m.scanned += len(line) + 1
 	}
-	blocks := m.pending[:whole]
-	m.pending, m.scanned = m.pending[whole:], m.scanned-whole
-	return m.render(blocks)
 }
 
 // startsBlock reports whether a whole line, the next one, starts a block of the document.
@@ -83,25 +81,58 @@ func (m *Markdown) startsBlock(line string) bool {
 // Pending returns the text of the block that is not whole yet.
 func (m *Markdown) Pending() string { return m.pending }
 
-// End returns the last block.
+// End returns the last blocks.
 func (m *Markdown) End() string {
+	blocks := m.Add("\n") // the last line is whole
 	last := m.pending
-	m.pending = ""
-	return m.render(last)
+	m.pending, m.scanned = "", 0
+	return blocks + m.render(last)
 }
 
-// render returns blocks with the empty line between them and what came before.
+// A block of Markdown that is longer, or nests deeper, is shown as it is: to read it could take minutes.
+const (
+	longest = 30_000 // bytes
+	deepest = 100
+)
+
+// render returns a block with the empty line between it and what came before.
 func (m *Markdown) render(source string) string {
 	if strings.TrimSpace(source) == "" {
 		return ""
 	}
-	r := renderer{[]byte(source), m.width}
-	shown := r.blocks(m.parser.Parse(text.NewReader([]byte(source))), "\n\n") + "\n"
+	shown := Text(strings.Trim(strings.ReplaceAll(source, "\r\n", "\n"), "\n")) + "\n"
+	if len(source) <= longest {
+		document := m.parser.Parse(text.NewReader([]byte(source)))
+		if !nestsTooDeeply(document) {
+			r := renderer{[]byte(source), m.width}
+			shown = r.blocks(document, "\n\n") + "\n"
+		}
+	}
 	if m.begun {
 		shown = "\n" + shown
 	}
 	m.begun = true
 	return shown
+}
+
+// nestsTooDeeply reports whether more than [deepest] nodes below the root are one within another.
+func nestsTooDeeply(root ast.Node) bool {
+	depth := 0
+	for n := root; ; n = n.NextSibling() {
+		for n.FirstChild() != nil {
+			n = n.FirstChild()
+			if depth++; depth > deepest {
+				return true
+			}
+		}
+		for n != root && n.NextSibling() == nil {
+			n = n.Parent()
+			depth--
+		}
+		if n == root {
+			return false
+		}
+	}
 }
 
 // Styles of SGR.
@@ -148,7 +179,8 @@ func (r renderer) block(n ast.Node) string {
 	case *ast.List:
 		return r.list(n)
 	case *ast.Blockquote:
-		return style(dim, "│ ") + strings.ReplaceAll(r.within("│ ").blocks(n, "\n\n"), "\n", "\n"+style(dim, "│ "))
+		mark := style(dim, "│ ")
+		return mark + indent(r.within("│ ").blocks(n, "\n\n"), mark)
 	case *ast.ThematicBreak:
 		return style(dim, strings.Repeat("─", 20))
 	case *ast.CodeBlock, *ast.FencedCodeBlock:
@@ -184,10 +216,32 @@ func (r renderer) list(n *ast.List) string {
 			mark = fmt.Sprintf("%d%c ", number, n.Marker)
 			number++
 		}
-		indent := "\n" + strings.Repeat(" ", len([]rune(mark)))
-		items = append(items, mark+strings.ReplaceAll(r.within(mark).blocks(item, between), "\n", indent))
+		room := strings.Repeat(" ", uniseg.StringWidth(mark))
+		items = append(items, mark+indent(r.within(mark).blocks(item, between), room))
 	}
 	return strings.Join(items, between)
+}
+
+// indent puts a mark before all lines of a text but the first. A style ends before a mark and goes on
+// behind it.
+func indent(text, mark string) string {
+	var s strings.Builder
+	open := "" // styles since the last reset
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			s.WriteString("\n" + mark + open)
+		}
+		for _, code := range sgr.FindAllString(line, -1) {
+			if open += code; code == reset {
+				open = ""
+			}
+		}
+		s.WriteString(line)
+		if open != "" {
+			s.WriteString(reset)
+		}
+	}
+	return s.String()
 }
 
 // inlines returns the text in a node. outer is the style around it.

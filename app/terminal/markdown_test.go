@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,6 +42,11 @@ func TestMarkdownFitsTheTerminal(t *testing.T) {
 		{"- one two three\n  - four five six", "• one two\n  three\n  • four\n    five\n    six\n"},
 		{"12. one two three", "12. one\n    two\n    three\n"},
 		{"> one two three", "{dim │ }one two\n{dim │ }three\n"},
+		{"> **one two three** four", "{dim │ }{b one two}\n{dim │ }{b three}\n{dim │ }four\n"},
+		{"> # one *two three*", "{dim │ }{b one {i two}\n{dim │ }{b {i three}{b }\n"},
+		{"> ```\n> a\n> b\n> ```", "{dim │ }{code a}\n{dim │ }{code b}\n"},
+		{"- > **one two three four**", "• {dim │ }{b one}\n  {dim │ }{b two}\n  {dim │ }{b three}\n  {dim │ }{b four}\n"},
+		{"- [one two three](u)", "• {u one two}\n  {u three}\n  (u)\n"},
 		{"# one two three", "{b one two\nthree}\n"},
 		{"```\none two three four\n```", "{code one two three four}\n"},
 		{"verylongword and more", "verylongword\nand more\n"},
@@ -72,6 +78,34 @@ func TestMarkdownComesByBlocks(t *testing.T) {
 	}
 	if strings.Join(after, "") != "A *text*\n1. one\n```\nlast\n" {
 		t.Errorf("blocks came after the lines %q", after)
+	}
+}
+
+// A block that is long or nests deeply is shown as it is, and the blocks around it as Markdown. None takes
+// long to read.
+func TestOddMarkdownIsShownAsItIs(t *testing.T) {
+	for _, odd := range []string{strings.Repeat(">", 3500) + "a", strings.Repeat(">", 1_000_000) + "a", strings.Repeat("- ", 2000) + "a",
+		strings.Repeat("1. ", 2000) + "a", strings.Repeat("> - ", 1000) + "a", strings.Repeat("*a_", 20_000), strings.Repeat("_a_b", 50_000),
+		strings.Repeat("[", 400_000), strings.Repeat("[a](", 100_000), strings.Repeat("<a ", 100_000), strings.Repeat("a\n", 300_000) + "a",
+		strings.Repeat("> ", 101) + "a\n" + strings.Repeat("> ", 101) + "a"} {
+		for _, size := range []int{len(odd) + 20, 5000} { // of a part that arrives
+			m, got := newMarkdown(80), ""
+			for part := range slices.Chunk([]byte("*before*\n\n"+odd+"\n\n*after*"), size) {
+				got += m.Add(string(part))
+			}
+			got += m.End()
+			if want := "{i before}\n\n" + odd + "\n\n{i after}\n"; named.Replace(got) != want {
+				t.Errorf("%.20s… of %d bytes is shown as %.200q", odd, len(odd), named.Replace(got))
+			}
+		}
+	}
+}
+
+// What nests less deeply is Markdown.
+func TestNestedMarkdownIsShown(t *testing.T) {
+	m := newMarkdown(80)
+	if got := named.Replace(m.Add(strings.Repeat("> ", 90)+"*a*") + m.End()); got != strings.Repeat("{dim │ }", 90)+"{i a}\n" {
+		t.Errorf("90 quotes are shown as %q", got)
 	}
 }
 

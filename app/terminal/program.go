@@ -173,14 +173,16 @@ func (p *Program) Logger(verbose bool) *slog.Logger {
 	return slog.New(slog.NewTextHandler(besideEditor{p}, &slog.HandlerOptions{Level: level}))
 }
 
-// besideEditor writes to Stderr of a program. An editor writes the line again that is being typed.
+// besideEditor writes [Text] to Stderr of a program. An editor writes the line again that is being typed.
 type besideEditor struct{ *Program }
 
 func (w besideEditor) Write(text []byte) (int, error) {
+	to := w.Stderr
 	if t := w.typing.Load(); t != nil && w.Terminal {
-		return t.Write(text)
+		to = t
 	}
-	return w.Stderr.Write(text)
+	_, err := io.WriteString(to, Text(string(text)))
+	return len(text), err
 }
 
 // Version returns the release and the commit this program was built from, 0.1.0+1234567890ab, or the

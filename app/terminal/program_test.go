@@ -153,6 +153,13 @@ func TestSentencesHaveNoControlCharacters(t *testing.T) {
 	if want := "prog: a\ufffd[2J is gone: no \ufffdfile\nb\ufffd[1m answers\n"; errs.String() != want {
 		t.Errorf("said %q, want %q", errs.String(), want)
 	}
+	for _, name := range []string{"a\x1b[2J", "a\x7f", "a\u009b2J", "a\u202eb", "a\u200bb", "a\rb"} {
+		errs.Reset()
+		p.Logger(true).With(name, name).WithGroup(name).Warn(name, "model", name, name, errors.New(name))
+		if got := errs.String(); Text(got) != got || !strings.Contains(got, "model") {
+			t.Errorf("of %q it logged %q", name, got)
+		}
+	}
 }
 
 // What is said on a terminal breaks between words, and elsewhere it is one line.

@@ -28,8 +28,11 @@ func TextWriter(w io.Writer) io.Writer { return transform.NewWriter(w, runes.Map
 // dim is the style of remarks, for [style].
 const dim = "2"
 
+// reset is the sequence of SGR that ends all styles.
+const reset = "\x1b[0m"
+
 // style returns text in a style of SGR, the sequences that set colours.
-func style(code, text string) string { return "\x1b[" + code + "m" + text + "\x1b[0m" }
+func style(code, text string) string { return "\x1b[" + code + "m" + text + reset }
 
 // styled returns a text for standard error, in a style on a terminal.
 func (p *Program) styled(code, text string) string {
