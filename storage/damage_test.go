@@ -86,10 +86,16 @@ func TestDamagedFileIsLeftAlone(t *testing.T) {
 // crash leaves the file at path as a killed process leaves it, with rows in the log.
 func crash(t *testing.T, path string) {
 	t.Helper()
+	crashAfter(t, path, func(db *DB) error { return db.SetSetting(t.Context(), "in the log", "yes") })
+}
+
+// crashAfter is crash for a process that did something with the file.
+func crashAfter(t *testing.T, path string, do func(*DB) error) {
+	t.Helper()
 	live := filepath.Join(t.TempDir(), "live.db")
 	copyFile(t, path, live)
 	db := mustOpen(t, live)
-	if err := db.SetSetting(t.Context(), "in the log", "yes"); err != nil {
+	if err := do(db); err != nil {
 		t.Fatal(err)
 	}
 	for _, suffix := range []string{"", "-wal"} {

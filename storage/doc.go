@@ -27,8 +27,8 @@
 //
 // The file is in write-ahead logging mode with synchronous=NORMAL. A committed row survives the end
 // of the process at any moment. A power failure may cost the last rows, never the file. If a file was
-// not closed, Open checks all of it, where the disk has room through a read-only connection. So a
-// damaged file stays as it was, byte for byte.
+// not closed, Open checks all of it, through a read-only connection. So a damaged file stays as it was,
+// byte for byte.
 //
 // On a full disk Open succeeds with one connection for reads and writes, because the file by which
 // several would share the log cannot be made. Writes fail with [Full] until there is room.

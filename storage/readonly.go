@@ -33,7 +33,7 @@ func (db *DB) openReadOnly(op string) (err error) {
 	if err := db.checkFiles(op); err != nil {
 		return err
 	}
-	if db.r, _, err = db.readOnly(); err != nil {
+	if db.r, _, err = db.readOnly(false); err != nil {
 		return err
 	}
 	db.w = db.r
@@ -44,15 +44,18 @@ func (db *DB) openReadOnly(op string) (err error) {
 	return db.checkCurrent(op, have)
 }
 
-// readOnly opens a connection that changes nothing, and reports whether the file was closed.
+// readOnly opens a connection that changes nothing, and reports whether the file was closed. One that is alone
+// locks nothing and shares the log with no other, so it needs no -shm file, for which a full disk has no room.
 //
 // A rollback journal (-journal) does not count. A file has one only in the first moments, before it
 // is in write-ahead logging mode and has a schema. The connection ignores it, because without
 // immutable SQLite would refuse to read. The writer of Open rolls it back.
-func (db *DB) readOnly() (ro *sql.DB, closed bool, err error) {
+func (db *DB) readOnly(alone bool) (ro *sql.DB, closed bool, err error) {
 	query := fmt.Sprintf("mode=ro&_pragma=busy_timeout(%d)&_pragma=query_only(1)", busyTimeout)
 	if closed = db.isClosed(); closed {
 		query += "&immutable=1" // otherwise SQLite makes files beside it, even to read
+	} else if alone {
+		query += "&vfs=unix-none&_pragma=locking_mode(EXCLUSIVE)"
 	}
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path), RawQuery: query}
 	ro, err = sql.Open("sqlite", u.String())

@@ -128,12 +128,8 @@ func (db *DB) open(ctx context.Context) error {
 
 // connect opens the connections, and brings the file up to date.
 func (db *DB) connect(ctx context.Context) error {
-	file, closed, err := db.readOnly()
+	have, err := db.check(ctx, false)
 	if err != nil {
-		return err
-	}
-	have, err := db.check(ctx, file, closed)
-	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
 	if err := db.openWriter(""); err != nil {
@@ -157,15 +153,14 @@ func (db *DB) connect(ctx context.Context) error {
 // share the log. A connection that locks the file for itself has that index in memory: it reads, and
 // it writes as soon as there is room. The runs that an earlier process left wait for the next Open.
 func (db *DB) connectAlone(ctx context.Context) error {
-	closed := db.isClosed()
+	have, err := db.check(ctx, true)
+	if err != nil {
+		return err
+	}
 	if err := db.openWriter("&_pragma=locking_mode(EXCLUSIVE)"); err != nil {
 		return err
 	}
 	db.r = db.w
-	have, err := db.check(ctx, db.w, closed)
-	if err != nil {
-		return err
-	}
 	if err := db.migrate(ctx, have); err != nil {
 		return err
 	}
@@ -250,11 +245,15 @@ func (db *DB) checkFiles(op string) error {
 }
 
 // check returns the version of the schema. It refuses one that cannot be brought up to date, and a damaged
-// file: it reads the whole of a file that was not closed. The connection is read-only where there is room,
-// because a writer would fold the log into the file as it closes. So neither the file nor its log changes
-// if the check fails.
-func (db *DB) check(ctx context.Context, file *sql.DB, closed bool) (have int64, err error) {
+// file: it reads the whole of a file that was not closed. Its connection, see readOnly for alone, changes
+// neither the file nor its log; a writer would fold the log into the file as it closes.
+func (db *DB) check(ctx context.Context, alone bool) (have int64, err error) {
 	const op = "open database"
+	file, closed, err := db.readOnly(alone)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
 	if !closed {
 		db.log.Info("the database was not closed; checking it", "path", db.path)
 		result, err := integrity(ctx, file)

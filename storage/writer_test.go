@@ -179,21 +179,10 @@ func TestFullDiskOpens(t *testing.T) {
 		},
 		"killed with a run in flight": func(t *testing.T, path string) {
 			fill(t, path)
-			db := mustOpen(t, path)
-			if _, err := db.Runs.Begin(t.Context(), Run{}); err != nil {
-				t.Fatal(err)
-			}
-			for _, suffix := range []string{"", "-wal"} {
-				copyFile(t, path+suffix, path+".left"+suffix)
-			}
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
-			for _, suffix := range []string{"", "-wal"} {
-				if err := os.Rename(path+".left"+suffix, path+suffix); err != nil {
-					t.Fatal(err)
-				}
-			}
+			crashAfter(t, path, func(db *DB) error {
+				_, err := db.Runs.Begin(t.Context(), Run{})
+				return err
+			})
 		},
 		"open": nil,
 	} {
@@ -242,6 +231,36 @@ func TestFullDiskOpens(t *testing.T) {
 			}
 			if runs, _, err := db.Runs.List(t.Context(), RunQuery{Finish: FinishRunning}); len(runs) > 0 || err != nil {
 				t.Errorf("after the next start %d runs are in flight, %v", len(runs), err)
+			}
+		})
+	}
+}
+
+// A file that is refused on a full disk stays as it was left, with its log.
+func TestFullDiskLeavesRefusedFilesAlone(t *testing.T) {
+	for code, spoil := range map[Code]func(t *testing.T, path string){
+		Corrupt: func(t *testing.T, path string) {
+			crash(t, path)
+			overwrite(t, path, 20*4096, 8*4096)
+		},
+		Newer: func(t *testing.T, path string) {
+			crashAfter(t, path, func(db *DB) error {
+				_, err := db.w.ExecContext(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)")
+				return err
+			})
+		},
+	} {
+		t.Run(string(code), func(t *testing.T) {
+			dir := enginetest.SmallDisk(t, 32<<20)
+			path := filepath.Join(dir, "tandem.db")
+			fill(t, path)
+			spoil(t, path)
+			enginetest.FillDisk(t, dir)
+			before := files(t, path)
+			_, err := Open(path, Options{})
+			wantCode(t, err, code)
+			if files(t, path) != before {
+				t.Error("the file was changed")
 			}
 		})
 	}
