@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"github.com/pressly/goose/v3"
+
+	"tandem/storage/disk"
 )
 
 //go:embed migrations/*.sql
@@ -54,7 +56,7 @@ func (db *DB) migrate(ctx context.Context, have int64) error {
 func (db *DB) copyBeside(ctx context.Context, have int64) error {
 	name := fmt.Sprintf("%s.v%d.backup", db.path, have)
 	// SQLite fills an empty file, which keeps the mode that it is given.
-	f, err := os.OpenFile(name+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	f, err := disk.OpenUnlinked(name+".tmp", os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}

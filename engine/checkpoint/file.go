@@ -59,7 +59,7 @@ func writeFile(path string, h header, image *mlx.TensorImage) (bytes int64, err 
 	if err != nil {
 		return 0, err
 	}
-	f, err := disk.OpenToWrite(path+partSuffix, os.O_TRUNC, 0o600)
+	f, err := disk.OpenUnlinked(path+partSuffix, os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, err
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"tandem/storage/disk"
@@ -224,7 +225,7 @@ func appendFile(path string, owner Owner, r record) (bytes int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	f, err := disk.OpenToWrite(path, os.O_APPEND, 0o600)
+	f, err := disk.OpenToWrite(path, os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return 0, err
 	}

@@ -174,7 +174,7 @@ func (r repo) tryLock(etag string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return nil, err
 	}
-	f, err := disk.OpenToWrite(name, 0, 0o666)
+	f, err := disk.OpenUnlinked(name, 0, 0o666)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"tandem/storage/disk"
 )
@@ -78,7 +77,7 @@ func (p *pull) fetch(ctx context.Context, f *file) error {
 	if _, err := disk.Stat(p.repo.partial(f.etag)); errors.Is(err, fs.ErrNotExist) && p.began != nil {
 		p.began(f.etag)
 	}
-	if d.out, err = p.repo.openPartial(f.etag); err != nil {
+	if d.out, err = disk.OpenUnlinked(p.repo.partial(f.etag), 0, 0o666); err != nil {
 		return diskError(p.name, err)
 	}
 	defer d.out.Close()
@@ -89,19 +88,6 @@ func (p *pull) fetch(ctx context.Context, f *file) error {
 		return p.fileError(ctx, err)
 	}
 	return p.fileError(ctx, d.finish(ctx))
-}
-
-// openPartial opens what has arrived of a blob. A link in its place is removed, not followed: whoever
-// shares the cache could have another file written.
-func (r repo) openPartial(etag string) (*os.File, error) {
-	name := r.partial(etag)
-	f, err := disk.OpenToWrite(name, syscall.O_NOFOLLOW, 0o666)
-	if errors.Is(err, syscall.ELOOP) {
-		if err = os.Remove(name); err == nil {
-			f, err = disk.OpenToWrite(name, syscall.O_NOFOLLOW, 0o666)
-		}
-	}
-	return f, err
 }
 
 // has reports whether the blob exists with the right size. Its writer has checked its hash.

@@ -292,7 +292,8 @@ func TestPullSurvivesMisbehavingHubs(t *testing.T) {
 // is, and the download is whole.
 func TestLinksAreNotWrittenThrough(t *testing.T) {
 	files := model()
-	for name, exists := range map[string]bool{"a file elsewhere": true, "nowhere": false} {
+	hard := "a hard link"
+	for name, exists := range map[string]bool{"a file elsewhere": true, "nowhere": false, hard: true} {
 		t.Run(name, func(t *testing.T) {
 			h := newFakeHub(t, files)
 			cache, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
@@ -302,9 +303,15 @@ func TestLinksAreNotWrittenThrough(t *testing.T) {
 				}
 			}
 			r := repo{cache: cache, id: "org/name"}
-			partial := r.partial(etagOf(shard, files[shard]))
-			if err := errors.Join(os.MkdirAll(filepath.Dir(partial), 0o777), os.Symlink(other, partial)); err != nil {
-				t.Fatal(err)
+			link := os.Symlink
+			if name == hard {
+				link = os.Link
+			}
+			etag := etagOf(shard, files[shard])
+			for _, at := range []string{r.partial(etag), r.lockFile(etag)} {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o777), link(other, at)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			dir, err := Pull(t.Context(), "org/name", h.options(cache), nil)
 			if err != nil {
@@ -313,7 +320,7 @@ func TestLinksAreNotWrittenThrough(t *testing.T) {
 			same(t, dir.Dir, files, fetched)
 			text, err := os.ReadFile(other)
 			if string(text) != "mine" && exists || err == nil && !exists {
-				t.Errorf("the link's target has %.20q, %v", text, err)
+				t.Errorf("what the links lead to has %.20q, %v", text, err)
 			}
 		})
 	}

@@ -50,6 +50,13 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 			"Open":        func() error { _, err := disk.Open(name); return err },
 			"ReadFile":    func() error { _, err := disk.ReadFile(name, 1<<20); return err },
 			"OpenToWrite": func() error { _, err := disk.OpenToWrite(name, os.O_TRUNC, 0o600); return err },
+			"OpenUnlinked": func() error {
+				if info, err := os.Lstat(name); err != nil || info.Mode()&os.ModeSymlink != 0 {
+					return &disk.KindError{What: kind} // it would be removed
+				}
+				_, err := disk.OpenUnlinked(name, os.O_TRUNC, 0o600)
+				return err
+			},
 			"FS": func() error {
 				_, err := disk.Folder(filepath.Dir(name)).Open(filepath.Base(name))
 				return err
@@ -109,6 +116,50 @@ func TestOpenToWriteMakesAndKeepsFiles(t *testing.T) {
 		if text, err := os.ReadFile(name); string(text) != want {
 			t.Errorf("the file holds %q, %v, want %q", text, err, want)
 		}
+	}
+}
+
+// TestOpenUnlinkedLeavesOtherFilesAlone opens links of each kind, in a folder that is a link too.
+func TestOpenUnlinkedLeavesOtherFilesAlone(t *testing.T) {
+	dir := t.TempDir()
+	there, other := filepath.Join(dir, "there"), filepath.Join(dir, "other")
+	if err := errors.Join(os.Mkdir(there, 0o700), os.Symlink(there, filepath.Join(dir, "linked")),
+		os.WriteFile(other, []byte("theirs"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for what, link := range map[string]func(name string) error{
+		"link":                func(name string) error { return os.Symlink(other, name) },
+		"hard link":           func(name string) error { return os.Link(other, name) },
+		"link to a link":      func(name string) error { return errors.Join(os.Symlink(other, name+"2"), os.Symlink(name+"2", name)) },
+		"link that is a loop": func(name string) error { return os.Symlink(name, name) },
+		"link to a pipe": func(name string) error {
+			return errors.Join(syscall.Mkfifo(name+"2", 0o600), os.Symlink(name+"2", name))
+		},
+		"link to nowhere": func(name string) error { return os.Symlink(filepath.Join(dir, "nowhere"), name) },
+	} {
+		name := filepath.Join(dir, "linked", what)
+		if err := link(name); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"a", "aa"} { // what was written stays
+			f, err := disk.OpenUnlinked(name, os.O_APPEND, 0o600)
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			_, err = f.WriteString("a")
+			if err := errors.Join(err, f.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if text, err := os.ReadFile(name); string(text) != want {
+				t.Errorf("%s: the file holds %q, %v, want %q", what, text, err, want)
+			}
+		}
+		if text, err := os.ReadFile(other); string(text) != "theirs" || err != nil {
+			t.Errorf("%s: the other file holds %q, %v", what, text, err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "nowhere")); err == nil {
+		t.Error("a file was made through a link")
 	}
 }
 

@@ -68,6 +68,21 @@ func OpenToWrite(name string, flags int, mode fs.FileMode) (*os.File, error) {
 	})
 }
 
+// OpenUnlinked is [OpenToWrite] for a file that is this program's alone. What has its name and is a link, of
+// either kind, is removed first: whoever may write to the folder could have any file written to.
+func OpenUnlinked(name string, flags int, mode fs.FileMode) (*os.File, error) {
+	return awaitPath("open", filepath.Dir(name), name, func() (*os.File, error) {
+		var st unix.Stat_t
+		if err := unix.Lstat(name, &st); err == nil &&
+			(st.Mode&unix.S_IFMT == unix.S_IFLNK || st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink > 1) {
+			if err := os.Remove(name); err != nil {
+				return nil, err
+			}
+		}
+		return openRegular(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|flags, uint32(mode.Perm()))
+	})
+}
+
 // CheckFile returns the error that [Open] has for something that is not a regular file, and nil
 // for a missing file.
 func CheckFile(name string) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"html"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/app/terminal"
 )
 
@@ -54,13 +54,10 @@ func open(m *Main) *cobra.Command {
 // redirect writes a page that leads to the link, and returns its path. Only this user can read it.
 // Every user can read the arguments of a program, and the code in the link buys a session. A code
 // is good once, within a minute, so the page may stay there.
-func redirect(home, link string) (string, error) {
-	path := filepath.Join(home, "run", "open.html")
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", err
-	}
+func redirect(dir, link string) (string, error) {
+	path := filepath.Join(dir, "run", "open.html")
 	text := fmt.Sprintf("<!doctype html><meta charset=utf-8><title>Tandem</title><meta name=referrer content=no-referrer>"+
 		"<meta http-equiv=refresh content=\"0; url=%[1]s\"><a href=\"%[1]s\">Tandem</a>\n",
 		html.EscapeString(link))
-	return path, os.WriteFile(path, []byte(text), 0o600)
+	return path, home.WritePrivate(path, text)
 }

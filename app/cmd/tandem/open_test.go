@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,11 +35,24 @@ func TestWithoutAnEndpointVerbsSayWhatToEnd(t *testing.T) {
 
 // Only its owner can read the page with the code.
 func TestOnlyTheOwnerReadsThePageWithTheCode(t *testing.T) {
-	home := t.TempDir()
-	for range 2 { // the second page overwrites the first
+	home, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
+	page := filepath.Join(home, "run", "open.html")
+	for _, before := range []func() error{
+		func() error { return nil },
+		func() error { return os.Chmod(page, 0o666) },
+		func() error {
+			return errors.Join(os.WriteFile(other, nil, 0o666), os.Remove(page), os.Symlink(other, page))
+		},
+	} {
+		if err := before(); err != nil {
+			t.Fatal(err)
+		}
 		path, err := redirect(home, "http://127.0.0.1:8263/#code")
 		if err != nil {
 			t.Fatal(err)
+		}
+		if text, _ := os.ReadFile(other); len(text) > 0 {
+			t.Errorf("the code is in another file: %s", text)
 		}
 		for name, want := range map[string]os.FileMode{path: 0o600,
 			filepath.Dir(path): 0o700 | os.ModeDir} {
