@@ -42,8 +42,13 @@ func stateOf(c *control.Client) func(context.Context) (control.State, error) {
 
 // watch shows on the terminal what the caller waits for: a load, or the reading of the prompt that it
 // asks about next. stop erases it, and may be called more than once.
-func (m *Main) watch(ctx context.Context,
-	state func(context.Context) (control.State, error)) (stop func()) {
+func (m *Main) watch(ctx context.Context, state func(context.Context) (control.State, error)) (stop func()) {
+	return m.watchAs(ctx, state, control.CommandLineAgent)
+}
+
+// watchAs is watch for a request that counts as another client's.
+func (m *Main) watchAs(ctx context.Context, state func(context.Context) (control.State, error),
+	client string) (stop func()) {
 	if !m.Terminal {
 		return func() {}
 	}
@@ -58,9 +63,9 @@ func (m *Main) watch(ctx context.Context,
 		if err != nil {
 			return "", "", err
 		}
-		// Of several command lines the first to begin is the caller's.
+		// Of several requests of the client the first to begin is the caller's.
 		s.Active = slices.DeleteFunc(slices.Clone(s.Active),
-			func(a control.Active) bool { return others[a.RunID] || a.Client != control.CommandLineAgent })
+			func(a control.Active) bool { return others[a.RunID] || a.Client != client })
 		what, far = awaited(s)
 		return what, far, nil
 	})

@@ -76,6 +76,22 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 			})
 		})
 	}
+	// A resumed run is its own client's.
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		m := newMain()
+		m.Stderr, m.Terminal, m.Getenv = &out, true, noVariables
+		looks := 0
+		stop := m.watchAs(t.Context(), func(context.Context) (control.State, error) {
+			looks++
+			return control.State{Active: others[:min(looks, 2)]}, nil
+		}, "zed")
+		time.Sleep(time.Second)
+		stop()
+		if !strings.Contains(out.String(), "700 of 7,000 tokens") {
+			t.Errorf("of the request of zed it drew %q", out.String())
+		}
+	})
 	// A failed call for the state ends the watch, and the caller goes on.
 	m := newMain()
 	m.Stderr, m.Terminal, m.Getenv = &bytes.Buffer{}, true, noVariables

@@ -42,7 +42,11 @@ func ofRun(m *Main, use, short string,
 func resumeRun(m *Main) *cobra.Command {
 	return ofRun(m, "resume ID", "complete an answer that was cut off",
 		func(ctx context.Context, c *control.Client, id int64, asJSON bool) error {
-			stop := m.watch(ctx, stateOf(c))
+			r, err := control.Call(ctx, c, control.GetRun, id)
+			if err != nil {
+				return err
+			}
+			stop := m.watchAs(ctx, stateOf(c), r.Client)
 			defer stop()
 			resp, err := c.ResumeRun(ctx, id)
 			if err != nil {
