@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"net"
 	"net/url"
 	"regexp"
@@ -27,13 +28,24 @@ type unknownNames struct {
 
 // ofModel returns what the report calls a model.
 func (n *unknownNames) ofModel(name string) string {
-	if name == "" || slices.Contains(n.here, name) || n.known(name) {
+	if name == "" || n.isKnown(name) {
 		return name
 	}
 	if _, _, err := hub.Parse(name); err == nil && strings.Contains(name, "/") {
-		n.models = append(n.models, name, "models--"+strings.ReplaceAll(name, "/", "--"))
+		n.models = append(n.models, name, cached+strings.ReplaceAll(name, "/", "--"), url.PathEscape(name))
 	}
 	return unknownModel
+}
+
+// cached begins the name of a model's folder in the cache, which has -- for each slash.
+const cached = "models--"
+
+// isKnown reports whether the report may name a model, by its name or that of its folder.
+func (n *unknownNames) isKnown(name string) bool {
+	if folder, ok := strings.CutPrefix(name, cached); ok {
+		name = strings.ReplaceAll(folder, "--", "/")
+	}
+	return slices.Contains(n.here, name) || n.known(name)
 }
 
 // modelAttr is the model of a line of the log. The line may be cut within it.
@@ -67,17 +79,32 @@ func (n *unknownNames) addHosts(addresses ...string) {
 	}
 }
 
-// replace leaves the names out of a report wherever they are.
+// before is what may be before a name: no part of a longer one. The letter of an escape of Go or JSON is no
+// part of it.
+const before = `(^|[^\\\w.-]|\\(?:[abfnrtv]|x[[:xdigit:]]{2}|u[[:xdigit:]]{4}))`
+
+// replace leaves the names out of a report wherever they are. What begins with one of them may be a model
+// here or in the catalogue.
 func (n *unknownNames) replace(report []byte) []byte {
-	for _, list := range []struct {
-		names []string
-		by    string
-	}{{n.models, unknownModel}, {n.hosts, "…"}} {
-		slices.SortFunc(list.names, func(a, b string) int { return len(b) - len(a) }) // one may hold another
-		for _, name := range slices.Compact(list.names) {
-			whole := regexp.MustCompile(`([^\\\w.-])` + regexp.QuoteMeta(name) + `\b`)
-			report = whole.ReplaceAll(report, []byte("${1}"+list.by))
-		}
+	for _, name := range byLength(n.models) {
+		whole := regexp.MustCompile(before + `(` + regexp.QuoteMeta(name) + `(?:[.-][\w.-]*\w)?\b)`)
+		report = whole.ReplaceAllFunc(report, func(found []byte) []byte {
+			at := whole.FindSubmatchIndex(found)[4]
+			if n.isKnown(string(found[at:])) {
+				return found
+			}
+			return append(slices.Clone(found[:at]), unknownModel...)
+		})
+	}
+	for _, host := range byLength(n.hosts) {
+		whole := regexp.MustCompile(`(?i)` + before + `(?:[\w-]+\.)*` + regexp.QuoteMeta(host) + `\b`)
+		report = whole.ReplaceAll(report, []byte("${1}…"))
 	}
 	return report
+}
+
+// byLength returns names without duplicates, the longest first: one may hold another.
+func byLength(names []string) []string {
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return slices.Compact(names)
 }

@@ -148,10 +148,10 @@ func TestReportLeavesOutUnknownModels(t *testing.T) {
 // The name of a model that is not here, and the host of a hub of one's own, are left out also where an
 // error or an address has them. Other words stay, and so do models here and in the catalogue.
 func TestReportLeavesOutNamesInErrors(t *testing.T) {
-	names := unknownNames{here: []string{"acme/coder"}, known: func(id string) bool { return id == "org/offered" }}
+	names := unknownNames{here: []string{"acme/coder", "acme/tiny-2", "ada/secret-of-all"}, known: func(id string) bool { return id == "org/offered" }}
 	names.addHosts("https://hub.ada.example:8443/x", "http://ada:pw@proxy.lan", "https://huggingface.co", "", "http://localhost:1", "http://127.0.0.1", "http://[::1]:3")
 	for name, want := range map[string]string{
-		"ada/secret": unknownModel, "ada/secret-2": unknownModel, "error": unknownModel, "n/x": unknownModel,
+		"acme/tiny": unknownModel, "ada/secret": unknownModel, "ada/secret-2": unknownModel, "error": unknownModel, "n/x": unknownModel,
 		`a"/b`: unknownModel, "acme/coder": "acme/coder", "org/offered": "org/offered", "": "",
 	} {
 		if got := names.ofModel(name); got != want {
@@ -169,6 +169,17 @@ func TestReportLeavesOutNamesInErrors(t *testing.T) {
 		`"http://localhost and 127.0.0.1"`:                    `"http://localhost and 127.0.0.1"`,
 		`"ada/secrets"`:                                       `"ada/secrets"`,
 		`"https://huggingface.co/acme/coder"`:                 `"https://huggingface.co/acme/coder"`,
+		`"first\nada/secret"`:                                 `"first\n` + gone + `"`,
+		`"\u003cada/secret\u003e \tada/secret"`:               `"\u003c` + gone + `\u003e \t` + gone + `"`,
+		`"msg=\"bad:\\nada/secret\""`:                         `"msg=\"bad:\\n` + gone + `\""`,
+		`"ada%2Fsecret?x, ada/secret."`:                       `"` + gone + `?x, ` + gone + `."`,
+		`"ada/secret.gguf and ada/secret-3"`:                  `"` + gone + ` and ` + gone + `"`,
+		`"acme/tiny-2 beside acme/tiny"`:                      `"acme/tiny-2 beside ` + gone + `"`,
+		`"/c/models--acme--tiny-2/x, models--acme--tiny/y"`:   `"/c/models--acme--tiny-2/x, ` + gone + `/y"`,
+		`"ada/secret-of-all, xada/secret, x-ada/secret"`:      `"ada/secret-of-all, xada/secret, x-ada/secret"`,
+		`"https://cdn.hub.ada.example/x"`:                     `"https://…/x"`,
+		`"lookup a.b-c.HUB.ada.example: no such host"`:        `"lookup …: no such host"`,
+		`"nohub.ada.example"`:                                 `"nohub.ada.example"`,
 	} {
 		if got := string(names.replace([]byte(text))); got != want {
 			t.Errorf("%s becomes %s, want %s", text, got, want)
