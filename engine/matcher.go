@@ -7,7 +7,8 @@ import (
 )
 
 // A Matcher follows a text by a grammar, token by token. A request brings it at the beginning of
-// the answer; until Request.Done it is the engine's. Package native has one.
+// the answer; until Request.Done it is the engine's. Package native has one. An error with a method
+// Temporary that returns true says nothing of the grammar: the same request may succeed.
 type Matcher interface {
 	// Words is the length of a mask: a bit for each token of the vocabulary, in words of 32.
 	Words() int
@@ -94,6 +95,13 @@ func unpackMasks(s *mlx.Scope, bits []uint32, n, vocab int) *mlx.Array {
 }
 
 func grammarError(err error) error {
+	if t, ok := errors.AsType[interface {
+		error
+		Temporary() bool
+	}](err); ok && t.Temporary() {
+		return &Error{Code: CodeQueueFull, Err: err,
+			Message: "What holds answers to their forms was ended or stopped; ask again in some seconds."}
+	}
 	return &Error{
 		Code:    CodeInvalid,
 		Message: "The answer cannot go on as its grammar has it: simplify the schema or the grammar.",

@@ -86,11 +86,16 @@ type Grammar struct {
 }
 
 // A Matcher follows one text by a grammar, token by token. One goroutine at a time uses it. It has
-// a process of its own until Close.
+// a process of its own until Close. If something ends or stops that, it gets another one.
 type Matcher struct {
-	size    int
-	process *process // nil after Close
-	stopped bool
+	size            int
+	process         *process // nil after Close
+	stopped, broken bool     // broken: a step has failed
+
+	// What another process begins with.
+	origin   *origin
+	source   []byte
+	accepted []int32
 }
 
 // Matcher compiles grammars. The text follows the first one, which refers to the others by name. A
@@ -109,7 +114,7 @@ func (v *Vocabulary) Matcher(ctx context.Context, grammars ...Grammar) (*Matcher
 	if err != nil {
 		return nil, grammarError(err, "compile", heavy)
 	}
-	return &Matcher{size: v.size, process: p, stopped: isOne(answer)}, nil
+	return &Matcher{size: v.size, process: p, stopped: isOne(answer), origin: v.origin, source: source}, nil
 }
 
 // serialised returns grammars in llguidance's form.
@@ -177,12 +182,20 @@ func (m *Matcher) Walk(drafts []int32, from int, bits []uint32) error {
 // Accept moves on by a token that the mask allows. Any other token breaks the matcher, and all
 // later calls fail.
 func (m *Matcher) Accept(id int32) error {
-	return m.move('a', uint32(id))
+	err := m.move('a', uint32(id))
+	if err == nil {
+		m.accepted = append(m.accepted, id)
+	}
+	return err
 }
 
 // Rollback takes the last n tokens back.
 func (m *Matcher) Rollback(n int) error {
-	return m.move('b', uint32(n))
+	err := m.move('b', uint32(n))
+	if err == nil {
+		m.accepted = m.accepted[:len(m.accepted)-n]
+	}
+	return err
 }
 
 // Stopped reports whether nothing may follow: the text is at its end, or the matcher is broken.
@@ -207,14 +220,38 @@ func (m *Matcher) move(what byte, n uint32) error {
 
 // step returns the answer to one step. A step that fails breaks the matcher.
 func (m *Matcher) step(what byte, body []byte) ([]byte, error) {
-	// The processor's time is bounded in the process. The clock counts for one that is stopped.
-	ctx, cancel := context.WithTimeoutCause(context.Background(), maxTime, ErrProcess)
-	defer cancel()
-	answer, err := m.process.call(ctx, what, body, step)
+	answer, err := m.process.step(what, body)
+	if errors.Is(err, ErrProcess) && !m.broken && m.replace() == nil {
+		answer, err = m.process.step(what, body)
+	}
 	if err != nil {
-		m.stopped = true
+		m.stopped, m.broken = true, true
 	}
 	return answer, grammarError(err, "follow", step)
+}
+
+// replace gives the matcher another process, which follows the text as far as it was accepted.
+func (m *Matcher) replace() error {
+	p, _, err := m.origin.compute(context.Background(), 'g', m.source)
+	if err != nil {
+		return err
+	}
+	m.process.Close()
+	m.process = p
+	for _, id := range m.accepted {
+		if _, err := p.step('a', binary.NativeEndian.AppendUint32(nil, uint32(id))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step is call for a step of a matcher. The processor's time is bounded in the process. The clock counts
+// for one that is stopped.
+func (p *process) step(what byte, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), maxTime, ErrProcess)
+	defer cancel()
+	return p.call(ctx, what, body, step)
 }
 
 func isOne(answer []byte) bool { return len(answer) == 1 && answer[0] == 1 }

@@ -31,6 +31,9 @@ const (
 	maxTime = 11 * time.Second
 )
 
+// maxPrepare is how long the first call of a process may take by the clock. It takes some hundred ms.
+const maxPrepare = time.Minute
+
 // ErrBusy ends a call that has waited too long for its turn.
 var ErrBusy = errors.New("other requests with heavy templates or grammars are being computed")
 
@@ -69,24 +72,34 @@ type origin struct {
 
 var errClosed = errors.New("it is closed")
 
-// open makes the process, if there is none. The caller holds o.mu, once others know o.
-func (o *origin) open() error {
+// open makes the process, if there is none. One that something else ends or stops meanwhile is made once
+// more. The caller holds o.mu, once others know o.
+func (o *origin) open() (err error) {
 	if o.closed {
 		return errClosed
 	}
 	if o.process != nil {
 		return nil
 	}
+	if o.process, err = o.start(); errors.Is(err, ErrProcess) {
+		o.process, err = o.start()
+	}
+	return err
+}
+
+// start returns a process that is prepared.
+func (o *origin) start() (*process, error) {
 	p, err := startProcess()
 	if err != nil {
-		return err
+		return nil, err
 	}
+	stopped := time.AfterFunc(maxPrepare, p.end)
+	defer stopped.Stop()
 	if err := o.prepare(p); err != nil {
-		p.Close()
-		return err
+		p.end()
+		return nil, err
 	}
-	o.process = p
-	return nil
+	return p, nil
 }
 
 // copy returns a copy of the process.
@@ -101,7 +114,7 @@ func (o *origin) copy() (*process, error) {
 		if err == nil || !again {
 			return p, err
 		}
-		o.process.Close() // something has ended it
+		o.process.end() // something has ended it
 		o.process = nil
 	}
 }
@@ -127,7 +140,7 @@ func (o *origin) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.process != nil {
-		o.process.Close()
+		o.process.end()
 		o.process = nil
 	}
 }
@@ -154,7 +167,11 @@ func (o *origin) compute(ctx context.Context, what byte, body []byte) (*process,
 	case <-ctx.Done():
 		return nil, nil, context.Cause(ctx)
 	}
-	return o.try(ctx, what, body, o.lane.heavy)
+	p, answer, err = o.try(ctx, what, body, o.lane.heavy)
+	if errors.Is(err, ErrProcess) && ctx.Err() == nil {
+		p, answer, err = o.try(ctx, what, body, o.lane.heavy)
+	}
+	return p, answer, err
 }
 
 // tryQuick is try with the quick budget. A process that does not answer by half of the time of a call

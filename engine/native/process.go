@@ -25,7 +25,8 @@ import (
 
 // A process runs the crate, and answers one call at a time. native.h has the form of the calls.
 type process struct {
-	group int // the process group of it and its copies
+	group int         // the process group of it and its copies
+	first *os.Process // nil for a copy
 
 	mu   sync.Mutex // held for a call
 	conn *net.UnixConn
@@ -79,7 +80,7 @@ func startProcess() (*process, error) {
 		p.Close()
 		return nil, fmt.Errorf("start the process for templates and grammars: %w", err)
 	}
-	p.group = cmd.Process.Pid
+	p.group, p.first = cmd.Process.Pid, cmd.Process
 	go cmd.Wait() // it ends when its socket closes
 	return p, nil
 }
@@ -120,6 +121,14 @@ func newProcess() (*process, *os.File, error) {
 
 // Close ends the process, whatever it computes.
 func (p *process) Close() error { return p.conn.Close() }
+
+// end is Close for one that may be stopped, which does not see its socket close.
+func (p *process) end() {
+	p.Close()
+	if p.first != nil {
+		_ = p.first.Kill() // an error says that it has ended
+	}
+}
 
 // copy returns a copy of p as p is now.
 func (p *process) copy() (*process, error) {
@@ -177,7 +186,16 @@ func (p *process) call(
 
 // ErrProcess ends a call whose process has ended or does not answer, and so did the next one. It says
 // nothing of the template or the grammar.
-var ErrProcess = errors.New("the process for templates and grammars has ended or does not answer")
+var ErrProcess error = lostError{}
+
+type lostError struct{}
+
+func (lostError) Error() string {
+	return "the process for templates and grammars has ended or does not answer"
+}
+
+// Temporary reports that the same call may succeed; see engine.Matcher.
+func (lostError) Temporary() bool { return true }
 
 // ended returns what the caller hears when a process is gone. A stack that overflows does that.
 func ended(err error) error { return fmt.Errorf("%w (%v)", ErrProcess, err) }

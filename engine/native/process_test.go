@@ -208,6 +208,76 @@ func TestProcessThatIsLostIsReplaced(t *testing.T) {
 	}
 }
 
+// TestMatcherWhoseProcessIsLostGoesOn kills the processes of a matcher in the middle of a text, twice. It
+// goes on where it was. Where it gets no other process, it says that the grammar is not at fault.
+func TestMatcherWhoseProcessIsLostGoesOn(t *testing.T) {
+	for _, steps := range [][]func(m *Matcher) error{
+		{func(m *Matcher) error { return m.Accept('b') }},
+		{func(m *Matcher) error { return m.Rollback(1) }, func(m *Matcher) error { return m.Accept('a') }, func(m *Matcher) error { return m.Accept('b') }},
+		{func(m *Matcher) error { return m.Walk([]int32{'b'}, 0, make([]uint32, 2*m.Words())) }, func(m *Matcher) error { return m.Accept('b') }},
+	} {
+		v := newVocabularyOn(t, patientLane())
+		m := newMatcher(t, v, Grammar{Regex: "aaab(cd|ef)"})
+		kill := func() {
+			t.Helper()
+			if err := syscall.Kill(-m.process.group, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, id := range "aaab" {
+			if err := m.Accept(id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := m.Rollback(1); err != nil {
+			t.Fatal(err)
+		}
+		kill()
+		for _, step := range steps {
+			if err := step(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := spell(allowed(t, m)); got != "c e" {
+			t.Errorf("then %q may follow", got)
+		}
+		kill()
+		if err := m.Accept('c'); err != nil {
+			t.Error(err)
+		}
+		v.origin.lane.time = 0
+		kill()
+		if err := m.Accept('d'); !errors.Is(err, ErrProcess) || !m.Stopped() {
+			t.Errorf("without another process it ends with %v", err)
+		}
+	}
+}
+
+// TestProcessThatIsLostAtItsLoadIsReplaced has something end the first process, and both, before they are
+// prepared.
+func TestProcessThatIsLostAtItsLoadIsReplaced(t *testing.T) {
+	for lost := 1; lost <= 2; lost++ {
+		prepared := 0
+		o, err := newOrigin(nil, func(p *process) error {
+			if prepared++; prepared <= lost {
+				if err := syscall.Kill(-p.group, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := p.call(t.Context(), 't', []byte("{{ 1 }}"), heavy)
+			return err
+		})
+		if (err == nil) != (lost == 1) || err != nil && !errors.Is(err, ErrProcess) {
+			t.Errorf("%d lost: %v", lost, err)
+		}
+		if err == nil {
+			if err := o.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // A program that was replaced on disk is asked for an older interface. It must not run as itself.
 func TestProgramThatIsAskedForAnotherInterfaceEnds(t *testing.T) {
 	program, err := os.Executable()
