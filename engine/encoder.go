@@ -26,81 +26,110 @@ type encoder struct {
 // add puts encode requests into flight.
 func (r *encoder) add(list ...*encodeTask) { r.inFlight = append(r.inFlight, list...) }
 
-// dropCancelled ends the encode requests that were cancelled.
-func (r *encoder) dropCancelled() {
+// dropCancelled ends the encode requests that were cancelled, unless a chunk of theirs is under way.
+func (r *encoder) dropCancelled(reading func(any) bool) {
 	r.inFlight = slices.DeleteFunc(r.inFlight, func(t *encodeTask) bool {
-		if err := t.ctx.Err(); err != nil {
+		if err := t.ctx.Err(); err != nil && !reading(t) {
 			r.finish(t, err)
 		}
 		return t.finished
 	})
 }
 
-// run evaluates the next chunk of an encode request. One that fails is given up; the others go on.
-func (r *encoder) run(t *encodeTask) {
-	err := r.evaluatePieces(t)
-	switch {
-	case err != nil:
-		r.finish(t, roundError(r.log, err))
-	case t.next == len(t.Sequences):
-		r.finish(t, nil)
-	}
-	r.inFlight = slices.DeleteFunc(r.inFlight, func(t *encodeTask) bool { return t.finished })
+// An encodeChunk is a forward over some texts of an encode request.
+type encodeChunk struct {
+	task   *encodeTask
+	pieces []piece // which have the caches until they are free or handed on
+	rows   []float32
+	width  int
 }
 
-// evaluatePieces evaluates the next chunk of an encode request.
-func (r *encoder) evaluatePieces(t *encodeTask) error {
+// run evaluates the next chunk of an encode request. Like runner.prefill it may only begin to, and return what
+// is under way.
+func (r *encoder) run(t *encodeTask) *underWay {
 	if t.begun.IsZero() {
 		t.begun = time.Now()
 		t.stats.Queue = t.begun.Sub(t.arrived)
 		t.report()
 	}
-	list := t.pieces(r.chunk)
-	t.caches = nil // list has them until they are free or handed on
-	var rows []float32
-	width := 0
-	err := r.pauses.do(t.remaining() > r.chunk, func(s *mlx.Scope) (err error) {
-		ok := false
-		defer func() {
-			if ok {
-				return
-			}
-			for _, p := range list { // after a panic too; freed ones are empty
-				p.caches.Free(s)
-			}
-		}()
-		n := 0
-		for _, p := range list {
-			n += p.n
+	c := &encodeChunk{task: t, pieces: t.pieces(r.chunk)}
+	t.caches = nil
+	long := false
+	err := r.thread.Do(context.Background(), func(s *mlx.Scope) error {
+		if long = r.pauses.worth(c.size()); long {
+			return nil
 		}
-		live := func() (arrays []*mlx.Array) {
-			for _, p := range list {
-				arrays = append(arrays, p.caches.Arrays()...)
-			}
-			return arrays
+		return r.evaluateChunk(s, c)
+	})
+	if !long || err != nil {
+		r.finishChunk(c, err)
+		return nil
+	}
+	u := &underWay{task: t, ended: make(chan struct{})}
+	go func() {
+		defer close(u.ended)
+		err = r.pauses.do(t.remaining() > r.chunk, func(s *mlx.Scope) error { return r.evaluateChunk(s, c) })
+	}()
+	u.end = func() { r.finishChunk(c, err) }
+	return u
+}
+
+// size returns the rows of the forward.
+func (c *encodeChunk) size() (rows int) {
+	for _, p := range c.pieces {
+		rows += p.n
+	}
+	return rows
+}
+
+// evaluateChunk evaluates a chunk, with pauses if that is worth it.
+func (r *encoder) evaluateChunk(s *mlx.Scope, c *encodeChunk) (err error) {
+	ok := false
+	defer func() {
+		if ok {
+			return
 		}
-		err = r.pauses.run(s, n, live, func() (err error) {
-			rows, width, err = r.evaluate(s, t, list)
-			return err
-		})
-		if err == nil && !allNumbers(rows) {
-			err = errNoNumbers
+		for _, p := range c.pieces { // after a panic too; freed ones are empty
+			p.caches.Free(s)
 		}
-		s.ClearCache()
-		ok = err == nil && s.Err() == nil
+	}()
+	live := func() (arrays []*mlx.Array) {
+		for _, p := range c.pieces {
+			arrays = append(arrays, p.caches.Arrays()...)
+		}
+		return arrays
+	}
+	err = r.pauses.run(s, c.size(), live, func() (err error) {
+		c.rows, c.width, err = r.evaluate(s, c.task, c.pieces)
 		return err
 	})
+	if err == nil && !allNumbers(c.rows) {
+		err = errNoNumbers
+	}
+	s.ClearCache()
+	ok = err == nil && s.Err() == nil
+	return err
+}
+
+// finishChunk takes in what a chunk gave, or gives up its encode request; the others go on.
+func (r *encoder) finishChunk(c *encodeChunk, err error) {
+	t := c.task
 	if err != nil {
-		return err
+		r.finish(t, roundError(r.log, err))
+	} else {
+		rows := c.rows
+		for _, p := range c.pieces {
+			from, to := t.wantedRows(p)
+			n := (to - from) * c.width
+			t.addPiece(p, rows[:n], c.width)
+			rows = rows[n:]
+		}
+		t.report()
+		if t.next == len(t.Sequences) {
+			r.finish(t, nil)
+		}
 	}
-	for _, p := range list {
-		from, to := t.wantedRows(p)
-		n := (to - from) * width
-		t.addPiece(p, rows[:n], width)
-		rows = rows[n:]
-	}
-	t.report()
-	return nil
+	r.inFlight = slices.DeleteFunc(r.inFlight, func(t *encodeTask) bool { return t.finished })
 }
 
 // evaluate runs the forward of a round and returns the wanted rows in order, width numbers each. It

@@ -9,19 +9,25 @@ import (
 
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
+	"tandem/engine/lm"
 	"tandem/engine/mlx"
 )
 
 // withPauses has the engine evaluate each layer of a chunk apart.
 func (f *fixture) withPauses() { f.scheduler.runner.pauses.after = 1 }
 
-// passing begins to read 16k tokens with pauses, and submits what comes during the chunk at. It returns the
-// fixture after all have ended.
-func passing(t *testing.T, at int, o Options, submit func(*fixture) []<-chan error) *fixture {
+// passing begins to read 16k tokens with pauses, of a prompt or of an encode request, and submits what comes
+// during the chunk at. It returns the fixture after all have ended.
+func passing(t *testing.T, encodes bool, at int, o Options, submit func(*fixture) []<-chan error) *fixture {
 	t.Helper()
 	f, halts := halting(t, o, at)
 	f.withPauses()
-	long := begin(f, t.Context(), Request{Client: "long", Prompt: make([]int32, 16<<10), MaxTokens: new(1)}, 0)
+	var long <-chan error
+	if encodes {
+		long = beginEncode(f, "long", 16<<10, 0)
+	} else {
+		long = begin(f, t.Context(), Request{Client: "long", Prompt: make([]int32, 16<<10), MaxTokens: new(1)}, 0)
+	}
 	<-halts[0].there
 	all := submit(f)
 	halts[0].free()
@@ -30,7 +36,7 @@ func passing(t *testing.T, at int, o Options, submit func(*fixture) []<-chan err
 		t.Error("nothing ran between the layers")
 	}
 	if n := f.prompts(cache.MaxChunk, 0, len(f.chain.Forwards)); n != 32 {
-		t.Errorf("the long prompt took %d chunks", n)
+		t.Errorf("encodes %t: the long text took %d chunks", encodes, n)
 	}
 	return f
 }
@@ -43,12 +49,12 @@ func (f *fixture) arrived(n int) {
 	enginetest.Await(f.t, "all have arrived", func() bool { return int(f.Reserved())+f.Queued() >= n })
 }
 
-// TestShortQuestionIsAnsweredWithinAChunk sends a short prompt while a chunk of a long one is read. Its
-// prompt is read before the next chunk.
+// TestShortQuestionIsAnsweredWithinAChunk sends a short prompt while a chunk of a long one, or of a long encode
+// request, is read. Its prompt is read before the next chunk.
 func TestShortQuestionIsAnsweredWithinAChunk(t *testing.T) {
-	for _, client := range []string{"long", "other"} {
+	for i, client := range []string{"long", "other", "long", "other"} {
 		for at := range 6 {
-			f := passing(t, at, Options{SequenceBytes: one, Room: 100}, func(f *fixture) []<-chan error {
+			f := passing(t, i > 1, at, Options{SequenceBytes: one, Room: 100}, func(f *fixture) []<-chan error {
 				short := begin(f, t.Context(), Request{Client: client, Prompt: make([]int32, 9), MaxTokens: new(5)}, 0)
 				f.arrived(2)
 				return []<-chan error{short}
@@ -63,21 +69,59 @@ func TestShortQuestionIsAnsweredWithinAChunk(t *testing.T) {
 // TestShortPromptsThatKeepComingDoNotHoldAChunkUp sends many short prompts during a chunk. Only so many
 // pass it, and after it the long prompt has every fourth chunk.
 func TestShortPromptsThatKeepComingDoNotHoldAChunkUp(t *testing.T) {
-	f := passing(t, 2, Options{SequenceBytes: one, Room: 100, Active: 24}, func(f *fixture) (all []<-chan error) {
-		for range 10 {
-			all = append(all, begin(f, t.Context(), Request{Prompt: make([]int32, 9), MaxTokens: new(1)}, 0))
+	for _, encodes := range []bool{false, true} {
+		f := passing(t, encodes, 2, Options{SequenceBytes: one, Room: 100, Active: 24}, func(f *fixture) (all []<-chan error) {
+			for range 10 {
+				all = append(all, begin(f, t.Context(), Request{Prompt: make([]int32, 9), MaxTokens: new(1)}, 0))
+			}
+			for range 10 {
+				all = append(all, beginEncode(f, "e", 9, 0))
+			}
+			f.arrived(21)
+			return all
+		})
+		passed := slices.IndexFunc(f.chain.Forwards[3:], func(rows []int) bool {
+			return slices.Equal(rows, []int{cache.MaxChunk})
+		})
+		if passed < maxPassed || passed >= maxPassed+oldestEvery {
+			t.Errorf("encodes %t: %d prompts passed the chunk: %v", encodes, passed, f.chain.Forwards)
 		}
-		for range 10 {
-			all = append(all, beginEncode(f, "e", 9, 0))
+	}
+}
+
+// TestEncodeChunkWithPausesThatIsCancelledLeavesNothing cancels an encode request, and closes the engine,
+// while a chunk with pauses is evaluated. The chunk ends first, and its caches are freed.
+func TestEncodeChunkWithPausesThatIsCancelledLeavesNothing(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		f, halts := halting(t, Options{}, 2)
+		f.withPauses()
+		before := f.thread.Memory().Active
+		ctx, cancel := context.WithCancel(t.Context())
+		long := make(chan error, 1)
+		go func() {
+			_, _, err := f.Encode(ctx, EncodeRequest{Sequences: [][]int32{make([]int32, 4<<10)}, Pooling: lm.PoolLast})
+			long <- err
+		}()
+		<-halts[0].there
+		if closes {
+			f.queue.close()
+		} else {
+			cancel()
 		}
-		f.arrived(21)
-		return all
-	})
-	passed := slices.IndexFunc(f.chain.Forwards[3:], func(rows []int) bool {
-		return slices.Equal(rows, []int{cache.MaxChunk})
-	})
-	if passed < maxPassed || passed >= maxPassed+oldestEvery {
-		t.Errorf("%d prompts passed the chunk: %v", passed, f.chain.Forwards)
+		halts[0].free()
+		if err := <-long; !errors.Is(err, context.Canceled) && !errors.Is(err, errClosed) {
+			t.Errorf("closes %t: it ended with %v", closes, err)
+		}
+		cancel()
+		if n := len(f.chain.Forwards); n != 3 {
+			t.Errorf("closes %t: %d chunks were evaluated", closes, n)
+		}
+		if !closes {
+			ends(t, beginEncode(f, "after", 9, 0))
+		}
+		if after := f.thread.Memory().Active; after != before {
+			t.Errorf("closes %t: %d bytes are left in MLX", closes, after-before)
+		}
 	}
 }
 

@@ -19,16 +19,13 @@ type chunk struct {
 	from, n int // tokens [from, from+n) of the task
 	layers  []int
 
-	// Of a chunk with pauses: the outputs, which are kept, once ended is closed.
-	out   lm.Output
-	err   error
-	ended chan struct{}
+	out lm.Output // which are kept, of a chunk with pauses
+	err error     // of a chunk with pauses
 }
 
 // prefill evaluates the next chunk of a task's prompt. After the last chunk the first token is in
-// flight. It returns nil, or a chunk that takes long: other rounds may run while it is evaluated, and
-// endChunk has to be called once it has ended.
-func (r *runner) prefill(t *task) *chunk {
+// flight. A chunk that takes long it only begins, and returns what is under way; else it returns nil.
+func (r *runner) prefill(t *task) *underWay {
 	if t.begun.IsZero() {
 		t.begun = time.Now()
 		t.stats.Queue = t.begun.Sub(t.arrived)
@@ -49,13 +46,16 @@ func (r *runner) prefill(t *task) *chunk {
 			return err
 		})
 	}, t)
-	if long && err == nil {
-		c.ended = make(chan struct{})
-		go r.evaluate(c)
-		return c
+	if !long || err != nil {
+		r.finishChunk(c, scored, err)
+		return nil
 	}
-	r.finishChunk(c, scored, err)
-	return nil
+	u := &underWay{task: t, ended: make(chan struct{}), end: func() { r.endChunk(c) }}
+	go func() {
+		defer close(u.ended)
+		r.evaluate(c)
+	}()
+	return u
 }
 
 // open restores what a task that begins finds among the checkpoints, and makes its sampler and drafts.
@@ -83,7 +83,6 @@ func (r *runner) forwardChunk(s *mlx.Scope, c *chunk) lm.Output {
 // evaluate evaluates a chunk with pauses. It runs beside the scheduler's goroutine, which leaves the task
 // alone meanwhile.
 func (r *runner) evaluate(c *chunk) {
-	defer close(c.ended)
 	c.err = r.pauses.do(c.task.remaining() > r.chunk, counted(r.thread, func(s *mlx.Scope) error {
 		return r.pauses.run(s, c.n, c.task.caches.Arrays, func() error {
 			out := r.forwardChunk(s, c)

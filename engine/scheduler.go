@@ -24,15 +24,23 @@ type scheduler struct {
 
 	active []*task // requests in flight
 	shares fairShares
-	turn   int  // counts rounds; in odd ones an encode request goes before a prompt
+	turn   bool // the next chunk is of an encode request, if there is one
 	idle   bool // nothing is in flight, and share was told so by end
 
 	// chunks take long and are under way, at most two: the second is to run in a pause of the first.
 	// passed counts what was read so.
-	chunks []*chunk
+	chunks []*underWay
 	passed int
 
 	stopped chan struct{} // closed when the goroutine has ended
+}
+
+// underWay is a chunk with pauses, of a prompt or of an encode request. Other rounds may run while it is
+// evaluated.
+type underWay struct {
+	task  any           // *task or *encodeTask
+	ended chan struct{} // closed when it was evaluated
+	end   func()        // goes on with the task after that
 }
 
 // schedule runs rounds until the queue is closed. A round is at most one chunk of a prompt or an
@@ -46,7 +54,7 @@ func (s *scheduler) schedule() {
 			s.share.end()
 		}
 	}()
-	for ; ; s.turn++ {
+	for {
 		s.endChunks()
 		closed := s.admit()
 		if jobs := s.queue.takeJobs(); len(jobs) > 0 {
@@ -84,10 +92,10 @@ func (s *scheduler) schedule() {
 
 // endChunks goes on with the chunks that have ended since the last round.
 func (s *scheduler) endChunks() {
-	s.chunks = slices.DeleteFunc(s.chunks, func(c *chunk) bool {
+	s.chunks = slices.DeleteFunc(s.chunks, func(c *underWay) bool {
 		select {
 		case <-c.ended:
-			s.runner.endChunk(c)
+			c.end()
 			return true
 		default:
 			return false
@@ -103,16 +111,16 @@ func (s *scheduler) finishChunks() {
 	}
 }
 
-// reading reports whether a chunk of the task's prompt is under way.
-func (s *scheduler) reading(t *task) bool {
-	return slices.ContainsFunc(s.chunks, func(c *chunk) bool { return c.task == t })
+// reading reports whether a chunk of a task or an encode task is under way.
+func (s *scheduler) reading(t any) bool {
+	return slices.ContainsFunc(s.chunks, func(c *underWay) bool { return c.task == t })
 }
 
 // admit finishes what was cancelled and admits from the queue what there is room for. It reports whether
 // the queue is closed.
 func (s *scheduler) admit() (closed bool) {
 	s.active = slices.DeleteFunc(s.active, s.ended)
-	s.encoder.dropCancelled()
+	s.encoder.dropCancelled(s.reading)
 	requests, encodes := s.queue.takeCancelled()
 	for _, t := range requests {
 		s.runner.finish(t, t.ctx.Err())
@@ -168,14 +176,23 @@ func (s *scheduler) readChunk() bool {
 	prompts := s.prompts()
 	encodes := s.encoder.inFlight
 	switch both := len(prompts) > 0 && len(encodes) > 0; {
-	case len(encodes) > 0 && (!both || s.turn%2 == 1):
-		s.encoder.run(encodes[s.encoder.shares.next(waiting(encodes))])
+	case len(encodes) > 0 && (!both || s.turn):
+		s.turn = false
+		s.begin(s.encoder.run(encodes[s.encoder.shares.next(waiting(encodes))]))
 	case len(prompts) > 0:
-		s.prefill(prompts[s.shares.next(waiting(prompts))])
+		s.turn = true
+		s.begin(s.runner.prefill(prompts[s.shares.next(waiting(prompts))]))
 	default:
 		return false
 	}
 	return true
+}
+
+// begin notes a chunk that is under way; nil is none.
+func (s *scheduler) begin(c *underWay) {
+	if c != nil {
+		s.chunks = append(s.chunks, c)
+	}
 }
 
 // passChunk reads a prompt or an encode request between the layers of a chunk under way, if one waits
@@ -185,9 +202,9 @@ func (s *scheduler) passChunk() bool {
 		return false
 	}
 	for _, t := range s.encoder.inFlight {
-		if t.remaining() <= s.chunk {
+		if t.remaining() <= s.chunk && !s.reading(t) {
 			s.passed++
-			s.encoder.run(t)
+			s.begin(s.encoder.run(t))
 			return true
 		}
 	}
@@ -196,15 +213,8 @@ func (s *scheduler) passChunk() bool {
 		return false
 	}
 	s.passed++
-	s.prefill(slices.MinFunc(prompts, func(a, b *task) int { return cmp.Compare(a.remaining(), b.remaining()) }))
+	s.begin(s.runner.prefill(slices.MinFunc(prompts, func(a, b *task) int { return cmp.Compare(a.remaining(), b.remaining()) })))
 	return true
-}
-
-// prefill evaluates the next chunk of a task's prompt, or begins to.
-func (s *scheduler) prefill(t *task) {
-	if c := s.runner.prefill(t); c != nil {
-		s.chunks = append(s.chunks, c)
-	}
 }
 
 // prompts lists the requests in flight whose prompts are still read.
