@@ -68,18 +68,21 @@ func groupLimit(root fs.FS) (least int64) {
 		if len(f) < 3 {
 			continue
 		}
-		top, file := "sys/fs/cgroup", "memory.max"
+		// Beyond memory.high the kernel lets a group hardly run.
+		top, files := "sys/fs/cgroup", []string{"memory.max", "memory.high"}
 		switch {
 		case slices.Contains(strings.Split(f[1], ","), "memory"): // version 1
-			top, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+			top, files = "sys/fs/cgroup/memory", []string{"memory.limit_in_bytes"}
 		case f[1] != "":
 			continue
 		}
 		for group := path.Join("/", f[2]); ; group = path.Dir(group) {
-			text, _ := fs.ReadFile(root, path.Join(top, group, file))
-			limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-			if err == nil && limit > 0 && (least == 0 || limit < least) {
-				least = limit
+			for _, file := range files {
+				text, _ := fs.ReadFile(root, path.Join(top, group, file))
+				limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+				if err == nil && limit > 0 && (least == 0 || limit < least) {
+					least = limit
+				}
 			}
 			if group == "/" {
 				break
