@@ -9,6 +9,8 @@ test('files stand before the words, each in a fence of its own', () => {
     'a.go:\n```\npackage a\n```\n\nb.md:\n`````\n````\nx\n````\n`````\n\nCompare.',
   )
   assert.equal(attach([], 'Hello.'), 'Hello.')
+  const fences = '```\n'.repeat(200_000)
+  assert.equal(attach([{ name: 'c.md', text: fences, tokens: 0 }], ''), `c.md:\n\`\`\`\`\n${fences}\`\`\`\`\n\n`)
 })
 
 test('a file that is no text, or too large, is refused by its name', async () => {

@@ -27,7 +27,8 @@ export async function textOf(file: File): Promise<string> {
 
 // fence returns a fence that the text does not have.
 function fence(text: string): string {
-  const longest = Math.max(2, ...[...text.matchAll(/^`{3,}/gm)].map(([ticks]) => ticks.length))
+  let longest = 2
+  for (const [ticks] of text.matchAll(/^`{3,}/gm)) longest = Math.max(longest, ticks.length)
   return '`'.repeat(longest + 1)
 }
 

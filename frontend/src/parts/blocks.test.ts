@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import { Blocks, lexed, type Part } from './blocks.ts'
-import { reader } from './reader.ts'
+import { nestsTooDeeply, reader } from './reader.ts'
 
 const named = (p: Part): string => `${p.code === null ? p.type : 'code'} ${p.raw.trim()}`
 
@@ -72,4 +72,42 @@ test('a line break stays one', () => {
   const blocks = new Blocks((p) => reader.render(p.raw))
   for (const text of ['func f() {', 'func f() {\n', 'func f() {\nreturn\n}']) blocks.set(text)
   assert.deepEqual([...blocks.done, ...blocks.last], ['<p>func f() {<br>\nreturn<br>\n}</p>\n'])
+})
+
+test('what nests deeply is known by its tags, whatever ends', () => {
+  const all: [string, boolean][] = [
+    ['<em>'.repeat(100), false],
+    ['<em>'.repeat(101), true],
+    ['<em></p>'.repeat(101), true], // the end of another element
+    ['<B></em><p></Sub>'.repeat(51), true],
+    ['<em>a</em>'.repeat(5000), false],
+    ['<div><p>a</div>'.repeat(5000), false],
+    ['<br><hr/><input>'.repeat(5000), false],
+    [reader.render(`${'> '.repeat(99)}a`), false],
+    [reader.render(`${'> '.repeat(100)}a`), true],
+  ]
+  for (const [html, want] of all) assert.equal(nestsTooDeeply(html), want, html.slice(0, 40))
+})
+
+test('a text is made by steps of bounded size', () => {
+  for (const text of ['a\n\n'.repeat(2000), '```js\nlet a = 1\n```\n'.repeat(20_000), `${'- a\n'.repeat(100)}\n---\n`.repeat(3000)]) {
+    const blocks = new Blocks((p) => p.raw)
+    let before = 0
+    let steps = 0
+    for (let whole = false; !whole; steps++) {
+      whole = blocks.set(text, performance.now() + 60_000)
+      const raw = [...blocks.done, ...blocks.last].join('').length
+      assert.ok(raw - before <= 170_000, `${raw - before} characters at once`)
+      before = raw
+    }
+    assert.equal([...blocks.done, ...blocks.last].join('').replace(/\s/g, ''), text.replace(/\s/g, ''))
+    assert.ok(steps >= text.length / 170_000, `${steps} steps`)
+  }
+})
+
+test('each step makes a block, however little time there is', () => {
+  const text = 'a\n\n'.repeat(50)
+  const blocks = new Blocks((p) => p.raw.trim())
+  for (let n = 1; !blocks.set(text, 0); n++) assert.deepEqual([...blocks.done, ...blocks.last], Array.from({ length: n }, () => 'a'))
+  assert.equal(blocks.done.length + blocks.last.length, 50)
 })

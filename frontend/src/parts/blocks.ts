@@ -4,6 +4,7 @@ import { languageOf, reader } from './reader.ts'
 
 const longest = 30_000 // characters of a block that is no code; a longer one, and all after it, is plain text
 const atOnce = 200 // blocks that are made in one step
+const shown = 100_000 // characters whose blocks are made at once; to draw them takes longer than to make them
 const most = 5000 // blocks of a text; what follows is plain text
 
 // A Part is a part of a text: a block of Markdown, or the space between two.
@@ -171,13 +172,14 @@ export class Blocks<T = Block> {
       this.#plain = false
     }
     this.#text = text
-    do this.#read = this.#step()
-    while (!this.#read && performance.now() < until)
+    const far = until === Infinity ? Infinity : this.#from + shown
+    do this.#read = this.#step(until)
+    while (!this.#read && performance.now() < until && this.#from < far)
     return this.#read
   }
 
-  // #step makes some blocks, and returns whether they are the last ones.
-  #step(): boolean {
+  // #step makes some blocks, one at least, until a time, and returns whether they are the last ones.
+  #step(until: number): boolean {
     const piece = this.#piece()
     const ends = this.#from + piece.length === this.#text.length
     const links: Links = {}
@@ -190,12 +192,14 @@ export class Blocks<T = Block> {
       this.#plain = true
       return false
     }
+    this.last = []
     for (const p of parts.slice(0, sure)) {
       this.#from += p.raw.length
       this.done.push(...made([p]))
+      if (p.type !== 'space' && performance.now() >= until) return false
     }
     const all = ends && sure === last
-    this.last = all ? made(parts.slice(sure)) : []
+    if (all) this.last = made(parts.slice(sure))
     return all
   }
 

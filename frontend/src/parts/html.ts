@@ -1,7 +1,7 @@
 import DOMPurify from 'dompurify'
 
 import { Blocks, type Block, type Links, type Part } from './blocks.ts'
-import { deepest, depth, reader, tags } from './reader.ts'
+import { nestsTooDeeply, reader, tags } from './reader.ts'
 
 // allowed lists the HTML that the text of a model may become. It has no data attributes: keys and the
 // menu find the page's own parts by these.
@@ -40,13 +40,17 @@ purify.addHook('afterSanitizeAttributes', (node) => {
 // clean returns HTML with only what is allowed.
 export const clean = (html: string): string => purify.sanitize(html, allowed)
 
-// block renders a part of a text. Code stays as it is, and so does what nests too deeply or cannot be
-// rendered. Everything else becomes clean HTML.
+// largest is the most characters of HTML that a block becomes. A few lines can be a table of 65,000 cells,
+// or name a long address thousands of times.
+const largest = 200_000
+
+// block renders a part of a text. Code stays as it is, and so does what nests too deeply, becomes too large
+// or cannot be rendered. Everything else becomes clean HTML.
 function block({ type, raw, code, language }: Part, links: Links): Block {
   if (code !== null) return { html: '', code, language, text: null }
   try {
     const html = type === 'plain' ? '' : reader.render(raw, links)
-    if (html !== '' && depth(html) <= deepest) return { html: clean(html), code, language, text: null }
+    if (html !== '' && html.length <= largest && !nestsTooDeeply(html)) return { html: clean(html), code, language, text: null }
   } catch {
     // the text itself is shown
   }

@@ -12,16 +12,17 @@ const whole = /<(?:\/?([a-z][a-z0-9]*)(?:\s+[\w:.-]+(?:\s*=\s*(?:[^\s"'=<>`]+|'[
 // tagged returns HTML of a model with only its whole tags that are listed. The others are text.
 const tagged = (html: string): string => html.replace(whole, (tag, name?: string) => (name && tags.includes(name.toLowerCase()) ? tag : `&lt;${tag.slice(1)}`))
 
-// depth returns how many elements HTML has one within another. An element that is not closed has all
-// that follows within it.
-export function depth(html: string): number {
-  let at = 0
-  let most = 0
-  for (const [, end, name] of html.matchAll(/<(\/?)([a-z][a-z0-9]*)/gi)) {
-    if (end) at = Math.max(0, at - 1)
-    else if (!['br', 'hr', 'input'].includes(name!.toLowerCase())) most = Math.max(most, ++at)
+// nestsTooDeeply returns whether more than deepest elements of HTML are one within another. An element that
+// is not closed has all that follows within it.
+export function nestsTooDeeply(html: string): boolean {
+  const open: string[] = []
+  for (const [, end, written] of html.matchAll(/<(\/?)([a-z][a-z0-9]*)/gi)) {
+    const name = written!.toLowerCase()
+    const at = end ? open.lastIndexOf(name) : -1
+    if (at >= 0) open.length = at
+    if (!end && !['br', 'hr', 'input'].includes(name) && open.push(name) > deepest) return true
   }
-  return most
+  return false
 }
 
 // languageOf returns the first word after a fence.
