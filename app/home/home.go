@@ -87,6 +87,9 @@ func unusable(err error) error {
 		return fmt.Errorf("the home folder cannot be written: %w; make it yours to read and to write, "+
 			"or set TANDEM_HOME to another folder", err)
 	}
+	if _, ok := errors.AsType[syscall.Errno](err); ok { // such as a file in its place
+		return fmt.Errorf("home folder: %w; set TANDEM_HOME to another folder", err)
+	}
 	return fmt.Errorf("home folder: %w", err)
 }
 

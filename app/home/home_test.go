@@ -26,9 +26,13 @@ func TestCheckWritable(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "a")); err == nil {
 		t.Error("the check made a folder")
 	}
-	for _, err := range []error{fs.ErrPermission, syscall.EROFS} {
-		if got := unusable(err).Error(); !strings.Contains(got, "set TANDEM_HOME") {
-			t.Errorf("%v is told as %q", err, got)
+	loop := filepath.Join(dir, "loop")
+	if err := os.Symlink(loop, loop); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{unusable(fs.ErrPermission), unusable(syscall.EROFS), CheckWritable(file), Make(file), Make(loop)} {
+		if err == nil || !strings.Contains(err.Error(), "set TANDEM_HOME") {
+			t.Errorf("the error is %v", err)
 		}
 	}
 }
