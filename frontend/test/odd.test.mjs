@@ -71,6 +71,11 @@ const odd = {
   'paragraphs': 'a\n\n'.repeat(300_000),
   'code without a fence': 'f(\n  a,\nend\n'.repeat(20_000),
   'newlines': `${'\n'.repeat(1_000_000)}a`,
+  'tables whose rows lack cells': `|${'a|'.repeat(200)}\n|${'-|'.repeat(200)}\n${'a\n'.repeat(320)}\n`.repeat(20),
+  'a wide table': `|${'a|'.repeat(7000)}\n|${'-|'.repeat(7000)}\n`,
+  'a long address': `[x]: http://a/${'b'.repeat(5000)}\n\n${'[x]'.repeat(8000)}`,
+  'ends of other elements': '<em></p>'.repeat(3600),
+  'much to colour': `\`\`\`js\n${'1 '.repeat(29_000)}\n\`\`\`\n\n`.repeat(16),
   'code': `\`\`\`js\n${'let a = 1\n'.repeat(100_000)}\`\`\`\n\nend`,
 }
 
@@ -125,7 +130,7 @@ test('a tag that is not one of an answer is text', async () => {
 })
 
 test('facts in another form are left out', async () => {
-  const facts = [{ files: [null] }, { timings: 'fast' }, { files: {} }, { files: [{ name: 1, tokens: 'a' }] }, { timings: { predicted_n: 3 } }, { said: 'all' }, { spans: [{}], thought: 7 }, 'facts', [1], 5]
+  const facts = [{ files: [null] }, { timings: 'fast' }, { files: {} }, { files: [{ name: 1, tokens: 'a' }] }, { timings: { predicted_n: 3 } }, { said: 'all' }, { said: -3 }, { said: 0.5 }, { spans: [{}], thought: 7 }, 'facts', [1], 5]
   const { context, problems, open } = await kept(facts.map((_, i) => `Answer ${i}`), facts)
   for (const i of facts.keys()) {
     const { text, said } = await open(i)

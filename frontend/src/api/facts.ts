@@ -25,7 +25,7 @@ const later = ['tokens_per_verify', 'restore_ms', 'queue_ms', 'load_ms', 'run_id
 
 const forms: Record<keyof Facts, (v: unknown) => boolean> = {
   files: (v) => Array.isArray(v) && v.every((f) => isObject(f) && typeof f.name === 'string' && isNumber(f.tokens)),
-  said: isNumber,
+  said: (v) => Number.isInteger(v) && (v as number) >= 0,
   timings: (v) => isObject(v) && figures.every((name) => isNumber(v[name])) && later.every((name) => v[name] === undefined || isNumber(v[name])),
   limit: isNumber,
   waited: isNumber,

@@ -111,3 +111,18 @@ test('each step makes a block, however little time there is', () => {
   for (let n = 1; !blocks.set(text, 0); n++) assert.deepEqual([...blocks.done, ...blocks.last], Array.from({ length: n }, () => 'a'))
   assert.equal(blocks.done.length + blocks.last.length, 50)
 })
+
+test('a table has no more cells than the text has characters', () => {
+  const rows = (columns: number, text: string): string => `${'|a'.repeat(columns)}|\n${'|-'.repeat(columns)}|\n${text}`
+  const all: [string, number][] = [
+    [rows(3, '|1|2|3|\n|4|5|6|\n'), 9],
+    [rows(3, '1\n|2\n'), 9], // rows get the cells that they lack
+    [rows(20, 'x\n'.repeat(40)), 820],
+    [rows(200, 'x\n'.repeat(320)), 0],
+    [rows(200, `${'|x'.repeat(200)}\n`.repeat(30)), 6200],
+    [rows(301, ''), 0],
+    [`> ${rows(200, '> x\n'.repeat(320)).replace('\n', '\n> ')}`, 0],
+    [`text\n${rows(2, '1|2\n')}`, 4],
+  ]
+  for (const [text, want] of all) assert.equal((reader.render(text).match(/<t[hd]>/g) ?? []).length, want, text.slice(0, 40))
+})

@@ -35,4 +35,6 @@ test('a language that is not known has none, nor has very long code', () => {
   assert.equal(coloured('x', 'brainfuck'), null)
   assert.equal(coloured('x', 'constructor'), null)
   assert.equal(coloured('x'.repeat(100_000), 'go'), null)
+  assert.equal(coloured('1 '.repeat(10_001), 'js'), null)
+  assert.ok(coloured('1 '.repeat(10_000), 'js'))
 })

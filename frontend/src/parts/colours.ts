@@ -75,6 +75,7 @@ const languages: Record<string, Language> = {
 }
 
 const most = 60_000 // characters; longer code has no colours
+const mostColoured = 10_000 // its words, strings and comments; code with more has no colours
 
 const escape = (text: string): string => text.replace(/[&<>"]/g, (s) => `&#${s.charCodeAt(0)};`)
 
@@ -88,11 +89,13 @@ export function coloured(code: string, name: string): string | null {
   const parts = new RegExp(`(${of.comments})|(${of.quotes})|(\\b(?:0[xXbBoO])?\\d[\\w.]*)|[A-Za-z_$][\\w$]*`, 'g')
   let at = 0
   let html = ''
+  let coloured = 0
   for (const found of code.matchAll(parts)) {
     const [text, comment, string, number] = found
     const word = of.caseless ? text.toLowerCase() : text
     const kind = comment ? 'comment' : string ? 'string' : number ? 'number' : words.has(word) ? 'keyword' : ''
     if (kind === '') continue
+    if (++coloured > mostColoured) return null
     const before = code.slice(at, found.index)
     const indent = /(?<=\n)[ \t]+$/.exec(before)?.[0] ?? '' // a tab before a span would be too wide
     html += `${escape(before.slice(0, before.length - indent.length))}<span class="${kind}">${indent}${escape(text)}</span>`
