@@ -42,7 +42,7 @@ export const clean = (html: string): string => purify.sanitize(html, allowed)
 
 // largest is the most characters of HTML that a block becomes. A few lines can be a table of 65,000 cells,
 // or name a long address thousands of times.
-const largest = 200_000
+const largest = 300_000
 
 // block renders a part of a text. Code stays as it is, and so does what nests too deeply, becomes too large
 // or cannot be rendered. Everything else becomes clean HTML.

@@ -37,15 +37,16 @@ reader.disable('image') // it stays a link
 
 // A row that lacks cells gets them. A table that has more cells than characters is none, since 30 kB would
 // become a million cells, nor is one that is too wide to be laid out quickly.
-const [table] = reader.block.ruler.getRules('')
+const table = reader.block.ruler.getRules('')[0]!
 reader.block.ruler.at(
   'table',
   (state, from, to, silent) => {
+    if (!table(state, from, to, true)) return false
     let end = from + 1
     while (end < to && !state.isEmpty(end)) end++
     const begin = state.bMarks[from]!
     const columns = state.src.slice(state.bMarks[from + 1], state.eMarks[from + 1]).split('|').length
-    return columns <= 300 && columns * (end - from) <= Math.max(1000, state.eMarks[end - 1]! - begin) && table!(state, from, to, silent)
+    return columns <= 300 && columns * (end - from) <= Math.max(1000, state.eMarks[end - 1]! - begin) && table(state, from, to, silent)
   },
   { alt: ['paragraph', 'reference'] },
 )
