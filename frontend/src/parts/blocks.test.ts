@@ -93,9 +93,13 @@ test('a text is made by steps of bounded size', () => {
   for (const text of ['a\n\n'.repeat(2000), '```js\nlet a = 1\n```\n'.repeat(20_000), `${'- a\n'.repeat(100)}\n---\n`.repeat(3000)]) {
     const blocks = new Blocks((p) => p.raw)
     let before = 0
+    let count = 0
     let steps = 0
     for (let whole = false; !whole; steps++) {
       whole = blocks.set(text, performance.now() + 60_000)
+      const made = blocks.done.length + blocks.last.length
+      assert.ok(made - count <= 601, `${made - count} blocks at once`)
+      count = made
       const raw = [...blocks.done, ...blocks.last].join('').length
       assert.ok(raw - before <= 170_000, `${raw - before} characters at once`)
       before = raw

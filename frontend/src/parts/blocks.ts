@@ -4,7 +4,9 @@ import { languageOf, reader } from './reader.ts'
 
 const longest = 30_000 // characters of a block that is no code; a longer one, and all after it, is plain text
 const atOnce = 200 // blocks that are made in one step
-const shown = 100_000 // characters whose blocks are made at once; to draw them takes longer than to make them
+
+// What is made before the page is drawn again, at most by one step more: to draw it takes longer than to make it.
+const drawn = { characters: 100_000, blocks: 400 }
 const most = 5000 // blocks of a text; what follows is plain text
 
 // A Part is a part of a text: a block of Markdown, or the space between two.
@@ -172,9 +174,11 @@ export class Blocks<T = Block> {
       this.#plain = false
     }
     this.#text = text
-    const far = until === Infinity ? Infinity : this.#from + shown
+    const from = this.#from
+    const { length } = this.done
+    const enough = (): boolean => performance.now() >= until || this.#from - from > drawn.characters || this.done.length - length > drawn.blocks
     do this.#read = this.#step(until)
-    while (!this.#read && performance.now() < until && this.#from < far)
+    while (!this.#read && (until === Infinity || !enough()))
     return this.#read
   }
 
