@@ -83,7 +83,9 @@ func TestShortPromptsThatKeepComingDoNotHoldAChunkUp(t *testing.T) {
 		passed := slices.IndexFunc(f.chain.Forwards[3:], func(rows []int) bool {
 			return slices.Equal(rows, []int{cache.MaxChunk})
 		})
-		if passed < maxPassed || passed >= maxPassed+oldestEvery {
+		// Others pass the chunk, then the other kind has its turn, then others pass the next chunk, which may
+		// get the thread after them.
+		if passed < maxPassed || passed > maxPassed+1+maxPassed {
 			t.Errorf("encodes %t: %d prompts passed the chunk: %v", encodes, passed, f.chain.Forwards)
 		}
 	}
