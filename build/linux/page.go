@@ -3,7 +3,6 @@ package linux
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -83,16 +82,16 @@ func (s step) script() string {
 	return fmt.Sprintf("%s %s <<'END OF STEP'\n%sEND OF STEP\n", function, s.at, input)
 }
 
-// check returns an error unless a terminal shows the lines that the page does, in their order. Other
-// lines may be between them, and a number other than 0 is as good as any.
+// check returns an error unless a terminal shows the lines that the page does, in their order. Other text
+// may be between them, a number other than 0 is as good as any, and a terminal may break a line.
 func (s step) check(terminal string) error {
-	shown := strings.Split(screen(terminal), "\n")
+	shown := " " + loose(screen(terminal)) + " "
 	for line := range strings.Lines(s.prints) {
-		i := slices.IndexFunc(shown, func(have string) bool { return loose(have) == loose(line) })
-		if i < 0 {
+		_, after, ok := strings.Cut(shown, " "+loose(line)+" ")
+		if !ok {
 			return fmt.Errorf("%s: the page says that %q prints %q", s.at, strings.TrimSpace(s.commands), strings.TrimSpace(line))
 		}
-		shown = shown[i+1:]
+		shown = " " + after
 	}
 	return nil
 }
@@ -103,9 +102,9 @@ var (
 	redraw = regexp.MustCompile(`(?m)^.*\r`)
 )
 
-// loose returns a line with 1 for its numbers and one space for several.
-func loose(line string) string {
-	return strings.Join(strings.Fields(number.ReplaceAllString(line, "1")), " ")
+// loose returns a text with 1 for its numbers and one space for several, and for newlines.
+func loose(text string) string {
+	return strings.Join(strings.Fields(number.ReplaceAllString(text, "1")), " ")
 }
 
 // screen returns the lines that are left on a terminal after what was printed: without escapes, and

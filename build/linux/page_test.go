@@ -39,7 +39,7 @@ func TestStepsAreTheBlocksOfAPage(t *testing.T) {
 
 func TestAPageShowsWhatATerminalShows(t *testing.T) {
 	const terminal = "\x1b[2mloading 10 %\r\x1b[Kloading 90 %\r\x1b[K\x1b[0mParis.\r\n" +
-		"\x1b[2m8 tokens,  12.5 per second; 0 of 37 restored\x1b[0m\r\n\r\nbye\r\n"
+		"\x1b[2m8 tokens,  12.5 per second; 0 of 37 restored\x1b[0m\r\n\r\nServing it. In an editor:\r\nany API key.\r\nbye\r\n"
 	for _, x := range []struct {
 		prints string
 		ok     bool
@@ -47,6 +47,8 @@ func TestAPageShowsWhatATerminalShows(t *testing.T) {
 		{"", true}, {"Paris.\n", true}, {"Paris.\nbye\n", true}, {"bye\nParis.\n", false}, {"Paris\n", false},
 		{"9 tokens, 7 per second; 0 of 2,731 restored\n", true}, {"8 tokens, 12.5 per second; 36 of 37 restored\n", false},
 		{"loading 90 %\n", false}, {"Paris.\nParis.\n", false},
+		{"Serving it. In an editor: any API key.\n", true}, {"an editor: any API key.\nServing it.\n", false},
+		{"Serving it. In an editor: any API\n", true}, {"ving it.\n", false},
 	} {
 		if err := (step{prints: x.prints}).check(terminal); (err == nil) != x.ok {
 			t.Errorf("%q: %v", x.prints, err)
