@@ -14,6 +14,7 @@ const (
 	ToChangeModels = "`tandem pull ORG/NAME` downloads a model, `tandem models add` adds one of this machine, " +
 		"and `tandem rm NAME` removes one."
 	ToServe           = "Start it with `tandem serve`."
+	ToLetIn           = "`tandem settings set network=true` does so, and `tandem keys add NAME` makes the key that they need."
 	ToOpen            = "Run `tandem open`, or open the link that `tandem serve` printed."
 	ToListRuns        = "`tandem runs` lists the latest."
 	ToListCheckpoints = "`tandem checkpoints` lists those that exist."

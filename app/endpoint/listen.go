@@ -24,9 +24,8 @@ func LoopbackPort(addr string) (int, error) {
 	}
 	// Both families are opened, whichever is named.
 	if !slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, host) {
-		return 0, fmt.Errorf("address %q: --addr chooses the port on this machine, 127.0.0.1 and ::1; "+
-			"use 127.0.0.1:%d, or leave it out and let other machines in by Network access in the settings",
-			addr, port)
+		return 0, control.Errorf(control.CodeInvalid, "address %q: --addr chooses the port on this machine, 127.0.0.1 and ::1; "+
+			"use 127.0.0.1:%d, or leave it out and allow other machines on the network.", addr, port).Advise(control.ToLetIn)
 	}
 	return port, nil
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tandem/app/control"
 )
 
 // another holds a port in both address families, like another program, until the test ends or close
@@ -140,6 +142,12 @@ func TestOnlyLoopbackAddressesAreAccepted(t *testing.T) {
 		"192.0.2.1:80", "8263", "127.0.0.1:70000", "127.0.0.1:x", "example.org:80"} {
 		if port, err := LoopbackPort(addr); err == nil {
 			t.Errorf("%s is port %d", addr, port)
+		}
+	}
+	for addr, lets := range map[string]bool{"0.0.0.0:80": true, "192.0.2.1:80": true, "example.org:80": true, "8263": false} {
+		_, err := LoopbackPort(addr)
+		if e, ok := errors.AsType[*control.Error](err); (ok && e.Advice == control.ToLetIn) != lets {
+			t.Errorf("%s: %v, want advice how to let other machines in: %t", addr, err, lets)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"tandem/app/control"
@@ -45,6 +46,23 @@ func TestPromptCanBeInterrupted(t *testing.T) {
 		interrupt()
 		if c := <-code; c != 130 || out.Len() > 0 || err.String() != want {
 			t.Errorf("typed %t: exit %d, %q %q, want 130 and %q", typed, c, &out, &err, want)
+		}
+	}
+}
+
+// A person who pipes something in beside a prompt is told that it is not read; a script is not.
+func TestPipeBesideAPromptIsNotRead(t *testing.T) {
+	c := newConsole(t, newHome(t))
+	c.stdin = "a change"
+	for _, x := range []struct {
+		terminal, typed, tells bool
+		args                   string
+	}{{true, false, true, "hi"}, {true, false, true, "pocket hi"}, {false, false, false, "hi"}, {true, true, false, "hi"}, {true, false, false, "-"},
+		{true, false, false, "pocket"}} {
+		c.terminal, c.typed = x.terminal, x.typed
+		c.must(t, append([]string{"run", "--max-tokens", "1"}, strings.Fields(x.args)...)...)
+		if tells := strings.Contains(c.stderr, "Standard input is not read"); tells != x.tells {
+			t.Errorf("run %s: %q, want a remark: %t", x.args, c.stderr, x.tells)
 		}
 	}
 }

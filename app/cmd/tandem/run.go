@@ -189,7 +189,9 @@ func (m *Main) prompt(r *runFlags, w runWords) (text string, err error) {
 	case w.prompt[0] == "-":
 		text, err = m.readPrompt(r.cmd.Context())
 	default:
-		text = w.prompt[0]
+		if text = w.prompt[0]; m.Terminal && !m.Typed {
+			m.Remark("Standard input is not read: the prompt is on the command line.")
+		}
 	}
 	return text, cmp.Or(err, checkPrompt(text))
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { notSeen, seenAt } from './seen.ts'
+import { afterTest, notSeen, seenAt } from './seen.ts'
 
 const seen = [
   { client: 'Zed/1.2.3 (macos)', at: '2026-11-27T10:00:00Z' },
@@ -23,4 +23,6 @@ test('a program that names its library alone is not said to be missing', () => {
   assert.equal(notSeen('zed'), 'not connected yet')
   assert.equal(notSeen('aider'), 'shown in Runs as Python')
   assert.equal(notSeen('continue'), 'shown in Runs as Node')
+  assert.equal(afterTest('zed'), 'it will show up here as connected')
+  assert.equal(afterTest('aider'), 'it will be shown in Runs as Python')
 })

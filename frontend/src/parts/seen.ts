@@ -11,6 +11,9 @@ const libraries: Record<string, string> = { aider: 'Python', continue: 'Node' }
 // notSeen says of a program that no request has named.
 export const notSeen = (id: string): string => (libraries[id] ? `shown in Runs as ${libraries[id]}` : 'not connected yet')
 
+// afterTest says what a program does once it asks.
+export const afterTest = (id: string): string => (libraries[id] ? `it will be ${notSeen(id)}` : 'it will show up here as connected')
+
 // programOf returns a program of the page as the history has it.
 export const programOf = (id: string): Client => clientOf(agents[id] ?? id)
 
