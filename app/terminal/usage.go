@@ -127,7 +127,9 @@ func flagMistake(c *cobra.Command, err error) error {
 	if _, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		flag, _, _ := strings.Cut(text[strings.LastIndexByte(text, ' ')+1:], "=") // with its dashes
 		text = "there is no flag " + flag
-		if near := nearFlags(c, strings.TrimLeft(flag, "-")); len(near) > 0 {
+		if strings.Contains(c.Use, "[-- ") { // it starts a program
+			text += "; the program's own flags go behind --"
+		} else if near := nearFlags(c, strings.TrimLeft(flag, "-")); len(near) > 0 {
 			text += "; did you mean " + strings.Join(near, ", ") + "?"
 		}
 	}
