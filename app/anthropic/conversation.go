@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ func (c *messagesRequest) readMessages(f *wire.Fields) {
 		c.readMessage(m)
 	}
 	c.joinBegun()
+	c.LeaveOut("blocks of Anthropic's servers", c.skipped)
 	if len(c.Messages) == 0 {
 		f.Fail("messages",
 			"hold nothing but an empty message of the system's; add one of the user's.")
@@ -76,8 +78,8 @@ func (c *messagesRequest) readMessage(m *wire.Fields) {
 	}
 }
 
-// readAssistant reads a block of an answer. Of the vendor's own tools it reads the text alone: the
-// rest means nothing to another model.
+// readAssistant reads a block of an answer. Of the vendor's own tools it reads the text alone, and notes
+// what has none: the rest means nothing to another model.
 func (c *messagesRequest) readAssistant(b *wire.Fields, kind string) {
 	m := c.Of("assistant")
 	if kind == "compaction" {
@@ -98,10 +100,16 @@ func (c *messagesRequest) readAssistant(b *wire.Fields, kind string) {
 	case kind == "tool_result":
 		b.Fail("type", "cannot be %q here.", kind)
 	case ownTool(b, kind):
-		if text := api.OwnText(b, kind); text != "" {
-			m.Say(text)
-			c.said = 0
+		text := api.OwnText(b, kind)
+		if text == "" {
+			if !elsewhere.MatchString(kind) {
+				kind = "of unknown types"
+			}
+			c.skipped = append(c.skipped, kind)
+			return
 		}
+		m.Say(text)
+		c.said = 0
 	default:
 		if text := api.PartText(b, kind); text != "" {
 			m.Say(text)
@@ -109,6 +117,10 @@ func (c *messagesRequest) readAssistant(b *wire.Fields, kind string) {
 		}
 	}
 }
+
+// elsewhere matches the types of blocks that Anthropic's servers write.
+var elsewhere = regexp.MustCompile("^(server_tool_use|mcp_tool_use|mcp_tool_listing|container_upload|compaction|fallback|" +
+	"[a-z_]{1,40}_tool_result)$")
 
 // ownTool reports whether a block is of a tool that the vendor's servers run: its call, its result,
 // or another mark.

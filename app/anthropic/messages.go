@@ -12,8 +12,9 @@ import (
 type messagesRequest struct {
 	api.Conversation
 
-	tools toolList
-	said  int // blocks of text at the end of the last message, if that is an answer
+	tools   toolList
+	skipped []string // types of blocks that are skipped
+	said    int      // blocks of text at the end of the last message, if that is an answer
 }
 
 func readMessagesRequest(f *wire.Fields) (api.Request, error) {

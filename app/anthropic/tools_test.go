@@ -106,6 +106,30 @@ func countTokens(t *testing.T, body string) int {
 	return counted.Tokens
 }
 
+// TestBlocksThatAreLeftOutAreTold: of the tools that Anthropic's servers run the model gets the text.
+func TestBlocksThatAreLeftOutAreTold(t *testing.T) {
+	for blocks, want := range map[string]string{
+		`{"type":"server_tool_use","id":"1","name":"web_search","input":{"query":"a"}},{"type":"web_search_tool_result","tool_use_id":"1","content":[{"type":"web_search_result","title":"t","url":"u"}]}`: "server_tool_use",
+		`{"type":"mcp_tool_use","id":"1","name":"n","server_name":"s","input":{}},{"type":"mcp_tool_result","tool_use_id":"1","content":[{"type":"text","text":"r"}]}`:                                     "mcp_tool_use",
+		`{"type":"tool_search_tool_result","tool_use_id":"1","content":{"type":"tool_search_tool_search_result","tool_references":[{"type":"tool_reference","tool_name":"go"}]}}`:                          "tool_search_tool_result",
+		`{"type":"compaction","content":null,"encrypted_content":"e"}`:                                                                        "compaction",
+		`{"type":"fallback","from":{},"to":{}},{"type":"fallback"},{"type":"my_secret_block"}`:                                                "fallback, of unknown types",
+		`{"type":"compaction","content":"We talked."}`:                                                                                        "",
+		`{"type":"code_execution_tool_result","tool_use_id":"1","content":{"type":"code_execution_result","stdout":"4","stderr":""}}`:         "",
+		`{"type":"tool_addition","tool":{"type":"tool_reference","name":"look"}},{"type":"thinking","thinking":""},{"type":"text","text":""}`: "",
+	} {
+		if want != "" {
+			want = "blocks of Anthropic's servers: " + want
+		}
+		fake := roomtest.Speaking("ok")
+		got := messageWith(t, fake, `{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},`+
+			`{"role":"assistant","content":[`+blocks+`,{"type":"text","text":"so"}]},{"role":"user","content":"y"}],"tools":[{"name":"look","input_schema":{"type":"object"}}]}`)
+		if run := fake.LastRun(); run.LeftOut != want || got.Timings.LeftOut != want {
+			t.Errorf("%s: %q is told, and in the run %q, want %q", blocks, got.Timings.LeftOut, run.LeftOut, want)
+		}
+	}
+}
+
 // TestToolsThatAreLeftOutAreTold: the answer and the run name the tools that Anthropic's servers run.
 func TestToolsThatAreLeftOutAreTold(t *testing.T) {
 	const mine = `{"name":"look","input_schema":{"type":"object"}}`

@@ -103,6 +103,17 @@ func TestEveryToolOfAnthropicIsKnown(t *testing.T) {
 	}
 }
 
+// TestEveryBlockOfAnthropicIsKnown: none of an answer is left out as one of an unknown type.
+func TestEveryBlockOfAnthropicIsKnown(t *testing.T) {
+	for _, kind := range recordedTypes(t, "anthropic_blocks", 24) {
+		w := roomtest.Post(New(services(roomtest.Speaking("ok")), Options{}).Endpoint(), "/v1/messages", fmt.Sprintf(
+			`{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":%q}]},{"role":"user","content":"y"}]}`, kind))
+		if w.Code >= 500 || strings.Contains(w.Body.String(), "unknown types") {
+			t.Errorf("%s: %d %s", kind, w.Code, w.Body)
+		}
+	}
+}
+
 // TestEveryToolOfOpenAIIsKnown: each type is offered, left out by its name, or refused for what it is, and
 // README.md lists it.
 func TestEveryToolOfOpenAIIsKnown(t *testing.T) {
