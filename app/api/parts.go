@@ -220,16 +220,17 @@ func attachedText(o *wire.Fields, kind string) (text string, ok bool) {
 func fileText(mediaType, data string) (text string, ok bool) {
 	var raw []byte
 	var err error
-	if rest, url := strings.CutPrefix(data, "data:"); url {
-		mediaType, data, _ = strings.Cut(rest, ",")
+	const scheme = "data:"
+	if n := len(scheme); len(data) >= n && strings.EqualFold(data[:n], scheme) {
+		mediaType, data, _ = strings.Cut(data[n:], ",")
 		var packed bool
-		if mediaType, packed = strings.CutSuffix(mediaType, ";base64"); !packed {
+		if mediaType, packed = strings.CutSuffix(strings.ToLower(mediaType), ";base64"); !packed {
 			text, err = urls.PathUnescape(data)
 			raw, data = []byte(text), ""
 		}
 	}
 	if data != "" {
-		raw, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(data, "="))
+		raw, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(data, "=\r\n"))
 	}
 	kind, _, _ := strings.Cut(strings.ToLower(mediaType), "/")
 	if err != nil || !slices.Contains([]string{"", "text", "application"}, kind) ||

@@ -89,6 +89,9 @@ func TestToolResultIsReadWhateverBlocksHoldItsText(t *testing.T) {
 		`{"type":"input_file","file_data":"data:text/plain,a%20b"}`:                                            "a b",
 		`{"type":"input_file","filename":"a.go","file_data":"cGFja2FnZSBh"}`:                                   "a.go\npackage a",
 		`{"type":"file","file":{"filename":"a.txt","file_data":"data:text/plain;base64,aGk="}}`:                "a.txt\nhi",
+		`{"type":"file","file":{"filename":"a.txt","file_data":"Data:Text/Plain;Base64,aGk="}}`:                "a.txt\nhi",
+		`{"type":"input_file","filename":"a.txt","file_data":"data:text/plain;base64,aG\nk=\r\n"}`:             "a.txt\nhi",
+		`{"type":"document","source":{"type":"base64","media_type":"text/plain","data":"aG\nk=\n"}}`:           "hi",
 	} {
 		for path, body := range resultBodies {
 			seen := seenMessages(t, path, body(parts))
