@@ -86,6 +86,7 @@ var countTokensRequestShape = wire.AllOf(
 		wire.OmitOnly("system", api.PartsShape),
 		wire.Optional("stop_sequences", api.StopShape),
 		wire.Optional("tools", wire.List(messageToolShape)),
+		api.NoFunctions,
 		wire.Optional("mcp_servers", wire.List(wire.AnyMap), "Left out."),
 		wire.Optional("container", wire.Either(wire.String, wire.AnyMap), "Left out."),
 		wire.Optional("tool_choice", wire.Either(

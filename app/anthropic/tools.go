@@ -42,6 +42,7 @@ type messageTool struct {
 
 // readTools reads tools and tool_choice in the form of templates.
 func (c *messagesRequest) readTools(f *wire.Fields) (b api.Toolbox) {
+	api.RefuseFunctions(f)
 	added := c.tools.all
 	c.tools.all = nil
 	list := f.List("tools", "must be a list of objects.")

@@ -144,7 +144,11 @@ var FunctionFields = []wire.Field{
 	wire.Optional("description", wire.String),
 	wire.Optional("parameters", wire.AnyMap),
 	wire.Optional("strict", wire.Bool),
+	wire.Optional("input_schema", wire.Null, "Not read: parameters has it."),
 }
+
+// NoFunctions is the field of a route that does not read the older form of tools.
+var NoFunctions = wire.Optional("functions", wire.List(wire.Anything).Max(0), "Not read: tools has them.")
 
 // TextPartShape is TextPart in OpenAPI.
 var TextPartShape = wire.Either(

@@ -83,3 +83,38 @@ func TestChoiceWithoutNameIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestToolsInOtherWordsAreRefused: a tool without its parameters, or none at all, would be offered in silence.
+func TestToolsInOtherWordsAreRefused(t *testing.T) {
+	const (
+		go1     = `"tools":[{"type":"function","name":"go","parameters":{"type":"object"}}]`
+		message = `{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"}],%s}`
+		schema  = `"input_schema":{"type":"object"}`
+	)
+	for _, c := range []struct{ path, fields, want string }{ // an empty want is a 200
+		{"/v1/chat/completions", `"tools":[{"name":"go",` + schema + `}]`, "tools[0].input_schema is not read here; send it as parameters"},
+		{"/v1/chat/completions", `"tools":[{"type":"function","function":{"name":"go",` + schema + `}}]`, "tools[0].function.input_schema is not read"},
+		{"/v1/chat/completions", `"functions":[{"name":"go",` + schema + `}]`, "functions[0].input_schema is not read"},
+		{"/api/chat", `"tools":[{"type":"function","function":{"name":"go",` + schema + `}}]`, "tools[0].function.input_schema is not read"},
+		{"/v1/responses", `"tools":[{"type":"function","name":"go",` + schema + `}]`, "tools[0].input_schema is not read"},
+		{"/v1/responses", `"tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"go",` + schema + `}]}]`, "tools[0].tools[0].input_schema is not read"},
+		{"/v1/chat/completions", `"tools":[{"type":"function","name":"go","parameters":{},` + schema + `}]`, ""},
+		{"/v1/responses", `"functions":[{"name":"go"}]`, "functions is not read here; send it as tools"},
+		{"/v1/responses", go1 + `,"functions":[{"name":"go"}]`, "functions is not read here"},
+		{"/v1/messages", `"functions":[{"name":"go"}]`, "functions is not read here"},
+		{"/v1/chat/completions", go1 + `,"functions":[{"name":"look"}]`, "functions is not read here"},
+		{"/api/chat", go1 + `,"functions":[{"name":"look"}]`, "functions is not read here"},
+		{"/v1/chat/completions", go1 + `,"functions":[]`, ""},
+		{"/v1/responses", go1 + `,"functions":null`, ""},
+		{"/v1/messages", `"functions":[]`, ""},
+	} {
+		form := formBodies[c.path]
+		if c.path == "/v1/messages" {
+			form = message
+		}
+		w := roomtest.Post(serve(roomtest.Speaking("ok")), c.path, fmt.Sprintf(form, c.fields))
+		if c.want == "" && w.Code != 200 || c.want != "" && (w.Code != 400 || !strings.Contains(w.Body.String(), c.want)) {
+			t.Errorf("%s %s: %d %s, want %s", c.path, c.fields, w.Code, w.Body, c.want)
+		}
+	}
+}

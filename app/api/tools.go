@@ -33,13 +33,16 @@ func ReadTools(f *wire.Fields) (b Toolbox) {
 		b.Functions, b.Single = true, true
 	}
 	list, choice := b.fields()
+	if !b.Functions {
+		RefuseFunctions(f)
+	}
 	if parallel := wire.ReadOptional(f, "parallel_tool_calls", f.Bool); parallel != nil && !*parallel {
 		b.Single = true
 	}
 	var all []Offered
 	for o := range f.Items(list, ReadToolList(f, list)) {
 		if b.Functions {
-			all = append(all, offerFunction(o, wrapFunction(o.Members().JSON())))
+			all = append(all, OfferFunction(o, wrapFunction(o.Members().JSON())))
 		} else {
 			all = b.offer(all, o)
 		}
@@ -49,6 +52,13 @@ func ReadTools(f *wire.Fields) (b Toolbox) {
 		return Toolbox{}
 	}
 	return b.Choose(f, list, choice, all, chosen)
+}
+
+// RefuseFunctions refuses tools in their older form where that is not read, instead of ignoring them.
+func RefuseFunctions(f *wire.Fields) {
+	if !saysNothing(f.Values["functions"]) {
+		f.Fail("functions", "is not read here; send it as tools.")
+	}
 }
 
 // fields returns the names of the fields with the tools and with the choice.
@@ -78,11 +88,15 @@ func (b *Toolbox) offer(list []Offered, o *wire.Fields) []Offered {
 		}
 		function, entry = o, FunctionTool(entry, o.String("name"))
 	}
-	return append(list, offerFunction(function, entry))
+	return append(list, OfferFunction(function, entry))
 }
 
-// offerFunction offers a function, which the template gets as entry.
-func offerFunction(function *wire.Fields, entry json.RawMessage) Offered {
+// OfferFunction offers a function, which the template gets as entry.
+func OfferFunction(function *wire.Fields, entry json.RawMessage) Offered {
+	const other = "input_schema" // Anthropic's name
+	if function.Raw("parameters") == nil && function.Raw(other) != nil {
+		function.Fail(other, "is not read here; send it as parameters.")
+	}
 	return Offered{Entry: entry, Tool: dialect.Tool{Name: wire.NeededName(function),
 		Parameters: function.Raw("parameters"), Strict: function.Bool("strict")}}
 }

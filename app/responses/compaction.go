@@ -119,6 +119,7 @@ func packSummary(text string) string {
 func (c *responseRequest) addCompaction(f *wire.Fields) {
 	packed, ok := strings.CutPrefix(f.String("encrypted_content"), summaryMark)
 	if !ok {
+		c.skip(compactionItem)
 		return
 	}
 	text, err := base64.RawURLEncoding.DecodeString(packed)

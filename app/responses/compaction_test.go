@@ -115,6 +115,9 @@ func TestCompactionOfAnotherServerIsSkipped(t *testing.T) {
 		if (w.Code == 400) != (want != "") || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s", item, w.Code, w.Body)
 		}
+		if want == "" && !strings.Contains(w.Body.String(), `"left_out":"items of OpenAI's servers: compaction"`) {
+			t.Errorf("%s is not told: %s", item, w.Body)
+		}
 	}
 }
 

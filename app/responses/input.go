@@ -127,8 +127,8 @@ func (c *responseRequest) skip(kind string) {
 	c.skipped = append(c.skipped, kind)
 }
 
-// elsewhere matches the types of the items of tools that OpenAI's servers run.
-var elsewhere = regexp.MustCompile("^(file_search_call|web_search_call|" +
+// elsewhere matches the types of items that OpenAI's servers write, such as those of tools that they run.
+var elsewhere = regexp.MustCompile("^(compaction|file_search_call|web_search_call|" +
 	"image_generation_call|code_interpreter_call|mcp_[a-z_]{1,20}|program|program_output|configuration_update)$")
 
 func (c *responseRequest) addCall(f *wire.Fields, k *toolKind) {

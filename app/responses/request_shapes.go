@@ -133,6 +133,7 @@ var promptFields = []wire.Field{
 	wire.Optional("instructions", wire.String),
 	wire.Optional("previous_response_id", wire.String, "Continues a response of the last day."),
 	wire.Optional("tools", wire.List(responseToolShape)),
+	api.NoFunctions,
 	wire.Optional("tool_choice", wire.Either(
 		wire.Enum(api.ToolChoices...),
 		api.ChoiceTypeShape,

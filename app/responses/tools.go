@@ -44,6 +44,7 @@ func flatName(space, name string) string {
 // readResponseTools reads tools and tool_choice. The tools of items are added before choose is called.
 func readResponseTools(f *wire.Fields) (t responseTools) {
 	t.shown, t.choice = []wire.RawObject{}, json.RawMessage(`"auto"`)
+	api.RefuseFunctions(f)
 	shown, _ := t.add(f)
 	t.own = len(t.offered)
 	for _, o := range shown {
@@ -198,8 +199,7 @@ func (k *toolKind) function(o *wire.Fields) api.Offered {
 	case k.tool == api.CustomTool:
 		return api.ReadCustomTool(o)
 	case k.name == "":
-		t := dialect.Tool{Name: wire.NeededName(o), Parameters: o.Raw("parameters"), Strict: o.Bool("strict")}
-		return api.Offered{Entry: api.FunctionTool(o.Members().JSON(), t.Name), Tool: t}
+		return api.OfferFunction(o, api.FunctionTool(o.Members().JSON(), o.String("name")))
 	}
 	about, parameters := k.about, json.RawMessage(k.parameters)
 	if k.tool == "tool_search" {
