@@ -15,6 +15,8 @@ func amount(done, total, perSecond int64) string {
 	text := " " + control.ByteSize(done)
 	if total > 0 {
 		text = fmt.Sprintf(" %s%s of %s", terminal.Gauge(done, total), text, control.ByteSize(total))
+	} else if done == 0 {
+		text = "" // nothing is known yet
 	}
 	if perSecond > 0 {
 		text += fmt.Sprintf(", %s/s", control.ByteSize(perSecond))

@@ -35,7 +35,7 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 	}{
 		{"load", true, control.State{Loading: loading}, 5 * time.Second, "loading big [===============               ]  50% 3.0 GB of 6.0 GB"},
 		{"load of 300 ms", true, control.State{Loading: loading}, 250 * time.Millisecond, "loading big"},
-		{"load of unknown size", true, control.State{Loading: &control.Loading{ID: "big"}}, 5 * time.Second, "loading big 0 B"},
+		{"load of unknown size", true, control.State{Loading: &control.Loading{ID: "big"}}, 5 * time.Second, "loading big\r"},
 		{"short load", true, control.State{Loading: loading}, 150 * time.Millisecond, ""},
 		{"prompt", true, control.State{Active: reading}, 5 * time.Second, "reading the prompt [=======                       ]  25% 2,048 of 8,192 tokens"},
 		{"prompt that is restored in part", true, control.State{Active: []control.Active{{PromptTokens: 8192, PromptDone: 6144, PromptRestored: 4096}}}, 5 * time.Second, "reading the prompt [===============               ]  50% 2,048 of 4,096 tokens"},
