@@ -71,7 +71,7 @@
 //   - JSON keeps its spelling and the order of its keys. What is nearly JSON becomes JSON.
 //   - A control character in a string is escaped, because JSON forbids it there.
 //   - If the model breaks the form within the arguments, the call is text.
-//   - The parser adds nothing to complete them, with one exception: the closing brace. It adds that
+//   - The parser adds nothing to complete them, with one exception: the closing bracket. It adds that
 //     if nothing else is missing and the model itself ended the text ([Parser.Flush], not
 //     [Parser.Cut]).
 //   - Where the text was cut, the arguments are those that came so far, except of a tool with Accepts
@@ -79,7 +79,7 @@
 //   - An XML parameter that is not a string and longer than maxHeld bytes is a string.
 //   - Members of a call's JSON other than its name and its arguments are discarded. After the
 //     arguments they are held back, at most maxHeld bytes. If that JSON has no end, they are text.
-//     Without arguments the call is text, if one of them is a parameter of the tool.
+//     If one before the arguments is a parameter of the tool, the call is text.
 //
 // Everything else that breaks the dialect's form is text as it is, including the tags:
 //   - A closing tag after a complete call may be missing at the end of the text, or be cut there.

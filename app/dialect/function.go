@@ -184,6 +184,8 @@ func (f *functionCall) end(p *Parser, cut bool) {
 	case !f.called:
 		f.finishNext(p, cut, f.opener > 0 || !f.silent || f.at == inArgs)
 	case cut: // the rest of a value is not text
+	case f.at == inArgs && f.args.lacksBracket():
+		p.emit(Arguments, '}')
 	case f.at == inArgs:
 		f.fail(p, f.args.unwritten()...)
 		p.mode.end(p, cut)

@@ -203,6 +203,12 @@ func (l *literal) beginValue(dst []byte, c byte) ([]byte, verdict) {
 	return dst, more
 }
 
+// lacksBracket reports whether only the last bracket of the arguments is missing. After a word it is false,
+// because the word may continue.
+func (l *literal) lacksBracket() bool {
+	return len(l.open) == 1 && (l.at == litAfter || l.at == litItem && l.open[0].count == 0)
+}
+
 // mixed reports whether a frame is in parentheses, of a family that has braces and delimiters. Then
 // either sign may separate key and value.
 func (f *frame) mixed(delim string) bool { return f.close == ')' && delim != "" }

@@ -86,7 +86,7 @@ func (o *object) read(p *Parser, a *attempt, c byte) verdict {
 	case o.at == inArguments:
 		if o.json.depth() == 1 {
 			o.at, o.whole = atMember, true
-			if a.called {
+			if a.called && !o.misplaced(p) {
 				p.passCall()
 			}
 		}
@@ -182,21 +182,30 @@ func (o *object) beginCall(p *Parser, a *attempt) {
 	a.accept(p, o.name)
 	p.slipped = p.slipped || o.json.slipped
 	p.emit(Arguments, o.early...)
-	if o.whole {
+	if o.whole && !o.misplaced(p) {
 		p.passCall()
 	}
 }
 
-// close reads the last brace. It makes a call without arguments one with an empty object.
+// misplaced reports whether a parameter of the tool stands before its arguments, not among them.
+func (o *object) misplaced(p *Parser) bool {
+	if len(o.others) == 0 {
+		return false
+	}
+	parameters := readParameters(p.tools[o.name].Parameters).Properties
+	return slices.ContainsFunc(o.others, func(key string) bool { return parameters[key] != nil })
+}
+
+// close reads the last brace. It makes a call without arguments one with an empty object. A call with a
+// misplaced parameter is text.
 func (o *object) close(p *Parser, a *attempt) verdict {
-	if !a.called {
-		if o.bare || o.given || o.name == "" {
-			return wrong
-		}
-		parameters := readParameters(p.tools[o.name].Parameters).Properties
-		if slices.ContainsFunc(o.others, func(key string) bool { return parameters[key] != nil }) {
-			return wrong // the arguments stand beside the name
-		}
+	switch misplaced := o.misplaced(p); {
+	case a.called && misplaced:
+		p.run = p.run[:0]
+	case a.called:
+	case misplaced || o.bare || o.given || o.name == "":
+		return wrong
+	default:
 		o.early, o.whole = []byte("{}"), true
 		o.beginCall(p, a)
 	}
