@@ -142,6 +142,9 @@ func TestCommandLines(t *testing.T) {
 				code, stdout, stderr, c.code, c.stdout, c.stderr)
 		}
 	}
+	if _, _, stderr := run(t, "", "show", "--what is it"); !strings.HasPrefix(stderr, "prog show: there is no flag --what is it\n") {
+		t.Errorf("a flag with spaces: %s", stderr)
+	}
 }
 
 // A sentence has no control characters, whatever the names in it have.

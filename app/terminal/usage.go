@@ -124,12 +124,16 @@ func Near(word string, names ...string) []string {
 // flagMistake returns what is wrong with the flags of a verb.
 func flagMistake(c *cobra.Command, err error) error {
 	text := err.Error()
-	if _, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		flag, _, _ := strings.Cut(text[strings.LastIndexByte(text, ' ')+1:], "=") // with its dashes
-		text = "there is no flag " + flag
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		dashes := "--"
+		if e.GetSpecifiedShortnames() != "" {
+			dashes = "-"
+		}
+		name, _, _ := strings.Cut(cmp.Or(e.GetSpecifiedShortnames(), e.GetSpecifiedName()), "=")
+		text = "there is no flag " + dashes + name
 		if strings.Contains(c.Use, "[-- ") { // it starts a program
 			text += "; the program's own flags go behind --"
-		} else if near := nearFlags(c, strings.TrimLeft(flag, "-")); len(near) > 0 {
+		} else if near := nearFlags(c, name); len(near) > 0 {
 			text += "; did you mean " + strings.Join(near, ", ") + "?"
 		}
 	}
