@@ -26,8 +26,8 @@ func Bars(values []int, each, most int) string {
 	return b.String()
 }
 
-// Marks names for each group of indices the one that most of its values are, counted from 1, as one
-// character. Values below 0 are none; · marks a group of them alone.
+// Marks returns for each group of indices the most frequent one, counted from 1, as one character. Those
+// below 0 do not count; · marks a group of them alone.
 func Marks(values []int, each int) string {
 	var b strings.Builder
 	for part := range slices.Chunk(values, each) {
