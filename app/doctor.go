@@ -104,7 +104,7 @@ func examineServer(state control.State, choice terminal.Finding) terminal.Findin
 		rows = l.Rows()
 	}
 	return say(true, "pid %d at %s, model %s, %s%s", state.PID, state.Address, state.Choice,
-		state.Phase, rows)
+		state.Phase.Words(), rows)
 }
 
 // examineServedChoice checks the model that a running process serves.

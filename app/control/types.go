@@ -19,6 +19,14 @@ const (
 	PhaseDraining Phase = "draining"
 )
 
+// Words returns a phase as people read it after the model's name.
+func (p Phase) Words() string {
+	if p == PhaseNoModel {
+		return "loads on first use"
+	}
+	return string(p)
+}
+
 // State is the answer of GET /app/state. A client that accepts text/event-stream gets it again
 // after each change: see [Follower].
 type State struct {

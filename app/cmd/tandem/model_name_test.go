@@ -20,3 +20,17 @@ func TestAliasNamesTheCurrentModel(t *testing.T) {
 		}
 	}
 }
+
+// The status of a model that is not in memory is in words.
+func TestUnloadedModelIsToldInWords(t *testing.T) {
+	home := newHome(t)
+	scriptedServer(t, home, `[{"when": "", "say": "An answer."}]`)
+	c := newConsole(t, home)
+	c.must(t, "use", tinyModel(t, "tiny", nil))
+	for _, want := range []string{", ready", ", loads on first use"} {
+		if status := c.must(t, "status"); !strings.Contains(status, "tiny"+want+"\n") {
+			t.Errorf("status says\n%s, want %q", status, want)
+		}
+		c.must(t, "stop", "tandem:latest")
+	}
+}

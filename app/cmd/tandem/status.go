@@ -33,7 +33,7 @@ func status(m *Main) *cobra.Command {
 		rows := [][]any{
 			{"address", cmp.Or(state.Address, "none: the endpoint is closed")},
 			{"process", fmt.Sprintf("%d, for %v", state.PID, time.Since(state.StartedAt).Round(time.Second))},
-			{"model", fmt.Sprintf("%s, %s", state.Choice, state.Phase)},
+			{"model", fmt.Sprintf("%s, %s", state.Choice, state.Phase.Words())},
 			{"memory", memory},
 		}
 		for _, x := range [][]string{{"problem", state.Error}, {"warning", state.Warning}} {
