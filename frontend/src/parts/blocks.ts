@@ -1,5 +1,6 @@
 import type { Env, Token } from 'markdown-it'
 
+import { legible } from './legible.ts'
 import { languageOf, reader } from './reader.ts'
 
 const longest = 30_000 // characters of a block that is no code; a longer one, and all after it, is plain text
@@ -166,7 +167,7 @@ export class Blocks<T = Block> {
   // performance.now. It returns whether it has come to the end. If the text does not begin with the text
   // before, all blocks are made again.
   set(given: string, until = Infinity): boolean {
-    const text = given.replace(/\r\n?/g, '\n')
+    const text = legible(given.replace(/\r\n?/g, '\n'))
     if (text === this.#text && this.#read) return true
     if (!text.startsWith(this.#text)) {
       this.done.length = 0
