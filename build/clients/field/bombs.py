@@ -55,7 +55,7 @@ def beside(ask, **how):
 def added_and_asked(s, path):
     """Returns the answer of a model whose folder is added. If it is not added, the reason is the answer."""
     status, said = s.tandem("models", "add", path)
-    return Answer(422, {}, said) if status else s.complete("x", model=said.strip())
+    return Answer(422, {}, said) if status else s.complete("x", model=said.splitlines()[0])
 
 
 # Templates and grammars

@@ -44,7 +44,7 @@ for name in (
         except subprocess.TimeoutExpired:
             raise Wrong("models add does not return within 8 s")
         if status == 0:
-            answer = s.chat(model=said.strip(), timeout=8)
+            answer = s.chat(model=said.splitlines()[0], timeout=8)
             want(answer.status in (400, 422) and name in answer.text, f"{answer}")
             said = answer.text
         want(name in said, said)
@@ -64,7 +64,7 @@ def _(s, stage):
     found = ok(s.control("GET", "/app/found", timeout=10))
     name = add(s, tiny.folder(stage.folder, "beside-a-dead-one"))
     ok(s.complete("x", model=name, timeout=10))
-    status, said = s.tandem("models", "remove", name, timeout=10)
+    status, said = s.tandem("models", "remove", "--yes", name, timeout=10)
     want(status == 0, said)
     took = time.monotonic() - start
     want(took < 15, f"{took:.1f} s")
@@ -268,7 +268,7 @@ def _(s, stage):
     if status:
         want(len(said) < 8000, f"{len(said)} characters")
         return said
-    return short(s, s.complete("x", model=said.strip()), before)
+    return short(s, s.complete("x", model=said.splitlines()[0]), before)
 
 
 @expect("s13", "what a file or a request says is clipped", "raise_exception with 10 MB", "models")

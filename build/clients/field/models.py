@@ -39,7 +39,7 @@ def add(s, path):
     """Registers a folder and returns its model's id."""
     status, said = s.tandem("models", "add", path)
     want(status == 0, f"models add: {said}")
-    return said.strip().splitlines()[-1]
+    return said.splitlines()[0]  # what else is said comes after it
 
 
 def not_added(s, path, *words):
