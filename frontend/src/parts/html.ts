@@ -1,7 +1,7 @@
 import DOMPurify from 'dompurify'
 
 import { Blocks, type Block, type Links, type Part } from './blocks.ts'
-import { nestsTooDeeply, reader, tags } from './reader.ts'
+import { isTooMuch, reader, tags } from './reader.ts'
 
 // allowed lists the HTML that the text of a model may become. It has no data attributes: keys and the
 // menu find the page's own parts by these.
@@ -50,7 +50,7 @@ function block({ type, raw, code, language }: Part, links: Links): Block {
   if (code !== null) return { html: '', code, language, text: null }
   try {
     const html = type === 'plain' ? '' : reader.render(raw, links)
-    if (html !== '' && html.length <= largest && !nestsTooDeeply(html)) return { html: clean(html), code, language, text: null }
+    if (html !== '' && html.length <= largest && !isTooMuch(html)) return { html: clean(html), code, language, text: null }
   } catch {
     // the text itself is shown
   }

@@ -1,7 +1,7 @@
 import MarkdownIt from 'markdown-it'
 
 // deepest is how many elements of HTML may be nested. What nests deeper is shown as plain text.
-export const deepest = 100
+const deepest = 100
 
 // tags lists the HTML that the text of a model may have. It has no images: a remote image would tell its
 // server that a person reads the answer. It has nothing of SVG or MathML.
@@ -12,14 +12,19 @@ const whole = /<(?:\/?([a-z][a-z0-9]*)(?:\s+[\w:.-]+(?:\s*=\s*(?:[^\s"'=<>`]+|'[
 // tagged returns HTML of a model with only its whole tags that are listed. The others are text.
 const tagged = (html: string): string => html.replace(whole, (tag, name?: string) => (name && tags.includes(name.toLowerCase()) ? tag : `&lt;${tag.slice(1)}`))
 
-// nestsTooDeeply returns whether more than deepest elements of HTML are one within another. An element that
-// is not closed has all that follows within it.
-export function nestsTooDeeply(html: string): boolean {
+// mostElements is how many elements a block may have. To clean as many takes a fifth of a second.
+const mostElements = 5000
+
+// isTooMuch returns whether HTML has more than mostElements, or more than deepest one within another. An
+// element that is not closed has all that follows within it.
+export function isTooMuch(html: string): boolean {
   const open: string[] = []
+  let all = 0
   for (const [, end, written] of html.matchAll(/<(\/?)([a-z][a-z0-9]*)/gi)) {
     const name = written!.toLowerCase()
     const at = end ? open.lastIndexOf(name) : -1
     if (at >= 0) open.length = at
+    if (!end && ++all > mostElements) return true
     if (!end && !['br', 'hr', 'input'].includes(name) && open.push(name) > deepest) return true
   }
   return false
