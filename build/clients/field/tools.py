@@ -147,9 +147,9 @@ for kind, name in (
         tools = [{"type": kind, "name": name}]
         plain, got = counted(s, MESSAGES, messages=HI), counted(s, MESSAGES, messages=HI, tools=tools)
         want(got > plain + 20, f"{got} tokens, {plain} without")
-        answer = ok(s.post(MESSAGES, {"model": "tandem", "max_tokens": 300, "messages": HI, "tools": tools, "tool_choice": {"type": "any"}}))
-        block = answer.json["content"][-1]
-        want(block["type"] == "tool_use" and block["name"] == name, f"{answer}")
+        body = {"model": "tandem", "max_tokens": 600, "temperature": 0, "messages": HI, "tools": tools, "tool_choice": {"type": "any", "disable_parallel_tool_use": True}}
+        (block,) = ok(s.post(MESSAGES, body)).json["content"]
+        want(block["type"] == "tool_use" and block["name"] == name, f"{block}")
         return json.dumps(block)
 
 
