@@ -35,7 +35,8 @@ var assistantBlockShape = wire.Either(
 	wire.Object(wire.Required("type", wire.Enum(
 		"redacted_thinking", "server_tool_use", "web_search_tool_result",
 	))),
-).Named("AssistantBlock").Doc("Of the vendor's own tools the text is read; left_out in the timings names what has none.")
+).Named("AssistantBlock").
+	Doc("Of the vendor's own tools the text is read; left_out in the timings names what has none.")
 
 var messageToolShape = wire.Object(
 	wire.Optional("type", wire.String),
