@@ -103,8 +103,8 @@ func (t *responseTools) addShortNames() {
 	}
 	tools := map[string]int{} // by name
 	for name, tool := range t.known {
-		for _, name := range append(short(tool), name) {
-			tools[name]++
+		for _, called := range append(short(tool), name) {
+			tools[called]++
 		}
 	}
 	for i := range t.offered {
