@@ -101,7 +101,7 @@ func examineServer(state control.State, choice terminal.Finding) terminal.Findin
 	}
 	rows := ""
 	if l := state.Resident(state.Choice); l != nil {
-		rows = l.Rows()
+		rows = l.KVNote()
 	}
 	return say(true, "pid %d at %s, model %s, %s%s", state.PID, state.Address, state.Choice,
 		state.Phase.Words(), rows)

@@ -100,7 +100,7 @@ func grammarError(err error) error {
 		Temporary() bool
 	}](err); ok && t.Temporary() {
 		return &Error{Code: CodeQueueFull, Err: err,
-			Message: "What holds answers to their forms was ended or stopped; ask again in some seconds."}
+			Message: "The process that applies grammars stopped; try again in a few seconds."}
 	}
 	return &Error{
 		Code:    CodeInvalid,

@@ -80,7 +80,7 @@ func readToolCalls(m *wire.Fields) (calls []json.RawMessage) {
 // function's members beside its id.
 func readToolCall(c *wire.Fields) json.RawMessage {
 	kind := c.String("type")
-	if (kind == CustomTool || kind == "" && c.Raw("custom") != nil) && c.Values["function"] == nil {
+	if (kind == CustomTool || kind == "" && c.Raw("custom") != nil) && c.Raw("function") == nil {
 		return readCustomCall(c)
 	}
 	fn := c.Object("function")
@@ -105,7 +105,7 @@ func readCustomCall(c *wire.Fields) json.RawMessage {
 	}
 	function := wire.Members{{Key: "name", Value: wire.Quote(wire.NeededText(custom, "name"))},
 		{Key: "arguments", Value: TextArguments(custom.String("input"))}}
-	return c.Members().Without("custom", "name", "input").With("type", wire.Quote("function")).
+	return c.Members().Without("custom", "name", "input", "function").With("type", wire.Quote("function")).
 		With("function", function.JSON()).JSON()
 }
 

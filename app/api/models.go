@@ -12,7 +12,7 @@ import (
 // from max_model_len.
 type ModelEntry struct {
 	_             struct{} `schema:"Model"`
-	ID            string   `json:"id" doc:"org/name, a folder's name, or tandem for the model that is chosen."`
+	ID            string   `json:"id" doc:"org/name, a folder's name, or tandem for the current model."`
 	Object        string   `json:"object" enum:"model"`
 	Created       int64    `json:"created" doc:"Unix seconds."`
 	OwnedBy       string   `json:"owned_by"`

@@ -26,7 +26,8 @@ func NotInstalled(name string) *Error {
 	return Errorf(CodeModelNotFound, "The model %q is not installed.", name).Advise(ToInstall)
 }
 
-// NoEndpoint says why the process that serves the home folder has no endpoint.
+// NoEndpoint says why the process that serves the home folder has no endpoint. It is here because it names
+// a command.
 func (s State) NoEndpoint() error {
 	if s.Error == "" {
 		return fmt.Errorf("a command such as `tandem chat` runs (pid %d), and no server; end it, then start `tandem serve`", s.PID)

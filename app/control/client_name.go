@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// clientsJSON are the programs whose User-Agent says something else than their name, for the window too: by
-// how it begins, in letters of any case, or by all that it is. White on each colour has a contrast of at
-// least 4.5:1.
+// clientsJSON are the programs whose User-Agent says something else than their name, for the window too.
+// "begins" is a regular expression for its start, in any case; "is" is the whole of it. White on each colour
+// has a contrast of at least 4.5:1.
 //
 //go:embed clients.json
 var clientsJSON []byte

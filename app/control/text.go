@@ -1,7 +1,6 @@
 package control
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -20,16 +19,4 @@ func enumerate(names []string, word string) string {
 		return strings.Join(names, "")
 	}
 	return strings.Join(names[:last], ", ") + " " + word + " " + names[last]
-}
-
-// Rows returns what to add to a text about a model if it does not keep keys and values as is usual, such as
-// ", kv_bits 8".
-func (l *Loaded) Rows() (text string) {
-	if l.KVBits > 0 {
-		text = fmt.Sprintf(", kv_bits %d", l.KVBits)
-	}
-	if l.KVLayout != "" {
-		text += ", " + l.KVLayout
-	}
-	return text
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"fmt"
 	"time"
 )
 
@@ -137,6 +138,18 @@ type Loaded struct {
 	Bytes int64 `json:"bytes"`            // of memory: its weights and its drafter's; 0 = not known
 	Needs int64 `json:"needs"`            // of memory, with a whole context; 0 = not known
 	InUse bool  `json:"in_use,omitempty"` // a request uses it, so it cannot be unloaded now
+}
+
+// KVNote returns what to add to a text about a model if it does not keep keys and values as is usual, such as
+// ", kv_bits 8".
+func (l *Loaded) KVNote() (text string) {
+	if l.KVBits > 0 {
+		text = fmt.Sprintf(", kv_bits %d", l.KVBits)
+	}
+	if l.KVLayout != "" {
+		text += ", " + l.KVLayout
+	}
+	return text
 }
 
 // The values of Loaded.Drafting. It is off if the depth that is set for the model is 0: then nothing

@@ -233,7 +233,7 @@ func (m *memberCall) readName(p *Parser, c byte) {
 	default:
 		m.name = append(m.name, c)
 		if name, ok := strings.CutSuffix(string(m.name), end); ok && end != "" {
-			if unquoted(name) == "" || m.called && unquoted(name) != m.tool.Name {
+			if unquoted(name) == "" || m.called && p.tools[unquoted(name)].Name != m.tool.Name {
 				m.fail(p, m.head...)
 				return
 			}

@@ -134,8 +134,7 @@ func (p *Parser) Push(text string) []Part {
 func (p *Parser) Flush() []Part { return p.finish(false) }
 
 // Cut ends an answer that the model would have continued, and returns the remaining parts. A token
-// limit or a stop string cuts an answer. Cut does not complete arguments, and discards a call that
-// had begun.
+// limit or a stop string cuts an answer. The package comment says what becomes of a call that had begun.
 func (p *Parser) Cut() []Part { return p.finish(true) }
 
 func (p *Parser) finish(cut bool) []Part {

@@ -34,6 +34,28 @@ func TestParserReadsWhatModelsWrite(t *testing.T) {
 	}
 }
 
+// A call may have another name of its tool, also twice.
+func TestCallByAnotherNameOfATool(t *testing.T) {
+	for _, f := range readFixtures(t) {
+		if f.file != "testdata/qwen3_coder.txt" {
+			continue
+		}
+		o := f.options()
+		o.Tools = []Tool{{Name: "home__ls", Also: []string{"ls"}}}
+		for _, name := range []string{"ls", "home__ls"} {
+			tag := "<function=" + name + ">\n"
+			for _, tags := range []string{tag, tag + tag} {
+				text := "<tool_call>\n" + tags + "</function>\n</tool_call>"
+				if got := show(read(t, f.dialect(), o, false, text)); got != "call home__ls\narguments \"{}\"\n" {
+					t.Errorf("%q: got\n%s", text, got)
+				}
+			}
+		}
+		return
+	}
+	t.Error("there is no such fixture")
+}
+
 var parserCases = []parserCase{
 	// Text, white space and thoughts.
 	{"text", "qwen3", "  Hello\n", false, `text "  Hello\n"` + "\n"},

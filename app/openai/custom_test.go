@@ -72,7 +72,7 @@ func TestCustomToolIsCalledWithAText(t *testing.T) {
 
 	fake := roomtest.Speaking("done")
 	w := roomtest.Post(serve(fake), "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"},`+
-		`{"role":"assistant","tool_calls":[{"id":"c1","type":"custom","custom":{"name":"ap","input":"a\"b"}},{"id":"c2","type":"custom","name":"ap","input":""},{"id":"c3","custom":{"name":"ap","input":"c"}}]},`+
+		`{"role":"assistant","tool_calls":[{"id":"c1","type":"custom","custom":{"name":"ap","input":"a\"b"}},{"id":"c2","type":"custom","name":"ap","input":""},{"id":"c3","custom":{"name":"ap","input":"c"},"function":null}]},`+
 		`{"role":"tool","tool_call_id":"c1","content":"ok"}],`+apTool+`}`)
 	if w.Code != 200 || !strings.Contains(fake.Model.Vars[0],
 		`"tool_calls":[{"id":"c1","type":"function","function":{"name":"ap","arguments":{"input":"a\"b"}}},{"id":"c2","type":"function","function":{"name":"ap","arguments":{"input":""}}},{"id":"c3","type":"function","function":{"name":"ap","arguments":{"input":"c"}}}]`) {

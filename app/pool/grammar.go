@@ -16,7 +16,7 @@ import (
 func Matcher(ctx context.Context, bundle *models.Bundle, id string, g model.Grammar) (model.Matcher, error) {
 	if len(bundle.Model.Config().EOS) == 0 {
 		return nil, control.Errorf(control.CodeInvalid,
-			"The model %s names no token that ends a text, so that nothing can be held to a form; ask for no form, and force no call.", id)
+			"The model %s names no token that ends a text, so no answer of it can follow a grammar; send no response format and no forced tool choice.", id)
 	}
 	vocabulary, err := bundle.Vocabulary()
 	if err != nil {

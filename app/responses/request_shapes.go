@@ -202,13 +202,13 @@ var responseRequestShape = wire.AllOf(
 ).Named("ResponseRequest")
 
 var inputTokensShape = wire.Object(
-	wire.Optional("model", wire.String, "The chosen one where absent."),
+	wire.Optional("model", wire.String, "The current model where absent."),
 	wire.Optional("input", inputShape, "Absent for a response that is continued as it is."),
 	wire.Optional("conversation", wire.Null, "Not supported."),
 ).Add(promptFields...).Add(api.ThinkingFields...).Named("InputTokensRequest")
 
 var compactRequestShape = wire.Object(
-	wire.Optional("model", wire.String, "The chosen one where absent."),
+	wire.Optional("model", wire.String, "The current model where absent."),
 	wire.Optional("input", inputShape, "Absent for a response that is continued as it is."),
 	wire.Optional("instructions", wire.String),
 	wire.Optional("previous_response_id", wire.String, "Continues a response of the last day."),

@@ -235,6 +235,8 @@ func TestUnsupportedResponseIsRefused(t *testing.T) {
 		{`"input":"x","tools":[{"type":"namespace","name":"n","tools":[` + strings.Repeat(`{"type":"function","name":"f"},`, api.MaxTools) + `{"type":"function","name":"f"}]}]`, "tools[0].tools", "may hold 2000"},
 		{`"input":"x","tools":[{"type":"web_search"}],"tool_choice":"required"`, "tool_choice", "nothing to call"},
 		{`"input":"x","tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}`, "tool_choice.type", "can be called here"},
+		{`"input":"x","tools":[{"type":"function","name":"computer"}],"tool_choice":{"type":"computer"}`, "tool_choice.type", "can be called here"},
+		{`"input":"x","tools":[{"type":"function","name":"computer"}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"computer"}]}`, "tool_choice.tools[0].type", "sees the screen"},
 		{`"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function","name":"g"}`, "tool_choice", "g"},
 		{`"input":"` + strings.Repeat("x", 5000) + `"`, "input", "maximum context length"},
 	} {

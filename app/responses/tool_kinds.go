@@ -113,6 +113,14 @@ func kindBy(of func(*toolKind) string, value string) *toolKind {
 	return nil
 }
 
+// offeredKind returns the kind of a tool of that type, or nil if the model gets none.
+func offeredKind(toolType string) *toolKind {
+	if k := kindBy((*toolKind).toolType, toolType); k != nil && k.item != nil {
+		return k
+	}
+	return nil
+}
+
 func (k *toolKind) toolType() string   { return k.tool }
 func (k *toolKind) callType() string   { return k.call }
 func (k *toolKind) outputType() string { return k.output }

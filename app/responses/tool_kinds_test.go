@@ -502,6 +502,7 @@ func TestAllowedToolsAreThoseThatItNames(t *testing.T) {
 		`{"type":"function","name":"look"}`:                                      "n__look",
 		`{"type":"custom","name":"n.ap"}`:                                        "n__ap",
 		`{"type":"apply_patch"}`:                                                 "",
+		`{"type":"computer"}`:                                                    "",
 		`{"type":"teapot"}`:                                                      "",
 		`{"type":"function","name":"go"},{"type":"custom","name":"ap"}`:          "go n__ap",
 		`{"type":"function","name":"go"},{"type":"custom","name":"a"}`:           "",

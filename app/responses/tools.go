@@ -143,8 +143,8 @@ func (t *responseTools) offer(o *wire.Fields, space, about string) (names []stri
 		}
 		return names
 	}
-	k := kindBy((*toolKind).toolType, kind)
-	if k == nil || k.item == nil || k.name != "" && space != "" {
+	k := offeredKind(kind)
+	if k == nil || k.name != "" && space != "" {
 		t.LeaveOut(o, kind)
 		return nil
 	}
@@ -248,7 +248,7 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 	if o == nil {
 		return c
 	}
-	if k := kindBy((*toolKind).toolType, kind); k != nil {
+	if k := offeredKind(kind); k != nil {
 		c.Mode, c.Name = "required", k.name
 		return c
 	}
@@ -271,7 +271,7 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 // namespace, which allows all its tools, has the name that a tool without one would have in it.
 func allowedName(t *wire.Fields) string {
 	kind := t.As(responseToolShape).String("type")
-	switch k := kindBy((*toolKind).toolType, kind); {
+	switch k := offeredKind(kind); {
 	case kind == "namespace":
 		return flatName(wire.NeededName(t), "")
 	case k == nil:

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -200,7 +201,8 @@ func (k *keyReader) add(c byte) {
 	if k.part = append(k.part, c); !utf8.FullRune(k.part) {
 		return
 	}
-	if r, _ := utf8.DecodeRune(k.part); visible(r) == r {
+	// What a font may show stays, whether or not this version of Unicode knows it.
+	if r, _ := utf8.DecodeRune(k.part); visible(r) == r || !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
 		k.ready = utf8.AppendRune(k.ready, r)
 	}
 	k.part = nil

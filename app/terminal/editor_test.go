@@ -24,6 +24,7 @@ func TestPasteIsOneLine(t *testing.T) {
 		{begin + "\x1b\x1b[201~", begin + end, false},
 		{begin + "a\u009b2J\u202eb\u200b\u2066c\x9bé\xe6\x97d" + end, begin + "a2Jbc\ufffdéd" + end, false},
 		{"\u009d0;x\u202e語", "0;x語", false},
+		{"\uf8ff \U0001fae9", "\uf8ff \U0001fae9", false}, // a private character, and one of Unicode 16
 		{begin + end + begin + "\n\n" + end, begin + end + begin + "␤␤" + end, false},
 	} {
 		for _, r := range []io.Reader{strings.NewReader(c.typed), iotest.OneByteReader(strings.NewReader(c.typed))} {

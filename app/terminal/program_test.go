@@ -30,7 +30,7 @@ func run(t *testing.T, typed string, args ...string) (code int, stdout, stderr s
 		Terminal: typed != "", Typed: typed != "", Getenv: func(string) string { return "dumb" }}
 	show := &cobra.Command{Use: "show NAME [NAME]", Short: "show names", Args: Args(1, 2, "a name")}
 	addr := show.Flags().String("addr", "here", "the `ADDRESS`")
-	show.Flags().Int("again", 1, "show them so many `TIMES`")
+	show.Flags().Int("again", 1, "show them this many `TIMES`")
 	show.Flags().Float64("pace", 1, "the `PACE`")
 	show.RunE = func(_ *cobra.Command, names []string) error {
 		if slices.Contains(names, "mute") {
@@ -77,7 +77,7 @@ func run(t *testing.T, typed string, args ...string) (code int, stdout, stderr s
 // lines. Help that was asked for goes to standard output.
 func TestCommandLines(t *testing.T) {
 	const front = "prog shows names\n\nVerbs:\n  bench       measure\n"
-	const usage = "show names\n\nUsage:\n  prog show NAME [NAME] [flags]\n\nFlags:\n      --addr ADDRESS   the ADDRESS (default \"here\")\n      --again TIMES    show them so many TIMES (default 1)\n"
+	const usage = "show names\n\nUsage:\n  prog show NAME [NAME] [flags]\n\nFlags:\n      --addr ADDRESS   the ADDRESS (default \"here\")\n      --again TIMES    show them this many TIMES (default 1)\n"
 	for _, c := range []struct {
 		args, typed    string
 		code           int
@@ -109,6 +109,7 @@ func TestCommandLines(t *testing.T) {
 		{args: "show --adr x a", code: 2,
 			stderr: "prog show: there is no flag --adr; did you mean --addr ADDRESS?\n`prog show -h` lists the flags\n"},
 		{args: "show a -addr x", code: 2, stderr: "prog show: there is no flag -addr; did you mean --addr ADDRESS?\n"},
+		{args: "show a --again 99999999999999999999", code: 2, stderr: "prog show: --again must be a whole number of fewer digits, not \"99999999999999999999\"\n"},
 		{args: "show a -a", code: 2, stderr: "prog show: there is no flag -a; did you mean --addr ADDRESS, --again TIMES?\n"},
 		{args: "show a --again some", code: 2, stderr: "prog show: --again must be a whole number, not \"some\"\n`prog show -h` lists the flags\n"},
 		{args: "show a --again 1.5", code: 2, stderr: "prog show: --again must be a whole number, not \"1.5\"\n"},
@@ -142,8 +143,15 @@ func TestCommandLines(t *testing.T) {
 				code, stdout, stderr, c.code, c.stdout, c.stderr)
 		}
 	}
-	if _, _, stderr := run(t, "", "show", "--what is it"); !strings.HasPrefix(stderr, "prog show: there is no flag --what is it\n") {
-		t.Errorf("a flag with spaces: %s", stderr)
+}
+
+// A prompt may begin with a dash.
+func TestArgumentWithDashIsNoFlag(t *testing.T) {
+	for _, arg := range []string{"-m tiny", "- buy milk", "--and so on"} {
+		want := fmt.Sprintf("prog show: there is no flag %q; what is no flag and begins with a dash goes behind --\n", arg)
+		if code, _, stderr := run(t, "", "show", arg); code != 2 || !strings.HasPrefix(stderr, want) {
+			t.Errorf("%q: exit %d, %s", arg, code, stderr)
+		}
 	}
 }
 

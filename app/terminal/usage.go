@@ -131,16 +131,24 @@ func flagMistake(c *cobra.Command, err error) error {
 		}
 		name, _, _ := strings.Cut(cmp.Or(e.GetSpecifiedShortnames(), e.GetSpecifiedName()), "=")
 		text = "there is no flag " + dashes + name
-		if strings.Contains(c.Use, "[-- ") { // it starts a program
-			text += "; the program's own flags go behind --"
-		} else if near := nearFlags(c, name); len(near) > 0 {
+		program := strings.Contains(c.Use, "[-- ") // it starts one
+		switch near := nearFlags(c, name); {
+		case strings.Contains(name, " "):
+			text = fmt.Sprintf("there is no flag %q; what is no flag and begins with a dash goes behind --", dashes+name)
+		case len(near) > 0 && (!program || len(name) > 2):
 			text += "; did you mean " + strings.Join(near, ", ") + "?"
+		case program:
+			text += "; the program's own flags go behind --"
 		}
 	}
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		why := e.Unwrap().Error()
 		if _, ok := errors.AsType[*strconv.NumError](err); ok {
-			why = fmt.Sprintf("must be %s, not %q", cmp.Or(parsed[e.GetFlag().Value.Type()], "a whole number"), e.GetValue())
+			what := cmp.Or(parsed[e.GetFlag().Value.Type()], "a whole number")
+			if errors.Is(err, strconv.ErrRange) {
+				what += " of fewer digits"
+			}
+			why = fmt.Sprintf("must be %s, not %q", what, e.GetValue())
 		}
 		if strings.HasPrefix(why, "must ") {
 			text = fmt.Sprintf("--%s %s", e.GetFlag().Name, why)
@@ -150,7 +158,7 @@ func flagMistake(c *cobra.Command, err error) error {
 }
 
 // parsed says what flags of a type take, if that is not a whole number.
-var parsed = map[string]string{"bool": "true or false", "float64": "a number"}
+var parsed = map[string]string{"bool": "true or false", "float64": "a number", "uint": "a whole number of at least 0"}
 
 // nearFlags returns how the flags are written that an unknown name probably means. Other servers have
 // --host and --port for --addr.

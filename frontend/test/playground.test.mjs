@@ -225,7 +225,7 @@ test('a reload finds the kind, the tint and the chat again', async () => {
   // The label of the checkbox has the word "drafted", which shows its meaning. A press on the word
   // does not check the box.
   await page.getByRole('button', { name: 'drafted', exact: true }).click()
-  await page.locator('.meaning').getByText('Guessed ahead.').waitFor()
+  await page.locator('.meaning').getByText('Written ahead.').waitFor()
   assert.ok(await tint.isChecked())
   await page.keyboard.press('Escape')
   assert.equal(await page.locator('.meaning').count(), 0)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -151,6 +152,8 @@ func launchLine(p connect.Program, id string, has int, longer []control.LongerMo
 // that it needs are there as long as it runs.
 func (m *Main) runProgram(ctx context.Context, p connect.Program, path string, e connect.Endpoint,
 	args []string) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGQUIT) // the folder may hold a key
+	defer stop()
 	dir, err := os.MkdirTemp("", "tandem-"+p.ID+"-")
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func (r modelReport) rows() [][]any {
 	}
 	now := "no"
 	if r.Loaded != nil {
-		now = control.ByteSize(r.Loaded.Bytes) + r.Loaded.Rows()
+		now = control.ByteSize(r.Loaded.Bytes) + r.Loaded.KVNote()
 	}
 	rows := [][]any{
 		{"model", r.ID},

@@ -101,7 +101,7 @@ func modelRow(state control.State, m control.Model, unusable bool) []any {
 	}
 	memory := ""
 	if l := state.Resident(m.ID); l != nil {
-		memory = control.ByteSize(l.Bytes) + l.Rows()
+		memory = control.ByteSize(l.Bytes) + l.KVNote()
 	}
 	return []any{id, architecture, terminal.Figure(control.Count(m.Parameters)), m.Packing(),
 		terminal.Figure(control.ByteSize(m.Bytes)), terminal.Figure(context), terminal.Figure(memory), m.Source,

@@ -33,7 +33,7 @@ func pull(m *Main) *cobra.Command {
 		}
 		model, err := m.download(ctx, c, rest[0], control.PullRequest{ID: id, Revision: revision, NoDrafter: *alone})
 		if err == nil {
-			if m.Terminal && model.ID != state.Choice && model.Kind == "" {
+			if m.Terminal && model.ID != state.Choice && model.Kind == "" && model.Architecture != "" {
 				m.Remark("`tandem use %s` makes it the current model.", model.ID)
 			}
 			return m.Print("%s", model.ID)

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math"
+	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -189,11 +192,22 @@ func (m *Main) prompt(r *runFlags, w runWords) (text string, err error) {
 	case w.prompt[0] == "-":
 		text, err = m.readPrompt(r.cmd.Context())
 	default:
-		if text = w.prompt[0]; m.Terminal && !m.Typed {
+		if text = w.prompt[0]; m.Terminal && !m.Typed && hasText(m.Stdin) {
 			m.Remark("Standard input is not read: the prompt is on the command line.")
 		}
 	}
 	return text, cmp.Or(err, checkPrompt(text))
+}
+
+// hasText reports whether standard input is more than an empty file or a device: somebody may expect it to be
+// read.
+func hasText(stdin io.Reader) bool {
+	f, ok := stdin.(*os.File)
+	if !ok {
+		return true
+	}
+	info, err := f.Stat()
+	return err == nil && (info.Mode()&fs.ModeNamedPipe != 0 || info.Mode().IsRegular() && info.Size() > 0)
 }
 
 func tooManyWords(cmd *cobra.Command, prompt []string) error {

@@ -49,7 +49,7 @@ func listSettings(m *Main) *cobra.Command {
 			}
 			rows = append(rows, []any{s.Name, terminal.ID(value), source})
 		}
-		return m.Table([]terminal.Column{{Name: "NAME", Whole: true}, {Name: "VALUE"}, {Name: "DECIDED BY", Wraps: true}}, rows)
+		return m.Table([]terminal.Column{{Name: "NAME", Whole: true}, {Name: "VALUE"}, {Name: "SET WITH", Wraps: true}}, rows)
 	})
 	return cmd
 }

@@ -88,7 +88,7 @@ func listLoaded(m *Main) *cobra.Command {
 						now = append(now, doing(a))
 					}
 				}
-				memory := terminal.Figure(control.ByteSize(l.Bytes) + l.Rows())
+				memory := terminal.Figure(control.ByteSize(l.Bytes) + l.KVNote())
 				return []any{terminal.ID(l.ID), memory, l.ContextLength,
 					cmp.Or(l.Drafter, "-"), cmp.Or(strings.Join(now, "; "), "idle")}
 			},

@@ -40,8 +40,8 @@ purify.addHook('afterSanitizeAttributes', (node) => {
 // clean returns HTML with only what is allowed.
 export const clean = (html: string): string => purify.sanitize(html, allowed)
 
-// largest is the most characters of HTML that a block becomes. A few lines can be a table of 65,000 cells,
-// or name a long address thousands of times.
+// largest is the most characters of HTML that a block becomes. A few lines can name a long address
+// thousands of times.
 const largest = 300_000
 
 // block renders a part of a text. Code stays as it is, and so does what nests too deeply, becomes too large

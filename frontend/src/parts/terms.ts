@@ -11,7 +11,7 @@ export const terms = {
   restored: { name: 'restored', text: 'Taken from a checkpoint instead of being re-read.' },
   pinned: { name: 'pinned', text: 'Never deleted to make room.' },
   drafter: { name: 'draft model', text: 'A small, fast model that guesses the next few tokens. The model checks them all together, so the answer is the model’s own but arrives sooner.' },
-  draft: { name: 'drafted', text: 'Guessed ahead. A drafted token is accepted if the model would have written the same; otherwise the model’s own token replaces it.' },
+  draft: { name: 'drafted', text: 'Written ahead. A drafted token is accepted if the model would have written the same; otherwise the model’s own token replaces it.' },
   verify: { name: 'tokens per verify', text: 'How many tokens one check of a draft yields. Without drafts it is 1 per step; at 3 the model needs a third of the steps.' },
   plain: { name: 'plain', text: 'Without drafts: one token per step.' },
   round: { name: 'round', text: 'One step of an answer: a draft and its check, or a single token.' },
