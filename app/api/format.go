@@ -163,35 +163,11 @@ func RefuseForms(f *wire.Fields, read ...string) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(engineForms)) {
-		if !saysNothing(f.Values[key]) {
+		if !wire.SaysNothing(f.Values[key]) {
 			f.Fail(key, "is not read here; send it as %s of the type %q.", read[len(read)-1],
 				engineForms[key])
 		}
 	}
-}
-
-// saysNothing reports whether a value is absent or empty, or an object of such values, as clients
-// with unset settings write it.
-func saysNothing(v json.RawMessage) bool {
-	switch string(v) {
-	case "", "null", "false", `""`:
-		return true
-	}
-	if list, n := wire.FirstValues(v, 1); n >= 0 {
-		return len(list) == 0
-	}
-	var o map[string]json.RawMessage
-	if v[0] != '{' || json.Unmarshal(v, &o) != nil {
-		return false
-	}
-	for _, x := range o {
-		switch string(x) {
-		case "null", "false", `""`, "[]", "{}":
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 // asksForm reports whether a format is more than text.

@@ -56,7 +56,7 @@ func ReadTools(f *wire.Fields) (b Toolbox) {
 
 // RefuseFunctions refuses tools in their older form where that is not read, instead of ignoring them.
 func RefuseFunctions(f *wire.Fields) {
-	if !saysNothing(f.Values["functions"]) {
+	if !wire.SaysNothing(f.Values["functions"]) {
 		f.Fail("functions", "is not read here; send it as tools.")
 	}
 }

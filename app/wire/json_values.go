@@ -204,3 +204,27 @@ func CountValues(b []byte) (values, nesting int) {
 	}
 	return values, nesting
 }
+
+// SaysNothing reports whether a value is absent or empty, or an object of such values, as clients
+// with unset settings write it.
+func SaysNothing(v json.RawMessage) bool {
+	switch string(v) {
+	case "", "null", "false", `""`:
+		return true
+	}
+	if list, n := FirstValues(v, 1); n >= 0 {
+		return len(list) == 0
+	}
+	var o map[string]json.RawMessage
+	if v[0] != '{' || json.Unmarshal(v, &o) != nil {
+		return false
+	}
+	for _, x := range o {
+		switch string(x) {
+		case "null", "false", `""`, "[]", "{}":
+		default:
+			return false
+		}
+	}
+	return true
+}
