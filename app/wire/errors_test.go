@@ -59,7 +59,7 @@ func advice(t *testing.T) map[string]string {
 	table, name := map[string]string{}, ""
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.FuncDecl:
+		case *ast.FuncDecl, *ast.ImportSpec:
 			return false
 		case *ast.ValueSpec:
 			name = n.Names[0].Name
