@@ -213,7 +213,8 @@ func (s *scheduler) passChunk() bool {
 		return false
 	}
 	s.passed++
-	s.begin(s.runner.prefill(slices.MinFunc(prompts, func(a, b *task) int { return cmp.Compare(a.remaining(), b.remaining()) })))
+	shortest := slices.MinFunc(prompts, func(a, b *task) int { return cmp.Compare(a.remaining(), b.remaining()) })
+	s.begin(s.runner.prefill(shortest))
 	return true
 }
 

@@ -202,7 +202,8 @@ func (k *keyReader) add(c byte) {
 		return
 	}
 	// What a font may show stays, whether or not this version of Unicode knows it.
-	if r, _ := utf8.DecodeRune(k.part); visible(r) == r || !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+	r, _ := utf8.DecodeRune(k.part)
+	if visible(r) == r || !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
 		k.ready = utf8.AppendRune(k.ready, r)
 	}
 	k.part = nil
