@@ -188,7 +188,7 @@ func (s *scheduler) readChunk() bool {
 	return true
 }
 
-// begin notes a chunk that is under way; nil is none.
+// begin notes a chunk that is under way. It ignores nil.
 func (s *scheduler) begin(c *underWay) {
 	if c != nil {
 		s.chunks = append(s.chunks, c)

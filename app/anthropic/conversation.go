@@ -119,8 +119,8 @@ func (c *messagesRequest) readAssistant(b *wire.Fields, kind string) {
 }
 
 // elsewhere matches the types of blocks that Anthropic's servers write.
-var elsewhere = regexp.MustCompile("^(server_tool_use|mcp_tool_use|mcp_tool_listing|container_upload|" +
-	"compaction|fallback|[a-z_]{1,40}_tool_result)$")
+var elsewhere = regexp.MustCompile("^(server_tool_use|mcp_tool_use|mcp_tool_listing|container_upload|compaction|" +
+	"fallback|(advisor|(bash_|text_editor_)?code_execution|mcp|tool_search|web_fetch|web_search)_tool_result)$")
 
 // ownTool reports whether a block is of a tool that the vendor's servers run: its call, its result,
 // or another mark.

@@ -105,6 +105,7 @@ func TestToolsInOtherWordsAreRefused(t *testing.T) {
 		{"/v1/chat/completions", go1 + `,"functions":[{"name":"look"}]`, "functions is not read here"},
 		{"/api/chat", go1 + `,"functions":[{"name":"look"}]`, "functions is not read here"},
 		{"/v1/chat/completions", go1 + `,"functions":[]`, ""},
+		{"/v1/chat/completions", `"tools":[],"functions":[{"name":"go"}]`, ""},
 		{"/v1/responses", go1 + `,"functions":null`, ""},
 		{"/v1/messages", `"functions":[]`, ""},
 	} {

@@ -29,7 +29,7 @@ type Toolbox struct {
 // ReadTools reads the tools and tool_choice of chats. It also reads their older form, functions and
 // function_call. Other protocols read their own fields and call Choose.
 func ReadTools(f *wire.Fields) (b Toolbox) {
-	if f.Raw("tools") == nil && f.Raw("functions") != nil {
+	if wire.SaysNothing(f.Values["tools"]) && f.Raw("functions") != nil {
 		b.Functions, b.Single = true, true
 	}
 	list, choice := b.fields()

@@ -86,8 +86,8 @@ func (o *object) read(p *Parser, a *attempt, c byte) verdict {
 	case o.at == inArguments:
 		if o.json.depth() == 1 {
 			o.at, o.whole = atMember, true
-			if a.called && !o.misplaced(p) {
-				p.passCall()
+			if a.called {
+				o.pass(p)
 			}
 		}
 	case o.at == inKey:
@@ -182,12 +182,22 @@ func (o *object) beginCall(p *Parser, a *attempt) {
 	a.accept(p, o.name)
 	p.slipped = p.slipped || o.json.slipped
 	p.emit(Arguments, o.early...)
-	if o.whole && !o.misplaced(p) {
-		p.passCall()
+	if o.whole {
+		o.pass(p)
 	}
 }
 
-// misplaced reports whether a parameter of the tool stands before its arguments, not among them.
+// pass passes on the call, whose arguments are whole. One with a misplaced parameter becomes text, however
+// its object ends.
+func (o *object) pass(p *Parser) {
+	if o.misplaced(p) {
+		p.run, p.slipped = p.run[:0], true
+		return
+	}
+	p.passCall()
+}
+
+// misplaced reports whether a parameter of the tool comes before its arguments, not among them.
 func (o *object) misplaced(p *Parser) bool {
 	if len(o.others) == 0 {
 		return false
@@ -196,14 +206,11 @@ func (o *object) misplaced(p *Parser) bool {
 	return slices.ContainsFunc(o.others, func(key string) bool { return parameters[key] != nil })
 }
 
-// close reads the last brace. It makes a call without arguments one with an empty object. A call with a
-// misplaced parameter is text.
+// close reads the last brace. It makes a call without arguments one with an empty object.
 func (o *object) close(p *Parser, a *attempt) verdict {
-	switch misplaced := o.misplaced(p); {
-	case a.called && misplaced:
-		p.run = p.run[:0]
+	switch {
 	case a.called:
-	case misplaced || o.bare || o.given || o.name == "":
+	case o.misplaced(p) || o.bare || o.given || o.name == "":
 		return wrong
 	default:
 		o.early, o.whole = []byte("{}"), true

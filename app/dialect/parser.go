@@ -208,9 +208,13 @@ func (p *Parser) emit(kind Kind, text ...byte) {
 // beginCall begins a call whose first n bytes have been read. It removes the white space before
 // them.
 func (p *Parser) beginCall(name string, n int) {
+	n = min(n+len(p.space), p.source.at)
+	p.space = p.space[:0]
+	p.source.unread(n) // a call before this one has not these bytes
 	p.endCall()
+	p.source.at += n
 	p.closePart()
-	p.source.beginCall(n + len(p.space))
+	p.source.beginCall(n)
 	tool, known := p.tools[name]
 	if known {
 		name = tool.Name
@@ -219,7 +223,6 @@ func (p *Parser) beginCall(name string, n int) {
 	p.parts = append(p.parts, Part{Kind: Call, Index: p.calls, Name: name})
 	p.calls++
 	p.hasMarkup = true
-	p.space = p.space[:0]
 }
 
 // endCall ends the call that has begun, if there is one. The call is text as the model wrote it, if

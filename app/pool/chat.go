@@ -104,17 +104,17 @@ func (c *Chat) tooLong(err error) error {
 			c.model.ContextLength(), maxTemplateText>>20, maxTemplateText/c.model.bundle.Tokenizer.LongestToken())}
 }
 
-// notNow returns the error of a request that may succeed in some seconds, or err: it found no turn for
+// notNow returns the error of a request that may succeed in a few seconds, or err: it found no turn for
 // its template or its grammar, or the process for them was lost twice.
 func notNow(err error) error {
 	what := "Too many requests with heavy templates or grammars are waiting"
 	switch {
 	case errors.Is(err, native.ErrBusy):
 	case errors.Is(err, native.ErrProcess):
-		what = "The process for templates and grammars was ended or stopped"
+		what = "The process for templates and grammars stopped"
 	default:
 		return err
 	}
 	return &control.Error{Code: control.Code(engine.CodeQueueFull), Err: err,
-		Message: what + "; ask again in some seconds."}
+		Message: what + "; try again in a few seconds."}
 }

@@ -16,7 +16,7 @@ import (
 func Matcher(ctx context.Context, bundle *models.Bundle, id string, g model.Grammar) (model.Matcher, error) {
 	if len(bundle.Model.Config().EOS) == 0 {
 		return nil, control.Errorf(control.CodeInvalid,
-			"The model %s names no token that ends a text, so no answer of it can follow a grammar; send no response format and no forced tool choice.", id)
+			"The model %s names no token that ends a text, so its answers cannot follow a grammar; leave out the response format and do not force a tool call.", id)
 	}
 	vocabulary, err := bundle.Vocabulary()
 	if err != nil {

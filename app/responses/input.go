@@ -129,7 +129,7 @@ func (c *responseRequest) skip(kind string) {
 
 // elsewhere matches the types of items that OpenAI's servers write, such as those of tools that they run.
 var elsewhere = regexp.MustCompile("^(compaction|file_search_call|web_search_call|" +
-	"image_generation_call|code_interpreter_call|mcp_[a-z_]{1,20}|program|program_output|configuration_update)$")
+	"image_generation_call|code_interpreter_call|mcp_(approval_request|approval_response|call|list_tools)|program|program_output|configuration_update)$")
 
 func (c *responseRequest) addCall(f *wire.Fields, k *toolKind) {
 	id, name := f.String("call_id"), k.name

@@ -109,7 +109,7 @@ func TestCommandLines(t *testing.T) {
 		{args: "show --adr x a", code: 2,
 			stderr: "prog show: there is no flag --adr; did you mean --addr ADDRESS?\n`prog show -h` lists the flags\n"},
 		{args: "show a -addr x", code: 2, stderr: "prog show: there is no flag -addr; did you mean --addr ADDRESS?\n"},
-		{args: "show a --again 99999999999999999999", code: 2, stderr: "prog show: --again must be a whole number of fewer digits, not \"99999999999999999999\"\n"},
+		{args: "show a --again 99999999999999999999", code: 2, stderr: "prog show: --again must be in range, not \"99999999999999999999\"\n"},
 		{args: "show a -a", code: 2, stderr: "prog show: there is no flag -a; did you mean --addr ADDRESS, --again TIMES?\n"},
 		{args: "show a --again some", code: 2, stderr: "prog show: --again must be a whole number, not \"some\"\n`prog show -h` lists the flags\n"},
 		{args: "show a --again 1.5", code: 2, stderr: "prog show: --again must be a whole number, not \"1.5\"\n"},
@@ -148,7 +148,7 @@ func TestCommandLines(t *testing.T) {
 // A prompt may begin with a dash.
 func TestArgumentWithDashIsNoFlag(t *testing.T) {
 	for _, arg := range []string{"-m tiny", "- buy milk", "--and so on"} {
-		want := fmt.Sprintf("prog show: there is no flag %q; what is no flag and begins with a dash goes behind --\n", arg)
+		want := fmt.Sprintf("prog show: there is no flag %q; put text that begins with a dash after --\n", arg)
 		if code, _, stderr := run(t, "", "show", arg); code != 2 || !strings.HasPrefix(stderr, want) {
 			t.Errorf("%q: exit %d, %s", arg, code, stderr)
 		}

@@ -134,11 +134,11 @@ func flagMistake(c *cobra.Command, err error) error {
 		program := strings.Contains(c.Use, "[-- ") // it starts one
 		switch near := nearFlags(c, name); {
 		case strings.Contains(name, " "):
-			text = fmt.Sprintf("there is no flag %q; what is no flag and begins with a dash goes behind --", dashes+name)
+			text = fmt.Sprintf("there is no flag %q; put text that begins with a dash after --", dashes+name)
 		case len(near) > 0 && (!program || len(name) > 2):
 			text += "; did you mean " + strings.Join(near, ", ") + "?"
 		case program:
-			text += "; the program's own flags go behind --"
+			text += "; the program's own flags go after --"
 		}
 	}
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
@@ -146,7 +146,7 @@ func flagMistake(c *cobra.Command, err error) error {
 		if _, ok := errors.AsType[*strconv.NumError](err); ok {
 			what := cmp.Or(parsed[e.GetFlag().Value.Type()], "a whole number")
 			if errors.Is(err, strconv.ErrRange) {
-				what += " of fewer digits"
+				what = "in range"
 			}
 			why = fmt.Sprintf("must be %s, not %q", what, e.GetValue())
 		}

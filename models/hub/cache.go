@@ -174,7 +174,12 @@ func (r repo) tryLock(etag string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return nil, err
 	}
-	f, err := disk.OpenUnlinked(name, 0, 0o666)
+	// Nothing is written to the lock, so it may have another name: a copy of the cache may share it.
+	f, err := disk.OpenToWrite(name, unix.O_NOFOLLOW, 0o666)
+	if errors.Is(err, unix.ELOOP) {
+		os.Remove(name) // a symbolic link
+		f, err = disk.OpenToWrite(name, unix.O_NOFOLLOW, 0o666)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,7 @@
 //
 //   - A file is opened only if it is a regular one. A named pipe, a socket or a device would let
 //     its reader wait for ever ([Open]). Links are followed, for the files of a hub's cache are
-//     links; files that are written anew are not written through one ([OpenUnlinked]).
+//     links; what this program alone writes is not written through one ([OpenUnlinked]).
 //   - A disk that is gone, such as one at the other end of a network, may answer no call at all.
 //     No call takes longer than [Patience]. A folder that let one call wait that long is refused at
 //     once until that call comes back. So it costs its callers one wait and one thread.

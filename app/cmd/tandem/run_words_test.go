@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -136,4 +137,28 @@ func TestTemperatureAboveTwoWarns(t *testing.T) {
 			t.Errorf("--temperature %s: %q, want a warning: %t", x.temperature, c.stderr, x.warns)
 		}
 	}
+}
+
+// Only a pipe and a file with text are told of if a prompt is on the command line.
+func TestStandardInputThatHasText(t *testing.T) {
+	empty, text := t.TempDir()+"/empty", t.TempDir()+"/text"
+	if os.WriteFile(empty, nil, 0o600) != nil || os.WriteFile(text, []byte("a"), 0o600) != nil {
+		t.Fatal("no files")
+	}
+	for name, want := range map[string]bool{empty: false, text: true, os.DevNull: false} {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := hasText(f); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+		f.Close()
+	}
+	r, w, err := os.Pipe()
+	if err != nil || !hasText(r) {
+		t.Errorf("a pipe has no text: %v", err)
+	}
+	r.Close()
+	w.Close()
 }

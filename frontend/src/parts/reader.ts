@@ -40,8 +40,8 @@ export const reader = new MarkdownIt({ html: true, breaks: true, linkify: true, 
 reader.linkify.set({ fuzzyLink: false }) // main.go is no address
 reader.disable('image') // it stays a link
 
-// A row that lacks cells gets them. A table that has more cells than characters is none, since 30 kB would
-// become a million cells, nor is one that is too wide to be laid out quickly.
+// A row that lacks cells gets them. What would have more cells than characters is read as text, since 30 kB
+// would become a million cells, and so is a table that is too wide to be laid out quickly.
 const table = reader.block.ruler.getRules('')[0]!
 reader.block.ruler.at(
   'table',
