@@ -51,7 +51,8 @@ func (d *Dialect) Histories() []History {
 	return list
 }
 
-// WrittenCalls is the form of calls in a text: JSON objects between tags. The zero value says that there is no such form.
+// WrittenCalls is the form of calls in a text: JSON objects between tags. The zero value says that there
+// is no such form.
 type WrittenCalls struct {
 	Open, Close string // tags; Close may be empty
 	Line        string // between a tag and the JSON
