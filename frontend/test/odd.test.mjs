@@ -62,6 +62,7 @@ const odd = {
   'elements that end nowhere': '<em><p>a\n'.repeat(3000),
   'stars and lines': '*a_'.repeat(20_000),
   'lines': '_a_b'.repeat(50_000),
+  'two scripts': 'aα'.repeat(500_000),
   'more stars': '*a**'.repeat(100_000),
   'brackets': '['.repeat(500_000),
   'links': '[a]('.repeat(200_000),
@@ -125,6 +126,18 @@ test('a tag that is not one of an answer is text', async () => {
   const rest = []
   for (let i = 2 * tags.length; i < texts.length; i++) rest.push((await open(i)).text.trim())
   assert.deepEqual(rest, ['a <!-- comment --> b', 'H2Oand Esc', '<div foo\nbehind', 'if a <b and c> d'])
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('a message of the user may be long, in two scripts', async () => {
+  const { context, page, problems } = await kept(['So.'])
+  const text = 'aα'.repeat(500_000)
+  await page.route('**/app/chats/1000', (route) =>
+    route.fulfill({ json: { chat: { id: 1000, kind: 'chat', title: 'Long', system: '', options: null, leaf: 2, created_at: '2026-01-01T00:00:00Z', updated_at: '2026-01-01T00:00:00Z' }, messages: [message(1, 0, 'user', text), message(2, 1, 'assistant', 'So.')] } }))
+  await page.evaluate(() => { location.hash = '#/playground/1000' })
+  await page.locator('.markdown').getByText('So.').waitFor()
+  assert.equal(await page.evaluate(() => document.querySelector('.said').textContent.length), text.length)
   assert.deepEqual(problems, [])
   await context.close()
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import { Blocks } from './blocks.ts'
-import { legible } from './legible.ts'
+import { legible, pieces } from './legible.ts'
 
 test('a character has 50 marks at most', () => {
   const marks = (n: number): string => '\u0301'.repeat(n)
@@ -20,4 +20,14 @@ test('a character has 50 marks at most', () => {
   const blocks = new Blocks((p) => p.raw)
   for (let n = 1; n <= text.length; n++) blocks.set(text.slice(0, n))
   assert.deepEqual(blocks.last, [`a${marks(50)}…b **c**`])
+})
+
+test('a text is cut at the ends of lines, and not within a character', () => {
+  assert.deepEqual(pieces(''), [])
+  assert.deepEqual(pieces('abc', 3), ['abc'])
+  assert.deepEqual(pieces('ab\ncd\nef', 4), ['ab\n', 'cd\n', 'ef'])
+  assert.deepEqual(pieces('a\nbcdefgh', 6), ['a\nbcde', 'fgh'])
+  assert.deepEqual(pieces('abc😀d', 4), ['abc', '😀d'])
+  const long = 'aα'.repeat(500_000)
+  assert.deepEqual([pieces(long).join('') === long, pieces(long).length], [true, 100])
 })
