@@ -40,7 +40,7 @@ func (n *unknownNames) ofModel(name string) string {
 // cached begins the name of a model's folder in the cache, which has -- for each slash.
 const cached = "models--"
 
-// isKnown reports whether the report may name a model, by its name or that of its folder.
+// isKnown reports whether the report may name a model. name is its id, or its folder in the cache.
 func (n *unknownNames) isKnown(name string) bool {
 	if folder, ok := strings.CutPrefix(name, cached); ok {
 		name = strings.ReplaceAll(folder, "--", "/")
@@ -79,8 +79,8 @@ func (n *unknownNames) addHosts(addresses ...string) {
 	}
 }
 
-// before is what may be before a name: no part of a longer one. The letter of an escape of Go or JSON is no
-// part of it.
+// before matches what may precede a name: the beginning, a character that no name has, or an escape of Go or
+// JSON, whose letter does not belong to the name.
 const before = `(^|[^\\\w.-]|\\(?:[abfnrtv]|x[[:xdigit:]]{2}|u[[:xdigit:]]{4}))`
 
 // replace leaves the names out of a report wherever they are. What begins with one of them may be a model

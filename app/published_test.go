@@ -43,7 +43,7 @@ func TestAgentsGoOnWithPublishedTemplates(t *testing.T) {
 			found := strings.Contains(source, text)
 			return 0, found, found
 		})
-		// SmolVLM prints no content that is a text.
+		// SmolVLM leaves out content that is a string.
 		if !d.Tools() || name == "smolvlm" {
 			continue
 		}

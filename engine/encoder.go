@@ -65,13 +65,9 @@ func (r *encoder) run(t *encodeTask) *underWay {
 		r.finishChunk(c, err)
 		return nil
 	}
-	u := &underWay{task: t, ended: make(chan struct{})}
-	go func() {
-		defer close(u.ended)
+	return evaluateBeside(t, func() {
 		err = r.pauses.do(t.remaining() > r.chunk, func(s *mlx.Scope) error { return r.evaluateChunk(s, c) })
-	}()
-	u.end = func() { r.finishChunk(c, err) }
-	return u
+	}, func() { r.finishChunk(c, err) })
 }
 
 // size returns the rows of the forward.

@@ -104,17 +104,7 @@ func TestEncodeChunkWithPausesThatIsCancelledLeavesNothing(t *testing.T) {
 			_, _, err := f.Encode(ctx, EncodeRequest{Sequences: [][]int32{make([]int32, 4<<10)}, Pooling: lm.PoolLast})
 			long <- err
 		}()
-		<-halts[0].there
-		if closes {
-			f.queue.close()
-		} else {
-			cancel()
-		}
-		halts[0].free()
-		if err := <-long; !errors.Is(err, context.Canceled) && !errors.Is(err, errClosed) {
-			t.Errorf("closes %t: it ended with %v", closes, err)
-		}
-		cancel()
+		endWithinChunk(t, f, halts[0], long, cancel, closes)
 		if n := len(f.chain.Forwards); n != 3 {
 			t.Errorf("closes %t: %d chunks were evaluated", closes, n)
 		}
@@ -127,6 +117,22 @@ func TestEncodeChunkWithPausesThatIsCancelledLeavesNothing(t *testing.T) {
 	}
 }
 
+// endWithinChunk closes the engine, or cancels the request whose error long gets, while a chunk is at h.
+func endWithinChunk(t *testing.T, f *fixture, h halt, long <-chan error, cancel func(), closes bool) {
+	t.Helper()
+	defer cancel()
+	<-h.there
+	if closes {
+		f.queue.close()
+	} else {
+		cancel()
+	}
+	h.free()
+	if err := <-long; !errors.Is(err, context.Canceled) && !errors.Is(err, errClosed) {
+		t.Errorf("closes %t: it ended with %v", closes, err)
+	}
+}
+
 // TestChunkWithPausesThatIsCancelledLeavesCheckpoints cancels a request, and closes the engine, while a
 // chunk with pauses is evaluated. The chunk ends first.
 func TestChunkWithPausesThatIsCancelledLeavesCheckpoints(t *testing.T) {
@@ -136,17 +142,7 @@ func TestChunkWithPausesThatIsCancelledLeavesCheckpoints(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		prompt := make([]int32, 4<<10)
 		long := begin(f, ctx, Request{Prompt: prompt, MaxTokens: new(1)}, 0)
-		<-halts[0].there
-		if closes {
-			f.queue.close()
-		} else {
-			cancel()
-		}
-		halts[0].free()
-		if err := <-long; !errors.Is(err, context.Canceled) && !errors.Is(err, errClosed) {
-			t.Errorf("closes %t: it ended with %v", closes, err)
-		}
-		cancel()
+		endWithinChunk(t, f, halts[0], long, cancel, closes)
 		if closes {
 			continue
 		}

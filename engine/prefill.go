@@ -50,12 +50,7 @@ func (r *runner) prefill(t *task) *underWay {
 		r.finishChunk(c, scored, err)
 		return nil
 	}
-	u := &underWay{task: t, ended: make(chan struct{}), end: func() { r.endChunk(c) }}
-	go func() {
-		defer close(u.ended)
-		r.evaluate(c)
-	}()
-	return u
+	return evaluateBeside(t, func() { r.evaluate(c) }, func() { r.endChunk(c) })
 }
 
 // open restores what a task that begins finds among the checkpoints, and makes its sampler and drafts.

@@ -43,6 +43,16 @@ type underWay struct {
 	end   func()        // goes on with the task after that
 }
 
+// evaluateBeside evaluates a chunk of a task beside the scheduler's goroutine.
+func evaluateBeside(task any, evaluate, end func()) *underWay {
+	u := &underWay{task: task, ended: make(chan struct{}), end: end}
+	go func() {
+		defer close(u.ended)
+		evaluate()
+	}()
+	return u
+}
+
 // schedule runs rounds until the queue is closed. A round is at most one chunk of a prompt or an
 // encode request, and one decode step. While a chunk is under way that takes long, rounds run between
 // its layers: answers continue, and a short prompt passes.

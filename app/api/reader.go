@@ -124,7 +124,7 @@ type Intake struct {
 	cut   int // texts without their end
 }
 
-// NoteCut notes that the end of a text is left out.
+// NoteCut counts a text whose end is left out.
 func (t *Intake) NoteCut() { t.cut++ }
 
 // Add takes the tokens of one text, or the error of getting them. param is its name in errors.

@@ -140,8 +140,8 @@ type Loaded struct {
 	InUse bool  `json:"in_use,omitempty"` // a request uses it, so it cannot be unloaded now
 }
 
-// KVNote returns what to add to a text about a model if it does not keep keys and values as is usual, such as
-// ", kv_bits 8".
+// KVNote returns how the model keeps keys and values, such as ", kv_bits 8", to follow another text. It is
+// empty for the defaults.
 func (l *Loaded) KVNote() (text string) {
 	if l.KVBits > 0 {
 		text = fmt.Sprintf(", kv_bits %d", l.KVBits)

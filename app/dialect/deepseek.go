@@ -70,7 +70,7 @@ type deepSeekHead struct {
 	scanner tagScanner
 	text    []byte // the text before the separator, or after it
 	name    string
-	fences  int // tags of a fence before the arguments
+	fenced  bool // a fence before the arguments was read
 }
 
 type deepSeekPlace int
@@ -135,7 +135,7 @@ func (d *deepSeekHead) read(p *Parser, c byte) {
 		if tag, ok := d.scanner.read(c, []string{"```json"}); !ok {
 			d.fail(p)
 		} else if tag != "" {
-			d.inner, d.fences = d.inner || d.fences > 0, d.fences+1
+			d.inner, d.fenced = d.inner || d.fenced, true
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (d *deepSeekHead) read(p *Parser, c byte) {
 // enterJSON makes the parser read the arguments from their first byte. The fence before them may be
 // missing.
 func (d *deepSeekHead) enterJSON(p *Parser, c byte) {
-	d.raw, d.inner = d.raw[:len(d.raw)-1], d.inner || d.fences == 0
+	d.raw, d.inner = d.raw[:len(d.raw)-1], d.inner || !d.fenced
 	d.enterArguments(p)
 	p.mode.read(p, c)
 }

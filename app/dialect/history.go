@@ -51,15 +51,15 @@ func (d *Dialect) Histories() []History {
 	return list
 }
 
-// WrittenCalls is the form of calls in a text: JSON objects between tags. The zero value says that there
-// is no such form.
+// WrittenCalls is the form of calls in a text: JSON objects between tags. The zero value means
+// that calls are not written into texts.
 type WrittenCalls struct {
 	Open, Close string // tags; Close may be empty
 	Line        string // between a tag and the JSON
 	List        bool   // the calls are one list
 }
 
-// Append appends calls to a text. Each is a JSON object, see CallObject.
+// Append appends calls to a text. Each call is a JSON object, as [CallObject] returns it.
 func (w WrittenCalls) Append(text []byte, calls ...[]byte) []byte {
 	if w.List && len(calls) > 0 {
 		calls = [][]byte{slices.Concat([]byte("["), bytes.Join(calls, []byte(", ")), []byte("]"))}

@@ -210,7 +210,7 @@ func (p *Parser) emit(kind Kind, text ...byte) {
 func (p *Parser) beginCall(name string, n int) {
 	n = min(n+len(p.space), p.source.at)
 	p.space = p.space[:0]
-	p.source.unread(n) // a call before this one has not these bytes
+	p.source.unread(n) // the call before this one ends before these bytes
 	p.endCall()
 	p.source.at += n
 	p.closePart()

@@ -10,7 +10,7 @@ type thought struct {
 	held     []byte // bytes that may be the beginning of the closing tag, or of a call
 	newlines int    // newlines before held, not passed on yet
 
-	call *Parser // reads held, which may be a call and what follows; or nil
+	call *Parser // reads held, which may be a call and what follows; nil while no call has begun
 }
 
 // enterThought makes the parser read a thought.

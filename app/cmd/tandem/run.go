@@ -199,7 +199,7 @@ func (m *Main) prompt(r *runFlags, w runWords) (text string, err error) {
 	return text, cmp.Or(err, checkPrompt(text))
 }
 
-// hasText reports whether standard input is more than an empty file or a device: somebody may expect it to be
+// hasText reports whether standard input is a pipe or a file with text, which somebody may expect to be
 // read.
 func hasText(stdin io.Reader) bool {
 	f, ok := stdin.(*os.File)
