@@ -193,6 +193,7 @@ func TestLargeBodiesAreLimited(t *testing.T) {
 			t.Errorf("a large one: %d", status)
 		}
 	}
+	srv.Close() // waits for the handlers, which release after they answered
 	if n := s.API.BytesTaken(); n != 0 {
 		t.Errorf("%d bytes are still taken", n)
 	}
