@@ -41,7 +41,8 @@
 // does the analysis of expressions in llguidance. So all of the crate runs in processes of their
 // own. A process ends when its call has used up its time or its memory,
 // or when its client has gone. The system then takes back all that it had. A stack that overflows
-// ends such a process too, and not the program.
+// ends such a process too, and not the program. The call is made again then: once more, since something
+// else may have ended the process.
 //
 // native.h is the whole interface. [Template] and [Vocabulary] each start this program again under
 // another name. serve.c answers in it before Go's runtime begins, so that the process has one

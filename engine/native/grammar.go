@@ -220,9 +220,10 @@ func (m *Matcher) move(what byte, n uint32) error {
 
 // step returns the answer to one step. A step that fails breaks the matcher.
 func (m *Matcher) step(what byte, body []byte) ([]byte, error) {
-	answer, err := m.process.step(what, body)
+	answer, err := m.process.step(context.Background(), what, body)
 	if errors.Is(err, ErrProcess) && !m.broken && m.replace() == nil {
-		answer, err = m.process.step(what, body)
+		answer, err = m.process.step(context.Background(), what, body)
+		err = m.origin.blame(err)
 	}
 	if err != nil {
 		m.stopped, m.broken = true, true
@@ -230,16 +231,20 @@ func (m *Matcher) step(what byte, body []byte) ([]byte, error) {
 	return answer, grammarError(err, "follow", step)
 }
 
-// replace gives the matcher another process, which follows the text as far as it was accepted.
+// replace gives the matcher another process, which follows the text as far as it was accepted. All of it
+// has the time of one call: it is a step for its caller, whose model may wait for it with other requests,
+// and a text may have 100,000 tokens.
 func (m *Matcher) replace() error {
-	p, _, err := m.origin.compute(context.Background(), 'g', m.source)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), m.origin.lane.time, ErrProcess)
+	defer cancel()
+	p, _, err := m.origin.compute(ctx, 'g', m.source)
 	if err != nil {
 		return err
 	}
 	m.process.Close()
 	m.process = p
 	for _, id := range m.accepted {
-		if _, err := p.step('a', binary.NativeEndian.AppendUint32(nil, uint32(id))); err != nil {
+		if _, err := p.step(ctx, 'a', binary.NativeEndian.AppendUint32(nil, uint32(id))); err != nil {
 			return err
 		}
 	}
@@ -248,8 +253,8 @@ func (m *Matcher) replace() error {
 
 // step is call for a step of a matcher. The processor's time is bounded in the process. The clock counts
 // for one that is stopped.
-func (p *process) step(what byte, body []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), maxTime, ErrProcess)
+func (p *process) step(ctx context.Context, what byte, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, ErrProcess)
 	defer cancel()
 	return p.call(ctx, what, body, step)
 }

@@ -25,7 +25,8 @@ var (
 )
 
 // Time of a call by the clock: until its turn as a heavy one, and until its end. The second counts
-// where other programs have the processor.
+// where other programs have the processor, or have stopped the process. So it ends a call with ErrProcess
+// and not with the limit of its budget, in the heavy phase too: that one the process tells itself.
 const (
 	maxWait = 7 * time.Second
 	maxTime = 11 * time.Second
@@ -145,17 +146,42 @@ func (o *origin) forget() {
 	}
 }
 
-// compute returns the answer to a call and the copy that gave it, which the caller closes. When
-// ctx ends, the copy ends, and compute returns ctx's cause. A process that something else ended or
-// stopped is replaced once.
-func (o *origin) compute(ctx context.Context, what byte, body []byte) (*process, []byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, o.lane.time, &failure{kind: timeUsed})
-	defer cancel()
-	p, answer, err := o.tryQuick(ctx, what, body)
-	if errors.Is(err, ErrProcess) && ctx.Err() == nil {
-		o.forget()
-		p, answer, err = o.tryQuick(ctx, what, body)
+// lives reports whether the process still makes copies that answer.
+func (o *origin) lives() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.process == nil {
+		return false
 	}
+	p, err := o.process.copy()
+	if err != nil {
+		return false
+	}
+	defer p.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, err = p.call(ctx, 0, nil, quick)
+	_, answered := errors.AsType[*failure](err) // there is no such call
+	return answered
+}
+
+// blame returns the failure of a call that has ended two processes in turn, and err for all others. The
+// process that both were copied from lives: something else that ends processes ends all of them.
+func (o *origin) blame(err error) error {
+	if errors.Is(err, errEnded) && o.lives() {
+		return &failure{kind: crashed}
+	}
+	return err
+}
+
+// compute returns the answer to a call and the copy that gave it, which the caller closes. When
+// ctx ends, the copy ends, and compute returns ctx's cause. A process that is lost is replaced once.
+func (o *origin) compute(ctx context.Context, what byte, body []byte) (*process, []byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.lane.time, ErrProcess)
+	defer cancel()
+	// A process that does not answer by half of the time is stopped: a busy machine leaves it more of the
+	// processor than the quick budget.
+	p, answer, err := o.tryTwice(ctx, what, body, quick, o.lane.time/2)
 	if !exhausted(err) {
 		return p, answer, err
 	}
@@ -167,24 +193,29 @@ func (o *origin) compute(ctx context.Context, what byte, body []byte) (*process,
 	case <-ctx.Done():
 		return nil, nil, context.Cause(ctx)
 	}
-	p, answer, err = o.try(ctx, what, body, o.lane.heavy)
-	if errors.Is(err, ErrProcess) && ctx.Err() == nil {
-		p, answer, err = o.try(ctx, what, body, o.lane.heavy)
-	}
-	return p, answer, err
+	return o.tryTwice(ctx, what, body, o.lane.heavy, o.lane.time)
 }
 
-// tryQuick is try with the quick budget. A process that does not answer by half of the time of a call
-// is stopped: a busy machine leaves it more of the processor than that budget.
-func (o *origin) tryQuick(ctx context.Context, what byte, body []byte) (*process, []byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, o.lane.time/2, ErrProcess)
-	defer cancel()
-	return o.try(ctx, what, body, quick)
+// tryTwice is try, and once more if the process is lost.
+func (o *origin) tryTwice(
+	ctx context.Context, what byte, body []byte, b budget, clock time.Duration,
+) (*process, []byte, error) {
+	p, answer, err := o.try(ctx, what, body, b, clock)
+	if !errors.Is(err, ErrProcess) || ctx.Err() != nil {
+		return p, answer, err
+	}
+	if !o.lives() {
+		o.forget()
+	}
+	p, answer, err = o.try(ctx, what, body, b, clock)
+	return p, answer, o.blame(err)
 }
 
 func (o *origin) try(
-	ctx context.Context, what byte, body []byte, b budget,
+	ctx context.Context, what byte, body []byte, b budget, clock time.Duration,
 ) (*process, []byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, clock, ErrProcess)
+	defer cancel()
 	p, err := o.copy()
 	if err != nil {
 		return nil, nil, err

@@ -47,13 +47,13 @@ type failure struct {
 
 func (f *failure) Error() string { return f.message }
 
-// timeUsed is the kind of a call that has used up its time.
-const timeUsed = C.TANDEM_TIME
+// crashed is the kind of a call that ends its process, whichever that is. The crate has no such answer.
+const crashed = 0xff
 
 // exhausted reports whether err says that a call has used up its budget.
 func exhausted(err error) bool {
 	f, ok := errors.AsType[*failure](err)
-	return ok && (f.kind == timeUsed || f.kind == C.TANDEM_MEMORY)
+	return ok && (f.kind == C.TANDEM_TIME || f.kind == C.TANDEM_MEMORY)
 }
 
 // startProcess starts this program again. serve.c answers in it, so that main does not run.
@@ -185,7 +185,8 @@ func (p *process) call(
 }
 
 // ErrProcess ends a call whose process has ended or does not answer, and so did the next one. It says
-// nothing of the template or the grammar.
+// nothing of the template or the grammar: something else ends processes or stops them, or leaves them too
+// little of the processor. What they use of that themselves is counted in them.
 var ErrProcess error = lostError{}
 
 type lostError struct{}
@@ -197,8 +198,10 @@ func (lostError) Error() string {
 // Temporary reports that the same call may succeed; see engine.Matcher.
 func (lostError) Temporary() bool { return true }
 
-// ended returns what the caller hears when a process is gone. A stack that overflows does that.
-func ended(err error) error { return fmt.Errorf("%w (%v)", ErrProcess, err) }
+// errEnded is ErrProcess where the process is known to have ended. A stack that overflows does that.
+var errEnded = fmt.Errorf("%w: it has ended", ErrProcess)
+
+func ended(err error) error { return fmt.Errorf("%w (%v)", errEnded, err) }
 
 // head returns the head of a request.
 func head(what byte, size int, b budget) []byte {

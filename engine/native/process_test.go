@@ -2,9 +2,12 @@ package native
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -182,7 +185,7 @@ func TestProcessThatIsLostIsReplaced(t *testing.T) {
 		}
 		v := newVocabularyOn(t, lane)
 		if signal == syscall.SIGSTOP {
-			lane.time = 6 * time.Second // half of it goes to the stopped process
+			lane.time = 8 * time.Second // half of it goes to the stopped process
 		}
 		groups := []int{tm.origin.process.group, v.origin.process.group}
 		for _, group := range groups {
@@ -250,6 +253,107 @@ func TestMatcherWhoseProcessIsLostGoesOn(t *testing.T) {
 		if err := m.Accept('d'); !errors.Is(err, ErrProcess) || !m.Stopped() {
 			t.Errorf("without another process it ends with %v", err)
 		}
+	}
+}
+
+// TestGrammarThatCrashesIsRefused has grammars whose parts refer to one another so deep that the stack
+// overflows. What was made before goes on.
+func TestGrammarThatCrashesIsRefused(t *testing.T) {
+	chain := func(n int, first, link, last string) string {
+		var b strings.Builder
+		b.WriteString(first)
+		for i := range n {
+			fmt.Fprintf(&b, link, i, i+1)
+		}
+		return b.String() + last
+	}
+	v := newVocabularyOn(t, patientLane())
+	before, group := newMatcher(t, v, Grammar{Regex: "ab"}), v.origin.process.group
+	references := Grammar{JSON: json.RawMessage(chain(20_000, `{"$ref":"#/$defs/d0","$defs":{`,
+		`"d%d":{"$ref":"#/$defs/d%d"},`, `"d20000":{"type":"null"}}}`))}
+	for name, g := range map[string]Grammar{
+		"rules":       {Lark: chain(30_000, "start: a0\n", "a%d: a%d \"x\"\n", `a30000: "x"`)},
+		"other names": {Lark: chain(30_000, "start: \"{\" b0 \"}\"\n", "b%d: b%d | \"y\" b%[2]d\n", `b30000: /[0-9]+/`)},
+		"references":  references,
+		"references of a choice": {JSON: json.RawMessage(chain(20_000, `{"properties":{"a":{"$ref":"#/$defs/e0"}},"$defs":{`,
+			`"e%d":{"anyOf":[{"$ref":"#/$defs/e%d"}]},`, `"e20000":{"type":"string"}}}`))},
+		"a schema in rules": {Lark: "start: \"x\" %json " + chain(20_000, `{"$ref":"#/$defs/d0","$defs":{`,
+			`"d%d":{"$ref":"#/$defs/d%d"},`, `"d20000":{"type":"null"}}}`)},
+	} {
+		_, err := v.Matcher(t.Context(), g)
+		e, ok := errors.AsType[*GrammarError](err)
+		if !ok || e.Kind != KindLimit || !strings.Contains(e.Message, "compile it crashed") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	push(t, before, "a")
+	if v.origin.process.group != group {
+		t.Error("the vocabulary was read again")
+	}
+	// a step that crashes: to compile is one here
+	source, err := serialised([]Grammar{references})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = before.step('g', source)
+	e, ok := errors.AsType[*GrammarError](err)
+	if !ok || !strings.Contains(e.Message, "follow it crashed") || !before.Stopped() {
+		t.Errorf("a step that crashes: %v", err)
+	}
+}
+
+// TestProcessesThatAllEndAreNotTheGrammarsFault has something end all processes as they begin, twice.
+func TestProcessesThatAllEndAreNotTheGrammarsFault(t *testing.T) {
+	v := newVocabularyOn(t, patientLane())
+	err := fmt.Errorf("%w (EOF)", errEnded)
+	if _, ok := errors.AsType[*failure](v.origin.blame(err)); !ok {
+		t.Error("a process that ended beside one that lives is not at fault")
+	}
+	if err := syscall.Kill(-v.origin.process.group, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if got := v.origin.blame(err); got != err {
+		t.Errorf("a call whose processes were all ended: %v", got)
+	}
+}
+
+// TestHeavyCallThatIsStoppedIsNotTheGrammarsFault stops the process of a call with the heavy budget, of
+// which it has used next to nothing.
+func TestHeavyCallThatIsStoppedIsNotTheGrammarsFault(t *testing.T) {
+	lane := patientLane()
+	v := newVocabularyOn(t, lane)
+	lane.time = 3 * time.Second
+	group := v.origin.process.group
+	defer syscall.Kill(-group, syscall.SIGKILL)
+	fault := make(chan error)
+	go func() {
+		_, err := v.Matcher(t.Context(), Grammar{Lark: bombs.grammars[0]})
+		fault <- err
+	}()
+	for end := time.Now().Add(lane.time); len(lane.turn) == 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if err := syscall.Kill(-group, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-fault; !errors.Is(err, ErrProcess) {
+		t.Errorf("a heavy grammar that was stopped: %v", err)
+	}
+}
+
+// TestReplayIsBoundedInAll kills the process of a matcher that has accepted more than it can replay in
+// the time of a call.
+func TestReplayIsBoundedInAll(t *testing.T) {
+	lane := patientLane()
+	v := newVocabularyOn(t, lane)
+	m := newMatcher(t, v, Grammar{Regex: "a*"})
+	m.accepted = slices.Repeat([]int32{'a'}, 200_000) // takes seconds
+	lane.time = 300 * time.Millisecond
+	if err := m.process.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Accept('a'); !errors.Is(err, ErrProcess) || !m.Stopped() {
+		t.Errorf("a replay without end: %v", err)
 	}
 }
 

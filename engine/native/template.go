@@ -115,7 +115,7 @@ func (f *failure) errorKind() ErrorKind {
 		return KindSyntax
 	case C.TANDEM_RAISE:
 		return KindRaise
-	case C.TANDEM_LIMIT, C.TANDEM_TIME, C.TANDEM_MEMORY:
+	case C.TANDEM_LIMIT, C.TANDEM_TIME, C.TANDEM_MEMORY, crashed:
 		return KindLimit
 	}
 	return KindRender
@@ -128,6 +128,8 @@ func (f *failure) messageFor(doing string, b budget) string {
 		return fmt.Sprintf("it takes more than %v of the processor to %s", b.time, doing)
 	case C.TANDEM_MEMORY:
 		return fmt.Sprintf("it takes more than %d MiB of memory to %s", b.memory>>20, doing)
+	case crashed:
+		return fmt.Sprintf("the process that was to %s it crashed, twice: simplify it", doing)
 	}
 	return f.message
 }
