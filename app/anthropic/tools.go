@@ -40,6 +40,9 @@ type messageTool struct {
 	deferred bool // until a tool_reference names it, or a call
 }
 
+// isNamed reports whether a tool has the name of t.
+func (t messageTool) isNamed(tool messageTool) bool { return tool.Tool.Name == t.Tool.Name }
+
 // readTools reads tools and tool_choice in the form of templates.
 func (c *messagesRequest) readTools(f *wire.Fields) (b api.Toolbox) {
 	api.RefuseFunctions(f)
@@ -51,9 +54,14 @@ func (c *messagesRequest) readTools(f *wire.Fields) (b api.Toolbox) {
 		return api.Toolbox{}
 	}
 	for o := range f.Items("tools", list) {
-		c.tools.read(o)
+		had := c.tools.all
+		if t := c.tools.read(o); t != nil && slices.ContainsFunc(had, t.isNamed) { // Anthropic refuses it too
+			api.FailTwin(o, t.Tool.Name)
+		}
 	}
-	c.tools.all = append(c.tools.all, added...)
+	for _, t := range added { // it takes the place of one that tools has
+		c.tools.all = append(slices.DeleteFunc(c.tools.all, t.isNamed), t)
+	}
 	if servers := f.List("mcp_servers", "must be a list of objects."); len(servers) > 0 {
 		c.tools.served = append(c.tools.served, "mcp_servers")
 	}
@@ -140,12 +148,10 @@ func (l *toolList) readChange(b *wire.Fields, kind string) {
 			return
 		}
 		if t := l.read(definition); t != nil {
-			name := t.Tool.Name
-			again := func(old messageTool) bool { return old.Tool.Name == name }
-			if i := slices.IndexFunc(l.all, again); i < len(l.all)-1 {
+			if i := slices.IndexFunc(l.all, t.isNamed); i < len(l.all)-1 {
 				l.all = slices.Delete(l.all, i, i+1)
 			}
-			l.change(name, true)
+			l.change(t.Tool.Name, true)
 		}
 		if len(l.all) > api.MaxTools {
 			b.Fail("tool", "is one too many: a request may hold %d tools.", api.MaxTools)

@@ -178,8 +178,11 @@ func TestOtherToolsAreRefused(t *testing.T) {
 		`{"type":"web_search","name":1}`:                                                            "",
 		`{"type":"web_searches_20250305","name":"w"}`:                                               "which is not known here",
 		`{"type":"bash_20250124","name":"bash","defer_loading":"x"}`:                                "tools[0].defer_loading must be true or false",
-		`{"name":"look","input_schema":{},"input_examples":"x"}`:                                    "tools[0].input_examples must be a list of objects",
-		`{"name":"look","input_schema":{},"input_examples":[1]}`:                                    "tools[0].input_examples[0] must be an object",
+		`{"name":"a","input_schema":{}},{"name":"a","input_schema":{"type":"object"}}`:              `tools[1].name and another tool are both "a" for the model; rename one of them`,
+		`{"name":"a","input_schema":{},"defer_loading":true},{"name":"b","input_schema":{}},{"type":"custom","name":"a","input_schema":{}}`: `tools[2].name and another tool are both "a"`,
+		`{"type":"bash_20250124"},{"name":"bash","input_schema":{}}`:                                                                        `tools[1].name and another tool are both "bash"`,
+		`{"name":"look","input_schema":{},"input_examples":"x"}`:                                                                            "tools[0].input_examples must be a list of objects",
+		`{"name":"look","input_schema":{},"input_examples":[1]}`:                                                                            "tools[0].input_examples[0] must be an object",
 	} {
 		for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens"} {
 			w := roomtest.Post(serve(roomtest.Speaking("ok")), path, roomtest.MessageBody(`"tools":[`+tool+`]`))
@@ -276,7 +279,8 @@ func TestMessagesChangeTheTools(t *testing.T) {
 			}
 			all := offered(t, fake.Model.Vars[0])
 			if got := strings.Join(slices.Sorted(maps.Keys(all)), " "); got != c.want ||
-				strings.Contains(c.content, `"new"`) != (all["a"].Description == "new") {
+				strings.Contains(c.content, `"new"`) != (all["a"].Description == "new") ||
+				strings.Count(fake.Model.Vars[0], `"name":"a"`) > 1 {
 				t.Errorf("%s: %v is offered, want %s", c.name, all, c.want)
 			}
 		}

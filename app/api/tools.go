@@ -72,11 +72,12 @@ func (b *Toolbox) fields() (list, choice string) {
 // offer adds a tool of a chat to the list, unless it is left out.
 func (b *Toolbox) offer(list []Offered, o *wire.Fields) []Offered {
 	kind := o.String("type")
-	if custom := o.Object("custom"); kind == CustomTool && custom != nil {
-		return append(list, ReadCustomTool(custom))
-	}
 	if kind == CustomTool {
-		return append(list, ReadCustomTool(o))
+		custom := o.Object("custom")
+		if custom == nil {
+			custom = o
+		}
+		return addUnlike(list, ReadCustomTool(custom), custom)
 	}
 	// Some clients write the function's members beside its type, as responses have it. The template gets
 	// it in the form of chats.
@@ -88,13 +89,30 @@ func (b *Toolbox) offer(list []Offered, o *wire.Fields) []Offered {
 		}
 		function, entry = o, FunctionTool(entry, o.String("name"))
 	}
-	return append(list, OfferFunction(function, entry))
+	return addUnlike(list, OfferFunction(function, entry), function)
+}
+
+// addUnlike adds a tool, unless the list has one of another kind by its name: no call would tell which of
+// the two it means, a function or a custom tool. Two functions of one name are called alike, and OpenAI
+// takes them.
+func addUnlike(list []Offered, tool Offered, o *wire.Fields) []Offered {
+	if slices.ContainsFunc(list, func(had Offered) bool {
+		return had.Tool.Name == tool.Tool.Name && had.Custom != tool.Custom
+	}) {
+		FailTwin(o, tool.Tool.Name)
+	}
+	return append(list, tool)
+}
+
+// FailTwin refuses a tool that the model cannot tell from another one of the same name.
+func FailTwin(o *wire.Fields, name string) {
+	o.Fail("name", "and another tool are both %q for the model; rename one of them.", wire.Clip(name))
 }
 
 // OfferFunction offers a function, which the template gets as entry.
 func OfferFunction(function *wire.Fields, entry json.RawMessage) Offered {
 	const other = "input_schema" // Anthropic's name
-	if function.Raw("parameters") == nil && function.Raw(other) != nil {
+	if function.Raw(other) != nil {
 		function.Fail(other, "is not read here; send it as parameters.")
 	}
 	return Offered{Entry: entry, Tool: dialect.Tool{Name: wire.NeededName(function),

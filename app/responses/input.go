@@ -108,8 +108,11 @@ func (c *responseRequest) addReasoning(f *wire.Fields) {
 	if summary := api.ReadContent(f, "summary", nil); text == "" {
 		text = summary
 	}
-	if text != "" {
+	switch {
+	case text != "":
 		c.answer(stageThought).Think(text)
+	case f.String("encrypted_content") != "":
+		c.skip("reasoning")
 	}
 }
 
@@ -128,7 +131,7 @@ func (c *responseRequest) skip(kind string) {
 }
 
 // elsewhere matches the types of items that OpenAI's servers write, such as those of tools that they run.
-var elsewhere = regexp.MustCompile("^(compaction|file_search_call|web_search_call|" +
+var elsewhere = regexp.MustCompile("^(compaction|reasoning|file_search_call|web_search_call|" +
 	"image_generation_call|code_interpreter_call|mcp_(approval_request|approval_response|call|list_tools)|program|program_output|configuration_update)$")
 
 func (c *responseRequest) addCall(f *wire.Fields, k *toolKind) {

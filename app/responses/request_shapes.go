@@ -17,6 +17,7 @@ var inputItemShape = wire.Either(
 		wire.Optional("id", wire.String),
 		wire.Optional("content", api.PartsShape),
 		wire.Optional("summary", api.PartsShape),
+		wire.Optional("encrypted_content", wire.String, "Another server's, which is not read."),
 	),
 	callShape("function_call",
 		wire.Required("name", wire.NonEmpty),

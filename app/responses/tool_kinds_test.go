@@ -263,8 +263,12 @@ func TestCutCallOfAKindIsText(t *testing.T) {
 func TestToolOfANamespaceIsCalledByItsOwnName(t *testing.T) {
 	const codex = `{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"},{"type":"function","name":"wait"}]}`
 	const mail = `{"type":"namespace","name":"mcp__mail__","tools":[{"type":"function","name":"send"},{"type":"custom","name":"wait"}]}`
+	const post = `{"type":"namespace","name":"post","tools":[{"type":"custom","name":"send"}]}`
 	custom := func(space, name string) string {
-		return `"type":"custom_tool_call","status":"completed","call_id":"ID","namespace":"` + space + `","name":"` + name + `","input":"ls"`
+		if space != "" {
+			space = `"namespace":"` + space + `",`
+		}
+		return `"type":"custom_tool_call","status":"completed","call_id":"ID",` + space + `"name":"` + name + `","input":"ls"`
 	}
 	function := func(name string) string {
 		return `"type":"function_call","status":"completed","call_id":"ID",` + name + `,"arguments":"{\"input\": \"ls\"}"`
@@ -277,7 +281,14 @@ func TestToolOfANamespaceIsCalledByItsOwnName(t *testing.T) {
 		{codex, "functions.wait", function(`"namespace":"functions","name":"wait"`)},
 		{codex + "," + mail, "send", function(`"namespace":"mcp__mail__","name":"send"`)},
 		{codex + "," + mail, "mcp__mail.wait", custom("mcp__mail__", "wait")},
-		{codex + "," + mail, "wait", function(`"name":"wait"`)},
+		{codex + "," + mail, "wait", function(`"namespace":"functions","name":"wait"`)}, // the default namespace has it
+		{codex + "," + mail, "functions/exec", custom("functions", "exec")},
+		{codex + "," + mail, "mcp__mail/send", function(`"namespace":"mcp__mail__","name":"send"`)},
+		{mail + "," + post, "send", function(`"name":"send"`)}, // the client says that there is none
+		{mail + "," + post, "post.send", custom("post", "send")},
+		{mail + "," + post, "mcp__mail/send", function(`"namespace":"mcp__mail__","name":"send"`)},
+		{`{"type":"custom","name":"exec"}`, "functions.exec", custom("", "exec")},
+		{`{"type":"function","name":"exec"},` + mail, "functions/exec", function(`"name":"exec"`)},
 		{codex + `,{"type":"function","name":"exec"}`, "exec", function(`"name":"exec"`)},
 		{codex + `,{"type":"custom","name":"functions.exec"}`, "functions.exec",
 			`"type":"custom_tool_call","status":"completed","call_id":"ID","name":"functions.exec","input":"ls"`},
@@ -593,6 +604,21 @@ func TestToolOfAnotherKindIsToldOrRefused(t *testing.T) {
 		w := roomtest.Post(serve(roomtest.Speaking("ok")), "/v1/responses", roomtest.ResponseBody(`"input":"x","tools":[`+tools+`]`))
 		if w.Code != 200 || !strings.Contains(w.Body.String(), fmt.Sprintf(`"left_out":"tools of OpenAI's servers: %s"`, want)) {
 			t.Errorf("%s: %d %s, want %s", tools, w.Code, w.Body, want)
+		}
+	}
+	const user = `,{"role":"user","content":"x"}]`
+	for item, told := range map[string]bool{
+		`{"type":"reasoning","encrypted_content":"gAAAA"}`:                                                                   true,
+		`{"type":"reasoning","id":"rs_1","summary":[],"content":null,"encrypted_content":"x"}`:                               true,
+		`{"type":"reasoning","summary":[{"type":"summary_text","text":""}],"encrypted_content":"eA==","status":"completed"}`: true,
+		`{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"x"}`:                       false,
+		`{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]}`:                                false,
+		`{"type":"reasoning","summary":[],"encrypted_content":null}`:                                                         false,
+		`{"type":"reasoning","summary":[],"encrypted_content":""}`:                                                           false,
+	} {
+		w := roomtest.Post(serve(roomtest.Speaking("ok")), "/v1/responses", roomtest.ResponseBody(`"input":[`+item+user))
+		if w.Code != 200 || strings.Contains(w.Body.String(), `"left_out":"items of OpenAI's servers: reasoning"`) != told {
+			t.Errorf("%s: %d %s, told %t", item, w.Code, w.Body, told)
 		}
 	}
 	w := roomtest.Post(serve(roomtest.Speaking("ok")), "/v1/responses", roomtest.ResponseBody(

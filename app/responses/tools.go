@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -92,25 +93,29 @@ func (t *responseTools) nameOf(chosen string) string {
 	return chosen
 }
 
-// addShortNames gives a tool of a namespace the names by which models call it too, and by which OpenAI's
-// libraries choose it: its own, and that after the namespace's and a dot, if no other tool has that name.
+// defaultSpace is the namespace of tools that are in none, for OpenAI's models and for Codex.
+const defaultSpace = "functions"
+
+// addShortNames gives tools the names by which models call them too, and by which OpenAI's libraries choose
+// them, if no other tool has that name: that after the namespace's and a dot or a slash, and in a namespace
+// their own. Of tools with the same one the default namespace has it.
 func (t *responseTools) addShortNames() {
 	short := func(tool knownTool) []string {
-		if tool.Namespace == "" {
-			return nil
-		}
-		return []string{tool.Name, strings.TrimRight(tool.Namespace, "_") + "." + tool.Name}
+		space := strings.TrimRight(cmp.Or(tool.Namespace, defaultSpace), "_")
+		return []string{tool.Name, space + "." + tool.Name, space + "/" + tool.Name}
 	}
-	tools := map[string]int{} // by name
-	for name, tool := range t.known {
-		for _, called := range append(short(tool), name) {
-			tools[called]++
+	tools := map[string]int{} // by short name
+	for _, tool := range t.known {
+		for _, name := range short(tool) {
+			tools[name]++
 		}
 	}
 	for i := range t.offered {
 		tool := &t.offered[i].Tool
-		for _, name := range short(t.known[tool.Name]) {
-			if tools[name] == 1 {
+		known := t.known[tool.Name]
+		for _, name := range short(known) {
+			_, taken := t.known[name]
+			if !taken && (tools[name] == 1 || known.Namespace == defaultSpace) {
 				tool.Also = append(tool.Also, name)
 			}
 		}
@@ -159,7 +164,7 @@ func (t *responseTools) offer(o *wire.Fields, space, about string) (names []stri
 		tool.Tool.Name, tool.Entry = name, api.RenameFunction(tool.Entry, name, about)
 	}
 	if slices.Contains(t.listed, name) {
-		o.Fail("name", "and another tool are both %q for the model; rename one of them.", wire.Clip(name))
+		api.FailTwin(o, name)
 		return nil
 	}
 	if t.known == nil {

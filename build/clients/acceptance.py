@@ -26,7 +26,7 @@ BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in
     (TALKS, r'\S+ (?:"\w+" )?is not supported: this endpoint takes text only\.'),  # in the user's last message
     (TALKS, r"The tools cannot be offered (?:so that a call is certain|beside \S+): .+\."),
     ((*CHATS, "/api/chat"), r"functions is not read here; send it as tools\."),  # where there are tools
-    (ITEMS, r'\S+ and another tool are both ".*" for the model; rename one of them\.'),
+    (TALKS, r'\S+ and another tool are both ".*" for the model; rename one of them\.'),
     (CHATS, r"top_logprobs needs logprobs to be true\."),
     (TEXTS, r"suffix needs the prompt as text\."),
     (TEXTS, r"echo cannot be combined with suffix\."),
