@@ -117,6 +117,7 @@ type App struct {
 	welcome  bool           // the first steps are to be shown
 	leaving  bool           // Serve refuses new work, and its drain has not begun
 	server   *server.Server // while Serve runs, and after
+	moved    func(string)   // ServeOptions.Moved, or nil
 
 	cancelBench   context.CancelCauseFunc // nil when no bench runs
 	benchProgress *control.BenchProgress  // the latest; nil before the first

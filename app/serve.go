@@ -43,6 +43,10 @@ type ServeOptions struct {
 	// opens the page with a session. Both are empty if no endpoint was opened.
 	Ready func(address, link string)
 
+	// Moved, if set, is called when a change of the settings has opened another port. It gets the endpoint's
+	// new address.
+	Moved func(address string)
+
 	// Hold, if set, keeps the system awake during requests, loads, downloads, benches and
 	// verifications.
 	Hold Hold
@@ -78,7 +82,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		serving.TCP = srv.Endpoint()
 	}
 	a.mu.Lock()
-	a.server, a.starting = srv, o.Preload
+	a.server, a.starting, a.moved = srv, o.Preload, o.Moved
 	a.mu.Unlock()
 	if o.Preload { // a command that serves only while it works leaves downloads alone
 		a.library.Resume()

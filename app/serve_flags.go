@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/app/control"
+	"tandem/app/endpoint"
 	"tandem/app/terminal"
 )
 
@@ -48,8 +49,14 @@ func (s *ServeFlags) Check() error {
 	case given("addr") && s.Addr == "":
 		return terminal.Mistake(s.cmd, fmt.Sprintf("--addr is empty; write HOST:PORT, for example 127.0.0.1:%d, or leave it out",
 			control.DefaultPort))
-	case s.Context < 0:
-		return terminal.Mistake(s.cmd, "--context must be at least 0")
+	case s.Context != 0 && s.Context < control.MinContext:
+		return terminal.Mistake(s.cmd, fmt.Sprintf("--context must be at least %d tokens; leave it out for the model's own",
+			control.MinContext))
+	}
+	if s.Addr != "" {
+		if _, err := endpoint.LoopbackPort(s.Addr); err != nil {
+			return terminal.Mistake(s.cmd, err.Error())
+		}
 	}
 	return nil
 }

@@ -69,6 +69,7 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 	to := endpoint.Binding{Port: next.Port, Network: next.Network}
 	moves := c.Asks("port") || to.Port != from.Port ||
 		to.Network != from.Network && a.endpoint.MovesWithNetwork()
+	address := a.endpoint.Address()
 	if a.endpoint.HasTCP() && moves {
 		if err := a.endpoint.Move(ctx, to); err != nil {
 			return failed(a.endpoint.MoveError(err))
@@ -80,6 +81,14 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 		return failed(err)
 	}
 	a.follow(ctx, before, now)
+	if at := a.endpoint.Address(); at != address {
+		a.mu.Lock()
+		moved := a.moved
+		a.mu.Unlock()
+		if moved != nil && at != "" {
+			moved(at)
+		}
+	}
 	return nil
 }
 

@@ -22,6 +22,10 @@ type ModelSettings struct {
 	DrafterBits *int `json:"drafter_bits,omitempty" min:"0" max:"8"`
 }
 
+// MinContext is the shortest context that can be asked for, in tokens, as ModelSettings.Context has it. The
+// template and the tools of an agent take more.
+const MinContext = 256
+
 // DrafterBits are the values of drafter_bits: a drafter's plain weights are packed in that many bits as it
 // is loaded; 0 = held as they are stored.
 var DrafterBits = []int{0, 4, 8}

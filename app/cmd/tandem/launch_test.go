@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -144,6 +146,36 @@ func TestSignalsReachALaunchedProgram(t *testing.T) {
 		t.Errorf("a killed program: exit %d, want 137", code)
 	}
 	isEmpty(t, temporary)
+}
+
+// A signal while a program is set up ends that, and the folder with its key is gone.
+func TestSignalWhileAProgramIsSetUp(t *testing.T) {
+	home := newHome(t)
+	p := serveProcess(t, home)
+	defer p.stop(t)
+	temporary := programs(t, map[string]string{
+		"cline": `if [ "$1" = auth ]; then echo $$ >"$HOME/setup"; exec sleep 60; fi; echo it runs`,
+	})
+	t.Setenv("HOME", home)
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGINT, syscall.SIGTERM} {
+		setup := filepath.Join(home, "setup")
+		v := launch(t, home, "launch", "cline")
+		pid := 0
+		enginetest.Await(t, "the set-up", func() bool {
+			text, err := os.ReadFile(setup)
+			pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+			return err == nil && pid > 0
+		})
+		must(t, v.Process.Signal(s))
+		if code, out := v.exit(t); code == 0 || out != "" {
+			t.Errorf("%v: exit %d, %q\n%s", s, code, out, v.stderr)
+		}
+		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("%v: the set-up goes on: %v", s, err)
+		}
+		isEmpty(t, temporary)
+		must(t, os.Remove(setup))
+	}
 }
 
 // A terminal sends Ctrl-C to the program too, which gets it once and decides what it does. The verb waits for

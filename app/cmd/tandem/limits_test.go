@@ -18,7 +18,7 @@ import (
 // /v1/models names the context length of --context, and longer prompts are refused.
 func TestServeKeepsToItsContext(t *testing.T) {
 	home := newHome(t)
-	p := serveProcess(t, home, "--model", tinyModel(t, "tiny", nil), "--context", "64")
+	p := serveProcess(t, home, "--model", tinyModel(t, "tiny", nil), "--context", "256")
 	defer p.stop(t)
 	waitState(t, client(t, home),
 		func(s control.State) bool { return s.Phase == control.PhaseReady })
@@ -39,14 +39,14 @@ func TestServeKeepsToItsContext(t *testing.T) {
 	}
 	listed := map[string]bool{} // with the context length
 	for _, m := range list.Data {
-		listed[m.ID] = m.ContextLength == 64 && m.MaxModelLen == 64
+		listed[m.ID] = m.ContextLength == 256 && m.MaxModelLen == 256
 	}
 	if !listed[control.Alias] || !listed["tiny"] {
-		t.Errorf("/v1/models has %+v, want %s and tiny with 64 tokens", list.Data, control.Alias)
+		t.Errorf("/v1/models has %+v, want %s and tiny with 256 tokens", list.Data, control.Alias)
 	}
 	for _, c := range []struct{ prompt, status, tokens int }{
-		{60, http.StatusOK, 4}, // as many as the context leaves
-		{65, http.StatusBadRequest, 0},
+		{252, http.StatusOK, 4}, // as many as the context leaves
+		{257, http.StatusBadRequest, 0},
 	} {
 		status, body := p.post(t, "/v1/completions", "application/json",
 			fmt.Sprintf(`{"model":"tandem","prompt":%q,"temperature":0,"ignore_eos":true}`,
@@ -54,7 +54,7 @@ func TestServeKeepsToItsContext(t *testing.T) {
 		if status != c.status {
 			t.Errorf("%d tokens: status %d, want %d: %s", c.prompt, status, c.status, body)
 		} else if status != http.StatusOK {
-			checkError(t, body, "64 tokens", "65 tokens")
+			checkError(t, body, "256 tokens", "257 tokens")
 		} else if want := fmt.Sprintf(`"completion_tokens":%d,`, c.tokens); !strings.Contains(body,
 			want) {
 			t.Errorf("%d tokens: no %s in %s", c.prompt, want, body)

@@ -25,7 +25,7 @@ func newMain() *Main {
 		Long:  "Tandem runs language models on this machine, for your editor and your agents.",
 		Example: `  tandem pull mlx-community/Qwen3-0.6B-4bit
   tandem run 'Write a Go function that reverses a slice'
-  git diff | tandem run -
+  git diff | tandem run 'Review this change'
   tandem runs show`,
 		Annotations: map[string]string{ // what to type instead
 			"evidence": "`tandem-lab evidence` judges reports, and `go run ./build lab` builds it",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -74,6 +75,37 @@ func TestServePrintsItsAddressAndALink(t *testing.T) {
 	if got := p.stderr.String(); got != want {
 		t.Errorf("standard error:\n%swant:\n%s", got, want)
 	}
+}
+
+// serve tells its new address when a setting has moved its port, and opened one that was closed.
+func TestServeTellsThatItsPortHasMoved(t *testing.T) {
+	home := newHome(t)
+	c := newConsole(t, home)
+	var ports []int
+	for range 3 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		if len(ports) > 1 {
+			l.Close()
+		}
+	}
+	setPort := func(port int) { c.must(t, "settings", "set", fmt.Sprintf("port=%d", port)) }
+	setPort(ports[0]) // which is taken
+	p := launch(t, home, "serve")
+	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
+	for _, port := range ports[1:] {
+		setPort(port)
+		enginetest.Await(t, "the address", func() bool {
+			return strings.Contains(p.stderr.String(), fmt.Sprintf("tandem: the endpoint has moved; its base URL is http://127.0.0.1:%d/v1\n", port))
+		})
+	}
+	c.must(t, "settings", "set", "keep_requests=7d")
+	if n := strings.Count(p.stderr.String(), "has moved"); n != 2 {
+		t.Errorf("it has moved %d times: %s", n, p.stderr)
+	}
+	p.stop(t)
 }
 
 // If its port is taken, serve serves the control socket and prints no address. Standard error says
@@ -312,10 +344,14 @@ func TestServeChecksItsModelFirst(t *testing.T) {
 			t.Errorf("--model %s: exit %d, %q %q", model, code, c.stdout, c.stderr)
 		}
 	}
-	for _, args := range [][]string{{"--addr", "0.0.0.0:1"}, {"--addr", "x"}} {
-		if code := c.tandem(t.Context(), append([]string{"serve"}, args...)...); code != 1 ||
-			c.stdout != "" {
-			t.Errorf("%v: exit %d, %q %q", args, code, c.stdout, c.stderr)
+	for flag, want := range map[string]string{
+		"--addr=0.0.0.0:1": "--addr chooses the port on this machine", "--addr=192.168.1.2:8263": "--addr chooses the port on this machine",
+		"--addr=x": "write HOST:PORT", "--addr=127.0.0.1": "write HOST:PORT", "--addr=http://127.0.0.1:80": "write HOST:PORT",
+		"--addr=localhost:65536": "a number from 0 to 65535", "--addr=[::1]:http": "a number from 0 to 65535", "--addr=": "--addr is empty",
+		"--context=5": "at least 256 tokens", "--context=255": "at least 256 tokens", "--context=-1": "at least 256 tokens",
+	} {
+		if code := c.tandem(t.Context(), "serve", flag); code != 2 || !strings.Contains(c.stderr, want) || c.stdout != "" {
+			t.Errorf("%s: exit %d, %q %q, want 2 and %s", flag, code, c.stdout, c.stderr, want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

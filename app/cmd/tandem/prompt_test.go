@@ -7,8 +7,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"tandem/app/control"
 )
@@ -50,20 +54,48 @@ func TestPromptCanBeInterrupted(t *testing.T) {
 	}
 }
 
-// A person who pipes something in beside a prompt is told that it is not read; a script is not.
-func TestPipeBesideAPromptIsNotRead(t *testing.T) {
-	c := newConsole(t, newHome(t))
-	c.stdin = "a change"
+// What is piped in follows a prompt, behind an empty line.
+func TestPipeFollowsAPrompt(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "change")
+	must(t, os.WriteFile(file, []byte("+x\n-y"), 0o600))
+	change, err := os.Open(file)
+	must(t, err)
+	defer change.Close()
+	null, err := os.Open(os.DevNull)
+	must(t, err)
+	defer null.Close()
 	for _, x := range []struct {
-		terminal, typed, tells bool
-		args                   string
-	}{{true, false, true, "hi"}, {true, false, true, "pocket hi"}, {false, false, false, "hi"}, {true, true, false, "hi"}, {true, false, false, "-"},
-		{true, false, false, "pocket"}} {
-		c.terminal, c.typed = x.terminal, x.typed
-		c.must(t, append([]string{"run", "--max-tokens", "1"}, strings.Fields(x.args)...)...)
-		if tells := strings.Contains(c.stderr, "Standard input is not read"); tells != x.tells {
-			t.Errorf("run %s: %q, want a remark: %t", x.args, c.stderr, x.tells)
+		words []string
+		stdin io.Reader
+		typed bool
+		want  string
+	}{
+		{[]string{"hi"}, strings.NewReader("a change\n"), false, "hi\n\na change\n"},
+		{[]string{"what is it?"}, change, false, "what is it?\n\n+x\n-y"},
+		{[]string{"hi"}, null, false, "hi"},
+		{[]string{"hi"}, strings.NewReader(" \n\n"), false, "hi"},
+		{[]string{"hi"}, strings.NewReader("typed"), true, "hi"},
+		{[]string{"-"}, strings.NewReader("a change"), false, "a change"},
+		{nil, strings.NewReader("a change"), false, "a change"},
+		{[]string{""}, strings.NewReader("a change"), false, "the prompt is empty"},
+		{[]string{"hi"}, strings.NewReader("\xff"), false, "the prompt is not valid UTF-8"},
+		{[]string{"hi", "there"}, strings.NewReader("a change"), false, "put it in quotes"},
+	} {
+		m := newMain()
+		m.Stdin, m.Stderr, m.Typed = x.stdin, io.Discard, x.typed
+		cmd := &cobra.Command{}
+		cmd.SetContext(t.Context())
+		text, err := m.prompt(newRunFlags(m, cmd), runWords{"pocket", x.words})
+		if text != x.want && (err == nil || !strings.Contains(err.Error(), x.want)) {
+			t.Errorf("%q: %q, %v, want %q", x.words, text, err, x.want)
 		}
+	}
+	c := newConsole(t, newHome(t))
+	c.stdin = strings.Repeat("a change\n", 20)
+	one, two := c.must(t, "run", "--json", "--max-tokens", "1", "hi"), ""
+	c.stdin = ""
+	if two = c.must(t, "run", "--json", "--max-tokens", "1", "pocket", "hi"); one == two {
+		t.Errorf("with a pipe and without one the model says %s", one)
 	}
 }
 

@@ -120,12 +120,12 @@ func (r *runFlags) generation() (g generation, err error) {
 
 func run(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "run [MODEL] [PROMPT]", Short: "ask a model, or chat; use - to read the prompt from stdin",
-		Long: "Asks a model, the current one if none is named. Without a prompt it is a chat on\n" +
-			"a terminal, and a pipe is the prompt. A single word is the prompt, unless it is\n" +
-			"exactly the id of a model.",
+		Long: "Asks a model, the current one if none is named. A pipe follows the prompt,\n" +
+			"behind an empty line, or is the prompt. Without either it is a chat on a\n" +
+			"terminal. A single word is the prompt, unless it is exactly the id of a model.",
 		Args:              terminal.Args(0, math.MaxInt, ""),
 		ValidArgsFunction: m.completeModel,
-		Example: "  tandem run 'Write a Go function that reverses a slice'\n  git diff | tandem run -\n" +
+		Example: "  tandem run 'Write a Go function that reverses a slice'\n  git diff | tandem run 'Review this change'\n" +
 			"  tandem run mlx-community/Qwen3.5-4B-MLX-4bit"}
 	r := newRunFlags(m, cmd)
 	f := cmd.Flags()
@@ -174,8 +174,8 @@ func run(m *Main) *cobra.Command {
 	return cmd
 }
 
-// prompt returns the prompt that words give, - for standard input, as is a pipe without words. It is empty
-// where they ask for a chat.
+// prompt returns the prompt that words give, and after it what is piped in: - is that alone, as are no words.
+// It is empty where they ask for a chat.
 func (m *Main) prompt(r *runFlags, w runWords) (text string, err error) {
 	missing := terminal.Missing(r.cmd, "a prompt, or - to read it from standard input")
 	switch none := len(w.prompt) == 0; {
@@ -192,15 +192,18 @@ func (m *Main) prompt(r *runFlags, w runWords) (text string, err error) {
 	case w.prompt[0] == "-":
 		text, err = m.readPrompt(r.cmd.Context())
 	default:
-		if text = w.prompt[0]; m.Terminal && !m.Typed && hasText(m.Stdin) {
-			m.Remark("Standard input is not read: the prompt is on the command line.")
+		if text = w.prompt[0]; text != "" && !m.Typed && hasText(m.Stdin) {
+			var piped string
+			if piped, err = m.readPrompt(r.cmd.Context()); strings.TrimSpace(piped) != "" {
+				text += "\n\n" + piped
+			}
 		}
 	}
 	return text, cmp.Or(err, checkPrompt(text))
 }
 
-// hasText reports whether standard input is a pipe or a file with text, which somebody may expect to be
-// read.
+// hasText reports whether standard input is a pipe or a file with text, so that a prompt goes on there. A
+// socket may stay open without a text: Node gives one to each program that it starts.
 func hasText(stdin io.Reader) bool {
 	f, ok := stdin.(*os.File)
 	if !ok {

@@ -142,6 +142,7 @@ func serve(m *Main) *cobra.Command {
 			AllowedHosts: s.hosts, AllowedOrigins: s.origins,
 			Hold: hold, Pressure: pressure,
 			Ready: func(address, link string) { m.sayReady(a, address, link) },
+			Moved: func(address string) { m.Say("the endpoint has moved; its base URL is %s/v1", address) },
 			Loaded: func(err error) {
 				stop()
 				m.sayLoaded(a, err)
