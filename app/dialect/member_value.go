@@ -8,18 +8,20 @@ import (
 
 // A memberValue reads the value of one parameter.
 type memberValue struct {
-	syntax  *memberSyntax
-	name    string
-	left    map[string]bool // the parameters that may follow
-	kind    kind
-	lined   bool   // it begins on a line of its own
-	started bool   // the first byte was read, which may be a line's end that belongs to the tag
-	begun   bool   // a byte other than white space was read
-	quoted  bool   // the value is a string, and its beginning has been passed on
-	text    []byte // bytes held back until the type is clear
-	held    []byte // bytes that may be the beginning of the tag at the end
-	from    int    // the place of a string in the arguments
-	next    string // the parameter that follows, if the tag at the end is missing
+	syntax    *memberSyntax
+	name      string
+	left      map[string]bool // the parameters that may follow
+	kind      kind
+	lined     bool   // it begins on a line of its own
+	started   bool   // the first byte was read, which may be a line's end that belongs to the tag
+	begun     bool   // a byte other than white space was read
+	quoted    bool   // the value is a string, and its beginning has been passed on
+	text      []byte // bytes held back until the type is clear
+	held      []byte // bytes that may be the beginning of the tag at the end
+	from      int    // the place of a string in the arguments
+	next      string // the parameter that follows, if the tag at the end is missing
+	dataEnded bool   // the tags of data have ended
+	nested    nestedCall
 }
 
 // read takes the next byte. It returns the text that may end the value once it is complete: its tag,
@@ -31,11 +33,26 @@ func (v *memberValue) read(p *Parser, c byte) (tag string) {
 			return ""
 		}
 	}
-	for v.held = append(v.held, c); len(v.held) > 0; v.held = v.held[1:] {
-		if text, whole := matchPrefix(v.held, v.syntax.stops); whole {
+	v.held = append(v.held, c)
+	if v.nested.parser != nil {
+		v.readNested(p, c)
+		return ""
+	}
+	for ; len(v.held) > 0; v.held = v.held[1:] {
+		switch text, whole := matchPrefix(v.held, v.syntax.stops); {
+		case whole && v.inData(p):
+			v.keepState(p)
+		case whole:
 			v.held = nil
 			return text
-		} else if text != "" {
+		case text != "":
+			return ""
+		}
+		switch text, whole := matchPrefix(v.held, v.nested.openers); {
+		case whole && !v.inData(p):
+			v.beginNested(p)
+			return ""
+		case text != "" && !whole:
 			return ""
 		}
 		if key, begun := v.readOpening(); (v.left[key] || key == v.name && !v.begun) && !v.inData(p) {
@@ -82,13 +99,16 @@ func (v *memberValue) readOpening() (key string, begun bool) {
 
 // inData reports whether the value is in the tags of data, and these have not ended.
 func (v *memberValue) inData(p *Parser) bool {
-	text := v.text
+	data := v.syntax.data.open
+	return data != "" && !v.dataEnded && bytes.HasPrefix(v.written(p), []byte(data))
+}
+
+// written returns the value as far as it has been read.
+func (v *memberValue) written(p *Parser) []byte {
 	if v.quoted {
-		text = p.run[v.from:]
+		return p.run[v.from:]
 	}
-	data := v.syntax.data
-	return data.open != "" && bytes.HasPrefix(text, []byte(data.open)) &&
-		!bytes.HasSuffix(text, []byte(data.close))
+	return v.text
 }
 
 // addByte takes a byte of the value.
@@ -96,11 +116,14 @@ func (v *memberValue) addByte(p *Parser, c byte) {
 	v.begun = v.begun || !isSpace(c)
 	if v.quoted {
 		p.run = appendEscaped(p.run, c)
-		return
+	} else {
+		v.text = append(v.text, c)
+		if v.kind == kindText || v.kind == kindNullable && !mayBeNull(v.text) || len(v.text) > maxHeld {
+			v.beginString(p)
+		}
 	}
-	v.text = append(v.text, c)
-	if v.kind == kindText || v.kind == kindNullable && !mayBeNull(v.text) || len(v.text) > maxHeld {
-		v.beginString(p)
+	if c == '>' && v.inData(p) {
+		v.dataEnded = bytes.HasSuffix(v.written(p), []byte(v.syntax.data.close))
 	}
 }
 

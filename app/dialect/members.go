@@ -28,9 +28,10 @@ type memberCall struct {
 }
 
 // A memberSyntax holds the tags with which a family writes such calls. A value may contain valueEnd
-// itself: it ends at the first one that another parameter or the end of the call follows. If that tag
-// is missing, it ends before a parameter of the tool that has not been read, or at the tags that end
-// the call, if nothing but another call follows these.
+// itself: it ends at the first one that another parameter or the end of the call follows, and that is
+// neither in a call within the value nor in data. If that tag is missing, it ends before a parameter of
+// the tool that has not been read, or at the tags that end the call, if nothing but another call follows
+// these.
 type memberSyntax struct {
 	function  string   // before the tool's name, or ""
 	named     string   // after the tool's name; "": white space or a tag
@@ -364,7 +365,8 @@ func (m *memberCall) beginValue(p *Parser) {
 	p.emit(Arguments, ':')
 	delete(m.left, name)
 	m.at, m.value = memberInValue,
-		memberValue{syntax: m.syntax, name: name, left: m.left, kind: kindOf(m.tool.Parameters, name)}
+		memberValue{syntax: m.syntax, name: name, left: m.left, kind: kindOf(m.tool.Parameters, name),
+			nested: newNestedCall(p, m.syntax)}
 }
 
 func (m *memberCall) end(p *Parser, cut bool) {
@@ -377,6 +379,9 @@ func (m *memberCall) end(p *Parser, cut bool) {
 	case cut && inTag: // it is not text
 	case inTag:
 		m.fail(p, m.head...)
+		p.mode.end(p, cut)
+	case m.at == memberInValue && m.value.nested.first != nil:
+		m.readAgain(p)
 		p.mode.end(p, cut)
 	case m.at == memberInValue:
 		m.fail(p, m.value.cut(p)...)

@@ -35,6 +35,8 @@ type Parser struct {
 	strict  bool            // each call must be whole and name a tool
 	whole   bool            // each call must be whole, see Options
 	slipped bool            // the call that has begun must
+	depth   int             // calls in whose values this parser reads one
+	again   int             // values that were read twice
 
 	// bare are the bytes that open a call where the answer begins, and after a call or a thought.
 	bare string
@@ -152,7 +154,7 @@ func (p *Parser) finish(cut bool) []Part {
 // hasTool reports whether the request has a tool with that name.
 func (p *Parser) hasTool(name string) bool {
 	_, ok := p.tools[name]
-	return ok
+	return ok || p.depth > 0
 }
 
 // hasTools reports whether a tool's name begins with text.
@@ -234,7 +236,8 @@ func (p *Parser) endCall() bool {
 	}
 	begun := p.begun
 	tool, known := p.tools[p.parts[begun].Name]
-	if p.begun = -1; (known || !p.slipped) && json.Valid(p.run) && (tool.Accepts == nil || tool.Accepts(p.run)) {
+	accepted := p.depth > 0 || (known || !p.slipped) && (tool.Accepts == nil || tool.Accepts(p.run))
+	if p.begun = -1; accepted && json.Valid(p.run) {
 		return true
 	}
 	p.parts, p.run = p.parts[:begun], p.run[:0]
