@@ -85,6 +85,49 @@ func TestCallGrammarAllowsOnlyTextThatIsReadAsCalls(t *testing.T) {
 	}
 }
 
+// TestGrammarAndParserAgreeOnACallInAValue: where a grammar allows a value that holds a call, or the beginning of
+// one, the parser reads all of it as the value.
+func TestGrammarAndParserAgreeOnACallInAValue(t *testing.T) {
+	for name, beginnings := range map[string][]string{
+		"xml":              {"<tool_call>\n<function=now>\n<parameter=a>\nb", "<function=now></function>", "<function=f><parameter=city>b</parameter></function>!"},
+		"glm, plain":       {"<tool_call>now\n<arg_key>a</arg_key>\n<arg_value>b", "<tool_call>now</tool_call>", "a <arg_value> b"},
+		"atem":             {`<atem:invoke name="now"><atem:parameter name="a">b`, `<atem:invoke name="f"><atem:parameter name="a">b</atem:parameter></atem:invoke>!`},
+		"xml, Functionary": {`<function=now>{\"a\": 1}</function>`},
+	} {
+		w := writers[name]
+		tokens, end, v := w.vocabulary(t)
+		rules, err := w.dialect().Grammar(testTools, dialect.Choice{Parallel: true, Prompt: w.prompt})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, city := range beginnings {
+			text := strings.Replace(w.text, "Bern", "So "+city, 1)
+			m := matcher(t, v, rules.Lark)
+			for _, id := range append(w.encode(tokens, text), end) {
+				if !slices.Contains(follow(t, m), id) {
+					t.Fatalf("%s: the grammar refuses %q in %q", name, tokens[id], text)
+				}
+				if err := m.Accept(id); id != end && err != nil {
+					t.Fatal(err)
+				}
+			}
+			m.Close()
+			p := w.dialect().Parser(dialect.Options{Tools: testTools, Calls: true, Forced: true, Prompt: w.prompt})
+			said := ""
+			for _, part := range append(p.Push(text), p.Flush()...) {
+				if part.Kind == dialect.Text || part.Kind == dialect.Arguments {
+					said += part.Text
+				}
+			}
+			var got struct{ City string }
+			want := "So " + strings.ReplaceAll(city, `\"`, `"`)
+			if err := json.Unmarshal([]byte(said), &got); err != nil || got.City != want {
+				t.Errorf("%s: %q is read as %q, %v", name, text, said, err)
+			}
+		}
+	}
+}
+
 // TestStringsOfForcedCallsKeepTheirLength: a grammar holds the strings of a call to minLength and
 // maxLength in every family, also where strings have no quotes.
 func TestStringsOfForcedCallsKeepTheirLength(t *testing.T) {

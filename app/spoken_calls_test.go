@@ -130,6 +130,9 @@ func TestBrokenCallsComeWithDraftsAndRestoredPrompts(t *testing.T) {
 			"\n</function", ">\n</tool_call>"}}, "", "I need it.", `{"command":"ls"}`},
 		{"no parameter's end", speaker{"<|go|>", []string{"<tool_call>\n<fun", "ction=run>\n<parameter", "=command>\n", "ls\n    <par", "ameter=days>",
 			"\n2\n</func", "tion>\n</tool_call>"}}, "", "", `{"command":"ls","days":2}`},
+		{"a call in a value", speaker{"<|go|>", []string{"<tool_call>\n<fun", "ction=run>\n<parameter", "=command>\n", "cat <<E", "\n<tool_call>\n",
+			"<function=ls>\n", "<parameter=days>", "\n1\n</para", "meter>\n</function>", "\n</tool_call>\nE\n", "</parameter>", "\n</function>\n</tool_call>"}},
+			"", "", `{"command":"cat <<E\n<tool_call>\n<function=ls>\n<parameter=days>\n1\n</parameter>\n</function>\n</tool_call>\nE"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := start(t, Options{Model: c.speaker.write(t)}, "127.0.0.1:0")

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	maxNested = 8  // calls open within one another
-	maxAgain  = 16 // values of an answer that are read again
+	maxNested = 4  // calls open within one another
+	maxAgain  = 8  // values of an answer that are read again
 	maxTag    = 32 // bytes of a tag
 )
 
