@@ -63,6 +63,19 @@ const odd = {
   'stars and lines': '*a_'.repeat(20_000),
   'lines': '_a_b'.repeat(50_000),
   'two scripts': 'aα'.repeat(500_000),
+  'two directions': 'אaבb'.repeat(250_000),
+  'paragraphs in two directions': `${'aب'.repeat(2900)}\n\n`.repeat(170),
+  'a heading in two scripts': `# ${'aनम'.repeat(9000)}`,
+  'items in two scripts': `- ${'ก1'.repeat(500)}\n`.repeat(900),
+  'a table in two directions': `|a|b|\n|-|-|\n${`|${'א1'.repeat(100)}|${'aب'.repeat(100)}|\n`.repeat(60)}`,
+  'code in two directions': `\`\`\`js\n${`${'אa'.repeat(40)}\n`.repeat(12_000)}\`\`\`\n\nend`,
+  'a line of code in two directions': `\`\`\`\n${'אa'.repeat(400_000)}\n\`\`\`\n\nend`,
+  'code in a list': `- \`\`\`\n  ${'بa'.repeat(14_000)}\n  \`\`\``,
+  'words without spaces': 'ภาษาไทย'.repeat(140_000),
+  'syllables': 'यह एक लंबा वाक्य है। '.repeat(47_000),
+  'turned letters': '\u202ea\u202cb\u2067c\u2069'.repeat(140_000),
+  'emojis': 'a😀'.repeat(330_000),
+  'marks': `e${'\u0301'.repeat(50)}`.repeat(19_000),
   'more stars': '*a**'.repeat(100_000),
   'brackets': '['.repeat(500_000),
   'links': '[a]('.repeat(200_000),
@@ -130,14 +143,40 @@ test('a tag that is not one of an answer is text', async () => {
   await context.close()
 })
 
-test('a message of the user may be long, in two scripts', async () => {
-  const { context, page, problems } = await kept(['So.'])
-  const text = 'aα'.repeat(500_000)
+test('a message, a thought and an answer may be long, in two directions', async () => {
+  const long = 'אaבb'.repeat(250_000)
+  for (const tinted of [false, true]) {
+    const { context, page, problems } = await kept(['So.'])
+    if (tinted) await page.getByLabel(/^Highlight/).check()
+    await page.route('**/app/chats/1000', (route) =>
+      route.fulfill({ json: { chat: { id: 1000, kind: 'chat', title: 'אa'.repeat(100), system: '', options: null, leaf: 2, created_at: '2026-01-01T00:00:00Z', updated_at: '2026-01-01T00:00:00Z' }, messages: [message(1, 0, 'user', long), message(2, 1, 'assistant', `${long}\nSo.`, { thought: long })] } }))
+    await page.evaluate(() => { location.hash = '#/playground/1000' })
+    await page.locator('.chat').getByText('So.').waitFor()
+    await page.locator('summary').getByText('Thoughts').click()
+    for (const name of ['.said', '.chat details pre']) assert.equal(await page.evaluate((name) => document.querySelector(name).textContent.length, name), long.length, name)
+    assert.deepEqual(problems, [])
+    await context.close()
+  }
+})
+
+test('a long text is copied as it is, and nothing of its code is cut off', async () => {
+  const lines = (n) => Array.from({ length: n }, (_, i) => `Строка ${i}: обычный текст, который читает человек, و كلام عربي and words.`).join('\n')
+  const code = Array.from({ length: 400 }, (_, i) => `\tx := ${i} // комментарий ${'и ещё '.repeat(i % 40)}`).join('\n')
+  const { context, page, problems } = await kept([])
   await page.route('**/app/chats/1000', (route) =>
-    route.fulfill({ json: { chat: { id: 1000, kind: 'chat', title: 'Long', system: '', options: null, leaf: 2, created_at: '2026-01-01T00:00:00Z', updated_at: '2026-01-01T00:00:00Z' }, messages: [message(1, 0, 'user', text), message(2, 1, 'assistant', 'So.')] } }))
+    route.fulfill({ json: { chat: { id: 1000, kind: 'chat', title: 'Long', system: '', options: null, leaf: 2, created_at: '2026-01-01T00:00:00Z', updated_at: '2026-01-01T00:00:00Z' }, messages: [message(1, 0, 'user', lines(900)), message(2, 1, 'assistant', `\`\`\`go\n${code}\n\`\`\`\n\nSo.`, { thought: lines(500) })] } }))
   await page.evaluate(() => { location.hash = '#/playground/1000' })
   await page.locator('.markdown').getByText('So.').waitFor()
-  assert.equal(await page.evaluate(() => document.querySelector('.said').textContent.length), text.length)
+  await page.locator('summary').getByText('Thoughts').click()
+  for (const [name, text] of [['.said', lines(900)], ['details pre', lines(500)], ['.coded code', code]]) {
+    const node = page.locator(`.chat ${name}`)
+    assert.ok((await node.locator('.piece').count()) > 1, `${name} is one piece`)
+    assert.equal(await node.evaluate((e) => (getSelection().selectAllChildren(e), getSelection().toString())), text, name)
+  }
+  const piece = page.locator('.coded .piece').nth(3)
+  await piece.scrollIntoViewIfNeeded()
+  assert.ok(await piece.evaluate((e) => e.scrollWidth <= e.clientWidth && e.clientWidth > e.closest('pre').clientWidth), 'lines are cut off')
+  await shot(page, 'odd-long')
   assert.deepEqual(problems, [])
   await context.close()
 })
@@ -170,7 +209,7 @@ const fuzz = Number(process.env.FUZZ ?? 200)
 test(`${fuzz} answers of repeated characters are shown`, async () => {
   let seed = 50
   const random = (n) => ((seed = (seed * 48_271) % 0x7fffffff), seed % n)
-  const signs = ['>', '- ', '1. ', '*', '**', '_', 'a', ' ', '`', '```', '[', ']', '(', ')', '!', '<', '</', '<em>', '<div>', '&', '&amp;', '\\', '~~', '|', '|-', '\n', '\n\n', '\t', '    ', '#', '=', '---', ':', 'http://a.b', '[a]: b', '"', "'", '\u0000', '\u202e', '語']
+  const signs = ['>', '- ', '1. ', '*', '**', '_', 'a', ' ', '`', '```', '[', ']', '(', ')', '!', '<', '</', '<em>', '<div>', '&', '&amp;', '\\', '~~', '|', '|-', '\n', '\n\n', '\t', '    ', '#', '=', '---', ':', 'http://a.b', '[a]: b', '"', "'", '\u0000', '\u202e', '\u202c', '\u2067', '語', 'α', 'א', 'ب', 'ไ', 'न', '한', '😀', '\u0301', '\u200d']
   const texts = Array.from({ length: fuzz }, () => {
     const unit = Array.from({ length: 1 + random(4) }, () => signs[random(signs.length)]).join('')
     return `a${unit.repeat(Math.ceil(10 ** (3 + random(300) / 100) / unit.length)).slice(0, 1_000_000)}`

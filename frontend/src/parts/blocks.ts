@@ -5,9 +5,6 @@ import { languageOf, reader } from './reader.ts'
 
 const longest = 30_000 // characters of a block that is no code; a longer one, and all after it, is plain text
 const atOnce = 200 // blocks that are made in one step
-
-// What is made before the page is drawn again, at most by one step more: to draw it takes longer than to make it.
-const drawn = { characters: 100_000, blocks: 400 }
 const most = 5000 // blocks of a text; what follows is plain text
 
 // A Part is a part of a text: a block of Markdown, or the space between two.
@@ -153,7 +150,8 @@ const fence = /^ {0,3}(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)(?:\n|$)/ // the line befo
 export class Blocks<T = Block> {
   readonly done: T[] = [] // the blocks that can no longer change
   last: T[] = [] // the growing block; empty before there is any text
-  #text = '' // the whole text so far
+  #given = ''
+  #text = '' // the whole text so far, as it is shown
   #from = 0 // where the text begins that done does not have
   #plain = false // that text is plain
   #read = true // done and last have the whole text
@@ -163,23 +161,24 @@ export class Blocks<T = Block> {
     this.#block = block
   }
 
-  // set takes the whole text, and makes its blocks, with one step at least, until a time by
-  // performance.now. It returns whether it has come to the end. If the text does not begin with the text
-  // before, all blocks are made again.
+  // set takes the whole text and makes its blocks. With a time by performance.now it makes the blocks of one step,
+  // at most until then: to draw them takes longer than to make them. It returns whether it has come to the end. If
+  // the text does not begin with the text before, all blocks are made again.
   set(given: string, until = Infinity): boolean {
-    const text = legible(given.replace(/\r\n?/g, '\n'))
-    if (text === this.#text && this.#read) return true
-    if (!text.startsWith(this.#text)) {
-      this.done.length = 0
-      this.#from = 0
-      this.#plain = false
+    if (given === this.#given) {
+      if (this.#read) return true
+    } else {
+      const text = legible(given.replace(/\r\n?/g, '\n'))
+      if (!text.startsWith(this.#text)) {
+        this.done.length = 0
+        this.#from = 0
+        this.#plain = false
+      }
+      this.#given = given
+      this.#text = text
     }
-    this.#text = text
-    const from = this.#from
-    const { length } = this.done
-    const enough = (): boolean => performance.now() >= until || this.#from - from > drawn.characters || this.done.length - length > drawn.blocks
     do this.#read = this.#step(until)
-    while (!this.#read && (until === Infinity || !enough()))
+    while (!this.#read && until === Infinity)
     return this.#read
   }
 

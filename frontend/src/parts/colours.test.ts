@@ -37,4 +37,6 @@ test('a language that is not known has none, nor has very long code', () => {
   assert.equal(coloured('x'.repeat(100_000), 'go'), null)
   assert.equal(coloured('1 '.repeat(10_001), 'js'), null)
   assert.ok(coloured('1 '.repeat(10_000), 'js'))
+  assert.equal(coloured('// אa\n'.repeat(3001), 'js'), null) // slow to lay out as one
+  assert.ok(coloured('// אa\n'.repeat(3000), 'js'))
 })

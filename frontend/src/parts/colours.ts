@@ -1,3 +1,5 @@
+import { isSlow } from './legible.ts'
+
 // A Language says how code of a language reads. quotes match its strings.
 interface Language {
   words: string
@@ -84,7 +86,7 @@ const escape = (text: string): string => text.replace(/[&<>"]/g, (s) => `&#${s.c
 export function coloured(code: string, name: string): string | null {
   const key = name.toLowerCase()
   const of = Object.hasOwn(languages, key) ? languages[key] : undefined
-  if (!of || code.length > most) return null
+  if (!of || code.length > most || isSlow(code)) return null
   const words = new Set(of.words.split(' '))
   const parts = new RegExp(`(${of.comments})|(${of.quotes})|(\\b(?:0[xXbBoO])?\\d[\\w.]*)|[A-Za-z_$][\\w$]*`, 'g')
   let at = 0

@@ -22,12 +22,37 @@ test('a character has 50 marks at most', () => {
   assert.deepEqual(blocks.last, [`a${marks(50)}…b **c**`])
 })
 
-test('a text is cut at the ends of lines, and not within a character', () => {
+test('a text is cut after lines and words, and not within a character', () => {
   assert.deepEqual(pieces(''), [])
-  assert.deepEqual(pieces('abc', 3), ['abc'])
-  assert.deepEqual(pieces('ab\ncd\nef', 4), ['ab\n', 'cd\n', 'ef'])
-  assert.deepEqual(pieces('a\nbcdefgh', 6), ['a\nbcde', 'fgh'])
-  assert.deepEqual(pieces('abc😀d', 4), ['abc', '😀d'])
-  const long = 'aα'.repeat(500_000)
-  assert.deepEqual([pieces(long).join('') === long, pieces(long).length], [true, 100])
+  assert.deepEqual(pieces('αβγ', 3), ['αβγ'])
+  assert.deepEqual(pieces('αβ\nγδ\nεζ', 3), ['αβ\n', 'γδ\n', 'εζ'])
+  assert.deepEqual(pieces('αβ γδ εζ', 3), ['αβ ', 'γδ ', 'εζ'])
+  assert.deepEqual(pieces('α\nβγδεζη', 5), ['α\nβγδε', 'ζη'])
+  assert.deepEqual(pieces('αβγ😀δ', 4), ['αβγ', '😀δ'])
+  assert.deepEqual(pieces('aαbβcγd', 2), ['aαbβc', 'γd'])
+})
+
+test('a long text is cut only where it is slow to lay out', () => {
+  const all: [string, number][] = [
+    ['one line of code '.repeat(60_000), 1],
+    ['let a = 1\n'.repeat(100_000), 1],
+    ['Voilà une leçon. '.repeat(1500), 1], // few accents
+    ['aα'.repeat(500_000), 167],
+    ['אaבb'.repeat(250_000), 167],
+    ['aب1'.repeat(300_000), 100],
+    ['ภาษาไทย'.repeat(100_000), 234],
+    ['\u202ea\u202c\u2067b\u2069'.repeat(100_000), 134],
+    ['a😀'.repeat(100_000), 67], // one character is two
+  ]
+  for (const [text, want] of all) {
+    const cut = pieces(text)
+    assert.ok(cut.join('') === text)
+    assert.equal(cut.length, want, text.slice(0, 20))
+  }
+})
+
+test('a growing text keeps its pieces', () => {
+  const text = 'यह एक लंबा वाक्य है।\n'.repeat(1000)
+  const whole = pieces(text)
+  for (let n = 500; n < text.length; n += 500) assert.deepEqual(pieces(text.slice(0, n)).slice(0, -1), whole.slice(0, pieces(text.slice(0, n)).length - 1))
 })

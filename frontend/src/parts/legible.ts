@@ -2,19 +2,26 @@
 // them, and a browser draws them in quadratic time.
 export const legible = (text: string): string => text.replace(/(?<!\p{M})(\p{M}{50})\p{M}+/gu, '$1…')
 
-// pieces cuts a text into pieces of at most 10,000 characters, at the end of a line where one is near. A browser
-// lays out a block in quadratic time where the script changes often, as between Greek and Latin.
-export function pieces(text: string, most = 10_000): string[] {
+// pieces cuts a text into pieces of at most 3,000 characters that are not ASCII, after a line or a word where one
+// ends near. The time of a browser to lay out a block is quadratic where the script changes often, as between
+// Hebrew and Latin, and where it looks for the ends of words, as in Hindi, Korean and Thai.
+export function pieces(text: string, most = 3000): string[] {
   const all: string[] = []
-  for (let from = 0; from < text.length; ) {
-    let to = from + most
-    if (to < text.length) {
-      const line = text.lastIndexOf('\n', to - 1) + 1
-      if (line > from + most / 2) to = line
-      else if (/[\uDC00-\uDFFF]/.test(text[to]!)) to-- // not within a character
-    }
-    all.push(text.slice(from, to))
-    from = to
+  let from = 0
+  let odd = 0
+  for (let i = 0; i < text.length; i++) {
+    if (text.charCodeAt(i) < 128 || ++odd <= most) continue
+    const piece = text.slice(from, i)
+    const near = ['\n', ' '].map((end) => piece.lastIndexOf(end) + 1).find((to) => to > piece.length / 2)
+    if (near) i = from + near
+    else if (/[\uDC00-\uDFFF]/.test(text[i]!)) i-- // not within a character
+    all.push(text.slice(from, i))
+    from = i--
+    odd = 0
   }
+  if (from < text.length) all.push(text.slice(from))
   return all
 }
+
+// isSlow returns whether a browser could take too long to lay out a text as one block.
+export const isSlow = (text: string): boolean => pieces(text).length > 1

@@ -1,5 +1,7 @@
 import MarkdownIt from 'markdown-it'
 
+import { isSlow } from './legible.ts'
+
 // deepest is how many elements of HTML may be nested. What nests deeper is shown as plain text.
 const deepest = 100
 
@@ -12,12 +14,17 @@ const whole = /<(?:\/?([a-z][a-z0-9]*)(?:\s+[\w:.-]+(?:\s*=\s*(?:[^\s"'=<>`]+|'[
 // tagged returns HTML of a model with only its whole tags that are listed. The others are text.
 const tagged = (html: string): string => html.replace(whole, (tag, name?: string) => (name && tags.includes(name.toLowerCase()) ? tag : `&lt;${tag.slice(1)}`))
 
+// block matches a tag that begins or ends a block of its own.
+const block = /<\/?(?:p|hr|blockquote|[uo]l|li|h[3-6]|table|t(?:head|body|r|h|d)|div|pre)(?![a-z0-9])/i
+
 // mostElements is how many elements a block may have. To clean as many takes a fifth of a second.
 const mostElements = 5000
 
 // isTooMuch returns whether HTML has more than mostElements, or more than deepest one within another. An
-// element that is not closed has all that follows within it.
+// element that is not closed has all that follows within it. It is too much as well if a browser would take
+// too long to lay out the text between two tags of blocks.
 export function isTooMuch(html: string): boolean {
+  if (html.split(block).some(isSlow)) return true
   const open: string[] = []
   let all = 0
   for (const [, end, written] of html.matchAll(/<(\/?)([a-z][a-z0-9]*)/gi)) {
