@@ -29,7 +29,7 @@ var arrows = []struct {
 		"app/modeltest"}}, // for tests of clients
 	{"app/cmd/lab", []string{"app", "app/lab", "app/bench", "app/evidence", "app/bridge", "app/pool", "app/home", "app/control", "app/terminal", "storage/disk", "models/retrieval", "models/starter"}},
 	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "app/terminal", "frontend"}},
-	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
+	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/home", "app/control", "frontend"}},
 	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "storage/disk", "app/*"}},
 	{"app/server", []string{"app/llamacpp", "app/openai", "app/responses", "app/anthropic", "app/ollama", "app/api", "app/wire", "app/model", "app/control"}},
 	{"app/openai", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},

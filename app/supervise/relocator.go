@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/mod/semver"
+
+	"tandem/app/home"
 )
 
 // A Relocator offers to move a bundle into a folder of applications. Until then, Tandem creates
@@ -76,8 +78,7 @@ func (m Relocator) Offer() (moved bool, err error) {
 		if m.Location == Translocated {
 			return false, nil
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(m.Note), 0o700),
-			os.WriteFile(m.Note, []byte(m.Bundle), 0o600)); err != nil {
+		if err := home.WritePrivate(m.Note, m.Bundle); err != nil {
 			return false, fmt.Errorf("that Tandem stays where it is cannot be remembered: %w", err)
 		}
 		return false, nil

@@ -43,6 +43,15 @@ func TestOfferFollowsTheAnswer(t *testing.T) {
 	step("translocated, refused again", Translocated, false, false, 1)
 	step("elsewhere, refused", Elsewhere, false, false, 1)
 	step("elsewhere, remembered", Elsewhere, true, false, 0)
+	// The note is replaced as a whole, so that a full disk leaves the one before.
+	note, kept := filepath.Join(home, "run", "stay"), filepath.Join(home, "kept")
+	if err := errors.Join(os.WriteFile(note, []byte("/another/Tandem.app"), 0o600), os.Link(note, kept)); err != nil {
+		t.Fatal(err)
+	}
+	step("elsewhere, refused for another bundle before", Elsewhere, false, false, 1)
+	if text, err := os.ReadFile(kept); string(text) != "/another/Tandem.app" {
+		t.Errorf("the note before holds %q, %v", text, err)
+	}
 	if err := os.Remove(filepath.Join(home, "run", "stay")); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+
+	"tandem/app/home"
 )
 
 // The size of a window that was never shown, and the smallest one.
@@ -27,7 +29,7 @@ type place struct {
 }
 
 // placeFile is where the place is kept, in Tandem's home.
-func placeFile(home string) string { return filepath.Join(home, "window.json") }
+func placeFile(dir string) string { return filepath.Join(dir, "window.json") }
 
 // readPlace returns the place of the last window. Without a file that can be used, the system
 // chooses the place and the size is the usual one.
@@ -51,7 +53,7 @@ func (p place) write(file string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, text, 0o600)
+	return home.WritePrivate(file, string(text))
 }
 
 // A screen is the size of one screen.
