@@ -71,7 +71,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		Rules: rules(set)})
 	socket, err := control.Listen(a.home.Dir)
 	if err != nil {
-		return err
+		return home.Unusable(err)
 	}
 	var running sync.WaitGroup
 	serving := endpoint.Serving{

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver of database/sql
@@ -207,6 +208,8 @@ func (db *DB) touch() error {
 		return &Error{Code: ReadOnly, Op: "open database", Message: "the database " + db.path +
 			" cannot be opened for writing: check the permissions of the file and its folder",
 			Err: err}
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return &Error{Code: Full, Op: "open database", Message: db.fullMessage(), Err: err}
 	}
 	return err
 }

@@ -209,7 +209,7 @@ func TestFullDiskOpens(t *testing.T) {
 			for _, err := range []error{err, db.SetSetting(t.Context(), "a", strings.Repeat("x", 9000))} {
 				e := wantCode(t, err, Full)
 				if code, message := e.ClientMessage(); code != "disk_full" ||
-					!strings.Contains(message, "free some space") {
+					!strings.Contains(message, "delete some files") {
 					t.Errorf("it is told as %q, %q", code, message)
 				}
 			}
@@ -233,6 +233,20 @@ func TestFullDiskOpens(t *testing.T) {
 				t.Errorf("after the next start %d runs are in flight, %v", len(runs), err)
 			}
 		})
+	}
+}
+
+// A disk without inodes is a full one. SQLite needs a file beside the database even to read it.
+func TestDiskWithoutInodes(t *testing.T) {
+	dir := enginetest.SmallDisk(t, 32<<20)
+	path := filepath.Join(dir, "tandem.db")
+	fill(t, path)
+	enginetest.FillNames(t, dir)
+	for _, path := range []string{path, filepath.Join(dir, "new.db")} {
+		_, err := Open(path, Options{})
+		if e := wantCode(t, err, Full); !strings.Contains(e.Message, "delete some files") {
+			t.Errorf("%s is refused with %v", path, err)
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ func Make(dir string) error {
 	if err == nil {
 		err = closeToOthers(dir)
 	}
-	return unusable(err)
+	return Unusable(err)
 }
 
 // CheckWritable returns why the folder can be neither written nor made, or nil. It changes nothing.
@@ -67,30 +67,47 @@ func CheckWritable(dir string) error {
 		case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && at != filepath.Dir(at):
 			continue // Make makes it in its parent
 		case err != nil:
-			return unusable(err)
+			return Unusable(err)
 		case !info.IsDir():
-			return unusable(&fs.PathError{Op: "open", Path: at, Err: syscall.ENOTDIR})
+			return Unusable(&fs.PathError{Op: "open", Path: at, Err: syscall.ENOTDIR})
 		}
 		if err := unix.Access(at, unix.W_OK|unix.X_OK); err != nil {
-			return unusable(&fs.PathError{Op: "write", Path: at, Err: err})
+			return Unusable(&fs.PathError{Op: "write", Path: at, Err: err})
 		}
 		return nil
 	}
 }
 
-// unusable says of an error what to do about a home folder that cannot be written; nil stays nil.
-func unusable(err error) error {
+// Unusable says of an error what to do about a home folder in which files cannot be made or written; nil
+// stays nil.
+func Unusable(err error) error {
+	is := func(kinds ...syscall.Errno) bool {
+		return slices.ContainsFunc(kinds, func(k syscall.Errno) bool { return errors.Is(err, k) })
+	}
+	_, other := errors.AsType[syscall.Errno](err)
+	_, kind := errors.AsType[*disk.KindError](err)
+	remedy := ""
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("the home folder cannot be written: %w; make it yours to read and to write, "+
-			"or set TANDEM_HOME to another folder", err)
+	case is(syscall.EACCES, syscall.EPERM):
+		remedy = "make it yours to read and to write"
+	case is(syscall.EROFS):
+		remedy = "its disk can only be read: mount it so that it can be written"
+	case is(syscall.ENOSPC, syscall.EDQUOT): // a disk also runs out of inodes
+		remedy = "delete some files on its disk"
+	case is(syscall.ENOTDIR), kind:
+		remedy = "move away what is in its place"
+	case is(syscall.EEXIST, syscall.ELOOP): // a link that leads nowhere exists
+		remedy = "mend the link"
+	case is(syscall.ENAMETOOLONG):
+		remedy = "its path is too long: shorten it"
+	case other:
+		remedy = "check its disk"
+	default:
+		return fmt.Errorf("home folder: %w", err)
 	}
-	if _, ok := errors.AsType[syscall.Errno](err); ok { // such as a file in its place
-		return fmt.Errorf("home folder: %w; set TANDEM_HOME to another folder", err)
-	}
-	return fmt.Errorf("home folder: %w", err)
+	return fmt.Errorf("home folder: %w; %s, or set TANDEM_HOME to another folder", err, remedy)
 }
 
 // Open makes the folder and locks it. Error: *LockedError if another process holds the lock.
@@ -104,7 +121,7 @@ func Open(dir string) (*Home, error) {
 	}
 	lock, err := disk.OpenToWrite(filepath.Join(dir, "lock"), 0, 0o600)
 	if err != nil {
-		return nil, unusable(err)
+		return nil, Unusable(err)
 	}
 	// The kernel drops the lock with the process, however it ends.
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {

@@ -30,10 +30,40 @@ func TestCheckWritable(t *testing.T) {
 	if err := os.Symlink(loop, loop); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{unusable(fs.ErrPermission), unusable(syscall.EROFS), CheckWritable(file), Make(file), Make(loop)} {
-		if err == nil || !strings.Contains(err.Error(), "set TANDEM_HOME") {
-			t.Errorf("the error is %v", err)
+	nowhere, locked := filepath.Join(dir, "nowhere"), filepath.Join(dir, "locked")
+	if err := errors.Join(os.Symlink(filepath.Join(dir, "not mounted"), nowhere),
+		os.MkdirAll(filepath.Join(locked, "lock"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	_, lock := Open(locked)
+	errno := func(kind syscall.Errno) error {
+		return Unusable(&fs.PathError{Op: "open", Path: dir, Err: kind})
+	}
+	for _, x := range []struct {
+		err    error
+		remedy string
+	}{
+		{errno(syscall.EACCES), "make it yours"},
+		{errno(syscall.EPERM), "make it yours"},
+		{errno(syscall.EROFS), "only be read"},
+		{errno(syscall.ENOSPC), "delete some files"},
+		{errno(syscall.EDQUOT), "delete some files"},
+		{errno(syscall.EIO), "check its disk"},
+		{CheckWritable(file), "move away"},
+		{Make(file), "move away"},
+		{Make(filepath.Join(file, "a")), "move away"},
+		{lock, "move away"},
+		{Make(loop), "mend the link"},
+		{Make(nowhere), "mend the link"},
+		{Make(filepath.Join(dir, strings.Repeat("a", 300))), "shorten"},
+	} {
+		if x.err == nil || !strings.Contains(x.err.Error(), x.remedy) ||
+			!strings.HasSuffix(x.err.Error(), ", or set TANDEM_HOME to another folder") {
+			t.Errorf("the error is %v, want one with %q", x.err, x.remedy)
 		}
+	}
+	if err := Unusable(nil); err != nil {
+		t.Error(err)
 	}
 }
 

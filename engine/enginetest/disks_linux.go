@@ -47,6 +47,19 @@ func SmallDisk(t testing.TB, bytes int) string {
 	return dir
 }
 
+// FillNames leaves a disk of SmallDisk no inode, so that it can hold no further file.
+func FillNames(t testing.TB, dir string) {
+	t.Helper()
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
+		t.Fatal(err)
+	}
+	options := fmt.Sprintf("nr_inodes=%d", st.Files-st.Ffree)
+	if err := syscall.Mount("small", dir, "tmpfs", syscall.MS_REMOUNT, options); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // FillDisk writes a file into dir until the disk has no room, and returns what removes it.
 func FillDisk(t testing.TB, dir string) (free func()) {
 	t.Helper()

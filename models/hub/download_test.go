@@ -292,19 +292,23 @@ func TestPullSurvivesMisbehavingHubs(t *testing.T) {
 // is, and the download is whole.
 func TestLinksAreNotWrittenThrough(t *testing.T) {
 	files := model()
-	hard := "a hard link"
-	for name, exists := range map[string]bool{"a file elsewhere": true, "nowhere": false, hard: true} {
+	hard, copied := "a hard link", "a hard link to the same part, as in a copy of the cache"
+	for name, exists := range map[string]bool{"a file elsewhere": true, "nowhere": false, hard: true, copied: true} {
 		t.Run(name, func(t *testing.T) {
 			h := newFakeHub(t, files)
 			cache, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
+			mine := "mine"
+			if name == copied {
+				mine = string(files[shard][:5000])
+			}
 			if exists {
-				if err := os.WriteFile(other, []byte("mine"), 0o600); err != nil {
+				if err := os.WriteFile(other, []byte(mine), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
 			r := repo{cache: cache, id: "org/name"}
 			link := os.Symlink
-			if name == hard {
+			if name == hard || name == copied {
 				link = os.Link
 			}
 			etag := etagOf(shard, files[shard])
@@ -319,7 +323,7 @@ func TestLinksAreNotWrittenThrough(t *testing.T) {
 			}
 			same(t, dir.Dir, files, fetched)
 			text, err := os.ReadFile(other)
-			if string(text) != "mine" && exists || err == nil && !exists {
+			if string(text) != mine && exists || err == nil && !exists {
 				t.Errorf("what the links lead to has %.20q, %v", text, err)
 			}
 		})
