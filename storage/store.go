@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/url"
+	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -202,8 +203,12 @@ func (db *DB) touch() error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Error{Code: ReadOnly, Op: "open database", Message: "the folder " +
-			filepath.Dir(db.path) + " does not exist: create it first", Err: err}
+		message := "the folder " + filepath.Dir(db.path) + " does not exist: create it first"
+		if to, err := os.Readlink(db.path); err == nil {
+			message = fmt.Sprintf("the database %s is a link to %s, which is not there: connect its disk, or "+
+				"mend the link", db.path, to)
+		}
+		return &Error{Code: ReadOnly, Op: "open database", Message: message, Err: err}
 	case errors.Is(err, fs.ErrPermission):
 		return &Error{Code: ReadOnly, Op: "open database", Message: "the database " + db.path +
 			" cannot be opened for writing: check the permissions of the file and its folder",

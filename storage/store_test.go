@@ -135,6 +135,14 @@ func TestOpenReportsItsCode(t *testing.T) {
 	if e := wantCode(t, err, ReadOnly); !strings.Contains(e.Message, "does not exist") {
 		t.Errorf("message %q does not name the missing folder", e.Message)
 	}
+	linked := filepath.Join(dir, "linked.db")
+	if err := os.Symlink(filepath.Join(dir, "missing", "x.db"), linked); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(linked, Options{})
+	if e := wantCode(t, err, ReadOnly); !strings.Contains(e.Message, "mend the link") {
+		t.Errorf("message %q does not name the link", e.Message)
+	}
 
 	newer := filepath.Join(dir, "newer.db")
 	db := mustOpen(t, newer)

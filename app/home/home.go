@@ -154,7 +154,7 @@ func (h *Home) closeEntries() error {
 // home holds files that a Tandem with a database left.
 func (h *Home) LostDatabase(folders ...string) bool {
 	info, err := os.Stat(h.Path(DatabaseFile))
-	if err == nil && info.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err == nil && (info.Size() > 0 || !info.Mode().IsRegular()) || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
 	return slices.ContainsFunc(folders, func(folder string) bool {

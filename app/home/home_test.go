@@ -125,3 +125,38 @@ func TestSweepTakesTheRightsOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// What is no file is not a database that was lost: the one who opens it says what it is.
+func TestLostDatabaseIsMissingOrEmpty(t *testing.T) {
+	h, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	path := h.Path(DatabaseFile)
+	if err := os.MkdirAll(h.Path("kept", "a"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		name string
+		make func() error
+		want bool
+	}{
+		{"missing", func() error { return nil }, true},
+		{"empty", func() error { return os.WriteFile(path, nil, 0o600) }, true},
+		{"not empty", func() error { return os.WriteFile(path, []byte("a"), 0o600) }, false},
+		{"a pipe", func() error { return syscall.Mkfifo(path, 0o600) }, false},
+		{"a folder", func() error { return os.Mkdir(path, 0o700) }, false},
+		{"a dead link", func() error { return os.Symlink("nowhere", path) }, true},
+	} {
+		if err := errors.Join(os.RemoveAll(path), x.make()); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.LostDatabase("none", "kept"); got != x.want {
+			t.Errorf("%s: lost %t, want %t", x.name, got, x.want)
+		}
+		if h.LostDatabase("none") {
+			t.Errorf("%s is lost without files of an earlier run", x.name)
+		}
+	}
+}
