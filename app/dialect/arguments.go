@@ -43,7 +43,7 @@ func (a *argumentsCall) read(p *Parser, c byte) {
 func (a *argumentsCall) readEnd(p *Parser, c byte) {
 	switch tag, ok := a.look.read(c, append([]string{"}"}, a.closing...)); {
 	case !ok:
-		p.run = p.run[:0]
+		p.refused = true
 		p.leaveCall(false, a.look.held)
 	case tag == "}" || tag == "":
 	default:

@@ -49,6 +49,7 @@
 //     is text.
 //   - It is in the form <function=NAME>{} where the family writes XML, or JSON or Python without a tag.
 //   - It is JSON in the tag of a family that writes another form, or XML in <tool_call>.
+//   - It is JSON with a string for arguments, which is the text of a tool with [TextParameters].
 //   - It is in a thought, and the thought has no end before the model ends the answer. The thought
 //     ends before it.
 //   - It is JSON or Python without a tag before it.
@@ -85,7 +86,7 @@
 //   - An XML parameter that is not a string and longer than maxHeld bytes is a string.
 //   - Members of a call's JSON other than its name and its arguments are discarded. After the
 //     arguments they are held back, at most maxHeld bytes. If that JSON has no end, they are text.
-//     If one before the arguments is a parameter of the tool, the call is text.
+//     If one of them is a parameter of the tool, the call is text.
 //
 // Everything else that breaks the dialect's form is text as it is, including the tags:
 //   - A closing tag after a complete call may be missing at the end of the text, or be cut there.

@@ -151,7 +151,6 @@ func (f *functionCall) readArgument(p *Parser, c byte) {
 	switch v {
 	case ended:
 		f.at = afterCall
-		p.passCall()
 	case wrong:
 		f.fail(p, append(f.args.unwritten(), c)...)
 	}

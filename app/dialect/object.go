@@ -18,8 +18,10 @@ type object struct {
 	key     string   // of the member being read
 	name    string   // the tool's name
 	early   []byte   // arguments that were not passed on yet
+	quoted  *string  // the string that holds them; nil for none
 	given   bool     // the arguments have begun
-	others  []string // the keys before them that no call has
+	others  []string // the keys that no call has
+	schema  *schema  // of the tool's parameters, once others has a key
 	doubled bool     // the first brace came twice
 	whole   bool     // the arguments have ended
 	tail    []byte   // the text of a call after its arguments
@@ -86,13 +88,10 @@ func (o *object) read(p *Parser, a *attempt, c byte) verdict {
 	case o.at == inArguments:
 		if o.json.depth() == 1 {
 			o.at, o.whole = atMember, true
-			if a.called {
-				o.pass(p)
-			}
 		}
 	case o.at == inKey:
 		if o.json.state == colon {
-			return o.endKey()
+			return o.endKey(p, a)
 		}
 	case o.at == inValue:
 		if o.json.depth() == 1 && o.json.state == after {
@@ -123,13 +122,19 @@ func (o *object) valueCounts() bool {
 }
 
 // endKey checks a key that is whole.
-func (o *object) endKey() verdict {
+func (o *object) endKey(p *Parser, a *attempt) verdict {
 	o.at, o.key = atMember, ""
-	if json.Unmarshal(o.text, &o.key) != nil || o.bare && !slices.Contains(bareKeys, o.key) {
+	if json.Unmarshal(o.text, &o.key) != nil {
 		return wrong
 	}
-	if !o.given && !slices.Contains(bareKeys, o.key) {
-		o.others = append(o.others, o.key)
+	if slices.Contains(bareKeys, o.key) {
+		return more
+	}
+	if o.others = append(o.others, o.key); a.called {
+		o.refuseMisplaced(p)
+	}
+	if o.bare {
+		return wrong
 	}
 	return more
 }
@@ -144,7 +149,6 @@ func (o *object) endValue(p *Parser, a *attempt) verdict {
 	if a.called { // a second name, or second arguments
 		return wrong
 	}
-	text := string(bytes.TrimSpace(o.text))
 	if o.key == "name" {
 		if o.name != "" || json.Unmarshal(o.text, &o.name) != nil || o.name == "" {
 			return wrong
@@ -156,25 +160,37 @@ func (o *object) endValue(p *Parser, a *attempt) verdict {
 		if o.given {
 			return wrong
 		}
-		// A string may hold the object.
-		if text != "null" && json.Unmarshal(o.text, &text) != nil {
-			return wrong
-		}
-		if text == "null" || text == "" {
-			text = "{}"
-		}
-		var inner scanner
-		var ok bool
-		if o.early, ok = inner.readObject(text); !ok {
-			return wrong
-		}
-		o.json.slipped = o.json.slipped || inner.slipped
 		o.given, o.whole = true, true
+		if string(bytes.TrimSpace(o.text)) == "null" {
+			o.early = []byte("{}")
+		} else if json.Unmarshal(o.text, &o.quoted) != nil {
+			return wrong
+		}
 	}
-	if o.name != "" && o.given {
-		o.beginCall(p, a)
+	if o.name == "" || !o.given {
+		return more
 	}
+	if o.quoted != nil && !o.readQuoted(p) {
+		return wrong
+	}
+	o.beginCall(p, a)
 	return more
+}
+
+// readQuoted reads the arguments in a string, which may hold the object, or the text that the tool takes.
+func (o *object) readQuoted(p *Parser) (ok bool) {
+	text := *o.quoted
+	if text == "" || text == "null" {
+		text = "{}"
+	}
+	var inner scanner
+	o.early, ok = inner.readObject(text)
+	o.json.slipped = o.json.slipped || inner.slipped
+	if tool := p.tools[o.name]; tool.takesText() && !(ok && slices.Contains(memberNames(o.early), TextParameter)) {
+		o.early, o.json.slipped = textArguments(*o.quoted), true
+		return true
+	}
+	return ok
 }
 
 // beginCall begins the call.
@@ -182,28 +198,22 @@ func (o *object) beginCall(p *Parser, a *attempt) {
 	a.accept(p, o.name)
 	p.slipped = p.slipped || o.json.slipped
 	p.emit(Arguments, o.early...)
-	if o.whole {
-		o.pass(p)
-	}
+	o.refuseMisplaced(p)
 }
 
-// pass passes on the call, whose arguments are whole. One with a misplaced parameter becomes text, however
-// its object ends.
-func (o *object) pass(p *Parser) {
-	if o.misplaced(p) {
-		p.run, p.slipped = p.run[:0], true
-		return
-	}
-	p.passCall()
+// refuseMisplaced makes a call with a misplaced parameter text, however its object ends.
+func (o *object) refuseMisplaced(p *Parser) {
+	p.refused = p.refused || o.misplaced(p)
+	o.others = nil
 }
 
-// misplaced reports whether a parameter of the tool comes before its arguments, not among them.
+// misplaced reports whether a parameter of the tool is beside its arguments, not among them.
 func (o *object) misplaced(p *Parser) bool {
-	if len(o.others) == 0 {
-		return false
+	if len(o.others) > 0 && o.schema == nil {
+		s := readParameters(p.tools[o.name].Parameters)
+		o.schema = &s
 	}
-	parameters := readParameters(p.tools[o.name].Parameters).Properties
-	return slices.ContainsFunc(o.others, func(key string) bool { return parameters[key] != nil })
+	return slices.ContainsFunc(o.others, func(key string) bool { return o.schema.Properties[key] != nil })
 }
 
 // close reads the last brace. It makes a call without arguments one with an empty object.

@@ -35,6 +35,7 @@ type Parser struct {
 	strict  bool            // each call must be whole and name a tool
 	whole   bool            // each call must be whole, see Options
 	slipped bool            // the call that has begun must
+	refused bool            // it is text
 	depth   int             // calls in whose values this parser reads one
 	again   int             // values that were read twice
 
@@ -141,7 +142,7 @@ func (p *Parser) Cut() []Part { return p.finish(true) }
 
 func (p *Parser) finish(cut bool) []Part {
 	p.mode.end(p, cut)
-	if cut && !p.slipped && !p.whole {
+	if cut && !p.slipped && !p.whole && !p.refused {
 		p.begun = -1
 	}
 	if p.begun >= 0 {
@@ -221,7 +222,7 @@ func (p *Parser) beginCall(name string, n int) {
 	if known {
 		name = tool.Name
 	}
-	p.begun, p.slipped = len(p.parts), p.strict || tool.Accepts != nil
+	p.begun, p.slipped, p.refused = len(p.parts), p.strict || tool.Accepts != nil, false
 	p.parts = append(p.parts, Part{Kind: Call, Index: p.calls, Name: name})
 	p.calls++
 	p.hasMarkup = true
@@ -237,7 +238,7 @@ func (p *Parser) endCall() bool {
 	begun := p.begun
 	tool, known := p.tools[p.parts[begun].Name]
 	accepted := p.depth > 0 || (known || !p.slipped) && (tool.Accepts == nil || tool.Accepts(p.run))
-	if p.begun = -1; accepted && json.Valid(p.run) {
+	if p.begun = -1; accepted && !p.refused && json.Valid(p.run) {
 		return true
 	}
 	p.parts, p.run = p.parts[:begun], p.run[:0]
@@ -246,13 +247,6 @@ func (p *Parser) endCall() bool {
 		p.addText(c)
 	}
 	return false
-}
-
-// passCall passes on a call whose arguments are whole, before its end.
-func (p *Parser) passCall() {
-	if !p.slipped {
-		p.endCall()
-	}
 }
 
 // inText reads plain text up to a call or a thought.

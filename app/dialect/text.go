@@ -18,6 +18,18 @@ func TextParameters(description string) json.RawMessage {
 		`"],"additionalProperties":false}`)
 }
 
+// takesText reports whether the tool takes a text, by [TextParameters].
+func (t Tool) takesText() bool {
+	s := readParameters(t.Parameters)
+	return len(s.Properties) == 1 && s.kindOf(TextParameter) == kindText &&
+		string(s.raw["additionalProperties"]) == "false"
+}
+
+// textArguments returns the arguments of a call of such a tool.
+func textArguments(text string) []byte {
+	return append(appendString([]byte(`{"`+TextParameter+`":`), text), '}')
+}
+
 // textObject returns the rule of the arguments of a tool that takes a text by rules, as JSON.
 func (g *grammar) textObject(t Tool) string {
 	return fmt.Sprintf("%s %s %s", quote(`{"`+TextParameter+`": `), g.quotedText(t), quote("}"))
