@@ -68,6 +68,8 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 		d.thought = tags{"[THINK]", "[/THINK]"}
 	case has("</think>"), has("<think>"):
 		d.thought = think
+	case has("</thinking>"):
+		d.thought = tags{"<thinking>", "</thinking>"}
 	}
 	d.thoughtMember = findThoughtMember(template)
 	if has(smolTools) {

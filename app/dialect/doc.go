@@ -30,9 +30,10 @@
 //	atem           <atem:function_calls> and <|message|>: Muse Glimmer
 //	plain          text only
 //
-// Thoughts are between <think> and </think>, between [THINK] and [/THINK], or between
+// Thoughts are between <think> and </think>, <thinking> and </thinking>, [THINK] and [/THINK], or
 // <|channel>thought and <channel|>. In harmony they are messages on the channel analysis, and in
-// atem messages to self.
+// atem messages to self. What Apriel writes before [BEGIN FINAL RESPONSE] is text, because no mark opens
+// it: until that mark comes, it is like any other answer.
 //
 // # What is a call
 //
@@ -43,7 +44,8 @@
 //     of code. Closing tags after it are removed.
 //   - A tag is missing or comes twice, or a name is in quotes or has white space around it. The tags
 //     are no part of a value, unless the value goes on after them. A value without a closing tag ends
-//     before another parameter of the tool, or where the call ends. A call without a closing tag ends
+//     before another parameter of the tool, or where the call ends. Where no tag is between two names, or
+//     a value and a name, the names are those of the request's tools. A call without a closing tag ends
 //     before another one, or before an opening tag at the end of the answer.
 //   - A comma comes after the last call of a list, or a call's first or last bracket comes twice. Neither
 //     is text.

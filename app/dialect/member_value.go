@@ -62,6 +62,13 @@ func (v *memberValue) read(p *Parser, c byte) (tag string) {
 		} else if begun {
 			return ""
 		}
+		switch tags, whole := matchPrefix(v.held, v.syntax.keyEnds); {
+		case whole && v.cutKey(p):
+			v.held = nil
+			return tags
+		case tags != "" && !whole:
+			return ""
+		}
 		v.addByte(p, v.held[0])
 	}
 	v.held = nil
@@ -95,6 +102,21 @@ func (v *memberValue) readOpening() (key string, begun bool) {
 		return "", strings.HasPrefix(f.valued, rest)
 	}
 	return unquoted(name), false
+}
+
+// cutKey takes the name of the next parameter from the value's end, where the tags between them are missing.
+func (v *memberValue) cutKey(p *Parser) bool {
+	text := &v.text
+	if v.quoted {
+		text = &p.run
+	}
+	for key := range v.left {
+		if len(key) > len(v.next) && bytes.HasSuffix(v.written(p), []byte(key)) {
+			v.next = key
+		}
+	}
+	*text = (*text)[:len(*text)-len(v.next)]
+	return v.next != ""
 }
 
 // inData reports whether the value is in the tags of data, and these have not ended.

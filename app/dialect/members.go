@@ -51,6 +51,7 @@ type memberSyntax struct {
 	next      []string // the tags that may follow the tool's name, or a value
 	again     []string // next, and valueEnd once more
 	stops     []string // valueEnd and ends, and these after a line's end
+	keyEnds   []string // keyed and valued; none without valued
 }
 
 // newMemberSyntax fills in the lists of tags.
@@ -58,6 +59,9 @@ func newMemberSyntax(f memberSyntax) *memberSyntax {
 	f.functions, f.valueds = []string{f.function}, []string{f.valued, f.keyed}
 	f.next = append([]string{f.parameter}, f.ends...)
 	f.again = append(slices.Clip(f.next), f.valueEnd)
+	if f.valued != "" {
+		f.keyEnds = []string{f.keyed + f.valued, f.keyed + "\n" + f.valued}
+	}
 	for _, stop := range append([]string{f.valueEnd}, f.ends...) {
 		if f.stops = append(f.stops, stop); f.lines || stop != f.valueEnd {
 			f.stops = append(f.stops, "\n"+stop)
@@ -283,7 +287,13 @@ func (m *memberCall) readNext(p *Parser, c byte) {
 	if m.called && m.count == 0 && m.syntax.function != "" {
 		tags = append(tags, m.syntax.function)
 	}
+	if !m.called {
+		tags = append(tags, m.syntax.keyed)
+	}
 	tag, ok := m.scanner.read(c, tags)
+	if tag == m.syntax.keyed {
+		tag, ok = m.splitName(p)
+	}
 	switch {
 	case !ok:
 		m.fail(p, m.scanner.held...)
@@ -295,6 +305,23 @@ func (m *memberCall) readNext(p *Parser, c byte) {
 			m.enterMember(p, tag)
 		}
 	}
+}
+
+// splitName takes the name of the first parameter from the end of the tool's, where the tag between them is
+// missing. It returns that name with the tag after it.
+func (m *memberCall) splitName(p *Parser) (tag string, ok bool) {
+	whole, name := string(m.name), ""
+	for tool, t := range p.tools {
+		key, found := strings.CutPrefix(whole, tool)
+		if found && len(tool) > len(name) && readParameters(t.Parameters).Properties[key] != nil {
+			name, tag = tool, key+m.syntax.keyed
+		}
+	}
+	if name == "" {
+		return "", false
+	}
+	m.name = []byte(name)
+	return tag, true
 }
 
 // keys returns the names of the parameters that have not been read, each with the tag after it. Without

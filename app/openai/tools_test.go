@@ -238,7 +238,7 @@ func TestAnswerEndsWithFirstCall(t *testing.T) {
 		{call, roomtest.GoCall},
 		{call + "\n<tool_call>{\"na", roomtest.GoCall},
 		{call + roomtest.GoCall, "more"},
-		{`<tool_call>{"name": "go", "arguments": {"z": "\`, `"}}"`, `}`, "}</tool_call>"},
+		{`<tool_call>{"name": "go", "arguments": {"z": "\`, `"}}"`, `}`, `}`, "</tool_call>"},
 	} {
 		fake, left := roomtest.Speaking(""), false
 		fake.Model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token,
