@@ -25,8 +25,8 @@ var (
 )
 
 // Time of a call by the clock: until its turn as a heavy one, and until its end. The second counts
-// where other programs have the processor, or have stopped the process. So it ends a call with ErrProcess
-// and not with the limit of its budget, in the heavy phase too: that one the process tells itself.
+// where other programs have the processor, or have stopped the process. So it ends a call with
+// ErrProcess, in the heavy phase too: whether a call has used up its budget the process tells itself.
 const (
 	maxWait = 7 * time.Second
 	maxTime = 11 * time.Second

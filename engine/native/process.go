@@ -185,8 +185,8 @@ func (p *process) call(
 }
 
 // ErrProcess ends a call whose process has ended or does not answer, and so did the next one. It says
-// nothing of the template or the grammar: something else ends processes or stops them, or leaves them too
-// little of the processor. What they use of that themselves is counted in them.
+// nothing of the template or the grammar: something else ends processes, stops them, or leaves them too
+// little of the processor.
 var ErrProcess error = lostError{}
 
 type lostError struct{}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -97,6 +99,24 @@ func TestPipeFollowsAPrompt(t *testing.T) {
 	if two = c.must(t, "run", "--json", "--max-tokens", "1", "pocket", "hi"); one == two {
 		t.Errorf("with a pipe and without one the model says %s", one)
 	}
+}
+
+// A pipe that stays open is waited for, and a person is told.
+func TestPipeThatStaysOpenIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for wait, told := range map[time.Duration]bool{time.Second: false, time.Minute: true} {
+			m, says := newMain(), &transcript{}
+			in, out := io.Pipe()
+			m.Stdin, m.Stderr = in, says
+			cmd := &cobra.Command{}
+			cmd.SetContext(t.Context())
+			time.AfterFunc(wait, func() { out.Close() })
+			text, err := m.prompt(newRunFlags(m, cmd), runWords{"pocket", []string{"hi"}})
+			if text != "hi" || err != nil || strings.Contains(says.String(), "waiting for the end of standard input") != told {
+				t.Errorf("after %v: %q, %v, %q", wait, text, err, says)
+			}
+		}
+	})
 }
 
 // An answer that is cut off ends its line before the message.

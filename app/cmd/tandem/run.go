@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -22,6 +23,9 @@ import (
 
 // maxPrompt bounds a prompt from standard input. The endpoint refuses larger bodies.
 const maxPrompt = 32 << 20 // bytes
+
+// inputPatience is how long a pipe may stay silent before a person is told that it is waited for.
+const inputPatience = 3 * time.Second
 
 // A generation is the body of a completion request.
 type generation struct {
@@ -232,6 +236,11 @@ func checkPrompt(text string) error {
 func (m *Main) readPrompt(ctx context.Context) (string, error) {
 	if m.Typed {
 		m.Say("reading the prompt; end it with Ctrl-D")
+	} else { // a program may have left its pipe open for nothing
+		slow := time.AfterFunc(inputPatience, func() {
+			m.Say("waiting for the end of standard input, which is part of the prompt; </dev/null leaves it out")
+		})
+		defer slow.Stop()
 	}
 	text, err := m.ReadInput(ctx, maxPrompt+1)
 	switch {
