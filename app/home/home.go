@@ -93,15 +93,15 @@ func Unusable(err error) error {
 	case is(syscall.EACCES, syscall.EPERM):
 		remedy = "make it yours to read and to write"
 	case is(syscall.EROFS):
-		remedy = "its disk can only be read: mount it so that it can be written"
+		remedy = "mount its disk for writing"
 	case is(syscall.ENOSPC, syscall.EDQUOT): // a disk also runs out of inodes
 		remedy = "delete some files on its disk"
-	case is(syscall.ENOTDIR), kind:
+	case is(syscall.ENOTDIR, syscall.EISDIR, syscall.ENOTEMPTY), kind:
 		remedy = "move away what is in its place"
 	case is(syscall.EEXIST, syscall.ELOOP): // a link that leads nowhere exists
 		remedy = "mend the link"
 	case is(syscall.ENAMETOOLONG):
-		remedy = "its path is too long: shorten it"
+		remedy = "shorten its path"
 	case other:
 		remedy = "check its disk"
 	default:

@@ -45,10 +45,12 @@ func TestCheckWritable(t *testing.T) {
 	}{
 		{errno(syscall.EACCES), "make it yours"},
 		{errno(syscall.EPERM), "make it yours"},
-		{errno(syscall.EROFS), "only be read"},
+		{errno(syscall.EROFS), "mount its disk"},
 		{errno(syscall.ENOSPC), "delete some files"},
 		{errno(syscall.EDQUOT), "delete some files"},
 		{errno(syscall.EIO), "check its disk"},
+		{errno(syscall.EISDIR), "move away"},
+		{errno(syscall.ENOTEMPTY), "move away"},
 		{CheckWritable(file), "move away"},
 		{Make(file), "move away"},
 		{Make(filepath.Join(file, "a")), "move away"},
