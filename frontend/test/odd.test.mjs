@@ -182,7 +182,7 @@ test('a long text is copied as it is, and nothing of its code is cut off', async
 })
 
 test('facts in another form are left out', async () => {
-  const facts = [{ files: [null] }, { timings: 'fast' }, { files: {} }, { files: [{ name: 1, tokens: 'a' }] }, { timings: { predicted_n: 3 } }, { said: 'all' }, { said: -3 }, { said: 0.5 }, { spans: [{}], thought: 7 }, 'facts', [1], 5]
+  const facts = [{ files: [null] }, { timings: 'fast' }, { files: {} }, { files: [{ name: 1, tokens: 'a' }] }, { timings: { predicted_n: 3 } }, { said: 'all' }, { said: -3 }, { said: 0.5 }, { said: 14 }, { said: 1e9 }, { spans: [{}], thought: 7 }, 'facts', [1], 5]
   const { context, problems, open } = await kept(facts.map((_, i) => `Answer ${i}`), facts)
   for (const i of facts.keys()) {
     const { text, said } = await open(i)

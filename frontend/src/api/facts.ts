@@ -23,9 +23,9 @@ const isNumber = (v: unknown): boolean => typeof v === 'number'
 const figures = ['cache_n', 'prompt_n', 'prompt_ms', 'predicted_n', 'predicted_ms', 'predicted_per_second', 'draft_n', 'draft_n_accepted']
 const later = ['tokens_per_verify', 'restore_ms', 'queue_ms', 'load_ms', 'run_id'] // old timings lack some of them
 
-const forms: Record<keyof Facts, (v: unknown) => boolean> = {
+const forms: Record<keyof Facts, (v: unknown, content: string) => boolean> = {
   files: (v) => Array.isArray(v) && v.every((f) => isObject(f) && typeof f.name === 'string' && isNumber(f.tokens)),
-  said: (v) => Number.isInteger(v) && (v as number) >= 0,
+  said: (v, content) => Number.isInteger(v) && (v as number) >= 0 && (v as number) <= content.length,
   timings: (v) => isObject(v) && figures.every((name) => isNumber(v[name])) && later.every((name) => v[name] === undefined || isNumber(v[name])),
   limit: isNumber,
   waited: isNumber,
@@ -35,7 +35,7 @@ const forms: Record<keyof Facts, (v: unknown) => boolean> = {
 
 // factsOf returns the facts of a message, without those that have another form: they come from a
 // database that other versions and programs may write to.
-export function factsOf({ facts }: { facts: unknown }): Facts {
+export function factsOf({ facts, content }: { facts: unknown; content: string }): Facts {
   const known = (name: string): name is keyof Facts => Object.hasOwn(forms, name)
-  return Object.fromEntries(Object.entries(isObject(facts) ? facts : {}).filter(([name, v]) => known(name) && forms[name](v)))
+  return Object.fromEntries(Object.entries(isObject(facts) ? facts : {}).filter(([name, v]) => known(name) && forms[name](v, content)))
 }
