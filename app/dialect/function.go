@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 )
@@ -16,6 +17,8 @@ type functionCall struct {
 	name    []byte // the tool's name as far as it has been read
 	args    literal
 	json    []byte // the JSON of arguments read before the call was certain
+	from    int    // the place of the arguments in the answer
+	broken  int    // the place where they break their form
 }
 
 // A functionSyntax holds the marks with which a family writes such calls.
@@ -50,6 +53,7 @@ const (
 	beforeName functionPlace = iota
 	inName
 	inArgs
+	inBroken // in arguments that break their form, up to a tag
 	afterCall
 )
 
@@ -59,6 +63,9 @@ func (f *functionCall) read(p *Parser, c byte) {
 	}
 	switch f.at {
 	case beforeName:
+		if f.isNext() && !f.scanner.begun() && !isSpace(c) && !inNames(c) {
+			f.before = ""
+		}
 		if f.before != "" {
 			if tag, ok := f.scanner.read(c, []string{f.before}); !ok {
 				f.readBareName(p)
@@ -85,6 +92,11 @@ func (f *functionCall) read(p *Parser, c byte) {
 		f.readName(p, c)
 	case inArgs:
 		f.readArgument(p, c)
+	case inBroken:
+		end := func(tag string) bool { return bytes.HasSuffix(p.source.text[:p.source.at], []byte(tag)) }
+		if end(f.syntax.last[0]) || slices.ContainsFunc(p.openers, end) {
+			f.mend(p)
+		}
 	case afterCall:
 		f.readAfterCall(p, c)
 	}
@@ -118,7 +130,7 @@ func (f *functionCall) readName(p *Parser, c byte) {
 		f.fail(p)
 		return
 	}
-	f.at, f.args, f.json = inArgs, newLiteral(f.syntax.close, f.syntax.sep, f.syntax.delim), []byte{'{'}
+	f.from, f.at, f.args, f.json = p.source.at, inArgs, newLiteral(f.syntax.close, f.syntax.sep, f.syntax.delim), []byte{'{'}
 	if paren {
 		f.args = newLiteral(')', '=', f.syntax.delim)
 	}
@@ -152,7 +164,12 @@ func (f *functionCall) readArgument(p *Parser, c byte) {
 	case ended:
 		f.at = afterCall
 	case wrong:
-		f.fail(p, append(f.args.unwritten(), c)...)
+		rest := append(f.args.unwritten(), c)
+		if f.called && f.syntax.delim != "" {
+			f.at, f.broken = inBroken, p.source.at-len(rest)
+			return
+		}
+		f.fail(p, rest...)
 	}
 }
 
@@ -166,16 +183,25 @@ func (f *functionCall) readAfterCall(p *Parser, c byte) {
 	tag, ok := f.scanner.read(c, tags)
 	switch {
 	case !ok && f.syntax.lines && inNames(c):
-		p.mode = &functionCall{syntax: f.syntax, silent: f.silent}
+		p.mode = f.next(attempt{})
 		p.reread(f.scanner.held)
 	case !ok:
 		p.leaveCall(true, f.scanner.held)
 	case tag == again: // the bracket came twice
 	case tag == ",":
-		p.mode = &functionCall{attempt: opened(tag), syntax: f.syntax, silent: f.silent}
+		p.mode = f.next(opened(tag))
 	case tag != "":
 		p.readClosing(f.syntax.last[slices.Index(f.syntax.last, tag):]...)
 	}
+}
+
+// next returns the mode that reads the call after this one.
+func (f *functionCall) next(a attempt) *functionCall {
+	m := &functionCall{attempt: a, syntax: f.syntax, silent: f.silent}
+	if f.syntax.delim != "" { // no comma belongs between two
+		m.silent, m.before = true, gemmaName
+	}
+	return m
 }
 
 func (f *functionCall) end(p *Parser, cut bool) {
@@ -185,8 +211,14 @@ func (f *functionCall) end(p *Parser, cut bool) {
 	case cut: // the rest of a value is not text
 	case f.at == inArgs && f.args.lacksBracket():
 		p.emit(Arguments, '}')
-	case f.at == inArgs:
+	case f.at == inArgs && f.syntax.delim == "":
 		f.fail(p, f.args.unwritten()...)
+		p.mode.end(p, cut)
+	case f.at == inArgs:
+		f.broken = p.source.at - len(f.args.unwritten())
+		fallthrough
+	case f.at == inBroken:
+		f.mend(p)
 		p.mode.end(p, cut)
 	case f.scanner.begun():
 		p.leaveCall(true, f.scanner.held)

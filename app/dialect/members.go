@@ -60,6 +60,7 @@ func newMemberSyntax(f memberSyntax) *memberSyntax {
 	f.next = append([]string{f.parameter}, f.ends...)
 	f.again = append(slices.Clip(f.next), f.valueEnd)
 	if f.valued != "" {
+		f.stops = []string{f.valued}
 		f.keyEnds = []string{f.keyed + f.valued, f.keyed + "\n" + f.valued}
 	}
 	for _, stop := range append([]string{f.valueEnd}, f.ends...) {
@@ -160,9 +161,9 @@ func jsonCall(a attempt, c byte, closing []string) mode {
 // endText takes the text that may have ended the value.
 func (m *memberCall) endText(p *Parser, stop string) {
 	m.at, m.last = memberAfterValue, append(m.last[:0], stop...)
-	m.ended = !strings.HasSuffix(stop, m.syntax.valueEnd)
+	m.ended = slices.Contains(m.syntax.ends, strings.TrimPrefix(stop, "\n"))
 	switch {
-	case m.ended && m.bare:
+	case m.bare && (m.ended || m.value.next != ""):
 		m.fail(p, m.last...)
 	case m.value.next == string(m.name): // its tag came twice
 		p.run, m.count, p.slipped = p.run[:m.from], m.count-1, true
@@ -172,6 +173,8 @@ func (m *memberCall) endText(p *Parser, stop string) {
 		m.enterValue(p, m.value.next, stop)
 	case m.ended:
 		m.after = slices.Concat(m.syntax.ends, p.atLine, p.next)
+	case stop == m.syntax.valued: // in place of the closing tag
+		m.after = slices.Concat(m.syntax.next, p.next)
 	default:
 		m.after = slices.Concat(m.syntax.again, m.keys(), p.next)
 	}
@@ -219,7 +222,7 @@ func (m *memberCall) readAfterValue(p *Parser, c byte) {
 
 // endValue ends a value.
 func (m *memberCall) endValue(p *Parser) {
-	p.slipped = p.slipped || m.ended || m.bare || bytes.Count(m.last, []byte(m.syntax.valueEnd)) > 1
+	p.slipped = p.slipped || m.bare || bytes.Count(m.last, []byte(m.syntax.valueEnd)) != 1
 	m.value.end(p)
 }
 

@@ -211,6 +211,9 @@ func (p *Parser) recipient(header string) string {
 			found = name
 		}
 	}
+	if name := unquoted(found); p.hasTool(name) {
+		return name
+	}
 	return found
 }
 

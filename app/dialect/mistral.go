@@ -147,7 +147,7 @@ func (n *namedCall) read(p *Parser, c byte) {
 	}
 	if n.tag = n.tag || c == '['; !n.tag {
 		switch {
-		case isSpace(c) || c == '{' || c == '"' || len(n.raw) > 2*maxName:
+		case isSpace(c) && !p.hasTools(string(n.name)+string(c)) || c == '{' || c == '"' || len(n.raw) > 2*maxName:
 			n.fail(p)
 		case !n.id:
 			n.name = append(n.name, c)

@@ -10,7 +10,7 @@ import (
 //
 //	<tool_call>{"name": "f", "arguments": {}}</tool_call>     Qwen2.5 and 3, Hermes 2 Pro and later
 //	<TOOLCALL>[{"name": "f", "arguments": {}}]</TOOLCALL>     Nemotron
-//	<tool_calls>[{"name": "f", "arguments": {}}]</tool_calls> Apriel
+//	<tool_calls>[{"name": "f", "arguments": {}}]</tool_calls> Apriel; also in <tool_call>
 //	<|tool_call|>{"name": "f", "arguments": {}}<|/tool_call|> Phi-4-mini; or a list
 //	<|tool_call|>[{"name": "f", "arguments": {}}]             Granite 3
 //
@@ -41,8 +41,11 @@ var (
 const phiList = "functools["
 
 func (s tagged) openers() []string {
-	if s.call == phiCall {
+	switch s.call {
+	case phiCall:
 		return []string{phiCall.open, phiList}
+	case aprielCalls: // its template names the other tag too
+		return []string{aprielCalls.open, toolCall.open}
 	}
 	return []string{s.call.open}
 }
@@ -53,6 +56,9 @@ func (tagged) inner(map[string]Tool) []string { return []string{"{", "["} }
 
 func (s tagged) open(p *Parser, a attempt, opener string) {
 	closing := []string{s.call.close}
+	if opener == toolCall.open {
+		closing = []string{toolCall.close}
+	}
 	if opener == phiList {
 		p.mode = &listCall{attempt: a, inside: true}
 		return
