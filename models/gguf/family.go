@@ -255,7 +255,10 @@ func (m *model) finish(f *family, c *config, s *source) error {
 func (f *family) restore(c *config, s *source) error {
 	t := &s.tensor
 	if f.interleaved && (strings.Contains(s.to, ".q_proj.") || strings.Contains(s.to, ".k_proj.")) {
-		if s.half = c.headDim() / 2; s.half > 0 && s.rows()%(2*s.half) != 0 {
+		if s.half = c.headDim() / 2; c.err != nil {
+			return c.err
+		}
+		if s.half > 0 && s.rows()%(2*s.half) != 0 {
 			return damaged("tensor %q has %d rows, which are no heads of %d", t.name, s.rows(), 2*s.half)
 		}
 	}

@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -54,6 +55,42 @@ func TestLayersWithOtherHeadsAreRefused(t *testing.T) {
 		_, err := m.config(nil)
 		if _, known := errors.AsType[*UnsupportedError](err); !known || !strings.Contains(err.Error(), "different llama."+key) {
 			t.Errorf("%s = %v: %v", key, heads, err)
+		}
+	}
+}
+
+// TestHeadsOfOtherLayersAreNamed gives a Llama heads of more layers, and of fewer, than it has.
+func TestHeadsOfOtherLayersAreNamed(t *testing.T) {
+	for _, heads := range [][]int32{{2, 2}, {}, {2, 2, 2}} {
+		m := smallestWithout("llama.attention.head_count")
+		m.leave = ""
+		m.set("llama.attention.head_count", heads)
+		_, err := open(t, m.file())
+		want := fmt.Sprintf("llama.attention.head_count has %d numbers for 1 layers", len(heads))
+		if err == nil || err.Error() != want {
+			t.Errorf("%v: %v, want %s", heads, err, want)
+		}
+	}
+}
+
+// TestFactorsDivideFrequencies gives a Llama factors of no Llama 3, which are kept, and ones that divide nothing.
+func TestFactorsDivideFrequencies(t *testing.T) {
+	for factor, want := range map[float32]string{
+		1: "", 0.5: `"long_factor":[0.5,0.5,`, 3: `"long_factor":[3,3,`, 0: "has 0, which divides", -2: "has -2, which divides",
+	} {
+		m, data := smallest(), []byte(nil)
+		for range 16 {
+			data = little.AppendUint32(data, math.Float32bits(factor))
+		}
+		m.add(ropeFactorsTensor, f32, data, 16)
+		said := ""
+		if folder, err := open(t, m.file()); err != nil {
+			said = err.Error()
+		} else {
+			_, said, _ = strings.Cut(string(mustRead(t, folder, "config.json")), "rope_scaling")
+		}
+		if !strings.Contains(said, want) || (want == "") != (said == "") {
+			t.Errorf("factors of %v: %q, want %q", factor, said, want)
 		}
 	}
 }

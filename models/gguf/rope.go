@@ -41,7 +41,7 @@ const (
 // ropeFactors finds the rope_scaling that ropeFactorsTensor was made of.
 func (m *model) ropeFactors(c *config) error {
 	factors, err := m.vector(ropeFactorsTensor, c.headDim()/2)
-	if err != nil || factors == nil {
+	if err != nil || len(factors) == 0 {
 		return err
 	}
 	theta, ok := c.fields["rope_theta"].(float32)
@@ -49,7 +49,7 @@ func (m *model) ropeFactors(c *config) error {
 		theta = 10000
 	}
 	c.llama3(factors, float64(theta))
-	return nil
+	return c.err
 }
 
 // maxVector bounds the elements of a tensor that is read for config.json: those of a head.
@@ -87,11 +87,12 @@ func (m *model) vector(name string, n int) ([]float32, error) {
 
 // llama3 sets rope_scaling to the one of a Llama 3 that gives the factors, or else to the factors.
 func (c *config) llama3(factors []float32, theta float64) {
-	factor := float32(1)
-	for _, f := range factors {
-		factor = max(factor, f)
-	}
-	if factor == 1 {
+	factor := slices.Max(factors)
+	switch least := slices.Min(factors); {
+	case least <= 0:
+		c.fail(damaged("tensor %q has %v, which divides no frequency", ropeFactorsTensor, least))
+		return
+	case least == 1 && factor == 1:
 		return
 	}
 	for original := minOriginal; original <= maxOriginal; original *= 2 {
