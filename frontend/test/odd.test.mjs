@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
 import { launch, shot } from './browser.mjs'
-import { playground } from './playground.mjs'
+import { playground, until } from './playground.mjs'
 
 let browser
 
@@ -177,6 +177,33 @@ test('a long text is copied as it is, and nothing of its code is cut off', async
   await piece.scrollIntoViewIfNeeded()
   assert.ok(await piece.evaluate((e) => e.scrollWidth <= e.clientWidth && e.clientWidth > e.closest('pre').clientWidth), 'lines are cut off')
   await shot(page, 'odd-long')
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('a chat opens at its end, and stays where a person scrolls', async () => {
+  const lines = 'यह एक लंबा वाक्य है। \n'
+  const all = {
+    'a long block': lines.repeat(1400),
+    'plain text': `${'<div>'.repeat(200)}${lines.repeat(3000)}`,
+    'code': `\`\`\`\n${lines.repeat(3000)}\`\`\``,
+    'paragraphs': `${lines.repeat(100)}\n`.repeat(20),
+  }
+  const { context, page, problems, open } = await kept(Object.values(all))
+  const rest = () => page.evaluate(() => { const of = document.getElementById('pane'); return of.scrollHeight - of.scrollTop - of.clientHeight })
+  for (const [i, name] of Object.keys(all).entries()) {
+    await open(i)
+    await until(`the end of ${name}`, async () => {
+      const before = await rest()
+      await page.waitForTimeout(200)
+      return before < 2 && (await rest()) < 2
+    })
+    await page.locator('.markdown').hover()
+    await page.mouse.wheel(0, -300)
+    await until(`a scroll in ${name}`, async () => (await rest()) > 200)
+    await page.waitForTimeout(200)
+    assert.ok((await rest()) > 200, `${name} goes to its end again`)
+  }
   assert.deepEqual(problems, [])
   await context.close()
 })
