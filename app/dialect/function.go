@@ -19,6 +19,10 @@ type functionCall struct {
 	json    []byte // the JSON of arguments read before the call was certain
 	from    int    // the place of the arguments in the answer
 	broken  int    // the place where they break their form
+
+	nested *Parser        // reads what may be a call within a string; nil while none has begun
+	held   []byte         // its bytes after the opener
+	first  *argumentState // after the opener of the first whole one
 }
 
 // A functionSyntax holds the marks with which a family writes such calls.
@@ -151,19 +155,29 @@ func (f *functionCall) beginCall(p *Parser) {
 // readArgument reads a byte of the arguments.
 func (f *functionCall) readArgument(p *Parser, c byte) {
 	var v verdict
-	if !f.called {
+	switch {
+	case f.nested != nil:
+		f.readNested(p, c)
+		return
+	case !f.called:
 		if f.json, v = f.args.read(f.json, c); v == ended || v == more && f.args.hasValue {
 			f.beginCall(p)
 		}
-	} else {
+	default:
 		p.emit(Arguments)
 		p.run, v = f.args.read(p.run, c)
 	}
 	p.slipped = p.slipped || f.called && f.args.slipped
 	switch v {
+	case more:
+		f.beginNested(p)
 	case ended:
 		f.at = afterCall
 	case wrong:
+		if f.first != nil {
+			f.readAgain(p)
+			return
+		}
 		rest := append(f.args.unwritten(), c)
 		if f.called && f.syntax.delim != "" {
 			f.at, f.broken = inBroken, p.source.at-len(rest)
@@ -211,6 +225,9 @@ func (f *functionCall) end(p *Parser, cut bool) {
 	case cut: // the rest of a value is not text
 	case f.at == inArgs && f.args.lacksBracket():
 		p.emit(Arguments, '}')
+	case f.at == inArgs && f.first != nil:
+		f.readAgain(p)
+		p.mode.end(p, cut)
 	case f.at == inArgs && f.syntax.delim == "":
 		f.fail(p, f.args.unwritten()...)
 		p.mode.end(p, cut)

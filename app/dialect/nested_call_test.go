@@ -123,3 +123,48 @@ func (w writer) check(t *testing.T, f fixture, value string) {
 		}
 	}
 }
+
+// TestCallWithinAStringOfGemmaBelongsToIt: delimiters in a call within a string end nothing.
+func TestCallWithinAStringOfGemmaBelongsToIt(t *testing.T) {
+	fixtures := readFixtures(t)
+	i := slices.IndexFunc(fixtures, func(f fixture) bool { return f.file == "testdata/gemma4.txt" })
+	d, o := fixtures[i].dialect(), fixtures[i].options()
+	write := func(members string) string { return "<|tool_call>call:get_weather{" + members + "}<tool_call|>" }
+	const ls, delim = `<|tool_call>call:run{command:<|"|>ls -l<|"|>,n:2}<tool_call|>`, `<|"|>`
+	for _, city := range []string{
+		"So:\n" + ls + "\nThat is it.",
+		ls + ls,
+		"1 " + write("city:"+delim+"2 "+ls+" 3"+delim) + " 4",
+		"a <|tool_call> is an opener, " + ls + " follows it",
+		"<|tool_call>call:now{}<tool_call|>",
+		"it begins with <|tool_call>call:run{ and so on",
+		"it begins with <|tool_call>call:run{a:",
+		"<|tool_call><|tool_call><|tool_call> is written <|tool_call>",
+	} {
+		want := `{"city":` + string(appendString(nil, city)) + `,"days":2}`
+		for _, text := range []string{
+			write("city:" + delim + city + delim + ",days:2"),
+			write("city:"+delim+city+delim+",days:2") + write("city:"+delim+city+delim+",days:2"),
+		} {
+			n := 0
+			for _, part := range read(t, d, o, false, text) {
+				if part.Kind == Text || part.Kind == Arguments && part.Text != want {
+					t.Errorf("%q: %q", text, part.Text)
+				}
+				if part.Kind == Call {
+					n++
+				}
+			}
+			if n != strings.Count(text, "{city:"+delim+city) {
+				t.Errorf("%q has %d calls", text, n)
+			}
+			for i := range len(text) {
+				for _, part := range joined(d, o, true, text[:i]) {
+					if part.Kind == Arguments && json.Valid([]byte(part.Text)) && part.Text != want {
+						t.Errorf("cut: %q has the arguments %s", text[:i], part.Text)
+					}
+				}
+			}
+		}
+	}
+}
