@@ -134,7 +134,8 @@ func (f *functionCall) readName(p *Parser, c byte) {
 		f.fail(p)
 		return
 	}
-	f.from, f.at, f.args, f.json = p.source.at, inArgs, newLiteral(f.syntax.close, f.syntax.sep, f.syntax.delim), []byte{'{'}
+	f.from, f.at, f.json = p.source.at, inArgs, []byte{'{'}
+	f.args = newLiteral(f.syntax.close, f.syntax.sep, f.syntax.delim)
 	if paren {
 		f.args = newLiteral(')', '=', f.syntax.delim)
 	}

@@ -65,7 +65,8 @@ type argumentState struct {
 
 // beginNested begins a call within a string, if its opener has just been read.
 func (f *functionCall) beginNested(p *Parser) {
-	if f.syntax.delim == "" || f.args.at != litText || f.args.quote != 0 || p.depth == maxNested || p.again == maxAgain {
+	inString := f.syntax.delim != "" && f.args.at == litText && f.args.quote == 0
+	if !inString || p.depth == maxNested || p.again == maxAgain {
 		return
 	}
 	for _, opener := range p.dialect.calls.openers() {
