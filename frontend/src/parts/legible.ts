@@ -2,10 +2,10 @@
 // them, and a browser draws them in quadratic time.
 export const legible = (text: string): string => text.replace(/(?<!\p{M})(\p{M}{50})\p{M}+/gu, '$1…')
 
-// pieces cuts a text into pieces of at most 3,000 characters that are not ASCII, after a line or a word where one
+// pieces cuts a text into pieces of at most 2,000 characters that are not ASCII, after a line or a word where one
 // ends near. The time of a browser to lay out a block is quadratic where the script changes often, as between
 // Hebrew and Latin, and where it looks for the ends of words, as in Hindi, Korean and Thai.
-export function pieces(text: string, most = 3000): string[] {
+export function pieces(text: string, most = 2000): string[] {
   const all: string[] = []
   let from = 0
   let odd = 0
@@ -23,5 +23,6 @@ export function pieces(text: string, most = 3000): string[] {
   return all
 }
 
-// isSlow returns whether a browser could take too long to lay out a text as one block.
-export const isSlow = (text: string): boolean => pieces(text).length > 1
+// isSlow returns whether a browser could take too long to lay out a text as one block. Of pieces, several are
+// laid out at once.
+export const isSlow = (text: string): boolean => pieces(text, 3000).length > 1
