@@ -20,7 +20,8 @@ func TestPlaceIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := filepath.Join(t.TempDir(), "kept")
-	if err := errors.Join(os.Link(file, kept), place{Width: 700, Height: 500}.write(file), os.Rename(kept, file)); err != nil {
+	if err := errors.Join(os.Link(file, kept), place{Width: 700, Height: 500}.write(file),
+		os.Rename(kept, file)); err != nil {
 		t.Fatal(err)
 	}
 	want.Known = true
