@@ -44,10 +44,9 @@
 //     of code. Closing tags after it are removed.
 //   - A tag is missing or comes twice, or a name is in quotes or has white space around it. The tags
 //     are no part of a value, unless the value goes on after them. A value without a closing tag ends
-//     before another parameter of the tool, or where the call ends. So does a string of Gemma's without its
-//     last delimiter. Where no tag is between two names, or a value and a name, the names are those of the
-//     request's tools. A call without a closing tag ends before another one, or before an opening tag at
-//     the end of the answer.
+//     before another parameter of the tool, or where the call ends. Where no tag is between two names, or a
+//     value and a name, the names are those of the request's tools. A call without a closing tag ends
+//     before another one, or before an opening tag at the end of the answer.
 //   - A comma comes after the last call of a list, or between calls of Gemma's, or a call's first or last
 //     bracket comes twice. None of these is text.
 //   - It is in the form <function=NAME>{} where the family writes XML, or JSON or Python without a tag.

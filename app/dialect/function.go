@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 )
@@ -17,8 +16,6 @@ type functionCall struct {
 	name    []byte // the tool's name as far as it has been read
 	args    literal
 	json    []byte // the JSON of arguments read before the call was certain
-	from    int    // the place of the arguments in the answer
-	broken  int    // the place where they break their form
 
 	nested *Parser        // reads what may be a call within a string; nil while none has begun
 	held   []byte         // its bytes after the opener
@@ -57,7 +54,6 @@ const (
 	beforeName functionPlace = iota
 	inName
 	inArgs
-	inBroken // in arguments that break their form, up to a tag
 	afterCall
 )
 
@@ -96,11 +92,6 @@ func (f *functionCall) read(p *Parser, c byte) {
 		f.readName(p, c)
 	case inArgs:
 		f.readArgument(p, c)
-	case inBroken:
-		end := func(tag string) bool { return bytes.HasSuffix(p.source.text[:p.source.at], []byte(tag)) }
-		if end(f.syntax.last[0]) || slices.ContainsFunc(p.openers, end) {
-			f.mend(p)
-		}
 	case afterCall:
 		f.readAfterCall(p, c)
 	}
@@ -134,7 +125,7 @@ func (f *functionCall) readName(p *Parser, c byte) {
 		f.fail(p)
 		return
 	}
-	f.from, f.at, f.json = p.source.at, inArgs, []byte{'{'}
+	f.at, f.json = inArgs, []byte{'{'}
 	f.args = newLiteral(f.syntax.close, f.syntax.sep, f.syntax.delim)
 	if paren {
 		f.args = newLiteral(')', '=', f.syntax.delim)
@@ -175,16 +166,11 @@ func (f *functionCall) readArgument(p *Parser, c byte) {
 	case ended:
 		f.at = afterCall
 	case wrong:
-		if f.first != nil {
+		if f.first != nil && p.depth == 0 { // a call within another call is read again with it
 			f.readAgain(p)
 			return
 		}
-		rest := append(f.args.unwritten(), c)
-		if f.called && f.syntax.delim != "" {
-			f.at, f.broken = inBroken, p.source.at-len(rest)
-			return
-		}
-		f.fail(p, rest...)
+		f.fail(p, append(f.args.unwritten(), c)...)
 	}
 }
 
@@ -229,14 +215,8 @@ func (f *functionCall) end(p *Parser, cut bool) {
 	case f.at == inArgs && f.first != nil:
 		f.readAgain(p)
 		p.mode.end(p, cut)
-	case f.at == inArgs && f.syntax.delim == "":
-		f.fail(p, f.args.unwritten()...)
-		p.mode.end(p, cut)
 	case f.at == inArgs:
-		f.broken = p.source.at - len(f.args.unwritten())
-		fallthrough
-	case f.at == inBroken:
-		f.mend(p)
+		f.fail(p, f.args.unwritten()...)
 		p.mode.end(p, cut)
 	case f.scanner.begun():
 		p.leaveCall(true, f.scanner.held)

@@ -117,64 +117,6 @@ func (f *functionCall) readAgain(p *Parser) {
 	p.reread(p.source.text[first.at:p.source.at])
 }
 
-// mend ends a call whose arguments break their form, where a string without its last delimiter may be the
-// cause. Else the call is text.
-func (f *functionCall) mend(p *Parser) {
-	arguments, rest, _ := bytes.Cut(p.source.text[f.from:p.source.at], []byte(f.syntax.last[0]))
-	run, ok := f.closeStrings(p, arguments)
-	if !ok {
-		p.refused = true
-		p.leaveCall(false, p.source.text[f.broken:p.source.at])
-		return
-	}
-	p.run, p.slipped = run, true
-	p.source.unread(len(rest))
-	p.readClosing(f.syntax.last...)
-	p.source.at += len(rest)
-	p.reread(rest)
-}
-
-// closeStrings returns the JSON of arguments. A string without its last delimiter ends before another
-// parameter of the tool, or before the last bracket.
-func (f *functionCall) closeStrings(p *Parser, arguments []byte) (run []byte, ok bool) {
-	text, ok := bytes.CutSuffix(bytes.TrimSpace(arguments), []byte{f.syntax.close})
-	delim, sep := []byte(f.syntax.delim), []byte{f.syntax.sep}
-	left := readParameters(p.tools[string(f.name)].Parameters).Properties
-	args := newLiteral(f.syntax.close, f.syntax.sep, f.syntax.delim)
-	args.isString, run = f.args.isString, []byte{'{'}
-	var v verdict
-	write := func(text ...byte) {
-		for _, c := range text {
-			if ok = ok && v == more; ok {
-				run, v = args.read(run, c)
-			}
-		}
-	}
-	for from, i := 0, 0; ok && i <= len(text); i++ {
-		if i < len(text) {
-			if text[i] != ',' {
-				continue
-			}
-			name, _, _ := bytes.Cut(text[i+1:min(i+1+maxName, len(text))], sep)
-			key := string(bytes.TrimSpace(name))
-			if left[key] == nil {
-				continue
-			}
-			delete(left, key)
-		}
-		_, value, _ := bytes.Cut(text[from:i], sep)
-		write(text[from:i]...)
-		if bytes.HasPrefix(bytes.TrimSpace(value), delim) && bytes.Count(value, delim)%2 == 1 {
-			write(delim...)
-		}
-		if from = i + 1; i < len(text) {
-			write(',')
-		}
-	}
-	write(f.syntax.close)
-	return run, ok && v == ended
-}
-
 func (m gemma) grammar(g *grammar) {
 	call := g.addRulePerTool(func(t Tool) string {
 		function := g.function(t, m.syntax, func(p property) string { return g.gemma(p, m.delim) })
