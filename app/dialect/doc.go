@@ -58,11 +58,11 @@
 //   - It is nearly JSON: a comma after the last member, Python's quotes, True, False or None, or an
 //     escape that JSON does not have, which is text.
 //
-// A whole call within a value between tags, or between Gemma's delimiters, is text of the value, and so are
-// the calls within that one, up to maxNested. The value ends at its own closing tag. An opener that nothing
-// follows as in a call is text as well. One that such tags follow may still be text, and then the value
-// would have no end. So if the answer ends within the value, or Gemma's form breaks after it, the first call
-// in it does not count, and the value is read again. That happens at most maxAgain times in an answer.
+// A whole call within a value between tags is text of the value, and so are the calls within that one, up
+// to maxNested. The value ends at its own closing tag. An opener that nothing follows as in a call is text as
+// well. One that such tags follow may still be text, and then the value would have no end. So if the answer
+// ends within the value, the first call in it does not count, and the value is read again. That happens at
+// most maxAgain times in an answer.
 //
 // # What a parser promises
 //

@@ -16,10 +16,6 @@ type functionCall struct {
 	name    []byte // the tool's name as far as it has been read
 	args    literal
 	json    []byte // the JSON of arguments read before the call was certain
-
-	nested *Parser        // reads what may be a call within a string; nil while none has begun
-	held   []byte         // its bytes after the opener
-	first  *argumentState // after the opener of the first whole one
 }
 
 // A functionSyntax holds the marks with which a family writes such calls.
@@ -147,29 +143,19 @@ func (f *functionCall) beginCall(p *Parser) {
 // readArgument reads a byte of the arguments.
 func (f *functionCall) readArgument(p *Parser, c byte) {
 	var v verdict
-	switch {
-	case f.nested != nil:
-		f.readNested(p, c)
-		return
-	case !f.called:
+	if !f.called {
 		if f.json, v = f.args.read(f.json, c); v == ended || v == more && f.args.hasValue {
 			f.beginCall(p)
 		}
-	default:
+	} else {
 		p.emit(Arguments)
 		p.run, v = f.args.read(p.run, c)
 	}
 	p.slipped = p.slipped || f.called && f.args.slipped
 	switch v {
-	case more:
-		f.beginNested(p)
 	case ended:
 		f.at = afterCall
 	case wrong:
-		if f.first != nil && p.depth == 0 { // a call within another call is read again with it
-			f.readAgain(p)
-			return
-		}
 		f.fail(p, append(f.args.unwritten(), c)...)
 	}
 }
@@ -212,9 +198,6 @@ func (f *functionCall) end(p *Parser, cut bool) {
 	case cut: // the rest of a value is not text
 	case f.at == inArgs && f.args.lacksBracket():
 		p.emit(Arguments, '}')
-	case f.at == inArgs && f.first != nil:
-		f.readAgain(p)
-		p.mode.end(p, cut)
 	case f.at == inArgs:
 		f.fail(p, f.args.unwritten()...)
 		p.mode.end(p, cut)

@@ -1,10 +1,6 @@
 package dialect
 
-import (
-	"bytes"
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // gemma reads and writes the calls of FunctionGemma and Gemma 4, with strings between special
 // delimiters. Gemma 4 writes
@@ -53,68 +49,6 @@ func (m gemma) open(p *Parser, a attempt, opener string) {
 		}
 		return &functionCall{attempt: a, syntax: m.syntax, before: gemmaName}
 	}}
-}
-
-// An argumentState is the state of arguments before a call within a string.
-type argumentState struct {
-	args    literal
-	at      int // the place in the answer
-	run     int // bytes of the arguments
-	slipped bool
-}
-
-// beginNested begins a call within a string, if its opener has just been read.
-func (f *functionCall) beginNested(p *Parser) {
-	inString := f.syntax.delim != "" && f.args.at == litText && f.args.quote == 0
-	if !inString || p.depth == maxNested || p.again == maxAgain {
-		return
-	}
-	for _, opener := range p.dialect.calls.openers() {
-		if !bytes.HasSuffix(p.source.text[:p.source.at], []byte(opener)) {
-			continue
-		}
-		if f.nested = p.nestedParser(opener); f.first == nil {
-			args := f.args
-			args.open = slices.Clone(args.open)
-			f.first = &argumentState{args, p.source.at, len(p.run), p.slipped}
-		}
-	}
-}
-
-// readNested reads a byte of what may be a call within a string. If it is one, all of it is text.
-func (f *functionCall) readNested(p *Parser, c byte) {
-	q := f.nested
-	f.held = append(f.held, c)
-	q.Push(string([]byte{c}))
-	if _, text := q.mode.(inText); !text {
-		return
-	}
-	held, end := f.held, max(0, len(f.held)-maxTag) // it is no call
-	f.nested, f.held = nil, nil
-	if last := len(q.source.calls) - 1; last >= 0 {
-		end = q.source.calls[last][1] - (len(q.source.text) - len(held))
-	} else {
-		if at := bytes.Index(held, []byte(f.syntax.delim)); at >= 0 {
-			end = min(end, at)
-		}
-		if f.first.at+len(held) == p.source.at {
-			f.first = nil
-		}
-	}
-	for _, c := range held[:end] {
-		p.run, f.args.filled = appendEscaped(p.run, c), true
-	}
-	p.reread(held[end:])
-}
-
-// readAgain reads the arguments again from the first call within a string, which does not count then, because
-// they broke their form.
-func (f *functionCall) readAgain(p *Parser) {
-	first := f.first
-	p.run, p.slipped = p.run[:first.run], first.slipped
-	p.again++
-	f.args, f.first, f.nested, f.held = first.args, nil, nil, nil
-	p.reread(p.source.text[first.at:p.source.at])
 }
 
 func (m gemma) grammar(g *grammar) {

@@ -42,19 +42,14 @@ func newNestedCall(p *Parser, f *memberSyntax) nestedCall {
 func (v *memberValue) beginNested(p *Parser) {
 	opener := string(v.held)
 	v.keepState(p)
-	q := p.nestedParser(opener)
-	if v.nested.parser = q; opener == v.syntax.function {
-		q.mode = &memberCall{attempt: opened(opener), syntax: v.syntax, at: memberInName}
-	}
-}
-
-// nestedParser returns a parser that reads what may be a call within a value, after its opener.
-func (p *Parser) nestedParser(opener string) *Parser {
 	q := p.trial()
 	q.strict, q.depth, q.openers = false, p.depth+1, p.dialect.calls.openers()
 	q.atLine, q.source = q.openers, source{text: []byte(opener), at: len(opener)}
+	if v.nested.parser = q; opener == v.syntax.function {
+		q.mode = &memberCall{attempt: opened(opener), syntax: v.syntax, at: memberInName}
+		return
+	}
 	q.acceptOpener(opener)
-	return q
 }
 
 // keepState keeps the state of the value before held, if it keeps no earlier one.
