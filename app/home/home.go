@@ -84,7 +84,6 @@ func Unusable(err error) error {
 	is := func(kinds ...syscall.Errno) bool {
 		return slices.ContainsFunc(kinds, func(k syscall.Errno) bool { return errors.Is(err, k) })
 	}
-	_, other := errors.AsType[syscall.Errno](err)
 	_, kind := errors.AsType[*disk.KindError](err)
 	remedy := ""
 	switch {
@@ -102,7 +101,7 @@ func Unusable(err error) error {
 		remedy = "mend the link"
 	case is(syscall.ENAMETOOLONG):
 		remedy = "shorten its path"
-	case other:
+	case is(syscall.EIO, syscall.ENXIO, syscall.ENODEV, syscall.ESTALE):
 		remedy = "check its disk"
 	default:
 		return fmt.Errorf("home folder: %w", err)

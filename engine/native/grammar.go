@@ -221,9 +221,9 @@ func (m *Matcher) move(what byte, n uint32) error {
 // step returns the answer to one step. A step that fails breaks the matcher.
 func (m *Matcher) step(what byte, body []byte) ([]byte, error) {
 	answer, err := m.process.step(context.Background(), what, body)
-	if errors.Is(err, ErrProcess) && !m.broken && m.replace() == nil {
+	if first := err; errors.Is(first, ErrProcess) && !m.broken && m.replace() == nil {
 		answer, err = m.process.step(context.Background(), what, body)
-		err = m.origin.blame(err)
+		err = m.origin.blame(first, err)
 	}
 	if err != nil {
 		m.stopped, m.broken = true, true

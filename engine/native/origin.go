@@ -136,42 +136,42 @@ func (o *origin) Close() error {
 	return p.Close()
 }
 
-// forget lets the next copy be made of a new process.
-func (o *origin) forget() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.process != nil {
-		o.process.end()
-		o.process = nil
-	}
-}
-
-// lives reports whether the process still makes copies that answer.
+// lives reports whether the process still makes copies that answer. If not, the next copy is made of a new
+// process.
 func (o *origin) lives() bool {
 	o.mu.Lock()
+	parent, err := o.process, errClosed
+	var p *process
+	if parent != nil {
+		p, err = parent.copy()
+	}
+	o.mu.Unlock()
+	if err == nil {
+		defer p.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_, err = p.call(ctx, 0, nil, quick)
+	}
+	if _, answered := errors.AsType[*failure](err); answered { // there is no such call
+		return true
+	}
+	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.process == nil {
-		return false
+	if parent != nil && o.process == parent {
+		parent.end()
+		o.process = nil
 	}
-	p, err := o.process.copy()
-	if err != nil {
-		return false
-	}
-	defer p.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_, err = p.call(ctx, 0, nil, quick)
-	_, answered := errors.AsType[*failure](err) // there is no such call
-	return answered
+	return false
 }
 
-// blame returns the failure of a call that has ended two processes in turn, and err for all others. The
-// process that both were copied from lives: something else that ends processes ends all of them.
-func (o *origin) blame(err error) error {
-	if errors.Is(err, errEnded) && o.lives() {
+// blame returns the failure of a call that has ended two processes in turn, with these errors, and the second
+// error for all others. The process that both were copied from lives: something else that ends processes
+// ends all of them.
+func (o *origin) blame(first, second error) error {
+	if errors.Is(first, errEnded) && errors.Is(second, errEnded) && o.lives() {
 		return &failure{kind: crashed}
 	}
-	return err
+	return second
 }
 
 // compute returns the answer to a call and the copy that gave it, which the caller closes. When
@@ -200,15 +200,13 @@ func (o *origin) compute(ctx context.Context, what byte, body []byte) (*process,
 func (o *origin) tryTwice(
 	ctx context.Context, what byte, body []byte, b budget, clock time.Duration,
 ) (*process, []byte, error) {
+	p, answer, first := o.try(ctx, what, body, b, clock)
+	if !errors.Is(first, ErrProcess) || ctx.Err() != nil {
+		return p, answer, first
+	}
+	o.lives()
 	p, answer, err := o.try(ctx, what, body, b, clock)
-	if !errors.Is(err, ErrProcess) || ctx.Err() != nil {
-		return p, answer, err
-	}
-	if !o.lives() {
-		o.forget()
-	}
-	p, answer, err = o.try(ctx, what, body, b, clock)
-	return p, answer, o.blame(err)
+	return p, answer, o.blame(first, err)
 }
 
 func (o *origin) try(

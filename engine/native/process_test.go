@@ -306,13 +306,13 @@ func TestGrammarThatCrashesIsRefused(t *testing.T) {
 func TestProcessesThatAllEndAreNotTheGrammarsFault(t *testing.T) {
 	v := newVocabularyOn(t, patientLane())
 	err := fmt.Errorf("%w (EOF)", errEnded)
-	if _, ok := errors.AsType[*failure](v.origin.blame(err)); !ok {
+	if _, ok := errors.AsType[*failure](v.origin.blame(errEnded, err)); !ok {
 		t.Error("a process that ended beside one that lives is not at fault")
 	}
 	if err := syscall.Kill(-v.origin.process.group, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if got := v.origin.blame(err); got != err {
+	if got := v.origin.blame(errEnded, err); got != err {
 		t.Errorf("a call whose processes were all ended: %v", got)
 	}
 }
@@ -332,6 +332,9 @@ func TestHeavyCallThatIsStoppedIsNotTheGrammarsFault(t *testing.T) {
 	}()
 	for end := time.Now().Add(lane.time); len(lane.turn) == 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
+	}
+	if len(lane.turn) == 0 {
+		t.Fatal("the grammar is not a heavy call")
 	}
 	if err := syscall.Kill(-group, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

@@ -81,22 +81,24 @@ func TestServePrintsItsAddressAndALink(t *testing.T) {
 func TestServeTellsThatItsPortHasMoved(t *testing.T) {
 	home := newHome(t)
 	c := newConsole(t, home)
-	var ports []int
+	var taken []net.Listener
 	for range 3 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		must(t, err)
 		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-		if len(ports) > 1 {
-			l.Close()
-		}
+		taken = append(taken, l)
 	}
-	setPort := func(port int) { c.must(t, "settings", "set", fmt.Sprintf("port=%d", port)) }
-	setPort(ports[0]) // which is taken
+	setPort := func(l net.Listener) (port int) {
+		port = l.Addr().(*net.TCPAddr).Port
+		c.must(t, "settings", "set", fmt.Sprintf("port=%d", port))
+		return port
+	}
+	setPort(taken[0])
 	p := launch(t, home, "serve")
 	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
-	for _, port := range ports[1:] {
-		setPort(port)
+	for _, l := range taken[1:] {
+		must(t, l.Close())
+		port := setPort(l)
 		enginetest.Await(t, "the address", func() bool {
 			return strings.Contains(p.stderr.String(), fmt.Sprintf("tandem: the endpoint has moved; its base URL is http://127.0.0.1:%d/v1\n", port))
 		})
