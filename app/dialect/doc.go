@@ -74,7 +74,7 @@
 //     bytes.
 //   - White space that may belong to a call or a thought: at most maxSpace bytes.
 //   - A call within a thought and what follows, until the thought ends: at most maxHeld bytes.
-//   - A call, until its arguments are whole. So no client takes a broken call for a whole one.
+//   - A call, until it is whole. So no client takes a broken call for a whole one.
 //
 // A call's arguments are one JSON object:
 //   - JSON keeps its spelling and the order of its keys. What is nearly JSON becomes JSON.
@@ -84,7 +84,8 @@
 //     if nothing else is missing and the model itself ended the text ([Parser.Flush], not
 //     [Parser.Cut]).
 //   - Where the text was cut, the arguments are those that came so far, except of a tool with Accepts
-//     and under WholeCalls: then the call is text.
+//     and under WholeCalls: then the call is text. A value that was cut also has what seemed to be calls
+//     within it, and calls after those.
 //   - An XML parameter that is not a string and longer than maxHeld bytes is a string.
 //   - Members of a call's JSON other than its name and its arguments are discarded. After the
 //     arguments they are held back, at most maxHeld bytes. If that JSON has no end, they are text.
