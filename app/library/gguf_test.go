@@ -577,13 +577,18 @@ func TestGGUFIsCheckedByItsHeaderAlone(t *testing.T) {
 	const far = 104 << 20 // bytes; a preview shows no more than 100 MiB
 	const name = "rope_freqs.weight"
 	at := strings.Index(string(whole), name) + len(name) + 4 + 8 + 4 // after the extent and the kind
-	binary.LittleEndian.PutUint64(whole[at:], far)
+	moved := binary.LittleEndian.Uint64(whole[at:]) + far
+	binary.LittleEndian.PutUint64(whole[at:], moved)
 	r := &repository{dir: t.TempDir()}
 	for file, text := range map[string]string{"tiny-Q8_0.gguf": string(whole),
 		"tiny-Q2_K.gguf": strings.Replace(string(whole), "llama", "camel", 1)} {
-		path := filepath.Join(r.dir, file)
-		if err := errors.Join(os.WriteFile(path, []byte(text), 0o644),
-			os.Truncate(path, int64(len(whole)+far))); err != nil {
+		f, err := os.Create(filepath.Join(r.dir, file))
+		if err == nil {
+			_, head := f.WriteString(text)
+			_, data := f.WriteAt(whole, far) // with the tensor that was moved
+			err = errors.Join(head, data, f.Close())
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -199,7 +199,6 @@ func (m *Main) prompt(r *runFlags, w runWords) (text string, err error) {
 		if text = w.prompt[0]; text != "" && !m.Typed && hasText(m.Stdin) {
 			var piped string
 			if piped, err = m.readPrompt(r.cmd.Context()); strings.TrimSpace(piped) != "" {
-				m.Say("%d bytes of standard input follow the prompt; </dev/null leaves them out", len(piped))
 				text += "\n\n" + piped
 			}
 		}
