@@ -124,7 +124,7 @@ type Intake struct {
 	cut   int // texts without their end
 }
 
-// NoteCut counts a text whose end is left out.
+// NoteCut counts a text that was cut at its end.
 func (t *Intake) NoteCut() { t.cut++ }
 
 // Add takes the tokens of one text, or the error of getting them. param is its name in errors.

@@ -44,8 +44,8 @@
 //     of code. Closing tags after it are removed.
 //   - A tag is missing or comes twice, or a name is in quotes or has white space around it. The tags
 //     are no part of a value, unless the value goes on after them. A value without a closing tag ends
-//     before another parameter of the tool, or where the call ends. Where no tag is between two names, or a
-//     value and a name, the names are those of the request's tools. A call without a closing tag ends
+//     before another parameter of the tool, or where the call ends. Names without a tag between
+//     them, or after a value, must be those of the request's tools. A call without a closing tag ends
 //     before another one, or before an opening tag at the end of the answer.
 //   - A comma comes after the last call of a list, or between calls of Gemma's, or a call's first or last
 //     bracket comes twice. None of these is text.

@@ -59,7 +59,7 @@ func TestToolsAreToldWhereATemplateInChatMLKnowsNone(t *testing.T) {
 	}
 }
 
-// The parser reads back the calls that are written into a text.
+// The parser reads back the calls that Append writes.
 func TestWrittenCallsAreRead(t *testing.T) {
 	for template, written := range map[string]string{
 		"<tool_call>":                   "hm\n\n<tool_call>\n%\n</tool_call>\n<tool_call>\n%\n</tool_call>",

@@ -12,7 +12,7 @@ type memberValue struct {
 	name      string
 	left      map[string]bool // the parameters that may follow
 	kind      kind
-	lined     bool   // it begins on a line of its own
+	lined     bool   // it begins on its own line
 	started   bool   // the first byte was read, which may be a line's end that belongs to the tag
 	begun     bool   // a byte other than white space was read
 	quoted    bool   // the value is a string, and its beginning has been passed on

@@ -11,7 +11,7 @@ const (
 	maxTag    = 32 // bytes of a tag
 )
 
-// A nestedCall reads the calls within a parameter's value, all of which are text.
+// A nestedCall reads the calls within a parameter's value as text.
 type nestedCall struct {
 	openers []string    // the texts that open one; none: such calls do not count
 	parser  *Parser     // reads what may be one; nil while none has begun

@@ -18,7 +18,7 @@ func TextParameters(description string) json.RawMessage {
 		`"],"additionalProperties":false}`)
 }
 
-// takesText reports whether the tool takes a text, by [TextParameters].
+// takesText reports whether the tool has [TextParameters].
 func (t Tool) takesText() bool {
 	s := readParameters(t.Parameters)
 	return len(s.Properties) == 1 && s.kindOf(TextParameter) == kindText &&

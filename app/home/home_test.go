@@ -128,7 +128,7 @@ func TestSweepTakesTheRightsOfOthers(t *testing.T) {
 	}
 }
 
-// What is no file is not a database that was lost: the one who opens it says what it is.
+// Something other than a file in the database's place is not a lost database: opening it says what it is.
 func TestLostDatabaseIsMissingOrEmpty(t *testing.T) {
 	h, err := Open(t.TempDir())
 	if err != nil {

@@ -284,7 +284,7 @@ func TestToolOfANamespaceIsCalledByItsOwnName(t *testing.T) {
 		{codex + "," + mail, "wait", function(`"namespace":"functions","name":"wait"`)}, // the default namespace has it
 		{codex + "," + mail, "functions/exec", custom("functions", "exec")},
 		{codex + "," + mail, "mcp__mail/send", function(`"namespace":"mcp__mail__","name":"send"`)},
-		{mail + "," + post, "send", function(`"name":"send"`)}, // the client says that there is none
+		{mail + "," + post, "send", function(`"name":"send"`)}, // the client reports an unknown tool
 		{mail + "," + post, "post.send", custom("post", "send")},
 		{mail + "," + post, "mcp__mail/send", function(`"namespace":"mcp__mail__","name":"send"`)},
 		{`{"type":"custom","name":"exec"}`, "functions.exec", custom("", "exec")},

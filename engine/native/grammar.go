@@ -232,8 +232,8 @@ func (m *Matcher) step(what byte, body []byte) ([]byte, error) {
 }
 
 // replace gives the matcher another process, which follows the text as far as it was accepted. All of it
-// has the time of one call: it is a step for its caller, whose model may wait for it with other requests,
-// and a text may have 100,000 tokens.
+// has the time of one call: other requests of the model may wait for this step, and a replay may have
+// 100,000 tokens.
 func (m *Matcher) replace() error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), m.origin.lane.time, ErrProcess)
 	defer cancel()

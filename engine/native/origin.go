@@ -136,9 +136,9 @@ func (o *origin) Close() error {
 	return p.Close()
 }
 
-// lives reports whether the process still makes copies that answer. If not, the next copy is made of a new
-// process.
-func (o *origin) lives() bool {
+// probe reports whether the process still makes copies that answer. If not, it is forgotten, and the next copy is
+// made of a new process.
+func (o *origin) probe() (lives bool) {
 	o.mu.Lock()
 	parent, err := o.process, errClosed
 	var p *process
@@ -168,7 +168,7 @@ func (o *origin) lives() bool {
 // error for all others. The process that both were copied from lives: something else that ends processes
 // ends all of them.
 func (o *origin) blame(first, second error) error {
-	if errors.Is(first, errEnded) && errors.Is(second, errEnded) && o.lives() {
+	if errors.Is(first, errEnded) && errors.Is(second, errEnded) && o.probe() {
 		return &failure{kind: crashed}
 	}
 	return second
@@ -204,7 +204,7 @@ func (o *origin) tryTwice(
 	if !errors.Is(first, ErrProcess) || ctx.Err() != nil {
 		return p, answer, first
 	}
-	o.lives()
+	o.probe()
 	p, answer, err := o.try(ctx, what, body, b, clock)
 	return p, answer, o.blame(first, err)
 }

@@ -56,7 +56,7 @@ func TestPromptCanBeInterrupted(t *testing.T) {
 	}
 }
 
-// What is piped in follows a prompt, behind an empty line.
+// Piped text follows the prompt, after an empty line.
 func TestPipeFollowsAPrompt(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "change")
 	must(t, os.WriteFile(file, []byte("+x\n-y"), 0o600))

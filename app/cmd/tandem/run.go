@@ -125,7 +125,7 @@ func (r *runFlags) generation() (g generation, err error) {
 func run(m *Main) *cobra.Command {
 	cmd := &cobra.Command{Use: "run [MODEL] [PROMPT]", Short: "ask a model, or chat; use - to read the prompt from stdin",
 		Long: "Asks a model, the current one if none is named. A pipe follows the prompt,\n" +
-			"behind an empty line, or is the prompt. Without either it is a chat on a\n" +
+			"after an empty line, or is the prompt. Without either it is a chat on a\n" +
 			"terminal. A single word is the prompt, unless it is exactly the id of a model.",
 		Args:              terminal.Args(0, math.MaxInt, ""),
 		ValidArgsFunction: m.completeModel,
@@ -178,8 +178,8 @@ func run(m *Main) *cobra.Command {
 	return cmd
 }
 
-// prompt returns the prompt that words give, and after it what is piped in: - is that alone, as are no words.
-// It is empty where they ask for a chat.
+// prompt returns the prompt of the command line, followed by the text that is piped in. With - or without a prompt
+// there, the pipe is the whole prompt. It is empty for a chat.
 func (m *Main) prompt(r *runFlags, w runWords) (text string, err error) {
 	missing := terminal.Missing(r.cmd, "a prompt, or - to read it from standard input")
 	switch none := len(w.prompt) == 0; {
@@ -206,8 +206,8 @@ func (m *Main) prompt(r *runFlags, w runWords) (text string, err error) {
 	return text, cmp.Or(err, checkPrompt(text))
 }
 
-// hasText reports whether standard input is a pipe or a file with text, so that a prompt goes on there. A
-// socket may stay open without a text: Node gives one to each program that it starts.
+// hasText reports whether standard input is a named pipe, a pipe or a file that is not empty. It ignores a socket:
+// Node gives one to each program that it starts, and may leave it open without writing.
 func hasText(stdin io.Reader) bool {
 	f, ok := stdin.(*os.File)
 	if !ok {
