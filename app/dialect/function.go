@@ -24,6 +24,7 @@ type functionSyntax struct {
 	sep         byte     // between key and value
 	delim       string   // around strings, see literal
 	confident   bool     // open makes the text a call; otherwise the first argument does
+	before      string   // before the tool's name; if there is one, no comma belongs between calls
 	suffix      string   // after the tool's name, and not part of it
 	comma       bool     // a comma separates calls
 	lines       bool     // calls may follow one another without a comma
@@ -184,11 +185,8 @@ func (f *functionCall) readAfterCall(p *Parser, c byte) {
 
 // next returns the mode that reads the call after this one.
 func (f *functionCall) next(a attempt) *functionCall {
-	m := &functionCall{attempt: a, syntax: f.syntax, silent: f.silent}
-	if f.syntax.delim != "" { // no comma belongs between two
-		m.silent, m.before = true, gemmaName
-	}
-	return m
+	before := f.syntax.before
+	return &functionCall{attempt: a, syntax: f.syntax, before: before, silent: f.silent || before != ""}
 }
 
 func (f *functionCall) end(p *Parser, cut bool) {

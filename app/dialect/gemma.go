@@ -33,7 +33,8 @@ const gemmaName = "call:"
 
 func newGemma(call tags, delim string) gemma {
 	return gemma{call, delim, &functionSyntax{
-		open: '{', close: '}', sep: ':', delim: delim, confident: true, comma: true, last: []string{call.close},
+		open: '{', close: '}', sep: ':', delim: delim, confident: true, before: gemmaName, comma: true,
+		last: []string{call.close},
 	}}
 }
 
@@ -47,7 +48,7 @@ func (m gemma) open(p *Parser, a attempt, opener string) {
 		if opener != "" && (c == '{' || c == '[') {
 			return jsonCall(a, c, []string{m.call.close})
 		}
-		return &functionCall{attempt: a, syntax: m.syntax, before: gemmaName}
+		return &functionCall{attempt: a, syntax: m.syntax, before: m.syntax.before}
 	}}
 }
 
