@@ -14,8 +14,7 @@ import (
 // A whole answer equals the events of a stream, put together. A call comes when its arguments are
 // whole, and a call that the model broke is text, see the package dialect. Only a limit leaves a
 // call with a part of its arguments. No reply then says that it waits for what calls return, and
-// Ollama's routes leave that call out. Where clients could not tell, it is text: on Anthropic's
-// routes, and of some tools.
+// Ollama's routes leave that call out. On Anthropic's routes it is text: clients could not tell.
 type Answer struct {
 	Blocks []Block
 	toks   []engine.Token // of the text of all, where log-probabilities are asked for

@@ -299,13 +299,16 @@ func TestCallIsToldAlikeWhereverItIsCut(t *testing.T) {
 	}
 }
 
-// customCalls returns the inputs of the calls of custom tools in an answer of chats or responses.
+// customCalls returns the inputs of the calls of custom tools in an answer of chats or responses, without
+// those that are told to be incomplete.
 func customCalls(t *testing.T, answer []byte) (inputs []string) {
 	t.Helper()
 	var v struct {
-		Output  []struct{ Type, Name, Input string }
+		Status  string
+		Output  []struct{ Type, Name, Input, Status string }
 		Choices []struct {
-			Message struct {
+			FinishReason string `json:"finish_reason"`
+			Message      struct {
 				ToolCalls []struct{ Custom *struct{ Input string } } `json:"tool_calls"`
 			}
 		}
@@ -314,7 +317,7 @@ func customCalls(t *testing.T, answer []byte) (inputs []string) {
 		t.Fatalf("%s: %v", answer, err)
 	}
 	for _, x := range v.Output {
-		if x.Type == "custom_tool_call" {
+		if x.Type == "custom_tool_call" && (x.Status != "incomplete" || v.Status != "incomplete") {
 			inputs = append(inputs, x.Input)
 		}
 		if x.Type == "function_call" && (x.Name == "look" || x.Name == "go") {
@@ -322,8 +325,8 @@ func customCalls(t *testing.T, answer []byte) (inputs []string) {
 		}
 	}
 	for _, c := range v.Choices {
-		for _, call := range c.Message.ToolCalls {
-			if call.Custom != nil {
+		for i, call := range c.Message.ToolCalls {
+			if call.Custom != nil && (c.FinishReason != "length" || i < len(c.Message.ToolCalls)-1) {
 				inputs = append(inputs, call.Custom.Input)
 			}
 		}
@@ -331,9 +334,9 @@ func customCalls(t *testing.T, answer []byte) (inputs []string) {
 	return inputs
 }
 
-// TestCutCallOfACustomToolIsNone: its text has no mark at its end, so a client would take a part of it for
-// the whole.
-func TestCutCallOfACustomToolIsNone(t *testing.T) {
+// TestCutCallOfACustomToolIsToldToBeOne: its text has no mark at its end, so a client would else take a part
+// of it for the whole.
+func TestCutCallOfACustomToolIsToldToBeOne(t *testing.T) {
 	routes := map[string]func(limit int) string{
 		"/v1/chat/completions": func(limit int) string {
 			return roomtest.ChatBody(`"tools":[{"type":"custom","custom":{"name":"look"}},{"type":"custom","name":"go"}]`,

@@ -1,7 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"tandem/app/dialect"
 	"tandem/app/jsonschema"
@@ -15,7 +18,7 @@ const CustomTool = "custom"
 // ReadCustomTool reads a custom tool from its name, its description and its format. The format is the
 // one of responses, or the one of chats, which has an object around a grammar.
 func ReadCustomTool(o *wire.Fields) Offered {
-	t := dialect.Tool{Name: wire.NeededName(o), Accepts: json.Valid}
+	t := dialect.Tool{Name: wire.NeededName(o)}
 	about := "The input, a text."
 	if format := o.Object("format"); format != nil && format.NeededWord("type") == "grammar" {
 		rules := format.Object("grammar")
@@ -58,12 +61,38 @@ func TextArguments(input string) json.RawMessage {
 	return wire.Members{{Key: dialect.TextParameter, Value: wire.Quote(input)}}.JSON()
 }
 
-// CallInput returns the text with which a custom tool is called. If a model wrote other arguments, it is
-// their JSON.
+// CallInput returns the text with which a custom tool is called, of a call that was cut as much as there
+// is. If a model wrote other arguments, it is their JSON.
 func CallInput(arguments []byte) string {
 	var v struct{ Input *string }
 	if json.Unmarshal(arguments, &v) == nil && v.Input != nil {
 		return *v.Input
 	}
+	if text, ok := begunInput(arguments); ok {
+		return text
+	}
 	return string(arguments)
+}
+
+// begunInput returns the text of arguments that were cut. It reports false if they have another beginning.
+func begunInput(arguments []byte) (text string, ok bool) {
+	rest := arguments
+	for _, c := range []byte(`{"` + dialect.TextParameter + `":"`) {
+		rest = bytes.TrimLeft(rest, " \t\r\n")
+		if len(rest) == 0 {
+			return "", true
+		}
+		if rest[0] != c {
+			return "", false
+		}
+		rest = rest[1:]
+	}
+	const escape = `\ud83d\ude0` // the longest that may be cut
+	for end := len(rest); end >= max(0, len(rest)-len(escape)); end-- {
+		whole := slices.Concat([]byte{'"'}, rest[:end], []byte{'"'})
+		if json.Unmarshal(whole, &text) == nil {
+			return strings.TrimRight(text, "\uFFFD"), true // half a character
+		}
+	}
+	return "", false
 }

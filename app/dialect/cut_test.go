@@ -54,3 +54,23 @@ func withoutHalf(d *Dialect, text string, forced bool) string {
 	}
 	return strings.TrimRight(text, "\n ")
 }
+
+// TestCutCallOfAToolThatIsParticular: a tool that takes some arguments alone has a call that was cut like any
+// other tool. Whole arguments that it does not take make the call text, also where the rest was cut.
+func TestCutCallOfAToolThatIsParticular(t *testing.T) {
+	tools := []Tool{{Name: "run", Accepts: func(arguments []byte) bool { return string(arguments) == `{"a": 1}` }}}
+	for _, c := range []struct{ text, want string }{
+		{`<tool_call>{"name": "run", "arguments": {`, "call run\narguments \"{\"\n"},
+		{`<tool_call>{"name": "run", "arguments": {"b": [2`, "call run\narguments \"{\\\"b\\\": [2\"\n"},
+		{`<tool_call>{"name": "run", "arguments": {"a": 1}`, "call run\narguments \"{\\\"a\\\": 1}\"\n"},
+		{`<tool_call>{"name": "run", "arguments": {"a": 2}`, "text \"<tool_call>{\\\"name\\\": \\\"run\\\", \\\"arguments\\\": {\\\"a\\\": 2}\"\n"},
+		{`<tool_call>{"name": "run", "arguments": {"a": 2,},`, "text \"<tool_call>{\\\"name\\\": \\\"run\\\", \\\"arguments\\\": {\\\"a\\\": 2,},\"\n"},
+	} {
+		for _, forced := range []bool{false, true} {
+			o := Options{Tools: tools, Calls: true, Forced: forced}
+			if got := show(joined(Detect("<tool_call>", special()), o, true, c.text)); got != c.want {
+				t.Errorf("%s, forced %t: got\n%swant\n%s", c.text, forced, got, c.want)
+			}
+		}
+	}
+}

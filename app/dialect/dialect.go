@@ -39,7 +39,7 @@ type Tool struct {
 	Strict bool
 
 	// Accepts reports whether the tool can be called with arguments that are a whole object. Another
-	// call of it is text, as is one that was cut. If it is nil, any arguments will do, cut ones too.
+	// call of it is text. If it is nil, any arguments will do.
 	Accepts func(arguments []byte) bool
 }
 

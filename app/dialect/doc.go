@@ -83,9 +83,9 @@
 //   - The parser adds nothing to complete them, with one exception: the closing bracket. It adds that
 //     if nothing else is missing and the model itself ended the text ([Parser.Flush], not
 //     [Parser.Cut]).
-//   - Where the text was cut, the arguments are those that came so far, except of a tool with Accepts
-//     and under WholeCalls: then the call is text. A value that was cut also has what seemed to be calls
-//     within it, and calls after those.
+//   - Where the text was cut, the arguments are those that came so far, except under WholeCalls: then
+//     the call is text. A value that was cut also has what seemed to be calls within it, and calls after
+//     those.
 //   - An XML parameter that is not a string and longer than maxHeld bytes is a string.
 //   - Members of a call's JSON other than its name and its arguments are discarded. After the
 //     arguments they are held back, at most maxHeld bytes. If that JSON has no end, they are text.

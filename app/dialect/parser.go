@@ -142,7 +142,7 @@ func (p *Parser) Cut() []Part { return p.finish(true) }
 
 func (p *Parser) finish(cut bool) []Part {
 	p.mode.end(p, cut)
-	if cut && !p.slipped && !p.whole && !p.refused {
+	if cut && !p.slipped && !p.whole && !p.refused && !json.Valid(p.run) {
 		p.begun = -1
 	}
 	if p.begun >= 0 {
@@ -222,7 +222,7 @@ func (p *Parser) beginCall(name string, n int) {
 	if known {
 		name = tool.Name
 	}
-	p.begun, p.slipped, p.refused = len(p.parts), p.strict || tool.Accepts != nil, false
+	p.begun, p.slipped, p.refused = len(p.parts), p.strict, false
 	p.parts = append(p.parts, Part{Kind: Call, Index: p.calls, Name: name})
 	p.calls++
 	p.hasMarkup = true

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"encoding/json"
 	"testing"
 )
 
@@ -9,8 +8,8 @@ import (
 // tool that takes one. Of another tool it is not.
 func TestArgumentsMayBeTheTextOfATool(t *testing.T) {
 	tools := []Tool{
-		{Name: "apply", Parameters: TextParameters("A patch."), Accepts: json.Valid},
-		{Name: "query", Text: "start: /[a-z ]+/", Parameters: TextParameters("A query."), Accepts: json.Valid},
+		{Name: "apply", Parameters: TextParameters("A patch.")},
+		{Name: "query", Text: "start: /[a-z ]+/", Parameters: TextParameters("A query.")},
 		{Name: "function", Parameters: []byte(`{"type":"object","properties":{"input":{"type":"string"},"mode":{}}}`)},
 		{Name: "now"},
 	}

@@ -83,20 +83,67 @@ func TestCustomToolIsCalledWithAText(t *testing.T) {
 	}
 }
 
-// A call of a custom tool that a limit cut is text, whole and in chunks.
-func TestCutCustomCallIsText(t *testing.T) {
-	said := customCall("a\né \U0001F600.")
-	begun := len(`<tool_call>` + "\n" + `{"name": "ap", "arguments": {"`)
-	for limit := begun; limit < len(said)-len("}}\n</tool_call>"); limit++ {
-		for _, stream := range []string{"false", "true"} {
-			w := roomtest.Post(serve(roomtest.Speaking(said)), "/v1/chat/completions", fmt.Sprintf(
-				`{"model":"tandem","max_tokens":%d,"stream":%s,"messages":[{"role":"user","content":"x"}],%s}`, limit, stream, apTool))
-			if text := w.Body.String(); w.Code != 200 || strings.Contains(text, `"tool_calls"`) ||
-				!strings.Contains(text, `\u003ctool_call`) && !strings.Contains(text, `<tool_call>\n{`) || !strings.Contains(text, `"finish_reason":"length"`) {
-				t.Errorf("%d, stream %s: %d %s", limit, stream, w.Code, w.Body)
+// A call of a custom tool that a limit cut has its text as far as it came, whole and in chunks.
+func TestCutCustomCallHasABeginningOfItsText(t *testing.T) {
+	const input = "a\né \U0001F600 \"\\."
+	for _, said := range []string{customCall(input),
+		`<tool_call>{"name": "ap", "arguments": { "input" :"a\né \ud83d\ude00 \"\\."}}</tool_call>`} {
+		begun, longest := strings.Index(said, `"arguments": {`)+len(`"arguments": {`), 0
+		for limit := begun; limit < strings.LastIndex(said, "}}"); limit++ {
+			for _, choice := range []string{"auto", "required"} {
+				inputs := []string{}
+				for _, stream := range []string{"false", "true"} {
+					w := roomtest.Post(serve(roomtest.Speaking(said)), "/v1/chat/completions", fmt.Sprintf(
+						`{"model":"tandem","max_tokens":%d,"stream":%s,"tool_choice":"%s","messages":[{"role":"user","content":"x"}],%s}`,
+						limit, stream, choice, apTool))
+					if text := w.Body.String(); w.Code != 200 || !strings.Contains(text, `"finish_reason":"length"`) || strings.Contains(text, `tool_call>`) {
+						t.Fatalf("%d, stream %s: %d %s", limit, stream, w.Code, w.Body)
+					}
+					inputs = append(inputs, joinCustom(t, w.Body.String()))
+				}
+				if inputs[0] != inputs[1] || !strings.HasPrefix("ap "+input, inputs[0]) || len(inputs[0]) < longest {
+					t.Errorf("%d tokens of %s: %q", limit, said, inputs)
+				}
+				longest = len(inputs[0])
+			}
+		}
+		if longest != len("ap "+input) {
+			t.Errorf("%s: the longest text has %d bytes", said, longest)
+		}
+	}
+}
+
+// joinCustom returns the name and the text of the only call, which is of a custom tool, in an answer or in
+// its chunks.
+func joinCustom(t *testing.T, answer string) (call string) {
+	t.Helper()
+	for line := range strings.Lines(answer) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "data: ")
+		if line == "" || line == "[DONE]" {
+			continue
+		}
+		type said struct {
+			ToolCalls []struct {
+				Type   string
+				Custom struct{ Name, Input string }
+			} `json:"tool_calls"`
+		}
+		var v struct {
+			Choices []struct{ Message, Delta said }
+		}
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		for _, c := range v.Choices {
+			for _, one := range append(c.Message.ToolCalls, c.Delta.ToolCalls...) {
+				if one.Custom.Name != "" {
+					call += one.Custom.Name + " "
+				}
+				call += one.Custom.Input
 			}
 		}
 	}
+	return call
 }
 
 // A choice of a custom tool, or of some, is read in both of OpenAI's forms. The answer is held to the

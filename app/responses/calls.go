@@ -87,11 +87,15 @@ func readCall(arguments []byte, into map[string]any) bool {
 		case *string:
 			*to, ok = readText(m.Value)
 		case **string:
-			*to = new("")
-			**to, ok = readText(m.Value)
+			var text string
+			if text, ok = readText(m.Value); ok {
+				*to = &text
+			}
 		case **float64:
-			*to = new(0.0)
-			ok = json.Unmarshal(bytes.Trim(m.Value, `"`), *to) == nil
+			n := new(0.0)
+			if ok = json.Unmarshal(bytes.Trim(m.Value, `"`), n) == nil; ok {
+				*to = n
+			}
 		case *[]string:
 			*to, ok = readTexts(m.Value)
 		case *map[string]string:
@@ -116,8 +120,8 @@ func readText(v json.RawMessage) (text string, ok bool) {
 }
 
 // readTexts reads a list of texts, at least one. A text alone is such a list.
-func readTexts(v json.RawMessage) (texts []string, ok bool) {
-	list := []json.RawMessage{v}
+func readTexts(v json.RawMessage) ([]string, bool) {
+	list, texts := []json.RawMessage{v}, []string{}
 	if v[0] == '[' {
 		list = nil
 		_ = json.Unmarshal(v, &list) // it is a list
@@ -125,7 +129,7 @@ func readTexts(v json.RawMessage) (texts []string, ok bool) {
 	for _, v := range list {
 		text, ok := readText(v)
 		if !ok {
-			return nil, false
+			return []string{}, false
 		}
 		texts = append(texts, text)
 	}
@@ -138,7 +142,7 @@ func readTextMap(v json.RawMessage) (texts map[string]string, ok bool) {
 	texts = map[string]string{}
 	for _, m := range list {
 		if texts[m.Key], ok = readText(m.Value); !ok {
-			return nil, false
+			return map[string]string{}, false
 		}
 	}
 	return texts, err == nil
@@ -191,7 +195,7 @@ func localShellItem(h callHead, _ toolName, arguments []byte) any {
 
 func patchItem(h callHead, _ toolName, arguments []byte) any {
 	o, _ := readPatch(arguments)
-	if h.Status == InProgress && o.Type != "delete_file" { // its diff comes with the whole item
+	if o.Diff == nil && o.Type != "delete_file" { // it comes with the whole item, unless the call was cut
 		o.Diff = new("")
 	}
 	return patchCallItem{h, o}

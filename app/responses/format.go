@@ -246,7 +246,7 @@ func (f *responseFormat) blockID(r *api.Reply, i int, b *api.Block) string {
 // other arguments than its kind, and is a function.
 func (f *responseFormat) tool(b *api.Block) knownTool {
 	tool, ok := f.req.offers.known[b.Name]
-	if ok && (tool.kind.accepts == nil || tool.kind.accepts(b.Text)) {
+	if ok && (tool.kind.accepts == nil || !b.Args.Whole || tool.kind.accepts(b.Text)) {
 		return tool
 	}
 	return knownTool{&toolKinds[0], toolName{Name: b.Name}}

@@ -49,7 +49,7 @@ var toolKinds = []toolKind{
 	},
 	{
 		tool: api.CustomTool,
-		call: "custom_tool_call", prefix: "ctc_", holds: "input", accepts: json.Valid,
+		call: "custom_tool_call", prefix: "ctc_", holds: "input",
 		item: func(h callHead, name toolName, arguments []byte) any {
 			return customCallItem{h, name, api.CallInput(arguments)}
 		},
@@ -95,7 +95,7 @@ var toolKinds = []toolKind{
 	{
 		tool: "tool_search", name: "tool_search", about: "Searches for more tools.",
 		parameters: `{"type":"object"}`,
-		call:       "tool_search_call", prefix: "tsc_", holds: "arguments", accepts: json.Valid,
+		call:       "tool_search_call", prefix: "tsc_", holds: "arguments",
 		item: func(h callHead, _ toolName, arguments []byte) any {
 			return searchItem{h, "client", wire.RawObject(api.WholeMembers(arguments))}
 		},

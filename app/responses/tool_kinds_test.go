@@ -241,20 +241,85 @@ func TestCallOfAKindHasWhatTheModelWrote(t *testing.T) {
 	}
 }
 
-// A call of each kind that a limit cut is text.
-func TestCutCallOfAKindIsText(t *testing.T) {
-	for _, c := range kindCases[1:] {
-		for limit := strings.Index(c.says, `": {"`) + len(`": {"`); limit < len(c.says)-len("}\n</tool_call>"); limit++ {
-			if json.Valid([]byte(c.says[strings.Index(c.says, `": {`)+len(`": `) : limit])) {
+// A call of each kind that a limit cut is an incomplete item of its kind, with what is whole of it. A text
+// is as long as it came.
+func TestCutCallOfAKindIsIncomplete(t *testing.T) {
+	type answer struct {
+		Status string
+		Output []json.RawMessage
+	}
+	for _, c := range kindCases {
+		begun := strings.Index(c.says, `": {"`) + len(`": {"`)
+		for limit := begun; limit < len(c.says)-len("}\n</tool_call>"); limit++ {
+			if json.Valid([]byte(c.says[begun-2 : limit])) {
 				continue
 			}
-			for _, stream := range []string{"false", "true"} {
-				w := roomtest.Post(serve(roomtest.Speaking(c.says)), "/v1/responses", roomtest.ResponseBody(
-					`"input":"x","tools":[`+c.tool+`]`, fmt.Sprintf(`"max_output_tokens":%d,"stream":%s`, limit, stream)))
-				if text := w.Body.String(); w.Code != 200 || strings.Contains(text, `_call","status"`) || !strings.Contains(text, `"output_text"`) {
-					t.Errorf("%s, %d tokens, stream %s: %d %s", c.says, limit, stream, w.Code, w.Body)
+			for _, choice := range []string{"auto", "required"} {
+				body := roomtest.ResponseBody(`"input":"x","tools":[`+c.tool+`]`,
+					fmt.Sprintf(`"max_output_tokens":%d,"tool_choice":"%s"`, limit, choice))
+				w := roomtest.Post(serve(roomtest.Speaking(c.says)), "/v1/responses", body)
+				var whole, streamed answer
+				if err := json.Unmarshal(w.Body.Bytes(), &whole); err != nil || whole.Status != "incomplete" || len(whole.Output) != 1 {
+					t.Fatalf("%s, %d tokens: %d %s", c.says, limit, w.Code, w.Body)
+				}
+				got, _ := bareItem(t, whole.Output[0])
+				head, rest, _ := strings.Cut(c.item, `"completed","call_id"`)
+				if !strings.HasPrefix(got, head+`"incomplete","call_id"`) {
+					t.Errorf("%s, %d tokens: the item is %s", c.says, limit, got)
+				}
+				rest, input, isText := strings.Cut(rest, `"input":`)
+				var wrote, all string
+				if isText && (json.Unmarshal([]byte(got[strings.Index(got, `"input":`)+len(`"input":`):]), &wrote) != nil ||
+					json.Unmarshal([]byte(input), &all) != nil || !strings.HasPrefix(all, wrote) || !strings.Contains(got, rest)) {
+					t.Errorf("%s, %d tokens: the item is %s", c.says, limit, got)
+				}
+				w = roomtest.Post(serve(roomtest.Speaking(c.says)), "/v1/responses", strings.Replace(body, "{", `{"stream":true,`, 1))
+				for data, err := range control.Events(w.Body) {
+					var e struct {
+						Type     string
+						Item     json.RawMessage
+						Response answer
+					}
+					if err != nil || json.Unmarshal(data, &e) != nil {
+						t.Fatal(string(data), err)
+					}
+					switch e.Type {
+					case "response.output_item.done":
+						streamed.Output = append(streamed.Output, e.Item)
+					case "response.incomplete":
+						streamed.Status = e.Response.Status
+					}
+				}
+				if len(streamed.Output) != 1 || streamed.Status != "incomplete" {
+					t.Fatalf("%s, %d tokens, streamed: %+v", c.says, limit, streamed)
+				}
+				if item, _ := bareItem(t, streamed.Output[0]); item != got {
+					t.Errorf("%s, %d tokens, streamed: %s, want %s", c.says, limit, item, got)
 				}
 			}
+		}
+	}
+}
+
+// A call that was cut has no value that its kind does not have: a client reads it.
+func TestCutCallOfAKindHasItsForm(t *testing.T) {
+	for _, c := range []struct{ tool, cut, want string }{
+		{"shell", `{"commands": ["ls", "pwd"], "timeout_ms": 10`, `"action":{"commands":["ls","pwd"]}`},
+		{"shell", `{"commands": ["ls", "rm -r`, `"action":{"commands":[]}`},
+		{"shell", `{"commands": [{}], "timeout_ms": 10`, `"action":{"commands":[]}`},
+		{"shell", `{"commands": [], "timeout_ms": 10`, `"action":{"commands":[]}`},
+		{"local_shell", `{"command": ["ls"], "env": {"A": []}, "user": "a`, `"action":{"type":"exec","command":["ls"],"env":{}}`},
+		{"local_shell", `{"timeout_ms": "soon", "command": ["ls"`, `"action":{"type":"exec","command":[],"env":{}}`},
+		{"local_shell", `{"user": [], "command": ["ls"`, `"action":{"type":"exec","command":[],"env":{}}`},
+		{"apply_patch", `{"type": "update_file", "path": "a", "diff": "+a`, `"operation":{"type":"update_file","path":"a","diff":""}`},
+		{"apply_patch", `{"type": "update_f`, `"operation":{"type":"","path":"","diff":""}`},
+		{"apply_patch", `{"type": "delete_file", "path": "a", "diff": "`, `"operation":{"type":"delete_file","path":"a"}`},
+	} {
+		says := "<tool_call>\n{\"name\": \"" + c.tool + "\", \"arguments\": " + c.cut
+		w := roomtest.Post(serve(roomtest.Speaking(says+strings.Repeat(" ", 9))), "/v1/responses", roomtest.ResponseBody(
+			`"input":"x","tools":[{"type":"`+c.tool+`"}]`, fmt.Sprintf(`"max_output_tokens":%d`, len(says))))
+		if text := w.Body.String(); w.Code != 200 || !strings.Contains(text, `_call","status":"incomplete"`) || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %d %s, want %s", says, w.Code, w.Body, c.want)
 		}
 	}
 }
