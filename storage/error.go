@@ -150,7 +150,7 @@ func (db *DB) diskIsFull() bool {
 }
 
 func (db *DB) fullMessage() string {
-	return fmt.Sprintf("no space left for the database %s: delete some files on its disk; what was "+
+	return fmt.Sprintf("no space left for the database %s: free some space on its disk; what was "+
 		"stored before is safe", db.path)
 }
 

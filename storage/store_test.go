@@ -327,7 +327,7 @@ func TestFullDiskIsReported(t *testing.T) {
 		stored = append(stored, r.ID)
 	}
 	if e := wantCode(t, err, Full); !strings.Contains(e.Message, path) ||
-		!strings.Contains(e.Message, "delete some files") {
+		!strings.Contains(e.Message, "free some space") {
 		t.Errorf("message %q names neither the file nor what to do", e.Message)
 	}
 	if len(stored) == 0 {

@@ -209,7 +209,7 @@ func TestFullDiskOpens(t *testing.T) {
 			for _, err := range []error{err, db.SetSetting(t.Context(), "a", strings.Repeat("x", 9000))} {
 				e := wantCode(t, err, Full)
 				if code, message := e.ClientMessage(); code != "disk_full" ||
-					!strings.Contains(message, "delete some files") {
+					!strings.Contains(message, "free some space") {
 					t.Errorf("it is told as %q, %q", code, message)
 				}
 			}
@@ -244,7 +244,7 @@ func TestDiskWithoutInodes(t *testing.T) {
 	enginetest.FillNames(t, dir)
 	for _, path := range []string{path, filepath.Join(dir, "new.db")} {
 		_, err := Open(path, Options{})
-		if e := wantCode(t, err, Full); !strings.Contains(e.Message, "delete some files") {
+		if e := wantCode(t, err, Full); !strings.Contains(e.Message, "free some space") {
 			t.Errorf("%s is refused with %v", path, err)
 		}
 	}

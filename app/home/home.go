@@ -94,7 +94,7 @@ func Unusable(err error) error {
 	case is(syscall.EROFS):
 		remedy = "mount its disk for writing"
 	case is(syscall.ENOSPC, syscall.EDQUOT): // a disk also runs out of inodes
-		remedy = "delete some files on its disk"
+		remedy = "free some space on its disk"
 	case is(syscall.ENOTDIR, syscall.EISDIR, syscall.ENOTEMPTY), kind:
 		remedy = "move away what is in its place"
 	case is(syscall.EEXIST, syscall.ELOOP): // a link that leads nowhere exists
