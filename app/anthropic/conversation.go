@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ func (c *messagesRequest) readMessages(f *wire.Fields) {
 		c.readMessage(m)
 	}
 	c.joinBegun()
-	c.LeaveOut("blocks of Anthropic's servers", c.skipped)
+	c.LeaveOutTypes("blocks", "Anthropic", elsewhere.MatchString, c.skipped)
 	if len(c.Messages) == 0 {
 		f.Fail("messages",
 			"hold nothing but an empty message of the system's; add one of the user's.")
@@ -63,8 +64,11 @@ func (c *messagesRequest) readMessage(m *wire.Fields) {
 		m.Fail("content", "is missing.")
 	case role == "system":
 		c.readSystem(m, "content")
+		if m.Omitted.Kinds != nil {
+			c.Of(role).Omits(m.Omitted)
+		}
 	case role == "assistant":
-		c.Of(role)
+		c.Of(role).Omits(m.Omitted)
 		api.ReadParts(m, "content", c.readAssistant)
 	default:
 		before, changes := len(c.Messages), false
@@ -100,14 +104,13 @@ func (c *messagesRequest) readAssistant(b *wire.Fields, kind string) {
 	case kind == "tool_result":
 		b.Fail("type", "cannot be %q here.", kind)
 	case ownTool(b, kind):
-		text := api.OwnText(b, kind)
+		var left wire.Omissions
+		text := api.OwnText(b, kind, &left)
 		if text == "" {
-			if !elsewhere.MatchString(kind) {
-				kind = "of unknown types"
-			}
 			c.skipped = append(c.skipped, kind)
 			return
 		}
+		b.Omitted.Add(left.Kinds...)
 		m.Say(text)
 		c.said = 0
 	default:
@@ -135,7 +138,8 @@ func (c *messagesRequest) readUser(b *wire.Fields, kind string) {
 	case "tool_result":
 		id := wire.NeededString(b, "tool_use_id")
 		result := api.NewResult(id, c.Called[id])
-		b.Omitted = new(error) // a result is never refused for it
+		b.Omitted = new(wire.Omissions) // a result is never refused for it
+		result.Omits(b.Omitted)
 		if b.Raw("content") != nil {
 			api.ReadParts(b, "content", func(r *wire.Fields, kind string) {
 				result.Say(api.PartText(r, kind))
@@ -151,14 +155,18 @@ func (c *messagesRequest) readUser(b *wire.Fields, kind string) {
 	case toolAddition, toolRemoval:
 		c.tools.readChange(b, kind)
 	default:
+		all, own := b.Omitted, new(wire.Omissions)
+		b.Omitted = own
 		text := api.PartText(b, kind)
-		if n := len(c.Messages); *b.Omitted != nil && n > 0 && c.Messages[n-1].Role == "tool" {
+		if n := len(c.Messages); own.Err != nil && n > 0 && c.Messages[n-1].Role == "tool" {
 			c.Messages[n-1].Say(text) // programs send a file that a tool read after its result
-			*b.Omitted = nil
+			c.Messages[n-1].Omits(own)
 			return
 		}
+		all.Err = cmp.Or(all.Err, own.Err)
+		all.Add(own.Kinds...)
 		m := c.Of("user")
-		m.Omitted = b.Omitted
+		m.Omits(all)
 		m.Say(text)
 	}
 }

@@ -117,6 +117,9 @@ func (v *Routes) countTokens(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	c := newMessages(f.As(countTokensRequestShape))
+	if c.MaxTokens = api.ReadLimit(f, "max_tokens"); c.MaxTokens == nil {
+		c.MaxTokens = new(1) // the longest prompt: a client must not learn too late how long its text is
+	}
 	if f.Err() != nil {
 		return f.Err()
 	}

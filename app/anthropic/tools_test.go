@@ -113,7 +113,7 @@ func TestBlocksThatAreLeftOutAreTold(t *testing.T) {
 		`{"type":"mcp_tool_use","id":"1","name":"n","server_name":"s","input":{}},{"type":"mcp_tool_result","tool_use_id":"1","content":[{"type":"text","text":"r"}]}`:                                     "mcp_tool_use",
 		`{"type":"tool_search_tool_result","tool_use_id":"1","content":{"type":"tool_search_tool_search_result","tool_references":[{"type":"tool_reference","tool_name":"go"}]}}`:                          "tool_search_tool_result",
 		`{"type":"compaction","content":null,"encrypted_content":"e"}`: "compaction",
-		`{"type":"fallback","from":{},"to":{}},{"type":"fallback"},{"type":"my_secret_block"},{"type":"my_secret_tool_result"},{"type":"bash_code_execution_tool_result"}`: "fallback, of unknown types, bash_code_execution_tool_result",
+		`{"type":"fallback","from":{},"to":{}},{"type":"fallback"},{"type":"my_secret_block"},{"type":"my_secret_tool_result"},{"type":"bash_code_execution_tool_result"}`: "fallback, bash_code_execution_tool_result; blocks of unknown types: my_secret_block, my_secret_tool_result",
 		`{"type":"compaction","content":"We talked."}`: "",
 		`{"type":"code_execution_tool_result","tool_use_id":"1","content":{"type":"code_execution_result","stdout":"4","stderr":""}}`:         "",
 		`{"type":"tool_addition","tool":{"type":"tool_reference","name":"look"}},{"type":"thinking","thinking":""},{"type":"text","text":""}`: "",

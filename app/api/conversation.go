@@ -28,7 +28,7 @@ type Conversation struct {
 	Called map[string]string
 
 	// LeftOut names what of the request the model does not get and the answer may need, for the
-	// timings and the run. It has words of the vendor and numbers, never the client's texts.
+	// timings and the run. It has types and numbers, never the client's texts.
 	LeftOut []string
 
 	WholeCalls    bool // see dialect.Options
@@ -52,20 +52,6 @@ func (c *Conversation) Of(role string) *Message {
 		c.Messages = append(c.Messages, Message{Role: role})
 	}
 	return &c.Messages[len(c.Messages)-1]
-}
-
-// LeaveOut notes what of the request the model does not get: things of some kinds, in the vendor's words.
-// A kind may be in the list more than once.
-func (c *Conversation) LeaveOut(what string, kinds []string) {
-	var each []string
-	for _, kind := range kinds {
-		if !slices.Contains(each, kind) {
-			each = append(each, kind)
-		}
-	}
-	if each != nil {
-		c.LeftOut = append(c.LeftOut, what+": "+strings.Join(each, ", "))
-	}
 }
 
 // A promptLimit is a length of the prompt from which on the client wants it shortened.
@@ -99,11 +85,12 @@ func (c *Conversation) Complete() error {
 		if m.Role != "user" {
 			continue
 		}
-		if m.Omitted != nil && *m.Omitted != nil {
-			return *m.Omitted
+		if m.omitted != nil && m.omitted.Err != nil {
+			return m.omitted.Err
 		}
 		break
 	}
+	c.leaveOutParts()
 	completeToolCalls(c.Messages)
 	c.LeaveOut("tools of OpenAI's servers", c.Tools.LeftOut)
 	c.Single = c.Tools.Single

@@ -34,15 +34,12 @@ func (a *API) inTurn(ctx context.Context, held *wire.Reservation, use func() err
 	return use()
 }
 
-// CountPrompt returns the tokens of a complete conversation's prompt. It counts thoughts that are put
-// back only if the answer is short, because a client must not learn too late how long its text is.
+// CountPrompt returns the tokens of a complete conversation's prompt, as a request with the same limits
+// reads it.
 func (a *API) CountPrompt(r *http.Request, held *wire.Reservation, c *Conversation) (n int, err error) {
 	err = a.Lend(r, held, c.Model, func(ctx context.Context, m model.Model) error {
 		if err := Generates(m); err != nil {
 			return err
-		}
-		if c.MaxTokens == nil {
-			c.MaxTokens = new(1)
 		}
 		c.thoughts = a.thoughtsOf(new(wire.CallerID(r.Context())))
 		_, ids, err := c.encoded(ctx, m)

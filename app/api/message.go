@@ -18,8 +18,7 @@ type Message struct {
 	Texts []string          // of its content, a blank line apart
 	Calls []json.RawMessage // of tools, each in the form of chat completions; nil for none
 
-	// Omitted has the error of a part that the model cannot read, see Complete. It may be nil.
-	Omitted *error
+	omitted *wire.Omissions // what of it the model cannot read; nil for nothing
 
 	more wire.Members // in the client's order; a thought is called thoughtName
 }
@@ -49,6 +48,15 @@ func (m *Message) Say(text string) {
 	if text != "" {
 		m.Texts = append(m.Texts, text)
 	}
+}
+
+// Omits notes what of a piece of the message the model cannot read. If several pieces become one message,
+// the error is that of the last.
+func (m *Message) Omits(o *wire.Omissions) {
+	if m.omitted != nil && m.omitted != o {
+		o.Kinds = append(m.omitted.Kinds, o.Kinds...)
+	}
+	m.omitted = o
 }
 
 // Think adds a thought, a blank line after an earlier one, unless it is empty.

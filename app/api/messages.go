@@ -17,7 +17,7 @@ func EachMessage(f *wire.Fields) iter.Seq[*wire.Fields] {
 	}
 	return func(yield func(*wire.Fields) bool) {
 		for m := range f.Items("messages", list) {
-			if m.Omitted = new(error); !yield(m) {
+			if m.Omitted = new(wire.Omissions); !yield(m) {
 				return
 			}
 		}
@@ -37,17 +37,18 @@ func ReadMessage(m *wire.Fields) Message {
 		role = "tool"
 	}
 	var think func(string)
-	out := Message{Role: role, Omitted: m.Omitted}
+	out := Message{Role: role, omitted: m.Omitted}
 	if role == "assistant" {
 		think = out.Think
 	}
 	out.Say(ReadContent(m, "content", think))
+	out.Say(readAudio(m))
 	thought := out.more != nil // it has one in its content
 	out.Calls = readToolCalls(m)
 	if m.Err() != nil {
 		return out
 	}
-	for _, x := range m.Members().Without("role", "content", "tool_calls", "function_call") {
+	for _, x := range m.Members().Without("role", "content", "audio", "tool_calls", "function_call") {
 		if x.Key == "reasoning" || x.Key == "thinking" { // other servers' names for reasoning_content
 			if m.Raw(thoughtName) != nil || x.Key == "thinking" && m.Raw("reasoning") != nil {
 				continue
@@ -60,6 +61,20 @@ func ReadMessage(m *wire.Fields) Message {
 		}
 	}
 	return out
+}
+
+// readAudio returns the words of an answer in sound.
+func readAudio(m *wire.Fields) string {
+	const key = "audio"
+	o := m.Object(key)
+	if o == nil {
+		return ""
+	}
+	if text := o.String("transcript"); text != "" {
+		return text
+	}
+	m.Omit(key, key, "is not supported: %s", TextOnly)
+	return OmittedLine(key)
 }
 
 // readToolCalls returns the calls of an assistant's message, each with arguments that are an object

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -14,9 +15,10 @@ import (
 
 // Kinds of parts.
 const (
-	textPart     = "text"
-	thoughtPart  = "thinking"
-	documentPart = "document"
+	textPart        = "text"
+	thoughtPart     = "thinking"
+	redactedThought = "redacted_thinking"
+	documentPart    = "document"
 )
 
 // files are the kinds of parts that are files, with what a template reads in their place. A few
@@ -75,7 +77,7 @@ func ReadContent(f *wire.Fields, key string, think func(string)) string {
 
 // IsThought reports whether a part of that kind holds a thought.
 func IsThought(kind string) bool {
-	return kind == thoughtPart || kind == "reasoning" || kind == "redacted_thinking"
+	return kind == thoughtPart || kind == "reasoning" || kind == redactedThought
 }
 
 // PartText returns the text of a part, also of an unknown kind. If the part has no text, it returns a
@@ -91,8 +93,9 @@ func PartText(p *wire.Fields, kind string) string {
 		return wire.NeededText(o, "tool_name")
 	case "search_result":
 		return joinLines(o.String("title"), o.String("source"), innerText(o, "content"))
-	case "redacted_thinking":
-		return "" // another server's, encrypted
+	case redactedThought: // another server's, encrypted
+		o.Omitted.Add(kind)
+		return ""
 	case documentPart:
 		if text, ok := documentText(o); ok {
 			return joinLines(o.String("title"), o.String("context"), text)
@@ -103,23 +106,26 @@ func PartText(p *wire.Fields, kind string) string {
 		}
 	}
 	if what := files[kind]; what != "" {
-		return o.Omit("type", OmittedLine(what),
-			"%q is not supported: this endpoint takes text only.", kind)
+		o.Omit(what, "type", "%q is not supported: %s", kind, TextOnly)
+		return OmittedLine(what)
 	}
 	text, ok := anyText(o, kind)
 	if !ok && o.Err() == nil {
-		return o.Omit("type", OmittedLine(wire.Clip(kind)),
-			"cannot be %q here: such a part has no text.", wire.Clip(kind))
+		o.Omit(kind, "type", "cannot be %q here: such a part has no text.", wire.Clip(kind))
+		return OmittedLine(wire.Clip(kind))
 	}
 	return text
 }
+
+// TextOnly ends an error about something that is no text.
+const TextOnly = "this endpoint takes text only."
 
 // OmittedLine says that something was left out.
 func OmittedLine(what string) string { return "[" + what + " omitted: this model reads text only]" }
 
 // OwnText returns the text of a block of a tool that the vendor's servers ran. It leaves out parts
-// without one, such as files.
-func OwnText(p *wire.Fields, kind string) string {
+// without one, such as files, and adds them to left.
+func OwnText(p *wire.Fields, kind string, left *wire.Omissions) string {
 	o := p.Apart()
 	list := []json.RawMessage{o.Values["content"]}
 	switch v := list[0]; {
@@ -128,6 +134,7 @@ func OwnText(p *wire.Fields, kind string) string {
 		if text := PartText(o, kind); o.Err() == nil {
 			return text
 		}
+		left.Add(cmp.Or(files[kind], kind))
 		return ""
 	case v[0] == '[':
 		list = o.List("content", "must be a list.")
@@ -140,7 +147,7 @@ func OwnText(p *wire.Fields, kind string) string {
 			continue
 		}
 		if inner := o.Item("content", 0, v); inner != nil {
-			b.WriteString(OwnText(inner, inner.String("type")))
+			b.WriteString(OwnText(inner, inner.String("type"), left))
 		}
 	}
 	return b.String()

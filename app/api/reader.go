@@ -83,15 +83,15 @@ func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run,
 		return err
 	}
 	run.promptTokens.Store(int64(in.n))
+	if in.cut > 0 {
+		run.Row.LeftOut = fmt.Sprintf("the ends of %d of %d texts", in.cut, len(in.texts))
+	}
 	answer, err := req.Answer(run, m, in.texts)
 	if cause := context.Cause(run.Ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause // the engine knows only that the context ended
 	}
 	if err != nil {
 		return err
-	}
-	if in.cut > 0 {
-		run.Row.LeftOut = fmt.Sprintf("the ends of %d of %d texts", in.cut, len(in.texts))
 	}
 	whole := wire.Encode(answer)
 	release()
@@ -109,7 +109,7 @@ func (u *Run) Reading(texts [][]int32) engine.EncodeRequest {
 
 // Took notes in the run what a reader computed.
 func (u *Run) Took(t engine.Stats) {
-	all := total{Stats: t}
+	all := total{Stats: t, LeftOut: u.Row.LeftOut}
 	all.keep(&u.Row)
 	u.Row.FinishReason = string(t.Finish)
 	u.api.metrics.tokens(t)

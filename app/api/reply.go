@@ -123,7 +123,7 @@ func (r *Reply) timings(t total) Timings {
 		QueueMS: ms(t.Queue), LoadMS: math.Floor(r.Run.Row.LoadMS), FirstTokenMS: ms(t.FirstToken),
 		DraftMS: ms(t.Draft), VerifyMS: ms(t.Verify),
 		RestoreMS: ms(t.Restore), MatchedN: t.Matched, MissReason: t.Miss,
-		PutBackN: t.putBack.Tokens, LeftOut: t.leftOut, RunID: r.Run.Row.ID,
+		PutBackN: t.putBack.Tokens, LeftOut: t.LeftOut, RunID: r.Run.Row.ID,
 		Stopped: context.Cause(r.Run.Ctx) == wire.ErrRunCancelled,
 	}
 	if t.verifies > 0 {

@@ -186,7 +186,7 @@ var PartShape = wire.Either(
 		wire.Required("text", wire.String)),
 	wire.Typed("refusal", wire.Required("refusal", wire.String)),
 	wire.Typed("thinking", wire.Required("thinking", textsShape)),
-	wire.Typed("redacted_thinking"),
+	wire.Typed(redactedThought),
 	wire.Typed("tool_reference", wire.Required("tool_name", wire.String)),
 	wire.Typed("search_result",
 		wire.Optional("title", wire.String),
@@ -214,6 +214,8 @@ var ContentShape = PartsShape.OrNull().Named("Content")
 var ChatMessageShape = wire.Object(
 	wire.Required("role", wire.Enum(Roles...)),
 	wire.OmitOnly("content", ContentShape),
+	wire.Optional("audio", wire.Object(wire.Optional("transcript", wire.String)),
+		"Of an answer in sound the transcript is read."),
 	wire.Optional("name", wire.String),
 	wire.Optional("tool_call_id", wire.String),
 	wire.Optional("tool_calls", wire.List(wire.Either(

@@ -15,7 +15,7 @@ type total struct {
 	verifies int // rounds with drafts
 	Thoughts int // tokens of reasoning, out of CompletionTokens
 	putBack  putBack
-	leftOut  string // see Conversation.LeftOut
+	LeftOut  string // see Conversation.LeftOut
 }
 
 // Total adds the choices up as control.Run says. Counts are sums, and a shared prompt counts once.
@@ -36,7 +36,7 @@ func (r *Reply) Total() total {
 			if talk := c.Prompt.conversation; talk != nil {
 				t.putBack.Thoughts += talk.putBack.Thoughts
 				t.putBack.Tokens += talk.putBack.Tokens
-				t.leftOut = cmp.Or(t.leftOut, strings.Join(talk.LeftOut, "; "))
+				t.LeftOut = cmp.Or(t.LeftOut, strings.Join(talk.LeftOut, "; "))
 			}
 			last = c.Prompt
 		}
@@ -86,6 +86,6 @@ func (t *total) keep(row *control.Run) {
 	row.DraftMS, row.VerifyMS = ms(t.Draft), ms(t.Verify)
 	row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
 	row.PutBackThoughts, row.PutBackTokens = t.putBack.Thoughts, t.putBack.Tokens
-	row.LeftOut, row.BesideMS = t.leftOut, ms(t.Beside)
+	row.LeftOut, row.BesideMS = t.LeftOut, ms(t.Beside)
 	row.KVExactBytes, row.KVOwnBytes, row.KVRestoredBytes = t.KVExact, t.KVWindow, t.KVRestored
 }

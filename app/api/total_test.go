@@ -89,9 +89,9 @@ func TestPromptOfSeveralChoicesCountsOnce(t *testing.T) {
 		c.Stats.CachedTokens, c.Stats.Matched = 1, 2
 	}
 	if all := r.Total(); all.PromptTokens != 7 || all.CachedTokens != 2 || all.Matched != 4 ||
-		all.putBack != (putBack{Thoughts: 1, Tokens: 2}) || all.leftOut != "a; b" {
+		all.putBack != (putBack{Thoughts: 1, Tokens: 2}) || all.LeftOut != "a; b" {
 		t.Errorf("%d tokens, %d cached, %d matched, %+v put back, %q left out",
-			all.PromptTokens, all.CachedTokens, all.Matched, all.putBack, all.leftOut)
+			all.PromptTokens, all.CachedTokens, all.Matched, all.putBack, all.LeftOut)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestEachFigureReachesHistoryAndClient(t *testing.T) {
 	check("verifies", total{verifies: 3})
 	check("Thoughts", total{Thoughts: 3})
 	check("putBack", total{putBack: putBack{Thoughts: 3, Tokens: 4}})
-	check("leftOut", total{leftOut: "x"})
+	check("LeftOut", total{LeftOut: "x"})
 
 	for i := range reflect.TypeFor[control.Run]().NumField() {
 		if name := reflect.TypeFor[control.Run]().Field(i).Name; !columns[name] {

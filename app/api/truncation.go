@@ -32,8 +32,8 @@ func (c *Conversation) truncated(ctx context.Context, m model.Model) (text strin
 		c.Messages = given
 		return "", nil, false
 	}
-	c.LeftOut = append(c.LeftOut, fmt.Sprintf("the earliest %d of %d messages, which the context has no room for",
-		len(given)-len(cuts[at].of(given)), len(given)))
+	c.LeftOut = append(c.LeftOut, fmt.Sprintf("%d of %d messages had to be left out, the oldest first: the context "+
+		"has no room for all", len(given)-len(cuts[at].of(given)), len(given)))
 	return text, ids, true
 }
 

@@ -65,6 +65,7 @@ type figures struct {
 	PromptEvalDuration time.Duration `json:"prompt_eval_duration"`
 	EvalCount          int           `json:"eval_count"`
 	EvalDuration       time.Duration `json:"eval_duration"`
+	LeftOut            string        `json:"left_out,omitempty" doc:"Ours: what of the request the model did not get."`
 }
 
 // An embedded is the answer of /api/embed.
@@ -75,10 +76,12 @@ type embedded struct {
 	TotalDuration   time.Duration `json:"total_duration" doc:"Nanoseconds."`
 	LoadDuration    time.Duration `json:"load_duration"`
 	PromptEvalCount int           `json:"prompt_eval_count"`
+	LeftOut         string        `json:"left_out,omitempty" doc:"Ours: how many texts lost their ends."`
 }
 
 // An embedding is the answer of the older /api/embeddings.
 type embedding struct {
 	_         struct{}    `schema:"OllamaEmbedding"`
 	Embedding wire.Floats `json:"embedding"`
+	LeftOut   string      `json:"left_out,omitempty" doc:"Ours, as in the other answer."`
 }

@@ -63,11 +63,11 @@ func (o *ollamaEmbedRequest) Answer(run *api.Run, m model.Model, texts [][]int32
 	}
 	run.Took(stats)
 	if o.one {
-		return embedding{Embedding: slices.Concat(vectors...)}, nil
+		return embedding{Embedding: slices.Concat(vectors...), LeftOut: run.Row.LeftOut}, nil
 	}
 	out := embedded{Model: o.name, Embeddings: []wire.Floats{}, TotalDuration: time.Since(run.Start),
 		LoadDuration:    time.Duration(run.Row.LoadMS * float64(time.Millisecond)),
-		PromptEvalCount: stats.PromptTokens}
+		PromptEvalCount: stats.PromptTokens, LeftOut: run.Row.LeftOut}
 	for _, v := range vectors {
 		out.Embeddings = append(out.Embeddings, v)
 	}

@@ -98,8 +98,9 @@ func TestOllamaEmbedTruncates(t *testing.T) {
 			if w.Code != 200 || !strings.Contains(w.Body.String(), want) {
 				t.Errorf("%s: %.40s: %d %s, want %s", path, body, w.Code, w.Body, want)
 			}
-			if told := fake.LastRun().LeftOut; told != fmt.Sprintf("the ends of 1 of %d texts", strings.Count(body, `,"ab`)+1) {
-				t.Errorf("%s: %.40s: the run says %q", path, body, told)
+			left := fmt.Sprintf("the ends of 1 of %d texts", strings.Count(body, `,"ab`)+1)
+			if told := fake.LastRun().LeftOut; told != left || !strings.HasSuffix(w.Body.String(), `"left_out":"`+left+`"}`) {
+				t.Errorf("%s: %.40s: the run says %q, the answer %s", path, body, told, w.Body)
 			}
 		}
 	}
@@ -110,7 +111,7 @@ func TestOllamaEmbedTruncates(t *testing.T) {
 	} {
 		fake := roomtest.NewBackendOf(control.KindEmbedding)
 		w := roomtest.Post(serve(fake), "/api/embed", `{"model":"tandem",`+body+`}`)
-		if told := fake.LastRun().LeftOut; w.Code != 200 || told != want {
+		if told := fake.LastRun().LeftOut; w.Code != 200 || told != want || strings.Contains(w.Body.String(), "left_out") != (want != "") {
 			t.Errorf("%.40s: %d %.300s, the run says %q, want %q", body, w.Code, w.Body, told, want)
 		}
 	}

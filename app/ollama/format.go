@@ -89,6 +89,7 @@ func lastEnd(r *api.Reply) lineEnd {
 
 		PromptEvalCount: t.PromptTokens, PromptEvalDuration: t.Prefill,
 		EvalCount: t.CompletionTokens, EvalDuration: t.Decode,
+		LeftOut: t.LeftOut,
 	}}
 }
 

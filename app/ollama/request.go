@@ -79,13 +79,11 @@ func readOllamaGenerate(f *wire.Fields) (api.Request, error) {
 	return r, asked.Complete()
 }
 
-const textOnly = "this endpoint takes text only."
-
 // refuseList refuses a list that is not empty.
 func refuseList(f *wire.Fields, key string) {
 	v := f.Raw(key)
 	if _, n := wire.FirstValues(v, 0); v != nil && n != 0 {
-		why := textOnly
+		why := api.TextOnly
 		if key == "context" {
 			why = "send the earlier messages to /api/chat; they are not computed again."
 		}
@@ -110,8 +108,9 @@ func readOllamaChat(f *wire.Fields) (api.Request, error) {
 func readMessages(f *wire.Fields) (list []api.Message) {
 	for m := range api.EachMessage(f) {
 		images := ""
-		if m.List("images", "must be a list of images.") != nil {
-			images = m.Omit("images", api.OmittedLine("image"), "is not supported: "+textOnly)
+		for range m.List("images", "must be a list of images.") {
+			m.Omit("image", "images", "is not supported: %s", api.TextOnly)
+			images = api.OmittedLine("image")
 		}
 		m.Rename(ollamaNames)
 		read := api.ReadMessage(m)

@@ -28,8 +28,13 @@ func TestOllamaChatLeavesOutTheEarliestTurns(t *testing.T) {
 			}
 			continue
 		}
+		lines := strings.Split(strings.TrimSpace(w.Body.String()), "\n")
+		if told := `"left_out":"4 of 6 messages had to be left out, the oldest first`; strings.Count(w.Body.String(), `"left_out"`) != 1 ||
+			!strings.Contains(lines[len(lines)-1], told) {
+			t.Errorf("%s: the end of the answer does not say what is left out: %s", fields, w.Body)
+		}
 		if w.Code != 200 || fake.Model.Decode(fake.Model.Requests[0].Prompt) != want ||
-			!strings.Contains(fake.LastRun().LeftOut, "the earliest 4 of 6 messages") {
+			!strings.HasPrefix(fake.LastRun().LeftOut, "4 of 6 messages had to be left out") {
 			t.Errorf("%s: %d %s, %q", fields, w.Code, w.Body, fake.LastRun().LeftOut)
 		}
 	}

@@ -147,7 +147,7 @@ func (r *rerankRequest) Answer(run *api.Run, m model.Model, texts [][]int32) (an
 		order = order[:min(r.top, len(order))]
 	}
 	out := ranking{Object: "list", ID: wire.NewID("rerank-"), Model: m.ID(), Results: []ranked{},
-		Usage: api.ReadUsageOf(stats)}
+		Usage: api.ReadUsageOf(stats), LeftOut: run.Row.LeftOut}
 	for _, at := range order {
 		one := ranked{Index: at, Score: scores[at]}
 		if r.returned {
@@ -166,6 +166,7 @@ type ranking struct {
 	Model   string        `json:"model"`
 	Results []ranked      `json:"results"`
 	Usage   api.ReadUsage `json:"usage"`
+	LeftOut string        `json:"left_out,omitempty" doc:"How many texts lost their ends."`
 }
 
 type ranked struct {

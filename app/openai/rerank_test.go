@@ -134,6 +134,8 @@ func TestRerankCutsDocuments(t *testing.T) {
 		}
 		if told := fake.LastRun().LeftOut; (told == "the ends of 1 of 2 texts") != (c.want < len(long)) || told != "" && c.want == len(long) {
 			t.Errorf("%s%s with a context of %d: the run says %q", c.path, c.fields, c.context, told)
+		} else if strings.Contains(w.Body.String(), `"left_out":"`+told+`"`) != (told != "") {
+			t.Errorf("%s%s with a context of %d: %q is left out of %s", c.path, c.fields, c.context, told, w.Body)
 		}
 	}
 	w := roomtest.Post(serve(roomtest.NewBackendOf(control.KindReranker)), "/v2/rerank",

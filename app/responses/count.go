@@ -3,6 +3,7 @@ package responses
 import (
 	"net/http"
 
+	"tandem/app/api"
 	"tandem/app/wire"
 )
 
@@ -14,7 +15,7 @@ type inputTokens struct {
 }
 
 // countInput answers with the number of tokens that a request for a response would have as its
-// prompt.
+// prompt. The room for its answer decides what is left out.
 func (v Routes) countInput(w http.ResponseWriter, r *http.Request) error {
 	var held wire.Reservation
 	defer held.Release()
@@ -23,7 +24,7 @@ func (v Routes) countInput(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	c := v.newRequest(f.As(inputTokensShape))
-	c.Model = f.String("model")
+	c.Model, c.MaxTokens = f.String("model"), api.ReadLimit(f, "max_output_tokens")
 	refuseConversation(f)
 	c.readPrompt(f)
 	c.readInput(f, false)

@@ -2,7 +2,7 @@ package responses
 
 import (
 	"cmp"
-	"regexp"
+	"slices"
 	"strings"
 
 	"tandem/app/api"
@@ -15,11 +15,17 @@ func (c *responseRequest) saySystem(text string) {
 	c.Of("system").Say(api.StripBillingHeader(text))
 }
 
-// addItem reads an item. It skips an item of another type, which belongs to a tool that OpenAI's
-// servers run.
+// addItem reads an item. It skips an item of another type, such as those of tools that OpenAI's servers
+// run, unless that is a message, a call or a result.
 func (c *responseRequest) addItem(f *wire.Fields) {
-	f.Omitted = new(error)
-	kind := itemType(f)
+	f.Omitted = new(wire.Omissions)
+	c.readItem(f, itemType(f))
+	if n := len(c.Messages); n > 0 && f.Omitted.Kinds != nil {
+		c.Messages[n-1].Omits(f.Omitted)
+	}
+}
+
+func (c *responseRequest) readItem(f *wire.Fields, kind string) {
 	if k := kindBy((*toolKind).callType, kind); k != nil && f.Err() == nil {
 		c.addCall(f, k)
 		return
@@ -31,7 +37,7 @@ func (c *responseRequest) addItem(f *wire.Fields) {
 	switch kind {
 	case "message":
 		c.addMessage(f)
-	case "reasoning":
+	case thoughtItem:
 		c.addReasoning(f)
 	case compactionItem:
 		c.addCompaction(f)
@@ -42,6 +48,10 @@ func (c *responseRequest) addItem(f *wire.Fields) {
 	case "":
 		f.Fail("type", "is missing.")
 	default:
+		if !isServed(kind) && (f.Raw("role") != nil || f.Raw("call_id") != nil) {
+			f.Fail("type", "%q is not known here; leave this item out, or send it as a message, a function_call "+
+				"or a function_call_output.", wire.Clip(kind))
+		}
 		c.skip(kind)
 	}
 }
@@ -74,9 +84,7 @@ func (c *responseRequest) addMessage(f *wire.Fields) {
 	text := api.ReadContent(f, "content", nil)
 	switch role {
 	case "user":
-		m := api.NewMessage(role, text)
-		m.Omitted = f.Omitted
-		c.Messages = append(c.Messages, m)
+		c.Messages = append(c.Messages, api.NewMessage(role, text))
 	default:
 		c.saySystem(text)
 	}
@@ -111,28 +119,31 @@ func (c *responseRequest) addReasoning(f *wire.Fields) {
 	switch {
 	case text != "":
 		c.answer(stageThought).Think(text)
-	case f.String("encrypted_content") != "":
-		c.skip("reasoning")
+	case f.String("encrypted_content") != "" || f.Omitted.Kinds != nil:
+		f.Omitted.Kinds = nil // they are in no message
+		c.skip(thoughtItem)
 	}
 }
 
-// Types of items that bring tools.
+// Types of items. The first two bring tools.
 const (
 	additionalTools = "additional_tools"
 	foundTools      = "tool_search_output"
+	thoughtItem     = "reasoning"
 )
 
 // skip notes the type of an item that is skipped.
-func (c *responseRequest) skip(kind string) {
-	if !elsewhere.MatchString(kind) {
-		kind = "of unknown types"
-	}
-	c.skipped = append(c.skipped, kind)
-}
+func (c *responseRequest) skip(kind string) { c.skipped = append(c.skipped, kind) }
 
-// elsewhere matches the types of items that OpenAI's servers write, such as those of tools that they run.
-var elsewhere = regexp.MustCompile("^(compaction|reasoning|file_search_call|web_search_call|" +
-	"image_generation_call|code_interpreter_call|mcp_(approval_request|approval_response|call|list_tools)|program|program_output|configuration_update)$")
+// servedItems are the types of items that only OpenAI's servers read, such as those of tools that they run.
+var servedItems = []string{"file_search_call", "web_search_call", "image_generation_call", "code_interpreter_call",
+	"mcp_approval_request", "mcp_approval_response", "mcp_call", "mcp_list_tools", "program", "program_output",
+	"configuration_update"}
+
+// isServed reports whether items of a type may be for OpenAI's servers alone.
+func isServed(kind string) bool {
+	return kind == compactionItem || kind == thoughtItem || slices.Contains(servedItems, kind)
+}
 
 func (c *responseRequest) addCall(f *wire.Fields, k *toolKind) {
 	id, name := f.String("call_id"), k.name

@@ -189,6 +189,10 @@ func (c *responseRequest) Prepare(ctx context.Context, held *wire.Reservation,
 	if err := c.addOwn(r); err != nil {
 		return nil, err
 	}
+	if len(c.Messages) == 0 && c.skipped != nil {
+		return nil, wire.Invalid("input", "input holds nothing to answer, only items that are left out here (%s); "+
+			"send a message too.", api.ListTypes(c.skipped))
+	}
 	if len(c.Messages) == 0 {
 		return nil, wire.Invalid("input", "input holds nothing to answer; send a message.")
 	}
@@ -199,7 +203,7 @@ func (c *responseRequest) Prepare(ctx context.Context, held *wire.Reservation,
 		return nil, c.fields.Err()
 	}
 	c.Tools = c.offers.Toolbox
-	c.LeaveOut("items of OpenAI's servers", c.skipped)
+	c.LeaveOutTypes("items", "OpenAI", isServed, c.skipped)
 	c.items = append(c.items, c.own...)
 	if r.bytes > 0 {
 		body = c.alone()

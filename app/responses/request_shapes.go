@@ -13,7 +13,7 @@ var inputItemShape = wire.Either(
 		wire.Required("role", wire.Enum("system", "developer", "user", "assistant")),
 		wire.Optional("content", api.PartsShape),
 	),
-	wire.Typed("reasoning",
+	wire.Typed(thoughtItem,
 		wire.Optional("id", wire.String),
 		wire.Optional("content", api.PartsShape),
 		wire.Optional("summary", api.PartsShape),
@@ -69,9 +69,14 @@ var inputItemShape = wire.Either(
 		wire.Optional("id", wire.String),
 		wire.Required("encrypted_content", wire.String),
 	),
-	wire.Object(wire.Required("type",
-		wire.NonEmpty.With("not", map[string]any{"enum": itemTypes()}))),
-).Named("InputItem").Doc("Others are skipped, which left_out in the timings says.")
+	wire.Object(wire.Required("type", wire.Enum(servedItems...))).
+		Doc("Left out, which left_out in the timings says."),
+	wire.Object(
+		wire.Required("type", wire.NonEmpty.With("not", map[string]any{"enum": itemTypes()})),
+		wire.Optional("role", wire.Null),
+		wire.Optional("call_id", wire.Null),
+	).Doc("Others are left out too, except messages, calls and results of unknown types."),
+).Named("InputItem")
 
 // callShape is the shape of a call's item.
 func callShape(kind string, more ...wire.Field) *wire.Shape {
@@ -85,7 +90,10 @@ func resultShape(kind string, more ...wire.Field) *wire.Shape {
 
 // itemTypes returns the types of items that are read or refused.
 func itemTypes() []any {
-	list := []any{"message", "reasoning", "item_reference", compactionItem, compactionTrigger, additionalTools}
+	list := []any{"message", thoughtItem, "item_reference", compactionItem, compactionTrigger, additionalTools}
+	for _, kind := range servedItems {
+		list = append(list, kind)
+	}
 	for i := range toolKinds {
 		list = append(list, toolKinds[i].call, toolKinds[i].output)
 	}
@@ -205,6 +213,7 @@ var responseRequestShape = wire.AllOf(
 var inputTokensShape = wire.Object(
 	wire.Optional("model", wire.String, "The current model where absent."),
 	wire.Optional("input", inputShape, "Absent for a response that is continued as it is."),
+	wire.Optional("max_output_tokens", api.LimitShape(1), "Of the answer to come, whose room the prompt leaves."),
 	wire.Optional("conversation", wire.Null, "Not supported."),
 ).Add(promptFields...).Add(api.ThinkingFields...).Named("InputTokensRequest")
 

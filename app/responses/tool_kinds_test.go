@@ -495,7 +495,7 @@ func TestScreenshotsOfAHistoryAreLines(t *testing.T) {
 		for _, after := range []string{``, `,{"role":"user","content":"go on"}`} {
 			fake := roomtest.Speaking("ok")
 			w := roomtest.Post(serve(fake), "/v1/responses", roomtest.ResponseBody(`"input":[{"role":"user","content":"x"},`+items+after+`]`))
-			if w.Code != 200 || strings.Contains(w.Body.String(), "left_out") {
+			if w.Code != 200 || !strings.Contains(w.Body.String(), `"left_out":"what the model cannot read: 1 image in tool results"`) {
 				t.Errorf("%s: %d %s", items, w.Code, w.Body)
 				continue
 			}
@@ -686,10 +686,44 @@ func TestToolOfAnotherKindIsToldOrRefused(t *testing.T) {
 			t.Errorf("%s: %d %s, told %t", item, w.Code, w.Body, told)
 		}
 	}
-	w := roomtest.Post(serve(roomtest.Speaking("ok")), "/v1/responses", roomtest.ResponseBody(
-		`"input":[{"type":"web_search_call","id":"w"},{"type":"mcp_list_tools"},{"type":"teapot"},{"role":"user","content":"x"}]`))
-	if w.Code != 200 || !strings.Contains(w.Body.String(), `"left_out":"items of OpenAI's servers: web_search_call, mcp_list_tools, of unknown types"`) {
-		t.Errorf("%d %s", w.Code, w.Body)
+}
+
+// TestItemsThatAreLeftOutAreNamed: those of OpenAI's servers, and others that are no part of the dialogue. A
+// message, a call or a result of an unknown type is refused, and so is an input of nothing else.
+func TestItemsThatAreLeftOutAreNamed(t *testing.T) {
+	const user = `{"role":"user","content":"x"}`
+	for items, want := range map[string]string{
+		`{"type":"web_search_call","id":"w"},{"type":"mcp_list_tools"},{"type":"teapot"},{"type":"web_search_call"},` + user: "items of OpenAI's servers: web_search_call, mcp_list_tools; items of unknown types: teapot",
+		user + `,{"type":"x_search_call","id":"x","status":"completed"}`:                                                     "items of unknown types: x_search_call",
+		user + `,{"type":"a b\u001b[2J","role":null}`:                                                                        `items of unknown types: "a b\x1b[2J"`,
+		`{"type":"program_output","call_id":"c"},` + user:                                                                    "items of OpenAI's servers: program_output",
+		`{"type":"reasoning","content":[{"type":"redacted_thinking","data":"x"}]},` + user:                                   "items of OpenAI's servers: reasoning",
+	} {
+		for _, stream := range []string{"", `,"stream":true`} {
+			fake := roomtest.Speaking("ok")
+			w := roomtest.Post(serve(fake), "/v1/responses", roomtest.ResponseBody(`"input":[`+items+`]`+stream))
+			told, _ := json.Marshal(want)
+			if w.Code != 200 || fake.LastRun().LeftOut != want || !strings.Contains(w.Body.String(), `"left_out":`+string(told)) {
+				t.Errorf("%s: %d %s, the run tells %q", items, w.Code, w.Body, fake.LastRun().LeftOut)
+			}
+		}
+	}
+	for items, want := range map[string]string{
+		user + `,{"type":"mesage","role":"user","content":"x"}`:                          `input[1].type \"mesage\" is not known here`,
+		`{"type":"functioncall","call_id":"c","name":"f"},` + user:                       `input[0].type \"functioncall\" is not known here`,
+		user + `,{"type":"function_call_ouput","call_id":"c","output":"x"}`:              `input[1].type \"function_call_ouput\" is not known here`,
+		`{"type":"` + strings.Repeat("m", 300) + `","role":"user","content":"x"}`:        `mmm...\" is not known here; leave this item out`,
+		`{"type":"web_search_call"},{"type":"teapot"},{"type":"web_search_call"}`:        "input holds nothing to answer, only items that are left out here (web_search_call, teapot); send a message too.",
+		`{"type":"compaction","encrypted_content":"x"}`:                                  "only items that are left out here (compaction)",
+		`{"type":"reasoning","encrypted_content":"x"},{"type":"mcp_call","call_id":"c"}`: "only items that are left out here (reasoning, mcp_call)",
+		``: "input holds nothing to answer; send a message.",
+	} {
+		for _, path := range []string{"/v1/responses", "/v1/responses/input_tokens", "/v1/responses/compact"} {
+			w := roomtest.Post(serve(roomtest.Speaking("ok")), path, roomtest.ResponseBody(`"input":[`+items+`]`))
+			if w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s: %s: %d %s, want %s", path, items, w.Code, w.Body, want)
+			}
+		}
 	}
 }
 

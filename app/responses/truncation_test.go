@@ -12,7 +12,8 @@ import (
 )
 
 // TestTruncationLeavesOutTheEarliestTurns: with truncation auto, a conversation that does not fit loses
-// whole turns at its beginning. The answer and the run say how many. Without it the request is refused.
+// whole turns at its beginning, until there is room for the answer. The answer and the run say how many, and
+// its count is that of what is left. Without it the request is refused.
 func TestTruncationLeavesOutTheEarliestTurns(t *testing.T) {
 	say := func(role string, n int) string {
 		return fmt.Sprintf(`{"role":%q,"content":%q}`, role, strings.Repeat(role[:1], n))
@@ -41,6 +42,10 @@ func TestTruncationLeavesOutTheEarliestTurns(t *testing.T) {
 		{[]string{say("user", 9), say("user", 400)}, "", "", ``},
 		{[]string{say("user", 50), say("assistant", 50), say("user", 50), say("assistant", 50), say("user", 3)},
 			lines("u"+u, "a"+a, "uuuu"), "2 of 5", `,"max_output_tokens":20`},
+		{[]string{say("user", 60), say("user", 90), say("user", 70)}, lines("u" + strings.Repeat("u", 70)), "2 of 3", ``},
+		{[]string{say("user", 60), say("user", 90), say("user", 70)},
+			lines("u"+strings.Repeat("u", 90), "u"+strings.Repeat("u", 70)), "1 of 3", `,"max_output_tokens":20`},
+		{[]string{say("user", 60), say("user", 90), say("user", 70)}, lines("u" + strings.Repeat("u", 70)), "2 of 3", `,"max_output_tokens":900`},
 		{[]string{say("user", 50), say("assistant", 50), say("user", 50)}, lines("u"+u, "a"+a, "u"+u), "", ``}, // fits
 		{[]string{say("developer", 3), say("user", 9), say("user", 190)}, lines("sddd", "u"+strings.Repeat("u", 190)), "1 of 3", ``},
 	} {
@@ -62,7 +67,7 @@ func TestTruncationLeavesOutTheEarliestTurns(t *testing.T) {
 			}
 			text := strings.ReplaceAll(w.Body.String(), " ", "")
 			if w.Code != 200 || !strings.Contains(text, `"truncation":"auto"`) ||
-				strings.Contains(text, `"left_out":"theearliest`+strings.ReplaceAll(c.left, " ", "")) != (c.left != "") {
+				strings.Contains(text, `"left_out":"`+strings.ReplaceAll(c.left, " ", "")+"messageshadtobeleftout") != (c.left != "") {
 				t.Errorf("%s: %d %s", auto, w.Code, w.Body)
 				continue
 			}

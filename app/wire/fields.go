@@ -21,9 +21,22 @@ type Fields struct {
 	shape  *Shape   // of the object; nil if no table has it
 	err    *error
 
-	// Omitted takes the first error of what can be left out, here and in the objects inside. If it
-	// is nil, such an error is one of the body.
-	Omitted *error
+	// Omitted takes what can be left out, here and in the objects inside. If it is nil, that is an
+	// error of the body.
+	Omitted *Omissions
+}
+
+// Omissions are what is left out of an object.
+type Omissions struct {
+	Err   error    // the first, as the error that it is where nothing can be left out
+	Kinds []string // of all
+}
+
+// Add adds kinds, if o is not nil.
+func (o *Omissions) Add(kinds ...string) {
+	if o != nil {
+		o.Kinds = append(o.Kinds, kinds...)
+	}
 }
 
 // Err returns the first error, or nil.
@@ -79,15 +92,14 @@ func (f *Fields) Rename(names map[string]string) {
 	f.names = kept
 }
 
-// Omit notes that something is left out, and returns what to say in its place. Unless Omitted takes
-// the error, it fails f.
-func (f *Fields) Omit(key, instead, format string, args ...any) string {
+// Omit leaves something of that kind out. Unless Omitted takes it, it fails f with the error.
+func (f *Fields) Omit(kind, key, format string, args ...any) {
 	into := f
 	if f.Omitted != nil {
-		into = &Fields{Path: f.Path, err: f.Omitted}
+		into = &Fields{Path: f.Path, err: &f.Omitted.Err}
 	}
+	f.Omitted.Add(kind)
 	into.Fail(key, format, args...)
-	return instead
 }
 
 func (f *Fields) Fail(key, format string, args ...any) {

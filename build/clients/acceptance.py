@@ -38,7 +38,7 @@ BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in
     (READS, r"dimensions is \d+, but embeddings of \S+ have \d+; ask for fewer, or leave it out\."),
     (READS, r"The texts up to \S+ have \d+ tokens; \d+ are allowed in one request\. Send them in several\."),
     (MESSAGES, r"messages hold nothing but an empty message of the system's; add one of the user's\."),
-    (ITEMS, r"input holds nothing to answer; send a message\."),  # all items are skipped
+    (ITEMS, r"input holds nothing to answer(?:; send a message|, only items that are left out here .+; send a message too)\."),
     ((COUNT, COMPACT), r"input is missing: send a text, or a list of items\."),  # or previous_response_id
     (PROMPTS, r'.+ names ".*" twice\.'),  # names that are not UTF-8 become equal
     ((*TEXTS, *READS, "/detokenize"), r"\S+ holds token id \d+; the model's ids are below \d+\."),

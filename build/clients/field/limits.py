@@ -54,7 +54,7 @@ for what, body, texts in (
             return refused(answer, "context length")
         tokens, told = ok(answer).json["prompt_eval_count"], left_out(s, answer)
         want(len(answer.json["embeddings"]) == texts and all(abs(sum(x * x for x in v) - 1) < 0.01 for v in answer.json["embeddings"]), f"{answer}"[:300])
-        want(CONTEXT <= tokens < CONTEXT + 8 and told == f"the ends of 1 of {texts} texts", f"{tokens} tokens, {told}")
+        want(CONTEXT <= tokens < CONTEXT + 8 and told == f"the ends of 1 of {texts} texts" == answer.json["left_out"], f"{tokens} tokens, {told}")
         return f"{tokens} tokens, {told}"
 
 
@@ -80,7 +80,11 @@ for what, path, body, left, cut in (  # left is what is left of the messages, an
             return refused(answer, "context")
         tokens, told = prompt_tokens(ok(answer)), left_out(s, answer)
         short = prompt_tokens(s.post(path, SHORT[path] | {"input" if path == RESPONSES else "messages": left}))
-        want(tokens == short and f"the earliest {cut} messages" in told, f"{tokens} tokens, {short} of what is left, {told}")
+        want(tokens == short and told.startswith(f"{cut} messages "), f"{tokens} tokens, {short} of what is left, {told}")
+        want(answer.json.get("left_out", answer.json.get("timings", {}).get("left_out")) == told, f"{answer}"[-300:])
+        if path == RESPONSES:
+            counted = ok(s.post(path + "/input_tokens", SHORT[path] | body)).json["input_tokens"]
+            want(counted == tokens, f"{counted} tokens are counted, and {tokens} read")
         return f"{tokens} tokens, {told}"
 
 

@@ -197,13 +197,37 @@ for what, (path, field, turns) in OLDER.items():
 
     @expect("w26", "what the model cannot see does not end a conversation", f"POST {path}, a picture in {what}", "pocket")
     def _(s, path=path, field=field, turns=turns):
-        return f"{ok(s.post(path, SHORT[path] | {field: turns})).status}"
+        answer = ok(s.post(path, SHORT[path] | {field: turns}))
+        left = answer.json.get("left_out", answer.json.get("timings", {}).get("left_out", ""))
+        want("1 image in " in left, f"{answer}"[-300:])
+        return left
 
     if turns[0]["content"] not in ("hi",):
 
         @expect("w26", "a question with a picture is refused", f"POST {path}, the picture in the last message", "pocket")
         def _(s, path=path, field=field, turns=turns):
             return refused(s.post(path, SHORT[path] | {field: turns[:1]}))
+
+
+# Items
+
+for what, items, words in (
+    ("a message", [{"type": "mesage", "role": "user", "content": "hi"}, *HI], ("mesage", "input[0].type")),
+    ("a result", [*HI, {"type": "function_output", "call_id": "c", "output": "x"}], ("function_output", "input[1].type")),
+    ("nothing else than items of OpenAI's servers", [{"type": "web_search_call", "id": "w"}], ("web_search_call", "send a message")),
+):
+
+    @expect("w26", "an item that cannot be read is refused by its type", f"POST {RESPONSES}, {what}", "pocket")
+    def _(s, items=items, words=words):
+        return refused(s.post(RESPONSES, SHORT[RESPONSES] | {"input": items}), *words)
+
+
+@expect("w26", "an item that is left out is named", f"POST {RESPONSES}, items of servers", "pocket")
+def _(s):
+    answer = ok(s.post(RESPONSES, SHORT[RESPONSES] | {"input": [{"type": "x_search_call", "id": "x"}, {"type": "web_search_call", "id": "w"}, *HI]}))
+    left = answer.json["timings"]["left_out"]
+    want("web_search_call" in left and "x_search_call" in left, left)
+    return left
 
 
 # Names and forms of tools
