@@ -698,6 +698,7 @@ func TestItemsThatAreLeftOutAreNamed(t *testing.T) {
 		user + `,{"type":"a b\u001b[2J","role":null}`:                                                                        `items of unknown types: "a b\x1b[2J"`,
 		`{"type":"program_output","call_id":"c"},` + user:                                                                    "items of OpenAI's servers: program_output",
 		`{"type":"reasoning","content":[{"type":"redacted_thinking","data":"x"}]},` + user:                                   "items of OpenAI's servers: reasoning",
+		user + `,{"type":"reasoning","content":[{"type":"redacted_thinking","data":"x"}]}`:                                   "items of OpenAI's servers: reasoning",
 	} {
 		for _, stream := range []string{"", `,"stream":true`} {
 			fake := roomtest.Speaking("ok")
