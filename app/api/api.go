@@ -18,6 +18,7 @@ type API struct {
 	readers  sync.Map // of ReadBody by route, whose runs can be resumed
 	inFlight runTable
 	metrics  *metrics
+	schemas  *schemaMemory
 }
 
 // Services are what an API calls to produce answers.
@@ -62,7 +63,7 @@ type Status interface {
 
 // New returns an API that asks these services.
 func New(x *wire.Exchange, to Services) *API {
-	a := &API{Exchange: x, To: to}
+	a := &API{Exchange: x, To: to, schemas: newSchemaMemory()}
 	a.inFlight.runs = map[int64]*Run{}
 	a.metrics = newMetrics(to.Status.State, func() int {
 		a.inFlight.mu.Lock()

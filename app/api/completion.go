@@ -22,6 +22,7 @@ type Completion struct {
 }
 
 func (c *Completion) Common() *Params { return &c.Params }
+func (*Completion) Offers() *Toolbox  { return nil }
 
 func (c *Completion) Prompts(ctx context.Context, m model.Model) ([]*Prompt, error) {
 	var out []*Prompt

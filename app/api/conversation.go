@@ -173,7 +173,8 @@ func (c *Conversation) Vars(messages []Message, generate bool, form dialect.Hist
 	return append(vars, '}')
 }
 
-func (c *Conversation) Common() *Params { return &c.Params }
+func (c *Conversation) Common() *Params  { return &c.Params }
+func (c *Conversation) Offers() *Toolbox { return &c.Tools }
 
 // Rendered returns the text of the prompt. Some templates reject messages of agents, which speak as
 // the system at any time and as the user several times in a row. If the conversation is Tolerant,

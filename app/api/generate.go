@@ -28,6 +28,8 @@ type Request interface {
 // A Question is a request without the form of its answer.
 type Question interface {
 	Common() *Params
+	// Offers returns the tools of the request, or nil.
+	Offers() *Toolbox
 	// Prompts turns the request into token ids for the model.
 	Prompts(context.Context, model.Model) ([]*Prompt, error)
 }
@@ -141,6 +143,9 @@ func (a *API) prepare(w http.ResponseWriter, r *http.Request, run *Run, read Rea
 			return nil, err
 		}
 	}
+	if err := a.checkTools(run.Ctx, req.Offers()); err != nil {
+		return nil, err
+	}
 	p := req.Common()
 	if p.Seed == nil {
 		p.Seed = new(rand.Uint64N(1 << 53)) // exact in JSON readers whose numbers are doubles
@@ -150,6 +155,15 @@ func (a *API) prepare(w http.ResponseWriter, r *http.Request, run *Run, read Rea
 		Release:  func() {},
 		question: req, body: body, reserved: held,
 	}, nil
+}
+
+// checkTools refuses a tool that can never be called, whether or not the answer must be a call.
+func (a *API) checkTools(ctx context.Context, b *Toolbox) error {
+	if b == nil {
+		return nil
+	}
+	list, _ := b.fields()
+	return a.schemas.check(ctx, list, b.Tools)
 }
 
 // acquireChoices gives a reply its model and its choices. It may wait until a model is loaded. The

@@ -37,6 +37,9 @@ func (a *API) inTurn(ctx context.Context, held *wire.Reservation, use func() err
 // CountPrompt returns the tokens of a complete conversation's prompt, as a request with the same limits
 // reads it.
 func (a *API) CountPrompt(r *http.Request, held *wire.Reservation, c *Conversation) (n int, err error) {
+	if err := a.checkTools(r.Context(), &c.Tools); err != nil {
+		return 0, err
+	}
 	err = a.Lend(r, held, c.Model, func(ctx context.Context, m model.Model) error {
 		if err := Generates(m); err != nil {
 			return err

@@ -2,6 +2,7 @@ package jsonschema
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -120,8 +121,31 @@ func (d *Document) Lookup(ref string, limit int) (schema json.RawMessage, ok boo
 	return to.schema.append(nil), true
 }
 
+// CheckObject returns an *[Error] if no object satisfies a schema, strict or not. Nothing else that may be
+// wrong with the schema is an error.
+func CheckObject(schema json.RawMessage) error {
+	d, err := Read(schema)
+	if err != nil {
+		return nil
+	}
+	_, err = d.tree(Options{Object: true})
+	if e, ok := errors.AsType[*Error](err); ok && e.Impossible {
+		return e
+	}
+	return nil
+}
+
 // Compile returns the form of the schema at o.At. An error is an *[Error].
 func (d *Document) Compile(o Options) (*Form, error) {
+	t, err := d.tree(o)
+	if err != nil {
+		return nil, err
+	}
+	return t.form(o, d.guidance)
+}
+
+// tree returns the tree of the schema at o.At.
+func (d *Document) tree(o Options) (*tree, error) {
 	c := &compiler{doc: d, strict: o.Strict && !d.lenient, numbers: map[*value]int{}}
 	start := target{d.root, &place{}}
 	for _, key := range o.At {
@@ -150,10 +174,7 @@ func (d *Document) Compile(o Options) (*Form, error) {
 			return nil, err
 		}
 	}
-	if err := t.simplify(); err != nil {
-		return nil, err
-	}
-	return t.form(o, d.guidance)
+	return t, t.simplify()
 }
 
 // requireObject restricts the root to objects. A root that is never one is refused, or becomes any

@@ -59,6 +59,8 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 
 func (b *branchRequest) Common() *api.Params { return &b.Params }
 
+func (*branchRequest) Offers() *api.Toolbox { return nil }
+
 func (b *branchRequest) Format() api.ReplyFormat { return choicesFormat{objects: &b.said} }
 
 func (b *branchRequest) Prompts(ctx context.Context, m model.Model) ([]*api.Prompt, error) {
