@@ -63,6 +63,15 @@ func TestCheckpointIsTitledByItsTextThenByItsChat(t *testing.T) {
 			t.Errorf("with titles: %t, the list is %+v, %v, want the title %q", asked, runs, err, want)
 		}
 	}
+	// A search finds the titles of a list that shows them, and the names of clients.
+	for search, want := range map[string]int{"ABC aBc": 1, "abc": 1, "Go-HTTP": 1, "Wibble": 0} {
+		for _, q := range []control.RunQuery{{Titles: true, Search: search}, {Titles: true, Search: search, Sort: "time", Limit: 1}} {
+			runs, err := control.Call(t.Context(), c, control.ListRuns, q)
+			if err != nil || len(runs.Runs) != want {
+				t.Errorf("%q finds %+v, %v, want %d", search, runs, err, want)
+			}
+		}
+	}
 	// Once computed, a title is in every list. The title of a chat goes before it.
 	title := func() string {
 		t.Helper()

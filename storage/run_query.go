@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"time"
 )
@@ -93,8 +94,11 @@ func runWhere(f RunQuery) (string, []any) {
 	and("endpoint = ?", f.Endpoint)
 	and("iif(ended_at IS NULL, '"+FinishRunning+"', finish_reason) = ?", f.Finish)
 	and(day("started_at")+" = ?", f.Day)
-	and("instr(lower(concat_ws(char(10), client, endpoint, model, drafter, finish_reason, error, message, started_at)), lower(?)) > 0",
-		f.Search)
+	if f.Search != "" {
+		list = append(list, "(instr(lower(concat_ws(char(10), client, endpoint, model, drafter, finish_reason, error, message, "+
+			"started_at)), lower(?)) > 0 OR client IN (SELECT value FROM json_each(?)) OR id IN (SELECT value FROM json_each(?)))")
+		args = append(args, f.Search, jsonList(f.FoundClients), jsonList(f.FoundRuns))
+	}
 	if f.Before != 0 && f.Sort == "" {
 		list, args = append(list, "id < ?"), append(args, f.Before)
 	}
@@ -111,6 +115,15 @@ func runWhere(f RunQuery) (string, []any) {
 		list = append(list, slow)
 	}
 	return strings.Join(list, " AND "), args
+}
+
+// jsonList returns a list as JSON.
+func jsonList[T any](list []T) string {
+	b, err := json.Marshal(list)
+	if err != nil {
+		panic(err) // it holds numbers or texts
+	}
+	return string(b)
 }
 
 // runsWhere selects runs, without Speculation. A condition and an order follow.

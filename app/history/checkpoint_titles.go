@@ -129,6 +129,9 @@ func (h *History) RunTitles(ctx context.Context, runs []control.Run) map[int64]s
 	byModel := slices.SortedFunc(slices.Values(runs), // one tokenizer is kept, see CheckpointTitles
 		func(a, b control.Run) int { return cmp.Compare(a.Model, b.Model) })
 	for _, r := range byModel {
+		if ctx.Err() != nil {
+			break
+		}
 		text := h.tokens(ctx, r.ID)
 		text = text[:min(len(text), r.PromptTokens)]
 		if len(text) == 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"tandem/app/control"
@@ -77,10 +78,46 @@ func (h *History) Run(ctx context.Context, id int64) (control.Run, error) {
 	return r, err
 }
 
-// Runs implements server.Runs.
+// Runs implements server.Runs. A search finds clients by the names that people are shown, and if titles
+// are asked for, the latest runs by theirs.
 func (h *History) Runs(ctx context.Context, q control.RunQuery) ([]control.Run, error) {
+	if q.Search != "" {
+		if err := h.search(ctx, &q); err != nil {
+			return nil, err
+		}
+	}
 	runs, _, err := h.db.Runs.List(ctx, q)
 	return runs, err
+}
+
+// search adds to a query what its text finds in names and titles, which are not stored.
+func (h *History) search(ctx context.Context, q *control.RunQuery) error {
+	text := strings.ToLower(q.Search)
+	has := func(shown string) bool { return strings.Contains(strings.ToLower(shown), text) }
+	clients, err := h.db.Runs.Clients(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range append(clients, storage.SeenClient{}) { // some runs have none
+		if has(control.ClientName(c.Client)) {
+			q.FoundClients = append(q.FoundClients, c.Client)
+		}
+	}
+	if !q.Titles {
+		return nil
+	}
+	all := *q
+	all.Search, all.Sort, all.Limit = "", "", storage.MaxRunsLimit
+	latest, _, err := h.db.Runs.List(ctx, all)
+	if err != nil {
+		return err
+	}
+	for id, title := range h.RunTitles(ctx, latest) {
+		if has(title) {
+			q.FoundRuns = append(q.FoundRuns, id)
+		}
+	}
+	return nil
 }
 
 // ResumedBy implements server.Runs.

@@ -16,6 +16,10 @@ type RunQuery struct {
 	Day                     string // of the start, as YYYY-MM-DD, where the server is
 	Search                  string // in those, the drafter, the error and the time of the start; case does not matter
 
+	// What a search finds too, because people are shown it in place of what is stored.
+	FoundClients []string
+	FoundRuns    []int64
+
 	Since  time.Time // only runs that began then or later; zero = all
 	Failed bool      // only runs that failed or were interrupted
 	// only runs that took more than twice the median of their client, or that read most of a known

@@ -99,7 +99,7 @@ func listRuns(m *Main) *cobra.Command {
 	f.Func("since", "only runs begun since `WHEN`: how long ago, such as 90m, 2h or 3d, or a day or a moment in local time",
 		terminal.Since(time.Now(), &q.Since))
 	f.StringVar(&q.Search, "search", "",
-		"only runs with this `TEXT` in a column of words, or in the time of the start")
+		"only runs with this `TEXT` in a column of words, an error, the time of the start, or a title of the latest 1000")
 	f.IntVar(&q.Limit, "limit", 20, "at most `N`, up to 1000; 0 lists 100")
 	cmd.RunE = func(_ *cobra.Command, _ []string) error {
 		ctx := cmd.Context()
