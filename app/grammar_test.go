@@ -2,9 +2,11 @@ package app
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
@@ -151,6 +153,51 @@ func TestResponseFormatTakesGrammarsAndRefusesImpossibleOnes(t *testing.T) {
 		}
 	}
 	r.Ask(t, map[string]any{"prompt": "x := ", "max_tokens": 3}, false)
+}
+
+// TestFaultInTheRulesOfAToolNamesTheTool: wherever the fault is, in a forced call and beside a format.
+func TestFaultInTheRulesOfAToolNamesTheTool(t *testing.T) {
+	r := start(t, Options{Model: "pocket"}, "127.0.0.1:0")
+	tool := func(name, syntax, rules string) string {
+		return fmt.Sprintf(`{"type":"custom","name":%q,"format":{"type":"grammar","syntax":%q,"definition":%q}}`, name, syntax, rules)
+	}
+	good := tool("good", "lark", "start: \"a\"")
+	for _, c := range []struct{ syntax, rules, want string }{
+		{"lark", "start foo", `the format of the tool "patch": line 1, column 7: `},
+		{"lark", "start: foo", `the format of the tool "patch": line 1, column 8: unknown name`},
+		{"lark", "start: a\na: \"b", `the format of the tool "patch": line 2, column 6: lexer error`},
+		{"lark", "a: \"b\"", `the format of the tool "patch": `},
+		{"lark", "%import common.WIBBLE\nstart: WIBBLE", `the format of the tool "patch": `},
+		{"lark", "start: /(a/", `the format of the tool "patch", in the regular expression`},
+		{"regex", "(a", `of the tool "patch" that no text can be held to`},
+	} {
+		tools := `"tools":[` + good + "," + tool("patch", c.syntax, c.rules) + "," + tool("last", "regex", "a+") + "]"
+		for _, how := range []struct{ route, body string }{
+			{"/v1/chat/completions", `"messages":[{"role":"user","content":"x"}],"tool_choice":"required"`},
+			{"/v1/chat/completions", `"messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"custom","custom":{"name":"patch"}}`},
+			{"/v1/chat/completions", `"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_object"}`},
+			{"/v1/responses", `"input":"x","tool_choice":"required"`},
+			{"/v1/responses", `"input":"x","stream":true,"tool_choice":{"type":"custom","name":"patch"}`},
+			{"/api/chat", `"messages":[{"role":"user","content":"x"}],"stream":false,"tool_choice":"required"`},
+		} {
+			a := r.Send(how.route, `{"model":"tandem","max_tokens":5,`+how.body+","+tools+"}")
+			if text := strings.ReplaceAll(a.body, `\"`, `"`); !strings.Contains(text, c.want) ||
+				how.route == "/v1/chat/completions" && !strings.Contains(text, `"param":"tools`) {
+				t.Errorf("%s %s %s: %d %s, want %s", how.route, how.body, c.rules, a.status, text, c.want)
+			}
+		}
+	}
+	// So is one behind many, in bounded time.
+	many := tool("t", "lark", "start: \"a\" /[a-z]{1,200}/")
+	for i := range 150 {
+		many += "," + tool(fmt.Sprint("t", i), "lark", "start: \"a\" /[a-z]{1,200}/")
+	}
+	began := time.Now()
+	a := r.Send("/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"tool_choice":"required","tools":[`+
+		many+","+tool("patch", "lark", "start foo")+"]}")
+	if took := time.Since(began); a.status != 400 || took > 20*time.Second {
+		t.Errorf("of many tools: %+v after %v", a, took)
+	}
 }
 
 // A schema reaches the answer as its client wrote it: numbers keep their digits, properties make an

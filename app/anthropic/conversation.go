@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tandem/app/api"
+	"tandem/app/control"
 	"tandem/app/wire"
 )
 
@@ -102,7 +103,7 @@ func (c *messagesRequest) readAssistant(b *wire.Fields, kind string) {
 	case isChange(kind):
 		c.tools.readChange(b, kind)
 	case kind == "tool_result":
-		b.Fail("type", "cannot be %q here.", kind)
+		b.Fail("type", "cannot be %q here: send it in a message of the user.", control.Word(kind))
 	case ownTool(b, kind):
 		var left wire.Omissions
 		text := api.OwnText(b, kind, &left)

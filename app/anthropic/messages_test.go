@@ -230,7 +230,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 		`"max_tokens":1,"tool_choice":{"type":"all"},` +
 			deep: "tool_choice.type must be auto",
 		`"max_tokens":1,` + roomtest.AnthropicTools + `,"tool_choice":{"type":"tool","name":"web_search"},` +
-			deep: `tool_choice names "web_search", which is not in tools`,
+			deep: `tool_choice names "web_search", which runs on Anthropic's servers, not here: name a tool`,
 		`"max_tokens":1,"output_config":{"format":{"type":"xml"}},` +
 			deep: `output_config.format.type must be "json_schema"`,
 		`"max_tokens":1,"output_config":{"format":{"type":"json_schema"}},` +

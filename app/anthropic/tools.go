@@ -89,7 +89,7 @@ func (c *messagesRequest) readTools(f *wire.Fields) (b api.Toolbox) {
 	}
 	all, held := c.tools.offered(chosen.Name)
 	slices.Sort(c.tools.served)
-	c.LeaveOut("tools of Anthropic's servers", c.tools.served)
+	b.LeftOut, b.Vendor = c.tools.served, "Anthropic"
 	if held > 0 {
 		c.LeftOut = append(c.LeftOut,
 			fmt.Sprintf("deferred tools that no tool_reference names: %d", held))
@@ -178,12 +178,11 @@ func (l *toolList) read(o *wire.Fields) *messageTool {
 		l.served = append(l.served, kind)
 		return nil
 	case slices.Contains(screenTools, kindOf(kind)):
-		o.Fail("type", "is %q, whose results are images: this endpoint takes text only.",
+		o.Fail("type", "is %q, whose results are images: this endpoint takes text only; leave this tool out.",
 			wire.Clip(kind))
 		return nil
 	default:
-		o.Fail("type", "is %q, which is not known here: give the tool a name and an input_schema.",
-			wire.Clip(kind))
+		api.RefuseTool(o, kind, "give the tool a name and an input_schema, and no type")
 		return nil
 	}
 	t.Strict = o.Bool("strict")

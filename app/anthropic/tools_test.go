@@ -165,18 +165,18 @@ func TestToolsThatAreLeftOutAreTold(t *testing.T) {
 }
 
 func TestOtherToolsAreRefused(t *testing.T) {
-	const images = "whose results are images: this endpoint takes text only"
+	const images = "whose results are images: this endpoint takes text only; leave this tool out"
 	for tool, want := range map[string]string{
 		`{"type":"computer_20241022","name":"computer","display_width_px":1,"display_height_px":1}`: `tools[0].type is "computer_20241022", ` + images,
 		`{"type":"computer_20250124","name":"computer"}`:                                            `tools[0].type is "computer_20250124", ` + images,
 		`{"type":"computer_20251124","name":"computer"}`:                                            `tools[0].type is "computer_20251124", ` + images,
 		`{"type":"computer_toolset_20260801"}`:                                                      `tools[0].type is "computer_toolset_20260801", ` + images,
 		`{"type":"browser_toolset_20260801"}`:                                                       `tools[0].type is "browser_toolset_20260801", ` + images,
-		`{"type":"bash_20990101","name":"bash"}`:                                                    `tools[0].type is "bash_20990101", which is not known here`,
-		`{"type":"memory","name":"memory"}`:                                                         `tools[0].type is "memory", which is not known here`,
-		`{"type":"function","function":{"name":"look"}}`:                                            `tools[0].type is "function", which is not known here: give the tool a name and an input_schema`,
+		`{"type":"bash_20990101","name":"bash"}`:                                                    `tools[0].type "bash_20990101" is not known here`,
+		`{"type":"memory","name":"memory"}`:                                                         `tools[0].type "memory" is not known here; leave this tool out, or give the tool a name and an input_schema`,
+		`{"type":"function","function":{"name":"look"}}`:                                            `tools[0].type "function" is for OpenAI's APIs (POST /v1/chat/completions)`,
 		`{"type":"web_search","name":1}`:                                                            "",
-		`{"type":"web_searches_20250305","name":"w"}`:                                               "which is not known here",
+		`{"type":"web_searches_20250305","name":"w"}`:                                               "is not known here",
 		`{"type":"bash_20250124","name":"bash","defer_loading":"x"}`:                                "tools[0].defer_loading must be true or false",
 		`{"name":"a","input_schema":{}},{"name":"a","input_schema":{"type":"object"}}`:              `tools[1].name and another tool are both "a" for the model; rename one of them`,
 		`{"name":"a","input_schema":{},"defer_loading":true},{"name":"b","input_schema":{}},{"type":"custom","name":"a","input_schema":{}}`: `tools[2].name and another tool are both "a"`,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tandem/app/control"
 	"tandem/app/model"
 	"tandem/app/wire"
 )
@@ -63,7 +64,7 @@ func (c *Completion) Prompts(ctx context.Context, m model.Model) ([]*Prompt, err
 		if !ok {
 			return nil, wire.Invalid("suffix",
 				"The model %s has no fill-in-the-middle tokens; send the prompt without a suffix.",
-				m.ID())
+				control.Word(m.ID()))
 		}
 		p, err := fillPrompt(m, fim, text, c.Suffix)
 		if err != nil {

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -92,7 +94,7 @@ func (c *Conversation) Complete() error {
 	}
 	c.leaveOutParts()
 	completeToolCalls(c.Messages)
-	c.LeaveOut("tools of OpenAI's servers", c.Tools.LeftOut)
+	c.LeaveOut(fmt.Sprintf("tools of %s's servers", cmp.Or(c.Tools.Vendor, "OpenAI")), c.Tools.LeftOut)
 	c.Single = c.Tools.Single
 	c.begun = ""
 	if n := len(c.Messages); n > 0 && c.ContinueFinal {
@@ -252,7 +254,8 @@ func (c *Conversation) renderOnce(ctx context.Context, m model.Model) (string, e
 	text, _, found := strings.Cut(text, to)
 	if !found {
 		return "", wire.Invalid("messages",
-			"The template of the model %s leaves out an answer that was begun; let the last message be the user's.", m.ID())
+			"The template of the model %s leaves out an answer that was begun; let the last message be the user's.",
+			control.Word(m.ID()))
 	}
 	if at := strings.LastIndex(text, from); at >= 0 {
 		return text[:at] + c.begun, nil

@@ -25,14 +25,14 @@ func ReadCustomTool(o *wire.Fields) Offered {
 		if rules == nil {
 			rules = format
 		}
-		t.Text, about = readTextRules(rules)
+		t.Text, about = readTextRules(rules, t.Name)
 	}
 	t.Parameters = dialect.TextParameters(about)
 	return Offered{Entry: FunctionEntry(t.Name, o.String("description"), t.Parameters), Tool: t, Custom: true}
 }
 
-// readTextRules returns the Lark rules of a text, and what the model is told about it.
-func readTextRules(o *wire.Fields) (rules, about string) {
+// readTextRules returns the Lark rules of a tool's text, and what the model is told about it.
+func readTextRules(o *wire.Fields, tool string) (rules, about string) {
 	text, err := wire.NeededString(o, "definition"), error(nil)
 	switch o.NeededWord("syntax") {
 	case "lark":
@@ -42,7 +42,7 @@ func readTextRules(o *wire.Fields) (rules, about string) {
 		about = "The input, a text that this regular expression matches:\n" + text
 	}
 	if err != nil {
-		o.Fail("definition", "is an expression that no text can be held to: %v.", err)
+		o.Fail("definition", "is an expression of the tool %q that no text can be held to: %v.", wire.Clip(tool), err)
 	}
 	return rules, about
 }

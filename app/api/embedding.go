@@ -62,7 +62,7 @@ func (e *Embedding) Texts(in *Intake) error {
 	if all := m.Reader().Dimensions(); e.Dimensions > all {
 		return wire.Invalid("dimensions",
 			"dimensions is %d, but embeddings of %s have %d; ask for fewer, or leave it out.",
-			e.Dimensions, m.ID(), all)
+			e.Dimensions, control.Word(m.ID()), all)
 	}
 	for i, v := range e.Tokens {
 		ids, err := TokenIDs(v, m, e.param(i))

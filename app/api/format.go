@@ -150,7 +150,7 @@ var engineForms = map[string]string{
 func RefuseForms(f *wire.Fields, read ...string) {
 	refuse := func(name string, v json.RawMessage) {
 		if asksForm(v) && !slices.Contains(read, name) {
-			f.Fail(name, "is not read here; send it as %s.", read[0])
+			f.Fail(name, "is not read here; send it as %s.", control.Word(read[0]))
 		}
 	}
 	for _, key := range formFields {
@@ -164,8 +164,8 @@ func RefuseForms(f *wire.Fields, read ...string) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(engineForms)) {
 		if !wire.SaysNothing(f.Values[key]) {
-			f.Fail(key, "is not read here; send it as %s of the type %q.", read[len(read)-1],
-				engineForms[key])
+			f.Fail(key, "is not read here; send it as %s of the type %q.", control.Word(read[len(read)-1]),
+				control.Word(engineForms[key]))
 		}
 	}
 }

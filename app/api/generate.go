@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -133,7 +134,7 @@ func (a *API) prepare(w http.ResponseWriter, r *http.Request, run *Run, read Rea
 	if err != nil {
 		return nil, err
 	}
-	run.setModel(wire.Clip(f.String("model")))
+	run.setModel(wire.Clip(cmp.Or(f.String("model"), control.Alias)))
 	req, err := read(f)
 	if err != nil {
 		return nil, err

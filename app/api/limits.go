@@ -10,12 +10,15 @@ import (
 	"tandem/engine"
 )
 
+// shortenIt begins what to do about a prompt that is too long.
+const shortenIt = "Please shorten it"
+
 // ContextError returns an error in the words that clients search for when they decide to compact.
 // atLeast comes before the number of tokens: "at least " if only a lower bound is known.
 func ContextError(param string, m model.Model, atLeast string, tokens int) error {
-	limit, got, advice := m.ContextLength(), atLeast+strconv.Itoa(tokens), "Please shorten it."
+	limit, got, advice := m.ContextLength(), atLeast+strconv.Itoa(tokens), shortenIt+"."
 	if m.LongerContext(tokens) {
-		advice = "Please shorten it, or set a larger context in the model's settings."
+		advice = shortenIt + ", or set a larger context in the model's settings."
 	}
 	e := control.Errorf(control.Code(engine.CodeContextLength),
 		"This model's maximum context length is %d tokens. However, you requested %s tokens in "+
@@ -44,5 +47,5 @@ func checkIDs(m model.Model, param, who string, ids []int32) error {
 	return wire.Invalid(param,
 		"%s holds the token %q, whose id %d the model %s does not know: its ids are below %d. "+
 			"Leave the token out.",
-		control.Word(who), m.Tokenizer().TokenBytes(ids[i]), ids[i], m.ID(), m.VocabSize())
+		control.Word(who), m.Tokenizer().TokenBytes(ids[i]), ids[i], control.Word(m.ID()), m.VocabSize())
 }

@@ -145,7 +145,7 @@ func TestLoadFailureEndsStream(t *testing.T) {
 					t.Errorf(`%s: told = %q, want none of "[DONE]"`, r.path, told)
 				}
 				if row := fake.LastRun(); row.FinishReason != control.FinishError ||
-					!strings.HasPrefix(row.Model, control.Alias) && r.path != branchPath ||
+					row.Model != "acme/coder" ||
 					!strings.HasPrefix(row.Error, string(control.CodeMemory)) {
 					t.Errorf("%s: the history has %+v", r.path, row)
 				}

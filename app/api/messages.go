@@ -73,7 +73,7 @@ func readAudio(m *wire.Fields) string {
 	if text := o.String("transcript"); text != "" {
 		return text
 	}
-	m.Omit(key, key, "is not supported: %s", TextOnly)
+	m.Omit(key, key, "is not supported: %s.", TextOnly(key))
 	return OmittedLine(key)
 }
 

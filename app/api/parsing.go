@@ -3,6 +3,7 @@ package api
 import (
 	"strings"
 
+	"tandem/app/control"
 	"tandem/app/dialect"
 	"tandem/app/model"
 	"tandem/app/wire"
@@ -25,7 +26,7 @@ func (c *Conversation) parsing(m model.Model, text string) (*dialect.Options, er
 		if !d.Tools() {
 			return nil, wire.Invalid(choice,
 				"The model %s has no form for calls that Tandem knows, so none can be asked of "+
-					"it; leave out %s.", m.ID(), choice)
+					"it; leave out %s.", control.Word(m.ID()), choice)
 		}
 		rules, err := d.Grammar(c.Tools.Tools,
 			dialect.Choice{Tool: c.Tools.Name, Parallel: !c.Single && c.Tools.Name == "",
@@ -34,7 +35,7 @@ func (c *Conversation) parsing(m model.Model, text string) (*dialect.Options, er
 			return nil, wire.Invalid(list,
 				"The tools cannot be offered so that a call is certain: %v.", err)
 		}
-		c.Grammar, c.GrammarParam = &model.Grammar{Lark: rules.Lark, Tools: rules.Tools}, list
+		c.Grammar, c.GrammarParam = &model.Grammar{Lark: rules.Lark, Tools: rules.Tools, Texts: c.Tools.texts()}, list
 	}
 	calls := d.Tools() && len(c.Tools.Tools) > 0
 	if !calls && !d.Reasons() {
@@ -45,10 +46,10 @@ func (c *Conversation) parsing(m model.Model, text string) (*dialect.Options, er
 			dialect.Choice{Parallel: !c.Single, Prompt: tail, Answer: "@answer"})
 		if err != nil {
 			return nil, wire.Invalid(list,
-				"The tools cannot be offered beside %s: %v.", c.GrammarParam, err)
+				"The tools cannot be offered beside %s: %v.", control.Word(c.GrammarParam), err)
 		}
 		g := *c.Grammar
-		g.Around, g.Tools, c.Grammar = around.Lark, around.Tools, &g
+		g.Around, g.Tools, g.Texts, c.Grammar = around.Lark, around.Tools, c.Tools.texts(), &g
 	}
 	return &dialect.Options{Tools: c.Tools.Tools, Calls: calls, Forced: c.Tools.Forced,
 		WholeCalls: c.WholeCalls, Prompt: tail}, nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tandem/app/control"
 	"tandem/app/wire"
 )
 
@@ -106,19 +107,23 @@ func PartText(p *wire.Fields, kind string) string {
 		}
 	}
 	if what := files[kind]; what != "" {
-		o.Omit(what, "type", "%q is not supported: %s", kind, TextOnly)
+		o.Omit(what, "type", "%q is not supported: %s.", control.Word(kind), TextOnly(what))
 		return OmittedLine(what)
 	}
 	text, ok := anyText(o, kind)
 	if !ok && o.Err() == nil {
-		o.Omit(kind, "type", "cannot be %q here: such a part has no text.", wire.Clip(kind))
+		o.Omit(kind, "type", "cannot be %q here: such a part has no text; send a part of the type \"text\".", wire.Clip(kind))
 		return OmittedLine(wire.Clip(kind))
 	}
 	return text
 }
 
-// TextOnly ends an error about something that is no text.
-const TextOnly = "this endpoint takes text only."
+// TextOnly says what to send in place of a file of a kind.
+func TextOnly(what string) control.Word {
+	instead := map[string]control.Word{"image": "describe the image in words", "audio": "send what is said as text",
+		"video": "describe the video in words"}[what]
+	return "this endpoint takes text only; " + cmp.Or(instead, "send the file's text")
+}
 
 // OmittedLine says that something was left out.
 func OmittedLine(what string) string { return "[" + what + " omitted: this model reads text only]" }

@@ -38,6 +38,10 @@ func (c *Conversation) encoded(ctx context.Context, m model.Model) (string, []in
 		if text, ids, ok := c.truncated(ctx, m); ok {
 			return text, ids, c.checkLimits(len(ids))
 		}
+		if err == nil && len(ids) > m.ContextLength() {
+			err = ContextError(c.PromptParam, m, "", len(ids))
+		}
+		err = c.cannotTruncate(err)
 	}
 	if err == nil {
 		err = c.checkLimits(len(ids))

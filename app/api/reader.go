@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run,
 	if err != nil {
 		return err
 	}
-	run.setModel(wire.Clip(f.String("model")))
+	run.setModel(wire.Clip(cmp.Or(f.String("model"), control.Alias)))
 	req, err := read(f)
 	if err != nil {
 		return err

@@ -117,10 +117,18 @@ func TestRefusalKeepsItsSentence(t *testing.T) {
 		{"/v1/chat/completions",
 			`{"model":"tandem","messages":[{"role":"secret","content":"secret"}]}`,
 			"messages[0].role must be system, developer, user, assistant, tool or function, not …."},
-		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":[{"type":"secret"}]}]}`, "messages[0].content[0].type cannot be … here: such a part has no text."},
+		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":[{"type":"secret"}]}]}`, "messages[0].content[0].type cannot be … here: such a part has no text; send a part of the type \"text\"."},
 		{"/v1/chat/completions",
 			`{"model":"tandem","messages":[{"role":"user","content":"secret"}],"reasoning_effort":"secret"}`,
 			`reasoning_effort must be none, minimal, low, medium, high, xhigh or max, not ….`},
+		{"/v1/chat/completions", `{"model":"tandem","messages":7}`, "messages must be a list of at least one message."},
+		{"/v1/messages", `{"model":"tandem","max_tokens":1,"messages":[{"role":"user","content":"x"}],"tools":7}`, "tools must be a list of objects."},
+		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"tool_choice":"required"}`,
+			"tool_choice asks for a call, and tools offers nothing to call: offer a tool, or leave out tool_choice."},
+		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"tools":[{"type":"shell"}]}`,
+			`tools[0].type "shell" is for the Responses API (POST /v1/responses): send the request there, or offer it as a function.`},
+		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"guided_regex":"secret"}`,
+			`guided_regex is not read here; send it as response_format of the type "grammar".`},
 		{"/v1/embeddings", `{"model":"tandem","input":"secret"}`, ""},
 	} {
 		fake := roomtest.NewBackend()
@@ -143,5 +151,32 @@ func TestRefusalKeepsItsSentence(t *testing.T) {
 	if roomtest.Post(serve(fake), "/v1/completions",
 		`{"model":"tandem","prompt":"x"}`); fake.LastRun().Message != "" {
 		t.Errorf("of an answer %q is kept", fake.LastRun().Message)
+	}
+}
+
+// TestRefusedRunNamesTheModelThatWasAsked: the alias and no name stand for the chosen one.
+func TestRefusedRunNamesTheModelThatWasAsked(t *testing.T) {
+	for _, c := range []struct{ route, model, want string }{
+		{"/v1/chat/completions", `"model":"tandem",`, "acme/coder"},
+		{"/v1/chat/completions", ``, "acme/coder"},
+		{"/v1/chat/completions", `"model":null,`, "acme/coder"},
+		{"/v1/completions", `"model":"tandem:latest",`, "acme/coder"},
+		{"/v1/responses", `"model":"tandem",`, "acme/coder"},
+		{"/v1/messages", `"model":"tandem",`, "acme/coder"},
+		{"/v1/embeddings", `"model":"tandem",`, "acme/coder"},
+		{"/v2/rerank", `"model":"tandem",`, "acme/coder"},
+		{"/api/chat", `"model":"Tandem:latest",`, "acme/coder"},
+		{"/api/generate", `"model":"tandem",`, "acme/coder"},
+		{"/v1/chat/completions", `"model":"gone/model",`, "gone/model"},
+		{"/v1/chat/completions", `"model":"Tandem",`, "Tandem"}, // no alias there
+		{"/v1/chat/completions", `"model":"acme/coder",`, "acme/coder"},
+		{"/v1/chat/completions", `"model":`, ""}, // no JSON
+	} {
+		fake := roomtest.NewBackend()
+		body := "{" + c.model + `"messages":7,"prompt":7,"input":7,"query":7}`
+		w := roomtest.Post(serve(fake), c.route, body)
+		if got := fake.LastRun().Model; w.Code < 400 || got != c.want {
+			t.Errorf("%s %s: %d %s, the run is of %q, want %q", c.route, body, w.Code, w.Body, got, c.want)
+		}
 	}
 }

@@ -223,6 +223,7 @@ func (u *Run) finish(err error) {
 		}
 	case err != nil:
 		row.FinishReason, row.Error, row.Message = control.FinishError, recorded(err), sentence(err)
+		u.nameChosen()
 		if cause == error(wire.ErrStopping) && u.text != nil { // it can be resumed
 			row.FinishReason = control.FinishInterrupted
 		}
@@ -246,6 +247,18 @@ func (u *Run) finish(err error) {
 	a.Log.Info("request", "run", row.ID, "endpoint", row.Endpoint, "model", row.Model,
 		"status", status, "prompt", row.PromptTokens, "completion", row.CompletionTokens,
 		"ms", row.TotalMS, "finish", row.FinishReason, "err", row.Error)
+}
+
+// nameChosen names the chosen model in the row of a request that failed before it had a model, and that
+// asked for the chosen one.
+func (u *Run) nameChosen() {
+	name := u.Row.Model
+	if u.ignoresCase() {
+		name = strings.ToLower(name)
+	}
+	if strings.TrimSuffix(name, latest) == control.Alias {
+		u.Row.Model = cmp.Or(u.api.To.Status.State().Choice, u.Row.Model)
+	}
 }
 
 // dropped reports whether a run leaves no row, see passing. A run that a person stopped was not

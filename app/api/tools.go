@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/app/control"
 	"tandem/app/dialect"
 	"tandem/app/wire"
 )
@@ -22,7 +23,8 @@ type Toolbox struct {
 	Name      string          // of the only tool that may be called; empty for any
 	Single    bool            // at most one call
 	Custom    map[string]bool // the names of the tools that are called with a text; nil for none
-	LeftOut   []string        // types of tools that OpenAI's servers would run; see LeaveOut
+	LeftOut   []string        // types of tools that the vendor's servers would run; see LeaveOut
+	Vendor    control.Word    // of LeftOut; empty for OpenAI
 	Functions bool            // the client used the older form, and gets its answer in that form
 }
 
@@ -122,21 +124,50 @@ func OfferFunction(function *wire.Fields, entry json.RawMessage) Offered {
 // LeaveOut leaves out a tool that OpenAI's servers would run. Agents send such tools whether or not a
 // server has them. It refuses any other tool: a client that runs it waits for its calls.
 func (b *Toolbox) LeaveOut(o *wire.Fields, kind string) {
-	switch {
-	case hosted.MatchString(kind):
+	if hosted.MatchString(kind) {
 		b.LeftOut = append(b.LeftOut, kind)
-	case strings.HasPrefix(kind, "computer"):
-		o.Fail("type", "%q needs a model that sees the screen, and the models here read text; leave "+
-			"this tool out.", wire.Clip(kind))
-	default:
-		o.Fail("type", "%q is not known here; leave this tool out, or offer it as a function.",
-			wire.Clip(kind))
+		return
 	}
+	RefuseTool(o, kind, "offer it as a function")
 }
 
 // hosted matches the types of the tools that OpenAI's servers run.
 var hosted = regexp.MustCompile(
 	"^(web_search(_[a-z0-9_]{1,40})?|file_search|code_interpreter|image_generation|mcp|programmatic_tool_calling)$")
+
+// RefuseTool refuses a tool of a type that the route does not have. instead says how to offer it here.
+func RefuseTool(o *wire.Fields, kind string, instead control.Word) {
+	other := apiOf(kind)
+	switch {
+	case other != "":
+		o.Fail("type", "%q is for %s: send the request there, or %s.", control.Word(kind), other, instead)
+	case strings.HasPrefix(kind, "computer"):
+		o.Fail("type", "%q needs a model that sees the screen, and the models here read text; leave "+
+			"this tool out.", wire.Clip(kind))
+	default:
+		o.Fail("type", "%q is not known here; leave this tool out, or %s.", wire.Clip(kind), instead)
+	}
+}
+
+// ResponseTools are the types of the tools that only the Responses API has.
+var ResponseTools = []string{"shell", "local_shell", "apply_patch", "tool_search", "namespace"}
+
+// MessageTools are the types of the tools that only the Messages API has.
+var MessageTools = []string{"bash_20241022", "bash_20250124", "text_editor_20241022", "text_editor_20250124",
+	"text_editor_20250429", "text_editor_20250728", "memory_20250818"}
+
+// apiOf returns the API that has tools of a type and offers them to models here, "" if none does.
+func apiOf(kind string) control.Word {
+	switch {
+	case slices.Contains(ResponseTools, kind):
+		return "the Responses API (POST /v1/responses)"
+	case slices.Contains(MessageTools, kind):
+		return "the Messages API (POST /v1/messages)"
+	case kind == "function":
+		return "OpenAI's APIs (POST /v1/chat/completions)"
+	}
+	return ""
+}
 
 // An Offered is a tool that a request offers.
 type Offered struct {
@@ -152,7 +183,7 @@ type Offered struct {
 func (b Toolbox) Choose(f *wire.Fields, list, choice string, all []Offered,
 	chosen ToolChoice) Toolbox {
 	if chosen.Mode == "none" {
-		return Toolbox{LeftOut: b.LeftOut}
+		return Toolbox{LeftOut: b.LeftOut, Vendor: b.Vendor}
 	}
 	var entries []json.RawMessage
 	for _, o := range all {
@@ -171,7 +202,7 @@ func (b Toolbox) Choose(f *wire.Fields, list, choice string, all []Offered,
 	for _, name := range chosen.Allowed {
 		offers := func(o Offered) bool { return o.Tool.Name == name }
 		if !slices.ContainsFunc(all, offers) && !slices.Contains(b.LeftOut, name) {
-			f.Fail(choice, "names %q, which is not in %s.", wire.Clip(name), list)
+			f.Fail(choice, "names %q, which is not in %s.", wire.Clip(name), control.Word(list))
 		}
 	}
 	if entries != nil {
@@ -188,12 +219,33 @@ func (b *Toolbox) Check(f *wire.Fields, list, choice string) {
 	known := func(name string) bool {
 		return slices.ContainsFunc(b.Tools, func(t dialect.Tool) bool { return t.Name == name })
 	}
+	// left reports whether a tool is left out. Its name is the type, in Anthropic's API without the version.
+	left := func(kind string) bool { return kind == b.Name || strings.HasPrefix(kind, b.Name+"_") }
+	vendor, field := cmp.Or(b.Vendor, "OpenAI"), control.Word(choice)
+	kinds := strings.Join(slices.Compact(slices.Sorted(slices.Values(b.LeftOut))), ", ")
 	switch {
+	case b.Name != "" && !known(b.Name) && slices.ContainsFunc(b.LeftOut, left):
+		f.Fail(choice, "names %q, which runs on %s's servers, not here: name a tool that your program runs, "+
+			"or leave out %s.", control.Word(b.Name), vendor, field)
+	case b.Forced && len(b.Tools) == 0 && b.LeftOut != nil:
+		f.Fail(choice, "asks for a call, but what is offered (%s) runs on %s's servers, not here: offer a tool "+
+			"that your program runs, or leave out %s.", control.Word(kinds), vendor, field)
 	case b.Forced && len(b.Tools) == 0:
-		f.Fail(choice, "asks for a call, and %s offers nothing to call.", list)
+		f.Fail(choice, "asks for a call, and %s offers nothing to call: offer a tool, or leave out %s.",
+			control.Word(list), field)
 	case b.Name != "" && !known(b.Name):
-		f.Fail(choice, "names %q, which is not in %s.", wire.Clip(b.Name), list)
+		f.Fail(choice, "names %q, which is not in %s.", wire.Clip(b.Name), control.Word(list))
 	}
+}
+
+// texts returns the tools that may be called and take a text by rules.
+func (b *Toolbox) texts() (list []dialect.Tool) {
+	for _, t := range b.Tools {
+		if t.Text != "" && (b.Name == "" || b.Name == t.Name) {
+			list = append(list, t)
+		}
+	}
+	return list
 }
 
 // ReadToolList returns the tools of a list as the client wrote them.
@@ -320,9 +372,22 @@ func readToolChoice(f *wire.Fields, key string) ToolChoice {
 			})
 		}
 	default:
-		o.Fail("type", "is \"function\", \"custom\" or \"allowed_tools\", not %q.", wire.Clip(kind))
+		RefuseChoice(o, kind, `"function", "custom" or "allowed_tools"`)
 	}
 	return c
+}
+
+// RefuseChoice refuses a tool_choice of a type that the route does not have. types are those it has.
+func RefuseChoice(o *wire.Fields, kind string, types control.Word) {
+	switch other := apiOf(kind); {
+	case hosted.MatchString(kind):
+		o.Fail("type", "%q runs on OpenAI's servers, not here: name a tool that your program runs, or leave out "+
+			"tool_choice.", control.Word(kind))
+	case other != "":
+		o.Fail("type", "%q is for %s: send the request there, or name a function.", control.Word(kind), other)
+	default:
+		o.Fail("type", "must be %s, not %q.", types, wire.Clip(kind))
+	}
 }
 
 // ChosenName reads the name of a tool in a choice, or in an entry of allowed_tools: from its function

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 
 	"tandem/app/control"
 	"tandem/app/model"
@@ -35,6 +36,32 @@ func (c *Conversation) truncated(ctx context.Context, m model.Model) (text strin
 	c.LeftOut = append(c.LeftOut, fmt.Sprintf("%d of %d messages had to be left out, the oldest first: the context "+
 		"has no room for all", len(given)-len(cuts[at].of(given)), len(given)))
 	return text, ids, true
+}
+
+// cannotTruncate returns the error of a prompt that is too long whatever turns are left out.
+func (c *Conversation) cannotTruncate(err error) error {
+	e, ok := errors.AsType[*control.Error](err)
+	if !ok {
+		return err
+	}
+	var parts control.Words // of what stays
+	if c.Tools.List != nil {
+		parts = append(parts, "the tools")
+	}
+	if slices.ContainsFunc(c.Messages, func(m Message) bool { return m.Role == "system" }) {
+		parts = append(parts, "the system message")
+	}
+	parts = append(parts, "the last turn")
+	are := "together are"
+	if len(parts) == 1 {
+		are = "is"
+	}
+	advised := *e
+	for _, text := range []*string{&advised.Message, &advised.Record} {
+		*text = strings.Replace(*text, shortenIt,
+			fmt.Sprintf("Please shorten %s, which %s too long even without earlier turns", parts, are), 1)
+	}
+	return &advised
 }
 
 // isTooLong reports whether a prompt is refused for its length, or leaves no token to the answer.

@@ -109,7 +109,7 @@ func (a *API) verify(ctx context.Context, v verification,
 	if v.key != m.Key() {
 		return out, control.Errorf(control.CodeNotKept,
 			"The model %s has changed since run %d, or is loaded differently, so another answer "+
-				"would prove nothing.", m.ID(), v.run)
+				"would prove nothing.", control.Word(m.ID()), v.run)
 	}
 	if limit := m.ContextLength(); len(v.text) > limit {
 		return out, control.Errorf(control.CodeNotKept,

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// formats are the formats that llguidance knows.
+// formats are the formats that llguidance knows, and unknown, which is any text to it.
 var formats = []string{
 	"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri",
 	"unknown",
@@ -90,7 +90,7 @@ func (s *scope) readText() {
 			s.out.set("format", v)
 		} else {
 			s.bad(s.at.under("format"), "the format %.40s is unknown: leave it out, or use one of %s",
-				v.append(nil), strings.Join(formats, ", "))
+				v.append(nil), strings.Join(formats[:len(formats)-1], ", "))
 		}
 	}
 }

@@ -91,6 +91,19 @@ func TestKeywordThatCannotBeHonouredIsLeftOutUnlessStrict(t *testing.T) {
 	}
 }
 
+// TestUnknownFormatIsToldTheKnownOnes: "unknown", which is any text to llguidance, is none that helps.
+func TestUnknownFormatIsToldTheKnownOnes(t *testing.T) {
+	for _, format := range []string{`"phone"`, `7`, `"Date"`, `""`} {
+		_, err := Compile(json.RawMessage(`{"type":"string","format":`+format+`}`), Options{Strict: true})
+		if err == nil || !strings.HasSuffix(err.Error(), "use one of date-time, time, date, duration, email, hostname, ipv4, ipv6, uuid, uri") {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+	if _, err := Compile(json.RawMessage(`{"type":"string","format":"unknown"}`), Options{Strict: true}); err != nil {
+		t.Error(err)
+	}
+}
+
 // A keyword without effect is not an error, strict or not.
 func TestKeywordThatSaysNothingIsAccepted(t *testing.T) {
 	for schema, want := range map[string]string{

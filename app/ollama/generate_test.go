@@ -173,7 +173,7 @@ func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 		}
 		if len(fake.Model.Grammars) != 1 || !strings.Contains(string(fake.Model.Grammars[0].JSON),
 			`"type":"object"`) || fake.Model.OpenMatchers != 0 {
-			t.Errorf("%s: grammars %s, %d open", path, fake.Model.Grammars, fake.Model.OpenMatchers)
+			t.Errorf("%s: grammars %+v, %d open", path, fake.Model.Grammars, fake.Model.OpenMatchers)
 		}
 		for _, none := range []string{`{"num_predict":-1}`, `{"num_predict":0}`,
 			`{"num_predict":-2,"seed":-1}`} {

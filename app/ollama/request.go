@@ -55,7 +55,7 @@ func readOllamaGenerate(f *wire.Fields) (api.Request, error) {
 	}
 	for _, key := range []string{"width", "height", "steps"} {
 		if n := f.Raw(key); n != nil && string(n) != "0" {
-			f.Fail(key, "is not supported: the models here write text.")
+			f.Fail(key, "is not supported: the models here write text; leave it out.")
 		}
 	}
 	if raw && system != "" {
@@ -83,11 +83,11 @@ func readOllamaGenerate(f *wire.Fields) (api.Request, error) {
 func refuseList(f *wire.Fields, key string) {
 	v := f.Raw(key)
 	if _, n := wire.FirstValues(v, 0); v != nil && n != 0 {
-		why := api.TextOnly
+		why := api.TextOnly("image")
 		if key == "context" {
-			why = "send the earlier messages to /api/chat; they are not computed again."
+			why = "send the earlier messages to /api/chat; they are not computed again"
 		}
-		f.Fail(key, "is not supported: %s", why)
+		f.Fail(key, "is not supported: %s.", why)
 	}
 }
 
@@ -109,7 +109,7 @@ func readMessages(f *wire.Fields) (list []api.Message) {
 	for m := range api.EachMessage(f) {
 		images := ""
 		for range m.List("images", "must be a list of images.") {
-			m.Omit("image", "images", "is not supported: %s", api.TextOnly)
+			m.Omit("image", "images", "is not supported: %s.", api.TextOnly("image"))
 			images = api.OmittedLine("image")
 		}
 		m.Rename(ollamaNames)

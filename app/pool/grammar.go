@@ -3,7 +3,7 @@ package pool
 import (
 	"context"
 	"errors"
-	"fmt"
+	"time"
 
 	"tandem/app/control"
 	"tandem/app/model"
@@ -16,7 +16,8 @@ import (
 func Matcher(ctx context.Context, bundle *models.Bundle, id string, g model.Grammar) (model.Matcher, error) {
 	if len(bundle.Model.Config().EOS) == 0 {
 		return nil, control.Errorf(control.CodeInvalid,
-			"The model %s names no token that ends a text, so its answers cannot follow a grammar; leave out the response format and do not force a tool call.", id)
+			"The model %s names no token that ends a text, so its answers cannot follow a grammar; leave out the response format and do not force a tool call.",
+			control.Word(id))
 	}
 	vocabulary, err := bundle.Vocabulary()
 	if err != nil {
@@ -34,7 +35,7 @@ func Matcher(ctx context.Context, bundle *models.Bundle, id string, g model.Gram
 		}
 	}
 	if e, ok := errors.AsType[*native.GrammarError](err); ok {
-		return nil, refused(g, e)
+		return nil, refused(ctx, vocabulary, g, e)
 	}
 	if err != nil {
 		return nil, notNow(err)
@@ -42,16 +43,36 @@ func Matcher(ctx context.Context, bundle *models.Bundle, id string, g model.Gram
 	return matcher, nil
 }
 
+// blameTime bounds for how long the rules of tools are compiled again, to find which are at fault.
+const blameTime = 2 * time.Second
+
 // refused returns the error of a grammar that cannot be followed. It names the tool or the place in
 // the client's own rules.
-func refused(g model.Grammar, e *native.GrammarError) error {
-	const format = "No answer can be held to that form: %s"
+func refused(ctx context.Context, vocabulary *native.Vocabulary, g model.Grammar, e *native.GrammarError) error {
+	const held = "No answer can be held to that form: "
 	if tool, ok := g.Tools[e.Rule]; ok {
-		return control.Errorf(control.CodeInvalid, format,
-			fmt.Sprintf("the schema or format of the tool %q: %s", tool, e.Message))
+		return control.Errorf(control.CodeInvalid, held+"the schema or format of the tool %q: %s", tool, e.Message)
+	}
+	began := time.Now()
+	for _, t := range g.Texts { // an error within such rules names no rule of ours
+		if time.Since(began) > blameTime {
+			break
+		}
+		m, err := vocabulary.Matcher(ctx, native.Grammar{Lark: t.Text})
+		if err == nil {
+			err = m.Close()
+		}
+		if own, ok := errors.AsType[*native.GrammarError](err); ok {
+			if own.At != "" {
+				own.Message = own.At + ": " + own.Message
+			}
+			refusal := control.Errorf(control.CodeInvalid, held+"the format of the tool %q: %s", t.Name, own.Message)
+			refusal.Param = "tools"
+			return refusal
+		}
 	}
 	if e.At != "" && g.Around == "" && g.Tools == nil {
-		return control.Errorf(control.CodeInvalid, format, e.At+": "+e.Message)
+		return control.Errorf(control.CodeInvalid, held+"%s", e.At+": "+e.Message)
 	}
-	return control.Errorf(control.CodeInvalid, format, e.Message)
+	return control.Errorf(control.CodeInvalid, held+"%s", e.Message)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tandem/app/api"
+	"tandem/app/control"
 	"tandem/app/wire"
 )
 
@@ -44,7 +45,8 @@ func (c *responseRequest) readItem(f *wire.Fields, kind string) {
 	case additionalTools:
 		c.offers.add(f)
 	case compactionTrigger:
-		f.Fail("type", "%q is not supported: send the input without it to /v1/responses/compact.", kind)
+		f.Fail("type", "%q is not supported: send the input without it to /v1/responses/compact.",
+			control.Word(kind))
 	case "":
 		f.Fail("type", "is missing.")
 	default:

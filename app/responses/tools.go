@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tandem/app/api"
+	"tandem/app/control"
 	"tandem/app/dialect"
 	"tandem/app/wire"
 )
@@ -149,7 +150,11 @@ func (t *responseTools) offer(o *wire.Fields, space, about string) (names []stri
 		return names
 	}
 	k := offeredKind(kind)
-	if k == nil || k.name != "" && space != "" {
+	switch {
+	case space != "" && slices.Contains(api.ResponseTools, kind):
+		o.Fail("type", "%q cannot be in a namespace: offer it in tools itself.", control.Word(kind))
+		return nil
+	case k == nil:
 		t.LeaveOut(o, kind)
 		return nil
 	}
@@ -258,8 +263,8 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 		return c
 	}
 	if kind != "allowed_tools" {
-		o.Fail("type", "%q is not a tool that can be called here: send \"function\", \"custom\", "+
-			"another tool that your program runs, or \"allowed_tools\".", wire.Clip(kind))
+		api.RefuseChoice(o, kind,
+			`"function", "custom", the type of another tool that your program runs, or "allowed_tools"`)
 		return c
 	}
 	a := o

@@ -64,8 +64,7 @@ func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err err
 					"settings changes that.")
 		}
 		if !isShared(r.URL.Path) {
-			return false, control.Errorf(wire.CodeNoRoute,
-				"There is no %s here; the routes begin at /v1/models.", wire.Clip(r.URL.Path))
+			return false, noRoute(r.URL.Path)
 		}
 	}
 	if !d.knowsHost(r) {

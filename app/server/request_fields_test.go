@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/api"
 	"tandem/app/roomtest"
 	"tandem/engine"
 )
@@ -99,6 +100,10 @@ func TestEveryToolOfAnthropicIsKnown(t *testing.T) {
 			roomtest.MessageBody(fmt.Sprintf(`"tools":[{"type":%q,"name":"a","input_schema":{"type":"object"}}]`, kind)))
 		if w.Code != 200 && !strings.Contains(w.Body.String(), "whose results are images") {
 			t.Errorf("%s: %d %s", kind, w.Code, w.Body)
+		}
+		ran := w.Code == 200 && !strings.Contains(w.Body.String(), "left_out") && kind != "custom"
+		if ran != slices.Contains(api.MessageTools, kind) {
+			t.Errorf("%s is offered: %t, but other routes know of %q", kind, ran, api.MessageTools)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (s *Server) Socket() http.Handler {
 func (s *Server) mux(session wire.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	s.routes(session, func(pattern string, methods map[string]wire.Handler) {
-		refuse := methodNotAllowed(methods)
+		refuse := methodNotAllowed(mux, methods)
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			method := r.Method
 			if method == http.MethodHead && methods[method] == nil {
@@ -118,7 +118,7 @@ func (s *Server) controlRoutes(session wire.Handler) *controlRoutes {
 
 // methodNotAllowed answers with CodeMethod for other methods of a route. The route without methods
 // matches all other paths, and gets CodeNoRoute.
-func methodNotAllowed(methods map[string]wire.Handler) wire.Handler {
+func methodNotAllowed(mux *http.ServeMux, methods map[string]wire.Handler) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var allow []string
 		for m, h := range methods {
@@ -132,8 +132,14 @@ func methodNotAllowed(methods map[string]wire.Handler) wire.Handler {
 				Advise(control.ToChangeModels)
 		}
 		if len(allow) == 0 {
-			return control.Errorf(wire.CodeNoRoute,
-				"There is no %s here; the routes begin at /v1/models.", wire.Clip(r.URL.Path))
+			for _, folder := range []string{"/v1/", "/api/"} { // a base URL with another one before it
+				i := strings.LastIndex(r.URL.Path, folder)
+				if i > 0 && routed(mux, canonical(mux, r.URL.Path[i:])) {
+					return control.Errorf(wire.CodeNoRoute, "There is no %s here; send it to %s.",
+						wire.Clip(r.URL.Path), wire.Clip(r.URL.Path[i:]))
+				}
+			}
+			return noRoute(r.URL.Path)
 		}
 		slices.Sort(allow)
 		if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") { // programs then do without
@@ -144,4 +150,10 @@ func methodNotAllowed(methods map[string]wire.Handler) wire.Handler {
 		return control.Errorf(wire.CodeMethod, "%s takes %s, not %s.", wire.Clip(r.URL.Path),
 			strings.Join(allow, " or "), wire.Clip(r.Method))
 	}
+}
+
+// noRoute refuses a path that has no route.
+func noRoute(path string) error {
+	return control.Errorf(wire.CodeNoRoute, "There is no %s here; GET %s lists the routes.", wire.Clip(path),
+		control.Word(openAPIPath))
 }

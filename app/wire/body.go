@@ -177,6 +177,7 @@ func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Reservati
 	if b, err = x.Unpack(r.Header, b, p); err != nil {
 		return nil, err
 	}
+	b = bytes.TrimPrefix(b, []byte("\ufeff")) // the mark that Windows programs put before UTF-8
 	return b, CheckText(b)
 }
 
@@ -294,8 +295,11 @@ func CheckText(b []byte) error {
 	if len(bytes.TrimSpace(b)) == 0 {
 		return control.Errorf(control.CodeInvalid, "The body is empty; send a JSON object.")
 	}
+	if form, remedy := otherForm(b); form != "" {
+		return control.Errorf(control.CodeInvalid, "The body is %s, not JSON in UTF-8: send it %s.", form, remedy)
+	}
 	if !utf8.Valid(b) {
-		return control.Errorf(control.CodeInvalid, "The body is not valid UTF-8.")
+		return control.Errorf(control.CodeInvalid, "The body is not valid UTF-8; send JSON in UTF-8.")
 	}
 	switch values, nesting := CountValues(b); {
 	case nesting > maxNesting:
@@ -306,6 +310,29 @@ func CheckText(b []byte) error {
 			"The body holds %d values, token ids aside; %d are allowed.", values, MaxValues)
 	}
 	return nil
+}
+
+// otherForms are what a body begins with that is packed, or of another encoding.
+var otherForms = []struct{ begins, form, remedy string }{
+	{"\x1f\x8b", "packed with gzip", "with Content-Encoding: gzip, or unpacked"},
+	{"\x28\xb5\x2f\xfd", "packed with zstd", "with Content-Encoding: zstd, or unpacked"},
+	{"\xff\xfe", "in UTF-16 or UTF-32", "in UTF-8"},
+	{"\xfe\xff", "in UTF-16", "in UTF-8"},
+	{"\x00", "in UTF-16 or UTF-32", "in UTF-8"},
+	{"{\x00", "in UTF-16 or UTF-32", "in UTF-8"},
+}
+
+// otherForm returns what a body is instead of UTF-8, and how to send it; "" if that is not known.
+func otherForm(b []byte) (form, remedy control.Word) {
+	for _, x := range otherForms {
+		if bytes.HasPrefix(b, []byte(x.begins)) {
+			return control.Word(x.form), control.Word(x.remedy)
+		}
+	}
+	if len(b) > 1 && b[0] == 0x78 && (int(b[0])<<8|int(b[1]))%31 == 0 && !utf8.Valid(b) { // zlib's head
+		return "packed with deflate", "with Content-Encoding: deflate, or unpacked"
+	}
+	return "", ""
 }
 
 // ReadObject reads a body that is one JSON object.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+
+	"tandem/app/control"
 )
 
 // Limits of what a body may hold, besides its size. A list of token ids has the model's context as
@@ -101,7 +103,7 @@ func (f *Fields) List(key, what string) []json.RawMessage {
 	list, n := FirstValues(v, MaxItems)
 	switch {
 	case n < 0:
-		f.Fail(key, "%s", what)
+		f.Fail(key, "%s", control.Word(what))
 	case n > MaxItems:
 		f.Fail(key, "may hold %d values, not %d.", MaxItems, n)
 		return nil

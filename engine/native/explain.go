@@ -10,8 +10,9 @@ import (
 const maxMessage = 300
 
 var (
-	// atPlace begins an error in a Lark grammar: "at 2(9): failed to compile JSON schema: ".
-	atPlace = regexp.MustCompile(`^at (\d+)\((\d+)\): (failed to compile JSON schema: )?`)
+	// atPlace begins an error in a Lark grammar: "at 2(9): failed to compile JSON schema: ", or one in its
+	// syntax: "2(9): ".
+	atPlace = regexp.MustCompile(`^(?:at )?(\d+)\((\d+)\): (failed to compile JSON schema: )?`)
 	// anExcerpt begins the lines of the grammar that follow the error.
 	anExcerpt = regexp.MustCompile(`(?m)^ *\d+ \| `)
 	// overlapping is an error about two patterns.

@@ -27,6 +27,7 @@ func TestErrorTellsTheFaultWithoutTheGrammar(t *testing.T) {
 		{schema(`{"const":1e400}`), "too long", "", ""},
 		{Grammar{Regex: "(a"}, "unclosed group", "line 1", "start"},
 		{Grammar{Lark: "start: nothing"}, "nothing", "line 1", "start"},
+		{Grammar{Lark: "start: a\na \"x\""}, "Expected token", "line 2, column 3", ""},
 		{Grammar{Lark: "start: a | b\na: \"a\"\nb: %json {\"type\":\"text\"}"}, "text", "line 3", "b"},
 		{Grammar{Lark: "start: call_0\ncall_0: \"<\" %json {\"oneOf\":[{\"minimum\":1},{\"maximum\":2}]}"},
 			"use anyOf", "line 2", "call_0"},
