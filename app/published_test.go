@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ func TestAgentsGoOnWithPublishedTemplates(t *testing.T) {
 	result := api.NewResult("abcdefgh1", "run")
 	result.Texts = []string{"a.txt"}
 	ask := api.NewMessage("user", "What is here?")
-	count := 0
+	count, shows := 0, []string{}
 	for name, source := range recorded.Templates {
 		d := dialect.Detect(source, func(text string) (int32, bool, bool) {
 			found := strings.Contains(source, text)
@@ -71,6 +72,21 @@ func TestAgentsGoOnWithPublishedTemplates(t *testing.T) {
 			return text
 		}
 		said(true, ask, call, result, call, result, api.NewMessage("assistant", "One file."), api.NewMessage("user", "Thanks."))
+		for arguments, object := range map[string]string{`{"command":"ls -l`: `{}`, `{"limit":1,"command":"ls`: `{"limit":1}`, "ls -l": `{}`} {
+			c.Messages = []api.Message{ask, {Role: "assistant"}, result}
+			c.Messages[1].Call("abcdefgh1", "run", json.RawMessage(strconv.Quote(arguments)))
+			if err := c.Complete(); err != nil {
+				t.Fatal(err)
+			}
+			text, quoted := said(true, c.Messages...), strconv.Quote(arguments)
+			shown := strings.Contains(text, arguments) || strings.Contains(text, quoted)
+			if shown != form.AnyArguments || !strings.Contains(text, "run") {
+				t.Errorf("%s, shows %t: %s, or %s, becomes %s", name, form.AnyArguments, arguments, object, text)
+			}
+		}
+		if form.AnyArguments {
+			shows = append(shows, name)
+		}
 		silent := call
 		silent.Texts = nil
 		prompt, whole := said(true, ask), said(false, ask, silent)
@@ -95,6 +111,9 @@ func TestAgentsGoOnWithPublishedTemplates(t *testing.T) {
 		if !slices.Equal(calls, []string{"run"}) || arguments != `{"command":"ls-l"}` {
 			t.Errorf("%s, %s: %q has the calls %q with %s", name, d.Name(), whole[at:], calls, arguments)
 		}
+	}
+	if slices.Sort(shows); len(shows) < 20 {
+		t.Errorf("only %s show arguments that are no object", shows)
 	}
 	if count < 40 {
 		t.Errorf("only %d templates have calls", count)

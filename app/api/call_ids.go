@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -56,6 +57,7 @@ type callIDs struct {
 type pastCall struct {
 	raw            *json.RawMessage
 	id, kind, name string
+	broken         bool // its arguments are no object
 	result         *Message
 }
 
@@ -65,6 +67,7 @@ func completeToolCalls(messages []Message) {
 	ids := callIDs{known: map[string]bool{}}
 	for i := range messages {
 		m := &messages[i]
+		m.broken = 0
 		switch {
 		case m.Role == "tool":
 			ids.results = append(ids.results, m)
@@ -72,7 +75,10 @@ func completeToolCalls(messages []Message) {
 			ids.matchResults()
 		}
 		for j := range m.Calls {
-			ids.calls = append(ids.calls, readPastCall(&m.Calls[j]))
+			call := readPastCall(&m.Calls[j])
+			if ids.calls = append(ids.calls, call); call.broken {
+				m.broken++
+			}
 		}
 	}
 	ids.matchResults()
@@ -146,7 +152,7 @@ func (s *callIDs) make() string {
 func readPastCall(raw *json.RawMessage) *pastCall {
 	call, function := readCall(*raw)
 	return &pastCall{raw: raw, id: filled(call.Get("id")), kind: filled(call.Get("type")),
-		name: filled(function.Get("name"))}
+		name: filled(function.Get("name")), broken: bytes.HasPrefix(function.Get("arguments"), []byte{'"'})}
 }
 
 // readCall returns the members of a call and of its function. Both were read before.

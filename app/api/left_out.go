@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/app/wire"
 )
 
@@ -101,5 +102,16 @@ func (c *Conversation) leaveOutParts() {
 	}
 	if list != nil {
 		c.LeftOut = append(c.LeftOut, "what the model cannot read: "+joinListed(list))
+	}
+}
+
+// leaveOutArguments notes arguments of which the template got the whole members alone.
+func (c *Conversation) leaveOutArguments(m model.Model) {
+	broken := 0
+	for i := range c.Messages {
+		broken += c.Messages[i].broken
+	}
+	if broken > 0 && !c.chat(m).History().AnyArguments {
+		c.LeftOut = append(c.LeftOut, "what is no whole JSON in the arguments of "+control.Plural(broken, "earlier call"))
 	}
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"strings"
 
 	"tandem/app/dialect"
@@ -18,6 +17,7 @@ type Message struct {
 	Texts []string          // of its content, a blank line apart
 	Calls []json.RawMessage // of tools, each in the form of chat completions; nil for none
 
+	broken  int             // calls whose arguments are a string: they are no JSON object
 	omitted *wire.Omissions // what of it the model cannot read; nil for nothing
 
 	more wire.Members // in the client's order; a thought is called thoughtName
@@ -92,19 +92,20 @@ func (m *Message) Call(id, name string, arguments json.RawMessage) {
 		{Key: "function", Value: function.JSON()}}.JSON())
 }
 
-// ReadArguments returns the arguments of a call. They are an object or one as text; absent they are
-// an empty one.
+// ReadArguments returns the arguments of a call. They are an object or one as text, which may be broken;
+// absent they are an empty one.
 func ReadArguments(f *wire.Fields, key string) json.RawMessage {
-	args := plainArguments(f.Raw(key))
-	if args[0] != '{' {
+	v := f.Raw(key)
+	args := plainArguments(v)
+	if args[0] != '{' && !strings.HasPrefix(strings.TrimSpace(unquote(v)), "{") {
 		f.Object(key) // says what is wrong
 	}
 	return args
 }
 
 // plainArguments returns v. If v is a string that holds a JSON object, it returns that object,
-// because most templates walk through the arguments of a call. Of an object without an end it
-// returns the members that are whole. If v is absent or holds nothing, it returns an empty object.
+// because most templates walk through the arguments of a call. If v is absent or holds nothing, it
+// returns an empty object. What is no object is a string, such as the arguments of a call that was cut.
 func plainArguments(v json.RawMessage) json.RawMessage {
 	none := json.RawMessage("{}")
 	if len(v) == 0 || string(v) == "null" {
@@ -116,21 +117,15 @@ func plainArguments(v json.RawMessage) json.RawMessage {
 		if len(inner) == 0 || string(inner) == "null" {
 			return none
 		}
-		switch {
-		case inner[0] != '{' || wire.CheckText(inner) != nil:
-		case json.Valid(inner):
+		if inner[0] == '{' && wire.CheckText(inner) == nil && json.Valid(inner) {
 			return inner
-		case endsEarly(inner): // the call was cut
-			return WholeMembers(inner)
 		}
+		return v
 	}
-	return v
-}
-
-// endsEarly reports whether a text is the beginning of JSON.
-func endsEarly(text []byte) bool {
-	var v json.RawMessage
-	return json.NewDecoder(bytes.NewReader(text)).Decode(&v) == io.ErrUnexpectedEOF
+	if v[0] == '{' {
+		return v
+	}
+	return wire.Quote(string(v))
 }
 
 // WholeMembers returns a JSON object that may have no end, with only the members that are whole. A
@@ -165,6 +160,9 @@ func (m *Message) appendTo(dst []byte, form dialect.History) []byte {
 		text = ""
 	}
 	calls := m.Calls
+	if m.broken > 0 && !form.AnyArguments {
+		calls = withArguments(calls, wholeArguments)
+	}
 	if form.Written != (dialect.WrittenCalls{}) {
 		text, calls = withCalls(text, calls, form.Written), nil
 	}
@@ -175,7 +173,7 @@ func (m *Message) appendTo(dst []byte, form dialect.History) []byte {
 		dst = wire.AppendString(dst, text)
 	}
 	if form.TextArguments {
-		calls = withTextArguments(calls)
+		calls = withArguments(calls, textArguments)
 	}
 	if calls != nil {
 		dst = append(append(dst, `,"tool_calls":`...), wire.JoinValues(calls)...)
@@ -206,15 +204,32 @@ func withCalls(text string, calls []json.RawMessage, form dialect.WrittenCalls) 
 	return string(form.Append([]byte(text), objects...))
 }
 
-// withTextArguments returns calls whose arguments are a string of JSON.
-func withTextArguments(calls []json.RawMessage) (list []json.RawMessage) {
+// withArguments returns calls with other arguments.
+func withArguments(calls []json.RawMessage, other func(v json.RawMessage) json.RawMessage) (list []json.RawMessage) {
 	for _, raw := range calls {
 		call, function := readCall(raw)
-		if v := function.Get("arguments"); len(v) > 0 && v[0] != '"' {
-			function = function.With("arguments", wire.Quote(string(v)))
-			raw = call.With("function", function.JSON()).JSON()
-		}
-		list = append(list, raw)
+		function = function.With("arguments", other(function.Get("arguments")))
+		list = append(list, call.With("function", function.JSON()).JSON())
 	}
 	return list
+}
+
+// textArguments returns arguments as a string.
+func textArguments(v json.RawMessage) json.RawMessage {
+	if v[0] == '"' {
+		return v
+	}
+	return wire.Quote(string(v))
+}
+
+// wholeArguments returns arguments as an object. Of a string it has the members that are whole.
+func wholeArguments(v json.RawMessage) json.RawMessage {
+	if v[0] != '"' {
+		return v
+	}
+	text := []byte(unquote(v))
+	if wire.CheckText(text) != nil {
+		text = nil
+	}
+	return WholeMembers(text)
 }

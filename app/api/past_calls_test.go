@@ -1,11 +1,13 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"tandem/app/roomtest"
+	"tandem/app/wire"
 )
 
 // pastCalls write a history with a call of f, by route. members are those of the function after its
@@ -74,6 +76,83 @@ func TestPastCallWithoutArgumentsHasAnEmptyObject(t *testing.T) {
 				t.Errorf("%s: %s becomes %s%s, want %s", route, members, f.Name, f.Arguments, want)
 			}
 		}
+	}
+}
+
+// TestBrokenArgumentsAreReadOrTold: arguments that are no JSON object, such as those of a call that was cut,
+// reach the template as the client sent them. If it cannot print them, it gets the members that are whole, and
+// the answer and the run say so.
+func TestBrokenArgumentsAreReadOrTold(t *testing.T) {
+	for sent, whole := range map[string]string{
+		`{"city":"abc`:            `{}`,
+		`{"a": 1, "b": "x`:        `{"a":1}`,
+		`{"a": [1], "b": {"c": 2`: `{"a":[1]}`,
+		`{"a": 1, "b": tru`:       `{"a":1}`,
+		`{`:                       `{}`,
+		`{"a": 1}}`:               `{"a":1}`,
+		`{"a": 1} and`:            `{"a":1}`,
+		`{'a': 1}`:                `{}`,
+		`{"a": 1,}`:               `{"a":1}`,
+		`ls -l`:                   `{}`,
+		`["a"]`:                   `{}`,
+		`7`:                       `{}`,
+		`"a"`:                     `{}`,
+		"{\"a\": \"x\ny\"}":       `{}`,
+		strings.Repeat("[", 100):  `{}`,
+		`{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `,"b":1}`: `{}`,
+	} {
+		text, _ := json.Marshal(sent)
+		for route, body := range pastCalls {
+			path, _, _ := strings.Cut(route, " ")
+			for _, prints := range []bool{true, false} {
+				for _, stream := range []string{"true", "false"} {
+					fake := roomtest.Speaking("ok")
+					fake.Model.AnyArguments = prints
+					sent := `{"model":"tandem","stream":` + stream + `,` +
+						strings.Replace(body(`,"arguments":`+string(text)), `"stream":false,`, "", 1) + `}`
+					w := roomtest.Post(serve(fake), path, sent)
+					if path == "/v1/messages" && !strings.HasPrefix(unquoted(t, text), "{") {
+						if w.Code != 400 || !strings.Contains(w.Body.String(), "messages[1].content[0].input must be an object") {
+							t.Errorf("%s %s: %d %s", path, sent, w.Code, w.Body)
+						}
+						continue
+					}
+					want, left := `"arguments":`+whole, "what is no whole JSON in the arguments of 1 earlier call"
+					if prints {
+						want, left = `"arguments":`+string(wire.Quote(unquoted(t, text))), ""
+					}
+					if w.Code != 200 || !strings.Contains(fake.Model.Vars[0], want) {
+						t.Errorf("%s %s: %d %s, the template gets %s, want %s", path, sent, w.Code, w.Body, fake.Model.Vars, want)
+					}
+					if got := fake.LastRun().LeftOut; got != left || strings.Contains(w.Body.String(), `"left_out":"`+left+`"`) != !prints {
+						t.Errorf("%s %s: the run says %q, the answer %s", path, sent, got, w.Body)
+					}
+				}
+			}
+		}
+	}
+}
+
+func unquoted(t *testing.T, text []byte) (s string) {
+	t.Helper()
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestBrokenArgumentsAreCounted: those of all earlier calls, with others beside them.
+func TestBrokenArgumentsAreCounted(t *testing.T) {
+	call := func(id, arguments string) string {
+		return `{"id":"` + id + `","type":"function","function":{"name":"f","arguments":` + arguments + `}}`
+	}
+	fake := roomtest.Speaking("ok")
+	w := roomtest.Post(serve(fake), "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"},`+
+		`{"role":"assistant","tool_calls":[`+call("a", `"{\"b"`)+`,`+call("b", `"{\"b\": 1}"`)+`]},{"role":"tool","tool_call_id":"a","content":"y"},`+
+		`{"role":"assistant","tool_calls":[`+call("c", `"x"`)+`]}]}`)
+	const want = "what is no whole JSON in the arguments of 2 earlier calls"
+	if got := fake.LastRun().LeftOut; w.Code != 200 || got != want || !strings.Contains(w.Body.String(), want) {
+		t.Errorf("%d %s, the run says %q", w.Code, w.Body, got)
 	}
 }
 

@@ -15,6 +15,7 @@ func (c *Conversation) Prompts(ctx context.Context, m model.Model) ([]*Prompt, e
 	if err != nil {
 		return nil, err
 	}
+	c.leaveOutArguments(m)
 	p := &Prompt{IDs: ids, boundaries: c.boundaries(ctx, m, ids), conversation: c}
 	if p.Parsing, err = c.parsing(m, text); err != nil {
 		return nil, err

@@ -18,6 +18,8 @@ type History struct {
 	NullContent bool
 	// TextArguments: the arguments of a call are a string with JSON, not an object.
 	TextArguments bool
+	// AnyArguments: a string whose JSON is broken will do as well, and the template prints it.
+	AnyArguments bool
 	// SeparateText: text beside calls is a separate message, before the message with the calls.
 	SeparateText bool
 	// Written is the form of calls that are a part of the text, because the template has no other place
@@ -42,6 +44,7 @@ func (d *Dialect) Histories() []History {
 	list[3].NullContent, list[3].TextArguments = true, true
 	if t, ok := d.calls.(tagged); ok {
 		written := usual
+		written.AnyArguments = true
 		written.Written = WrittenCalls{Open: t.call.open, Close: t.call.close, Line: t.line, List: t.list}
 		if t.unclosed {
 			written.Written.Close = ""

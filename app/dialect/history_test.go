@@ -27,10 +27,10 @@ func TestThoughtIsTheMemberThatTheTemplateReads(t *testing.T) {
 func TestCallsAreWrittenWhereTheModelWritesJSON(t *testing.T) {
 	oneCall := WrittenCalls{"<tool_call>", "</tool_call>", "\n", false}
 	for template, want := range map[string]History{
-		"<tool_call> xml_tools":      {Thought: "reasoning_content", Functions: "xml_tools", Written: oneCall},
-		"<tool_call>":                {Thought: "reasoning_content", Written: oneCall},
-		"<TOOLCALL>":                 {Thought: "reasoning_content", Written: WrittenCalls{"<TOOLCALL>", "</TOOLCALL>", "", true}},
-		"<|tool_call|>":              {Thought: "reasoning_content", Written: WrittenCalls{"<|tool_call|>", "", "", true}},
+		"<tool_call> xml_tools":      {Thought: "reasoning_content", Functions: "xml_tools", AnyArguments: true, Written: oneCall},
+		"<tool_call>":                {Thought: "reasoning_content", AnyArguments: true, Written: oneCall},
+		"<TOOLCALL>":                 {Thought: "reasoning_content", AnyArguments: true, Written: WrittenCalls{"<TOOLCALL>", "</TOOLCALL>", "", true}},
+		"<|tool_call|>":              {Thought: "reasoning_content", AnyArguments: true, Written: WrittenCalls{"<|tool_call|>", "", "", true}},
 		"<tool_call> <function=":     {Thought: "reasoning_content", NullContent: true, TextArguments: true},
 		"no calls at all, xml_tools": {Thought: "reasoning_content", Functions: "xml_tools", NullContent: true, TextArguments: true},
 	} {

@@ -9,6 +9,9 @@ import (
 // tools or without. render prints a template's variables, a JSON object.
 func (d *Dialect) FindHistory(tools bool, render func(vars []byte) (string, error)) History {
 	form, p := d.findForm(tools, render)
+	broken := p
+	broken.broken = true
+	form.AnyArguments = form.AnyArguments || broken.shows(form, render)
 	p.null = p.tools
 	form.WithoutNull = p.null && !p.shows(form, render)
 	return form
@@ -48,6 +51,7 @@ type probe struct {
 	python bool // arguments may be printed as Python prints them
 	text   bool // a text stands beside the call
 	null   bool // a parameter may be null
+	broken bool // the arguments are a string whose JSON is broken
 }
 
 // Marks of a probe. No template prints them of itself.
@@ -55,6 +59,8 @@ const (
 	probeTool  = "tandemtool"
 	probeValue = "tandemvalue"
 	probeText  = "tandemtext"
+
+	probeBroken = `{"key":"` + probeValue
 )
 
 // shows reports whether a template prints a call of an earlier turn in that form: the name, the
@@ -65,6 +71,9 @@ func (p probe) shows(form History, render func(vars []byte) (string, error)) boo
 		return false
 	}
 	printed, err := render(vars)
+	if p.broken && !strings.Contains(strings.ReplaceAll(printed, `\`, ""), probeBroken) { // in a string of JSON, too
+		return false
+	}
 	return err == nil && (p.python || !strings.Contains(printed, "'"+probeValue+"'")) && strings.Contains(printed, probeTool) &&
 		strings.Contains(printed, probeValue) && (!p.text || strings.Contains(printed, probeText))
 }
@@ -73,15 +82,16 @@ func (p probe) shows(form History, render func(vars []byte) (string, error)) boo
 func (p probe) vars(form History) any {
 	type object = map[string]any
 	const id = "abcdefgh1" // Mistral's templates want nine letters and digits
-	arguments := object{"key": probeValue}
-	call := object{"role": "assistant", "content": "", "tool_calls": []any{object{
-		"id": id, "type": "function",
-		"function": object{"name": probeTool, "arguments": arguments},
-	}}}
-	if form.TextArguments {
-		call["tool_calls"].([]any)[0].(object)["function"].(object)["arguments"] =
-			`{"key":"` + probeValue + `"}`
+	function := object{"name": probeTool, "arguments": object{"key": probeValue}}
+	switch {
+	case p.broken:
+		function["arguments"] = probeBroken
+	case form.TextArguments:
+		function["arguments"] = probeBroken + `"}`
 	}
+	call := object{"role": "assistant", "content": "", "tool_calls": []any{object{
+		"id": id, "type": "function", "function": function,
+	}}}
 	var messages []any
 	if p.system {
 		messages = append(messages, object{"role": "system", "content": "1"})

@@ -109,6 +109,34 @@ func TestArgumentsAreJSONWhereATemplatePrintsThem(t *testing.T) {
 	}
 }
 
+// TestBrokenArgumentsGoWhereATemplatePrintsThem: a template that prints a string, as it is or as JSON, gets
+// arguments that are no object. Others fail, print nothing, or print a part.
+func TestBrokenArgumentsGoWhereATemplatePrintsThem(t *testing.T) {
+	const sent = `{"key":"` + probeValue
+	for name, c := range map[string]struct {
+		printed string
+		err     error
+		want    bool
+	}{
+		"as it is":  {sent, nil, true},
+		"as JSON":   {`"{\"key\":\"` + probeValue + `"`, nil, true},
+		"fails":     {sent, errors.New("items of a string"), false},
+		"nothing":   {"", nil, false},
+		"its value": {probeValue, nil, false},
+	} {
+		render := func(vars []byte) (string, error) {
+			if strings.Contains(string(vars), `{\"key\":\"`+probeValue+`"`) {
+				return probeTool + probeText + c.printed, c.err
+			}
+			return probeTool + probeText + `{"key": "` + probeValue + `"}`, nil
+		}
+		d := Detect("[TOOL_CALLS]", special())
+		if got := d.FindHistory(true, render); got.AnyArguments != c.want || got.TextArguments {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // TestTypeNullIsLeftOutWhereATemplateFailsOnIt: only a template with tools that fails on nullable
 // parameters, and takes others, gets none.
 func TestTypeNullIsLeftOutWhereATemplateFailsOnIt(t *testing.T) {

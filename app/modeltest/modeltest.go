@@ -28,6 +28,7 @@ type Fake struct {
 	Finish         engine.Finish
 	Template       func(vars []byte) (string, error) // nil for a model without one
 	FillsMiddle    bool
+	AnyArguments   bool // see dialect.History
 	Sampling       model.Defaults
 	TemplateSource string   // tells the dialect
 	MoreSpecials   []string // special tokens after Specials
@@ -182,7 +183,11 @@ func (m *Fake) Chat(tools bool) model.Chat { return fakeChat{m} }
 type fakeChat struct{ *Fake }
 
 // History implements model.Chat.
-func (m fakeChat) History() dialect.History { return m.Dialect().Histories()[0] }
+func (m fakeChat) History() dialect.History {
+	form := m.Dialect().Histories()[0]
+	form.AnyArguments = m.AnyArguments
+	return form
+}
 
 // Render implements model.Chat.
 func (m fakeChat) Render(_ context.Context, vars []byte) (string, error) {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,9 @@ func TestHistoryTakesTheFormInWhichTheTemplateShowsCalls(t *testing.T) {
 			dialect.History{Written: dialect.WrittenCalls{Open: "<tool_call>", Close: "</tool_call>", Line: "\n"}}},
 		"no place for calls, <|tool_call|>": {`{# <|tool_call|> #}{% elif m.role == 'assistant' %}{{ m.content }}`,
 			dialect.History{Written: dialect.WrittenCalls{Open: "<|tool_call|>", List: true}}},
+		"walked": {`{% elif m.role == 'assistant' %}{{ m.content }}` +
+			list(`{{ c.function.name }}{% for key, value in c.function.arguments | items %}{{ key }}={{ value }}{% endfor %}`),
+			dialect.History{}},
 		"no calls": {`{% elif m.role == 'assistant' %}{{ m.content }}`, dialect.History{}},
 		"refused":  {`{% else %}{{ raise_exception('no') }}`, dialect.History{}},
 	} {
@@ -56,6 +60,7 @@ func TestHistoryTakesTheFormInWhichTheTemplateShowsCalls(t *testing.T) {
 			m := loadWithTemplate(t, map[string]string{
 				"chat_template.jinja": head + c.assistant + tail})
 			c.want.Thought = "reasoning_content"
+			c.want.AnyArguments = !slices.Contains([]string{"walked", "no calls", "refused"}, name)
 			for _, tools := range []bool{false, true} {
 				if got := m.Chat(tools).History(); got != c.want {
 					t.Errorf("with tools %t: %+v, want %+v", tools, got, c.want)
