@@ -71,6 +71,12 @@ func (e *Error) Advise(advice string) *Error {
 	return e
 }
 
+// Because sets the error's cause and returns the error.
+func (e *Error) Because(err error) *Error {
+	e.Err = err
+	return e
+}
+
 // ToDo returns the Advice for package terminal, which knows no errors of ours.
 func (e *Error) ToDo() string { return e.Advice }
 

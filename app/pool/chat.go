@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -98,10 +97,10 @@ func (c *Chat) Render(ctx context.Context, vars []byte) (string, error) {
 
 // tooLong refuses messages that are longer than a template prints.
 func (c *Chat) tooLong(err error) error {
-	return &control.Error{Code: control.Code(engine.CodeContextLength), Err: err,
-		Message: fmt.Sprintf(
-			"This model's maximum context length is %d tokens. However, you requested more than the %d MiB of text that a chat template may print, which is at least %d tokens in the prompt. Please shorten it.",
-			c.model.ContextLength(), maxTemplateText>>20, maxTemplateText/c.model.bundle.Tokenizer.LongestToken())}
+	return control.Errorf(control.Code(engine.CodeContextLength),
+		"This model's maximum context length is %d tokens. However, you requested more than the %d MiB of text that a chat template may print, which is at least %d tokens in the prompt. Please shorten it.",
+		c.model.ContextLength(), maxTemplateText>>20,
+		maxTemplateText/c.model.bundle.Tokenizer.LongestToken()).Because(err)
 }
 
 // notNow returns the error of a request that may succeed in a few seconds, or err: it found no turn for
@@ -115,6 +114,5 @@ func notNow(err error) error {
 	default:
 		return err
 	}
-	return &control.Error{Code: control.Code(engine.CodeQueueFull), Err: err,
-		Message: what + "; try again in a few seconds."}
+	return control.Plain(control.Code(engine.CodeQueueFull), what+"; try again in a few seconds.").Because(err)
 }

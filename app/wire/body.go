@@ -249,8 +249,7 @@ func (x *Exchange) LimitReading(rc *http.ResponseController) (end func(whole boo
 func (x *Exchange) bodyError(err error) error {
 	switch {
 	case !errors.Is(err, os.ErrDeadlineExceeded):
-		return &control.Error{Code: control.CodeInvalid, Message: "The body did not arrive whole.",
-			Err: err}
+		return control.Plain(control.CodeInvalid, "The body did not arrive whole; send the request again.").Because(err)
 	case x.Draining.Err() != nil:
 		return ErrStopping
 	}

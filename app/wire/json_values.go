@@ -26,13 +26,13 @@ const (
 func EachMember(b []byte, f func(key string, value json.RawMessage) error) error {
 	start := bytes.TrimLeft(b, " \t\r\n")
 	if len(start) > 0 && start[0] == '[' {
-		return errors.New("it does not start with {")
+		return fault("it does not start with {")
 	}
 	if err := checkSyntax(b); err != nil {
 		return err
 	}
 	if start[0] != '{' {
-		return errors.New("it does not start with {")
+		return fault("it does not start with {")
 	}
 	for at := skip(start, 1); start[at] != '}'; {
 		end := valueEnd(start, at)
@@ -119,12 +119,17 @@ func checkSyntax(b []byte) error {
 	case !ok:
 		return err
 	case e.Error() == "unexpected end of JSON input":
-		return errors.New("it ends early")
+		return fault("it ends early")
 	case strings.HasSuffix(e.Error(), "after top-level value"):
-		return fmt.Errorf("something follows it at byte %d", e.Offset-1)
+		return fault(fmt.Sprintf("something follows it at byte %d", e.Offset-1))
 	}
 	return fmt.Errorf("%w at byte %d", e, e.Offset)
 }
+
+// A fault of a JSON text, in words that have nothing of the text.
+type fault string
+
+func (f fault) Error() string { return string(f) }
 
 // ignored takes any JSON value and keeps nothing.
 type ignored struct{}

@@ -28,9 +28,17 @@ func ParseFields(b []byte, path string) (*Fields, error) {
 	}
 	if err != nil {
 		return nil, Invalid(strings.TrimSuffix(path, "."),
-			"%s is not a valid JSON object: %v.", nameObject(path), err)
+			"%s is not a valid JSON object: %v.", nameObject(path), asWord(err))
 	}
 	return f, nil
+}
+
+// asWord returns an error as an operand of which the history may keep what is ours.
+func asWord(err error) any {
+	if f, ok := errors.AsType[fault](err); ok {
+		return control.Word(f)
+	}
+	return err
 }
 
 // nameObject returns what errors call the object whose fields have that path.

@@ -88,6 +88,6 @@ func (x *Exchange) Unpack(h http.Header, packed []byte, p *Reservation) ([]byte,
 }
 
 func unpackError(encoding string, err error) error {
-	return &control.Error{Code: control.CodeInvalid, Err: err, Message: "The body cannot be " +
-		"unpacked as " + encoding + ", which Content-Encoding declares; send it whole, or unpacked."}
+	return control.Plain(control.CodeInvalid, "The body cannot be unpacked as "+encoding+
+		", which Content-Encoding declares; send it whole, or unpacked.").Because(err)
 }
