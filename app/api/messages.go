@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"iter"
+	"slices"
 
 	"tandem/app/wire"
 )
@@ -43,12 +44,15 @@ func ReadMessage(m *wire.Fields) Message {
 	}
 	out.Say(ReadContent(m, "content", think))
 	out.Say(readAudio(m))
+	if role == "assistant" {
+		out.Say(m.String("refusal"))
+	}
 	thought := out.more != nil // it has one in its content
 	out.Calls = readToolCalls(m)
-	if m.Err() != nil {
+	if needContent(m, &out); m.Err() != nil {
 		return out
 	}
-	for _, x := range m.Members().Without("role", "content", "audio", "tool_calls", "function_call") {
+	for _, x := range m.Members().Without("role", "content", "refusal", "audio", "tool_calls", "function_call") {
 		if x.Key == "reasoning" || x.Key == "thinking" { // other servers' names for reasoning_content
 			if m.Raw(thoughtName) != nil || x.Key == "thinking" && m.Raw("reasoning") != nil {
 				continue
@@ -61,6 +65,27 @@ func ReadMessage(m *wire.Fields) Message {
 		}
 	}
 	return out
+}
+
+// needContent fails a message without content: its words may be in a field that nothing reads. An answer may
+// have calls or a thought in place of content, and some clients send answers of nothing but their role.
+func needContent(m *wire.Fields, out *Message) {
+	if m.Raw("content") != nil || out.Texts != nil || out.Calls != nil || m.Omitted != nil && m.Omitted.Kinds != nil {
+		return
+	}
+	null := m.Values["content"] != nil
+	switch {
+	case out.Role == "assistant" && !slices.ContainsFunc(m.Members(), isUnread):
+	case m.String("role") == "function" && null: // OpenAI's older results may have none
+	default:
+		m.Fail("content", "is missing.")
+	}
+}
+
+// isUnread reports whether a member of an answer may have words that nothing reads.
+func isUnread(x wire.Member) bool {
+	known := append(ChatMessageShape.Names(), "id", "thinking", "annotations", "cache_control", "reasoning_details")
+	return !slices.Contains(known, x.Key) && !wire.SaysNothing(x.Value)
 }
 
 // readAudio returns the words of an answer in sound.

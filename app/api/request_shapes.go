@@ -242,6 +242,12 @@ var ChatMessageShape = wire.Object(
 	wire.Optional("reasoning", wire.String, "Other servers' name for it."),
 	wire.Optional("prefix", wire.Bool, "The answer continues this message, if it is the last."),
 	wire.Optional("partial", wire.Bool, "Another server's name for it."),
+	wire.Optional("refusal", wire.String, "An answer in place of content."),
+).Or(
+	wire.Object(wire.Required("role", wire.Const("assistant"))).
+		Doc("Without content it has calls or a thought, or no names that are not here."),
+	wire.Object(wire.Required("role", wire.Const("function")), wire.Required("content", ContentShape)),
+	wire.Object(wire.Required("role", wire.Enum("system", "developer", "user", "tool")), wire.Required("content", PartsShape)),
 ).Named("ChatMessage").Doc("Reaches the template with all its names.")
 
 // ChosenShape is the tool that a choice names.

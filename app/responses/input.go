@@ -73,6 +73,10 @@ func itemType(f *wire.Fields) string {
 
 func (c *responseRequest) addMessage(f *wire.Fields) {
 	role := f.NeededWord("role")
+	if f.Raw("content") == nil {
+		f.Fail("content", "is missing.")
+		return
+	}
 	if role == "assistant" {
 		think := func(text string) {
 			if text != "" {

@@ -11,7 +11,7 @@ var inputItemShape = wire.Either(
 		wire.OmitOnly("type", wire.Values("message", nil)),
 		wire.Optional("id", wire.String),
 		wire.Required("role", wire.Enum("system", "developer", "user", "assistant")),
-		wire.Optional("content", api.PartsShape),
+		wire.Required("content", api.PartsShape),
 	),
 	wire.Typed(thoughtItem,
 		wire.Optional("id", wire.String),
