@@ -357,5 +357,5 @@ func computingDevice() (string, error) {
 	if t.GPU() {
 		return computesOn(t), nil
 	}
-	return computesOn(t) + ", BLAS " + mlx.BLAS(), nil
+	return computesOn(t) + ", BLAS " + mlx.BLAS() + " for " + mlx.BLASCore(), nil
 }

@@ -5,6 +5,8 @@ package mlx
 #cgo linux LDFLAGS: -ldl
 #include <dlfcn.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 // tandem_file returns the file of the library that a symbol resolves to, or
 // NULL.
@@ -28,6 +30,32 @@ static void tandem_set_blas_threads(int n) {
 		set(n);
 }
 
+// tandem_blas_core returns the processor whose kernels OpenBLAS uses, or NULL if there is no OpenBLAS.
+static const char *tandem_blas_core(void) {
+	char *(*get)(void) = (char *(*)(void))dlsym(RTLD_DEFAULT, "openblas_get_corename");
+	return get != NULL ? get() : NULL;
+}
+
+// tandem_choose_blas_core has OpenBLAS choose its kernels again where it knows the processor's number for none: it
+// computes as on the oldest one then, which has no AVX. A core that a person set stays.
+static void tandem_choose_blas_core(void) {
+#if defined(__x86_64__)
+	const char *core = tandem_blas_core(), *variable = "OPENBLAS_CORETYPE";
+	void (*quit)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "gotoblas_dynamic_quit");
+	void (*init)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "gotoblas_dynamic_init");
+	if (core == NULL || strcmp(core, "Prescott") != 0 || quit == NULL || init == NULL || getenv(variable) != NULL)
+		return;
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+		__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+		setenv(variable, "SkylakeX", 1);
+	else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+		setenv(variable, "Haswell", 1);
+	quit();
+	init();
+	unsetenv(variable);
+#endif
+}
+
 static const char *tandem_blas(void) { return tandem_file("cblas_sgemm"); }
 static const char *tandem_mlxc(void) { return tandem_file("mlx_array_new"); }
 */
@@ -42,6 +70,12 @@ import (
 // linker resolved it, empty if none is linked. Results of two libraries differ in their last bits,
 // so tables of results name it.
 func BLAS() string { return goString(C.tandem_blas()) }
+
+// BLASCore returns the processor whose kernels OpenBLAS uses, such as SkylakeX, empty if there is no OpenBLAS.
+func BLASCore() string { return goString(C.tandem_blas_core()) }
+
+// chooseBLASCore is called before the first product.
+var chooseBLASCore = sync.OnceFunc(func() { C.tandem_choose_blas_core() })
 
 // Library returns the file of mlx-c, as the dynamic linker resolved it.
 func Library() string { return goString(C.tandem_mlxc()) }

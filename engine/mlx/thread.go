@@ -57,6 +57,7 @@ type job struct {
 // NewThread starts the thread and selects its device. The caller must Close it. The error is an
 // [*Error] from MLX, for example if the device gives no stream.
 func NewThread(opts Options) (*Thread, error) {
+	chooseBLASCore()
 	t := &Thread{blas: opts.BLAS, threads: cmp.Or(opts.Threads, Threads()), jobs: make(chan job),
 		long: make(chan job),
 		quit: make(chan struct{}), done: make(chan struct{})}
