@@ -9,26 +9,28 @@ import (
 
 // TestMessageWithoutContentIsRefused: its words may be in a field that nothing reads. The error names the place.
 // An answer may have calls or a thought in place of content, and some programs send one of nothing but its role.
+// Ollama's library for Python leaves an empty content out of every message.
 func TestMessageWithoutContentIsRefused(t *testing.T) {
 	const call = `"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]`
 	chats := []string{"/v1/chat/completions", "/api/chat"}
 	responses := []string{"/v1/responses", "/v1/responses/input_tokens"}
 	messages := []string{"/v1/messages", "/v1/messages/count_tokens"}
-	all := append(append(append([]string{}, chats...), responses...), messages...)
+	strict := append(append(chats[:1:1], responses...), messages...)
+	all := append(chats[1:2:2], strict...)
 	for _, c := range []struct {
 		message string
 		paths   []string
 		refused bool
 	}{
 		{`{"role":"user","text":"hi"}`, all, true},
-		{`{"role":"user"}`, all, true},
-		{`{"role":"user","content":null}`, all, true},
+		{`{"role":"user"}`, strict, true},
+		{`{"role":"user","content":null}`, strict, true},
 		{`{"role":"user","parts":[{"text":"hi"}]}`, all, true},
 		{`{"role":"user","Content":"hi"}`, all, true},
 		{`{"role":"system","text":"hi"}`, all, true},
 		{`{"role":"developer","prompt":"hi"}`, append(chats[:1:1], responses...), true},
 		{`{"role":"tool","tool_call_id":"c","output":"hi"}`, chats, true},
-		{`{"role":"tool","tool_call_id":"c","content":null}`, chats, true},
+		{`{"role":"tool","tool_call_id":"c","content":null}`, chats[:1], true},
 		{`{"role":"function","name":"f","text":"1"}`, chats, true},
 		{`{"role":"assistant","text":"hi"}`, all, true},
 		{`{"role":"assistant","content":null,"parts":[{"text":"hi"}]}`, all, true},
@@ -50,6 +52,12 @@ func TestMessageWithoutContentIsRefused(t *testing.T) {
 		{`{"role":"assistant","content":null,"reasoning_details":[{"type":"reasoning.text","text":"hm"}]}`, chats, false},
 		{`{"role":"tool","tool_call_id":"c","content":""}`, chats, false},
 		{`{"role":"user","images":["aGk="]}`, chats[1:], false},
+		{`{"role":"user"}`, chats[1:], false},
+		{`{"role":"user","content":null,"images":null}`, chats[1:], false},
+		{`{"role":"system"}`, chats[1:], false},
+		{`{"role":"tool","tool_name":"run"}`, chats[1:], false},
+		{`{"role":"tool","tool_call_id":"c","content":null}`, chats[1:], false},
+		{`{"role":"tool","tool_name":"run","output":"hi"}`, chats[1:], true},
 	} {
 		for _, path := range c.paths {
 			list, at := `[{"role":"user","content":"x"},`+c.message+`,{"role":"user","content":"y"}]`, "messages[1]"

@@ -27,8 +27,9 @@ func EachMessage(f *wire.Fields) iter.Seq[*wire.Fields] {
 
 // ReadMessage reads one message of a chat and keeps its order of members. It turns newer and older
 // forms of the protocol into the one that templates know. The role developer becomes system and
-// function becomes tool. Content becomes text and arguments become objects.
-func ReadMessage(m *wire.Fields) Message {
+// function becomes tool. Content becomes text and arguments become objects. silent says that every message may
+// leave out an empty content.
+func ReadMessage(m *wire.Fields, silent bool) Message {
 	m.As(ChatMessageShape)
 	role := m.NeededWord("role")
 	switch role {
@@ -49,7 +50,7 @@ func ReadMessage(m *wire.Fields) Message {
 	}
 	thought := out.more != nil // it has one in its content
 	out.Calls = readToolCalls(m)
-	if needContent(m, &out); m.Err() != nil {
+	if needContent(m, &out, silent); m.Err() != nil {
 		return out
 	}
 	for _, x := range m.Members().Without("role", "content", "refusal", "audio", "tool_calls", "function_call") {
@@ -68,21 +69,22 @@ func ReadMessage(m *wire.Fields) Message {
 }
 
 // needContent fails a message without content: its words may be in a field that nothing reads. An answer may
-// have calls or a thought in place of content, and some clients send answers of nothing but their role.
-func needContent(m *wire.Fields, out *Message) {
+// have calls or a thought in place of content, and some clients send answers of nothing but their role, as any
+// message may be if it is silent.
+func needContent(m *wire.Fields, out *Message, silent bool) {
 	if m.Raw("content") != nil || out.Texts != nil || out.Calls != nil || m.Omitted != nil && m.Omitted.Kinds != nil {
 		return
 	}
 	null := m.Values["content"] != nil
 	switch {
-	case out.Role == "assistant" && !slices.ContainsFunc(m.Members(), isUnread):
+	case (silent || out.Role == "assistant") && !slices.ContainsFunc(m.Members(), isUnread):
 	case m.String("role") == "function" && null: // OpenAI's older results may have none
 	default:
 		m.Fail("content", "is missing.")
 	}
 }
 
-// isUnread reports whether a member of an answer may have words that nothing reads.
+// isUnread reports whether a member of a message may have words that nothing reads.
 func isUnread(x wire.Member) bool {
 	known := append(ChatMessageShape.Names(), "id", "thinking", "annotations", "cache_control", "reasoning_details")
 	return !slices.Contains(known, x.Key) && !wire.SaysNothing(x.Value)

@@ -113,7 +113,7 @@ func readMessages(f *wire.Fields) (list []api.Message) {
 			images = api.OmittedLine("image")
 		}
 		m.Rename(ollamaNames)
-		read := api.ReadMessage(m)
+		read := api.ReadMessage(m, true) // Ollama's library for Python leaves out an empty content
 		read.Say(images)
 		read.UseTemplateIDs()
 		list = append(list, read)

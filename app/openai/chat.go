@@ -29,7 +29,7 @@ func readChat(f *wire.Fields) (api.Request, error) {
 
 	goesOn := f.Bool("continue_final_message")
 	for m := range api.EachMessage(f) {
-		c.Messages = append(c.Messages, api.ReadMessage(m))
+		c.Messages = append(c.Messages, api.ReadMessage(m, false))
 		// Of the messages the last decides, in Mistral's words or in Moonshot's.
 		c.ContinueFinal = goesOn || m.Bool("prefix") || m.Bool("partial")
 	}
