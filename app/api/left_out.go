@@ -112,6 +112,6 @@ func (c *Conversation) leaveOutArguments(m model.Model) {
 		broken += c.Messages[i].broken
 	}
 	if broken > 0 && !c.chat(m).History().AnyArguments {
-		c.LeftOut = append(c.LeftOut, "what is no whole JSON in the arguments of "+control.Plural(broken, "earlier call"))
+		c.LeftOut = append(c.LeftOut, "what is no JSON object in the arguments of "+control.Plural(broken, "earlier call"))
 	}
 }

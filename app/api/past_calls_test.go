@@ -117,7 +117,7 @@ func TestBrokenArgumentsAreReadOrTold(t *testing.T) {
 						}
 						continue
 					}
-					want, left := `"arguments":`+whole, "what is no whole JSON in the arguments of 1 earlier call"
+					want, left := `"arguments":`+whole, "what is no JSON object in the arguments of 1 earlier call"
 					if prints {
 						want, left = `"arguments":`+string(wire.Quote(unquoted(t, text))), ""
 					}
@@ -150,7 +150,7 @@ func TestBrokenArgumentsAreCounted(t *testing.T) {
 	w := roomtest.Post(serve(fake), "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"},`+
 		`{"role":"assistant","tool_calls":[`+call("a", `"{\"b"`)+`,`+call("b", `"{\"b\": 1}"`)+`]},{"role":"tool","tool_call_id":"a","content":"y"},`+
 		`{"role":"assistant","tool_calls":[`+call("c", `"x"`)+`]}]}`)
-	const want = "what is no whole JSON in the arguments of 2 earlier calls"
+	const want = "what is no JSON object in the arguments of 2 earlier calls"
 	if got := fake.LastRun().LeftOut; w.Code != 200 || got != want || !strings.Contains(w.Body.String(), want) {
 		t.Errorf("%d %s, the run says %q", w.Code, w.Body, got)
 	}
