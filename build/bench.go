@@ -28,6 +28,14 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 			passed = append(passed, "--drafter", dir)
 			return nil
 		})
+	against := ""
+	set.Func("against", "for plain, the rival `llama.cpp` instead of mlx_lm: on a GGUF file, after 300, 1,500 and 6,000 tokens",
+		func(rival string) error {
+			if against = rival; rival != bench.LlamaCpp {
+				return fmt.Errorf("there is no rival %q; give %s", rival, bench.LlamaCpp)
+			}
+			return nil
+		})
 	quick := set.Bool("quick", false,
 		"few measurements of load, endpoint, verify, speculation, journey, checkpoints and evaluations but drafter-parity")
 	full := set.Bool("full", false, "every combination of speculation")
@@ -54,6 +62,10 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	}
 	if *only != "" {
 		passed = append(passed, "--only", *only)
+	}
+	if against != "" && set.NArg() == 1 && set.Arg(0) != "plain" {
+		fmt.Fprintf(set.Output(), "%s: only plain is measured --against %s\n", set.Name(), against)
+		return errUsage
 	}
 	quiet, err := b.Cache.Quiet(ctx)
 	if err != nil {
@@ -82,5 +94,5 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err != nil {
 		return err
 	}
-	return bench.RunAll(ctx, b, of, runs, int(*pairs), passed)
+	return bench.RunAll(ctx, b, of, runs, against, int(*pairs), passed)
 }

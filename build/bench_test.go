@@ -12,7 +12,8 @@ import (
 func TestBenchRefusesFlagsWithoutEffect(t *testing.T) {
 	b := newTestBuilder(t)
 	for _, args := range [][]string{{"--pairs", "3"}, {"--quick"}, {"--model", "a", "--quick"},
-		{"--pairs", "-3", "plain"}} {
+		{"--pairs", "-3", "plain"},
+		{"--against", "llama.cpp"}, {"--against", "llama.cpp", "verify"}, {"--against", "x", "plain"}} {
 		if err := benchVerb(t.Context(), b, args); !errors.Is(err, errUsage) {
 			t.Errorf("%q: %v", args, err)
 		}

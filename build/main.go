@@ -44,7 +44,7 @@ func verbs() []verb {
 		{"dist", "[--url URL]", "make what people download: an archive with its installer, on a Mac the app", distVerb},
 		{"notarize", "[--profile NAME]", "on a Mac, have Apple check the signed app; elsewhere, print how", notarizeVerb},
 		{"doctor", "", "say what this machine lacks, and the line that installs it", doctorVerb},
-		{"bench", "[--pairs N] [--model DIR] [--drafter DIR] [NAME]", "measure, against a rival where there is one; without a name, all benches", benchVerb},
+		{"bench", "[--pairs N] [--model DIR] [--drafter DIR] [--against llama.cpp] [NAME]", "measure, against a rival where there is one; without a name, all benches", benchVerb},
 		{"lab", "", "build the program that judges research, tandem-lab", labVerb},
 		{"fixtures", "[--check] [NAME...]", "record parity data with the reference implementations", fixturesVerb},
 		{"pocket", "[arguments]", "train the pocket model", pocketVerb},

@@ -47,9 +47,10 @@ type benchReport struct {
 	Date        time.Time        `json:"date"`
 	Machine     string           `json:"machine"`
 	Sides       []figures.Header `json:"sides"`
-	TokensEqual bool             `json:"tokens_equal"`
+	TokensEqual *bool            `json:"tokens_equal,omitempty"` // nil if the rival lists none: it rounds otherwise
 	Pairs       int              `json:"pairs"`
 	Rows        []benchRow       `json:"rows"`
+	Own         figures.Metrics  `json:"own,omitempty"` // medians of what tandem alone measures
 }
 
 // A Run is one bench on one model.
@@ -57,6 +58,11 @@ type Run struct {
 	Name  string // of a bench of tandem or tandem-lab
 	Model string // folder or GGUF file, Starter, one of RandomModels, or empty for the pocket model
 }
+
+// LlamaCpp is the rival of the bench plain on a GGUF file, at the contexts of llamaContexts, in tokens.
+const LlamaCpp = "llama.cpp"
+
+var llamaContexts = []string{"300", "1500", "6000"}
 
 // Suite lists the runs of the verb when it gets no name. What speculation and checkpoints save is
 // judged on the starter: most texts of the pocket model loop, which flatters.
@@ -102,11 +108,15 @@ func (r Run) String() string {
 }
 
 // file returns the name of the file for the run's numbers.
-func (r Run) file() string {
+func (r Run) file(against string) string {
+	name := r.Name
 	if r.Model != "" {
-		return r.Name + "-" + filepath.Base(r.Model)
+		name += "-" + filepath.Base(r.Model)
 	}
-	return r.Name
+	if against != "" {
+		name += "-against-" + against
+	}
+	return name
 }
 
 // program returns the program that has the bench.
@@ -126,10 +136,11 @@ func (r Run) StartsTandem() bool {
 func (r Run) StartsLab() bool { return !slices.Contains(ofTandem, r.Name) }
 
 // RunAll runs one bench after the other and returns the errors of the failed ones. A failure does
-// not stop the others. pairs is 0 for the usual number. passed are flags for benches without a
-// rival.
+// not stop the others. against is LlamaCpp, or empty for the usual rivals. pairs is 0 for the usual number.
+// passed are flags for benches without a rival.
 func RunAll(
-	ctx context.Context, b *setup.Builder, of program.Programs, runs []Run, pairs int, passed []string,
+	ctx context.Context, b *setup.Builder, of program.Programs, runs []Run, against string, pairs int,
+	passed []string,
 ) error {
 	var errs []error
 	for _, r := range runs {
@@ -137,7 +148,7 @@ func RunAll(
 			return errors.Join(append(errs, ctx.Err())...)
 		}
 		fmt.Fprintf(b.Out, "bench %s\n", r)
-		if err := bench(ctx, b, of, r, pairs, passed); err != nil {
+		if err := bench(ctx, b, of, r, against, pairs, passed); err != nil {
 			errs = append(errs, fmt.Errorf("bench %s: %w", r, err))
 		}
 	}
@@ -146,13 +157,14 @@ func RunAll(
 
 // bench runs one bench, prints its table and writes build/out/bench/NAME.json.
 func bench(
-	ctx context.Context, b *setup.Builder, of program.Programs, r Run, pairs int, passed []string,
+	ctx context.Context, b *setup.Builder, of program.Programs, r Run, against string, pairs int,
+	passed []string,
 ) error {
-	result := filepath.Join(b.Root, "build", "out", "bench", r.file()+".json")
+	result := filepath.Join(b.Root, "build", "out", "bench", r.file(against)+".json")
 	if err := os.MkdirAll(filepath.Dir(result), 0o755); err != nil {
 		return err
 	}
-	on, err := benchModel(ctx, b, r)
+	on, err := benchModel(ctx, b, r, against)
 	if err != nil {
 		return err
 	}
@@ -183,24 +195,27 @@ func bench(
 	if len(passed) > 0 {
 		return fmt.Errorf("a bench with a rival takes no %s", passed[0])
 	}
-	python, err := b.ReferencePython(ctx)
-	if err != nil {
-		return err
-	}
-	least := figures.MinPairs
-	if r.Name == "contexts" {
+	least, flags := figures.MinPairs, []string{"--wait"}
+	if r.Name == "contexts" || against == LlamaCpp {
 		least = slowPairs
 	}
-	theirs := b.Command(ctx, python, rival)
-	if on.rival != "" {
-		theirs.Env = append(theirs.Env, "TANDEM_BENCH_MODEL="+on.rival)
+	var theirs *exec.Cmd
+	if against == LlamaCpp {
+		for _, n := range llamaContexts {
+			flags = append(flags, "--context", n)
+		}
+		theirs, err = llamaCpp(ctx, b, on.rival)
+	} else {
+		theirs, err = mlxLM(ctx, b, rival, on.rival)
 	}
-	report, err := compare(ctx, b, cmp.Or(pairs, least),
-		ours("--wait"), withOpenBLAS(ctx, b, theirs))
 	if err != nil {
 		return err
 	}
-	report.Name = r.file()
+	report, err := compare(ctx, b, cmp.Or(pairs, least), ours(flags...), theirs)
+	if err != nil {
+		return err
+	}
+	report.Name = r.file(against)
 	if err := report.print(b.Out); err != nil {
 		return err
 	}
@@ -212,6 +227,34 @@ func bench(
 		return err
 	}
 	return report.verdict()
+}
+
+// mlxLM returns the command that measures mlx_lm by a script.
+func mlxLM(ctx context.Context, b *setup.Builder, script, model string) (*exec.Cmd, error) {
+	python, err := b.ReferencePython(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cmd := withThreads(b.Command(ctx, python, script))
+	if model != "" {
+		cmd.Env = append(cmd.Env, "TANDEM_BENCH_MODEL="+model)
+	}
+	return withOpenBLAS(ctx, b, cmd), nil
+}
+
+// llamaCpp returns the command that measures llama.cpp on a GGUF file.
+func llamaCpp(ctx context.Context, b *setup.Builder, model string) (*exec.Cmd, error) {
+	if filepath.Ext(model) != ".gguf" {
+		return nil, fmt.Errorf("llama.cpp reads GGUF files alone; add --model %s or --model FILE.gguf", Starter)
+	}
+	python, err := b.Venv(ctx, setup.Venv{Name: "llamacpp", Requirements: "build/bench/llamacpp.txt"})
+	if err != nil {
+		return nil, err
+	}
+	cmd := withThreads(b.Command(ctx, python,
+		append([]string{filepath.Join("build", "bench", "llamacpp.py")}, llamaContexts...)...))
+	cmd.Env = append(cmd.Env, "TANDEM_BENCH_MODEL="+model)
+	return cmd, nil
 }
 
 // drafting are the benches that measure drafts. The Starter's draft model restores no rows, so recall
@@ -256,7 +299,7 @@ type model struct {
 var byName = []string{"journey", "recall", "kvquant", "code", "scorecard"}
 
 // benchModel returns the model of a run.
-func benchModel(ctx context.Context, b *setup.Builder, r Run) (m model, err error) {
+func benchModel(ctx context.Context, b *setup.Builder, r Run, against string) (m model, err error) {
 	name := r.Model
 	switch {
 	case name == retrievalModel && !slices.Contains(byName, r.Name):
@@ -267,6 +310,9 @@ func benchModel(ctx context.Context, b *setup.Builder, r Run) (m model, err erro
 			return m, err
 		}
 		m.ours = filepath.Join(dir, setup.StarterFile)
+		if against == LlamaCpp {
+			return model{ours: m.ours, rival: m.ours}, nil
+		}
 		if m.rival, err = b.StarterFolder(ctx, ""); err != nil {
 			return m, err
 		}
@@ -297,19 +343,23 @@ func randomModel(ctx context.Context, b *setup.Builder, name string) (string, er
 		})
 }
 
-// withOpenBLAS makes MLX's Python wheel use the BLAS that our own program is linked with, on as many
-// threads.
+// withOpenBLAS makes MLX's Python wheel use the BLAS that our own program is linked with.
 func withOpenBLAS(ctx context.Context, b *setup.Builder, cmd *exec.Cmd) *exec.Cmd {
 	if runtime.GOOS == "linux" {
 		if path, err := b.Output(b.Command(ctx, "cc",
 			"-print-file-name=libopenblas.so.0")); err == nil {
 			cmd.Env = append(cmd.Env, "LD_PRELOAD="+filepath.Clean(path))
-			const threads = "OPENBLAS_NUM_THREADS="
-			if !slices.ContainsFunc(cmd.Env,
-				func(v string) bool { return strings.HasPrefix(v, threads) }) {
-				cmd.Env = append(cmd.Env, fmt.Sprint(threads, runtime.GOMAXPROCS(0)))
-			}
 		}
+	}
+	return cmd
+}
+
+// withThreads gives a rival as many threads as our own program has.
+func withThreads(cmd *exec.Cmd) *exec.Cmd {
+	const threads = "OPENBLAS_NUM_THREADS="
+	if runtime.GOOS == "linux" && !slices.ContainsFunc(cmd.Env,
+		func(v string) bool { return strings.HasPrefix(v, threads) }) {
+		cmd.Env = append(cmd.Env, fmt.Sprint(threads, runtime.GOMAXPROCS(0)))
 	}
 	return cmd
 }
@@ -330,18 +380,21 @@ func compare(
 	}
 	defer rival.close()
 	report := &benchReport{
-		Date:        time.Now().UTC().Truncate(time.Second),
-		Machine:     fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
-		Sides:       []figures.Header{ours.header, rival.header},
-		TokensEqual: slices.Equal(ours.header.Tokens, rival.header.Tokens),
+		Date:    time.Now().UTC().Truncate(time.Second),
+		Machine: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
+		Sides:   []figures.Header{ours.header, rival.header},
+		Own:     figures.Metrics{},
 	}
-	samples := map[string][]benchPair{}
+	if len(rival.header.Tokens) > 0 {
+		report.TokensEqual = new(slices.Equal(ours.header.Tokens, rival.header.Tokens))
+	}
+	samples, own := map[string][]benchPair{}, map[string][]float64{}
 	for _, doubled := range []bool{false, true} {
 		for range pairs {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			if err := measurePair(ours, rival, samples); err != nil {
+			if err := measurePair(ours, rival, samples, own); err != nil {
 				return nil, err
 			}
 			report.Pairs++
@@ -353,11 +406,15 @@ func compare(
 		}
 	}
 	fmt.Fprintln(b.Out)
+	for metric, values := range own {
+		report.Own[metric] = figures.Median(values)
+	}
 	return report, errors.Join(ours.close(), rival.close())
 }
 
-// measurePair takes one measurement of ours, then one of the rival, and adds both to samples.
-func measurePair(ours, rival *benchSide, samples map[string][]benchPair) error {
+// measurePair takes one measurement of ours, then one of the rival, and adds both to samples. What the rival
+// does not measure goes to own.
+func measurePair(ours, rival *benchSide, samples map[string][]benchPair, own map[string][]float64) error {
 	a, err := ours.measure()
 	if err != nil {
 		return err
@@ -369,6 +426,8 @@ func measurePair(ours, rival *benchSide, samples map[string][]benchPair) error {
 	for metric, x := range a {
 		if y, ok := r[metric]; ok {
 			samples[metric] = append(samples[metric], benchPair{x, y})
+		} else {
+			own[metric] = append(own[metric], x)
 		}
 	}
 	return nil
@@ -406,7 +465,7 @@ func (r benchRow) undecided() bool {
 
 // verdict returns an error if the comparison says nothing or missed a bar.
 func (r *benchReport) verdict() error {
-	if !r.TokensEqual {
+	if r.TokensEqual != nil && !*r.TokensEqual {
 		return errors.New("the sides generated different tokens, so their times do not compare")
 	}
 	var errs []error
@@ -428,8 +487,11 @@ func (r *benchReport) print(w io.Writer) error {
 		}
 	}
 	t := figures.Table{
-		Title:   fmt.Sprintf("first tokens equal: %t, pairs: %d", r.TokensEqual, r.Pairs),
+		Title:   fmt.Sprintf("pairs: %d", r.Pairs),
 		Columns: []string{"metric", "tandem", "rival", "ratio", "95 % interval", "at least"},
+	}
+	if r.TokensEqual != nil {
+		t.Title = fmt.Sprintf("first tokens equal: %t, %s", *r.TokensEqual, t.Title)
 	}
 	for _, row := range r.Rows {
 		bar := ""
@@ -442,7 +504,7 @@ func (r *benchReport) print(w io.Writer) error {
 		t.Rows = append(t.Rows, []any{row.Metric, row.Ours, row.Rival,
 			fmt.Sprintf("%.3f", row.Ratio), fmt.Sprintf("%.3f to %.3f", row.Low, row.High), bar})
 	}
-	return t.Print(w)
+	return errors.Join(t.Print(w), r.Own.Print(w))
 }
 
 // A benchSide is one running process of a comparison.

@@ -47,7 +47,7 @@ echo "{\"$2_ms\":12.5,\"${7#--}_$(basename "$8")\":1}"
 		}
 	}
 	err := RunAll(t.Context(), b, of, []Run{{"start", ""}, {"bad", ""}, {"missed", ""},
-		{"broken", ""}, {"memory", "/models/small"}, {"verify", ""}}, 1, []string{"--quick"})
+		{"broken", ""}, {"memory", "/models/small"}, {"verify", ""}}, "", 1, []string{"--quick"})
 	if err == nil || !strings.Contains(err.Error(), "bench bad: ") ||
 		!strings.Contains(err.Error(), "bench missed: ") ||
 		strings.Contains(err.Error(), "memory") {
@@ -108,7 +108,7 @@ func TestRetrievalModelGoesToEveryBench(t *testing.T) {
 	folder := filepath.Join(b.Root, "models", "retrieval")
 	for name, want := range map[string]string{"recall": "retrieval", "code": "retrieval",
 		"plain": folder, "memory": folder, "checkpoints": folder} {
-		if on, err := benchModel(t.Context(), b, Run{name, retrievalModel}); err != nil || on.ours != want {
+		if on, err := benchModel(t.Context(), b, Run{name, retrievalModel}, ""); err != nil || on.ours != want {
 			t.Errorf("%s measures %q, %v", name, on.ours, err)
 		}
 	}
@@ -124,10 +124,35 @@ func TestRivalTakesNoFlags(t *testing.T) {
 	if err := os.WriteFile(rival, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := bench(t.Context(), b, program.Programs{}, Run{"plain", ""}, 0,
+	if err := bench(t.Context(), b, program.Programs{}, Run{"plain", ""}, "", 0,
 		[]string{"--only", "code"}); err == nil ||
 		err.Error() != "a bench with a rival takes no --only" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestLlamaCppReadsGGUF expects that both sides get the same file, and that another model is refused before
+// anything is installed.
+func TestLlamaCppReadsGGUF(t *testing.T) {
+	b := newTestBuilder(t)
+	if err := os.MkdirAll(filepath.Join(b.Root, "build", "bench"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.Root, "build", "bench", "plain.py"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, model := range []string{"", "/models/small"} {
+		err := bench(t.Context(), b, program.Programs{}, Run{"plain", model}, LlamaCpp, 0, nil)
+		if err == nil || !strings.Contains(err.Error(), "add --model starter or --model FILE.gguf") {
+			t.Errorf("on the model %q: %v", model, err)
+		}
+	}
+	on, err := benchModel(t.Context(), b, Run{"plain", "a.gguf"}, LlamaCpp)
+	if err != nil || on.ours != "a.gguf" || on.rival != on.ours {
+		t.Errorf("the sides get %+v, %v", on, err)
+	}
+	if got := (Run{"plain", "/models/a.gguf"}).file(LlamaCpp); got != "plain-a.gguf-against-llama.cpp" {
+		t.Errorf("the figures are kept as %s, where those against mlx_lm may be", got)
 	}
 }
 

@@ -21,8 +21,11 @@ func TestSidesTakeTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !report.TokensEqual || report.Pairs != 3 || len(report.Rows) != 2 {
+	if !*report.TokensEqual || report.Pairs != 3 || len(report.Rows) != 2 {
 		t.Fatalf("got %+v", report)
+	}
+	if len(report.Own) != 1 || report.Own["own"] != 1 {
+		t.Errorf("tandem alone has %v", report.Own)
 	}
 	decode, first := report.Rows[0], report.Rows[1]
 	if decode.Ratio != 2 || !*decode.Met {
@@ -60,8 +63,13 @@ func TestOtherTokensAreAnError(t *testing.T) {
 	}
 	report, err := compare(t.Context(), b, 1, b.Command(t.Context(), "sh", side("[1,2]")...),
 		b.Command(t.Context(), "sh", side("[1,3]")...))
-	if err != nil || report.TokensEqual || report.verdict() == nil {
-		t.Errorf("equal %t, %v", report.TokensEqual, err)
+	if err != nil || *report.TokensEqual || report.verdict() == nil {
+		t.Errorf("equal %t, %v", *report.TokensEqual, err)
+	}
+	report, err = compare(t.Context(), b, 1, b.Command(t.Context(), "sh", side("[1,2]")...),
+		b.Command(t.Context(), "sh", side("[]")...))
+	if err != nil || report.TokensEqual != nil || report.verdict() != nil {
+		t.Errorf("a rival that lists no tokens gives %v, %v", report.verdict(), err)
 	}
 }
 

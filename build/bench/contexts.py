@@ -5,7 +5,7 @@ import sys
 
 from plain import DECODE, PROMPT, header, ids, open_model, run
 
-CONTEXTS, AFTER, CHUNK = (512, 4096, 7600), 33, 512  # the engine's chunk is 512 too
+CONTEXTS, AFTER, CHUNK = (512, 4096, 7600), 65, 512  # the engine's chunk is 512 too
 
 
 def main():
