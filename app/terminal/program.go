@@ -136,7 +136,7 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 	return 1
 }
 
-// Output returns standard output. On a terminal no text written to it moves the cursor.
+// Output returns standard output, for the answer of a model. On a terminal no text written to it moves the cursor.
 func (p *Program) Output() io.Writer {
 	if p.Shown {
 		return TextWriter(p.Stdout)
@@ -144,9 +144,9 @@ func (p *Program) Output() io.Writer {
 	return p.Stdout
 }
 
-// Print prints lines to [Program.Output].
+// Print prints lines of [Text] on standard output, into a pipe too: what reads it may show it on a terminal.
 func (p *Program) Print(format string, args ...any) error {
-	_, err := io.WriteString(p.Output(), strings.TrimSuffix(fmt.Sprintf(format, args...), "\n")+"\n")
+	_, err := io.WriteString(p.Stdout, Text(strings.TrimSuffix(fmt.Sprintf(format, args...), "\n"))+"\n")
 	return err
 }
 

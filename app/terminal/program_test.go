@@ -155,6 +155,17 @@ func TestArgumentWithDashIsNoFlag(t *testing.T) {
 	}
 }
 
+// Printed lines have no control characters, into a pipe too: a program such as less may show them.
+func TestPrintedLinesHaveNoControlCharacters(t *testing.T) {
+	for _, shown := range []bool{false, true} {
+		var out strings.Builder
+		p := &Program{Stdout: &out, Shown: shown}
+		if err := p.Print("%s\n", "a\x1b[2J\a\u009b\tb\u202e"); err != nil || out.String() != "a\ufffd[2J\ufffd\ufffd\tb\ufffd\n" {
+			t.Errorf("on a terminal %v: printed %q, %v", shown, out.String(), err)
+		}
+	}
+}
+
 // A sentence has no control characters, whatever the names in it have.
 func TestSentencesHaveNoControlCharacters(t *testing.T) {
 	var errs strings.Builder
