@@ -201,6 +201,13 @@ func patchItem(h callHead, _ toolName, arguments []byte) any {
 	return patchCallItem{h, o}
 }
 
+// patchBegun reports whether the arguments of a call that was cut say what it does to which file. A deletion has no
+// more arguments: a client that does not look at the state would delete the file.
+func patchBegun(arguments []byte) bool {
+	o, _ := readPatch(arguments)
+	return (o.Type == "create_file" || o.Type == "update_file") && o.Path != ""
+}
+
 // A callEvent is an event with the arguments of a call.
 type callEvent struct {
 	kind  string

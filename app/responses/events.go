@@ -96,7 +96,8 @@ func (e *itemEvents) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) 
 	e.begin()
 	for _, p := range parts {
 		switch {
-		case p.Kind == dialect.Arguments:
+		case p.Kind == dialect.Arguments, p.Kind == dialect.Call && !e.form.hasItem(c.Answer.Call(p.Index)):
+			continue
 		case p.Kind == dialect.Call, !e.open, c.Answer.Blocks[e.at].Kind != p.Kind:
 			e.close(c, false)
 			e.opens(c)
@@ -172,14 +173,14 @@ func (e *itemEvents) close(c *api.Choice, last bool) {
 	if b.Kind != dialect.Call {
 		e.part("response.content_part.done", b, string(b.Text), b.Tokens)
 	}
-	e.item("response.output_item.done", b, ended(c, b, last))
+	e.item("response.output_item.done", b, e.form.ended(c, b, last))
 }
 
 func (e *itemEvents) End(c *api.Choice) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.begin()
-	if len(c.Answer.Blocks) == 0 {
+	if e.at < 0 {
 		e.opens(c)
 	}
 	e.close(c, true)

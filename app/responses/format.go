@@ -171,10 +171,12 @@ func responseCode(f *wire.Failure) string {
 // silent is the only block of an answer without words.
 var silent = &api.Block{Kind: dialect.Text}
 
-// blocks returns the blocks of an answer, at least one.
+// blocks returns the blocks of an answer that have an item, at least one.
 func (f *responseFormat) blocks(c *api.Choice) (list []*api.Block) {
 	for i := range c.Answer.Blocks {
-		list = append(list, &c.Answer.Blocks[i])
+		if b := &c.Answer.Blocks[i]; f.hasItem(b) {
+			list = append(list, b)
+		}
 	}
 	if list == nil {
 		list = []*api.Block{silent}
@@ -182,19 +184,31 @@ func (f *responseFormat) blocks(c *api.Choice) (list []*api.Block) {
 	return list
 }
 
+// hasItem reports whether a block has an item. A call that was cut, the last block, may have none.
+func (f *responseFormat) hasItem(b *api.Block) bool {
+	if b.Kind != dialect.Call || b.Args.Whole {
+		return true
+	}
+	begun := f.tool(b).kind.begun
+	return begun == nil || begun(b.Text)
+}
+
 // items returns the items of an ended answer.
 func (f *responseFormat) items(r *api.Reply, c *api.Choice) (items []outputItem) {
 	list := f.blocks(c)
 	for i, b := range list {
-		items = append(items, f.item(r, i, b, ended(c, b, i == len(list)-1)))
+		items = append(items, f.item(r, i, b, f.ended(c, b, i == len(list)-1)))
 	}
 	return items
 }
 
 // ended returns the state of an item after its end. last says that the answer has none after it.
-func ended(c *api.Choice, b *api.Block, last bool) string {
-	if b.Kind == dialect.Call && !b.Args.Whole ||
-		last && b.Kind != dialect.Call && c.Finish == engine.FinishLength {
+func (f *responseFormat) ended(c *api.Choice, b *api.Block, last bool) string {
+	isCall := b.Kind == dialect.Call
+	switch {
+	case isCall && !b.Args.Whole && f.tool(b).kind.begun != nil:
+		return InProgress
+	case isCall && !b.Args.Whole, !isCall && last && c.Finish == engine.FinishLength:
 		return Incomplete
 	}
 	return Completed

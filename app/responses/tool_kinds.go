@@ -28,6 +28,9 @@ type toolKind struct {
 	item func(h callHead, name toolName, arguments []byte) any
 	// early are the arguments that the item has from its beginning; nil for none.
 	early []string
+	// begun reports whether a call that was cut has an item, which stays in progress. If it is nil, each has one,
+	// which is incomplete.
+	begun func(arguments []byte) bool
 	// events returns the events with the arguments, once they are whole. It may be nil.
 	events func(place func() itemPlace, name toolName, arguments []byte) []callEvent
 
@@ -84,7 +87,7 @@ var toolKinds = []toolKind{
 			`with - removed, those with a space stay; a line of @@ begins each part. A new file has only lines with +. ` +
 			`Empty for delete_file."}},"required":["type","path","diff"],"additionalProperties":false}`,
 		call: "apply_patch_call", prefix: "apc_", holds: "operation", accepts: accepts(readPatch),
-		item: patchItem, early: []string{"type", "path"},
+		item: patchItem, early: []string{"type", "path"}, begun: patchBegun,
 		output: "apply_patch_call_output", result: patchResult,
 	},
 	{ // refused in tools; the items are those of a conversation with another model

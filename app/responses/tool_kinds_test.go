@@ -262,9 +262,26 @@ func TestCutCallOfAKindIsIncomplete(t *testing.T) {
 				if err := json.Unmarshal(w.Body.Bytes(), &whole); err != nil || whole.Status != "incomplete" || len(whole.Output) != 1 {
 					t.Fatalf("%s, %d tokens: %d %s", c.says, limit, w.Code, w.Body)
 				}
+				state := "incomplete"
+				if strings.Contains(c.item, `"apply_patch_call"`) {
+					// OpenAI's API has no incomplete one, and none without a path. A client would execute a deletion.
+					if state = "in_progress"; strings.Contains(c.item, "delete_file") || !strings.Contains(c.says[:limit], `"path": "a.go"`) {
+						state = ""
+					}
+				}
+				w = roomtest.Post(serve(roomtest.Speaking(c.says)), "/v1/responses", strings.Replace(body, "{", `{"stream":true,`, 1))
+				events := w.Body.String()
+				if state == "" {
+					for _, text := range []string{string(whole.Output[0]), events} {
+						if strings.Contains(text, `"apply_patch_call"`) || !strings.Contains(text, `"type":"message","status":"incomplete"`) {
+							t.Errorf("%s, %d tokens: %s", c.says, limit, text)
+						}
+					}
+					continue
+				}
 				got, _ := bareItem(t, whole.Output[0])
 				head, rest, _ := strings.Cut(c.item, `"completed","call_id"`)
-				if !strings.HasPrefix(got, head+`"incomplete","call_id"`) {
+				if !strings.HasPrefix(got, head+`"`+state+`","call_id"`) {
 					t.Errorf("%s, %d tokens: the item is %s", c.says, limit, got)
 				}
 				rest, input, isText := strings.Cut(rest, `"input":`)
@@ -273,8 +290,7 @@ func TestCutCallOfAKindIsIncomplete(t *testing.T) {
 					json.Unmarshal([]byte(input), &all) != nil || !strings.HasPrefix(all, wrote) || !strings.Contains(got, rest)) {
 					t.Errorf("%s, %d tokens: the item is %s", c.says, limit, got)
 				}
-				w = roomtest.Post(serve(roomtest.Speaking(c.says)), "/v1/responses", strings.Replace(body, "{", `{"stream":true,`, 1))
-				for data, err := range control.Events(w.Body) {
+				for data, err := range control.Events(strings.NewReader(events)) {
 					var e struct {
 						Type     string
 						Item     json.RawMessage
@@ -312,13 +328,12 @@ func TestCutCallOfAKindHasItsForm(t *testing.T) {
 		{"local_shell", `{"timeout_ms": "soon", "command": ["ls"`, `"action":{"type":"exec","command":[],"env":{}}`},
 		{"local_shell", `{"user": [], "command": ["ls"`, `"action":{"type":"exec","command":[],"env":{}}`},
 		{"apply_patch", `{"type": "update_file", "path": "a", "diff": "+a`, `"operation":{"type":"update_file","path":"a","diff":""}`},
-		{"apply_patch", `{"type": "update_f`, `"operation":{"type":"","path":"","diff":""}`},
-		{"apply_patch", `{"type": "delete_file", "path": "a", "diff": "`, `"operation":{"type":"delete_file","path":"a"}`},
+		{"apply_patch", `{"diff": "+a", "type": "update_file", "path": "a"`, `"operation":{"type":"update_file","path":"a","diff":""}`},
 	} {
 		says := "<tool_call>\n{\"name\": \"" + c.tool + "\", \"arguments\": " + c.cut
 		w := roomtest.Post(serve(roomtest.Speaking(says+strings.Repeat(" ", 9))), "/v1/responses", roomtest.ResponseBody(
 			`"input":"x","tools":[{"type":"`+c.tool+`"}]`, fmt.Sprintf(`"max_output_tokens":%d`, len(says))))
-		if text := w.Body.String(); w.Code != 200 || !strings.Contains(text, `_call","status":"incomplete"`) || !strings.Contains(text, c.want) {
+		if text := w.Body.String(); w.Code != 200 || !strings.Contains(text, `_call","status":"in`) || !strings.Contains(text, c.want) {
 			t.Errorf("%s: %d %s, want %s", says, w.Code, w.Body, c.want)
 		}
 	}
