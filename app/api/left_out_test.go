@@ -70,6 +70,8 @@ func TestWhatTheModelCannotReadIsTold(t *testing.T) {
 		image    = `{"type":"image","source":{}}`
 		audio    = `{"type":"input_audio","input_audio":{}}`
 		redacted = `{"type":"redacted_thinking","data":"x"}`
+		secret   = `{"type":"encrypted_content","encrypted_content":"gAAAAABx"}`
+		signed   = `{"type":"thinking","thinking":"","signature":"EqABx"}`
 		last     = `,{"role":"user","content":"y"}]}`
 		chat     = `{"model":"tandem","max_tokens":9,"messages":[`
 		input    = `{"model":"tandem","input":[`
@@ -82,6 +84,13 @@ func TestWhatTheModelCannotReadIsTold(t *testing.T) {
 		chat + say("user", image) + `,` + assist + `[` + image + `,"a"]}` + last:                                                         "1 image in user messages, 1 image in answers",
 		chat + say("system", `"s",`+image) + last:                                                                                        "1 image in system messages",
 		chat + assist + `[` + redacted + `,"a"]}` + last:                                                                                 "1 part of type redacted_thinking in answers",
+		"chats " + chat + assist + `[` + secret + `,"a"]}` + last:                                                                        "1 part of type encrypted_content in answers",
+		"ollama " + chat + assist + `[` + secret + `,"a"]}` + last:                                                                       "1 part of type encrypted_content in answers",
+		chat + say("user", secret+`,"b"`) + last:                                                                                         "1 part of type encrypted_content in user messages",
+		chat + assist + `[` + signed + `,"a"]}` + last:                                                                                   "1 part of type thinking in answers",
+		chat + assist + `[` + strings.Replace(signed, `""`, `"hm"`, 1) + `,"a"]}` + last:                                                 "",
+		"responses " + input + assist + `[` + secret + `,"a"]}` + last:                                                                   "1 part of type encrypted_content in answers",
+		"responses " + input + `{"type":"function_call_output","call_id":"c","output":[` + secret + `]}` + last:                          "1 part of type encrypted_content in tool results",
 		chat + say("user", `{"type":"a\nb"},{"type":"a\nb"}`) + last:                                                                     `2 parts of type "a\nb" in user messages`,
 		chat + say("user", image+`,{"type":"file","file":{"file_data":"aGk="}}`) + last:                                                  "1 image in user messages",
 		chat + `{"role":"user","content":"x"}` + last:                                                                                    "",

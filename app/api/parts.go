@@ -19,6 +19,7 @@ const (
 	textPart        = "text"
 	thoughtPart     = "thinking"
 	redactedThought = "redacted_thinking"
+	encryptedPart   = "encrypted_content"
 	documentPart    = "document"
 )
 
@@ -94,7 +95,7 @@ func PartText(p *wire.Fields, kind string) string {
 		return wire.NeededText(o, "tool_name")
 	case "search_result":
 		return joinLines(o.String("title"), o.String("source"), innerText(o, "content"))
-	case redactedThought: // another server's, encrypted
+	case redactedThought, encryptedPart: // another server's, encrypted
 		o.Omitted.Add(kind)
 		return ""
 	case documentPart:
@@ -111,6 +112,9 @@ func PartText(p *wire.Fields, kind string) string {
 		return OmittedLine(what)
 	}
 	text, ok := anyText(o, kind)
+	if text == "" && IsThought(kind) && o.String("signature") != "" { // another server's, which has the words
+		o.Omitted.Add(kind)
+	}
 	if !ok && o.Err() == nil {
 		o.Omit(kind, "type", "cannot be %q here: such a part has no text; send a part of the type \"text\".", wire.Clip(kind))
 		return OmittedLine(wire.Clip(kind))
@@ -165,7 +169,7 @@ func anyText(o *wire.Fields, kind string) (text string, ok bool) {
 		return joinLines(innerText(o, "stdout"), innerText(o, "stderr")), true
 	}
 	for _, key := range []string{textPart, kind, "content"} {
-		if holdsText(o, key) {
+		if holdsText(o, key) && (key != kind || IsThought(kind) || key == "content") {
 			return ReadContent(o, key, nil), true
 		}
 	}

@@ -123,6 +123,7 @@ var unreadableParts = map[string][2]string{
 	`{"type":"input_file","file_id":"f"}`:                                                      {"file", "takes text only"},
 	`{"type":"file","file":{"file_data":"data:image/svg+xml;base64,PHN2Zy8+"}}`:                {"file", "takes text only"},
 	`{"type":"container_upload","file_id":"f"}`:                                                {"file", "takes text only"},
+	`{"type":"thing","thing":"gAAA"}`:                                                          {"thing", "such a part has no text"},
 	`{"type":"thing","value":7}`:                                                               {"thing", "such a part has no text"},
 }
 

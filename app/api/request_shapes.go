@@ -187,6 +187,7 @@ var PartShape = wire.Either(
 	wire.Typed("refusal", wire.Required("refusal", wire.String)),
 	wire.Typed("thinking", wire.Required("thinking", textsShape)),
 	wire.Typed(redactedThought),
+	wire.Typed(encryptedPart),
 	wire.Typed("tool_reference", wire.Required("tool_name", wire.String)),
 	wire.Typed("search_result",
 		wire.Optional("title", wire.String),
