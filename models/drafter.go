@@ -139,7 +139,7 @@ func (f *Files) loadDrafter(ctx context.Context, target *Bundle, settings Drafte
 	defer c.close()
 	d := &Drafter{thread: target.thread}
 	err = c.build(d.thread, cfg.Quantization, opts, func(w *nn.Weights) error {
-		w.Direct = true // a block has few rows
+		w.Approximate = true // guesses may be slightly off
 		err := n.build(d, w, cfg.text, target.Model.(*model), settings)
 		if err == nil {
 			err = w.Err()

@@ -17,6 +17,7 @@ type Footprint struct {
 	layers      []nn.CacheSpec
 	dequantized nn.Dequantized
 	quantizable nn.Quantizable
+	packed      int64   // bytes that packed matrices take more in float32, see nn.Computed
 	head        headRow // of a model
 	cut         nn.Cut  // of a drafter
 	stacks      int64   // bytes that plain experts take more in float32
@@ -69,7 +70,7 @@ func (f *Footprint) addComputed(h *headers, m nn.Computed) {
 	f.Elements += m.Elements
 	f.stacks += h.float32Growth(m.Stacks)
 	f.Floats += h.float32Growth(m.Convs)
-	f.quantizable, f.cut = m.Quantizable, m.Cut
+	f.quantizable, f.cut, f.packed = m.Quantizable, m.Cut, m.Packed
 	if h.half {
 		f.quantizable.Bytes = 2 * m.Quantizable.Elements
 	}
@@ -219,7 +220,7 @@ func (f *Files) measureDrafter() (size Footprint, err error) {
 // addNetwork adds what the drafter of a config.json keeps of a text, and what dequantizing it changes.
 func (f *Footprint) addNetwork(n *network, h *headers, cfg *config) (err error) {
 	w := nn.NewDryRunWeights(h, cfg.Quantization)
-	w.Direct = true
+	w.Approximate = true
 	if f.layers, err = n.kept(cfg.text); err == nil {
 		err = n.measure(w, cfg.text)
 	}
@@ -263,7 +264,7 @@ func (f *Files) measureHead() (size Footprint, err error) {
 // Weights returns the bytes of the weights in memory. float32: floating weights are float32 there.
 func (f Footprint) Weights(float32 bool) int64 {
 	if float32 {
-		return f.Quantized + 4*f.Elements
+		return f.Quantized + 4*f.Elements + f.packed
 	}
 	return f.Quantized + f.Floats
 }
@@ -284,6 +285,9 @@ func (f Footprint) IsGGUF() bool { return f.gguf }
 func (f Footprint) Dequantized() Footprint {
 	f.Quantized -= f.dequantized.Quantized
 	f.Elements += f.dequantized.Elements - f.dequantized.Floats
+	if f.dequantized.Elements > 0 { // else it is packed all the same
+		f.packed = 0
+	}
 	f.dequantized = nn.Dequantized{}
 	if f.head.quantized > 0 {
 		f.head = headRow{}

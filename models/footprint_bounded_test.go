@@ -103,14 +103,16 @@ func TestPeakOfABoundedTextIsPredicted(t *testing.T) {
 		counted := f.SequenceBytes(p.tokens, true) - f.Held(p.tokens, true)
 		bounded := bound(t, b.Model, restore.Options{Sink: *c.SinkSize, Window: *c.WindowSize,
 			Source: tokenSource{b.Model.(restorable)}})
-		for n, limit := range map[int]int64{1: 1 << 20, 8: 1 << 20, cache.MaxChunk: counted} {
+		const few = 1<<20 + 1<<16 // bytes: an array of the text's positions, and small ones
+		for n, limit := range map[int]int64{1: few, 8: few, cache.MaxChunk: counted} {
 			if p.grows && n < cache.MaxChunk {
 				continue
 			}
 			plain := besideCaches(t, th, b.Model, p.tokens, n)
 			got := besideCaches(t, th, bounded, p.tokens, n)
 			t.Logf("%+v: %d rows: %d bytes, unbounded %d, counted %d", p, n, got, plain, counted)
-			if more := got - plain; more > limit || n == cache.MaxChunk && more < limit/6 {
+			// Where caches grow, the copies of those that are not bounded are as large.
+			if more := got - plain; more > limit || n == cache.MaxChunk && !p.grows && more < limit/6 {
 				t.Errorf("%+v: %d rows take %d bytes more than unbounded, of %d", p, n, more, limit)
 			}
 		}

@@ -178,9 +178,10 @@ func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			f = f.QuantizedTo(c.bits).CutFrom(target.Footprint, true)
-			// What is taken includes a table of angles, which is no weight.
-			if got := f.Weights(true); got > d.Info.Bytes || got < d.Info.Bytes-1<<10 ||
-				got > taken || float64(got) < 0.97*float64(taken) {
+			// What is taken includes a table of angles, which is no weight, and outputs that packing pads. Small
+			// arrays may lie in larger buffers, which packing used before.
+			if got := f.Weights(true); got > d.Info.Bytes || got < d.Info.Bytes-3<<10 ||
+				got > taken || float64(got+16<<10) < 0.97*float64(taken) {
 				t.Errorf("its weights are predicted to take %d bytes, and take %d; the load takes %d",
 					got, d.Info.Bytes, taken)
 			}

@@ -40,6 +40,8 @@ type headers struct {
 	// model does not compute in float32. Scales become float32, and vectors that only choose stay as
 	// they are.
 	half bool
+
+	approximates func(name string) bool // see Approximates; nil = none
 }
 
 // A headerFile is a safetensors file as it was when its header was read.
@@ -56,7 +58,7 @@ func readHeaders(fsys fs.FS) (*headers, error) {
 	h := &headers{tensors: map[string]*mlx.Tensors{}}
 	folder, isGGUF := fsys.(*gguf.Folder)
 	if h.half = isGGUF; isGGUF {
-		h.stored = folder.Bytes()
+		h.stored, h.approximates = folder.Bytes(), folder.Approximates
 	}
 	if _, err := fs.Stat(fsys, singleFile); !errors.Is(err, fs.ErrNotExist) {
 		return h, h.read(fsys, singleFile) // this tells an error too
@@ -164,7 +166,8 @@ func (h *headers) read(fsys fs.FS, name string) error {
 
 // only returns the headers of the tensors that keep takes, nil if it takes none.
 func (h *headers) only(keep func(name string) bool) *headers {
-	of := &headers{files: h.files, half: h.half, size: h.size, tensors: map[string]*mlx.Tensors{}}
+	of := &headers{files: h.files, half: h.half, size: h.size, approximates: h.approximates,
+		tensors: map[string]*mlx.Tensors{}}
 	for name, tensors := range h.tensors {
 		if keep(name) {
 			info, _ := tensors.Info(name)
@@ -189,6 +192,14 @@ func (h *headers) Info(name string) (mlx.TensorInfo, bool) {
 	}
 	return mlx.TensorInfo{}, false
 }
+
+// Approximates reports whether a quantized weight only comes near its GGUF file's, for nn.Weights.
+func (h *headers) Approximates(name string) bool {
+	return h.approximates != nil && h.approximates(name)
+}
+
+// LoadExact completes Approximates. No check loads a tensor.
+func (h *headers) LoadExact(*mlx.Scope, string) *mlx.Array { panic("models: a header has no weights") }
 
 // Format returns the format that a tensor's file names, for nn.Weights.
 func (h *headers) Format(name string) string {

@@ -26,10 +26,9 @@ const (
 type Options struct {
 	Dtype DtypePolicy // zero means DtypeAuto
 
-	// Dequantize holds quantized weights in float32, if the model computes in float32 on the CPU. They
-	// take more memory there, and products with them a fraction of the time. Those of a GGUF file
-	// are exactly the file's. A drafter's matrices of 4 and 8 bits stay quantized on Linux, where a
-	// product of our own reads their few bits.
+	// Dequantize holds quantized weights in float32, if the model computes in float32 on the CPU. Those of
+	// a GGUF file are exactly the file's then. Without it, and in a drafter, a product of our own reads them
+	// packed on Linux.
 	Dequantize bool
 
 	// Bits quantizes the plain matrices of a drafter as it is loaded: 4 or 8, 0 = none. It guesses a little

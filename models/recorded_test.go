@@ -131,9 +131,9 @@ func testHeaders(t *testing.T, th *mlx.Thread, path string) {
 		if s.ContextLength != i.ContextLength {
 			t.Errorf("%s: s.ContextLength = %v, want %v", mode.name, s.ContextLength, i.ContextLength)
 		}
-		// Loading adds what it computes by itself, such as rotary frequencies.
-		if off := math.Abs(float64(mode.said)/float64(i.Bytes) - 1); !(off <= 0.03) ||
-			!mode.opts.Dequantize && (mode.said > i.Bytes || mode.said < i.Bytes-8<<10) {
+		// Loading adds what it computes by itself, such as rotary frequencies, and the outputs that packing pads.
+		if off := math.Abs(float64(mode.said)/float64(i.Bytes) - 1); !(off <= 0.04) ||
+			!mode.opts.Dequantize && (mode.said > i.Bytes || mode.said < i.Bytes-10<<10) {
 			t.Errorf("%s: its weights are predicted to take %d bytes, and take %d", mode.name,
 				mode.said, i.Bytes)
 		}

@@ -87,15 +87,9 @@ func (c *weightFiles) Load(s *mlx.Scope, name string) *mlx.Array {
 }
 
 // LoadExact reads a weight of a GGUF file that its quantized form only comes near, for nn.Weights.
-func (c *weightFiles) LoadExact(s *mlx.Scope, name string) (a *mlx.Array, ok bool) {
-	if c.exact == nil {
-		return nil, false
-	}
-	if _, ok := c.exact.Info(name); !ok {
-		return nil, false
-	}
+func (c *weightFiles) LoadExact(s *mlx.Scope, name string) *mlx.Array {
 	module := strings.TrimSuffix(name, ".weight")
-	return c.load(s, c.exact, name, name, module+".scales", module+".biases"), true
+	return c.load(s, c.exact, name, name, module+".scales", module+".biases")
 }
 
 // load reads a tensor of a file, which counts as those of the checkpoint in its place.

@@ -43,9 +43,9 @@ func TestModelSettingsReachTheDrafter(t *testing.T) {
 		t.Errorf("after a load the drafter is packed in %q and reads %d rows", got,
 			m.drafter.Variant().Settings.Window)
 	}
-	// Memory includes a table of angles for each, which is no weight.
+	// Memory includes a table of angles for each, which is no weight, and outputs that packing pads.
 	held := m.bundle.Info.Bytes + m.drafter.Files().Info.Bytes
-	if got := m.needs.Weights; got > held || got < held-2<<10 {
+	if got := m.needs.Weights; got > held || got < held-4<<10 {
 		t.Errorf("weights of %d bytes were expected, and %d are held", got, held)
 	}
 	if st, err := r.pool.ModelSettings(t.Context(), "tiny"); err != nil || st.Later {

@@ -18,17 +18,15 @@
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/primitives.h"
 #include "helpers_linux.h"
+#include "power_linux.h"
 
 namespace {
 
-constexpr int lanes = 16;
 constexpr int tile = 64; // keys that are attended at once, from a multiple of this number on
 constexpr int rowsAtOnce = 4;
 constexpr int blockQueries = 64; // of each head, that share the packing of a tile
 constexpr double worthThreads = 1 << 22; // products
 
-typedef float floats __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
-typedef int32_t ints __attribute__((vector_size(4 * lanes)));
 typedef uint32_t words __attribute__((vector_size(4 * lanes)));
 
 // Strides are in elements, of the axes head, row and element.
@@ -56,22 +54,6 @@ struct Attention {
 	bool causal;
 	int heads, group, n, keys, width, values; // width: elements of a key
 };
-
-INLINE floats all(float x) { return floats{} + x; }
-
-// power returns 2^x for x of at most 0, exactly 1 for 0 and exactly 0 from -127 down.
-INLINE floats power(floats x) {
-	const floats round = all(12582912.0f); // 1.5 * 2^23: a float of this size has no fraction
-	x = x < all(-127.0f) ? all(-127.0f) : x;
-	floats whole = x + round;
-	floats f = x - (whole - round);
-	floats y = f * 0.0013264698743755722f + 0.00967150880934595f;
-	y = y * f + 0.05550733776472069f;
-	y = y * f + 0.24022242145477232f;
-	y = y * f + 0.6931469776120454f;
-	y = y * f + 1.0f;
-	return (floats)((ints)y + ((ints)whole << 23));
-}
 
 // product adds a (rowsAtOnce, count) b (count, W lanes) to c (rowsAtOnce, W lanes).
 template <int W>

@@ -22,15 +22,20 @@
 //
 // # Operations of our own on the CPU
 //
-// Four operations are not MLX's: on Linux, C++ adds them as primitives, for float32 on the CPU
+// Some operations are not MLX's: on Linux, C++ adds them as primitives, for float32 on the CPU
 // (measured in engine/log):
 //
 //   - [Scope.TiledAttention]. MLX's own operations write and read all scores a dozen times.
 //   - [Scope.TiledMatMul]. OpenBLAS packs a whole matrix before it multiplies a few rows.
 //   - [Scope.TiledGatherMM]. MLX multiplies each row with its expert by itself.
+//   - [Scope.PackedMatMul], [Scope.PackedGatherMM] and [Scope.PackedRows] read a quantized matrix in its few bits.
+//     MLX's own product takes one row after the other, on one thread. What they compute is TiledMatMul of
+//     the dequantized matrix, to the bit wherever scale times number is exact.
+//   - [Scope.FusedRMSNorm], [Scope.Rotate] and [Scope.Gated] are three to seven operations of MLX each, whose own
+//     time counts between the products of a few rows.
 //   - [Scope.Widen]. MLX casts weights of 16 bits one by one, on one thread.
 //
-// What the first three give a row does not depend on the rows that come with it.
+// What all but the last give a row does not depend on the rows that come with it.
 //
 // # Errors
 //

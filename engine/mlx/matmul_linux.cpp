@@ -2,6 +2,7 @@
 // in the first cache while all rows pass it. So a matrix is read from memory once. OpenBLAS packs
 // all of it before it multiplies a few rows, and its sums depend on the number of rows.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -11,19 +12,10 @@
 #include "mlx/allocator.h"
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/primitives.h"
-#include "helpers_linux.h"
+#include "stack_linux.h"
+#include "tile_linux.h"
 
 namespace {
-
-constexpr int tileOut = 32; // outputs of a tile
-constexpr int tileIn = 256; // inputs of a tile, which takes 32 KiB
-constexpr double worthThreads = 1 << 17; // products
-
-template <int L>
-struct Lanes {
-	typedef float floats __attribute__((vector_size(4 * L), aligned(4), may_alias));
-	typedef int32_t ints __attribute__((vector_size(4 * L)));
-};
 
 // A Matrix is (in, out). Strides are in elements.
 struct Matrix {
@@ -31,13 +23,11 @@ struct Matrix {
 	int64_t in, out;
 };
 
-// A Work is what one thread does at once: rows times the outputs of one tile.
-struct Work {
-	const float* matrix; // at the first output of the tile
-	const float* const* x; // of each row
-	float* const* y;
-	int rows, first, outputs, in; // first output of the tile, and at most tileOut of them
-	int64_t inStride, outStride, xStride; // of elements
+// A Work is a TileWork with the matrix at the first output of the tile.
+struct Work : TileWork {
+	const float* matrix;
+	int in;
+	int64_t inStride, outStride; // of elements
 };
 
 // swapHalves does one of the log2 L steps that turn a square of L rows.
@@ -87,70 +77,13 @@ INLINE void turnTile(const Work& w, int from, int count, float* tile) {
 	}
 }
 
-// addProducts adds the products of R rows with count inputs of a tile to sums (R, tileOut). Each sum
-// grows by one product after the other, however many rows there are. W vectors are summed at once.
-template <int L, int W, int R>
-INLINE void addProducts(const Work& w, int row, int from, int count, const float* tile,
-	float* sums) {
-	using floats = typename Lanes<L>::floats;
-	const float* x[R];
-#pragma GCC unroll 8
-	for (int r = 0; r < R; r++)
-		x[r] = w.x[row + r] + from * w.xStride;
-	for (int o = 0; o < tileOut; o += W * L) {
-		floats sum[R][W];
-#pragma GCC unroll 8
-		for (int r = 0; r < R; r++)
-#pragma GCC unroll 4
-			for (int i = 0; i < W; i++)
-				sum[r][i] = *(const floats*)(sums + r * tileOut + o + i * L);
-		for (int k = 0; k < count; k++) {
-			floats m[W];
-#pragma GCC unroll 4
-			for (int i = 0; i < W; i++)
-				m[i] = *(const floats*)(tile + k * tileOut + o + i * L);
-#pragma GCC unroll 8
-			for (int r = 0; r < R; r++) {
-				floats a = floats{} + x[r][k * w.xStride];
-#pragma GCC unroll 4
-				for (int i = 0; i < W; i++)
-					sum[r][i] += a * m[i];
-			}
-		}
-#pragma GCC unroll 8
-		for (int r = 0; r < R; r++)
-#pragma GCC unroll 4
-			for (int i = 0; i < W; i++)
-				*(floats*)(sums + r * tileOut + o + i * L) = sum[r][i];
-	}
-}
-
-// addRows is addProducts for all rows of w and a tile whose inputs begin at from. y holds the sums so
-// far, unless from is 0.
-template <int L, int W, int R>
-INLINE void addRows(const Work& w, int& row, int from, int count, const float* tile) {
-	alignas(64) float sums[R * tileOut];
-	for (; row + R <= w.rows; row += R) {
-		for (int r = 0; r < R; r++)
-			for (int o = 0; o < tileOut; o++)
-				sums[r * tileOut + o] = from > 0 && o < w.outputs ? w.y[row + r][w.first + o] : 0;
-		addProducts<L, W, R>(w, row, from, count, tile, sums);
-		for (int r = 0; r < R; r++)
-			for (int o = 0; o < w.outputs; o++)
-				w.y[row + r][w.first + o] = sums[r * tileOut + o];
-	}
-}
-
 template <int L, int W, int R>
 INLINE void multiply(const Work& w) {
 	alignas(64) float tile[tileIn * tileOut];
 	for (int from = 0; from < w.in; from += tileIn) {
 		const int count = w.in - from < tileIn ? w.in - from : tileIn;
 		turnTile<L>(w, from, count, tile);
-		int row = 0;
-		addRows<L, W, R>(w, row, from, count, tile);
-		addRows<L, W, 2>(w, row, from, count, tile);
-		addRows<L, W, 1>(w, row, from, count, tile);
+		addTile<L, W, R>(w, from, count, tile);
 	}
 }
 
@@ -176,35 +109,28 @@ Multiply multiplyOn(Target target) {
 
 namespace core = mlx::core;
 
-// A Product multiplies rows with the matrices of a stack, each with one of them.
+// A Product multiplies the rows of a stack, each with the matrix that it goes to.
 struct Product {
+	Stack stack;
 	Matrix matrix; // the first one
 	int64_t matrixStride;
 	int in, out;
-	int64_t xStride;
-	std::vector<const float*> x; // of each row
-	std::vector<float*> y;
-	std::vector<int> ends; // of each matrix, after its last row
 	Multiply multiply;
 	int threads; // that may share the work
 
 	// multiplyAll does the work on several threads if there is enough. What a row gets does not depend
 	// on how the work is divided.
 	void multiplyAll() const noexcept {
-		const int tiles = (out + tileOut - 1) / tileOut, matrices = ends.size();
+		const int tiles = (out + tileOut - 1) / tileOut;
 		auto work = [&](int i) {
-			const int m = i / tiles, o = i % tiles * tileOut, begin = m > 0 ? ends[m - 1] : 0;
-			if (begin == ends[m])
-				return;
-			multiply({matrix.data + m * matrixStride + o * matrix.out, &x[begin], &y[begin],
-				ends[m] - begin, o, out - o < tileOut ? out - o : tileOut, in, matrix.in, matrix.out,
-				xStride});
+			const int m = i / tiles, first = i % tiles * tileOut, begin = stack.begin(m);
+			const int rows = stack.ends[m] - begin;
+			if (rows > 0)
+				multiply({{&stack.x[begin], &stack.y[begin], rows, first, std::min(out - first, tileOut),
+							  stack.xStride},
+					matrix.data + m * matrixStride + first * matrix.out, in, matrix.in, matrix.out});
 		};
-		if (double(x.size()) * in * out < worthThreads)
-			for (int i = 0; i < tiles * matrices; i++)
-				work(i);
-		else
-			Helpers::all().share(threads, tiles * matrices, work);
+		stack.share(threads, double(in) * out, tiles, work);
 	}
 };
 
@@ -213,76 +139,25 @@ public:
 	TiledMatMul(core::Stream s, Target t, int threads)
 		: Primitive(s), multiply_(multiplyOn(t)), threads_(threads) {}
 
-	// in: x (rows, in), w (in, out)
+	// in: x (rows, in), w (in, out); or x (n, k or 1, 1, in), w (E, in, out), chosen (n, k)
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
-		const core::array &x = in[0], &w = in[1];
-		auto p = std::make_shared<Product>();
-		p->multiply = multiply_, p->threads = threads_;
-		const int rows = x.shape(0);
-		p->matrix = {w.data<float>(), w.strides(0), w.strides(1)};
-		p->in = w.shape(0), p->out = w.shape(1), p->xStride = x.strides(1);
+		const core::array& w = in[1];
 		outs[0].set_data(core::allocator::malloc(outs[0].nbytes()));
-		p->ends = {rows};
-		for (int r = 0; r < rows; r++) {
-			p->x.push_back(x.data<float>() + r * x.strides(0));
-			p->y.push_back(outs[0].data<float>() + int64_t(r) * p->out);
-		}
-		core::cpu::get_command_encoder(stream()).dispatch([p] { p->multiplyAll(); });
+		const int axis = w.ndim() - 2;
+		// All memory is taken here. On MLX's thread a lack of it would end the program.
+		auto p = std::make_shared<Product>(Product{
+			in.size() == 2 ? Stack(in[0], outs[0]) : Stack(in[0], in[2], w.shape(0), outs[0]),
+			{w.data<float>(), w.strides(axis), w.strides(axis + 1)}, w.strides(0), w.shape(axis),
+			w.shape(axis + 1), multiply_, threads_});
+		core::cpu::get_command_encoder(stream()).dispatch([p] {
+			p->stack.sort();
+			p->multiplyAll();
+		});
 	}
 	void eval_gpu(const std::vector<core::array>&, std::vector<core::array>&) override {
 		throw std::runtime_error("TiledMatMul is for the CPU.");
 	}
 	const char* name() const override { return "TiledMatMul"; }
-
-private:
-	Multiply multiply_;
-	int threads_;
-};
-
-class TiledGatherMM : public core::Primitive {
-public:
-	TiledGatherMM(core::Stream s, Target t, int threads)
-		: Primitive(s), multiply_(multiplyOn(t)), threads_(threads) {}
-
-	// in: x (n, k or 1, 1, in), w (E, in, out), chosen (n, k) of 32-bit integers below E
-	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
-		const core::array &x = in[0], &w = in[1], &chosen = in[2];
-		const int n = chosen.shape(0), k = chosen.shape(1), matrices = w.shape(0);
-		auto p = std::make_shared<Product>();
-		p->multiply = multiply_, p->threads = threads_;
-		p->matrix = {w.data<float>(), w.strides(1), w.strides(2)};
-		p->matrixStride = w.strides(0);
-		p->in = w.shape(1), p->out = w.shape(2), p->xStride = x.strides(3);
-		outs[0].set_data(core::allocator::malloc(outs[0].nbytes()));
-		// All memory is taken here. On MLX's thread a lack of it would end the program.
-		p->x.resize(int64_t(n) * k), p->y.resize(int64_t(n) * k), p->ends.resize(matrices + 1);
-		const float* rows = x.data<float>();
-		const int64_t row = x.strides(0), own = x.shape(1) == 1 ? 0 : x.strides(1);
-		float* y = outs[0].data<float>();
-		const uint32_t* ids = chosen.data<uint32_t>();
-		const int64_t idRow = chosen.strides(0), id = chosen.strides(1);
-		core::cpu::get_command_encoder(stream()).dispatch([=] {
-			// Rows are sorted by their matrix, by counting.
-			auto& ends = p->ends;
-			for (int i = 0; i < n; i++)
-				for (int j = 0; j < k; j++)
-					ends[ids[i * idRow + j * id] + 1]++;
-			for (int m = 0; m < matrices; m++)
-				ends[m + 1] += ends[m];
-			for (int i = 0; i < n; i++)
-				for (int j = 0; j < k; j++) {
-					int at = ends[ids[i * idRow + j * id]]++;
-					p->x[at] = rows + i * row + j * own;
-					p->y[at] = y + (int64_t(i) * k + j) * p->out;
-				}
-			ends.pop_back(); // each matrix's beginning has become its end
-			p->multiplyAll();
-		});
-	}
-	void eval_gpu(const std::vector<core::array>&, std::vector<core::array>&) override {
-		throw std::runtime_error("TiledGatherMM is for the CPU.");
-	}
-	const char* name() const override { return "TiledGatherMM"; }
 
 private:
 	Multiply multiply_;
@@ -299,6 +174,6 @@ int tandem_matmul(mlx_array* out, mlx_array x, mlx_array w, tandem_operation* ho
 
 int tandem_gather_matmul(mlx_array* out, mlx_array x, mlx_array w, mlx_array chosen,
 	tandem_operation* how) {
-	return make<TiledGatherMM>(out, {of(chosen).shape(0), of(chosen).shape(1), 1, of(w).shape(2)},
+	return make<TiledMatMul>(out, {of(chosen).shape(0), of(chosen).shape(1), 1, of(w).shape(2)},
 		{of(x), of(w), of(chosen)}, how);
 }

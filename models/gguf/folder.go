@@ -231,6 +231,12 @@ func (d *Folder) Open(name string) (fs.File, error) {
 	return d.openWeights(d.header, d.entries)
 }
 
+// Approximates reports whether model.safetensors only comes near a weight of the file. [Folder.OpenExact] has it
+// exactly.
+func (d *Folder) Approximates(name string) bool {
+	return slices.ContainsFunc(d.exact, func(s *source) bool { return s.to == name })
+}
+
 // OpenExact opens a safetensors file of the tensors that lose something in model.safetensors. It
 // has their weights as the file has them, in float32, by the same names. It returns nil if there
 // are no such tensors.

@@ -11,32 +11,32 @@ func SiLU(s *mlx.Scope, x *mlx.Array) *mlx.Array { return s.Mul(x, s.Sigmoid(x))
 
 // SwiGLU returns silu(gate) * up for x (rows, 2n), gate before up: (rows, n).
 func SwiGLU(s *mlx.Scope, x *mlx.Array) *mlx.Array {
-	parts := s.Split(x, 2, -1)
-	return swiglu(s, parts[0], parts[1])
-}
-
-func swiglu(s *mlx.Scope, gate, up *mlx.Array) *mlx.Array {
-	if plainOnCPU(s, gate) {
-		return gated(s, gate, up, s.Mul(constant(s, -math.Log2E, mlx.Float32), gate))
+	if s.Fuses(x) {
+		return s.Gated(x, -math.Log2E, 0)
 	}
-	return s.Mul(SiLU(s, gate), up)
+	parts := s.Split(x, 2, -1)
+	return s.Mul(SiLU(s, parts[0]), parts[1])
 }
 
 // GeGLU returns gelu(gate) * up for x (rows, 2n), gate before up: (rows, n). gelu is the
 // approximation by tanh.
 func GeGLU(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+	if s.Fuses(x) {
+		return s.Gated(x, geluSlope, 0.044715*geluSlope)
+	}
 	parts := s.Split(x, 2, -1)
 	return GatedGELU(s, parts[0], parts[1])
 }
+
+// gelu(x) is x times the logistic function of 2 sqrt(2/pi) (x + 0.044715 x^3): as a power of 2, with this slope.
+const geluSlope = -2 * math.Log2E * 0.7978845608028654
 
 // GatedGELU returns gelu(gate) * up, as [GeGLU] does.
 func GatedGELU(s *mlx.Scope, gate, up *mlx.Array) *mlx.Array {
 	d := gate.Dtype()
 	if plainOnCPU(s, gate) {
-		// gelu(x) is x times the logistic function of 2 sqrt(2/pi) (x + 0.044715 x^3).
-		const slope = -2 * math.Log2E * 0.7978845608028654
 		square := s.Mul(gate, gate)
-		inner := s.Add(constant(s, slope, d), s.Mul(constant(s, 0.044715*slope, d), square))
+		inner := s.Add(constant(s, geluSlope, d), s.Mul(constant(s, 0.044715*geluSlope, d), square))
 		return gated(s, gate, up, s.Mul(inner, gate))
 	}
 	// The cube is rounded once, as a power would be.

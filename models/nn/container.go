@@ -183,8 +183,8 @@ func words(weight mlx.TensorInfo, lead int) int {
 }
 
 // globalFactor reads what all weights of a matrix (out) or a stack (E, out) are multiplied by. It
-// returns nil if the checkpoint has no such tensor.
-func (w *Weights) globalFactor(path string, q mlx.Quantization, shape []int) *mlx.Array {
+// returns nil if the checkpoint has no such tensor. packs says that the matrix may be packed.
+func (w *Weights) globalFactor(path string, q mlx.Quantization, shape []int, packs bool) *mlx.Array {
 	name := path + globalScale
 	if !w.Has(name) {
 		if q.Mode == "nvfp4" && w.config != nil && w.config.container != nil {
@@ -207,7 +207,9 @@ func (w *Weights) globalFactor(path string, q mlx.Quantization, shape []int) *ml
 	}
 	held := 4*int64(stack)*int64(last(shape)) - info.Bytes
 	w.computed.Quantized += held
-	w.dequantized.Quantized += held
+	if !packs {
+		w.dequantized.Quantized += held
+	}
 	x := w.load(name, floatTypes, info.Shape)
 	s := w.scope
 	if w.stopped() {

@@ -18,11 +18,15 @@ func (d *Decoder) CutHead(w *Weights, ids *mlx.Array) *Linear {
 	if d.LMHead != nil {
 		head = &d.LMHead.parts[0]
 	}
-	if head.weight.Size() == 0 {
+	if head.packed == nil && head.weight.Size() == 0 {
 		return nil // the model knows only its sizes, and the drafter is only checked
 	}
-	cut := head.cut(w.scope, ids).quantizeForDrafts(w.scope)
-	w.keep(cut.arrays())
+	cut := head.cut(w.scope, ids).quantizeForDrafts(w)
+	arrays := cut.arrays()
+	if cut.packs {
+		arrays = cut.layout(w.scope)
+	}
+	w.keep(arrays)
 	return &Linear{parts: []matrix{cut}}
 }
 
@@ -30,13 +34,13 @@ func (d *Decoder) CutHead(w *Weights, ids *mlx.Array) *Linear {
 var draftQuantization = mlx.Quantization{GroupSize: 64, Bits: 8, Mode: "affine"}
 
 // quantizeForDrafts returns a matrix for products that may be slightly off. A plain one in float32 is
-// quantized where mlx.PackedMatMul takes it.
-func (m matrix) quantizeForDrafts(s *mlx.Scope) matrix {
-	if m.quantized() || QuantizedRowBytes(m.weight.Dim(0)) == 0 ||
-		!s.PackedMatMulFits(m.weight, m.weight, draftQuantization) {
+// quantized where it can be packed.
+func (m matrix) quantizeForDrafts(w *Weights) matrix {
+	s := w.scope
+	if m.quantized() || m.weight.Dtype() != mlx.Float32 || QuantizedRowBytes(m.weight.Dim(0)) == 0 || !w.packs() {
 		return m
 	}
-	out := matrix{quantization: draftQuantization, direct: true}
+	out := matrix{quantization: draftQuantization, packs: true}
 	out.weight, out.scales, out.biases = s.Quantize(s.Transpose(m.weight, 1, 0), draftQuantization)
 	return out
 }
@@ -44,11 +48,10 @@ func (m matrix) quantizeForDrafts(s *mlx.Scope) matrix {
 // QuantizedRowBytes returns the bytes of a row of a cut head with width elements, where the CPU computes in
 // float32. It returns 0 for a row that is not quantized.
 func QuantizedRowBytes(width int) int64 {
-	if width%draftQuantization.GroupSize != 0 || !mlx.PackedMatMulTakes(draftQuantization) {
+	if width%draftQuantization.GroupSize != 0 || !mlx.CanPack(draftQuantization) {
 		return 0
 	}
-	groups := width / draftQuantization.GroupSize
-	return int64(width*draftQuantization.Bits/8 + 2*4*groups) // scales and biases are float32
+	return mlx.PackedBytes(1, width, draftQuantization, false)
 }
 
 // CutHead reads from the head of target the rows of n ids, with hidden elements each. For a nil

@@ -17,7 +17,9 @@ func (w *Weights) Embedding(path string, vocab, hidden int) *Embedding {
 	e.head = e.rows
 	arrays := e.head.layout(w.scope)
 	var views []*mlx.Array
-	if !e.rows.quantized() {
+	if e.head.packed != nil {
+		e.rows = e.head
+	} else if !e.rows.quantized() {
 		views = append(views, e.rows.weight)
 	}
 	w.keep(arrays, views...)

@@ -40,8 +40,8 @@ func (w *Weights) latentMaps(path string, spec LatentSpec) (embedQ, unembedOut *
 	if w.Has(path + ".kv_b_proj.weight") {
 		keys, values = w.splitLatentMaps(path+".kv_b_proj", spec)
 	} else {
-		keys = w.stored(path+".embed_q", spec.Nope, spec.Heads, spec.Rank, spec.Nope)
-		values = w.stored(path+".unembed_out", spec.Rank, spec.Heads, spec.Value, spec.Rank)
+		keys = w.held(w.asStored(path+".embed_q", false, spec.Nope, spec.Heads, spec.Rank, spec.Nope))
+		values = w.held(w.asStored(path+".unembed_out", false, spec.Rank, spec.Heads, spec.Value, spec.Rank))
 	}
 	list := w.headLinears(keys, values)
 	return list[0], list[1]
@@ -51,10 +51,7 @@ func (w *Weights) latentMaps(path string, spec LatentSpec) (embedQ, unembedOut *
 // its values. Keys are turned, so quantized ones are dequantized and quantized again, as in mlx_lm.
 func (w *Weights) splitLatentMaps(path string, spec LatentSpec) (keys, values matrix) {
 	s, rows := w.scope, spec.Nope+spec.Value
-	m := w.asStored(path, spec.Rank, spec.Heads*rows, spec.Rank)
-	if m.direct {
-		w.addDequantized(path, int64(spec.Heads*rows)*int64(spec.Rank)) // its parts are stacks
-	}
+	m := w.asStored(path, false, spec.Rank, spec.Heads*rows, spec.Rank)
 	weight, q := m.weight, m.quantization
 	if m.quantized() {
 		if q.Mode != "affine" || spec.Nope%q.GroupSize != 0 {

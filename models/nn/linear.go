@@ -60,6 +60,11 @@ func (w *Weights) Outputs(l *Linear, from, to int) *Linear {
 		if lo >= hi {
 			continue
 		}
+		if m.packed != nil && lo%16 != 0 {
+			w.fail(Unsupported("the outputs from %d on of a quantized matrix are used alone, and %d is no multiple "+
+				"of 16", lo, lo))
+			return out
+		}
 		part := m.outputs(s, lo, hi)
 		out.parts = append(out.parts, part)
 		views = append(views, part.arrays()...)
@@ -83,7 +88,7 @@ func (l *Linear) Out() int {
 
 // Forward maps x (rows, in) to (rows, out).
 func (l *Linear) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
-	if m := &l.parts[0]; len(l.parts) == 1 && l.bias != nil && !m.quantized() &&
+	if m := &l.parts[0]; len(l.parts) == 1 && l.bias != nil && m.packed == nil && !m.quantized() &&
 		!s.TiledMatMulFits(x, m.weight) {
 		return s.AddMM(l.bias, x, m.weight)
 	}

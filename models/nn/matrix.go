@@ -18,19 +18,22 @@ type matrix struct {
 	float32Scales  bool       // the scales are float32 and the rows are not
 	global         *mlx.Array // quantized: (out), a factor of the outputs, or nil
 	few            *fewRows   // nil = MLX's own product
-	direct         bool       // quantized: mlx.PackedMatMul takes it on a CPU, so it is not dequantized
+
+	packs  bool        // layout packs it, so it is not dequantized
+	half   bool        // 16 bits hold its scales and biases
+	packed *mlx.Packed // packed: takes the place of all others; else nil
 }
 
 func (m *matrix) quantized() bool { return m.scales != nil }
 
 // matmul multiplies x (rows, in): (rows, out), in the type of x.
 func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+	if m.packed != nil {
+		return s.PackedMatMul(x, m.packed)
+	}
 	if m.quantized() {
 		if m.few.takes(m, x.Dim(0)) {
 			return m.few.matmul(s, x, m)
-		}
-		if m.direct && s.PackedMatMulFits(x, m.scales, m.quantization) {
-			return s.PackedMatMul(x, m.weight, m.scales, m.biases, m.quantization)
 		}
 		y := s.QuantizedMatMul(m.operand(s, x), m.weight, m.scales, m.biases, m.quantization)
 		return m.result(s, y, x, m.global)
@@ -44,6 +47,9 @@ func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 // gather multiplies each of x (rows, k or 1, 1, in) with the matrices of a stack that chosen
 // (rows, k) names: (rows, k, 1, out), in the type of x.
 func (m *matrix) gather(s *mlx.Scope, x, chosen *mlx.Array) *mlx.Array {
+	if m.packed != nil {
+		return s.PackedGatherMM(x, m.packed, chosen)
+	}
 	if m.quantized() {
 		y := s.GatherQuantizedMatMul(m.operand(s, x), m.weight, m.scales, m.biases, chosen,
 			m.quantization)
@@ -80,9 +86,12 @@ func (m *matrix) result(s *mlx.Scope, y, x, factor *mlx.Array) *mlx.Array {
 	return s.AsType(y, x.Dtype())
 }
 
-// rows returns the rows (n, in) of m that ids (n) name, before m is laid out. Quantized ones are
+// rows returns the rows (n, in) of m that ids (n) name. m is packed or not laid out. Quantized rows are
 // dequantized to type d.
 func (m *matrix) rows(s *mlx.Scope, ids *mlx.Array, d mlx.Dtype) *mlx.Array {
+	if m.packed != nil {
+		return s.PackedRows(m.packed, ids)
+	}
 	rows := s.Take(m.weight, ids, 0)
 	if !m.quantized() {
 		return rows
@@ -105,19 +114,19 @@ func (w *Weights) matrix(path string, out, in int) matrix { return w.stored(path
 // stored reads the weight of the module at path. Its shape has rows of in elements. It is not kept
 // yet.
 func (w *Weights) stored(path string, in int, shape ...int) matrix {
-	return w.held(w.asStored(path, in, shape...))
+	return w.held(w.asStored(path, true, in, shape...))
 }
 
 // held returns a matrix in the form for memory.
 func (w *Weights) held(m matrix) matrix {
-	if w.Dequantize && !m.direct && !w.stopped() {
+	if w.Dequantize && !m.packs && !w.stopped() {
 		return m.dequantized(w.scope)
 	}
 	return m
 }
 
-// asStored is stored for a matrix in the form that the checkpoint has.
-func (w *Weights) asStored(path string, in int, shape ...int) matrix {
+// asStored is stored for a matrix in the form that the checkpoint has. packs says that layout may pack it.
+func (w *Weights) asStored(path string, packs bool, in int, shape ...int) matrix {
 	n := int64(1)
 	for _, d := range shape {
 		n *= int64(d)
@@ -144,15 +153,17 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 		return matrix{weight: w.float(path+".weight", shape...)}
 	}
 	w.quantized.add(q, n)
-	direct := w.Direct && len(shape) == 2 && mlx.PackedMatMulTakes(q)
-	if !direct {
+	packs = packs && mlx.CanPack(q)
+	if packs {
+		w.computed.Packed += w.packedGrowth(path, q, shape)
+	}
+	if !packs || !w.Approximate {
 		w.addDequantized(path, n)
 	}
-	if src, ok := w.src.(exactSource); ok && w.Dequantize && !direct && !w.stopped() {
-		if a, ok := src.LoadExact(w.scope, weight.Name); ok {
-			w.info(path + ".biases") // which are not read
-			return matrix{weight: a}
-		}
+	if src, ok := w.src.(approximateSource); ok && w.Dequantize && !w.Approximate && !w.stopped() &&
+		src.Approximates(weight.Name) {
+		w.info(path + ".biases") // which are not read
+		return matrix{weight: src.LoadExact(w.scope, weight.Name)}
 	}
 	if w.FewRows && w.fewRows == nil {
 		w.fewRows = newFewRows(w.scope)
@@ -161,10 +172,11 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	groups := append(slices.Clone(lead), last(scales.Shape))
 	m := matrix{
 		weight:       w.words(path+".weight", weight, lead),
-		global:       w.globalFactor(path, q, lead),
+		global:       w.globalFactor(path, q, lead, packs),
 		quantization: q,
 		few:          w.fewRows,
-		direct:       direct,
+		packs:        packs && w.packs(),
+		half:         w.hasHalfScales(path),
 	}
 	if q.Mode != "affine" {
 		m.scales = w.load(path+".scales", foreignScales, groups)
@@ -178,8 +190,15 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	half := w.scope.Scalar(-float64(int(1)<<(q.Bits-1)), m.scales.Dtype())
 	m.biases = w.scope.Mul(m.scales, half)
 	w.computed.addFloats(scales)
-	w.dequantized.Floats += scales.Size()
+	if !packs {
+		w.dequantized.Floats += scales.Size()
+	}
 	return m
+}
+
+// packs reports whether matrices are held packed where mlx.CanPack says so.
+func (w *Weights) packs() bool {
+	return w.Dtype == mlx.Float32 && (!w.Dequantize || w.Approximate) && !w.stopped() && w.scope.Thread().Packs()
 }
 
 // addDequantized records that the quantized matrix of n elements at path may be held dequantized.
@@ -214,7 +233,7 @@ func (w *Weights) quantizeTo(m matrix, n int64) matrix {
 	weight, scales, biases := w.scope.Quantize(m.weight, q)
 	w.quantized.add(q, n)
 	return matrix{weight: weight, scales: scales, biases: biases, quantization: q,
-		direct: w.Direct && mlx.PackedMatMulTakes(q)}
+		packs: w.packs() && mlx.CanPack(q)}
 }
 
 // quantization returns how the module at path is quantized, whose weight and scales have these types and
@@ -283,8 +302,8 @@ func (m *matrix) dtype(given mlx.Dtype) mlx.Dtype {
 
 // alike reports whether b is quantized as m is, so that they can be joined.
 func (m *matrix) alike(b matrix) bool {
-	return m.quantized() == b.quantized() && m.quantization == b.quantization && m.float32Scales == b.float32Scales &&
-		(m.global == nil) == (b.global == nil)
+	return m.quantized() == b.quantized() && m.quantization == b.quantization && m.half == b.half &&
+		m.float32Scales == b.float32Scales && (m.global == nil) == (b.global == nil)
 }
 
 // stack puts the rows of b under the rows of m. It reports false if they are not quantized alike.
@@ -333,6 +352,10 @@ func (m *matrix) expanded(s *mlx.Scope) matrix {
 
 // layout brings the arrays into the form that matmul and gather need. It returns them.
 func (m *matrix) layout(s *mlx.Scope) []*mlx.Array {
+	if m.packs {
+		*m = matrix{packed: s.Pack(m.weight, m.scales, m.biases, m.global, m.quantization, m.half)}
+		return []*mlx.Array{m.packed.Blocks}
+	}
 	if m.quantized() {
 		return m.arrays()
 	}
@@ -350,6 +373,9 @@ func (m *matrix) layout(s *mlx.Scope) []*mlx.Array {
 
 // out returns the number of outputs. The matrix is laid out.
 func (m *matrix) out() int {
+	if m.packed != nil {
+		return m.packed.Out
+	}
 	if m.quantized() {
 		return m.weight.Dim(0)
 	}
@@ -359,6 +385,10 @@ func (m *matrix) out() int {
 // outputs returns views of the outputs [from, to). The matrix is laid out.
 func (m *matrix) outputs(s *mlx.Scope, from, to int) matrix {
 	v := *m
+	if m.packed != nil {
+		v.packed = m.packed.Outputs(from, to)
+		return v
+	}
 	if m.quantized() {
 		v.weight = s.Slice(m.weight, 0, from, to)
 		v.scales = s.Slice(m.scales, 0, from, to)
@@ -374,8 +404,12 @@ func (m *matrix) outputs(s *mlx.Scope, from, to int) matrix {
 	return v
 }
 
-// cut returns the outputs that ids (n) name, in new memory. The matrix is laid out.
+// cut returns the outputs that ids (n) name, in new memory; those of a packed matrix dequantized. The
+// matrix is laid out.
 func (m *matrix) cut(s *mlx.Scope, ids *mlx.Array) matrix {
+	if m.packed != nil {
+		return matrix{weight: s.Transpose(s.PackedRows(m.packed, ids), 1, 0)}
+	}
 	v := *m
 	if !m.quantized() {
 		v.weight = s.Transpose(s.Take(s.Transpose(m.weight, 1, 0), ids, 0), 1, 0)
@@ -389,7 +423,7 @@ func (m *matrix) cut(s *mlx.Scope, ids *mlx.Array) matrix {
 	return v
 }
 
-// arrays returns all arrays of the matrix.
+// arrays returns all arrays of a matrix that is not packed.
 func (m *matrix) arrays() []*mlx.Array {
 	all := []*mlx.Array{m.weight, m.scales, m.biases, m.global}
 	return slices.DeleteFunc(all, func(a *mlx.Array) bool { return a == nil })

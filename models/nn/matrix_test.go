@@ -162,7 +162,7 @@ func TestGlobalScaleMultipliesEveryUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer th.Close()
-	const in, out, n = 64, 24, 3
+	const in, out, n = 64, 32, 3
 	rng := rand.New(rand.NewPCG(3, 4))
 	src := tensors{}
 	for i, path := range []string{"a", "b", "e.experts.0.down_proj", "e.experts.1.down_proj",
@@ -191,18 +191,24 @@ func TestGlobalScaleMultipliesEveryUse(t *testing.T) {
 		if len(ab.parts) != 1 {
 			t.Errorf("the projections are %d parts", len(ab.parts))
 		}
+		// float16 holds no product of such weights without their factor
+		h := NewWeights(s, src, modelopt)
+		h.Dtype = mlx.Float16
+		h.Sanitize(func(name string) (string, bool) { return name, true })
+		defer h.Free()
+		inHalf := h.Stacked(in, false, Part{"a", out}, Part{"b", out})
 		whole := func(path string, factor float64) *mlx.Array { // (in, out)
 			y := s.Dequantize(s.View(src.Load(s, path+".weight"), mlx.Uint32),
 				src.Load(s, path+".weight_scale"), nil,
 				mlx.Quantization{GroupSize: 16, Bits: 4, Mode: "nvfp4"}, mlx.Float32)
 			return s.Transpose(s.Mul(y, s.Scalar(factor, mlx.Float32)), 1, 0)
 		}
-		view := w.Outputs(ab, out-3, out+5)
+		view := w.Outputs(ab, out-16, out+5)
 		a, b := whole("a", 1./8), whole("b", 2./8)
 		x := s.Normal(s.Key(3), mlx.Float32, 0, 1, 2, in)
 		both := s.MatMul(x, s.Concat(1, a, b))
 		compareArrays(t, s, ab.Forward(s, x), both, mlx.Float32)
-		compareArrays(t, s, view.Forward(s, x), s.Slice(both, 1, out-3, out+5), mlx.Float32)
+		compareArrays(t, s, view.Forward(s, x), s.Slice(both, 1, out-16, out+5), mlx.Float32)
 		ids := mlx.New(s, []uint32{30, 2}, 2)
 		compareArrays(t, s, ab.parts[0].rows(s, ids, mlx.Float32),
 			s.Take(s.Transpose(s.Concat(1, a, b), 1, 0), ids, 0), mlx.Float32)
@@ -211,8 +217,7 @@ func TestGlobalScaleMultipliesEveryUse(t *testing.T) {
 			s.MatMul(s.Slice(x, 0, 0, 1), whole("e.experts.2.down_proj", 5./8)),
 			s.MatMul(s.Slice(x, 0, 1, 2), whole("e.experts.1.down_proj", 4./8)))
 		compareArrays(t, s, y, want, mlx.Float32)
-		// float16 holds no product of such weights without their factor
-		half := ab.Forward(s, s.AsType(s.Mul(x, s.Scalar(64, mlx.Float32)), mlx.Float16))
+		half := inHalf.Forward(s, s.AsType(s.Mul(x, s.Scalar(64, mlx.Float32)), mlx.Float16))
 		compareArrays(t, s, half, s.Mul(both, s.Scalar(64, mlx.Float32)), mlx.Float16)
 		return nil
 	})

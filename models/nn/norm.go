@@ -28,6 +28,9 @@ func (w *Weights) shifted(path string, dim int, offset float64) *mlx.Array {
 
 // Forward normalises the last axis of x.
 func (n *RMSNorm) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+	if s.Fuses(x) && n.weight.Dtype() == mlx.Float32 {
+		return s.FusedRMSNorm(x, n.weight, n.eps)
+	}
 	return s.RMSNorm(x, n.weight, n.eps)
 }
 
@@ -55,6 +58,9 @@ func (w *Weights) HeadNorm(path string, h Heads, eps, offset float64) *HeadNorm 
 
 // Forward normalises each head of qk (1, Q+KV, rows, D).
 func (n *HeadNorm) Forward(s *mlx.Scope, qk *mlx.Array) *mlx.Array {
+	if s.Fuses(qk) && n.weight.Dtype() == mlx.Float32 {
+		return s.FusedRMSNorm(qk, n.weight, n.eps)
+	}
 	return s.Mul(s.RMSNorm(qk, nil, n.eps), n.weight)
 }
 

@@ -119,6 +119,10 @@ func (r *Rope) frequencies(s *mlx.Scope) *mlx.Array {
 
 // Forward rotates x (1, heads, n, D), whose rows are at pos, pos+1, ...
 func (r *Rope) Forward(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
+	if r.inverse != nil && r.mscale == 1 && s.Fuses(x) {
+		cos, sin := r.table(s, pos, x.Dim(2), x.Dtype())
+		return s.Rotate(x, cos, sin)
+	}
 	if dims, d := r.rope.Dims, x.Dim(3); dims < d {
 		return s.Concat(-1, r.rotate(s, s.Slice(x, 3, 0, dims), pos), s.Slice(x, 3, dims, d))
 	}

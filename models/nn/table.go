@@ -12,7 +12,7 @@ type Table struct {
 func (w *Weights) Table(path string, vocab, dim int) *Table {
 	size, dequantize := w.dequantized, w.Dequantize
 	w.Dequantize = false
-	t := &Table{rows: w.asStored(path, dim, vocab, dim)}
+	t := &Table{rows: w.asStored(path, false, dim, vocab, dim)}
 	w.dequantized, w.Dequantize = size, dequantize
 	t.dtype = t.rows.dtype(w.Dtype)
 	w.keep(t.rows.arrays())

@@ -16,11 +16,12 @@ type Source interface {
 	Load(s *mlx.Scope, name string) *mlx.Array
 }
 
-// An exactSource has quantized weights that only approximate its files'.
-type exactSource interface {
-	// LoadExact returns such a weight dequantized, in float32 and exactly as in the file. ok is false
-	// for any other.
-	LoadExact(s *mlx.Scope, name string) (a *mlx.Array, ok bool)
+// An approximateSource has quantized weights that only come near its files'.
+type approximateSource interface {
+	// Approximates reports whether a weight is one of them.
+	Approximates(name string) bool
+	// LoadExact returns such a weight dequantized, in float32 and exactly as in the file.
+	LoadExact(s *mlx.Scope, name string) *mlx.Array
 }
 
 // A formattedSource knows who wrote its files.
@@ -85,6 +86,39 @@ func (c *namedTensors) info(name string) (mlx.TensorInfo, bool) {
 	}
 	c.asked[name] = true
 	return info, ok
+}
+
+// packedGrowth returns the bytes that the quantized matrices (..., out, in) at path take more packed than their
+// tensors do in float32. It may be below 0.
+func (c *namedTensors) packedGrowth(path string, q mlx.Quantization, shape []int) int64 {
+	in, out, stack := shape[len(shape)-1], shape[len(shape)-2], int64(1)
+	for _, n := range shape[:len(shape)-2] {
+		stack *= int64(n)
+	}
+	var held int64
+	for _, end := range []string{".weight", ".scales", ".biases"} {
+		if info, ok := c.src.Info(c.names[path+end]); ok && slices.Contains(floatTypes, info.Dtype) {
+			held += 4 * info.Size()
+		} else {
+			held += info.Bytes
+		}
+	}
+	if q.Mode == "affine" && !c.Has(path+".biases") { // they are computed, and count
+		held += 4 * stack * int64(out*in/q.GroupSize)
+	}
+	if c.Has(path + globalScale) { // which counts for each output
+		held += 4 * stack * int64(out)
+	}
+	if len(shape) > 2 {
+		out = (out + 15) / 16 * 16 // each of a stack is padded
+	}
+	return stack*mlx.PackedBytes(out, in, q, c.hasHalfScales(path)) - held
+}
+
+// hasHalfScales reports whether 16 bits hold the scales and biases of the quantized matrix at path.
+func (c *namedTensors) hasHalfScales(path string) bool {
+	scales, _ := c.src.Info(c.names[path+".scales"])
+	return scales.Dtype != "F32" && !c.Has(path+globalScale)
 }
 
 // misfit returns an error that names missing and unexpected tensors, or nil.

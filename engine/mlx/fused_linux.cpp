@@ -1,0 +1,261 @@
+// Norms, rotations and gates in float32 on the CPU, each as one operation of MLX. In MLX's operations they
+// are three to seven, and between two products of a few rows an operation's own time is most of it.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "fused_linux.h"
+#include "helpers_linux.h"
+#include "mlx/allocator.h"
+#include "mlx/backend/cpu/encoder.h"
+#include "mlx/primitives.h"
+#include "power_linux.h"
+
+namespace {
+
+namespace core = mlx::core;
+
+constexpr double worthThreads = 1 << 15; // elements
+
+// Rows are those of an array of 4 axes, whose last one is a row. Strides are in elements.
+struct Rows {
+	int64_t shape[4] = {1, 1, 1, 1}, strides[4] = {0, 0, 0, 1};
+	const float* data;
+
+	explicit Rows(const core::array& x) : data(x.data<float>()) {
+		for (int i = 0, n = x.ndim(); i < n; i++) {
+			shape[4 - n + i] = x.shape(i);
+			strides[4 - n + i] = x.strides(i);
+		}
+	}
+	int64_t count() const { return shape[0] * shape[1] * shape[2]; }
+	int64_t width() const { return shape[3]; }
+	int64_t element() const { return strides[3]; }
+	int64_t axis1(int64_t row) const { return row / shape[2] % shape[1]; }
+	int64_t axis2(int64_t row) const { return row % shape[2]; }
+	const float* at(int64_t row) const {
+		return data + row / shape[2] / shape[1] * strides[0] + axis1(row) * strides[1] +
+			axis2(row) * strides[2];
+	}
+	// dense returns the row, in buffer unless its elements lie side by side.
+	const float* dense(int64_t row, std::vector<float>& buffer) const {
+		const float* x = at(row);
+		if (element() == 1)
+			return x;
+		for (int64_t i = 0; i < width(); i++)
+			buffer[i] = x[i * element()];
+		return buffer.data();
+	}
+};
+
+// vector returns the data of an array that lies densely.
+const float* vector(const core::array& x) {
+	if (!x.flags().row_contiguous)
+		throw std::runtime_error("Fused operations take weights and tables that lie densely.");
+	return x.data<float>();
+}
+
+// perRow is an operation that computes each row of its output by itself.
+template <class Work>
+void perRow(core::Stream stream, int threads, const Rows& x, int64_t width, Work work) {
+	if (x.element() != 1)
+		threads = 1; // which has the buffer
+	core::cpu::get_command_encoder(stream).dispatch([=]() mutable {
+		constexpr int piece = 8;
+		const int64_t rows = x.count();
+		const bool alone = double(rows) * width < worthThreads;
+		const int pieces = (rows + piece - 1) / piece;
+		Helpers::all().share(alone ? 1 : threads, pieces, [&](int i) {
+			for (int64_t r = int64_t(i) * piece; r < std::min(rows, int64_t(i + 1) * piece); r++)
+				work(r);
+		});
+	});
+}
+
+// normalize scales a row, by weight too unless that is null. The squares are summed in lanes sums.
+INLINE void normalize(const float* x, const float* weight, float eps, int64_t n, float* y) {
+	floats sums{};
+	int64_t i = 0;
+	for (; i + lanes <= n; i += lanes) {
+		const floats v = *(const floats*)(x + i);
+		sums += v * v;
+	}
+	float sum = 0;
+	for (; i < n; i++)
+		sum += x[i] * x[i];
+	for (int l = 0; l < lanes; l++)
+		sum += sums[l];
+	const float factor = 1 / std::sqrt(sum / n + eps);
+	for (i = 0; i + lanes <= n; i += lanes) {
+		floats v = *(const floats*)(x + i) * factor;
+		if (weight != nullptr)
+			v *= *(const floats*)(weight + i);
+		*(floats*)(y + i) = v;
+	}
+	for (; i < n; i++)
+		y[i] = weight != nullptr ? x[i] * factor * weight[i] : x[i] * factor;
+}
+
+// rotate turns the first dims elements of a row, of which one half is turned against the other.
+INLINE void rotate(const float* x, const float* cos, const float* sin, int64_t dims, int64_t n, float* y) {
+	const int64_t half = dims / 2;
+	for (int64_t i = 0; i < half; i++) {
+		y[i] = x[i] * cos[i] + x[half + i] * sin[i];
+		y[half + i] = x[half + i] * cos[half + i] + x[i] * sin[half + i];
+	}
+	for (int64_t i = dims; i < n; i++)
+		y[i] = x[i];
+}
+
+// gate computes n elements of a gate.
+INLINE void gate(const float* x, float a, float b, int64_t n, float* y) {
+	for (int64_t i = 0; i < n; i += lanes) {
+		floats g{}, up{};
+		const int64_t count = std::min<int64_t>(lanes, n - i);
+		if (count == lanes)
+			g = *(const floats*)(x + i), up = *(const floats*)(x + n + i);
+		else
+			for (int l = 0; l < count; l++)
+				g[l] = x[i + l], up[l] = x[n + i + l];
+		const floats exponent = (g * g * b + a) * g, most = floats{} + 127.0f;
+		const floats v = g * up / (power(exponent > most ? most : exponent) + 1.0f);
+		if (count == lanes)
+			*(floats*)(y + i) = v;
+		else
+			for (int l = 0; l < count; l++)
+				y[i + l] = v[l];
+	}
+}
+
+// A Kernel has the functions for a target.
+struct Kernel {
+	void (*normalize)(const float*, const float*, float, int64_t, float*);
+	void (*rotate)(const float*, const float*, const float*, int64_t, int64_t, float*);
+	void (*gate)(const float*, float, float, int64_t, float*);
+};
+
+#define KERNEL(name, attributes) \
+	attributes void normalize##name(const float* x, const float* w, float eps, int64_t n, float* y) { \
+		normalize(x, w, eps, n, y); \
+	} \
+	attributes void rotate##name(const float* x, const float* cos, const float* sin, int64_t dims, int64_t n, \
+		float* y) { \
+		rotate(x, cos, sin, dims, n, y); \
+	} \
+	attributes void gate##name(const float* x, float a, float b, int64_t n, float* y) { gate(x, a, b, n, y); } \
+	constexpr Kernel kernel##name{normalize##name, rotate##name, gate##name};
+
+#if defined(__x86_64__)
+KERNEL(AVX512, __attribute__((target("avx512f"))))
+KERNEL(AVX2, __attribute__((target("avx2,fma"))))
+#endif
+KERNEL(Plain, )
+#undef KERNEL
+
+// kernelOn returns the functions for a target.
+const Kernel& kernelOn(Target target) {
+#if defined(__x86_64__)
+	if (target == Target::AVX512)
+		return kernelAVX512;
+	if (target == Target::AVX2)
+		return kernelAVX2;
+#endif
+	return kernelPlain;
+}
+
+class Fused : public core::Primitive {
+public:
+	Fused(core::Stream s, Target t, int threads) : Primitive(s), kernel_(kernelOn(t)), threads_(threads) {}
+	void eval_gpu(const std::vector<core::array>&, std::vector<core::array>&) override {
+		throw std::runtime_error("Fused operations are for the CPU.");
+	}
+
+protected:
+	const Kernel& kernel_;
+	int threads_;
+};
+
+class RMSNorm : public Fused {
+public:
+	RMSNorm(core::Stream s, Target t, int threads, float eps) : Fused(s, t, threads), eps_(eps) {}
+
+	// in: x (..., n), and weight (n), or (heads, 1, n) for x (1, heads, rows, n)
+	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
+		outs[0].set_data(core::allocator::malloc(outs[0].nbytes()));
+		const Rows x(in[0]);
+		const float* weight = in.size() > 1 ? vector(in[1]) : nullptr;
+		const bool own = in.size() > 1 && in[1].ndim() == 3; // of each head
+		perRow(stream(), threads_, x, x.width(),
+			[x, weight, own, eps = eps_, k = &kernel_, y = outs[0].data<float>(),
+				buffer = std::vector<float>(x.element() == 1 ? 0 : x.width())](int64_t r) mutable {
+				const float* w = own ? weight + x.axis1(r) * x.width() : weight;
+				k->normalize(x.dense(r, buffer), w, eps, x.width(), y + r * x.width());
+			});
+	}
+	const char* name() const override { return "FusedRMSNorm"; }
+
+private:
+	float eps_;
+};
+
+class Rotate : public Fused {
+public:
+	using Fused::Fused;
+
+	// in: x (1, heads, n, D), cos and sin (n, dims)
+	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
+		outs[0].set_data(core::allocator::malloc(outs[0].nbytes()));
+		const Rows x(in[0]);
+		perRow(stream(), threads_, x, x.width(),
+			[x, cos = vector(in[1]), sin = vector(in[2]), dims = int64_t(in[1].shape(1)),
+				k = &kernel_, y = outs[0].data<float>(),
+				buffer = std::vector<float>(x.element() == 1 ? 0 : x.width())](int64_t r) mutable {
+				const int64_t at = x.axis2(r) * dims;
+				k->rotate(x.dense(r, buffer), cos + at, sin + at, dims, x.width(), y + r * x.width());
+			});
+	}
+	const char* name() const override { return "Rotate"; }
+};
+
+class Gated : public Fused {
+public:
+	Gated(core::Stream s, Target t, int threads, float a, float b) : Fused(s, t, threads), a_(a), b_(b) {}
+
+	// in: x (..., 2n), gate before up
+	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
+		outs[0].set_data(core::allocator::malloc(outs[0].nbytes()));
+		const Rows x(in[0]);
+		const int64_t n = x.width() / 2;
+		perRow(stream(), threads_, x, n,
+			[x, n, a = a_, b = b_, k = &kernel_, y = outs[0].data<float>(),
+				buffer = std::vector<float>(x.element() == 1 ? 0 : x.width())](int64_t r) mutable {
+				k->gate(x.dense(r, buffer), a, b, n, y + r * n);
+			});
+	}
+	const char* name() const override { return "Gated"; }
+
+private:
+	float a_, b_;
+};
+
+} // namespace
+
+int tandem_rms_norm(mlx_array* out, mlx_array x, mlx_array weight, float eps, tandem_operation* how) {
+	std::vector<core::array> in{of(x)};
+	if (weight.ctx != nullptr)
+		in.push_back(of(weight));
+	return make<RMSNorm>(out, of(x).shape(), std::move(in), how, eps);
+}
+
+int tandem_rotate(mlx_array* out, mlx_array x, mlx_array cos, mlx_array sin, tandem_operation* how) {
+	return make<Rotate>(out, of(x).shape(), {of(x), of(cos), of(sin)}, how);
+}
+
+int tandem_gated(mlx_array* out, mlx_array x, float a, float b, tandem_operation* how) {
+	auto shape = of(x).shape();
+	shape.back() /= 2;
+	return make<Gated>(out, std::move(shape), {of(x)}, how, a, b);
+}

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <stdbool.h>
+
+#include "operation_linux.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A tandem_packed says how a matrix is packed, see Packed in packed.go.
+typedef struct {
+	int form; // of the numbers: a row of formats in packed_linux.go
+	int scales; // of the groups: 0 none, 1 float32, 2 float16, 3 bfloat16
+	int in, out, first, group; // first: the output of the matrix at which the view of out outputs begins
+} tandem_packed;
+
+// tandem_packed_matmul makes the array of Scope.PackedMatMul, or of Scope.PackedGatherMM if chosen is
+// not null. It returns 0, or 1 after a failure.
+int tandem_packed_matmul(mlx_array* out, mlx_array x, mlx_array blocks, mlx_array chosen,
+	tandem_packed form, tandem_operation* how);
+
+// tandem_packed_rows makes the array of Scope.PackedRows.
+int tandem_packed_rows(mlx_array* out, mlx_array ids, mlx_array blocks, tandem_packed form,
+	tandem_operation* how);
+
+#ifdef __cplusplus
+}
+#endif

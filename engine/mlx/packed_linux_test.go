@@ -1,0 +1,179 @@
+package mlx
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// A packing is how a matrix is quantized, and the type that holds its scales exactly.
+type packing struct {
+	q      Quantization
+	scales Dtype
+}
+
+var packings = []packing{
+	{Quantization{GroupSize: 64, Bits: 2, Mode: "affine"}, Float32},
+	{Quantization{GroupSize: 32, Bits: 3, Mode: "affine"}, Float16},
+	{Quantization{GroupSize: 32, Bits: 4, Mode: "affine"}, Float16},
+	{Quantization{GroupSize: 128, Bits: 4, Mode: "affine"}, BFloat16},
+	{Quantization{GroupSize: 64, Bits: 5, Mode: "affine"}, BFloat16},
+	{Quantization{GroupSize: 64, Bits: 6, Mode: "affine"}, Float32},
+	{Quantization{GroupSize: 32, Bits: 8, Mode: "affine"}, Float16},
+	{Quantization{GroupSize: 128, Bits: 8, Mode: "affine"}, Float32},
+	{Quantization{GroupSize: 32, Bits: 4, Mode: "mxfp4"}, 0},
+	{Quantization{GroupSize: 16, Bits: 4, Mode: "nvfp4"}, 0},
+	{Quantization{GroupSize: 32, Bits: 8, Mode: "mxfp8"}, 0},
+}
+
+func (p packing) String() string { return fmt.Sprint(p.q, p.scales) }
+
+// pack returns random matrices (shape..., in), packed, and the same dequantized by MLX.
+func (p packing) pack(s *Scope, r *rand.Rand, shape ...int) (*Packed, *Array) {
+	shape = slices.Clone(shape)
+	n, in := 1, shape[len(shape)-1]
+	for _, d := range shape {
+		n *= d
+	}
+	numbers := make([]uint32, n*p.q.Bits/32)
+	for i := range numbers {
+		numbers[i] = r.Uint32()
+		if p.q.Mode == "mxfp8" {
+			numbers[i] &^= 0x04040404 // no NaN
+		}
+	}
+	shape[len(shape)-1] = in * p.q.Bits / 32
+	w := New(s, numbers, shape...)
+	shape[len(shape)-1] = in / p.q.GroupSize
+	groups := n / p.q.GroupSize
+	if p.q.Mode != "affine" {
+		codes := make([]uint8, groups)
+		for i := range codes {
+			codes[i] = uint8(115 + r.IntN(8))
+			if p.q.Mode == "nvfp4" {
+				codes[i] = uint8(r.IntN(127))
+			}
+		}
+		scales := New(s, codes, shape...)
+		return s.Pack(w, scales, nil, nil, p.q, true), s.Dequantize(w, scales, nil, p.q, Float32)
+	}
+	exactly := func(x []float32) *Array {
+		return s.AsType(s.AsType(New(s, x, shape...), p.scales), Float32)
+	}
+	scales, biases := exactly(normal(r, groups)), exactly(normal(r, groups))
+	return s.Pack(w, scales, biases, nil, p.q, p.scales != Float32), s.Dequantize(w, scales, biases, p.q, Float32)
+}
+
+// TestPackedMatMul multiplies packed matrices, on each kernel that the processor has. A row gets the bits of
+// [Scope.TiledMatMul] with the dequantized matrix, alone and among any others, wherever scale times number is exact.
+func TestPackedMatMul(t *testing.T) {
+	th := newThread(t)
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, p := range packings {
+		for _, c := range []struct{ rows, in, out int }{
+			{1, 128, 1}, {1, 256, 33}, {2, 384, 47}, {7, 512, 95}, {8, 384, 48}, {16, 256, 64}, {17, 384, 130}, {64, 640, 70},
+		} {
+			t.Run(fmt.Sprint(p, c), func(t *testing.T) {
+				x := normal(r, c.rows*c.in)
+				for on := range targets() {
+					do(t, th, func(s *Scope) error {
+						a := New(s, x, c.rows, c.in)
+						packed, weights := p.pack(s, r, c.out, c.in)
+						unpacked, err := Read[float32](s, weights)
+						if err != nil {
+							return err
+						}
+						got, err := Read[float32](s, s.packedMatMul(a, packed, on))
+						if err != nil {
+							return err
+						}
+						checkNear(t, got, multiply(x, unpacked, c.rows, c.in, c.out), 100*c.in)
+						exact := p.scales != Float32 && p.q.Mode != "nvfp4"
+						if exact && on < targets()-1 {
+							checkSame(t, "dequantized", s, s.tiledMatMul(a, s.Transpose(weights, 1, 0), on), got)
+						}
+						turned := s.Transpose(s.Contiguous(s.Transpose(a, 1, 0)), 1, 0)
+						checkSame(t, "another order of x", s, s.packedMatMul(turned, packed, on), got)
+						var alone []*Array
+						for i := range c.rows {
+							alone = append(alone, s.packedMatMul(s.Slice(a, 0, i, i+1), packed, on))
+						}
+						checkSame(t, "rows alone", s, s.Concat(0, alone...), got)
+						if c.out > 32 {
+							first, last := packed.Outputs(0, 32), packed.Outputs(32, c.out)
+							checkSame(t, "some outputs", s,
+								s.Concat(1, s.packedMatMul(a, first, on), s.packedMatMul(a, last, on)), got)
+						}
+						if on > 0 || !exact {
+							return nil
+						}
+						ids := New(s, []int32{int32(c.out - 1), 0}, 2)
+						want, err := Read[float32](s, s.Take(weights, ids, 0))
+						if err != nil {
+							return err
+						}
+						checkSame(t, "rows of the matrix", s, s.PackedRows(packed, ids), want)
+						return nil
+					})
+				}
+			})
+		}
+	}
+}
+
+// TestPackedGatherMM sends rows to packed matrices of a stack. They get what they get from each matrix alone.
+func TestPackedGatherMM(t *testing.T) {
+	th := newThread(t)
+	r := rand.New(rand.NewPCG(7, 8))
+	const matrices, in, out = 5, 256, 45
+	for _, p := range packings {
+		for _, own := range []int{1, 3} {
+			t.Run(fmt.Sprint(p, own), func(t *testing.T) {
+				const n, k = 40, 3
+				x, ids := normal(r, n*own*in), make([]uint32, n*k)
+				for i := range ids {
+					ids[i] = uint32(r.IntN(matrices - 1))
+				}
+				for on := range targets() {
+					do(t, th, func(s *Scope) error {
+						packed, _ := p.pack(s, r, matrices, out, in)
+						rows, chosen := New(s, x, n, own, 1, in), New(s, ids, n, k)
+						got, err := Read[float32](s, s.packedGatherMM(rows, packed, chosen, on))
+						if err != nil {
+							return err
+						}
+						for i, id := range ids {
+							one := *packed
+							one.Blocks = s.Slice(packed.Blocks, 0, int(id), int(id)+1)
+							row := s.Reshape(s.Slice(s.Slice(rows, 0, i/k, i/k+1), 1, i%k%own, i%k%own+1), 1, in)
+							checkSame(t, "alone", s, s.packedMatMul(row, &one, on), got[i*out:(i+1)*out])
+						}
+						return nil
+					})
+				}
+			})
+		}
+	}
+}
+
+// TestScalesTakeTheFewestBits finds the smallest type that holds numbers exactly.
+func TestScalesTakeTheFewestBits(t *testing.T) {
+	for _, c := range []struct {
+		x    float32
+		want int
+	}{
+		{0, scalesFloat16}, {float32(math.Copysign(0, -1)), scalesFloat16}, {1.5, scalesFloat16}, {65504, scalesFloat16},
+		{0x1p-24, scalesFloat16}, {-0x1.8p-23, scalesFloat16}, {0x1.ffcp-15, scalesFloat32}, {0x1p-25, scalesBFloat16},
+		{65536, scalesBFloat16}, {0x1.02p0, scalesFloat16}, {0x1.002p0, scalesFloat32}, {0x1.02p20, scalesBFloat16},
+		{0x1.004p0, scalesFloat16}, {float32(math.Inf(1)), scalesBFloat16}, {math.Pi, scalesFloat32},
+	} {
+		do(t, newThread(t), func(s *Scope) error {
+			if got := scalesFormat(s, New(s, []float32{1, c.x}, 2)); got != c.want {
+				t.Errorf("%g takes format %d, want %d", c.x, got, c.want)
+			}
+			return nil
+		})
+	}
+}
