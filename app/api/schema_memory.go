@@ -37,7 +37,8 @@ func (m *schemaMemory) check(ctx context.Context, param string, tools []dialect.
 			return context.Cause(ctx)
 		}
 		if err := jsonschema.CheckObject(t.Parameters); err != nil {
-			return wire.Invalid(param, "The schema of the tool %q admits no arguments: %v.", wire.Clip(t.Name), err)
+			return wire.Invalid(param, "No arguments fit the schema of the tool %q%s: %s.", wire.Clip(t.Name),
+				err.Place(), err.Message)
 		}
 		m.remember(key)
 	}

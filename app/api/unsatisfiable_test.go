@@ -69,17 +69,28 @@ func chosen(choice, value string) string {
 func TestToolThatCanNeverBeCalledIsRefused(t *testing.T) {
 	wrap := func(s string) string { return `{"type":"object","properties":{"n":` + s + `},"required":["n"]}` }
 	for schema, place := range map[string]string{
-		wrap(`{"type":"integer","minimum":5,"maximum":3}`):                                "at /properties/n: its bounds",
-		wrap(`{"type":"string","minLength":2,"maxLength":1}`):                             "at /properties/n: minLength",
-		wrap(`{"type":"array","minItems":2,"maxItems":1}`):                                "at /properties/n: minItems",
-		wrap(`{"type":"string","enum":[1,2]}`):                                            "at /properties/n/enum: ",
-		wrap(`{"not":{}}`):                                                                "at /properties/n/not: ",
-		wrap(`false`):                                                                     "at /properties/n: ",
-		wrap(`{"$ref":"#"}`):                                                              "at /properties/n/$ref: ",
-		wrap(wrap(`{"const":1,"enum":[2]}`)):                                              "at /properties/n/properties/n/enum: ",
-		wrap(`{"anyOf":[false,{"type":"string","enum":[1]}]}`):                            "at /properties/n/anyOf/1/enum: ",
-		`{"type":"object","properties":{},"required":["n"],"additionalProperties":false}`: "at /required/0: ",
-		`{"type":"object","minProperties":2,"maxProperties":1}`:                           "minProperties is greater",
+		wrap(`{"type":"integer","minimum":5,"maximum":3}`):                                " at /properties/n: no number is between its bounds; change one of them.",
+		wrap(`{"type":"string","minLength":2,"maxLength":1}`):                             " at /properties/n: minLength",
+		wrap(`{"type":"array","minItems":2,"maxItems":1}`):                                " at /properties/n: minItems",
+		wrap(`{"type":"string","enum":[1,2]}`):                                            " at /properties/n/enum: ",
+		wrap(`{"not":{}}`):                                                                " at /properties/n/not: ",
+		wrap(`false`):                                                                     " at /properties/n: ",
+		wrap(`{"$ref":"#"}`):                                                              " at /properties/n/$ref: ",
+		wrap(wrap(`{"const":1,"enum":[2]}`)):                                              " at /properties/n/properties/n/enum: ",
+		wrap(`{"anyOf":[false,{"type":"string","enum":[1]}]}`):                            " at /properties/n/anyOf/1/enum: ",
+		`{"type":"object","properties":{},"required":["n"],"additionalProperties":false}`: " at /required/0: ",
+		wrap(`{"enum":[]}`):                                                               " at /properties/n/enum: it lists no value",
+		wrap(`{"anyOf":[]}`):                                                              " at /properties/n/anyOf: it lists no schema",
+		wrap(`{"oneOf":[],"type":"string"}`):                                              " at /properties/n/oneOf: ",
+		wrap(`{"type":[]}`):                                                               " at /properties/n/type: ",
+		`{"type":"string"}`:                                                               `: it admits no object; let its type be \"object\".`,
+		`{"type":"array","items":{}}`:                                                     ": it admits no object",
+		`{"enum":["a"]}`:                                                                  ": it admits no object",
+		`{"const":7}`:                                                                     ": it admits no object",
+		`{"type":["string","null"]}`:                                                      ": it admits no object",
+		`{"anyOf":[{"type":"string"},{"type":"integer"}]}`:                                ": it admits no object",
+		`{"$ref":"#/$defs/a","$defs":{"a":{"type":"null"}}}`:                              ": it admits no object",
+		`{"type":"object","minProperties":2,"maxProperties":1}`:                           ": minProperties is greater",
 	} {
 		for route, body := range toolBodies {
 			path, _, _ := strings.Cut(route, " ")
@@ -100,7 +111,7 @@ func TestToolThatCanNeverBeCalledIsRefused(t *testing.T) {
 						case "/v1/responses item":
 							name = `\"a__look\"`
 						}
-						if w.Code != 400 || !strings.Contains(text, "The schema of the tool "+name+" admits no arguments: "+place) || len(fake.Model.Vars) > 0 {
+						if w.Code != 400 || !strings.Contains(text, "No arguments fit the schema of the tool "+name+place) || len(fake.Model.Vars) > 0 {
 							t.Errorf("%s: %d %s, want %s", sent, w.Code, text, place)
 						}
 					}
@@ -114,9 +125,9 @@ func TestToolThatCanNeverBeCalledIsRefused(t *testing.T) {
 // called.
 func TestToolWithAnOddSchemaIsOffered(t *testing.T) {
 	for _, schema := range []string{
-		`{}`, `{"type":"object"}`, `{"type":["object","null"]}`, `{"type":"string"}`, `{"properties":{"n":false}}`,
+		`{}`, `{"type":"object"}`, `{"type":["object","null"]}`, `{"properties":{"n":false}}`,
 		`{"type":"object","properties":{"n":{"type":"string","pattern":"(?=a)b","format":"thing"}},"required":["n"]}`,
-		`{"type":"object","properties":{"n":{"enum":[]}},"required":["n"]}`,
+		`{"type":"object","properties":{"n":{"enum":[]},"m":{"anyOf":[]}}}`,
 		`{"type":"OBJECT","properties":{"n":{"type":"ANY","uniqueItems":true,"$ref":"#/nowhere"}},"required":["n","m"]}`,
 		`{"type":"object","properties":{"n":{"const":12345678901234567890123.5}},"required":["n"]}`,
 		`{"type":"object","properties":{"n":{"anyOf":[false,{"$ref":"#"},{"type":"null"}]}},"required":["n"]}`,

@@ -73,7 +73,7 @@ func (s *scope) readPair(minKey, maxKey string) (low, high int, ok bool) {
 func (s *scope) readText() {
 	low, high, ok := s.readPair("minLength", "maxLength")
 	if !ok {
-		s.exclude(s.at, "minLength is greater than maxLength", "string")
+		s.exclude(s.at, "minLength is greater than maxLength; change one of the two", "string")
 	}
 	if v := s.in.get("pattern"); v != nil {
 		if v.kind != text {
@@ -101,10 +101,10 @@ func (s *scope) comparePattern(p *pattern, low, high int) {
 	shortest, longest := p.lengths()
 	switch {
 	case high != unbounded && shortest > high:
-		s.exclude(at, fmt.Sprintf("a match has %d characters at least, and maxLength is %d: "+
+		s.exclude(at, fmt.Sprintf("a match has %d characters at least, and maxLength is %d; "+
 			"change one of the two", shortest, high), "string")
 	case longest != unbounded && p.wholeText() && longest < low:
-		s.exclude(at, fmt.Sprintf("a match has %d characters at most, and minLength is %d: "+
+		s.exclude(at, fmt.Sprintf("a match has %d characters at most, and minLength is %d; "+
 			"change one of the two", longest, low), "string")
 	}
 }
@@ -139,6 +139,6 @@ func (s *scope) readArray() {
 		}
 	}
 	if _, _, ok := s.readPair("minItems", "maxItems"); !ok {
-		s.exclude(s.at, "minItems is greater than maxItems", "array")
+		s.exclude(s.at, "minItems is greater than maxItems; change one of the two", "array")
 	}
 }

@@ -95,7 +95,7 @@ func (c *compiler) schema(v *value, at *place) *value {
 	case trueKind:
 		return &value{kind: trueKind, at: at}
 	case falseKind:
-		return falseSchema(at, "it is false, which admits no value")
+		return falseSchema(at, "it is false, which admits no value; leave it out, or write true")
 	case object:
 	default:
 		c.bad(at, "a schema is an object, true or false")
@@ -106,7 +106,7 @@ func (c *compiler) schema(v *value, at *place) *value {
 	s.readTypes()
 	for _, key := range v.keys {
 		if key == "not" && admitsAll(v.get(key)) {
-			return falseSchema(at.under(key), "it excludes every value: leave not out")
+			return falseSchema(at.under(key), "it excludes every value; leave not out")
 		}
 		if draft, ok := unsupported[key]; ok && draft <= c.doc.draft && !isNoOp(v, key) {
 			c.bad(at.under(key), "%s cannot be honoured: leave it out", key)
@@ -188,7 +188,7 @@ func (s *scope) readTypes() {
 		entries = v.list
 	}
 	if len(entries) == 0 {
-		s.bad(at, "type lists nothing: name a type, or leave type out")
+		s.none = falseSchema(at, "it lists no type; name one, or leave type out")
 	}
 	var types []string
 	for _, entry := range entries {
@@ -243,6 +243,10 @@ func (s *scope) writeTypes() {
 // readParts reads allOf, anyOf or oneOf.
 func (s *scope) readParts(key string) {
 	v, at := s.in.get(key), s.at.under(key)
+	if v.kind == list && len(v.list) == 0 && key != "allOf" {
+		s.none = falseSchema(at, "it lists no schema that a value could fit; add one, or leave %s out", key)
+		return
+	}
 	if v.kind != list || len(v.list) == 0 {
 		s.bad(at, "%s is a list of at least one schema", key)
 		return

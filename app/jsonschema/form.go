@@ -53,7 +53,15 @@ func (e *Error) Error() string {
 	if e.Path == "" {
 		return e.Message
 	}
-	return fmt.Sprintf("at %.200s: %s", strings.Map(printed, e.Path), e.Message)
+	return e.Place()[1:] + ": " + e.Message
+}
+
+// Place returns " at " and the place in the schema, or "" for the whole.
+func (e *Error) Place() string {
+	if e.Path == "" {
+		return ""
+	}
+	return fmt.Sprintf(" at %.200s", strings.Map(printed, e.Path))
 }
 
 // printed returns a character, or a symbol for one that cannot be printed in a line.
@@ -123,7 +131,7 @@ func (d *Document) Lookup(ref string, limit int) (schema json.RawMessage, ok boo
 
 // CheckObject returns an *[Error] if no object satisfies a schema, strict or not. Nothing else that may be
 // wrong with the schema is an error.
-func CheckObject(schema json.RawMessage) error {
+func CheckObject(schema json.RawMessage) *Error {
 	d, err := Read(schema)
 	if err != nil {
 		return nil
@@ -177,16 +185,12 @@ func (d *Document) tree(o Options) (*tree, error) {
 	return t, t.simplify()
 }
 
-// requireObject restricts the root to objects. A root that is never one is refused, or becomes any
-// object if the schema is not strict.
+// requireObject restricts the root to objects. A root that is never one is refused.
 func (t *tree) requireObject() error {
 	switch s := t.root; {
 	case t.typesOf(s, 0)&objectBit == 0:
-		if t.strict {
-			return &Error{Path: s.at.String(), Message: "it is the schema of an object: let its " +
-				"type be \"object\""}
-		}
-		fallthrough
+		return &Error{Path: s.at.String(), Message: `it admits no object; let its type be "object"`,
+			Impossible: true}
 	case s.kind == trueKind:
 		t.root = newObject()
 		t.root.set("type", newText("object"))

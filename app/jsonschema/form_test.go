@@ -42,7 +42,6 @@ func TestKeywordThatCannotBeHonouredIsLeftOutUnlessStrict(t *testing.T) {
 		{`{"type":["string","any"]}`, `{}`, "/type"},
 		{`{"type":["string","file",7]}`, `{"type":"string"}`, "/type"},
 		{`{"type":null}`, `{}`, "/type"},
-		{`{"type":[]}`, `{}`, "/type"},
 		{`{"type":"STRING"}`, `{"type":"string"}`, "/type"},
 		{`{"type":"object","required":null}`, `{"type":"object"}`, "/required"},
 		{`{"type":"object","required":true}`, `{"type":"object"}`, "/required"},
@@ -59,9 +58,8 @@ func TestKeywordThatCannotBeHonouredIsLeftOutUnlessStrict(t *testing.T) {
 		{`{"type":"array","items":null}`, `{"type":"array"}`, "/items"},
 		{`{"type":"array","prefixItems":{}}`, `{"type":"array"}`, "/prefixItems"},
 		{`{"type":"array","uniqueItems":true}`, `{"type":"array"}`, "/uniqueItems"},
-		{`{"enum":[]}`, `{}`, "/enum"},
 		{`{"enum":null}`, `{}`, "/enum"},
-		{`{"anyOf":[]}`, `{}`, "/anyOf"},
+		{`{"allOf":[]}`, `{}`, "/allOf"},
 		{`{"allOf":{}}`, `{}`, "/allOf"},
 		{`{"oneOf":null}`, `{}`, "/oneOf"},
 		{`{"oneOf":[{"minimum":1},{"maximum":5}]}`, `{"anyOf":[{"minimum":1},{"maximum":5}]}`, "/oneOf"},
@@ -167,17 +165,19 @@ func TestPatternWithinItsLengthsIsAdmitted(t *testing.T) {
 // A tool's arguments are an object whatever their schema says.
 func TestFormOfAnObjectAdmitsObjectsOnly(t *testing.T) {
 	for _, schema := range []string{`true`, `{}`, `{"type":["object","null"]}`, `{"description":"x"}`,
-		`{"anyOf":[{"type":"null"},{"type":"object"}]}`, `{"type":"string"}`, `{"enum":[1]}`, `7`,
-		`{"anyOf":[{"type":"number"},{"type":"string"}]}`, `{"$ref":"#/$defs/a","$defs":{"a":{}}}`} {
+		`{"anyOf":[{"type":"null"},{"type":"object"}]}`, `7`, `{"$ref":"#/$defs/a","$defs":{"a":{}}}`} {
 		for _, text := range texts(t, newVocabulary(t), schema, Options{Object: true}) {
 			if !strings.HasPrefix(text, "{") {
 				t.Errorf("%s: %s", schema, text)
 			}
 		}
 	}
-	for _, schema := range []string{`{"type":"string"}`, `7`, `{"enum":[1]}`, `false`} {
-		if _, err := Compile(json.RawMessage(schema), Options{Object: true, Strict: true}); err == nil {
-			t.Errorf("%s: admitted as the strict schema of an object", schema)
+	for _, schema := range []string{`{"type":"string"}`, `{"enum":[1]}`, `false`, `{"anyOf":[{"type":"number"},{"type":"string"}]}`} {
+		for _, strict := range []bool{true, false} {
+			_, err := Compile(json.RawMessage(schema), Options{Object: true, Strict: strict})
+			if e, ok := errors.AsType[*Error](err); !ok || !e.Impossible {
+				t.Errorf("%s, strict %v: %v for the schema of an object", schema, strict, err)
+			}
 		}
 	}
 }
@@ -217,27 +217,28 @@ func TestSchemaWithoutAFiniteValueIsRefused(t *testing.T) {
 	for schema, path := range map[string]string{
 		`false`:        "",
 		`{"$ref":"#"}`: "/$ref",
-		`{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]}`:                                             "/properties/a/$ref",
-		`{"$ref":"#/$defs/a","$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/a"},"minItems":1}}}`:                  "/$ref",
-		`{"type":"object","properties":{"a":false},"required":["a"]}`:                                                    "/properties/a",
-		`{"type":"object","properties":{"a":{"type":"string","minLength":2,"maxLength":1}},"required":["a"]}`:            "/properties/a",
-		`{"type":"integer","minimum":5,"exclusiveMaximum":5}`:                                                            "",
-		`{"type":"integer","minimum":1.1,"maximum":1.9}`:                                                                 "",
-		`{"type":"object","minProperties":2,"maxProperties":1}`:                                                          "",
-		`{"type":"object","minProperties":1,"additionalProperties":false}`:                                               "/minProperties",
-		`{"allOf":[{"type":"string"},{"type":"null"}]}`:                                                                  "",
-		`{"type":"string","allOf":[{"type":"null"}]}`:                                                                    "",
-		`{"enum":[1,2],"const":3}`:                                                                                       "/const",
-		`{"type":"string","enum":[1,2]}`:                                                                                 "/enum",
-		`{"enum":["a"],"type":"integer"}`:                                                                                "/enum",
-		`{"const":null,"type":["string","number"]}`:                                                                      "/const",
-		`{"type":"string","pattern":"^c","enum":["a"]}`:                                                                  "",
-		`{"const":"aa","maxLength":1}`:                                                                                   "",
-		`{"const":5,"minimum":6}`:                                                                                        "",
-		`{"enum":[5,7],"multipleOf":2}`:                                                                                  "",
-		`{"not":{}}`:                                                                                                     "/not",
-		`{"type":"string","not":true}`:                                                                                   "/not",
-		`{"type":"object","required":["a"],"additionalProperties":false}`:                                                "/required/0",
+		`{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]}`:                                  "/properties/a/$ref",
+		`{"$ref":"#/$defs/a","$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/a"},"minItems":1}}}`:       "/$ref",
+		`{"type":"object","properties":{"a":false},"required":["a"]}`:                                         "/properties/a",
+		`{"type":"object","properties":{"a":{"type":"string","minLength":2,"maxLength":1}},"required":["a"]}`: "/properties/a",
+		`{"type":"integer","minimum":5,"exclusiveMaximum":5}`:                                                 "",
+		`{"type":"integer","minimum":1.1,"maximum":1.9}`:                                                      "",
+		`{"type":"object","minProperties":2,"maxProperties":1}`:                                               "",
+		`{"type":"object","minProperties":1,"additionalProperties":false}`:                                    "/minProperties",
+		`{"allOf":[{"type":"string"},{"type":"null"}]}`:                                                       "",
+		`{"type":"string","allOf":[{"type":"null"}]}`:                                                         "",
+		`{"enum":[1,2],"const":3}`:                                                                            "/const",
+		`{"type":"string","enum":[1,2]}`:                                                                      "/enum",
+		`{"enum":[]}`:                                                                                         "/enum", `{"anyOf":[]}`: "/anyOf", `{"oneOf":[],"type":"null"}`: "/oneOf", `{"type":[]}`: "/type",
+		`{"enum":["a"],"type":"integer"}`:                                 "/enum",
+		`{"const":null,"type":["string","number"]}`:                       "/const",
+		`{"type":"string","pattern":"^c","enum":["a"]}`:                   "",
+		`{"const":"aa","maxLength":1}`:                                    "",
+		`{"const":5,"minimum":6}`:                                         "",
+		`{"enum":[5,7],"multipleOf":2}`:                                   "",
+		`{"not":{}}`:                                                      "/not",
+		`{"type":"string","not":true}`:                                    "/not",
+		`{"type":"object","required":["a"],"additionalProperties":false}`: "/required/0",
 		`{"type":"object","properties":{"a":{}},"required":["a","b"],"additionalProperties":false}`:                      "/required/1",
 		`{"type":"object","properties":{"a":{}},"minProperties":3,"additionalProperties":false}`:                         "/minProperties",
 		`{"type":"object","properties":{"a":{},"b":{}},"required":["b"],"minProperties":3,"additionalProperties":false}`: "/minProperties",

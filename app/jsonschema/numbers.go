@@ -92,14 +92,14 @@ func (s *scope) readNumbers() {
 	}
 	if low.at != nil && high.at != nil {
 		if c := low.at.Cmp(high.at); c > 0 || c == 0 && (low.out || high.out) {
-			s.exclude(s.at, "its bounds leave no number between them", "number", "integer")
+			s.exclude(s.at, "no number is between its bounds; change one of them", "number", "integer")
 			return
 		}
 	}
 	low, high, ok := s.align(low, high, s.readMultiple(whole))
 	if !ok {
-		s.exclude(s.at, "its bounds leave no multiple of multipleOf between them", "number",
-			"integer")
+		s.exclude(s.at, "no multiple of multipleOf is between its bounds; change one of them",
+			"number", "integer")
 		return
 	}
 	limit := int64(maxNumber)

@@ -31,7 +31,7 @@ func (s *scope) readObject() {
 		return p.schema.kind == falseKind && p.pattern.matchesAll()
 	})
 	if all { // no name is left
-		patterns, additional = nil, falseSchema(at, "its name matches a pattern that admits no value")
+		patterns, additional = nil, falseSchema(at, "its name matches a pattern that admits no value; change one of the two")
 	}
 	if len(properties.keys) > 0 {
 		s.out.set("properties", properties)
@@ -184,7 +184,7 @@ func (s *scope) readRequired(properties *value, patterns []namePattern, addition
 		seen[x.text] = true
 		if closed && properties.get(x.text) == nil && !matches(x.text) {
 			s.exclude(at.item(i), "the name is required, and the schema admits no such "+
-				"property: add it to properties", "object")
+				"property; add it to properties", "object")
 			continue
 		}
 		names.list = append(names.list, x)
@@ -218,10 +218,10 @@ func (s *scope) readNameCounts(properties *value, patterns []namePattern, additi
 	}
 	switch {
 	case hasLeast && hasMost && lo > hi:
-		s.exclude(s.at, "minProperties is greater than maxProperties", "object")
+		s.exclude(s.at, "minProperties is greater than maxProperties; change one of the two", "object")
 		return
 	case hasMost && required > hi:
-		s.exclude(s.at, "more names are required than maxProperties admits", "object")
+		s.exclude(s.at, "more names are required than maxProperties admits; change one of the two", "object")
 		return
 	}
 	closed := additional != nil && additional.kind == falseKind
@@ -232,7 +232,7 @@ func (s *scope) readNameCounts(properties *value, patterns []namePattern, additi
 	optional := s.optional(properties)
 	if more > optional && closed && len(patterns) == 0 {
 		s.exclude(s.at.under("minProperties"), "the schema admits fewer properties than "+
-			"minProperties asks for", "object")
+			"minProperties asks for; change one of the two", "object")
 		return
 	}
 	if optional > 0 {

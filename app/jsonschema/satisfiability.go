@@ -40,8 +40,7 @@ func (t *tree) removeUnsatisfiable() error {
 		queue = append(queue, referrers[n]...)
 	}
 	if why := m.unsatisfiable(t.root); why != nil {
-		return &Error{Path: why.at.String(), Message: why.text + ": no answer fits the schema",
-			Impossible: true}
+		return &Error{Path: why.at.String(), Message: why.text, Impossible: true}
 	}
 	for i := range t.defs {
 		if !m.live[i] {
@@ -75,7 +74,7 @@ func (m *satisfiability) unsatisfiable(s *value) *value {
 			if n >= 0 && m.defs[n].kind == falseKind {
 				return m.defs[n]
 			}
-			return falseSchema(s.at.under("$ref"), "what it refers to has no finite value")
+			return falseSchema(s.at.under("$ref"), "what it refers to holds itself without end; require less of it")
 		}
 	}
 	if v := s.get("allOf"); v != nil {
@@ -100,7 +99,7 @@ func (m *satisfiability) unsatisfiable(s *value) *value {
 		}
 	}
 	if s.hasApplicators() && m.typesOf(s, 0) == 0 {
-		return falseSchema(s.at, "its parts have no type in common")
+		return falseSchema(s.at, "its parts have no type in common; change one of them")
 	}
 	return m.unsatisfiableTypes(s)
 }
@@ -137,7 +136,7 @@ func (m *satisfiability) disjointValues(s *value, parts []*value) *value {
 		}
 		if before = both; before == nil {
 			return falseSchema(x.at, "its const or enum has no value in common with what is "+
-				"beside it: change one of the two")
+				"beside it; change one of the two")
 		}
 	}
 	return nil

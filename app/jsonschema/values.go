@@ -11,8 +11,12 @@ func (s *scope) readValues(key string) {
 	v, at := s.in.get(key), s.at.under(key)
 	values := []*value{v}
 	if key == "enum" {
-		if v.kind != list || len(v.list) == 0 {
+		if v.kind != list {
 			s.bad(at, "enum is a list of at least one value")
+			return
+		}
+		if len(v.list) == 0 {
+			s.none = falseSchema(at, "it lists no value; add one, or leave enum out")
 			return
 		}
 		values = v.list
@@ -20,7 +24,7 @@ func (s *scope) readValues(key string) {
 	s.doc.count += len(values) / 8
 	fit := slices.DeleteFunc(slices.Clone(values), func(x *value) bool { return !s.fits(x) })
 	if len(fit) == 0 {
-		s.none = falseSchema(at, "no value of %s has the schema's type: change one of the two", key)
+		s.none = falseSchema(at, "no value of %s has the schema's type; change one of the two", key)
 		return
 	}
 	if before := valuesOf(s.out); before != nil { // both const and enum
@@ -28,7 +32,7 @@ func (s *scope) readValues(key string) {
 			return !slices.ContainsFunc(before, x.equal)
 		})
 		if s.out.remove("const"); len(fit) == 0 {
-			s.none = falseSchema(at, "const is no value of enum")
+			s.none = falseSchema(at, "const is no value of enum; change one of the two")
 			return
 		}
 		key = "enum"
@@ -70,7 +74,7 @@ func (s *scope) filterValues() {
 	}
 	switch {
 	case len(fit) == 0:
-		s.none = falseSchema(s.at, "its bounds refuse all values that it lists")
+		s.none = falseSchema(s.at, "no value that it lists fits the keywords beside; change one of them")
 	case len(fit) < len(values):
 		s.out.set("enum", newList(fit...))
 	}
