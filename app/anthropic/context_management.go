@@ -57,7 +57,7 @@ func (c *messagesRequest) readTrigger(edit *wire.Fields, kind string) {
 		n := o.Whole("value")
 		switch of := o.NeededWord("type"); {
 		case of == "" || n == nil:
-			o.Fail("value", "is missing.")
+			o.FailMissing("value")
 			return
 		case of == "tool_uses":
 			if uses := len(c.Called); uses > *n {

@@ -60,9 +60,9 @@ func (c *messagesRequest) readMessage(m *wire.Fields) {
 	switch {
 	case m.Err() != nil:
 	case role == "":
-		m.Fail("role", "is missing.")
+		m.FailMissing("role")
 	case m.Raw("content") == nil:
-		m.Fail("content", "is missing.")
+		m.FailMissing("content")
 	case role == "system":
 		c.readSystem(m, "content")
 		if m.Omitted.Kinds != nil {

@@ -94,7 +94,7 @@ func (c *messagesRequest) readOutputConfig(f *wire.Fields) {
 
 // readOutputFormat reads the form of the answer.
 func (c *messagesRequest) readOutputFormat(f *wire.Fields, key string) {
-	o := api.FormatObject(f, key)
+	o := api.FormatObject(f, key, `{"type": "json_schema", "schema": {"type": "object"}}`)
 	if o == nil {
 		return
 	}

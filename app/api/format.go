@@ -15,17 +15,20 @@ import (
 // ReadResponseFormat returns the grammar that the answer must follow, or nil for any text. key is
 // the field that says so in the form of chats.
 func ReadResponseFormat(f *wire.Fields, key string) *model.Grammar {
-	o := FormatObject(f, key)
+	o := FormatObject(f, key, PlainFormats)
 	if o == nil {
 		return nil
 	}
 	return ReadFormat(o.As(ResponseFormatShape), readNamedSchema)
 }
 
-// FormatObject reads the object of a format. It returns nil for an absent field.
-func FormatObject(f *wire.Fields, key string) *wire.Fields {
+// PlainFormats are formats of OpenAI's that need no more than their type.
+const PlainFormats control.Word = `{"type": "text"} or {"type": "json_object"}`
+
+// FormatObject reads the object of a format. It returns nil for an absent field. An error names such ones.
+func FormatObject(f *wire.Fields, key string, such control.Word) *wire.Fields {
 	if v := f.Raw(key); v != nil && v[0] != '{' {
-		f.Fail(key, "must be an object that names its type, such as {\"type\": \"json_schema\"}.")
+		f.Fail(key, "must be an object that names its type, such as %s.", such)
 	}
 	return f.Object(key)
 }

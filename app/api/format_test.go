@@ -104,7 +104,11 @@ func TestFormatMustBeAnObject(t *testing.T) {
 	} {
 		for _, v := range []string{`"text"`, `"json_object"`, `["json_object"]`, `true`, `7`} {
 			w := roomtest.Post(serve(roomtest.NewBackend()), c.path, strings.Replace(c.body, "V", v, 1))
-			if want := c.field + " must be an object that names its type"; w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+			such := `{\"type\": \"text\"} or {\"type\": \"json_object\"}.`
+			if c.path == "/v1/messages" {
+				such = `{\"type\": \"json_schema\", `
+			}
+			if want := c.field + " must be an object that names its type, such as " + such; w.Code != 400 || !strings.Contains(w.Body.String(), want) {
 				t.Errorf("%s with %s: %d %s, want %q", c.path, v, w.Code, w.Body, want)
 			}
 		}

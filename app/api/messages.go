@@ -80,7 +80,7 @@ func needContent(m *wire.Fields, out *Message, silent bool) {
 	case (silent || out.Role == "assistant") && !slices.ContainsFunc(m.Members(), isUnread):
 	case m.String("role") == "function" && null: // OpenAI's older results may have none
 	default:
-		m.Fail("content", "is missing.")
+		m.FailMissing("content")
 	}
 }
 
@@ -129,8 +129,12 @@ func readToolCall(c *wire.Fields) json.RawMessage {
 	if fn != nil {
 		return c.Members().With("function", readFunction(fn)).JSON()
 	}
+	if kind != "" && kind != "function" && c.Raw("function") == nil {
+		c.Fail("type", "is \"function\" or \"custom\", not %q.", wire.Clip(kind))
+		return nil
+	}
 	if c.Values["name"] == nil {
-		c.Fail("function", "is missing.")
+		c.FailMissing("function")
 		return nil
 	}
 	call := wire.Members{{Key: "type", Value: wire.Quote("function")}}

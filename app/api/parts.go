@@ -46,7 +46,7 @@ func ReadParts(f *wire.Fields, key string, read func(p *wire.Fields, kind string
 	for p := range f.Items(key, list) {
 		kind := p.String("type")
 		if kind == "" && p.Values[textPart] == nil {
-			p.Fail("type", "is missing.")
+			p.FailMissing("type")
 		}
 		if p.Err() == nil {
 			read(p, kind)
@@ -99,12 +99,16 @@ func PartText(p *wire.Fields, kind string) string {
 		o.Omitted.Add(kind)
 		return ""
 	case documentPart:
-		if text, ok := documentText(o); ok {
+		if text, why := documentText(o); why == "" {
 			return joinLines(o.String("title"), o.String("context"), text)
+		} else if why != notText {
+			return omitFile(o, why)
 		}
 	case "file", "input_file":
-		if text, ok := attachedText(o, kind); ok {
+		if text, why := attachedText(o, kind); why == "" {
 			return text
+		} else if why != notText {
+			return omitFile(o, why)
 		}
 	}
 	if what := files[kind]; what != "" {
@@ -120,6 +124,13 @@ func PartText(p *wire.Fields, kind string) string {
 		return OmittedLine(wire.Clip(kind))
 	}
 	return text
+}
+
+// omitFile leaves out a file whose data cannot be read, for that reason.
+func omitFile(o *wire.Fields, why control.Word) string {
+	const what = "file"
+	o.Omit(what, "type", "is of a file that cannot be read: %s.", why)
+	return OmittedLine(what)
 }
 
 // TextOnly says what to send in place of a file of a kind.
@@ -198,42 +209,53 @@ func innerText(o *wire.Fields, key string) string {
 	return ReadContent(o, key, nil)
 }
 
-// documentText returns the text of a document. ok is false if the document has another form.
-func documentText(o *wire.Fields) (text string, ok bool) {
+// notText is why a file is not read that holds no text, or whose content the request lacks.
+const notText control.Word = "it is no text"
+
+// unless returns why, or "" if that is known from an error already.
+func unless(o *wire.Fields, why control.Word) control.Word {
+	if o.Err() != nil {
+		return ""
+	}
+	return why
+}
+
+// documentText returns the text of a document, or why it cannot be read.
+func documentText(o *wire.Fields) (text string, why control.Word) {
 	source := o.Object("source")
 	if source == nil {
-		return "", o.Err() != nil
+		return "", unless(o, notText)
 	}
 	switch kind := source.String("type"); kind {
 	case "text":
-		return wire.NeededText(source, "data"), true
+		return wire.NeededText(source, "data"), ""
 	case "content":
-		return innerText(source, "content"), true
+		return innerText(source, "content"), ""
 	case "base64":
-		text, ok = fileText(source.String("media_type"), source.String("data"))
+		text, why = fileText(source.String("media_type"), source.String("data"))
+		return text, unless(source, why)
 	}
-	return text, ok || source.Err() != nil
+	return "", unless(source, notText)
 }
 
-// attachedText returns the name and the text of a file in OpenAI's forms. It reports false if the
-// request lacks the file's content, or if the content is binary.
-func attachedText(o *wire.Fields, kind string) (text string, ok bool) {
+// attachedText returns the name and the text of a file in OpenAI's forms, or why it cannot be read.
+func attachedText(o *wire.Fields, kind string) (text string, why control.Word) {
 	if kind == "file" && o.Raw(kind) != nil { // as chats have it
 		if o = o.Object(kind); o == nil {
-			return "", true // it failed
+			return "", "" // it failed
 		}
 	}
 	name, data := o.String("filename"), o.String("file_data")
 	if o.Err() != nil || data == "" {
-		return "", o.Err() != nil
+		return "", unless(o, notText)
 	}
-	text, ok = fileText("", data)
-	return joinLines(name, text), ok
+	text, why = fileText("", data)
+	return joinLines(name, text), why
 }
 
 // fileText decodes a text file from base64 or from a data URL, whose media type overrides mediaType.
-// It reports false unless the content is UTF-8 text. An empty mediaType means unknown.
-func fileText(mediaType, data string) (text string, ok bool) {
+// It says why if the content is not UTF-8 text. An empty mediaType means unknown.
+func fileText(mediaType, data string) (text string, why control.Word) {
 	var raw []byte
 	var err error
 	const scheme = "data:"
@@ -249,12 +271,20 @@ func fileText(mediaType, data string) (text string, ok bool) {
 		raw, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(data, "=\r\n"))
 	}
 	kind, _, _ := strings.Cut(strings.ToLower(mediaType), "/")
-	if err != nil || !slices.Contains([]string{"", "text", "application"}, kind) ||
-		strings.HasPrefix(strings.ToLower(mediaType), "application/pdf") || !utf8.Valid(raw) ||
-		!strings.HasPrefix(http.DetectContentType(raw), "text/") {
-		return "", false
+	found := http.DetectContentType(raw)
+	switch {
+	case !slices.Contains([]string{"", "text", "application"}, kind):
+		return "", "only text and application media types are read; send its text as text/plain"
+	case strings.HasPrefix(strings.ToLower(mediaType), "application/pdf"):
+		return "", notText
+	case err != nil:
+		return "", "its data is broken base64, or a broken URL"
+	case strings.HasPrefix(found, "text/") && !utf8.Valid(raw):
+		return "", "its text must be UTF-8"
+	case !strings.HasPrefix(found, "text/"):
+		return "", notText
 	}
-	return string(raw), true
+	return string(raw), ""
 }
 
 // joinLines returns the lines that are not empty.

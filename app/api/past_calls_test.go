@@ -161,10 +161,12 @@ func TestBrokenArgumentsAreCounted(t *testing.T) {
 func TestPastCallWithoutNameIsRefusedByItsPlace(t *testing.T) {
 	for calls, want := range map[string]string{
 		`{"id":"c","function":{"arguments":"{}"}}`: "tool_calls[0].function.name is missing",
-		`{"id":"c","function":{"name":null}}`:      "tool_calls[0].function.name is missing",
+		`{"id":"c","function":{"name":null}}`:      "tool_calls[0].function.name must not be null",
 		`{"id":"c","function":{"name":7}}`:         "tool_calls[0].function.name must be a string",
 		`{"id":"c"}`:                               "tool_calls[0].function is missing",
-		`{"id":"c","function":null}`:               "tool_calls[0].function is missing",
+		`{"id":"c","function":null}`:               "tool_calls[0].function must not be null",
+		`{"type":"hologram"}`:                      `tool_calls[0].type is \"function\" or \"custom\", not \"hologram\"`,
+		`{"type":"hologram","name":"a"}`:           `tool_calls[0].type is \"function\" or \"custom\", not \"hologram\"`,
 		`7`:                                        "tool_calls[0] must be an object",
 	} {
 		for _, path := range []string{"/v1/chat/completions", "/api/chat"} {

@@ -69,7 +69,7 @@ func TestChoiceWithoutNameIsRefused(t *testing.T) {
 		for choice, want := range map[string]string{
 			`{"type":"function"}`:                            "tool_choice.function is missing",
 			`{"type":"function","function":{}}`:              "tool_choice.function.name is missing",
-			`{"type":"function","name":""}`:                  "tool_choice.name is missing",
+			`{"type":"function","name":""}`:                  "tool_choice.name must not be empty",
 			`{"type":"function","name":"stay"}`:              `tool_choice names \"stay\"`,
 			`{"type":"allowed_tools","tools":"go"}`:          "tool_choice.tools must be a list",
 			`{"type":"function","function":"go"}`:            "tool_choice.function must be an object",

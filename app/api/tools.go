@@ -398,7 +398,7 @@ func ChosenName(o *wire.Fields, read func(*wire.Fields) string) string {
 		key = CustomTool
 	}
 	if o.Raw(key) == nil && o.Raw("name") == nil {
-		o.Fail(key, "is missing.")
+		o.FailMissing(key)
 		return ""
 	}
 	inside := o.Object(key)

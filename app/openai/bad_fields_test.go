@@ -141,7 +141,7 @@ func TestBadInputNamesItsField(t *testing.T) {
 		{chatPath, chat(`"prediction":{"type":"edit","content":"x"}`), "prediction.type", "edit"},
 		{chatPath, chat(`"prediction":{"type":7,"content":"x"}`), "prediction.type", "string"},
 		{chatPath, chat(`"prediction":{"type":"content"}`), "prediction.content", "missing"},
-		{chatPath, chat(`"prediction":{"type":"content","content":null}`), "prediction.content", "missing"},
+		{chatPath, chat(`"prediction":{"type":"content","content":null}`), "prediction.content", "null"},
 		{chatPath, chat(`"prediction":{"type":"content","content":7}`), "prediction.content", "string"},
 		{chatPath, chat(`"prediction":{"type":"content","content":{"type":"text","text":"x"}}`), "prediction.content", "list of parts"},
 		{chatPath, chat(`"prediction":{"type":"content","content":[7]}`), "prediction.content[0]", "object"},

@@ -69,7 +69,7 @@ func readPrediction(f *wire.Fields) string {
 		o.Fail("type", "must be \"content\", not %q.", wire.Clip(t))
 	}
 	if o.Raw("content") == nil {
-		o.Fail("content", "is missing.")
+		o.FailMissing("content")
 	}
 	text := api.ReadContent(o, "content", nil)
 	return text

@@ -53,7 +53,7 @@ func readTexts(f *wire.Fields, key string) (texts []string, tokens []json.RawMes
 		"and not empty."
 	v := f.Raw(key)
 	if v == nil {
-		f.Fail(key, "is missing.")
+		f.FailMissing(key)
 		return nil, nil
 	}
 	first, n := wire.FirstValues(v, 1)

@@ -144,7 +144,7 @@ func TestBadEmbeddingOrRerankIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		kind, body, param, says string
 	}{
-		{control.KindEmbedding, embed(`"input":null`), "input", "missing"},
+		{control.KindEmbedding, embed(`"input":null`), "input", "null"},
 		{control.KindEmbedding, embed(`"input":7`), "input", "list"},
 		{control.KindEmbedding, embed(`"input":{}`), "input", "list"},
 		{control.KindEmbedding, embed(`"input":[]`), "input", "not empty"},

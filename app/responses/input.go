@@ -48,7 +48,10 @@ func (c *responseRequest) readItem(f *wire.Fields, kind string) {
 		f.Fail("type", "%q is not supported: send the input without it to /v1/responses/compact.",
 			control.Word(kind))
 	case "":
-		f.Fail("type", "is missing.")
+		if f.Raw("content") != nil { // a message is one without a type
+			f.FailMissing("role")
+		}
+		f.FailMissing("type")
 	default:
 		if !isServed(kind) && (f.Raw("role") != nil || f.Raw("call_id") != nil) {
 			f.Fail("type", "%q is not known here; leave this item out, or send it as a message, a function_call "+
@@ -74,7 +77,7 @@ func itemType(f *wire.Fields) string {
 func (c *responseRequest) addMessage(f *wire.Fields) {
 	role := f.NeededWord("role")
 	if f.Raw("content") == nil {
-		f.Fail("content", "is missing.")
+		f.FailMissing("content")
 		return
 	}
 	if role == "assistant" {
@@ -178,7 +181,7 @@ func (c *responseRequest) addOutput(f *wire.Fields, k *toolKind) {
 	case k.tool == "tool_search":
 		text = c.found(f)
 	case f.Raw("output") == nil && k.tool != "apply_patch":
-		f.Fail("output", "is missing.")
+		f.FailMissing("output")
 	case k.result != nil:
 		text = k.result(f)
 	default:

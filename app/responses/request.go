@@ -78,7 +78,7 @@ func readTextFormat(f *wire.Fields) *model.Grammar {
 	if text == nil {
 		return nil
 	}
-	o := api.FormatObject(text, "format")
+	o := api.FormatObject(text, "format", api.PlainFormats)
 	if o == nil {
 		return nil
 	}

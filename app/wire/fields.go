@@ -290,9 +290,21 @@ func (f *Fields) OneOf(key string, known []string) string {
 func Needed(f *Fields, key string) *Fields {
 	o := f.Object(key)
 	if o == nil {
-		f.Fail(key, "is missing.")
+		f.FailMissing(key)
 	}
 	return o
+}
+
+// FailMissing fails f for a field that is absent, null or empty, and says which.
+func (f *Fields) FailMissing(key string) {
+	switch v := f.Values[key]; {
+	case v == nil:
+		f.Fail(key, "is missing.")
+	case string(v) == "null":
+		f.Fail(key, "must not be null.")
+	default:
+		f.Fail(key, "must not be empty.")
+	}
 }
 
 func NeededName(f *Fields) string { return NeededString(f, "name") }
@@ -301,7 +313,7 @@ func NeededName(f *Fields) string { return NeededString(f, "name") }
 func NeededString(f *Fields, key string) string {
 	s := f.String(key)
 	if s == "" {
-		f.Fail(key, "is missing.")
+		f.FailMissing(key)
 	}
 	return s
 }
@@ -309,7 +321,7 @@ func NeededString(f *Fields, key string) string {
 // NeededText reads a string that may be empty. It fails f if that is absent.
 func NeededText(f *Fields, key string) string {
 	if f.Raw(key) == nil {
-		f.Fail(key, "is missing.")
+		f.FailMissing(key)
 	}
 	return f.String(key)
 }
