@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"tandem/app/control"
 )
@@ -97,10 +98,8 @@ func TestOnlyTheStarterIsCalledOne(t *testing.T) {
 		p.readLinks(t)
 		waitState(t, client(t, c.env["TANDEM_HOME"]),
 			func(s control.State) bool { return s.Phase == control.PhaseReady })
-		p.stop(t)
-		said := p.stderr.String()
-		if !strings.Contains(said, "Serving "+serve.id+".") ||
-			strings.Contains(said, "starter model (135M)") != serve.says {
+		said := p.stopAfter(t, "Serving "+serve.id+".")
+		if strings.Contains(said, "starter model (135M)") != serve.says {
 			t.Errorf("of %s it says:\n%s", serve.id, said)
 		}
 	}
@@ -110,8 +109,23 @@ func TestOnlyTheStarterIsCalledOne(t *testing.T) {
 	p.readLinks(t)
 	waitState(t, client(t, c.env["TANDEM_HOME"]),
 		func(s control.State) bool { return s.Phase == control.PhaseFailed })
-	p.stop(t)
-	if said := p.stderr.String(); !strings.Contains(said, "or `tandem use starter-2`") {
-		t.Errorf("of a model that is gone it says:\n%s", said)
+	p.stopAfter(t, "or `tandem use starter-2`")
+}
+
+// stopAfter waits for words on standard error, which may come after the state that they tell of. It stops the
+// process, and returns all that it said.
+func (p *process) stopAfter(t *testing.T, words string) string {
+	t.Helper()
+	for range 1000 {
+		if strings.Contains(p.stderr.String(), words) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
+	p.stop(t)
+	said := p.stderr.String()
+	if !strings.Contains(said, words) {
+		t.Errorf("it does not say %q:\n%s", words, said)
+	}
+	return said
 }
