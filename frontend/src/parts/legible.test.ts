@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import { Blocks } from './blocks.ts'
-import { isSlow, legible, pieces } from './legible.ts'
+import { legible, pieces } from './legible.ts'
 
 test('a character has 50 marks at most', () => {
   const marks = (n: number): string => '\u0301'.repeat(n)
@@ -49,18 +49,6 @@ test('a long text is cut only where it is slow to lay out', () => {
     assert.ok(cut.join('') === text)
     assert.equal(cut.length, want, text.slice(0, 20))
   }
-})
-
-test('a text is slow if it has pieces of 3,000', () => {
-  const all = ['', 'a'.repeat(100_000), 'α'.repeat(3000), 'α'.repeat(3001), 'aα'.repeat(3000), 'aα'.repeat(3001), `${'a'.repeat(9000)}${'ภ'.repeat(3001)}`, '😀'.repeat(1500), '😀'.repeat(1501), 'α β\n'.repeat(1501)]
-  for (const text of all) assert.equal(isSlow(text), pieces(text, 3000).length > 1, `${text.slice(0, 9)}, ${text.length}`)
-})
-
-test('a block that grows is counted quickly each time', () => {
-  const line = `${'let a = 1\n'.repeat(150)}über\n`
-  const begun = performance.now()
-  for (let text = line; text.length < 300_000; text += line) assert.ok(!isSlow(text))
-  assert.ok(performance.now() - begun < 2000)
 })
 
 test('a growing text keeps its pieces', () => {

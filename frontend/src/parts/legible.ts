@@ -25,8 +25,4 @@ export function pieces(text: string, most = 2000): string[] {
 
 // isSlow returns whether a browser could take too long to lay out a text as one block. Of pieces, several are
 // laid out at once.
-export function isSlow(text: string, most = 3000): boolean {
-  let odd = 0
-  for (let i = 0; text.length > most && i < text.length; i++) if (text.charCodeAt(i) >= 128 && ++odd > most) return true
-  return false
-}
+export const isSlow = (text: string): boolean => pieces(text, 3000).length > 1
