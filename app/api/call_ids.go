@@ -57,7 +57,7 @@ type callIDs struct {
 type pastCall struct {
 	raw            *json.RawMessage
 	id, kind, name string
-	broken         bool // its arguments are no object
+	broken         bool // its arguments are not an object
 	result         *Message
 }
 

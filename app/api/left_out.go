@@ -18,8 +18,8 @@ func (c *Conversation) LeaveOut(what string, types []string) {
 	}
 }
 
-// LeaveOutTypes notes things that the model does not get. The vendor's servers wrote those of types that
-// are theirs.
+// LeaveOutTypes notes items that the model does not get, by their types. theirs reports whether the vendor's
+// servers write items of a type; the others are listed as of unknown types.
 func (c *Conversation) LeaveOutTypes(things, vendor string, theirs func(string) bool, types []string) {
 	var known, unknown []string
 	for _, t := range types {
@@ -105,7 +105,7 @@ func (c *Conversation) leaveOutParts() {
 	}
 }
 
-// leaveOutArguments notes arguments of which the template got the whole members alone.
+// leaveOutArguments notes the broken arguments of earlier calls if the template gets only their whole members.
 func (c *Conversation) leaveOutArguments(m model.Model) {
 	broken := 0
 	for i := range c.Messages {

@@ -17,7 +17,7 @@ type Message struct {
 	Texts []string          // of its content, a blank line apart
 	Calls []json.RawMessage // of tools, each in the form of chat completions; nil for none
 
-	broken  int             // calls whose arguments are a string: they are no JSON object
+	broken  int             // calls whose arguments are a string, as they are not a JSON object
 	omitted *wire.Omissions // what of it the model cannot read; nil for nothing
 
 	more wire.Members // in the client's order; a thought is called thoughtName
@@ -51,7 +51,7 @@ func (m *Message) Say(text string) {
 }
 
 // Omits notes what of a piece of the message the model cannot read. If several pieces become one message,
-// the error is that of the last.
+// it keeps the error of the last one.
 func (m *Message) Omits(o *wire.Omissions) {
 	if m.omitted != nil && m.omitted != o {
 		o.Kinds = append(m.omitted.Kinds, o.Kinds...)
@@ -104,8 +104,8 @@ func ReadArguments(f *wire.Fields, key string) json.RawMessage {
 }
 
 // plainArguments returns v. If v is a string that holds a JSON object, it returns that object,
-// because most templates walk through the arguments of a call. If v is absent or holds nothing, it
-// returns an empty object. What is no object is a string, such as the arguments of a call that was cut.
+// because most templates walk through the arguments of a call. If v is absent or null, it returns
+// an empty object. Anything else, such as the arguments of a call that was cut, it returns as a string.
 func plainArguments(v json.RawMessage) json.RawMessage {
 	none := json.RawMessage("{}")
 	if len(v) == 0 || string(v) == "null" {

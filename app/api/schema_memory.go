@@ -13,8 +13,8 @@ import (
 // maxRemembered bounds the schemas that are remembered.
 const maxRemembered = 4096
 
-// A schemaMemory checks the schemas of tools, and remembers those that are in order: agents send the same
-// ones with each request, and to check fifty takes some milliseconds.
+// A schemaMemory checks the schemas of tools. It remembers the valid ones, because agents send them again with each
+// request and checking fifty takes several milliseconds. It may be used concurrently.
 type schemaMemory struct {
 	mu    sync.Mutex
 	seed  maphash.Seed

@@ -238,7 +238,7 @@ func (b *Toolbox) Check(f *wire.Fields, list, choice string) {
 	}
 }
 
-// texts returns the tools that may be called and take a text by rules.
+// texts returns the callable tools whose text has to follow a grammar.
 func (b *Toolbox) texts() (list []dialect.Tool) {
 	for _, t := range b.Tools {
 		if t.Text != "" && (b.Name == "" || b.Name == t.Name) {
