@@ -25,11 +25,7 @@ INLINE floats halves(words w) {
 template <Form F>
 INLINE floats numbers(words w) {
 	constexpr int bits = bitsOf(F);
-	if constexpr (F == Form::bfloat16)
-		return (floats)(w << 16);
-	else if constexpr (F == Form::float16)
-		return halves(w);
-	else if constexpr (F == Form::float8) // as float16, whose exponents are 8 larger
+	if constexpr (F == Form::float8) // as float16, whose exponents are 8 larger
 		return halves((w & 0x80) << 8 | (w & 0x7f) << 7) * 256.0f;
 #if defined(PACKED_AVX512)
 	else if constexpr (bits <= 4) { // a table that takes four bits
@@ -96,11 +92,7 @@ struct Factors {
 // weightAt is numberAt, scaled.
 template <Form F>
 INLINE floats weightAt(const uint32_t* unit, int e, int p, const Factors& f) {
-	const floats n = numberAt<F>(unit, e, p);
-	if constexpr (isScaled(F))
-		return n * f.scale[p] + f.bias[p];
-	else
-		return n;
+	return numberAt<F>(unit, e, p) * f.scale[p] + f.bias[p];
 }
 
 // multiplyTiles multiplies R rows with T tiles. Each sum grows by one product after the other, whatever R
@@ -120,12 +112,11 @@ INLINE void multiplyTiles(const PackedWork& w, int row, int tile) {
 		at[t] = w.blocks + std::min(tile + t, m.tiles - 1) * m.tileWords;
 	for (int from = 0; from < m.in; from += m.group) {
 		Factors f[T];
-		if constexpr (isScaled(F))
 #pragma GCC unroll 4
-			for (int t = 0; t < T; t++) {
-				f[t] = Factors::at(m.scales, at[t]);
-				at[t] += m.scaleWords;
-			}
+		for (int t = 0; t < T; t++) {
+			f[t] = Factors::at(m.scales, at[t]);
+			at[t] += m.scaleWords;
+		}
 		for (int k = from; k < from + m.group; k += inputs) {
 #pragma GCC unroll 32
 			for (int e = 0; e < inputs; e++) {
@@ -186,9 +177,7 @@ INLINE void unpack(const PackedWork& w, int tile, int from, int count, float* to
 		for (int k = from; k < from + count;) {
 			const int end = std::min(from + count, (k / m.group + 1) * m.group);
 			const uint32_t* at = own + k / m.group * m.groupWords;
-			Factors f;
-			if constexpr (isScaled(F))
-				f = Factors::at(m.scales, at);
+			const Factors f = Factors::at(m.scales, at);
 			at += m.scaleWords + k % m.group / inputs * step;
 			for (; k < end; k += inputs, at += step)
 #pragma GCC unroll 32

@@ -27,15 +27,12 @@ constexpr int pieceTiles = 4; // that one thread takes at once
 constexpr int unpackedRows = 16; // from more rows on, tiles are unpacked for all of them
 
 // A Form says what the bits of a number mean. float4 is e2m1, float8 is e4m3.
-enum class Form { affine2, affine3, affine4, affine5, affine6, affine8, float4, float8, float16, bfloat16 };
+enum class Form { affine2, affine3, affine4, affine5, affine6, affine8, float4, float8 };
 
 constexpr int bitsOf(Form f) {
-	constexpr int bits[] = {2, 3, 4, 5, 6, 8, 4, 8, 16, 16};
+	constexpr int bits[] = {2, 3, 4, 5, 6, 8, 4, 8};
 	return bits[int(f)];
 }
-
-// isScaled reports whether groups of the form have scales.
-constexpr bool isScaled(Form f) { return f != Form::float16 && f != Form::bfloat16; }
 
 // unitInputs returns the fewest inputs that take whole words.
 constexpr int unitInputs(Form f) {
@@ -45,8 +42,8 @@ constexpr int unitInputs(Form f) {
 	return inputs;
 }
 
-// Scales says how the scales and biases of a group are stored: none, in a word each, or both in one.
-enum class Scales { none, float32, float16, bfloat16 };
+// Scales says how the scales and biases of a group are stored: in a word each, or both in one.
+enum class Scales { float32, float16, bfloat16 };
 
 constexpr float float4[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6};
 
@@ -65,7 +62,7 @@ struct Matrix {
 	Matrix(const tandem_packed& p, Form f)
 		: in(p.in), group(p.group), out(p.out), scales(Scales(p.scales)),
 		  tiles((out + lanes - 1) / lanes) {
-		scaleWords = scales == Scales::none ? 0 : scales == Scales::float32 ? 2 * lanes : lanes;
+		scaleWords = scales == Scales::float32 ? 2 * lanes : lanes;
 		groupWords = scaleWords + int64_t(group) * bitsOf(f) / 32 * lanes;
 		tileWords = in / group * groupWords;
 		firstWord = p.first / lanes * tileWords;
@@ -127,8 +124,7 @@ Multiply multiplyOn(Target target, Form f) {
 	using On = Multiply (*)(Target);
 	constexpr On all[] = {multiplyOn<Form::affine2>, multiplyOn<Form::affine3>, multiplyOn<Form::affine4>,
 		multiplyOn<Form::affine5>, multiplyOn<Form::affine6>, multiplyOn<Form::affine8>,
-		multiplyOn<Form::float4>, multiplyOn<Form::float8>, multiplyOn<Form::float16>,
-		multiplyOn<Form::bfloat16>};
+		multiplyOn<Form::float4>, multiplyOn<Form::float8>};
 	return all[int(f)](target);
 }
 
@@ -191,10 +187,6 @@ private:
 // numberOf returns the number that the low bits of a word mean.
 float numberOf(Form f, uint32_t w) {
 	switch (f) {
-	case Form::bfloat16:
-		return std::bit_cast<float>(w << 16);
-	case Form::float16:
-		return halfToFloat(w);
 	case Form::float8:
 		return halfToFloat((w & 0x80) << 8 | (w & 0x7f) << 7) * 256;
 	case Form::float4:
@@ -209,12 +201,12 @@ void unpackOutput(const Matrix& m, Form f, const uint32_t* blocks, int64_t outpu
 	const int bits = bitsOf(f);
 	const uint32_t* group = blocks + output / lanes * m.tileWords + output % lanes;
 	for (int from = 0; from < m.in; from += m.group, group += m.groupWords) {
-		float scale = 1, bias = 0;
+		float scale, bias;
 		if (m.scales == Scales::float32)
 			scale = std::bit_cast<float>(group[0]), bias = std::bit_cast<float>(group[lanes]);
 		else if (m.scales == Scales::float16)
 			scale = halfToFloat(group[0]), bias = halfToFloat(group[0] >> 16);
-		else if (m.scales == Scales::bfloat16)
+		else
 			scale = std::bit_cast<float>(group[0] << 16), bias = std::bit_cast<float>(group[0] & 0xffff0000);
 		const uint32_t* at = group + m.scaleWords;
 		for (int i = 0; i < m.group; i++) {
@@ -222,8 +214,7 @@ void unpackOutput(const Matrix& m, Form f, const uint32_t* blocks, int64_t outpu
 			uint32_t w = at[word * lanes] >> shift;
 			if (shift + bits > 32)
 				w |= at[(word + 1) * lanes] << (32 - shift);
-			const float n = numberOf(f, w);
-			to[from + i] = isScaled(f) ? n * scale + bias : n;
+			to[from + i] = numberOf(f, w) * scale + bias;
 		}
 	}
 }

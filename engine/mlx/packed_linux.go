@@ -12,11 +12,11 @@ import (
 // packedForms are the forms of numbers, as Form in packed_linux.cpp has them.
 var packedForms = []Quantization{{Mode: "affine", Bits: 2}, {Mode: "affine", Bits: 3}, {Mode: "affine", Bits: 4},
 	{Mode: "affine", Bits: 5}, {Mode: "affine", Bits: 6}, {Mode: "affine", Bits: 8}, {Mode: "fp4", Bits: 4},
-	{Mode: "fp8", Bits: 8}, {Mode: "float16", Bits: 16}, {Mode: "bfloat16", Bits: 16}}
+	{Mode: "fp8", Bits: 8}}
 
 // How scales are stored, as Scales in packed_linux.cpp has them.
 const (
-	scalesFloat32 = iota + 1
+	scalesFloat32 = iota
 	scalesFloat16
 	scalesBFloat16
 )

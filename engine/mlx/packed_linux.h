@@ -11,7 +11,7 @@ extern "C" {
 // A tandem_packed says how a matrix is packed, see Packed in packed.go.
 typedef struct {
 	int form; // of the numbers: a row of formats in packed_linux.go
-	int scales; // of the groups: 0 none, 1 float32, 2 float16, 3 bfloat16
+	int scales; // of the groups: 0 float32, 1 float16, 2 bfloat16
 	int in, out, first, group; // first: the output of the matrix at which the view of out outputs begins
 } tandem_packed;
 
