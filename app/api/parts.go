@@ -3,11 +3,13 @@ package api
 import (
 	"cmp"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"net/http"
 	urls "net/url"
 	"slices"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"tandem/app/control"
@@ -99,16 +101,12 @@ func PartText(p *wire.Fields, kind string) string {
 		o.Omitted.Add(kind)
 		return ""
 	case documentPart:
-		if text, why := documentText(o); why == "" {
+		if text, ok := documentText(o); ok {
 			return joinLines(o.String("title"), o.String("context"), text)
-		} else if why != notText {
-			return omitFile(o, why)
 		}
 	case "file", "input_file":
-		if text, why := attachedText(o, kind); why == "" {
+		if text, ok := attachedText(o, kind); ok {
 			return text
-		} else if why != notText {
-			return omitFile(o, why)
 		}
 	}
 	if what := files[kind]; what != "" {
@@ -120,16 +118,25 @@ func PartText(p *wire.Fields, kind string) string {
 		o.Omitted.Add(kind)
 	}
 	if !ok && o.Err() == nil {
-		o.Omit(kind, "type", "cannot be %q here: such a part has no text; send a part of the type \"text\".", wire.Clip(kind))
+		instead := textPart
+		if o.Omitted != nil {
+			instead = cmp.Or(o.Omitted.TextPart, instead)
+		}
+		o.Omit(kind, "type", "cannot be %q here: such a part has no text; send a part of the type %q.",
+			wire.Clip(kind), control.Word(instead))
 		return OmittedLine(wire.Clip(kind))
 	}
 	return text
 }
 
-// omitFile leaves out a file whose data cannot be read, for that reason.
-func omitFile(o *wire.Fields, why control.Word) string {
+// omitFile leaves out a file that is not read because of the field key, for that reason.
+func omitFile(o *wire.Fields, key string, why control.Word) string {
 	const what = "file"
-	o.Omit(what, "type", "is of a file that cannot be read: %s.", why)
+	if why == notText {
+		o.Omit(what, key, "is not supported: %s.", TextOnly(what))
+	} else {
+		o.Omit(what, key, "cannot be read: %s.", why)
+	}
 	return OmittedLine(what)
 }
 
@@ -212,45 +219,49 @@ func innerText(o *wire.Fields, key string) string {
 // notText is why a file is not read that holds no text, or whose content the request lacks.
 const notText control.Word = "it is no text"
 
-// unless returns why, or "" if that is known from an error already.
-func unless(o *wire.Fields, why control.Word) control.Word {
-	if o.Err() != nil {
-		return ""
-	}
-	return why
-}
-
-// documentText returns the text of a document, or why it cannot be read.
-func documentText(o *wire.Fields) (text string, why control.Word) {
+// documentText returns the text of a document, or a line in its place. It returns false if the document has none.
+func documentText(o *wire.Fields) (string, bool) {
 	source := o.Object("source")
-	if source == nil {
-		return "", unless(o, notText)
+	if source == nil || source.String("type") == "" {
+		return "", false
 	}
-	switch kind := source.String("type"); kind {
+	switch source.String("type") {
 	case "text":
-		return wire.NeededText(source, "data"), ""
+		return wire.NeededText(source, "data"), true
 	case "content":
-		return innerText(source, "content"), ""
+		return innerText(source, "content"), true
 	case "base64":
-		text, why = fileText(source.String("media_type"), source.String("data"))
-		return text, unless(source, why)
+		text, why := fileText(source.String("media_type"), source.String("data"))
+		if why != "" {
+			text = omitFile(source, "data", why)
+		}
+		return text, true
 	}
-	return "", unless(source, notText)
+	return omitFile(source, "type", notText), true
 }
 
-// attachedText returns the name and the text of a file in OpenAI's forms, or why it cannot be read.
-func attachedText(o *wire.Fields, kind string) (text string, why control.Word) {
+// attachedText returns the name and the text of a file in OpenAI's forms, or a line in its place. It returns false
+// if the file has neither data nor an address.
+func attachedText(o *wire.Fields, kind string) (string, bool) {
 	if kind == "file" && o.Raw(kind) != nil { // as chats have it
 		if o = o.Object(kind); o == nil {
-			return "", "" // it failed
+			return "", false
 		}
 	}
 	name, data := o.String("filename"), o.String("file_data")
-	if o.Err() != nil || data == "" {
-		return "", unless(o, notText)
+	if data != "" {
+		text, why := fileText("", data)
+		if why != "" {
+			return omitFile(o, "file_data", why), true
+		}
+		return joinLines(name, text), true
 	}
-	text, why = fileText("", data)
-	return joinLines(name, text), why
+	for _, key := range []string{"file_id", "file_url"} {
+		if o.String(key) != "" {
+			return omitFile(o, key, notText), true
+		}
+	}
+	return "", false
 }
 
 // fileText decodes a text file from base64 or from a data URL, whose media type overrides mediaType.
@@ -279,12 +290,33 @@ func fileText(mediaType, data string) (text string, why control.Word) {
 		return "", notText
 	case err != nil:
 		return "", "its data is broken base64, or a broken URL"
+	case isUTF16(raw):
+		return "", "its text must be UTF-8, not UTF-16"
 	case strings.HasPrefix(found, "text/") && !utf8.Valid(raw):
 		return "", "its text must be UTF-8"
 	case !strings.HasPrefix(found, "text/"):
 		return "", notText
 	}
 	return string(raw), ""
+}
+
+// isUTF16 reports whether data is plainly UTF-16, with or without a byte order mark: a text that begins mostly in
+// ASCII.
+func isUTF16(data []byte) bool {
+	data = data[:min(len(data), 512)] // as much as DetectContentType considers
+	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
+		units, ascii := make([]uint16, len(data)/2), 0
+		for i := range units {
+			if units[i] = order.Uint16(data[2*i:]); units[i] < utf8.RuneSelf {
+				ascii++
+			}
+		}
+		kind := http.DetectContentType([]byte(string(utf16.Decode(units))))
+		if len(data)%2 == 0 && 2*ascii > len(units) && strings.HasPrefix(kind, "text/") {
+			return true
+		}
+	}
+	return false
 }
 
 // joinLines returns the lines that are not empty.

@@ -126,12 +126,49 @@ var unreadableParts = map[string][2]string{
 	`{"type":"input_file","file_data":"aGk=@"}`:                                                  {"file", "broken base64"},
 	`{"type":"input_file","file_data":"data:text/plain,%zz"}`:                                    {"file", "broken URL"},
 	`{"type":"file","file":{"file_data":"data:text/plain;base64,//5oAGkA"}}`:                     {"file", "must be UTF-8"},
+	`{"type":"input_file","file_data":"data:text/plain;base64,aABpAC0gaABpAAoA"}`:                {"file", "must be UTF-8, not UTF-16"},
+	`{"type":"document","source":{"type":"base64","data":"AGgAaQAK"}}`:                           {"file", "must be UTF-8, not UTF-16"},
+	`{"type":"input_file","file_data":"AAEAAgADAAQA"}`:                                           {"file", "takes text only"},
 	`{"type":"input_file","file_data":"data:text/plain;base64,aOkg"}`:                            {"file", "must be UTF-8"},
 	`{"type":"document","source":{"type":"base64","media_type":"text/plain","data":"/v8AaABp"}}`: {"file", "must be UTF-8"},
 	`{"type":"document","source":{"type":"base64","media_type":"text/plain","data":"@@@"}}`:      {"file", "broken base64"},
 	`{"type":"container_upload","file_id":"f"}`:                                                  {"file", "takes text only"},
 	`{"type":"thing","thing":"gAAA"}`:                                                            {"thing", "such a part has no text"},
 	`{"type":"thing","value":7}`:                                                                 {"thing", "such a part has no text"},
+}
+
+// TestRefusalOfAPartNamesItsField: as other refusals do. A part that is text has another type in Responses.
+func TestRefusalOfAPartNamesItsField(t *testing.T) {
+	const png = `{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}`
+	for part, want := range map[string][2]string{
+		`{"type":"file","file":{"file_data":"@@@"}}`:                           {"file.file_data", "cannot be read: its data is broken base64"},
+		`{"type":"file","file":{"file_data":"AAECAw=="}}`:                      {"file.file_data", "is not supported: this endpoint"},
+		`{"type":"file","file":{"file_id":"f"}}`:                               {"file.file_id", "is not supported: this endpoint"},
+		`{"type":"file","file":{}}`:                                            {"type", `\"file\" is not supported: this endpoint`},
+		`{"type":"input_file","filename":"a.txt","file_data":"//5oAGkA"}`:      {"file_data", "cannot be read: its text must be UTF-8, not UTF-16"},
+		`{"type":"input_file","file_url":"https://a.b"}`:                       {"file_url", "is not supported: this endpoint"},
+		`{"type":"document","source":{"type":"base64","data":"@@@"}}`:          {"source.data", "cannot be read: its data is broken base64"},
+		`{"type":"document","source":{"type":"base64","data":"JVBERi0xLjcK"}}`: {"source.data", "is not supported: this endpoint"},
+		`{"type":"document","source":{"type":"url","url":"https://a.b"}}`:      {"source.type", "is not supported: this endpoint"},
+		`{"type":"document"}`:                                                  {"type", `\"document\" is not supported: this endpoint`},
+		png:                                                                    {"type", `\"image_url\" is not supported: this endpoint`},
+		`{"type":"thing"}`:                                                     {"type", `cannot be \"thing\" here: such a part has no text; send a part of the type \"TEXT\".`},
+	} {
+		for path, list := range map[string]string{"/v1/chat/completions": "messages", "/v1/messages": "messages",
+			"/api/chat": "messages", "/v1/responses": "input"} {
+			w := roomtest.Post(serve(roomtest.Speaking("ok")), path, `{"model":"tandem","max_tokens":9,"`+list+
+				`":[{"role":"user","content":["see",`+part+`]}]}`)
+			at, text, got := list+"[0].content[1]."+want[0], "text", w.Body.String()
+			if list == "input" {
+				text = "input_text"
+			}
+			says := at + " " + strings.Replace(want[1], "TEXT", text, 1)
+			if w.Code != 400 || !strings.Contains(got, says) ||
+				strings.Contains(got, `"param"`) && !strings.Contains(got, `"param":"`+at+`"`) {
+				t.Errorf("%s: %s is answered with %d %s, want %s", path, part, w.Code, got, says)
+			}
+		}
+	}
 }
 
 // TestWhatIsNoTextBecomesALineExceptInTheLastMessageOfTheUser: a client keeps its history, so that a

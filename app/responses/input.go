@@ -19,7 +19,7 @@ func (c *responseRequest) saySystem(text string) {
 // addItem reads an item. It skips an item of another type, such as those of tools that OpenAI's servers
 // run, unless that is a message, a call or a result.
 func (c *responseRequest) addItem(f *wire.Fields) {
-	f.Omitted = new(wire.Omissions)
+	f.Omitted = &wire.Omissions{TextPart: "input_text"}
 	c.readItem(f, itemType(f))
 	if n := len(c.Messages); n > 0 && f.Omitted.Kinds != nil {
 		c.Messages[n-1].Omits(f.Omitted)

@@ -222,7 +222,7 @@ func TestUnsupportedResponseIsRefused(t *testing.T) {
 		{`"input":[{"type":"function_call","call_id":"c","name":"f","arguments":[1]}]`, "input[0].arguments", "string"},
 		{`"input":[{"type":"function_call_output","output":"x"}]`, "input[0].call_id", "missing"},
 		{`"input":[{"type":"function_call_output","call_id":"c"}]`, "input[0].output", "missing"},
-		{`"input":[{"role":"user","content":"x"},{"role":"user","content":["x",{"type":"input_file","file_id":"f"}]}]`, "input[1].content[1].type", "text only"},
+		{`"input":[{"role":"user","content":"x"},{"role":"user","content":["x",{"type":"input_file","file_id":"f"}]}]`, "input[1].content[1].file_id", "text only"},
 		{`"input":"x","background":true`, "background", "not supported"},
 		{`"input":"x","conversation":"c"`, "conversation", "previous_response_id"},
 		{`"input":"x","prompt":{"id":"p"}`, "prompt", "instructions"},

@@ -30,6 +30,8 @@ type Fields struct {
 type Omissions struct {
 	Err   error    // the first, as the error that it is where nothing can be left out
 	Kinds []string // of all
+
+	TextPart string // the route's type of a part that is text; empty for "text"
 }
 
 // Add adds kinds, if o is not nil.

@@ -24,6 +24,7 @@ BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in
     (TALKS, r"\S+ asks for a call, (?:and \S+ offers nothing to call|but what is offered \(.+\) runs on \w+'s servers, not here): .+\."),
     (TALKS, r'\S+ names ".*", which (?:is not in \S+|runs on \w+\'s servers, not here: .+)\.'),
     (TALKS, r'\S+ (?:"\w+" )?is not supported: this endpoint takes text only; [^.]+\.'),  # in the user's last message
+    (TALKS, r"\S+ cannot be read: (?:its data|its text|only text) [^.]+\."),  # a file there
     (TALKS, r"The tools cannot be offered (?:so that a call is certain|beside \S+): .+\."),
     ((*CHATS, "/api/chat"), r"functions is not read here; send it as tools\."),  # where there are tools
     (TALKS, r'\S+ and another tool are both ".*" for the model; rename one of them\.'),
