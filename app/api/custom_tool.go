@@ -28,7 +28,7 @@ func ReadCustomTool(o *wire.Fields) Offered {
 		t.Text, about = readTextRules(rules, t.Name)
 	}
 	t.Parameters = dialect.TextParameters(about)
-	return Offered{Entry: FunctionEntry(t.Name, o.String("description"), t.Parameters), Tool: t, Custom: true}
+	return Offered{Entry: FunctionEntry(t.Name, o.String("description"), t.Parameters), Tool: t, Kind: CustomTool}
 }
 
 // readTextRules returns the Lark rules of a tool's text, and what the model is told about it.

@@ -99,7 +99,7 @@ func (b *Toolbox) offer(list []Offered, o *wire.Fields) []Offered {
 // takes them.
 func addUnlike(list []Offered, tool Offered, o *wire.Fields) []Offered {
 	if slices.ContainsFunc(list, func(had Offered) bool {
-		return had.Tool.Name == tool.Tool.Name && had.Custom != tool.Custom
+		return had.Tool.Name == tool.Tool.Name && had.Kind != tool.Kind
 	}) {
 		FailTwin(o, tool.Tool.Name)
 	}
@@ -117,7 +117,7 @@ func OfferFunction(function *wire.Fields, entry json.RawMessage) Offered {
 	if function.Raw(other) != nil {
 		function.Fail(other, "is not read here; send it as parameters.")
 	}
-	return Offered{Entry: entry, Tool: dialect.Tool{Name: wire.NeededName(function),
+	return Offered{Kind: "function", Entry: entry, Tool: dialect.Tool{Name: wire.NeededName(function),
 		Parameters: function.Raw("parameters"), Strict: function.Bool("strict")}}
 }
 
@@ -173,9 +173,7 @@ func apiOf(kind string) control.Word {
 type Offered struct {
 	Entry json.RawMessage // for the template
 	Tool  dialect.Tool
-
-	// Custom says that the tool is called with a text, see CustomTool.
-	Custom bool
+	Kind  string // its type, such as CustomTool; empty on a route where a choice has no type
 }
 
 // Choose adds the tools that the model may use by chosen, a tool_choice that was read. list and
@@ -187,22 +185,31 @@ func (b Toolbox) Choose(f *wire.Fields, list, choice string, all []Offered,
 	}
 	var entries []json.RawMessage
 	for _, o := range all {
-		if chosen.Allowed != nil && !slices.Contains(chosen.Allowed, o.Tool.Name) {
+		isNamed := func(t ChosenTool) bool { return t.Name == o.Tool.Name }
+		if chosen.Allowed != nil && !slices.ContainsFunc(chosen.Allowed, isNamed) {
 			continue
 		}
 		entries = append(entries, o.Entry)
 		b.Tools = append(b.Tools, o.Tool)
-		if o.Custom {
+		if o.Kind == CustomTool {
 			if b.Custom == nil {
 				b.Custom = map[string]bool{}
 			}
 			b.Custom[o.Tool.Name] = true
 		}
 	}
-	for _, name := range chosen.Allowed {
-		offers := func(o Offered) bool { return o.Tool.Name == name }
-		if !slices.ContainsFunc(all, offers) && !slices.Contains(b.LeftOut, name) {
-			f.Fail(choice, "names %q, which is not in %s.", wire.Clip(name), control.Word(list))
+	named := chosen.Allowed
+	if chosen.Name != "" {
+		named = []ChosenTool{chosen.ChosenTool}
+	}
+	for _, t := range named {
+		i := slices.IndexFunc(all, func(o Offered) bool { return o.Tool.Name == t.Name })
+		switch {
+		case i >= 0 && t.Kind != "" && t.Kind != all[i].Kind:
+			f.Fail(choice, "names %q with the type %q, but its type is %q.", wire.Clip(t.Name), wire.Clip(t.Kind),
+				control.Word(all[i].Kind))
+		case i < 0 && chosen.Allowed != nil && !slices.Contains(b.LeftOut, t.Name):
+			f.Fail(choice, "names %q, which is not in %s.", wire.Clip(t.Name), control.Word(list))
 		}
 	}
 	if entries != nil {
@@ -303,9 +310,15 @@ func wrapFunction(function json.RawMessage) json.RawMessage {
 
 // A ToolChoice says which calls an answer may make.
 type ToolChoice struct {
-	Mode    string   // "auto", "none" or "required"
-	Name    string   // of the only tool, if Mode is required
-	Allowed []string // names; nil for all
+	Mode       string       // "auto", "none" or "required"
+	ChosenTool              // the only tool, if Mode is required
+	Allowed    []ChosenTool // nil for all
+}
+
+// A ChosenTool is a tool that a choice names.
+type ChosenTool struct {
+	Name string // empty for none
+	Kind string // its type; empty for any
 }
 
 // ReadChoice reads a tool_choice: a word such as "any", an object with it such as {"type": "any"}, or
@@ -331,7 +344,7 @@ func ReadChoice(f *wire.Fields, key string,
 		c.Mode = modeOf(kind)
 	case kind == "function", kind == "tool", kind == CustomTool,
 		kind == "" && (o.Raw("function") != nil || o.Raw("name") != nil):
-		c.Mode, c.Name = "required", ChosenName(o, name)
+		c.Mode, c.ChosenTool = "required", ReadChosen(o, name)
 	default:
 		return c, o, kind
 	}
@@ -353,7 +366,7 @@ func readToolChoice(f *wire.Fields, key string) ToolChoice {
 		if o == nil {
 			return ToolChoice{}
 		}
-		return ToolChoice{Mode: "required", Name: wire.NeededName(o)}
+		return ToolChoice{Mode: "required", ChosenTool: ChosenTool{Name: wire.NeededName(o)}}
 	}
 	c, o, kind := ReadChoice(f, key, wire.NeededName)
 	switch {
@@ -364,11 +377,11 @@ func readToolChoice(f *wire.Fields, key string) ToolChoice {
 			a = wire.Needed(o, "allowed_tools")
 		}
 		if a != nil {
-			c.ReadAllowed(a, func(t *wire.Fields) string {
+			c.ReadAllowed(a, func(t *wire.Fields) ChosenTool {
 				if hosted.MatchString(t.String("type")) {
-					return ""
+					return ChosenTool{}
 				}
-				return ChosenName(t, wire.NeededName)
+				return ReadChosen(t, wire.NeededName)
 			})
 		}
 	default:
@@ -390,30 +403,36 @@ func RefuseChoice(o *wire.Fields, kind string, types control.Word) {
 	}
 }
 
-// ChosenName reads the name of a tool in a choice, or in an entry of allowed_tools: from its function
-// or its custom, as chats have it, else by calling read with o, as responses have it.
-func ChosenName(o *wire.Fields, read func(*wire.Fields) string) string {
-	key := "function"
-	if o.Raw(CustomTool) != nil {
-		key = CustomTool
+// ReadChosen reads a tool in a choice, or in an entry of allowed_tools. Its name is that of its function
+// or its custom, as chats have it, else what read returns for o, as responses have it.
+func ReadChosen(o *wire.Fields, read func(*wire.Fields) string) ChosenTool {
+	t, key := ChosenTool{Kind: o.String("type")}, "function"
+	switch {
+	case t.Kind == "tool": // Anthropic's, of any kind
+		t.Kind = ""
+	case t.Kind == CustomTool, t.Kind == "" && o.Raw(CustomTool) != nil:
+		t.Kind, key = CustomTool, CustomTool
+	case t.Kind == "" && o.Raw(key) != nil:
+		t.Kind = key
 	}
 	if o.Raw(key) == nil && o.Raw("name") == nil {
 		o.FailMissing(key)
-		return ""
+		return t
 	}
-	inside := o.Object(key)
-	if inside == nil {
-		return read(o)
+	if inside := o.Object(key); inside != nil {
+		t.Name = wire.NeededName(inside)
+	} else {
+		t.Name = read(o)
 	}
-	return wire.NeededName(inside)
+	return t
 }
 
-// ReadAllowed reads a choice of some tools. name returns the name of one, or "" for one that is left out.
-func (c *ToolChoice) ReadAllowed(f *wire.Fields, name func(tool *wire.Fields) string) {
-	c.Mode, c.Allowed = cmp.Or(f.Word("mode"), "auto"), []string{}
+// ReadAllowed reads a choice of some tools. read returns one, without a name if it is left out.
+func (c *ToolChoice) ReadAllowed(f *wire.Fields, read func(tool *wire.Fields) ChosenTool) {
+	c.Mode, c.Allowed = cmp.Or(f.Word("mode"), "auto"), []ChosenTool{}
 	for o := range f.Items("tools", ReadToolList(f, "tools")) {
-		if n := name(o); n != "" {
-			c.Allowed = append(c.Allowed, n)
+		if t := read(o); t.Name != "" {
+			c.Allowed = append(c.Allowed, t)
 		}
 	}
 }

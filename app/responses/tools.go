@@ -67,17 +67,18 @@ func (t *responseTools) choose(f *wire.Fields) {
 	t.addShortNames()
 	t.chosen.Name = t.nameOf(t.chosen.Name)
 	if allowed := t.chosen.Allowed; allowed != nil {
-		t.chosen.Allowed = []string{}
-		for _, name := range allowed {
+		t.chosen.Allowed = []api.ChosenTool{}
+		for _, tool := range allowed {
 			before := len(t.chosen.Allowed)
 			for _, o := range t.offered {
 				space := t.known[o.Tool.Name].Namespace
-				if space != "" && name == flatName(space, "") {
-					t.chosen.Allowed = append(t.chosen.Allowed, o.Tool.Name)
+				if space != "" && tool.Name == flatName(space, "") {
+					t.chosen.Allowed = append(t.chosen.Allowed, api.ChosenTool{Name: o.Tool.Name})
 				}
 			}
 			if len(t.chosen.Allowed) == before {
-				t.chosen.Allowed = append(t.chosen.Allowed, t.nameOf(name))
+				tool.Name = t.nameOf(tool.Name)
+				t.chosen.Allowed = append(t.chosen.Allowed, tool)
 			}
 		}
 	}
@@ -220,7 +221,7 @@ func (k *toolKind) function(o *wire.Fields) api.Offered {
 			parameters = o.Raw("parameters")
 		}
 	}
-	return api.Offered{Entry: api.FunctionEntry(k.name, about, parameters),
+	return api.Offered{Kind: k.tool, Entry: api.FunctionEntry(k.name, about, parameters),
 		Tool: dialect.Tool{Name: k.name, Parameters: parameters, Strict: k.tool != "tool_search", Accepts: k.accepts}}
 }
 
@@ -259,7 +260,7 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 		return c
 	}
 	if k := offeredKind(kind); k != nil {
-		c.Mode, c.Name = "required", k.name
+		c.Mode, c.ChosenTool = "required", api.ChosenTool{Name: k.name, Kind: k.tool}
 		return c
 	}
 	if kind != "allowed_tools" {
@@ -272,25 +273,25 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 		a = o.Object("allowed_tools")
 	}
 	if a != nil {
-		c.ReadAllowed(a, allowedName)
+		c.ReadAllowed(a, readAllowed)
 	}
 	return c
 }
 
-// allowedName returns the name of a tool in allowed_tools, or "" for one that OpenAI's servers run. A
-// namespace, which allows all its tools, has the name that a tool without one would have in it.
-func allowedName(t *wire.Fields) string {
+// readAllowed reads a tool in allowed_tools. One that OpenAI's servers run has no name. A namespace, which
+// allows all its tools, has the name that a tool without one would have in it.
+func readAllowed(t *wire.Fields) api.ChosenTool {
 	kind := t.As(responseToolShape).String("type")
 	switch k := offeredKind(kind); {
 	case kind == "namespace":
-		return flatName(wire.NeededName(t), "")
+		return api.ChosenTool{Name: flatName(wire.NeededName(t), "")}
 	case k == nil:
 		new(api.Toolbox).LeaveOut(t, kind)
-		return ""
+		return api.ChosenTool{}
 	case k.name != "":
-		return k.name
+		return api.ChosenTool{Name: k.name, Kind: k.tool}
 	}
-	return api.ChosenName(t, readName)
+	return api.ReadChosen(t, readName)
 }
 
 // readName reads the name of a tool, with its namespace if it has one.

@@ -22,6 +22,7 @@ PROMPTS = (*TALKS, *TEXTS, *READS)
 # abilities of a model, and about models, texts and tokens that do not exist.
 BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in (
     (TALKS, r"\S+ asks for a call, (?:and \S+ offers nothing to call|but what is offered \(.+\) runs on \w+'s servers, not here): .+\."),
+    (TALKS, r'\S+ names ".*" with the type "\w+", but its type is "\w+"\.'),
     (TALKS, r'\S+ names ".*", which (?:is not in \S+|runs on \w+\'s servers, not here: .+)\.'),
     (TALKS, r'\S+ (?:"\w+" )?is not supported: this endpoint takes text only; [^.]+\.'),  # in the user's last message
     (TALKS, r"\S+ cannot be read: (?:its data|its text|only text) [^.]+\."),  # a file there
