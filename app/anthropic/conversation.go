@@ -65,18 +65,28 @@ func (c *messagesRequest) readMessage(m *wire.Fields) {
 		m.FailMissing("content")
 	case role == "system":
 		c.readSystem(m, "content")
+		media := api.ReadMedia(m)
 		if m.Omitted.Kinds != nil {
 			c.Of(role).Omits(m.Omitted)
+			c.Of(role).Say(media)
 		}
 	case role == "assistant":
 		c.Of(role).Omits(m.Omitted)
 		api.ReadParts(m, "content", c.readAssistant)
+		if media := api.ReadMedia(m); media != "" {
+			c.Of(role).Say(media)
+			c.said = 0
+		}
 	default:
 		before, changes := len(c.Messages), false
 		api.ReadParts(m, "content", func(b *wire.Fields, kind string) {
 			changes = changes || isChange(kind)
 			c.readUser(b, kind)
 		})
+		if media := api.ReadMedia(m); media != "" {
+			c.Of(role).Omits(m.Omitted)
+			c.Of(role).Say(media)
+		}
 		if len(c.Messages) == before && !changes { // an empty message is one too
 			c.Of(role)
 		}
@@ -149,6 +159,7 @@ func (c *messagesRequest) readUser(b *wire.Fields, kind string) {
 				}
 			})
 		}
+		result.Say(api.ReadMedia(b))
 		if b.Bool("is_error") { // templates have no other place for it
 			result.Texts = []string{strings.TrimSpace("Error: " + result.Text())}
 		}

@@ -44,7 +44,8 @@ func ReadMessage(m *wire.Fields, silent bool) Message {
 		think = out.Think
 	}
 	out.Say(ReadContent(m, "content", think))
-	out.Say(readAudio(m))
+	out.Say(readTranscript(m))
+	out.Say(ReadMedia(m))
 	if role == "assistant" {
 		out.Say(m.String("refusal"))
 	}
@@ -53,7 +54,10 @@ func ReadMessage(m *wire.Fields, silent bool) Message {
 	if needContent(m, &out, silent); m.Err() != nil {
 		return out
 	}
-	for _, x := range m.Members().Without("role", "content", "refusal", "audio", "tool_calls", "function_call") {
+	for _, x := range m.Members().Without("role", "content", "refusal", "tool_calls", "function_call") {
+		if mediaFields[x.Key] != "" {
+			continue
+		}
 		if x.Key == "reasoning" || x.Key == "thinking" { // other servers' names for reasoning_content
 			if m.Raw(thoughtName) != nil || x.Key == "thinking" && m.Raw("reasoning") != nil {
 				continue
@@ -90,18 +94,21 @@ func isUnread(x wire.Member) bool {
 	return !slices.Contains(known, x.Key) && !wire.SaysNothing(x.Value)
 }
 
-// readAudio returns the words of an answer in sound.
-func readAudio(m *wire.Fields) string {
+// readTranscript returns the words of an answer in sound.
+func readTranscript(m *wire.Fields) string {
 	const key = "audio"
+	if v := m.Raw(key); v == nil || v[0] != '{' {
+		return ""
+	}
 	o := m.Object(key)
 	if o == nil {
 		return ""
 	}
-	if text := o.String("transcript"); text != "" {
-		return text
+	text := o.String("transcript")
+	if text != "" {
+		m.Rename(map[string]string{key: ""}) // its sound says the same
 	}
-	m.Omit(key, key, "is not supported: %s.", TextOnly(key))
-	return OmittedLine(key)
+	return text
 }
 
 // readToolCalls returns the calls of an assistant's message, each with arguments that are an object

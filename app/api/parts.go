@@ -150,6 +150,37 @@ func TextOnly(what string) control.Word {
 // OmittedLine says that something was left out.
 func OmittedLine(what string) string { return "[" + what + " omitted: this model reads text only]" }
 
+// mediaFields are the fields beside the content of a message that programs of several vendors fill with what is no
+// text, with what a template reads in their place.
+var mediaFields = map[string]string{
+	"image": "image", "images": "image", "image_url": "image", "image_urls": "image", "image_data": "image",
+	"input_image": "image", "audio": "audio", "audios": "audio", "audio_url": "audio", "audio_urls": "audio",
+	"input_audio": "audio", "video": "video", "videos": "video", "video_url": "video", "video_urls": "video",
+	"file": "file", "files": "file", "file_id": "file", "file_ids": "file", "file_url": "file", "input_file": "file",
+	"attachment": "file", "attachments": "file", "experimental_attachments": "file", "media": "file",
+}
+
+// ReadMedia leaves out what a message or a result has beside its content that is no text. It returns the lines in its
+// place, one for each field.
+func ReadMedia(m *wire.Fields) string {
+	var lines []string
+	for _, x := range m.Members() {
+		what := mediaFields[x.Key]
+		if what == "" || wire.SaysNothing(x.Value) {
+			continue
+		}
+		list, n := wire.FirstValues(x.Value, 1)
+		if n < 0 || wire.IsNumber(list[0]) { // the bytes of one
+			n = 1
+		}
+		for range n {
+			m.Omit(what, x.Key, "is not supported: %s.", TextOnly(what))
+		}
+		lines = append(lines, OmittedLine(what))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // OwnText returns the text of a block of a tool that the vendor's servers ran. It leaves out parts
 // without one, such as files, and adds them to left.
 func OwnText(p *wire.Fields, kind string, left *wire.Omissions) string {

@@ -243,6 +243,86 @@ func TestFileAfterAToolResultIsPartOfIt(t *testing.T) {
 	}
 }
 
+// TestMediaBesideTheContentIsRefusedOrTold: programs send it in fields of other vendors. In the user's last message
+// it is refused, elsewhere a line takes its place, and the template does not get the field. An empty one says nothing.
+func TestMediaBesideTheContentIsRefusedOrTold(t *testing.T) {
+	fields := map[string][2]string{ // with what is told of each
+		`"images":["AAAA","AAAA"]`:                   {"image", "2 images"},
+		`"images":[{"url":"https://a.b"}]`:           {"image", "1 image"},
+		`"image_url":{"url":"https://a.b"}`:          {"image", "1 image"},
+		`"image":[137,80,78]`:                        {"image", "1 image"},
+		`"audio":{"id":"a"}`:                         {"audio", "1 audio part"},
+		`"input_audio":{"data":"AA","format":"wav"}`: {"audio", "1 audio part"},
+		`"video":"https://a.b"`:                      {"video", "1 video"},
+		`"files":[{"name":"a.pdf","data":"AA"}]`:     {"file", "1 file"},
+		`"attachments":[{"file_id":"f"}]`:            {"file", "1 file"},
+	}
+	say := func(role, more string) string {
+		return `{"role":"` + role + `","content":[{"type":"text","text":"see"}],` + more + `}`
+	}
+	for path, list := range map[string]string{"/v1/chat/completions": "messages", "/v1/messages": "messages",
+		"/v1/messages/count_tokens": "messages", "/api/chat": "messages", "/v1/responses": "input",
+		"/v1/responses/input_tokens": "input"} {
+		post := func(messages string) (int, string, string) {
+			fake := roomtest.Speaking("ok")
+			w := roomtest.Post(serve(fake), path,
+				`{"model":"tandem","max_tokens":9,"stream":false,"`+list+`":[`+messages+`]}`)
+			vars := ""
+			if list := fake.Model.Vars; list != nil {
+				vars = list[0]
+			}
+			return w.Code, w.Body.String(), vars
+		}
+		for field, told := range fields {
+			name, value, _ := strings.Cut(field[1:], `":`)
+			if strings.Contains(path, "/api/chat") && name == "images" && strings.Contains(field, "{") {
+				continue // its images are strings
+			}
+			for _, after := range []string{"", `,{"role":"assistant","content":"ok"}`} {
+				code, body, _ := post(say("user", field) + after)
+				if says := list + "[0]." + name + " is not supported: this endpoint takes text only"; code != 400 ||
+					!strings.Contains(body, says) {
+					t.Errorf("%s: %s is answered with %d %s, want %s", path, field, code, body, says)
+				}
+			}
+			for _, role := range []string{"user", "assistant", "system"} {
+				code, body, vars := post(say("user", `"x":0`) + `,` + say(role, field) + `,{"role":"user","content":"hi"}`)
+				counts := strings.HasSuffix(path, "_tokens")
+				line := "[" + told[0] + " omitted: this model reads text only]"
+				where := map[string]string{"user": "user messages", "assistant": "answers", "system": "system messages"}
+				if code != 200 || strings.Count(vars, line) != 1 || strings.Contains(vars, value) ||
+					!counts && !strings.Contains(body, told[1]+" in "+where[role]) {
+					t.Errorf("%s: %s of the %s: %d %s %s", path, field, role, code, body, vars)
+				}
+			}
+			if body := resultBodies[path]; body != nil {
+				fake := roomtest.Speaking("ok")
+				w := roomtest.Post(serve(fake), path,
+					strings.Replace(body(`"r"`), `["r"]`, `"r",`+field, 1))
+				if w.Code != 200 || !strings.Contains(w.Body.String(), told[1]+" in tool results") ||
+					!strings.Contains(fake.Model.Vars[0], `r\n\n[`+told[0]+` omitted`) {
+					t.Errorf("%s: %s of a result: %d %s %s", path, field, w.Code, w.Body, fake.Model.Vars)
+				}
+			}
+			for _, empty := range []string{`null`, `[]`, `{}`, `""`} {
+				if path == "/api/chat" && name == "images" && empty[0] != '[' && empty != "null" {
+					continue
+				}
+				code, body, vars := post(say("user", `"`+name+`":`+empty))
+				if code != 200 || strings.Contains(vars, "omitted") ||
+					strings.Contains(body, "left_out") {
+					t.Errorf("%s: %s of %s: %d %s %s", path, name, empty, code, body, vars)
+				}
+			}
+		}
+	}
+	seen := seenMessages(t, "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"},`+
+		`{"role":"assistant","content":null,"audio":{"id":"a","data":"AA","transcript":"said"}},{"role":"user","content":"y"}]}`)
+	if len(seen) != 3 || seen[1].Content != "said" {
+		t.Errorf("an answer in sound becomes %+v", seen)
+	}
+}
+
 // TestImagesOfOllama: its messages have them beside their text.
 func TestImagesOfOllama(t *testing.T) {
 	const line = "[image omitted: this model reads text only]"

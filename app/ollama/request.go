@@ -107,24 +107,17 @@ func readOllamaChat(f *wire.Fields) (api.Request, error) {
 
 func readMessages(f *wire.Fields) (list []api.Message) {
 	for m := range api.EachMessage(f) {
-		images := ""
-		for range m.List("images", "must be a list of images.") {
-			m.Omit("image", "images", "is not supported: %s.", api.TextOnly("image"))
-			images = api.OmittedLine("image")
-		}
+		m.List("images", "must be a list of images.") // says what is wrong
 		m.Rename(ollamaNames)
 		read := api.ReadMessage(m, true) // Ollama's library for Python leaves out an empty content
-		read.Say(images)
 		read.UseTemplateIDs()
 		list = append(list, read)
 	}
 	return list
 }
 
-// ollamaNames are the templates' names for members that Ollama calls otherwise. It leaves out
-// images, which were read.
-var ollamaNames = map[string]string{"thinking": "reasoning_content", "tool_name": "name",
-	"images": ""}
+// ollamaNames are the templates' names for members that Ollama calls otherwise.
+var ollamaNames = map[string]string{"thinking": "reasoning_content", "tool_name": "name"}
 
 // readOllama reads the fields of both routes. It ignores unknown options: most are about how
 // another program computes.

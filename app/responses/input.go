@@ -87,15 +87,19 @@ func (c *responseRequest) addMessage(f *wire.Fields) {
 			}
 		}
 		text := api.ReadContent(f, "content", think)
-		c.answer(stageText).Say(text)
+		answer := c.answer(stageText)
+		answer.Say(text)
+		answer.Say(api.ReadMedia(f))
 		return
 	}
-	text := api.ReadContent(f, "content", nil)
+	m := api.Message{Role: role}
+	m.Say(api.ReadContent(f, "content", nil))
+	m.Say(api.ReadMedia(f))
 	switch role {
 	case "user":
-		c.Messages = append(c.Messages, api.NewMessage(role, text))
+		c.Messages = append(c.Messages, m)
 	default:
-		c.saySystem(text)
+		c.saySystem(m.Text())
 	}
 }
 
@@ -189,6 +193,7 @@ func (c *responseRequest) addOutput(f *wire.Fields, k *toolKind) {
 	}
 	result := api.NewResult(api.TemplateID(id), cmp.Or(c.Called[id], k.name))
 	result.Say(text)
+	result.Say(api.ReadMedia(f))
 	c.Messages = append(c.Messages, result)
 }
 
