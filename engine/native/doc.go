@@ -25,8 +25,8 @@
 //
 // # Grammars
 //
-// A grammar says which texts are allowed. It is a JSON schema, a regular expression, or rules in
-// the Lark dialect of llguidance, the library that compiles them. A [Vocabulary] is made once for
+// A grammar says which texts are allowed. It is a JSON schema, a regular expression of Rust's regex crate,
+// or rules in the Lark dialect of llguidance, the library that compiles them. A [Vocabulary] is made once for
 // a model. A [Matcher] follows one text token by token. It returns the tokens that may follow, as a
 // set of bits. It also steps back, so that guesses can be checked before they are accepted. Where
 // the text may end, the set includes the end tokens.

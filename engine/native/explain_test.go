@@ -25,7 +25,7 @@ func TestErrorTellsTheFaultWithoutTheGrammar(t *testing.T) {
 		{schema(`{"type":"object","properties":{"a":false},"required":["a"]}`),
 			"no value fits the schema", "", ""},
 		{schema(`{"const":1e400}`), "too long", "", ""},
-		{Grammar{Regex: "(a"}, "unclosed group", "line 1", "start"},
+		{Grammar{Regex: "(a"}, "(a cannot be followed: unclosed group", "", ""},
 		{Grammar{Lark: "start: nothing"}, "nothing", "line 1", "start"},
 		{Grammar{Lark: "start: a\na \"x\""}, "Expected token", "line 2, column 3", ""},
 		{Grammar{Lark: "start: a | b\na: \"a\"\nb: %json {\"type\":\"text\"}"}, "text", "line 3", "b"},

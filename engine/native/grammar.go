@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"unsafe"
 )
 
@@ -81,8 +80,8 @@ func (v *Vocabulary) Close() error {
 type Grammar struct {
 	Name  string          // the Lark grammars of a list refer to it as @Name
 	JSON  json.RawMessage // a JSON schema
-	Lark  string          // rules in llguidance's dialect of Lark
-	Regex string          // a regular expression for the whole text
+	Lark  string          // rules in llguidance's dialect of Lark, with the expressions of src/regex.rs
+	Regex string          // a regular expression of Rust's regex crate for the whole text
 }
 
 // A Matcher follows one text by a grammar, token by token. One goroutine at a time uses it. It has
@@ -128,28 +127,14 @@ func serialised(grammars []Grammar) ([]byte, error) {
 	for i, g := range grammars {
 		list[i] = grammar{g.Name, g.JSON, g.Lark}
 		if g.Regex != "" {
-			list[i].Lark = "start: /" + delimited(g.Regex) + "/"
+			source, err := json.Marshal(g.Regex)
+			if err != nil {
+				return nil, err
+			}
+			list[i].Lark = `start: %regex {"regex": ` + string(source) + "}"
 		}
 	}
 	return json.Marshal(map[string]any{"grammars": list})
-}
-
-// delimited returns a regular expression that can stand between slashes, in one line.
-func delimited(regex string) string {
-	var b strings.Builder
-	escaped := false
-	for _, r := range regex {
-		switch {
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '/' && !escaped:
-			b.WriteString(`\/`)
-		default:
-			b.WriteRune(r)
-		}
-		escaped = r == '\\' && !escaped
-	}
-	return b.String()
 }
 
 // Words returns the number of elements of a mask, which has a bit for each token.

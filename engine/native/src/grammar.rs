@@ -10,6 +10,7 @@ use llguidance::ParserFactory;
 use toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
 
 use crate::failure::{Failure, Kind};
+use crate::regex;
 
 /// Bytes of a token. llguidance's tree holds no longer ones.
 const TOKEN_BYTES: usize = 1 << 10;
@@ -68,7 +69,8 @@ pub struct Matcher {
 
 impl Matcher {
     /// `source` is one grammar, or a list of grammars that refer to each other by name, in
-    /// llguidance's form: `{"grammars": [{"json_schema": ...}]}`.
+    /// llguidance's form: `{"grammars": [{"json_schema": ...}]}`. Rules in Lark may have the expressions
+    /// of [`regex`].
     pub fn new(vocabulary: &Vocabulary, source: &str) -> Result<Matcher, Failure> {
         if source.len() > SOURCE_BYTES {
             return Err(Failure::new(
@@ -79,8 +81,15 @@ impl Matcher {
                 ),
             ));
         }
-        let grammar: TopLevelGrammar =
+        let mut grammar: TopLevelGrammar =
             serde_json::from_str(source).map_err(|e| Failure::new(Kind::Syntax, e.to_string()))?;
+        for rules in grammar
+            .grammars
+            .iter_mut()
+            .filter_map(|g| g.lark_grammar.as_mut())
+        {
+            *rules = regex::expand(rules)?;
+        }
         let parser = vocabulary.factory.create_parser(grammar);
         let inner = llguidance::Matcher::new(parser);
         match inner.get_error() {

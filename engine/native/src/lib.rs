@@ -5,6 +5,7 @@ mod failure;
 mod grammar;
 mod json;
 mod process;
+mod regex;
 mod template;
 
 #[global_allocator]
