@@ -26,18 +26,13 @@ add_line: "+" /(.{0,9})/ LF -> line
 // A call of a tool that takes a text by rules has a text by these rules, in every family. It is read as
 // it was written, with its quotes, line ends and backslashes.
 func TestCallGrammarHoldsTheTextOfATool(t *testing.T) {
-	regex := func(source string) string {
-		rules, err := jsonschema.LarkRegex(source)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return rules
-	}
 	formats := []struct{ rules, example string }{
-		{regex(`a{3}b`), "aaab"},
-		{regex(`^(?P<day>mon|tue) \d\d?$`), "mon 12"},
-		{regex(`x"[^a-z]{3}\\"y`), "x\"\n\"\\\\\"y"},
-		{regex(`<(/|p)[a-z<>/=]{0,12}\n?[a-z]>`), "</parameter\nx>"},
+		{jsonschema.LarkRegex(`a{3}b`), "aaab"},
+		{jsonschema.LarkRegex(`^(?P<day>mon|tue) \d\d?$`), "mon 12"},
+		{jsonschema.LarkRegex(`x"[^a-z]{3}\\"y`), "x\"\n\"\\\\\"y"},
+		{jsonschema.LarkRegex(`<(/|p)[a-z<>/=]{0,12}\n?[a-z]>`), "</parameter\nx>"},
+		{jsonschema.LarkRegex(`(?i)a[[:digit:]]{2}(?x: [b-d&&[^c]] \n ")(?m:$)`), "A12D\n\""},
+		{"start: /[^a-c\\]]{2}[[:upper:]]\\/(?x: \\\\ # a comment\n \" )/s", "\n\"B/\\\""},
 		{`start: "say \"" WORD "\"\n" | "\\" "a".."c"` + "\nWORD: /[a-z \\t]{1,5}/", "say \"a\tb\"\n"},
 		{"start: item{1,3}\nitem: \"<\" /[^<>]/ \">\" NL\n%import common.LF -> NL", "<\x01>\n<\\>\n"},
 		{patchRules, "*** Begin Patch\n*** Add File: a\\b.txt\n+say \"hi\"\n+\n*** End Patch\n"},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -155,7 +156,8 @@ func TestResponseFormatTakesGrammarsAndRefusesImpossibleOnes(t *testing.T) {
 	r.Ask(t, map[string]any{"prompt": "x := ", "max_tokens": 3}, false)
 }
 
-// TestFaultInTheRulesOfAToolNamesTheTool: wherever the fault is, in a forced call and beside a format.
+// TestFaultInTheRulesOfAToolNamesTheTool: wherever the fault is, before the model is asked: where it may call the
+// tool, in a forced call and beside a format.
 func TestFaultInTheRulesOfAToolNamesTheTool(t *testing.T) {
 	r := start(t, Options{Model: "pocket"}, "127.0.0.1:0")
 	tool := func(name, syntax, rules string) string {
@@ -168,21 +170,26 @@ func TestFaultInTheRulesOfAToolNamesTheTool(t *testing.T) {
 		{"lark", "start: a\na: \"b", `the format of the tool "patch": line 2, column 6: lexer error`},
 		{"lark", "a: \"b\"", `the format of the tool "patch": `},
 		{"lark", "%import common.WIBBLE\nstart: WIBBLE", `the format of the tool "patch": `},
-		{"lark", "start: /(a/", `the format of the tool "patch", in the regular expression`},
-		{"regex", "(a", `of the tool "patch" that no text can be held to`},
+		{"lark", "start: /(a/", `the format of the tool "patch": line 1, column 8: regular expression: unclosed group`},
+		{"lark", `start: %json {"multipleOf": 1.00000000000000000001}`, `the format of the tool "patch": `},
+		{"regex", "(a", `the format of the tool "patch": the regular expression (a cannot be followed: unclosed group`},
+		{"regex", "(?=a)b", `the format of the tool "patch": the regular expression (?=a)b cannot be followed: look-around`},
+		{"regex", "[^\\s\\S]", `the format of the tool "patch": the regular expression [^\\s\\S] cannot be followed: no text matches it`},
 	} {
 		tools := `"tools":[` + good + "," + tool("patch", c.syntax, c.rules) + "," + tool("last", "regex", "a+") + "]"
 		for _, how := range []struct{ route, body string }{
+			{"/v1/chat/completions", `"messages":[{"role":"user","content":"x"}]`},
 			{"/v1/chat/completions", `"messages":[{"role":"user","content":"x"}],"tool_choice":"required"`},
 			{"/v1/chat/completions", `"messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"custom","custom":{"name":"patch"}}`},
 			{"/v1/chat/completions", `"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_object"}`},
+			{"/v1/responses", `"input":"x","stream":true`},
 			{"/v1/responses", `"input":"x","tool_choice":"required"`},
 			{"/v1/responses", `"input":"x","stream":true,"tool_choice":{"type":"custom","name":"patch"}`},
 			{"/api/chat", `"messages":[{"role":"user","content":"x"}],"stream":false,"tool_choice":"required"`},
 		} {
 			a := r.Send(how.route, `{"model":"tandem","max_tokens":5,`+how.body+","+tools+"}")
 			if text := strings.ReplaceAll(a.body, `\"`, `"`); !strings.Contains(text, c.want) ||
-				how.route == "/v1/chat/completions" && !strings.Contains(text, `"param":"tools`) {
+				how.route == "/v1/chat/completions" && !strings.Contains(text, `"param":"tools[1].format.definition"`) {
 				t.Errorf("%s %s %s: %d %s, want %s", how.route, how.body, c.rules, a.status, text, c.want)
 			}
 		}
@@ -197,6 +204,34 @@ func TestFaultInTheRulesOfAToolNamesTheTool(t *testing.T) {
 		many+","+tool("patch", "lark", "start foo")+"]}")
 	if took := time.Since(began); a.status != 400 || took > 20*time.Second {
 		t.Errorf("of many tools: %+v after %v", a, took)
+	}
+}
+
+// A forced call of a custom tool has a text that its regular expression matches, as Rust reads it.
+func TestForcedCallFollowsTheRegexOfItsTool(t *testing.T) {
+	r := start(t, Options{Model: "pocket"}, "127.0.0.1:0")
+	for source, want := range map[string]string{ // for Go
+		`[[:digit:]]{2}`: `[0-9]{2}`, `[a-d&&[^b-c]]{4}`: `[ad]{4}`, `(?i:abc)"`: `(?i:abc)"`, `(?m)^a$`: `a`,
+		`(?s).{3}`: `(?s).{3}`, `(?x) [a-c--b]{3} # a comment`: `[ac]{3}`, `[[:^print:]]\/x`: `[^ -~]/x`,
+		`(?P<stop>b)\x{41}`: `bA`,
+	} {
+		tool, err := json.Marshal(map[string]any{"type": "custom", "name": "pick",
+			"format": map[string]any{"type": "grammar", "syntax": "regex", "definition": source}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := r.Send("/v1/responses", `{"model":"tandem","input":"x","max_output_tokens":200,"tool_choice":"required",`+
+			`"parallel_tool_calls":false,"tools":[`+string(tool)+`]}`)
+		var said struct {
+			Output []struct{ Type, Input string }
+		}
+		if err := json.Unmarshal([]byte(a.body), &said); err != nil || a.status != 200 || len(said.Output) == 0 {
+			t.Fatalf("%s: %d %s", source, a.status, a.body)
+		}
+		call := said.Output[len(said.Output)-1]
+		if call.Type != "custom_tool_call" || !regexp.MustCompile("^(?:"+want+")$").MatchString(call.Input) {
+			t.Errorf("%s: %+v, want %s", source, call, want)
+		}
 	}
 }
 

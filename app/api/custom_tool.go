@@ -25,26 +25,25 @@ func ReadCustomTool(o *wire.Fields) Offered {
 		if rules == nil {
 			rules = format
 		}
-		t.Text, about = readTextRules(rules, t.Name)
+		about = readTextRules(rules, &t)
 	}
 	t.Parameters = dialect.TextParameters(about)
 	return Offered{Entry: FunctionEntry(t.Name, o.String("description"), t.Parameters), Tool: t, Kind: CustomTool}
 }
 
-// readTextRules returns the Lark rules of a tool's text, and what the model is told about it.
-func readTextRules(o *wire.Fields, tool string) (rules, about string) {
-	text, err := wire.NeededString(o, "definition"), error(nil)
+// readTextRules reads the rules of a tool's text into it, and returns what the model is told about them.
+func readTextRules(o *wire.Fields, t *dialect.Tool) (about string) {
+	text := wire.NeededString(o, "definition")
+	t.TextParam = o.Path + "definition"
 	switch o.NeededWord("syntax") {
 	case "lark":
-		rules, about = text, "The input, a text by this Lark grammar:\n"+text
+		t.Text = text
+		return "The input, a text by this Lark grammar:\n" + text
 	case "regex":
-		rules, err = jsonschema.LarkRegex(text)
-		about = "The input, a text that this regular expression matches:\n" + text
+		t.Text = jsonschema.LarkRegex(text)
+		return "The input, a text that this regular expression matches:\n" + text
 	}
-	if err != nil {
-		o.Fail("definition", "is an expression of the tool %q that no text can be held to: %v.", wire.Clip(tool), err)
-	}
-	return rules, about
+	return ""
 }
 
 // FunctionEntry returns a function in the form of chats.

@@ -35,7 +35,7 @@ func (c *Conversation) parsing(m model.Model, text string) (*dialect.Options, er
 			return nil, wire.Invalid(list,
 				"The tools cannot be offered so that a call is certain: %v.", err)
 		}
-		c.Grammar, c.GrammarParam = &model.Grammar{Lark: rules.Lark, Tools: rules.Tools, Texts: c.Tools.texts()}, list
+		c.Grammar, c.GrammarParam = &model.Grammar{Lark: rules.Lark, Tools: rules.Tools}, list
 	}
 	calls := d.Tools() && len(c.Tools.Tools) > 0
 	if !calls && !d.Reasons() {
@@ -49,7 +49,7 @@ func (c *Conversation) parsing(m model.Model, text string) (*dialect.Options, er
 				"The tools cannot be offered beside %s: %v.", control.Word(c.GrammarParam), err)
 		}
 		g := *c.Grammar
-		g.Around, g.Tools, g.Texts, c.Grammar = around.Lark, around.Tools, c.Tools.texts(), &g
+		g.Around, g.Tools, c.Grammar = around.Lark, around.Tools, &g
 	}
 	return &dialect.Options{Tools: c.Tools.Tools, Calls: calls, Forced: c.Tools.Forced,
 		WholeCalls: c.WholeCalls, Prompt: tail}, nil

@@ -11,6 +11,9 @@ import (
 )
 
 func (c *Conversation) Prompts(ctx context.Context, m model.Model) ([]*Prompt, error) {
+	if err := m.CheckTexts(ctx, c.Tools.Tools); err != nil {
+		return nil, err
+	}
 	text, ids, err := c.encoded(ctx, m)
 	if err != nil {
 		return nil, err

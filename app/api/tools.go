@@ -245,16 +245,6 @@ func (b *Toolbox) Check(f *wire.Fields, list, choice string) {
 	}
 }
 
-// texts returns the callable tools whose text has to follow a grammar.
-func (b *Toolbox) texts() (list []dialect.Tool) {
-	for _, t := range b.Tools {
-		if t.Text != "" && (b.Name == "" || b.Name == t.Name) {
-			list = append(list, t)
-		}
-	}
-	return list
-}
-
 // ReadToolList returns the tools of a list as the client wrote them.
 func ReadToolList(f *wire.Fields, key string) []json.RawMessage {
 	v := f.Raw(key)

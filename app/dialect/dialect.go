@@ -31,8 +31,8 @@ type Tool struct {
 	Parameters json.RawMessage // a JSON schema; nil: any object
 
 	// Text has the Lark rules of the text that a tool with [TextParameters] takes. It is empty for
-	// any text, and for other tools.
-	Text string
+	// any text, and for other tools. TextParam is the field of the request that has them, for errors.
+	Text, TextParam string
 
 	// Strict makes a grammar follow the schema exactly or fail. It applies only where arguments are
 	// JSON.

@@ -3,7 +3,6 @@ package dialect
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 
 	"tandem/app/jsonschema"
 )
@@ -17,6 +16,9 @@ func TextParameters(description string) json.RawMessage {
 		`":{"type":"string","description":` + quote(description) + `}},"required":["` + TextParameter +
 		`"],"additionalProperties":false}`)
 }
+
+// TextRules returns the rules of the text, with forms in place of their schemas.
+func (t Tool) TextRules() (string, error) { return jsonschema.Lark(t.Text) }
 
 // takesText reports whether the tool has [TextParameters].
 func (t Tool) takesText() bool {
@@ -49,20 +51,18 @@ func (g *grammar) quotedText(t Tool) string {
 // tag after it; of other rules a terminal must not go on into the tag.
 func (g *grammar) plainText(t Tool, end string) string {
 	tag := g.token(end)
-	if m := oneRegex.FindStringSubmatch(t.Text); m != nil && tag == quote(end) {
+	if regex, ok := jsonschema.Regex(t.Text); ok && tag == quote(end) {
 		g.texts++
 		name := fmt.Sprintf("text_%d", g.texts)
-		g.addRule(name+"[lazy]", "%s %s", m[1], tag)
+		g.addRule(name+"[lazy]", "%s %s", regex, tag)
 		return name
 	}
-	rules, err := jsonschema.Lark(t.Text)
+	rules, err := t.TextRules()
 	if err != nil {
 		return g.refuseText(t, err)
 	}
 	return nested(rules) + " " + tag
 }
-
-var oneRegex = regexp.MustCompile(`^start: (/[^/\n]*/)$`)
 
 // nested returns rules as a part of another rule.
 func nested(rules string) string { return "%lark {\n" + rules + "\n}" }

@@ -46,13 +46,11 @@ func nextPart(rules string) (size int, schema bool) {
 	switch {
 	case strings.HasPrefix(rules, "%json"):
 		return len("%json"), true
-	case strings.HasPrefix(rules, "//"):
-		if i := strings.IndexByte(rules, '\n'); i >= 0 {
-			return i, false
-		}
-		return len(rules), false
+	case rules[0] == '#', strings.HasPrefix(rules, "//"):
+		return len(firstLine(rules)), false
 	case rules[0] == '"', rules[0] == '/':
-		for i := 1; i < len(rules) && rules[i] != '\n'; i++ {
+		i := 1
+		for ; i < len(rules) && (rules[i] != '\n' || rules[0] == '/'); i++ {
 			if rules[i] == rules[0] {
 				return i + 1, false
 			}
@@ -60,6 +58,7 @@ func nextPart(rules string) (size int, schema bool) {
 				i++
 			}
 		}
+		return min(i, len(rules)), false // it has no end, which llguidance refuses
 	}
 	return 1, false
 }

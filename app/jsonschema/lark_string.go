@@ -10,9 +10,7 @@ import (
 
 // LarkString returns Lark rules of the texts of rules as they are written inside a JSON string,
 // without its quotes. Each literal and each regular expression is replaced by one of its escaped
-// characters. A character is written in one way: as itself, or else by its shortest escape.
-//
-// Regular expressions are read as those of schemas are. An error says what cannot be escaped.
+// characters, see package native. An error says what cannot be escaped.
 func LarkString(rules string) (string, error) {
 	var b strings.Builder
 	for rest := rules; rest != ""; {
@@ -33,14 +31,13 @@ func escapePart(rules string) (size int, escaped string, err error) {
 	switch {
 	case size > 1 && part[0] == '"':
 		return escapeLiteral(rules, size)
-	case size > 1 && part[0] == '/' && part[1] != '/':
+	case larkRegex.MatchString(part):
 		flags := leading(rules[size:], "imslux")
-		escaped, err = escapeRegex(part[1:size-1], flags)
-		return size + len(flags), escaped, err
+		return size + len(flags), escapedRegex(part[1:size-1], flags), nil
 	case part[0] == '%':
 		return escapeStatement(rules)
 	case part[0] == '#':
-		return len(firstLine(rules)), "", nil
+		return size, "", nil
 	case part[0] == '~' && !repeats.MatchString(rules):
 		return 0, "", errors.New("~ before an expression cannot be used in this model's calls")
 	case part[0] == '<':
@@ -48,6 +45,9 @@ func escapePart(rules string) (size int, escaped string, err error) {
 	}
 	return size, part, nil
 }
+
+// larkRegex matches a regular expression of Lark without its flags.
+var larkRegex = regexp.MustCompile(`(?s)^/([^/\\]|\\.)+/$`)
 
 // repeats matches the ~ of a repetition.
 var repeats = regexp.MustCompile(`^~[ \t]*[0-9]`)
@@ -81,12 +81,11 @@ func escapeLiteral(rules string, size int) (int, string, error) {
 		if err != nil || len(low) != 1 || len(high) != 1 || low[0] > high[0] {
 			return 0, "", errors.New("a range needs two characters in their order")
 		}
-		p := pattern{op: opSet, set: newSet(low[0], high[0])}
-		return len(rules) - len(next) + n, p.escapedRegex(), nil
+		class := fmt.Sprintf(`[\x{%X}-\x{%X}]`, low[0], high[0])
+		return len(rules) - len(next) + n, escapedRegex(class, ""), nil
 	}
 	if strings.HasPrefix(rules[size:], "i") {
-		escaped, err := escapeRegex(regexp.QuoteMeta(text), "i")
-		return size + 1, escaped, err
+		return size + 1, escapedRegex(regexp.QuoteMeta(text), "i"), nil
 	}
 	inner := quoted(text)
 	return size, quoted(inner[1 : len(inner)-1]), nil
@@ -109,96 +108,43 @@ var escapes = regexp.MustCompile(`\\.`)
 // quoted returns a text as JSON.
 func quoted(text string) string { return string(newText(text).append(nil)) }
 
-// LarkRegex returns Lark rules of the texts that a regular expression matches whole.
-func LarkRegex(source string) (string, error) {
-	p, err := readPattern(source)
-	if err != nil {
-		return "", err
-	}
-	return "start: /" + p.String() + "/", nil
+// LarkRegex returns Lark rules of the texts that a regular expression matches whole. It has the syntax of
+// Rust's regex crate, which package native reads.
+func LarkRegex(source string) string { return "start: " + regexOpen + quoted(source) + "}" }
+
+// Regex returns the expression of Lark that is the whole of some rules, if they are no more than that.
+func Regex(rules string) (expression string, ok bool) {
+	expression, ok = strings.CutPrefix(rules, "start: ")
+	return expression, ok && oneRegex.MatchString(expression)
 }
 
-func escapeRegex(source, flags string) (string, error) {
+// oneRegex matches a regular expression in either form.
+var oneRegex = regexp.MustCompile(`^(/([^/\\\n]|\\.)+/[imslux]*|` + regexp.QuoteMeta(regexOpen) +
+	`"([^"\\\n]|\\.)*"})$`)
+
+// What regular expressions begin with that package native reads: one of texts, and one of texts inside a
+// JSON string.
+const (
+	regexOpen   = `%regex {"regex": `
+	escapedOpen = `%regex {"regex_in_json": `
+)
+
+// escapedRegex returns what takes the place of a regular expression of Lark.
+func escapedRegex(source, flags string) string {
 	if flags != "" {
 		source = "(?" + flags + ")" + source
 	}
-	p, err := readPattern(strings.ReplaceAll(source, `\/`, "/"))
-	if err != nil {
-		return "", fmt.Errorf("in the regular expression /%.80s/: %w", source, err)
-	}
-	return p.escapedRegex(), nil
+	return escapedOpen + quoted(source) + "}"
 }
-
-// escapedRegex returns a regular expression of Lark for the escaped texts of a pattern.
-func (p *pattern) escapedRegex() string { return "/(?:" + p.escaped().String() + ")/" }
-
-// escaped returns a pattern of the escaped texts of p. It leaves out anchors: they are only at the
-// ends.
-func (p *pattern) escaped() *pattern {
-	switch p.op {
-	case opStart, opEnd:
-		return &pattern{op: opSequence}
-	case opSet:
-		return p.set.escaped()
-	}
-	out := *p
-	out.parts = make([]*pattern, len(p.parts))
-	for i, x := range p.parts {
-		out.parts[i] = x.escaped()
-	}
-	return &out
-}
-
-// escaped returns a pattern of the characters of a set inside a JSON string.
-func (s set) escaped() *pattern {
-	var class strings.Builder
-	s.write(&class)
-	has := regexp.MustCompile("^(?:" + class.String() + ")$")
-	all := &pattern{op: opChoice}
-	for _, c := range escapedCharacters {
-		if !has.MatchString(string(c)) {
-			continue
-		}
-		escape := &pattern{op: opSequence}
-		inner := quoted(string(c))
-		for _, x := range inner[1 : len(inner)-1] {
-			escape.parts = append(escape.parts, &pattern{op: opSet, set: newSet(x, x)})
-		}
-		all.parts = append(all.parts, escape)
-	}
-	switch {
-	case all.parts == nil:
-		return &pattern{op: opSet, set: s}
-	case s.named == nil && !s.not:
-		rest := set{ranges: s.ranges}
-		for _, c := range escapedCharacters {
-			rest = rest.negated().with(newSet(c, c)).negated()
-		}
-		if rest.ranges == nil {
-			return all
-		}
-		s.ranges = rest.ranges
-	default: // an intersection, which Rust can write
-		inner := set{ranges: s.ranges, named: s.named, not: s.not}
-		class.Reset()
-		inner.write(&class)
-		s = set{fold: s.fold, named: []string{class.String() + `&&[^\x{0}-\x{1F}"\\]`}}
-	}
-	all.parts = append(all.parts, &pattern{op: opSet, set: s})
-	return all
-}
-
-// escapedCharacters are those that a JSON string has only as escapes.
-var escapedCharacters = func() (list []rune) {
-	for c := range ' ' {
-		list = append(list, c)
-	}
-	return append(list, '"', '\\')
-}()
 
 // escapeStatement returns a statement, or its beginning. A terminal of Lark's own library that has
 // characters to escape is defined in place of its import.
 func escapeStatement(rules string) (size int, escaped string, err error) {
+	if after, ok := strings.CutPrefix(rules, regexOpen); ok {
+		if source, ok := firstValue(after); ok {
+			return len(regexOpen) + len(source), escapedOpen + string(source), nil
+		}
+	}
 	for _, key := range []string{"%json", "%regex", "%lark"} {
 		if strings.HasPrefix(rules, key) {
 			return 0, "", fmt.Errorf("%s cannot be used in this model's calls", key)
@@ -222,11 +168,7 @@ func escapeStatement(rules string) (size int, escaped string, err error) {
 			as = m[2]
 		}
 		if source, ok := commonTerminals[name]; ok {
-			regex, err := escapeRegex(source, "")
-			if err != nil {
-				return 0, "", err
-			}
-			fmt.Fprintf(&b, "%s: %s\n", as, regex)
+			fmt.Fprintf(&b, "%s: %s\n", as, escapedRegex(source, ""))
 		} else if m[2] != "" {
 			fmt.Fprintf(&b, "%%import common.%s -> %s\n", name, as)
 		} else {

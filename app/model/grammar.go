@@ -1,10 +1,6 @@
 package model
 
-import (
-	"encoding/json"
-
-	"tandem/app/dialect"
-)
+import "encoding/json"
 
 // A Grammar says which texts an answer may be. One of JSON, Lark and Regex is set.
 type Grammar struct {
@@ -17,6 +13,4 @@ type Grammar struct {
 
 	// Tools has the tool of each rule that holds a call of one, for errors.
 	Tools map[string]string `json:"-"`
-	// Texts has the tools that take a text by rules, for errors too.
-	Texts []dialect.Tool `json:"-"`
 }

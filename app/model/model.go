@@ -48,6 +48,9 @@ type Model interface {
 	// grammar that cannot be followed gives a *control.Error with CodeInvalid. Matcher
 	// returns when ctx ends.
 	Matcher(ctx context.Context, g Grammar) (Matcher, error)
+	// CheckTexts returns a *control.Error with CodeInvalid if the rules of one of the tools, of those that
+	// take a text by rules, cannot be followed.
+	CheckTexts(ctx context.Context, tools []dialect.Tool) error
 
 	// Release lets the model be unloaded again.
 	Release()

@@ -212,6 +212,9 @@ func (m *Fake) Matcher(_ context.Context, g model.Grammar) (model.Matcher, error
 	return &fakeMatcher{model: m}, nil
 }
 
+// CheckTexts takes any rules.
+func (m *Fake) CheckTexts(context.Context, []dialect.Tool) error { return nil }
+
 // A fakeMatcher is counted in OpenMatchers until it is closed.
 type fakeMatcher struct {
 	engine.Matcher

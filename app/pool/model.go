@@ -32,6 +32,7 @@ type Model struct {
 	dialect  *dialect.Dialect
 	chats    chats
 	special  []int32 // tokens whose text the dialect's parser needs
+	texts    checkedTexts
 
 	users    *users
 	needs    eviction.Need    // of memory; zero if it is not known

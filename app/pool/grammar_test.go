@@ -1,0 +1,20 @@
+package pool
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Rules are compiled once, and those of many requests take no more than some memory.
+func TestCheckedTextsAreRememberedInBounds(t *testing.T) {
+	var c checkedTexts
+	for i := range 3 * maxChecked {
+		rules := fmt.Sprint("start: ", i)
+		if c.has(rules) {
+			t.Fatalf("%s was checked before", rules)
+		}
+		if c.add(rules); !c.has(rules) || len(c.sums) > maxChecked {
+			t.Fatalf("%s: %t, %d in all", rules, c.has(rules), len(c.sums))
+		}
+	}
+}
