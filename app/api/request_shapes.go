@@ -245,10 +245,14 @@ var ChatMessageShape = wire.Object(
 	wire.Optional("partial", wire.Bool, "Another server's name for it."),
 	wire.Optional("refusal", wire.String, "An answer in place of content."),
 ).Or(
-	wire.Object(wire.Required("role", wire.Const("assistant"))).
-		Doc("Without content it has calls or a thought, or no names that are not here."),
+	wire.Object(wire.Required("role", wire.Const("assistant")),
+		wire.Required("tool_calls", wire.List(wire.Anything).With("minItems", 1))),
+	wire.Object(wire.Required("role", wire.Const("assistant")), wire.Required("function_call", wire.AnyMap)),
+	wire.Object(wire.Required("role", wire.Const("assistant")), wire.Required("refusal", wire.NonEmpty)),
+	wire.Object(wire.Required("role", wire.Const("assistant")), wire.Required("audio", wire.AnyMap)),
 	wire.Object(wire.Required("role", wire.Const("function")), wire.Required("content", ContentShape)),
-	wire.Object(wire.Required("role", wire.Enum("system", "developer", "user", "tool")), wire.Required("content", PartsShape)),
+	wire.Object(wire.Required("role", wire.Enum("system", "developer", "user", "assistant", "tool")),
+		wire.Required("content", PartsShape)),
 ).Named("ChatMessage").Doc("Reaches the template with all its names.")
 
 // ChosenShape is the tool that a choice names.
