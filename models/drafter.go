@@ -139,7 +139,6 @@ func (f *Files) loadDrafter(ctx context.Context, target *Bundle, settings Drafte
 	defer c.close()
 	d := &Drafter{thread: target.thread}
 	err = c.build(d.thread, cfg.Quantization, opts, func(w *nn.Weights) error {
-		w.Approximate = true // guesses may be slightly off
 		err := n.build(d, w, cfg.text, target.Model.(*model), settings)
 		if err == nil {
 			err = w.Err()
@@ -151,7 +150,7 @@ func (f *Files) loadDrafter(ctx context.Context, target *Bundle, settings Drafte
 		d.Info.FileBytes = c.stored
 		d.Info.Bytes = w.Bytes()
 		d.Info.Quantization = w.QuantizationName()
-		d.Info.Dequantized = w.Dequantize && w.Dequantized().Elements > 0
+		d.Info.Packed = w.Packs() && d.Info.Quantization != ""
 		return nil
 	})
 	if err != nil {

@@ -15,9 +15,8 @@ type Footprint struct {
 	ContextLength int   // positions that the model was made for; 0 if config.json is silent
 
 	layers      []nn.CacheSpec
-	dequantized nn.Dequantized
 	quantizable nn.Quantizable
-	packed      int64   // bytes that packed matrices take more in float32, see nn.Computed
+	packed      int64   // bytes that quantized matrices take more where the model computes in float32, see nn.Computed
 	head        headRow // of a model
 	cut         nn.Cut  // of a drafter
 	stacks      int64   // bytes that plain experts take more in float32
@@ -112,11 +111,11 @@ func (f *Footprint) addHeadRow(h *headers, names sanitize) {
 // CutFrom returns the footprint of a drafter with the rows that it copies of its target's LM head.
 // float32: the target computes in float32.
 func (f Footprint) CutFrom(target Footprint, float32 bool) Footprint {
-	row := target.head
-	if row == (headRow{}) { // dequantized in float32, or not known
+	row, wide := target.head, float32 && !target.gpu
+	if wide || row == (headRow{}) { // packed, which are copied in float32, or not known
 		row = headRow{floats: 4 * f.cut.Width, elements: f.cut.Width}
 	}
-	if bytes := nn.QuantizedRowBytes(int(f.cut.Width)); float32 && !target.gpu && row.quantized == 0 && bytes > 0 {
+	if bytes := nn.QuantizedRowBytes(int(f.cut.Width)); wide && bytes > 0 {
 		row = headRow{quantized: bytes}
 	}
 	f.Quantized += f.cut.Rows * row.quantized
@@ -212,19 +211,16 @@ func (f *Files) measureDrafter() (size Footprint, err error) {
 	size.layers = cacheSpecs(arch)
 	w.Sanitize(arch.Sanitize)
 	arch.New(w)
-	size.dequantized = w.Dequantized()
 	size.addComputed(h, w.Computed())
 	return size, nil
 }
 
-// addNetwork adds what the drafter of a config.json keeps of a text, and what dequantizing it changes.
+// addNetwork adds what the drafter of a config.json keeps of a text, and what loading it computes.
 func (f *Footprint) addNetwork(n *network, h *headers, cfg *config) (err error) {
 	w := nn.NewDryRunWeights(h, cfg.Quantization)
-	w.Approximate = true
 	if f.layers, err = n.kept(cfg.text); err == nil {
 		err = n.measure(w, cfg.text)
 	}
-	f.dequantized = w.Dequantized()
 	f.addComputed(h, w.Computed())
 	return err
 }
@@ -280,20 +276,6 @@ func (f Footprint) OnCPU() Footprint {
 // IsGGUF reports whether the weights are in a GGUF file. Its float types are not used to compute in: that is
 // bfloat16 on a GPU and float32 on the CPU.
 func (f Footprint) IsGGUF() bool { return f.gguf }
-
-// Dequantized returns the footprint of the model loaded with Options.Dequantize, in float32.
-func (f Footprint) Dequantized() Footprint {
-	f.Quantized -= f.dequantized.Quantized
-	f.Elements += f.dequantized.Elements - f.dequantized.Floats
-	if f.dequantized.Elements > 0 { // else it is packed all the same
-		f.packed = 0
-	}
-	f.dequantized = nn.Dequantized{}
-	if f.head.quantized > 0 {
-		f.head = headRow{}
-	}
-	return f
-}
 
 // QuantizedKV returns the footprint of the model with a KV cache of the given bits. It returns an error if the
 // rows of a cache cannot be quantized.

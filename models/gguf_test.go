@@ -192,7 +192,7 @@ func TestCoarseFileLoads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	thread := enginetest.NewThread(t)
+	thread := enginetest.NewBLASThread(t) // which takes the form that loses something
 	b, err := models.Load(context.Background(), thread, file, models.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestCoarseFileLoads(t *testing.T) {
 // TestCoarseFileDrafts loads the same file as the drafter of a model with its tokens.
 func TestCoarseFileDrafts(t *testing.T) {
 	const file = "testdata/coarse.gguf"
-	thread := enginetest.NewThread(t)
+	thread := enginetest.NewBLASThread(t)
 	target, err := outline(thread, file)
 	if err != nil {
 		t.Fatal(err)
@@ -231,9 +231,9 @@ func TestCoarseFileDrafts(t *testing.T) {
 	}
 }
 
-// TestUnpackedGGUFIsExact loads a file whose embedding its quantized form only comes near. Dequantized, it
-// has the file's own values, and nothing is lost. What is told of the model stays the same.
-func TestUnpackedGGUFIsExact(t *testing.T) {
+// TestPackedGGUFIsExact loads a file whose embedding MLX's format only comes near. Packed it has the file's own
+// values, and nothing is lost. What is told of the model stays the same.
+func TestPackedGGUFIsExact(t *testing.T) {
 	const file = "testdata/coarse.gguf"
 	summary, err := models.Inspect(file)
 	if err != nil {
@@ -241,20 +241,19 @@ func TestUnpackedGGUFIsExact(t *testing.T) {
 	}
 	thread := enginetest.NewThread(t)
 	var done, total int64
-	b, err := models.Load(t.Context(), thread, file, models.Options{Dequantize: true,
-		Progress: func(d, n int64) { done, total = d, n }})
+	b, err := models.Load(t.Context(), thread, file, models.Options{Progress: func(d, n int64) { done, total = d, n }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if b.Losses != nil || !b.Info.Dequantized || b.Info.Quantization != summary.Quantization {
-		t.Errorf("it loses %v, is unpacked: %t, and has the quantization %q, not %q", b.Losses,
-			b.Info.Dequantized, b.Info.Quantization, summary.Quantization)
+	if b.Losses != nil || !b.Info.Packed || b.Info.Quantization != summary.Quantization {
+		t.Errorf("it loses %v, is packed: %t, and has the quantization %q, not %q", b.Losses,
+			b.Info.Packed, b.Info.Quantization, summary.Quantization)
 	}
 	if done != total || total == 0 {
 		t.Errorf("%d of %d bytes are loaded in the end", done, total)
 	}
-	want := summary.Footprint.Dequantized().Weights(true)
+	want := summary.Footprint.Weights(true)
 	if off := math.Abs(float64(b.Info.Bytes)/float64(want) - 1); off > 0.03 {
 		t.Errorf("its weights take %d bytes, and %d were predicted", b.Info.Bytes, want)
 	}
@@ -267,17 +266,19 @@ func TestUnpackedGGUFIsExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	exact := enginetest.TensorsIn(t, f)
-	ids := make([]int32, b.Model.Config().VocabSize)
-	for i := range ids {
-		ids[i] = int32(i)
-	}
+	const name = "model.embed_tokens.weight"
+	bits, group, _ := folder.Exact(name)
+	tensors := enginetest.TensorsIn(t, f)
 	enginetest.Do(t, thread, func(s *mlx.Scope) error {
-		table, err := enginetest.ReadRows(s, exact.Load(s, "model.embed_tokens.weight"))
+		load := func(end string) *mlx.Array { return tensors.Load(s, "model.embed_tokens"+end) }
+		p := s.Pack(load(".weight"), load(".scales"), load(".biases"), nil,
+			mlx.Quantization{GroupSize: group, Bits: bits, Mode: "affine"}, false)
+		ids := s.Arange(0, b.Model.Config().VocabSize, mlx.Int32)
+		table, err := enginetest.ReadRows(s, s.PackedRows(p, ids))
 		if err != nil {
 			return err
 		}
-		rows, err := enginetest.ReadRows(s, b.Model.(lm.Embedder).Embed(s, mlx.New(s, ids, len(ids))))
+		rows, err := enginetest.ReadRows(s, b.Model.(lm.Embedder).Embed(s, ids))
 		for i := range rows {
 			if !slices.Equal(rows[i], table[i]) {
 				t.Errorf("row %d is not the file's", i)

@@ -41,7 +41,7 @@ type headers struct {
 	// they are.
 	half bool
 
-	approximates func(name string) bool // see Approximates; nil = none
+	exact func(name string) (bits, group int, ok bool) // see Exact; nil = none
 }
 
 // A headerFile is a safetensors file as it was when its header was read.
@@ -58,7 +58,7 @@ func readHeaders(fsys fs.FS) (*headers, error) {
 	h := &headers{tensors: map[string]*mlx.Tensors{}}
 	folder, isGGUF := fsys.(*gguf.Folder)
 	if h.half = isGGUF; isGGUF {
-		h.stored, h.approximates = folder.Bytes(), folder.Approximates
+		h.stored, h.exact = folder.Bytes(), folder.Exact
 	}
 	if _, err := fs.Stat(fsys, singleFile); !errors.Is(err, fs.ErrNotExist) {
 		return h, h.read(fsys, singleFile) // this tells an error too
@@ -166,7 +166,7 @@ func (h *headers) read(fsys fs.FS, name string) error {
 
 // only returns the headers of the tensors that keep takes, nil if it takes none.
 func (h *headers) only(keep func(name string) bool) *headers {
-	of := &headers{files: h.files, half: h.half, size: h.size, approximates: h.approximates,
+	of := &headers{files: h.files, half: h.half, size: h.size, exact: h.exact,
 		tensors: map[string]*mlx.Tensors{}}
 	for name, tensors := range h.tensors {
 		if keep(name) {
@@ -193,13 +193,19 @@ func (h *headers) Info(name string) (mlx.TensorInfo, bool) {
 	return mlx.TensorInfo{}, false
 }
 
-// Approximates reports whether a quantized weight only comes near its GGUF file's, for nn.Weights.
-func (h *headers) Approximates(name string) bool {
-	return h.approximates != nil && h.approximates(name)
+// Exact returns how a weight is quantized that its tensor only comes near, for nn.Weights.
+func (h *headers) Exact(name string) (mlx.Quantization, bool) {
+	if h.exact == nil {
+		return mlx.Quantization{}, false
+	}
+	bits, group, ok := h.exact(name)
+	return mlx.Quantization{GroupSize: group, Bits: bits, Mode: "affine"}, ok
 }
 
-// LoadExact completes Approximates. No check loads a tensor.
-func (h *headers) LoadExact(*mlx.Scope, string) *mlx.Array { panic("models: a header has no weights") }
+// LoadExact completes Exact. No check loads a tensor.
+func (h *headers) LoadExact(*mlx.Scope, string) (weight, scales, biases *mlx.Array) {
+	panic("models: a header has no weights")
+}
 
 // Format returns the format that a tensor's file names, for nn.Weights.
 func (h *headers) Format(name string) string {

@@ -92,9 +92,7 @@ func (f *Files) summarize(fsys fs.FS) (Summary, error) {
 		ContextLength: arch.ContextLength(), Kind: b.Purpose.Kind,
 		LeftOut: leftOut(fsys, w), FileType: fileType(fsys), Losses: losses(fsys),
 	}
-	s.Footprint = Footprint{
-		ContextLength: s.ContextLength, layers: cacheSpecs(arch), dequantized: w.Dequantized(),
-	}
+	s.Footprint = Footprint{ContextLength: s.ContextLength, layers: cacheSpecs(arch)}
 	names := func(name string) (string, bool) {
 		to, keep := cfg.Quantization.Tensor(name)
 		if !keep {

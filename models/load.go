@@ -26,11 +26,6 @@ const (
 type Options struct {
 	Dtype DtypePolicy // zero means DtypeAuto
 
-	// Dequantize holds quantized weights in float32, if the model computes in float32 on the CPU. Those of
-	// a GGUF file are exactly the file's then. Without it, and in a drafter, a product of our own reads them
-	// packed on Linux.
-	Dequantize bool
-
 	// Bits quantizes the plain matrices of a drafter as it is loaded: 4 or 8, 0 = none. It guesses a little
 	// worse and takes less time and memory.
 	Bits int
@@ -60,7 +55,7 @@ type Bundle struct {
 	Defaults Defaults
 	Info     Info
 	Parts    Parts
-	Losses   []Loss // of a GGUF file that stays quantized, all of them measured whole
+	Losses   []Loss // of a GGUF file that MLX's own products read, all of them measured whole
 
 	thread *mlx.Thread
 
@@ -80,8 +75,8 @@ type Info struct {
 	Quantization  string // such as "4-bit", empty if none
 	ContextLength int
 	Dtype         mlx.Dtype // that it computes in
+	Packed        bool      // products of our own read its quantized weights
 	LeftOut       string    // see Summary.LeftOut
-	Dequantized   bool      // quantized weights are held in float32
 }
 
 // Load is [Files.Load] for a path.
@@ -163,15 +158,15 @@ func (f *Files) load(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle,
 			Quantization:  w.QuantizationName(),
 			ContextLength: conf.ContextLength,
 			Dtype:         conf.Dtype,
+			Packed:        w.Packs() && w.QuantizationName() != "",
 			LeftOut:       leftOut(fsys, w),
-			Dequantized:   w.Dequantize && w.Dequantized().Elements > 0,
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if !b.Info.Dequantized {
+	if !b.Info.Packed {
 		b.Losses = losses(fsys)
 	}
 	b.Chat = f.chat(opts.Lane)
@@ -253,7 +248,6 @@ func (c *weightFiles) build(t *mlx.Thread, q *nn.Quantization, opts Options,
 			w.Dtype = mlx.BFloat16
 		}
 		w.FewRows, w.Bits = opts.FewRows && t.GPU(), opts.Bits
-		w.Dequantize = opts.Dequantize && w.Dtype == mlx.Float32 && !t.GPU()
 		ok := false
 		defer func() {
 			if !ok { // also after a panic

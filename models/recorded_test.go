@@ -84,7 +84,7 @@ func recordedFile(t *testing.T, name string) string {
 }
 
 // TestHeadersTellWhatLoadingTakes compares what the headers of every recorded model tell with the
-// loaded model, and that with the memory in use: in float32, as stored, and dequantized. The predicted
+// loaded model, and that with the memory in use: in float32 and as stored. The predicted
 // memory of the weights is within 3 %.
 func TestHeadersTellWhatLoadingTakes(t *testing.T) {
 	th := enginetest.NewThread(t)
@@ -107,7 +107,6 @@ func testHeaders(t *testing.T, th *mlx.Thread, path string) {
 	}{
 		{"in float32", models.Options{Dtype: models.DtypeFloat32}, f.Weights(true)},
 		{"as stored", models.Options{Dtype: models.DtypeCheckpoint}, f.OnCPU().Weights(false)},
-		{"unpacked", models.Options{Dequantize: true}, f.Dequantized().Weights(true)},
 	} {
 		enginetest.Do(t, th, func(s *mlx.Scope) error { s.ClearCache(); return nil })
 		before := th.Memory().Active
@@ -133,7 +132,7 @@ func testHeaders(t *testing.T, th *mlx.Thread, path string) {
 		}
 		// Loading adds what it computes by itself, such as rotary frequencies, and the outputs that packing pads.
 		if off := math.Abs(float64(mode.said)/float64(i.Bytes) - 1); !(off <= 0.04) ||
-			!mode.opts.Dequantize && (mode.said > i.Bytes || mode.said < i.Bytes-10<<10) {
+			mode.said > i.Bytes || mode.said < i.Bytes-10<<10 {
 			t.Errorf("%s: its weights are predicted to take %d bytes, and take %d", mode.name,
 				mode.said, i.Bytes)
 		}

@@ -83,18 +83,17 @@ func (c *weightFiles) close() {
 // Load implements nn.Source. Every lendEvery it lends the thread to others before it reads. It
 // fails once the context is done. After a failure it reads nothing and reports no progress.
 func (c *weightFiles) Load(s *mlx.Scope, name string) *mlx.Array {
-	return c.load(s, c.from[c.tensors[name]], name, name)
+	return c.load(s, c.from[c.tensors[name]], name)
 }
 
-// LoadExact reads a weight of a GGUF file that its quantized form only comes near, for nn.Weights.
-func (c *weightFiles) LoadExact(s *mlx.Scope, name string) *mlx.Array {
+// LoadExact returns a weight of a GGUF file that its tensor only comes near, for nn.Weights.
+func (c *weightFiles) LoadExact(s *mlx.Scope, name string) (weight, scales, biases *mlx.Array) {
 	module := strings.TrimSuffix(name, ".weight")
-	return c.load(s, c.exact, name, name, module+".scales", module+".biases")
+	return c.load(s, c.exact, name), c.load(s, c.exact, module+".scales"), c.load(s, c.exact, module+".biases")
 }
 
-// load reads a tensor of a file, which counts as those of the checkpoint in its place.
-func (c *weightFiles) load(s *mlx.Scope, from *mlx.Tensors, name string,
-	counts ...string) *mlx.Array {
+// load reads a tensor of a file, which counts as that of the checkpoint in its place.
+func (c *weightFiles) load(s *mlx.Scope, from *mlx.Tensors, name string) *mlx.Array {
 	if time.Since(c.lent) >= lendEvery {
 		s.Yield()
 		c.lent = time.Now()
@@ -106,10 +105,8 @@ func (c *weightFiles) load(s *mlx.Scope, from *mlx.Tensors, name string,
 	if s.Err() != nil {
 		return a
 	}
-	for _, name := range counts {
-		info, _ := c.Info(name)
-		c.loaded += info.Bytes
-	}
+	info, _ := c.Info(name)
+	c.loaded += info.Bytes
 	if c.progress != nil {
 		c.progress(c.loaded, c.bytes)
 	}

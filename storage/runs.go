@@ -34,7 +34,7 @@ const (
 
 	// runTexts are the columns that came later: matches, replays, the model's form, restored thoughts,
 	// what was left out, the time of others.
-	runTexts = "matched_tokens, parted, resumes, verdict, message, held, kv_bits, " +
+	runTexts = "matched_tokens, parted, resumes, verdict, message, kv_bits, " +
 		"kv_layout, kv_exact_bytes, kv_own_bytes, kv_restored_bytes, " +
 		"put_back_thoughts, put_back_tokens, left_out, beside_ms"
 )
@@ -51,7 +51,7 @@ func runFields(r *Run) []any {
 		&r.QueueMS, &r.NoDrafter, &r.Verifies, &r.PredictionAccepted, &r.PredictionRejected,
 		&r.Repeats, (*text)(&r.Speculation),
 		&r.MatchedTokens, (*text)(&r.Divergence), &r.Resumes, (*text)(&r.Verdict), &r.Message,
-		&r.Held, &r.KVBits, &r.KVLayout, &r.KVExactBytes, &r.KVOwnBytes, &r.KVRestoredBytes,
+		&r.KVBits, &r.KVLayout, &r.KVExactBytes, &r.KVOwnBytes, &r.KVRestoredBytes,
 		&r.PutBackThoughts, &r.PutBackTokens, &r.LeftOut, &r.BesideMS}
 }
 

@@ -240,7 +240,7 @@ func (a *API) acquireFor(run *Run, name string) (model.Model, error) {
 	}
 	run.setModel(m.ID())
 	form := m.Format()
-	run.Row.Held, run.Row.KVBits, run.Row.KVLayout = form.Held, form.KVBits, form.KVLayout
+	run.Row.KVBits, run.Row.KVLayout = form.KVBits, form.KVLayout
 	return m, nil
 }
 

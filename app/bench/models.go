@@ -39,11 +39,9 @@ func LoadModel(ctx context.Context, t *mlx.Thread, dir string,
 }
 
 // AsServed returns the options with which a server loads a model or a drafter of the same dtype;
-// dir is empty for a built-in one. With checkpoint its weights stay packed, and on the CPU a GGUF
-// file still computes in float32.
+// dir is empty for a built-in one. With checkpoint a GGUF file still computes in float32 on the CPU.
 func AsServed(o models.Options, dir string, gpu bool) models.Options {
-	o.Dequantize = o.Dtype != models.DtypeCheckpoint
-	if o.Dequantize || gpu || dir == "" {
+	if o.Dtype != models.DtypeCheckpoint || gpu || dir == "" {
 		return o
 	}
 	if f, err := models.OpenDrafter(dir); err == nil { // what is wrong with it, its load says

@@ -99,7 +99,7 @@ func (v *verification) Report(ctx context.Context, table func(figures.Table) err
 	if err := v.reload(ctx, models.Options{Dtype: models.DtypeCheckpoint}); err != nil {
 		return err
 	}
-	if i := v.bundle.Info; i.Dtype != measured.Dtype || i.Dequantized != measured.Dequantized {
+	if i := v.bundle.Info; i.Dtype != measured.Dtype {
 		if err := v.contexts(ctx, models.DtypeCheckpoint, table); err != nil {
 			return err
 		}
@@ -208,9 +208,6 @@ func (v *verification) newCosts(length int) *blockCosts {
 	}
 	if q := v.bundle.Info.Quantization; q != "" {
 		costs.DType += ", " + q
-	}
-	if v.bundle.Info.Dequantized {
-		costs.DType += ", held in float32"
 	}
 	if v.fewRows {
 		costs.DType += ", kernel for few rows"

@@ -74,11 +74,6 @@ func (r *Report) fact(name, format string, args ...any) {
 	r.Facts = append(r.Facts, Fact{name, fmt.Sprintf(format, args...)})
 }
 
-// heldWords says how quantized weights were held.
-var heldWords = map[string]string{
-	HeldFloat32: "quantized, held in float32", HeldQuantized: "held quantized",
-}
-
 // prompt tells what was read and what of it was known.
 func (r *Report) prompt(divergence *Divergence) {
 	run := &r.Run
@@ -111,9 +106,6 @@ func (r *Report) prompt(divergence *Divergence) {
 		if divergence.New {
 			r.Facts[len(r.Facts)-1].Text += "; nothing before the new messages differs"
 		}
-	}
-	if run.Held != "" {
-		r.fact("weights", "%s", heldWords[run.Held])
 	}
 	if run.KVBits > 0 {
 		r.fact("keys and values", "%d bits an element, in layers that attend all positions", run.KVBits)

@@ -127,11 +127,6 @@ type Loaded struct {
 	Drafting      string `json:"drafting,omitempty"`      // on or off, for requests that do not say; empty if that cannot be set
 	ShortContext  string `json:"short_context,omitempty"` // why the context is shorter than the one asked for
 
-	// Held says how quantized weights are held, HeldFloat32 or HeldQuantized. It is empty if the
-	// model has none.
-	Held    string `json:"held,omitempty"`
-	HeldWhy string `json:"held_why,omitempty"` // why they are not held in float32, which would be faster
-
 	// KVLayout is KVFull, or empty for the default, KVRing. A model of `tandem-lab serve` may say bounded.
 	KVLayout string `json:"kv_layout,omitempty"`
 
@@ -164,13 +159,6 @@ const (
 const (
 	KVRing = "ring"
 	KVFull = "full"
-)
-
-// How quantized weights are held in memory. Products with float32 are several times as fast on a
-// CPU.
-const (
-	HeldFloat32   = "float32"
-	HeldQuantized = "quantized"
 )
 
 // Active is one request in flight.

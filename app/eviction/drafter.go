@@ -6,20 +6,15 @@ import (
 	"tandem/app/control"
 )
 
-// SwapDrafter returns what a model needs with another drafter, in the first of z's formats that fits. The
-// model itself is not among s.Models; its context stays. old is the bytes of its drafter's weights.
+// SwapDrafter returns what a model needs with another drafter, of which z tells. The model itself is not
+// among s.Models; its context stays. old is the bytes of its drafter's weights.
 //
 // both says whether there is room for the old drafter too. Then that is freed once the new one is
 // loaded, else before. No sequence of the model takes memory meanwhile. Error: CodeMemory.
 func (s State) SwapDrafter(m Model, z Size, old int64) (n Need, both bool, err error) {
 	left := s.Left()
 	room := max(left, m.Need.Bytes())
-	for format := range z.Formats {
-		if n = z.need(format, m.Need.Context); n.Bytes() <= room {
-			break
-		}
-	}
-	if n.Bytes() > room {
+	if n = z.need(m.Need.Context); n.Bytes() > room {
 		return n, true, control.Plain(control.CodeMemory, fmt.Sprintf(
 			"With that drafter %s needs %s, but only %s of the %s for models are left. "+
 				"Unload other models, give it a shorter context, or choose a smaller drafter.",

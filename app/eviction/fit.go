@@ -33,7 +33,6 @@ type Need struct {
 	Weights int64 // bytes, with those of its drafter
 	Cache   int64 // bytes of the caches of a whole context, likewise
 	Context int   // tokens; 0 = the model's
-	Format  int   // index in Size.Formats
 }
 
 // Bytes returns the sum.
@@ -50,78 +49,53 @@ type Size struct {
 	Context int // tokens that the model can take; 0 = not known
 	Asked   int // tokens that a person set; 0 = as many as there is memory for
 
-	// Formats are the formats in which its weights may be held, the preferred one first. The last one
-	// takes the least memory.
-	Formats []Format
+	// Bytes returns what the model takes with a context of so many tokens.
+	Bytes func(context int) (weights, cache int64)
 }
 
-// A Format is one way to hold a model's weights: Bytes returns what the model takes in it with a context
-// of so many tokens.
-type Format interface {
-	Bytes(context int) (weights, cache int64)
-}
-
-// need returns what the model takes in a format with a context of so many tokens.
-func (z Size) need(format, context int) Need {
-	weights, cache := z.Formats[format].Bytes(context)
-	return Need{Weights: weights, Cache: cache, Context: context, Format: format}
+// need returns what the model takes with a context of so many tokens.
+func (z Size) need(context int) Need {
+	weights, cache := z.Bytes(context)
+	return Need{Weights: weights, Cache: cache, Context: context}
 }
 
 // Fit returns what a model takes with the context that was asked for. If none was, it takes the
 // longest context that room allows. ok says whether the model fits.
-//
-// A preferred format is taken where it fits. It may not cost a context with which an agent can work.
 func (z Size) Fit(room int64) (n Need, ok bool) {
-	last := len(z.Formats) - 1
-	n, ok = z.fitAs(last, room)
-	if !ok {
-		return n, false
-	}
-	for format := range last {
-		wide, fits := z.fitAs(format, room)
-		if fits && (z.Asked > 0 || wide.Context >= min(n.Context, agentContext)) {
-			return wide, true
-		}
-	}
-	return n, true
-}
-
-// Longest returns the longest context that a person could set where models have that room, in tokens:
-// the model's own, as far as it fits.
-func (z Size) Longest(room int64) int {
-	return sort.Search(z.Context,
-		func(n int) bool { return z.need(len(z.Formats)-1, n+1).Bytes() > room })
-}
-
-// Least returns the least bytes that the model can be loaded with: with the context that was asked
-// for, else with a short one.
-func (z Size) Least() int64 {
-	return z.need(len(z.Formats)-1, cmp.Or(z.Asked, min(z.Context, shortContext))).Bytes()
-}
-
-// fitAs is Fit for one format.
-func (z Size) fitAs(format int, room int64) (n Need, ok bool) {
 	whole := z.Context
 	if z.Asked > 0 {
 		whole = min(z.Asked, cmp.Or(whole, z.Asked))
 	}
-	if n = z.need(format, whole); n.Bytes() <= room || z.Asked > 0 {
+	if n = z.need(whole); n.Bytes() <= room || z.Asked > 0 {
 		return n, n.Bytes() <= room
 	}
 	shortest := min(whole, shortContext)
 	// longest returns the longest context, shortest at least, that fits beside so many bytes.
 	longest := func(beside int64) int {
 		n := sort.Search(whole/contextStep+1,
-			func(n int) bool { return z.need(format, n*contextStep).Bytes()+beside > room }) - 1
+			func(n int) bool { return z.need(n*contextStep).Bytes()+beside > room }) - 1
 		return max(shortest, n*contextStep)
 	}
-	short := z.need(format, ShortRequest).Cache
+	short := z.need(ShortRequest).Cache
 	context := longest(short)
 	if context > agentContext { // it leaves memory for a small model
 		context = max(agentContext, longest(short+room/neighbourPart))
 	}
-	n = z.need(format, context)
+	n = z.need(context)
 	return n, n.Bytes() <= room
+}
+
+// Longest returns the longest context that a person could set where models have that room, in tokens:
+// the model's own, as far as it fits.
+func (z Size) Longest(room int64) int {
+	return sort.Search(z.Context,
+		func(n int) bool { return z.need(n+1).Bytes() > room })
+}
+
+// Least returns the least bytes that the model can be loaded with: with the context that was asked
+// for, else with a short one.
+func (z Size) Least() int64 {
+	return z.need(cmp.Or(z.Asked, min(z.Context, shortContext))).Bytes()
 }
 
 // Alone returns what a model takes if no other is in memory. Error: CodeMemory if it does not fit

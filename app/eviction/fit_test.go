@@ -28,8 +28,8 @@ func TestModelsMayTakeWhatTheSystemLeaves(t *testing.T) {
 // fits, down to the shortest.
 func TestContextIsAsAskedOrTheLongestThatFits(t *testing.T) {
 	const weights, row = 1 << 20, 1 << 10
-	whole := Size{Context: 4096, Formats: []Format{linear{weights, row}}}
-	much := Size{Context: 100_000, Formats: whole.Formats}
+	whole := Size{Context: 4096, Bytes: linear{weights, row}.Bytes}
+	much := Size{Context: 100_000, Bytes: whole.Bytes}
 	asked := func(z Size, tokens int) Size { z.Asked = tokens; return z }
 	for _, c := range []struct {
 		name    string
@@ -50,7 +50,7 @@ func TestContextIsAsAskedOrTheLongestThatFits(t *testing.T) {
 		{"asked for too much", asked(much, 10_001), weights + 10_000*row, 10_001, false},
 		{"asked for a short one", asked(much, 100), weights + 100*row, 100, true},
 		{"asked for more than the model has", asked(whole, 8192), weights + 4096*row, 4096, true},
-		{"asked, of a model that does not say", asked(Size{Formats: whole.Formats}, 8192), weights + 8192*row, 8192, true},
+		{"asked, of a model that does not say", asked(Size{Bytes: whole.Bytes}, 8192), weights + 8192*row, 8192, true},
 	} {
 		n, ok := c.size.Fit(c.room)
 		if n.Context != c.context || ok != c.ok {
@@ -65,15 +65,15 @@ func TestContextIsAsAskedOrTheLongestThatFits(t *testing.T) {
 // A long context that is cut leaves memory for a small model. A context that was asked for, or that
 // fits whole, may take all memory.
 func TestCutContextLeavesMemoryForASmallModel(t *testing.T) {
-	z := Size{Context: 200_000, Formats: []Format{linear{1 << 20, 1 << 10}}}
-	bytes := func(context int) int64 { return z.need(0, context).Bytes() }
+	z := Size{Context: 200_000, Bytes: linear{1 << 20, 1 << 10}.Bytes}
+	bytes := func(context int) int64 { return z.need(context).Bytes() }
 	room := bytes(100_000)
-	left := func(context int) int64 { return room - bytes(context) - z.need(0, ShortRequest).Cache }
+	left := func(context int) int64 { return room - bytes(context) - z.need(ShortRequest).Cache }
 	if n, ok := z.Fit(room); !ok || n.Context <= agentContext ||
 		left(n.Context) < room/neighbourPart || left(n.Context+contextStep) >= room/neighbourPart {
 		t.Errorf("cut to %d, which leaves %d of %d, %t", n.Context, left(n.Context), room, ok)
 	}
-	room = bytes(agentContext+2*contextStep) + z.need(0, ShortRequest).Cache
+	room = bytes(agentContext+2*contextStep) + z.need(ShortRequest).Cache
 	if n, ok := z.Fit(room); !ok || n.Context != agentContext {
 		t.Errorf("cut to %d, not %d, %t", n.Context, agentContext, ok)
 	}
@@ -86,37 +86,11 @@ func TestCutContextLeavesMemoryForASmallModel(t *testing.T) {
 	}
 }
 
-// The preferred format that fits is taken, unless it costs a context with which an agent can work.
-func TestPreferredFormIsTakenWhereItCostsNoContext(t *testing.T) {
-	const row = 1 << 10
-	z := Size{Context: 64 << 10, Formats: []Format{linear{90 << 20, row}, linear{40 << 20, row}, linear{10 << 20, row}}}
-	bytes := func(format, context int) int64 { return z.need(format, context).Bytes() }
-	for _, c := range []struct {
-		name   string
-		asked  int
-		room   int64
-		format int
-		ok     bool
-	}{
-		{"all fit", 0, bytes(0, 64<<10), 0, true},
-		{"the second fits", 0, bytes(1, 64<<10), 1, true},
-		{"the first would leave no context for an agent", 0, bytes(0, 8<<10), 1, true},
-		{"none but the smallest leaves one", 0, bytes(2, 40<<10), 2, true},
-		{"a set context decides by itself", 4096, bytes(0, 4096), 0, true},
-		{"none fits", 0, bytes(2, 4095), 2, false},
-	} {
-		z.Asked = c.asked
-		if n, ok := z.Fit(c.room); n.Format != c.format || ok != c.ok {
-			t.Errorf("%s: format %d, %t; want %d, %t", c.name, n.Format, ok, c.format, c.ok)
-		}
-	}
-}
-
-// A longer context is offered up to the model's own, as far as it fits in the smallest format. The least
+// A longer context is offered up to the model's own, as far as it fits. The least
 // that a model takes has a short context, unless a person asked for another.
 func TestLongestContextAndLeastMemory(t *testing.T) {
 	const weights, row = 1 << 20, 1 << 10
-	z := Size{Context: 100_000, Formats: []Format{linear{9 * weights, row}, linear{weights, row}}}
+	z := Size{Context: 100_000, Bytes: linear{weights, row}.Bytes}
 	for _, c := range []struct {
 		room int64
 		want int

@@ -12,7 +12,7 @@ import (
 
 const gib = 1 << 30
 
-// linear is a format whose context takes row bytes per token.
+// linear is a model whose context takes row bytes per token.
 type linear struct{ weights, row int64 }
 
 func (f linear) Bytes(context int) (weights, cache int64) {
@@ -20,17 +20,17 @@ func (f linear) Bytes(context int) (weights, cache int64) {
 }
 
 // small is a model of 2 GiB whose 1,024 tokens take 1 GiB.
-var small = Size{Context: 1024, Formats: []Format{linear{2 * gib, 1 << 20}}}
+var small = Size{Context: 1024, Bytes: linear{2 * gib, 1 << 20}.Bytes}
 
 // long is a model of 2 GiB whose 64k tokens take 8 GiB.
-var long = Size{Context: 64 << 10, Formats: []Format{linear{2 * gib, 128 << 10}}}
+var long = Size{Context: 64 << 10, Bytes: linear{2 * gib, 128 << 10}.Bytes}
 
 // now is when plans are made.
 var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 // holding returns a model of 3 GiB in memory.
 func holding(id string, change ...func(*Model)) Model {
-	m := Model{ID: id, Need: small.need(0, 1024), LoadTime: time.Second, Used: now.Add(-time.Minute)}
+	m := Model{ID: id, Need: small.need(1024), LoadTime: time.Second, Used: now.Add(-time.Minute)}
 	for _, c := range change {
 		c(&m)
 	}
@@ -109,7 +109,7 @@ func TestEvictionRule(t *testing.T) {
 		{"never: the current model is loaded", never, 9, "b", []Model{holding("a")}, chosen("b"), "+b 1k", "", ""},
 
 		{"too large for this machine", beside, 1, "a", nil, asked(longer(request("b")), 64<<10), "", control.CodeMemory, "Give it a shorter context"},
-		{"too large, but loaded always", beside, 1, "", []Model{holding("a")}, Want{ID: "b", Size: Size{Context: 1024, Formats: []Format{linear{9 * gib, 1}}}, Always: true}, "-a +b 1k", "", ""},
+		{"too large, but loaded always", beside, 1, "", []Model{holding("a")}, Want{ID: "b", Size: Size{Context: 1024, Bytes: linear{9 * gib, 1}.Bytes}, Always: true}, "-a +b 1k", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := State{Now: now, LoadOnRequest: c.load, Current: c.current, Models: c.models,

@@ -68,37 +68,32 @@ func TestCheckpointsTakeNothingThatModelsNeed(t *testing.T) {
 	}
 }
 
-// A model gets another drafter in the first format that fits, beside the old one if there is room for
-// both.
-func TestDrafterIsSwappedInTheFormThatFits(t *testing.T) {
+// A model gets another drafter that fits, beside the old one if there is room for both.
+func TestDrafterIsSwappedWhereItFits(t *testing.T) {
 	m := Model{ID: "one", Need: Need{Weights: 300, Cache: 100, Context: 100}}
-	formats := []Format{linear{600, 1}, linear{400, 1}}
 	for _, c := range []struct {
-		name   string
-		room   int64
-		other  Model
-		old    int64
-		format int
-		bytes  int64
-		both   bool
-		ok     bool
+		name  string
+		room  int64
+		other Model
+		old   int64
+		both  bool
+		ok    bool
 	}{
-		{"both formats fit", 700, Model{}, 0, 0, 700, true, true},
-		{"the small one fits", 699, Model{}, 0, 1, 500, true, true},
-		{"none fits", 499, Model{}, 0, 1, 500, true, false},
-		{"the old one takes the place of texts meanwhile", 700, Model{}, 90, 0, 700, true, true},
-		{"the old one goes first", 700, Model{}, 101, 0, 700, false, true},
-		{"another model's texts are in the way", 1200, Model{ID: "two", Need: Need{Weights: 300}, InFlight: 300}, 10, 0, 700, false, true},
-		{"it may take what it has", 400, Model{ID: "two", Need: Need{Weights: 100}}, 0, 1, 500, true, false},
+		{"it fits", 700, Model{}, 0, true, true},
+		{"it does not", 699, Model{}, 0, true, false},
+		{"the old one takes the place of texts meanwhile", 700, Model{}, 90, true, true},
+		{"the old one goes first", 700, Model{}, 101, false, true},
+		{"another model's texts are in the way", 1200, Model{ID: "two", Need: Need{Weights: 300}, InFlight: 300}, 10, false, true},
+		{"another model is", 700, Model{ID: "two", Need: Need{Weights: 100}}, 0, true, false},
 	} {
 		s := State{Limits: Limits{Memory: 2<<30 + c.room}}
 		if c.other.ID != "" {
 			s.Models = []Model{c.other}
 		}
-		n, both, err := s.SwapDrafter(m, Size{Formats: formats}, c.old)
-		if n.Format != c.format || n.Bytes() != c.bytes || both != c.both || (err == nil) != c.ok {
-			t.Errorf("%s: format %d, %d bytes, both %t, %v; want format %d, %d bytes, both %t, ok %t",
-				c.name, n.Format, n.Bytes(), both, err, c.format, c.bytes, c.both, c.ok)
+		n, both, err := s.SwapDrafter(m, Size{Bytes: linear{600, 1}.Bytes}, c.old)
+		if n.Bytes() != 700 || both != c.both || (err == nil) != c.ok {
+			t.Errorf("%s: %d bytes, both %t, %v; want 700 bytes, both %t, ok %t",
+				c.name, n.Bytes(), both, err, c.both, c.ok)
 		}
 	}
 }

@@ -58,7 +58,6 @@ type Model interface {
 
 // A Format says how a model is held in memory. Its fields are those of control.Loaded.
 type Format struct {
-	Held     string
 	KVBits   int
 	KVLayout string
 }

@@ -232,7 +232,7 @@ func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 	}
 	r.onOwner(t, func(o *owner) {
 		old, two := find(o.models, "long"), find(o.models, "two")
-		size, err := o.sizeOf(t.Context(), row)
+		_, size, err := o.sizeOf(t.Context(), row)
 		if err != nil {
 			t.Error(err)
 			return

@@ -7,7 +7,6 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/drafters"
-	"tandem/app/eviction"
 	"tandem/storage"
 )
 
@@ -17,8 +16,7 @@ func (m *Model) refuseOtherDrafter() error {
 		"reads the drafter that it has; unload the model to set another one.", m.row.ID, m.restoration.Layout)
 }
 
-// checkDrafter refuses a choice that cannot be loaded for a model, which is not in memory. It is loaded
-// in the format that it would have now.
+// checkDrafter refuses a choice that cannot be loaded for a model, which is not in memory.
 func (o *owner) checkDrafter(ctx context.Context, row storage.Model, dir string) error {
 	if dir == control.DrafterAuto || dir == control.DrafterNone {
 		return nil
@@ -31,29 +29,14 @@ func (o *owner) checkDrafter(ctx context.Context, row storage.Model, dir string)
 	if err != nil {
 		return Unusable(row, err)
 	}
-	how, err := o.drafterFormat(ctx, row, dir)
+	m, _, err := o.sizeWith(ctx, row, dir, nil)
 	if err != nil {
 		return err
 	}
-	if err := o.drafters.Check(ctx, outline, dir, how.drafterOptions()); err != nil {
+	if err := o.drafters.Check(ctx, outline, dir, m.drafterOptions()); err != nil {
 		return InvalidModel(err)
 	}
 	return nil
-}
-
-// drafterFormat returns the format that the drafter in a folder would have now beside a model. Where the
-// models in memory leave too little now, its quantized weights stay quantized.
-func (o *owner) drafterFormat(ctx context.Context, row storage.Model, dir string) (format, error) {
-	z, err := o.sizeWith(ctx, row, dir, nil)
-	if err != nil {
-		return format{}, err
-	}
-	need, _ := z.Fit(o.limits().Room())
-	held := z.Formats[need.Format].(loadable)
-	if held.drafterWeights() > o.state().Left() {
-		held.drafterDequantized = false
-	}
-	return held.format, nil
 }
 
 // setDrafter makes a choice for a model. A drafter that cannot be loaded for the model is refused, and
@@ -177,20 +160,7 @@ func (p *Pool) loadAgain(m *Model, old string) (*Model, error) {
 	return next, err
 }
 
-// drafterFormats returns the formats that another drafter of the model may be held in, the preferred one first.
-func (m *Model) drafterFormats(size loadable) []format {
-	quantized := m.format
-	quantized.drafterWide, quantized.drafterDequantized = size.drafterWide, false
-	if !size.dequantizes {
-		return []format{quantized}
-	}
-	dequantized := quantized
-	dequantized.drafterDequantized = true
-	return []format{dequantized, quantized}
-}
-
-// makeRoomForDrafter makes room for a new drafter of the model in o.reserved. It returns the format to load
-// it in: float32 where the model may be held so and the drafter fits.
+// makeRoomForDrafter makes room for a new drafter of the model in o.reserved. It returns the format to load it in.
 //
 // both says whether there is room for the old drafter too. Then that is freed once the new one is
 // loaded, else before. No sequence of the model takes memory meanwhile. Errors: CodeMemory;
@@ -200,15 +170,11 @@ func (o *owner) makeRoomForDrafter(ctx context.Context, m *Model,
 	how = m.format
 	size, err := o.measure(m.row, source, m.formatSetting)
 	if err != nil { // its needs are not known, see sequenceMemory
-		how.drafterDequantized = false
 		return how, true, nil
 	}
-	z := eviction.Size{}
-	for _, f := range m.drafterFormats(size) {
-		z.Formats = append(z.Formats, size.as(f))
-	}
-	need, both, err := o.state().SwapDrafter(m.inPlan(), z, m.drafter.Bytes())
-	how = formatOf(z, need)
+	how.drafterWide = size.drafterWide
+	size.format = how
+	need, both, err := o.state().SwapDrafter(m.inPlan(), size.size(0), m.drafter.Bytes())
 	if err != nil || need.Bytes() <= m.needs.Bytes() {
 		return how, both, err
 	}

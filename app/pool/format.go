@@ -32,25 +32,21 @@ func (f formatSetting) of(k models.Kind) formatSetting {
 	return f
 }
 
-// A format says how weights are held in memory, and in which type they are computed with. It is chosen
-// at the load.
+// A format says how a model is held in memory, and in which type it computes. It is chosen at the load.
 type format struct {
 	formatSetting
-	wide               bool // the model and its drafter compute in float32
-	drafterWide        bool // the drafter alone does
-	dequantized        bool // quantized weights are held in float32
-	drafterDequantized bool // those of a drafter are
+	wide        bool // the model and its drafter compute in float32
+	drafterWide bool // the drafter alone does
 }
 
 // options returns what the load of a model needs to know about the format.
 func (f format) options() models.Options {
-	return models.Options{Dtype: f.policy(f.wide), Dequantize: f.dequantized}
+	return models.Options{Dtype: f.policy(f.wide)}
 }
 
 // drafterOptions returns what the load of its drafter needs to know.
 func (f format) drafterOptions() models.Options {
-	return models.Options{Dtype: f.policy(f.wide || f.drafterWide),
-		Dequantize: f.drafterDequantized && f.drafterBits == 0, Bits: f.drafterBits}
+	return models.Options{Dtype: f.policy(f.wide || f.drafterWide), Bits: f.drafterBits}
 }
 
 // policy returns the type of a load. wide: it is float32.
@@ -61,25 +57,12 @@ func (f format) policy(wide bool) models.DtypePolicy {
 	return f.dtype
 }
 
-// A loadable is what is known of a model's memory in one format. It implements eviction.Format.
+// A loadable is what is known of a model's memory in a format.
 type loadable struct {
 	models.Footprint
-	drafter     models.Footprint // zero if it has none
-	restored    bool             // rows are restored from the drafter's layers
-	dequantizes bool             // their quantized weights may be held in float32 too
-	format                       // that they are held in
-}
-
-// as returns m with quantized weights held as in a format.
-func (m loadable) as(f format) loadable {
-	if f.dequantized {
-		m.Footprint = m.Footprint.Dequantized()
-	}
-	if f.drafterDequantized && m.drafterBits == 0 { // else a person wants it quantized
-		m.drafter = m.drafter.Dequantized()
-	}
-	m.dequantized, m.drafterDequantized, m.dequantizes = f.dequantized, f.drafterDequantized, false
-	return m
+	drafter  models.Footprint // zero if it has none
+	restored bool             // rows are restored from the drafter's layers
+	format                    // that they are held in
 }
 
 // drafterWeights returns the bytes of its drafter's weights, with the rows that it copies of the
@@ -116,18 +99,7 @@ func (f formatSetting) learned(r *Restoration) string {
 	return drafters.JoinWords(bits, layout, restored)
 }
 
-// size returns m in each format that it may have, the preferred one first: all quantized weights in
-// float32, those of the drafter alone, none. asked is the context that a person set, or 0.
+// size returns m as plans take it. asked is the context that a person set, or 0.
 func (m loadable) size(asked int) eviction.Size {
-	z := eviction.Size{Context: m.ContextLength, Asked: asked, Formats: []eviction.Format{m}}
-	if m.dequantizes {
-		z.Formats = []eviction.Format{m.as(format{dequantized: true, drafterDequantized: true}),
-			m.as(format{drafterDequantized: true}), m}
-	}
-	return z
-}
-
-// formatOf returns the format of a need in a plan for sizes of this package.
-func formatOf(z eviction.Size, n eviction.Need) format {
-	return z.Formats[n.Format].(loadable).format
+	return eviction.Size{Context: m.ContextLength, Asked: asked, Bytes: m.Bytes}
 }

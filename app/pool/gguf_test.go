@@ -27,37 +27,27 @@ func ggufModel(t *testing.T) string {
 	return path
 }
 
-// On the CPU a GGUF file computes in float32 whatever the setting dtype is. With checkpoint its
-// weights stay quantized, the figures are those of that format, and it has checkpoints of its own.
+// On the CPU a GGUF file computes in float32 whatever the setting dtype is, and its checkpoints are the same.
 func TestGGUFComputesInFloat32OnTheCPU(t *testing.T) {
 	path := ggufModel(t)
 	f := measured(t, path)
 	keys := map[string]bool{}
-	for _, c := range []struct {
-		dtype  control.Dtype
-		held   string
-		why    string
-		weight int64
-	}{
-		{control.DtypeAuto, control.HeldFloat32, "", f.Dequantized().Weights(true)},
-		{control.DtypeFloat32, control.HeldFloat32, "", f.Dequantized().Weights(true)},
-		{control.DtypeCheckpoint, control.HeldQuantized, "dtype is checkpoint", f.Weights(true)},
-	} {
-		t.Run(string(c.dtype), func(t *testing.T) {
-			r := start(t, setup{Model: path, Dtype: c.dtype, NoCheckpoints: true})
+	weights := f.Weights(true)
+	for _, dtype := range []control.Dtype{control.DtypeAuto, control.DtypeFloat32, control.DtypeCheckpoint} {
+		t.Run(string(dtype), func(t *testing.T) {
+			r := start(t, setup{Model: path, Dtype: dtype, NoCheckpoints: true})
 			if status, body := r.complete(t, "packed.gguf", "a"); status != http.StatusOK {
 				t.Fatalf("%d %s", status, body)
 			}
 			m := r.pool.look().model()
 			l := m.Describe()
-			if l.Dtype != mlx.Float32.String() || l.Held != c.held || !strings.Contains(l.HeldWhy, c.why) ||
-				(c.why == "") != (l.HeldWhy == "") {
-				t.Errorf("it computes in %s, held as %q because %q", l.Dtype, l.Held, l.HeldWhy)
+			if l.Dtype != mlx.Float32.String() {
+				t.Errorf("it computes in %s", l.Dtype)
 			}
 			text := f.SequenceBytes(f.ContextLength, true)
-			if l.Bytes != c.weight || l.Needs != c.weight+text {
+			if l.Bytes != weights || l.Needs != weights+text {
 				t.Errorf("it needs %d bytes with weights of %d, want %d and %d", l.Needs, l.Bytes,
-					c.weight+text, c.weight)
+					weights+text, weights)
 			}
 			needs := r.pool.Needs(models.Summary{Footprint: f})
 			if needs == nil || needs.Bytes != l.Needs {
@@ -73,8 +63,8 @@ func TestGGUFComputesInFloat32OnTheCPU(t *testing.T) {
 			keys[key] = true
 		})
 	}
-	if len(keys) != 2 {
-		t.Errorf("two formats have the keys %v", keys)
+	if len(keys) != 1 {
+		t.Errorf("one format has the keys %v", keys)
 	}
 }
 
@@ -97,23 +87,18 @@ func TestDtypeOfDraftersAndGGUF(t *testing.T) {
 			models.DtypeCheckpoint, models.DtypeCheckpoint},
 	} {
 		row := storage.Model{ID: "m", Path: c.model, Source: storage.SourceFolder}
-		size, err := r.pool.measure(row, c.drafter, r.pool.formatSetting(control.ModelSettings{}))
+		d, size, err := r.pool.sizeWith(t.Context(), row, c.drafter, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, d := fit(size, 0, r.pool.Room())
-		if n.Weights != c.weights || d.dequantized || d.drafterDequantized {
-			t.Errorf("%s: %+v, %+v, want weights of %d", c.name, n, d, c.weights)
+		if n, _ := size.Fit(r.pool.Room()); n.Weights != c.weights {
+			t.Errorf("%s: %+v, want weights of %d", c.name, n, c.weights)
 		}
 		if got := d.options().Dtype; got != c.dtype {
 			t.Errorf("%s: the model is loaded as %s", c.name, got)
 		}
 		if got := d.drafterOptions().Dtype; got != c.drafts {
 			t.Errorf("%s: the drafter is loaded as %s", c.name, got)
-		}
-		checked, err := r.drafterFormat(t, row, c.drafter)
-		if o := checked.drafterOptions(); err != nil || o.Dtype != c.drafts || o.Dequantize {
-			t.Errorf("%s: the drafter is checked as %+v, %v", c.name, o, err)
 		}
 	}
 	if err := r.pool.Load(t.Context(), "packed.gguf"); err != nil {
@@ -131,8 +116,7 @@ func TestDtypeOfDraftersAndGGUF(t *testing.T) {
 		Drafter: smaller}); err != nil {
 		t.Fatal(err)
 	}
-	info := r.pool.look().model().drafter.Files().Info
-	if info.Dtype != mlx.Float32 || info.Dequantized {
-		t.Errorf("its drafter computes in %s, dequantized: %t", info.Dtype, info.Dequantized)
+	if info := r.pool.look().model().drafter.Files().Info; info.Dtype != mlx.Float32 {
+		t.Errorf("its drafter computes in %s", info.Dtype)
 	}
 }

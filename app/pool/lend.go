@@ -93,28 +93,21 @@ func (b *BorrowedDrafter) GiveBack() error {
 }
 
 // reserveDrafter counts the memory of another drafter as the model's. It returns the format to load the
-// drafter in: dequantized where that fits. Error: CodeMemory.
+// drafter in. Error: CodeMemory.
 func (m *Model) reserveDrafter(ctx context.Context, source string) (how format, bytes int64, err error) {
 	how = m.format
 	size, err := m.pool.measure(m.row, source, m.formatSetting)
 	if err != nil { // its needs are not known, see sequenceMemory
-		how.drafterDequantized = false
 		return how, 0, nil
 	}
+	how.drafterWide = size.drafterWide
+	tokens := min(eviction.ShortRequest, cmp.Or(m.context, eviction.ShortRequest))
+	bytes = size.drafterWeights() + size.drafter.SequenceBytes(tokens, how.wide || how.drafterWide)
 	ctx, cancel := context.WithCancel(ctx) // a change may wait for the end of this measurement
 	defer cancel()
 	defer context.AfterFunc(m.lent, cancel)()
-	tokens := min(eviction.ShortRequest, cmp.Or(m.context, eviction.ShortRequest))
 	err = m.pool.change(ctx, func(o *owner) error {
-		left := o.state().Left()
-		for _, how = range m.drafterFormats(size) {
-			held := size.as(how)
-			bytes = held.drafterWeights() + held.drafter.SequenceBytes(tokens, how.wide || how.drafterWide)
-			if bytes <= left {
-				break
-			}
-		}
-		if bytes > left {
+		if left := o.state().Left(); bytes > left {
 			return control.Plain(control.CodeMemory, fmt.Sprintf(
 				"It needs %s beside the model, and %s of the memory for models are left.",
 				control.GiB.Of(bytes), control.GiB.Of(max(0, left))))

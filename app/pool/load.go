@@ -70,7 +70,7 @@ func (o *owner) load(ctx context.Context, row storage.Model, asCurrent bool) (m 
 	if err := o.state().Permit(row.ID, current); err != nil {
 		return nil, err
 	}
-	size, err := o.sizeOf(o.pool.life, row)
+	held, size, err := o.sizeOf(o.pool.life, row)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (o *owner) load(ctx context.Context, row storage.Model, asCurrent bool) (m 
 		return nil, err
 	}
 	// From here the load does not depend on ctx: the next client will want the model.
-	m, err = o.pool.open(row, formatOf(size, need), need.Context, progress)
+	m, err = o.pool.open(row, held.format, need.Context, progress)
 	switch {
 	case err == nil:
 		o.finishLoad(ctx, m, asCurrent)
@@ -205,8 +205,7 @@ func (p *Pool) open(row storage.Model, f format, context int, progress *loading)
 		p.log.Warn("the settings of a model cannot be read", "model", row.ID, "error", err)
 	}
 	m.readTokenizer(p.life)
-	p.log.Info("model loaded", "model", row.ID, "ms", loadTime.Milliseconds(), "held", m.Held(),
-		"dialect", m.dialect.Name())
+	p.log.Info("model loaded", "model", row.ID, "ms", loadTime.Milliseconds(), "dialect", m.dialect.Name())
 	if what := bundle.Info.LeftOut; what != "" {
 		p.log.Info("a model reads text alone", "model", row.ID, "left out", what)
 	}

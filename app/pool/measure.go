@@ -26,8 +26,8 @@ type sizer struct {
 	opened models.FileCache // the files of models and of drafters
 }
 
-// sizeOf returns what is known of a model's memory by its files. Its formats are of type loadable.
-func (s *sizer) sizeOf(ctx context.Context, row storage.Model) (eviction.Size, error) {
+// sizeOf returns what is known of a model's memory by its files, and as plans take it.
+func (s *sizer) sizeOf(ctx context.Context, row storage.Model) (loadable, eviction.Size, error) {
 	var drafter string
 	choice, missing := s.drafters.Choice(ctx, row.ID)
 	if missing == nil {
@@ -39,19 +39,19 @@ func (s *sizer) sizeOf(ctx context.Context, row storage.Model) (eviction.Size, e
 
 // sizeWith is sizeOf with the drafter in a folder, or "". missing says why there is none, or is nil.
 func (s *sizer) sizeWith(ctx context.Context, row storage.Model, drafter string,
-	missing error) (eviction.Size, error) {
+	missing error) (loadable, eviction.Size, error) {
 	asked, set, err := s.askedFor(ctx, row)
 	if err != nil {
-		return eviction.Size{}, err
+		return loadable{}, eviction.Size{}, err
 	}
 	m, err := s.measure(row, drafter, set)
 	if err != nil {
 		if s.opts.Restore != nil {
 			err = withReason(err, noDrafterReason(missing))
 		}
-		return eviction.Size{}, Unusable(row, err)
+		return m, eviction.Size{}, Unusable(row, err)
 	}
-	return m.size(asked), nil
+	return m, m.size(asked), nil
 }
 
 // want returns the model of a row as plans take it.
@@ -62,7 +62,7 @@ func want(row storage.Model, z eviction.Size) eviction.Want {
 // need returns what a model would take if no other were in memory, as far as its files tell, and its
 // size. Error: CodeMemory if it does not fit, together with both.
 func (s *sizer) need(ctx context.Context, row storage.Model) (n eviction.Need, z eviction.Size, err error) {
-	if z, err = s.sizeOf(ctx, row); err == nil {
+	if _, z, err = s.sizeOf(ctx, row); err == nil {
 		n, err = s.limits().Alone(want(row, z))
 	}
 	return n, z, err
@@ -116,9 +116,7 @@ func (s *sizer) loadable(found models.Summary, set formatSetting) (loadable, err
 	if gpu || !wide {
 		of = of.DequantizingKV(gpu)
 	}
-	return loadable{Footprint: of,
-		dequantizes: wide && !gpu && set.dtype != models.DtypeCheckpoint,
-		format:      format{formatSetting: set, wide: wide}}, err
+	return loadable{Footprint: of, format: format{formatSetting: set, wide: wide}}, err
 }
 
 // sequenceMemory returns the need of the model with its whole context. bytes turns the length of a sequence in
@@ -130,7 +128,6 @@ func (m *Model) sequenceMemory(d *drafters.Drafter) (bytes func(tokens int) int6
 			"model", m.row.ID, "error", err)
 		return nil, eviction.Need{}
 	}
-	held = held.as(m.format)
 	whole.Context = cmp.Or(m.context, held.ContextLength)
 	whole.Weights, whole.Cache = held.Bytes(whole.Context)
 	return func(tokens int) int64 { _, cache := held.Bytes(tokens); return cache }, whole

@@ -66,15 +66,13 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 			m := &out.Models[i]
 			m.ID, m.Kind = row.ID, row.Kind
 			n, size, err := p.need(ctx, row)
-			dequantized := false
 			if needs := needsOf(n, err); needs != nil {
 				m.Needs, m.Least = *needs, size.Least()
-				dequantized = formatOf(size, n).dequantized
 			} else {
 				m.Why = err.Error()
 			}
 			found, _ := p.inspect(row) // why it cannot be loaded is told
-			m.NoChat, m.Inexact = found.NoChat(), p.inexact(row, found, dequantized)
+			m.NoChat, m.Inexact = found.NoChat(), p.inexact(row, found)
 		})
 	}
 	reading.Wait()
@@ -105,12 +103,12 @@ func needsOf(n eviction.Need, err error) *control.Needs {
 }
 
 // inexact says what the weights of a model lose in memory, empty for nothing: of the whole if it is loaded,
-// else of the sample in found. Weights that a load would hold dequantized lose nothing.
-func (p *Pool) inexact(row storage.Model, found models.Summary, dequantized bool) string {
+// else of the sample in found. Packed weights lose nothing.
+func (p *Pool) inexact(row storage.Model, found models.Summary) string {
 	losses := found.Losses
 	if m := find(p.look().models, row.ID); m != nil {
 		losses = m.bundle.Losses
-	} else if dequantized {
+	} else if p.thread.Packs() && p.computesWide(found.Footprint, p.formatSetting(control.ModelSettings{}).dtype) {
 		losses = nil
 	}
 	if losses == nil {

@@ -81,27 +81,15 @@ func (m *Model) Describe() *control.Loaded {
 		ContextLength: m.engine.ContextLength(),
 		Device:        device, Dtype: m.bundle.Model.Config().Dtype.String(), KVBits: m.kvBits,
 		LoadMS: m.loadTime.Milliseconds(), Queued: m.engine.Queued(),
-		Drafter: name, NoDrafter: m.noDrafter, Held: m.Held(), HeldWhy: m.heldWhy(),
-		KVLayout:     m.layoutShown(),
+		Drafter: name, NoDrafter: m.noDrafter, KVLayout: m.layoutShown(),
 		ShortContext: control.ShortContext(m.pool.opts.ContextLength, m.bundle.Info.ContextLength),
 		Bytes:        m.need().Weights, Needs: m.need().Bytes(),
 	}
 }
 
-// Held says how quantized weights are held, see [control.Loaded].
-func (m *Model) Held() string {
-	switch {
-	case m.bundle.Info.Dequantized:
-		return control.HeldFloat32
-	case m.bundle.Info.Quantization != "":
-		return control.HeldQuantized
-	}
-	return ""
-}
-
 // Format implements model.Model.
 func (m *Model) Format() model.Format {
-	return model.Format{Held: m.Held(), KVBits: m.kvBits, KVLayout: m.layoutShown()}
+	return model.Format{KVBits: m.kvBits, KVLayout: m.layoutShown()}
 }
 
 // layoutShown returns the layout of rows, empty for the default.
@@ -113,15 +101,4 @@ func (m *Model) layoutShown() string {
 		return control.KVFull
 	}
 	return ""
-}
-
-// heldWhy says why quantized weights are not held in float32 where that would be faster.
-func (m *Model) heldWhy() string {
-	switch {
-	case m.Held() != control.HeldQuantized || m.pool.thread.GPU():
-		return ""
-	case m.dtype == models.DtypeCheckpoint:
-		return "dtype is checkpoint, which keeps them as they are stored"
-	}
-	return "in float32 they do not fit the memory for models beside the context"
 }

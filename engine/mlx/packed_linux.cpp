@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -214,7 +215,7 @@ void unpackOutput(const Matrix& m, Form f, const uint32_t* blocks, int64_t outpu
 			uint32_t w = at[word * lanes] >> shift;
 			if (shift + bits > 32)
 				w |= at[(word + 1) * lanes] << (32 - shift);
-			to[from + i] = numberOf(f, w) * scale + bias;
+			to[from + i] = std::fma(numberOf(f, w), scale, bias); // rounded once, as in products
 		}
 	}
 }

@@ -30,6 +30,12 @@ var approximations = map[kind][]affineFormat{
 	iq2s:  {{8, 64, "F16"}, {8, 32, "F16"}, {8, 32, "F32"}},
 }
 
+// exactFormats holds the format of each of these kinds that leaves its groups, and so its weights, as they are.
+// [mlx.Scope.Pack] takes it.
+var exactFormats = map[kind]affineFormat{
+	q2_k: {2, 16, "F32"}, q3_k: {4, 16, "F32"}, q6_k: {6, 16, "F32"}, iq2xs: {8, 16, "F32"}, iq2s: {8, 16, "F32"},
+}
+
 // isApproximated reports whether a kind has such formats.
 func (k kind) isApproximated() bool { return len(approximations[k]) > 0 }
 
@@ -66,14 +72,6 @@ func (f affineFormat) pack(k kind, to packed, blocks []byte, by kernel) bool {
 		to.tally.join(tally{float64(l.squares), float64(l.steps), float64(l.most), n * super})
 	}
 	return l.finite != 0
-}
-
-// unpackFloats writes the elements of whole blocks as float32, by llama.cpp's own steps. It reports
-// false if a scale is not finite.
-func unpackFloats(k kind, out, blocks []byte, by kernel) bool {
-	b, n := wholeBlocks(k, blocks, by)
-	b.weights = memory(out[:n*super*4])
-	return C.tandem_unpack(b) != 0
 }
 
 // wholeBlocks returns the whole blocks of some bytes, for C, and how many there are.

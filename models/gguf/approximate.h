@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 // A tandem_form says to what blocks are packed. Scales and biases are float16 of 2 bytes or float32
-// of 4.
+// of 4. Groups of 16, the parts of a block, keep its elements; then scaleBytes is 4.
 typedef struct {
 	int bits, group, scaleBytes;
 } tandem_form;
@@ -32,7 +32,3 @@ typedef struct {
 
 // tandem_approximate packs blocks.
 tandem_losses tandem_approximate(tandem_blocks b, tandem_form f);
-
-// tandem_unpack writes the elements of blocks to weights as float32, 256 of each, by llama.cpp's own
-// steps. It returns 1 if all scales are finite, else 0.
-int tandem_unpack(tandem_blocks b);

@@ -114,25 +114,19 @@ func TestKernelsGiveTheSameBytes(t *testing.T) {
 	})
 }
 
-// TestFloatsAreThoseOfLlamaCPP unpacks blocks with both kernels.
-func TestFloatsAreThoseOfLlamaCPP(t *testing.T) {
-	for k := range approximations {
+// TestExactFormatsHaveTheFilesWeights packs blocks in groups of 16, and rounds scale*y + bias once.
+func TestExactFormatsHaveTheFilesWeights(t *testing.T) {
+	for k, f := range exactFormats {
 		const n = 300
-		blocks := sampleBlocks(k, n)
-		for _, by := range []kernel{fastest, portable} {
-			got := make([]byte, n*super*4)
-			if !unpackFloats(k, got, blocks, by) {
-				t.Fatalf("%v: a scale is not finite", k)
-			}
-			for i := range n {
-				s := unpackSlowly(k, blocks[i*k.bytes():])
-				for j := range super {
-					v := little.Uint32(got[4*(i*super+j):])
-					if want := s.float(j); v != math.Float32bits(want) {
-						t.Fatalf("%v: element %d of block %d is %v, not %v", k, j, i,
-							math.Float32frombits(v), want)
-					}
-				}
+		blocks, to := sampleBlocks(k, n), f.memoryFor(n)
+		if !f.pack(k, to, blocks, fastest) {
+			t.Fatalf("%v: a scale is not finite", k)
+		}
+		for i := range n * super {
+			y, scale, bias := f.readPacked(to, i)
+			s := unpackSlowly(k, blocks[i/super*k.bytes():])
+			if got, want := float32(math.FMA(scale, y, bias)), s.float(i%super); got != want {
+				t.Fatalf("%v: element %d is %v, not %v", k, i, got, want)
 			}
 		}
 	}
@@ -147,13 +141,10 @@ func TestScalesThatAreNoNumbersAreRefused(t *testing.T) {
 				blocks := make([]byte, n*k.bytes())
 				little.PutUint16(blocks[5*k.bytes()+at:], h)
 				for _, by := range []kernel{fastest, portable} {
-					for _, f := range forms {
+					for _, f := range append(forms, exactFormats[k]) {
 						if f.pack(k, f.memoryFor(n), blocks, by) {
 							t.Errorf("%v takes a scale of %#x as %v", k, h, f)
 						}
-					}
-					if unpackFloats(k, make([]byte, n*super*4), blocks, by) {
-						t.Errorf("%v takes a scale of %#x as float32", k, h)
 					}
 				}
 			}

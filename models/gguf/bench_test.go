@@ -39,17 +39,3 @@ func BenchmarkRepack(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkUnpack unpacks blocks to float32, on one goroutine. Its rate is of bytes of the file.
-func BenchmarkUnpack(b *testing.B) {
-	for _, k := range slices.Sorted(maps.Keys(approximations)) {
-		b.Run(k.String(), func(b *testing.B) {
-			n := chunkBytes / k.bytes()
-			blocks, out := sampleBlocks(k, n), make([]byte, n*super*4)
-			b.SetBytes(int64(len(blocks)))
-			for b.Loop() {
-				unpackFloats(k, out, blocks, fastest)
-			}
-		})
-	}
-}

@@ -18,7 +18,8 @@
 //
 // Q2_K, Q3_K, Q6_K, IQ2_XS and IQ2_S have groups of 16, which MLX's affine form lacks. They take the
 // fewest bits whose rms error is under 0.1 of the rms step of the tensor ([Folder.Losses],
-// approximate.go): 4, 5, 8, 8 and 8 for most tensors. Held unpacked in float32 they lose nothing ([Folder.OpenExact]).
+// approximate.go): 4, 5, 8, 8 and 8 for most tensors. Products of our own take their groups as they are, and lose
+// nothing ([Folder.OpenExact]).
 //
 // Code in C does that for these kinds, because Go has no vectors and took several times as long. It
 // is here and not in engine/mlx: it knows the layouts of GGUF, and calls nothing. kernel.h has the

@@ -31,7 +31,7 @@ type Folder struct {
 	files   []fileID // that hold the tensors
 	header  []byte   // of model.safetensors
 	entries []*entry
-	exact   []*source                         // the approximated tensors as they are
+	exact   []*source                         // the approximated tensors in exact formats
 	small   map[string]func() ([]byte, error) // the other files by name, made when they are opened
 	changed time.Time
 
@@ -177,7 +177,7 @@ func (d *Folder) addFiles(m *model) error {
 	for _, s := range sources {
 		if s.kind.isApproximated() {
 			one := *s
-			one.packing = nil
+			one.packing = exactFormats[s.kind].packing(s.kind)
 			d.exact = append(d.exact, &one)
 		}
 	}
@@ -231,15 +231,19 @@ func (d *Folder) Open(name string) (fs.File, error) {
 	return d.openWeights(d.header, d.entries)
 }
 
-// Approximates reports whether model.safetensors only comes near a weight of the file. [Folder.OpenExact] has it
-// exactly.
-func (d *Folder) Approximates(name string) bool {
-	return slices.ContainsFunc(d.exact, func(s *source) bool { return s.to == name })
+// Exact returns the bits and the group of a weight in the file of [Folder.OpenExact], and whether it is there.
+func (d *Folder) Exact(name string) (bits, group int, ok bool) {
+	for _, s := range d.exact {
+		if s.to == name {
+			return s.packing.bits, s.packing.group, true
+		}
+	}
+	return 0, 0, false
 }
 
-// OpenExact opens a safetensors file of the tensors that lose something in model.safetensors. It
-// has their weights as the file has them, in float32, by the same names. It returns nil if there
-// are no such tensors.
+// OpenExact opens a safetensors file of the tensors that lose something in model.safetensors. It has them by the
+// same names, with exactly the file's weights, in groups smaller than MLX multiplies. It returns nil if there are
+// no such tensors.
 func (d *Folder) OpenExact() (fs.File, error) {
 	if d.exact == nil {
 		return nil, nil

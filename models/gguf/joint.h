@@ -124,3 +124,12 @@ INLINE joint joinShifted(int kind, const halfBlock* b, tandem_form f) {
 	finish(&j, toWords(at), (whole ^ down) - down);
 	return j;
 }
+
+// leaveParts has groups of one part each, whose elements stay as they are.
+INLINE joint leaveParts(int kind, const halfBlock* b) {
+	joint j = {.scale = b->step, .bias = kind == q2_k ? -b->least : b->step * (float)-zeroOf(kind)};
+	j.scaleBits = (words)j.scale;
+	j.biasBits = (words)j.bias;
+	j.slope = (words){0} + (256 | 256 << 16);
+	return j;
+}

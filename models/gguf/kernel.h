@@ -38,6 +38,12 @@ INLINE words twice(words v, int i) {
 // the lowest bits first.
 INLINE uint8_t* put(uint8_t* to, int bits, shorts even, shorts odd) {
 	switch (bits) {
+	case 2: {
+		words four = (words)(even | odd << 2);
+		bytes8 v = __builtin_convertvector((four & 0xf) | (four >> 12 & 0xf0), bytes8);
+		memcpy(to, &v, sizeof v);
+		return to + 8;
+	}
 	case 4: {
 		bytes16 v = __builtin_convertvector(even | odd << 4, bytes16);
 		memcpy(to, &v, sizeof v);
@@ -52,6 +58,15 @@ INLINE uint8_t* put(uint8_t* to, int bits, shorts even, shorts odd) {
 		memcpy(to, &v, 10);
 		memcpy(to + 10, (const uint8_t*)&v + 16, 10);
 		return to + 20;
+	}
+	case 6: {
+		words twelve = (words)(even | odd << 6);
+		bytes v = (bytes)((twelve & 0xfff) | (twelve >> 4 & 0xfff000));
+		v = PICK_BYTES(v, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0, 0, 0, 0, 16, 17, 18, 20, 21, 22, 24, 25, 26,
+			28, 29, 30, 16, 16, 16, 16);
+		memcpy(to, &v, 12);
+		memcpy(to + 12, (const uint8_t*)&v + 16, 12);
+		return to + 24;
 	}
 	default: {
 		shorts v = even | odd << 8;
@@ -132,7 +147,10 @@ INLINE joined joinHalf(int kind, const uint8_t* block, int half, tandem_form f, 
 	joined j;
 	int finite = 1;
 	j.half = openBlock(kind, block, half, &finite);
-	j.joint = kind == q2_k ? joinShifted(kind, &j.half, f) : joinCentred(kind, &j.half, f);
+	if (f.group == 16)
+		j.joint = leaveParts(kind, &j.half);
+	else
+		j.joint = kind == q2_k ? joinShifted(kind, &j.half, f) : joinCentred(kind, &j.half, f);
 	*bad |= j.joint.bad | (finite - 1);
 	if (to->scales) {
 		to->scales = putScales(to->scales, f.group / 16, f.scaleBytes, j.joint.scaleBits);
@@ -177,27 +195,6 @@ INLINE tandem_losses approximate(int kind, tandem_blocks b, tandem_form f) {
 	return l;
 }
 
-// unpack is tandem_unpack for one kind.
-INLINE int unpack(int kind, tandem_blocks b) {
-	uint8_t* to = b.weights;
-	int ok = 1;
-	const ints zero = (ints){0} + zeroOf(kind);
-	for (const uint8_t* block = b.blocks; b.count > 0; b.count--, block += blockBytes(kind))
-#pragma GCC unroll 2
-		for (int half = 0; half < 2; half++) {
-			halfBlock h = openBlock(kind, block, half, &ok);
-#pragma GCC unroll 16
-			for (int i = 0; i < 16; i++, to += 32) { // a half of a part
-				words two = twoParts(kind, &h, i / 4);
-				words q = twice(two, i % 4) >> (words){0, 8, 16, 24, 0, 8, 16, 24} & 0xff;
-				floats step = all(h.step[i / 2]), least = all(h.least[i / 2]);
-				floats v = toFloats((words)((ints)q - zero)) * step - least;
-				memcpy(to, &v, sizeof v);
-			}
-		}
-	return ok;
-}
-
 tandem_losses NAMED(tandem_approximate)(tandem_blocks b, tandem_form f) {
 	switch (b.kind) {
 	case q2_k:
@@ -208,18 +205,5 @@ tandem_losses NAMED(tandem_approximate)(tandem_blocks b, tandem_form f) {
 		return approximate(q6_k, b, f);
 	default:
 		return approximate(iq2, b, f);
-	}
-}
-
-int NAMED(tandem_unpack)(tandem_blocks b) {
-	switch (b.kind) {
-	case q2_k:
-		return unpack(q2_k, b);
-	case q3_k:
-		return unpack(q3_k, b);
-	case q6_k:
-		return unpack(q6_k, b);
-	default:
-		return unpack(iq2, b);
 	}
 }

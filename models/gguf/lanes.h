@@ -24,6 +24,7 @@ typedef uint64_t longs __attribute__((vector_size(32)));
 typedef uint32_t words __attribute__((vector_size(32)));
 typedef uint16_t shorts __attribute__((vector_size(32)));
 typedef uint8_t bytes __attribute__((vector_size(32)));
+typedef uint8_t bytes8 __attribute__((vector_size(8)));
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 
 // PICK returns eight lanes of v by their constant numbers, PICK_BYTES its bytes.

@@ -146,7 +146,7 @@ func (f affineFormat) memoryFor(n int) packed {
 // eachFormat runs a test for each format of each kind.
 func eachFormat(t *testing.T, test func(t *testing.T, k kind, f affineFormat)) {
 	for k, forms := range approximations {
-		for _, f := range forms {
+		for _, f := range append(forms, exactFormats[k]) {
 			t.Run(k.String()+"-"+f.String(), func(t *testing.T) { test(t, k, f) })
 		}
 	}

@@ -18,8 +18,7 @@ type source struct {
 	tensor
 	to string // its name in Hugging Face's form, with .weight or .bias
 
-	// pack is nil for a plain type, and for a packed one whose elements are shown as float32.
-	packing *packing
+	packing *packing // nil for a plain type
 
 	// half, if not 0, says that the rows of each head of 2 half rows are interleaved. They are put
 	// back into halves.
@@ -53,13 +52,8 @@ func (t *source) from(i int) int {
 	return head*2*t.half + j%t.half*2 + j/t.half
 }
 
-// plain returns the type of the elements that are shown, if the tensor has no packing.
-func (t *source) plain() (dtype string, size int) {
-	if t.kind.isApproximated() {
-		return "F32", 4
-	}
-	return plainTypes[t.kind], t.kind.bytes()
-}
+// loses reports whether the weights that are shown only come near the file's.
+func (t *source) loses() bool { return t.kind.isApproximated() && t.packing.group > 16 }
 
 // module returns the path of a weight's module.
 func (t *source) module() string { return t.to[:len(t.to)-len(".weight")] }
@@ -102,8 +96,7 @@ func layout(sources []*source) (header []byte, entries []*entry) {
 	for _, t := range sources {
 		p := t.packing
 		if p == nil {
-			dtype, size := t.plain()
-			add(t, whole, t.to, dtype, t.width(), int64(size))
+			add(t, whole, t.to, plainTypes[t.kind], t.width(), int64(t.kind.bytes()))
 			continue
 		}
 		groups := t.width() / p.group
@@ -247,7 +240,7 @@ func (w *weights) readWhole(e *entry, p []byte) error {
 		side = &sideTensors{source: e.source, scales: w.sideMemory(0, n), biases: w.sideMemory(1, n)}
 	}
 	err := w.readRows(e, p, 0, e.rows(), side)
-	if side != nil && e.kind.isApproximated() && (err == nil || err == errScale) {
+	if side != nil && e.loses() && (err == nil || err == errScale) {
 		loss := side.tally.loss(&e.tensor, e.packing.bits)
 		if (err != nil || loss.RMS >= maxError) && !e.packing.isLast(e.kind) {
 			return &CoarseError{e.tensor.name}
@@ -349,11 +342,7 @@ func (w *weights) readSource(t *source, buffers *[2][]byte, from, to int) ([]byt
 // repack writes the rows [from, to) of an entry, whose blocks are src, to out.
 func (e *entry) repack(out, src []byte, side *sideTensors, from, to int) error {
 	if e.packing == nil {
-		if !e.kind.isApproximated() {
-			copy(out, src)
-		} else if !unpackFloats(e.kind, out, src, fastest) {
-			return errScale
-		}
+		copy(out, src)
 		e.across.restore(out, to-from)
 		return e.restoreElements(out)
 	}
@@ -362,7 +351,7 @@ func (e *entry) repack(out, src []byte, side *sideTensors, from, to int) error {
 	case weight:
 		p.weights = out
 		if side != nil {
-			if e.kind.isApproximated() {
+			if e.loses() {
 				p.tally = &tally{}
 				defer side.add(p.tally)
 			}

@@ -184,7 +184,7 @@ func words(weight mlx.TensorInfo, lead int) int {
 
 // globalFactor reads what all weights of a matrix (out) or a stack (E, out) are multiplied by. It
 // returns nil if the checkpoint has no such tensor. packs says that the matrix may be packed.
-func (w *Weights) globalFactor(path string, q mlx.Quantization, shape []int, packs bool) *mlx.Array {
+func (w *Weights) globalFactor(path string, q mlx.Quantization, shape []int) *mlx.Array {
 	name := path + globalScale
 	if !w.Has(name) {
 		if q.Mode == "nvfp4" && w.config != nil && w.config.container != nil {
@@ -205,11 +205,7 @@ func (w *Weights) globalFactor(path string, q mlx.Quantization, shape []int, pac
 		w.fail(Unsupported("%s has shape %v; supported is one scale for each matrix", name,
 			info.Shape))
 	}
-	held := 4*int64(stack)*int64(last(shape)) - info.Bytes
-	w.computed.Quantized += held
-	if !packs {
-		w.dequantized.Quantized += held
-	}
+	w.computed.Quantized += 4*int64(stack)*int64(last(shape)) - info.Bytes
 	x := w.load(name, floatTypes, info.Shape)
 	s := w.scope
 	if w.stopped() {

@@ -37,7 +37,7 @@ var draftQuantization = mlx.Quantization{GroupSize: 64, Bits: 8, Mode: "affine"}
 // quantized where it can be packed.
 func (m matrix) quantizeForDrafts(w *Weights) matrix {
 	s := w.scope
-	if m.quantized() || m.weight.Dtype() != mlx.Float32 || QuantizedRowBytes(m.weight.Dim(0)) == 0 || !w.packs() {
+	if m.quantized() || m.weight.Dtype() != mlx.Float32 || QuantizedRowBytes(m.weight.Dim(0)) == 0 || !w.Packs() {
 		return m
 	}
 	out := matrix{quantization: draftQuantization, packs: true}

@@ -117,9 +117,9 @@ func (w *Weights) stored(path string, in int, shape ...int) matrix {
 	return w.held(w.asStored(path, true, in, shape...))
 }
 
-// held returns a matrix in the form for memory.
+// held returns a matrix in the form for memory: dequantized where others are packed and it is not.
 func (w *Weights) held(m matrix) matrix {
-	if w.Dequantize && !m.packs && !w.stopped() {
+	if m.quantized() && !m.packs && w.Packs() {
 		return m.dequantized(w.scope)
 	}
 	return m
@@ -153,17 +153,15 @@ func (w *Weights) asStored(path string, packs bool, in int, shape ...int) matrix
 		return matrix{weight: w.float(path+".weight", shape...)}
 	}
 	w.quantized.add(q, n)
-	packs = packs && mlx.CanPack(q)
-	if packs {
-		w.computed.Packed += w.packedGrowth(path, q, shape)
+	exact, isExact := w.exact(weight.Name)
+	if !isExact {
+		exact = q
 	}
-	if !packs || !w.Approximate {
-		w.addDequantized(path, n)
+	if mlx.CanPack(exact) {
+		w.computed.Packed += w.packedGrowth(path, exact, packs, shape)
 	}
-	if src, ok := w.src.(approximateSource); ok && w.Dequantize && !w.Approximate && !w.stopped() &&
-		src.Approximates(weight.Name) {
-		w.info(path + ".biases") // which are not read
-		return matrix{weight: src.LoadExact(w.scope, weight.Name)}
+	if isExact && w.Packs() {
+		return w.loadExact(path, weight.Name, exact, packs)
 	}
 	if w.FewRows && w.fewRows == nil {
 		w.fewRows = newFewRows(w.scope)
@@ -172,10 +170,10 @@ func (w *Weights) asStored(path string, packs bool, in int, shape ...int) matrix
 	groups := append(slices.Clone(lead), last(scales.Shape))
 	m := matrix{
 		weight:       w.words(path+".weight", weight, lead),
-		global:       w.globalFactor(path, q, lead, packs),
+		global:       w.globalFactor(path, q, lead),
 		quantization: q,
 		few:          w.fewRows,
-		packs:        packs && w.packs(),
+		packs:        packs && w.Packs() && mlx.CanPack(q),
 		half:         w.hasHalfScales(path),
 	}
 	if q.Mode != "affine" {
@@ -190,26 +188,42 @@ func (w *Weights) asStored(path string, packs bool, in int, shape ...int) matrix
 	half := w.scope.Scalar(-float64(int(1)<<(q.Bits-1)), m.scales.Dtype())
 	m.biases = w.scope.Mul(m.scales, half)
 	w.computed.addFloats(scales)
+	return m
+}
+
+// loadExact returns the matrix at path as its file has it, whose tensor only comes near it. packs is as in
+// asStored; else it is dequantized, as MLX has no groups so small.
+func (w *Weights) loadExact(path, name string, q mlx.Quantization, packs bool) matrix {
+	w.info(path + ".biases") // which are not read
+	m := matrix{quantization: q, packs: packs}
+	m.weight, m.scales, m.biases = w.src.(exactSource).LoadExact(w.scope, name)
 	if !packs {
-		w.dequantized.Floats += scales.Size()
+		return m.dequantized(w.scope)
 	}
 	return m
 }
 
-// packs reports whether matrices are held packed where mlx.CanPack says so.
-func (w *Weights) packs() bool {
-	return w.Dtype == mlx.Float32 && (!w.Dequantize || w.Approximate) && !w.stopped() && w.scope.Thread().Packs()
+// Packs reports whether quantized matrices are held packed.
+func (w *Weights) Packs() bool {
+	return w.Dtype == mlx.Float32 && !w.stopped() && w.scope.Thread().Packs()
 }
 
-// addDequantized records that the quantized matrix of n elements at path may be held dequantized.
-func (w *Weights) addDequantized(path string, n int64) {
-	var tensors []mlx.TensorInfo
-	for _, end := range []string{".weight", ".scales", ".biases"} { // not all modes have biases
-		if info, ok := w.src.Info(w.names[path+end]); ok {
-			tensors = append(tensors, info)
+// dequantized returns a quantized matrix, or a stack, as a plain one in float32, with each weight rounded once.
+func (m *matrix) dequantized(s *mlx.Scope) matrix {
+	shape := m.weight.Shape()
+	flat := func(a *mlx.Array) *mlx.Array {
+		if a == nil {
+			return nil
 		}
+		return s.Reshape(a, -1, last(a.Shape()))
 	}
-	w.dequantized.add(n, tensors...)
+	factors := m.global
+	if factors != nil {
+		factors = s.Reshape(factors, -1)
+	}
+	p := s.Pack(flat(m.weight), flat(m.scales), flat(m.biases), factors, m.quantization, false)
+	shape[len(shape)-1] = p.In
+	return matrix{weight: s.Reshape(s.PackedRows(p, s.Arange(0, p.Out, mlx.Int32)), shape...)}
 }
 
 // groupSize returns the elements of a group in which a matrix is quantized. It is 0 for experts, and where
@@ -233,7 +247,7 @@ func (w *Weights) quantizeTo(m matrix, n int64) matrix {
 	weight, scales, biases := w.scope.Quantize(m.weight, q)
 	w.quantized.add(q, n)
 	return matrix{weight: weight, scales: scales, biases: biases, quantization: q,
-		packs: w.packs() && mlx.CanPack(q)}
+		packs: w.Packs() && mlx.CanPack(q)}
 }
 
 // quantization returns how the module at path is quantized, whose weight and scales have these types and

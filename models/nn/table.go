@@ -4,18 +4,19 @@ import "tandem/engine/mlx"
 
 // A Table maps ids to rows and is read by row alone, so that a quantized one stays quantized everywhere.
 type Table struct {
-	rows  matrix // (V, D), plain or quantized
+	rows  matrix // (V, D), plain, quantized or packed
 	dtype mlx.Dtype
 }
 
 // Table reads the table at path, whose weight may be quantized as a module's.
 func (w *Weights) Table(path string, vocab, dim int) *Table {
-	size, dequantize := w.dequantized, w.Dequantize
-	w.Dequantize = false
-	t := &Table{rows: w.asStored(path, false, dim, vocab, dim)}
-	w.dequantized, w.Dequantize = size, dequantize
+	t := &Table{rows: w.matrix(path, vocab, dim)}
 	t.dtype = t.rows.dtype(w.Dtype)
-	w.keep(t.rows.arrays())
+	if t.rows.packs {
+		w.keep(t.rows.layout(w.scope))
+	} else {
+		w.keep(t.rows.arrays())
+	}
 	return t
 }
 

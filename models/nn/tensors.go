@@ -16,12 +16,12 @@ type Source interface {
 	Load(s *mlx.Scope, name string) *mlx.Array
 }
 
-// An approximateSource has quantized weights that only come near its files'.
-type approximateSource interface {
-	// Approximates reports whether a weight is one of them.
-	Approximates(name string) bool
-	// LoadExact returns such a weight dequantized, in float32 and exactly as in the file.
-	LoadExact(s *mlx.Scope, name string) *mlx.Array
+// An exactSource has quantized weights that only come near its files', and beside them the files' own.
+type exactSource interface {
+	// Exact returns how the file's own form of a weight is quantized, and whether it has one.
+	Exact(weight string) (q mlx.Quantization, ok bool)
+	// LoadExact returns that form.
+	LoadExact(s *mlx.Scope, name string) (weight, scales, biases *mlx.Array)
 }
 
 // A formattedSource knows who wrote its files.
@@ -88,9 +88,17 @@ func (c *namedTensors) info(name string) (mlx.TensorInfo, bool) {
 	return info, ok
 }
 
-// packedGrowth returns the bytes that the quantized matrices (..., out, in) at path take more packed than their
-// tensors do in float32. It may be below 0.
-func (c *namedTensors) packedGrowth(path string, q mlx.Quantization, shape []int) int64 {
+// exact is exactSource's Exact for any source.
+func (c *namedTensors) exact(weight string) (q mlx.Quantization, ok bool) {
+	if src, is := c.src.(exactSource); is {
+		return src.Exact(weight)
+	}
+	return q, false
+}
+
+// packedGrowth returns the bytes that the matrices (..., out, in) at path, quantized as q, take more than their
+// tensors do in float32. It may be below 0. They are packed, or else dequantized.
+func (c *namedTensors) packedGrowth(path string, q mlx.Quantization, packed bool, shape []int) int64 {
 	in, out, stack := shape[len(shape)-1], shape[len(shape)-2], int64(1)
 	for _, n := range shape[:len(shape)-2] {
 		stack *= int64(n)
@@ -109,6 +117,9 @@ func (c *namedTensors) packedGrowth(path string, q mlx.Quantization, shape []int
 	if c.Has(path + globalScale) { // which counts for each output
 		held += 4 * stack * int64(out)
 	}
+	if !packed {
+		return 4*stack*int64(out)*int64(in) - held
+	}
 	if len(shape) > 2 {
 		out = (out + 15) / 16 * 16 // each of a stack is padded
 	}
@@ -118,7 +129,8 @@ func (c *namedTensors) packedGrowth(path string, q mlx.Quantization, shape []int
 // hasHalfScales reports whether 16 bits hold the scales and biases of the quantized matrix at path.
 func (c *namedTensors) hasHalfScales(path string) bool {
 	scales, _ := c.src.Info(c.names[path+".scales"])
-	return scales.Dtype != "F32" && !c.Has(path+globalScale)
+	_, isExact := c.exact(c.names[path+".weight"]) // whose scales are float32
+	return scales.Dtype != "F32" && !isExact && !c.Has(path+globalScale)
 }
 
 // misfit returns an error that names missing and unexpected tensors, or nil.

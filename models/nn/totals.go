@@ -4,19 +4,15 @@ import "tandem/engine/mlx"
 
 // totals sums up the tensors that were asked for.
 type totals struct {
-	quantized   quantizedCount // elements of quantized matrices
-	parameters  int64
-	bytes       int64
-	dequantized Dequantized
-	computed    Computed
-	plain       Plain // all of those asked for
+	quantized  quantizedCount // elements of quantized matrices
+	parameters int64
+	bytes      int64
+	computed   Computed
+	plain      Plain // all of those asked for
 }
 
 // Parameters returns the number of weights asked for so far. A quantized weight counts as one.
 func (t *totals) Parameters() int64 { return t.parameters }
-
-// Dequantized returns the size of the quantized matrices asked for so far if they were dequantized.
-func (t *totals) Dequantized() Dequantized { return t.dequantized }
 
 // Bytes returns the memory of the arrays kept so far.
 func (t *totals) Bytes() int64 { return t.bytes }
@@ -35,7 +31,7 @@ type Computed struct {
 	Floats    int64 // bytes of the rest, as it is stored
 	Elements  int64 // of the rest
 
-	Packed int64 // bytes that packed matrices take more than their tensors in float32; may be below 0
+	Packed int64 // bytes that quantized matrices take more packed than their tensors in float32; may be below 0
 	Stacks Plain // experts that are not quantized; the CPU holds them in float32
 	Convs  Plain // kernels of convolutions, always held in float32
 

@@ -11,12 +11,10 @@ import (
 // Weights hands a checkpoint's tensors to the layers of a model and owns what it loaded. It notes
 // each name that is asked for, so that [Weights.Err] can name missing and unexpected tensors.
 type Weights struct {
-	Dtype       mlx.Dtype // of floating weights in memory; zero = as stored
-	FewRows     bool      // use the kernel for few rows with quantized matrices; takes a GPU
-	Dequantize  bool      // hold quantized matrices dequantized; takes a Dtype of float32
-	Approximate bool      // of a drafter: pack what can be packed, and take what only comes near its file's weights
-	NoHead      bool      // an embedding model: its head is not read and may be missing
-	Bits        int       // bits to quantize plain matrices in; 0 = hold them as stored
+	Dtype   mlx.Dtype // of floating weights in memory; zero = as stored
+	FewRows bool      // use the kernel for few rows with quantized matrices; takes a GPU
+	NoHead  bool      // an embedding model: its head is not read and may be missing
+	Bits    int       // bits to quantize plain matrices in; 0 = hold them as stored
 
 	dryRun bool          // nothing is read, see NewDryRunWeights
 	scope  *mlx.Scope    // while loading

@@ -66,8 +66,7 @@ type Run struct {
 	// what the request brought. It may be empty.
 	Message string `json:"message,omitempty"`
 
-	Held     string `json:"held,omitempty"`      // how quantized weights are held, as in control.Loaded
-	KVBits   int    `json:"kv_bits,omitempty"`   // likewise
+	KVBits   int    `json:"kv_bits,omitempty"`   // as in control.Loaded
 	KVLayout string `json:"kv_layout,omitempty"` // likewise
 
 	// Bytes that the caches held at the end, measured: everything in layers whose rows are all kept or

@@ -211,7 +211,4 @@ func (m *Main) sayLoaded(a *app.App, err error) {
 		m.Say("the context is %s tokens: %s.",
 			control.Grouped(l.ContextLength), l.ShortContext)
 	}
-	if l := state.Loaded; err == nil && l != nil && l.HeldWhy != "" {
-		m.Say("the weights are held quantized: %s.", l.HeldWhy)
-	}
 }

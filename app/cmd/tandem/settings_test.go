@@ -12,6 +12,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
 )
 
 // A value on the command line becomes the JSON that its setting takes.
@@ -292,7 +293,7 @@ func setOwnBits(t *testing.T, home, body string) {
 	}
 }
 
-// The setting dtype decides how quantized weights are held, and the flag of that name wins over it.
+// The setting dtype decides in which type a model computes, and the flag of that name wins over it.
 func TestDtypeIsAFlagAndASetting(t *testing.T) {
 	home, dir := newHome(t), filepath.Join(t.TempDir(), "packed")
 	if err := os.CopyFS(dir, enginetest.RecordedModel(t, "../../../models/testdata/parity",
@@ -303,18 +304,18 @@ func TestDtypeIsAFlagAndASetting(t *testing.T) {
 	c.must(t, "settings", "set", "dtype=checkpoint")
 	for _, run := range []struct {
 		flags  []string
-		held   string
+		dtype  mlx.Dtype
 		source control.SettingState
 	}{
-		{nil, control.HeldQuantized, control.SettingState{Source: control.FromSetting}},
-		{[]string{"--dtype", "auto"}, control.HeldFloat32,
+		{nil, mlx.BFloat16, control.SettingState{Source: control.FromSetting}},
+		{[]string{"--dtype", "auto"}, mlx.Float32,
 			control.SettingState{Source: control.FromFlag, By: "--dtype"}},
 	} {
 		p := serveProcess(t, home, append([]string{"--model", dir}, run.flags...)...)
 		st := waitState(t, client(t, home),
 			func(s control.State) bool { return s.Phase == control.PhaseReady })
-		if st.Loaded.Held != run.held {
-			t.Errorf("%v: held as %q, want %q", run.flags, st.Loaded.Held, run.held)
+		if st.Loaded.Dtype != run.dtype.String() {
+			t.Errorf("%v: it computes in %s, want %s", run.flags, st.Loaded.Dtype, run.dtype)
 		}
 		set, err := control.Ask(t.Context(), client(t, home), control.GetSettings)
 		run.source.Name = "dtype"

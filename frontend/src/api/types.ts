@@ -914,8 +914,6 @@ export interface Loaded {
   no_drafter?: string // why there is none, where there should be
   drafting?: string // on or off, for requests that do not say; empty if that cannot be set
   short_context?: string // why the context is shorter than the one asked for
-  held?: string
-  held_why?: string // why they are not held in float32, which would be faster
   kv_layout?: string
   bytes: number // of memory: its weights and its drafter's; 0 = not known
   needs: number // of memory, with a whole context; 0 = not known
@@ -1164,7 +1162,6 @@ export interface Run {
   resumes: number // ID of the run whose answer this one completes; 0 = none
   verdict?: unknown
   message?: string
-  held?: string // how quantized weights are held, as in control.Loaded
   kv_bits?: number // likewise
   kv_layout?: string // likewise
   kv_exact_bytes?: number

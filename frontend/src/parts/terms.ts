@@ -21,7 +21,6 @@ export const terms = {
   prefill: { name: 'prefill', text: 'Reading the prompt, before the first token of the answer.' },
   decode: { name: 'decode', text: 'Writing the answer, token by token.' },
   bits: { name: '4-bit and the like', text: 'How precisely the model’s weights are stored. With fewer bits a model is smaller and faster, and slightly less exact.' },
-  held: { name: 'held in float32', text: 'A quantized model whose weights were unpacked when it was loaded. On a CPU it answers several times as fast and takes more memory.' },
   keys: { name: 'KV cache', text: 'The keys and values that a model keeps of each token, so that it doesn’t re-read the text for the next one.' },
   gib: { name: 'GiB and GB', text: 'Memory comes in GiB, files in GB. 1 GiB is 1.07 GB, so 16 GiB of memory hold 17.2 GB.' },
   starter: { name: 'starter model', text: 'The small model that comes with Tandem. It has 135 million parameters, where models for real work have billions: it is fast but often wrong.' },

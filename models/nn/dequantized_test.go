@@ -2,12 +2,13 @@ package nn
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"tandem/engine/mlx"
 )
 
-// TestUnpackedIsScaleTimesNumberPlusBias compares dequantized matrices with the definition, to the bit.
+// TestUnpackedIsScaleTimesNumberPlusBias compares dequantized matrices with the definition, rounded once.
 func TestUnpackedIsScaleTimesNumberPlusBias(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
@@ -43,8 +44,7 @@ func TestUnpackedIsScaleTimesNumberPlusBias(t *testing.T) {
 			bias, err := mlx.Read[float32](s, biases)
 			for i, v := range got {
 				number := words[i/perWord] >> (i % perWord * bits) & (1<<bits - 1)
-				// The conversion rounds the product, also where Go would fuse it with the sum.
-				want := float32(scale[i/group]*float32(number)) + bias[i/group]
+				want := float32(math.FMA(float64(scale[i/group]), float64(number), float64(bias[i/group])))
 				if v != want {
 					return fmt.Errorf("element %d is %g, want %g", i, v, want)
 				}
