@@ -1162,7 +1162,7 @@ export interface Run {
   resumes: number // ID of the run whose answer this one completes; 0 = none
   verdict?: unknown
   message?: string
-  kv_bits?: number // likewise
+  kv_bits?: number // as in control.Loaded
   kv_layout?: string // likewise
   kv_exact_bytes?: number
   kv_own_bytes?: number
