@@ -249,11 +249,12 @@ var ChatMessageShape = wire.Object(
 		wire.Required("tool_calls", wire.List(wire.Anything).With("minItems", 1))),
 	wire.Object(wire.Required("role", wire.Const("assistant")), wire.Required("function_call", wire.AnyMap)),
 	wire.Object(wire.Required("role", wire.Const("assistant")), wire.Required("refusal", wire.NonEmpty)),
-	wire.Object(wire.Required("role", wire.Const("assistant")), wire.Required("audio", wire.AnyMap)),
+	wire.Object(wire.Required("role", wire.Const("assistant")),
+		wire.Required("audio", wire.Object(wire.Required("transcript", wire.NonEmpty)))),
 	wire.Object(wire.Required("role", wire.Const("function")), wire.Required("content", ContentShape)),
 	wire.Object(wire.Required("role", wire.Enum("system", "developer", "user", "assistant", "tool")),
 		wire.Required("content", PartsShape)),
-).Named("ChatMessage").Doc("Reaches the template with all its names.")
+).Named("ChatMessage").Doc("Reaches the template with all its names, without images and files beside the content.")
 
 // ChosenShape is the tool that a choice names.
 var ChosenShape = wire.Object(wire.Required("name", wire.NonEmpty))

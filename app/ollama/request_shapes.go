@@ -81,7 +81,7 @@ var messageShape = wire.Object(
 		wire.Required("name", wire.String),
 		wire.Optional("arguments", wire.Either(wire.AnyMap, wire.String)),
 	))))),
-).Named("OllamaMessage").Doc("Reaches the template with all its names.")
+).Named("OllamaMessage").Doc("Reaches the template with all its names, without images and files beside the content.")
 
 var chatRequestShape = wire.AllOf(
 	requestShape,
