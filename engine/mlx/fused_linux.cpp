@@ -12,13 +12,13 @@
 #include "mlx/allocator.h"
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/primitives.h"
-#include "power_linux.h"
 
 namespace {
 
 namespace core = mlx::core;
 
 constexpr double worthThreads = 1 << 15; // elements
+constexpr int lanes = 16; // sums of the squares of a row
 
 // Rows are those of an array of 4 axes, whose last one is a row. Strides are in elements.
 struct Rows {
@@ -75,61 +75,6 @@ void perRow(core::Stream stream, int threads, const Rows& x, int64_t width, Work
 	});
 }
 
-// normalize scales a row, by weight too unless that is null. The squares are summed in lanes sums.
-INLINE void normalize(const float* x, const float* weight, float eps, int64_t n, float* y) {
-	floats sums{};
-	int64_t i = 0;
-	for (; i + lanes <= n; i += lanes) {
-		const floats v = *(const floats*)(x + i);
-		sums += v * v;
-	}
-	float sum = 0;
-	for (; i < n; i++)
-		sum += x[i] * x[i];
-	for (int l = 0; l < lanes; l++)
-		sum += sums[l];
-	const float factor = 1 / std::sqrt(sum / n + eps);
-	for (i = 0; i + lanes <= n; i += lanes) {
-		floats v = *(const floats*)(x + i) * factor;
-		if (weight != nullptr)
-			v *= *(const floats*)(weight + i);
-		*(floats*)(y + i) = v;
-	}
-	for (; i < n; i++)
-		y[i] = weight != nullptr ? x[i] * factor * weight[i] : x[i] * factor;
-}
-
-// rotate turns the first dims elements of a row, of which one half is turned against the other.
-INLINE void rotate(const float* x, const float* cos, const float* sin, int64_t dims, int64_t n, float* y) {
-	const int64_t half = dims / 2;
-	for (int64_t i = 0; i < half; i++) {
-		y[i] = x[i] * cos[i] + x[half + i] * sin[i];
-		y[half + i] = x[half + i] * cos[half + i] + x[i] * sin[half + i];
-	}
-	for (int64_t i = dims; i < n; i++)
-		y[i] = x[i];
-}
-
-// gate computes n elements of a gate.
-INLINE void gate(const float* x, float a, float b, int64_t n, float* y) {
-	for (int64_t i = 0; i < n; i += lanes) {
-		floats g{}, up{};
-		const int64_t count = std::min<int64_t>(lanes, n - i);
-		if (count == lanes)
-			g = *(const floats*)(x + i), up = *(const floats*)(x + n + i);
-		else
-			for (int l = 0; l < count; l++)
-				g[l] = x[i + l], up[l] = x[n + i + l];
-		const floats exponent = (g * g * b + a) * g, most = floats{} + 127.0f;
-		const floats v = g * up / (power(exponent > most ? most : exponent) + 1.0f);
-		if (count == lanes)
-			*(floats*)(y + i) = v;
-		else
-			for (int l = 0; l < count; l++)
-				y[i + l] = v[l];
-	}
-}
-
 // A Kernel has the functions for a target.
 struct Kernel {
 	void (*normalize)(const float*, const float*, float, int64_t, float*);
@@ -137,33 +82,40 @@ struct Kernel {
 	void (*gate)(const float*, float, float, int64_t, float*);
 };
 
-#define KERNEL(name, attributes) \
-	attributes void normalize##name(const float* x, const float* w, float eps, int64_t n, float* y) { \
-		normalize(x, w, eps, n, y); \
-	} \
-	attributes void rotate##name(const float* x, const float* cos, const float* sin, int64_t dims, int64_t n, \
-		float* y) { \
-		rotate(x, cos, sin, dims, n, y); \
-	} \
-	attributes void gate##name(const float* x, float a, float b, int64_t n, float* y) { gate(x, a, b, n, y); } \
-	constexpr Kernel kernel##name{normalize##name, rotate##name, gate##name};
+// Each target has the same kernel, in vectors of L numbers. What it tells the compiler about the processor has to
+// stand around the kernel.
+namespace plain {
+constexpr int L = 8;
+#include "fused_kernel_linux.h"
+} // namespace plain
 
 #if defined(__x86_64__)
-KERNEL(AVX512, __attribute__((target("avx512f"))))
-KERNEL(AVX2, __attribute__((target("avx2,fma"))))
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+namespace avx2 {
+constexpr int L = 8;
+#include "fused_kernel_linux.h"
+} // namespace avx2
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("avx512f")
+namespace avx512 {
+constexpr int L = 16;
+#include "fused_kernel_linux.h"
+} // namespace avx512
+#pragma GCC pop_options
 #endif
-KERNEL(Plain, )
-#undef KERNEL
 
 // kernelOn returns the functions for a target.
 const Kernel& kernelOn(Target target) {
 #if defined(__x86_64__)
 	if (target == Target::AVX512)
-		return kernelAVX512;
+		return avx512::kernel;
 	if (target == Target::AVX2)
-		return kernelAVX2;
+		return avx2::kernel;
 #endif
-	return kernelPlain;
+	return plain::kernel;
 }
 
 class Fused : public core::Primitive {

@@ -1,14 +1,7 @@
-#pragma once
+// Vectors of L numbers, and powers of two of them. What includes this defines L, and is compiled for a target.
 
-#include <cstdint>
-
-#include "operation_linux.h"
-
-// Vectors of as many numbers as the widest registers have. Narrower ones take several.
-constexpr int lanes = 16;
-
-typedef float floats __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
-typedef int32_t ints __attribute__((vector_size(4 * lanes)));
+typedef float floats __attribute__((vector_size(4 * L), aligned(4), may_alias));
+typedef int32_t ints __attribute__((vector_size(4 * L)));
 
 INLINE floats all(float x) { return floats{} + x; }
 
