@@ -112,7 +112,7 @@ func (f *Footprint) addHeadRow(h *headers, names sanitize) {
 // float32: the target computes in float32.
 func (f Footprint) CutFrom(target Footprint, float32 bool) Footprint {
 	row, wide := target.head, float32 && !target.gpu
-	if wide || row == (headRow{}) { // packed, which are copied in float32, or not known
+	if wide || row == (headRow{}) { // copied in float32, or not known
 		row = headRow{floats: 4 * f.cut.Width, elements: f.cut.Width}
 	}
 	if bytes := nn.QuantizedRowBytes(int(f.cut.Width)); wide && bytes > 0 {

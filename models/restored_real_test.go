@@ -13,7 +13,7 @@ import (
 func TestIdentityIsOracleOnTheStarter(t *testing.T) {
 	path := starterFile(t)
 	th := enginetest.NewBLASThread(t)
-	b, err := models.Load(t.Context(), th, path, models.Options{Dequantize: true})
+	b, err := models.Load(t.Context(), th, path, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

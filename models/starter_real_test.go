@@ -109,8 +109,7 @@ func TestStarterHasADrafterOfItsOwn(t *testing.T) {
 			path, name)
 	}
 	b := loadStarter(t, path)
-	d, err := models.LoadDrafter(t.Context(), b, name, models.DrafterSettings{},
-		models.Options{Dequantize: true})
+	d, err := models.LoadDrafter(t.Context(), b, name, models.DrafterSettings{}, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

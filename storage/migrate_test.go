@@ -107,13 +107,13 @@ func TestSchemaHasTheNumberOfTheLastFile(t *testing.T) {
 	}
 }
 
-// withFile33 returns a DB, not yet open, of a program that has one more file in migrations/.
-func withFile33(t *testing.T, path string) *DB {
+// withNextFile returns a DB, not yet open, of a program that has one more file in migrations/.
+func withNextFile(t *testing.T, path string) *DB {
 	t.Helper()
 	all := fstest.MapFS{
-		"migrations/00033_notes.sql": {Data: []byte("-- +goose Up\nCREATE TABLE notes (a TEXT);\n")},
+		"migrations/00034_notes.sql": {Data: []byte("-- +goose Up\nCREATE TABLE notes (a TEXT);\n")},
 	}
-	for _, name := range []string{"migrations/00031_schema.sql", "migrations/00032_runs.sql"} {
+	for _, name := range []string{"migrations/00031_schema.sql", "migrations/00032_runs.sql", "migrations/00033_held.sql"} {
 		text, err := migrations.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -130,12 +130,12 @@ func withFile33(t *testing.T, path string) *DB {
 // date, and that a program without that file then refuses it, and opens the copy.
 func TestNextFileIsApplied(t *testing.T) {
 	path, ctx := version31(t), t.Context()
-	db := withFile33(t, path)
+	db := withNextFile(t, path)
 	if err := db.open(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := version(ctx, db.r); err != nil || got != 33 {
-		t.Errorf("the version is %d, %v; want 33", got, err)
+	if got, err := version(ctx, db.r); err != nil || got != 34 {
+		t.Errorf("the version is %d, %v; want 34", got, err)
 	}
 	if _, err := db.w.Exec("INSERT INTO notes VALUES ('new')"); err != nil {
 		t.Error(err)
@@ -171,18 +171,18 @@ func TestNextFileIsApplied(t *testing.T) {
 func TestReadOnlyAsksForTheNextStart(t *testing.T) {
 	path := version31(t)
 	before := files(t, path)
-	e := wantCode(t, withFile33(t, path).openReadOnly("read"), Older)
-	if want := "schema 31, this one reads 33): the next start brings it up to date"; !strings.Contains(
+	e := wantCode(t, withNextFile(t, path).openReadOnly("read"), Older)
+	if want := "schema 31, this one reads 34): the next start brings it up to date"; !strings.Contains(
 		e.Message, want) {
 		t.Errorf("message %q lacks %q", e.Message, want)
 	}
 	if files(t, path) != before {
 		t.Error("the file was changed, or another one was made")
 	}
-	if err := withFile33(t, path).open(t.Context()); err != nil {
+	if err := withNextFile(t, path).open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := withFile33(t, path).openReadOnly("read"); err != nil {
+	if err := withNextFile(t, path).openReadOnly("read"); err != nil {
 		t.Errorf("after a start: %v", err)
 	}
 }
@@ -283,8 +283,8 @@ func TestOtherSchemaIsRefusedAndLeftAlone(t *testing.T) {
 			[]string{"older Tandem (schema 30, this one needs 31 or later)", "move it aside"}},
 		"oldest": {"DELETE FROM goose_db_version WHERE version_id > 1", Older,
 			[]string{"older Tandem (schema 1, this one needs 31 or later)", "move it aside"}},
-		"newer": {"INSERT INTO goose_db_version (version_id, is_applied) VALUES (33, 1)", Newer,
-			[]string{"newer Tandem (schema 33, this one knows 32)", "update Tandem"}},
+		"newer": {"INSERT INTO goose_db_version (version_id, is_applied) VALUES (34, 1)", Newer,
+			[]string{"newer Tandem (schema 34, this one knows 33)", "update Tandem"}},
 	} {
 		for _, end := range []string{"closed", "crashed"} {
 			t.Run(name+" and "+end, func(t *testing.T) {

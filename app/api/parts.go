@@ -173,7 +173,7 @@ func ReadMedia(m *wire.Fields) string {
 		if n < 0 || wire.IsNumber(list[0]) { // the bytes of one
 			n = 1
 		}
-		for range n {
+		for range min(n, wire.MaxItems) {
 			m.Omit(what, x.Key, "is not supported: %s.", TextOnly(what))
 		}
 		lines = append(lines, OmittedLine(what))

@@ -126,7 +126,7 @@ func TestEachFigureReachesHistoryAndClient(t *testing.T) {
 	columns := map[string]bool{ // that a run fills in itself
 		"ID": true, "StartedAt": true, "EndedAt": true, "Client": true, "Endpoint": true,
 		"Model": true, "Resumes": true, "LoadMS": true, "FirstTokenMS": true, "TotalMS": true,
-		"FinishReason": true, "Error": true, "Message": true, "Held": true, "KVBits": true,
+		"FinishReason": true, "Error": true, "Message": true, "KVBits": true,
 		"KVLayout":    true,
 		"Speculation": true, "Divergence": true, "Verdict": true,
 	}

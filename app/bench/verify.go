@@ -89,7 +89,7 @@ func (v *verification) Close() error {
 
 // Report measures the model up to three times:
 //   - in float32
-//   - in the dtype checkpoint, if that changes the type or whether weights are unpacked
+//   - in the dtype checkpoint, if that changes the type
 //   - with the kernel for few rows, if the model is quantized and on a GPU
 func (v *verification) Report(ctx context.Context, table func(figures.Table) error) error {
 	measured := v.bundle.Info

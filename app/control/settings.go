@@ -68,15 +68,14 @@ const (
 	LoadNever   LoadOnRequest = "never"   // refuses the request
 )
 
-// Dtype says in which type models compute, and so how quantized weights are held in memory.
+// Dtype says in which type models compute, and hold what is not quantized.
 type Dtype string
 
-// The values of Dtype. On a CPU the first two hold quantized weights in float32, as far as the
-// memory allows.
+// The values of Dtype.
 const (
 	DtypeAuto    Dtype = "auto"    // float32 on a CPU, as stored on a GPU
 	DtypeFloat32 Dtype = "float32" // everywhere
-	// as stored; quantized weights stay so. A GGUF file computes in float32 on a CPU.
+	// as stored; a GGUF file computes in float32 on a CPU
 	DtypeCheckpoint Dtype = "checkpoint"
 )
 

@@ -102,7 +102,7 @@ func (b *loadBench) Close() error { return b.thread.Close() }
 // Report measures file by file. Bars that were missed are its error.
 func (b *loadBench) Report(ctx context.Context, table func(figures.Table) error) error {
 	t := figures.Table{
-		Title: "GGUF files, their packed weights held packed",
+		Title: "GGUF files",
 		Columns: []string{"file", "GB", "in memory", "GB/s", "low", "high", "CPU s/GB", "loads",
 			"reports", "at least"},
 		Notes: []string{"GB/s and CPU s/GB count bytes of the file, which the system holds in memory. Reports are those of progress, in one load."},

@@ -64,7 +64,10 @@ func (p *Pool) checkpointKey(m *Model) (string, error) {
 func (p *Pool) targetKey(m *Model) (string, error) {
 	h, row, bundle := sha256.New(), m.row, m.bundle
 	fmt.Fprintln(h, p.thread.GPU(), bundle.Info.Architecture, bundle.Info.Parameters,
-		bundle.Info.Dtype, bundle.Info.Packed)
+		bundle.Info.Dtype)
+	if bundle.Info.Packed {
+		fmt.Fprintln(h, "packed")
+	}
 	if m.kvBits > 0 {
 		fmt.Fprintln(h, "kv bits", m.kvBits)
 	}
@@ -73,7 +76,7 @@ func (p *Pool) targetKey(m *Model) (string, error) {
 	}
 	if r := m.restoration; r != nil {
 		d := m.drafter.Files().Info
-		fmt.Fprintln(h, r.Layout, r.Key, d.Dtype, d.Packed, m.drafterBits, m.draftWindow)
+		fmt.Fprintln(h, r.Layout, r.Key, d.Dtype, m.drafterBits, m.draftWindow)
 	}
 	var err error
 	if row.Source == storage.SourcePocket {

@@ -139,8 +139,8 @@ INLINE float weigh(float* scores, int seen, const bool* mask, int64_t maskKey, f
 	return fade;
 }
 
-// turn writes a square of 8 rows of a, which are stride elements apart, as columns of rows of tile elements.
-INLINE void turn(const float* a, int64_t stride, float* to) {
+// transpose8 writes 8 elements of 8 rows of a, which are stride apart, as 8 columns of rows of tile elements.
+INLINE void transpose8(const float* a, int64_t stride, float* to) {
 	typedef float eight __attribute__((vector_size(32), aligned(4), may_alias));
 	typedef int32_t order __attribute__((vector_size(32)));
 	eight x[8], y[8];
@@ -166,13 +166,13 @@ INLINE void turn(const float* a, int64_t stride, float* to) {
 	}
 }
 
-// turnKeys writes count rows of keys as (width, tile).
-INLINE void turnKeys(const View& k, int width, const float* first, int count, float* keys) {
+// transposeKeys writes count rows of keys as (width, tile).
+INLINE void transposeKeys(const View& k, int width, const float* first, int count, float* keys) {
 	int done = 0;
 	if (k.element == 1 && width % 8 == 0)
 		for (; done + 8 <= count; done += 8)
 			for (int d = 0; d < width; d += 8)
-				turn(first + done * k.row + d, k.row, keys + d * tile + done);
+				transpose8(first + done * k.row + d, k.row, keys + d * tile + done);
 	for (; done < count; done++)
 		for (int d = 0; d < width; d++)
 			keys[d * tile + done] = first[done * k.row + d * k.element];
@@ -208,7 +208,7 @@ void attend(const Attention& a, Block& b, int kv, int from, int to) {
 		else if (a.keysIn.bits == 8)
 			unpackKeys<8>(a.k, a.keysIn, keys, count, b.keys.data());
 		else
-			turnKeys(a.k, a.width, keys, count, b.keys.data());
+			transposeKeys(a.k, a.width, keys, count, b.keys.data());
 		const float* values = a.v.data + kv * a.v.head + first * a.v.row;
 		int64_t valuesRow = a.v.row;
 		if (a.valuesIn.bits == 4)

@@ -154,7 +154,7 @@ void attendAll(const Attention& a, Attend attend, int threads, Block& own) noexc
 	if (double(a.heads) * a.n * a.keys * a.width < worthThreads)
 		take(0);
 	else
-		Helpers::all().share(threads, std::min(items, threads), take);
+		Helpers::all().share(std::min(items, threads), std::min(items, threads), take);
 }
 
 namespace core = mlx::core;

@@ -215,7 +215,7 @@ void unpackOutput(const Matrix& m, Form f, const uint32_t* blocks, int64_t outpu
 			uint32_t w = at[word * lanes] >> shift;
 			if (shift + bits > 32)
 				w |= at[(word + 1) * lanes] << (32 - shift);
-			to[from + i] = std::fma(numberOf(f, w), scale, bias); // rounded once, as in products
+			to[from + i] = std::fma(numberOf(f, w), scale, bias); // rounded once, as where products have FMA
 		}
 	}
 }

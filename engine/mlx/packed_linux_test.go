@@ -16,6 +16,10 @@ type packing struct {
 
 var packings = []packing{
 	{Quantization{GroupSize: 64, Bits: 2, Mode: "affine"}, Float32},
+	{Quantization{GroupSize: 16, Bits: 2, Mode: "affine"}, Float32},
+	{Quantization{GroupSize: 16, Bits: 4, Mode: "affine"}, Float32},
+	{Quantization{GroupSize: 16, Bits: 6, Mode: "affine"}, Float32},
+	{Quantization{GroupSize: 16, Bits: 8, Mode: "affine"}, Float32},
 	{Quantization{GroupSize: 32, Bits: 3, Mode: "affine"}, Float16},
 	{Quantization{GroupSize: 32, Bits: 4, Mode: "affine"}, Float16},
 	{Quantization{GroupSize: 128, Bits: 4, Mode: "affine"}, BFloat16},
@@ -63,7 +67,16 @@ func (p packing) pack(s *Scope, r *rand.Rand, shape ...int) (*Packed, *Array) {
 		return s.AsType(s.AsType(New(s, x, shape...), p.scales), Float32)
 	}
 	scales, biases := exactly(normal(r, groups)), exactly(normal(r, groups))
-	return s.Pack(w, scales, biases, nil, p.q, p.scales != Float32), s.Dequantize(w, scales, biases, p.q, Float32)
+	packed := s.Pack(w, scales, biases, nil, p.q, p.scales != Float32)
+	if p.q.GroupSize >= 32 {
+		return packed, s.Dequantize(w, scales, biases, p.q, Float32)
+	}
+	shape[len(shape)-1] = in / 32 // MLX has no smaller groups
+	one := s.Dequantize(w, s.Add(s.Zeros(Float32, shape...), s.Scalar(1, Float32)), s.Zeros(Float32, shape...),
+		Quantization{GroupSize: 32, Bits: p.q.Bits, Mode: "affine"}, Float32)
+	each := s.Add(s.Mul(s.Reshape(one, groups, p.q.GroupSize), s.Reshape(scales, groups, 1)), s.Reshape(biases, groups, 1))
+	shape[len(shape)-1] = in
+	return packed, s.Reshape(each, shape...)
 }
 
 // TestPackedMatMul multiplies packed matrices, on each kernel that the processor has. A row gets the bits of

@@ -183,7 +183,7 @@ func words(weight mlx.TensorInfo, lead int) int {
 }
 
 // globalFactor reads what all weights of a matrix (out) or a stack (E, out) are multiplied by. It
-// returns nil if the checkpoint has no such tensor. packs says that the matrix may be packed.
+// returns nil if the checkpoint has no such tensor.
 func (w *Weights) globalFactor(path string, q mlx.Quantization, shape []int) *mlx.Array {
 	name := path + globalScale
 	if !w.Has(name) {

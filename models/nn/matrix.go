@@ -19,7 +19,7 @@ type matrix struct {
 	global         *mlx.Array // quantized: (out), a factor of the outputs, or nil
 	few            *fewRows   // nil = MLX's own product
 
-	packs  bool        // layout packs it, so it is not dequantized
+	packs  bool        // layout packs it
 	half   bool        // 16 bits hold its scales and biases
 	packed *mlx.Packed // packed: takes the place of all others; else nil
 }
@@ -117,7 +117,8 @@ func (w *Weights) stored(path string, in int, shape ...int) matrix {
 	return w.held(w.asStored(path, true, in, shape...))
 }
 
-// held returns a matrix in the form for memory: dequantized where others are packed and it is not.
+// held returns a matrix in the form for memory. Where matrices are packed, one that layout cannot pack is
+// dequantized.
 func (w *Weights) held(m matrix) matrix {
 	if m.quantized() && !m.packs && w.Packs() {
 		return m.dequantized(w.scope)
@@ -153,7 +154,7 @@ func (w *Weights) asStored(path string, packs bool, in int, shape ...int) matrix
 		return matrix{weight: w.float(path+".weight", shape...)}
 	}
 	w.quantized.add(q, n)
-	exact, isExact := w.exact(weight.Name)
+	exact, isExact := w.exactForm(weight.Name)
 	if !isExact {
 		exact = q
 	}
@@ -210,6 +211,9 @@ func (w *Weights) Packs() bool {
 
 // dequantized returns a quantized matrix, or a stack, as a plain one in float32, with each weight rounded once.
 func (m *matrix) dequantized(s *mlx.Scope) matrix {
+	if s.Err() != nil {
+		return matrix{weight: m.weight}
+	}
 	shape := m.weight.Shape()
 	flat := func(a *mlx.Array) *mlx.Array {
 		if a == nil {

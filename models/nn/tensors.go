@@ -88,16 +88,16 @@ func (c *namedTensors) info(name string) (mlx.TensorInfo, bool) {
 	return info, ok
 }
 
-// exact is exactSource's Exact for any source.
-func (c *namedTensors) exact(weight string) (q mlx.Quantization, ok bool) {
+// exactForm returns how the file's own form of a weight is quantized, if the tensor only comes near it.
+func (c *namedTensors) exactForm(weight string) (q mlx.Quantization, ok bool) {
 	if src, is := c.src.(exactSource); is {
 		return src.Exact(weight)
 	}
 	return q, false
 }
 
-// packedGrowth returns the bytes that the matrices (..., out, in) at path, quantized as q, take more than their
-// tensors do in float32. It may be below 0. They are packed, or else dequantized.
+// packedGrowth returns the bytes that the matrices (..., out, in) at path, quantized as q, take in memory, less
+// those of their tensors with scales in float32. They are packed, or else dequantized.
 func (c *namedTensors) packedGrowth(path string, q mlx.Quantization, packed bool, shape []int) int64 {
 	in, out, stack := shape[len(shape)-1], shape[len(shape)-2], int64(1)
 	for _, n := range shape[:len(shape)-2] {
@@ -120,16 +120,14 @@ func (c *namedTensors) packedGrowth(path string, q mlx.Quantization, packed bool
 	if !packed {
 		return 4*stack*int64(out)*int64(in) - held
 	}
-	if len(shape) > 2 {
-		out = (out + 15) / 16 * 16 // each of a stack is padded
-	}
+	out = (out + 15) / 16 * 16
 	return stack*mlx.PackedBytes(out, in, q, c.hasHalfScales(path)) - held
 }
 
 // hasHalfScales reports whether 16 bits hold the scales and biases of the quantized matrix at path.
 func (c *namedTensors) hasHalfScales(path string) bool {
 	scales, _ := c.src.Info(c.names[path+".scales"])
-	_, isExact := c.exact(c.names[path+".weight"]) // whose scales are float32
+	_, isExact := c.exactForm(c.names[path+".weight"]) // whose scales are float32
 	return scales.Dtype != "F32" && !isExact && !c.Has(path+globalScale)
 }
 

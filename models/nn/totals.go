@@ -31,7 +31,7 @@ type Computed struct {
 	Floats    int64 // bytes of the rest, as it is stored
 	Elements  int64 // of the rest
 
-	Packed int64 // bytes that quantized matrices take more packed than their tensors in float32; may be below 0
+	Packed int64 // bytes that quantized matrices take more than their tensors, where the CPU packs or dequantizes them
 	Stacks Plain // experts that are not quantized; the CPU holds them in float32
 	Convs  Plain // kernels of convolutions, always held in float32
 

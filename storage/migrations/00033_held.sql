@@ -1,0 +1,2 @@
+-- +goose Up
+ALTER TABLE runs DROP COLUMN held; -- quantized weights have one form
