@@ -1,7 +1,7 @@
 package native
 
 /*
-#cgo LDFLAGS: -L${SRCDIR}/.deps/0.6.0 -ltandem_native
+#cgo LDFLAGS: -L${SRCDIR}/.deps/0.6.1 -ltandem_native
 #cgo linux LDFLAGS: -ldl -lpthread -lm
 #include "native.h"
 */

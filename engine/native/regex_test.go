@@ -115,6 +115,16 @@ func TestRegexIsReadAsRusts(t *testing.T) {
 	}
 }
 
+// An expression without characters is no comment of the rules around it.
+func TestEmptyRegexMatchesNothingMore(t *testing.T) {
+	m := newMatcher(t, newVocabulary(t), Grammar{Lark: `start: "a" %regex {"regex": ""} "b"`})
+	for text, want := range map[string]bool{"ab": true, "a": false} {
+		if got := follows(t, m, text); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
+
 // quote returns a text as JSON.
 func quote(t *testing.T, text string) string {
 	t.Helper()
