@@ -207,7 +207,7 @@ func TestFaultInTheRulesOfAToolNamesTheTool(t *testing.T) {
 	}
 }
 
-// A forced call of a custom tool has a text that its regular expression matches, as Rust reads it.
+// The text of a forced call matches the regular expression of its custom tool, read as Rust's.
 func TestForcedCallFollowsTheRegexOfItsTool(t *testing.T) {
 	r := start(t, Options{Model: "pocket"}, "127.0.0.1:0")
 	for source, want := range map[string]string{ // for Go

@@ -150,7 +150,6 @@ func (f *Files) loadDrafter(ctx context.Context, target *Bundle, settings Drafte
 		d.Info.FileBytes = c.stored
 		d.Info.Bytes = w.Bytes()
 		d.Info.Quantization = w.QuantizationName()
-		d.Info.Packed = w.Packs() && d.Info.Quantization != ""
 		return nil
 	})
 	if err != nil {

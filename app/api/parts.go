@@ -150,8 +150,8 @@ func TextOnly(what string) control.Word {
 // OmittedLine says that something was left out.
 func OmittedLine(what string) string { return "[" + what + " omitted: this model reads text only]" }
 
-// mediaFields are the fields beside the content of a message that programs of several vendors fill with what is no
-// text, with what a template reads in their place.
+// mediaFields are the fields in which clients of several vendors send media beside the content of a message. Each has
+// the word that OmittedLine puts in its place.
 var mediaFields = map[string]string{
 	"image": "image", "images": "image", "image_url": "image", "image_urls": "image", "image_data": "image",
 	"input_image": "image", "audio": "audio", "audios": "audio", "audio_url": "audio", "audio_urls": "audio",
@@ -160,8 +160,8 @@ var mediaFields = map[string]string{
 	"attachment": "file", "attachments": "file", "experimental_attachments": "file", "media": "file",
 }
 
-// ReadMedia leaves out what a message or a result has beside its content that is no text. It returns the lines in its
-// place, one for each field.
+// ReadMedia omits the images, sound, video and files that a message or a result has beside its content. It returns
+// an OmittedLine for each such field.
 func ReadMedia(m *wire.Fields) string {
 	var lines []string
 	for _, x := range m.Members() {
@@ -253,10 +253,12 @@ const notText control.Word = "it is no text"
 // documentText returns the text of a document, or a line in its place. It returns false if the document has none.
 func documentText(o *wire.Fields) (string, bool) {
 	source := o.Object("source")
-	if source == nil || source.String("type") == "" {
+	if source == nil {
 		return "", false
 	}
 	switch source.String("type") {
+	case "":
+		return "", false
 	case "text":
 		return wire.NeededText(source, "data"), true
 	case "content":
@@ -331,8 +333,7 @@ func fileText(mediaType, data string) (text string, why control.Word) {
 	return string(raw), ""
 }
 
-// isUTF16 reports whether data is plainly UTF-16, with or without a byte order mark: a text that begins mostly in
-// ASCII.
+// isUTF16 reports whether data is UTF-16 text that begins mostly in ASCII, with or without a byte order mark.
 func isUTF16(data []byte) bool {
 	data = data[:min(len(data), 512)] // as much as DetectContentType considers
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {

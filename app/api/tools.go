@@ -393,8 +393,8 @@ func RefuseChoice(o *wire.Fields, kind string, types control.Word) {
 	}
 }
 
-// ReadChosen reads a tool in a choice, or in an entry of allowed_tools. Its name is that of its function
-// or its custom, as chats have it, else what read returns for o, as responses have it.
+// ReadChosen reads the tool of a choice, or of an entry of allowed_tools. Chats name it in function or custom; else
+// read returns its name, as Responses have it.
 func ReadChosen(o *wire.Fields, read func(*wire.Fields) string) ChosenTool {
 	t, key := ChosenTool{Kind: o.String("type")}, "function"
 	switch {

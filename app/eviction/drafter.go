@@ -6,8 +6,8 @@ import (
 	"tandem/app/control"
 )
 
-// SwapDrafter returns what a model needs with another drafter, of which z tells. The model itself is not
-// among s.Models; its context stays. old is the bytes of its drafter's weights.
+// SwapDrafter returns what a model needs with another drafter: z is its size with that one. The model itself is not
+// among s.Models and keeps its context. old is the bytes of its present drafter's weights.
 //
 // both says whether there is room for the old drafter too. Then that is freed once the new one is
 // loaded, else before. No sequence of the model takes memory meanwhile. Error: CodeMemory.

@@ -49,11 +49,11 @@ type Size struct {
 	Context int // tokens that the model can take; 0 = not known
 	Asked   int // tokens that a person set; 0 = as many as there is memory for
 
-	// Bytes returns what the model takes with a context of so many tokens.
+	// Bytes returns the memory of the weights and of the caches for a context, in tokens.
 	Bytes func(context int) (weights, cache int64)
 }
 
-// need returns what the model takes with a context of so many tokens.
+// need returns the memory that the model needs for a context, in tokens.
 func (z Size) need(context int) Need {
 	weights, cache := z.Bytes(context)
 	return Need{Weights: weights, Cache: cache, Context: context}
@@ -88,8 +88,7 @@ func (z Size) Fit(room int64) (n Need, ok bool) {
 // Longest returns the longest context that a person could set where models have that room, in tokens:
 // the model's own, as far as it fits.
 func (z Size) Longest(room int64) int {
-	return sort.Search(z.Context,
-		func(n int) bool { return z.need(n+1).Bytes() > room })
+	return sort.Search(z.Context, func(n int) bool { return z.need(n+1).Bytes() > room })
 }
 
 // Least returns the least bytes that the model can be loaded with: with the context that was asked

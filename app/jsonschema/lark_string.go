@@ -112,7 +112,7 @@ func quoted(text string) string { return string(newText(text).append(nil)) }
 // Rust's regex crate, which package native reads.
 func LarkRegex(source string) string { return "start: " + regexOpen + quoted(source) + "}" }
 
-// Regex returns the expression of Lark that is the whole of some rules, if they are no more than that.
+// Regex returns the Lark expression of rules that consist of a single regular expression.
 func Regex(rules string) (expression string, ok bool) {
 	expression, ok = strings.CutPrefix(rules, "start: ")
 	return expression, ok && oneRegex.MatchString(expression)

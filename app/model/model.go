@@ -48,8 +48,8 @@ type Model interface {
 	// grammar that cannot be followed gives a *control.Error with CodeInvalid. Matcher
 	// returns when ctx ends.
 	Matcher(ctx context.Context, g Grammar) (Matcher, error)
-	// CheckTexts returns a *control.Error with CodeInvalid if the rules of one of the tools, of those that
-	// take a text by rules, cannot be followed.
+	// CheckTexts compiles the grammar of each custom tool. It returns a *control.Error with CodeInvalid, which names
+	// the tool, for one that no text can follow.
 	CheckTexts(ctx context.Context, tools []dialect.Tool) error
 
 	// Release lets the model be unloaded again.

@@ -15,7 +15,7 @@ import (
 	"tandem/models"
 )
 
-// quantizedModel writes the recorded 4-bit llama, with a tokenizer, into a folder of its own.
+// quantizedModel copies the recorded 4-bit llama, with its tokenizer, to a temporary folder.
 func quantizedModel(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "packed")

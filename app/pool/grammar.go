@@ -42,7 +42,7 @@ func Matcher(ctx context.Context, bundle *models.Bundle, id string, g model.Gram
 	return matcher, nil
 }
 
-// compile returns a matcher of grammars by which a text can begin.
+// compile returns a matcher of grammars, or an error if no token may come first.
 func compile(ctx context.Context, v *native.Vocabulary, grammars ...native.Grammar) (*native.Matcher, error) {
 	matcher, err := v.Matcher(ctx, grammars...)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Rules are compiled once, and those of many requests take no more than some memory.
+// Grammars that were compiled are remembered, up to a bound.
 func TestCheckedTextsAreRememberedInBounds(t *testing.T) {
 	var c checkedTexts
 	for i := range 3 * maxChecked {

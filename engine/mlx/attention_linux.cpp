@@ -153,8 +153,10 @@ void attendAll(const Attention& a, Attend attend, int threads, Block& own) noexc
 	};
 	if (double(a.heads) * a.n * a.keys * a.width < worthThreads)
 		take(0);
-	else
-		Helpers::all().share(std::min(items, threads), std::min(items, threads), take);
+	else {
+		const int workers = std::min(items, threads);
+		Helpers::all().share(workers, workers, take);
+	}
 }
 
 namespace core = mlx::core;
