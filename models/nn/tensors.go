@@ -120,7 +120,9 @@ func (c *namedTensors) packedGrowth(path string, q mlx.Quantization, packed bool
 	if !packed {
 		return 4*stack*int64(out)*int64(in) - held
 	}
-	out = (out + 15) / 16 * 16
+	if len(shape) > 2 {
+		out = (out + 15) / 16 * 16 // modules that are read as one are padded once
+	}
 	return stack*mlx.PackedBytes(out, in, q, c.hasHalfScales(path)) - held
 }
 
