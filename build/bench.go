@@ -21,7 +21,8 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 			figures.MinPairs))
 	model := set.String("model", "",
 		"folder or GGUF file of the model, starter, retrieval, or one of "+
-			strings.Join(bench.RandomModels, ", ")+" for a random one (default: the pocket model)")
+			strings.Join(bench.RandomModels, ", ")+" for a random one, or "+
+			strings.Join(bench.GGUFModels, " or ")+" --against llama.cpp (default: the pocket model)")
 	var passed []string // flags for a bench without a rival
 	set.Func("drafter", "folder of a drafter: for verify, speculation and journey (several), or for recall, code and scorecard (one)",
 		func(dir string) error {

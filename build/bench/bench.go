@@ -273,76 +273,6 @@ func (r Run) flags(on model, pairs int, passed []string) []string {
 	return flags
 }
 
-// Starter is the model that Tandem brings, with a draft model of its own weights in fewer bits.
-const Starter = "starter"
-
-// Random models, which benchModel makes.
-const (
-	largeModel  = "qwen3-100m"  // memory bounds its steps
-	ringModel   = "gemma3-30m"  // with windows
-	hybridModel = "qwen3_5-30m" // with recurrent states
-)
-
-// retrievalModel finds codes. It is built into the lab.
-const retrievalModel = "retrieval"
-
-var RandomModels = []string{largeModel, "qwen3_moe-100m", "qwen3_next-100m", "gpt_oss-100m",
-	"gemma4-100m", ringModel, hybridModel}
-
-// A model is where each side finds the model of a bench. Paths are empty for the pocket model.
-type model struct {
-	ours, rival string
-	drafter     string // for benches that draft, or empty
-}
-
-// byName are the benches that know the retrieval model by its name. Others get its folder.
-var byName = []string{"journey", "recall", "kvquant", "code", "scorecard"}
-
-// benchModel returns the model of a run.
-func benchModel(ctx context.Context, b *setup.Builder, r Run, against string) (m model, err error) {
-	name := r.Model
-	switch {
-	case name == retrievalModel && !slices.Contains(byName, r.Name):
-		name = filepath.Join(b.Root, "models", retrievalModel)
-	case name == Starter:
-		dir, err := b.Starter()
-		if err != nil {
-			return m, err
-		}
-		m.ours = filepath.Join(dir, setup.StarterFile)
-		if against == LlamaCpp {
-			return model{ours: m.ours, rival: m.ours}, nil
-		}
-		if m.rival, err = b.StarterFolder(ctx, ""); err != nil {
-			return m, err
-		}
-		m.drafter, err = b.StarterFolder(ctx, setup.StarterDraftBits)
-		return m, err
-	case slices.Contains(RandomModels, name):
-		dir, err := randomModel(ctx, b, name)
-		return model{ours: dir, rival: dir}, err
-	}
-	return model{ours: name, rival: name}, nil
-}
-
-// randomModel makes a random model in the cache and returns its folder.
-func randomModel(ctx context.Context, b *setup.Builder, name string) (string, error) {
-	python, err := b.ReferencePython(ctx)
-	if err != nil {
-		return "", err
-	}
-	script := filepath.Join("build", "bench", "_random_model.py")
-	text, err := os.ReadFile(filepath.Join(b.Root, script))
-	if err != nil {
-		return "", err
-	}
-	return b.Cache.Ensure(ctx, setup.Entry{Name: name, Inputs: []string{string(text)}},
-		func(dir string) error {
-			return b.Step("bench: make the random model "+name,
-				b.Command(ctx, python, script, name, dir))
-		})
-}
-
 // withOpenBLAS makes MLX's Python wheel use the BLAS that our own program is linked with.
 func withOpenBLAS(ctx context.Context, b *setup.Builder, cmd *exec.Cmd) *exec.Cmd {
 	if runtime.GOOS == "linux" {
@@ -365,7 +295,8 @@ func withThreads(cmd *exec.Cmd) *exec.Cmd {
 }
 
 // compare lets both sides measure in turns. If a row's interval contains its bar, it doubles the
-// pairs once, and that result stands.
+// pairs once, and that result stands. Bars are those that the rival
+// names, or else ours.
 func compare(
 	ctx context.Context, b *setup.Builder, pairs int, oursCmd, rivalCmd *exec.Cmd,
 ) (*benchReport, error) {
@@ -388,6 +319,10 @@ func compare(
 	if len(rival.header.Tokens) > 0 {
 		report.TokensEqual = new(slices.Equal(ours.header.Tokens, rival.header.Tokens))
 	}
+	bars := rival.header.Bars
+	if bars == nil {
+		bars = ours.header.Bars
+	}
 	samples, own := map[string][]benchPair{}, map[string][]float64{}
 	for _, doubled := range []bool{false, true} {
 		for range pairs {
@@ -400,7 +335,7 @@ func compare(
 			report.Pairs++
 			fmt.Fprintf(b.Out, "\rpair %d ", report.Pairs)
 		}
-		report.Rows = compareRows(samples, ours.header.Bars)
+		report.Rows = compareRows(samples, bars)
 		if doubled || !slices.ContainsFunc(report.Rows, benchRow.undecided) {
 			break
 		}

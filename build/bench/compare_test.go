@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -44,14 +45,26 @@ func TestSidesTakeTurns(t *testing.T) {
 	}
 }
 
-// TestUndecidedComparisonDoublesOnce expects twice the pairs where the interval contains the bar.
+// TestUndecidedComparisonDoublesOnce expects twice the pairs where the interval contains the bar, which the rival
+// may name.
 func TestUndecidedComparisonDoublesOnce(t *testing.T) {
 	b := newTestBuilder(t)
-	script := `echo '{"side":"x","bars":{"a_per_second":1}}'; while read line; do echo '{"a_per_second":1}'; done`
-	report, err := compare(t.Context(), b, 2, b.Command(t.Context(), "sh", "-c", script),
-		b.Command(t.Context(), "sh", "-c", script))
-	if err != nil || report.Pairs != 4 {
-		t.Errorf("%d pairs, %v", report.Pairs, err)
+	side := func(bars string) *exec.Cmd {
+		return b.Command(t.Context(), "sh", "-c",
+			`echo '{"side":"x"`+bars+`}'; while read line; do echo '{"a_per_second":1}'; done`)
+	}
+	for _, c := range []struct {
+		ours, rivals string
+		pairs        int
+	}{
+		{`,"bars":{"a_per_second":1}`, "", 4},
+		{`,"bars":{"a_per_second":0.5}`, `,"bars":{"a_per_second":1}`, 4},
+		{`,"bars":{"a_per_second":0.5}`, "", 2},
+	} {
+		report, err := compare(t.Context(), b, 2, side(c.ours), side(c.rivals))
+		if err != nil || report.Pairs != c.pairs {
+			t.Errorf("%d pairs, want %d, %v", report.Pairs, c.pairs, err)
+		}
 	}
 }
 

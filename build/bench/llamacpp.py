@@ -14,6 +14,7 @@ from importlib.metadata import version
 import xllamacpp as xlc
 
 AFTER = 65  # tokens that Tandem decodes after each prompt
+BAR = 0.9  # that Tandem's decoding is to reach of llama.cpp's
 
 
 def run(server, n):
@@ -46,6 +47,7 @@ def main():
         "dtype": "as in the file",
         "threads": threads,
         "blas": "kernels for " + " ".join(re.findall(r"(\w+) = 1", xlc.get_system_info())),
+        "bars": {f"decode_at_{n}_per_second": BAR for n in contexts},
         "versions": {"xllamacpp": version("xllamacpp"), "python": platform.python_version()},
     }), flush=True)
     for _ in sys.stdin:

@@ -3,7 +3,7 @@
 typedef float floats __attribute__((vector_size(4 * L), aligned(4), may_alias));
 typedef int32_t ints __attribute__((vector_size(4 * L), aligned(4), may_alias));
 typedef uint32_t words __attribute__((vector_size(4 * L), aligned(4), may_alias));
-constexpr int parts = lanes / L; // vectors of a tile's outputs
+constexpr int parts = lanes / L; // vectors of a tile
 
 // halves returns the float16 numbers in the low halves of words.
 INLINE floats halves(words w) {
@@ -54,116 +54,104 @@ INLINE floats numbers(words w) {
 		return __builtin_convertvector((ints)(w & ((1u << bits) - 1)), floats);
 }
 
-// numberAt returns part p of the numbers of input e in a unit of a tile.
+// numberAt returns the numbers of input e in a unit of a vector of outputs.
 template <Form F>
-INLINE floats numberAt(const uint32_t* unit, int e, int p) {
+INLINE floats numberAt(const uint32_t* unit, int e) {
 	constexpr int bits = bitsOf(F);
 	const int word = e * bits / 32, shift = e * bits % 32;
-	words w = *(const words*)(unit + word * lanes + p * L) >> shift;
+	words w = *(const words*)(unit + word * lanes) >> shift;
 	if (shift + bits > 32)
-		w |= *(const words*)(unit + (word + 1) * lanes + p * L) << (32 - shift);
+		w |= *(const words*)(unit + (word + 1) * lanes) << (32 - shift);
 	return numbers<F>(w);
 }
 
-// A Factors holds scales and biases of a group of a tile.
+// A Factors holds scales and biases of a group of a vector of outputs.
 struct Factors {
-	floats scale[parts], bias[parts];
+	floats scale, bias;
 
 	static __attribute__((always_inline)) Factors at(Scales s, const uint32_t* group) {
-		Factors f;
-#pragma GCC unroll 4
-		for (int p = 0; p < parts; p++) {
-			const words* w = (const words*)(group + p * L);
-			if (s == Scales::float32) {
-				f.scale[p] = (floats)w[0];
-				f.bias[p] = *(const floats*)(group + lanes + p * L);
-			} else if (s == Scales::float16) {
-				f.scale[p] = halves(w[0]);
-				f.bias[p] = halves(w[0] >> 16);
-			} else {
-				f.scale[p] = (floats)(w[0] << 16);
-				f.bias[p] = (floats)(w[0] & 0xffff0000);
-			}
-		}
-		return f;
+		const words w = *(const words*)group;
+		if (s == Scales::float32)
+			return {(floats)w, *(const floats*)(group + lanes)};
+		if (s == Scales::float16)
+			return {halves(w), halves(w >> 16)};
+		return {(floats)(w << 16), (floats)(w & 0xffff0000)};
 	}
 };
 
 // weightAt is numberAt, scaled.
 template <Form F>
-INLINE floats weightAt(const uint32_t* unit, int e, int p, const Factors& f) {
-	return numberAt<F>(unit, e, p) * f.scale[p] + f.bias[p];
+INLINE floats weightAt(const uint32_t* unit, int e, const Factors& f) {
+	return numberAt<F>(unit, e) * f.scale + f.bias;
 }
 
-// multiplyTiles multiplies R rows with T tiles. Each sum grows by one product after the other, whatever R
-// and T are. Tiles beyond the last one are computed as that, and not written.
-template <Form F, int R, int T>
-INLINE void multiplyTiles(const PackedWork& w, int row, int tile) {
+// vectorAt returns where a vector of outputs begins. One beyond the last tile is in that.
+INLINE const uint32_t* vectorAt(const PackedWork& w, int vector) {
+	return w.blocks + std::min(vector / parts, w.matrix->tiles - 1) * w.matrix->tileWords + vector % parts * L;
+}
+
+// multiplyVectors multiplies R rows with V vectors of outputs. Each sum grows by one product after the other,
+// whatever R and V are. Outputs beyond the last one are not written.
+template <Form F, int R, int V>
+INLINE void multiplyVectors(const PackedWork& w, int row, int vector) {
 	const Matrix& m = *w.matrix;
 	constexpr int inputs = unitInputs(F), step = inputs * bitsOf(F) / 32 * lanes;
-	floats sums[R][T][parts]{};
+	floats sums[R][V]{};
 	const float* x[R];
-	const uint32_t* at[T];
+	const uint32_t* at[V];
 #pragma GCC unroll 8
 	for (int r = 0; r < R; r++)
 		x[r] = w.x[row + r];
 #pragma GCC unroll 4
-	for (int t = 0; t < T; t++)
-		at[t] = w.blocks + std::min(tile + t, m.tiles - 1) * m.tileWords;
+	for (int v = 0; v < V; v++)
+		at[v] = vectorAt(w, vector + v);
 	for (int from = 0; from < m.in; from += m.group) {
-		Factors f[T];
+		Factors f[V];
 #pragma GCC unroll 4
-		for (int t = 0; t < T; t++) {
-			f[t] = Factors::at(m.scales, at[t]);
-			at[t] += m.scaleWords;
+		for (int v = 0; v < V; v++) {
+			f[v] = Factors::at(m.scales, at[v]);
+			at[v] += m.scaleWords;
 		}
 		for (int k = from; k < from + m.group; k += inputs) {
 #pragma GCC unroll 32
 			for (int e = 0; e < inputs; e++) {
-				floats weight[T][parts];
+				floats weight[V];
 #pragma GCC unroll 4
-				for (int t = 0; t < T; t++)
-#pragma GCC unroll 4
-					for (int p = 0; p < parts; p++)
-						weight[t][p] = weightAt<F>(at[t], e, p, f[t]);
+				for (int v = 0; v < V; v++)
+					weight[v] = weightAt<F>(at[v], e, f[v]);
 #pragma GCC unroll 8
 				for (int r = 0; r < R; r++) {
-					const floats a = floats{} + x[r][k + e];
+					const floats a = x[r][k + e] - floats{}; // no instruction, as in power_linux.h
 #pragma GCC unroll 4
-					for (int t = 0; t < T; t++)
-#pragma GCC unroll 4
-						for (int p = 0; p < parts; p++)
-							sums[r][t][p] += a * weight[t][p];
+					for (int v = 0; v < V; v++)
+						sums[r][v] += a * weight[v];
 				}
 			}
 #pragma GCC unroll 4
-			for (int t = 0; t < T; t++)
-				at[t] += step;
+			for (int v = 0; v < V; v++)
+				at[v] += step;
 		}
 	}
 #pragma GCC unroll 8
 	for (int r = 0; r < R; r++)
 #pragma GCC unroll 4
-		for (int t = 0; t < T; t++) {
-			float* y = w.y[row + r] + (tile + t) * lanes;
-			const int outputs = m.out - (tile + t) * lanes;
-			if (outputs >= lanes) {
-#pragma GCC unroll 4
-				for (int p = 0; p < parts; p++)
-					*(floats*)(y + p * L) = sums[r][t][p];
-			} else {
-				for (int i = 0; i < outputs; i++)
-					y[i] = sums[r][t][i / L][i % L];
-			}
+		for (int v = 0; v < V; v++) {
+			const int first = (vector + v) * L;
+			float* y = w.y[row + r] + first;
+			if (first + L <= m.out)
+				*(floats*)y = sums[r][v];
+			else
+				for (int i = 0; i < m.out - first; i++)
+					y[i] = sums[r][v][i];
 		}
 }
 
-// multiplyRows multiplies the next rows, R at once, with the tiles [first, last).
-template <Form F, int R, int T>
-INLINE void multiplyRows(const PackedWork& w, int first, int last, int& row) {
+// multiplyRows multiplies the next rows, R at once, with the tiles of w.
+template <Form F, int R, int V>
+INLINE void multiplyRows(const PackedWork& w, int& row) {
 	for (; row + R <= w.rows; row += R)
-		for (int tile = first; tile < last; tile += T)
-			multiplyTiles<F, R, T>(w, row, tile);
+		for (int v = w.first * parts; v < w.last * parts; v += V)
+			multiplyVectors<F, R, V>(w, row, v);
 }
 
 // unpack writes the inputs [from, from + count) of two tiles, as (count, tileOut). count is a multiple of
@@ -172,8 +160,8 @@ template <Form F>
 INLINE void unpack(const PackedWork& w, int tile, int from, int count, float* to) {
 	const Matrix& m = *w.matrix;
 	constexpr int inputs = unitInputs(F), step = inputs * bitsOf(F) / 32 * lanes;
-	for (int t = 0; t < tileOut / lanes; t++, to += lanes) {
-		const uint32_t* own = w.blocks + std::min(tile + t, m.tiles - 1) * m.tileWords;
+	for (int v = 0; v < tileOut / L; v++, to += L) {
+		const uint32_t* own = vectorAt(w, tile * parts + v);
 		for (int k = from; k < from + count;) {
 			const int end = std::min(from + count, (k / m.group + 1) * m.group);
 			const uint32_t* at = own + k / m.group * m.groupWords;
@@ -182,9 +170,7 @@ INLINE void unpack(const PackedWork& w, int tile, int from, int count, float* to
 			for (; k < end; k += inputs, at += step)
 #pragma GCC unroll 32
 				for (int e = 0; e < inputs; e++)
-#pragma GCC unroll 4
-					for (int p = 0; p < parts; p++)
-						*(floats*)(to + (k - from + e) * tileOut + p * L) = weightAt<F>(at, e, p, f);
+					*(floats*)(to + (k - from + e) * tileOut) = weightAt<F>(at, e, f);
 		}
 	}
 }
@@ -193,15 +179,17 @@ INLINE void unpack(const PackedWork& w, int tile, int from, int count, float* to
 // tiles of it that are unpacked.
 template <Form F>
 void multiply(const PackedWork& w) {
-	if (w.rows <= unpackedRows) { // registers hold the sums of R rows and T tiles
+	if (w.rows <= unpackedRows) { // registers hold the sums of R rows and V vectors
 		int row = 0;
 		if constexpr (L == 16) {
-			multiplyRows<F, 8, 2>(w, w.first, w.last, row);
-			multiplyRows<F, 4, 4>(w, w.first, w.last, row);
-			multiplyRows<F, 2, 4>(w, w.first, w.last, row);
-		} else
-			multiplyRows<F, 4, 1>(w, w.first, w.last, row);
-		multiplyRows<F, 1, L == 4 ? 1 : 4>(w, w.first, w.last, row);
+			multiplyRows<F, 8, 2>(w, row);
+			multiplyRows<F, 4, 4>(w, row);
+			multiplyRows<F, 2, 4>(w, row);
+		} else {
+			multiplyRows<F, 4, 2>(w, row);
+			multiplyRows<F, 2, 2>(w, row);
+		}
+		multiplyRows<F, 1, L == 8 ? 2 : 4>(w, row);
 		return;
 	}
 	const Matrix& m = *w.matrix;

@@ -3,7 +3,8 @@
 typedef float floats __attribute__((vector_size(4 * L), aligned(4), may_alias));
 typedef int32_t ints __attribute__((vector_size(4 * L)));
 
-INLINE floats all(float x) { return floats{} + x; }
+// all returns a vector of x. Subtracting 0 changes no number, so it takes no instruction; adding 0 would, for -0.
+INLINE floats all(float x) { return x - floats{}; }
 
 // power returns 2^x for x of at most 0, exactly 1 for 0 and exactly 0 from -127 down.
 INLINE floats power(floats x) {
