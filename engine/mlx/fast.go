@@ -101,3 +101,14 @@ func (s *Scope) attention(q, k, v *Array, scale float32, mode *C.char, mask C.ml
 	return s.done(r, C.mlx_fast_scaled_dot_product_attention(&r.c, q.c, k.c, v.c, C.float(scale),
 		mode, mask, more, false, s.stream))
 }
+
+// A HeadSplit says how [Scope.SplitHeads] divides rows into heads of Dim elements, at most MaxHeadDim.
+type HeadSplit struct {
+	Q, KV, Dim int
+	Norm       *Array  // (Q+KV, 1, Dim) float32, for queries and keys; or nil
+	Eps        float32 // of the norm
+	Cos, Sin   *Array  // (rows, dims) float32, for queries and keys, see [Scope.Rotate]; or nil
+}
+
+// MaxHeadDim is the most elements of a head that SplitHeads takes.
+const MaxHeadDim = 512

@@ -172,6 +172,56 @@ public:
 	const char* name() const override { return "Rotate"; }
 };
 
+constexpr int headElements = 512; // of a head of SplitHeads at most
+
+class SplitHeads : public Fused {
+public:
+	SplitHeads(core::Stream s, Target t, int threads, const tandem_heads& h)
+		: Fused(s, t, threads), queries_(h.queries), keys_(h.keys), dim_(h.dim), eps_(h.eps),
+		  norm_(h.norm.ctx != nullptr), turns_(h.cos.ctx != nullptr) {}
+
+	// in: x (rows, (queries + 2 keys) dim), norm (queries + keys, 1, dim), cos and sin (rows, dims)
+	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
+		float* to[3];
+		for (int i = 0; i < 3; i++) {
+			outs[i].set_data(core::allocator::malloc(outs[i].nbytes()));
+			to[i] = outs[i].data<float>();
+		}
+		const Rows x(in[0]);
+		const float* norm = norm_ ? vector(in[1]) : nullptr;
+		const size_t tables = norm_ ? 2 : 1;
+		const float* cos = turns_ ? vector(in[tables]) : nullptr;
+		const float* sin = turns_ ? vector(in[tables + 1]) : nullptr;
+		const int64_t dims = turns_ ? in[tables].shape(1) : 0;
+		perRow(stream(), threads_, x, x.width(),
+			[=, rows = x.count(), q = queries_, kv = keys_, dim = dim_, eps = eps_, k = &kernel_,
+				buffer = std::vector<float>(x.element() == 1 ? 0 : x.width())](int64_t r) mutable {
+				const float* row = x.dense(r, buffer);
+				for (int64_t h = 0; h < q + 2 * kv; h++, row += dim) {
+					const float* head = row;
+					float* y = h < q ? to[0] + (h * rows + r) * dim
+						: h < q + kv ? to[1] + ((h - q) * rows + r) * dim
+									 : to[2] + ((h - q - kv) * rows + r) * dim;
+					float normed[headElements];
+					if (h < q + kv && norm != nullptr) {
+						k->normalize(row, norm + h * dim, eps, dim, normed);
+						head = normed;
+					}
+					if (h < q + kv && cos != nullptr)
+						k->rotate(head, cos + r * dims, sin + r * dims, dims, dim, y);
+					else
+						std::copy(head, head + dim, y);
+				}
+			});
+	}
+	const char* name() const override { return "SplitHeads"; }
+
+private:
+	int queries_, keys_, dim_;
+	float eps_;
+	bool norm_, turns_;
+};
+
 class Gated : public Fused {
 public:
 	Gated(core::Stream s, Target t, int threads, float a, float b) : Fused(s, t, threads), a_(a), b_(b) {}
@@ -204,6 +254,23 @@ int tandem_rms_norm(mlx_array* out, mlx_array x, mlx_array weight, float eps, ta
 
 int tandem_rotate(mlx_array* out, mlx_array x, mlx_array cos, mlx_array sin, tandem_operation* how) {
 	return make<Rotate>(out, of(x).shape(), {of(x), of(cos), of(sin)}, how);
+}
+
+int tandem_split_heads(mlx_array out[3], const tandem_heads* h, tandem_operation* how) try {
+	std::vector<core::array> in{of(h->x)};
+	for (mlx_array a : {h->norm, h->cos, h->sin})
+		if (a.ctx != nullptr)
+			in.push_back(of(a));
+	auto primitive = primitiveOf<SplitHeads>(how, *h);
+	const int rows = of(h->x).shape(0);
+	auto arrays = core::array::make_arrays(
+		{{1, h->queries, rows, h->dim}, {1, h->keys, rows, h->dim}, {1, h->keys, rows, h->dim}},
+		{core::float32, core::float32, core::float32}, primitive, in);
+	for (int i = 0; i < 3; i++)
+		out[i].ctx = new core::array(std::move(arrays[i]));
+	return 0;
+} catch (const std::exception& e) {
+	return failed(how, e);
 }
 
 int tandem_gated(mlx_array* out, mlx_array x, float a, float b, tandem_operation* how) {

@@ -3,9 +3,12 @@ package mlx
 // #include "fused_linux.h"
 import "C"
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// Fuses reports whether FusedRMSNorm, Rotate and Gated take x: it is float32 on the CPU.
+// Fuses reports whether FusedRMSNorm, Rotate, SplitHeads and Gated take x: it is float32 on the CPU.
 func (s *Scope) Fuses(x *Array) bool { return !s.t.gpu && x.Dtype() == Float32 }
 
 // FusedRMSNorm is [Scope.RMSNorm] by an operation of our own, with a weight of float32. A weight (heads, 1, D) is one
@@ -50,6 +53,57 @@ func (s *Scope) rotate(x, cos, sin *Array, on target) *Array {
 	}
 	r, how := s.new(), s.operation(on)
 	return s.filled(r, &how, C.tandem_rotate(&r.c, x.c, cos.c, sin.c, &how))
+}
+
+// SplitHeads returns the queries (1, Q, rows, Dim), keys and values (1, KV, rows, Dim) of the rows x (rows, (Q+2KV)
+// Dim). Queries and keys are normalized, as by FusedRMSNorm, and rotated. Fuses takes x.
+func (s *Scope) SplitHeads(x *Array, h HeadSplit) (q, k, v *Array) { return s.splitHeads(x, h, 0) }
+
+func (s *Scope) splitHeads(x *Array, h HeadSplit, on target) (q, k, v *Array) {
+	inputs := []*Array{x}
+	for _, a := range []*Array{h.Norm, h.Cos, h.Sin} {
+		if a != nil {
+			inputs = append(inputs, a)
+		}
+	}
+	if !s.ready(inputs...) {
+		return s.failed, s.failed, s.failed
+	}
+	if err := h.check(x); err != nil {
+		s.Fail(err)
+		return s.failed, s.failed, s.failed
+	}
+	how := s.operation(on)
+	in := C.tandem_heads{x: x.c, norm: optional(h.Norm), cos: optional(h.Cos), sin: optional(h.Sin),
+		eps: C.float(h.Eps), queries: C.int(h.Q), keys: C.int(h.KV), dim: C.int(h.Dim)}
+	var out [3]C.mlx_array
+	if C.tandem_split_heads(&out[0], &in, &how) != 0 {
+		s.Fail(&Error{Message: C.GoString(&how.why[0])})
+		return s.failed, s.failed, s.failed
+	}
+	q, k, v = s.new(), s.new(), s.new()
+	q.c, k.c, v.c = out[0], out[1], out[2]
+	s.status(0)
+	return q, k, v
+}
+
+// check refuses what the operation, which reads arrays without a look at their shapes, would take for another one.
+func (h *HeadSplit) check(x *Array) error {
+	a := x.Shape()
+	ok := len(a) == 2 && h.Q > 0 && h.KV > 0 && h.Dim > 0 && h.Dim <= MaxHeadDim && a[1] == (h.Q+2*h.KV)*h.Dim &&
+		x.Dtype() == Float32 && (h.Cos == nil) == (h.Sin == nil)
+	if ok && h.Norm != nil {
+		ok = h.Norm.Dtype() == Float32 && slices.Equal(h.Norm.Shape(), []int{h.Q + h.KV, 1, h.Dim})
+	}
+	if ok && h.Cos != nil {
+		b := h.Cos.Shape()
+		ok = len(b) == 2 && b[0] == a[0] && b[1] <= h.Dim && b[1]%2 == 0 && slices.Equal(b, h.Sin.Shape()) &&
+			h.Cos.Dtype() == Float32 && h.Sin.Dtype() == Float32
+	}
+	if !ok {
+		return fmt.Errorf("mlx: cannot split %v of %v into heads of %+v", x.Dtype(), a, *h)
+	}
+	return nil
 }
 
 // Gated returns gate up / (1 + 2^(gate (a + b gate^2))) for x (..., 2n), gate before up: (..., n). Fuses takes x.

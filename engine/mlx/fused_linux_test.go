@@ -71,6 +71,75 @@ func TestFusedOperations(t *testing.T) {
 	}
 }
 
+// TestSplitHeadsIsNormAndRotation expects the bits of the operations that it stands for, on each kernel, for rows that
+// lie in any order.
+func TestSplitHeadsIsNormAndRotation(t *testing.T) {
+	th := newThread(t)
+	r := rand.New(rand.NewPCG(11, 12))
+	for _, c := range []struct{ q, kv, dim, rows, turned int }{{9, 3, 64, 1, 64}, {1, 1, 34, 7, 34}, {4, 2, 96, 40, 24}} {
+		for _, with := range []struct{ norm, rope bool }{{true, true}, {false, true}, {true, false}, {false, false}} {
+			t.Run(fmt.Sprint(c, with), func(t *testing.T) {
+				width := (c.q + 2*c.kv) * c.dim
+				x, weight := normal(r, c.rows*width), normal(r, (c.q+c.kv)*c.dim)
+				cos, sin := normal(r, c.rows*c.turned), normal(r, c.rows*c.turned)
+				for on := range targets() {
+					do(t, th, func(s *Scope) error {
+						rows := New(s, x, c.rows, width)
+						heads := s.Transpose(s.Reshape(rows, 1, c.rows, c.q+2*c.kv, c.dim), 0, 2, 1, 3)
+						h := HeadSplit{Q: c.q, KV: c.kv, Dim: c.dim, Eps: 1e-6}
+						qk := s.Slice(heads, 1, 0, c.q+c.kv)
+						if with.norm {
+							h.Norm = New(s, weight, c.q+c.kv, 1, c.dim)
+							qk = s.fusedRMSNorm(qk, h.Norm, h.Eps, on)
+						}
+						if with.rope {
+							h.Cos, h.Sin = New(s, cos, c.rows, c.turned), New(s, sin, c.rows, c.turned)
+							qk = s.rotate(qk, h.Cos, h.Sin, on)
+						}
+						want := []*Array{s.Slice(qk, 1, 0, c.q), s.Slice(qk, 1, c.q, c.q+c.kv),
+							s.Slice(heads, 1, c.q+c.kv, c.q+2*c.kv)}
+						columns := s.Transpose(s.Contiguous(s.Transpose(rows, 1, 0)), 1, 0)
+						for _, x := range []*Array{rows, columns} {
+							q, k, v := s.splitHeads(x, h, on)
+							for i, got := range []*Array{q, k, v} {
+								bits, err := Read[float32](s, s.Contiguous(want[i]))
+								if err != nil {
+									return err
+								}
+								checkSame(t, fmt.Sprint("part ", i), s, got, bits)
+							}
+						}
+						return nil
+					})
+				}
+			})
+		}
+	}
+}
+
+// TestSplitHeadsRefusesOtherShapes expects an error for each.
+func TestSplitHeadsRefusesOtherShapes(t *testing.T) {
+	th := newThread(t)
+	for name, change := range map[string]func(s *Scope, h *HeadSplit){
+		"other heads":     func(s *Scope, h *HeadSplit) { h.Q = 3 },
+		"no keys":         func(s *Scope, h *HeadSplit) { h.Q, h.KV = 4, 0 },
+		"large heads":     func(s *Scope, h *HeadSplit) { h.Dim = 2 * MaxHeadDim },
+		"a norm of rows":  func(s *Scope, h *HeadSplit) { h.Norm = s.Zeros(Float32, 16) },
+		"cosines alone":   func(s *Scope, h *HeadSplit) { h.Sin = nil },
+		"few cosines":     func(s *Scope, h *HeadSplit) { h.Cos = s.Zeros(Float32, 1, 16) },
+		"sines of 16 bit": func(s *Scope, h *HeadSplit) { h.Sin = s.Zeros(Float16, 2, 16) },
+	} {
+		th.Do(t.Context(), func(s *Scope) error {
+			h := HeadSplit{Q: 2, KV: 1, Dim: 16, Cos: s.Zeros(Float32, 2, 16), Sin: s.Zeros(Float32, 2, 16)}
+			change(s, &h)
+			if s.SplitHeads(s.Zeros(Float32, 2, 64), h); s.Err() == nil {
+				t.Errorf("%s: no error", name)
+			}
+			return nil
+		})
+	}
+}
+
 // TestGatesOfFarNumbers expects gates that are open or shut, and never a number that is none.
 func TestGatesOfFarNumbers(t *testing.T) {
 	do(t, newThread(t), func(s *Scope) error {

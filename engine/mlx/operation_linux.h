@@ -45,19 +45,28 @@ inline const mlx::core::array& of(mlx_array a) {
 	return *static_cast<mlx::core::array*>(a.ctx);
 }
 
-// make makes the float32 array of a primitive, whose first arguments are the stream, the target
-// and the threads. It returns 0, or 1 after a failure.
+// primitiveOf makes a primitive, whose first arguments are the stream, the target and the threads.
+template <class Primitive, class... Arguments>
+std::shared_ptr<Primitive> primitiveOf(const tandem_operation* how, Arguments... arguments) {
+	return std::make_shared<Primitive>(*static_cast<mlx::core::Stream*>(how->stream.ctx),
+		targets().at(how->target), how->threads, arguments...);
+}
+
+// failed notes what is wrong, and returns 1.
+inline int failed(tandem_operation* how, const std::exception& e) {
+	std::snprintf(how->why, sizeof how->why, "%s", e.what());
+	return 1;
+}
+
+// make makes the float32 array of a primitive. It returns 0, or 1 after a failure.
 template <class Primitive, class... Arguments>
 int make(mlx_array* out, mlx::core::Shape shape, std::vector<mlx::core::array> in,
 	tandem_operation* how, Arguments... arguments) try {
-	auto primitive = std::make_shared<Primitive>(
-		*static_cast<mlx::core::Stream*>(how->stream.ctx), targets().at(how->target), how->threads,
-		arguments...);
-	out->ctx = new mlx::core::array(std::move(shape), mlx::core::float32, primitive, std::move(in));
+	out->ctx = new mlx::core::array(std::move(shape), mlx::core::float32,
+		primitiveOf<Primitive>(how, arguments...), std::move(in));
 	return 0;
 } catch (const std::exception& e) {
-	std::snprintf(how->why, sizeof how->why, "%s", e.what());
-	return 1;
+	return failed(how, e);
 }
 
 extern "C" {

@@ -71,6 +71,19 @@ func (t *Attention) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	if t.spec.Gated {
 		qkv, gate = t.spec.Heads.splitGates(s, qkv)
 	}
+	out := t.attend(s, qkv, b)
+	if t.spec.Gated {
+		out = s.Mul(out, s.Sigmoid(gate))
+	}
+	return t.OProj.Forward(s, out)
+}
+
+// attend attends with the projected rows qkv (rows, (Q+2KV) D): (rows, Q D).
+func (t *Attention) attend(s *mlx.Scope, qkv *mlx.Array, b lm.Batch) *mlx.Array {
+	if split, ok := t.split(s, qkv, b); ok {
+		q, k, v := s.SplitHeads(qkv, split)
+		return joinHeads(s, t.spec.Heads.attendRotated(s, q, lm.KV{K: k, V: v}, b[0], t.spec.Layer))
+	}
 	qk, v := t.spec.Heads.Split(s, qkv)
 	t.spec.Heads.Restore(s, qk, v, t.spec.Rope, b, t.spec.Layer, func(kv lm.KV) lm.KV {
 		if t.QKNorm != nil {
@@ -81,11 +94,30 @@ func (t *Attention) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	if t.QKNorm != nil {
 		qk = t.QKNorm.Forward(s, qk)
 	}
-	out := t.spec.Heads.Attend(s, qk, v, t.spec.Rope, b, t.spec.Layer)
-	if t.spec.Gated {
-		out = s.Mul(out, s.Sigmoid(gate))
+	return t.spec.Heads.Attend(s, qk, v, t.spec.Rope, b, t.spec.Layer)
+}
+
+// split says how the rows of one sequence divide into heads by one operation, which does what [Heads.Split], the norms
+// and the rotation do by up to seven. It reports false where there is no such operation.
+func (t *Attention) split(s *mlx.Scope, qkv *mlx.Array, b lm.Batch) (split mlx.HeadSplit, ok bool) {
+	h, q := t.spec.Heads, b[0]
+	if len(b) > 1 || !s.Fuses(qkv) || h.Dim > mlx.MaxHeadDim || q.Record != nil || q.BoundedAt(t.spec.Layer) != nil {
+		return split, false
 	}
-	return t.OProj.Forward(s, out)
+	split = mlx.HeadSplit{Q: h.Q, KV: h.KV, Dim: h.Dim}
+	if n := t.QKNorm; n != nil {
+		if n.weight.Dtype() != mlx.Float32 {
+			return split, false
+		}
+		split.Norm, split.Eps = n.weight, n.eps
+	}
+	if r := t.spec.Rope; r != nil {
+		if !r.tabled() {
+			return split, false
+		}
+		split.Cos, split.Sin = r.table(s, q.Pos, q.N, mlx.Float32)
+	}
+	return split, true
 }
 
 // NewCache implements [Mixer].

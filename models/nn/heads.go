@@ -55,15 +55,21 @@ func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch,
 			turned = rope.Forward(s, turned, q.Pos)
 		}
 		queries, k := s.Slice(turned, 1, 0, h.Q), s.Slice(turned, 1, h.Q, h.Q+h.KV)
-		if h.Growth != nil {
-			queries = h.Growth.forward(s, queries, q.Pos)
-		}
-		if q.BoundedAt(layer) != nil {
-			return h.attendBounded(s, queries, lm.KV{K: k, V: rows(v)}, q, layer)
-		}
-		view := q.Caches[layer].(cache.Attention).Update(s, k, rows(v))
-		return h.attend(s, queries, view, q)
+		return h.attendRotated(s, queries, lm.KV{K: k, V: rows(v)}, q, layer)
 	})
+}
+
+// attendRotated appends the rotated keys, and values (1, KV, n, D), of a sequence to its cache of a layer. It returns
+// what its rotated queries (1, Q, n, D) attend to, of the same shape.
+func (h Heads) attendRotated(s *mlx.Scope, queries *mlx.Array, kv lm.KV, q lm.Sequence, layer int) *mlx.Array {
+	if h.Growth != nil {
+		queries = h.Growth.forward(s, queries, q.Pos)
+	}
+	if q.BoundedAt(layer) != nil {
+		return h.attendBounded(s, queries, kv, q, layer)
+	}
+	view := q.Caches[layer].(cache.Attention).Update(s, kv.K, kv.V)
+	return h.attend(s, queries, view, q)
 }
 
 // AttendShared is Attend for a layer without keys. The queries q (1, Q, rows, D) attend what

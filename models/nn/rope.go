@@ -119,7 +119,7 @@ func (r *Rope) frequencies(s *mlx.Scope) *mlx.Array {
 
 // Forward rotates x (1, heads, n, D), whose rows are at pos, pos+1, ...
 func (r *Rope) Forward(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
-	if r.inverse != nil && r.mscale == 1 && s.Fuses(x) {
+	if r.tabled() && s.Fuses(x) {
 		cos, sin := r.table(s, pos, x.Dim(2), x.Dtype())
 		return s.Rotate(x, cos, sin)
 	}
@@ -128,6 +128,9 @@ func (r *Rope) Forward(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
 	}
 	return r.rotate(s, x, pos)
 }
+
+// tabled reports whether a table alone says how rows are rotated.
+func (r *Rope) tabled() bool { return r.inverse != nil && r.mscale == 1 }
 
 // rotate rotates all of x.
 func (r *Rope) rotate(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
