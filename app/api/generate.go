@@ -136,6 +136,9 @@ func (a *API) prepare(w http.ResponseWriter, r *http.Request, run *Run, read Rea
 	}
 	run.setModel(wire.Clip(cmp.Or(f.String("model"), control.Alias)))
 	req, err := read(f)
+	if err == nil {
+		err = RefuseMedia(f)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"maps"
 	"net/http"
 	urls "net/url"
 	"slices"
@@ -84,13 +85,18 @@ func IsThought(kind string) bool {
 	return kind == thoughtPart || kind == "reasoning" || kind == redactedThought
 }
 
+// PartTypes returns the kinds of parts that are a text or a file.
+func PartTypes() []string {
+	return append(slices.Sorted(maps.Keys(files)), textPart, "input_text", "output_text")
+}
+
 // PartText returns the text of a part, also of an unknown kind. If the part has no text, it returns a
 // line that says so, and p omits the part.
 func PartText(p *wire.Fields, kind string) string {
 	o := p.As(nil) // the shape has the members of the known kinds alone
 	switch kind {
 	case textPart, "input_text", "output_text":
-		return wire.NeededText(o, textPart)
+		return joinLines(wire.NeededText(o, textPart), ReadMedia(o))
 	case "refusal":
 		return wire.NeededText(o, kind)
 	case "tool_reference":
@@ -126,6 +132,9 @@ func PartText(p *wire.Fields, kind string) string {
 			wire.Clip(kind), control.Word(instead))
 		return OmittedLine(wire.Clip(kind))
 	}
+	if kind == "" { // a text without its type
+		text = joinLines(text, ReadMedia(o))
+	}
 	return text
 }
 
@@ -160,8 +169,8 @@ var mediaFields = map[string]string{
 	"attachment": "file", "attachments": "file", "experimental_attachments": "file", "media": "file",
 }
 
-// ReadMedia omits the images, sound, video and files that a message or a result has beside its content. It returns
-// an OmittedLine for each such field.
+// ReadMedia omits the images, sound, video and files that a message, a result or a text has beside its content. It
+// returns an OmittedLine for each such field.
 func ReadMedia(m *wire.Fields) string {
 	var lines []string
 	for _, x := range m.Members() {
@@ -179,6 +188,22 @@ func ReadMedia(m *wire.Fields) string {
 		lines = append(lines, OmittedLine(what))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// RefuseMedia refuses the images, sound, video and files that a body has beside its messages, its prompt or its texts.
+func RefuseMedia(f *wire.Fields) error {
+	for _, x := range f.Members() {
+		if what := mediaFields[x.Key]; what != "" && !wire.SaysNothing(x.Value) && !isDetail(x.Value) {
+			f.Fail(x.Key, "is not supported: %s.", TextOnly(what))
+		}
+	}
+	return f.Err()
+}
+
+// isDetail reports whether v says no more than how closely images are looked at, as OpenAI's field image does.
+func isDetail(v json.RawMessage) bool {
+	var o map[string]json.RawMessage
+	return json.Unmarshal(v, &o) == nil && len(o) == 1 && o["detail"] != nil
 }
 
 // OwnText returns the text of a block of a tool that the vendor's servers ran. It leaves out parts

@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -316,11 +318,65 @@ func TestMediaBesideTheContentIsRefusedOrTold(t *testing.T) {
 			}
 		}
 	}
+	for _, part := range []string{`{"type":"text","text":"see","image_url":{"url":"https://a.b"}}`, `{"text":"see","image":"AA"}`} {
+		body := `{"model":"tandem","messages":[{"role":"user","content":[` + part + `]}`
+		w := roomtest.Post(serve(roomtest.Speaking("ok")), "/v1/chat/completions", body+`]}`)
+		if w.Code != 400 || !strings.Contains(w.Body.String(), "is not supported: this endpoint takes text only") {
+			t.Errorf("%s: %d %s", part, w.Code, w.Body)
+		}
+		seen := seenMessages(t, "/v1/chat/completions", body+`,{"role":"user","content":"x"}]}`)
+		if seen[0].Content != "see\n[image omitted: this model reads text only]" {
+			t.Errorf("%s becomes %+v", part, seen)
+		}
+	}
 	seen := seenMessages(t, "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"},`+
 		`{"role":"assistant","content":null,"audio":{"id":"a","data":"AA","transcript":"said"}},{"role":"user","content":"y"}]}`)
 	if len(seen) != 3 || seen[1].Content != "said" {
 		t.Errorf("an answer in sound becomes %+v", seen)
 	}
+}
+
+// TestMediaBesideTheMessagesIsRefused: programs made for other servers send it at the top of a body. An empty field,
+// or one that says only how closely images are looked at, has none.
+func TestMediaBesideTheMessagesIsRefused(t *testing.T) {
+	bodies := maps.Clone(formBodies)
+	maps.Copy(bodies, map[string]string{
+		"/completion":                `{"prompt":"x",%s}`,
+		"/v1/messages/count_tokens":  `{"model":"tandem","messages":[{"role":"user","content":"x"}],%s}`,
+		"/v1/responses/input_tokens": `{"model":"tandem","input":"x",%s}`,
+		"/v1/responses/compact":      `{"model":"tandem","input":"x",%s}`,
+	})
+	post := func(path, body, field string) (int, string) {
+		w := roomtest.Post(serve(roomtest.Speaking("ok")), path, fmt.Sprintf(body, field))
+		return w.Code, w.Body.String()
+	}
+	refused := func(path, body string) {
+		for field, instead := range map[string]string{
+			`"images":["AAAA"]`: "describe the image in words", `"image_data":[{"data":"AA","id":1}]`: "describe the image in words",
+			`"image":{"url":"https://a.b","detail":"low"}`: "describe the image in words",
+			`"input_audio":{"data":"AA","format":"wav"}`:   "send what is said as text",
+			`"video_url":"https://a.b"`:                    "describe the video in words",
+			`"files":[{"name":"a.pdf","data":"AA"}]`:       "send the file's text", `"file_ids":["f"]`: "send the file's text",
+		} {
+			name, _, _ := strings.Cut(field[1:], `":`)
+			code, answer := post(path, body, field)
+			if want := name + " is not supported: this endpoint takes text only; " + instead; code != 400 ||
+				!strings.Contains(answer, want) {
+				t.Errorf("%s: %s is answered with %d %s, want %s", path, field, code, answer, want)
+			}
+		}
+	}
+	for path, body := range bodies {
+		refused(path, body)
+		for _, field := range []string{`"images":[]`, `"image":{"detail":"low"}`, `"audio":null`, `"files":[]`} {
+			if code, answer := post(path, body, field); code != 200 {
+				t.Errorf("%s: %s is answered with %d %s", path, field, code, answer)
+			}
+		}
+	}
+	refused("/api/generate", `{"model":"tandem","prompt":"",%s}`) // loads the model
+	refused("/v1/embeddings", `{"model":"tandem","input":"x",%s}`)
+	refused("/v1/rerank", `{"model":"tandem","query":"q","documents":["x"],%s}`)
 }
 
 // TestImagesOfOllama: its messages have them beside their text.

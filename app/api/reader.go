@@ -70,6 +70,9 @@ func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run,
 	}
 	run.setModel(wire.Clip(cmp.Or(f.String("model"), control.Alias)))
 	req, err := read(f)
+	if err == nil {
+		err = RefuseMedia(f)
+	}
 	if err != nil {
 		return err
 	}

@@ -126,8 +126,8 @@ func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fiel
 	endpoint string) error {
 	f.As(requestShape)
 	p, keep := readOllama(f), readKeepAlive(f)
-	if f.Err() != nil {
-		return f.Err()
+	if err := api.RefuseMedia(f); err != nil {
+		return err
 	}
 	reason := "load"
 	if keep != nil && *keep == 0 {

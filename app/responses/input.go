@@ -53,6 +53,9 @@ func (c *responseRequest) readItem(f *wire.Fields, kind string) {
 		}
 		f.FailMissing("type")
 	default:
+		if slices.Contains(api.PartTypes(), kind) {
+			f.Fail("type", "%q is the type of a part; send it in the content of a message.", control.Word(kind))
+		}
 		if !isServed(kind) && (f.Raw("role") != nil || f.Raw("call_id") != nil) {
 			f.Fail("type", "%q is not known here; leave this item out, or send it as a message, a function_call "+
 				"or a function_call_output.", wire.Clip(kind))

@@ -75,7 +75,7 @@ var inputItemShape = wire.Either(
 		wire.Required("type", wire.NonEmpty.With("not", map[string]any{"enum": itemTypes()})),
 		wire.Optional("role", wire.Null),
 		wire.Optional("call_id", wire.Null),
-	).Doc("Others are left out too, except messages, calls and results of unknown types."),
+	).Doc("Others are left out too, except messages, calls and results of unknown types, and parts outside of a message."),
 ).Named("InputItem")
 
 // callShape is the shape of a call's item.
@@ -92,6 +92,9 @@ func resultShape(kind string, more ...wire.Field) *wire.Shape {
 func itemTypes() []any {
 	list := []any{"message", thoughtItem, "item_reference", compactionItem, compactionTrigger, additionalTools}
 	for _, kind := range servedItems {
+		list = append(list, kind)
+	}
+	for _, kind := range api.PartTypes() {
 		list = append(list, kind)
 	}
 	for i := range toolKinds {

@@ -726,6 +726,10 @@ func TestItemsThatAreLeftOutAreNamed(t *testing.T) {
 	}
 	for items, want := range map[string]string{
 		user + `,{"type":"mesage","role":"user","content":"x"}`:                          `input[1].type \"mesage\" is not known here`,
+		user + `,{"type":"input_image","image_url":"https://a.b"}`:                       `input[1].type \"input_image\" is the type of a part; send it in the content of a message`,
+		user + `,{"type":"text","text":"x"}`:                                             `input[1].type \"text\" is the type of a part`,
+		`{"type":"input_text","text":"x"}`:                                               `input[0].type \"input_text\" is the type of a part`,
+		`{"type":"input_file","file_id":"f"},` + user:                                    `input[0].type \"input_file\" is the type of a part`,
 		`{"type":"functioncall","call_id":"c","name":"f"},` + user:                       `input[0].type \"functioncall\" is not known here`,
 		user + `,{"type":"function_call_ouput","call_id":"c","output":"x"}`:              `input[1].type \"function_call_ouput\" is not known here`,
 		`{"type":"` + strings.Repeat("m", 300) + `","role":"user","content":"x"}`:        `mmm...\" is not known here; leave this item out`,
