@@ -120,8 +120,9 @@ func (v *Routes) countTokens(w http.ResponseWriter, r *http.Request) error {
 	if c.MaxTokens = api.ReadLimit(f, "max_tokens"); c.MaxTokens == nil {
 		c.MaxTokens = new(1) // the longest prompt: a client must not learn too late how long its text is
 	}
-	if err := api.RefuseMedia(f); err != nil {
-		return err
+	api.RefuseMedia(f)
+	if f.Err() != nil {
+		return f.Err()
 	}
 	if err := c.Complete(); err != nil {
 		return err

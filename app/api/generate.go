@@ -135,10 +135,8 @@ func (a *API) prepare(w http.ResponseWriter, r *http.Request, run *Run, read Rea
 		return nil, err
 	}
 	run.setModel(wire.Clip(cmp.Or(f.String("model"), control.Alias)))
+	RefuseMedia(f)
 	req, err := read(f)
-	if err == nil {
-		err = RefuseMedia(f)
-	}
 	if err != nil {
 		return nil, err
 	}

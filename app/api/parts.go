@@ -64,7 +64,7 @@ func ReadContent(f *wire.Fields, key string, think func(string)) string {
 		return "" // an assistant's message with calls alone
 	}
 	var b strings.Builder
-	line := false // the part before is a file
+	line := false // the part before ends in a line of its own
 	ReadParts(f, key, func(p *wire.Fields, kind string) {
 		if think != nil && IsThought(kind) {
 			think(PartText(p, kind))
@@ -74,8 +74,9 @@ func ReadContent(f *wire.Fields, key string, think func(string)) string {
 		if (file || line) && b.Len() > 0 && !strings.HasSuffix(b.String(), "\n") {
 			b.WriteByte('\n')
 		}
-		line = file
-		b.WriteString(PartText(p, kind))
+		text := PartText(p, kind)
+		b.WriteString(text)
+		line = file || strings.HasSuffix(text, omittedEnd)
 	})
 	return b.String()
 }
@@ -86,9 +87,12 @@ func IsThought(kind string) bool {
 }
 
 // PartTypes returns the kinds of parts that are a text or a file.
-func PartTypes() []string {
-	return append(slices.Sorted(maps.Keys(files)), textPart, "input_text", "output_text")
-}
+func PartTypes() []string { return append(slices.Sorted(maps.Keys(files)), textTypes...) }
+
+// IsPart reports whether kind is one of PartTypes.
+func IsPart(kind string) bool { return files[kind] != "" || slices.Contains(textTypes, kind) }
+
+var textTypes = []string{textPart, "input_text", "output_text"}
 
 // PartText returns the text of a part, also of an unknown kind. If the part has no text, it returns a
 // line that says so, and p omits the part.
@@ -156,8 +160,10 @@ func TextOnly(what string) control.Word {
 	return "this endpoint takes text only; " + cmp.Or(instead, "send the file's text")
 }
 
+const omittedEnd = " omitted: this model reads text only]"
+
 // OmittedLine says that something was left out.
-func OmittedLine(what string) string { return "[" + what + " omitted: this model reads text only]" }
+func OmittedLine(what string) string { return "[" + what + omittedEnd }
 
 // mediaFields are the fields in which clients of several vendors send media beside the content of a message. Each has
 // the word that OmittedLine puts in its place.
@@ -191,19 +197,24 @@ func ReadMedia(m *wire.Fields) string {
 }
 
 // RefuseMedia refuses the images, sound, video and files that a body has beside its messages, its prompt or its texts.
-func RefuseMedia(f *wire.Fields) error {
+// The fields of OpenAI's with two of their names hold settings: of images how closely to look at them, which changes
+// nothing here, and of sound how the answer is to sound.
+func RefuseMedia(f *wire.Fields) {
 	for _, x := range f.Members() {
-		if what := mediaFields[x.Key]; what != "" && !wire.SaysNothing(x.Value) && !isDetail(x.Value) {
+		what := mediaFields[x.Key]
+		if what == "" || wire.SaysNothing(x.Value) {
+			continue
+		}
+		var settings map[string]any
+		_ = json.Unmarshal(x.Value, &settings) // nil unless it is an object
+		switch _, isDetail := settings["detail"].(string); {
+		case x.Key == "image" && isDetail && len(settings) == 1:
+		case x.Key == "audio" && settings["voice"] != nil:
+			f.Fail(x.Key, "is not supported: the answer is text from the model alone.")
+		default:
 			f.Fail(x.Key, "is not supported: %s.", TextOnly(what))
 		}
 	}
-	return f.Err()
-}
-
-// isDetail reports whether v says no more than how closely images are looked at, as OpenAI's field image does.
-func isDetail(v json.RawMessage) bool {
-	var o map[string]json.RawMessage
-	return json.Unmarshal(v, &o) == nil && len(o) == 1 && o["detail"] != nil
 }
 
 // OwnText returns the text of a block of a tool that the vendor's servers ran. It leaves out parts

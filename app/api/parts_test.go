@@ -328,6 +328,11 @@ func TestMediaBesideTheContentIsRefusedOrTold(t *testing.T) {
 		if seen[0].Content != "see\n[image omitted: this model reads text only]" {
 			t.Errorf("%s becomes %+v", part, seen)
 		}
+		two := strings.Replace(body, "}]}", `},{"type":"text","text":"on"}]}`, 1)
+		seen = seenMessages(t, "/v1/chat/completions", two+`,{"role":"user","content":"x"}]}`)
+		if seen[0].Content != "see\n[image omitted: this model reads text only]\non" {
+			t.Errorf("%s before a text becomes %+v", part, seen)
+		}
 	}
 	seen := seenMessages(t, "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"},`+
 		`{"role":"assistant","content":null,"audio":{"id":"a","data":"AA","transcript":"said"}},{"role":"user","content":"y"}]}`)
@@ -373,6 +378,10 @@ func TestMediaBesideTheMessagesIsRefused(t *testing.T) {
 				t.Errorf("%s: %s is answered with %d %s", path, field, code, answer)
 			}
 		}
+	}
+	if code, answer := post("/v1/responses", bodies["/v1/responses"], `"audio":{"voice":"alloy"}`); code != 400 ||
+		!strings.Contains(answer, "audio is not supported: the answer is text") {
+		t.Errorf("sound that is asked for is answered with %d %s", code, answer)
 	}
 	refused("/api/generate", `{"model":"tandem","prompt":"",%s}`) // loads the model
 	refused("/v1/embeddings", `{"model":"tandem","input":"x",%s}`)

@@ -69,10 +69,8 @@ func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run,
 		return err
 	}
 	run.setModel(wire.Clip(cmp.Or(f.String("model"), control.Alias)))
+	RefuseMedia(f)
 	req, err := read(f)
-	if err == nil {
-		err = RefuseMedia(f)
-	}
 	if err != nil {
 		return err
 	}

@@ -126,8 +126,9 @@ func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fiel
 	endpoint string) error {
 	f.As(requestShape)
 	p, keep := readOllama(f), readKeepAlive(f)
-	if err := api.RefuseMedia(f); err != nil {
-		return err
+	api.RefuseMedia(f)
+	if f.Err() != nil {
+		return f.Err()
 	}
 	reason := "load"
 	if keep != nil && *keep == 0 {

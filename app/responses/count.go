@@ -28,8 +28,9 @@ func (v Routes) countInput(w http.ResponseWriter, r *http.Request) error {
 	refuseConversation(f)
 	c.readPrompt(f)
 	c.readInput(f, false)
-	if err := api.RefuseMedia(f); err != nil {
-		return err
+	api.RefuseMedia(f)
+	if f.Err() != nil {
+		return f.Err()
 	}
 	if _, err := c.Prepare(r.Context(), &held, body); err != nil {
 		return err

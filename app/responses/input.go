@@ -53,8 +53,9 @@ func (c *responseRequest) readItem(f *wire.Fields, kind string) {
 		}
 		f.FailMissing("type")
 	default:
-		if slices.Contains(api.PartTypes(), kind) {
+		if api.IsPart(kind) {
 			f.Fail("type", "%q is the type of a part; send it in the content of a message.", control.Word(kind))
+			return
 		}
 		if !isServed(kind) && (f.Raw("role") != nil || f.Raw("call_id") != nil) {
 			f.Fail("type", "%q is not known here; leave this item out, or send it as a message, a function_call "+

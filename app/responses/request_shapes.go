@@ -75,7 +75,8 @@ var inputItemShape = wire.Either(
 		wire.Required("type", wire.NonEmpty.With("not", map[string]any{"enum": itemTypes()})),
 		wire.Optional("role", wire.Null),
 		wire.Optional("call_id", wire.Null),
-	).Doc("Others are left out too, except messages, calls and results of unknown types, and parts outside of a message."),
+	).Doc("Others are left out too, except messages, calls and results of unknown types, and texts and files "+
+		"outside of a message."),
 ).Named("InputItem")
 
 // callShape is the shape of a call's item.

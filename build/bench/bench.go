@@ -295,8 +295,7 @@ func withThreads(cmd *exec.Cmd) *exec.Cmd {
 }
 
 // compare lets both sides measure in turns. If a row's interval contains its bar, it doubles the
-// pairs once, and that result stands. Bars are those that the rival
-// names, or else ours.
+// pairs once, and that result stands. Bars are those that the rival names, or else ours.
 func compare(
 	ctx context.Context, b *setup.Builder, pairs int, oursCmd, rivalCmd *exec.Cmd,
 ) (*benchReport, error) {

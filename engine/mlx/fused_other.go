@@ -13,8 +13,8 @@ func (*Scope) FusedRMSNorm(x, weight *Array, eps float32) *Array {
 // Rotate is for Linux, where models compute on the CPU.
 func (*Scope) Rotate(x, cos, sin *Array) *Array { panic("mlx: no fused operations on this system") }
 
-// SplitHeads is for Linux, where models compute on the CPU.
-func (*Scope) SplitHeads(x *Array, h HeadSplit) (q, k, v *Array) {
+// RotatedHeads is for Linux, where models compute on the CPU.
+func (*Scope) RotatedHeads(x *Array, h HeadSplit) (q, k, v *Array) {
 	panic("mlx: no fused operations on this system")
 }
 

@@ -80,7 +80,7 @@ private:
 		name();
 		for (uint32_t seen = 0;;) {
 			for (int i = 0; i < spins && round_.load(std::memory_order_relaxed) == seen; i++)
-				i % 64 < 63 ? pause() : std::this_thread::yield(); // to who has work for this core
+				i % 64 < 63 ? pause() : std::this_thread::yield(); // another thread may have work for this core
 			round_.wait(seen);
 			seen = round_.load();
 			const void* work;

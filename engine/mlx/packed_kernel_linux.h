@@ -85,7 +85,7 @@ INLINE floats weightAt(const uint32_t* unit, int e, const Factors& f) {
 	return numberAt<F>(unit, e) * f.scale + f.bias;
 }
 
-// vectorAt returns where a vector of outputs begins. One beyond the last tile is in that.
+// vectorAt returns where a vector of outputs begins. One beyond the last tile, whose sums are not written, reads that.
 INLINE const uint32_t* vectorAt(const PackedWork& w, int vector) {
 	return w.blocks + std::min(vector / parts, w.matrix->tiles - 1) * w.matrix->tileWords + vector % parts * L;
 }
@@ -121,7 +121,7 @@ INLINE void multiplyVectors(const PackedWork& w, int row, int vector) {
 					weight[v] = weightAt<F>(at[v], e, f[v]);
 #pragma GCC unroll 8
 				for (int r = 0; r < R; r++) {
-					const floats a = x[r][k + e] - floats{}; // no instruction, as in power_linux.h
+					const floats a = x[r][k + e] - floats{}; // see all in power_linux.h
 #pragma GCC unroll 4
 					for (int v = 0; v < V; v++)
 						sums[r][v] += a * weight[v];

@@ -48,7 +48,7 @@ INLINE void addProducts(const TileWork& w, int row, int from, int count, const f
 				m[i] = *(const floats*)(tile + k * tileOut + o + i * L);
 #pragma GCC unroll 8
 			for (int r = 0; r < R; r++) {
-				floats a = x[r][k * w.xStride] - floats{}; // see all
+				floats a = x[r][k * w.xStride] - floats{}; // see all in power_linux.h
 #pragma GCC unroll 4
 				for (int i = 0; i < W; i++)
 					sum[r][i] += a * m[i];

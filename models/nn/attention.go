@@ -80,8 +80,8 @@ func (t *Attention) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 
 // attend attends with the projected rows qkv (rows, (Q+2KV) D): (rows, Q D).
 func (t *Attention) attend(s *mlx.Scope, qkv *mlx.Array, b lm.Batch) *mlx.Array {
-	if split, ok := t.split(s, qkv, b); ok {
-		q, k, v := s.SplitHeads(qkv, split)
+	if split, ok := t.headSplit(s, qkv, b); ok {
+		q, k, v := s.RotatedHeads(qkv, split)
 		return joinHeads(s, t.spec.Heads.attendRotated(s, q, lm.KV{K: k, V: v}, b[0], t.spec.Layer))
 	}
 	qk, v := t.spec.Heads.Split(s, qkv)
@@ -97,9 +97,9 @@ func (t *Attention) attend(s *mlx.Scope, qkv *mlx.Array, b lm.Batch) *mlx.Array 
 	return t.spec.Heads.Attend(s, qk, v, t.spec.Rope, b, t.spec.Layer)
 }
 
-// split says how the rows of one sequence divide into heads by one operation, which does what [Heads.Split], the norms
-// and the rotation do by up to seven. It reports false where there is no such operation.
-func (t *Attention) split(s *mlx.Scope, qkv *mlx.Array, b lm.Batch) (split mlx.HeadSplit, ok bool) {
+// headSplit says how one operation splits the rows of one sequence into heads, normalizes and rotates them, for which
+// [Heads.Split] and what follows take up to seven. It reports false where there is no such operation.
+func (t *Attention) headSplit(s *mlx.Scope, qkv *mlx.Array, b lm.Batch) (split mlx.HeadSplit, ok bool) {
 	h, q := t.spec.Heads, b[0]
 	if len(b) > 1 || !s.Fuses(qkv) || h.Dim > mlx.MaxHeadDim || q.Record != nil || q.BoundedAt(t.spec.Layer) != nil {
 		return split, false
@@ -134,6 +134,5 @@ func (t *Attention) KVShape() (cache int, shape lm.KVShape) {
 // Mix implements [Mixer].
 func (t *Attention) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	h := t.spec.Heads
-	qk, v := h.Split(s, Broadcast(s, x, b.Rows(), (h.Q+2*h.KV)*h.Dim))
-	return h.Attend(s, qk, v, t.spec.Rope, b, t.spec.Layer)
+	return t.attend(s, Broadcast(s, x, b.Rows(), (h.Q+2*h.KV)*h.Dim), b)
 }

@@ -114,22 +114,32 @@ for what, encoding, body, status in (
 # Routes and fields
 
 
-@expect("w32", "a program that asks for a websocket goes on without", f"GET {RESPONSES}, Upgrade: websocket", "pocket")
-def _(s):
-    headers = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
-    return refused(s.get(RESPONSES, headers=headers), status=426)
+for upgrade in (
+    {"Upgrade": "websocket", "Connection": "Upgrade"},
+    {"Upgrade": "WebSocket", "Connection": "keep-alive, Upgrade"},
+    {"Upgrade": "websocket", "Connection": "Upgrade", "OpenAI-Beta": "responses_websockets=2026-02-06"},
+):
+
+    @expect("w32", "a program that asks for a websocket goes on without", f"GET {RESPONSES}, {upgrade}", "pocket")
+    def _(s, upgrade=upgrade):
+        key = {"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
+        return refused(s.get(RESPONSES, headers=upgrade | key), status=426)
 
 
-@expect("w33", "Codex accepts the version of Ollama's API", "GET /api/version", "pocket")
-def _(s):
-    version = ok(s.get("/api/version")).json["version"]
-    want([int(n) for n in version.split(".")] >= [0, 13, 4], version)
-    return version
+for client in "codex_cli_rs/0.171.0", "ollama-python/0.6.1 (x86_64 linux) Python/3.12.3", "Go-http-client/1.1":
+
+    @expect("w33", "Codex accepts the version of Ollama's API", f"GET /api/version by {client}", "pocket")
+    def _(s, client=client):
+        version = ok(s.get("/api/version", headers={"User-Agent": client})).json["version"]
+        want([int(n) for n in version.split(".")] >= [0, 13, 4], version)
+        return version
 
 
-@expect("w33", "Cohere's clients find their route", "POST /v2/rerank of a model that generates text", "pocket")
-def _(s):
-    return refused(s.post("/v2/rerank", {"model": "tandem", "query": "a", "documents": ["b"]}), "Reranker")
+for documents in ["b"], ["b", "c"], [{"text": "b"}]:
+
+    @expect("w33", "Cohere's clients find their route", f"POST /v2/rerank of a model that generates text, {documents}", "pocket")
+    def _(s, documents=documents):
+        return refused(s.post("/v2/rerank", {"model": "tandem", "query": "a", "documents": documents}), "Reranker")
 
 
 for path in CHAT, "/v1/completions", RESPONSES, MESSAGES:
@@ -178,10 +188,15 @@ for format in "text", "json_object", 7:
         return refused(s.chat(response_format=format), "response_format", "type")
 
 
-@expect("w38", "a conversation that is to be compacted is refused with where to do it", f"POST {RESPONSES}, context_management, 3,000 tokens", "pocket")
-def _(s):
-    body = {"context_management": [{"type": "compaction", "compact_threshold": 1000}], "input": [HI[0] | {"content": "heron " * 2000}, {"role": "assistant", "content": "yes"}, *HI]}
-    return refused(s.post(RESPONSES, SHORT[RESPONSES] | {"max_output_tokens": 64} | body), "compact_threshold", "/v1/responses/compact")
+for threshold, more in (1000, {}), (1500, {"truncation": "auto"}), (1000, {"stream": True}):
+
+    @expect(
+        "w38", "a conversation that is to be compacted is refused with where to do it", f"POST {RESPONSES}, compaction at {threshold} of 3,000 tokens, {more}", "pocket"
+    )
+    def _(s, threshold=threshold, more=more):
+        talk = [HI[0] | {"content": "heron " * 2000}, {"role": "assistant", "content": "yes"}, *HI]
+        body = {"context_management": [{"type": "compaction", "compact_threshold": threshold}], "input": talk, "max_output_tokens": 64}
+        return refused(s.post(RESPONSES, SHORT[RESPONSES] | body | more), "compact_threshold", "/v1/responses/compact")
 
 
 TEXT = base64.b64encode(b"heron heron heron heron").decode()
