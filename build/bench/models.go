@@ -131,7 +131,7 @@ func starterInQ8(ctx context.Context, b *setup.Builder) (string, error) {
 // fetchGemma3 puts gemma3 together in the cache and returns its file.
 func fetchGemma3(ctx context.Context, b *setup.Builder) (string, error) {
 	if os.Getenv(gemma3Terms) != "accepted" {
-		return "", errors.New("Gemma has terms of its own: read ai.google.dev/gemma/terms, and set " + gemma3Terms +
+		return "", errors.New("the terms of Gemma are its own: read ai.google.dev/gemma/terms, and set " + gemma3Terms +
 			"=accepted if you accept them")
 	}
 	venv := setup.Venv{Name: gemma3, Requirements: "build/bench/gemma3.txt"}

@@ -121,7 +121,7 @@ func (c *namedTensors) packedGrowth(path string, q mlx.Quantization, packed bool
 		return 4*stack*int64(out)*int64(in) - held
 	}
 	if len(shape) > 2 {
-		out = (out + 15) / 16 * 16 // of a single matrix it counts nothing: one that is joined is padded once with the others
+		out = (out + 15) / 16 * 16 // a single matrix may be joined with others, and they are padded once
 	}
 	return stack*mlx.PackedBytes(out, in, q, c.hasHalfScales(path)) - held
 }
