@@ -64,7 +64,7 @@ func ReadContent(f *wire.Fields, key string, think func(string)) string {
 		return "" // an assistant's message with calls alone
 	}
 	var b strings.Builder
-	line := false // the part before ends in a line of its own
+	line := false // a line break has to follow the previous part
 	ReadParts(f, key, func(p *wire.Fields, kind string) {
 		if think != nil && IsThought(kind) {
 			think(PartText(p, kind))
@@ -86,7 +86,7 @@ func IsThought(kind string) bool {
 	return kind == thoughtPart || kind == "reasoning" || kind == redactedThought
 }
 
-// PartTypes returns the kinds of parts that are a text or a file.
+// PartTypes returns the types of text parts and of file parts.
 func PartTypes() []string { return append(slices.Sorted(maps.Keys(files)), textTypes...) }
 
 // IsPart reports whether kind is one of PartTypes.
@@ -98,9 +98,10 @@ var textTypes = []string{textPart, "input_text", "output_text"}
 // line that says so, and p omits the part.
 func PartText(p *wire.Fields, kind string) string {
 	o := p.As(nil) // the shape has the members of the known kinds alone
-	switch kind {
-	case textPart, "input_text", "output_text":
+	if slices.Contains(textTypes, kind) {
 		return joinLines(wire.NeededText(o, textPart), ReadMedia(o))
+	}
+	switch kind {
 	case "refusal":
 		return wire.NeededText(o, kind)
 	case "tool_reference":
@@ -136,7 +137,7 @@ func PartText(p *wire.Fields, kind string) string {
 			wire.Clip(kind), control.Word(instead))
 		return OmittedLine(wire.Clip(kind))
 	}
-	if kind == "" { // a text without its type
+	if kind == "" { // a text part may leave out its type
 		text = joinLines(text, ReadMedia(o))
 	}
 	return text
@@ -175,8 +176,8 @@ var mediaFields = map[string]string{
 	"attachment": "file", "attachments": "file", "experimental_attachments": "file", "media": "file",
 }
 
-// ReadMedia omits the images, sound, video and files that a message, a result or a text has beside its content. It
-// returns an OmittedLine for each such field.
+// ReadMedia omits images, sound, video and files in the fields of a message, a tool's result or a text part, other
+// than its content. It returns an OmittedLine for each such field.
 func ReadMedia(m *wire.Fields) string {
 	var lines []string
 	for _, x := range m.Members() {
@@ -196,9 +197,8 @@ func ReadMedia(m *wire.Fields) string {
 	return strings.Join(lines, "\n")
 }
 
-// RefuseMedia refuses the images, sound, video and files that a body has beside its messages, its prompt or its texts.
-// The fields of OpenAI's with two of their names hold settings: of images how closely to look at them, which changes
-// nothing here, and of sound how the answer is to sound.
+// RefuseMedia refuses images, sound, video and files in the fields of a request's body. OpenAI's image may hold just a
+// detail, which has no effect here. Its audio may hold the voice of the answer; the error then says that answers are text.
 func RefuseMedia(f *wire.Fields) {
 	for _, x := range f.Members() {
 		what := mediaFields[x.Key]

@@ -115,7 +115,7 @@ func TestRegexIsReadAsRusts(t *testing.T) {
 	}
 }
 
-// An expression without characters is no comment of the rules around it.
+// An empty expression does not comment out the rules around it.
 func TestEmptyRegexMatchesNothingMore(t *testing.T) {
 	m := newMatcher(t, newVocabulary(t), Grammar{Lark: `start: "a" %regex {"regex": ""} "b"`})
 	for text, want := range map[string]bool{"ab": true, "a": false} {

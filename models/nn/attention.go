@@ -97,8 +97,8 @@ func (t *Attention) attend(s *mlx.Scope, qkv *mlx.Array, b lm.Batch) *mlx.Array 
 	return t.spec.Heads.Attend(s, qk, v, t.spec.Rope, b, t.spec.Layer)
 }
 
-// headSplit says how one operation splits the rows of one sequence into heads, normalizes and rotates them, for which
-// [Heads.Split] and what follows take up to seven. It reports false where there is no such operation.
+// headSplit returns the arguments of the one operation that splits, normalizes and rotates the rows of one sequence, in
+// place of up to seven. It returns false where that operation does not apply.
 func (t *Attention) headSplit(s *mlx.Scope, qkv *mlx.Array, b lm.Batch) (split mlx.HeadSplit, ok bool) {
 	h, q := t.spec.Heads, b[0]
 	if len(b) > 1 || !s.Fuses(qkv) || h.Dim > mlx.MaxHeadDim || q.Record != nil || q.BoundedAt(t.spec.Layer) != nil {

@@ -9,8 +9,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TestAttentionOfOneOperationHasTheBitsOfSeveral attends the rows of a prompt and of a step by the operation that splits
-// heads, and by those that it stands for. A sequence that is recorded takes the latter.
+// TestAttentionOfOneOperationHasTheBitsOfSeveral compares mlx.RotatedHeads with the operations that it replaces, for the
+// rows of a prompt and of a step. A recorded sequence uses the latter.
 func TestAttentionOfOneOperationHasTheBitsOfSeveral(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {

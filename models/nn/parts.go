@@ -6,8 +6,8 @@ import (
 )
 
 // Parts are what takes most of the time of a forward, to be timed one by one: the linear layers,
-// and the mixers without their projections. Norms but those of heads, activations, residuals,
-// embeddings and the head are left out.
+// and the mixers without their projections. Activations, residuals, embeddings, the head
+// and all norms but those of heads are left out.
 //
 // Inputs and results mean nothing. Shapes, weights and caches are the model's own. Each layer waits
 // for the one before, as in a forward.
