@@ -198,7 +198,8 @@ func ReadMedia(m *wire.Fields) string {
 }
 
 // RefuseMedia refuses images, sound, video and files in the fields of a request's body. OpenAI's image may hold just a
-// detail, which has no effect here. Its audio may hold the voice of the answer; the error then says that answers are text.
+// detail, which has no effect here. Its audio may hold the voice of the answer; the error then says that answers are
+// text.
 func RefuseMedia(f *wire.Fields) {
 	for _, x := range f.Members() {
 		what := mediaFields[x.Key]

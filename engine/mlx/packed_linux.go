@@ -162,8 +162,8 @@ func (s *Scope) floatScales(scales *Array, q Quantization) *Array {
 	return s.Take(New(s, table, 256), scales, 0)
 }
 
-// PackedBytes returns the size in bytes of a matrix that Pack makes, quantized as q. Pack pads out, the number of outputs,
-// to a multiple of 16. half: 16 bits hold its scales and biases.
+// PackedBytes returns the size in bytes of a matrix that Pack makes, quantized as q. Pack pads out, the number of
+// outputs, to a multiple of 16. half: 16 bits hold its scales and biases.
 func PackedBytes(out, in int, q Quantization, half bool) int64 {
 	pair := 8
 	if half {
