@@ -41,7 +41,7 @@ type headers struct {
 	// they are.
 	half bool
 
-	exact func(name string) (bits, group int, ok bool) // see Exact; nil = none
+	gguf *gguf.Folder // or nil
 }
 
 // A headerFile is a safetensors file as it was when its header was read.
@@ -58,7 +58,7 @@ func readHeaders(fsys fs.FS) (*headers, error) {
 	h := &headers{tensors: map[string]*mlx.Tensors{}}
 	folder, isGGUF := fsys.(*gguf.Folder)
 	if h.half = isGGUF; isGGUF {
-		h.stored, h.exact = folder.Bytes(), folder.Exact
+		h.stored, h.gguf = folder.Bytes(), folder
 	}
 	if _, err := fs.Stat(fsys, singleFile); !errors.Is(err, fs.ErrNotExist) {
 		return h, h.read(fsys, singleFile) // this tells an error too
@@ -166,7 +166,7 @@ func (h *headers) read(fsys fs.FS, name string) error {
 
 // only returns the headers of the tensors that keep takes, nil if it takes none.
 func (h *headers) only(keep func(name string) bool) *headers {
-	of := &headers{files: h.files, half: h.half, size: h.size, exact: h.exact,
+	of := &headers{files: h.files, half: h.half, size: h.size, gguf: h.gguf,
 		tensors: map[string]*mlx.Tensors{}}
 	for name, tensors := range h.tensors {
 		if keep(name) {
@@ -195,12 +195,15 @@ func (h *headers) Info(name string) (mlx.TensorInfo, bool) {
 
 // Exact returns how a weight is quantized that its tensor only comes near, for nn.Weights.
 func (h *headers) Exact(name string) (mlx.Quantization, bool) {
-	if h.exact == nil {
+	if h.gguf == nil {
 		return mlx.Quantization{}, false
 	}
-	bits, group, ok := h.exact(name)
+	bits, group, ok := h.gguf.Exact(name)
 	return mlx.Quantization{GroupSize: group, Bits: bits, Mode: "affine"}, ok
 }
+
+// Centred reports whether biases of a weight follow from its scales, for nn.Weights.
+func (h *headers) Centred(name string) bool { return h.gguf != nil && h.gguf.Centred(name) }
 
 // LoadExact completes Exact. No check loads a tensor.
 func (h *headers) LoadExact(*mlx.Scope, string) (weight, scales, biases *mlx.Array) {

@@ -1,8 +1,8 @@
 package mlx
 
 // A Packed is a quantized matrix (Out, In), or a stack of E of them, laid out for [Scope.PackedMatMul]. A tile
-// of it has 16 outputs, each in one of 16 lanes; in it follow, group after group of inputs, the scales and
-// biases of the lanes and words of 32 bits with their numbers. So a product reads one stream of memory.
+// of it has 16 outputs, each in one of 16 lanes; in it follow, group after group of inputs, a header with the scales
+// and biases of the lanes and words of 32 bits with their numbers. So a product reads one stream of memory.
 // The caller keeps and frees Blocks.
 type Packed struct {
 	Blocks  *Array // (E, words) of uint32
@@ -12,6 +12,7 @@ type Packed struct {
 	group  int // inputs with one scale
 	form   int // of the numbers, see tandem_packed
 	scales int // of the groups, see tandem_packed
+	biased bool
 }
 
 // packedLanes are the outputs of a tile.

@@ -5,6 +5,9 @@ typedef int32_t ints __attribute__((vector_size(4 * L), aligned(4), may_alias));
 typedef uint32_t words __attribute__((vector_size(4 * L), aligned(4), may_alias));
 constexpr int parts = lanes / L; // vectors of a tile
 
+// all returns a vector of x, see power_linux.h.
+INLINE floats all(float x) { return x - floats{}; }
+
 // halves returns the float16 numbers in the low halves of words.
 INLINE floats halves(words w) {
 #if defined(PACKED_AVX512)
@@ -21,68 +24,132 @@ INLINE floats halves(words w) {
 #endif
 }
 
-// numbers returns the numbers that the low bits of words mean. Bits above them have no meaning.
-template <Form F>
-INLINE floats numbers(words w) {
-	constexpr int bits = bitsOf(F);
-	if constexpr (F == Form::float8) // as float16, whose exponents are 8 larger
-		return halves((w & 0x80) << 8 | (w & 0x7f) << 7) * 256.0f;
-#if defined(PACKED_AVX512)
-	else if constexpr (bits <= 4) { // a table that takes four bits
-		floats table;
-		for (int i = 0; i < L; i++)
-			table[i] = F == Form::float4 ? float4[i] : float(i & ((1 << bits) - 1));
-		return (floats)_mm512_permutexvar_ps((__m512i)w, (__m512)table);
-	}
-#elif defined(PACKED_AVX2)
-	else if constexpr (F == Form::float4) { // a table that takes three bits, and the sign
-		floats table;
-		for (int i = 0; i < L; i++)
-			table[i] = float4[i];
-		const floats size = (floats)_mm256_permutevar8x32_ps((__m256)table, (__m256i)w);
-		return (floats)((words)size ^ (w & 8) << 28);
-	}
-#else
-	else if constexpr (F == Form::float4) {
-		floats x;
-		for (int i = 0; i < L; i++)
-			x[i] = float4[w[i] & 15];
-		return x;
-	}
+// float4s returns the numbers of e2m1 that the low bits of words mean. Bits above them have no meaning.
+INLINE floats float4s(words w) {
+#if defined(PACKED_AVX512) || defined(PACKED_AVX2)
+	floats table;
+	for (int i = 0; i < L; i++)
+		table[i] = float4[i];
 #endif
-	else
-		return __builtin_convertvector((ints)(w & ((1u << bits) - 1)), floats);
+#if defined(PACKED_AVX512)
+	return (floats)_mm512_permutexvar_ps((__m512i)w, (__m512)table);
+#elif defined(PACKED_AVX2) // a table that takes three bits, and the sign
+	const floats size = (floats)_mm256_permutevar8x32_ps((__m256)table, (__m256i)w);
+	return (floats)((words)size ^ (w & 8) << 28);
+#else
+	floats x;
+	for (int i = 0; i < L; i++)
+		x[i] = float4[w[i] & 15];
+	return x;
+#endif
 }
 
-// numberAt returns the numbers of input e in a unit of a vector of outputs.
+// numbersAt returns the numbers of input e in a unit of a vector of outputs, times 2^shiftOf(F, e).
 template <Form F>
-INLINE floats numberAt(const uint32_t* unit, int e) {
+INLINE floats numbersAt(const uint32_t* unit, int e) {
 	constexpr int bits = bitsOf(F);
+	constexpr uint32_t mask = (1u << bits) - 1;
 	const int word = e * bits / 32, shift = e * bits % 32;
-	words w = *(const words*)(unit + word * lanes) >> shift;
-	if (shift + bits > 32)
-		w |= *(const words*)(unit + (word + 1) * lanes) << (32 - shift);
-	return numbers<F>(w);
+	words w = *(const words*)(unit + word * lanes);
+	if constexpr (F == Form::float4)
+		return float4s(w >> shift);
+	else if constexpr (F == Form::float8) { // as float16, whose exponents are 8 larger
+		w >>= shift;
+		return halves((w & 0x80) << 8 | (w & 0x7f) << 7) * 256.0f;
+	} else {
+		if (shift + bits < 32)
+			w &= mask << shift;
+		else {
+			w >>= shift;
+			if (shift + bits > 32)
+				w = (w | *(const words*)(unit + (word + 1) * lanes) << (32 - shift)) & mask;
+		}
+		return __builtin_convertvector((ints)w, floats);
+	}
 }
 
-// A Factors holds scales and biases of a group of a vector of outputs.
-struct Factors {
-	floats scale, bias;
+// scalesAt returns the scales of a group of a vector of outputs, whose header begins at h, and biasesAt the biases.
+INLINE floats scalesAt(const Matrix& m, const uint32_t* h, int group) {
+	words w = *(const words*)h;
+	if (m.scales == Scales::float32)
+		return (floats)w;
+	if (group % m.headerGroups == 1)
+		w >>= 16;
+	return m.scales == Scales::float16 ? halves(w) : (floats)(w << 16);
+}
+INLINE floats biasesAt(const Matrix& m, const uint32_t* h) {
+	if (m.scales == Scales::float32)
+		return *(const floats*)(h + lanes);
+	const words w = *(const words*)h;
+	return m.scales == Scales::float16 ? halves(w >> 16) : (floats)(w & 0xffff0000);
+}
 
-	static __attribute__((always_inline)) Factors at(Scales s, const uint32_t* group) {
-		const words w = *(const words*)group;
-		if (s == Scales::float32)
-			return {(floats)w, *(const floats*)(group + lanes)};
-		if (s == Scales::float16)
-			return {halves(w), halves(w >> 16)};
-		return {(floats)(w << 16), (floats)(w & 0xffff0000)};
-	}
-};
-
-// weightAt is numberAt, scaled.
+// prepare writes a row as products take it: each input times 2^-shiftOf, then the sum of each group.
 template <Form F>
-INLINE floats weightAt(const uint32_t* unit, int e, const Factors& f) {
-	return numberAt<F>(unit, e) * f.scale + f.bias;
+void prepare(const Matrix& m, const float* x, int64_t stride, float* to) {
+	float factors[32];
+	for (int e = 0; e < 32; e++)
+		factors[e] = 1.0f / float(1u << shiftOf(F, e % unitInputs(F)));
+	for (int from = 0, g = 0; from < m.in; from += m.group, g++) {
+		floats sums{};
+		for (int k = from; k < from + m.group; k += L) {
+			floats v;
+			if (stride == 1)
+				v = *(const floats*)(x + k);
+			else
+				for (int i = 0; i < L; i++)
+					v[i] = x[(k + i) * stride];
+			sums += v;
+			*(floats*)(to + k) = v * *(const floats*)(factors + k % 32);
+		}
+		float sum = 0;
+		for (int i = 0; i < L; i++)
+			sum += sums[i];
+		to[m.in + g] = sum;
+	}
+}
+
+// addInput adds the products of R rows and V vectors of outputs with input k.
+template <int R, int V>
+INLINE void addInput(floats (&part)[R][V], const float* const (&x)[R], const floats (&numbers)[V], int64_t k) {
+#pragma GCC unroll 8
+	for (int r = 0; r < R; r++) {
+		const floats a = all(x[r][k]);
+#pragma GCC unroll 4
+		for (int v = 0; v < V; v++)
+			part[r][v] += a * numbers[v];
+	}
+}
+
+// beginGroup sets what the products of group g are added to: their bias, if that is one number times the scale.
+template <int R, int V>
+INLINE void beginGroup(const Matrix& m, floats (&part)[R][V], const float* const (&x)[R], int g) {
+#pragma GCC unroll 8
+	for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+		for (int v = 0; v < V; v++)
+			part[r][v] = all(x[r][m.in + g] * m.centre);
+}
+
+// addGroup adds the scaled products of group g to sums. factors(v, ofBias) returns scales or biases.
+template <int R, int V, class Factors>
+INLINE void addGroup(const Matrix& m, floats (&sums)[R][V], const floats (&part)[R][V], const float* const (&x)[R],
+	int g, const Factors& factors) {
+#pragma GCC unroll 4
+	for (int v = 0; v < V; v++) {
+		const floats scale = factors(v, false);
+#pragma GCC unroll 8
+		for (int r = 0; r < R; r++)
+			sums[r][v] += part[r][v] * scale;
+	}
+	if (m.biased)
+#pragma GCC unroll 4
+		for (int v = 0; v < V; v++) {
+			const floats bias = factors(v, true);
+#pragma GCC unroll 8
+			for (int r = 0; r < R; r++)
+				sums[r][v] += all(x[r][m.in + g]) * bias;
+		}
 }
 
 // vectorAt returns where a vector of outputs begins. One beyond the last tile, whose sums are not written, reads that.
@@ -90,60 +157,76 @@ INLINE const uint32_t* vectorAt(const PackedWork& w, int vector) {
 	return w.blocks + std::min(vector / parts, w.matrix->tiles - 1) * w.matrix->tileWords + vector % parts * L;
 }
 
-// multiplyVectors multiplies R rows with V vectors of outputs. Each sum grows by one product after the other,
-// whatever R and V are. Outputs beyond the last one are not written.
+// writeVector writes the sums of a vector of outputs. Outputs beyond the last one are not written.
+INLINE void writeVector(const PackedWork& w, int row, int vector, floats sums) {
+	float* y = w.y[row] + vector * L;
+	const int outputs = w.matrix->out - vector * L;
+	if (outputs >= L)
+		*(floats*)y = sums;
+	else
+		for (int i = 0; i < outputs; i++)
+			y[i] = sums[i];
+}
+
+// readVector returns what writeVector wrote.
+INLINE floats readVector(const PackedWork& w, int row, int vector) {
+	const float* y = w.y[row] + vector * L;
+	const int outputs = w.matrix->out - vector * L;
+	if (outputs >= L)
+		return *(const floats*)y;
+	floats sums{};
+	for (int i = 0; i < outputs; i++)
+		sums[i] = y[i];
+	return sums;
+}
+
+// multiplyVectors multiplies R rows with V vectors of outputs. The products of a group are added one after the other
+// and then scaled, whatever R and V are.
 template <Form F, int R, int V>
 INLINE void multiplyVectors(const PackedWork& w, int row, int vector) {
 	const Matrix& m = *w.matrix;
 	constexpr int inputs = unitInputs(F), step = inputs * bitsOf(F) / 32 * lanes;
 	floats sums[R][V]{};
 	const float* x[R];
-	const uint32_t* at[V];
+	const uint32_t *at[V], *header[V];
 #pragma GCC unroll 8
 	for (int r = 0; r < R; r++)
 		x[r] = w.x[row + r];
 #pragma GCC unroll 4
 	for (int v = 0; v < V; v++)
 		at[v] = vectorAt(w, vector + v);
-	for (int from = 0; from < m.in; from += m.group) {
-		Factors f[V];
+	int64_t k = 0;
+	for (int g = 0; k < m.in; g++) {
+		if (g % m.headerGroups == 0)
 #pragma GCC unroll 4
-		for (int v = 0; v < V; v++) {
-			f[v] = Factors::at(m.scales, at[v]);
-			at[v] += m.scaleWords;
-		}
-		for (int k = from; k < from + m.group; k += inputs) {
+			for (int v = 0; v < V; v++) {
+				header[v] = at[v];
+				at[v] += m.headerWords;
+			}
+		floats part[R][V];
+		beginGroup<R, V>(m, part, x, g);
+		for (const int64_t end = k + m.group; k < end; k += inputs) {
 #pragma GCC unroll 32
 			for (int e = 0; e < inputs; e++) {
-				floats weight[V];
+				floats numbers[V];
 #pragma GCC unroll 4
 				for (int v = 0; v < V; v++)
-					weight[v] = weightAt<F>(at[v], e, f[v]);
-#pragma GCC unroll 8
-				for (int r = 0; r < R; r++) {
-					const floats a = x[r][k + e] - floats{}; // see all in power_linux.h
-#pragma GCC unroll 4
-					for (int v = 0; v < V; v++)
-						sums[r][v] += a * weight[v];
-				}
+					numbers[v] = numbersAt<F>(at[v], e);
+				addInput<R, V>(part, x, numbers, k + e);
 			}
 #pragma GCC unroll 4
 			for (int v = 0; v < V; v++)
 				at[v] += step;
 		}
+		addGroup<R, V>(m, sums, part, x, g, [&](int v, bool ofBias) __attribute__((always_inline)) {
+			return ofBias ? biasesAt(m, header[v]) : scalesAt(m, header[v], g);
+		});
 	}
 #pragma GCC unroll 8
 	for (int r = 0; r < R; r++)
 #pragma GCC unroll 4
-		for (int v = 0; v < V; v++) {
-			const int first = (vector + v) * L;
-			float* y = w.y[row + r] + first;
-			if (first + L <= m.out)
-				*(floats*)y = sums[r][v];
-			else
-				for (int i = 0; i < m.out - first; i++)
-					y[i] = sums[r][v][i];
-		}
+		for (int v = 0; v < V; v++)
+			writeVector(w, row + r, vector + v, sums[r][v]);
 }
 
 // multiplyRows multiplies the next rows, R at once, with the tiles of w.
@@ -154,51 +237,105 @@ INLINE void multiplyRows(const PackedWork& w, int& row) {
 			multiplyVectors<F, R, V>(w, row, v);
 }
 
-// unpack writes the inputs [from, from + count) of two tiles, as (count, tileOut). count is a multiple of
-// the group, or the other way round.
+constexpr int tileVectors = 2; // of outputs of a Tile
+constexpr int tileInputs = 256; // of a Tile, a multiple of each group
+
+// A Tile holds some groups of vectors of outputs, unpacked, in the first cache: numbers (inputs, outputs) as numbersAt
+// returns them, scales and biases (groups, outputs).
+struct Tile {
+	float numbers[tileInputs * tileVectors * L];
+	float scales[tileInputs / 16 * tileVectors * L], biases[tileInputs / 16 * tileVectors * L];
+};
+
+// unpack writes the groups [group, group + groups) of vectors to a tile. group is even, if two have a header.
 template <Form F>
-INLINE void unpack(const PackedWork& w, int tile, int from, int count, float* to) {
+INLINE void unpack(const PackedWork& w, int vector, int group, int groups, Tile& tile) {
 	const Matrix& m = *w.matrix;
 	constexpr int inputs = unitInputs(F), step = inputs * bitsOf(F) / 32 * lanes;
-	for (int v = 0; v < tileOut / L; v++, to += L) {
-		const uint32_t* own = vectorAt(w, tile * parts + v);
-		for (int k = from; k < from + count;) {
-			const int end = std::min(from + count, (k / m.group + 1) * m.group);
-			const uint32_t* at = own + k / m.group * m.groupWords;
-			const Factors f = Factors::at(m.scales, at);
-			at += m.scaleWords + k % m.group / inputs * step;
-			for (; k < end; k += inputs, at += step)
+	for (int v = 0; v < tileVectors; v++) {
+		const uint32_t *at = vectorAt(w, vector + v) + m.wordsOf(group), *header = at;
+		float* to = tile.numbers + v * L;
+		for (int g = 0; g < groups; g++) {
+			if (g % m.headerGroups == 0) {
+				header = at;
+				at += m.headerWords;
+			}
+			for (int k = 0; k < m.group; k += inputs, at += step)
 #pragma GCC unroll 32
-				for (int e = 0; e < inputs; e++)
-					*(floats*)(to + (k - from + e) * tileOut) = weightAt<F>(at, e, f);
+				for (int e = 0; e < inputs; e++, to += tileVectors * L)
+					*(floats*)to = numbersAt<F>(at, e);
+			const int factor = (g * tileVectors + v) * L;
+			*(floats*)(tile.scales + factor) = scalesAt(m, header, g);
+			if (m.biased)
+				*(floats*)(tile.biases + factor) = biasesAt(m, header);
 		}
 	}
 }
 
+// addTile adds the products of the next rows, R at once, with the groups of a tile to what is written of them.
+template <int R>
+void addTile(const PackedWork& w, int& row, int vector, int group, int groups, const Tile& tile) {
+	constexpr int V = tileVectors;
+	const Matrix& m = *w.matrix;
+	for (; row + R <= w.rows; row += R) {
+		floats sums[R][V]{};
+		const float* x[R];
+#pragma GCC unroll 8
+		for (int r = 0; r < R; r++) {
+			x[r] = w.x[row + r];
+			if (group > 0)
+#pragma GCC unroll 4
+				for (int v = 0; v < V; v++)
+					sums[r][v] = readVector(w, row + r, vector + v);
+		}
+		int64_t k = group * m.group;
+		const float* at = tile.numbers;
+		for (int g = 0; g < groups; g++) {
+			floats part[R][V];
+			beginGroup<R, V>(m, part, x, group + g);
+			for (const int64_t end = k + m.group; k < end; k++, at += V * L) {
+				floats numbers[V];
+#pragma GCC unroll 4
+				for (int v = 0; v < V; v++)
+					numbers[v] = *(const floats*)(at + v * L);
+				addInput<R, V>(part, x, numbers, k);
+			}
+			addGroup<R, V>(m, sums, part, x, group + g, [&](int v, bool ofBias) __attribute__((always_inline)) {
+				return *(const floats*)((ofBias ? tile.biases : tile.scales) + (g * V + v) * L);
+			});
+		}
+#pragma GCC unroll 8
+		for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+			for (int v = 0; v < V; v++)
+				writeVector(w, row + r, vector + v, sums[r][v]);
+	}
+}
+
 // multiply multiplies all rows of w with its tiles. Few rows read the matrix as it is packed. Many share
-// tiles of it that are unpacked.
+// tiles of it that are unpacked. Registers hold the sums of R rows and V vectors.
 template <Form F>
 void multiply(const PackedWork& w) {
-	if (w.rows <= unpackedRows) { // registers hold the sums of R rows and V vectors
-		int row = 0;
+	int row = 0;
+	if (w.rows <= unpackedRows) {
 		if constexpr (L == 16) {
 			multiplyRows<F, 8, 2>(w, row);
 			multiplyRows<F, 4, 4>(w, row);
-			multiplyRows<F, 2, 4>(w, row);
-		} else {
+		} else
 			multiplyRows<F, 4, 2>(w, row);
-			multiplyRows<F, 2, 2>(w, row);
-		}
-		multiplyRows<F, 1, L == 8 ? 2 : 4>(w, row);
+		multiplyRows<F, 2, L == 4 ? 2 : 4>(w, row);
+		multiplyRows<F, 1, 4>(w, row);
 		return;
 	}
 	const Matrix& m = *w.matrix;
-	alignas(64) float tile[tileIn * tileOut];
-	for (int at = w.first; at < w.last; at += tileOut / lanes)
-		for (int from = 0; from < m.in; from += tileIn) {
-			const int count = std::min(m.in - from, tileIn);
-			unpack<F>(w, at, from, count, tile);
-			const TileWork rows{w.x, w.y, w.rows, at * lanes, std::min(m.out - at * lanes, tileOut), 1};
-			addTile<L, 2, L == 16 ? 8 : 4>(rows, from, count, tile);
+	Tile tile;
+	const int all = m.in / m.group, most = tileInputs / m.group;
+	for (int v = w.first * parts; v < w.last * parts; v += tileVectors)
+		for (int g = 0; g < all; g += most) {
+			const int groups = std::min(all - g, most);
+			unpack<F>(w, v, g, groups, tile);
+			row = 0;
+			addTile<L == 16 ? 8 : 4>(w, row, v, g, groups, tile);
+			addTile<1>(w, row, v, g, groups, tile);
 		}
 }

@@ -43,7 +43,15 @@ constexpr int unitInputs(Form f) {
 	return inputs;
 }
 
-// Scales says how the scales and biases of a group are stored: in a word each, or both in one.
+// shiftOf returns the power of two by which numbers of input e of a unit are larger where they lie in their words.
+// Products take them so, with inputs that are smaller, which saves a shift. It is 0 where one is needed all the same.
+constexpr int shiftOf(Form f, int e) {
+	const int shift = e * bitsOf(f) % 32;
+	return f >= Form::float4 || shift + bitsOf(f) >= 32 ? 0 : shift;
+}
+
+// Scales says how scales and biases are stored. A group has a header of a word, which holds both in 16 bits, or two
+// words. Without biases it has a word, or two groups have one.
 enum class Scales { float32, float16, bfloat16 };
 
 constexpr float float4[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6};
@@ -57,24 +65,31 @@ inline float halfToFloat(uint32_t w) {
 struct Matrix {
 	int in, group, out; // group: inputs with one scale
 	Scales scales;
+	bool biased;
+	float centre; // times the scale, the bias of a matrix without biases
 	int tiles; // that have the outputs
-	int64_t tileWords, groupWords, scaleWords, firstWord;
+	int headerGroups; // that have one header
+	int64_t headerWords, groupWords, tileWords, firstWord; // groupWords without the header
 
 	Matrix(const tandem_packed& p, Form f)
-		: in(p.in), group(p.group), out(p.out), scales(Scales(p.scales)),
-		  tiles((out + lanes - 1) / lanes) {
-		scaleWords = scales == Scales::float32 ? 2 * lanes : lanes;
-		groupWords = scaleWords + int64_t(group) * bitsOf(f) / 32 * lanes;
-		tileWords = in / group * groupWords;
+		: in(p.in), group(p.group), out(p.out), scales(Scales(p.scales)), biased(p.biased),
+		  centre(biased || f >= Form::float4 ? 0 : -float(1 << (bitsOf(f) - 1))), tiles((out + lanes - 1) / lanes) {
+		headerGroups = biased || scales == Scales::float32 ? 1 : 2;
+		headerWords = biased && scales == Scales::float32 ? 2 * lanes : lanes;
+		groupWords = int64_t(group) * bitsOf(f) / 32 * lanes;
+		tileWords = wordsOf(in / group);
 		firstWord = p.first / lanes * tileWords;
 	}
+
+	// wordsOf returns the words of the first groups, whose number headerGroups divides, of a tile.
+	int64_t wordsOf(int groups) const { return groups * groupWords + groups / headerGroups * headerWords; }
 };
 
 // A PackedWork is what one thread does at once: rows times the tiles [first, last).
 struct PackedWork {
 	const Matrix* matrix;
 	const uint32_t* blocks; // its tiles
-	const float* const* x; // of each row
+	const float* const* x; // of each row, prepared
 	float* const* y;
 	int rows, first, last;
 };
@@ -108,24 +123,27 @@ constexpr int L = 16;
 #pragma GCC pop_options
 #endif
 
-// multiplyOn returns the function for a target and a form. All of them add in the same order. The plain
+// Functions are those for a target and a form. All targets add the products of an output in the same order. The plain
 // one may round each product before it adds it.
-using Multiply = void (*)(const PackedWork&);
+struct Functions {
+	void (*prepare)(const Matrix&, const float*, int64_t, float*);
+	void (*multiply)(const PackedWork&);
+};
 template <Form F>
-Multiply multiplyOn(Target target) {
+Functions functionsOn(Target target) {
 #if defined(__x86_64__)
 	if (target == Target::AVX512)
-		return avx512::multiply<F>;
+		return {avx512::prepare<F>, avx512::multiply<F>};
 	if (target == Target::AVX2)
-		return avx2::multiply<F>;
+		return {avx2::prepare<F>, avx2::multiply<F>};
 #endif
-	return plain::multiply<F>;
+	return {plain::prepare<F>, plain::multiply<F>};
 }
-Multiply multiplyOn(Target target, Form f) {
-	using On = Multiply (*)(Target);
-	constexpr On all[] = {multiplyOn<Form::affine2>, multiplyOn<Form::affine3>, multiplyOn<Form::affine4>,
-		multiplyOn<Form::affine5>, multiplyOn<Form::affine6>, multiplyOn<Form::affine8>,
-		multiplyOn<Form::float4>, multiplyOn<Form::float8>};
+Functions functionsOn(Target target, Form f) {
+	using On = Functions (*)(Target);
+	constexpr On all[] = {functionsOn<Form::affine2>, functionsOn<Form::affine3>, functionsOn<Form::affine4>,
+		functionsOn<Form::affine5>, functionsOn<Form::affine6>, functionsOn<Form::affine8>,
+		functionsOn<Form::float4>, functionsOn<Form::float8>};
 	return all[int(f)](target);
 }
 
@@ -137,8 +155,22 @@ struct Product {
 	Matrix matrix;
 	const uint32_t* blocks; // of the first matrix
 	int64_t matrixWords; // of one
-	Multiply multiply;
+	Functions functions;
 	int threads; // that may share the work
+	core::array prepared; // (rows, in + groups)
+
+	// prepareAll prepares all rows.
+	void prepareAll() noexcept {
+		const int rows = stack.x.size(), width = prepared.shape(1), several = 16;
+		auto work = [&](int i) {
+			for (int r = i * several; r < std::min(rows, (i + 1) * several); r++) {
+				float* to = prepared.data<float>() + int64_t(r) * width;
+				functions.prepare(matrix, stack.x[r], stack.xStride, to);
+				stack.x[r] = to;
+			}
+		};
+		Helpers::all().share(threads, (rows + several - 1) / several, work);
+	}
 
 	// multiplyAll does the work on several threads if there is enough. What a row gets does not depend
 	// on how the work is divided.
@@ -148,7 +180,7 @@ struct Product {
 			const int m = i / pieces, first = i % pieces * pieceTiles, begin = stack.begin(m);
 			const int rows = stack.ends[m] - begin;
 			if (rows > 0)
-				multiply({&matrix, blocks + m * matrixWords, &stack.x[begin], &stack.y[begin], rows, first,
+				functions.multiply({&matrix, blocks + m * matrixWords, &stack.x[begin], &stack.y[begin], rows, first,
 					std::min(first + pieceTiles, matrix.tiles)});
 		};
 		stack.share(threads, double(matrix.in) * matrix.out, pieces, work);
@@ -158,19 +190,21 @@ struct Product {
 class PackedMatMul : public core::Primitive {
 public:
 	PackedMatMul(core::Stream s, Target t, int threads, tandem_packed p)
-		: Primitive(s), multiply_(multiplyOn(t, Form(p.form))), threads_(threads), matrix_(p, Form(p.form)) {}
+		: Primitive(s), functions_(functionsOn(t, Form(p.form))), threads_(threads), matrix_(p, Form(p.form)) {}
 
 	// in: x (rows, in), blocks (1, words); or x (n, k or 1, 1, in), blocks (E, words), chosen (n, k)
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		const core::array& blocks = in[1];
 		outs[0].set_data(core::allocator::malloc(outs[0].nbytes()));
 		// All memory is taken here. On MLX's thread a lack of it would end the program.
-		auto p = std::make_shared<Product>(Product{
-			in.size() == 2 ? Stack(in[0], outs[0]) : Stack(in[0], in[2], blocks.shape(0), outs[0]),
-			matrix_, blocks.data<uint32_t>() + matrix_.firstWord, blocks.strides(0), multiply_, threads_});
-		p->stack.wantDense(matrix_.in);
+		Stack stack = in.size() == 2 ? Stack(in[0], outs[0]) : Stack(in[0], in[2], blocks.shape(0), outs[0]);
+		core::array prepared({int(stack.x.size()), matrix_.in + matrix_.in / matrix_.group}, core::float32, nullptr, {});
+		prepared.set_data(core::allocator::malloc(prepared.nbytes()));
+		auto p = std::make_shared<Product>(Product{std::move(stack), matrix_,
+			blocks.data<uint32_t>() + matrix_.firstWord, blocks.strides(0), functions_, threads_, prepared});
 		core::cpu::get_command_encoder(stream()).dispatch([p] {
 			p->stack.sort();
+			p->prepareAll();
 			p->multiplyAll();
 		});
 	}
@@ -180,7 +214,7 @@ public:
 	const char* name() const override { return "PackedMatMul"; }
 
 private:
-	Multiply multiply_;
+	Functions functions_;
 	int threads_;
 	Matrix matrix_;
 };
@@ -200,22 +234,28 @@ float numberOf(Form f, uint32_t w) {
 // unpackOutput writes the weights of an output.
 void unpackOutput(const Matrix& m, Form f, const uint32_t* blocks, int64_t output, float* to) {
 	const int bits = bitsOf(f);
-	const uint32_t* group = blocks + output / lanes * m.tileWords + output % lanes;
-	for (int from = 0; from < m.in; from += m.group, group += m.groupWords) {
+	const uint32_t *at = blocks + output / lanes * m.tileWords + output % lanes, *header = at;
+	for (int g = 0; g < m.in / m.group; g++, at += m.groupWords) {
+		if (g % m.headerGroups == 0) {
+			header = at;
+			at += m.headerWords;
+		}
+		const uint32_t low = g % m.headerGroups == 1 ? header[0] >> 16 : header[0];
 		float scale, bias;
 		if (m.scales == Scales::float32)
-			scale = std::bit_cast<float>(group[0]), bias = std::bit_cast<float>(group[lanes]);
+			scale = std::bit_cast<float>(low), bias = m.biased ? std::bit_cast<float>(header[lanes]) : 0;
 		else if (m.scales == Scales::float16)
-			scale = halfToFloat(group[0]), bias = halfToFloat(group[0] >> 16);
+			scale = halfToFloat(low), bias = halfToFloat(header[0] >> 16);
 		else
-			scale = std::bit_cast<float>(group[0] << 16), bias = std::bit_cast<float>(group[0] & 0xffff0000);
-		const uint32_t* at = group + m.scaleWords;
+			scale = std::bit_cast<float>(low << 16), bias = std::bit_cast<float>(header[0] & 0xffff0000);
+		if (!m.biased)
+			bias = m.centre * scale;
 		for (int i = 0; i < m.group; i++) {
 			const int word = i * bits / 32, shift = i * bits % 32;
 			uint32_t w = at[word * lanes] >> shift;
 			if (shift + bits > 32)
 				w |= at[(word + 1) * lanes] << (32 - shift);
-			to[from + i] = std::fma(numberOf(f, w), scale, bias); // rounded once, as where products have FMA
+			*to++ = std::fma(numberOf(f, w), scale, bias); // rounded once
 		}
 	}
 }

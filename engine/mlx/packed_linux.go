@@ -49,11 +49,12 @@ func packedUnit(bits int) int {
 }
 
 // Pack lays out a quantized matrix w (out, in*bits/32), or a stack (E, out, in*bits/32), for PackedMatMul. scales
-// and biases are as in [Scope.Dequantize]; those of the affine mode are float32. factors (out), or (E, out) of
-// float32 multiply the scales of each output; nil has no effect. CanPack takes q. half says that 16 bits may hold
-// scales and biases: Pack waits for them, and takes half their memory if they do so exactly.
+// and biases are as in [Scope.Dequantize]; those of the affine mode are float32, and nil biases are -2^(bits-1) times
+// the scales, which takes no memory. factors (out), or (E, out) of float32 multiply the scales of each output; nil has
+// no effect. CanPack takes q. half says that 16 bits may hold scales and biases: Pack waits for them, and takes half
+// their memory if they do so exactly.
 func (s *Scope) Pack(w, scales, biases, factors *Array, q Quantization, half bool) *Packed {
-	p := &Packed{form: packedForm(q), group: q.GroupSize, scales: scalesFloat32}
+	p := &Packed{form: packedForm(q), group: q.GroupSize, scales: scalesFloat32, biased: biases != nil}
 	if !s.packed(biases, w, scales) {
 		p.Blocks = s.failed
 		return p
@@ -74,40 +75,47 @@ func (s *Scope) Pack(w, scales, biases, factors *Array, q Quantization, half boo
 	if factors != nil {
 		scales = s.Mul(scales, s.ExpandDims(factors, -1))
 	}
-	if biases == nil {
-		biases = s.Zeros(Float32, shape[0], p.Out, p.In/q.GroupSize)
-	}
-	both := s.packScales(p, scales, biases, half)
+	parts := append(s.packHeaders(p, scales, biases, half), w)
+	headers := parts[0].Dim(2)
 	tiles := (p.Out + packedLanes - 1) / packedLanes
-	groups := p.In / q.GroupSize
-	tile := func(a *Array, columns int) *Array { // (E, out, groups*columns) -> (E, tiles, groups, columns, 16)
+	for i, a := range parts { // (E, out, headers*columns) -> (E, tiles, headers, columns, 16)
 		if pad := tiles*packedLanes - p.Out; pad > 0 {
-			a = s.Concat(1, a, s.Zeros(Uint32, shape[0], pad, groups*columns))
+			a = s.Concat(1, a, s.Zeros(Uint32, shape[0], pad, a.Dim(2)))
 		}
-		return s.Transpose(s.Reshape(a, shape[0], tiles, packedLanes, groups, columns), 0, 1, 3, 4, 2)
+		parts[i] = s.Transpose(s.Reshape(a, shape[0], tiles, packedLanes, headers, -1), 0, 1, 3, 4, 2)
 	}
-	parts := []*Array{}
-	for _, a := range both {
-		parts = append(parts, tile(a, 1))
-	}
-	parts = append(parts, tile(w, shape[2]/groups))
 	p.Blocks = s.Reshape(s.Concat(3, parts...), shape[0], -1)
 	return p
 }
 
-// packScales returns scales and biases as words, both in one if half is set and 16 bits hold them exactly.
-func (s *Scope) packScales(p *Packed, scales, biases *Array, half bool) []*Array {
-	if half {
-		p.scales = scalesFormat(s, scales, biases)
+// packHeaders returns the words of the headers (E, out, headers), those of scales and those of biases where each have
+// their own. Two numbers share a word if half is set and 16 bits hold all exactly: the scale and the bias of a group,
+// or the scales of two groups.
+func (s *Scope) packHeaders(p *Packed, scales, biases *Array, half bool) []*Array {
+	shape := scales.Shape()
+	numbers := []*Array{scales}
+	if p.biased {
+		numbers = append(numbers, biases)
+	}
+	if half && sharesHeader(p.biased, shape[2]) {
+		p.scales = scalesFormat(s, numbers...)
 	}
 	dtype := map[int]Dtype{scalesFloat16: Float16, scalesBFloat16: BFloat16}[p.scales]
-	if dtype == 0 {
-		return []*Array{s.View(scales, Uint32), s.View(biases, Uint32)}
+	for i, a := range numbers {
+		if dtype == 0 {
+			numbers[i] = s.View(a, Uint32)
+		} else {
+			numbers[i] = s.ExpandDims(s.AsType(a, dtype), -1)
+		}
 	}
-	a, b := s.AsType(scales, dtype), s.AsType(biases, dtype)
-	pair := s.Concat(-1, s.ExpandDims(a, -1), s.ExpandDims(b, -1))
-	return []*Array{s.Reshape(s.View(pair, Uint32), scales.Shape()...)}
+	if dtype == 0 {
+		return numbers
+	}
+	return []*Array{s.View(s.Reshape(s.Concat(-1, numbers...), shape[0], shape[1], -1), Uint32)}
 }
+
+// sharesHeader reports whether two numbers of 16 bits of so many groups can share a word.
+func sharesHeader(biased bool, groups int) bool { return biased || groups%2 == 0 }
 
 // scalesFormat returns the smallest format that holds all numbers exactly.
 func scalesFormat(s *Scope, arrays ...*Array) int {
@@ -163,13 +171,16 @@ func (s *Scope) floatScales(scales *Array, q Quantization) *Array {
 }
 
 // PackedBytes returns the size in bytes of a matrix that Pack makes, quantized as q. Pack pads out, the number of
-// outputs, to a multiple of 16. half: 16 bits hold its scales and biases.
-func PackedBytes(out, in int, q Quantization, half bool) int64 {
-	pair := 8
-	if half {
-		pair = 4
+// outputs, to a multiple of 16. half: 16 bits hold its scales and biases. biased: it has biases.
+func PackedBytes(out, in int, q Quantization, half, biased bool) int64 {
+	groups, bytes := in/q.GroupSize, 4
+	if biased {
+		bytes *= 2
 	}
-	return int64(out) * int64(in*q.Bits/8+pair*in/q.GroupSize)
+	if half && sharesHeader(biased, groups) {
+		bytes /= 2
+	}
+	return int64(out) * int64(in*q.Bits/8+bytes*groups)
 }
 
 // PackedMatMul returns x (rows, In) @ p^T (rows, Out), float32. It reads the matrix from memory once, and what a
@@ -222,6 +233,6 @@ func (s *Scope) PackedRows(p *Packed, ids *Array) *Array {
 }
 
 func (p *Packed) c() C.tandem_packed {
-	return C.tandem_packed{form: C.int(p.form), scales: C.int(p.scales), in: C.int(p.In), out: C.int(p.Out),
-		first: C.int(p.first), group: C.int(p.group)}
+	return C.tandem_packed{form: C.int(p.form), scales: C.int(p.scales), biased: C.bool(p.biased), in: C.int(p.In),
+		out: C.int(p.Out), first: C.int(p.first), group: C.int(p.group)}
 }

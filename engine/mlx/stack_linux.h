@@ -32,40 +32,10 @@ struct Stack {
 		  to(y.data<float>()), out(y.shape(3)), ids(chosen.data<uint32_t>()),
 		  idRow(chosen.strides(0)), id(chosen.strides(1)), n(chosen.shape(0)), k(chosen.shape(1)) {}
 
-	// wantDense has sort copy rows of so many elements that do not lie densely.
-	void wantDense(int elements) {
-		if (xStride != 1 && elements > 1)
-			copies.resize(x.size() * elements);
-	}
-
 	// sort sorts the rows of several matrices by their matrix, by counting.
 	void sort() noexcept {
-		if (ids != nullptr)
-			sortByMatrix();
-		if (copies.empty())
+		if (ids == nullptr)
 			return;
-		const int64_t elements = copies.size() / x.size();
-		for (size_t r = 0; r < x.size(); r++) {
-			float* copy = &copies[r * elements];
-			for (int64_t i = 0; i < elements; i++)
-				copy[i] = x[r][i * xStride];
-			x[r] = copy;
-		}
-	}
-
-	// begin returns the first row of matrix m.
-	int begin(int m) const { return m > 0 ? ends[m - 1] : 0; }
-
-	// share calls work(i) for all pieces of all matrices, on so many threads if there is enough to do.
-	// A row takes so many products.
-	template <class Work>
-	void share(int threads, double products, int pieces, const Work& work) const noexcept {
-		const bool alone = double(x.size()) * products < worthThreads;
-		Helpers::all().share(alone ? 1 : threads, pieces * int(ends.size()), work);
-	}
-
-private:
-	void sortByMatrix() noexcept {
 		for (int i = 0; i < n; i++)
 			for (int j = 0; j < k; j++)
 				ends[ids[i * idRow + j * id] + 1]++;
@@ -80,6 +50,18 @@ private:
 		ends.pop_back(); // each matrix's beginning has become its end
 	}
 
+	// begin returns the first row of matrix m.
+	int begin(int m) const { return m > 0 ? ends[m - 1] : 0; }
+
+	// share calls work(i) for all pieces of all matrices, on so many threads if there is enough to do.
+	// A row takes so many products.
+	template <class Work>
+	void share(int threads, double products, int pieces, const Work& work) const noexcept {
+		const bool alone = double(x.size()) * products < worthThreads;
+		Helpers::all().share(alone ? 1 : threads, pieces * int(ends.size()), work);
+	}
+
+private:
 	static constexpr double worthThreads = 1 << 17; // products
 
 	const float* from = nullptr;
@@ -89,5 +71,4 @@ private:
 	const uint32_t* ids = nullptr; // null for one matrix
 	int64_t idRow = 0, id = 0;
 	int n = 0, k = 0;
-	std::vector<float> copies; // of the rows, or empty
 };

@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"slices"
 	"testing"
@@ -10,19 +11,21 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TestExactWeightsAreThoseOfLlamaCPP compares the weights that repacking changes with what llama.cpp's own
-// package unpacks, as rows of a packed matrix.
-func TestExactWeightsAreThoseOfLlamaCPP(t *testing.T) {
+// TestPackedWeightsAreThoseOfLlamaCPP compares the weights of each kind, as rows of a packed matrix, with what
+// llama.cpp's own package unpacks.
+func TestPackedWeightsAreThoseOfLlamaCPP(t *testing.T) {
 	d, err := Open(os.DirFS("testdata"), "kinds.gguf")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := d.OpenExact()
-	if err != nil {
-		t.Fatal(err)
+	open := func(f fs.File, err error) *mlx.Tensors {
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return enginetest.TensorsIn(t, f)
 	}
-	defer f.Close()
-	tensors := enginetest.TensorsIn(t, f)
+	shown, exact := open(d.Open(weightsFile)), open(d.OpenExact())
 	thread, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)
@@ -44,15 +47,28 @@ func TestExactWeightsAreThoseOfLlamaCPP(t *testing.T) {
 		if ok != e.kind.isApproximated() {
 			t.Errorf("%v is there: %v", e.kind, ok)
 		}
+		tensors := exact
 		if !ok {
-			continue
+			if e.packing == nil {
+				continue
+			}
+			tensors, bits, group = shown, e.packing.bits, e.packing.group
 		}
 		tried++
 		var got []float32
 		if err := thread.Do(context.Background(), func(s *mlx.Scope) error {
-			p := s.Pack(tensors.Load(s, e.to), tensors.Load(s, e.module()+".scales"),
-				tensors.Load(s, e.module()+".biases"), nil,
-				mlx.Quantization{GroupSize: group, Bits: bits, Mode: "affine"}, false)
+			q := mlx.Quantization{GroupSize: group, Bits: bits, Mode: "affine"}
+			scales := tensors.Load(s, e.module()+".scales")
+			var biases *mlx.Array
+			if e.kind == mxfp4 {
+				q.Mode = "mxfp4"
+			} else {
+				scales = s.AsType(scales, mlx.Float32)
+			}
+			if e.kind != mxfp4 && !d.Centred(e.to) {
+				biases = s.AsType(tensors.Load(s, e.module()+".biases"), mlx.Float32)
+			}
+			p := s.Pack(tensors.Load(s, e.to), scales, biases, nil, q, !ok)
 			got, err = mlx.Read[float32](s, s.PackedRows(p, s.Arange(0, p.Out, mlx.Int32)))
 			return err
 		}); err != nil {
@@ -62,7 +78,7 @@ func TestExactWeightsAreThoseOfLlamaCPP(t *testing.T) {
 			t.Errorf("%v: other weights", e.kind)
 		}
 	}
-	if tried != len(approximations) || tensors.Len() != 3*tried {
-		t.Errorf("%d kinds of %d, in %d tensors", tried, len(approximations), tensors.Len())
+	if all := len(approximations) + len(packings); tried != all || exact.Len() != 3*len(approximations) {
+		t.Errorf("%d kinds of %d, and %d exact tensors", tried, all, exact.Len())
 	}
 }

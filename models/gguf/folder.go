@@ -32,6 +32,7 @@ type Folder struct {
 	header  []byte   // of model.safetensors
 	entries []*entry
 	exact   []*source                         // the approximated tensors in exact formats
+	centred map[string]bool                   // see Centred
 	small   map[string]func() ([]byte, error) // the other files by name, made when they are opened
 	changed time.Time
 
@@ -174,7 +175,9 @@ func (d *Folder) addFiles(m *model) error {
 		return err
 	}
 	d.header, d.entries = layout(sources)
+	d.centred = map[string]bool{}
 	for _, s := range sources {
+		d.centred[s.to] = s.kind.isCentred()
 		if s.kind.isApproximated() {
 			one := *s
 			one.packing = exactFormats[s.kind].packing(s.kind)
@@ -240,6 +243,9 @@ func (d *Folder) Exact(name string) (bits, group int, ok bool) {
 	}
 	return 0, 0, false
 }
+
+// Centred reports whether the biases of a weight, in the file's own form, are -2^(bits-1) times its scales.
+func (d *Folder) Centred(name string) bool { return d.centred[name] }
 
 // OpenExact opens a safetensors file of the tensors that lose something in model.safetensors. It has them by the
 // same names, with exactly the file's weights, in groups smaller than MLX multiplies. It returns nil if there are

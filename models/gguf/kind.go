@@ -63,6 +63,11 @@ func (k kind) block() int { return kinds[k].block }
 // bytes returns the bytes of a block.
 func (k kind) bytes() int { return kinds[k].bytes }
 
+// isCentred reports whether the element that stands for 0 is 2^(bits-1), in the form that leaves weights as they are.
+func (k kind) isCentred() bool {
+	return k == q4_0 || k == q5_0 || k == q8_0 || k == iq4nl || k == q6_k
+}
+
 // String returns the name of a kind.
 func (k kind) String() string {
 	if name, ok := kindNames[k]; ok {

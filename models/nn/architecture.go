@@ -28,7 +28,7 @@ type Architecture interface {
 
 // Arithmetic is the version of what the models compute. Increase it with any change that gives a
 // model other keys, values or states for the same text.
-const Arithmetic = 6
+const Arithmetic = 7
 
 // A Model is what an [Architecture] builds.
 type Model interface {

@@ -51,7 +51,7 @@ func QuantizedRowBytes(width int) int64 {
 	if width%draftQuantization.GroupSize != 0 || !mlx.CanPack(draftQuantization) {
 		return 0
 	}
-	return mlx.PackedBytes(1, width, draftQuantization, false)
+	return mlx.PackedBytes(1, width, draftQuantization, false, true)
 }
 
 // CutHead reads from the head of target the rows of n ids, with hidden elements each. For a nil

@@ -19,9 +19,10 @@ type matrix struct {
 	global         *mlx.Array // quantized: (out), a factor of the outputs, or nil
 	few            *fewRows   // nil = MLX's own product
 
-	packs  bool        // layout packs it
-	half   bool        // 16 bits hold its scales and biases
-	packed *mlx.Packed // packed: takes the place of all others; else nil
+	packs   bool        // layout packs it
+	half    bool        // 16 bits hold its scales and biases
+	centred bool        // biases follow from scales, see [mlx.Scope.Pack]
+	packed  *mlx.Packed // packed: takes the place of all others; else nil
 }
 
 func (m *matrix) quantized() bool { return m.scales != nil }
@@ -176,6 +177,7 @@ func (w *Weights) asStored(path string, packs bool, in int, shape ...int) matrix
 		few:          w.fewRows,
 		packs:        packs && w.Packs() && mlx.CanPack(q),
 		half:         w.hasHalfScales(path),
+		centred:      w.config.centred() || w.isCentred(weight.Name),
 	}
 	if q.Mode != "affine" {
 		m.scales = w.load(path+".scales", foreignScales, groups)
@@ -196,7 +198,7 @@ func (w *Weights) asStored(path string, packs bool, in int, shape ...int) matrix
 // asStored; else it is dequantized, as MLX has no groups so small.
 func (w *Weights) loadExact(path, name string, q mlx.Quantization, packs bool) matrix {
 	w.info(path + ".biases") // which are not read
-	m := matrix{quantization: q, packs: packs}
+	m := matrix{quantization: q, packs: packs, centred: w.isCentred(name)}
 	m.weight, m.scales, m.biases = w.src.(exactSource).LoadExact(w.scope, name)
 	if !packs {
 		return m.dequantized(w.scope)
@@ -321,7 +323,7 @@ func (m *matrix) dtype(given mlx.Dtype) mlx.Dtype {
 // alike reports whether b is quantized as m is, so that they can be joined.
 func (m *matrix) alike(b matrix) bool {
 	return m.quantized() == b.quantized() && m.quantization == b.quantization && m.half == b.half &&
-		m.float32Scales == b.float32Scales && (m.global == nil) == (b.global == nil)
+		m.centred == b.centred && m.float32Scales == b.float32Scales && (m.global == nil) == (b.global == nil)
 }
 
 // stack puts the rows of b under the rows of m. It reports false if they are not quantized alike.
@@ -371,6 +373,9 @@ func (m *matrix) expanded(s *mlx.Scope) matrix {
 // layout brings the arrays into the form that matmul and gather need. It returns them.
 func (m *matrix) layout(s *mlx.Scope) []*mlx.Array {
 	if m.packs {
+		if m.centred {
+			m.biases = nil
+		}
 		*m = matrix{packed: s.Pack(m.weight, m.scales, m.biases, m.global, m.quantization, m.half)}
 		return []*mlx.Array{m.packed.Blocks}
 	}

@@ -20,6 +20,8 @@ type Source interface {
 type exactSource interface {
 	// Exact returns how the file's own form of a weight is quantized, and whether it has one.
 	Exact(weight string) (q mlx.Quantization, ok bool)
+	// Centred reports whether the biases of a weight, in its own form, are -2^(bits-1) times its scales.
+	Centred(weight string) bool
 	// LoadExact returns that form.
 	LoadExact(s *mlx.Scope, name string) (weight, scales, biases *mlx.Array)
 }
@@ -96,25 +98,31 @@ func (c *namedTensors) exactForm(weight string) (q mlx.Quantization, ok bool) {
 	return q, false
 }
 
+// isCentred reports whether the biases of a weight, in its file's own form, follow from its scales.
+func (c *namedTensors) isCentred(weight string) bool {
+	src, is := c.src.(exactSource)
+	return is && src.Centred(weight)
+}
+
 // packedGrowth returns the bytes that the matrices (..., out, in) at path, quantized as q, take in memory, less
 // those of their tensors with scales in float32. They are packed, or else dequantized.
-func (c *namedTensors) packedGrowth(path string, q mlx.Quantization, packed bool, shape []int) int64 {
+func (w *Weights) packedGrowth(path string, q mlx.Quantization, packed bool, shape []int) int64 {
 	in, out, stack := shape[len(shape)-1], shape[len(shape)-2], int64(1)
 	for _, n := range shape[:len(shape)-2] {
 		stack *= int64(n)
 	}
 	var held int64
 	for _, end := range []string{".weight", ".scales", ".biases"} {
-		if info, ok := c.src.Info(c.names[path+end]); ok && slices.Contains(floatTypes, info.Dtype) {
+		if info, ok := w.src.Info(w.names[path+end]); ok && slices.Contains(floatTypes, info.Dtype) {
 			held += 4 * info.Size()
 		} else {
 			held += info.Bytes
 		}
 	}
-	if q.Mode == "affine" && !c.Has(path+".biases") { // they are computed, and count
+	if q.Mode == "affine" && !w.Has(path+".biases") { // they are computed, and count
 		held += 4 * stack * int64(out*in/q.GroupSize)
 	}
-	if c.Has(path + globalScale) { // which counts for each output
+	if w.Has(path + globalScale) { // which counts for each output
 		held += 4 * stack * int64(out)
 	}
 	if !packed {
@@ -123,7 +131,8 @@ func (c *namedTensors) packedGrowth(path string, q mlx.Quantization, packed bool
 	if len(shape) > 2 {
 		out = (out + 15) / 16 * 16 // a single matrix may be joined with others, and they are padded once
 	}
-	return stack*mlx.PackedBytes(out, in, q, c.hasHalfScales(path)) - held
+	biased := q.Mode == "affine" && !w.config.centred() && !w.isCentred(w.names[path+".weight"])
+	return stack*mlx.PackedBytes(out, in, q, w.hasHalfScales(path), biased) - held
 }
 
 // hasHalfScales reports whether 16 bits hold the scales and biases of the quantized matrix at path.
