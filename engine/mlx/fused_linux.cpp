@@ -11,6 +11,7 @@
 #include "helpers_linux.h"
 #include "mlx/allocator.h"
 #include "mlx/backend/cpu/encoder.h"
+#include "mlx/ops.h"
 #include "mlx/primitives.h"
 
 namespace {
@@ -130,27 +131,42 @@ protected:
 	int threads_;
 };
 
-class RMSNorm : public Fused {
+class RMSNorm : public Fused, public RowFunction, public Summand {
 public:
-	RMSNorm(core::Stream s, Target t, int threads, float eps) : Fused(s, t, threads), eps_(eps) {}
+	RMSNorm(core::Stream s, Target t, int threads, float eps, bool weighted, bool sums)
+		: Fused(s, t, threads), target_(t), eps_(eps), weighted_(weighted), sums_(sums) {}
 
-	// in: x (..., n), and weight (n), or (heads, 1, n) for x (1, heads, rows, n)
+	// in: x (..., n); weight (n), or (heads, 1, n) for x (1, heads, rows, n); an array of the shape of x to add
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		outs[0].set_data(core::allocator::malloc(outs[0].nbytes()));
 		const Rows x(in[0]);
-		const float* weight = in.size() > 1 ? vector(in[1]) : nullptr;
-		const bool own = in.size() > 1 && in[1].ndim() == 3; // of each head
+		const float* weight = weighted_ ? vector(in[1]) : nullptr;
+		const bool own = weighted_ && in[1].ndim() == 3; // of each head
+		const Rows summand(in.back());
 		perRow(stream(), threads_, x, x.width(),
-			[x, weight, own, eps = eps_, k = &kernel_, y = outs[0].data<float>(),
+			[x, weight, own, summand, sums = sums_, eps = eps_, k = &kernel_, y = outs[0].data<float>(),
 				buffer = std::vector<float>(x.element() == 1 ? 0 : x.width())](int64_t r) mutable {
 				const float* w = own ? weight + x.axis1(r) * x.width() : weight;
-				k->normalize(x.dense(r, buffer), w, eps, x.width(), y + r * x.width());
+				float* to = y + r * x.width();
+				k->normalize(x.dense(r, buffer), w, eps, x.width(), to);
+				for (int64_t i = 0; sums && i < x.width(); i++)
+					to[i] += summand.at(r)[i * summand.element()];
 			});
+	}
+	void apply(const float* x, const float* weight, int64_t n, float* y) const override {
+		kernel_.normalize(x, weight, eps_, n, y);
+	}
+	std::shared_ptr<core::Primitive> sum() override {
+		if (sums_)
+			return nullptr;
+		return std::make_shared<RMSNorm>(stream(), target_, threads_, eps_, weighted_, true);
 	}
 	const char* name() const override { return "FusedRMSNorm"; }
 
 private:
+	Target target_;
 	float eps_;
+	bool weighted_, sums_;
 };
 
 class Rotate : public Fused {
@@ -220,7 +236,7 @@ private:
 	bool norm_, turns_;
 };
 
-class Gated : public Fused {
+class Gated : public Fused, public RowFunction {
 public:
 	Gated(core::Stream s, Target t, int threads, float a, float b) : Fused(s, t, threads), a_(a), b_(b) {}
 
@@ -235,6 +251,7 @@ public:
 				k->gate(x.dense(r, buffer), a, b, n, y + r * n);
 			});
 	}
+	void apply(const float* x, const float*, int64_t n, float* y) const override { kernel_.gate(x, a_, b_, n, y); }
 	const char* name() const override { return "Gated"; }
 
 private:
@@ -247,7 +264,25 @@ int tandem_rms_norm(mlx_array* out, mlx_array x, mlx_array weight, float eps, ta
 	std::vector<core::array> in{of(x)};
 	if (weight.ctx != nullptr)
 		in.push_back(of(weight));
-	return make<RMSNorm>(out, of(x).shape(), std::move(in), how, eps);
+	return make<RMSNorm>(out, of(x).shape(), std::move(in), how, eps, weight.ctx != nullptr, false);
+}
+
+int tandem_sum(mlx_array* out, mlx_array x, mlx_array y, tandem_operation* how) try {
+	const core::array &a = of(x), &b = of(y);
+	std::shared_ptr<core::Primitive> sum;
+	if (b.status() == core::array::Status::unscheduled && b.has_primitive() && a.shape() == b.shape())
+		if (auto of = dynamic_cast<Summand*>(&b.primitive()))
+			sum = of->sum();
+	if (sum == nullptr) {
+		out->ctx = new core::array(core::add(a, b, *static_cast<core::Stream*>(how->stream.ctx)));
+		return 0;
+	}
+	std::vector<core::array> in = b.inputs();
+	in.push_back(a);
+	out->ctx = new core::array(b.shape(), core::float32, sum, std::move(in));
+	return 0;
+} catch (const std::exception& e) {
+	return failed(how, e);
 }
 
 int tandem_rotate(mlx_array* out, mlx_array x, mlx_array cos, mlx_array sin, tandem_operation* how) {

@@ -37,6 +37,15 @@ func (s *Scope) fusedRMSNorm(x, weight *Array, eps float32, on target) *Array {
 	return s.filled(r, &how, C.tandem_rms_norm(&r.c, x.c, optional(weight), C.float(eps), &how))
 }
 
+// FusedAdd returns x + y. Where y is made by PackedMatMul or FusedRMSNorm, and not computed yet, one operation does both.
+func (s *Scope) FusedAdd(x, y *Array) *Array {
+	if !s.ready(x, y) {
+		return s.failed
+	}
+	r, how := s.new(), s.operation(0)
+	return s.filled(r, &how, C.tandem_sum(&r.c, x.c, y.c, &how))
+}
+
 // Rotate returns x (1, heads, n, D) with the first dims elements of each row turned: x cos + y sin with tables (n,
 // dims), where y has the two halves of x in each other's place. Fuses takes x.
 func (s *Scope) Rotate(x, cos, sin *Array) *Array { return s.rotate(x, cos, sin, 0) }

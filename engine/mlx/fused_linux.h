@@ -3,11 +3,42 @@
 #include "operation_linux.h"
 
 #ifdef __cplusplus
+
+#include "mlx/primitives.h"
+
+// A RowFunction is an operation that makes each row of its first input, and a second one that is a weight or missing,
+// a row of its output. A product whose input is made so computes the rows as it reads them.
+struct RowFunction {
+	// apply writes a row of n elements. weight may be null.
+	virtual void apply(const float* x, const float* weight, int64_t n, float* y) const = 0;
+
+	virtual ~RowFunction() = default;
+
+	// of returns the operation that will make x, or null: it is another one, or has made x.
+	static const RowFunction* of(const mlx::core::array& x) {
+		if (x.status() != mlx::core::array::Status::unscheduled || !x.has_primitive() ||
+			x.inputs().size() > 2 || x.inputs().size() == 2 && x.inputs()[1].ndim() != 1)
+			return nullptr;
+		return dynamic_cast<const RowFunction*>(&x.primitive());
+	}
+};
+
+// A Summand is an operation that can add its result to one more input.
+struct Summand {
+	// sum returns that operation.
+	virtual std::shared_ptr<mlx::core::Primitive> sum() = 0;
+
+	virtual ~Summand() = default;
+};
+
 extern "C" {
 #endif
 
 // tandem_rms_norm makes the array of Scope.FusedRMSNorm. weight may be null.
 int tandem_rms_norm(mlx_array* out, mlx_array x, mlx_array weight, float eps, tandem_operation* how);
+
+// tandem_sum makes the array of Scope.FusedAdd.
+int tandem_sum(mlx_array* out, mlx_array x, mlx_array y, tandem_operation* how);
 
 // tandem_rotate makes the array of Scope.Rotate.
 int tandem_rotate(mlx_array* out, mlx_array x, mlx_array cos, mlx_array sin, tandem_operation* how);

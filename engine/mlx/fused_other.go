@@ -10,6 +10,9 @@ func (*Scope) FusedRMSNorm(x, weight *Array, eps float32) *Array {
 	panic("mlx: no fused operations on this system")
 }
 
+// FusedAdd returns x + y.
+func (s *Scope) FusedAdd(x, y *Array) *Array { return s.Add(x, y) }
+
 // Rotate is for Linux, where models compute on the CPU.
 func (*Scope) Rotate(x, cos, sin *Array) *Array { panic("mlx: no fused operations on this system") }
 

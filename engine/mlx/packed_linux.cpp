@@ -14,6 +14,7 @@
 #include <immintrin.h>
 #endif
 
+#include "fused_linux.h"
 #include "mlx/allocator.h"
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/primitives.h"
@@ -158,6 +159,10 @@ struct Product {
 	Functions functions;
 	int threads; // that may share the work
 	core::array prepared; // (rows, in + groups)
+	const RowFunction* function; // that makes rows of those of the stack, or null
+	const float* weight; // of function, or null
+	const float* summand; // (rows, out), or null
+	int64_t summandRow, summandStride;
 
 	// prepareAll prepares all rows.
 	void prepareAll() noexcept {
@@ -165,7 +170,12 @@ struct Product {
 		auto work = [&](int i) {
 			for (int r = i * several; r < std::min(rows, (i + 1) * several); r++) {
 				float* to = prepared.data<float>() + int64_t(r) * width;
-				functions.prepare(matrix, stack.x[r], stack.xStride, to);
+				if (function == nullptr)
+					functions.prepare(matrix, stack.x[r], stack.xStride, to);
+				else {
+					function->apply(stack.x[r], weight, matrix.in, to);
+					functions.prepare(matrix, to, 1, to);
+				}
 				stack.x[r] = to;
 			}
 		};
@@ -179,30 +189,46 @@ struct Product {
 		auto work = [&](int i) {
 			const int m = i / pieces, first = i % pieces * pieceTiles, begin = stack.begin(m);
 			const int rows = stack.ends[m] - begin;
-			if (rows > 0)
-				functions.multiply({&matrix, blocks + m * matrixWords, &stack.x[begin], &stack.y[begin], rows, first,
-					std::min(first + pieceTiles, matrix.tiles)});
+			if (rows == 0)
+				return;
+			const int last = std::min(first + pieceTiles, matrix.tiles);
+			functions.multiply(
+				{&matrix, blocks + m * matrixWords, &stack.x[begin], &stack.y[begin], rows, first, last});
+			for (int r = 0; summand != nullptr && r < rows; r++)
+				for (int o = first * lanes; o < std::min(last * lanes, matrix.out); o++)
+					stack.y[r][o] += summand[r * summandRow + o * summandStride];
 		};
 		stack.share(threads, double(matrix.in) * matrix.out, pieces, work);
 	}
 };
 
-class PackedMatMul : public core::Primitive {
+class PackedMatMul : public core::Primitive, public Summand {
 public:
-	PackedMatMul(core::Stream s, Target t, int threads, tandem_packed p)
-		: Primitive(s), functions_(functionsOn(t, Form(p.form))), threads_(threads), matrix_(p, Form(p.form)) {}
+	// function, which maker keeps, makes the rows of their input. Both may be null.
+	PackedMatMul(core::Stream s, Target t, int threads, tandem_packed p, bool chooses,
+		std::shared_ptr<core::Primitive> maker, const RowFunction* function, bool sums)
+		: Primitive(s), target_(t), threads_(threads), packed_(p), matrix_(p, Form(p.form)), chooses_(chooses),
+		  maker_(std::move(maker)), function_(function), sums_(sums) {}
 
-	// in: x (rows, in), blocks (1, words); or x (n, k or 1, 1, in), blocks (E, words), chosen (n, k)
+	// in: x (rows, in), blocks (1, words); or x (n, k or 1, 1, in), blocks (E, words), chosen (n, k). Then the weight of
+	// the function, and (rows, out) to add.
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
-		const core::array& blocks = in[1];
+		const core::array &x = in[0], &blocks = in[1];
 		outs[0].set_data(core::allocator::malloc(outs[0].nbytes()));
 		// All memory is taken here. On MLX's thread a lack of it would end the program.
-		Stack stack = in.size() == 2 ? Stack(in[0], outs[0]) : Stack(in[0], in[2], blocks.shape(0), outs[0]);
+		Stack stack = chooses_ ? Stack(x, in[2], blocks.shape(0), outs[0]) : Stack(x, outs[0]);
 		core::array prepared({int(stack.x.size()), matrix_.in + matrix_.in / matrix_.group}, core::float32, nullptr, {});
 		prepared.set_data(core::allocator::malloc(prepared.nbytes()));
+		if (function_ != nullptr && stack.xStride != 1)
+			throw std::runtime_error("PackedMatMul takes rows that lie densely.");
+		const size_t weight = chooses_ ? 3 : 2;
+		const bool weighted = in.size() - sums_ > weight;
 		auto p = std::make_shared<Product>(Product{std::move(stack), matrix_,
-			blocks.data<uint32_t>() + matrix_.firstWord, blocks.strides(0), functions_, threads_, prepared});
-		core::cpu::get_command_encoder(stream()).dispatch([p] {
+			blocks.data<uint32_t>() + matrix_.firstWord, blocks.strides(0),
+			functionsOn(target_, Form(packed_.form)), threads_, prepared, function_,
+			weighted ? in[weight].data<float>() : nullptr, sums_ ? in.back().data<float>() : nullptr,
+			sums_ ? in.back().strides(0) : 0, sums_ ? in.back().strides(1) : 0});
+		core::cpu::get_command_encoder(stream()).dispatch([p, maker = maker_] {
 			p->stack.sort();
 			p->prepareAll();
 			p->multiplyAll();
@@ -211,12 +237,22 @@ public:
 	void eval_gpu(const std::vector<core::array>&, std::vector<core::array>&) override {
 		throw std::runtime_error("PackedMatMul is for the CPU.");
 	}
+	std::shared_ptr<core::Primitive> sum() override {
+		if (sums_ || chooses_)
+			return nullptr;
+		return std::make_shared<PackedMatMul>(stream(), target_, threads_, packed_, chooses_, maker_, function_, true);
+	}
 	const char* name() const override { return "PackedMatMul"; }
 
 private:
-	Functions functions_;
+	Target target_;
 	int threads_;
+	tandem_packed packed_;
 	Matrix matrix_;
+	bool chooses_;
+	std::shared_ptr<core::Primitive> maker_;
+	const RowFunction* function_;
+	bool sums_;
 };
 
 // numberOf returns the number that the low bits of a word mean.
@@ -289,10 +325,18 @@ private:
 
 int tandem_packed_matmul(mlx_array* out, mlx_array x, mlx_array blocks, mlx_array chosen,
 	tandem_packed form, tandem_operation* how) {
-	if (chosen.ctx == nullptr)
-		return make<PackedMatMul>(out, {of(x).shape(0), form.out}, {of(x), of(blocks)}, how, form);
-	return make<PackedMatMul>(out, {of(chosen).shape(0), of(chosen).shape(1), 1, form.out},
-		{of(x), of(blocks), of(chosen)}, how, form);
+	const bool chooses = chosen.ctx != nullptr;
+	const RowFunction* function = RowFunction::of(of(x));
+	std::vector<core::array> in{function == nullptr ? of(x) : of(x).inputs()[0], of(blocks)};
+	if (chooses)
+		in.push_back(of(chosen));
+	if (function != nullptr && of(x).inputs().size() > 1)
+		in.push_back(of(x).inputs()[1]);
+	core::Shape shape{of(x).shape(0), form.out};
+	if (chooses)
+		shape = {of(chosen).shape(0), of(chosen).shape(1), 1, form.out};
+	return make<PackedMatMul>(out, std::move(shape), std::move(in), how, form, chooses,
+		function == nullptr ? nullptr : of(x).primitive_ptr(), function, false);
 }
 
 int tandem_packed_rows(mlx_array* out, mlx_array ids, mlx_array blocks, tandem_packed form,

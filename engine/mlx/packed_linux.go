@@ -184,7 +184,8 @@ func PackedBytes(out, in int, q Quantization, half, biased bool) int64 {
 }
 
 // PackedMatMul returns x (rows, In) @ p^T (rows, Out), float32. It reads the matrix from memory once, and what a
-// row gets does not depend on the rows that come with it.
+// row gets does not depend on the rows that come with it. Where x is made by FusedRMSNorm or Gated, and not computed
+// yet, one operation does both.
 func (s *Scope) PackedMatMul(x *Array, p *Packed) *Array { return s.packedMatMul(x, p, 0) }
 
 func (s *Scope) packedMatMul(x *Array, p *Packed, on target) *Array {

@@ -196,3 +196,47 @@ func TestScalesTakeTheFewestBits(t *testing.T) {
 		})
 	}
 }
+
+// TestPackedMatMulFuses computes products of rows that an operation makes, with a summand, in one operation and in
+// several. They are equal to the bit.
+func TestPackedMatMulFuses(t *testing.T) {
+	th := newThread(t)
+	r := rand.New(rand.NewPCG(9, 10))
+	const in, out = 256, 45
+	for _, rows := range []int{1, 8, 33} {
+		x, wide, weight, add := normal(r, rows*in), normal(r, rows*2*in), normal(r, in), normal(r, rows*out)
+		for name, made := range map[string]func(s *Scope) *Array{
+			"norm":       func(s *Scope) *Array { return s.FusedRMSNorm(New(s, x, rows, in), New(s, weight, in), 1e-5) },
+			"plain norm": func(s *Scope) *Array { return s.FusedRMSNorm(New(s, x, rows, in), nil, 1e-5) },
+			"gate":       func(s *Scope) *Array { return s.Gated(New(s, wide, rows, 2*in), -math.Log2E, 0) },
+			"rows":       func(s *Scope) *Array { return New(s, x, rows, in) },
+		} {
+			do(t, th, func(s *Scope) error {
+				packed, _ := packings[6].pack(s, r, out, in)
+				first := made(s)
+				if _, err := Read[float32](s, first); err != nil { // computed, it is not taken over
+					return err
+				}
+				y := s.PackedMatMul(first, packed)
+				want, err := Read[float32](s, s.Add(y, New(s, add, rows, out)))
+				if err != nil {
+					return err
+				}
+				for n, summand := range map[string]*Array{"summand": New(s, add, rows, out), "turned summand": s.Transpose(
+					s.Contiguous(s.Transpose(New(s, add, rows, out), 1, 0)), 1, 0)} {
+					checkSame(t, name+", "+n, s, s.FusedAdd(summand, s.PackedMatMul(made(s), packed)), want)
+				}
+				sum := s.FusedAdd(first, s.FusedAdd(first, made(s)))
+				if name == "gate" || name == "rows" {
+					return nil
+				}
+				normed, err := Read[float32](s, s.Add(first, s.Add(first, first)))
+				if err != nil {
+					return err
+				}
+				checkSame(t, name+" twice", s, sum, normed)
+				return nil
+			})
+		}
+	}
+}
