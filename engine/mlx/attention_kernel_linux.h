@@ -262,7 +262,7 @@ void attend(const Attention& a, Block& b, int kv, int from, int to) {
 			fade = power(all(b.most[r] - top))[0];
 			sum = sum * fade + power(all(sink - top))[0];
 		}
-		float* out = a.out + (int64_t(head) * a.n + from + r % queries) * a.values;
+		float* out = a.out + (int64_t(from + r % queries) * a.heads + head) * a.values;
 		for (int d = 0; d < a.values; d++)
 			out[d] = b.out[r * a.values + d] * fade / sum;
 	}

@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 #include "attention_linux.h"
@@ -47,7 +48,7 @@ struct Attention {
 	int64_t maskRow, maskKey;
 	const float* sinks; // one of each head, or null
 	int64_t sink;
-	float* out; // (heads, n, values)
+	float* out; // (n, heads, values)
 	float scale;
 	bool causal;
 	int heads, group, n, keys, width, values; // width: elements of a key
@@ -165,10 +166,31 @@ View view(const core::array& x) {
 	return {x.data<float>(), x.strides(1), x.strides(2), x.strides(3)};
 }
 
+// KeptRows are rows [from, to) of an array (1, heads, rows, elements).
+struct KeptRows {
+	core::array of;
+	int from, to;
+
+	// KeptRows of a slice that is not computed yet are those of the array that it is cut from.
+	explicit KeptRows(const core::array& x) : of(x), from(0), to(x.shape(2)) {
+		if (x.status() != core::array::Status::unscheduled || !x.has_primitive() ||
+			std::string_view(x.primitive().name()) != "Slice") // MLX hides the types of its classes
+			return;
+		const auto& [start, stop, strides] = static_cast<const core::Slice&>(x.primitive()).state();
+		const core::array& whole = x.inputs()[0];
+		for (int axis = 0; axis < 4; axis++)
+			if (strides[axis] != 1 || axis != 2 && x.shape(axis) != whole.shape(axis))
+				return;
+		of = whole, from = start[2], to = stop[2];
+	}
+};
+
 class TiledAttention : public core::Primitive {
 public:
-	TiledAttention(core::Stream s, Target t, int threads, const tandem_attention_input& in)
-		: Primitive(s), attend_(attendOn(t)), threads_(threads), scale_(in.scale),
+	// keys and values are the first of the rows of their inputs.
+	TiledAttention(core::Stream s, Target t, int threads, const tandem_attention_input& in, int keys, int values, int n)
+		: Primitive(s), attend_(attendOn(t)), threads_(threads), firstKey_(keys), firstValue_(values), keys_(n),
+		  scale_(in.scale),
 		  causal_(in.causal), mask_(in.mask.ctx != nullptr), sinks_(in.sinks.ctx != nullptr),
 		  bits_(in.bits), keyGroup_(in.key_group), valueGroup_(in.value_group),
 		  values_(in.values) {}
@@ -177,6 +199,7 @@ public:
 		core::array& out = outs[0];
 		Attention a{};
 		a.q = view(in[0]), a.k = view(in[1]), a.v = view(in[2]);
+		a.k.data += firstKey_ * a.k.row, a.v.data += firstValue_ * a.v.row;
 		if (mask_) {
 			a.mask = in[3].data<bool>();
 			a.maskRow = in[3].strides(0), a.maskKey = in[3].strides(1);
@@ -185,7 +208,7 @@ public:
 			a.sinks = in.back().data<float>(), a.sink = in.back().strides(0);
 		a.scale = scale_, a.causal = causal_;
 		a.heads = in[0].shape(1), a.group = a.heads / in[1].shape(1), a.n = in[0].shape(2);
-		a.keys = in[1].shape(2), a.width = in[0].shape(3), a.values = values_;
+		a.keys = keys_, a.width = in[0].shape(3), a.values = values_;
 		a.keysIn = {bits_, keyGroup_, a.width}, a.valuesIn = {bits_, valueGroup_, a.values};
 		// Memory that is lacking is an error of the evaluation here. On MLX's thread it would end the
 		// program.
@@ -202,7 +225,7 @@ public:
 
 private:
 	Attend attend_;
-	int threads_;
+	int threads_, firstKey_, firstValue_, keys_;
 	float scale_;
 	bool causal_, mask_, sinks_;
 	int bits_, keyGroup_, valueGroup_, values_;
@@ -212,11 +235,12 @@ private:
 
 int tandem_attention(mlx_array* out, const tandem_attention_input* in, tandem_operation* how) {
 	const core::array& q = of(in->q);
-	std::vector<core::array> arrays{q, of(in->k), of(in->v)};
+	const KeptRows k(of(in->k)), v(of(in->v));
+	std::vector<core::array> arrays{q, k.of, v.of};
 	if (in->mask.ctx != nullptr)
 		arrays.push_back(of(in->mask));
 	if (in->sinks.ctx != nullptr)
 		arrays.push_back(of(in->sinks));
-	return make<TiledAttention>(out, {1, q.shape(1), q.shape(2), in->values}, std::move(arrays),
-		how, *in);
+	return make<TiledAttention>(out, {q.shape(2), q.shape(1) * in->values}, std::move(arrays), how, *in, k.from, v.from,
+		k.to - k.from);
 }

@@ -136,7 +136,7 @@ public:
 	RMSNorm(core::Stream s, Target t, int threads, float eps, bool weighted, bool sums)
 		: Fused(s, t, threads), target_(t), eps_(eps), weighted_(weighted), sums_(sums) {}
 
-	// in: x (..., n); weight (n), or (heads, 1, n) for x (1, heads, rows, n); an array of the shape of x to add
+	// in: x (..., n); weight (n), or (heads, 1, n) for x (1, heads, rows, n); (..., n) or (n) to add
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		outs[0].set_data(core::allocator::malloc(outs[0].nbytes()));
 		const Rows x(in[0]);
@@ -270,7 +270,8 @@ int tandem_rms_norm(mlx_array* out, mlx_array x, mlx_array weight, float eps, ta
 int tandem_sum(mlx_array* out, mlx_array x, mlx_array y, tandem_operation* how) try {
 	const core::array &a = of(x), &b = of(y);
 	std::shared_ptr<core::Primitive> sum;
-	if (b.status() == core::array::Status::unscheduled && b.has_primitive() && a.shape() == b.shape())
+	const bool fits = a.shape() == b.shape() || a.ndim() == 1 && a.shape(0) == b.shape(-1);
+	if (fits && a.dtype() == core::float32 && b.status() == core::array::Status::unscheduled && b.has_primitive())
 		if (auto of = dynamic_cast<Summand*>(&b.primitive()))
 			sum = of->sum();
 	if (sum == nullptr) {

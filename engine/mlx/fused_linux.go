@@ -37,7 +37,8 @@ func (s *Scope) fusedRMSNorm(x, weight *Array, eps float32, on target) *Array {
 	return s.filled(r, &how, C.tandem_rms_norm(&r.c, x.c, optional(weight), C.float(eps), &how))
 }
 
-// FusedAdd returns x + y. Where y is made by PackedMatMul or FusedRMSNorm, and not computed yet, one operation does both.
+// FusedAdd returns x + y, where x may be a vector for each row of y. Where y is made by PackedMatMul or FusedRMSNorm,
+// and not computed yet, one operation does both.
 func (s *Scope) FusedAdd(x, y *Array) *Array {
 	if !s.ready(x, y) {
 		return s.failed

@@ -161,7 +161,7 @@ struct Product {
 	core::array prepared; // (rows, in + groups)
 	const RowFunction* function; // that makes rows of those of the stack, or null
 	const float* weight; // of function, or null
-	const float* summand; // (rows, out), or null
+	const float* summand; // (rows, out) or (out), or null
 	int64_t summandRow, summandStride;
 
 	// prepareAll prepares all rows.
@@ -211,7 +211,7 @@ public:
 		  maker_(std::move(maker)), function_(function), sums_(sums) {}
 
 	// in: x (rows, in), blocks (1, words); or x (n, k or 1, 1, in), blocks (E, words), chosen (n, k). Then the weight of
-	// the function, and (rows, out) to add.
+	// the function, and (rows, out) or (out) to add.
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		const core::array &x = in[0], &blocks = in[1];
 		outs[0].set_data(core::allocator::malloc(outs[0].nbytes()));
@@ -227,7 +227,7 @@ public:
 			blocks.data<uint32_t>() + matrix_.firstWord, blocks.strides(0),
 			functionsOn(target_, Form(packed_.form)), threads_, prepared, function_,
 			weighted ? in[weight].data<float>() : nullptr, sums_ ? in.back().data<float>() : nullptr,
-			sums_ ? in.back().strides(0) : 0, sums_ ? in.back().strides(1) : 0});
+			sums_ && in.back().ndim() > 1 ? in.back().strides(0) : 0, sums_ ? in.back().strides(-1) : 0});
 		core::cpu::get_command_encoder(stream()).dispatch([p, maker = maker_] {
 			p->stack.sort();
 			p->prepareAll();

@@ -45,12 +45,12 @@ func TestTiledAttentionOfPackedRows(t *testing.T) {
 					pk, pv = s.Slice(pk, 2, 0, to), s.Slice(pv, 2, 0, to)
 					out := s.tiledAttention(q, pk, pv, o, on)
 					if from == 0 {
-						all, err := Read[float32](s, s.Contiguous(s.CausalAttention(q,
-							s.DequantizeRows(pk, *o.Keys), s.DequantizeRows(pv, *o.Values), o.Scale, o.Sinks)))
+						all, err := Read[float32](s, s.Contiguous(s.Transpose(s.CausalAttention(q, s.DequantizeRows(pk,
+							*o.Keys), s.DequantizeRows(pv, *o.Values), o.Scale, o.Sinks), 0, 2, 1, 3)))
 						if err != nil {
 							return err
 						}
-						got, err := Read[float32](s, s.Contiguous(out))
+						got, err := Read[float32](s, out)
 						if err != nil {
 							return err
 						}
@@ -60,7 +60,7 @@ func TestTiledAttentionOfPackedRows(t *testing.T) {
 							}
 						}
 					}
-					rows, err = Read[float32](s, s.Contiguous(s.Transpose(out, 0, 2, 1, 3)))
+					rows, err = Read[float32](s, out)
 					return err
 				})
 				return rows

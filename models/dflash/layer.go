@@ -57,7 +57,7 @@ func newLayer(w *nn.Weights, path string, a *args) *layer {
 func around(s *mlx.Scope, x, normed *mlx.Array, c *blockConv,
 	sublayer func(*mlx.Array) *mlx.Array) *mlx.Array {
 	if c == nil {
-		return s.Add(x, sublayer(normed))
+		return s.FusedAdd(x, sublayer(normed))
 	}
 	in, kernels := c.before(s, normed)
 	return s.Add(x, c.after(s, sublayer(in), kernels))
@@ -89,15 +89,14 @@ func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, i, pos int, c cache.
 	case mask != nil:
 		mask = s.Slice(mask, 0, more, more+rows)
 	}
-	var out *mlx.Array // (1, Q, rows, D)
+	var out *mlx.Array // (rows, Q D)
 	if m.causal(i) && view.Causal {
 		out = h.CausalAttention(s, q, keys, values)
 	} else {
 		out = h.ScaledDotProductAttention(s, q, keys, values, mask)
 	}
-	out = s.Transpose(out, 0, 2, 1, 3) // (1, rows, Q, D)
 	if l.GProj != nil {
-		out = s.Mul(out, s.Reshape(l.gate(s, x), 1, rows, h.Q, 1))
+		out = s.Mul(s.Reshape(out, rows, h.Q, h.Dim), s.Reshape(l.gate(s, x), rows, h.Q, 1))
 	}
 	return l.OProj.Forward(s, s.Reshape(out, rows, h.Q*h.Dim))
 }

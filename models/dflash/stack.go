@@ -81,8 +81,8 @@ func (t *Stack) KeysValues(s *mlx.Scope, b lm.Batch) (k, v *mlx.Array) {
 			gated := s.Mul(s.Reshape(out, rows, h.Q, h.Dim), s.Reshape(l.gate(s, normed), rows, h.Q, 1))
 			out = s.Reshape(gated, rows, queries)
 		}
-		x = s.Add(x, l.OProj.Forward(s, out))
-		x = s.Add(x, l.MLP.Forward(s, l.PostAttentionLayernorm.Forward(s, x)))
+		x = s.FusedAdd(x, l.OProj.Forward(s, out))
+		x = s.FusedAdd(x, l.MLP.Forward(s, l.PostAttentionLayernorm.Forward(s, x)))
 	}
 	return s.Concat(1, keys...), s.Concat(1, values...)
 }

@@ -188,7 +188,7 @@ func (l *block) NewCache(opts cache.Options) cache.Cache { return l.SelfAttn.New
 // clipResidual returns x + y, within the range of float16 if that is the type.
 func clipResidual(s *mlx.Scope, x, y *mlx.Array) *mlx.Array {
 	if x.Dtype() != mlx.Float16 {
-		return s.Add(x, y)
+		return s.FusedAdd(x, y)
 	}
 	const maxFloat16 = 65504
 	sum := s.Add(s.AsType(x, mlx.Float32), s.AsType(y, mlx.Float32))

@@ -71,14 +71,14 @@ func (l *block) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 // forward is Forward with the layer's own input (rows, P), nil if it has none.
 func (l *block) forward(s *mlx.Scope, x, input *mlx.Array, b lm.Batch) *mlx.Array {
 	r := l.SelfAttn.Forward(s, l.InputLayernorm.Forward(s, x), b)
-	x = s.Add(x, l.PostAttentionLayernorm.Forward(s, r))
+	x = s.FusedAdd(x, l.PostAttentionLayernorm.Forward(s, r))
 	r = l.MLP.Forward(s, l.PreFeedforwardLayernorm.Forward(s, x))
 	if l.Experts != nil {
 		r = l.Experts.Forward(s, r, x)
 	}
-	x = s.Add(x, l.PostFeedforwardLayernorm.Forward(s, r))
+	x = s.FusedAdd(x, l.PostFeedforwardLayernorm.Forward(s, r))
 	if l.LayerInput != nil {
-		x = s.Add(x, l.LayerInput.Forward(s, x, input))
+		x = s.FusedAdd(x, l.LayerInput.Forward(s, x, input))
 	}
 	return s.Mul(x, l.LayerScalar)
 }

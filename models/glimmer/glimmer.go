@@ -49,9 +49,9 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *b
 // Forward implements nn.Layer.
 func (l *block) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	r := l.SelfAttn.Forward(s, l.InputLayernorm.Forward(s, x), b)
-	x = s.Add(x, l.PostAttentionLayernorm.Forward(s, r))
+	x = s.FusedAdd(x, l.PostAttentionLayernorm.Forward(s, r))
 	r = l.MLP.Forward(s, l.PreFeedforwardLayernorm.Forward(s, x))
-	return s.Add(x, l.PostFeedforwardLayernorm.Forward(s, r))
+	return s.FusedAdd(x, l.PostFeedforwardLayernorm.Forward(s, r))
 }
 
 // NewCache implements nn.Layer.

@@ -54,9 +54,9 @@ func (a *args) newBlock(w *nn.Weights, path string, layer int) *block {
 func (l *block) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	normed := l.Norm.Forward(s, x)
 	if l.Mixer != nil {
-		return s.Add(x, l.Mixer.Forward(s, normed, b))
+		return s.FusedAdd(x, l.Mixer.Forward(s, normed, b))
 	}
-	return s.Add(x, l.MLP.Forward(s, normed))
+	return s.FusedAdd(x, l.MLP.Forward(s, normed))
 }
 
 // NewCache implements nn.Layer.

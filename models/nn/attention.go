@@ -82,7 +82,7 @@ func (t *Attention) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 func (t *Attention) attend(s *mlx.Scope, qkv *mlx.Array, b lm.Batch) *mlx.Array {
 	if split, ok := t.headSplit(s, qkv, b); ok {
 		q, k, v := s.RotatedHeads(qkv, split)
-		return joinHeads(s, t.spec.Heads.attendRotated(s, q, lm.KV{K: k, V: v}, b[0], t.spec.Layer))
+		return t.spec.Heads.attendRotated(s, q, lm.KV{K: k, V: v}, b[0], t.spec.Layer)
 	}
 	qk, v := t.spec.Heads.Split(s, qkv)
 	t.spec.Heads.Restore(s, qk, v, t.spec.Rope, b, t.spec.Layer, func(kv lm.KV) lm.KV {

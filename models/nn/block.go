@@ -16,8 +16,8 @@ type Block struct {
 
 // Forward implements [Layer].
 func (l *Block) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
-	x = s.Add(x, l.Mixer.Forward(s, l.InputLayernorm.Forward(s, x), b))
-	return s.Add(x, l.MLP.Forward(s, l.PostAttentionLayernorm.Forward(s, x)))
+	x = s.FusedAdd(x, l.Mixer.Forward(s, l.InputLayernorm.Forward(s, x), b))
+	return s.FusedAdd(x, l.MLP.Forward(s, l.PostAttentionLayernorm.Forward(s, x)))
 }
 
 // NewCache implements [Layer].

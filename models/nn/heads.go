@@ -49,7 +49,7 @@ func (h Heads) splitGates(s *mlx.Scope, x *mlx.Array) (qkv, gate *mlx.Array) {
 // batch.
 func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch,
 	layer int) *mlx.Array {
-	return h.each(s, b, func(q lm.Sequence, rows func(*mlx.Array) *mlx.Array) *mlx.Array {
+	return eachSequence(s, b, 0, func(q lm.Sequence, rows func(*mlx.Array) *mlx.Array) *mlx.Array {
 		turned := rows(qk)
 		if rope != nil {
 			turned = rope.Forward(s, turned, q.Pos)
@@ -60,7 +60,7 @@ func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch,
 }
 
 // attendRotated appends the rotated keys, and values (1, KV, n, D), of a sequence to its cache of a layer. It returns
-// what its rotated queries (1, Q, n, D) attend to, of the same shape.
+// what its rotated queries (1, Q, n, D) attend to, (n, Q D).
 func (h Heads) attendRotated(s *mlx.Scope, queries *mlx.Array, kv lm.KV, q lm.Sequence, layer int) *mlx.Array {
 	if h.Growth != nil {
 		queries = h.Growth.forward(s, queries, q.Pos)
@@ -76,7 +76,7 @@ func (h Heads) attendRotated(s *mlx.Scope, queries *mlx.Array, kv lm.KV, q lm.Se
 // another layer has appended to its cache in this forward.
 func (h Heads) AttendShared(s *mlx.Scope, q *mlx.Array, rope *Rope, b lm.Batch,
 	layer int) *mlx.Array {
-	return h.each(s, b, func(seq lm.Sequence, rows func(*mlx.Array) *mlx.Array) *mlx.Array {
+	return eachSequence(s, b, 0, func(seq lm.Sequence, rows func(*mlx.Array) *mlx.Array) *mlx.Array {
 		queries := rope.Forward(s, rows(q), seq.Pos)
 		if r := seq.BoundedAt(layer); r != nil {
 			return h.attendRuns(s, queries, seq, r)
@@ -97,18 +97,12 @@ func (h Heads) AttendPast(s *mlx.Scope, q *mlx.Array, rope *Rope, pos int,
 	if s.Err() != nil {
 		return q
 	}
-	return joinHeads(s, h.attend(s, rope.Forward(s, q, pos), view, lm.Sequence{N: 1, Pos: pos}))
+	return h.attend(s, rope.Forward(s, q, pos), view, lm.Sequence{N: 1, Pos: pos})
 }
 
-// each calls attend for each sequence and joins the results (1, Q, n, D) to (rows, Q D). own takes
-// the rows of the sequence out of heads (1, heads, rows, D).
-func (h Heads) each(s *mlx.Scope, b lm.Batch,
-	attend func(q lm.Sequence, rows func(*mlx.Array) *mlx.Array) *mlx.Array) *mlx.Array {
-	return joinHeads(s, eachSequence(s, b, attend))
-}
-
-// eachSequence is [Heads.each] without the last step: (1, Q, rows, D).
-func eachSequence(s *mlx.Scope, b lm.Batch,
+// eachSequence calls attend for each sequence and joins the results along an axis. rows takes the rows of the sequence
+// out of heads (1, heads, rows, D).
+func eachSequence(s *mlx.Scope, b lm.Batch, axis int,
 	attend func(q lm.Sequence, rows func(*mlx.Array) *mlx.Array) *mlx.Array) *mlx.Array {
 	if len(b) == 1 {
 		return attend(b[0], func(x *mlx.Array) *mlx.Array { return x })
@@ -119,7 +113,7 @@ func eachSequence(s *mlx.Scope, b lm.Batch,
 		outs[i] = attend(q, func(x *mlx.Array) *mlx.Array { return s.Slice(x, 2, at, at+q.N) })
 		at += q.N
 	}
-	return s.Concat(2, outs...)
+	return s.Concat(axis, outs...)
 }
 
 // joinHeads undoes [SplitHeads]: x (1, heads, rows, dim) becomes (rows, heads dim).
@@ -131,7 +125,7 @@ func joinHeads(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	return s.Reshape(x, rows, heads*dim)
 }
 
-// attend attends a view with the rotated queries (1, Q, n, D) of one sequence.
+// attend attends a view with the rotated queries (1, Q, n, D) of one sequence: (n, Q D).
 func (h Heads) attend(s *mlx.Scope, queries *mlx.Array, view cache.View,
 	q lm.Sequence) *mlx.Array {
 	if h.Unseen > 0 {
@@ -165,7 +159,7 @@ func hideRows(s *mlx.Scope, view cache.View, n int) cache.View {
 	return view
 }
 
-// attendByRow attends q (1, Q, n, D), whose first row is at pos, row by row. Each row sees the keys that
+// attendByRow attends q (1, Q, n, D), whose first row is at pos, row by row: (n, Q D). Each row sees the keys that
 // it would see alone. So its result does not depend on the rows that come with it.
 func (h Heads) attendByRow(s *mlx.Scope, q *mlx.Array, view cache.View, pos int) *mlx.Array {
 	outs := make([]*mlx.Array, q.Dim(2))
@@ -178,7 +172,7 @@ func (h Heads) attendByRow(s *mlx.Scope, q *mlx.Array, view cache.View, pos int)
 		outs[i] = h.ScaledDotProductAttention(s, s.Slice(q, 2, i, i+1),
 			s.Slice(view.K, 2, 0, keys), s.Slice(view.V, 2, 0, keys), mask)
 	}
-	return s.Concat(2, outs...)
+	return s.Concat(0, outs...)
 }
 
 // causalRows is how many queries of a prompt the CPU attends at a time in MLX's operations. These
@@ -186,7 +180,7 @@ func (h Heads) attendByRow(s *mlx.Scope, q *mlx.Array, view cache.View, pos int)
 // leave out most of that half (measured in engine/log/2026-11-21.md).
 const causalRows = 64
 
-// causal attends q (1, Q, n, D), the last n positions of k and v (1, KV, T, D): (1, Q, n, D).
+// causal attends q (1, Q, n, D), the last n positions of k and v (1, KV, T, D): (n, Q D).
 func (h Heads) causal(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 	n, past := q.Dim(2), k.Dim(2)-q.Dim(2)
 	if s.Thread().GPU() || n <= causalRows || tiled(s, q, v) {
@@ -198,5 +192,5 @@ func (h Heads) causal(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 		outs = append(outs, h.CausalAttention(s, s.Slice(q, 2, from, to),
 			s.Slice(k, 2, 0, past+to), s.Slice(v, 2, 0, past+to)))
 	}
-	return s.Concat(2, outs...)
+	return s.Concat(0, outs...)
 }

@@ -115,7 +115,7 @@ type latentRows struct {
 func (t *LatentAttention) attend(s *mlx.Scope, x latentRows, b lm.Batch) *mlx.Array {
 	turned := s.Concat(1, x.qRope, x.key)
 	heads := t.spec.Heads
-	return eachSequence(s, b, func(q lm.Sequence, rows func(*mlx.Array) *mlx.Array) *mlx.Array {
+	return eachSequence(s, b, 2, func(q lm.Sequence, rows func(*mlx.Array) *mlx.Array) *mlx.Array {
 		turned := t.spec.Rope.Forward(s, rows(turned), q.Pos)
 		key := s.Slice(turned, 1, heads, heads+1)
 		view := q.Caches[t.spec.Layer].(cache.Attention).Update(s, rows(x.latent), key)

@@ -98,7 +98,7 @@ func (l *Linear) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	}
 	y := s.Concat(-1, outs...)
 	if l.bias != nil {
-		y = s.Add(y, l.bias)
+		y = s.FusedAdd(l.bias, y)
 	}
 	return y
 }

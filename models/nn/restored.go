@@ -88,5 +88,5 @@ func (h Heads) attendRuns(s *mlx.Scope, queries *mlx.Array, q lm.Sequence,
 			r.Attended += max(0, min(run.To-run.From, q.Pos+run.To-r.Bank.First()))
 		}
 	}
-	return s.Concat(2, outs...)
+	return s.Concat(0, outs...)
 }

@@ -7,11 +7,11 @@ import (
 	"tandem/engine/mlx"
 )
 
-// ScaledDotProductAttention attends k and v (1, KV, T, D) with q (1, Q, n, D): (1, Q, n, D). mask
-// (n, T) is bool, true = attend; nil = attend all.
+// ScaledDotProductAttention attends k and v (1, KV, T, D) with q (1, Q, n, D): (n, Q D). mask (n, T) is bool, true =
+// attend; nil = attend all.
 func (h Heads) ScaledDotProductAttention(s *mlx.Scope, q, k, v, mask *mlx.Array) *mlx.Array {
 	if !plainOnCPU(s, q) {
-		return s.Attention(q, k, v, h.Scale, mask, h.Sinks)
+		return joinHeads(s, s.Attention(q, k, v, h.Scale, mask, h.Sinks))
 	}
 	k, v, h.Sinks = float32s(s, k), float32s(s, v), float32s(s, h.Sinks)
 	if mlx.TiledAttentionFits(v) {
@@ -21,7 +21,7 @@ func (h Heads) ScaledDotProductAttention(s *mlx.Scope, q, k, v, mask *mlx.Array)
 	if mask != nil {
 		mask = scoreBias(s, mask)
 	}
-	return h.attendScores(s, q, k, v, mask)
+	return joinHeads(s, h.attendScores(s, q, k, v, mask))
 }
 
 // CausalAttention is [Heads.ScaledDotProductAttention] with the queries at the last n of the T
@@ -29,17 +29,18 @@ func (h Heads) ScaledDotProductAttention(s *mlx.Scope, q, k, v, mask *mlx.Array)
 func (h Heads) CausalAttention(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 	n, t := q.Dim(2), k.Dim(2)
 	if !plainOnCPU(s, q) {
-		return s.CausalAttention(q, k, v, h.Scale, h.Sinks)
+		return joinHeads(s, s.CausalAttention(q, k, v, h.Scale, h.Sinks))
 	}
 	k, v, h.Sinks = float32s(s, k), float32s(s, v), float32s(s, h.Sinks)
 	if mlx.TiledAttentionFits(v) {
 		return s.TiledAttention(q, k, v,
 			mlx.AttentionOptions{Scale: h.Scale, Sinks: h.Sinks, Causal: true})
 	}
-	if n == 1 {
-		return h.attendScores(s, q, k, v, nil)
+	var bias *mlx.Array
+	if n > 1 {
+		bias = causalBias(s, n, t)
 	}
-	return h.attendScores(s, q, k, v, causalBias(s, n, t))
+	return joinHeads(s, h.attendScores(s, q, k, v, bias))
 }
 
 // attendQuantized attends quantized rows by an operation that dequantizes a few of them at a time, in the
