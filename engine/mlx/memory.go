@@ -25,11 +25,12 @@ func (t *Thread) Memory() Memory {
 func (t *Thread) readMemory() {
 	var n C.size_t
 	if check(C.mlx_get_active_memory(&n)) == nil {
-		t.active.Store(int64(n))
+		t.active.Store(int64(n) + largeBytes())
 	}
 	if check(C.mlx_get_peak_memory(&n)) == nil {
-		t.peak.Store(int64(n))
-		t.maxActive.Store(max(t.maxActive.Load(), int64(n))) // only this thread writes
+		peak := int64(n) + largeBytes()
+		t.peak.Store(peak)
+		t.maxActive.Store(max(t.maxActive.Load(), peak)) // only this thread writes
 	}
 }
 

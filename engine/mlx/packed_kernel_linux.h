@@ -4,6 +4,7 @@ typedef float floats __attribute__((vector_size(4 * L), aligned(4), may_alias));
 typedef int32_t ints __attribute__((vector_size(4 * L), aligned(4), may_alias));
 typedef uint32_t words __attribute__((vector_size(4 * L), aligned(4), may_alias));
 constexpr int parts = lanes / L; // vectors of a tile
+constexpr int prefetched = 512; // words ahead, 2 KiB
 
 // all returns a vector of x, see power_linux.h.
 INLINE floats all(float x) { return x - floats{}; }
@@ -206,6 +207,11 @@ INLINE void multiplyVectors(const PackedWork& w, int row, int vector) {
 		floats part[R][V];
 		beginGroup<R, V>(m, part, x, g);
 		for (const int64_t end = k + m.group; k < end; k += inputs) {
+#pragma GCC unroll 4
+			for (int v = 0; v < V; v += parts) // the processor alone does not read beyond a page
+#pragma GCC unroll 8
+				for (int i = 0; i < step; i += lanes)
+					__builtin_prefetch(at[v] + prefetched + i);
 #pragma GCC unroll 32
 			for (int e = 0; e < inputs; e++) {
 				floats numbers[V];

@@ -15,6 +15,7 @@
 #endif
 
 #include "fused_linux.h"
+#include "large_pages_linux.h"
 #include "mlx/allocator.h"
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/primitives.h"
@@ -296,6 +297,43 @@ void unpackOutput(const Matrix& m, Form f, const uint32_t* blocks, int64_t outpu
 	}
 }
 
+class Pack : public core::Primitive {
+public:
+	Pack(core::Stream s, Target, int, int headers) : Primitive(s), headers_(headers) {}
+
+	// in: scales, maybe biases, numbers (E, out, words)
+	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
+		outs[0].set_data(LargePages::all().take(outs[0].nbytes()));
+		struct Part {
+			const uint32_t* data;
+			int64_t matrix, output, word; // strides
+			int columns; // words of a header
+		};
+		std::vector<Part> parts;
+		for (const core::array& x : in)
+			parts.push_back({x.data<uint32_t>(), x.strides(0), x.strides(1), x.strides(2), x.shape(2) / headers_});
+		core::cpu::get_command_encoder(stream()).dispatch(
+			[parts, matrices = in[0].shape(0), out = in[0].shape(1), headers = headers_,
+				to = outs[0].data<uint32_t>()]() mutable {
+				for (int m = 0; m < matrices; m++)
+					for (int first = 0; first < out; first += lanes)
+						for (int h = 0; h < headers; h++)
+							for (const Part& p : parts)
+								for (int c = h * p.columns; c < (h + 1) * p.columns; c++, to += lanes)
+									for (int l = 0; l < lanes; l++)
+										to[l] = first + l >= out
+											? 0 : p.data[m * p.matrix + (first + l) * p.output + c * p.word];
+			});
+	}
+	void eval_gpu(const std::vector<core::array>&, std::vector<core::array>&) override {
+		throw std::runtime_error("Pack is for the CPU.");
+	}
+	const char* name() const override { return "Pack"; }
+
+private:
+	int headers_;
+};
+
 class PackedRows : public core::Primitive {
 public:
 	PackedRows(core::Stream s, Target, int, tandem_packed p)
@@ -322,6 +360,25 @@ private:
 };
 
 } // namespace
+
+int tandem_pack(mlx_array* out, mlx_array scales, mlx_array biases, mlx_array numbers, int headers,
+	tandem_operation* how) try {
+	std::vector<core::array> in{of(scales)};
+	if (biases.ctx != nullptr)
+		in.push_back(of(biases));
+	in.push_back(of(numbers));
+	int words = 0; // of an output
+	for (const core::array& x : in)
+		words += x.shape(2);
+	const int outputs = (of(scales).shape(1) + lanes - 1) / lanes * lanes;
+	out->ctx = new core::array({of(scales).shape(0), outputs * words}, core::uint32, primitiveOf<Pack>(how, headers),
+		std::move(in));
+	return 0;
+} catch (const std::exception& e) {
+	return failed(how, e);
+}
+
+size_t tandem_large_bytes(void) { return LargePages::all().bytes(); }
 
 int tandem_packed_matmul(mlx_array* out, mlx_array x, mlx_array blocks, mlx_array chosen,
 	tandem_packed form, tandem_operation* how) {

@@ -75,23 +75,20 @@ func (s *Scope) Pack(w, scales, biases, factors *Array, q Quantization, half boo
 	if factors != nil {
 		scales = s.Mul(scales, s.ExpandDims(factors, -1))
 	}
-	parts := append(s.packHeaders(p, scales, biases, half), w)
-	headers := parts[0].Dim(2)
-	tiles := (p.Out + packedLanes - 1) / packedLanes
-	for i, a := range parts { // (E, out, headers*columns) -> (E, tiles, headers, columns, 16)
-		if pad := tiles*packedLanes - p.Out; pad > 0 {
-			a = s.Concat(1, a, s.Zeros(Uint32, shape[0], pad, a.Dim(2)))
-		}
-		parts[i] = s.Transpose(s.Reshape(a, shape[0], tiles, packedLanes, headers, -1), 0, 1, 3, 4, 2)
+	scales, biases = s.packHeaders(p, scales, biases, half)
+	if s.Err() != nil {
+		p.Blocks = s.failed
+		return p
 	}
-	p.Blocks = s.Reshape(s.Concat(3, parts...), shape[0], -1)
+	r, how := s.new(), s.operation(0)
+	p.Blocks = s.filled(r, &how, C.tandem_pack(&r.c, scales.c, optional(biases), w.c, C.int(scales.Dim(2)), &how))
 	return p
 }
 
-// packHeaders returns the words of the headers (E, out, headers), those of scales and those of biases where each have
-// their own. Two numbers share a word if half is set and 16 bits hold all exactly: the scale and the bias of a group,
-// or the scales of two groups.
-func (s *Scope) packHeaders(p *Packed, scales, biases *Array, half bool) []*Array {
+// packHeaders returns the words of the headers (E, out, headers), and those of biases where they have their own, or
+// nil. Two numbers share a word if half is set and 16 bits hold all exactly: the scale and the bias of a group, or the
+// scales of two groups.
+func (s *Scope) packHeaders(p *Packed, scales, biases *Array, half bool) (words, more *Array) {
 	shape := scales.Shape()
 	numbers := []*Array{scales}
 	if p.biased {
@@ -101,17 +98,16 @@ func (s *Scope) packHeaders(p *Packed, scales, biases *Array, half bool) []*Arra
 		p.scales = scalesFormat(s, numbers...)
 	}
 	dtype := map[int]Dtype{scalesFloat16: Float16, scalesBFloat16: BFloat16}[p.scales]
-	for i, a := range numbers {
-		if dtype == 0 {
-			numbers[i] = s.View(a, Uint32)
-		} else {
-			numbers[i] = s.ExpandDims(s.AsType(a, dtype), -1)
-		}
-	}
 	if dtype == 0 {
-		return numbers
+		if p.biased {
+			more = s.View(biases, Uint32)
+		}
+		return s.View(scales, Uint32), more
 	}
-	return []*Array{s.View(s.Reshape(s.Concat(-1, numbers...), shape[0], shape[1], -1), Uint32)}
+	for i, a := range numbers {
+		numbers[i] = s.ExpandDims(s.AsType(a, dtype), -1)
+	}
+	return s.View(s.Reshape(s.Concat(-1, numbers...), shape[0], shape[1], -1), Uint32), nil
 }
 
 // sharesHeader reports whether two numbers of 16 bits of so many groups can share a word.
@@ -182,6 +178,9 @@ func PackedBytes(out, in int, q Quantization, half, biased bool) int64 {
 	}
 	return int64(out) * int64(in*q.Bits/8+bytes*groups)
 }
+
+// largeBytes returns the bytes of packed matrices, which MLX does not count.
+func largeBytes() int64 { return int64(C.tandem_large_bytes()) }
 
 // PackedMatMul returns x (rows, In) @ p^T (rows, Out), float32. It reads the matrix from memory once, and what a
 // row gets does not depend on the rows that come with it. Where x is made by FusedRMSNorm or Gated, and not computed

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "operation_linux.h"
 
@@ -15,6 +16,14 @@ typedef struct {
 	bool biased; // each group has a bias; else one is a number of the form times the scale
 	int in, out, first, group; // first: the output of the matrix at which the view of out outputs begins
 } tandem_packed;
+
+// tandem_pack makes the array of Packed.Blocks from words (E, out, words) of numbers and of headers, those of biases
+// maybe null. Each array has the words of as many headers.
+int tandem_pack(mlx_array* out, mlx_array scales, mlx_array biases, mlx_array numbers, int headers,
+	tandem_operation* how);
+
+// tandem_large_bytes returns the bytes of the arrays of tandem_pack, which MLX does not count.
+size_t tandem_large_bytes(void);
 
 // tandem_packed_matmul makes the array of Scope.PackedMatMul, or of Scope.PackedGatherMM if chosen is
 // not null. It returns 0, or 1 after a failure.

@@ -11,6 +11,8 @@ func CanPack(Quantization) bool { return false }
 // PackedBytes returns 0, as nothing is packed.
 func PackedBytes(out, in int, q Quantization, half, biased bool) int64 { return 0 }
 
+func largeBytes() int64 { return 0 }
+
 // Pack is for Linux, where models compute on the CPU.
 func (*Scope) Pack(w, scales, biases, factors *Array, q Quantization, half bool) *Packed {
 	panic("mlx: no packed products on this system")
