@@ -156,6 +156,7 @@ public:
 	void apply(const float* x, const float* weight, int64_t n, float* y) const override {
 		kernel_.normalize(x, weight, eps_, n, y);
 	}
+	bool isWhole() const override { return !sums_; }
 	std::shared_ptr<core::Primitive> sum() override {
 		if (sums_)
 			return nullptr;

@@ -12,6 +12,9 @@ struct RowFunction {
 	// apply writes a row of n elements. weight may be null.
 	virtual void apply(const float* x, const float* weight, int64_t n, float* y) const = 0;
 
+	// isWhole reports whether apply is all that the operation does.
+	virtual bool isWhole() const { return true; }
+
 	virtual ~RowFunction() = default;
 
 	// of returns the operation that will make x, or null: it is another one, or has made x.
@@ -19,7 +22,8 @@ struct RowFunction {
 		if (x.status() != mlx::core::array::Status::unscheduled || !x.has_primitive() ||
 			x.inputs().size() > 2 || x.inputs().size() == 2 && x.inputs()[1].ndim() != 1)
 			return nullptr;
-		return dynamic_cast<const RowFunction*>(&x.primitive());
+		const auto* f = dynamic_cast<const RowFunction*>(&x.primitive());
+		return f != nullptr && f->isWhole() ? f : nullptr;
 	}
 };
 

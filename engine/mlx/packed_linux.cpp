@@ -164,6 +164,16 @@ struct Product {
 	const float* weight; // of function, or null
 	const float* summand; // (rows, out) or (out), or null
 	int64_t summandRow, summandStride;
+	std::vector<float> copies; // of the rows that function takes, if these do not lie densely
+
+	// dense returns row r of the stack, with its elements side by side.
+	const float* dense(int r, int rows) noexcept {
+		const int64_t elements = copies.size() / rows;
+		float* copy = copies.data() + r * elements;
+		for (int64_t i = 0; i < elements; i++)
+			copy[i] = stack.x[r][i * stack.xStride];
+		return copies.empty() ? stack.x[r] : copy;
+	}
 
 	// prepareAll prepares all rows.
 	void prepareAll() noexcept {
@@ -174,7 +184,7 @@ struct Product {
 				if (function == nullptr)
 					functions.prepare(matrix, stack.x[r], stack.xStride, to);
 				else {
-					function->apply(stack.x[r], weight, matrix.in, to);
+					function->apply(dense(r, rows), weight, matrix.in, to);
 					functions.prepare(matrix, to, 1, to);
 				}
 				stack.x[r] = to;
@@ -220,15 +230,17 @@ public:
 		Stack stack = chooses_ ? Stack(x, in[2], blocks.shape(0), outs[0]) : Stack(x, outs[0]);
 		core::array prepared({int(stack.x.size()), matrix_.in + matrix_.in / matrix_.group}, core::float32, nullptr, {});
 		prepared.set_data(core::allocator::malloc(prepared.nbytes()));
-		if (function_ != nullptr && stack.xStride != 1)
-			throw std::runtime_error("PackedMatMul takes rows that lie densely.");
+		std::vector<float> copies(function_ != nullptr && stack.xStride != 1 ? stack.x.size() * x.shape(-1) : 0);
 		const size_t weight = chooses_ ? 3 : 2;
 		const bool weighted = in.size() - sums_ > weight;
+		if (weighted && !in[weight].flags().row_contiguous)
+			throw std::runtime_error("PackedMatMul takes the weight of a norm that lies densely.");
 		auto p = std::make_shared<Product>(Product{std::move(stack), matrix_,
 			blocks.data<uint32_t>() + matrix_.firstWord, blocks.strides(0),
 			functionsOn(target_, Form(packed_.form)), threads_, prepared, function_,
 			weighted ? in[weight].data<float>() : nullptr, sums_ ? in.back().data<float>() : nullptr,
-			sums_ && in.back().ndim() > 1 ? in.back().strides(0) : 0, sums_ ? in.back().strides(-1) : 0});
+			sums_ && in.back().ndim() > 1 ? in.back().strides(0) : 0, sums_ ? in.back().strides(-1) : 0,
+			std::move(copies)});
 		core::cpu::get_command_encoder(stream()).dispatch([p, maker = maker_] {
 			p->stack.sort();
 			p->prepareAll();
