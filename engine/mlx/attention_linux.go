@@ -19,8 +19,8 @@ func QuantizedAttentionFits(keys, values RowFormat) bool {
 }
 
 // TiledAttention is [Scope.Attention] in float32 on the CPU, by an operation of our own, with the heads of a query side
-// by side: (L, H D). What a query gets does not depend on the queries that come with it. v fits TiledAttentionFits. It refuses other
-// types and shapes, because it reads arrays without a look at either.
+// by side: (L, H D). What a query gets does not depend on the queries that come with it. v fits TiledAttentionFits. It
+// refuses other types and shapes, because it reads arrays without a look at either.
 func (s *Scope) TiledAttention(q, k, v *Array, opts AttentionOptions) *Array {
 	return s.tiledAttention(q, k, v, opts, 0)
 }

@@ -159,8 +159,10 @@ func (w *Weights) asStored(path string, packs bool, in int, shape ...int) matrix
 	if !isExact {
 		exact = q
 	}
+	centred := w.config.centred() || w.isCentred(weight.Name)
 	if mlx.CanPack(exact) {
-		w.computed.Packed += w.packedGrowth(path, exact, packs, shape)
+		biased := exact.Mode == "affine" && !centred
+		w.computed.Packed += w.packedGrowth(path, exact, packs, biased, shape)
 	}
 	if isExact && w.Packs() {
 		return w.loadExact(path, weight.Name, exact, packs)
@@ -177,7 +179,7 @@ func (w *Weights) asStored(path string, packs bool, in int, shape ...int) matrix
 		few:          w.fewRows,
 		packs:        packs && w.Packs() && mlx.CanPack(q),
 		half:         w.hasHalfScales(path),
-		centred:      w.config.centred() || w.isCentred(weight.Name),
+		centred:      centred,
 	}
 	if q.Mode != "affine" {
 		m.scales = w.load(path+".scales", foreignScales, groups)

@@ -105,24 +105,24 @@ func (c *namedTensors) isCentred(weight string) bool {
 }
 
 // packedGrowth returns the bytes that the matrices (..., out, in) at path, quantized as q, take in memory, less
-// those of their tensors with scales in float32. They are packed, or else dequantized.
-func (w *Weights) packedGrowth(path string, q mlx.Quantization, packed bool, shape []int) int64 {
+// those of their tensors with scales in float32. They are packed, with biases or without, or else dequantized.
+func (c *namedTensors) packedGrowth(path string, q mlx.Quantization, packed, biased bool, shape []int) int64 {
 	in, out, stack := shape[len(shape)-1], shape[len(shape)-2], int64(1)
 	for _, n := range shape[:len(shape)-2] {
 		stack *= int64(n)
 	}
 	var held int64
 	for _, end := range []string{".weight", ".scales", ".biases"} {
-		if info, ok := w.src.Info(w.names[path+end]); ok && slices.Contains(floatTypes, info.Dtype) {
+		if info, ok := c.src.Info(c.names[path+end]); ok && slices.Contains(floatTypes, info.Dtype) {
 			held += 4 * info.Size()
 		} else {
 			held += info.Bytes
 		}
 	}
-	if q.Mode == "affine" && !w.Has(path+".biases") { // they are computed, and count
+	if q.Mode == "affine" && !c.Has(path+".biases") { // they are computed, and count
 		held += 4 * stack * int64(out*in/q.GroupSize)
 	}
-	if w.Has(path + globalScale) { // which counts for each output
+	if c.Has(path + globalScale) { // which counts for each output
 		held += 4 * stack * int64(out)
 	}
 	if !packed {
@@ -131,8 +131,7 @@ func (w *Weights) packedGrowth(path string, q mlx.Quantization, packed bool, sha
 	if len(shape) > 2 {
 		out = (out + 15) / 16 * 16 // a single matrix may be joined with others, and they are padded once
 	}
-	biased := q.Mode == "affine" && !w.config.centred() && !w.isCentred(w.names[path+".weight"])
-	return stack*mlx.PackedBytes(out, in, q, w.hasHalfScales(path), biased) - held
+	return stack*mlx.PackedBytes(out, in, q, c.hasHalfScales(path), biased) - held
 }
 
 // hasHalfScales reports whether 16 bits hold the scales and biases of the quantized matrix at path.
