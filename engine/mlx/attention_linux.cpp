@@ -168,29 +168,30 @@ View view(const core::array& x) {
 
 // KeptRows are rows [from, to) of an array (1, heads, rows, elements).
 struct KeptRows {
-	core::array of;
+	core::array whole;
 	int from, to;
 
 	// KeptRows of a slice that is not computed yet are those of the array that it is cut from.
-	explicit KeptRows(const core::array& x) : of(x), from(0), to(x.shape(2)) {
+	explicit KeptRows(const core::array& x) : whole(x), from(0), to(x.shape(2)) {
 		if (x.status() != core::array::Status::unscheduled || !x.has_primitive() ||
 			std::string_view(x.primitive().name()) != "Slice") // MLX hides the types of its classes
 			return;
 		const auto& [start, stop, strides] = static_cast<const core::Slice&>(x.primitive()).state();
-		const core::array& whole = x.inputs()[0];
+		const core::array& cut = x.inputs()[0];
 		for (int axis = 0; axis < 4; axis++)
-			if (strides[axis] != 1 || axis != 2 && x.shape(axis) != whole.shape(axis))
+			if (strides[axis] != 1 || axis != 2 && x.shape(axis) != cut.shape(axis))
 				return;
-		of = whole, from = start[2], to = stop[2];
+		whole = cut, from = start[2], to = stop[2];
 	}
 };
 
 class TiledAttention : public core::Primitive {
 public:
-	// keys and values are the first of the rows of their inputs.
-	TiledAttention(core::Stream s, Target t, int threads, const tandem_attention_input& in, int keys, int values, int n)
-		: Primitive(s), attend_(attendOn(t)), threads_(threads), firstKey_(keys), firstValue_(values), keys_(n),
-		  scale_(in.scale),
+	// firstKey and firstValue are the rows of their inputs at which so many keys begin.
+	TiledAttention(core::Stream s, Target t, int threads, const tandem_attention_input& in, int firstKey, int firstValue,
+		int keys)
+		: Primitive(s), attend_(attendOn(t)), threads_(threads), firstKey_(firstKey), firstValue_(firstValue),
+		  keys_(keys), scale_(in.scale),
 		  causal_(in.causal), mask_(in.mask.ctx != nullptr), sinks_(in.sinks.ctx != nullptr),
 		  bits_(in.bits), keyGroup_(in.key_group), valueGroup_(in.value_group),
 		  values_(in.values) {}
@@ -236,7 +237,7 @@ private:
 int tandem_attention(mlx_array* out, const tandem_attention_input* in, tandem_operation* how) {
 	const core::array& q = of(in->q);
 	const KeptRows k(of(in->k)), v(of(in->v));
-	std::vector<core::array> arrays{q, k.of, v.of};
+	std::vector<core::array> arrays{q, k.whole, v.whole};
 	if (in->mask.ctx != nullptr)
 		arrays.push_back(of(in->mask));
 	if (in->sinks.ctx != nullptr)

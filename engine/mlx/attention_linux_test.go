@@ -80,12 +80,13 @@ func TestTiledAttentionOfARowDoesNotDependOnOthers(t *testing.T) {
 			for _, kind := range []string{"causal", "sinks", "window"} {
 				r := rand.New(rand.NewPCG(7, uint64(dim)))
 				queries, sinks := normal(r, heads*keys*dim), normal(r, heads)
-				k, v := normal(r, shared*keys*dim), normal(r, shared*keys*dim)
+				const hidden = 3 // rows before the first key
+				k, v := normal(r, shared*(hidden+keys)*dim), normal(r, shared*(1+keys)*dim)
 				attend := func(from, to int) (rows []float32) { // (to-from, heads, dim)
 					do(t, th, func(s *Scope) (err error) {
 						q := s.Slice(New(s, queries, 1, heads, keys, dim), 2, from, to)
-						k := s.Slice(New(s, k, 1, shared, keys, dim), 2, 0, to)
-						v := s.Slice(New(s, v, 1, shared, keys, dim), 2, 0, to)
+						k := s.Slice(New(s, k, 1, shared, hidden+keys, dim), 2, hidden, hidden+to)
+						v := s.Slice(New(s, v, 1, shared, 1+keys, dim), 2, 1, 1+to)
 						o := AttentionOptions{Scale: 0.25, Causal: kind != "window"}
 						if kind == "sinks" {
 							o.Sinks = New(s, sinks, heads)

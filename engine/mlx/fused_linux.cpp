@@ -1,4 +1,4 @@
-// Norms, rotations and gates in float32 on the CPU, each as one operation of MLX. In MLX's operations they
+// Norms, rotations, gates and sums in float32 on the CPU, each as one operation of MLX. In MLX's operations they
 // are three to seven, and between two products of a few rows an operation's own time is most of it.
 
 #include <algorithm>
@@ -51,13 +51,6 @@ struct Rows {
 		return buffer.data();
 	}
 };
-
-// vector returns the data of an array that lies densely.
-const float* vector(const core::array& x) {
-	if (!x.flags().row_contiguous)
-		throw std::runtime_error("Fused operations take weights and tables that lie densely.");
-	return x.data<float>();
-}
 
 // perRow is an operation that computes each row of its output by itself.
 template <class Work>
@@ -140,17 +133,20 @@ public:
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		outs[0].set_data(core::allocator::malloc(outs[0].nbytes()));
 		const Rows x(in[0]);
-		const float* weight = weighted_ ? vector(in[1]) : nullptr;
+		const float* weight = weighted_ ? denseVector(in[1]) : nullptr;
 		const bool own = weighted_ && in[1].ndim() == 3; // of each head
-		const Rows summand(in.back());
+		const Rows summand(in[sums_ ? in.size() - 1 : 0]);
 		perRow(stream(), threads_, x, x.width(),
 			[x, weight, own, summand, sums = sums_, eps = eps_, k = &kernel_, y = outs[0].data<float>(),
 				buffer = std::vector<float>(x.element() == 1 ? 0 : x.width())](int64_t r) mutable {
 				const float* w = own ? weight + x.axis1(r) * x.width() : weight;
 				float* to = y + r * x.width();
 				k->normalize(x.dense(r, buffer), w, eps, x.width(), to);
-				for (int64_t i = 0; sums && i < x.width(); i++)
-					to[i] += summand.at(r)[i * summand.element()];
+				if (!sums)
+					return;
+				const float* add = summand.at(r);
+				for (int64_t i = 0; i < x.width(); i++)
+					to[i] += add[i * summand.element()];
 			});
 	}
 	void apply(const float* x, const float* weight, int64_t n, float* y) const override {
@@ -179,7 +175,7 @@ public:
 		outs[0].set_data(core::allocator::malloc(outs[0].nbytes()));
 		const Rows x(in[0]);
 		perRow(stream(), threads_, x, x.width(),
-			[x, cos = vector(in[1]), sin = vector(in[2]), dims = int64_t(in[1].shape(1)),
+			[x, cos = denseVector(in[1]), sin = denseVector(in[2]), dims = int64_t(in[1].shape(1)),
 				k = &kernel_, y = outs[0].data<float>(),
 				buffer = std::vector<float>(x.element() == 1 ? 0 : x.width())](int64_t r) mutable {
 				const int64_t at = x.axis2(r) * dims;
@@ -203,10 +199,10 @@ public:
 			to[i] = outs[i].data<float>();
 		}
 		const Rows x(in[0]);
-		const float* norm = norm_ ? vector(in[1]) : nullptr;
+		const float* norm = norm_ ? denseVector(in[1]) : nullptr;
 		const size_t tables = norm_ ? 2 : 1;
-		const float* cos = turns_ ? vector(in[tables]) : nullptr;
-		const float* sin = turns_ ? vector(in[tables + 1]) : nullptr;
+		const float* cos = turns_ ? denseVector(in[tables]) : nullptr;
+		const float* sin = turns_ ? denseVector(in[tables + 1]) : nullptr;
 		const int64_t dims = turns_ ? in[tables].shape(1) : 0;
 		perRow(stream(), threads_, x, x.width(),
 			[=, rows = x.count(), q = queries_, kv = keys_, dim = dim_, eps = eps_, k = &kernel_,
@@ -273,8 +269,8 @@ int tandem_sum(mlx_array* out, mlx_array x, mlx_array y, tandem_operation* how) 
 	std::shared_ptr<core::Primitive> sum;
 	const bool fits = a.shape() == b.shape() || a.ndim() == 1 && a.shape(0) == b.shape(-1);
 	if (fits && a.dtype() == core::float32 && b.status() == core::array::Status::unscheduled && b.has_primitive())
-		if (auto of = dynamic_cast<Summand*>(&b.primitive()))
-			sum = of->sum();
+		if (auto* summand = dynamic_cast<Summand*>(&b.primitive()))
+			sum = summand->sum();
 	if (sum == nullptr) {
 		out->ctx = new core::array(core::add(a, b, *static_cast<core::Stream*>(how->stream.ctx)));
 		return 0;

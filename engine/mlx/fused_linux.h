@@ -4,6 +4,8 @@
 
 #ifdef __cplusplus
 
+#include <stdexcept>
+
 #include "mlx/primitives.h"
 
 // A RowFunction is an operation that makes each row of its first input, and a second one that is a weight or missing,
@@ -18,12 +20,14 @@ struct RowFunction {
 	virtual ~RowFunction() = default;
 
 	// of returns the operation that will make x, or null: it is another one, or has made x.
-	static const RowFunction* of(const mlx::core::array& x) {
+	static std::shared_ptr<const RowFunction> of(const mlx::core::array& x) {
 		if (x.status() != mlx::core::array::Status::unscheduled || !x.has_primitive() ||
 			x.inputs().size() > 2 || x.inputs().size() == 2 && x.inputs()[1].ndim() != 1)
 			return nullptr;
 		const auto* f = dynamic_cast<const RowFunction*>(&x.primitive());
-		return f != nullptr && f->isWhole() ? f : nullptr;
+		if (f == nullptr || !f->isWhole())
+			return nullptr;
+		return {x.primitive_ptr(), f};
 	}
 };
 
@@ -34,6 +38,13 @@ struct Summand {
 
 	virtual ~Summand() = default;
 };
+
+// denseVector returns the data of an array that lies densely.
+inline const float* denseVector(const mlx::core::array& x) {
+	if (!x.flags().row_contiguous)
+		throw std::runtime_error("Fused operations take weights and tables that lie densely.");
+	return x.data<float>();
+}
 
 extern "C" {
 #endif

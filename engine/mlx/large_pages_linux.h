@@ -12,7 +12,7 @@
 
 #include "mlx/allocator.h"
 
-// LargePages has regions that several arrays share. A region goes back to the system with its last array.
+// LargePages has regions, each of an array or of several small ones. A region goes back to the system with its last array.
 class LargePages {
 public:
 	static LargePages& all() {
@@ -24,24 +24,26 @@ public:
 	mlx::core::allocator::Data take(size_t bytes) {
 		const std::lock_guard lock(mutex_);
 		const size_t need = (before + bytes + align - 1) / align * align;
-		if (current_ == nullptr || current_->used + need > current_->size)
-			current_ = new Region(need > least ? need : least);
-		Region* r = current_;
-		char* data = r->begin + r->used + before;
+		const bool small = need <= region / 2;
+		if (small && (current_ == nullptr || current_->used + need > current_->size))
+			current_ = new Region(region);
+		Region* r = small ? current_ : new Region(need);
+		const size_t at = r->used;
+		char* data = r->begin + at + before;
 		r->used += need;
 		r->arrays++;
 		bytes_ += need;
 		size_t* header = reinterpret_cast<size_t*>(data) - 1; // where MLX looks for the size
 		*header = bytes;
 		return {mlx::core::allocator::Buffer(header),
-			[this, r, need](mlx::core::allocator::Buffer) { give(r, need); }};
+			[this, r, at, need](mlx::core::allocator::Buffer) { give(r, at, need); }};
 	}
 
 	// bytes returns how many are taken.
 	size_t bytes() const { return bytes_; }
 
 private:
-	static constexpr size_t page = 2 << 20, least = 8 * page, align = 64, before = align;
+	static constexpr size_t page = 2 << 20, region = 8 * page, align = 64, before = align;
 
 	struct Region {
 		char* begin;
@@ -56,16 +58,17 @@ private:
 			begin = static_cast<char*>(all) + skipped;
 			if (skipped > 0)
 				munmap(all, skipped);
-			if (skipped < page)
-				munmap(begin + size, page - skipped);
+			munmap(begin + size, page - skipped);
 			madvise(begin, size, MADV_HUGEPAGE); // if there are none, those that there are
 		}
 		~Region() { munmap(begin, size); }
 	};
 
-	void give(Region* r, size_t need) {
+	void give(Region* r, size_t at, size_t need) {
 		const std::lock_guard lock(mutex_);
 		bytes_ -= need;
+		if (at + need == r->used) // the next one takes its place
+			r->used = at;
 		if (--r->arrays > 0)
 			return;
 		if (r == current_)
@@ -74,6 +77,6 @@ private:
 	}
 
 	std::mutex mutex_;
-	Region* current_ = nullptr; // that has room
+	Region* current_ = nullptr; // that small arrays go to
 	std::atomic<size_t> bytes_{0};
 };

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// Memory is what MLX says of its memory, in bytes.
+// Memory is what arrays take, in bytes: those that MLX counts, and packed matrices.
 type Memory struct {
 	Active    int64 // in arrays
 	Peak      int64 // highest Active since the last reset
@@ -23,27 +23,29 @@ func (t *Thread) Memory() Memory {
 }
 
 func (t *Thread) readMemory() {
-	var n C.size_t
-	if check(C.mlx_get_active_memory(&n)) == nil {
-		t.active.Store(int64(n) + largeBytes())
+	var active, peak C.size_t
+	if check(C.mlx_get_active_memory(&active)) != nil || check(C.mlx_get_peak_memory(&peak)) != nil ||
+		check(C.mlx_reset_peak_memory()) != nil {
+		return
 	}
-	if check(C.mlx_get_peak_memory(&n)) == nil {
-		peak := int64(n) + largeBytes()
-		t.peak.Store(peak)
-		t.maxActive.Store(max(t.maxActive.Load(), peak)) // only this thread writes
-	}
+	was := t.large
+	t.large = largeBytes()
+	t.active.Store(int64(active) + t.large)
+	highest := int64(max(active, peak)) + max(was, t.large) // since the last reading
+	t.peak.Store(max(t.peak.Load(), highest))               // only this thread writes
+	t.maxActive.Store(max(t.maxActive.Load(), highest))
 }
 
-// Memory returns the current figures (mlx_get_active_memory and others).
+// Memory returns the current figures (mlx_get_active_memory and others, and those of packed matrices).
 func (s *Scope) Memory() Memory {
 	s.t.readMemory()
 	return s.t.Memory()
 }
 
-// ResetPeak starts a new measurement of Memory.Peak (mlx_reset_peak_memory).
+// ResetPeak starts a new measurement of Memory.Peak.
 func (s *Scope) ResetPeak() {
-	s.t.readMemory() // for Memory.MaxActive
-	s.untimed(C.mlx_reset_peak_memory())
+	s.t.readMemory()
+	s.t.peak.Store(s.t.active.Load())
 }
 
 // ClearCache returns memory held for reuse to the system (mlx_clear_cache).

@@ -8,11 +8,11 @@ type Packed struct {
 	Blocks  *Array // (E, words) of uint32
 	In, Out int
 
-	first  int // output of Blocks at which this view begins, a multiple of packedLanes
-	group  int // inputs with one scale
-	form   int // of the numbers, see tandem_packed
-	scales int // of the groups, see tandem_packed
-	biased bool
+	first  int  // output of Blocks at which this view begins, a multiple of packedLanes
+	group  int  // inputs with one scale
+	form   int  // of the numbers, see tandem_packed
+	scales int  // of the groups, see tandem_packed
+	biased bool // biases are stored, see tandem_packed
 }
 
 // packedLanes are the outputs of a tile.

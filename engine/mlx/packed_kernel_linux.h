@@ -85,14 +85,15 @@ INLINE floats biasesAt(const Matrix& m, const uint32_t* h) {
 	return m.scales == Scales::float16 ? halves(w >> 16) : (floats)(w & 0xffff0000);
 }
 
-// prepare writes a row as products take it: each input times 2^-shiftOf, then the sum of each group.
+// prepare writes a row as products take it: each input times 2^-shiftOf, then the sum of each group. A sum is that of as
+// many lanes whatever L is, so that all targets add in the same order.
 template <Form F>
 void prepare(const Matrix& m, const float* x, int64_t stride, float* to) {
 	float factors[32];
 	for (int e = 0; e < 32; e++)
 		factors[e] = 1.0f / float(1u << shiftOf(F, e % unitInputs(F)));
 	for (int from = 0, g = 0; from < m.in; from += m.group, g++) {
-		floats sums{};
+		floats sums[parts]{};
 		for (int k = from; k < from + m.group; k += L) {
 			floats v;
 			if (stride == 1)
@@ -100,12 +101,12 @@ void prepare(const Matrix& m, const float* x, int64_t stride, float* to) {
 			else
 				for (int i = 0; i < L; i++)
 					v[i] = x[(k + i) * stride];
-			sums += v;
+			sums[k / L % parts] += v;
 			*(floats*)(to + k) = v * *(const floats*)(factors + k % 32);
 		}
 		float sum = 0;
-		for (int i = 0; i < L; i++)
-			sum += sums[i];
+		for (int i = 0; i < lanes; i++)
+			sum += sums[i / L][i % L];
 		to[m.in + g] = sum;
 	}
 }
@@ -122,7 +123,8 @@ INLINE void addInput(floats (&part)[R][V], const float* const (&x)[R], const flo
 	}
 }
 
-// beginGroup sets what the products of group g are added to: their bias, if that is one number times the scale.
+// beginGroup sets what the products of group g are added to: the centre times the sum of its inputs, which is 0 where
+// biases are stored.
 template <int R, int V>
 INLINE void beginGroup(const Matrix& m, floats (&part)[R][V], const float* const (&x)[R], int g) {
 #pragma GCC unroll 8

@@ -21,7 +21,6 @@
 #include "mlx/primitives.h"
 #include "packed_linux.h"
 #include "stack_linux.h"
-#include "tile_linux.h"
 
 namespace {
 
@@ -46,14 +45,18 @@ constexpr int unitInputs(Form f) {
 }
 
 // shiftOf returns the power of two by which numbers of input e of a unit are larger where they lie in their words.
-// Products take them so, with inputs that are smaller, which saves a shift. It is 0 where one is needed all the same.
+// Products take them so, with inputs that are smaller by as much, which saves a shift. It is 0 for numbers that are
+// shifted: those at the top of a word, those in two words, and floats.
 constexpr int shiftOf(Form f, int e) {
 	const int shift = e * bitsOf(f) % 32;
 	return f >= Form::float4 || shift + bitsOf(f) >= 32 ? 0 : shift;
 }
 
-// Scales says how scales and biases are stored. A group has a header of a word, which holds both in 16 bits, or two
-// words. Without biases it has a word, or two groups have one.
+// Scales says how scales and biases are stored. Headers have:
+//   - with biases in 32 bits two words a group, the scale first
+//   - with biases in 16 bits a word a group, the scale in its low half
+//   - without biases in 32 bits a word a group
+//   - without biases in 16 bits a word for two groups, the first in its low half
 enum class Scales { float32, float16, bfloat16 };
 
 constexpr float float4[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6};
@@ -160,7 +163,7 @@ struct Product {
 	Functions functions;
 	int threads; // that may share the work
 	core::array prepared; // (rows, in + groups)
-	const RowFunction* function; // that makes rows of those of the stack, or null
+	std::shared_ptr<const RowFunction> function; // that makes rows of those of the stack, or null
 	const float* weight; // of function, or null
 	const float* summand; // (rows, out) or (out), or null
 	int64_t summandRow, summandStride;
@@ -215,14 +218,14 @@ struct Product {
 
 class PackedMatMul : public core::Primitive, public Summand {
 public:
-	// function, which maker keeps, makes the rows of their input. Both may be null.
+	// function makes the rows that are multiplied of those of x. It may be null.
 	PackedMatMul(core::Stream s, Target t, int threads, tandem_packed p, bool chooses,
-		std::shared_ptr<core::Primitive> maker, const RowFunction* function, bool sums)
+		std::shared_ptr<const RowFunction> function, bool sums)
 		: Primitive(s), target_(t), threads_(threads), packed_(p), matrix_(p, Form(p.form)), chooses_(chooses),
-		  maker_(std::move(maker)), function_(function), sums_(sums) {}
+		  function_(std::move(function)), sums_(sums) {}
 
-	// in: x (rows, in), blocks (1, words); or x (n, k or 1, 1, in), blocks (E, words), chosen (n, k). Then the weight of
-	// the function, and (rows, out) or (out) to add.
+	// in: x (rows, in), blocks (1, words); or x (n, k or 1, 1, in), blocks (E, words), chosen (n, k). Then
+	// maybe the weight of the function, and (rows, out) or (out) to add.
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		const core::array &x = in[0], &blocks = in[1];
 		outs[0].set_data(core::allocator::malloc(outs[0].nbytes()));
@@ -233,15 +236,13 @@ public:
 		std::vector<float> copies(function_ != nullptr && stack.xStride != 1 ? stack.x.size() * x.shape(-1) : 0);
 		const size_t weight = chooses_ ? 3 : 2;
 		const bool weighted = in.size() - sums_ > weight;
-		if (weighted && !in[weight].flags().row_contiguous)
-			throw std::runtime_error("PackedMatMul takes the weight of a norm that lies densely.");
 		auto p = std::make_shared<Product>(Product{std::move(stack), matrix_,
 			blocks.data<uint32_t>() + matrix_.firstWord, blocks.strides(0),
 			functionsOn(target_, Form(packed_.form)), threads_, prepared, function_,
-			weighted ? in[weight].data<float>() : nullptr, sums_ ? in.back().data<float>() : nullptr,
+			weighted ? denseVector(in[weight]) : nullptr, sums_ ? in.back().data<float>() : nullptr,
 			sums_ && in.back().ndim() > 1 ? in.back().strides(0) : 0, sums_ ? in.back().strides(-1) : 0,
 			std::move(copies)});
-		core::cpu::get_command_encoder(stream()).dispatch([p, maker = maker_] {
+		core::cpu::get_command_encoder(stream()).dispatch([p] {
 			p->stack.sort();
 			p->prepareAll();
 			p->multiplyAll();
@@ -253,7 +254,7 @@ public:
 	std::shared_ptr<core::Primitive> sum() override {
 		if (sums_ || chooses_)
 			return nullptr;
-		return std::make_shared<PackedMatMul>(stream(), target_, threads_, packed_, chooses_, maker_, function_, true);
+		return std::make_shared<PackedMatMul>(stream(), target_, threads_, packed_, chooses_, function_, true);
 	}
 	const char* name() const override { return "PackedMatMul"; }
 
@@ -263,8 +264,7 @@ private:
 	tandem_packed packed_;
 	Matrix matrix_;
 	bool chooses_;
-	std::shared_ptr<core::Primitive> maker_;
-	const RowFunction* function_;
+	std::shared_ptr<const RowFunction> function_;
 	bool sums_;
 };
 
@@ -395,7 +395,7 @@ size_t tandem_large_bytes(void) { return LargePages::all().bytes(); }
 int tandem_packed_matmul(mlx_array* out, mlx_array x, mlx_array blocks, mlx_array chosen,
 	tandem_packed form, tandem_operation* how) {
 	const bool chooses = chosen.ctx != nullptr;
-	const RowFunction* function = RowFunction::of(of(x));
+	const auto function = RowFunction::of(of(x));
 	std::vector<core::array> in{function == nullptr ? of(x) : of(x).inputs()[0], of(blocks)};
 	if (chooses)
 		in.push_back(of(chosen));
@@ -404,8 +404,7 @@ int tandem_packed_matmul(mlx_array* out, mlx_array x, mlx_array blocks, mlx_arra
 	core::Shape shape{of(x).shape(0), form.out};
 	if (chooses)
 		shape = {of(chosen).shape(0), of(chosen).shape(1), 1, form.out};
-	return make<PackedMatMul>(out, std::move(shape), std::move(in), how, form, chooses,
-		function == nullptr ? nullptr : of(x).primitive_ptr(), function, false);
+	return make<PackedMatMul>(out, std::move(shape), std::move(in), how, form, chooses, function, false);
 }
 
 int tandem_packed_rows(mlx_array* out, mlx_array ids, mlx_array blocks, tandem_packed form,

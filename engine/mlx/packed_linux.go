@@ -26,7 +26,10 @@ const (
 func (t *Thread) Packs() bool { return !t.gpu && !t.blas }
 
 // CanPack reports whether [Scope.Pack] takes matrices that are quantized so.
-func CanPack(q Quantization) bool { return packedForm(q) >= 0 && q.GroupSize%packedUnit(q.Bits) == 0 }
+func CanPack(q Quantization) bool {
+	return packedForm(q) >= 0 && q.GroupSize%packedUnit(q.Bits) == 0 &&
+		slices.Contains([]int{16, 32, 64, 128}, q.GroupSize)
+}
 
 // packedForm returns the form of q's numbers, or -1.
 func packedForm(q Quantization) int {

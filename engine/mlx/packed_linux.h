@@ -13,7 +13,7 @@ extern "C" {
 typedef struct {
 	int form; // of the numbers: a row of formats in packed_linux.go
 	int scales; // of the groups: 0 float32, 1 float16, 2 bfloat16
-	bool biased; // each group has a bias; else one is a number of the form times the scale
+	bool biased; // biases are stored; else they are -2^(bits-1) times the scales, or 0 where numbers are floats
 	int in, out, first, group; // first: the output of the matrix at which the view of out outputs begins
 } tandem_packed;
 

@@ -46,7 +46,8 @@ type Thread struct {
 	// Owned by the OS thread.
 	timed  bool
 	inC    time.Duration
-	unread bool // work was dispatched and nothing was read or waited for since
+	large  int64 // bytes of packed matrices at the last reading of memory
+	unread bool  // work was dispatched and nothing was read or waited for since
 }
 
 type job struct {

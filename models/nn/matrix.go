@@ -21,7 +21,7 @@ type matrix struct {
 
 	packs   bool        // layout packs it
 	half    bool        // 16 bits hold its scales and biases
-	centred bool        // biases follow from scales, see [mlx.Scope.Pack]
+	centred bool        // packed, biases follow from scales, see [mlx.Scope.Pack]
 	packed  *mlx.Packed // packed: takes the place of all others; else nil
 }
 
@@ -170,6 +170,7 @@ func (w *Weights) asStored(path string, packs bool, in int, shape ...int) matrix
 	if w.FewRows && w.fewRows == nil {
 		w.fewRows = newFewRows(w.scope)
 	}
+	packs = packs && w.Packs() && mlx.CanPack(q)
 	lead := shape[:len(shape)-1]
 	groups := append(slices.Clone(lead), last(scales.Shape))
 	m := matrix{
@@ -177,9 +178,9 @@ func (w *Weights) asStored(path string, packs bool, in int, shape ...int) matrix
 		global:       w.globalFactor(path, q, lead),
 		quantization: q,
 		few:          w.fewRows,
-		packs:        packs && w.Packs() && mlx.CanPack(q),
+		packs:        packs,
 		half:         w.hasHalfScales(path),
-		centred:      centred,
+		centred:      centred && packs,
 	}
 	if q.Mode != "affine" {
 		m.scales = w.load(path+".scales", foreignScales, groups)
@@ -200,7 +201,7 @@ func (w *Weights) asStored(path string, packs bool, in int, shape ...int) matrix
 // asStored; else it is dequantized, as MLX has no groups so small.
 func (w *Weights) loadExact(path, name string, q mlx.Quantization, packs bool) matrix {
 	w.info(path + ".biases") // which are not read
-	m := matrix{quantization: q, packs: packs, centred: w.isCentred(name)}
+	m := matrix{quantization: q, packs: packs, centred: packs && w.isCentred(name)}
 	m.weight, m.scales, m.biases = w.src.(exactSource).LoadExact(w.scope, name)
 	if !packs {
 		return m.dequantized(w.scope)
