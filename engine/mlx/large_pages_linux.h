@@ -12,7 +12,8 @@
 
 #include "mlx/allocator.h"
 
-// LargePages has regions, each of an array or of several small ones. A region goes back to the system with its last array.
+// LargePages has regions, each of an array or of several small ones. A region goes back to the system with its last
+// array.
 class LargePages {
 public:
 	static LargePages& all() {

@@ -85,8 +85,8 @@ INLINE floats biasesAt(const Matrix& m, const uint32_t* h) {
 	return m.scales == Scales::float16 ? halves(w >> 16) : (floats)(w & 0xffff0000);
 }
 
-// prepare writes a row as products take it: each input times 2^-shiftOf, then the sum of each group. A sum is that of as
-// many lanes whatever L is, so that all targets add in the same order.
+// prepare writes a row as products take it: each input times 2^-shiftOf, then the sum of each group. A sum is that of
+// as many lanes whatever L is, so that all targets add in the same order.
 template <Form F>
 void prepare(const Matrix& m, const float* x, int64_t stride, float* to) {
 	float factors[32];
