@@ -137,7 +137,7 @@ func PartText(p *wire.Fields, kind string) string {
 			wire.Clip(kind), control.Word(instead))
 		return OmittedLine(wire.Clip(kind))
 	}
-	if kind == "" { // a text part may leave out its type
+	if kind == "" { // a text part, whose type is optional
 		text = joinLines(text, ReadMedia(o))
 	}
 	return text
@@ -176,8 +176,8 @@ var mediaFields = map[string]string{
 	"attachment": "file", "attachments": "file", "experimental_attachments": "file", "media": "file",
 }
 
-// ReadMedia omits images, sound, video and files in the fields of a message, a tool's result or a text part, other
-// than its content. It returns an OmittedLine for each such field.
+// ReadMedia reads the image, audio, video and file fields of a message, a tool result or a text part, and omits their
+// data. It returns an OmittedLine for each of them.
 func ReadMedia(m *wire.Fields) string {
 	var lines []string
 	for _, x := range m.Members() {

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// Memory is what arrays take, in bytes: those that MLX counts, and packed matrices.
+// Memory holds the bytes of all arrays, including packed matrices, which MLX does not count.
 type Memory struct {
 	Active    int64 // in arrays
 	Peak      int64 // highest Active since the last reset
@@ -36,7 +36,7 @@ func (t *Thread) readMemory() {
 	t.maxActive.Store(max(t.maxActive.Load(), highest))
 }
 
-// Memory returns the current figures (mlx_get_active_memory and others, and those of packed matrices).
+// Memory returns the current figures (mlx_get_active_memory, mlx_get_peak_memory).
 func (s *Scope) Memory() Memory {
 	s.t.readMemory()
 	return s.t.Memory()

@@ -52,10 +52,10 @@ func packedUnit(bits int) int {
 }
 
 // Pack lays out a quantized matrix w (out, in*bits/32), or a stack (E, out, in*bits/32), for PackedMatMul. scales
-// and biases are as in [Scope.Dequantize]; those of the affine mode are float32, and nil biases are -2^(bits-1) times
-// the scales, which takes no memory. factors (out), or (E, out) of float32 multiply the scales of each output; nil has
-// no effect. CanPack takes q. half says that 16 bits may hold scales and biases: Pack waits for them, and takes half
-// their memory if they do so exactly.
+// and biases are as in [Scope.Dequantize]; those of the affine mode are float32. If biases is nil there, each bias is
+// -2^(bits-1) times its scale, and none is stored. factors (out), or (E, out) of float32 multiply the scales of each
+// output; nil has no effect. CanPack takes q. half says that 16 bits may hold scales and biases: Pack waits for them,
+// and takes half their memory if they do so exactly.
 func (s *Scope) Pack(w, scales, biases, factors *Array, q Quantization, half bool) *Packed {
 	p := &Packed{form: packedForm(q), group: q.GroupSize, scales: scalesFloat32, biased: biases != nil}
 	if !s.packed(biases, w, scales) {
@@ -88,9 +88,9 @@ func (s *Scope) Pack(w, scales, biases, factors *Array, q Quantization, half boo
 	return p
 }
 
-// packHeaders returns the words of the headers (E, out, headers), and those of biases where they have their own, or
-// nil. Two numbers share a word if half is set and 16 bits hold all exactly: the scale and the bias of a group, or the
-// scales of two groups.
+// packHeaders returns the header words (E, out, headers), and a second word of each header for its bias, or nil. If half
+// is set and 16 bits hold all numbers exactly, two share a word: the scale and the bias of a group, or the scales of two
+// groups.
 func (s *Scope) packHeaders(p *Packed, scales, biases *Array, half bool) (words, more *Array) {
 	shape := scales.Shape()
 	numbers := []*Array{scales}
@@ -113,7 +113,7 @@ func (s *Scope) packHeaders(p *Packed, scales, biases *Array, half bool) (words,
 	return s.View(s.Reshape(s.Concat(-1, numbers...), shape[0], shape[1], -1), Uint32), nil
 }
 
-// sharesHeader reports whether two numbers of 16 bits of so many groups can share a word.
+// sharesHeader reports whether 16-bit scales and biases of so many groups fill whole words.
 func sharesHeader(biased bool, groups int) bool { return biased || groups%2 == 0 }
 
 // scalesFormat returns the smallest format that holds all numbers exactly.

@@ -90,8 +90,8 @@ func (p packing) pack(s *Scope, r *rand.Rand, shape ...int) (*Packed, *Array) {
 	return packed, s.Reshape(each, shape...)
 }
 
-// TestPackedMatMul multiplies packed matrices, on each kernel that the processor has. A row gets the same bits alone
-// and among any others, next to those of the dequantized matrix.
+// TestPackedMatMul compares products of packed and of dequantized matrices, on each kernel that the processor has. A row
+// has the same bits alone and in a batch.
 func TestPackedMatMul(t *testing.T) {
 	th := newThread(t)
 	r := rand.New(rand.NewPCG(5, 6))

@@ -6,8 +6,8 @@ import (
 )
 
 // Parts are what takes most of the time of a forward, to be timed one by one: the linear layers,
-// and the mixers without their projections. Activations, residuals, embeddings, the head
-// and all norms but those of heads are left out.
+// and the mixers without their projections. Excluded are activations, residuals, embeddings, the
+// head, and norms other than a mixer's own.
 //
 // Inputs and results mean nothing. Shapes, weights and caches are the model's own. Each layer waits
 // for the one before, as in a forward.

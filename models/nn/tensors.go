@@ -104,8 +104,8 @@ func (c *namedTensors) isCentred(weight string) bool {
 	return is && src.Centred(weight)
 }
 
-// packedGrowth returns the bytes that the matrices (..., out, in) at path, quantized as q, take in memory, less
-// those of their tensors with scales in float32. They are packed, with biases or without, or else dequantized.
+// packedGrowth returns by how many bytes the matrices (..., out, in) at path, quantized as q, exceed their tensors with
+// scales in float32 once they are in memory: packed, where biased says that biases are stored, or else dequantized.
 func (c *namedTensors) packedGrowth(path string, q mlx.Quantization, packed, biased bool, shape []int) int64 {
 	in, out, stack := shape[len(shape)-1], shape[len(shape)-2], int64(1)
 	for _, n := range shape[:len(shape)-2] {
