@@ -173,8 +173,7 @@ struct KeptRows {
 
 	// KeptRows of a slice that is not computed yet are those of the array that it is cut from.
 	explicit KeptRows(const core::array& x) : whole(x), from(0), to(x.shape(2)) {
-		if (x.status() != core::array::Status::unscheduled || !x.has_primitive() ||
-			std::string_view(x.primitive().name()) != "Slice") // MLX hides the types of its classes
+		if (!isPending(x) || std::string_view(x.primitive().name()) != "Slice") // MLX hides the types of its classes
 			return;
 		const auto& [start, stop, strides] = static_cast<const core::Slice&>(x.primitive()).state();
 		const core::array& cut = x.inputs()[0];

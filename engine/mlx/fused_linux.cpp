@@ -268,7 +268,7 @@ int tandem_sum(mlx_array* out, mlx_array x, mlx_array y, tandem_operation* how) 
 	const core::array &a = of(x), &b = of(y);
 	std::shared_ptr<core::Primitive> sum;
 	const bool fits = a.shape() == b.shape() || a.ndim() == 1 && a.shape(0) == b.shape(-1);
-	if (fits && a.dtype() == core::float32 && b.status() == core::array::Status::unscheduled && b.has_primitive())
+	if (fits && a.dtype() == core::float32 && isPending(b))
 		if (auto* summand = dynamic_cast<Summand*>(&b.primitive()))
 			sum = summand->sum();
 	if (sum == nullptr) {

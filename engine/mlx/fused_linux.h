@@ -21,8 +21,7 @@ struct RowFunction {
 
 	// of returns the operation that will make x, or null: it is another one, or has made x.
 	static std::shared_ptr<const RowFunction> of(const mlx::core::array& x) {
-		if (x.status() != mlx::core::array::Status::unscheduled || !x.has_primitive() ||
-			x.inputs().size() > 2 || x.inputs().size() == 2 && x.inputs()[1].ndim() != 1)
+		if (!isPending(x) || x.inputs().size() > 2 || x.inputs().size() == 2 && x.inputs()[1].ndim() != 1)
 			return nullptr;
 		const auto* f = dynamic_cast<const RowFunction*>(&x.primitive());
 		if (f == nullptr || !f->isWhole())

@@ -45,6 +45,11 @@ inline const mlx::core::array& of(mlx_array a) {
 	return *static_cast<mlx::core::array*>(a.ctx);
 }
 
+// isPending reports whether x is not computed yet, and a primitive will do it. Another operation may take that over.
+inline bool isPending(const mlx::core::array& x) {
+	return x.status() == mlx::core::array::Status::unscheduled && x.has_primitive();
+}
+
 // primitiveOf makes a primitive, whose first arguments are the stream, the target and the threads.
 template <class Primitive, class... Arguments>
 std::shared_ptr<Primitive> primitiveOf(const tandem_operation* how, Arguments... arguments) {

@@ -89,9 +89,7 @@ INLINE floats biasesAt(const Matrix& m, const uint32_t* h) {
 // as many lanes whatever L is, so that all targets add in the same order.
 template <Form F>
 void prepare(const Matrix& m, const float* x, int64_t stride, float* to) {
-	float factors[32];
-	for (int e = 0; e < 32; e++)
-		factors[e] = 1.0f / float(1u << shiftOf(F, e % unitInputs(F)));
+	static constexpr InputFactors<F> factors;
 	for (int from = 0, g = 0; from < m.in; from += m.group, g++) {
 		floats sums[parts]{};
 		for (int k = from; k < from + m.group; k += L) {
@@ -102,7 +100,7 @@ void prepare(const Matrix& m, const float* x, int64_t stride, float* to) {
 				for (int i = 0; i < L; i++)
 					v[i] = x[(k + i) * stride];
 			sums[k / L % parts] += v;
-			*(floats*)(to + k) = v * *(const floats*)(factors + k % 32);
+			*(floats*)(to + k) = v * *(const floats*)(factors.of + k % 32);
 		}
 		float sum = 0;
 		for (int i = 0; i < lanes; i++)

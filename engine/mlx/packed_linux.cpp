@@ -52,6 +52,16 @@ constexpr int shiftOf(Form f, int e) {
 	return f >= Form::float4 || shift + bitsOf(f) >= 32 ? 0 : shift;
 }
 
+// InputFactors are the powers of two that products multiply 32 inputs by, 2^-shiftOf.
+template <Form F>
+struct InputFactors {
+	float of[32];
+	constexpr InputFactors() : of() {
+		for (int e = 0; e < 32; e++)
+			of[e] = 1.0f / float(1u << shiftOf(F, e % unitInputs(F)));
+	}
+};
+
 // Scales says how scales and biases are stored. Headers have:
 //   - with biases in 32 bits two words a group, the scale first
 //   - with biases in 16 bits a word a group, the scale in its low half
@@ -170,12 +180,14 @@ struct Product {
 	std::vector<float> copies; // of the rows that function takes, if these do not lie densely
 
 	// dense returns row r of the stack, with its elements side by side.
-	const float* dense(int r, int rows) noexcept {
-		const int64_t elements = copies.size() / rows;
+	const float* dense(int r) noexcept {
+		if (copies.empty())
+			return stack.x[r];
+		const int64_t elements = copies.size() / stack.x.size();
 		float* copy = copies.data() + r * elements;
 		for (int64_t i = 0; i < elements; i++)
 			copy[i] = stack.x[r][i * stack.xStride];
-		return copies.empty() ? stack.x[r] : copy;
+		return copy;
 	}
 
 	// prepareAll prepares all rows.
@@ -187,7 +199,7 @@ struct Product {
 				if (function == nullptr)
 					functions.prepare(matrix, stack.x[r], stack.xStride, to);
 				else {
-					function->apply(dense(r, rows), weight, matrix.in, to);
+					function->apply(dense(r), weight, matrix.in, to);
 					functions.prepare(matrix, to, 1, to);
 				}
 				stack.x[r] = to;
@@ -221,24 +233,26 @@ public:
 	// function makes the rows that are multiplied of those of x. It may be null.
 	PackedMatMul(core::Stream s, Target t, int threads, tandem_packed p, bool chooses,
 		std::shared_ptr<const RowFunction> function, bool sums)
-		: Primitive(s), target_(t), threads_(threads), packed_(p), matrix_(p, Form(p.form)), chooses_(chooses),
-		  function_(std::move(function)), sums_(sums) {}
+		: Primitive(s), target_(t), threads_(threads), packed_(p), chooses_(chooses), function_(std::move(function)),
+		  sums_(sums) {}
 
 	// in: x (rows, in), blocks (1, words); or x (n, k or 1, 1, in), blocks (E, words), chosen (n, k). Then
 	// maybe the weight of the function, and (rows, out) or (out) to add.
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		const core::array &x = in[0], &blocks = in[1];
+		const Form form = Form(packed_.form);
+		const Matrix matrix(packed_, form);
 		outs[0].set_data(core::allocator::malloc(outs[0].nbytes()));
 		// All memory is taken here. On MLX's thread a lack of it would end the program.
 		Stack stack = chooses_ ? Stack(x, in[2], blocks.shape(0), outs[0]) : Stack(x, outs[0]);
-		core::array prepared({int(stack.x.size()), matrix_.in + matrix_.in / matrix_.group}, core::float32, nullptr, {});
+		core::array prepared({int(stack.x.size()), matrix.in + matrix.in / matrix.group}, core::float32, nullptr, {});
 		prepared.set_data(core::allocator::malloc(prepared.nbytes()));
 		std::vector<float> copies(function_ != nullptr && stack.xStride != 1 ? stack.x.size() * x.shape(-1) : 0);
 		const size_t weight = chooses_ ? 3 : 2;
 		const bool weighted = in.size() - sums_ > weight;
-		auto p = std::make_shared<Product>(Product{std::move(stack), matrix_,
-			blocks.data<uint32_t>() + matrix_.firstWord, blocks.strides(0),
-			functionsOn(target_, Form(packed_.form)), threads_, prepared, function_,
+		auto p = std::make_shared<Product>(Product{std::move(stack), matrix,
+			blocks.data<uint32_t>() + matrix.firstWord, blocks.strides(0), functionsOn(target_, form), threads_,
+			prepared, function_,
 			weighted ? denseVector(in[weight]) : nullptr, sums_ ? in.back().data<float>() : nullptr,
 			sums_ && in.back().ndim() > 1 ? in.back().strides(0) : 0, sums_ ? in.back().strides(-1) : 0,
 			std::move(copies)});
@@ -262,7 +276,6 @@ private:
 	Target target_;
 	int threads_;
 	tandem_packed packed_;
-	Matrix matrix_;
 	bool chooses_;
 	std::shared_ptr<const RowFunction> function_;
 	bool sums_;
