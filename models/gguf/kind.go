@@ -65,7 +65,7 @@ func (k kind) bytes() int { return kinds[k].bytes }
 
 // isCentred reports whether the element that stands for 0 is 2^(bits-1), in the form that leaves weights as they are.
 func (k kind) isCentred() bool {
-	return k == q4_0 || k == q5_0 || k == q8_0 || k == iq4nl || k == q6_k
+	return packings[k].centred || k == q6_k // zeroOf(kind) in superblock.h
 }
 
 // String returns the name of a kind.

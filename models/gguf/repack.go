@@ -15,6 +15,13 @@ type packing struct {
 	// pack packs whole blocks. It reports false if a scale is not finite, or if its bias is more
 	// than the type holds.
 	pack func(to packed, blocks []byte) bool
+
+	centred bool // the bias of each group is -2^(bits-1) times its scale
+}
+
+// centredPacking returns the packing of blocks of so many bytes, which begin with the scale.
+func centredPacking(bits, size int, weights func(dst, blocks []byte)) packing {
+	return packing{"affine", bits, group, "F16", exact(weights, centred(size, uint16(bits-1))), true}
 }
 
 // packed is where packed blocks go: elements, the lowest bits first, and scale and bias of each
@@ -38,19 +45,19 @@ func exact(weights func(dst, blocks []byte),
 
 // packings holds the packed kinds. Every other kind is a plain type. A group is 32 elements.
 var packings = map[kind]packing{
-	q4_0:  {"affine", 4, group, "F16", exact(nibbles(18, 2), centred(18, 3))},
-	q4_1:  {"affine", 4, group, "F16", exact(nibbles(20, 4), scaleAndMin(20))},
-	q5_0:  {"affine", 5, group, "F16", exact(fiveBits(22, 2), centred(22, 4))},
-	q5_1:  {"affine", 5, group, "F16", exact(fiveBits(24, 4), scaleAndMin(24))},
-	q8_0:  {"affine", 8, group, "F16", exact(signedBytes, centred(34, 7))},
-	q4_k:  {"affine", 4, group, "F32", exact(superNibbles, superScales(144))},
-	q5_k:  {"affine", 5, group, "F32", exact(superFiveBits, superScales(176))},
-	iq4nl: {"affine", 8, group, "F16", exact(fromCodebook(18, 2), centred(18, 7))},
-	iq4xs: {"affine", 8, group, "F32", exact(fromCodebook(136, 8), iq4xsGrid.scales)},
-	iq3s:  {"affine", 4, group, "F32", exact(iq3sGrid.weights(4), iq3sGrid.scales)},
-	iq3xx: {"affine", 6, group, "F32", exact(iq3xxsGrid.weights(6), iq3xxsGrid.scales)},
-	iq2xx: {"affine", 8, group, "F32", exact(iq2xxsGrid.weights(8), iq2xxsGrid.scales)},
-	mxfp4: {"mxfp4", 4, group, "U8", exact(nibbles(17, 1), exponents)},
+	q4_0:  centredPacking(4, 18, nibbles(18, 2)),
+	q4_1:  {"affine", 4, group, "F16", exact(nibbles(20, 4), scaleAndMin(20)), false},
+	q5_0:  centredPacking(5, 22, fiveBits(22, 2)),
+	q5_1:  {"affine", 5, group, "F16", exact(fiveBits(24, 4), scaleAndMin(24)), false},
+	q8_0:  centredPacking(8, 34, signedBytes),
+	q4_k:  {"affine", 4, group, "F32", exact(superNibbles, superScales(144)), false},
+	q5_k:  {"affine", 5, group, "F32", exact(superFiveBits, superScales(176)), false},
+	iq4nl: centredPacking(8, 18, fromCodebook(18, 2)),
+	iq4xs: {"affine", 8, group, "F32", exact(fromCodebook(136, 8), iq4xsGrid.scales), false},
+	iq3s:  {"affine", 4, group, "F32", exact(iq3sGrid.weights(4), iq3sGrid.scales), false},
+	iq3xx: {"affine", 6, group, "F32", exact(iq3xxsGrid.weights(6), iq3xxsGrid.scales), false},
+	iq2xx: {"affine", 8, group, "F32", exact(iq2xxsGrid.weights(8), iq2xxsGrid.scales), false},
+	mxfp4: {"mxfp4", 4, group, "U8", exact(nibbles(17, 1), exponents), false},
 }
 
 // group is how many elements share a scale.
