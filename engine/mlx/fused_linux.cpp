@@ -124,7 +124,7 @@ protected:
 	int threads_;
 };
 
-class RMSNorm : public Fused, public RowFunction, public Summand {
+class RMSNorm : public Fused, public RowFunction, public Addable {
 public:
 	RMSNorm(core::Stream s, Target t, int threads, float eps, bool weighted, bool sums)
 		: Fused(s, t, threads), target_(t), eps_(eps), weighted_(weighted), sums_(sums) {}
@@ -153,7 +153,7 @@ public:
 		kernel_.normalize(x, weight, eps_, n, y);
 	}
 	bool isWhole() const override { return !sums_; }
-	std::shared_ptr<core::Primitive> sum() override {
+	std::shared_ptr<core::Primitive> withSummand() override {
 		if (sums_)
 			return nullptr;
 		return std::make_shared<RMSNorm>(stream(), target_, threads_, eps_, weighted_, true);
@@ -269,8 +269,8 @@ int tandem_sum(mlx_array* out, mlx_array x, mlx_array y, tandem_operation* how) 
 	std::shared_ptr<core::Primitive> sum;
 	const bool fits = a.shape() == b.shape() || a.ndim() == 1 && a.shape(0) == b.shape(-1);
 	if (fits && a.dtype() == core::float32 && isPending(b))
-		if (auto* summand = dynamic_cast<Summand*>(&b.primitive()))
-			sum = summand->sum();
+		if (auto* addable = dynamic_cast<Addable*>(&b.primitive()))
+			sum = addable->withSummand();
 	if (sum == nullptr) {
 		out->ctx = new core::array(core::add(a, b, *static_cast<core::Stream*>(how->stream.ctx)));
 		return 0;

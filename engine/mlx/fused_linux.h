@@ -30,12 +30,12 @@ struct RowFunction {
 	}
 };
 
-// A Summand is an operation that can add its result to one more input.
-struct Summand {
-	// sum returns that operation.
-	virtual std::shared_ptr<mlx::core::Primitive> sum() = 0;
+// An Addable is an operation that can add one more input to its result.
+struct Addable {
+	// withSummand returns the operation that does so, or null if it cannot.
+	virtual std::shared_ptr<mlx::core::Primitive> withSummand() = 0;
 
-	virtual ~Summand() = default;
+	virtual ~Addable() = default;
 };
 
 // denseVector returns the data of an array that lies densely.

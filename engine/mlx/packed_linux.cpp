@@ -228,7 +228,7 @@ struct Product {
 	}
 };
 
-class PackedMatMul : public core::Primitive, public Summand {
+class PackedMatMul : public core::Primitive, public Addable {
 public:
 	// function makes the rows that are multiplied of those of x. It may be null.
 	PackedMatMul(core::Stream s, Target t, int threads, tandem_packed p, bool chooses,
@@ -265,7 +265,7 @@ public:
 	void eval_gpu(const std::vector<core::array>&, std::vector<core::array>&) override {
 		throw std::runtime_error("PackedMatMul is for the CPU.");
 	}
-	std::shared_ptr<core::Primitive> sum() override {
+	std::shared_ptr<core::Primitive> withSummand() override {
 		if (sums_ || chooses_)
 			return nullptr;
 		return std::make_shared<PackedMatMul>(stream(), target_, threads_, packed_, chooses_, function_, true);
