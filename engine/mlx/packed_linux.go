@@ -88,9 +88,9 @@ func (s *Scope) Pack(w, scales, biases, factors *Array, q Quantization, half boo
 	return p
 }
 
-// packHeaders returns the header words (E, out, headers), and a second word of each header for its bias, or nil. If half
-// is set and 16 bits hold all numbers exactly, two share a word: the scale and the bias of a group, or the scales of two
-// groups.
+// packHeaders returns the header words (E, out, headers), and a second word of each header for its bias, or nil. If
+// half is set and 16 bits hold all numbers exactly, two share a word: the scale and the bias of a group, or the scales
+// of two groups.
 func (s *Scope) packHeaders(p *Packed, scales, biases *Array, half bool) (words, more *Array) {
 	shape := scales.Shape()
 	numbers := []*Array{scales}
