@@ -4,10 +4,11 @@
 
 typedef uint32_t words __attribute__((vector_size(4 * L)));
 
-// product adds a (rowsAtOnce, count) b (count, W*L) to c (rowsAtOnce, W*L).
-template <int W>
+// product adds a (rowsAtOnce, count) b (count, W*L) to c (rowsAtOnce, W*L). If Ahead is set, it asks memory for a cache
+// line of ahead with each row of b.
+template <int W, bool Ahead = false>
 INLINE void product(const float* a, int aRow, const float* b, int64_t bRow, int count, float* c,
-	int cRow) {
+	int cRow, const float* ahead = nullptr) {
 	floats sums[rowsAtOnce][W];
 #pragma GCC unroll 4
 	for (int r = 0; r < rowsAtOnce; r++)
@@ -15,6 +16,8 @@ INLINE void product(const float* a, int aRow, const float* b, int64_t bRow, int 
 		for (int w = 0; w < W; w++)
 			sums[r][w] = *(const floats*)(c + r * cRow + w * L);
 	for (int i = 0; i < count; i++) {
+		if (Ahead)
+			__builtin_prefetch(ahead + i * line);
 		floats row[W];
 #pragma GCC unroll 4
 		for (int w = 0; w < W; w++)
@@ -99,18 +102,18 @@ INLINE void unpackValues(const View& v, const Packed& p, const float* first, int
 
 // weigh subtracts the largest score so far from the scores of a row, and turns them into powers of
 // two. It returns the factor by which the sums so far have to be multiplied. The row sees the first
-// seen keys of the tile.
-INLINE float weigh(float* scores, int seen, const bool* mask, int64_t maskKey, float* most,
+// seen of so many keys, a multiple of L.
+INLINE float weigh(float* scores, int keys, int seen, const bool* mask, int64_t maskKey, float* most,
 	float* sum) {
 	const float none = -std::numeric_limits<float>::infinity();
 	if (mask != nullptr)
 		for (int j = 0; j < seen; j++)
 			if (!mask[j * maskKey])
 				scores[j] = none;
-	for (int j = seen; j < tile; j++)
+	for (int j = seen; j < keys; j++)
 		scores[j] = none;
 	floats large = *(const floats*)scores;
-	for (int j = L; j < tile; j += L) {
+	for (int j = L; j < keys; j += L) {
 		floats x = *(const floats*)(scores + j);
 		large = x > large ? x : large;
 	}
@@ -118,7 +121,7 @@ INLINE float weigh(float* scores, int seen, const bool* mask, int64_t maskKey, f
 	for (int i = 0; i < L; i++)
 		top = large[i] > top ? large[i] : top;
 	if (top == none) { // no key yet; scores that are no numbers stay so
-		for (int j = 0; j < tile; j += L) {
+		for (int j = 0; j < keys; j += L) {
 			floats x = *(const floats*)(scores + j);
 			*(floats*)(scores + j) = x == x ? floats{} : x;
 		}
@@ -128,7 +131,7 @@ INLINE float weigh(float* scores, int seen, const bool* mask, int64_t maskKey, f
 	floats total[lanes / L];
 	for (int i = 0; i < lanes / L; i++)
 		total[i] = *(const floats*)(sum + i * L) * fade;
-	for (int j = 0; j < tile; j += L) {
+	for (int j = 0; j < keys; j += L) {
 		floats p = power(*(const floats*)(scores + j) - top);
 		*(floats*)(scores + j) = p;
 		total[j / L % (lanes / L)] += p;
@@ -166,13 +169,17 @@ INLINE void transpose8(const float* a, int64_t stride, float* to) {
 	}
 }
 
-// transposeKeys writes count rows of keys as (width, tile).
-INLINE void transposeKeys(const View& k, int width, const float* first, int count, float* keys) {
+// transposeKeys writes count rows of keys as (width, tile). It asks memory for as many numbers of ahead.
+INLINE void transposeKeys(const View& k, int width, const float* first, int count, float* keys, const float* ahead) {
 	int done = 0;
 	if (k.element == 1 && width % 8 == 0)
 		for (; done + 8 <= count; done += 8)
-			for (int d = 0; d < width; d += 8)
+			for (int d = 0; d < width; d += 8, ahead += 8 * 8) {
 				transpose8(first + done * k.row + d, k.row, keys + d * tile + done);
+#pragma GCC unroll 4
+				for (int i = 0; i < 8 * 8; i += line)
+					__builtin_prefetch(ahead + i);
+			}
 	for (; done < count; done++)
 		for (int d = 0; d < width; d++)
 			keys[d * tile + done] = first[done * k.row + d * k.element];
@@ -203,13 +210,14 @@ void attend(const Attention& a, Block& b, int kv, int from, int to) {
 		if (!seen)
 			continue; // such a tile changes nothing
 		const float* keys = a.k.data + kv * a.k.head + first * a.k.row;
+		const float* values = a.v.data + kv * a.v.head + first * a.v.row;
 		if (a.keysIn.bits == 4)
 			unpackKeys<4>(a.k, a.keysIn, keys, count, b.keys.data());
 		else if (a.keysIn.bits == 8)
 			unpackKeys<8>(a.k, a.keysIn, keys, count, b.keys.data());
 		else
-			transposeKeys(a.k, a.width, keys, count, b.keys.data());
-		const float* values = a.v.data + kv * a.v.head + first * a.v.row;
+			transposeKeys(a.k, a.width, keys, count, b.keys.data(), values);
+		const float* nextKeys = keys + tile * a.k.row;
 		int64_t valuesRow = a.v.row;
 		if (a.valuesIn.bits == 4)
 			unpackValues<4>(a.v, a.valuesIn, values, count, b.values.data());
@@ -223,10 +231,11 @@ void attend(const Attention& a, Block& b, int kv, int from, int to) {
 			values = b.values.data();
 			valuesRow = a.values;
 		}
+		const int used = (count + 2 * L - 1) / (2 * L) * (2 * L); // keys whose scores are computed
 		float* scores = b.scores.data();
 		for (int r0 = 0; r0 < b.padded; r0 += rowsAtOnce) {
 			std::memset(scores, 0, rowsAtOnce * tile * sizeof(float));
-			for (int j = 0; j < tile; j += 2 * L)
+			for (int j = 0; j < used; j += 2 * L)
 				product<2>(&b.q[r0 * a.width], a.width, &b.keys[j], tile, a.width, scores + j, tile);
 			for (int i = 0; i < rowsAtOnce && r0 + i < b.rows; i++) {
 				const int r = r0 + i, query = from + r % queries;
@@ -236,13 +245,15 @@ void attend(const Attention& a, Block& b, int kv, int from, int to) {
 				const bool* mask = nullptr;
 				if (a.mask != nullptr && masks[r % queries] != Mask::every)
 					mask = a.mask + query * a.maskRow + first * a.maskKey;
-				float fade = weigh(scores + i * tile, seen, mask, a.maskKey, &b.most[r],
+				float fade = weigh(scores + i * tile, used, seen, mask, a.maskKey, &b.most[r],
 					&b.sum[r * lanes]);
 				if (fade != 1)
 					for (int d = 0; d < a.values; d++)
 						b.out[r * a.values + d] *= fade;
 			}
 			int d = 0;
+			for (; r0 == 0 && d + 2 * L <= a.values; d += 2 * L)
+				product<2, true>(scores, tile, values + d, valuesRow, count, &b.out[d], a.values, nextKeys + d * tile);
 			for (; d + 2 * L <= a.values; d += 2 * L)
 				product<2>(scores, tile, values + d, valuesRow, count, &b.out[r0 * a.values + d],
 					a.values);

@@ -25,6 +25,7 @@ namespace {
 constexpr int tile = 64; // keys that are attended at once, from a multiple of this number on
 constexpr int rowsAtOnce = 4;
 constexpr int lanes = 16; // sums of the powers of a row
+constexpr int line = 16; // numbers of a line of the cache
 constexpr int blockQueries = 64; // of each head, that share the packing of a tile
 constexpr double worthThreads = 1 << 16; // products, which take longer than a helper to wake
 

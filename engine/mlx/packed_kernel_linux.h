@@ -3,25 +3,35 @@
 typedef float floats __attribute__((vector_size(4 * L), aligned(4), may_alias));
 typedef int32_t ints __attribute__((vector_size(4 * L), aligned(4), may_alias));
 typedef uint32_t words __attribute__((vector_size(4 * L), aligned(4), may_alias));
+typedef uint16_t shorts __attribute__((vector_size(2 * L), aligned(2), may_alias));
 constexpr int parts = lanes / L; // vectors of a tile
 constexpr int prefetched = 512; // words ahead, 2 KiB
 
 // all returns a vector of x, see power_linux.h.
 INLINE floats all(float x) { return x - floats{}; }
 
-// halves returns the float16 numbers in the low halves of words.
-INLINE floats halves(words w) {
+// halves returns float16 numbers.
+INLINE floats halves(shorts h) {
 #if defined(PACKED_AVX512)
-	return (floats)_mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)w));
+	return (floats)_mm512_cvtph_ps((__m256i)h);
 #elif defined(PACKED_AVX2)
-	const __m256i low = (__m256i)(w & 0xffff);
-	return (floats)_mm256_cvtph_ps(
-		_mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1)));
+	return (floats)_mm256_cvtph_ps((__m128i)h);
 #else
 	floats x;
 	for (int i = 0; i < L; i++)
-		x[i] = halfToFloat(w[i]);
+		x[i] = halfToFloat(h[i]);
 	return x;
+#endif
+}
+
+// lowHalves returns the low halves of words, whose high ones are 0.
+INLINE shorts lowHalves(words w) {
+#if defined(PACKED_AVX512)
+	return (shorts)_mm512_cvtepi32_epi16((__m512i)w);
+#elif defined(PACKED_AVX2)
+	return (shorts)_mm_packus_epi32(_mm256_castsi256_si128((__m256i)w), _mm256_extracti128_si256((__m256i)w, 1));
+#else
+	return __builtin_convertvector(w, shorts);
 #endif
 }
 
@@ -56,7 +66,7 @@ INLINE floats numbersAt(const uint32_t* unit, int e) {
 		return float4s(w >> shift);
 	else if constexpr (F == Form::float8) { // as float16, whose exponents are 8 larger
 		w >>= shift;
-		return halves((w & 0x80) << 8 | (w & 0x7f) << 7) * 256.0f;
+		return halves(lowHalves((w & 0x80) << 8 | (w & 0x7f) << 7)) * 256.0f;
 	} else {
 		if (shift + bits < 32)
 			w &= mask << shift;
@@ -69,20 +79,12 @@ INLINE floats numbersAt(const uint32_t* unit, int e) {
 	}
 }
 
-// scalesAt returns the scales of a group of a vector of outputs, whose header begins at h, and biasesAt the biases.
-INLINE floats scalesAt(const Matrix& m, const uint32_t* h, int group) {
-	words w = *(const words*)h;
+// factorsAt returns the scales or biases of a vector of outputs, the i-th ones of a header.
+INLINE floats factorsAt(const Matrix& m, const uint32_t* header, int i, int lane) {
 	if (m.scales == Scales::float32)
-		return (floats)w;
-	if (group % m.headerGroups == 1)
-		w >>= 16;
-	return m.scales == Scales::float16 ? halves(w) : (floats)(w << 16);
-}
-INLINE floats biasesAt(const Matrix& m, const uint32_t* h) {
-	if (m.scales == Scales::float32)
-		return *(const floats*)(h + lanes);
-	const words w = *(const words*)h;
-	return m.scales == Scales::float16 ? halves(w >> 16) : (floats)(w & 0xffff0000);
+		return *(const floats*)(header + i * lanes + lane);
+	const shorts h = *(const shorts*)((const uint16_t*)header + i * lanes + lane);
+	return m.scales == Scales::float16 ? halves(h) : (floats)(__builtin_convertvector(h, words) << 16);
 }
 
 // prepare writes a row as products take it: each input times 2^-shiftOf, then the sum of each group. A sum is that of
@@ -132,13 +134,13 @@ INLINE void beginGroup(const Matrix& m, floats (&part)[R][V], const float* const
 			part[r][v] = all(x[r][m.in + g] * m.centre);
 }
 
-// addGroup adds the scaled products of group g to sums. factors(v, ofBias) returns scales or biases.
+// addGroup adds the scaled products of group g to sums. factors(v, i) returns the i-th factors of a vector in a header.
 template <int R, int V, class Factors>
 INLINE void addGroup(const Matrix& m, floats (&sums)[R][V], const floats (&part)[R][V], const float* const (&x)[R],
 	int g, const Factors& factors) {
 #pragma GCC unroll 4
 	for (int v = 0; v < V; v++) {
-		const floats scale = factors(v, false);
+		const floats scale = factors(v, g % m.headerGroups);
 #pragma GCC unroll 8
 		for (int r = 0; r < R; r++)
 			sums[r][v] += part[r][v] * scale;
@@ -146,16 +148,22 @@ INLINE void addGroup(const Matrix& m, floats (&sums)[R][V], const floats (&part)
 	if (m.biased)
 #pragma GCC unroll 4
 		for (int v = 0; v < V; v++) {
-			const floats bias = factors(v, true);
+			const floats bias = factors(v, 1);
 #pragma GCC unroll 8
 			for (int r = 0; r < R; r++)
 				sums[r][v] += all(x[r][m.in + g]) * bias;
 		}
 }
 
-// vectorAt returns where a vector of outputs begins. One beyond the last tile, whose sums are not written, reads that.
-INLINE const uint32_t* vectorAt(const PackedWork& w, int vector) {
-	return w.blocks + std::min(vector / parts, w.matrix->tiles - 1) * w.matrix->tileWords + vector % parts * L;
+// tileAt returns the tile of a vector of outputs. One beyond the last tile, whose sums are not written, reads that.
+INLINE const uint32_t* tileAt(const PackedWork& w, int vector) {
+	return w.blocks + std::min(vector / parts, w.matrix->tiles - 1) * w.matrix->tileWords;
+}
+
+// laneOf returns the first lane, in its tile, of the v-th of V vectors from a multiple of V on.
+template <int V>
+INLINE int laneOf(int vector, int v) {
+	return V % parts == 0 ? v % parts * L : (vector + v) % parts * L;
 }
 
 // writeVector writes the sums of a vector of outputs. Outputs beyond the last one are not written.
@@ -195,7 +203,7 @@ INLINE void multiplyVectors(const PackedWork& w, int row, int vector) {
 		x[r] = w.x[row + r];
 #pragma GCC unroll 4
 	for (int v = 0; v < V; v++)
-		at[v] = vectorAt(w, vector + v);
+		at[v] = tileAt(w, vector + v);
 	int64_t k = 0;
 	for (int g = 0; k < m.in; g++) {
 		if (g % m.headerGroups == 0)
@@ -217,15 +225,15 @@ INLINE void multiplyVectors(const PackedWork& w, int row, int vector) {
 				floats numbers[V];
 #pragma GCC unroll 4
 				for (int v = 0; v < V; v++)
-					numbers[v] = numbersAt<F>(at[v], e);
+					numbers[v] = numbersAt<F>(at[v] + laneOf<V>(vector, v), e);
 				addInput<R, V>(part, x, numbers, k + e);
 			}
 #pragma GCC unroll 4
 			for (int v = 0; v < V; v++)
 				at[v] += step;
 		}
-		addGroup<R, V>(m, sums, part, x, g, [&](int v, bool ofBias) __attribute__((always_inline)) {
-			return ofBias ? biasesAt(m, header[v]) : scalesAt(m, header[v], g);
+		addGroup<R, V>(m, sums, part, x, g, [&](int v, int i) __attribute__((always_inline)) {
+			return factorsAt(m, header[v], i, laneOf<V>(vector, v));
 		});
 	}
 #pragma GCC unroll 8
@@ -259,7 +267,7 @@ INLINE void unpack(const PackedWork& w, int vector, int group, int groups, Tile&
 	const Matrix& m = *w.matrix;
 	constexpr int inputs = unitInputs(F), step = inputs * bitsOf(F) / 32 * lanes;
 	for (int v = 0; v < tileVectors; v++) {
-		const uint32_t *at = vectorAt(w, vector + v) + m.wordsOf(group), *header = at;
+		const uint32_t *at = tileAt(w, vector + v) + m.wordsOf(group), *header = at;
 		float* to = tile.numbers + v * L;
 		for (int g = 0; g < groups; g++) {
 			if (g % m.headerGroups == 0) {
@@ -269,11 +277,11 @@ INLINE void unpack(const PackedWork& w, int vector, int group, int groups, Tile&
 			for (int k = 0; k < m.group; k += inputs, at += step)
 #pragma GCC unroll 32
 				for (int e = 0; e < inputs; e++, to += tileVectors * L)
-					*(floats*)to = numbersAt<F>(at, e);
+					*(floats*)to = numbersAt<F>(at + laneOf<tileVectors>(vector, v), e);
 			const int factor = (g * tileVectors + v) * L;
-			*(floats*)(tile.scales + factor) = scalesAt(m, header, g);
+			*(floats*)(tile.scales + factor) = factorsAt(m, header, g % m.headerGroups, laneOf<tileVectors>(vector, v));
 			if (m.biased)
-				*(floats*)(tile.biases + factor) = biasesAt(m, header);
+				*(floats*)(tile.biases + factor) = factorsAt(m, header, 1, laneOf<tileVectors>(vector, v));
 		}
 	}
 }
@@ -306,8 +314,8 @@ void addTile(const PackedWork& w, int& row, int vector, int group, int groups, c
 					numbers[v] = *(const floats*)(at + v * L);
 				addInput<R, V>(part, x, numbers, k);
 			}
-			addGroup<R, V>(m, sums, part, x, group + g, [&](int v, bool ofBias) __attribute__((always_inline)) {
-				return *(const floats*)((ofBias ? tile.biases : tile.scales) + (g * V + v) * L);
+			addGroup<R, V>(m, sums, part, x, group + g, [&](int v, int i) __attribute__((always_inline)) {
+				return *(const floats*)((m.biased && i == 1 ? tile.biases : tile.scales) + (g * V + v) * L);
 			});
 		}
 #pragma GCC unroll 8

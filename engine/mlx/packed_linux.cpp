@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -62,19 +63,15 @@ struct InputFactors {
 	}
 };
 
-// Scales says how scales and biases are stored. Headers have:
-//   - with biases in 32 bits two words a group, the scale first
-//   - with biases in 16 bits a word a group, the scale in its low half
-//   - without biases in 32 bits a word a group
-//   - without biases in 16 bits a word for two groups, the first in its low half
+// Scales says how scales and biases are stored. A header has, side by side for the lanes:
+//   - with biases the scales of a group, then its biases
+//   - without biases the scales of a group, or in 16 bits those of two groups
 enum class Scales { float32, float16, bfloat16 };
 
 constexpr float float4[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6};
 
-// halfToFloat returns the float16 in the low half of a word.
-inline float halfToFloat(uint32_t w) {
-	return float(std::bit_cast<_Float16>(uint16_t(w)));
-}
+// halfToFloat returns a float16.
+inline float halfToFloat(uint16_t half) { return float(std::bit_cast<_Float16>(half)); }
 
 // A Matrix is the part of a packed one that is multiplied.
 struct Matrix {
@@ -98,6 +95,15 @@ struct Matrix {
 
 	// wordsOf returns the words of the first groups, whose number headerGroups divides, of a tile.
 	int64_t wordsOf(int groups) const { return groups * groupWords + groups / headerGroups * headerWords; }
+
+	// factorAt returns the scale or bias of a lane, the i-th one of a header.
+	float factorAt(const uint32_t* header, int i, int lane) const {
+		if (scales == Scales::float32)
+			return std::bit_cast<float>(header[i * lanes + lane]);
+		uint16_t half;
+		std::memcpy(&half, reinterpret_cast<const char*>(header) + 2 * (i * lanes + lane), sizeof half);
+		return scales == Scales::float16 ? halfToFloat(half) : std::bit_cast<float>(uint32_t(half) << 16);
+	}
 };
 
 // A PackedWork is what one thread does at once: rows times the tiles [first, last).
@@ -208,6 +214,18 @@ struct Product {
 		Helpers::all().share(threads, (rows + several - 1) / several, work);
 	}
 
+	// addSummand adds the summand to the outputs [from, to) of row r.
+	void addSummand(int r, int from, int to) const noexcept {
+		const float* s = summand + r * summandRow;
+		float* y = stack.y[r];
+		if (summandStride == 1)
+			for (int o = from; o < to; o++)
+				y[o] += s[o];
+		else
+			for (int o = from; o < to; o++)
+				y[o] += s[o * summandStride];
+	}
+
 	// multiplyAll does the work on several threads if there is enough. What a row gets does not depend
 	// on how the work is divided.
 	void multiplyAll() const noexcept {
@@ -221,8 +239,7 @@ struct Product {
 			functions.multiply(
 				{&matrix, blocks + m * matrixWords, &stack.x[begin], &stack.y[begin], rows, first, last});
 			for (int r = 0; summand != nullptr && r < rows; r++)
-				for (int o = first * lanes; o < std::min(last * lanes, matrix.out); o++)
-					stack.y[r][o] += summand[r * summandRow + o * summandStride];
+				addSummand(r, first * lanes, std::min(last * lanes, matrix.out));
 		};
 		stack.share(threads, double(matrix.in) * matrix.out, pieces, work);
 	}
@@ -296,27 +313,20 @@ float numberOf(Form f, uint32_t w) {
 // unpackOutput writes the weights of an output.
 void unpackOutput(const Matrix& m, Form f, const uint32_t* blocks, int64_t output, float* to) {
 	const int bits = bitsOf(f);
-	const uint32_t *at = blocks + output / lanes * m.tileWords + output % lanes, *header = at;
+	const int lane = output % lanes;
+	const uint32_t *at = blocks + output / lanes * m.tileWords, *header = at;
 	for (int g = 0; g < m.in / m.group; g++, at += m.groupWords) {
 		if (g % m.headerGroups == 0) {
 			header = at;
 			at += m.headerWords;
 		}
-		const uint32_t low = g % m.headerGroups == 1 ? header[0] >> 16 : header[0];
-		float scale, bias;
-		if (m.scales == Scales::float32)
-			scale = std::bit_cast<float>(low), bias = m.biased ? std::bit_cast<float>(header[lanes]) : 0;
-		else if (m.scales == Scales::float16)
-			scale = halfToFloat(low), bias = halfToFloat(header[0] >> 16);
-		else
-			scale = std::bit_cast<float>(low << 16), bias = std::bit_cast<float>(header[0] & 0xffff0000);
-		if (!m.biased)
-			bias = m.centre * scale;
+		const float scale = m.factorAt(header, g % m.headerGroups, lane);
+		const float bias = m.biased ? m.factorAt(header, 1, lane) : m.centre * scale;
 		for (int i = 0; i < m.group; i++) {
 			const int word = i * bits / 32, shift = i * bits % 32;
-			uint32_t w = at[word * lanes] >> shift;
+			uint32_t w = at[word * lanes + lane] >> shift;
 			if (shift + bits > 32)
-				w |= at[(word + 1) * lanes] << (32 - shift);
+				w |= at[(word + 1) * lanes + lane] << (32 - shift);
 			*to++ = std::fma(numberOf(f, w), scale, bias); // rounded once
 		}
 	}
@@ -324,9 +334,9 @@ void unpackOutput(const Matrix& m, Form f, const uint32_t* blocks, int64_t outpu
 
 class Pack : public core::Primitive {
 public:
-	Pack(core::Stream s, Target, int, int headers) : Primitive(s), headers_(headers) {}
+	Pack(core::Stream s, Target, int, int headers, bool halves) : Primitive(s), headers_(headers), halves_(halves) {}
 
-	// in: scales, maybe biases, numbers (E, out, words)
+	// in: scales, maybe biases, numbers (E, out, words). A word of scales may have two halves.
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		outs[0].set_data(LargePages::all().take(outs[0].nbytes()));
 		struct Part {
@@ -338,16 +348,19 @@ public:
 		for (const core::array& x : in)
 			parts.push_back({x.data<uint32_t>(), x.strides(0), x.strides(1), x.strides(2), x.shape(2) / headers_});
 		core::cpu::get_command_encoder(stream()).dispatch(
-			[parts, matrices = in[0].shape(0), out = in[0].shape(1), headers = headers_,
+			[parts, matrices = in[0].shape(0), out = in[0].shape(1), headers = headers_, halves = halves_,
 				to = outs[0].data<uint32_t>()]() mutable {
 				for (int m = 0; m < matrices; m++)
 					for (int first = 0; first < out; first += lanes)
 						for (int h = 0; h < headers; h++)
 							for (const Part& p : parts)
-								for (int c = h * p.columns; c < (h + 1) * p.columns; c++, to += lanes)
+								for (int c = h * p.columns; c < (h + 1) * p.columns; c++, to += lanes) {
 									for (int l = 0; l < lanes; l++)
 										to[l] = first + l >= out
 											? 0 : p.data[m * p.matrix + (first + l) * p.output + c * p.word];
+									if (halves && &p == parts.data())
+										split(to);
+								}
 			});
 	}
 	void eval_gpu(const std::vector<core::array>&, std::vector<core::array>&) override {
@@ -356,7 +369,16 @@ public:
 	const char* name() const override { return "Pack"; }
 
 private:
+	// split puts the low halves of a header of words before the high ones.
+	static void split(uint32_t* header) {
+		uint16_t halves[2 * lanes];
+		for (int l = 0; l < lanes; l++)
+			halves[l] = header[l], halves[lanes + l] = header[l] >> 16;
+		std::memcpy(header, halves, sizeof halves);
+	}
+
 	int headers_;
+	bool halves_;
 };
 
 class PackedRows : public core::Primitive {
@@ -386,7 +408,7 @@ private:
 
 } // namespace
 
-int tandem_pack(mlx_array* out, mlx_array scales, mlx_array biases, mlx_array numbers, int headers,
+int tandem_pack(mlx_array* out, mlx_array scales, mlx_array biases, mlx_array numbers, int headers, bool halves,
 	tandem_operation* how) try {
 	std::vector<core::array> in{of(scales)};
 	if (biases.ctx != nullptr)
@@ -396,8 +418,8 @@ int tandem_pack(mlx_array* out, mlx_array scales, mlx_array biases, mlx_array nu
 	for (const core::array& x : in)
 		words += x.shape(2);
 	const int outputs = (of(scales).shape(1) + lanes - 1) / lanes * lanes;
-	out->ctx = new core::array({of(scales).shape(0), outputs * words}, core::uint32, primitiveOf<Pack>(how, headers),
-		std::move(in));
+	out->ctx = new core::array({of(scales).shape(0), outputs * words}, core::uint32,
+		primitiveOf<Pack>(how, headers, halves), std::move(in));
 	return 0;
 } catch (const std::exception& e) {
 	return failed(how, e);

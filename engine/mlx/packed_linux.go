@@ -84,7 +84,8 @@ func (s *Scope) Pack(w, scales, biases, factors *Array, q Quantization, half boo
 		return p
 	}
 	r, how := s.new(), s.operation(0)
-	p.Blocks = s.filled(r, &how, C.tandem_pack(&r.c, scales.c, optional(biases), w.c, C.int(scales.Dim(2)), &how))
+	p.Blocks = s.filled(r, &how, C.tandem_pack(&r.c, scales.c, optional(biases), w.c, C.int(scales.Dim(2)),
+		C.bool(p.scales != scalesFloat32), &how))
 	return p
 }
 

@@ -18,8 +18,8 @@ typedef struct {
 } tandem_packed;
 
 // tandem_pack makes the array of Packed.Blocks from words (E, out, words) of numbers and of headers, those of biases
-// maybe null. Each array has the words of as many headers.
-int tandem_pack(mlx_array* out, mlx_array scales, mlx_array biases, mlx_array numbers, int headers,
+// maybe null. Each array has the words of as many headers. halves: a word of scales has two numbers of 16 bits.
+int tandem_pack(mlx_array* out, mlx_array scales, mlx_array biases, mlx_array numbers, int headers, bool halves,
 	tandem_operation* how);
 
 // tandem_large_bytes returns the bytes of the arrays of tandem_pack, which MLX does not count.
