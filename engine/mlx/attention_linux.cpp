@@ -172,6 +172,8 @@ struct KeptRows {
 	core::array whole;
 	int from, to;
 
+	int count() const { return to - from; }
+
 	// KeptRows of a slice that is not computed yet are those of the array that it is cut from.
 	explicit KeptRows(const core::array& x) : whole(x), from(0), to(x.shape(2)) {
 		if (!isPending(x) || std::string_view(x.primitive().name()) != "Slice") // MLX hides the types of its classes
@@ -187,11 +189,11 @@ struct KeptRows {
 
 class TiledAttention : public core::Primitive {
 public:
-	// firstKey and firstValue are the rows of their inputs at which so many keys begin.
-	TiledAttention(core::Stream s, Target t, int threads, const tandem_attention_input& in, int firstKey, int firstValue,
-		int keys)
-		: Primitive(s), attend_(attendOn(t)), threads_(threads), firstKey_(firstKey), firstValue_(firstValue),
-		  keys_(keys), scale_(in.scale),
+	// firstQuery, firstKey and firstValue are the rows of their inputs at which so many queries and keys begin.
+	TiledAttention(core::Stream s, Target t, int threads, const tandem_attention_input& in, int firstQuery, int queries,
+		int firstKey, int firstValue, int keys)
+		: Primitive(s), attend_(attendOn(t)), threads_(threads), firstQuery_(firstQuery), queries_(queries),
+		  firstKey_(firstKey), firstValue_(firstValue), keys_(keys), scale_(in.scale),
 		  causal_(in.causal), mask_(in.mask.ctx != nullptr), sinks_(in.sinks.ctx != nullptr),
 		  bits_(in.bits), keyGroup_(in.key_group), valueGroup_(in.value_group),
 		  values_(in.values) {}
@@ -200,7 +202,7 @@ public:
 		core::array& out = outs[0];
 		Attention a{};
 		a.q = view(in[0]), a.k = view(in[1]), a.v = view(in[2]);
-		a.k.data += firstKey_ * a.k.row, a.v.data += firstValue_ * a.v.row;
+		a.q.data += firstQuery_ * a.q.row, a.k.data += firstKey_ * a.k.row, a.v.data += firstValue_ * a.v.row;
 		if (mask_) {
 			a.mask = in[3].data<bool>();
 			a.maskRow = in[3].strides(0), a.maskKey = in[3].strides(1);
@@ -208,7 +210,7 @@ public:
 		if (sinks_)
 			a.sinks = in.back().data<float>(), a.sink = in.back().strides(0);
 		a.scale = scale_, a.causal = causal_;
-		a.heads = in[0].shape(1), a.group = a.heads / in[1].shape(1), a.n = in[0].shape(2);
+		a.heads = in[0].shape(1), a.group = a.heads / in[1].shape(1), a.n = queries_;
 		a.keys = keys_, a.width = in[0].shape(3), a.values = values_;
 		a.keysIn = {bits_, keyGroup_, a.width}, a.valuesIn = {bits_, valueGroup_, a.values};
 		// Memory that is lacking is an error of the evaluation here. On MLX's thread it would end the
@@ -226,7 +228,7 @@ public:
 
 private:
 	Attend attend_;
-	int threads_, firstKey_, firstValue_, keys_;
+	int threads_, firstQuery_, queries_, firstKey_, firstValue_, keys_;
 	float scale_;
 	bool causal_, mask_, sinks_;
 	int bits_, keyGroup_, valueGroup_, values_;
@@ -235,13 +237,12 @@ private:
 } // namespace
 
 int tandem_attention(mlx_array* out, const tandem_attention_input* in, tandem_operation* how) {
-	const core::array& q = of(in->q);
-	const KeptRows k(of(in->k)), v(of(in->v));
-	std::vector<core::array> arrays{q, k.whole, v.whole};
+	const KeptRows q(of(in->q)), k(of(in->k)), v(of(in->v));
+	std::vector<core::array> arrays{q.whole, k.whole, v.whole};
 	if (in->mask.ctx != nullptr)
 		arrays.push_back(of(in->mask));
 	if (in->sinks.ctx != nullptr)
 		arrays.push_back(of(in->sinks));
-	return make<TiledAttention>(out, {q.shape(2), q.shape(1) * in->values}, std::move(arrays), how, *in, k.from, v.from,
-		k.to - k.from);
+	return make<TiledAttention>(out, {q.count(), q.whole.shape(1) * in->values}, std::move(arrays), how, *in, q.from,
+		q.count(), k.from, v.from, k.count());
 }

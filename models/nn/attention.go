@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"slices"
+
 	"tandem/engine/cache"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
@@ -81,8 +83,10 @@ func (t *Attention) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 // attend attends with the projected rows qkv (rows, (Q+2KV) D): (rows, Q D).
 func (t *Attention) attend(s *mlx.Scope, qkv *mlx.Array, b lm.Batch) *mlx.Array {
 	if split, ok := t.headSplit(s, qkv, b); ok {
-		q, k, v := s.RotatedHeads(qkv, split)
-		return t.spec.Heads.attendRotated(s, q, lm.KV{K: k, V: v}, b[0], t.spec.Layer)
+		queries, k, v := s.RotatedHeads(qkv, split)
+		return eachSequence(s, b, 0, func(q lm.Sequence, rows func(*mlx.Array) *mlx.Array) *mlx.Array {
+			return t.spec.Heads.attendRotated(s, rows(queries), lm.KV{K: rows(k), V: rows(v)}, q, t.spec.Layer)
+		})
 	}
 	qk, v := t.spec.Heads.Split(s, qkv)
 	t.spec.Heads.Restore(s, qk, v, t.spec.Rope, b, t.spec.Layer, func(kv lm.KV) lm.KV {
@@ -97,11 +101,13 @@ func (t *Attention) attend(s *mlx.Scope, qkv *mlx.Array, b lm.Batch) *mlx.Array 
 	return t.spec.Heads.Attend(s, qk, v, t.spec.Rope, b, t.spec.Layer)
 }
 
-// headSplit returns the arguments of the one operation that splits, normalizes and rotates the rows of one sequence, in
-// place of up to seven. It returns false where that operation does not apply.
+// headSplit returns the arguments of the one operation that splits, normalizes and rotates all rows, in place of up to
+// seven for each sequence. It returns false where that operation does not apply.
 func (t *Attention) headSplit(s *mlx.Scope, qkv *mlx.Array, b lm.Batch) (split mlx.HeadSplit, ok bool) {
-	h, q := t.spec.Heads, b[0]
-	if len(b) > 1 || !s.Fuses(qkv) || h.Dim > mlx.MaxHeadDim || q.Record != nil || q.BoundedAt(t.spec.Layer) != nil {
+	h := t.spec.Heads
+	if !s.Fuses(qkv) || h.Dim > mlx.MaxHeadDim || slices.ContainsFunc(b, func(q lm.Sequence) bool {
+		return q.Record != nil || q.BoundedAt(t.spec.Layer) != nil
+	}) {
 		return split, false
 	}
 	split = mlx.HeadSplit{Q: h.Q, KV: h.KV, Dim: h.Dim}
@@ -115,7 +121,7 @@ func (t *Attention) headSplit(s *mlx.Scope, qkv *mlx.Array, b lm.Batch) (split m
 		if !r.tabled() {
 			return split, false
 		}
-		split.Cos, split.Sin = r.table(s, q.Pos, q.N, mlx.Float32)
+		split.Cos, split.Sin = r.batchTable(s, b, mlx.Float32)
 	}
 	return split, true
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // TestAttentionOfOneOperationHasTheBitsOfSeveral compares mlx.RotatedHeads with the operations that it replaces, for
-// the rows of a prompt and of a step. A recorded sequence uses the latter.
+// the rows of a prompt and of a step, alone and after those of another sequence. A recorded sequence uses the latter.
 func TestAttentionOfOneOperationHasTheBitsOfSeveral(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
@@ -59,8 +59,32 @@ func TestAttentionOfOneOperationHasTheBitsOfSeveral(t *testing.T) {
 				return err
 			}
 			several, kv, err := attend(true)
-			if err == nil && (!slices.Equal(one, several) || kv.K == nil || kv.V == nil) {
+			if err != nil {
+				return err
+			}
+			if !slices.Equal(one, several) || kv.K == nil || kv.V == nil {
 				t.Errorf("%s: other bits, or nothing is recorded", name)
+			}
+			b := lm.Batch{{Caches: []cache.Cache{cache.NewKV(0)}}, {Caches: []cache.Cache{cache.NewKV(0)}}}
+			var outs []*mlx.Array
+			for _, rows := range [][2][2]int{{{4, 9}, {0, 8}}, {{2, 4}, {8, 9}}} {
+				var own []*mlx.Array
+				for i, r := range rows {
+					b[i].Pos, b[i].N = b[i].Pos+b[i].N, r[1]-r[0]
+					own = append(own, s.Slice(qkv, 0, r[0], r[1]))
+				}
+				both := s.Concat(0, own...)
+				if _, ok := a.headSplit(s, both, b); !ok {
+					t.Errorf("%s: two sequences not by one operation", name)
+				}
+				outs = append(outs, s.Slice(a.attend(s, both, b), 0, b[0].N, b.Rows()))
+			}
+			shared, err := mlx.Read[float32](s, s.Concat(0, outs...))
+			if err == nil && !slices.Equal(one, shared) {
+				t.Errorf("%s: other bits after another sequence", name)
+			}
+			for _, q := range b {
+				q.Caches[0].Free(s)
 			}
 			return err
 		})

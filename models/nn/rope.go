@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"tandem/engine/lm"
 	"tandem/engine/mlx"
 )
 
@@ -147,18 +148,30 @@ func (r *Rope) rotate(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
 }
 
 type tableKey struct {
-	rope   *Rope
-	pos, n int
-	dtype  mlx.Dtype
-	sin    bool
+	rope  *Rope
+	rows  string // positions and numbers of rows of the sequences
+	dtype mlx.Dtype
+	sin   bool
 }
 
 // table returns the cosines and the sines of n positions, both (n, D). The sines of the first half
 // are negated. All layers of a forward share them.
 func (r *Rope) table(s *mlx.Scope, pos, n int, d mlx.Dtype) (cos, sin *mlx.Array) {
-	key := tableKey{rope: r, pos: pos, n: n, dtype: d}
-	angles := func() *mlx.Array { // (n, D/2)
-		p := s.Reshape(s.Arange(pos, pos+n, mlx.Float32), n, 1)
+	return r.batchTable(s, lm.Batch{{Pos: pos, N: n}}, d)
+}
+
+// batchTable is table for the positions of all rows of a batch.
+func (r *Rope) batchTable(s *mlx.Scope, b lm.Batch, d mlx.Dtype) (cos, sin *mlx.Array) {
+	key := tableKey{rope: r, dtype: d}
+	for _, q := range b {
+		key.rows += fmt.Sprintf("%d+%d ", q.Pos, q.N)
+	}
+	angles := func() *mlx.Array { // (rows, D/2)
+		positions := make([]*mlx.Array, len(b))
+		for i, q := range b {
+			positions[i] = s.Arange(q.Pos, q.Pos+q.N, mlx.Float32)
+		}
+		p := s.Reshape(s.Concat(0, positions...), b.Rows(), 1)
 		if r.rope.Scale != 1 {
 			p = s.Mul(p, s.Scalar(float64(r.rope.Scale), mlx.Float32))
 		}
