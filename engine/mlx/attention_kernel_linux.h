@@ -4,9 +4,9 @@
 
 typedef uint32_t words __attribute__((vector_size(4 * L)));
 
-// product adds a (rowsAtOnce, count) b (count, W*L) to c (rowsAtOnce, W*L). If Ahead is set, it asks memory for a cache
-// line of ahead with each row of b.
-template <int W, bool Ahead = false>
+// product adds a (rowsAtOnce, count) b (count, W*L) to c (rowsAtOnce, W*L). If Prefetches is set, it prefetches
+// a cache line of ahead with each row of b.
+template <int W, bool Prefetches = false>
 INLINE void product(const float* a, int aRow, const float* b, int64_t bRow, int count, float* c,
 	int cRow, const float* ahead = nullptr) {
 	floats sums[rowsAtOnce][W];
@@ -16,7 +16,7 @@ INLINE void product(const float* a, int aRow, const float* b, int64_t bRow, int 
 		for (int w = 0; w < W; w++)
 			sums[r][w] = *(const floats*)(c + r * cRow + w * L);
 	for (int i = 0; i < count; i++) {
-		if (Ahead)
+		if (Prefetches)
 			__builtin_prefetch(ahead + i * line);
 		floats row[W];
 #pragma GCC unroll 4
@@ -169,7 +169,7 @@ INLINE void transpose8(const float* a, int64_t stride, float* to) {
 	}
 }
 
-// transposeKeys writes count rows of keys as (width, tile). It asks memory for as many numbers of ahead.
+// transposeKeys writes count rows of keys as (width, tile). It prefetches as many numbers of ahead.
 INLINE void transposeKeys(const View& k, int width, const float* first, int count, float* keys, const float* ahead) {
 	int done = 0;
 	if (k.element == 1 && width % 8 == 0)
@@ -252,7 +252,7 @@ void attend(const Attention& a, Block& b, int kv, int from, int to) {
 						b.out[r * a.values + d] *= fade;
 			}
 			int d = 0;
-			for (; r0 == 0 && d + 2 * L <= a.values; d += 2 * L)
+			for (; r0 == 0 && d + 2 * L <= a.values; d += 2 * L) // the next keys are prefetched once
 				product<2, true>(scores, tile, values + d, valuesRow, count, &b.out[d], a.values, nextKeys + d * tile);
 			for (; d + 2 * L <= a.values; d += 2 * L)
 				product<2>(scores, tile, values + d, valuesRow, count, &b.out[r0 * a.values + d],

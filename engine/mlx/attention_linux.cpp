@@ -167,15 +167,18 @@ View view(const core::array& x) {
 	return {x.data<float>(), x.strides(1), x.strides(2), x.strides(3)};
 }
 
-// KeptRows are rows [from, to) of an array (1, heads, rows, elements).
+// A Range is of rows.
+struct Range {
+	int from, count;
+};
+
+// KeptRows are some rows of an array (1, heads, rows, elements).
 struct KeptRows {
 	core::array whole;
-	int from, to;
-
-	int count() const { return to - from; }
+	Range range;
 
 	// KeptRows of a slice that is not computed yet are those of the array that it is cut from.
-	explicit KeptRows(const core::array& x) : whole(x), from(0), to(x.shape(2)) {
+	explicit KeptRows(const core::array& x) : whole(x), range{0, x.shape(2)} {
 		if (!isPending(x) || std::string_view(x.primitive().name()) != "Slice") // MLX hides the types of its classes
 			return;
 		const auto& [start, stop, strides] = static_cast<const core::Slice&>(x.primitive()).state();
@@ -183,17 +186,15 @@ struct KeptRows {
 		for (int axis = 0; axis < 4; axis++)
 			if (strides[axis] != 1 || axis != 2 && x.shape(axis) != cut.shape(axis))
 				return;
-		whole = cut, from = start[2], to = stop[2];
+		whole = cut, range = {start[2], stop[2] - start[2]};
 	}
 };
 
 class TiledAttention : public core::Primitive {
 public:
-	// firstQuery, firstKey and firstValue are the rows of their inputs at which so many queries and keys begin.
-	TiledAttention(core::Stream s, Target t, int threads, const tandem_attention_input& in, int firstQuery, int queries,
-		int firstKey, int firstValue, int keys)
-		: Primitive(s), attend_(attendOn(t)), threads_(threads), firstQuery_(firstQuery), queries_(queries),
-		  firstKey_(firstKey), firstValue_(firstValue), keys_(keys), scale_(in.scale),
+	// q, k and v are the rows of their inputs that are read.
+	TiledAttention(core::Stream s, Target t, int threads, const tandem_attention_input& in, Range q, Range k, Range v)
+		: Primitive(s), attend_(attendOn(t)), threads_(threads), q_(q), k_(k), v_(v), scale_(in.scale),
 		  causal_(in.causal), mask_(in.mask.ctx != nullptr), sinks_(in.sinks.ctx != nullptr),
 		  bits_(in.bits), keyGroup_(in.key_group), valueGroup_(in.value_group),
 		  values_(in.values) {}
@@ -202,7 +203,7 @@ public:
 		core::array& out = outs[0];
 		Attention a{};
 		a.q = view(in[0]), a.k = view(in[1]), a.v = view(in[2]);
-		a.q.data += firstQuery_ * a.q.row, a.k.data += firstKey_ * a.k.row, a.v.data += firstValue_ * a.v.row;
+		a.q.data += q_.from * a.q.row, a.k.data += k_.from * a.k.row, a.v.data += v_.from * a.v.row;
 		if (mask_) {
 			a.mask = in[3].data<bool>();
 			a.maskRow = in[3].strides(0), a.maskKey = in[3].strides(1);
@@ -210,8 +211,8 @@ public:
 		if (sinks_)
 			a.sinks = in.back().data<float>(), a.sink = in.back().strides(0);
 		a.scale = scale_, a.causal = causal_;
-		a.heads = in[0].shape(1), a.group = a.heads / in[1].shape(1), a.n = queries_;
-		a.keys = keys_, a.width = in[0].shape(3), a.values = values_;
+		a.heads = in[0].shape(1), a.group = a.heads / in[1].shape(1), a.n = q_.count;
+		a.keys = k_.count, a.width = in[0].shape(3), a.values = values_;
 		a.keysIn = {bits_, keyGroup_, a.width}, a.valuesIn = {bits_, valueGroup_, a.values};
 		// Memory that is lacking is an error of the evaluation here. On MLX's thread it would end the
 		// program.
@@ -228,7 +229,8 @@ public:
 
 private:
 	Attend attend_;
-	int threads_, firstQuery_, queries_, firstKey_, firstValue_, keys_;
+	int threads_;
+	Range q_, k_, v_;
 	float scale_;
 	bool causal_, mask_, sinks_;
 	int bits_, keyGroup_, valueGroup_, values_;
@@ -243,6 +245,6 @@ int tandem_attention(mlx_array* out, const tandem_attention_input* in, tandem_op
 		arrays.push_back(of(in->mask));
 	if (in->sinks.ctx != nullptr)
 		arrays.push_back(of(in->sinks));
-	return make<TiledAttention>(out, {q.count(), q.whole.shape(1) * in->values}, std::move(arrays), how, *in, q.from,
-		q.count(), k.from, v.from, k.count());
+	return make<TiledAttention>(out, {q.range.count, q.whole.shape(1) * in->values}, std::move(arrays), how, *in,
+		q.range, k.range, v.range);
 }
