@@ -134,13 +134,13 @@ INLINE void beginGroup(const Matrix& m, floats (&part)[R][V], const float* const
 			part[r][v] = all(x[r][m.in + g] * m.centre);
 }
 
-// addGroup adds the scaled products of group g to sums. factors(v, i) returns the i-th factors of a vector in a header.
+// addGroup adds the scaled products of group g to sums. factors(v, ofBias) returns scales or biases.
 template <int R, int V, class Factors>
 INLINE void addGroup(const Matrix& m, floats (&sums)[R][V], const floats (&part)[R][V], const float* const (&x)[R],
 	int g, const Factors& factors) {
 #pragma GCC unroll 4
 	for (int v = 0; v < V; v++) {
-		const floats scale = factors(v, g % m.headerGroups);
+		const floats scale = factors(v, false);
 #pragma GCC unroll 8
 		for (int r = 0; r < R; r++)
 			sums[r][v] += part[r][v] * scale;
@@ -148,7 +148,7 @@ INLINE void addGroup(const Matrix& m, floats (&sums)[R][V], const floats (&part)
 	if (m.biased)
 #pragma GCC unroll 4
 		for (int v = 0; v < V; v++) {
-			const floats bias = factors(v, 1);
+			const floats bias = factors(v, true);
 #pragma GCC unroll 8
 			for (int r = 0; r < R; r++)
 				sums[r][v] += all(x[r][m.in + g]) * bias;
@@ -232,8 +232,8 @@ INLINE void multiplyVectors(const PackedWork& w, int row, int vector) {
 			for (int v = 0; v < V; v++)
 				at[v] += step;
 		}
-		addGroup<R, V>(m, sums, part, x, g, [&](int v, int i) __attribute__((always_inline)) {
-			return factorsAt(m, header[v], i, laneOf<V>(vector, v));
+		addGroup<R, V>(m, sums, part, x, g, [&](int v, bool ofBias) __attribute__((always_inline)) {
+			return factorsAt(m, header[v], ofBias ? 1 : g % m.headerGroups, laneOf<V>(vector, v));
 		});
 	}
 #pragma GCC unroll 8
@@ -314,8 +314,8 @@ void addTile(const PackedWork& w, int& row, int vector, int group, int groups, c
 					numbers[v] = *(const floats*)(at + v * L);
 				addInput<R, V>(part, x, numbers, k);
 			}
-			addGroup<R, V>(m, sums, part, x, group + g, [&](int v, int i) __attribute__((always_inline)) {
-				return *(const floats*)((m.biased && i == 1 ? tile.biases : tile.scales) + (g * V + v) * L);
+			addGroup<R, V>(m, sums, part, x, group + g, [&](int v, bool ofBias) __attribute__((always_inline)) {
+				return *(const floats*)((ofBias ? tile.biases : tile.scales) + (g * V + v) * L);
 			});
 		}
 #pragma GCC unroll 8

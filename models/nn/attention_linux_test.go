@@ -9,8 +9,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TestAttentionOfOneOperationHasTheBitsOfSeveral compares mlx.RotatedHeads with the operations that it replaces, for
-// the rows of a prompt and of a step, alone and after those of another sequence. A recorded sequence uses the latter.
+// TestAttentionOfOneOperationHasTheBitsOfSeveral compares mlx.RotatedHeads with the operations that it replaces, which
+// recorded sequences still use: for a prompt, for a step, and for both in a batch behind another sequence.
 func TestAttentionOfOneOperationHasTheBitsOfSeveral(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
